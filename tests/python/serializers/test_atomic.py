@@ -1,0 +1,131 @@
+"""atomic_write: the old file or the new one, never a part."""
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from renga.serializers import atomic
+from renga.serializers.atomic import atomic_write
+
+
+def test_writes_bytes_and_text(tmp_path):
+    with atomic_write(tmp_path / "b") as file:
+        file.write(b"\x00\xff")
+    with atomic_write(str(tmp_path / "t"), "w") as file:
+        file.write("連歌\n")
+    assert (tmp_path / "b").read_bytes() == b"\x00\xff"
+    assert (tmp_path / "t").read_text(encoding="utf-8") == "連歌\n"
+    assert sorted(os.listdir(tmp_path)) == ["b", "t"]
+
+
+def test_nothing_shows_before_the_end(tmp_path):
+    path = tmp_path / "f"
+    path.write_bytes(b"old")
+    with atomic_write(path) as file:
+        file.write(b"new and longer")
+        file.flush()
+        assert path.read_bytes() == b"old"
+    assert path.read_bytes() == b"new and longer"
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+def test_failure_leaves_the_old_file_and_no_litter(tmp_path, error):
+    path = tmp_path / "f"
+    path.write_bytes(b"old")
+    with pytest.raises(error), atomic_write(path) as file:
+        file.write(b"half")
+        raise error
+    assert path.read_bytes() == b"old"
+    assert os.listdir(tmp_path) == ["f"]
+
+
+def test_full_disk_leaves_the_old_file(tmp_path):
+    path = tmp_path / "f"
+    path.write_bytes(b"old")
+    program = f"""
+        import resource, signal
+        from renga.serializers.atomic import atomic_write
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+        try:
+            with atomic_write({str(path)!r}) as file:
+                file.write(bytes(100_000))
+        except OSError:
+            raise SystemExit(7)
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(program)])
+    assert done.returncode == 7
+    assert path.read_bytes() == b"old"
+    assert os.listdir(tmp_path) == ["f"]
+
+
+def test_a_killed_writer_leaves_the_old_file(tmp_path):
+    path = tmp_path / "f"
+    path.write_bytes(b"old")
+    program = f"""
+        import os, signal
+        from renga.serializers.atomic import atomic_write
+        with atomic_write({str(path)!r}) as file:
+            file.write(bytes(100_000))
+            file.flush()
+            os.kill(os.getpid(), signal.SIGKILL)
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(program)])
+    assert done.returncode == -signal.SIGKILL
+    assert path.read_bytes() == b"old"
+    with atomic_write(path) as file:
+        file.write(b"next")
+    assert path.read_bytes() == b"next"
+
+
+def test_permissions_follow_the_umask_and_the_old_file(tmp_path):
+    plain, atomically = tmp_path / "plain", tmp_path / "atomically"
+    plain.write_bytes(b"")
+    with atomic_write(atomically):
+        pass
+    assert atomically.stat().st_mode == plain.stat().st_mode
+    atomically.chmod(0o600)
+    with atomic_write(atomically):
+        pass
+    assert stat.S_IMODE(atomically.stat().st_mode) == 0o600
+
+
+def test_a_link_stays_a_link(tmp_path):
+    (tmp_path / "real").write_bytes(b"old")
+    (tmp_path / "link").symlink_to("real")
+    with atomic_write(tmp_path / "link") as file:
+        file.write(b"new")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "real").read_bytes() == b"new"
+
+
+def test_a_device_is_not_replaced():
+    with atomic_write(os.devnull) as file:
+        file.write(b"gone")
+    assert stat.S_ISCHR(os.stat(os.devnull).st_mode)
+
+
+def test_bad_mode_and_missing_folder(tmp_path):
+    with pytest.raises(ValueError, match="atomic_write: expected a mode"):
+        with atomic_write(tmp_path / "f", "ab"):
+            pass
+    with pytest.raises(FileNotFoundError):
+        with atomic_write(tmp_path / "no" / "f"):
+            pass
+
+
+def test_the_data_reach_the_disk_before_the_name(tmp_path, monkeypatch):
+    order = []
+    monkeypatch.setattr(atomic.os, "fsync", lambda fd: order.append("fsync"))
+    replace = os.replace
+    monkeypatch.setattr(
+        atomic.os, "replace", lambda *a: (order.append("replace"), replace(*a))
+    )
+    with atomic_write(tmp_path / "f"):
+        pass
+    assert order == ["fsync", "replace"]
