@@ -1,0 +1,22 @@
+// What the engine must know of arithmetic, handed to it by ops/ at start-up: it knows no operation.
+#pragma once
+
+#include "autograd/variable.h"
+
+namespace renga {
+
+struct Arithmetic {
+  Variable (*add)(const Variable& a, const Variable& b) = nullptr;
+  // An array of the shape, dtype and device of `x` filled with `value`.
+  Array (*full_like)(const Array& x, double value) = nullptr;
+};
+inline Arithmetic arithmetic;
+
+// a + b, where an undefined Variable is nothing.
+inline Variable add_gradients(const Variable& a, const Variable& b) {
+  if (!a.defined()) return b;
+  if (!b.defined()) return a;
+  return arithmetic.add(a, b);
+}
+
+}  // namespace renga

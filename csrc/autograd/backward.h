@@ -1,0 +1,43 @@
+// The way back through the graph.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "autograd/node.h"
+
+namespace renga {
+
+struct BackwardOptions {
+  bool retain_grad = false;   // keep the gradients of variables in between
+  bool create_graph = false;  // record the backward pass itself (double backpropagation)
+  std::optional<double> loss_scale;
+};
+
+// Adds to the gradient of every leaf that `outputs` depend on. The outputs' own gradients are the
+// start; a single-element output without one starts from one.
+void backward(std::span<const Variable> outputs, const BackwardOptions& options);
+
+struct GradOptions : BackwardOptions {
+  bool set_grad = false;  // also store the gradients found in the inputs
+};
+
+// The gradients of `inputs`, undefined where an output does not depend on one; no leaf is touched.
+// `grad_outputs` and `grad_inputs` may be empty or hold undefined entries.
+std::vector<Variable> grad(std::span<const Variable> outputs, std::span<const Variable> inputs,
+                           std::span<const Variable> grad_outputs,
+                           std::span<const Variable> grad_inputs, const GradOptions& options);
+
+// Called with a leaf as soon as no function of the running backward() can add to its gradient any
+// more. Returns a number for remove_gradient_ready_hook.
+using GradientReadyHook = std::function<void(const Variable& leaf)>;
+int add_gradient_ready_hook(GradientReadyHook hook);
+void remove_gradient_ready_hook(int number);
+
+// Called around each node's backward: `done` tells which side. For function hooks.
+using BackwardObserver = void (*)(Node& node, std::span<const Variable> gys, bool done);
+inline thread_local BackwardObserver backward_observer = nullptr;
+
+}  // namespace renga

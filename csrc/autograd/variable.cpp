@@ -1,0 +1,81 @@
+#include "autograd/variable.h"
+
+#include <atomic>
+#include <utility>
+
+#include "autograd/node.h"
+
+namespace renga {
+namespace {
+
+std::atomic<bool> default_enabled{true};
+thread_local int thread_choice = -1;  // -1 follows the default; 0 and 1 are off and on
+
+Ref<VariableNode> leaf_node(const Array& array, bool requires_grad) {
+  auto node = make_ref<VariableNode>();
+  node->requires_grad = requires_grad;
+  if (array.defined()) {
+    node->shape = array.shape();
+    node->dtype = array.dtype();
+  }
+  return node;
+}
+
+}  // namespace
+
+VariableNode::~VariableNode() { unchain(); }
+
+int VariableNode::rank() const { return creator ? creator->rank + 1 : 0; }
+
+void VariableNode::unchain() {
+  if (!creator) return;
+  creator->forget_output(output_index);
+  release_later(std::exchange(creator, nullptr));
+}
+
+Variable::Variable(const Array& array, bool requires_grad)
+    : Variable(array, leaf_node(array, requires_grad)) {}
+
+Variable::Variable(const Array& array, Ref<VariableNode> node)
+    : body_(make_ref<VariableBody>(array, std::move(node))) {}
+
+VariableBody::VariableBody(const Array& array, Ref<VariableNode> node)
+    : array_(array), node_(std::move(node)) {
+  node_->variable = this;
+}
+
+VariableBody::~VariableBody() {
+  if (node_->variable == this) node_->variable = nullptr;
+}
+
+void VariableBody::set_array(const Array& array) {
+  array_ = array;
+  face.reset();
+  if (!array.defined()) return;
+  node_->shape = array.shape();
+  node_->dtype = array.dtype();
+  if (node_->retained) *node_->retained = array;
+}
+
+void VariableBody::set_node(Ref<VariableNode> node) {
+  if (node_->variable == this) node_->variable = nullptr;
+  node_ = std::move(node);
+  node_->variable = this;
+}
+
+bool backprop_enabled() {
+  return thread_choice < 0 ? default_enabled.load(std::memory_order_relaxed) : thread_choice != 0;
+}
+
+void set_backprop_enabled(std::optional<bool> enabled) {
+  thread_choice = enabled ? static_cast<int>(*enabled) : -1;
+}
+
+std::optional<bool> thread_backprop_enabled() {
+  if (thread_choice < 0) return std::nullopt;
+  return thread_choice != 0;
+}
+
+void set_default_backprop_enabled(bool enabled) { default_enabled = enabled; }
+
+}  // namespace renga

@@ -1,0 +1,117 @@
+// Variable: an array that remembers how it was computed.
+//
+//   Variable ──▶ VariableBody { array, node }      what the user holds
+//                      │
+//                      ▼
+//               VariableNode { creator, rank }     a vertex of the graph; outlives the array
+//                      │
+//                      ▼
+//               Node { inputs: VariableNode… }     an applied operation (node.h)
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "tensor/array.h"
+
+namespace renga {
+
+class Node;
+class VariableBody;
+
+// A binding's own view of a variable's array (Python keeps the ndarray it shows here).
+class Face {
+ public:
+  virtual ~Face() = default;
+};
+
+class VariableNode final : public RefCounted {
+ public:
+  ~VariableNode() override;
+
+  Ref<Node> creator;
+  int output_index = 0;  // which output of the creator this is
+  bool requires_grad = true;
+  Shape shape;
+  Dtype dtype = Dtype::float32;
+  std::string name;
+  std::unique_ptr<Array> retained;   // kept only where somebody asked for it (retain_data)
+  VariableBody* variable = nullptr;  // the living Variable of this vertex, if there is one
+
+  int rank() const;
+  // Cuts the vertex off from what it was computed by.
+  void unchain();
+};
+
+// A shared handle, as a Python reference is. A default-made one is "undefined": no gradient.
+class Variable {
+ public:
+  Variable() = default;
+  // A leaf; it takes part in the graph only when it requires a gradient.
+  explicit Variable(const Array& array, bool requires_grad = false);
+  Variable(const Array& array, Ref<VariableNode> node);
+  explicit Variable(Ref<VariableBody> body) : body_(std::move(body)) {}
+
+  bool defined() const { return static_cast<bool>(body_); }
+  inline const Array& array() const;
+  inline const Ref<VariableNode>& node() const;
+  inline bool requires_grad() const;
+  const Shape& shape() const { return array().shape(); }
+  std::int64_t shape(int axis) const { return array().shape(axis); }
+  int ndim() const { return array().ndim(); }
+  std::int64_t size() const { return array().size(); }
+  Dtype dtype() const { return array().dtype(); }
+  Device device() const { return array().device(); }
+  const Ref<VariableBody>& body() const { return body_; }
+
+ private:
+  Ref<VariableBody> body_;
+};
+
+class VariableBody : public RefCounted {
+ public:
+  VariableBody(const Array& array, Ref<VariableNode> node);
+  ~VariableBody() override;
+
+  const Array& array() const { return array_; }
+  // Replaces the array; the binding's view of the old one is dropped.
+  void set_array(const Array& array);
+  // Moves the variable to a fresh vertex without a creator's history.
+  void set_node(Ref<VariableNode> node);
+  const Ref<VariableNode>& node() const { return node_; }
+
+  Variable grad;
+  std::unique_ptr<Face> face;
+  std::optional<double> loss_scale;
+
+ private:
+  Array array_;
+  Ref<VariableNode> node_;
+};
+
+const Array& Variable::array() const { return body_->array(); }
+const Ref<VariableNode>& Variable::node() const { return body_->node(); }
+bool Variable::requires_grad() const { return body_->node()->requires_grad; }
+
+// Whether operations record themselves: this thread's choice, else the process's default (true).
+bool backprop_enabled();
+void set_backprop_enabled(std::optional<bool> enabled);
+std::optional<bool> thread_backprop_enabled();
+void set_default_backprop_enabled(bool enabled);
+
+// Chooses for a scope.
+class BackpropMode {
+ public:
+  explicit BackpropMode(bool enabled) : before_(thread_backprop_enabled()) {
+    set_backprop_enabled(enabled);
+  }
+  ~BackpropMode() { set_backprop_enabled(before_); }
+  BackpropMode(const BackpropMode&) = delete;
+  BackpropMode& operator=(const BackpropMode&) = delete;
+
+ private:
+  std::optional<bool> before_;
+};
+
+}  // namespace renga

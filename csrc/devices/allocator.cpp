@@ -1,0 +1,134 @@
+#include "devices/allocator.h"
+
+#include <array>
+#include <bit>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace renga {
+namespace {
+
+// Size classes: four per power of two, from 64 bytes up, so that at most a fifth of a block is lost.
+constexpr std::size_t kSmallest = 64;
+
+struct SizeClass {
+  std::size_t index;
+  std::size_t bytes;
+};
+
+SizeClass size_class(std::size_t bytes) {
+  if (bytes <= kSmallest) return {0, kSmallest};
+  const std::size_t floor = std::bit_floor(bytes - 1);
+  const std::size_t quarter = floor / 4;
+  const std::size_t step = (bytes - 1 - floor) / quarter + 1;
+  const auto doublings = static_cast<std::size_t>(std::countr_zero(floor / kSmallest));
+  return {1 + doublings * 4 + (step - 1), floor + quarter * step};
+}
+
+class Pool {
+ public:
+  explicit Pool(Device device) : device_(device) {}
+
+  void* take(std::size_t bytes) {
+    const SizeClass kind = size_class(bytes);
+    const std::lock_guard lock(mutex_);
+    ++stats_.allocations;
+    auto& kept = free_[kind.index];
+    void* block = nullptr;
+    if (!kept.empty()) {
+      block = kept.back();
+      kept.pop_back();
+      stats_.cached -= static_cast<std::int64_t>(kind.bytes);
+      ++stats_.hits;
+    } else {
+      block = reserve(kind.bytes, bytes);
+    }
+    stats_.in_use += static_cast<std::int64_t>(kind.bytes);
+    stats_.peak = std::max(stats_.peak, stats_.in_use);
+    return block;
+  }
+
+  void give(void* block, std::size_t bytes) {
+    const SizeClass kind = size_class(bytes);
+    const std::lock_guard lock(mutex_);
+    free_[kind.index].push_back(block);
+    stats_.in_use -= static_cast<std::int64_t>(kind.bytes);
+    stats_.cached += static_cast<std::int64_t>(kind.bytes);
+  }
+
+  MemoryStats stats() {
+    const std::lock_guard lock(mutex_);
+    return stats_;
+  }
+
+  void empty() {
+    const std::lock_guard lock(mutex_);
+    release_cached();
+  }
+
+ private:
+  void* reserve(std::size_t bytes, std::size_t asked) {
+    Driver& driver = driver_of(device_);
+    void* block = driver.reserve(bytes, device_.index);
+    if (block == nullptr) {
+      release_cached();
+      block = driver.reserve(bytes, device_.index);
+    }
+    if (block == nullptr) {
+      throw OutOfMemory("out of memory on " + to_string(device_) + ": asked for " +
+                        std::to_string(asked) + " bytes, " + std::to_string(stats_.in_use) +
+                        " bytes are in use");
+    }
+    ++stats_.reserves;
+    return block;
+  }
+
+  void release_cached() {
+    Driver& driver = driver_of(device_);
+    for (std::size_t i = 0; i < free_.size(); ++i) {
+      for (void* block : free_[i]) driver.release(block, class_bytes(i), device_.index);
+      free_[i].clear();
+    }
+    stats_.cached = 0;
+  }
+
+  static std::size_t class_bytes(std::size_t index) {
+    if (index == 0) return kSmallest;
+    const std::size_t floor = kSmallest << ((index - 1) / 4);
+    return floor + floor / 4 * ((index - 1) % 4 + 1);
+  }
+
+  Device device_;
+  std::mutex mutex_;
+  std::array<std::vector<void*>, 4 * 48> free_;
+  MemoryStats stats_;
+};
+
+Pool& pool_of(Device device) {
+  // Pools are never destroyed: arrays held by Python may outlive every static of this library.
+  static auto* host = new Pool(Device{});
+  if (device.is_host()) return *host;
+  static std::mutex mutex;
+  static auto* others = new std::map<std::pair<int, int>, std::unique_ptr<Pool>>;
+  const std::lock_guard lock(mutex);
+  auto& pool = (*others)[{device.driver, device.index}];
+  if (!pool) pool = std::make_unique<Pool>(device);
+  return *pool;
+}
+
+}  // namespace
+
+void* allocate(std::size_t bytes, Device device) { return pool_of(device).take(bytes); }
+
+void deallocate(void* block, std::size_t bytes, Device device) noexcept {
+  pool_of(device).give(block, bytes);
+}
+
+MemoryStats memory_stats(Device device) { return pool_of(device).stats(); }
+
+void empty_cache(Device device) { pool_of(device).empty(); }
+
+}  // namespace renga

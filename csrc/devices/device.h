@@ -1,0 +1,46 @@
+// A device is named by the driver that serves it and a number; drivers are registered at run time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace renga {
+
+// Which memory an array lives in. The default is the host, whose memory Python shares.
+struct Device {
+  std::uint8_t driver = 0;  // position in the registry; 0 is always the host
+  std::int16_t index = 0;   // which one of the driver's devices
+
+  bool operator==(const Device&) const = default;
+  bool is_host() const { return driver == 0; }
+};
+
+// What the rest of the core needs of a kind of device. One instance per kind, living for ever.
+class Driver {
+ public:
+  virtual ~Driver() = default;
+  virtual std::string name() const = 0;
+  virtual int count() const = 0;
+  // Raw memory, aligned to at least 64 bytes; nullptr where there is none left.
+  virtual void* reserve(std::size_t bytes, int index) = 0;
+  virtual void release(void* block, std::size_t bytes, int index) = 0;
+  virtual void copy_from_host(void* to, const void* from, std::size_t bytes, int index) = 0;
+  virtual void copy_to_host(void* to, const void* from, std::size_t bytes, int index) = 0;
+  virtual void copy_within(void* to, const void* from, std::size_t bytes, int index) = 0;
+  virtual void synchronize(int index) = 0;
+};
+
+// Registers `driver` and returns its number. Called once per kind, from the driver's own file.
+std::uint8_t register_driver(Driver* driver);
+Driver& driver_of(Device device);
+// The registered drivers in order of registration; the host's first.
+const std::vector<Driver*>& drivers();
+
+// "cuda:1", or just the driver's name for device 0 of a driver that has a single device.
+std::string to_string(Device device);
+// The inverse of to_string; throws std::invalid_argument for a name nobody registered.
+Device device_from_string(const std::string& name);
+
+}  // namespace renga

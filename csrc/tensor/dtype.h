@@ -1,0 +1,82 @@
+// The element types and the way from a run-time Dtype to a C++ type.
+#pragma once
+
+#include <cstdint>
+#include <ostream>
+#include <string_view>
+#include <type_traits>
+
+#include "tensor/half.h"
+
+namespace renga {
+
+enum class Dtype : std::uint8_t {
+  bool_,
+  uint8,
+  int8,
+  int16,
+  int32,
+  int64,
+  float16,
+  bfloat16,
+  float32,
+  float64,
+};
+
+template <class T>
+struct Type {
+  using type = T;
+};
+
+// Calls visit(Type<T>{}) with the C++ type of `dtype`.
+template <class Visit>
+decltype(auto) visit_dtype(Dtype dtype, Visit&& visit) {
+  switch (dtype) {
+    case Dtype::bool_: return visit(Type<bool>{});
+    case Dtype::uint8: return visit(Type<std::uint8_t>{});
+    case Dtype::int8: return visit(Type<std::int8_t>{});
+    case Dtype::int16: return visit(Type<std::int16_t>{});
+    case Dtype::int32: return visit(Type<std::int32_t>{});
+    case Dtype::int64: return visit(Type<std::int64_t>{});
+    case Dtype::float16: return visit(Type<float16>{});
+    case Dtype::bfloat16: return visit(Type<bfloat16>{});
+    case Dtype::float32: return visit(Type<float>{});
+    case Dtype::float64: break;
+  }
+  return visit(Type<double>{});
+}
+
+template <class T>
+inline constexpr bool is_half = std::is_same_v<T, float16> || std::is_same_v<T, bfloat16>;
+template <class T>
+inline constexpr bool is_floating = is_half<T> || std::is_floating_point_v<T>;
+
+// The type in which kernels compute: float for the 16-bit floats, the type itself otherwise.
+template <class T>
+using Compute = std::conditional_t<is_half<T>, float, T>;
+
+template <class T>
+inline constexpr Dtype dtype_of = std::is_same_v<T, bool>           ? Dtype::bool_
+                                  : std::is_same_v<T, std::uint8_t> ? Dtype::uint8
+                                  : std::is_same_v<T, std::int8_t>  ? Dtype::int8
+                                  : std::is_same_v<T, std::int16_t> ? Dtype::int16
+                                  : std::is_same_v<T, std::int32_t> ? Dtype::int32
+                                  : std::is_same_v<T, std::int64_t> ? Dtype::int64
+                                  : std::is_same_v<T, float16>      ? Dtype::float16
+                                  : std::is_same_v<T, bfloat16>     ? Dtype::bfloat16
+                                  : std::is_same_v<T, float>        ? Dtype::float32
+                                                                    : Dtype::float64;
+
+inline std::int64_t size_of(Dtype dtype) {
+  return visit_dtype(dtype, []<class T>(Type<T>) { return static_cast<std::int64_t>(sizeof(T)); });
+}
+inline bool is_float(Dtype dtype) { return dtype >= Dtype::float16; }
+
+inline std::string_view name_of(Dtype dtype) {
+  constexpr std::string_view names[] = {"bool",    "uint8",    "int8",    "int16",  "int32",
+                                        "int64",   "float16",  "bfloat16", "float32", "float64"};
+  return names[static_cast<int>(dtype)];
+}
+inline std::ostream& operator<<(std::ostream& out, Dtype dtype) { return out << name_of(dtype); }
+
+}  // namespace renga

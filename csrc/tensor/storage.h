@@ -1,0 +1,31 @@
+// A block of a device's memory that arrays share.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+
+#include "devices/device.h"
+#include "tensor/ref.h"
+
+namespace renga {
+
+class Storage final : public RefCounted {
+ public:
+  // A fresh block from the caching allocator.
+  Storage(std::size_t bytes, Device device);
+  // Memory of somebody else's, kept alive until `forget` is called.
+  Storage(void* data, std::size_t bytes, Device device, std::function<void()> forget);
+  ~Storage() override;
+
+  std::byte* data() const { return data_; }
+  std::size_t bytes() const { return bytes_; }
+  Device device() const { return device_; }
+
+ private:
+  std::byte* data_;
+  std::size_t bytes_;
+  Device device_;
+  std::function<void()> forget_;
+};
+
+}  // namespace renga
