@@ -5,7 +5,10 @@ from __future__ import annotations
 import contextlib
 import sys
 import threading
-from typing import Any, Callable, Iterator, TextIO
+from collections.abc import Iterator
+from typing import Any, Callable, TextIO
+
+import numpy
 
 from renga import _core
 
@@ -98,10 +101,79 @@ _LOCAL_MIRRORS: dict[str, Callable[[Any], None]] = {
 }
 
 global_config = GlobalConfig()
-global_config.autotune = False
-global_config.compute_mode = None
-global_config.compute_precision = "highest"
-global_config.cudnn_deterministic = False
-global_config.cudnn_fast_batch_normalization = False
-global_config.debug = False
-global_config.dtype = _core_dtype = None
+vars(global_config).update(
+    autotune=False,
+    compute_mode=None,
+    compute_precision="highest",
+    cudnn_deterministic=False,
+    cudnn_fast_batch_normalization=False,
+    debug=False,
+    dtype=numpy.dtype(numpy.float32),
+    enable_backprop=True,
+    in_recomputing=False,
+    keep_graph_on_report=False,
+    lazy_grad_sum=False,
+    schedule_func=None,
+    train=True,
+    type_check=True,
+    use_cudnn="auto",
+    use_cudnn_tensor_core="auto",
+    use_ideep="never",
+    use_static_graph=True,
+    warn_nondeterministic=False,
+)
+config = LocalConfig(global_config)
+
+
+@contextlib.contextmanager
+def using_config(
+    name: str, value: Any, config: LocalConfig | GlobalConfig = config
+) -> Iterator[None]:
+    """Context in which the setting ``name`` has ``value``, in this thread."""
+    old = vars(config).get(name, _UNSET)
+    setattr(config, name, value)
+    try:
+        yield
+    finally:
+        if old is _UNSET:
+            delattr(config, name)
+        else:
+            setattr(config, name, old)
+
+
+def no_backprop_mode() -> contextlib.AbstractContextManager[None]:
+    """Context in which this thread records no graph."""
+    return using_config("enable_backprop", False)
+
+
+def force_backprop_mode() -> contextlib.AbstractContextManager[None]:
+    """Context in which this thread records the graph again."""
+    return using_config("enable_backprop", True)
+
+
+def get_compute_mode() -> str | None:
+    """The setting ``compute_mode`` of this thread."""
+    return config.compute_mode
+
+
+def is_debug() -> bool:
+    """Whether this thread is in debug mode, which checks every value for NaN."""
+    return bool(config.debug)
+
+
+def set_debug(debug: bool) -> None:
+    """Turns debug mode on or off in this thread."""
+    config.debug = debug
+
+
+class DebugMode:
+    """Context in which debug mode is on or off."""
+
+    def __init__(self, debug: bool) -> None:
+        self._context = using_config("debug", debug)
+
+    def __enter__(self) -> None:
+        self._context.__enter__()
+
+    def __exit__(self, *args: Any) -> None:
+        self._context.__exit__(*args)

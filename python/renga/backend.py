@@ -1,0 +1,105 @@
+"""Devices and the array modules that belong to them."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any
+
+import numpy
+
+from renga import _core
+from renga.backends import cuda, intel64
+from renga.backends.chainerx import ChainerxDevice, from_chx, to_chx
+from renga.backends.cpu import CpuDevice
+from renga.backends.cuda import GpuDevice
+from renga.backends.device import Device
+from renga.backends.intel64 import Intel64Device
+
+__all__ = [
+    "ChainerxDevice",
+    "CpuDevice",
+    "Device",
+    "GpuDevice",
+    "Intel64Device",
+    "copyto",
+    "cuda",
+    "from_chx",
+    "get_array_module",
+    "get_device",
+    "get_device_from_array",
+    "intel64",
+    "to_chx",
+    "using_device",
+]
+
+_cpu = CpuDevice()
+
+
+def get_device(device_spec: Any) -> Device:
+    """The device of a specifier: a Device, a GPU's number or a string.
+
+    Strings are ``"@numpy"``, ``"@cupy:N"``, ``"@intel64"``, or a number; a negative
+    number is the main memory.
+
+    Raises:
+        TypeError: no specifier.
+        ValueError: a name nobody knows.
+        RuntimeError: the device does not exist here.
+    """
+    if isinstance(device_spec, Device):
+        return device_spec
+    if isinstance(device_spec, str):
+        return _parse(device_spec)
+    if isinstance(device_spec, (int, numpy.integer)):
+        return _cpu if device_spec < 0 else GpuDevice.from_device_id(int(device_spec))
+    raise TypeError(
+        f"get_device: expected a Device, an integer or a string, got {device_spec!r}"
+    )
+
+
+def _parse(spec: str) -> Device:
+    if spec == "@numpy":
+        return _cpu
+    if spec == "@intel64":
+        return Intel64Device()
+    number = spec[len("@cupy:") :] if spec.startswith("@cupy:") else spec
+    if number.lstrip("-").isdigit():
+        return get_device(int(number))
+    if spec.startswith("@"):
+        raise ValueError(
+            f"get_device: expected '@numpy', '@cupy:N' or '@intel64', got {spec!r}"
+        )
+    return ChainerxDevice(spec)
+
+
+def get_device_from_array(*arrays: Any) -> Device:
+    """The device of the first array or Variable that lives on a GPU, else the CPU."""
+    for array in arrays:
+        if isinstance(array, _core.Variable):
+            array = array.array
+        device = GpuDevice.from_array(array)
+        if device is not None:
+            return device
+    return _cpu
+
+
+def get_array_module(*args: Any) -> ModuleType:
+    """NumPy, or CuPy if one of the arrays or Variables lives on a GPU."""
+    return get_device_from_array(*args).xp
+
+
+@contextlib.contextmanager
+def using_device(device_spec: Any) -> Iterator[Device]:
+    """Context in which a device is the thread's own."""
+    device = get_device(device_spec)
+    with device.create_context():
+        yield device
+
+
+def copyto(dst: Any, src: Any) -> None:
+    """Copies ``src`` into the array ``dst``; TypeError if that is not an array."""
+    if not isinstance(dst, numpy.ndarray):
+        raise TypeError(f"copyto: expected an array to copy to, got {type(dst)}")
+    numpy.copyto(dst, cuda.to_cpu(src), casting="same_kind")

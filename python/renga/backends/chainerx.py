@@ -1,0 +1,34 @@
+"""Chainer's ChainerX device: renga's core takes its place, so it never exists."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from renga.backends.device import Device
+
+
+class ChainerxDevice(Device):
+    """A device of ChainerX."""
+
+    def __init__(self, device: Any) -> None:
+        raise RuntimeError("chainerx: expected ChainerX, got renga")
+
+    @staticmethod
+    def from_array(array: Any) -> ChainerxDevice | None:
+        """None: no array is ChainerX's."""
+        return None
+
+    @staticmethod
+    def from_fallback_device(device: Device) -> ChainerxDevice:
+        """Raises RuntimeError."""
+        return ChainerxDevice(device)
+
+
+def to_chx(array: Any) -> Any:
+    """Raises RuntimeError: no array can be ChainerX's."""
+    ChainerxDevice(array)
+
+
+def from_chx(array: Any) -> Any:
+    """``array`` as it is, since none is ChainerX's."""
+    return array

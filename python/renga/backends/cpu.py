@@ -1,0 +1,28 @@
+"""The main memory and the processors that share it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from renga.backends.device import Device
+
+
+class CpuDevice(Device):
+    """The main memory; its arrays are NumPy's."""
+
+    xp = numpy
+    supported_array_types = (numpy.ndarray,)
+    name = "@numpy"  # type: ignore[assignment]
+
+    @staticmethod
+    def from_array(array: Any) -> CpuDevice | None:
+        """The device if ``array`` is a NumPy array, else None."""
+        return CpuDevice() if isinstance(array, numpy.ndarray) else None
+
+    def __repr__(self) -> str:
+        return "<CpuDevice (numpy)>"
+
+    def send_array(self, array: Any) -> numpy.ndarray:
+        return numpy.asarray(array)

@@ -1,0 +1,71 @@
+"""What every device offers: arrays of its module, and sending arrays to it."""
+
+from __future__ import annotations
+
+import contextlib
+import numbers
+from types import ModuleType
+from typing import Any
+
+import numpy
+
+_SENDABLE = (numpy.ndarray, numpy.generic, numbers.Number)
+
+
+class Device:
+    """A place where arrays live and functions run."""
+
+    xp: ModuleType
+    supported_array_types: tuple[type, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The specifier that ``get_device`` understands."""
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and str(self) == str(other)
+
+    def __hash__(self) -> int:
+        return hash(str(self))
+
+    def __enter__(self) -> None:
+        raise RuntimeError("Device: expected `with using_device(device):`")
+
+    def __exit__(self, *args: Any) -> None:
+        raise RuntimeError("Device: expected `with using_device(device):`")
+
+    def create_context(self) -> contextlib.AbstractContextManager:
+        """A context in which new arrays are made on this device."""
+        return contextlib.nullcontext()
+
+    def use(self) -> None:
+        """Makes this the device of the thread."""
+
+    def is_array_supported(self, array: Any) -> bool:
+        """Whether ``array`` lives on this device."""
+        return isinstance(array, self.supported_array_types)
+
+    def send(self, arrays: Any) -> Any:
+        """An array, or a list or tuple of arrays or None, on this device.
+
+        Raises:
+            TypeError: something is neither an array nor a number.
+        """
+        if isinstance(arrays, (list, tuple)):
+            return type(arrays)(None if x is None else self._send(x) for x in arrays)
+        return self._send(arrays)
+
+    def _send(self, array: Any) -> Any:
+        if not isinstance(array, (*self.supported_array_types, *_SENDABLE)):
+            raise TypeError(
+                f"{self.name}: expected an array, a number or None, got {type(array)}"
+            )
+        return self.send_array(array)
+
+    def send_array(self, array: Any) -> Any:
+        """One array on this device; itself if it is there already."""
+        raise NotImplementedError

@@ -1,0 +1,54 @@
+"""Chainer's iDeep device. renga's own kernels take its place, so it never exists."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import numpy
+
+from renga.backends.device import Device
+
+
+class mdarray:
+    """The type of iDeep's arrays: of no array."""
+
+
+class Intel64Device(Device):
+    """The processor through iDeep."""
+
+    xp = numpy
+    supported_array_types = (numpy.ndarray, mdarray)
+    name = "@intel64"  # type: ignore[assignment]
+
+    def __init__(self) -> None:
+        check_ideep_available()
+
+    @staticmethod
+    def from_array(array: Any) -> Intel64Device | None:
+        """The device of an iDeep array, None for anything else."""
+        return Intel64Device() if isinstance(array, mdarray) else None
+
+
+def is_ideep_available() -> bool:
+    """False: renga does not use iDeep."""
+    return False
+
+
+def check_ideep_available() -> NoReturn:
+    """Raises RuntimeError."""
+    raise RuntimeError(
+        "intel64: expected iDeep, got renga, whose '@numpy' device is as fast"
+    )
+
+
+def should_use_ideep(level: str) -> bool:
+    """False: renga does not use iDeep."""
+    return False
+
+
+def inputs_all_ready(
+    inputs: Sequence[Any], supported_ndim: Sequence[int] = (2, 4)
+) -> bool:
+    """False: no array is ready for iDeep."""
+    return False

@@ -1,0 +1,44 @@
+"""Chainer's ``utils``: array checks, window sizes and small NumPy functions."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import tempfile
+from collections.abc import Iterator
+from typing import Any
+
+from renga.utils import argument, array, conv, conv_nd, type_check, walker_alias
+from renga.utils.array import force_array, force_type, size_of_shape, sum_to
+from renga.utils.conv import get_conv_outsize, get_deconv_outsize
+from renga.utils.experimental import experimental
+from renga.utils.walker_alias import WalkerAlias
+
+__all__ = [
+    "WalkerAlias",
+    "argument",
+    "array",
+    "conv",
+    "conv_nd",
+    "experimental",
+    "force_array",
+    "force_type",
+    "get_conv_outsize",
+    "get_deconv_outsize",
+    "size_of_shape",
+    "sum_to",
+    "tempdir",
+    "type_check",
+    "walker_alias",
+]
+
+
+@contextlib.contextmanager
+def tempdir(**kwargs: Any) -> Iterator[str]:
+    """Context with a new temporary directory, gone afterwards."""
+    ignore_errors = kwargs.pop("ignore_errors", False)
+    path = tempfile.mkdtemp(**kwargs)
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=ignore_errors)

@@ -1,0 +1,109 @@
+"""Windows over arrays of any number of axes."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy
+
+from renga.utils.conv import get_conv_outsize
+
+
+def as_tuple(x: Any, n: int) -> tuple[Any, ...]:
+    """``x`` for each of ``n`` axes; AssertionError if it has another number."""
+    if hasattr(x, "__getitem__"):
+        assert len(x) == n, f"conv_nd: expected {n} values, got {x}"
+        return tuple(x)
+    return (x,) * n
+
+
+def im2col_nd_cpu(
+    img: numpy.ndarray,
+    ksize: Sequence[int],
+    stride: Sequence[int],
+    pad: Sequence[int],
+    pval: float = 0,
+    cover_all: bool = False,
+    dilate: int | Sequence[int] = 1,
+) -> numpy.ndarray:
+    """What each position of a window sees.
+
+    Shapes:
+        img: (N, C, d1, …, dn)
+        return: (N, C, k1, …, kn, out1, …, outn)
+    """
+    dims = img.shape[2:]
+    dilate = as_tuple(dilate, len(dims))
+    outs = tuple(
+        get_conv_outsize(d, k, s, p, cover_all, di)
+        for d, k, s, p, di in zip(dims, ksize, stride, pad, dilate)
+    )
+    widths = ((0, 0), (0, 0), *((p, p + s - 1) for p, s in zip(pad, stride)))
+    padded = numpy.pad(img, widths, mode="constant", constant_values=pval)
+    col = numpy.empty((*img.shape[:2], *ksize, *outs), img.dtype)
+    for offset in itertools.product(*map(range, ksize)):
+        col[(..., *offset, *(slice(None),) * len(dims))] = padded[
+            _window(offset, stride, dilate, outs)
+        ]
+    return col
+
+
+def im2col_nd(
+    img: numpy.ndarray,
+    ksize: Sequence[int],
+    stride: Sequence[int],
+    pad: Sequence[int],
+    cover_all: bool = False,
+    dilate: int | Sequence[int] = 1,
+) -> numpy.ndarray:
+    """What each position of a window sees, with zeros around the array."""
+    return im2col_nd_cpu(img, ksize, stride, pad, 0, cover_all, dilate)
+
+
+def col2im_nd(
+    col: numpy.ndarray,
+    stride: Sequence[int],
+    pad: Sequence[int],
+    dims: Sequence[int],
+    dilate: int | Sequence[int] = 1,
+) -> numpy.ndarray:
+    """The transpose of ``im2col_nd``: adds every window back to its place.
+
+    Shapes:
+        col: (N, C, k1, …, kn, out1, …, outn)
+        return: (N, C, d1, …, dn)
+    """
+    n = len(dims)
+    dilate = as_tuple(dilate, n)
+    ksize, outs = col.shape[2 : 2 + n], col.shape[2 + n :]
+    padded_dims = (
+        max(d + 2 * p + s - 1, (k - 1) * di + s * out)
+        for d, k, s, p, di, out in zip(dims, ksize, stride, pad, dilate, outs)
+    )
+    padded = numpy.zeros((*col.shape[:2], *padded_dims), col.dtype)
+    for offset in itertools.product(*map(range, ksize)):
+        padded[_window(offset, stride, dilate, outs)] += col[
+            (slice(None), slice(None), *offset)
+        ]
+    return padded[(..., *(slice(p, p + d) for p, d in zip(pad, dims)))]
+
+
+col2im_nd_cpu = col2im_nd
+
+
+def _window(
+    offset: Sequence[int],
+    stride: Sequence[int],
+    dilate: Sequence[int],
+    outs: Sequence[int],
+) -> tuple[Any, ...]:
+    """The index of what the element ``offset`` of the window sees everywhere."""
+    return (
+        ...,
+        *(
+            slice(o * di, o * di + s * out, s)
+            for o, s, di, out in zip(offset, stride, dilate, outs)
+        ),
+    )
