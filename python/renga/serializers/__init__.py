@@ -1,0 +1,29 @@
+"""Saving objects to files and loading them, whole or not at all."""
+
+from renga.serializers import atomic, hdf5, npz
+from renga.serializers.hdf5 import (
+    HDF5Deserializer,
+    HDF5Serializer,
+    load_hdf5,
+    save_hdf5,
+)
+from renga.serializers.npz import (
+    DictionarySerializer,
+    NpzDeserializer,
+    load_npz,
+    save_npz,
+)
+
+__all__ = [
+    "DictionarySerializer",
+    "HDF5Deserializer",
+    "HDF5Serializer",
+    "NpzDeserializer",
+    "atomic",
+    "hdf5",
+    "load_hdf5",
+    "load_npz",
+    "npz",
+    "save_hdf5",
+    "save_npz",
+]

@@ -1,0 +1,37 @@
+"""What every serializer offers: one ``serialize`` method both saves and loads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class AbstractSerializer:
+    """A place in a tree of named values, called once for every value."""
+
+    def __call__(self, key: str, value: Any) -> Any:
+        """Save ``value`` under ``key``, or return what is stored there.
+
+        When loading, an array is filled in place; for anything else the stored value
+        is returned in the type of ``value``, or as an array if ``value`` is None.
+        """
+        raise NotImplementedError
+
+    def __getitem__(self, key: str) -> AbstractSerializer:
+        """The serializer of the branch called ``key``."""
+        raise NotImplementedError
+
+
+class Serializer(AbstractSerializer):
+    """A serializer that saves."""
+
+    def save(self, obj: Any) -> None:
+        """Save everything ``obj`` hands over in its ``serialize``."""
+        obj.serialize(self)
+
+
+class Deserializer(AbstractSerializer):
+    """A serializer that loads."""
+
+    def load(self, obj: Any) -> None:
+        """Load everything ``obj`` asks for in its ``serialize``."""
+        obj.serialize(self)
