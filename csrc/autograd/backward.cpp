@@ -293,6 +293,10 @@ void backward(std::span<const Variable> outputs, const BackwardOptions& options)
     if (gy.defined()) walk.start(y, gy);
   }
   walk.run();
+  if (options.retain_grad) return;
+  for (const Variable& y : outputs) {
+    if (y.node()->creator) y.body()->grad = Variable();
+  }
 }
 
 std::vector<Variable> grad(std::span<const Variable> outputs, std::span<const Variable> inputs,

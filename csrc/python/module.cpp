@@ -1,3 +1,74 @@
-#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
 
-PYBIND11_MODULE(_core, m) { m.doc() = "The core of renga."; }
+#include "devices/allocator.h"
+#include "devices/long_work.h"
+#include "python/call_site.h"
+#include "python/variable.h"
+
+namespace renga::python {
+namespace {
+
+void raise(const char* module, const char* name, const char* text) {
+  py::set_error(py::module_::import(module).attr(name), text);
+}
+
+void translate(std::exception_ptr error) {
+  try {
+    if (error) std::rethrow_exception(error);
+  } catch (const InvalidType& e) {
+    raise("renga.utils.type_check", "InvalidType", e.what());
+  } catch (const OutOfMemory& e) {
+    PyErr_SetString(PyExc_MemoryError, e.what());
+  }
+}
+
+// A thread that does not hold the interpreter has nothing to lend.
+void* lend_interpreter() { return PyGILState_Check() ? PyEval_SaveThread() : nullptr; }
+void take_interpreter_back(void* state) {
+  if (state != nullptr) PyEval_RestoreThread(static_cast<PyThreadState*>(state));
+}
+
+}  // namespace
+
+void bind_memory(py::module_& m) {
+  m.def(
+      "memory_stats",
+      [](const std::string& device) {
+        const MemoryStats s = memory_stats(device_from_string(device));
+        py::dict d;
+        d["in_use"] = s.in_use;
+        d["peak"] = s.peak;
+        d["cached"] = s.cached;
+        d["allocations"] = s.allocations;
+        d["hits"] = s.hits;
+        d["reserves"] = s.reserves;
+        return d;
+      },
+      py::arg("device"));
+  m.def(
+      "empty_cache", [](const std::string& device) { empty_cache(device_from_string(device)); },
+      py::arg("device"));
+  m.def("empty", [](const Shape& shape, Dtype dtype) { return empty(shape, dtype); },
+        py::arg("shape"), py::arg("dtype"), "An ndarray in memory of the core's allocator.");
+  m.def("host_name", [] { return to_string(Device{}); });
+  m.def("device_names", [] {
+    std::vector<std::string> names;
+    for (const Driver* driver : drivers()) names.push_back(driver->name());
+    return names;
+  });
+}
+
+}  // namespace renga::python
+
+PYBIND11_MODULE(_core, m) {
+  using namespace renga::python;
+  m.doc() = "The core of renga: variables, the graph and the operations.";
+  py::register_exception_translator(&translate);
+  renga::long_work_hooks = {&lend_interpreter, &take_interpreter_back};
+  bind_graph(m);
+  bind_variable(m);
+  bind_ops(m);
+  bind_memory(m);
+  const auto file = m.attr("__spec__").attr("origin").cast<std::string>();
+  install_call_sites(file.substr(0, file.rfind('/') + 1));
+}

@@ -1,0 +1,121 @@
+#include "devices/cpu/onednn.h"
+
+#include <omp.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "devices/allocator.h"
+
+namespace renga::onednn {
+namespace {
+
+dnnl::stream& stream() {
+  thread_local dnnl::stream own(engine());
+  return own;
+}
+
+// Memory that primitives need for the length of a call.
+class Buffers {
+ public:
+  Buffers() = default;
+  ~Buffers() {
+    for (const auto& [data, bytes] : blocks_) deallocate(data, bytes, Device{});
+  }
+  Buffers(const Buffers&) = delete;
+  Buffers& operator=(const Buffers&) = delete;
+
+  dnnl::memory add(const dnnl::memory::desc& layout) {
+    const std::size_t bytes = layout.get_size();
+    blocks_.emplace_back(allocate(bytes, Device{}), bytes);
+    return dnnl::memory(layout, engine(), blocks_.back().first);
+  }
+
+ private:
+  std::vector<std::pair<void*, std::size_t>> blocks_;
+};
+
+void execute(const dnnl::primitive& primitive, std::unordered_map<int, dnnl::memory>& arguments,
+             const dnnl::memory::desc& scratchpad, Buffers& buffers) {
+  if (scratchpad.get_size() > 0) arguments.emplace(DNNL_ARG_SCRATCHPAD, buffers.add(scratchpad));
+  primitive.execute(stream(), arguments);
+}
+
+}  // namespace
+
+const dnnl::engine& engine() {
+  // Never destroyed: arrays and plans may outlive every static of this library.
+  static const auto* const cpu = new dnnl::engine(dnnl::engine::kind::cpu, 0);
+  return *cpu;
+}
+
+dnnl::primitive_attr own_scratchpad() {
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  return attributes;
+}
+
+Operand::Operand(int name, dnnl::memory::desc outside, dnnl::memory::desc inside, bool is_output)
+    : name_(name), outside_(std::move(outside)), inside_(std::move(inside)), is_output_(is_output) {
+  if (outside_ == inside_) return;
+  const auto& from = is_output ? inside_ : outside_;
+  const auto& to = is_output ? outside_ : inside_;
+  const dnnl::reorder::primitive_desc move(engine(), from, engine(), to, own_scratchpad());
+  move_ = dnnl::reorder(move);
+  move_scratchpad_ = move.scratchpad_desc();
+}
+
+Operand Operand::input(int name, dnnl::memory::desc outside, dnnl::memory::desc inside) {
+  return Operand(name, std::move(outside), std::move(inside), false);
+}
+
+Operand Operand::output(int name, dnnl::memory::desc outside, dnnl::memory::desc inside) {
+  return Operand(name, std::move(outside), std::move(inside), true);
+}
+
+void Plan::run(std::span<void* const> data) const {
+  Buffers buffers;
+  std::unordered_map<int, dnnl::memory> arguments;
+  const auto move = [&](const Operand& operand, const dnnl::memory& from, const dnnl::memory& to) {
+    std::unordered_map<int, dnnl::memory> ends{{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}};
+    execute(operand.move_, ends, operand.move_scratchpad_, buffers);
+  };
+  for (std::size_t i = 0; i < operands_.size(); ++i) {
+    const Operand& operand = operands_[i];
+    dnnl::memory memory(operand.outside_, engine(), data[i]);
+    if (operand.move_) {
+      const dnnl::memory outside = std::exchange(memory, buffers.add(operand.inside_));
+      if (!operand.is_output_) move(operand, outside, memory);
+    }
+    arguments.emplace(operand.name_, std::move(memory));
+  }
+  execute(primitive_, arguments, scratchpad_, buffers);
+  for (std::size_t i = 0; i < operands_.size(); ++i) {
+    const Operand& operand = operands_[i];
+    if (!operand.move_ || !operand.is_output_) continue;
+    move(operand, arguments.at(operand.name_), dnnl::memory(operand.outside_, engine(), data[i]));
+  }
+  stream().wait();
+}
+
+std::size_t Plans::Hash::operator()(const Key& key) const {
+  std::size_t hash = 0xcbf29ce484222325u;
+  for (std::int64_t v : key) hash = (hash ^ static_cast<std::size_t>(v)) * 0x100000001b3u;
+  return hash;
+}
+
+std::shared_ptr<const Plan> Plans::get(Key key, const std::function<Plan()>& make) {
+  // A primitive is cut to the number of threads there are when it is made.
+  key.push_back(omp_get_max_threads());
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = kept_.find(key);
+    if (found != kept_.end()) return found->second;
+  }
+  auto plan = std::make_shared<const Plan>(make());
+  const std::lock_guard lock(mutex_);
+  if (kept_.size() >= kMost) kept_.clear();
+  return kept_.emplace(std::move(key), std::move(plan)).first->second;
+}
+
+}  // namespace renga::onednn

@@ -1,0 +1,79 @@
+// oneDNN: the process's engine, a stream per thread, and plans: primitives kept for the next call
+// together with the reorders to the layouts they want.
+#pragma once
+
+#include <cstdint>
+#include <dnnl.hpp>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+namespace renga::onednn {
+
+const dnnl::engine& engine();
+
+// What an operand is to the caller and to the primitive.
+class Operand {
+ public:
+  // `name` is a DNNL_ARG. An input is brought from `outside` to `inside` before the primitive runs,
+  // an output back from `inside` to `outside` after it.
+  static Operand input(int name, dnnl::memory::desc outside, dnnl::memory::desc inside);
+  static Operand output(int name, dnnl::memory::desc outside, dnnl::memory::desc inside);
+
+ private:
+  friend class Plan;
+  Operand(int name, dnnl::memory::desc outside, dnnl::memory::desc inside, bool is_output);
+
+  int name_;
+  dnnl::memory::desc outside_, inside_;
+  bool is_output_;
+  dnnl::reorder move_;  // empty where both layouts are one
+  dnnl::memory::desc move_scratchpad_;
+};
+
+// A primitive with its operands. It may run on several threads at once.
+class Plan {
+ public:
+  // The primitive's scratchpad must be the user's (see own_scratchpad).
+  Plan(dnnl::primitive primitive, dnnl::memory::desc scratchpad, std::vector<Operand> operands)
+      : primitive_(std::move(primitive)),
+        scratchpad_(std::move(scratchpad)),
+        operands_(std::move(operands)) {}
+
+  // `data` holds one pointer per operand, in their order.
+  void run(std::span<void* const> data) const;
+
+ private:
+  dnnl::primitive primitive_;
+  dnnl::memory::desc scratchpad_;
+  std::vector<Operand> operands_;
+};
+
+// Attributes by which a primitive takes its scratchpad from the caller: oneDNN's own belongs to the
+// thread that made the primitive.
+dnnl::primitive_attr own_scratchpad();
+
+// Everything a plan depends on, the number of threads included, as a row of numbers.
+using Key = std::vector<std::int64_t>;
+
+// Making a primitive takes far longer than looking one up, so plans are kept.
+class Plans {
+ public:
+  // The plan for `key`, which need not hold the number of threads.
+  std::shared_ptr<const Plan> get(Key key, const std::function<Plan()>& make);
+
+ private:
+  struct Hash {
+    std::size_t operator()(const Key& key) const;
+  };
+  // A program that meets ever new shapes must not fill the memory: a full table starts afresh.
+  static constexpr std::size_t kMost = 1024;
+
+  std::mutex mutex_;
+  std::unordered_map<Key, std::shared_ptr<const Plan>, Hash> kept_;
+};
+
+}  // namespace renga::onednn

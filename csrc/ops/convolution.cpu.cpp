@@ -1,0 +1,42 @@
+#include "ops/convolution.h"
+
+#include "devices/long_work.h"
+#include "ops/convolution_onednn.cpu.h"
+#include "ops/convolution_unfold.h"
+
+namespace renga {
+namespace {
+
+using Kernel = void (*)(const Array&, const Array&, const Array&, const Window&);
+
+// Runs on arrays of any float dtype what there are kernels for in some of them; the 16-bit floats
+// that oneDNN does not convolve go through float32.
+void convolve(Kernel by_onednn, Kernel unfolded, const Array& a, const Array& b, const Array& to,
+              const Window& window) {
+  const LongWork work;
+  if (to.size() == 0) return;
+  if (a.size() == 0 || b.size() == 0) return fill(to, 0);
+  if (to.dtype() == Dtype::float64) return unfolded(a, b, to, window);
+  if (onednn_convolves(to.dtype())) return by_onednn(a, b, to, window);
+  const Array wide = empty_like(to, Dtype::float32);
+  by_onednn(cast(a, Dtype::float32), cast(b, Dtype::float32), wide, window);
+  copy(wide, to);
+}
+
+void forward(const Array& x, const Array& W, const Array& y, const Window& window) {
+  convolve(onednn_forward, unfolded_forward, x, W, y, window);
+}
+
+void input_grad(const Array& gy, const Array& W, const Array& gx, const Window& window) {
+  convolve(onednn_input_grad, unfolded_input_grad, gy, W, gx, window);
+}
+
+void weight_grad(const Array& gy, const Array& x, const Array& gW, const Window& window) {
+  convolve(onednn_weight_grad, unfolded_weight_grad, gy, x, gW, window);
+}
+
+[[maybe_unused]] const bool registered =
+    convolution_kernels.add(0, {forward, input_grad, weight_grad});
+
+}  // namespace
+}  // namespace renga

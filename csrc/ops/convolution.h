@@ -1,0 +1,43 @@
+// Convolution of images and its two gradients, which are each other's gradients.
+#pragma once
+
+#include <optional>
+
+#include "devices/kernel_table.h"
+#include "ops/list.h"
+#include "ops/window.h"
+
+namespace renga {
+
+// Images are (N, channels, rows, columns) in any order of memory; W is (O, I / groups, kh, kw). In
+// each, x is the larger image (I channels) and y the smaller one (O channels), or their gradients.
+struct ConvolutionKernels {
+  void (*forward)(const Array& x, const Array& W, const Array& y, const Window& window);
+  void (*input_grad)(const Array& gy, const Array& W, const Array& gx, const Window& window);
+  void (*weight_grad)(const Array& gy, const Array& x, const Array& gW, const Window& window);
+};
+extern KernelTable<ConvolutionKernels> convolution_kernels;
+
+Variable convolution_2d(const Variable& x, const Variable& W, const std::optional<Variable>& b = {},
+                        const Window& window = {}, bool cover_all = false);
+
+// The transposed convolution; W is (I, O / groups, kh, kw). `outsize` chooses among the extents
+// whose convolution has x's extents; the smallest by default.
+Variable deconvolution_2d(const Variable& x, const Variable& W,
+                          const std::optional<Variable>& b = {}, const Window& window = {},
+                          const std::optional<Pair>& outsize = {});
+
+template <class Visit>
+void list_convolution_ops(Visit&& visit) {
+  const Default<std::optional<Variable>> b{"b", std::nullopt};
+  const Default<Window> window{"window", Window{}};
+  visit(Op{"convolution_2d", "(N, I, H, W), (O, I/groups, kh, kw), (O,) -> (N, O, H', W')",
+           "Two-dimensional convolution (cross-correlation)."},
+        &convolution_2d, Arg{"x"}, Arg{"W"}, b, window, Default{"cover_all", false});
+  visit(Op{"deconvolution_2d", "(N, I, H, W), (I, O/groups, kh, kw), (O,) -> (N, O, H', W')",
+           "Transposed two-dimensional convolution."},
+        &deconvolution_2d, Arg{"x"}, Arg{"W"}, b, window,
+        Default<std::optional<Pair>>{"outsize", std::nullopt});
+}
+
+}  // namespace renga

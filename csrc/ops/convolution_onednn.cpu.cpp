@@ -1,0 +1,171 @@
+#include "ops/convolution_onednn.cpu.h"
+
+#include <array>
+
+#include "devices/cpu/onednn.h"
+
+namespace renga {
+namespace {
+
+using dnnl::memory;
+using onednn::Operand;
+using onednn::Plan;
+using Tag = memory::format_tag;
+
+enum class Pass : std::int64_t { forward, input_grad, weight_grad };
+
+bool is_dense(const Array& x, const Axes& order) {
+  std::int64_t step = x.itemsize();
+  for (int i = order.size() - 1; i >= 0; --i) {
+    const int axis = static_cast<int>(order[i]);
+    if (x.shape(axis) != 1 && x.strides()[axis] != step) return false;
+    step *= x.shape(axis);
+  }
+  return true;
+}
+
+// An image in one of the two layouts that oneDNN is handed.
+struct Image {
+  Array array;
+  Tag layout;
+};
+
+Image as_image(const Array& x) {
+  if (is_dense(x, {0, 2, 3, 1})) return {x, Tag::nhwc};
+  if (is_dense(x, {0, 1, 2, 3})) return {x, Tag::nchw};
+  const Array dense = empty_in_order(x.shape(), {0, 2, 3, 1}, x.dtype());
+  copy(x, dense);
+  return {dense, Tag::nhwc};
+}
+
+memory::dims dims_of(const Shape& shape) { return {shape.begin(), shape.end()}; }
+
+// A convolution's operands and options, as oneDNN describes them. Images are channels last inside
+// (measured: as fast as oneDNN's blocked layouts, and nothing else needs to know those).
+class Problem {
+ public:
+  Problem(const Image& x, const Array& W, const Image& y, const Window& window)
+      : x_(x), W_(W), y_(y), window_(window) {
+    type_ = x.array.dtype() == Dtype::float32 ? memory::data_type::f32 : memory::data_type::bf16;
+  }
+
+  onednn::Key key(Pass pass) const {
+    onednn::Key key{static_cast<std::int64_t>(pass), static_cast<std::int64_t>(type_),
+                    static_cast<std::int64_t>(x_.layout), static_cast<std::int64_t>(y_.layout),
+                    window_.groups};
+    for (const Shape* shape : {&x_.array.shape(), &W_.shape(), &y_.array.shape()}) {
+      key.insert(key.end(), shape->begin(), shape->end());
+    }
+    for (const Pair* pair : {&window_.stride, &window_.pad, &window_.dilate}) {
+      key.insert(key.end(), pair->begin(), pair->end());
+    }
+    return key;
+  }
+
+  Plan plan(Pass pass) const {
+    const dnnl::convolution_forward::primitive_desc forward(
+        onednn::engine(), dnnl::prop_kind::forward_training, algorithm_, image(x_, Tag::nhwc),
+        weights(Tag::any), image(y_, Tag::nhwc), strides(), dilates(), before(), after(),
+        onednn::own_scratchpad());
+    if (pass == Pass::forward) {
+      return Plan(dnnl::convolution_forward(forward), forward.scratchpad_desc(),
+                  {Operand::input(DNNL_ARG_SRC, image(x_, x_.layout), forward.src_desc()),
+                   Operand::input(DNNL_ARG_WEIGHTS, weights(), forward.weights_desc()),
+                   Operand::output(DNNL_ARG_DST, image(y_, y_.layout), forward.dst_desc())});
+    }
+    return pass == Pass::input_grad ? input_grad(forward) : weight_grad(forward);
+  }
+
+ private:
+  Plan input_grad(const dnnl::convolution_forward::primitive_desc& forward) const {
+    const dnnl::convolution_backward_data::primitive_desc back(
+        onednn::engine(), algorithm_, image(x_, Tag::nhwc), weights(Tag::any), image(y_, Tag::nhwc),
+        strides(), dilates(), before(), after(), forward, onednn::own_scratchpad());
+    return Plan(dnnl::convolution_backward_data(back), back.scratchpad_desc(),
+                {Operand::input(DNNL_ARG_DIFF_DST, image(y_, y_.layout), back.diff_dst_desc()),
+                 Operand::input(DNNL_ARG_WEIGHTS, weights(), back.weights_desc()),
+                 Operand::output(DNNL_ARG_DIFF_SRC, image(x_, x_.layout), back.diff_src_desc())});
+  }
+
+  Plan weight_grad(const dnnl::convolution_forward::primitive_desc& forward) const {
+    const dnnl::convolution_backward_weights::primitive_desc back(
+        onednn::engine(), algorithm_, image(x_, Tag::nhwc), weights(Tag::any), image(y_, Tag::nhwc),
+        strides(), dilates(), before(), after(), forward, onednn::own_scratchpad());
+    return Plan(dnnl::convolution_backward_weights(back), back.scratchpad_desc(),
+                {Operand::input(DNNL_ARG_DIFF_DST, image(y_, y_.layout), back.diff_dst_desc()),
+                 Operand::input(DNNL_ARG_SRC, image(x_, x_.layout), back.src_desc()),
+                 Operand::output(DNNL_ARG_DIFF_WEIGHTS, weights(), back.diff_weights_desc())});
+  }
+
+  memory::desc image(const Image& x, Tag layout) const {
+    return {dims_of(x.array.shape()), type_, layout};
+  }
+  memory::desc weights() const { return weights(window_.groups == 1 ? Tag::oihw : Tag::goihw); }
+  memory::desc weights(Tag layout) const {
+    memory::dims dims = dims_of(W_.shape());
+    if (window_.groups > 1) {
+      dims[0] /= window_.groups;
+      dims.insert(dims.begin(), window_.groups);
+    }
+    return {dims, type_, layout};
+  }
+
+  memory::dims strides() const { return {window_.stride.begin(), window_.stride.end()}; }
+  memory::dims dilates() const { return {window_.dilate[0] - 1, window_.dilate[1] - 1}; }
+  memory::dims before() const { return {window_.pad.begin(), window_.pad.end()}; }
+  // Where the last window sticks out over the padding (cover_all), more of it is needed.
+  memory::dims after() const {
+    memory::dims pad;
+    for (int axis : {0, 1}) {
+      const std::int64_t covered = (y_.array.shape(2 + axis) - 1) * window_.stride[axis] +
+                                   window_.reach(W_.shape(2 + axis), axis);
+      pad.push_back(
+          std::max(window_.pad[axis], covered - x_.array.shape(2 + axis) - window_.pad[axis]));
+    }
+    return pad;
+  }
+
+  static constexpr auto algorithm_ = dnnl::algorithm::convolution_direct;
+  const Image& x_;
+  const Array& W_;
+  const Image& y_;
+  const Window& window_;
+  memory::data_type type_;
+};
+
+void run(Pass pass, const Problem& problem, const std::array<const Array*, 3>& operands) {
+  static auto* const plans = new onednn::Plans;
+  const auto plan = plans->get(problem.key(pass), [&] { return problem.plan(pass); });
+  std::array<void*, 3> data;
+  for (int i = 0; i < 3; ++i) data[i] = operands[i]->data();
+  plan->run(data);
+}
+
+}  // namespace
+
+bool onednn_convolves(Dtype dtype) {
+  if (dtype == Dtype::float32) return true;
+  static const bool has_avx512 = (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) &
+                                  static_cast<unsigned>(dnnl::cpu_isa::avx512_core)) ==
+                                 static_cast<unsigned>(dnnl::cpu_isa::avx512_core);
+  return dtype == Dtype::bfloat16 && has_avx512;
+}
+
+void onednn_forward(const Array& x, const Array& W, const Array& y, const Window& window) {
+  const Image from = as_image(x), to = as_image(y);
+  const Array weights = contiguous(W);
+  run(Pass::forward, Problem(from, weights, to, window), {&from.array, &weights, &to.array});
+}
+
+void onednn_input_grad(const Array& gy, const Array& W, const Array& gx, const Window& window) {
+  const Image from = as_image(gy), to = as_image(gx);
+  const Array weights = contiguous(W);
+  run(Pass::input_grad, Problem(to, weights, from, window), {&from.array, &weights, &to.array});
+}
+
+void onednn_weight_grad(const Array& gy, const Array& x, const Array& gW, const Window& window) {
+  const Image from_y = as_image(gy), from_x = as_image(x);
+  run(Pass::weight_grad, Problem(from_x, gW, from_y, window), {&from_y.array, &from_x.array, &gW});
+}
+
+}  // namespace renga

@@ -1,0 +1,17 @@
+// Convolution by oneDNN: float32 everywhere, bfloat16 where the CPU can.
+#pragma once
+
+#include "ops/window.h"
+#include "tensor/array.h"
+
+namespace renga {
+
+bool onednn_convolves(Dtype dtype);
+
+// As ConvolutionKernels; all arrays of one dtype that onednn_convolves, none of them empty, those
+// written to dense. Fastest where images are channels last.
+void onednn_forward(const Array& x, const Array& W, const Array& y, const Window& window);
+void onednn_input_grad(const Array& gy, const Array& W, const Array& gx, const Window& window);
+void onednn_weight_grad(const Array& gy, const Array& x, const Array& gW, const Window& window);
+
+}  // namespace renga

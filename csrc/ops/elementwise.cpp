@@ -1,0 +1,66 @@
+#include "ops/elementwise.h"
+
+#include "tensor/views.h"
+
+namespace renga {
+
+constinit KernelTable<ElementwiseKernels> elementwise_kernels{"elementwise"};
+
+namespace {
+
+// A fresh array for the result of broadcasting; it takes the memory order of an operand that has
+// the result's shape already.
+Array empty_for(const Shape& shape, const Array& a, const Array& b) {
+  if (a.shape() == shape) return empty_like(a);
+  if (b.shape() == shape) return empty_like(b, a.dtype());
+  return empty(shape, a.dtype(), a.device());
+}
+
+void require_same_device(const char* op, const Array& a, const Array& b) {
+  require<std::invalid_argument>(a.device() == b.device(), op, ": expected arrays on one device, got ",
+                                 to_string(a.device()), " and ", to_string(b.device()));
+}
+
+}  // namespace
+
+Array apply(Unary map, const Array& x, double p, double q) {
+  require(x.dtype() != Dtype::bool_, "elementwise: expected numbers, got bool");
+  require(map < Unary::exp || is_float(x.dtype()), "elementwise: expected a float dtype, got ",
+          x.dtype());
+  Array y = empty_like(x);
+  elementwise_kernels.on(x.device()).unary(map, p, q, x, y);
+  return y;
+}
+
+Array apply(const char* op, Binary map, const Array& a, const Array& b, double p) {
+  require(a.dtype() == b.dtype(), op, ": expected operands of one dtype, got ", a.dtype(), " and ",
+          b.dtype());
+  require(a.dtype() != Dtype::bool_, op, ": expected numbers, got bool");
+  require_same_device(op, a, b);
+  if (a.shape() == b.shape()) {
+    Array y = empty_like(a);
+    elementwise_kernels.on(a.device()).binary(map, p, a, b, y);
+    return y;
+  }
+  const Shape shape = broadcast_shapes(op, a.shape(), b.shape());
+  Array y = empty_for(shape, a, b);
+  elementwise_kernels.on(a.device())
+      .binary(map, p, broadcast_view(op, a, shape), broadcast_view(op, b, shape), y);
+  return y;
+}
+
+Array select(const char* op, const Array& condition, const Array& a, const Array& b) {
+  require(condition.dtype() == Dtype::bool_, op, ": expected a bool condition, got ",
+          condition.dtype());
+  require(a.dtype() == b.dtype(), op, ": expected operands of one dtype, got ", a.dtype(), " and ",
+          b.dtype());
+  require_same_device(op, a, b);
+  const Shape shape = broadcast_shapes(op, broadcast_shapes(op, a.shape(), b.shape()), condition.shape());
+  Array y = empty_for(shape, a, b);
+  elementwise_kernels.on(a.device())
+      .select(broadcast_view(op, condition, shape), broadcast_view(op, a, shape),
+              broadcast_view(op, b, shape), y);
+  return y;
+}
+
+}  // namespace renga

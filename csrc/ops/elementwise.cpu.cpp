@@ -1,0 +1,238 @@
+#include "ops/elementwise.h"
+
+#include <cmath>
+
+#include "devices/long_work.h"
+#include "ops/block_map.cpu.h"
+
+namespace renga {
+namespace {
+
+// Integers: plain loops that the compiler vectorises. Floats divide and take powers as NumPy does.
+template <class T>
+T integer_power(T x, T n) {
+  if (n < 0) return x == 1 ? T(1) : (x == T(-1) ? (n % 2 ? T(-1) : T(1)) : T(0));
+  T y = 1;
+  for (; n > 0; n /= 2, x = T(x * x)) {
+    if (n % 2) y = T(y * x);
+  }
+  return y;
+}
+
+template <class T>
+T floor_divide(T a, T b) {
+  if (b == 0) return 0;
+  const T q = T(a / b);
+  return (a % b != 0 && ((a < 0) != (b < 0))) ? T(q - 1) : q;
+}
+
+template <class T, class F>
+void integer_loop(const T* x, T* y, std::int64_t n, F f) {
+  for (std::int64_t i = 0; i < n; ++i) y[i] = T(f(x[i]));
+}
+
+template <class T>
+void integer_unary(Unary map, T p, T q, const T* x, T* y, std::int64_t n) {
+  switch (map) {
+    case Unary::negative: return integer_loop(x, y, n, [](T v) { return -v; });
+    case Unary::absolute: return integer_loop(x, y, n, [](T v) { return v < 0 ? -v : v; });
+    case Unary::sign: return integer_loop(x, y, n, [](T v) { return (v > 0) - (v < 0); });
+    case Unary::square: return integer_loop(x, y, n, [](T v) { return v * v; });
+    case Unary::add: return integer_loop(x, y, n, [p](T v) { return v + p; });
+    case Unary::multiply: return integer_loop(x, y, n, [p](T v) { return v * p; });
+    case Unary::subtract_from: return integer_loop(x, y, n, [p](T v) { return p - v; });
+    case Unary::divide_into: return integer_loop(x, y, n, [p](T v) { return v ? p / v : 0; });
+    case Unary::floor_divide: return integer_loop(x, y, n, [p](T v) { return floor_divide(v, p); });
+    case Unary::floor_divide_into:
+      return integer_loop(x, y, n, [p](T v) { return floor_divide(p, v); });
+    case Unary::power: return integer_loop(x, y, n, [p](T v) { return integer_power(v, p); });
+    case Unary::power_of: return integer_loop(x, y, n, [p](T v) { return integer_power(p, v); });
+    case Unary::clip:
+      return integer_loop(x, y, n, [p, q](T v) { return std::min(std::max(v, p), q); });
+    case Unary::inside: return integer_loop(x, y, n, [p, q](T v) { return p <= v && v <= q; });
+    default: return integer_loop(x, y, n, [](T v) { return v; });
+  }
+}
+
+template <class T>
+void integer_binary(Binary map, const T* a, const T* b, T* y, std::int64_t n) {
+  const auto loop = [&](auto f) {
+    for (std::int64_t i = 0; i < n; ++i) y[i] = T(f(a[i], b[i]));
+  };
+  switch (map) {
+    case Binary::add: return loop([](T u, T v) { return u + v; });
+    case Binary::subtract: return loop([](T u, T v) { return u - v; });
+    case Binary::multiply: return loop([](T u, T v) { return u * v; });
+    case Binary::power: return loop([](T u, T v) { return integer_power(u, v); });
+    case Binary::maximum: return loop([](T u, T v) { return std::max(u, v); });
+    case Binary::minimum: return loop([](T u, T v) { return std::min(u, v); });
+    case Binary::greater_equal: return loop([](T u, T v) { return u >= v; });
+    case Binary::less_equal: return loop([](T u, T v) { return u <= v; });
+    default: return loop([](T u, T v) { return floor_divide(u, v); });
+  }
+}
+
+// NaN wins, as in NumPy; the hardware's max keeps its second operand when either is NaN.
+template <class V>
+V maximum(V a, V b) {
+  return xsimd::select(a != a, a, xsimd::max(a, b));
+}
+template <class V>
+V minimum(V a, V b) {
+  return xsimd::select(a != a, a, xsimd::min(a, b));
+}
+
+template <class V>
+V softplus(V x, V beta) {
+  // log(1 + e^z) = max(z, 0) + log1p(e^-|z|), which cannot overflow.
+  const V z = x * beta;
+  return (xsimd::max(V(0), z) + xsimd::log1p(xsimd::exp(-xsimd::abs(z)))) / beta;
+}
+
+template <class T>
+void float_unary(Unary map, T p, T q, const T* x, T* y, std::int64_t n) {
+  using V = xsimd::batch<T>;
+  const V vp(p), vq(q), zero(T(0)), one(T(1));
+  const auto run = [&](auto f) { vector_map(x, y, n, f); };
+  switch (map) {
+    case Unary::negative: return run([](V v) { return -v; });
+    case Unary::absolute: return run([](V v) { return xsimd::abs(v); });
+    case Unary::sign: return run([](V v) { return xsimd::select(v != v, v, xsimd::sign(v)); });
+    case Unary::square: return run([](V v) { return v * v; });
+    case Unary::add: return run([vp](V v) { return v + vp; });
+    case Unary::multiply: return run([vp](V v) { return v * vp; });
+    case Unary::subtract_from: return run([vp](V v) { return vp - v; });
+    case Unary::divide_into: return run([vp](V v) { return vp / v; });
+    case Unary::power:
+      for (std::int64_t i = 0; i < n; ++i) y[i] = std::pow(x[i], p);
+      return;
+    case Unary::power_of:
+      for (std::int64_t i = 0; i < n; ++i) y[i] = std::pow(p, x[i]);
+      return;
+    case Unary::clip: return run([vp, vq](V v) { return minimum(maximum(v, vp), vq); });
+    case Unary::inside:
+      return run([=](V v) { return xsimd::select((vp <= v) && (v <= vq), one, zero); });
+    case Unary::floor_divide: return run([vp](V v) { return xsimd::floor(v / vp); });
+    case Unary::floor_divide_into: return run([vp](V v) { return xsimd::floor(vp / v); });
+    case Unary::floor: return run([](V v) { return xsimd::floor(v); });
+    case Unary::ceil: return run([](V v) { return xsimd::ceil(v); });
+    case Unary::exp: return run([](V v) { return xsimd::exp(v); });
+    case Unary::expm1: return run([](V v) { return xsimd::expm1(v); });
+    case Unary::log: return run([](V v) { return xsimd::log(v); });
+    case Unary::log1p: return run([](V v) { return xsimd::log1p(v); });
+    case Unary::log2: return run([](V v) { return xsimd::log2(v); });
+    case Unary::log10: return run([](V v) { return xsimd::log10(v); });
+    case Unary::sqrt: return run([](V v) { return xsimd::sqrt(v); });
+    case Unary::rsqrt: return run([one](V v) { return one / xsimd::sqrt(v); });
+    case Unary::sin: return run([](V v) { return xsimd::sin(v); });
+    case Unary::cos: return run([](V v) { return xsimd::cos(v); });
+    case Unary::tan: return run([](V v) { return xsimd::tan(v); });
+    case Unary::arcsin: return run([](V v) { return xsimd::asin(v); });
+    case Unary::arccos: return run([](V v) { return xsimd::acos(v); });
+    case Unary::arctan: return run([](V v) { return xsimd::atan(v); });
+    case Unary::sinh: return run([](V v) { return xsimd::sinh(v); });
+    case Unary::cosh: return run([](V v) { return xsimd::cosh(v); });
+    case Unary::tanh: return run([](V v) { return xsimd::tanh(v); });
+    case Unary::sigmoid: return run([one](V v) { return one / (one + xsimd::exp(-v)); });
+    case Unary::relu: return run([zero](V v) { return xsimd::max(zero, v); });
+    case Unary::leaky_relu:
+      return run([=](V v) { return xsimd::select(v < zero, v * vp, v); });
+    case Unary::elu:
+      return run([=](V v) { return xsimd::select(v < zero, vp * xsimd::expm1(v), v); });
+    case Unary::softplus: return run([vp](V v) { return softplus(v, vp); });
+  }
+}
+
+template <class T>
+void float_binary(Binary map, T p, const T* a, const T* b, T* y, std::int64_t n) {
+  using V = xsimd::batch<T>;
+  const V vp(p), zero(T(0)), one(T(1));
+  const auto run = [&](auto f) { vector_map(a, b, y, n, f); };
+  switch (map) {
+    case Binary::add: return run([](V u, V v) { return u + v; });
+    case Binary::subtract: return run([](V u, V v) { return u - v; });
+    case Binary::multiply: return run([](V u, V v) { return u * v; });
+    case Binary::divide: return run([](V u, V v) { return u / v; });
+    case Binary::floor_divide: return run([](V u, V v) { return xsimd::floor(u / v); });
+    case Binary::power:
+      for (std::int64_t i = 0; i < n; ++i) y[i] = std::pow(a[i], b[i]);
+      return;
+    case Binary::maximum: return run([](V u, V v) { return maximum(u, v); });
+    case Binary::minimum: return run([](V u, V v) { return minimum(u, v); });
+    case Binary::greater_equal:
+      return run([=](V u, V v) { return xsimd::select(u >= v, one, zero); });
+    case Binary::less_equal:
+      return run([=](V u, V v) { return xsimd::select(u <= v, one, zero); });
+    case Binary::arctan2:
+      for (std::int64_t i = 0; i < n; ++i) y[i] = std::atan2(a[i], b[i]);
+      return;
+    case Binary::relu_grad: return run([=](V u, V v) { return xsimd::select(u > zero, v, zero); });
+    case Binary::leaky_relu_grad:
+      return run([=](V u, V v) { return xsimd::select(u < zero, v * vp, v); });
+    case Binary::sigmoid_grad: return run([=](V u, V v) { return v * u * (one - u); });
+    case Binary::tanh_grad: return run([=](V u, V v) { return v * (one - u * u); });
+  }
+}
+
+// Elementary operations per element, to judge whether threads pay.
+std::int64_t cost_of(Unary map) {
+  if (map == Unary::power || map == Unary::power_of) return 40;
+  return map < Unary::exp || map == Unary::relu || map == Unary::leaky_relu ? 1 : 8;
+}
+
+void unary_cpu(Unary map, double p, double q, const Array& x, const Array& y) {
+  const LongWork work(y.size());
+  visit_dtype(y.dtype(), [&]<class T>(Type<T>) {
+    using C = Compute<T>;
+    map_blocks<T>(x, y, cost_of(map), [=](const C* in, C* out, std::int64_t n) {
+      if constexpr (std::is_floating_point_v<C>) {
+        float_unary<C>(map, C(p), C(q), in, out, n);
+      } else if constexpr (!std::is_same_v<C, bool>) {
+        integer_unary<C>(map, C(p), C(q), in, out, n);
+      }
+    });
+  });
+}
+
+void binary_cpu(Binary map, double p, const Array& a, const Array& b, const Array& y) {
+  const LongWork work(y.size());
+  visit_dtype(y.dtype(), [&]<class T>(Type<T>) {
+    using C = Compute<T>;
+    map_blocks<T>(a, b, y, 1, [=](const C* in_a, const C* in_b, C* out, std::int64_t n) {
+      if constexpr (std::is_floating_point_v<C>) {
+        float_binary<C>(map, C(p), in_a, in_b, out, n);
+      } else if constexpr (!std::is_same_v<C, bool>) {
+        integer_binary<C>(map, in_a, in_b, out, n);
+      }
+    });
+  });
+}
+
+// Only the elements' size matters: they are moved, not computed with.
+template <class T>
+void select_loop(const Array& condition, const Array& a, const Array& b, const Array& y) {
+  const auto loop = make_loop<4>({&y, &condition, &a, &b});
+  parallel_walk(loop, 2, [](std::int64_t n, const auto& p, const auto& s) {
+    for (std::int64_t i = 0; i < n; ++i) {
+      const bool first = *reinterpret_cast<const bool*>(p[1] + i * s[1]);
+      const std::byte* from = first ? p[2] + i * s[2] : p[3] + i * s[3];
+      *reinterpret_cast<T*>(p[0] + i * s[0]) = *reinterpret_cast<const T*>(from);
+    }
+  });
+}
+
+void select_cpu(const Array& condition, const Array& a, const Array& b, const Array& y) {
+  const LongWork work(y.size());
+  switch (y.itemsize()) {
+    case 1: return select_loop<std::uint8_t>(condition, a, b, y);
+    case 2: return select_loop<std::uint16_t>(condition, a, b, y);
+    case 4: return select_loop<std::uint32_t>(condition, a, b, y);
+    default: return select_loop<std::uint64_t>(condition, a, b, y);
+  }
+}
+
+[[maybe_unused]] const bool registered =
+    elementwise_kernels.add(0, {unary_cpu, binary_cpu, select_cpu});
+
+}  // namespace
+}  // namespace renga

@@ -1,0 +1,89 @@
+// Element-by-element maps on arrays: what arithmetic, math and activation are made of.
+#pragma once
+
+#include <cstdint>
+
+#include "devices/kernel_table.h"
+#include "tensor/array.h"
+
+namespace renga {
+
+// Maps of one element. p and q are parameters of the map, named in the comment where it has any.
+enum class Unary : std::uint8_t {
+  negative,
+  absolute,
+  sign,
+  square,
+  add,       // x + p
+  multiply,  // x * p
+  subtract_from,  // p - x
+  divide_into,    // p / x
+  power,     // x ** p
+  power_of,  // p ** x
+  clip,      // between p and q
+  inside,    // 1 where p <= x <= q, else 0
+  floor_divide,       // floor(x / p)
+  floor_divide_into,  // floor(p / x)
+  floor,
+  ceil,
+  // Floating point only from here on.
+  exp,
+  expm1,
+  log,
+  log1p,
+  log2,
+  log10,
+  sqrt,
+  rsqrt,
+  sin,
+  cos,
+  tan,
+  arcsin,
+  arccos,
+  arctan,
+  sinh,
+  cosh,
+  tanh,
+  sigmoid,
+  relu,
+  leaky_relu,  // x, or p x where x < 0
+  elu,         // x, or p (exp(x) - 1) where x < 0
+  softplus,    // log(1 + exp(p x)) / p
+};
+
+// Maps of two elements.
+enum class Binary : std::uint8_t {
+  add,
+  subtract,
+  multiply,
+  divide,
+  floor_divide,
+  power,
+  maximum,
+  minimum,
+  greater_equal,  // 1 or 0, in the operands' dtype
+  less_equal,
+  arctan2,
+  // Gradients, one pass each: a is the activation's output (x for leaky_relu and elu), b is gy.
+  relu_grad,        // b where a > 0
+  leaky_relu_grad,  // b, or p b where a < 0
+  sigmoid_grad,     // b a (1 - a)
+  tanh_grad,        // b (1 - a²)
+};
+
+struct ElementwiseKernels {
+  // x and y have the same shape and dtype.
+  void (*unary)(Unary map, double p, double q, const Array& x, const Array& y);
+  // All of one shape and dtype (views stretched by broadcasting have stride 0).
+  void (*binary)(Binary map, double p, const Array& a, const Array& b, const Array& y);
+  // y = condition ? a : b; `condition` is bool.
+  void (*select)(const Array& condition, const Array& a, const Array& b, const Array& y);
+};
+extern KernelTable<ElementwiseKernels> elementwise_kernels;
+
+// Fresh arrays with the map's values. Binary operands broadcast; `op` names the caller in errors.
+Array apply(Unary map, const Array& x, double p = 0, double q = 0);
+Array apply(const char* op, Binary map, const Array& a, const Array& b, double p = 0);
+Array select(const char* op, const Array& condition, const Array& a, const Array& b);
+
+}  // namespace renga

@@ -1,0 +1,41 @@
+// Losses that are worth a kernel of their own.
+#pragma once
+
+#include <optional>
+
+#include "devices/kernel_table.h"
+#include "ops/list.h"
+
+namespace renga {
+
+struct LossKernels {
+  // x is (N, C, ...), t is (N, ...) of int64 in [0, C) or `ignore`; weight is (C,) or undefined.
+  // log_p = log_softmax(x); loss = -weight[t] log_p[t], 0 where ignored.
+  void (*nll)(const Array& x, const Array& t, const Array& weight, std::int64_t ignore,
+              const Array& log_p, const Array& loss);
+  // gx = gy weight[t] (exp(log_p) - onehot(t)).
+  void (*nll_grad)(const Array& log_p, const Array& t, const Array& weight, std::int64_t ignore,
+                   const Array& gy, const Array& gx);
+};
+extern KernelTable<LossKernels> loss_kernels;
+
+// One loss per sample (and position): -class_weight[t] log softmax(x)[t].
+Variable softmax_nll(const Variable& x, const Array& t, const std::optional<Array>& class_weight,
+                     std::int64_t ignore_label);
+// The same added up and divided by the number of samples: those not ignored with `normalize`, else N.
+Variable softmax_cross_entropy(const Variable& x, const Array& t, bool normalize = true,
+                               const std::optional<Array>& class_weight = {},
+                               std::int64_t ignore_label = -1);
+
+template <class Visit>
+void list_loss_ops(Visit&& visit) {
+  visit(Op{"softmax_nll", "(N, C, ...), (N, ...) -> (N, ...)", "-class_weight[t] log softmax(x)[t]."},
+        &softmax_nll, Arg{"x"}, Arg{"t"}, Default<std::optional<Array>>{"class_weight", std::nullopt},
+        Default{"ignore_label", std::int64_t{-1}});
+  visit(Op{"softmax_cross_entropy", "(N, C, ...), (N, ...) -> ()", "Mean of softmax_nll."},
+        &softmax_cross_entropy, Arg{"x"}, Arg{"t"}, Default{"normalize", true},
+        Default<std::optional<Array>>{"class_weight", std::nullopt},
+        Default{"ignore_label", std::int64_t{-1}});
+}
+
+}  // namespace renga

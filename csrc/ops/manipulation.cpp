@@ -1,0 +1,223 @@
+#include "ops/manipulation.h"
+
+#include "autograd/node.h"
+#include "ops/reduction.h"
+#include "tensor/views.h"
+
+namespace renga {
+namespace {
+
+Shape resolve(const Shape& shape, const Variable& x) {
+  Shape full = shape;
+  int open = -1;
+  std::int64_t known = 1;
+  for (int i = 0; i < shape.size(); ++i) {
+    if (shape[i] == -1) {
+      require<std::invalid_argument>(open < 0, "reshape: expected at most one -1, got ", shape);
+      open = i;
+    } else {
+      known *= shape[i];
+    }
+  }
+  if (open >= 0 && known != 0) full[open] = x.size() / known;
+  require(full.product() == x.size() && (open < 0 || known != 0), "reshape: expected a shape of ",
+          x.size(), " elements for ", x.shape(), ", got ", shape);
+  return full;
+}
+
+// Writes `part` into the ranges of a zero array of `shape`: the way back of slice.
+Variable slice_grad(const Variable& part, const std::vector<Range>& ranges, const Shape& shape);
+
+Array view_of(const Array& x, const std::vector<Range>& ranges) {
+  Array view = x;
+  for (int i = 0; i < x.ndim(); ++i) {
+    const Range& r = ranges[static_cast<std::size_t>(i)];
+    view = slice_view(view, i, r.start, r.length, r.step);
+  }
+  return view;
+}
+
+std::vector<Range> whole(const Shape& shape) {
+  std::vector<Range> ranges;
+  for (std::int64_t n : shape) ranges.push_back({0, n, 1});
+  return ranges;
+}
+
+void require_one_kind(const char* op, const std::vector<Variable>& xs) {
+  require<std::invalid_argument>(!xs.empty(), op, ": expected at least one array");
+  for (const Variable& x : xs) {
+    require(x.dtype() == xs[0].dtype(), op, ": expected arrays of one dtype, got ", xs[0].dtype(),
+            " and ", x.dtype());
+    require(x.ndim() == xs[0].ndim(), op, ": expected arrays of equally many axes, got ",
+            xs[0].shape(), " and ", x.shape());
+  }
+}
+
+}  // namespace
+
+Variable reshape(const Variable& x, const Shape& shape) {
+  const Shape full = resolve(shape, x);
+  if (full == x.shape()) return x;
+  Array y = reshape_view(x.array(), full);
+  if (!y.defined()) y = reshape_view(contiguous(x.array()), full);
+  return record("Reshape", y,
+                {{x, [before = x.shape()](const Variable& gy) { return reshape(gy, before); }}});
+}
+
+Variable transpose(const Variable& x, const std::optional<Axes>& given) {
+  Axes axes;
+  if (given) {
+    axes = normalize_axes("transpose", *given, x.ndim());
+    require(axes.size() == x.ndim(), "transpose: expected ", x.ndim(), " axes, got ", *given);
+  } else {
+    for (int i = x.ndim() - 1; i >= 0; --i) axes.push_back(i);
+  }
+  Axes back = axes;
+  for (int i = 0; i < axes.size(); ++i) back[static_cast<int>(axes[i])] = i;
+  return record("Transpose", transpose_view(x.array(), axes),
+                {{x, [back](const Variable& gy) { return transpose(gy, back); }}});
+}
+
+Variable swapaxes(const Variable& x, std::int64_t axis1, std::int64_t axis2) {
+  Axes axes;
+  for (int i = 0; i < x.ndim(); ++i) axes.push_back(i);
+  std::swap(axes[normalize_axis("swapaxes", axis1, x.ndim())],
+            axes[normalize_axis("swapaxes", axis2, x.ndim())]);
+  return transpose(x, axes);
+}
+
+Variable broadcast_to(const Variable& x, const Shape& shape) {
+  if (x.shape() == shape) return x;
+  return record("BroadcastTo", broadcast_view("broadcast_to", x.array(), shape),
+                {{x, [before = x.shape()](const Variable& gy) { return sum_to(gy, before); }}});
+}
+
+Variable expand_dims(const Variable& x, std::int64_t axis) {
+  const int at = normalize_axis("expand_dims", axis, x.ndim() + 1);
+  return record("ExpandDims", expand_view(x.array(), at),
+                {{x, [before = x.shape()](const Variable& gy) { return reshape(gy, before); }}});
+}
+
+Variable squeeze(const Variable& x, const std::optional<Axes>& given) {
+  Axes axes;
+  if (given) {
+    axes = normalize_axes("squeeze", *given, x.ndim());
+    for (std::int64_t a : axes) {
+      require(x.shape(static_cast<int>(a)) == 1, "squeeze: expected extent 1 along axis ", a,
+              ", got shape ", x.shape());
+    }
+  }
+  Shape shape;
+  for (int i = 0; i < x.ndim(); ++i) {
+    if (given ? !axes.contains(i) : x.shape(i) != 1) shape.push_back(x.shape(i));
+  }
+  return reshape(x, shape);
+}
+
+Variable flatten(const Variable& x) { return reshape(x, {x.size()}); }
+
+Variable concat(const std::vector<Variable>& xs, std::int64_t over) {
+  require_one_kind("concat", xs);
+  const int axis = normalize_axis("concat", over, xs[0].ndim());
+  Shape shape = xs[0].shape();
+  std::vector<std::int64_t> cuts;
+  shape[axis] = 0;
+  for (const Variable& x : xs) {
+    for (int i = 0; i < x.ndim(); ++i) {
+      require(i == axis || x.shape(i) == shape[i], "concat: expected equal extents except along axis ",
+              axis, ", got ", xs[0].shape(), " and ", x.shape());
+    }
+    if (&x != &xs[0]) cuts.push_back(shape[axis]);
+    shape[axis] += x.shape(axis);
+  }
+  Array y = empty_in_order(shape, memory_order(xs[0].array()), xs[0].dtype(), xs[0].device());
+  std::int64_t at = 0;
+  for (const Variable& x : xs) {
+    copy(x.array(), slice_view(y, axis, at, x.shape(axis)));
+    at += x.shape(axis);
+  }
+  auto back = [cuts, axis](std::span<const Variable> gys, std::span<const int>) {
+    return split_axis(gys[0], cuts, axis);
+  };
+  return record_all("Concat", {&y, 1}, xs, back)[0];
+}
+
+Variable stack(const std::vector<Variable>& xs, std::int64_t axis) {
+  require_one_kind("stack", xs);
+  std::vector<Variable> layers;
+  for (const Variable& x : xs) {
+    require(x.shape() == xs[0].shape(), "stack: expected arrays of one shape, got ", xs[0].shape(),
+            " and ", x.shape());
+    layers.push_back(expand_dims(x, axis));
+  }
+  return concat(layers, normalize_axis("stack", axis, xs[0].ndim() + 1));
+}
+
+std::vector<Variable> split_axis(const Variable& x, const std::vector<std::int64_t>& indices,
+                                 std::int64_t over) {
+  const int axis = normalize_axis("split_axis", over, x.ndim());
+  std::vector<Array> parts;
+  std::vector<Shape> shapes;
+  std::int64_t start = 0;
+  for (std::size_t i = 0; i <= indices.size(); ++i) {
+    const std::int64_t end = i < indices.size() ? indices[i] : x.shape(axis);
+    require(start <= end && end <= x.shape(axis), "split_axis: expected rising indices up to ",
+            x.shape(axis), " along axis ", axis, ", got ", end, " after ", start);
+    parts.push_back(slice_view(x.array(), axis, start, end - start));
+    shapes.push_back(parts.back().shape());
+    start = end;
+  }
+  auto back = [shapes, axis, dtype = x.dtype(), device = x.device()](
+                  std::span<const Variable> gys, std::span<const int>) {
+    std::vector<Variable> all(gys.begin(), gys.end());
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (!all[i].defined()) all[i] = Variable(zeros(shapes[i], dtype, device));
+    }
+    return std::vector<Variable>{concat(all, axis)};
+  };
+  return record_all("SplitAxis", parts, {&x, 1}, back);
+}
+
+Variable slice(const Variable& x, const std::vector<Range>& ranges) {
+  require(static_cast<int>(ranges.size()) == x.ndim(), "slice: expected ", x.ndim(),
+          " ranges, got ", ranges.size());
+  auto to_x = [ranges, shape = x.shape()](const Variable& gy) {
+    return slice_grad(gy, ranges, shape);
+  };
+  return record("GetItem", view_of(x.array(), ranges), {{x, to_x}});
+}
+
+Variable pad(const Variable& x, const Dims& before, const Dims& after, double value) {
+  require(before.size() == x.ndim() && after.size() == x.ndim(), "pad: expected widths for ",
+          x.ndim(), " axes, got ", before, " and ", after);
+  Shape shape = x.shape();
+  std::vector<Range> middle = whole(shape);
+  for (int i = 0; i < x.ndim(); ++i) {
+    require<std::invalid_argument>(before[i] >= 0 && after[i] >= 0,
+                                   "pad: expected widths of at least 0, got ", before, " and ", after);
+    shape[i] += before[i] + after[i];
+    middle[static_cast<std::size_t>(i)].start = before[i];
+  }
+  Array y = full(shape, value, x.dtype(), x.device());
+  copy(x.array(), view_of(y, middle));
+  return record("Pad", y, {{x, [middle](const Variable& gy) { return slice(gy, middle); }}});
+}
+
+Variable cast(const Variable& x, Dtype dtype) {
+  if (x.dtype() == dtype) return x;
+  const Array y = cast(x.array(), dtype);
+  if (!is_float(dtype)) return Variable(y);
+  return record("Cast", y, {{x, [before = x.dtype()](const Variable& gy) { return cast(gy, before); }}});
+}
+
+namespace {
+
+Variable slice_grad(const Variable& part, const std::vector<Range>& ranges, const Shape& shape) {
+  Array whole = zeros(shape, part.dtype(), part.device());
+  copy(part.array(), view_of(whole, ranges));
+  return record("GetItemGrad", whole,
+                {{part, [ranges](const Variable& ggx) { return slice(ggx, ranges); }}});
+}
+
+}  // namespace
+}  // namespace renga

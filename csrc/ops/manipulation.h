@@ -1,0 +1,65 @@
+// Other shapes of the same elements. Where strides allow, the result is a view.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ops/list.h"
+
+namespace renga {
+
+// One extent may be -1: it follows from the others.
+Variable reshape(const Variable& x, const Shape& shape);
+Variable transpose(const Variable& x, const std::optional<Axes>& axes = {});
+Variable swapaxes(const Variable& x, std::int64_t axis1, std::int64_t axis2);
+Variable broadcast_to(const Variable& x, const Shape& shape);
+Variable expand_dims(const Variable& x, std::int64_t axis);
+Variable squeeze(const Variable& x, const std::optional<Axes>& axes = {});
+Variable flatten(const Variable& x);
+Variable concat(const std::vector<Variable>& xs, std::int64_t axis);
+Variable stack(const std::vector<Variable>& xs, std::int64_t axis);
+// Cut before each of `indices`.
+std::vector<Variable> split_axis(const Variable& x, const std::vector<std::int64_t>& indices,
+                                 std::int64_t axis);
+// `before` and `after` name the elements added at both ends of every axis.
+Variable pad(const Variable& x, const Dims& before, const Dims& after, double value);
+Variable cast(const Variable& x, Dtype dtype);
+
+// Along every axis of x: `length` elements from `start`, `step` apart.
+struct Range {
+  std::int64_t start = 0, length = 0, step = 1;
+};
+Variable slice(const Variable& x, const std::vector<Range>& ranges);
+
+template <class Visit>
+void list_manipulation_ops(Visit&& visit) {
+  const Default<std::optional<Axes>> axes{"axes", std::nullopt};
+  const Default<std::optional<Axes>> all{"axis", std::nullopt};
+  visit(Op{"reshape", "(...) -> shape", "The elements in another shape."}, &reshape, Arg{"x"},
+        Arg{"shape"});
+  visit(Op{"transpose", "(...) -> (permuted)", "Axes in another order; reversed by default."},
+        &transpose, Arg{"x"}, axes);
+  visit(Op{"swapaxes", "(...) -> (permuted)", "Two axes exchanged."}, &swapaxes, Arg{"x"},
+        Arg{"axis1"}, Arg{"axis2"});
+  visit(Op{"broadcast_to", "(...) -> shape", "Repeated along axes of extent 1."}, &broadcast_to,
+        Arg{"x"}, Arg{"shape"});
+  visit(Op{"expand_dims", "(...) -> (... 1 ...)", "A new axis of extent 1."}, &expand_dims, Arg{"x"},
+        Arg{"axis"});
+  visit(Op{"squeeze", "(... 1 ...) -> (...)", "Without axes of extent 1."}, &squeeze, Arg{"x"}, all);
+  visit(Op{"flatten", "(...) -> (n,)", "One axis."}, &flatten, Arg{"x"});
+  visit(Op{"concat", "[(... a ...), (... b ...)] -> (... a+b ...)", "Arrays joined along an axis."},
+        &concat, Arg{"xs"}, Default{"axis", std::int64_t{1}});
+  visit(Op{"stack", "[(...), (...)] -> (... n ...)", "Arrays joined along a new axis."}, &stack,
+        Arg{"xs"}, Default{"axis", std::int64_t{0}});
+  visit(Op{"split_axis", "(... a ...) -> [(... b ...), ...]", "Cut before each of the indices."},
+        &split_axis, Arg{"x"}, Arg{"indices"}, Arg{"axis"});
+  visit(Op{"pad", "(...) -> (longer)", "Elements of one value added at the ends of axes."}, &pad,
+        Arg{"x"}, Arg{"before"}, Arg{"after"}, Default{"value", 0.0});
+  using Cast = Variable (*)(const Variable&, Dtype);
+  visit(Op{"cast", "(...) -> (...)", "Another dtype."}, Cast{&cast}, Arg{"x"}, Arg{"dtype"});
+  visit(Op{"slice", "(...) -> (shorter)", "(start, length, step) along every axis."}, &slice,
+        Arg{"x"}, Arg{"ranges"});
+}
+
+}  // namespace renga

@@ -1,0 +1,136 @@
+#include <dnnl.h>
+
+#include <algorithm>
+
+#include "devices/long_work.h"
+#include "devices/parallel.h"
+#include "ops/matmul.h"
+#include "tensor/views.h"
+
+namespace renga {
+namespace {
+
+// A matrix whose rows or whose columns are contiguous, as BLAS wants it.
+struct Matrix {
+  Array array;
+  bool transposed = false;  // columns are contiguous
+  std::int64_t leading = 1;
+
+  template <class T>
+  const T* at(std::int64_t i) const {
+    return reinterpret_cast<const T*>(array.data() + (array.ndim() > 2 ? i * array.strides()[0] : 0));
+  }
+};
+
+Matrix as_matrix(const Array& x) {
+  const int row = x.ndim() - 2, column = x.ndim() - 1;
+  const std::int64_t item = x.itemsize(), rows = x.shape(row), columns = x.shape(column);
+  const std::int64_t down = x.strides()[row], across = x.strides()[column];
+  if ((across == item || columns == 1) && (rows == 1 || (down >= columns * item && down % item == 0))) {
+    return {x, false, rows == 1 ? std::max<std::int64_t>(columns, 1) : down / item};
+  }
+  if ((down == item || rows == 1) && (columns == 1 || (across >= rows * item && across % item == 0))) {
+    return {x, true, columns == 1 ? std::max<std::int64_t>(rows, 1) : across / item};
+  }
+  return {contiguous(x), false, std::max<std::int64_t>(columns, 1)};
+}
+
+// The stack of matrices as a single batch axis in front.
+Array with_one_batch_axis(const Array& x) {
+  if (x.ndim() == 2) return x;
+  Shape shape{1, x.shape(x.ndim() - 2), x.shape(x.ndim() - 1)};
+  for (int i = 0; i < x.ndim() - 2; ++i) shape[0] *= x.shape(i);
+  const Array view = reshape_view(x, shape);
+  return view.defined() ? view : reshape_view(contiguous(x), shape);
+}
+
+struct Sizes {
+  std::int64_t m, n, k;
+};
+
+// c (+)= a b by rows of b: the inner loop runs over contiguous elements of b and c.
+template <class T>
+void multiply_rows(const T* a, std::int64_t down, std::int64_t across, const T* b, std::int64_t ldb,
+                   T* c, const Sizes& size, bool accumulate, std::int64_t begin, std::int64_t end) {
+  constexpr std::int64_t kDepth = 128;
+  for (std::int64_t i = begin; i < end; ++i) {
+    if (!accumulate) std::fill_n(c + i * size.n, size.n, T(0));
+  }
+  for (std::int64_t k0 = 0; k0 < size.k; k0 += kDepth) {
+    const std::int64_t k1 = std::min(size.k, k0 + kDepth);
+    for (std::int64_t i = begin; i < end; ++i) {
+      T* __restrict out = c + i * size.n;
+      for (std::int64_t k = k0; k < k1; ++k) {
+        const T factor = a[i * down + k * across];
+        const T* __restrict row = b + k * ldb;
+        for (std::int64_t j = 0; j < size.n; ++j) out[j] += factor * row[j];
+      }
+    }
+  }
+}
+
+template <class T>
+void own_gemm(const Matrix& a, const Matrix& b, T* c, std::int64_t batch, const Sizes& size,
+              bool accumulate, bool threads) {
+  const Matrix right = b.transposed ? as_matrix(contiguous(b.array)) : b;
+  const std::int64_t down = a.transposed ? 1 : a.leading, across = a.transposed ? a.leading : 1;
+  const auto rows = [&](std::int64_t begin, std::int64_t end) {
+    multiply_rows<T>(a.at<T>(batch), down, across, right.at<T>(batch), right.leading, c, size,
+                     accumulate, begin, end);
+  };
+  if (threads) return parallel_for(size.m, size.n * size.k, rows);
+  rows(0, size.m);
+}
+
+void float_gemm(const Matrix& a, const Matrix& b, float* c, std::int64_t batch, const Sizes& size,
+                bool accumulate) {
+  dnnl_sgemm(a.transposed ? 'T' : 'N', b.transposed ? 'T' : 'N', size.m, size.n, size.k, 1.f,
+             a.at<float>(batch), a.leading, b.at<float>(batch), b.leading, accumulate ? 1.f : 0.f, c,
+             size.n);
+}
+
+template <class T>
+void gemm(const Array& a, const Array& b, const Array& c, bool accumulate) {
+  const Array left = with_one_batch_axis(a), right = with_one_batch_axis(b);
+  const Matrix ma = as_matrix(left), mb = as_matrix(right);
+  const Sizes size{c.shape(c.ndim() - 2), c.shape(c.ndim() - 1), a.shape(a.ndim() - 1)};
+  const std::int64_t each = size.m * size.n;
+  const std::int64_t batch = each == 0 ? 0 : c.size() / each;
+  const std::int64_t work = each * size.k;
+  // Below about 20 x 20 x 20 the set-up of a BLAS call costs more than the product.
+  const bool tiny = work < 8192 && !mb.transposed;
+  parallel_for(batch, batch > 1 ? work : 0, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      T* out = c.as<T>() + i * each;
+      if constexpr (std::is_same_v<T, float>) {
+        if (!tiny) {
+          float_gemm(ma, mb, out, i, size, accumulate);
+          continue;
+        }
+      }
+      own_gemm<T>(ma, mb, out, i, size, accumulate, batch == 1);
+    }
+  });
+}
+
+void matmul_cpu(const Array& a, const Array& b, const Array& c, bool accumulate) {
+  const LongWork work(c.size() * a.shape(a.ndim() - 1));
+  visit_dtype(c.dtype(), [&]<class T>(Type<T>) {
+    if constexpr (is_half<T>) {
+      const Array wide = accumulate ? cast(c, Dtype::float32) : empty(c.shape(), Dtype::float32);
+      gemm<float>(cast(a, Dtype::float32), cast(b, Dtype::float32), wide, accumulate);
+      copy(wide, c);
+    } else if constexpr (std::is_same_v<T, bool>) {
+      const Array wide = empty(c.shape(), Dtype::int64);
+      gemm<std::int64_t>(cast(a, Dtype::int64), cast(b, Dtype::int64), wide, false);
+      copy(wide, c);
+    } else {
+      gemm<T>(a, b, c, accumulate);
+    }
+  });
+}
+
+[[maybe_unused]] const bool registered = matmul_kernels.add(0, {matmul_cpu});
+
+}  // namespace
+}  // namespace renga

@@ -1,0 +1,40 @@
+#include "ops/noise.h"
+
+#include "autograd/node.h"
+#include "ops/arithmetic.h"
+#include "ops/math.h"
+
+namespace renga {
+
+constinit KernelTable<NoiseKernels> noise_kernels{"noise"};
+
+namespace {
+
+// The mask is never stored: the way back draws the same numbers again, for which its elements must
+// lie in memory in the same order.
+Variable dropout_in_order(const Variable& x, double ratio, std::uint64_t seed, const Axes& order) {
+  const Array y = empty_in_order(x.shape(), order, x.dtype(), x.device());
+  noise_kernels.on(y.device()).dropout(x.array(), ratio, 1 / (1 - ratio), seed, y);
+  auto to_x = [=](const Variable& gy) { return dropout_in_order(gy, ratio, seed, order); };
+  return record("Dropout", y, {{x, to_x}});
+}
+
+}  // namespace
+
+Variable dropout(const Variable& x, double ratio, std::uint64_t seed) {
+  require(is_float(x.dtype()), "dropout: expected a float dtype, got ", x.dtype());
+  require<std::invalid_argument>(ratio >= 0 && ratio < 1, "dropout: expected 0 <= ratio < 1, got ",
+                                 ratio);
+  return dropout_in_order(x, ratio, seed, memory_order(x.array()));
+}
+
+Variable gaussian(const Variable& mean, const Variable& ln_var, std::uint64_t seed) {
+  require(mean.shape() == ln_var.shape() && mean.dtype() == ln_var.dtype(),
+          "gaussian: expected mean and ln_var of one shape and dtype, got ", mean.shape(), " ",
+          mean.dtype(), " and ", ln_var.shape(), " ", ln_var.dtype());
+  const Array noise = empty(mean.shape(), mean.dtype(), mean.device());
+  noise_kernels.on(noise.device()).normal(seed, noise);
+  return add(mean, multiply(exp(multiply(ln_var, 0.5)), Variable(noise)));
+}
+
+}  // namespace renga

@@ -1,0 +1,56 @@
+// Reductions over axes. `axes` undefined stands for all of them.
+#pragma once
+
+#include <optional>
+
+#include "devices/kernel_table.h"
+#include "ops/list.h"
+
+namespace renga {
+
+enum class Reduction : std::uint8_t { sum, prod, max, min };
+
+struct ReductionKernels {
+  // y has x's axes, those reduced with extent 1. Sums and products are formed in float64 or int64.
+  void (*reduce)(Reduction map, const Array& x, const Axes& axes, const Array& y);
+  // y is int32 and has x's axes without `axis`; the first index where several are equal.
+  void (*arg)(Reduction map, const Array& x, int axis, const Array& y);
+};
+extern KernelTable<ReductionKernels> reduction_kernels;
+
+// On arrays, `axes` normalized; reduced axes stay with extent 1.
+Array reduce(Reduction map, const Array& x, const Axes& axes);
+
+Variable sum(const Variable& x, const std::optional<Axes>& axes = {}, bool keepdims = false);
+Variable prod(const Variable& x, const std::optional<Axes>& axes = {}, bool keepdims = false);
+Variable max(const Variable& x, const std::optional<Axes>& axes = {}, bool keepdims = false);
+Variable min(const Variable& x, const std::optional<Axes>& axes = {}, bool keepdims = false);
+Variable logsumexp(const Variable& x, const std::optional<Axes>& axes = {});
+// Sums over the axes along which `shape` was broadcast to x's shape.
+Variable sum_to(const Variable& x, const Shape& shape);
+Variable argmax(const Variable& x, std::optional<std::int64_t> axis = {});
+Variable argmin(const Variable& x, std::optional<std::int64_t> axis = {});
+
+template <class Visit>
+void list_reduction_ops(Visit&& visit) {
+  const Default<std::optional<Axes>> all{"axis", std::nullopt};
+  visit(Op{"sum", "(...) -> (kept axes)", "Sum over axes."}, &sum, Arg{"x"}, all,
+        Default{"keepdims", false});
+  visit(Op{"prod", "(...) -> (kept axes)", "Product over axes."}, &prod, Arg{"x"}, all,
+        Default{"keepdims", false});
+  visit(Op{"max", "(...) -> (kept axes)", "Largest element over axes."}, &max, Arg{"x"}, all,
+        Default{"keepdims", false});
+  visit(Op{"min", "(...) -> (kept axes)", "Smallest element over axes."}, &min, Arg{"x"}, all,
+        Default{"keepdims", false});
+  visit(Op{"logsumexp", "(...) -> (kept axes)", "log(sum(exp(x))) over axes, without overflow."},
+        &logsumexp, Arg{"x"}, all);
+  visit(Op{"sum_to", "(...) -> shape", "Sum over the axes along which shape was broadcast."}, &sum_to,
+        Arg{"x"}, Arg{"shape"});
+  const Default<std::optional<std::int64_t>> flat{"axis", std::nullopt};
+  visit(Op{"argmax", "(...) -> (kept axes)", "Index (int32) of the largest element."}, &argmax,
+        Arg{"x"}, flat);
+  visit(Op{"argmin", "(...) -> (kept axes)", "Index (int32) of the smallest element."}, &argmin,
+        Arg{"x"}, flat);
+}
+
+}  // namespace renga

@@ -1,0 +1,26 @@
+// Softmax along an axis.
+#pragma once
+
+#include "devices/kernel_table.h"
+#include "ops/list.h"
+
+namespace renga {
+
+struct SoftmaxKernels {
+  // y = softmax(x) along `axis`, or its logarithm.
+  void (*softmax)(const Array& x, int axis, bool log, const Array& y);
+};
+extern KernelTable<SoftmaxKernels> softmax_kernels;
+
+Variable softmax(const Variable& x, std::int64_t axis = 1);
+Variable log_softmax(const Variable& x, std::int64_t axis = 1);
+
+template <class Visit>
+void list_softmax_ops(Visit&& visit) {
+  visit(Op{"softmax", "(...) -> (...)", "exp(x) / sum(exp(x)) along an axis."}, &softmax, Arg{"x"},
+        Default{"axis", std::int64_t{1}});
+  visit(Op{"log_softmax", "(...) -> (...)", "Logarithm of softmax, exact where softmax is near 0."},
+        &log_softmax, Arg{"x"}, Default{"axis", std::int64_t{1}});
+}
+
+}  // namespace renga

@@ -1,0 +1,38 @@
+// The window that convolutions slide over an image.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+namespace renga {
+
+using Pair = std::array<std::int64_t, 2>;  // rows, columns
+
+// Positions of a window that reaches over `reach` of `size` elements padded at both ends. With
+// `cover_all` the last one may stick out over the padding, so that no element is left uncovered.
+inline std::int64_t window_positions(std::int64_t size, std::int64_t reach, std::int64_t stride,
+                                     std::int64_t pad, bool cover_all) {
+  const std::int64_t room = size + 2 * pad - reach + (cover_all ? stride - 1 : 0);
+  return room < 0 ? 0 : room / stride + 1;
+}
+
+struct Window {
+  Pair stride{1, 1};
+  Pair pad{0, 0};
+  Pair dilate{1, 1};
+  std::int64_t groups = 1;
+
+  // Elements from the first to the last that a kernel of extent `kernel` touches.
+  std::int64_t reach(std::int64_t kernel, int axis) const {
+    return (kernel - 1) * dilate[axis] + 1;
+  }
+  // The extent of a convolution's output, and of the smallest input that has this output.
+  std::int64_t extent(std::int64_t size, std::int64_t kernel, int axis, bool cover_all) const {
+    return window_positions(size, reach(kernel, axis), stride[axis], pad[axis], cover_all);
+  }
+  std::int64_t transposed_extent(std::int64_t size, std::int64_t kernel, int axis) const {
+    return (size - 1) * stride[axis] + reach(kernel, axis) - 2 * pad[axis];
+  }
+};
+
+}  // namespace renga

@@ -1,0 +1,144 @@
+#include "python/array.h"
+
+namespace renga::python {
+namespace {
+
+// NumPy's type numbers, which its ABI fixes.
+std::optional<Dtype> dtype_of_number(int number, std::size_t itemsize) {
+  using api = py::detail::npy_api;
+  switch (number) {
+    case api::NPY_BOOL_: return Dtype::bool_;
+    case api::NPY_BYTE_: return Dtype::int8;
+    case api::NPY_UBYTE_: return Dtype::uint8;
+    case api::NPY_SHORT_: return Dtype::int16;
+    case api::NPY_INT_: return Dtype::int32;
+    case api::NPY_LONG_:
+    case api::NPY_LONGLONG_: return itemsize == 8 ? Dtype::int64 : Dtype::int32;
+    case 23: return Dtype::float16;  // NPY_HALF, which pybind11 does not name
+    case api::NPY_FLOAT_: return Dtype::float32;
+    case api::NPY_DOUBLE_: return Dtype::float64;
+    default: return std::nullopt;
+  }
+}
+
+py::handle shared_dtype(Dtype dtype) {
+  // Made once and never freed: asking NumPy each time would cost as much as a small operation.
+  static PyObject* made[10] = {};
+  PyObject*& slot = made[static_cast<int>(dtype)];
+  if (slot == nullptr) {
+    require<std::invalid_argument>(dtype != Dtype::bfloat16,
+                                   "array: expected a dtype of NumPy's, got bfloat16; cast it first");
+    slot = py::dtype(std::string(name_of(dtype))).release().ptr();
+  }
+  return slot;
+}
+
+Ref<Storage> share(const py::array& x) {
+  PyObject* owner = x.inc_ref().ptr();
+  return make_ref<Storage>(const_cast<void*>(x.data()), static_cast<std::size_t>(x.nbytes()), Device{},
+                           [owner] {
+                             const py::gil_scoped_acquire lock;
+                             Py_DECREF(owner);
+                           });
+}
+
+void release_storage(PyObject* capsule) {
+  static_cast<Storage*>(PyCapsule_GetPointer(capsule, nullptr))->release();
+}
+
+}  // namespace
+
+bool is_ndarray(py::handle object) {
+  return py::detail::npy_api::get().PyArray_Check_(object.ptr());
+}
+
+Dtype dtype_from_python(py::handle given) {
+  const auto dtype = py::dtype::from_args(py::reinterpret_borrow<py::object>(given));
+  const auto known = dtype_of_number(dtype.num(), static_cast<std::size_t>(dtype.itemsize()));
+  if (!known) throw py::type_error("renga has no dtype " + py::str(dtype).cast<std::string>());
+  return *known;
+}
+
+py::dtype dtype_to_python(Dtype dtype) {
+  return py::reinterpret_borrow<py::dtype>(shared_dtype(dtype));
+}
+
+Array from_numpy(py::handle object) {
+  auto x = py::reinterpret_borrow<py::array>(object);
+  const py::dtype type = x.dtype();
+  const auto known = dtype_of_number(type.num(), static_cast<std::size_t>(type.itemsize()));
+  if (!known) throw py::type_error("renga has no dtype " + py::str(type).cast<std::string>());
+  constexpr int kAligned = py::detail::npy_api::NPY_ARRAY_ALIGNED_;
+  const bool native = type.byteorder() != '>';
+  if (!native || !(x.flags() & kAligned)) {
+    x = x.attr("astype")(shared_dtype(*known)).cast<py::array>();
+  }
+  Shape shape;
+  Strides strides;
+  for (py::ssize_t i = 0; i < x.ndim(); ++i) {
+    shape.push_back(x.shape(i));
+    strides.push_back(x.strides(i));
+  }
+  auto* data = static_cast<std::byte*>(const_cast<void*>(x.data()));
+  return Array(share(x), data, shape, strides, *known);
+}
+
+py::object to_numpy(const Array& given) {
+  const Array x = to_device(given, Device{});
+  x.storage()->acquire();
+  const auto owner = py::reinterpret_steal<py::object>(
+      PyCapsule_New(x.storage().get(), nullptr, &release_storage));
+  auto& api = py::detail::npy_api::get();
+  py::ssize_t shape[Dims::capacity], strides[Dims::capacity];
+  std::copy(x.shape().begin(), x.shape().end(), shape);
+  std::copy(x.strides().begin(), x.strides().end(), strides);
+  auto array = py::reinterpret_steal<py::object>(api.PyArray_NewFromDescr_(
+      api.PyArray_Type_, shared_dtype(x.dtype()).inc_ref().ptr(), x.ndim(), shape, strides, x.data(),
+      py::detail::npy_api::NPY_ARRAY_WRITEABLE_, nullptr));
+  if (!array) throw py::error_already_set();
+  if (api.PyArray_SetBaseObject_(array.ptr(), owner.inc_ref().ptr()) < 0) {
+    throw py::error_already_set();
+  }
+  return array;
+}
+
+}  // namespace renga::python
+
+namespace pybind11::detail {
+
+bool type_caster<renga::Array>::load(handle source, bool) {
+  if (renga::python::is_ndarray(source)) {
+    value = renga::python::from_numpy(source);
+    return true;
+  }
+  // NumPy's scalars and Python's numbers are arrays without axes.
+  if (!PyNumber_Check(source.ptr()) || hasattr(source, "creator")) return false;
+  const auto array = reinterpret_steal<object>(npy_api::get().PyArray_FromAny_(
+      source.ptr(), nullptr, 0, 0, npy_api::NPY_ARRAY_ENSUREARRAY_, nullptr));
+  if (!array) {
+    PyErr_Clear();
+    return false;
+  }
+  value = renga::python::from_numpy(array);
+  return true;
+}
+
+bool type_caster<renga::Dims>::load(handle source, bool) {
+  value = renga::Dims();
+  const auto append = [&](handle number) {
+    const auto index = reinterpret_steal<object>(PyNumber_Index(number.ptr()));
+    if (!index) {
+      PyErr_Clear();
+      return false;
+    }
+    value.push_back(PyLong_AsLongLong(index.ptr()));
+    return true;
+  };
+  if (!PySequence_Check(source.ptr())) return append(source);
+  for (const handle item : reinterpret_borrow<sequence>(source)) {
+    if (!append(item)) return false;
+  }
+  return true;
+}
+
+}  // namespace pybind11::detail

@@ -1,0 +1,61 @@
+// NumPy arrays as Arrays and back, without copying.
+#pragma once
+
+#include <pybind11/numpy.h>
+#include <pybind11/pybind11.h>
+
+#include "tensor/array.h"
+
+namespace renga::python {
+
+namespace py = pybind11;
+
+// The memory of an ndarray as an Array; the ndarray lives as long as the Array's storage does.
+// Arrays of foreign byte order or misaligned elements are copied. Throws TypeError for dtypes that
+// the core lacks.
+Array from_numpy(py::handle ndarray);
+// A real ndarray on the Array's memory.
+py::object to_numpy(const Array& x);
+
+Dtype dtype_from_python(py::handle dtype);
+py::dtype dtype_to_python(Dtype dtype);
+
+bool is_ndarray(py::handle object);
+
+}  // namespace renga::python
+
+namespace pybind11::detail {
+
+template <>
+struct type_caster<renga::Array> {
+  PYBIND11_TYPE_CASTER(renga::Array, const_name("numpy.ndarray"));
+  bool load(handle source, bool convert);
+  static handle cast(const renga::Array& x, return_value_policy, handle) {
+    return x.defined() ? renga::python::to_numpy(x).release() : none().release();
+  }
+};
+
+template <>
+struct type_caster<renga::Dims> {
+  PYBIND11_TYPE_CASTER(renga::Dims, const_name("tuple[int, ...]"));
+  bool load(handle source, bool convert);
+  static handle cast(const renga::Dims& dims, return_value_policy, handle) {
+    tuple t(static_cast<std::size_t>(dims.size()));
+    for (int i = 0; i < dims.size(); ++i) t[static_cast<std::size_t>(i)] = int_(dims[i]);
+    return t.release();
+  }
+};
+
+template <>
+struct type_caster<renga::Dtype> {
+  PYBIND11_TYPE_CASTER(renga::Dtype, const_name("numpy.dtype"));
+  bool load(handle source, bool) {
+    value = renga::python::dtype_from_python(source);
+    return true;
+  }
+  static handle cast(renga::Dtype dtype, return_value_policy, handle) {
+    return renga::python::dtype_to_python(dtype).release();
+  }
+};
+
+}  // namespace pybind11::detail

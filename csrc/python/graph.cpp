@@ -1,0 +1,235 @@
+#include "python/graph.h"
+
+#include <pybind11/stl.h>
+
+#include "autograd/backward.h"
+
+namespace renga::python {
+namespace {
+
+// What a Python FunctionNode holds of its node. It does not own it: the node owns the function.
+struct NodeLink {
+  Node* node = nullptr;
+};
+
+py::object to_python(const Variable& x) { return py::cast(x); }
+
+py::tuple tuple_of(std::span<const Variable> xs) {
+  py::tuple t(xs.size());
+  for (std::size_t i = 0; i < xs.size(); ++i) t[i] = to_python(xs[i]);
+  return t;
+}
+
+// A node whose way back is a Python object's backward_accumulate().
+class PythonNode final : public Node {
+ public:
+  explicit PythonNode(py::object function)
+      : function_(std::move(function)), link_(std::make_shared<NodeLink>()) {
+    link_->node = this;
+    function_.attr("_link") = link_;
+  }
+
+  ~PythonNode() override {
+    const py::gil_scoped_acquire lock;
+    link_->node = nullptr;
+    function_ = py::object();
+  }
+
+  std::string label() const override { return py::str(function_.attr("label")); }
+  py::object function() const { return function_; }
+
+  void backward(std::span<const Variable> gys, std::span<const int> wanted,
+                std::span<Variable> gxs) override {
+    py::tuple targets(wanted.size()), sums(wanted.size());
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      targets[i] = wanted[i];
+      sums[i] = to_python(gxs[static_cast<std::size_t>(wanted[i])]);
+    }
+    const py::tuple found = accumulate(targets, tuple_of(gys), sums);
+    require<std::invalid_argument>(found.size() == wanted.size(), label(), ": expected ",
+                                   wanted.size(), " gradients from backward, got ", found.size());
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      Variable& gx = gxs[static_cast<std::size_t>(wanted[i])];
+      gx = found[i].is_none() ? Variable() : found[i].cast<Variable>();
+    }
+  }
+
+ private:
+  py::tuple accumulate(const py::tuple& targets, const py::tuple& gys, const py::tuple& sums) {
+    try {
+      return py::tuple(function_.attr("backward_accumulate")(targets, gys, sums));
+    } catch (py::error_already_set& error) {
+      // Python's own exception goes on, with a note of where the graph was built.
+      if (py::hasattr(error.value(), "add_note")) {
+        std::string note = "in the backward of " + label();
+        if (call_site) note += ", called at " + call_site->describe();
+        error.value().attr("add_note")(note);
+      }
+      throw;
+    }
+  }
+
+  py::object function_;
+  std::shared_ptr<NodeLink> link_;
+};
+
+// Outputs of a function as Chainer shows them: callables that give the vertex or None.
+py::tuple output_references(const Node& node) {
+  py::tuple references(node.outputs.size());
+  for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+    const Ref<VariableNode> y(node.outputs[i]);
+    references[i] = py::cpp_function([y] { return y; });
+  }
+  return references;
+}
+
+py::tuple record_python(const py::object& function, const std::vector<Variable>& xs,
+                        const std::vector<Array>& arrays) {
+  std::vector<Variable> ys;
+  for (const Array& y : arrays) ys.emplace_back(y);
+  if (backprop_enabled() && any_requires_grad(xs)) {
+    make_ref<PythonNode>(function)->connect(xs, ys);
+  }
+  return tuple_of(ys);
+}
+
+void bind_nodes(py::module_& m) {
+  py::class_<NodeLink, std::shared_ptr<NodeLink>>(m, "NodeLink")
+      .def_property_readonly("inputs",
+                             [](const NodeLink& l) -> py::object {
+                               return l.node ? py::tuple(py::cast(l.node->inputs)) : py::object(py::none());
+                             })
+      .def_property_readonly("outputs",
+                             [](const NodeLink& l) -> py::object {
+                               return l.node ? py::object(output_references(*l.node)) : py::none();
+                             })
+      .def_property_readonly("rank", [](const NodeLink& l) { return l.node ? l.node->rank : 0; })
+      .def_property_readonly("call_site",
+                             [](const NodeLink& l) -> std::optional<std::string> {
+                               if (!l.node || !l.node->call_site) return std::nullopt;
+                               return l.node->call_site->describe();
+                             })
+      .def("unchain", [](const NodeLink& l) {
+        if (l.node) l.node->unchain();
+      });
+  py::class_<Node, Ref<Node>>(m, "Node", "An operation of the core in the graph.")
+      .def_property_readonly("label", &Node::label)
+      .def_readonly("rank", &Node::rank)
+      .def_property_readonly("inputs", [](const Node& n) { return py::tuple(py::cast(n.inputs)); })
+      .def_property_readonly("outputs", &output_references)
+      .def_property_readonly("call_site",
+                             [](const Node& n) -> std::optional<std::string> {
+                               if (!n.call_site) return std::nullopt;
+                               return n.call_site->describe();
+                             })
+      .def("unchain", &Node::unchain);
+}
+
+Variable variable_of(VariableNode& vertex) {
+  if (vertex.variable != nullptr) return Variable(Ref<VariableBody>(vertex.variable));
+  return Variable(vertex.retained ? *vertex.retained : Array(), Ref<VariableNode>(&vertex));
+}
+
+void bind_vertices(py::module_& m) {
+  py::class_<VariableNode, Ref<VariableNode>> c(m, "VariableNode", py::dynamic_attr());
+  c.def_property(
+      "creator_node", [](const VariableNode& n) { return python_node(n.creator); },
+      [](VariableNode& n, py::handle f) { set_creator(n, f); });
+  c.def_property_readonly("shape", [](const VariableNode& n) { return n.shape; });
+  c.def_property_readonly("dtype", [](const VariableNode& n) { return n.dtype; });
+  c.def_property_readonly("rank", &VariableNode::rank);
+  c.def_readwrite("requires_grad", &VariableNode::requires_grad);
+  c.def_property_readonly("name", [](const VariableNode& n) -> py::object {
+    if (n.name.empty()) return py::none();
+    return py::str(n.name);
+  });
+  c.def_property_readonly("data", [](const VariableNode& n) {
+    return n.retained ? *n.retained : Array();
+  });
+  c.def_property_readonly("grad_var", [](const VariableNode& n) {
+    return n.variable ? n.variable->grad : Variable();
+  });
+  c.def_property_readonly("grad", [](const VariableNode& n) -> py::object {
+    if (!n.variable || !n.variable->grad.defined()) return py::none();
+    return python_array(*n.variable->grad.body());
+  });
+  c.def("get_variable", &variable_of);
+  c.def("get_variable_or_none", [](const VariableNode& n) -> Variable {
+    return n.variable ? Variable(Ref<VariableBody>(n.variable)) : Variable();
+  });
+  c.def("retain_data", [](VariableNode& n) {
+    require<std::runtime_error>(n.variable != nullptr,
+                                "retain_data: expected a living variable, but it was freed");
+    n.retained = std::make_unique<Array>(n.variable->array());
+  });
+  c.def("unchain", &VariableNode::unchain);
+  // A vertex is one thing however many Python objects show it.
+  c.def("__eq__", [](const VariableNode& a, py::handle b) {
+    return py::isinstance<VariableNode>(b) && &a == b.cast<VariableNode*>();
+  });
+  c.def("__hash__", [](const VariableNode& n) { return reinterpret_cast<std::uintptr_t>(&n) >> 4; });
+}
+
+}  // namespace
+
+py::object python_node(const Ref<Node>& node) {
+  if (!node) return py::none();
+  if (const auto* python = dynamic_cast<const PythonNode*>(node.get())) return python->function();
+  return py::cast(node);
+}
+
+void set_creator(VariableNode& vertex, py::handle function) {
+  vertex.unchain();
+  if (function.is_none()) return;
+  const auto link = function.attr("_link").cast<std::shared_ptr<NodeLink>>();
+  require<std::runtime_error>(link && link->node, "creator: expected a function that was applied");
+  vertex.creator = Ref<Node>(link->node);
+  vertex.output_index = static_cast<int>(link->node->outputs.size());
+  vertex.requires_grad = true;
+  link->node->outputs.push_back(&vertex);
+}
+
+void bind_graph(py::module_& m) {
+  bind_nodes(m);
+  bind_vertices(m);
+  m.def("record_python", &record_python, py::arg("function"), py::arg("inputs"), py::arg("outputs"),
+        "Variables over the outputs of a Python FunctionNode, in the graph if an input is.");
+  m.def(
+      "backward",
+      [](const std::vector<Variable>& ys, bool retain_grad, bool create_graph,
+         std::optional<double> loss_scale) {
+        backward(ys, {retain_grad, create_graph, loss_scale});
+      },
+      py::arg("outputs"), py::arg("retain_grad") = false, py::arg("enable_double_backprop") = false,
+      py::arg("loss_scale") = py::none());
+  m.def(
+      "grad",
+      [](const std::vector<Variable>& ys, const std::vector<Variable>& xs,
+         const std::vector<std::optional<Variable>>& gys,
+         const std::vector<std::optional<Variable>>& gxs, bool set_grad, bool retain_grad,
+         bool create_graph, std::optional<double> loss_scale) {
+        const auto plain = [](const std::vector<std::optional<Variable>>& given) {
+          std::vector<Variable> all;
+          for (const auto& g : given) all.push_back(g.value_or(Variable()));
+          return all;
+        };
+        GradOptions options;
+        options.set_grad = set_grad;
+        options.retain_grad = retain_grad;
+        options.create_graph = create_graph;
+        options.loss_scale = loss_scale;
+        return grad(ys, xs, plain(gys), plain(gxs), options);
+      },
+      py::arg("outputs"), py::arg("inputs"), py::arg("grad_outputs"), py::arg("grad_inputs"),
+      py::arg("set_grad") = false, py::arg("retain_grad") = false,
+      py::arg("enable_double_backprop") = false, py::arg("loss_scale") = py::none());
+  m.def("add_gradient_ready_hook", &add_gradient_ready_hook, py::arg("hook"),
+        "Calls hook(leaf) when a leaf's gradient is complete; returns a number to remove it by.");
+  m.def("remove_gradient_ready_hook", &remove_gradient_ready_hook, py::arg("number"));
+  m.def("backprop_enabled", &backprop_enabled);
+  m.def("set_backprop_enabled", &set_backprop_enabled, py::arg("enabled"));
+  m.def("thread_backprop_enabled", &thread_backprop_enabled);
+  m.def("set_default_backprop_enabled", &set_default_backprop_enabled, py::arg("enabled"));
+}
+
+}  // namespace renga::python

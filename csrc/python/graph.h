@@ -1,0 +1,13 @@
+// Functions written in Python, as nodes of the graph.
+#pragma once
+
+#include "python/variable.h"
+
+namespace renga::python {
+
+// The Python FunctionNode behind a node, the node itself for the core's operations, None for none.
+py::object python_node(const Ref<Node>& node);
+// Makes a Python FunctionNode (or nothing, for None) the creator of a vertex.
+void set_creator(VariableNode& vertex, py::handle function);
+
+}  // namespace renga::python

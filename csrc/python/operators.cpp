@@ -1,0 +1,97 @@
+// Python's operators on variables, with variables, arrays and numbers on either side.
+#include "ops/arithmetic.h"
+#include "ops/math.h"
+#include "ops/matmul.h"
+#include "python/variable.h"
+
+namespace renga::python {
+namespace {
+
+using Pair = Variable (*)(const Variable&, const Variable&);
+
+// The other operand: a number, or something to work on element by element.
+struct Operand {
+  bool known = false;
+  bool is_number = false;
+  double number = 0;
+  Variable variable;
+};
+
+Operand operand(const VariableBody& self, py::handle other) {
+  Operand o;
+  PyObject* p = other.ptr();
+  if (PyFloat_Check(p) || PyLong_Check(p)) {
+    o.known = o.is_number = true;
+    o.number = PyFloat_AsDouble(p);
+    if (o.number == -1 && PyErr_Occurred()) throw py::error_already_set();
+  } else if (py::isinstance<VariableBody>(other)) {
+    o.known = true;
+    o.variable = Variable(other.cast<Ref<VariableBody>>());
+  } else if (is_ndarray(other)) {
+    // Arrays follow the variable's dtype, as numbers do.
+    o.known = true;
+    o.variable = Variable(cast(from_numpy(other), self.array().dtype()));
+  } else if (py::hasattr(other, "dtype") && PyNumber_Check(p)) {
+    o.known = o.is_number = true;
+    o.number = other.attr("__float__")().cast<double>();
+  }
+  return o;
+}
+
+template <class WithVariable, class WithNumber>
+py::object apply(VariableBody& self, py::handle other, WithVariable variable, WithNumber number) {
+  const Operand o = operand(self, other);
+  if (!o.known) return py::reinterpret_borrow<py::object>(Py_NotImplemented);
+  const Variable x{Ref<VariableBody>(&self)};
+  return py::cast(o.is_number ? number(x, o.number) : variable(x, o.variable));
+}
+
+template <class WithVariable, class WithNumber>
+auto method(WithVariable variable, WithNumber number) {
+  return [=](VariableBody& self, py::handle other) { return apply(self, other, variable, number); };
+}
+
+// The same with the operands exchanged.
+auto swapped(Pair f) {
+  return [f](const Variable& x, const Variable& y) { return f(y, x); };
+}
+
+}  // namespace
+
+void bind_operators(py::class_<VariableBody, Ref<VariableBody>>& c) {
+  const Pair plus = &add, times = &multiply, minus = &subtract, over = &divide;
+  const Pair to_the = &power, floor_over = &floor_divide;
+  const auto plus_number = [](const Variable& x, double n) { return add(x, n); };
+  const auto times_number = [](const Variable& x, double n) { return multiply(x, n); };
+  c.def("__add__", method(plus, plus_number));
+  c.def("__radd__", method(swapped(plus), plus_number));
+  c.def("__sub__", method(minus, [](const Variable& x, double n) { return add(x, -n); }));
+  c.def("__rsub__",
+        method(swapped(minus), [](const Variable& x, double n) { return subtract_from(n, x); }));
+  c.def("__mul__", method(times, times_number));
+  c.def("__rmul__", method(swapped(times), times_number));
+  c.def("__truediv__", method(over, [](const Variable& x, double n) { return multiply(x, 1 / n); }));
+  c.def("__rtruediv__",
+        method(swapped(over), [](const Variable& x, double n) { return divide_into(n, x); }));
+  c.def("__floordiv__",
+        method(floor_over, [](const Variable& x, double n) { return floor_divide(x, n); }));
+  c.def("__rfloordiv__", method(swapped(floor_over), [](const Variable& x, double n) {
+          return floor_divide_into(n, x);
+        }));
+  c.def("__pow__", method(to_the, [](const Variable& x, double n) { return power(x, n); }));
+  c.def("__rpow__",
+        method(swapped(to_the), [](const Variable& x, double n) { return power_of(n, x); }));
+  const auto no_number = [](const Variable&, double) -> Variable {
+    throw py::type_error("matmul: expected arrays, got a number");
+  };
+  const Pair product = [](const Variable& a, const Variable& b) { return matmul(a, b); };
+  c.def("__matmul__", method(product, no_number));
+  c.def("__rmatmul__", method(swapped(product), no_number));
+  c.def("__neg__", [](VariableBody& x) { return negative(Variable(Ref<VariableBody>(&x))); });
+  c.def("__abs__", [](VariableBody& x) { return absolute(Variable(Ref<VariableBody>(&x))); });
+  // NumPy leaves operators with a Variable on the right to the Variable.
+  c.attr("__array_ufunc__") = py::none();
+  c.attr("__array_priority__") = 200;
+}
+
+}  // namespace renga::python

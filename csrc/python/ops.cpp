@@ -1,0 +1,65 @@
+// Binds every listed operation by its one list entry.
+#include "ops/ops.h"
+
+#include <pybind11/stl.h>
+
+#include "python/variable.h"
+
+namespace pybind11::detail {
+
+template <>
+struct type_caster<renga::Range> {
+  PYBIND11_TYPE_CASTER(renga::Range, const_name("tuple[int, int, int]"));
+  bool load(handle source, bool) {
+    if (!PyTuple_Check(source.ptr()) || PyTuple_GET_SIZE(source.ptr()) != 3) return false;
+    const auto t = reinterpret_borrow<tuple>(source);
+    value = {t[0].cast<std::int64_t>(), t[1].cast<std::int64_t>(), t[2].cast<std::int64_t>()};
+    return true;
+  }
+  static handle cast(const renga::Range& r, return_value_policy, handle) {
+    return make_tuple(r.start, r.length, r.step).release();
+  }
+};
+
+}  // namespace pybind11::detail
+
+namespace renga::python {
+namespace {
+
+py::arg to_python(const Arg& a) { return py::arg(a.name); }
+template <class T>
+py::arg_v to_python(const Default<T>& a) {
+  return py::arg(a.name) = a.value;
+}
+
+// Keywords cost a fifth of a microsecond a call; operations whose arguments all have to be given
+// are called by position.
+template <class... Args>
+inline constexpr bool all_required = (std::is_same_v<Args, Arg> && ...);
+
+struct Binder {
+  py::module_& ops;
+  py::list entries;
+
+  template <class Function, class... Args>
+  void operator()(const Op& op, Function function, const Args&... args) {
+    const std::string doc = std::string(op.summary) + "\n\nShapes: " + op.shapes;
+    if constexpr (all_required<Args...>) {
+      ops.def(op.name, function, doc.c_str());
+    } else {
+      ops.def(op.name, function, to_python(args)..., doc.c_str());
+    }
+    entries.append(py::make_tuple(op.name, op.shapes, op.summary, py::make_tuple(args.name...)));
+  }
+};
+
+}  // namespace
+
+void bind_ops(py::module_& m) {
+  py::module_ ops = m.def_submodule("ops", "Every operation of the core.");
+  Binder binder{ops, py::list()};
+  list_ops(binder);
+  ops.attr("entries") = py::tuple(binder.entries);
+}
+
+}  // namespace renga::python

@@ -1,0 +1,209 @@
+#include "python/variable.h"
+
+#include <pybind11/stl.h>
+
+#include "autograd/accumulate.h"
+#include "autograd/backward.h"
+#include "python/graph.h"
+
+namespace renga::python {
+namespace {
+
+// Keeps the ndarray that shows a variable's array.
+class PythonFace final : public Face {
+ public:
+  explicit PythonFace(py::object array) : array(std::move(array)) {}
+  ~PythonFace() override {
+    const py::gil_scoped_acquire lock;
+    array = py::object();
+  }
+  py::object array;
+};
+
+using PyVariable = py::class_<VariableBody, Ref<VariableBody>>;
+
+Array array_from(py::handle data, const char* what) {
+  if (data.is_none()) return Array();
+  if (!is_ndarray(data)) {
+    throw py::type_error(std::string(what) + ": expected a numpy.ndarray, got " +
+                         py::str(py::type::of(data)).cast<std::string>());
+  }
+  return from_numpy(data);
+}
+
+void set_python_array(VariableBody& body, py::handle data) {
+  body.set_array(array_from(data, "array"));
+  if (!data.is_none()) body.face = std::make_unique<PythonFace>(py::reinterpret_borrow<py::object>(data));
+}
+
+Ref<VariableBody> make_variable(py::handle data, const py::object& name, py::handle grad,
+                                bool requires_grad) {
+  const Variable x(array_from(data, "Variable"), requires_grad);
+  if (!data.is_none()) set_python_array(*x.body(), data);
+  if (!name.is_none()) x.node()->name = name.cast<std::string>();
+  if (!grad.is_none()) x.body()->grad = Variable(array_from(grad, "grad"));
+  return x.body();
+}
+
+void check_grad(const VariableBody& body, const Variable& grad) {
+  if (!grad.defined() || !body.array().defined()) return;
+  if (grad.dtype() != body.array().dtype()) {
+    fail<std::invalid_argument>("grad: expected dtype ", body.array().dtype(), ", got ", grad.dtype());
+  }
+  require<std::invalid_argument>(grad.shape() == body.array().shape(), "grad: expected shape ",
+                                 body.array().shape(), ", got ", grad.shape());
+}
+
+void set_grad(VariableBody& body, py::handle grad) {
+  Variable g(Array{}, false);
+  if (grad.is_none()) {
+    body.grad = Variable();
+    return;
+  }
+  set_python_array(*g.body(), grad);
+  check_grad(body, g);
+  body.grad = g;
+}
+
+py::object get_grad(VariableBody& body) {
+  return body.grad.defined() ? python_array(*body.grad.body()) : py::none();
+}
+
+const Array& known_array(const VariableBody& body) {
+  require<std::runtime_error>(body.array().defined(),
+                              "Variable: expected an initialized array, but it has none yet");
+  return body.array();
+}
+
+void add_grad(VariableBody& body, const VariableBody& other) {
+  if (!other.grad.defined()) return;
+  const BackpropMode off(false);
+  // A copy where it is the first, so that two variables never share one gradient.
+  const Variable mine(copy_of(other.grad.array()));
+  body.grad = add_gradients(body.grad, mine);
+}
+
+// Walks back from the variable and cuts every function loose, with a stack of its own.
+void unchain_backward(const VariableBody& body) {
+  std::vector<Ref<Node>> open;
+  if (body.node()->creator) open.push_back(body.node()->creator);
+  while (!open.empty()) {
+    const Ref<Node> node = open.back();
+    open.pop_back();
+    for (const auto& x : node->inputs) {
+      if (x->creator) open.push_back(x->creator);
+    }
+    node->unchain();
+  }
+}
+
+void backward_from(VariableBody& body, bool retain_grad, bool enable_double_backprop,
+                   std::optional<double> loss_scale) {
+  known_array(body);
+  const Variable self{Ref<VariableBody>(&body)};
+  backward({&self, 1}, {retain_grad, enable_double_backprop, loss_scale});
+}
+
+void bind_data(PyVariable& c) {
+  const auto get = [](VariableBody& v) { return python_array(v); };
+  const auto set = [](VariableBody& v, py::handle data) { set_python_array(v, data); };
+  const char* text = "The array, sharing its memory; None while it is not initialized.";
+  c.def_property("array", get, set, text);
+  c.def_property("data", get, set, text);
+  c.def_property_readonly("raw_array", get);
+  c.def_property_readonly("shape", [](const VariableBody& v) { return known_array(v).shape(); });
+  c.def_property_readonly("ndim", [](const VariableBody& v) { return known_array(v).ndim(); });
+  c.def_property_readonly("size", [](const VariableBody& v) { return known_array(v).size(); });
+  c.def_property_readonly("dtype", [](const VariableBody& v) { return known_array(v).dtype(); });
+  c.def_property_readonly("_device_name", [](const VariableBody& v) {
+    return to_string(v.array().defined() ? v.array().device() : Device{});
+  });
+  c.def("_to_device", [](VariableBody& v, const std::string& device) {
+    const Device to = device_from_string(device);
+    if (v.array().defined()) v.set_array(to_device(v.array(), to));
+    if (v.grad.defined()) v.grad = Variable(to_device(v.grad.array(), to));
+  });
+  c.def("__len__", [](const VariableBody& v) {
+    const Array& x = known_array(v);
+    if (x.ndim() == 0) throw py::type_error("len() of unsized object");
+    return x.shape(0);
+  });
+}
+
+void bind_gradient(PyVariable& c) {
+  c.def_property("grad", &get_grad, &set_grad, "The gradient's array, or None.");
+  c.def_property(
+      "grad_var", [](const VariableBody& v) { return v.grad; },
+      [](VariableBody& v, py::handle g) {
+        const Variable grad = g.is_none() ? Variable() : g.cast<Variable>();
+        check_grad(v, grad);
+        v.grad = grad;
+      },
+      "The gradient as a Variable, or None.");
+  c.def("cleargrad", [](VariableBody& v) { v.grad = Variable(); }, "Forgets the gradient.");
+  c.def("addgrad", &add_grad, py::arg("var"), "Adds another variable's gradient to this one's.");
+  c.def("backward", &backward_from, py::arg("retain_grad") = false,
+        py::arg("enable_double_backprop") = false, py::arg("loss_scale") = py::none(),
+        "Adds to the gradients of the leaves that this variable depends on.");
+  c.def_property(
+      "requires_grad", [](const VariableBody& v) { return v.node()->requires_grad; },
+      [](VariableBody& v, bool on) { v.node()->requires_grad = on; });
+}
+
+void bind_history(PyVariable& c) {
+  c.def_property_readonly("node", [](const VariableBody& v) { return v.node(); });
+  c.def_property(
+      "creator_node", [](const VariableBody& v) { return python_node(v.node()->creator); },
+      [](VariableBody& v, py::handle f) { set_creator(*v.node(), f); });
+  c.def_property_readonly("rank", [](const VariableBody& v) { return v.node()->rank(); });
+  c.def_property(
+      "name",
+      [](const VariableBody& v) -> py::object {
+        if (v.node()->name.empty()) return py::none();
+        return py::str(v.node()->name);
+      },
+      [](VariableBody& v, const std::optional<std::string>& name) {
+        v.node()->name = name.value_or("");
+      });
+  c.def("unchain", [](VariableBody& v) { v.node()->unchain(); }, "Forgets what computed it.");
+  c.def("unchain_backward", &unchain_backward, "Forgets the whole graph that leads here.");
+  c.def("retain_data", [](VariableBody& v) {
+    v.node()->retained = std::make_unique<Array>(v.array());
+  });
+}
+
+}  // namespace
+
+py::object python_array(VariableBody& body) {
+  if (!body.array().defined()) return py::none();
+  if (!body.face) body.face = std::make_unique<PythonFace>(to_numpy(body.array()));
+  return static_cast<PythonFace&>(*body.face).array;
+}
+
+void bind_variable(py::module_& m) {
+  PyVariable c(m, "Variable", py::dynamic_attr());
+  c.def(py::init(&make_variable), py::arg("data") = py::none(), py::kw_only(),
+        py::arg("name") = py::none(), py::arg("grad") = py::none(), py::arg("requires_grad") = true);
+  bind_data(c);
+  bind_gradient(c);
+  bind_history(c);
+  bind_operators(c);
+}
+
+}  // namespace renga::python
+
+namespace pybind11::detail {
+
+bool type_caster<renga::Variable>::load(handle source, bool) {
+  copyable_holder_caster<renga::VariableBody, renga::Ref<renga::VariableBody>> body;
+  if (body.load(source, false)) {
+    value = renga::Variable(static_cast<renga::Ref<renga::VariableBody>&>(body));
+    return true;
+  }
+  type_caster<renga::Array> array;
+  if (!array.load(source, false)) return false;
+  value = renga::Variable(static_cast<renga::Array&>(array));
+  return true;
+}
+
+}  // namespace pybind11::detail

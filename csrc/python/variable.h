@@ -1,0 +1,41 @@
+// Variables in Python. The Python object is the VariableBody itself, so that the same body is always
+// the same Python object while that lives.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include "autograd/node.h"
+#include "python/array.h"
+
+PYBIND11_DECLARE_HOLDER_TYPE(T, renga::Ref<T>, true)
+
+namespace renga::python {
+
+// The variable's array as Python sees it: always the same object until the array is replaced.
+py::object python_array(VariableBody& body);
+// A Variable for what Python passes as one: a Variable, or an array, which takes part in no graph.
+Variable to_variable(py::handle object);
+
+void bind_variable(py::module_& m);
+void bind_operators(py::class_<VariableBody, Ref<VariableBody>>& variable);
+void bind_graph(py::module_& m);
+void bind_ops(py::module_& m);
+void bind_optimizers(py::module_& m);
+void bind_memory(py::module_& m);
+
+}  // namespace renga::python
+
+namespace pybind11::detail {
+
+template <>
+struct type_caster<renga::Variable> {
+  PYBIND11_TYPE_CASTER(renga::Variable, const_name("renga.Variable"));
+
+  bool load(handle source, bool convert);
+  static handle cast(const renga::Variable& x, return_value_policy, handle) {
+    if (!x.defined()) return none().release();
+    return pybind11::cast(x.body()).release();
+  }
+};
+
+}  // namespace pybind11::detail
