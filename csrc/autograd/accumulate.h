@@ -10,13 +10,9 @@ struct Arithmetic {
   // An array of the shape, dtype and device of `x` filled with `value`.
   Array (*full_like)(const Array& x, double value) = nullptr;
 };
-inline Arithmetic arithmetic;
+extern Arithmetic arithmetic;
 
 // a + b, where an undefined Variable is nothing.
-inline Variable add_gradients(const Variable& a, const Variable& b) {
-  if (!a.defined()) return b;
-  if (!b.defined()) return a;
-  return arithmetic.add(a, b);
-}
+Variable add_gradients(const Variable& a, const Variable& b);
 
 }  // namespace renga

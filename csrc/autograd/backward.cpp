@@ -12,6 +12,8 @@
 namespace renga {
 namespace {
 
+thread_local BackwardObserver backward_observer = nullptr;
+
 std::mutex hooks_mutex;
 std::map<int, GradientReadyHook> ready_hooks;
 
@@ -179,6 +181,7 @@ class LeafWalk final : public Walk {
       return;
     }
     body->grad = add_gradients(body->grad, gx);
+    body->loss_scale = options_.loss_scale;
   }
 
   // Counts for every leaf how many times a function reads it: its gradient is complete when all of
@@ -283,6 +286,8 @@ Variable scaled_one(const Variable& y, const std::optional<double>& loss_scale) 
 }
 
 }  // namespace
+
+void set_backward_observer(BackwardObserver observer) { backward_observer = observer; }
 
 void backward(std::span<const Variable> outputs, const BackwardOptions& options) {
   LeafWalk walk(outputs, options);

@@ -36,8 +36,8 @@ using GradientReadyHook = std::function<void(const Variable& leaf)>;
 int add_gradient_ready_hook(GradientReadyHook hook);
 void remove_gradient_ready_hook(int number);
 
-// Called around each node's backward: `done` tells which side. For function hooks.
+// Called around each node's backward on this thread; `done` tells which side. For function hooks.
 using BackwardObserver = void (*)(Node& node, std::span<const Variable> gys, bool done);
-inline thread_local BackwardObserver backward_observer = nullptr;
+void set_backward_observer(BackwardObserver observer);
 
 }  // namespace renga

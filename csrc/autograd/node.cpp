@@ -5,6 +5,9 @@
 #include "autograd/accumulate.h"
 
 namespace renga {
+
+std::unique_ptr<CallSite> (*find_call_site)() = nullptr;
+
 namespace {
 
 // Nodes whose turn to be destroyed has come, on this thread. While the list is being worked off,

@@ -19,7 +19,7 @@ class CallSite {
   virtual ~CallSite() = default;
   virtual std::string describe() const = 0;
 };
-inline std::unique_ptr<CallSite> (*find_call_site)() = nullptr;
+extern std::unique_ptr<CallSite> (*find_call_site)();
 
 class Node : public RefCounted {
  public:

@@ -3,9 +3,13 @@
 #include <atomic>
 #include <utility>
 
+#include "autograd/accumulate.h"
 #include "autograd/node.h"
 
 namespace renga {
+
+constinit Arithmetic arithmetic;
+
 namespace {
 
 std::atomic<bool> default_enabled{true};
@@ -74,6 +78,12 @@ void set_backprop_enabled(std::optional<bool> enabled) {
 std::optional<bool> thread_backprop_enabled() {
   if (thread_choice < 0) return std::nullopt;
   return thread_choice != 0;
+}
+
+Variable add_gradients(const Variable& a, const Variable& b) {
+  if (!a.defined()) return b;
+  if (!b.defined()) return a;
+  return arithmetic.add(a, b);
 }
 
 void set_default_backprop_enabled(bool enabled) { default_enabled = enabled; }

@@ -3,8 +3,12 @@
 #include <stdexcept>
 
 #include "devices/host.h"
+#include "devices/long_work.h"
 
 namespace renga {
+
+constinit LongWorkHooks long_work_hooks;
+
 namespace {
 
 std::vector<Driver*>& registry() {

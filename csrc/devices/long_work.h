@@ -10,7 +10,7 @@ struct LongWorkHooks {
   void* (*enter)() = nullptr;
   void (*leave)(void*) = nullptr;
 };
-inline LongWorkHooks long_work_hooks;
+extern LongWorkHooks long_work_hooks;
 
 // Held around a kernel or a wait. Handing the lock over costs about 100 ns, so work that touches
 // fewer than `worth` elements keeps it.
