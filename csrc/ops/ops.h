@@ -3,6 +3,7 @@
 
 #include "ops/activation.h"
 #include "ops/arithmetic.h"
+#include "ops/convolution.h"
 #include "ops/indexing.h"
 #include "ops/loss.h"
 #include "ops/manipulation.h"
@@ -21,6 +22,7 @@ void list_ops(Visit&& visit) {
   list_activation_ops(visit);
   list_reduction_ops(visit);
   list_matmul_ops(visit);
+  list_convolution_ops(visit);
   list_manipulation_ops(visit);
   list_indexing_ops(visit);
   list_softmax_ops(visit);

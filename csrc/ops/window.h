@@ -1,4 +1,4 @@
-// The window that convolutions slide over an image.
+// The windows that convolutions and poolings slide over an image.
 #pragma once
 
 #include <array>
@@ -32,6 +32,17 @@ struct Window {
   }
   std::int64_t transposed_extent(std::int64_t size, std::int64_t kernel, int axis) const {
     return (size - 1) * stride[axis] + reach(kernel, axis) - 2 * pad[axis];
+  }
+};
+
+struct PoolingWindow {
+  Pair ksize{2, 2};
+  Pair stride{2, 2};
+  Pair pad{0, 0};
+
+  std::int64_t area() const { return ksize[0] * ksize[1]; }
+  std::int64_t extent(std::int64_t size, int axis, bool cover_all) const {
+    return window_positions(size, ksize[axis], stride[axis], pad[axis], cover_all);
   }
 };
 

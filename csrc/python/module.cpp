@@ -68,6 +68,8 @@ PYBIND11_MODULE(_core, m) {
   bind_graph(m);
   bind_variable(m);
   bind_ops(m);
+  bind_optimizers(m);
+  bind_optimizers(m);
   bind_memory(m);
   const auto file = m.attr("__spec__").attr("origin").cast<std::string>();
   install_call_sites(file.substr(0, file.rfind('/') + 1));

@@ -21,6 +21,21 @@ struct type_caster<renga::Range> {
   }
 };
 
+template <>
+struct type_caster<renga::Window> {
+  PYBIND11_TYPE_CASTER(renga::Window, const_name("tuple[stride, pad, dilate, groups]"));
+  bool load(handle source, bool) {
+    if (!PyTuple_Check(source.ptr()) || PyTuple_GET_SIZE(source.ptr()) != 4) return false;
+    const auto t = reinterpret_borrow<tuple>(source);
+    value = {t[0].cast<renga::Pair>(), t[1].cast<renga::Pair>(), t[2].cast<renga::Pair>(),
+             t[3].cast<std::int64_t>()};
+    return true;
+  }
+  static handle cast(const renga::Window& w, return_value_policy, handle) {
+    return make_tuple(w.stride, w.pad, w.dilate, w.groups).release();
+  }
+};
+
 }  // namespace pybind11::detail
 
 namespace renga::python {

@@ -146,6 +146,10 @@ void bind_gradient(PyVariable& c) {
         py::arg("enable_double_backprop") = false, py::arg("loss_scale") = py::none(),
         "Adds to the gradients of the leaves that this variable depends on.");
   c.def_property(
+      "_loss_scale", [](const VariableBody& v) { return v.loss_scale; },
+      [](VariableBody& v, std::optional<double> scale) { v.loss_scale = scale; },
+      "What the loss, and so the gradient, was multiplied by; None if by nothing.");
+  c.def_property(
       "requires_grad", [](const VariableBody& v) { return v.node()->requires_grad; },
       [](VariableBody& v, bool on) { v.node()->requires_grad = on; });
 }

@@ -1,0 +1,53 @@
+#include "optimizers/update_rules.h"
+
+#include <initializer_list>
+
+namespace renga {
+
+constinit KernelTable<UpdateKernels> update_kernels{"update rules"};
+
+namespace {
+
+const UpdateKernels& kernels(const char* rule, const Array& x,
+                             std::initializer_list<const Array*> others) {
+  require(is_float(x.dtype()), rule, ": expected a float parameter, got ", x.dtype());
+  for (const Array* y : others) {
+    require(y->shape() == x.shape() && y->dtype() == x.dtype() && y->device() == x.device(), rule,
+            ": expected arrays like the parameter, ", x.shape(), " of ", x.dtype(), " on ",
+            to_string(x.device()), ", got ", y->shape(), " of ", y->dtype(), " on ",
+            to_string(y->device()));
+  }
+  return update_kernels.on(x.device());
+}
+
+}  // namespace
+
+void sgd(const Array& x, const Array& g, double lr) { kernels("sgd", x, {&g}).sgd(x, g, lr); }
+
+void momentum_sgd(const Array& x, const Array& g, const Array& v, double lr, double momentum) {
+  kernels("momentum_sgd", x, {&g, &v}).momentum_sgd(x, g, v, lr, momentum);
+}
+
+void nesterov_ag(const Array& x, const Array& g, const Array& v, double lr, double momentum) {
+  kernels("nesterov_ag", x, {&g, &v}).nesterov_ag(x, g, v, lr, momentum);
+}
+
+void rmsprop(const Array& x, const Array& g, const Array& ms, double lr, double alpha, double eps,
+             bool eps_inside_sqrt) {
+  kernels("rmsprop", x, {&g, &ms}).rmsprop(x, g, ms, lr, alpha, eps, eps_inside_sqrt);
+}
+
+void adam(const Array& x, const Array& g, const Array& m, const Array& v, const Array& vhat,
+          const AdamStep& step) {
+  if (vhat.defined()) {
+    kernels("adam", x, {&g, &m, &v, &vhat}).amsgrad(x, g, m, v, vhat, step);
+  } else {
+    kernels("adam", x, {&g, &m, &v}).adam(x, g, m, v, step);
+  }
+}
+
+void add_scaled(const Array& y, const Array& x, double scale) {
+  kernels("add_scaled", y, {&x}).add_scaled(y, x, scale);
+}
+
+}  // namespace renga

@@ -1,0 +1,104 @@
+#include "optimizers/update_rules.h"
+
+#include <cmath>
+
+#include "optimizers/fused_update.cpu.h"
+
+namespace renga {
+namespace {
+
+void sgd_cpu(const Array& x, const Array& g, double lr) {
+  fused_update([=]<class C>(Type<C>) { return [lr = C(lr)](C& x, C g) { x -= lr * g; }; }, x, g);
+}
+
+void momentum_sgd_cpu(const Array& x, const Array& g, const Array& v, double lr, double momentum) {
+  fused_update(
+      [=]<class C>(Type<C>) {
+        return [lr = C(lr), momentum = C(momentum)](C& x, C g, C& v) {
+          v = momentum * v - lr * g;
+          x += v;
+        };
+      },
+      x, g, v);
+}
+
+void nesterov_ag_cpu(const Array& x, const Array& g, const Array& v, double lr, double momentum) {
+  fused_update(
+      [=]<class C>(Type<C>) {
+        return [lr = C(lr), momentum = C(momentum)](C& x, C g, C& v) {
+          v = momentum * v - lr * g;
+          x += momentum * v - lr * g;
+        };
+      },
+      x, g, v);
+}
+
+void rmsprop_cpu(const Array& x, const Array& g, const Array& ms, double lr, double alpha,
+                 double eps, bool eps_inside_sqrt) {
+  fused_update(
+      [=]<class C>(Type<C>) {
+        const C inside = eps_inside_sqrt ? C(eps) : C(0);
+        const C outside = eps_inside_sqrt ? C(0) : C(eps);
+        return [=, lr = C(lr), keep = C(alpha), take = C(1 - alpha)](C& x, C g, C& ms) {
+          ms = keep * ms + take * g * g;
+          x -= lr * g / (std::sqrt(ms + inside) + outside);
+        };
+      },
+      x, g, ms);
+}
+
+// The constants of a step in the compute type.
+template <class C>
+struct AdamRule {
+  explicit AdamRule(const AdamStep& s)
+      : alpha(C(s.alpha)),
+        take1(C(1 - s.beta1)),
+        take2(C(1 - s.beta2)),
+        eps(C(s.eps)),
+        eta(C(s.eta)),
+        decay(C(s.weight_decay_rate)),
+        lower(C(s.lower)),
+        upper(C(s.upper)) {}
+
+  void moments(C g, C& m, C& v) const {
+    m += take1 * (g - m);
+    v += take2 * (g * g - v);
+  }
+  void move(C& x, C m, C v) const {
+    const C step = std::min(std::max(alpha / (std::sqrt(v) + eps), lower), upper);
+    x -= eta * (step * m + decay * x);
+  }
+  void operator()(C& x, C g, C& m, C& v) const {
+    moments(g, m, v);
+    move(x, m, v);
+  }
+  void operator()(C& x, C g, C& m, C& v, C& vhat) const {
+    moments(g, m, v);
+    vhat = vhat >= v ? vhat : v;  // a NaN in v gets through
+    move(x, m, vhat);
+  }
+
+  C alpha, take1, take2, eps, eta, decay, lower, upper;
+};
+
+void adam_cpu(const Array& x, const Array& g, const Array& m, const Array& v,
+              const AdamStep& step) {
+  fused_update([&]<class C>(Type<C>) { return AdamRule<C>(step); }, x, g, m, v);
+}
+
+void amsgrad_cpu(const Array& x, const Array& g, const Array& m, const Array& v, const Array& vhat,
+                 const AdamStep& step) {
+  fused_update([&]<class C>(Type<C>) { return AdamRule<C>(step); }, x, g, m, v, vhat);
+}
+
+void add_scaled_cpu(const Array& y, const Array& x, double scale) {
+  fused_update([=]<class C>(Type<C>) { return [scale = C(scale)](C& y, C x) { y += scale * x; }; },
+               y, x);
+}
+
+[[maybe_unused]] const bool registered =
+    update_kernels.add(0, {sgd_cpu, momentum_sgd_cpu, nesterov_ag_cpu, rmsprop_cpu, adam_cpu,
+                           amsgrad_cpu, add_scaled_cpu});
+
+}  // namespace
+}  // namespace renga

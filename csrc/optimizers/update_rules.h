@@ -1,0 +1,56 @@
+// Update rules: each changes a parameter and what is remembered of it in one pass over memory.
+#pragma once
+
+#include <limits>
+
+#include "devices/kernel_table.h"
+#include "tensor/array.h"
+
+namespace renga {
+
+// What Adam needs at one step. The step of an element is alpha / (√v + eps), held within
+// [lower, upper] (AdaBound).
+struct AdamStep {
+  double alpha;  // corrected for the bias of the first moments
+  double beta1;
+  double beta2;
+  double eps;
+  double eta = 1;
+  double weight_decay_rate = 0;
+  double lower = 0;
+  double upper = std::numeric_limits<double>::infinity();
+};
+
+struct UpdateKernels {
+  void (*sgd)(const Array& x, const Array& g, double lr);
+  void (*momentum_sgd)(const Array& x, const Array& g, const Array& v, double lr, double momentum);
+  void (*nesterov_ag)(const Array& x, const Array& g, const Array& v, double lr, double momentum);
+  void (*rmsprop)(const Array& x, const Array& g, const Array& ms, double lr, double alpha,
+                  double eps, bool eps_inside_sqrt);
+  void (*adam)(const Array& x, const Array& g, const Array& m, const Array& v,
+               const AdamStep& step);
+  void (*amsgrad)(const Array& x, const Array& g, const Array& m, const Array& v, const Array& vhat,
+                  const AdamStep& step);
+  void (*add_scaled)(const Array& y, const Array& x, double scale);
+};
+extern KernelTable<UpdateKernels> update_kernels;
+
+// All arrays of a call have one shape, float dtype and device; all but the gradient are changed.
+
+// x -= lr g
+void sgd(const Array& x, const Array& g, double lr);
+// v = momentum v - lr g;  x += v
+void momentum_sgd(const Array& x, const Array& g, const Array& v, double lr, double momentum);
+// v = momentum v - lr g;  x += momentum v - lr g
+void nesterov_ag(const Array& x, const Array& g, const Array& v, double lr, double momentum);
+// ms = alpha ms + (1 - alpha) g²;  x -= lr g / (√ms + eps), or lr g / √(ms + eps)
+void rmsprop(const Array& x, const Array& g, const Array& ms, double lr, double alpha, double eps,
+             bool eps_inside_sqrt);
+// m += (1 - beta1) (g - m);  v += (1 - beta2) (g² - v);
+// x -= eta (step m + weight_decay_rate x). With vhat, AMSGrad: its running maximum stands for v.
+void adam(const Array& x, const Array& g, const Array& m, const Array& v, const Array& vhat,
+          const AdamStep& step);
+// y += scale x
+void add_scaled(const Array& y, const Array& x, double scale);
+
+}  // namespace renga
