@@ -1,0 +1,73 @@
+"""What a trainer can do besides training: measure, report, save, schedule."""
+
+from renga.extensions import (
+    evaluator,
+    exponential_shift,
+    fail_on_nonnumber,
+    inverse_shift,
+    linear_shift,
+    log_report,
+    micro_average,
+    multistep_shift,
+    plot_report,
+    polynomial_shift,
+    print_report,
+    progress_bar,
+    snapshot_writers,
+    step_shift,
+    value_observation,
+    warmup_shift,
+)
+from renga.extensions._snapshot import snapshot, snapshot_object
+from renga.extensions.evaluator import Evaluator
+from renga.extensions.exponential_shift import ExponentialShift
+from renga.extensions.fail_on_nonnumber import FailOnNonNumber
+from renga.extensions.inverse_shift import InverseShift
+from renga.extensions.linear_shift import LinearShift
+from renga.extensions.log_report import LogReport
+from renga.extensions.micro_average import MicroAverage
+from renga.extensions.multistep_shift import MultistepShift
+from renga.extensions.plot_report import PlotReport
+from renga.extensions.polynomial_shift import PolynomialShift
+from renga.extensions.print_report import PrintReport
+from renga.extensions.progress_bar import ProgressBar
+from renga.extensions.step_shift import StepShift
+from renga.extensions.value_observation import observe_lr, observe_value
+from renga.extensions.warmup_shift import WarmupShift
+
+__all__ = [
+    "Evaluator",
+    "ExponentialShift",
+    "FailOnNonNumber",
+    "InverseShift",
+    "LinearShift",
+    "LogReport",
+    "MicroAverage",
+    "MultistepShift",
+    "PlotReport",
+    "PolynomialShift",
+    "PrintReport",
+    "ProgressBar",
+    "StepShift",
+    "WarmupShift",
+    "evaluator",
+    "exponential_shift",
+    "fail_on_nonnumber",
+    "inverse_shift",
+    "linear_shift",
+    "log_report",
+    "micro_average",
+    "multistep_shift",
+    "observe_lr",
+    "observe_value",
+    "plot_report",
+    "polynomial_shift",
+    "print_report",
+    "progress_bar",
+    "snapshot",
+    "snapshot_object",
+    "snapshot_writers",
+    "step_shift",
+    "value_observation",
+    "warmup_shift",
+]

@@ -1,0 +1,133 @@
+"""An extension that saves the state of training."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, Union
+
+from renga.extensions import snapshot_writers
+from renga.extensions.snapshot_files import find_snapshots, remove_old_snapshots
+from renga.serializers import npz
+from renga.training import extension
+from renga.training.trainer import Trainer
+from renga.utils import argument
+
+Filename = Union[str, Callable[[Trainer], str]]
+
+
+def snapshot(
+    savefun: Callable[[str, Any], Any] | None = None,
+    filename: Filename = "snapshot_iter_{.updater.iteration}",
+    **kwargs: Any,
+) -> extension.Extension:
+    """An extension that saves the trainer, so that training can be resumed exactly.
+
+    A snapshot appears whole or not at all, and never harms the one before.
+
+    Args:
+        savefun: function of (path, target); ``save_npz`` unless given.
+        filename: format of the name, which is given the trainer; or a function of it.
+        target: saved instead of the trainer.
+        condition: function that says whether to save when the trigger fires.
+        writer: writes the files, instead of ``savefun``.
+        snapshot_on_error: whether to save when training raises an exception.
+        n_retains: how many snapshots are kept, all unless positive.
+        autoload: whether to resume from the newest snapshot, an npz archive, in the
+            trainer's directory.
+
+    Raises: TypeError when savefun and writer are both given; ValueError where
+    autoload or n_retains would have to find files named by a function.
+    """
+    names = ("target", "condition", "writer", "snapshot_on_error", "n_retains")
+    defaults = (None, None, None, False, -1)
+    target, condition, writer, snapshot_on_error, n_retains, autoload = (
+        argument.parse_kwargs(kwargs, *zip(names, defaults), ("autoload", False))
+    )
+    if savefun is not None and writer is not None:
+        raise TypeError("snapshot: savefun and writer cannot be given together")
+    if writer is None:
+        writer = snapshot_writers.SimpleWriter(savefun or npz.save_npz)
+    return _Snapshot(
+        target, condition, writer, filename, snapshot_on_error, n_retains, autoload
+    )
+
+
+def snapshot_object(
+    target: Any,
+    filename: Filename,
+    savefun: Callable[[str, Any], Any] | None = None,
+    **kwargs: Any,
+) -> extension.Extension:
+    """An extension that saves an object; the arguments are those of ``snapshot``."""
+    return snapshot(savefun, filename, target=target, **kwargs)
+
+
+class _Snapshot(extension.Extension):
+    trigger = (1, "epoch")
+    priority = -100  # after all others, so that it holds what they changed
+
+    def __init__(
+        self,
+        target: Any,
+        condition: Callable[[], bool] | None,
+        writer: Any,
+        filename: Filename,
+        snapshot_on_error: bool,
+        n_retains: int,
+        autoload: bool,
+    ) -> None:
+        if callable(filename) and (autoload or n_retains > 0):
+            raise ValueError(
+                "snapshot: autoload and n_retains need a filename that is a format, "
+                f"got {filename!r}"
+            )
+        self._target = target
+        self.condition = condition
+        self.writer = writer
+        self.filename = filename
+        self._snapshot_on_error = snapshot_on_error
+        self.n_retains = n_retains
+        self.autoload = autoload
+
+    def initialize(self, trainer: Trainer) -> None:
+        """Resumes from the newest snapshot if there is one and ``autoload`` is set."""
+        if isinstance(self.filename, str):
+            if self.autoload:
+                found = find_snapshots(self.filename, trainer.out)
+                if found:
+                    npz.load_npz(found[-1], self._target_in(trainer))
+            if self.n_retains > 0:
+                files = (self.filename, trainer.out, self.n_retains)
+                hook = functools.partial(remove_old_snapshots, *files)
+                self.writer._add_cleanup_hook(hook)
+
+    def on_error(
+        self, trainer: Trainer, exc: Exception, tb: TracebackType | None
+    ) -> None:
+        """Saves if ``snapshot_on_error`` is set."""
+        if self._snapshot_on_error:
+            self._save(trainer)
+
+    def __call__(self, trainer: Trainer) -> None:
+        """Saves unless the condition says no."""
+        if self.condition is None or self.condition():
+            self._save(trainer)
+
+    def _target_in(self, trainer: Trainer) -> Any:
+        return trainer if self._target is None else self._target
+
+    def _save(self, trainer: Trainer) -> None:
+        serializer = npz.DictionarySerializer()
+        serializer.save(self._target_in(trainer))
+        if callable(self.filename):
+            filename = self.filename(trainer)
+        else:
+            filename = self.filename.format(trainer)
+        state = snapshot_writers.State(serializer.target)
+        self.writer(filename, trainer.out, state)
+
+    def finalize(self) -> None:
+        """Waits until everything is written."""
+        self.writer.finalize()

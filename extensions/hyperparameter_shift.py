@@ -1,0 +1,70 @@
+"""What all schedules of an optimizer's hyperparameter share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from renga.serializer import AbstractSerializer
+from renga.training import extension
+from renga.training.trainer import Trainer
+
+
+class HyperparameterShift(extension.Extension):
+    """Base of schedules: sets an attribute to ``value(t)`` at the t-th call.
+
+    It is set when training starts, too, and when it resumes.
+
+    Args:
+        attr: name of the hyperparameter.
+        init: its value at t = 0; that of the optimizer unless given.
+        target: bound that the value does not pass.
+        optimizer: the main optimizer of the updater unless given.
+    """
+
+    def __init__(
+        self,
+        attr: str,
+        init: float | None = None,
+        target: float | None = None,
+        optimizer: Any = None,
+    ) -> None:
+        self._attr = attr
+        self._init = init
+        self._target = target
+        self._optimizer = optimizer
+        self._t = 0
+
+    def value(self, init: float, t: int) -> float | None:
+        """The hyperparameter at call ``t``, or None: it is left as it is."""
+        raise NotImplementedError
+
+    def initialize(self, trainer: Trainer) -> None:
+        """Sets the value of the call that came last."""
+        if self._init is None:
+            self._init = getattr(self._get_optimizer(trainer), self._attr)
+        self._shift(trainer)
+
+    def __call__(self, trainer: Trainer) -> None:
+        """Sets the next value."""
+        self._t += 1
+        self._shift(trainer)
+
+    def _shift(self, trainer: Trainer) -> None:
+        assert self._init is not None, "initialize comes before every call"
+        value = self.value(self._init, self._t)
+        if value is not None:
+            if self._target is not None:
+                value = _bounded(value, self._init, self._target)
+            setattr(self._get_optimizer(trainer), self._attr, value)
+
+    def _get_optimizer(self, trainer: Trainer) -> Any:
+        return self._optimizer or trainer.updater.get_optimizer("main")
+
+    def serialize(self, serializer: AbstractSerializer) -> None:
+        """Saves or restores the number of calls."""
+        self._t = serializer("_t", self._t)
+
+
+def _bounded(value: float, init: float, target: float) -> float:
+    """``value``, or ``target`` when that lies on the way from ``init`` to it."""
+    return min(value, target) if init < target else max(value, target)

@@ -1,0 +1,37 @@
+"""A schedule that moves a hyperparameter along a line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from renga.extensions.hyperparameter_shift import HyperparameterShift
+
+
+class LinearShift(HyperparameterShift):
+    """Moves a hyperparameter from one value to another between two calls.
+
+    Args:
+        attr: name of the hyperparameter.
+        value_range: the values before and after.
+        time_range: the calls between which it moves.
+        optimizer: the main optimizer of the updater unless given.
+    """
+
+    def __init__(
+        self,
+        attr: str,
+        value_range: tuple[float, float],
+        time_range: tuple[int, int],
+        optimizer: Any = None,
+    ) -> None:
+        self._value_range = value_range
+        self._time_range = time_range
+        super().__init__(attr, init=value_range[0], optimizer=optimizer)
+
+    def value(self, init: float, t: int) -> float:
+        (first, last), (begin, end) = self._value_range, self._time_range
+        if t <= begin:
+            return first
+        if t >= end:
+            return last
+        return first + (last - first) * (t - begin) / (end - begin)

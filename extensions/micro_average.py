@@ -1,0 +1,57 @@
+"""An extension that averages a ratio over an interval."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from renga import reporter
+from renga.serializer import AbstractSerializer
+from renga.training import extension
+from renga.training.trainer import Trainer
+from renga.training.util import get_trigger
+
+
+class MicroAverage(extension.Extension):
+    """Reports the sum of one observation over the sum of another.
+
+    Args:
+        numerator_key, denominator_key: the observations summed up.
+        result_key: the observation reported when ``trigger`` fires.
+
+    Raises: KeyError for an observation that is missing.
+    """
+
+    priority = extension.PRIORITY_EDITOR
+
+    def __init__(
+        self,
+        numerator_key: str,
+        denominator_key: str,
+        result_key: str,
+        trigger: Any = (1, "epoch"),
+    ) -> None:
+        self._numerator_key = numerator_key
+        self._denominator_key = denominator_key
+        self._result_key = result_key
+        self._trigger = get_trigger(trigger)
+        self._numerator = 0.0
+        self._denominator = 0.0
+
+    def __call__(self, trainer: Trainer) -> None:
+        """Adds this iteration's observations to the sums."""
+        self._numerator += _number(trainer.observation[self._numerator_key])
+        self._denominator += _number(trainer.observation[self._denominator_key])
+        if self._trigger(trainer):
+            reporter.report({self._result_key: self._numerator / self._denominator})
+            self._numerator = self._denominator = 0.0
+
+    def serialize(self, serializer: AbstractSerializer) -> None:
+        """Saves or restores the sums and the interval under way."""
+        if hasattr(self._trigger, "serialize"):
+            self._trigger.serialize(serializer["_trigger"])
+        self._numerator = serializer("_numerator", self._numerator)
+        self._denominator = serializer("_denominator", self._denominator)
+
+
+def _number(value: Any) -> float:
+    return float(getattr(value, "array", value))

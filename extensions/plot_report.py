@@ -1,0 +1,113 @@
+"""An extension that plots observations."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import warnings
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from renga.reporter import DictSummary
+from renga.serializer import AbstractSerializer
+from renga.serializers.atomic import atomic_write
+from renga.training import extension
+from renga.training.trainer import Trainer
+from renga.training.util import get_trigger
+from renga.utils import argument
+
+
+class PlotReport(extension.Extension):
+    """Draws the mean of observations over each interval as curves, with matplotlib.
+
+    Without matplotlib it warns and draws nothing.
+
+    Args:
+        y_keys: the observations, one curve each.
+        x_key: what is on the x axis: iteration, epoch or an observation.
+        trigger: ends an interval, after which the plot is drawn anew.
+        postprocess: function of (figure, axes, summary) that may change the plot.
+        filename: name in the trainer's directory; its ending says the format.
+        marker: marker of the points, as matplotlib names them, or None.
+        grid: whether to draw a grid.
+    """
+
+    def __init__(
+        self,
+        y_keys: Iterable[str] | str,
+        x_key: str = "iteration",
+        trigger: Any = (1, "epoch"),
+        postprocess: Callable[[Any, Any, DictSummary], Any] | None = None,
+        filename: str | None = None,
+        marker: str | None = "x",
+        grid: bool = True,
+        **kwargs: Any,
+    ) -> None:
+        (file_name,) = argument.parse_kwargs(kwargs, ("file_name", "plot.png"))
+        self._y_keys = [y_keys] if isinstance(y_keys, str) else list(y_keys)
+        self._x_key = x_key
+        self._trigger = get_trigger(trigger)
+        self._postprocess = postprocess
+        self._filename = filename or file_name
+        self._marker = marker
+        self._grid = grid
+        self._summary = DictSummary()
+        self._data: dict[str, list[list[float]]] = {key: [] for key in self._y_keys}
+        if not self.available():
+            warnings.warn(
+                "PlotReport: nothing will be plotted: matplotlib is not installed; "
+                "install it with `pip install matplotlib`",
+                stacklevel=2,
+            )
+
+    @staticmethod
+    def available() -> bool:
+        """Whether matplotlib is installed."""
+        return importlib.util.find_spec("matplotlib") is not None
+
+    def __call__(self, trainer: Trainer) -> None:
+        """Adds the observation to the means; draws the plot if an interval ended."""
+        keys = {*self._y_keys, self._x_key}
+        observation = trainer.observation
+        self._summary.add({k: observation[k] for k in keys if k in observation})
+        if not trainer.is_before_training and not self._trigger(trainer):
+            return
+        means = self._summary.compute_mean()
+        means["epoch"] = trainer.updater.epoch
+        means["iteration"] = trainer.updater.iteration
+        for key in self._y_keys:
+            if key in means:
+                self._data[key].append([means[self._x_key], means[key]])
+        if self.available():
+            self._draw(os.path.join(trainer.out, self._filename))
+        self._summary = DictSummary()
+
+    def _draw(self, path: str) -> None:
+        # A figure by itself: pyplot would keep global state and may open windows.
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+
+        figure = Figure()
+        FigureCanvasAgg(figure)
+        axes = figure.add_subplot()
+        axes.set_xlabel(self._x_key)
+        axes.grid(self._grid)
+        for key, points in self._data.items():
+            if points:
+                axes.plot(*zip(*points), marker=self._marker, label=key)
+        if axes.has_data():
+            axes.legend(bbox_to_anchor=(1.02, 1), loc="upper left", borderaxespad=0)
+        if self._postprocess is not None:
+            self._postprocess(figure, axes, self._summary)
+        form = os.path.splitext(path)[1][1:] or "png"
+        with atomic_write(path) as file:
+            figure.savefig(file, format=form, bbox_inches="tight")
+
+    def serialize(self, serializer: AbstractSerializer) -> None:
+        """Saves or restores the points and the interval under way."""
+        if hasattr(self._trigger, "serialize"):
+            self._trigger.serialize(serializer["_trigger"])
+        self._summary.serialize(serializer["_summary"])
+        key = f"_plot_{self._filename}"
+        self._data = json.loads(serializer(key, json.dumps(self._data)))

@@ -1,0 +1,72 @@
+"""An extension that prints a table of the log."""
+
+from __future__ import annotations
+
+import numbers
+import sys
+from collections.abc import Sequence
+from typing import Any, TextIO
+
+from renga.extensions.log_report import LogReport
+from renga.extensions.terminal import is_first_rank, print_above_bars
+from renga.serializer import AbstractSerializer
+from renga.training import extension
+from renga.training.trainer import Trainer
+
+
+class PrintReport(extension.Extension):
+    """Prints each new entry of a LogReport as a row of a table.
+
+    In a multi-node run only rank 0 prints.
+
+    Args:
+        entries: keys of the log, one per column.
+        log_report: name of the LogReport in the trainer, or a LogReport that this
+            extension calls itself.
+        out: a text file; the standard output unless given.
+    """
+
+    def __init__(
+        self,
+        entries: Sequence[str],
+        log_report: str | LogReport = "LogReport",
+        out: TextIO | None = None,
+    ) -> None:
+        self._entries = list(entries)
+        self._widths = [max(10, len(entry)) for entry in self._entries]
+        self._log_report = log_report
+        self._out = out
+        self._printed = 0
+        self._speaks = True
+
+    def initialize(self, trainer: Trainer) -> None:
+        """Prints the names of the columns."""
+        self._speaks = is_first_rank(trainer)
+        self._print(self._entries)
+
+    def __call__(self, trainer: Trainer) -> None:
+        """Prints the entries that the log has gained."""
+        log_report: Any = self._log_report
+        if isinstance(log_report, str):
+            log_report = trainer.get_extension(log_report)
+        else:
+            log_report(trainer)
+        for entry in log_report.log[self._printed :]:
+            self._print([_cell(entry.get(name)) for name in self._entries])
+        self._printed = len(log_report.log)
+
+    def _print(self, cells: Sequence[str]) -> None:
+        if self._speaks:
+            padded = (c.ljust(w) for c, w in zip(cells, self._widths))
+            print_above_bars("  ".join(padded).rstrip(), self._out or sys.stdout)
+
+    def serialize(self, serializer: AbstractSerializer) -> None:
+        """Saves or restores the LogReport that this extension calls."""
+        if isinstance(self._log_report, LogReport):
+            self._log_report.serialize(serializer["_log_report"])
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    return f"{value:g}" if isinstance(value, numbers.Real) else str(value)

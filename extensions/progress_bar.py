@@ -1,0 +1,117 @@
+"""An extension that shows how far training has come."""
+
+from __future__ import annotations
+
+import collections
+import datetime
+import sys
+import time
+from typing import Any, TextIO
+
+from renga.extensions.terminal import is_first_rank
+from renga.training import extension
+from renga.training.trainer import Trainer
+
+
+class ProgressBar(extension.Extension):
+    """Shows bars on a terminal, and prints a line at a time to any other file.
+
+    In a multi-node run only rank 0 does.
+
+    Args:
+        training_length: (length, unit); asked of the stop trigger unless given.
+        update_interval: iterations between updates.
+        bar_length: width of the bars in characters.
+        out: a text file; the standard output unless given.
+    """
+
+    def __init__(
+        self,
+        training_length: tuple[float, str] | None = None,
+        update_interval: int = 100,
+        bar_length: int = 50,
+        out: TextIO | None = None,
+    ) -> None:
+        self._training_length = training_length
+        self._update_interval = update_interval
+        self._bar_length = bar_length
+        self._out = out
+        self._bars: list[Any] = []
+        self._speaks = True
+        self._recent: collections.deque = collections.deque(maxlen=100)
+
+    def initialize(self, trainer: Trainer) -> None:
+        """Finds out how long training will take."""
+        self._speaks = is_first_rank(trainer)
+        length = getattr(trainer.stop_trigger, "get_training_length", None)
+        if self._training_length is None and length is not None:
+            self._training_length = length()
+        self._recent.append((time.perf_counter(), *_position(trainer)))
+
+    def __call__(self, trainer: Trainer) -> None:
+        """Shows the position at every ``update_interval``-th iteration."""
+        if not self._speaks or trainer.updater.iteration % self._update_interval:
+            return
+        self._recent.append((time.perf_counter(), *_position(trainer)))
+        shares = {"this epoch": trainer.updater.epoch_detail % 1}
+        if self._training_length is not None:
+            shares = {"total": self._share(trainer), **shares}
+        out = self._out or sys.stdout
+        if getattr(out, "isatty", lambda: False)():
+            self._draw(shares, self._status(trainer), out)
+        else:
+            parts = [f"{name} {share:.2%}" for name, share in shares.items()]
+            print(", ".join([*parts, self._status(trainer)]), file=out, flush=True)
+
+    def _share(self, trainer: Trainer) -> float:
+        assert self._training_length is not None
+        length, unit = self._training_length
+        iteration, epoch_detail = _position(trainer)
+        return (epoch_detail if unit == "epoch" else iteration) / length
+
+    def _status(self, trainer: Trainer) -> str:
+        iteration, epoch_detail = _position(trainer)
+        then, first_iteration, first_epoch = self._recent[0]
+        seconds = max(self._recent[-1][0] - then, 1e-9)
+        text = f"{iteration} iter, {trainer.updater.epoch} epoch"
+        if self._training_length is None:
+            return f"{text}, {(iteration - first_iteration) / seconds:.5g} iters/sec"
+        length, unit = self._training_length
+        done, first = iteration, first_iteration
+        if unit == "epoch":
+            done, first = epoch_detail, first_epoch
+        left = max(length - done, 0) * seconds / max(done - first, 1e-9)
+        speed = (iteration - first_iteration) / seconds
+        remaining = datetime.timedelta(seconds=round(left))
+        return f"{text} / {length} {unit}s, {speed:.5g} iters/sec, {remaining} left"
+
+    def _draw(self, shares: dict[str, float], status: str, out: TextIO) -> None:
+        if not self._bars:
+            self._bars = _new_bars(list(shares), self._bar_length, out)
+        for bar, share in zip(self._bars, shares.values()):
+            bar.n = min(share, 1.0)
+        self._bars[-1].set_description_str(status, refresh=False)
+        for bar in self._bars:
+            bar.refresh()
+
+    def finalize(self) -> None:
+        """Clears the bars away."""
+        for bar in reversed(self._bars):
+            bar.close()
+        self._bars = []
+
+
+def _position(trainer: Trainer) -> tuple[int, float]:
+    return trainer.updater.iteration, trainer.updater.epoch_detail
+
+
+def _new_bars(names: list[str], length: int, out: TextIO) -> list[Any]:
+    """A bar for each name, and below them one that is only text."""
+    from tqdm import tqdm
+
+    form = f"{{desc}} [{{bar:{length}}}] {{percentage:.2f}}%"
+    bars = [
+        tqdm(desc=f"{name:>10}", total=1.0, bar_format=form, file=out, leave=False)
+        for name in names
+    ]
+    return [*bars, tqdm(total=1.0, bar_format="{desc}", file=out, leave=False)]

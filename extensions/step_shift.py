@@ -1,0 +1,27 @@
+"""A schedule that multiplies a hyperparameter by a constant at equal steps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from renga.extensions.hyperparameter_shift import HyperparameterShift
+
+
+class StepShift(HyperparameterShift):
+    """Sets a hyperparameter to init · gamma^⌊t / step⌋, at most or at least target."""
+
+    def __init__(
+        self,
+        attr: str,
+        gamma: float,
+        step: int,
+        init: float | None = None,
+        target: float | None = None,
+        optimizer: Any = None,
+    ) -> None:
+        super().__init__(attr, init, target, optimizer)
+        self._gamma = gamma
+        self._step = step
+
+    def value(self, init: float, t: int) -> float:
+        return init * self._gamma ** (t // self._step)

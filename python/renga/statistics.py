@@ -1,0 +1,103 @@
+"""Weighted mean and standard deviation of values that arrive one by one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy
+
+from renga.backends import cuda
+from renga.serializer import AbstractSerializer
+from renga.variable import Variable
+
+
+class Summary:
+    """Weighted mean and standard deviation, in float64, of scalars or of arrays."""
+
+    def __init__(self) -> None:
+        self._x: Any = 0.0
+        self._x2: Any = 0.0
+        self._n = 0.0
+
+    def add(self, value: Any, weight: Any = 1) -> None:
+        """Counts ``value`` ``weight`` times; TypeError unless both are numbers."""
+        value, weight = _float64(value), _float64(weight)
+        self._x += weight * value
+        self._x2 += weight * value * value
+        self._n += weight
+
+    def compute_mean(self) -> Any:
+        """The weighted mean; ZeroDivisionError when nothing was added."""
+        if not self._n:
+            raise ZeroDivisionError("Summary: nothing was added")
+        return self._x / self._n
+
+    def make_statistics(self) -> tuple[Any, Any]:
+        """The weighted mean and the standard deviation of the population."""
+        mean = self.compute_mean()
+        variance = self._x2 / self._n - mean * mean
+        return mean, numpy.sqrt(numpy.maximum(variance, 0))  # rounding can undershoot
+
+    def serialize(self, serializer: AbstractSerializer) -> None:
+        """Saves or restores the sums."""
+        self._x = serializer("_x", self._x)
+        self._x2 = serializer("_x2", self._x2)
+        self._n = serializer("_n", self._n)
+
+
+class DictSummary:
+    """A Summary for each key of the dictionaries added."""
+
+    def __init__(self) -> None:
+        self._summaries: dict[str, Summary] = {}
+
+    def add(self, d: Mapping[str, Any]) -> None:
+        """Adds the scalars of ``d``, or (scalar, weight) pairs; passes over the rest.
+
+        Raises: TypeError for a string; ValueError for a weight that is no scalar.
+        """
+        for key, value in d.items():
+            weight: Any = 1
+            if isinstance(value, tuple):
+                value, weight = _array_of(value[0]), _array_of(value[1])
+                if not _is_scalar(weight):
+                    raise ValueError(f"DictSummary: the weight of {key} is no scalar")
+            value = _array_of(value)
+            if _is_scalar(value):
+                self._summaries.setdefault(key, Summary()).add(value, weight)
+
+    def compute_mean(self) -> dict[str, Any]:
+        """The mean under each key."""
+        return {key: s.compute_mean() for key, s in self._summaries.items()}
+
+    def make_statistics(self) -> dict[str, Any]:
+        """The mean under each key and the standard deviation under ``key.std``."""
+        statistics = {}
+        for key, summary in self._summaries.items():
+            statistics[key], statistics[f"{key}.std"] = summary.make_statistics()
+        return statistics
+
+    def serialize(self, serializer: AbstractSerializer) -> None:
+        """Saves or restores the names, as JSON, and the summary of each."""
+        names = json.loads(serializer("_names", json.dumps(list(self._summaries))))
+        self._summaries = {name: self._summaries.get(name, Summary()) for name in names}
+        for index, name in enumerate(names):
+            self._summaries[name].serialize(serializer["_summaries"][str(index)])
+
+
+def _array_of(value: Any) -> Any:
+    return value.array if isinstance(value, Variable) else value
+
+
+def _is_scalar(value: Any) -> bool:
+    return bool(numpy.isscalar(value)) or getattr(value, "ndim", None) == 0
+
+
+def _float64(value: Any) -> Any:
+    try:
+        array = numpy.asarray(cuda.to_cpu(value), numpy.float64)
+    except ValueError:
+        raise TypeError(f"Summary: expected a number, got {value!r}") from None
+    return array if array.ndim else float(array)

@@ -1,0 +1,61 @@
+"""An extension as a trainer keeps it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from renga.training.extension import Extension
+from renga.training.util import get_trigger
+
+if TYPE_CHECKING:
+    from renga.training.trainer import Trainer
+
+
+class ExtensionEntry:
+    """An extension, which may be any callable, with its trigger and priority."""
+
+    def __init__(
+        self,
+        extension: Any,
+        trigger: Any,
+        priority: int | None,
+        call_before_training: bool,
+    ) -> None:
+        if trigger is None:
+            trigger = getattr(extension, "trigger", Extension.trigger)
+        if priority is None:
+            priority = getattr(extension, "priority", Extension.priority)
+        self.extension = extension
+        self.trigger = get_trigger(trigger)
+        self.priority: int = priority
+        self.call_before_training = call_before_training
+
+    @property
+    def restores_trainer(self) -> bool:
+        """Whether initializing the extension may load a snapshot."""
+        return bool(getattr(self.extension, "autoload", False))
+
+    def default_name(self) -> str:
+        """The name the extension gives itself, else that of the function."""
+        for attribute in ("name", "default_name", "__name__"):
+            name = getattr(self.extension, attribute, None)
+            if name is not None:
+                return name
+        raise TypeError(f"Trainer.extend: {self.extension!r} has no name; give one")
+
+    def initialize(self, trainer: Trainer) -> None:
+        """Calls the initializer, if there is one."""
+        self._call("initialize", trainer)
+
+    def on_error(self, trainer: Trainer, error: Exception) -> None:
+        """Calls the error handler, if there is one."""
+        self._call("on_error", trainer, error, error.__traceback__)
+
+    def finalize(self) -> None:
+        """Calls the finalizer, if there is one."""
+        self._call("finalize")
+
+    def _call(self, method: str, *args: Any) -> None:
+        function = getattr(self.extension, method, None)
+        if function is not None:
+            function(*args)

@@ -1,0 +1,83 @@
+"""Extensions: what a trainer does besides updating the model."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Callable
+
+from renga.serializer import AbstractSerializer
+from renga.utils import argument
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from renga.training.trainer import Trainer
+
+PRIORITY_WRITER = 300
+PRIORITY_EDITOR = 200
+PRIORITY_READER = 100
+
+
+class Extension:
+    """Base of extensions; a trainer calls it when ``trigger`` fires.
+
+    Extensions of higher ``priority`` are called first: writers, who report values,
+    then editors, who change reported values, then readers.
+    """
+
+    trigger: Any = (1, "iteration")
+    priority: int = PRIORITY_READER
+    name: str | None = None
+
+    @property
+    def default_name(self) -> str:
+        """The name under which a trainer keeps it unless it is given another."""
+        return type(self).__name__
+
+    def __call__(self, trainer: Trainer) -> Any:
+        """Does what the extension is for."""
+        raise NotImplementedError(
+            f"{type(self).__name__}: an extension must define __call__"
+        )
+
+    def initialize(self, trainer: Trainer) -> Any:
+        """Called once before the training loop, after a resume."""
+
+    def on_error(
+        self, trainer: Trainer, exc: Exception, tb: TracebackType | None
+    ) -> Any:
+        """Called when the training loop raised ``exc``, before ``finalize``."""
+
+    def finalize(self) -> Any:
+        """Called once after the training loop, even if that raised."""
+
+    def serialize(self, serializer: AbstractSerializer) -> Any:
+        """Saves or restores the state of the extension."""
+
+
+def make_extension(
+    trigger: Any = None,
+    default_name: str | None = None,
+    priority: int | None = None,
+    finalizer: Callable[[], Any] | None = None,
+    initializer: Callable[[Trainer], Any] | None = None,
+    on_error: Callable[..., Any] | None = None,
+    **kwargs: Any,
+) -> Callable[[Callable], Callable]:
+    """Decorator that gives a function of the trainer the attributes of an Extension."""
+    argument.check_unexpected_kwargs(
+        kwargs,
+        invoke_before_training="make_extension: invoke_before_training was removed; "
+        "give an initializer",
+    )
+    argument.assert_kwargs_empty(kwargs)
+
+    def decorate(extension: Any) -> Any:
+        extension.trigger = Extension.trigger if trigger is None else trigger
+        extension.default_name = default_name or extension.__name__
+        extension.priority = Extension.priority if priority is None else priority
+        extension.finalize = finalizer
+        extension.on_error = on_error
+        extension.initialize = initializer
+        return extension
+
+    return decorate

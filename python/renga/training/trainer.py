@@ -1,0 +1,190 @@
+"""The training loop."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import time
+import traceback
+from collections.abc import Iterable
+from typing import Any, Callable
+
+from renga.reporter import Reporter
+from renga.serializer import AbstractSerializer, Serializer
+from renga.training.entry import ExtensionEntry
+from renga.training.random_state import serialize_random_state
+from renga.training.updaters.updater import Updater
+from renga.training.util import get_trigger
+from renga.utils import argument
+
+
+class Trainer:
+    """Runs an updater, and extensions after each update, until a trigger fires.
+
+    Args:
+        updater: updates the model once per iteration.
+        stop_trigger: ends the loop; (period, unit), a callable, or None: never.
+        out: directory for files that extensions write.
+        extensions: extensions added with ``extend``.
+    """
+
+    def __init__(
+        self,
+        updater: Updater,
+        stop_trigger: Any = None,
+        out: str | os.PathLike[str] = "result",
+        extensions: Iterable[Any] | None = None,
+    ) -> None:
+        self.updater: Any = updater
+        self.stop_trigger = get_trigger(stop_trigger)
+        self.observation: dict[str, Any] = {}
+        self.out = out
+        self.reporter = Reporter()
+        for name, optimizer in updater.get_all_optimizers().items():
+            self.reporter.add_observer(name, optimizer.target)
+            links = optimizer.target.namedlinks(skipself=True)
+            self.reporter.add_observers(name, links)
+        self._entries: dict[str, ExtensionEntry] = {}
+        self._started: float | None = None
+        self._elapsed_before = 0.0
+        self._final_elapsed: float | None = None
+        updater.connect_trainer(self)
+        for extension in extensions or ():
+            self.extend(extension)
+
+    @property
+    def elapsed_time(self) -> float:
+        """Seconds of training, those before a resume included.
+
+        Raises: RuntimeError before training has started.
+        """
+        if self._final_elapsed is not None:
+            return self._final_elapsed
+        if self._started is None:
+            raise RuntimeError("Trainer: training has not been started yet")
+        return time.perf_counter() - self._started + self._elapsed_before
+
+    @property
+    def is_before_training(self) -> bool:
+        """Whether no update has been made yet."""
+        return self.updater.iteration == 0
+
+    def extend(
+        self,
+        extension: Callable[[Trainer], Any],
+        name: str | None = None,
+        trigger: Any = None,
+        priority: int | None = None,
+        *,
+        call_before_training: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        """Adds a callable that is called with the trainer when ``trigger`` fires.
+
+        What is not given is read from the attributes of the extension. A name that is
+        taken is followed by ``_1``, ``_2``, ….
+
+        Raises: ValueError for the name ``"training"``.
+        """
+        argument.check_unexpected_kwargs(
+            kwargs,
+            invoke_before_training="Trainer.extend: invoke_before_training was "
+            "removed; define initialize or give call_before_training",
+        )
+        argument.assert_kwargs_empty(kwargs)
+        entry = ExtensionEntry(extension, trigger, priority, call_before_training)
+        wanted = unique = name or entry.default_name()
+        if wanted == "training":
+            raise ValueError("Trainer.extend: no extension may be named 'training'")
+        ordinal = 0
+        while unique in self._entries:
+            ordinal += 1
+            unique = f"{wanted}_{ordinal}"
+        with contextlib.suppress(AttributeError):  # a bound method has no own name
+            extension.name = unique  # type: ignore[attr-defined]
+        self._entries[unique] = entry
+
+    def get_extension(self, name: str) -> Any:
+        """The extension called ``name``; ValueError when there is none."""
+        if name not in self._entries:
+            raise ValueError(
+                f"Trainer.get_extension: expected one of {sorted(self._entries)}, "
+                f"got {name!r}"
+            )
+        return self._entries[name].extension
+
+    def run(self, show_loop_exception_msg: bool = True) -> None:
+        """Trains until the stop trigger fires; an exception is raised again at the end.
+
+        Whatever happens, extensions and updater are finalized.
+
+        Raises: RuntimeError when called a second time.
+        """
+        if self._final_elapsed is not None:
+            raise RuntimeError("Trainer: cannot run the training loop twice")
+        os.makedirs(self.out, exist_ok=True)
+        entries = sorted(self._entries.values(), key=lambda e: -e.priority)
+        self._started = time.perf_counter()
+        self._initialize(entries)
+        try:
+            self._loop(entries)
+        except Exception as error:
+            if show_loop_exception_msg:
+                _print_error("Exception in main training loop", error)
+            self._handle(error, entries)
+            raise
+        finally:
+            self._final_elapsed = self.elapsed_time
+            with contextlib.ExitStack() as finalizers:
+                finalizers.callback(self.updater.finalize)
+                for entry in reversed(entries):
+                    finalizers.callback(entry.finalize)
+
+    def _initialize(self, entries: list[ExtensionEntry]) -> None:
+        # What restores this trainer goes first: the others build upon its state.
+        for entry in sorted(entries, key=lambda e: not e.restores_trainer):
+            entry.initialize(self)
+        for entry in entries:
+            if entry.call_before_training:
+                entry.extension(self)
+
+    def _loop(self, entries: list[ExtensionEntry]) -> None:
+        while not self.stop_trigger(self):
+            self.observation = {}
+            with self.reporter.scope(self.observation):
+                self.updater.update()
+                for entry in entries:
+                    if entry.trigger(self):
+                        entry.extension(self)
+
+    def _handle(self, error: Exception, entries: list[ExtensionEntry]) -> None:
+        for entry in entries:
+            try:
+                entry.on_error(self, error)
+            except Exception as another:
+                _print_error("Exception in error handler", another)
+
+    def serialize(self, serializer: AbstractSerializer) -> None:
+        """Saves or restores all that a training run depends on."""
+        self.updater.serialize(serializer["updater"])
+        if hasattr(self.stop_trigger, "serialize"):
+            self.stop_trigger.serialize(serializer["stop_trigger"])
+        extensions = serializer["extensions"]
+        triggers = serializer["extension_triggers"]
+        for name, entry in self._entries.items():
+            if hasattr(entry.extension, "serialize"):
+                entry.extension.serialize(extensions[name])
+            if hasattr(entry.trigger, "serialize"):
+                entry.trigger.serialize(triggers[name])
+        if isinstance(serializer, Serializer):
+            serializer("_snapshot_elapsed_time", self.elapsed_time)
+        else:
+            self._elapsed_before = serializer("_snapshot_elapsed_time", 0.0)
+        serialize_random_state(serializer)
+
+
+def _print_error(title: str, error: Exception) -> None:
+    print(f"{title}: {error}", file=sys.stderr)
+    traceback.print_exception(type(error), error, error.__traceback__)
+    sys.stderr.flush()

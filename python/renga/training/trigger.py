@@ -1,0 +1,6 @@
+"""The triggers that every extension needs."""
+
+from renga.training.triggers.interval_trigger import IntervalTrigger
+from renga.training.util import get_trigger
+
+__all__ = ["IntervalTrigger", "get_trigger"]

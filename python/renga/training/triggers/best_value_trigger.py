@@ -1,0 +1,79 @@
+"""Triggers that fire when an observed value is the best so far."""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING, Any, Callable
+
+from renga.reporter import DictSummary
+from renga.serializer import AbstractSerializer
+from renga.training.util import get_trigger
+
+if TYPE_CHECKING:
+    from renga.training.trainer import Trainer
+
+
+class BestValueTrigger:
+    """Fires when the mean of an observation over an interval beats all before it.
+
+    Args:
+        key: the observation.
+        compare: function of (best, new) that says whether new is better.
+        trigger: ends an interval.
+
+    Raises: KeyError when an interval ends in which ``key`` was not observed.
+    """
+
+    def __init__(
+        self,
+        key: str,
+        compare: Callable[[float, float], bool],
+        trigger: Any = (1, "epoch"),
+    ) -> None:
+        self._key = key
+        self._compare = compare
+        self._interval_trigger = get_trigger(trigger)
+        self._best_value: float | None = None
+        self._summary = DictSummary()
+
+    def __call__(self, trainer: Trainer) -> bool:
+        """Whether an interval ended here and was the best."""
+        observation = trainer.observation
+        if self._key in observation:
+            self._summary.add({self._key: observation[self._key]})
+        if not self._interval_trigger(trainer):
+            return False
+        means = self._summary.compute_mean()
+        if self._key not in means:
+            raise KeyError(
+                f"{type(self).__name__}: {self._key!r} was not observed, "
+                f"only {sorted(observation)}"
+            )
+        value, best = means[self._key], self._best_value
+        self._summary = DictSummary()
+        if best is not None and not self._compare(best, value):
+            return False
+        self._best_value = value
+        return True
+
+    def serialize(self, serializer: AbstractSerializer) -> None:
+        """Saves or restores the best value and the interval under way."""
+        if hasattr(self._interval_trigger, "serialize"):
+            self._interval_trigger.serialize(serializer["interval_trigger"])
+        self._summary.serialize(serializer["summary"])
+        best = serializer("best_value", self._best_value)
+        self._best_value = None if best is None else float(best)
+
+
+class MaxValueTrigger(BestValueTrigger):
+    """Fires when the mean of an observation over an interval is the greatest so far."""
+
+    def __init__(self, key: str, trigger: Any = (1, "epoch")) -> None:
+        super().__init__(key, operator.lt, trigger)
+
+
+class MinValueTrigger(BestValueTrigger):
+    """Fires when the mean of an observation over an interval is the least so far."""
+
+    def __init__(self, key: str, trigger: Any = (1, "epoch")) -> None:
+        super().__init__(key, operator.gt, trigger)

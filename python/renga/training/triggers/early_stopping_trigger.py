@@ -1,0 +1,103 @@
+"""A trigger that ends training when an observation improves no more."""
+
+from __future__ import annotations
+
+import operator
+import warnings
+from typing import TYPE_CHECKING, Any
+
+from renga.reporter import DictSummary
+from renga.serializer import AbstractSerializer
+from renga.training.util import get_trigger
+from renga.utils import argument
+
+if TYPE_CHECKING:
+    from renga.training.trainer import Trainer
+
+_BETTER = {"max": operator.gt, "min": operator.lt}
+_WORST = {operator.gt: -float("inf"), operator.lt: float("inf")}
+
+
+class EarlyStoppingTrigger:
+    """Fires when ``monitor`` was no better than its best for ``patience`` checks.
+
+    Args:
+        check_trigger: ends the interval over which the observation is averaged.
+        monitor: key of the observation.
+        patience: checks without improvement before it fires; 3 unless given.
+        mode: ``"min"``, ``"max"``, or ``"auto"``: max if monitor is an accuracy.
+        verbose: prints a line when it fires.
+        max_trigger: ends training in any case.
+    """
+
+    def __init__(
+        self,
+        check_trigger: Any = (1, "epoch"),
+        monitor: str = "main/loss",
+        patience: int | None = None,
+        mode: str = "auto",
+        verbose: bool = False,
+        max_trigger: Any = (100, "epoch"),
+        **kwargs: Any,
+    ) -> None:
+        (patients,) = argument.parse_kwargs(kwargs, ("patients", 3))
+        self.patience = patients if patience is None else patience
+        self.count = 0
+        self.monitor = monitor
+        self.verbose = verbose
+        self._max_trigger = get_trigger(max_trigger)
+        self._interval_trigger = get_trigger(check_trigger)
+        self._summary = DictSummary()
+        guess = "max" if "accuracy" in monitor else "min"
+        self._compare = _BETTER.get(mode, _BETTER[guess])
+        self.best = _WORST[self._compare]
+        self._warned = False
+
+    def __call__(self, trainer: Trainer) -> bool:
+        """Whether training should end."""
+        observation = trainer.observation
+        if self.monitor in observation:
+            self._summary.add({self.monitor: observation[self.monitor]})
+        # Both triggers are asked every time: each remembers when it was asked last.
+        check, end = self._interval_trigger(trainer), self._max_trigger(trainer)
+        if end or not check:
+            return end
+        means = self._summary.compute_mean()
+        if self.monitor not in means:
+            self._warn(observation)
+            return False
+        self._summary = DictSummary()
+        return self._judge(means[self.monitor])
+
+    def _judge(self, value: float) -> bool:
+        if self._compare(value, self.best):
+            self.best, self.count = value, 0
+        else:
+            self.count += 1
+        stop = self.count >= self.patience
+        if stop and self.verbose:
+            print(f"EarlyStoppingTrigger: {self.monitor} stays at best {self.best:g}")
+        return stop
+
+    def _warn(self, observation: Any) -> None:
+        if not self._warned:
+            self._warned = True
+            warnings.warn(
+                f"EarlyStoppingTrigger: {self.monitor!r} was not observed, "
+                f"only {sorted(observation)}",
+                stacklevel=3,
+            )
+
+    def serialize(self, serializer: AbstractSerializer) -> None:
+        """Saves or restores the best value, the checks since and the interval."""
+        for name in ("_interval_trigger", "_max_trigger"):
+            trigger = getattr(self, name)
+            if hasattr(trigger, "serialize"):
+                trigger.serialize(serializer[name])
+        self._summary.serialize(serializer["_summary"])
+        self.count = serializer("count", self.count)
+        self.best = serializer("best", self.best)
+
+    def get_training_length(self) -> tuple[float, str]:
+        """The length of training if it is not stopped early."""
+        return self._max_trigger.get_training_length()  # type: ignore[attr-defined]

@@ -1,0 +1,43 @@
+"""A trigger that fires periodically."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from renga.serializer import AbstractSerializer
+from renga.training.triggers.progress import Progress
+
+if TYPE_CHECKING:
+    from renga.training.trainer import Trainer
+
+
+class IntervalTrigger:
+    """Fires when training passes a multiple of ``period`` epochs or iterations.
+
+    Raises: ValueError for a period that is not positive or an unknown unit.
+    """
+
+    def __init__(self, period: float, unit: str) -> None:
+        if period <= 0:
+            raise ValueError(f"IntervalTrigger: expected a period > 0, got {period}")
+        self._progress = Progress(unit, "IntervalTrigger")
+        self.period = period
+        self.unit = unit
+        self.count: float = 0
+
+    def __call__(self, trainer: Trainer) -> bool:
+        """Whether a period ended since the last call."""
+        before, now = self._progress.advance(trainer)
+        self.count = now // self.period
+        return before // self.period != self.count
+
+    def serialize(self, serializer: AbstractSerializer) -> None:
+        """Saves or restores the position of the last call."""
+        self._progress.serialize(serializer)
+
+    def get_training_length(self) -> tuple[float, str]:
+        """The period and its unit: the length of training this trigger ends."""
+        return self.period, self.unit
+
+    def __str__(self) -> str:
+        return f"IntervalTrigger({self.period}, {self.unit!r})"

@@ -1,0 +1,41 @@
+"""A trigger that fires at points given by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from renga.serializer import AbstractSerializer
+from renga.training.triggers.progress import Progress
+
+if TYPE_CHECKING:
+    from renga.training.trainer import Trainer
+
+
+class ManualScheduleTrigger:
+    """Fires when training passes one of ``points``, in epochs or iterations.
+
+    ``finished`` is true once the last point is passed.
+
+    Raises: ValueError for an unknown unit.
+    """
+
+    def __init__(self, points: float | Sequence[float], unit: str) -> None:
+        self._progress = Progress(unit, "ManualScheduleTrigger")
+        self.points = list(points) if isinstance(points, Sequence) else [points]
+        self.unit = unit
+        self.finished = False
+
+    def __call__(self, trainer: Trainer) -> bool:
+        """Whether a point was passed since the last call."""
+        before, now = self._progress.advance(trainer)
+        self.finished = all(point <= now for point in self.points)
+        return any(before < point <= now for point in self.points)
+
+    def serialize(self, serializer: AbstractSerializer) -> None:
+        """Saves or restores the position of the last call."""
+        self._progress.serialize(serializer)
+        try:
+            self.finished = serializer("finished", self.finished)
+        except KeyError:
+            self.finished = False  # the next call finds out

@@ -1,0 +1,33 @@
+"""A trigger that fires once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from renga.serializer import AbstractSerializer
+
+if TYPE_CHECKING:
+    from renga.training.trainer import Trainer
+
+
+class OnceTrigger:
+    """Fires at the first call, and with ``call_on_resume`` once more after a resume."""
+
+    def __init__(self, call_on_resume: bool = False) -> None:
+        self._flag_first = True
+        self._flag_resumed = call_on_resume
+
+    @property
+    def finished(self) -> bool:
+        """Whether it will not fire any more."""
+        return not (self._flag_first or self._flag_resumed)
+
+    def __call__(self, trainer: Trainer) -> bool:
+        """Whether it has not fired yet."""
+        fire = not self.finished
+        self._flag_first = self._flag_resumed = False
+        return fire
+
+    def serialize(self, serializer: AbstractSerializer) -> None:
+        """Saves or restores whether it is still to fire."""
+        self._flag_first = serializer("_flag_first", self._flag_first)

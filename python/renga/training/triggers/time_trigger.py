@@ -1,0 +1,30 @@
+"""A trigger that fires by the clock."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from renga.serializer import AbstractSerializer
+
+if TYPE_CHECKING:
+    from renga.training.trainer import Trainer
+
+
+class TimeTrigger:
+    """Fires when another ``period`` seconds of training have passed."""
+
+    def __init__(self, period: float) -> None:
+        self._period = period
+        self._next_time = period
+
+    def __call__(self, trainer: Trainer) -> bool:
+        """Whether a period ended since the last call."""
+        elapsed = trainer.elapsed_time
+        if elapsed <= self._next_time:
+            return False
+        self._next_time = (elapsed // self._period + 1) * self._period
+        return True
+
+    def serialize(self, serializer: AbstractSerializer) -> None:
+        """Saves or restores the time at which it fires next."""
+        self._next_time = serializer("next_time", self._next_time)

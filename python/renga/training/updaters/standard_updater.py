@@ -1,0 +1,144 @@
+"""The updater of one model by one optimizer on one device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from renga import backend
+from renga.dataset import convert
+from renga.serializer import AbstractSerializer
+from renga.training.updaters.updater import Updater
+from renga.utils import argument
+
+if TYPE_CHECKING:
+    from renga.training.trainer import Trainer
+
+
+class StandardUpdater(Updater):
+    """Updates a model with the loss of one batch per iteration.
+
+    Args:
+        iterator: gives the batches; or a dictionary of iterators, of which
+            ``"main"`` does.
+        optimizer: an optimizer set up with the model, or a dictionary of optimizers.
+        converter: makes arrays of (batch, device).
+        device: the models and the arrays are sent there.
+        loss_func: function of the arrays; the optimizer's target unless given.
+        loss_scale: factor on the loss while it is propagated back.
+        auto_new_epoch: whether optimizers are told of a new epoch.
+        input_device: device of the arrays if that is another one.
+    """
+
+    def __init__(
+        self,
+        iterator: Any,
+        optimizer: Any,
+        converter: Callable = convert.concat_examples,
+        device: Any = None,
+        loss_func: Callable | None = None,
+        loss_scale: float | None = None,
+        auto_new_epoch: bool = True,
+        **kwargs: Any,
+    ) -> None:
+        (input_device,) = argument.parse_kwargs(kwargs, ("input_device", None))
+        self._iterators = iterator if isinstance(iterator, dict) else {"main": iterator}
+        if not isinstance(optimizer, dict):
+            optimizer = {"main": optimizer}
+        self._optimizers: dict[str, Any] = optimizer
+        self.converter = converter
+        self.loss_func = loss_func
+        self.iteration = 0
+        self._device = None if device is None else backend.get_device(device)
+        if input_device is not None:
+            self._input_device = backend.get_device(input_device)
+        else:
+            self._input_device = self._device
+        self.loss_scale = loss_scale
+        self.auto_new_epoch = auto_new_epoch
+        for each in self._optimizers.values():
+            if self._device is not None:
+                each.target.to_device(self._device)
+            if loss_scale is not None:
+                each.set_loss_scale(loss_scale)
+            if auto_new_epoch:
+                each.use_auto_new_epoch = True
+
+    @property
+    def device(self) -> Any:
+        """The device of the models, or None: they stay where they are."""
+        return self._device
+
+    @property
+    def input_device(self) -> Any:
+        """The device of the arrays, or None: they stay where they are."""
+        return self._input_device
+
+    @property
+    def epoch(self) -> int:
+        """Epochs the main iterator has completed."""
+        return self._iterators["main"].epoch
+
+    @property
+    def epoch_detail(self) -> float:
+        """Epochs of the main iterator, the part of the current one included."""
+        return self._iterators["main"].epoch_detail
+
+    @property
+    def previous_epoch_detail(self) -> float:
+        """``epoch_detail`` before the last batch."""
+        return self._iterators["main"].previous_epoch_detail
+
+    @property
+    def is_new_epoch(self) -> bool:
+        """Whether the last batch completed an epoch."""
+        return self._iterators["main"].is_new_epoch
+
+    def connect_trainer(self, trainer: Trainer) -> None:
+        """Nothing to do: this updater has no need of its trainer."""
+
+    def get_optimizer(self, name: str) -> Any:
+        """The optimizer called ``name``; the only one is ``"main"``."""
+        return self._optimizers[name]
+
+    def get_all_optimizers(self) -> dict[str, Any]:
+        """All optimizers by name."""
+        return dict(self._optimizers)
+
+    def get_iterator(self, name: str) -> Any:
+        """The iterator called ``name``; the only one is ``"main"``."""
+        return self._iterators[name]
+
+    def update(self) -> None:
+        """Trains by one batch and counts it."""
+        self.update_core()
+        self.iteration += 1
+
+    def update_core(self) -> None:
+        """Trains by one batch; subclasses may do it in their own way."""
+        iterator, optimizer = self._iterators["main"], self._optimizers["main"]
+        batch = iterator.next()
+        arrays = convert._call_converter(self.converter, batch, self.input_device)
+        loss_func = self.loss_func or optimizer.target
+        if isinstance(arrays, tuple):
+            optimizer.update(loss_func, *arrays)
+        elif isinstance(arrays, Mapping):
+            optimizer.update(loss_func, **arrays)
+        else:
+            optimizer.update(loss_func, arrays)
+        if self.auto_new_epoch and iterator.is_new_epoch:
+            optimizer.new_epoch(auto=True)
+
+    def finalize(self) -> None:
+        """Ends the iterators."""
+        for iterator in self._iterators.values():
+            iterator.finalize()
+
+    def serialize(self, serializer: AbstractSerializer) -> None:
+        """Saves or restores iterators, optimizers and the models they train."""
+        for name, iterator in self._iterators.items():
+            iterator.serialize(serializer[f"iterator:{name}"])
+        for name, optimizer in self._optimizers.items():
+            optimizer.serialize(serializer[f"optimizer:{name}"])
+            optimizer.target.serialize(serializer[f"model:{name}"])
+        self.iteration = serializer("iteration", self.iteration)

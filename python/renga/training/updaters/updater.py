@@ -1,0 +1,41 @@
+"""What a trainer asks of an updater."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from renga.serializer import AbstractSerializer
+
+if TYPE_CHECKING:
+    from renga.training.trainer import Trainer
+
+
+class Updater:
+    """Base of updaters, which train a model by one iteration at a time.
+
+    Its attributes ``iteration``, ``epoch``, ``epoch_detail``,
+    ``previous_epoch_detail`` and ``is_new_epoch`` tell how far training has come.
+    """
+
+    def connect_trainer(self, trainer: Trainer) -> None:
+        """Called by the trainer that takes this updater."""
+
+    def finalize(self) -> None:
+        """Called once after the training loop."""
+
+    def get_optimizer(self, name: str) -> Any:
+        """The optimizer called ``name``."""
+        raise NotImplementedError
+
+    def get_all_optimizers(self) -> Mapping[str, Any]:
+        """All optimizers by name."""
+        raise NotImplementedError
+
+    def update(self) -> None:
+        """Trains by one iteration."""
+        raise NotImplementedError
+
+    def serialize(self, serializer: AbstractSerializer) -> None:
+        """Saves or restores the state of the updater."""
+        raise NotImplementedError
