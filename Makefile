@@ -1,0 +1,83 @@
+# What a user types. Every target first sets up what it needs: Debian packages, .venv, the build.
+#
+#   make demo    train on images of digits with one process, then with two, and compare
+#   make test    every check: style, types, C++ tests, Python tests on 1, 2 and 3 processes
+#   make lint    the static checks alone
+#   make cuda    build with the CUDA plugin (needs nvcc; fetches NVIDIA's wheels)
+#   make clean   remove everything that was made here
+
+PYTHON ?= python3
+BIN := .venv/bin
+BUILD := build/release
+EXTRAS := mpi,data,plot
+TESTS := OFF
+CUDA := OFF
+
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell nproc)
+export CMAKE_CXX_COMPILER_LAUNCHER ?= $(shell command -v ccache)
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# More processes than cores, and root in a container, are welcome here.
+export PRTE_MCA_rmaps_default_mapping_policy := :oversubscribe
+ifeq ($(shell id -u),0)
+export OMPI_ALLOW_RUN_AS_ROOT := 1
+export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
+endif
+
+.PHONY: demo test lint cuda clean renga style types ranks-2 ranks-3
+
+demo: renga
+	$(BIN)/python examples/demo.py
+
+test: TESTS := ON
+test: EXTRAS := test,lint
+test: renga
+	$(MAKE) style types
+	$(BIN)/ctest --test-dir $(BUILD) --output-on-failure
+	$(BIN)/python -m pytest -q
+	$(MAKE) ranks-2 ranks-3
+
+lint: EXTRAS := test,lint
+lint: renga
+	$(MAKE) style types
+
+cuda: CUDA := ON
+cuda: EXTRAS := test,cuda
+cuda: renga
+	$(BIN)/python -m pytest -q -rs tests/cuda
+
+clean:
+	rm -rf .venv build result
+
+style:
+	git ls-files '*.cpp' '*.h' '*.cu' | xargs $(BIN)/clang-format --dry-run --Werror
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+
+# mypy wants the package in one folder, with stubs of the compiled modules.
+types:
+	rm -rf build/typed
+	mkdir -p build/typed/renga
+	ln -s $(CURDIR)/python/renga/* $(addprefix $(CURDIR)/,links extensions communicators) build/typed/renga
+	$(BIN)/pybind11-stubgen -o build/typed renga._core
+	$(BIN)/mypy
+
+# The tests that speak to other ranks, once more under mpiexec.
+ranks-%:
+	OMP_NUM_THREADS=1 $(BIN)/mpiexec -n $* $(BIN)/python -m pytest -q tests/communicators tests/distributed </dev/null
+
+# The package: compiled into a wheel, the wheel installed into .venv, then what it works with.
+renga: .venv/.tools
+	rm -rf build/wheel
+	$(BIN)/pip wheel -v --no-deps --no-build-isolation -w build/wheel -C build-dir=$(BUILD) \
+	  -C cmake.define.RENGA_TESTS=$(TESTS) -C cmake.define.RENGA_CUDA=$(CUDA) .
+	$(BIN)/pip install -q --no-deps --force-reinstall build/wheel/*.whl
+	$(BIN)/pip install -q "$$(echo build/wheel/*.whl)[$(EXTRAS)]"
+
+# The tools that compile it.
+.venv/.tools: pyproject.toml
+	PYTHON=$(PYTHON) .ci/debian-packages
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install -q cmake ninja $$($(PYTHON) -c 'import tomllib; \
+	  print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"])')
+	touch $@
