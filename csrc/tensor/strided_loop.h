@@ -69,6 +69,7 @@ StridedLoop<N> make_loop(const std::array<const Array*, N>& operands) {
 // [begin, end) of the loop in order.
 template <int N, class Body>
 void walk(const StridedLoop<N>& loop, std::int64_t begin, std::int64_t end, const Body& body) {
+  if (begin >= end) return;
   const int inner = loop.extents.size() - 1;
   std::array<std::int64_t, N> steps;
   for (int k = 0; k < N; ++k) steps[k] = loop.strides[k][inner];

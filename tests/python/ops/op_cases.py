@@ -1,0 +1,281 @@
+"""One case per operation of the core: how to call it and what NumPy makes of it.
+
+``CASES[name]`` is a list; the coverage test demands an entry for every operation
+that the core lists. References get float64 arrays and are written with NumPy and
+SciPy alone.
+"""
+
+import dataclasses
+from collections.abc import Callable
+
+import numpy as np
+import scipy.special
+from numpy.lib.stride_tricks import sliding_window_view
+
+
+@dataclasses.dataclass
+class Case:
+    """An operation applied to random arrays.
+
+    Attributes:
+        call: Takes (ops, *arrays) and returns a Variable or a list of them.
+        reference: Takes the same arrays in float64 and returns arrays.
+        shapes: The shapes of the random arrays.
+        low, high: The range of their elements.
+        orders: How many times the operation can be differentiated (0, 1, 2).
+        dtypes: The dtypes of the arrays, as characters.
+        tolerance: Relative error accepted in float32.
+    """
+
+    call: Callable
+    reference: Callable
+    shapes: tuple
+    low: float = -2.0
+    high: float = 2.0
+    orders: int = 2
+    dtypes: str = "efd"
+    tolerance: float = 2e-5
+
+
+CASES: dict[str, list[Case]] = {}
+FLOATS_AND_INTS = "efdbhilB"
+
+
+def case(name, call, reference, *shapes, **options):
+    CASES.setdefault(name, []).append(Case(call, reference, shapes, **options))
+
+
+def unary(name, reference, **options):
+    for shape in ((3, 4), (), (0, 3), (2, 3, 5, 7)):
+        case(name, lambda o, x: getattr(o, name)(x), reference, shape, **options)
+
+
+def binary(name, reference, **options):
+    for shapes in (((3, 4), (3, 4)), ((2, 3, 4), (3, 1)), ((), (2, 3)), ((0, 2), (1, 2))):
+        case(name, lambda o, a, b: getattr(o, name)(a, b), reference, *shapes, **options)
+
+
+binary("add", np.add, dtypes=FLOATS_AND_INTS)
+binary("subtract", np.subtract, dtypes=FLOATS_AND_INTS)
+binary("multiply", np.multiply, dtypes=FLOATS_AND_INTS)
+binary("divide", np.divide, low=0.5)
+binary("floor_divide", np.floor_divide, low=0.5, high=3, orders=0)
+binary("power", np.power, low=0.5)
+binary("maximum", np.maximum, dtypes=FLOATS_AND_INTS)
+binary("minimum", np.minimum, dtypes=FLOATS_AND_INTS)
+binary("arctan2", np.arctan2, low=0.5)
+
+unary("negative", np.negative, dtypes="efdbhil")
+unary("absolute", np.abs, dtypes="efdbhil")
+unary("square", np.square, dtypes=FLOATS_AND_INTS)
+unary("reciprocal", lambda x: 1 / x, low=0.5)
+unary("sqrt", np.sqrt, low=0.5)
+unary("rsqrt", lambda x: 1 / np.sqrt(x), low=0.5)
+unary("exp", np.exp)
+unary("expm1", np.expm1)
+unary("log", np.log, low=0.5)
+unary("log1p", np.log1p, low=-0.5)
+unary("log2", np.log2, low=0.5)
+unary("log10", np.log10, low=0.5)
+unary("sin", np.sin)
+unary("cos", np.cos)
+unary("tan", np.tan, low=-1, high=1)
+unary("arcsin", np.arcsin, low=-0.8, high=0.8)
+unary("arccos", np.arccos, low=-0.8, high=0.8)
+unary("arctan", np.arctan)
+unary("sinh", np.sinh)
+unary("cosh", np.cosh)
+unary("sign", np.sign, orders=0, dtypes="efdbhil")
+unary("floor", np.floor, orders=0)
+unary("ceil", np.ceil, orders=0)
+unary("sigmoid", scipy.special.expit)
+unary("tanh", np.tanh)
+unary("relu", lambda x: np.maximum(x, 0))
+
+case("leaky_relu", lambda o, x: o.leaky_relu(x, 0.3), lambda x: np.where(x < 0, 0.3 * x, x), (4, 5))
+case("leaky_relu", lambda o, x: o.leaky_relu(x, -0.3), lambda x: np.where(x < 0, -0.3 * x, x), (9,))
+case("leaky_relu", lambda o, x: o.leaky_relu(x), lambda x: np.where(x < 0, 0.2 * x, x), (0, 2))
+case("elu", lambda o, x: o.elu(x, 0.7), lambda x: np.where(x < 0, 0.7 * np.expm1(x), x), (4, 5))
+case("softplus", lambda o, x: o.softplus(x, 2.0), lambda x: np.log1p(np.exp(2 * x)) / 2, (4, 5))
+case("clip", lambda o, x: o.clip(x, -0.5, 0.75), lambda x: np.clip(x, -0.5, 0.75), (6, 5))
+
+MASK = np.array([[True, False, True, False], [False] * 4, [True] * 4])
+case("where", lambda o, x, y: o.where(MASK, x, y), lambda x, y: np.where(MASK, x, y), (3, 4), (3, 4),
+     dtypes=FLOATS_AND_INTS)
+case("where", lambda o, x, y: o.where(MASK, x, y), lambda x, y: np.where(MASK, x, y), (4,), (3, 1))
+
+
+def reduction(name, reference, **options):
+    def one(shape, axis, keepdims):
+        case(name, lambda o, x: getattr(o, name)(x, axis, keepdims),
+             lambda x: reference(x, axis=axis, keepdims=keepdims), shape, **options)
+
+    one((3, 4), None, False)
+    one((3, 4), (0,), True)
+    one((2, 3, 4, 5), (1, 3), False)
+    one((2, 3, 4, 5), (-4, -2), True)
+    one((7,), (0,), False)
+    one((), None, False)
+
+
+reduction("sum", np.sum, dtypes="efdil")
+reduction("prod", np.prod)
+reduction("max", np.max, dtypes=FLOATS_AND_INTS)
+reduction("min", np.min, dtypes=FLOATS_AND_INTS)
+case("sum", lambda o, x: o.sum(x, (0,)), lambda x: x.sum(0), (0, 3))
+case("sum", lambda o, x: o.sum(x, (1,)), lambda x: x.sum(1), (3, 1000))
+case("sum", lambda o, x: o.sum(x), np.sum, (300, 400))
+case("logsumexp", lambda o, x: o.logsumexp(x, (1,)), lambda x: scipy.special.logsumexp(x, 1), (3, 4))
+case("logsumexp", lambda o, x: o.logsumexp(x), lambda x: scipy.special.logsumexp(x), (3, 4))
+case("sum_to", lambda o, x: o.sum_to(x, (3, 1)), lambda x: x.sum((0, 2)).reshape(3, 1), (2, 3, 4))
+for name in ("argmax", "argmin"):
+    case(name, lambda o, x, f=name: getattr(o, f)(x, 1), lambda x, f=name: getattr(np, f)(x, 1),
+         (3, 4, 2), orders=0, dtypes=FLOATS_AND_INTS)
+    case(name, lambda o, x, f=name: getattr(o, f)(x), lambda x, f=name: getattr(np, f)(x), (3, 4),
+         orders=0)
+
+case("matmul", lambda o, a, b: o.matmul(a, b), np.matmul, (3, 4), (4, 5), dtypes="efdil")
+case("matmul", lambda o, a, b: o.matmul(a, b, True, False), lambda a, b: a.T @ b, (4, 3), (4, 5))
+case("matmul", lambda o, a, b: o.matmul(a, b, False, True), lambda a, b: a @ b.T, (3, 4), (5, 4))
+case("matmul", lambda o, a, b: o.matmul(a, b, True, True), lambda a, b: a.T @ b.T, (4, 3), (5, 4))
+case("matmul", lambda o, a, b: o.matmul(a, b), np.matmul, (2, 1, 3, 4), (5, 4, 2))
+case("matmul", lambda o, a, b: o.matmul(a, b), np.matmul, (4,), (4,))
+case("matmul", lambda o, a, b: o.matmul(a, b), np.matmul, (4,), (2, 4, 3))
+case("matmul", lambda o, a, b: o.matmul(a, b), np.matmul, (3, 4), (4,))
+case("matmul", lambda o, a, b: o.matmul(a, b), np.matmul, (40, 50), (50, 60))
+case("matmul", lambda o, a, b: o.matmul(a, b), np.matmul, (0, 4), (4, 5))
+case("matmul", lambda o, a, b: o.matmul(a, b), np.matmul, (3, 0), (0, 5))
+case("linear", lambda o, x, w, b: o.linear(x, w, b), lambda x, w, b: x @ w.T + b, (3, 4), (5, 4), (5,))
+case("linear", lambda o, x, w: o.linear(x, w), lambda x, w: x @ w.T, (30, 40), (50, 40))
+
+case("reshape", lambda o, x: o.reshape(x, (6, -1)), lambda x: x.reshape(6, -1), (3, 4, 2))
+case("transpose", lambda o, x: o.transpose(x), np.transpose, (2, 3, 4))
+case("transpose", lambda o, x: o.transpose(x, (1, -1, 0)), lambda x: x.transpose(1, 2, 0), (2, 3, 4))
+case("swapaxes", lambda o, x: o.swapaxes(x, 0, -1), lambda x: x.swapaxes(0, -1), (2, 3, 4))
+case("broadcast_to", lambda o, x: o.broadcast_to(x, (2, 3, 4)), lambda x: np.broadcast_to(x, (2, 3, 4)),
+     (3, 1))
+case("expand_dims", lambda o, x: o.expand_dims(x, -1), lambda x: x[..., None], (2, 3))
+case("expand_dims", lambda o, x: o.expand_dims(x, 1), lambda x: x[:, None], (2, 3))
+case("squeeze", lambda o, x: o.squeeze(x), np.squeeze, (1, 3, 1))
+case("squeeze", lambda o, x: o.squeeze(x, (0,)), lambda x: x[0], (1, 3, 1))
+case("flatten", lambda o, x: o.flatten(x), np.ravel, (2, 3, 4))
+case("concat", lambda o, a, b: o.concat([a, b], 1), lambda a, b: np.concatenate([a, b], 1), (2, 3), (2, 1),
+     dtypes=FLOATS_AND_INTS)
+case("concat", lambda o, a, b: o.concat([a, b], -3), lambda a, b: np.concatenate([a, b]), (2, 3, 4),
+     (0, 3, 4))
+case("stack", lambda o, a, b: o.stack([a, b], 1), lambda a, b: np.stack([a, b], 1), (2, 3), (2, 3))
+case("split_axis", lambda o, x: o.split_axis(x, [1, 1, 3], 1), lambda x: np.split(x, [1, 1, 3], 1), (2, 5))
+case("pad", lambda o, x: o.pad(x, (1, 0), (2, 3), 1.5),
+     lambda x: np.pad(x, [(1, 2), (0, 3)], constant_values=1.5), (2, 3))
+case("cast", lambda o, x: o.cast(x, "d"), lambda x: x, (2, 3))
+case("slice", lambda o, x: o.slice(x, [(3, 2, -2), (1, 3, 1)]), lambda x: x[3::-2, 1:4], (4, 5))
+
+IDS = np.array([[0, 3, 3], [2, -1, 0]])
+case("embed_id", lambda o, w: o.embed_id(np.abs(IDS), w), lambda w: w[np.abs(IDS)], (4, 5))
+case("embed_id", lambda o, w: o.embed_id(IDS, w, -1),
+     lambda w: np.where((IDS == -1)[..., None], 0, w[IDS]), (4, 5))
+case("select_item", lambda o, x: o.select_item(x, np.array([2, 0, 2], "i")),
+     lambda x: x[np.arange(3), [2, 0, 2]], (3, 4))
+
+case("softmax", lambda o, x: o.softmax(x), lambda x: scipy.special.softmax(x, 1), (3, 4, 2))
+case("softmax", lambda o, x: o.softmax(x, -1), lambda x: scipy.special.softmax(x, -1), (2, 3, 50))
+case("log_softmax", lambda o, x: o.log_softmax(x, 0), lambda x: scipy.special.log_softmax(x, 0), (3, 4))
+
+LABELS = np.array([[1, 3], [-1, 0], [2, 2]])
+WEIGHT = np.array([0.5, 1.0, 2.0, 0.0])
+
+
+def nll(x, labels, weight):
+    log_p = scipy.special.log_softmax(x, 1)
+    picked = np.take_along_axis(log_p, np.maximum(labels, 0)[:, None], 1)[:, 0]
+    return np.where(labels < 0, 0, -weight[np.maximum(labels, 0)] * picked)
+
+
+case("softmax_nll", lambda o, x: o.softmax_nll(x, LABELS), lambda x: nll(x, LABELS, np.ones(4)), (3, 4, 2))
+case("softmax_nll", lambda o, x: o.softmax_nll(x, LABELS, WEIGHT.astype(x.dtype)),
+     lambda x: nll(x, LABELS, WEIGHT), (3, 4, 2))
+case("softmax_cross_entropy", lambda o, x: o.softmax_cross_entropy(x, LABELS),
+     lambda x: nll(x, LABELS, np.ones(4)).sum() / 5, (3, 4, 2))
+case("softmax_cross_entropy", lambda o, x: o.softmax_cross_entropy(x, LABELS, False),
+     lambda x: nll(x, LABELS, np.ones(4)).sum() / 3, (3, 4, 2))
+
+
+def philox(seed, n):
+    """The first n numbers of Philox 4x32-10, from the paper's description."""
+    count = np.arange((n + 3) // 4, dtype=np.uint64)
+    low = np.uint64(0xFFFFFFFF)
+    c = [count & low, count >> np.uint64(32), np.zeros_like(count), np.zeros_like(count)]
+    keys = [seed & 0xFFFFFFFF, seed >> 32]
+    for _ in range(10):
+        p0, p1 = np.uint64(0xD2511F53) * c[0], np.uint64(0xCD9E8D57) * c[2]
+        k0, k1 = np.uint64(keys[0]), np.uint64(keys[1])
+        c = [(p1 >> np.uint64(32)) ^ c[1] ^ k0, p1 & low, (p0 >> np.uint64(32)) ^ c[3] ^ k1, p0 & low]
+        keys = [(keys[0] + 0x9E3779B9) % 2**32, (keys[1] + 0xBB67AE85) % 2**32]
+    return np.stack(c, 1).ravel()[:n].astype(np.float64)
+
+
+SEED = 123456789012345
+
+
+def dropped(x):
+    # The mask belongs to places in memory; the test's non-contiguous inputs are views
+    # whose order of memory differs, so the reference only takes row-major ones.
+    keep = philox(SEED, x.size).reshape(x.shape) >= 0.3 * 2**32
+    return np.where(keep, x / 0.7, 0)
+
+
+def normal(shape):
+    u = philox(SEED, int(np.prod(shape)) + 3)[: (int(np.prod(shape)) + 3) // 4 * 4].reshape(-1, 2)
+    radius = np.sqrt(-2 * np.log((u[:, 0] + 0.5) / 2**32))
+    angle = 2 * np.pi * u[:, 1] / 2**32
+    both = np.stack([radius * np.cos(angle), radius * np.sin(angle)], 1)
+    return both.ravel()[: int(np.prod(shape))].reshape(shape)
+
+
+case("dropout", lambda o, x: o.dropout(x, 0.3, SEED), dropped, (37,))
+case("gaussian", lambda o, m, v: o.gaussian(m, v, SEED), lambda m, v: m + np.exp(v / 2) * normal(m.shape),
+     (5, 3), (5, 3))
+
+
+def convolution(x, w, stride, pad, dilate, groups):
+    """Correlation by its definition: windows of the padded image times the filters."""
+    (sy, sx), (py, px), (dy, dx) = stride, pad, dilate
+    x = np.pad(x, [(0, 0), (0, 0), (py, py), (px, px)])
+    reach = (w.shape[2] - 1) * dy + 1, (w.shape[3] - 1) * dx + 1
+    windows = sliding_window_view(x, reach, (2, 3))[:, :, ::sy, ::sx, ::dy, ::dx]
+    n, c, h, v = windows.shape[:4]
+    windows = windows.reshape(n, groups, c // groups, h, v, *w.shape[2:])
+    w = w.reshape(groups, -1, *w.shape[1:])
+    return np.einsum("ngchvij,gfcij->ngfhv", windows, w).reshape(n, -1, h, v)
+
+
+def transposed_convolution(x, w, stride, pad, dilate, groups):
+    """Adds a scaled filter to the output for every element of x."""
+    (sy, sx), (py, px), (dy, dx) = stride, pad, dilate
+    n, c, h, v = x.shape
+    out = w.shape[1] * groups
+    height = (h - 1) * sy + (w.shape[2] - 1) * dy + 1
+    width = (v - 1) * sx + (w.shape[3] - 1) * dx + 1
+    y = np.zeros((n, groups, out // groups, height, width))
+    xs = x.reshape(n, groups, c // groups, h, v)
+    ws = w.reshape(groups, c // groups, out // groups, *w.shape[2:])
+    for i in range(w.shape[2]):
+        for j in range(w.shape[3]):
+            part = np.einsum("ngchv,gcf->ngfhv", xs, ws[..., i, j])
+            y[..., i * dy : i * dy + h * sy : sy, j * dx : j * dx + v * sx : sx][..., :h, :v] += part
+    return y.reshape(n, out, height, width)[:, :, py : height - py, px : width - px]
+
+
+WINDOWS = [
+    ((1, 1), (1, 1), (1, 1), 1),
+    ((2, 1), (0, 2), (1, 1), 1),
+    ((1, 2), (2, 1), (2, 1), 2),
+]
+for window in WINDOWS:
+    groups = window[3]
+    case("convolution_2d", lambda o, x, w, v=window: o.convolution_2d(x, w, None, v),
+         lambda x, w, v=window: convolution(x, w, *v), (2, 4, 6, 7), (6, 4 // groups, 3, 2))
+    case("deconvolution_2d", lambda o, x, w, v=window: o.deconvolution_2d(x, w, None, v),
+         lambda x, w, v=window: transposed_convolution(x, w, *v), (2, 4, 5, 4), (4, 6 // groups, 3, 3))
+case("convolution_2d", lambda o, x, w, b: o.convolution_2d(x, w, b, WINDOWS[0]),
+     lambda x, w, b: convolution(x, w, *WINDOWS[0]) + b[:, None, None], (2, 3, 5, 5), (4, 3, 3, 3), (4,))

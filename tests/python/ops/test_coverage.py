@@ -1,0 +1,155 @@
+"""Every listed operation: values, first and second derivatives, dtypes, strides."""
+
+import numpy as np
+import pytest
+from op_cases import CASES
+
+from renga import _core
+
+ops = _core.ops
+ENTRIES = [entry[0] for entry in ops.entries]
+ALL = [(name, i) for name in CASES for i in range(len(CASES[name]))]
+EPS = 1e-5
+
+
+def random_arrays(case, dtype, seed=0):
+    rng = np.random.RandomState(seed)
+    arrays = []
+    for shape in case.shapes:
+        x = rng.uniform(case.low, case.high, shape)
+        if np.dtype(dtype).kind == "u":
+            x = np.abs(x)
+        arrays.append(np.asarray(x * (1 if np.dtype(dtype).kind == "f" else 3)).astype(dtype))
+    return arrays
+
+
+def outputs(case, variables):
+    y = case.call(ops, *variables)
+    return y if isinstance(y, list) else [y]
+
+
+def references(case, arrays):
+    y = case.reference(*[x.astype("d") for x in arrays])
+    return y if isinstance(y, list) else [y]
+
+
+def scalar(case, variables, weights):
+    """A weighted sum of all outputs, so that every element matters differently."""
+    total = None
+    for y, w in zip(outputs(case, variables), weights):
+        part = ops.sum(ops.multiply(y, _core.Variable(w.astype(y.dtype), requires_grad=False)))
+        total = part if total is None else ops.add(total, part)
+    return total
+
+
+def weights_for(case, arrays):
+    rng = np.random.RandomState(1)
+    return [rng.uniform(0.5, 1.5, np.shape(y)) for y in references(case, arrays)]
+
+
+def directions_for(arrays, seed):
+    rng = np.random.RandomState(seed)
+    return [np.asarray(rng.uniform(-1, 1, x.shape)) for x in arrays]
+
+
+def gradients(case, arrays, weights, create_graph=False):
+    xs = [_core.Variable(x) for x in arrays]
+    y = scalar(case, xs, weights)
+    return xs, _core.grad([y], xs, [], [], enable_double_backprop=create_graph)
+
+
+def moved(arrays, directions, step):
+    return [np.asarray(x + step * d) for x, d in zip(arrays, directions)]
+
+
+def along(gs, directions):
+    return sum(float((g.array * d).sum()) for g, d in zip(gs, directions) if g is not None)
+
+
+def strange_views(arrays):
+    """The same values in memory that runs backwards and in another order of axes."""
+    views = []
+    for x in arrays:
+        turned = x.T.copy()
+        reverse = tuple(slice(None, None, -1) for _ in x.shape)
+        view = np.asarray(np.array(turned[reverse])[reverse]).T
+        np.testing.assert_array_equal(view, x)
+        views.append(view)
+    return views
+
+
+def test_every_operation_has_a_case():
+    assert sorted(set(ENTRIES)) == sorted(CASES)
+
+
+@pytest.mark.parametrize("name, i", ALL)
+def test_forward(name, i):
+    case = CASES[name][i]
+    for dtype in case.dtypes:
+        arrays = random_arrays(case, dtype)
+        before = [x.copy() for x in arrays]
+        # float16 is compared at its own precision: its inputs are rounded already.
+        tolerance = {"e": 4e-3, "d": 1e-12}.get(dtype, case.tolerance)
+        for inputs in (arrays, [] if name == "dropout" else strange_views(arrays)):
+            if not inputs and arrays:
+                continue
+            for y, expected in zip(outputs(case, inputs), references(case, arrays)):
+                assert y.shape == np.shape(expected)
+                if np.dtype(dtype).kind in "iu":  # integers wrap around
+                    expected = np.asarray(expected).astype("l").astype(dtype)
+                np.testing.assert_allclose(y.array, expected, tolerance, tolerance)
+        for x, original in zip(arrays, before):
+            np.testing.assert_array_equal(x, original)
+
+
+@pytest.mark.parametrize("name, i", [p for p in ALL if CASES[p[0]][p[1]].orders >= 1])
+def test_gradient(name, i):
+    case = CASES[name][i]
+    arrays = random_arrays(case, "d")
+    weights, directions = weights_for(case, arrays), directions_for(arrays, 2)
+
+    def value(step):
+        ys = references(case, moved(arrays, directions, step))
+        return sum(float((y * w).sum()) for y, w in zip(ys, weights))
+
+    _, gs = gradients(case, arrays, weights)
+    numeric = (value(EPS) - value(-EPS)) / (2 * EPS)
+    np.testing.assert_allclose(along(gs, directions), numeric, 1e-6, 1e-7)
+    if name != "dropout":
+        _, same = gradients(case, strange_views(arrays), weights)
+        for g, h in zip(gs, same):
+            np.testing.assert_allclose(h.array, g.array, 1e-9, 1e-12)
+
+
+@pytest.mark.parametrize("name, i", [p for p in ALL if CASES[p[0]][p[1]].orders >= 1])
+def test_gradient_in_lower_precision(name, i):
+    case = CASES[name][i]
+    for dtype, tolerance in (("f", 1e-4), ("e", 2e-2)):
+        arrays = random_arrays(case, dtype)
+        weights = [w.astype(dtype).astype("d") for w in weights_for(case, arrays)]
+        _, exact = gradients(case, [x.astype("d") for x in arrays], weights)
+        _, gs = gradients(case, arrays, weights)
+        for g, expected in zip(gs, exact):
+            assert g.dtype == dtype
+            scale = max(1.0, float(np.abs(expected.array).max(initial=0)))
+            np.testing.assert_allclose(g.array, expected.array, tolerance, tolerance * scale)
+
+
+@pytest.mark.parametrize("name, i", [p for p in ALL if CASES[p[0]][p[1]].orders >= 2])
+def test_second_gradient(name, i):
+    case = CASES[name][i]
+    arrays = random_arrays(case, "d")
+    weights = weights_for(case, arrays)
+    u, v = directions_for(arrays, 2), directions_for(arrays, 3)
+
+    def slope(step):
+        return along(gradients(case, moved(arrays, v, step), weights)[1], u)
+
+    xs, gs = gradients(case, arrays, weights, create_graph=True)
+    total = None
+    for g, d in zip(gs, u):
+        part = ops.sum(ops.multiply(g, _core.Variable(d, requires_grad=False)))
+        total = part if total is None else ops.add(total, part)
+    seconds = _core.grad([total], xs, [], [])
+    numeric = (slope(EPS) - slope(-EPS)) / (2 * EPS)
+    np.testing.assert_allclose(along(seconds, v), numeric, 1e-5, 1e-6)
