@@ -1,0 +1,107 @@
+"""Communication of arrays whose shapes every rank knows."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+import numpy as np
+
+from renga.communicators.communicator_base import CommunicatorBase
+from renga.communicators.work import Work
+
+
+class ArrayCommunicator(CommunicatorBase):
+    """Collectives on arrays, each at once or in the background.
+
+    With ``wait=False`` a method returns a :class:`Work` at once. Arrays may have
+    any strides. Sums are made in rank order, so that all ranks get the same bits;
+    those of 16-bit floats are made in float32.
+
+    Raises:
+        TimeoutError: a rank stayed away for ``RENGA_TIMEOUT`` seconds.
+        InvalidType: the ranks ask for different things.
+    """
+
+    def __init__(self, native: Any) -> None:
+        super().__init__()
+        self._native = native
+        for name in ("rank", "size"):
+            setattr(self, name, getattr(native, name))
+        for scope in ("intra", "inter"):
+            for name in (f"{scope}_rank", f"{scope}_size"):
+                setattr(self, name, getattr(native, name))
+
+    def all_reduce(
+        self,
+        x: Any,
+        op: str = "sum",
+        out: Any = None,
+        wait: bool = True,
+    ) -> Any:
+        """The sum, mean, max, min or prod of the ranks' arrays.
+
+        ``x`` may be a list of arrays of one dtype, which travel together.
+        """
+        single = not isinstance(x, (list, tuple))
+        xs = [np.asarray(a) for a in ([x] if single else x)]
+        if out is None:
+            ys = [np.empty(a.shape, a.dtype) for a in xs]
+        else:
+            ys = [out] if single else list(out)
+        result = ys[0] if single else ys
+        native = self._native.all_reduce(xs, ys, op, wait) if xs else None
+        return _result(native, wait, lambda: result)
+
+    def reduce_scatter(
+        self, x: np.ndarray, op: str = "sum", out: Any = None, wait: bool = True
+    ) -> Any:
+        """The reduction of what the ranks have for this one.
+
+        Shapes:
+            x: (size, ...)
+            result: (...)
+        """
+        y = np.empty(x.shape[1:], x.dtype) if out is None else out
+        return _result(self._native.reduce_scatter(x, y, op, wait), wait, lambda: y)
+
+    def all_gather(self, x: np.ndarray, out: Any = None, wait: bool = True) -> Any:
+        """The ranks' arrays of one shape.
+
+        Shapes:
+            x: (...)
+            result: (size, ...)
+        """
+        x = np.asarray(x)
+        y = np.empty((self.size, *x.shape), x.dtype) if out is None else out
+        native = self._native.all_gather(x, [y[r, ...] for r in range(self.size)], wait)
+        return _result(native, wait, lambda: y)
+
+    def all_to_all(self, x: np.ndarray, out: Any = None, wait: bool = True) -> Any:
+        """Row ``r`` goes to rank ``r``; row ``r`` of the result comes from there.
+
+        Shapes:
+            x: (size, ...)
+            result: (size, ...)
+        """
+        y = np.empty(x.shape, x.dtype) if out is None else out
+        ranks = range(self.size)
+        native = self._native.exchange(
+            "all_to_all", [x[r, ...] for r in ranks], [y[r, ...] for r in ranks], wait
+        )
+        return _result(native, wait, lambda: y)
+
+    def broadcast(self, x: np.ndarray, root: int = 0, wait: bool = True) -> Any:
+        """Overwrites ``x`` by the root's and returns it."""
+        return _result(self._native.broadcast(x, root, wait), wait, lambda: x)
+
+    def barrier(self) -> None:
+        """Returns when every rank has called it."""
+        self._native.barrier()
+
+    def abort(self, code: int = 1) -> None:
+        """Ends every rank, because this one cannot go on."""
+        self._native.abort(code)
+
+
+def _result(native: Any, wait: bool, finish: Callable[[], Any]) -> Any:
+    return finish() if wait else Work(native, finish)

@@ -1,0 +1,74 @@
+#include "board.h"
+
+#include <sstream>
+
+namespace renga {
+
+namespace {
+
+constexpr std::size_t kPage = 4096;
+
+std::size_t slots_bytes(int size, std::size_t slot) {
+  return (size * slot + kPage - 1) / kPage * kPage;
+}
+
+}  // namespace
+
+std::size_t Board::bytes(int size) {
+  return slots_bytes(size, sizeof(Slot)) + static_cast<std::size_t>(2 * size * kSegment);
+}
+
+Board::Board(std::byte* memory, int rank, int size, std::shared_ptr<void> owner)
+    : memory_(memory), rank_(rank), size_(size), owner_(std::move(owner)) {}
+
+std::byte* Board::segment(int rank, int half) const {
+  return memory_ + slots_bytes(size_, sizeof(Slot)) + (2 * rank + half) * kSegment;
+}
+
+void Board::meet(const Turn& turn) {
+  slot(rank_).steps.store(++steps_, std::memory_order_release);
+  Patience patience(turn);
+  for (int r = 0; r < size_; ++r) {
+    while (slot(r).steps.load(std::memory_order_acquire) < steps_) {
+      if (!patience.pause()) nobody_came(turn);
+    }
+  }
+}
+
+void Board::nobody_came(const Turn& turn) const {
+  std::vector<int> missing;
+  std::ostringstream last;
+  for (int r = 0; r < size_; ++r) {
+    if (slot(r).steps.load(std::memory_order_acquire) >= steps_) continue;
+    missing.push_back(r);
+    const auto& calls = slot(r).calls;
+    const Call& call = calls[0].sequence > calls[1].sequence ? calls[0] : calls[1];
+    if (call.sequence > 0 && call.sequence < turn.call.sequence) {
+      last << "; rank " << r << " was last in " << call.text_and_site();
+    }
+  }
+  time_out(turn, missing, last.str());
+}
+
+void Board::agree(const Turn& turn) {
+  const int place = static_cast<int>(++calls_ % 2);
+  slot(rank_).calls[place] = turn.call;
+  meet(turn);
+  bool same = true;
+  for (int r = 0; r < size_; ++r) same = same && slot(r).calls[place].agrees_with(turn.call);
+  if (same) return;
+  std::vector<Call> calls;
+  for (int r = 0; r < size_; ++r) calls.push_back(slot(r).calls[place]);
+  require_agreement(calls);
+}
+
+void require_agreement(const std::vector<Call>& calls) {
+  for (std::size_t r = 1; r < calls.size(); ++r) {
+    if (calls[r].agrees_with(calls[0])) continue;
+    fail<Disagreement>(calls[0].op, ": expected the same call on every rank, got ",
+                       calls[0].text_and_site(), " on rank 0 and ", calls[r].text_and_site(),
+                       " on rank ", r);
+  }
+}
+
+}  // namespace renga

@@ -1,0 +1,61 @@
+// Memory that all ranks of a communicator see, be they threads or processes of one node: for each
+// rank a slot that says how far it has come and a segment to lay pieces of its data on.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "turn.h"
+
+namespace renga {
+
+class Board {
+ public:
+  // A piece should stay in the second-level cache together with its neighbours' pieces.
+  static constexpr std::int64_t kSegment = std::int64_t{1} << 19;
+
+  // How much memory a board for `size` ranks takes. It has to be zero before the first use.
+  static std::size_t bytes(int size);
+  // `owner` keeps `memory` alive.
+  Board(std::byte* memory, int rank, int size, std::shared_ptr<void> owner);
+
+  // Two segments for each rank, used in turn: a rank that is ahead never overwrites what others
+  // read.
+  std::byte* segment(int rank, int half) const;
+  // Which half the next piece goes to.
+  int next_half() { return half_ ^= 1; }
+
+  // Waits until every rank has come as far as this one.
+  void meet(const Turn& turn);
+  // Meets and makes sure that all ranks ask for the same.
+  void agree(const Turn& turn);
+
+ private:
+  struct Slot {
+    alignas(64) std::atomic<std::uint64_t> steps;
+    alignas(64) Call calls[2];
+  };
+  Slot& slot(int rank) const { return reinterpret_cast<Slot*>(memory_)[rank]; }
+  [[noreturn]] void nobody_came(const Turn& turn) const;
+
+  std::byte* memory_;
+  int rank_;
+  int size_;
+  std::shared_ptr<void> owner_;
+  std::uint64_t steps_ = 0;
+  std::uint64_t calls_ = 0;
+  int half_ = 0;
+};
+
+// Throws, naming two ranks that do not ask for the same. `calls` is in rank order.
+void require_agreement(const std::vector<Call>& calls);
+
+// Ranks do not ask for the same; nothing was moved, so the communicator can still be used.
+class Disagreement : public InvalidType {
+ public:
+  using InvalidType::InvalidType;
+};
+
+}  // namespace renga

@@ -1,0 +1,81 @@
+#include "by_board.h"
+
+#include "shares.h"
+
+namespace renga::by_board {
+
+namespace {
+
+// Reduces the same range of every rank's segment into this rank's.
+void reduce_range(const Turn& turn, const Board& board, int half, Range range, Dtype dtype,
+                  Reduction reduction) {
+  if (range.length() == 0) return;
+  std::vector<const std::byte*> xs;
+  for (int r = 0; r < turn.size(); ++r) xs.push_back(board.segment(r, half) + range.begin);
+  reduce(reduction, dtype, xs, board.segment(turn.rank(), half) + range.begin,
+         range.length() / size_of(dtype));
+}
+
+}  // namespace
+
+void all_reduce(const Turn& turn, Board& board, const Flat& x, const Flat& y, Dtype dtype,
+                Reduction reduction) {
+  const int rank = turn.rank(), size = turn.size();
+  in_pieces(x.bytes(), Board::kSegment, [&](std::int64_t begin, std::int64_t length) {
+    const int half = board.next_half();
+    x.read(begin, length, board.segment(rank, half));
+    board.meet(turn);
+    reduce_range(turn, board, half, share(length, rank, size), dtype, reduction);
+    board.meet(turn);
+    for (int r = 0; r < size; ++r) {
+      const Range theirs = share(length, r, size);
+      y.write(begin + theirs.begin, theirs.length(), board.segment(r, half) + theirs.begin);
+    }
+  });
+}
+
+void reduce_scatter(const Turn& turn, Board& board, const Flat& x, const Flat& y, Dtype dtype,
+                    Reduction reduction) {
+  const int rank = turn.rank(), size = turn.size();
+  const std::int64_t piece = Board::kSegment / size / 64 * 64;
+  in_pieces(y.bytes(), piece, [&](std::int64_t begin, std::int64_t length) {
+    const int half = board.next_half();
+    std::byte* mine = board.segment(rank, half);
+    for (int r = 0; r < size; ++r) x.read(r * y.bytes() + begin, length, mine + r * length);
+    board.meet(turn);
+    const Range own{rank * length, (rank + 1) * length};
+    reduce_range(turn, board, half, own, dtype, reduction);
+    y.write(begin, length, mine + own.begin);
+  });
+}
+
+void all_gather(const Turn& turn, Board& board, const Array& x, const std::vector<Array>& ys) {
+  const Flat mine({x});
+  std::vector<Flat> theirs;
+  std::int64_t longest = 0;
+  for (const Array& y : ys)
+    longest = std::max(longest, theirs.emplace_back(std::vector{y}).bytes());
+  const auto clipped = [](const Flat& flat, std::int64_t begin, std::int64_t length) {
+    return std::clamp<std::int64_t>(flat.bytes() - begin, 0, length);
+  };
+  in_pieces(longest, Board::kSegment, [&](std::int64_t begin, std::int64_t length) {
+    const int half = board.next_half();
+    mine.read(begin, clipped(mine, begin, length), board.segment(turn.rank(), half));
+    board.meet(turn);
+    for (int r = 0; r < turn.size(); ++r) {
+      theirs[r].write(begin, clipped(theirs[r], begin, length), board.segment(r, half));
+    }
+  });
+}
+
+void broadcast(const Turn& turn, Board& board, const Array& x, int root) {
+  const Flat flat({x});
+  in_pieces(flat.bytes(), Board::kSegment, [&](std::int64_t begin, std::int64_t length) {
+    const int half = board.next_half();
+    if (turn.rank() == root) flat.read(begin, length, board.segment(root, half));
+    board.meet(turn);
+    if (turn.rank() != root) flat.write(begin, length, board.segment(root, half));
+  });
+}
+
+}  // namespace renga::by_board

@@ -1,0 +1,26 @@
+// Collectives through a board, piece by piece: for ranks that share memory.
+#pragma once
+
+#include <vector>
+
+#include "board.h"
+#include "flat.h"
+#include "reduce.h"
+
+namespace renga::by_board {
+
+// Every rank reduces its own share of each piece in rank order.
+void all_reduce(const Turn& turn, Board& board, const Flat& x, const Flat& y, Dtype dtype,
+                Reduction reduction);
+
+// `x` holds one block per rank; `y` receives the reduction of this rank's blocks.
+void reduce_scatter(const Turn& turn, Board& board, const Flat& x, const Flat& y, Dtype dtype,
+                    Reduction reduction);
+
+// Every rank's `x`; ys[r] is as large as rank r's.
+void all_gather(const Turn& turn, Board& board, const Array& x, const std::vector<Array>& ys);
+
+// The root's `x` into everybody's.
+void broadcast(const Turn& turn, Board& board, const Array& x, int root);
+
+}  // namespace renga::by_board

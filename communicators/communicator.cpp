@@ -1,0 +1,259 @@
+#include "communicator.h"
+
+#include <algorithm>
+
+#include "board.h"
+#include "by_board.h"
+#include "by_messages.h"
+#include "devices/long_work.h"
+
+namespace renga {
+
+namespace {
+
+std::vector<Array> contiguous_all(const std::vector<Array>& xs) {
+  std::vector<Array> result;
+  for (const Array& x : xs) result.push_back(x.defined() ? contiguous(x) : x);
+  return result;
+}
+
+// Contiguous arrays to receive into: the arrays themselves where they are so already.
+std::vector<Array> landing(const std::vector<Array>& ys) {
+  std::vector<Array> result;
+  for (const Array& y : ys) {
+    result.push_back(!y.defined() || y.is_contiguous() ? y : empty(y.shape(), y.dtype()));
+  }
+  return result;
+}
+
+void move_landed(const std::vector<Array>& landed, const std::vector<Array>& ys) {
+  for (std::size_t i = 0; i < ys.size(); ++i) {
+    if (ys[i].defined() && landed[i].data() != ys[i].data()) copy(landed[i], ys[i]);
+  }
+}
+
+void require_same(const char* op, const Array& x, const Array& y) {
+  require(x.shape() == y.shape() && x.dtype() == y.dtype(), op, ": expected a result of ",
+          x.dtype(), " ", x.shape(), ", got ", y.dtype(), " ", y.shape());
+}
+
+// One array keeps its shape in messages, several are told by their number of elements.
+Shape shape_of(const std::vector<Array>& xs) {
+  if (xs.size() == 1) return xs[0].shape();
+  std::int64_t n = 0;
+  for (const Array& x : xs) n += x.size();
+  return {n};
+}
+
+}  // namespace
+
+Communicator::Communicator(std::shared_ptr<Transport> transport, double seconds, bool debug)
+    : transport_(std::move(transport)), seconds_(seconds), debug_(debug) {}
+
+void Communicator::take(const Turn& turn, const Body& body) {
+  if (!broken_.empty()) {
+    fail<std::runtime_error>(turn.call.op, ": this communicator cannot be used after: ", broken_);
+  }
+  try {
+    if (Board* board = transport_->board()) {
+      board->agree(turn);
+    } else if (debug_) {
+      by_messages::agree(turn);
+    }
+    body(turn);
+  } catch (const Disagreement&) {
+    throw;
+  } catch (const std::exception& error) {
+    broken_ = error.what();
+    throw;
+  }
+}
+
+Communicator::Result Communicator::start(Call call, const Issue& issue, Body body) {
+  call.sequence = ++sequence_;
+  Turn turn{*transport_, call.at(issue.site), seconds_};
+  const bool here = queue_.idle() && (issue.wait || !transport_->concurrent());
+  if (here) {
+    turn.interruptible = true;
+    const LongWork lend;
+    take(turn, body);
+    return nullptr;
+  }
+  Result work = queue_.push(turn, [this, turn, body = std::move(body)] { take(turn, body); });
+  if (!issue.wait) return work;
+  work->wait(0);
+  return nullptr;
+}
+
+Communicator::Result Communicator::all_reduce(const std::vector<Array>& xs,
+                                              const std::vector<Array>& ys, Reduction reduction,
+                                              const Issue& issue) {
+  require(!xs.empty() && xs.size() == ys.size(),
+          "all_reduce: expected as many results as arrays, got ", xs.size(), " and ", ys.size());
+  const Dtype dtype = xs[0].dtype();
+  for (std::size_t i = 0; i < xs.size(); ++i) {
+    require(xs[i].dtype() == dtype, "all_reduce: expected one dtype, got ", dtype, " and ",
+            xs[i].dtype());
+    require_same("all_reduce", xs[i], ys[i]);
+  }
+  require(reduction != Reduction::mean || is_float(dtype),
+          "all_reduce: expected a floating dtype for mean, got ", dtype);
+  const Call call = Call("all_reduce").with(shape_of(xs), dtype).with_detail(name_of(reduction));
+  return start(call, issue, [=](const Turn& turn) {
+    const std::vector<Array> landed = landing(ys);
+    const std::vector<Array> from = contiguous_all(xs);
+    const Flat x(from), y(landed);
+    if (Board* board = turn.transport.board()) {
+      by_board::all_reduce(turn, *board, x, y, dtype, reduction);
+    } else {
+      by_messages::all_reduce(turn, x, y, dtype, reduction);
+    }
+    move_landed(landed, ys);
+  });
+}
+
+Communicator::Result Communicator::reduce_scatter(const Array& x, const Array& y,
+                                                  Reduction reduction, const Issue& issue) {
+  Shape whole = y.shape();
+  whole.insert(0, size());
+  require(x.shape() == whole && x.dtype() == y.dtype(), "reduce_scatter: expected x of ", y.dtype(),
+          " ", whole, " for a result of ", y.shape(), ", got ", x.dtype(), " ", x.shape());
+  require(reduction != Reduction::mean || is_float(x.dtype()),
+          "reduce_scatter: expected a floating dtype for mean, got ", x.dtype());
+  const Call call =
+      Call("reduce_scatter").with(x.shape(), x.dtype()).with_detail(name_of(reduction));
+  return start(call, issue, [=](const Turn& turn) {
+    const std::vector<Array> landed = landing({y}), from = contiguous_all({x});
+    const Flat flat_x(from), flat_y(landed);
+    if (Board* board = turn.transport.board()) {
+      by_board::reduce_scatter(turn, *board, flat_x, flat_y, x.dtype(), reduction);
+    } else {
+      by_messages::reduce_scatter(turn, flat_x, flat_y, x.dtype(), reduction);
+    }
+    move_landed(landed, {y});
+  });
+}
+
+Communicator::Result Communicator::all_gather(const Array& x, const std::vector<Array>& ys,
+                                              const Issue& issue) {
+  require(std::ssize(ys) == size(), "all_gather: expected one result per rank, got ", ys.size());
+  require_same("all_gather", x, ys[rank()]);
+  return start(Call("all_gather"), issue, [=, this](const Turn& turn) {
+    const std::vector<Array> landed = landing(ys);
+    const Array from = contiguous(x);
+    if (Board* board = turn.transport.board()) {
+      by_board::all_gather(turn, *board, from, landed);
+    } else {
+      by_messages::exchange(turn, std::vector<Array>(size(), from), landed);
+    }
+    move_landed(landed, ys);
+  });
+}
+
+Communicator::Result Communicator::exchange(const char* name, const std::vector<Array>& sent,
+                                            const std::vector<Array>& received,
+                                            const Issue& issue) {
+  require(std::ssize(sent) == size() && std::ssize(received) == size(), name,
+          ": expected one array per rank, got ", sent.size(), " and ", received.size());
+  return start(Call(name), issue, [=](const Turn& turn) {
+    const std::vector<Array> landed = landing(received);
+    by_messages::exchange(turn, contiguous_all(sent), landed);
+    move_landed(landed, received);
+  });
+}
+
+Communicator::Result Communicator::broadcast(const Array& x, int root, const Issue& issue) {
+  check_peer("broadcast", root);
+  const Call call = Call("broadcast").with(x.shape(), x.dtype()).with_peer(root);
+  return start(call, issue, [=](const Turn& turn) {
+    const bool gives = turn.rank() == root;
+    const Array place = gives ? contiguous(x) : landing({x})[0];
+    if (Board* board = turn.transport.board()) {
+      by_board::broadcast(turn, *board, place, root);
+    } else {
+      by_messages::broadcast(turn, place, root);
+    }
+    if (!gives) move_landed({place}, {x});
+  });
+}
+
+void Communicator::barrier(const Issue& issue) {
+  start(Call("barrier"), issue, [](const Turn& turn) {
+    // Where there is a board, the ranks have just met on it.
+    if (turn.transport.board() == nullptr) by_messages::agree(turn);
+  });
+}
+
+std::shared_ptr<Communicator> Communicator::split(std::optional<int> color, int key,
+                                                  const Issue& issue) {
+  const Array mine = empty({3}, Dtype::int32), all = empty({size(), 3}, Dtype::int32);
+  mine.as<std::int32_t>()[0] = color ? 1 : 0;
+  mine.as<std::int32_t>()[1] = color.value_or(0);
+  mine.as<std::int32_t>()[2] = key;
+  std::vector<Array> rows;
+  for (int r = 0; r < size(); ++r) {
+    rows.emplace_back(all.storage(), all.data() + 12 * r, Shape{3}, Strides{4}, Dtype::int32);
+  }
+  all_gather(mine, rows, issue);
+  if (!color) return nullptr;
+  std::vector<int> members;
+  const auto wish = [&](int r) { return rows[r].as<std::int32_t>(); };
+  for (int r = 0; r < size(); ++r) {
+    if (wish(r)[0] == 1 && wish(r)[1] == *color) members.push_back(r);
+  }
+  std::ranges::stable_sort(members, {}, [&](int r) { return wish(r)[2]; });
+  const LongWork lend;
+  return std::make_shared<Communicator>(transport_->split(members), seconds_, debug_);
+}
+
+void Communicator::check_peer(const char* name, int peer) const {
+  require<std::invalid_argument>(peer >= 0 && peer < size(), name, ": expected a rank in [0, ",
+                                 size(), "), got ", peer);
+}
+
+void Communicator::check_message(const char* name, int peer, int tag) const {
+  check_peer(name, peer);
+  require<std::invalid_argument>(tag >= 0, name, ": expected a tag of 0 or more, got ", tag);
+}
+
+template <class Post>
+Communicator::Result Communicator::message(Call call, const std::vector<Array>& xs,
+                                           const Issue& issue, const Post& post) {
+  if (!xs.empty()) call.with(xs.back().shape(), xs.back().dtype());
+  const LongWork lend;
+  Transfers transfers;
+  for (const Array& x : xs) transfers.push_back(post(x.data(), x.size() * x.itemsize()));
+  const Turn turn{*transport_, call.at(issue.site), seconds_, true};
+  if (!issue.wait) {
+    return std::make_shared<TransferWork>(turn, transport_, std::move(transfers), xs);
+  }
+  finish(transfers, turn);
+  return nullptr;
+}
+
+Communicator::Result Communicator::send(const std::vector<Array>& xs, int to, int tag,
+                                        const Issue& issue) {
+  check_message("send", to, tag);
+  std::erase_if(sent_, [](const Result& work) { return work->test(); });
+  Result work = message(Call("send").with_peer(to), contiguous_all(xs), issue,
+                        [=, this](const std::byte* data, std::int64_t bytes) {
+                          return transport_->send(data, bytes, to, tag);
+                        });
+  // The bytes have to stay until they are sent, even if the caller drops the Work.
+  if (work) sent_.push_back(work);
+  return work;
+}
+
+Communicator::Result Communicator::receive(const std::vector<Array>& xs, int from, int tag,
+                                           const Issue& issue) {
+  check_message("recv", from, tag);
+  for (const Array& x : xs) {
+    require(x.is_contiguous(), "recv: expected a contiguous result, got strides ", x.strides());
+  }
+  return message(Call("recv").with_peer(from), xs, issue,
+                 [=, this](std::byte* data, std::int64_t bytes) {
+                   return transport_->receive(data, bytes, from, tag);
+                 });
+}
+
+}  // namespace renga

@@ -1,0 +1,85 @@
+// A group of ranks that act together. All ranks call the same collectives in the same order.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "reduce.h"
+#include "tensor/array.h"
+#include "transport.h"
+#include "work.h"
+
+namespace renga {
+
+// How a call is carried out: at once, or on the communicator's thread while the caller goes on.
+struct Issue {
+  bool wait = true;
+  std::string site;  // where the user called
+};
+
+// Every method that moves data returns null when it waited and a Work otherwise; arrays may have
+// any strides and must not be touched until the Work is over. Throws TimeOut when a rank stays away
+// for longer than the communicator's time-out, InvalidType when ranks ask for different things.
+class Communicator {
+ public:
+  using Result = std::shared_ptr<Work>;
+
+  // `seconds` is the time-out of every wait, 0 for none. `debug` compares the ranks' calls even
+  // where that costs a message.
+  Communicator(std::shared_ptr<Transport> transport, double seconds, bool debug);
+
+  const Placement& placement() const { return transport_->placement(); }
+  int rank() const { return placement().rank; }
+  int size() const { return placement().size; }
+  const std::shared_ptr<Transport>& transport() const { return transport_; }
+  // Whether call sites are worth finding out: other ranks' messages show them.
+  bool shows_sites() const { return debug_; }
+  // Ranks with the same `color` form a group, ordered by `key`, then rank. No color: null.
+  std::shared_ptr<Communicator> split(std::optional<int> color, int key, const Issue& issue);
+
+  // xs[i] are reduced into ys[i]; all of one dtype. x and y may share memory.
+  Result all_reduce(const std::vector<Array>& xs, const std::vector<Array>& ys, Reduction reduction,
+                    const Issue& issue);
+  // x: (size, …) -> y: (…), the reduction of everybody's x[rank].
+  Result reduce_scatter(const Array& x, const Array& y, Reduction reduction, const Issue& issue);
+  // ys[r] receives rank r's x, whose size it has to have.
+  Result all_gather(const Array& x, const std::vector<Array>& ys, const Issue& issue);
+  // received[r] receives what rank r has at sent[rank]. Undefined arrays stand for nothing; `name`
+  // is what errors call it.
+  Result exchange(const char* name, const std::vector<Array>& sent,
+                  const std::vector<Array>& received, const Issue& issue);
+  // The root's `x` into everybody's.
+  Result broadcast(const Array& x, int root, const Issue& issue);
+  // Returns when every rank has called it.
+  void barrier(const Issue& issue);
+
+  // One message for each array, in order; the tag is not negative.
+  Result send(const std::vector<Array>& xs, int to, int tag, const Issue& issue);
+  // Into contiguous arrays whose sizes are those sent.
+  Result receive(const std::vector<Array>& xs, int from, int tag, const Issue& issue);
+
+  // Ends the job (processes) or the group (threads).
+  void abort(int code) { transport_->abort(code); }
+
+ private:
+  using Body = std::function<void(const Turn&)>;
+  Result start(Call call, const Issue& issue, Body body);
+  void take(const Turn& turn, const Body& body);
+  // Calls post(bytes of x) for each array and waits for them, or returns what can be waited for.
+  template <class Post>
+  Result message(Call call, const std::vector<Array>& xs, const Issue& issue, const Post& post);
+  void check_peer(const char* name, int peer) const;
+  void check_message(const char* name, int peer, int tag) const;
+
+  std::shared_ptr<Transport> transport_;
+  double seconds_;
+  bool debug_;
+  std::int64_t sequence_ = 0;
+  std::string broken_;
+  std::vector<Result> sent_;
+  WorkQueue queue_;  // last: its thread uses the others
+};
+
+}  // namespace renga

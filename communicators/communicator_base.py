@@ -1,0 +1,136 @@
+"""The interface of communicators, by ChainerMN's names."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+
+class CommunicatorBase:
+    """A group of ranks that act together.
+
+    Every rank calls the same collective methods in the same order.
+    """
+
+    def __init__(self) -> None:
+        self._within_config_scope = False
+        self._configs: dict[str, Any] = {}
+
+    rank: int
+    size: int
+    intra_rank: int
+    intra_size: int
+    inter_rank: int
+    inter_size: int
+
+    def split(self, color: int | None, key: int) -> CommunicatorBase | None:
+        """The group of ranks with the same color, in the order of ``key``."""
+        raise NotImplementedError
+
+    def send(self, data: Any, dest: int, tag: int) -> Any:
+        """Sends an array or a tuple of arrays to a rank."""
+        raise NotImplementedError
+
+    def recv(self, source: int, tag: int) -> Any:
+        """Receives what a rank sends."""
+        raise NotImplementedError
+
+    def bcast(self, data: Any, max_buf_len: int | None = None, root: int = 0) -> Any:
+        """The root's array, on every rank."""
+        raise NotImplementedError
+
+    def gather(self, data: Any, root: int = 0) -> Any:
+        """The ranks' arrays as a tuple, on the root; None elsewhere."""
+        raise NotImplementedError
+
+    def allgather(self, x: Any) -> Any:
+        """The ranks' arrays as a tuple, on every rank."""
+        raise NotImplementedError
+
+    def alltoall(self, xs: Any) -> Any:
+        """A tuple of what each rank has at this rank's place of its ``xs``."""
+        raise NotImplementedError
+
+    def scatter(self, xs: Any, root: int = 0) -> Any:
+        """This rank's array of the root's ``xs``."""
+        raise NotImplementedError
+
+    def allreduce(self, data: Any) -> Any:
+        """The sum of the ranks' arrays, on every rank."""
+        raise NotImplementedError
+
+    def send_obj(self, obj: Any, dest: int, tag: int) -> None:
+        """Sends any object that can be pickled."""
+        raise NotImplementedError
+
+    def recv_obj(self, source: int, tag: int) -> Any:
+        """Receives an object."""
+        raise NotImplementedError
+
+    def bcast_obj(self, obj: Any, max_buf_len: int | None = None, root: int = 0) -> Any:
+        """The root's object, on every rank."""
+        raise NotImplementedError
+
+    def gather_obj(self, obj: Any, root: int = 0) -> Any:
+        """The ranks' objects as a list, on the root; None elsewhere."""
+        raise NotImplementedError
+
+    def allreduce_obj(self, obj: Any) -> Any:
+        """The ranks' objects joined by ``+`` in rank order, on every rank."""
+        raise NotImplementedError
+
+    def bcast_data(self, model: Any) -> None:
+        """Gives every rank the parameters and persistent arrays of rank 0."""
+        raise NotImplementedError
+
+    def multi_node_mean_grad(self, model: Any, zero_fill: bool = False) -> None:
+        """Replaces the gradients of a model by their mean over the ranks."""
+        raise NotImplementedError
+
+    def broadcast_data(self, model: Any) -> None:
+        """Another name of ``bcast_data``."""
+        self.bcast_data(model)
+
+    def allreduce_grad(self, model: Any, zero_fill: bool = False) -> None:
+        """Another name of ``multi_node_mean_grad``."""
+        self.multi_node_mean_grad(model, zero_fill)
+
+    def finalize(self) -> None:
+        """Ends the use of this communicator."""
+
+    @property
+    def within_config_scope(self) -> bool:
+        """Whether attributes that are set now count as settings."""
+        return self._within_config_scope
+
+    @contextlib.contextmanager
+    def config_scope(self) -> Iterator[None]:
+        """Context in which attributes that are set count as settings."""
+        self._within_config_scope = True
+        try:
+            yield
+        finally:
+            self._within_config_scope = False
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        own = name in ("_within_config_scope", "_configs")
+        if not own and self._within_config_scope:
+            self._configs[name] = value
+        super().__setattr__(name, value)
+
+    def get_config(self, name: str | None = None) -> Any:
+        """The setting ``name``, or all of them.
+
+        Raises:
+            KeyError: there is no such setting.
+        """
+        return self._configs if name is None else self._configs[name]
+
+    def set_config(self, name: str, **kwargs: Any) -> None:
+        """Changes a setting.
+
+        Raises:
+            ValueError: there is no such setting.
+        """
+        raise ValueError(f"Unknown config: {name}")

@@ -1,0 +1,29 @@
+// Arrays of one dtype, read one after another as a single long vector.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "tensor/array.h"
+
+namespace renga {
+
+class Flat {
+ public:
+  // `parts` are contiguous.
+  explicit Flat(const std::vector<Array>& parts);
+
+  std::int64_t bytes() const { return ends_.empty() ? 0 : ends_.back(); }
+  // Copies `bytes` from position `begin` on.
+  void read(std::int64_t begin, std::int64_t bytes, std::byte* to) const;
+  void write(std::int64_t begin, std::int64_t bytes, const std::byte* from) const;
+
+ private:
+  template <class Visit>
+  void visit(std::int64_t begin, std::int64_t bytes, const Visit& visit) const;
+
+  std::vector<std::byte*> parts_;
+  std::vector<std::int64_t> ends_;  // where each part ends, in bytes
+};
+
+}  // namespace renga

@@ -1,0 +1,72 @@
+"""Ranks that are threads of one process."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, Callable
+
+from renga import _communicators
+from renga.communicators import settings
+from renga.communicators.communicator import Communicator
+from renga.communicators.failure import with_rank
+
+_this_thread = threading.local()
+
+
+def run(
+    function: Callable[..., Any], *args: Any, ranks: int, board: bool = True
+) -> list[Any]:
+    """Calls ``function(comm, *args)`` on a thread for each rank.
+
+    Args:
+        ranks: how many there are.
+        board: whether ranks share memory or only exchange messages, as they do
+            between nodes.
+
+    Returns:
+        What the ranks returned, in rank order.
+
+    Raises:
+        BaseException: as the first rank that raised did, with its number; the
+            others get :class:`RankFailed` at the call in which they wait.
+    """
+    if ranks < 1:
+        raise ValueError(f"local.run: expected at least one rank, got {ranks}")
+    failure = _communicators.Failure()
+    hub = _communicators.Hub(ranks, board, failure)
+    results: list[Any] = [None] * ranks
+    errors: list[tuple[int, BaseException]] = []
+
+    def play(rank: int) -> None:
+        _this_thread.comm = _connect(hub, rank)
+        try:
+            results[rank] = function(_this_thread.comm, *args)
+        except BaseException as error:
+            errors.append((rank, error))
+            failure.set(rank, f"{type(error).__name__}: {error}")
+
+    threads = [threading.Thread(target=play, args=(rank,)) for rank in range(ranks)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if errors:
+        rank, error = errors[0]
+        raise with_rank(error, rank) from error
+    return results
+
+
+def current() -> Communicator:
+    """The communicator of the rank that this thread is; of a lone one outside."""
+    comm = getattr(_this_thread, "comm", None)
+    return (
+        _connect(_communicators.Hub(1, True, _communicators.Failure()), 0)
+        if comm is None
+        else comm
+    )
+
+
+def _connect(hub: Any, rank: int) -> Communicator:
+    return Communicator(
+        _communicators.Communicator(hub.transport(rank), settings.timeout(), True)
+    )

@@ -1,0 +1,149 @@
+// The binding of communicators. What is friendly to people is Python, on top of this.
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include "autograd/node.h"
+#include "communicator.h"
+#include "local/local_transport.h"
+#include "python/array.h"
+
+namespace py = pybind11;
+
+namespace {
+
+using namespace renga;
+
+void translate(std::exception_ptr error) {
+  try {
+    if (error) std::rethrow_exception(error);
+  } catch (const TimeOut& e) {
+    PyErr_SetString(PyExc_TimeoutError, e.what());
+  } catch (const RankFailed& e) {
+    py::set_error(py::module_::import("renga.communicators.failure").attr("RankFailed"), e.what());
+  }
+}
+
+void run_signal_handlers() {
+  const py::gil_scoped_acquire lock;
+  if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+}
+
+Issue issue(const Communicator& self, bool wait) {
+  const bool shown = find_call_site != nullptr && (!wait || self.shows_sites());
+  return {wait, shown ? find_call_site()->describe() : std::string()};
+}
+
+void bind_transports(py::module_& m) {
+  py::class_<Transport, std::shared_ptr<Transport>>(m, "Transport");
+  py::class_<Failure, std::shared_ptr<Failure>>(m, "Failure")
+      .def(py::init<>())
+      .def("set", &Failure::set, py::arg("rank"), py::arg("what"));
+  py::class_<Hub, std::shared_ptr<Hub>>(m, "Hub")
+      .def(py::init<int, bool, std::shared_ptr<Failure>>(), py::arg("size"), py::arg("with_board"),
+           py::arg("failure"))
+      .def(
+          "transport",
+          [](const std::shared_ptr<Hub>& hub, int rank) -> std::shared_ptr<Transport> {
+            return std::make_shared<LocalTransport>(hub, rank);
+          },
+          py::arg("rank"));
+}
+
+void bind_work(py::module_& m) {
+  py::class_<Work, std::shared_ptr<Work>>(m, "Work")
+      .def("test", &Work::test)
+      .def("wait", &Work::wait, py::arg("seconds"));
+}
+
+void bind_placement(py::class_<Communicator, std::shared_ptr<Communicator>>& c) {
+  const auto add = [&c](const char* name, int Placement::*member) {
+    c.def_property_readonly(
+        name, [member](const Communicator& self) { return self.placement().*member; });
+  };
+  add("rank", &Placement::rank);
+  add("size", &Placement::size);
+  add("intra_rank", &Placement::intra_rank);
+  add("intra_size", &Placement::intra_size);
+  add("inter_rank", &Placement::inter_rank);
+  add("inter_size", &Placement::inter_size);
+}
+
+void bind_collectives(py::class_<Communicator, std::shared_ptr<Communicator>>& c) {
+  using Arrays = std::vector<Array>;
+  c.def(
+      "all_reduce",
+      [](Communicator& self, const Arrays& xs, const Arrays& ys, const std::string& op, bool wait) {
+        return self.all_reduce(xs, ys, reduction_from_string(op), issue(self, wait));
+      },
+      py::arg("xs"), py::arg("ys"), py::arg("op"), py::arg("wait") = true);
+  c.def(
+      "reduce_scatter",
+      [](Communicator& self, const Array& x, const Array& y, const std::string& op, bool wait) {
+        return self.reduce_scatter(x, y, reduction_from_string(op), issue(self, wait));
+      },
+      py::arg("x"), py::arg("y"), py::arg("op"), py::arg("wait") = true);
+  c.def(
+      "all_gather",
+      [](Communicator& self, const Array& x, const Arrays& ys, bool wait) {
+        return self.all_gather(x, ys, issue(self, wait));
+      },
+      py::arg("x"), py::arg("ys"), py::arg("wait") = true);
+  c.def(
+      "exchange",
+      [](Communicator& self, const char* name, const std::vector<std::optional<Array>>& sent,
+         const std::vector<std::optional<Array>>& received, bool wait) {
+        Arrays from, to;
+        for (const auto& x : sent) from.push_back(x.value_or(Array()));
+        for (const auto& x : received) to.push_back(x.value_or(Array()));
+        return self.exchange(name, from, to, issue(self, wait));
+      },
+      py::arg("name"), py::arg("sent"), py::arg("received"), py::arg("wait") = true);
+  c.def(
+      "broadcast",
+      [](Communicator& self, const Array& x, int root, bool wait) {
+        return self.broadcast(x, root, issue(self, wait));
+      },
+      py::arg("x"), py::arg("root"), py::arg("wait") = true);
+  c.def("barrier", [](Communicator& self) { self.barrier(issue(self, true)); });
+}
+
+void bind_messages(py::class_<Communicator, std::shared_ptr<Communicator>>& c) {
+  using Arrays = std::vector<Array>;
+  c.def(
+      "send",
+      [](Communicator& self, const Arrays& xs, int to, int tag, bool wait) {
+        return self.send(xs, to, tag, issue(self, wait));
+      },
+      py::arg("xs"), py::arg("to"), py::arg("tag"), py::arg("wait") = true);
+  c.def(
+      "receive",
+      [](Communicator& self, const Arrays& xs, int source, int tag, bool wait) {
+        return self.receive(xs, source, tag, issue(self, wait));
+      },
+      py::arg("xs"), py::arg("source"), py::arg("tag"), py::arg("wait") = true);
+}
+
+}  // namespace
+
+PYBIND11_MODULE(_communicators, m) {
+  m.doc() = "Communication between ranks: transports, collectives and messages.";
+  py::module_::import("renga._core");
+  py::register_exception_translator(&translate);
+  check_signals = &run_signal_handlers;
+  bind_transports(m);
+  bind_work(m);
+  py::class_<Communicator, std::shared_ptr<Communicator>> c(m, "Communicator");
+  c.def(py::init<std::shared_ptr<Transport>, double, bool>(), py::arg("transport"),
+        py::arg("seconds"), py::arg("debug"));
+  bind_placement(c);
+  bind_collectives(c);
+  bind_messages(c);
+  c.def(
+      "split",
+      [](Communicator& self, std::optional<int> color, int key) {
+        return self.split(color, key, issue(self, true));
+      },
+      py::arg("color"), py::arg("key"));
+  c.def("abort", &Communicator::abort, py::arg("code"));
+  c.def_property_readonly("transport", &Communicator::transport);
+}

@@ -1,0 +1,61 @@
+"""How a process leaves an MPI job so that no other is left waiting for it."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+import traceback
+from types import FrameType, TracebackType
+from typing import Any
+
+_watched = False
+
+
+def watch(native: Any) -> None:
+    """Makes an exception that nobody catches end the whole job.
+
+    Its traceback is printed with the rank before each line. SIGTERM becomes
+    SystemExit, so that files are closed; the exit code then ends the job too.
+    """
+    global _watched
+    if _watched:
+        return
+    _watched = True
+
+    def end_job(error: BaseException | None) -> None:
+        sys.stdout.flush()
+        sys.stderr.write(tagged_traceback(error, native.rank()))
+        sys.stderr.flush()
+        native.abort(1)
+
+    def on_exception(
+        kind: type[BaseException],
+        error: BaseException,
+        trace: TracebackType | None,
+    ) -> None:
+        end_job(error)
+
+    def on_thread_exception(args: threading.ExceptHookArgs) -> None:
+        if args.exc_type is not SystemExit:
+            end_job(args.exc_value)
+
+    sys.excepthook = on_exception
+    threading.excepthook = on_thread_exception
+    in_main = threading.current_thread() is threading.main_thread()
+    if in_main and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, _leave)
+
+
+def tagged_traceback(error: BaseException | None, rank: int) -> str:
+    """The traceback of an exception, with the rank before each line."""
+    lines = "".join(traceback.format_exception(type(error), error, _trace(error)))
+    return "".join(f"[rank {rank}] {line}\n" for line in lines.splitlines())
+
+
+def _trace(error: BaseException | None) -> TracebackType | None:
+    return None if error is None else error.__traceback__
+
+
+def _leave(number: int, frame: FrameType | None) -> None:
+    raise SystemExit(128 + number)

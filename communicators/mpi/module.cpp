@@ -1,0 +1,71 @@
+// The only code that is linked to MPI, loaded when somebody asks for an mpi communicator.
+#include <mpi.h>
+#include <pybind11/pybind11.h>
+#include <stdlib.h>
+
+#include <cstdint>
+
+#include "mpi/mpi_transport.h"
+
+namespace py = pybind11;
+
+namespace {
+
+using namespace renga;
+
+// Runs after the interpreter is gone. A rank that leaves with an error must not wait in
+// MPI_Finalize for ranks that are waiting for it.
+void leave(int status, void*) {
+  int finalized = 0;
+  MPI_Finalized(&finalized);
+  if (finalized) return;
+  if (status == 0) {
+    MPI_Finalize();
+  } else {
+    MPI_Abort(MPI_COMM_WORLD, status);
+  }
+}
+
+// Whoever initialises MPI also ends it: where mpi4py came first, that is mpi4py.
+void initialize() {
+  int initialized = 0;
+  MPI_Initialized(&initialized);
+  if (initialized) return;
+  int level = MPI_THREAD_SINGLE;
+  check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &level), "MPI_Init_thread");
+  on_exit(leave, nullptr);
+}
+
+std::shared_ptr<Transport> connect(std::uintptr_t comm_address, bool with_board) {
+  initialize();
+  const MPI_Comm comm =
+      comm_address == 0 ? MPI_COMM_WORLD : *reinterpret_cast<const MPI_Comm*>(comm_address);
+  const py::gil_scoped_release lend;
+  return std::make_shared<MpiTransport>(comm, with_board);
+}
+
+void write_comm(const Transport& transport, std::uintptr_t address) {
+  *reinterpret_cast<MPI_Comm*>(address) = dynamic_cast<const MpiTransport&>(transport).comm();
+}
+
+}  // namespace
+
+PYBIND11_MODULE(_communicators_mpi, m) {
+  m.doc() = "Communication through MPI.";
+  py::module_::import("renga._communicators");
+  m.def("connect", &connect, py::arg("comm_address") = 0, py::arg("with_board") = true,
+        "A transport over the MPI_Comm at an address; over all processes of the job for 0.");
+  m.def("write_comm", &write_comm, py::arg("transport"), py::arg("address"),
+        "Writes the transport's MPI_Comm to an address.");
+  m.def(
+      "rank",
+      [] {
+        int rank = 0;
+        MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+        return rank;
+      },
+      "This process's number in the job.");
+  m.def(
+      "abort", [](int code) { MPI_Abort(MPI_COMM_WORLD, code); }, py::arg("code"),
+      "Ends every process of the job.");
+}

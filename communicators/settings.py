@@ -1,0 +1,33 @@
+"""Settings of communicators that come from outside the program."""
+
+from __future__ import annotations
+
+import math
+import os
+
+from renga.configuration import config
+
+_DEFAULT_TIMEOUT = 1800.0
+
+
+def timeout() -> float:
+    """Seconds a rank waits for another: ``RENGA_TIMEOUT``, 0 for no limit.
+
+    Raises:
+        ValueError: the variable is not a number of seconds.
+    """
+    text = os.environ.get("RENGA_TIMEOUT")
+    if not text:
+        return _DEFAULT_TIMEOUT
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not seconds >= 0:
+        raise ValueError(f"RENGA_TIMEOUT: expected seconds, got {text!r}")
+    return 0.0 if math.isinf(seconds) else seconds
+
+
+def debug() -> bool:
+    """Whether ranks compare their calls even where that costs messages."""
+    return bool(config.debug)

@@ -1,0 +1,79 @@
+#include "turn.h"
+
+#include <immintrin.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <sstream>
+#include <thread>
+
+namespace renga {
+
+namespace {
+
+constexpr int kSpins = 1000;    // about 50 µs
+constexpr int kYields = 10000;  // about 5 ms
+constexpr std::chrono::microseconds kLongestNap{1000};
+constexpr std::chrono::milliseconds kSignalInterval{50};
+
+bool more_ranks_than_cores(const Transport& transport) {
+  return transport.placement().intra_size > static_cast<int>(std::thread::hardware_concurrency());
+}
+
+}  // namespace
+
+Patience::Patience(Transport& transport, double seconds, bool interruptible)
+    : transport_(transport), seconds_(seconds), interruptible_(interruptible) {
+  // Who spins where cores are short keeps the others from arriving.
+  if (more_ranks_than_cores(transport)) rounds_ = kSpins;
+}
+
+bool Patience::pause() {
+  ++rounds_;
+  if (rounds_ < kSpins) {
+    _mm_pause();
+    return true;
+  }
+  transport_.progress();
+  if (rounds_ < kSpins + kYields) {
+    sched_yield();
+    if (rounds_ % 64 != 0) return true;
+  } else {
+    const int naps = std::min(rounds_ - kSpins - kYields, 1000);
+    std::this_thread::sleep_for(
+        std::min<std::chrono::microseconds>(std::chrono::microseconds(20 + naps), kLongestNap));
+  }
+  const auto now = Clock::now();
+  if (interruptible_ && check_signals != nullptr && now - signals_checked_ > kSignalInterval) {
+    signals_checked_ = now;
+    check_signals();
+  }
+  return seconds_ <= 0 || now - start_ < std::chrono::duration<double>(seconds_);
+}
+
+void time_out(const Turn& turn, const std::vector<int>& missing, const std::string& more) {
+  std::ostringstream text;
+  text << turn.call.text_and_site() << ": rank " << turn.rank() << " waited " << turn.seconds
+       << " s for rank";
+  if (missing.size() > 1) text << 's';
+  for (std::size_t i = 0; i < missing.size(); ++i) text << (i ? ", " : " ") << missing[i];
+  text << more;
+  throw TimeOut(text.str());
+}
+
+void finish(Transfers& transfers, const Turn& turn) {
+  Patience patience(turn);
+  const auto over = [](const std::unique_ptr<Transfer>& transfer) { return transfer->test(); };
+  while (true) {
+    std::erase_if(transfers, over);
+    if (transfers.empty()) return;
+    if (!patience.pause()) break;
+  }
+  std::vector<int> missing;
+  for (const auto& transfer : transfers) missing.push_back(transfer->peer());
+  std::ranges::sort(missing);
+  missing.erase(std::unique(missing.begin(), missing.end()), missing.end());
+  time_out(turn, missing);
+}
+
+}  // namespace renga

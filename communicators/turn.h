@@ -1,0 +1,68 @@
+// One rank's part in one collective: where, what, and how long it may wait.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "call.h"
+#include "transport.h"
+
+namespace renga {
+
+// Time is up; the message names the ranks that are missing. Python sees TimeoutError.
+class TimeOut : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// Another rank has failed, so this one's wait is in vain.
+class RankFailed : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+struct Turn {
+  Transport& transport;
+  Call call;
+  double seconds;              // 0: for ever
+  bool interruptible = false;  // on a thread that may run Python's signal handlers
+
+  int rank() const { return transport.placement().rank; }
+  int size() const { return transport.placement().size; }
+};
+
+// Runs pending signal handlers, if the binding set it; throws what they raise.
+inline void (*check_signals)() = nullptr;
+
+// How a rank waits: it spins, then gives way to other threads, then naps.
+class Patience {
+ public:
+  Patience(Transport& transport, double seconds, bool interruptible);
+  explicit Patience(const Turn& turn)
+      : Patience(turn.transport, turn.seconds, turn.interruptible) {}
+  // Waits a little longer than the last time; false when time is up.
+  bool pause();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Transport& transport_;
+  double seconds_;
+  bool interruptible_;
+  int rounds_ = 0;
+  Clock::time_point start_ = Clock::now();
+  Clock::time_point signals_checked_ = start_;
+};
+
+// Says who is missing: "all_reduce …: rank 0 waited 5 s for rank 2".
+[[noreturn]] void time_out(const Turn& turn, const std::vector<int>& missing,
+                           const std::string& more = "");
+
+using Transfers = std::vector<std::unique_ptr<Transfer>>;
+// Waits for all of them; throws TimeOut with the peers of those that are not over.
+void finish(Transfers& transfers, const Turn& turn);
+
+}  // namespace renga
