@@ -1,0 +1,43 @@
+"""Initializer: a callable that fills an array in place with its first values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy
+
+
+class Initializer:
+    """Fills an array in place; the base of every initializer.
+
+    ``dtype`` is the type of the parameters that it makes, or None where it takes
+    any. A plain function of one array serves as an initializer too.
+    """
+
+    def __init__(self, dtype: Any = None) -> None:
+        self.dtype = dtype
+
+    def __call__(self, array: Any) -> None:
+        """Fills ``array``."""
+        raise NotImplementedError
+
+    def _check_dtype(self, array: Any) -> None:
+        if self.dtype is not None and array.dtype != numpy.dtype(self.dtype):
+            raise ValueError(
+                f"{type(self).__name__}: expected an array of "
+                f"{numpy.dtype(self.dtype)}, got {array.dtype}"
+            )
+
+
+def get_fans(shape: Sequence[int]) -> tuple[int, int]:
+    """How many inputs feed one output of a weight, and outputs one input feeds.
+
+    Shapes:
+        shape: (outputs, inputs, *kernel)
+    """
+    if len(shape) < 2:
+        raise ValueError(f"shape must be of length >= 2. Actual shape: {shape}")
+    kernel = math.prod(shape[2:])
+    return shape[1] * kernel, shape[0] * kernel

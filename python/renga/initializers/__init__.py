@@ -1,0 +1,68 @@
+"""Initializers of parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy
+
+from renga import backend
+from renga.dtypes import get_dtype
+from renga.initializers.constant import Constant as Constant
+from renga.initializers.constant import Identity as Identity
+from renga.initializers.constant import NaN as NaN
+from renga.initializers.constant import One as One
+from renga.initializers.constant import Zero as Zero
+from renga.initializers.normal import GlorotNormal as GlorotNormal
+from renga.initializers.normal import HeNormal as HeNormal
+from renga.initializers.normal import LeCunNormal as LeCunNormal
+from renga.initializers.normal import Normal as Normal
+from renga.initializers.orthogonal import Orthogonal as Orthogonal
+from renga.initializers.uniform import GlorotUniform as GlorotUniform
+from renga.initializers.uniform import HeUniform as HeUniform
+from renga.initializers.uniform import LeCunUniform as LeCunUniform
+from renga.initializers.uniform import Uniform as Uniform
+
+
+def generate_array(
+    initializer: Any,
+    shape: int | Sequence[int],
+    xp: Any,
+    dtype: Any = None,
+    device: Any = None,
+) -> Any:
+    """A new array of ``shape`` filled by ``initializer``.
+
+    Its dtype is ``dtype``, else the initializer's own, else the configured one;
+    ValueError where the first two differ.
+    """
+    own = getattr(initializer, "dtype", None)
+    if dtype is not None and own is not None:
+        if numpy.dtype(dtype) != numpy.dtype(own):
+            raise ValueError(f"dtype mismatch: {dtype} != {own}")
+    dtype = get_dtype(own if dtype is None else dtype)
+    if device is None:
+        array = xp.empty(shape, dtype)
+        initializer(array)
+        return array
+    device = backend.get_device(device)
+    with backend.using_device(device):
+        array = device.xp.empty(shape, dtype)
+        initializer(array)
+    return array
+
+
+def _get_initializer(initializer: Any) -> Any:
+    """``initializer``, with a number or an array as a constant and None as LeCun's."""
+    if initializer is None:
+        return LeCunNormal()
+    array_types = backend.get_array_types()
+    if numpy.isscalar(initializer) or isinstance(initializer, array_types):
+        return Constant(initializer)
+    if not callable(initializer):
+        raise TypeError(
+            "initializer: expected a number, an array or a callable, "
+            f"got {type(initializer).__name__}"
+        )
+    return initializer

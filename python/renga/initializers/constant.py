@@ -1,0 +1,63 @@
+"""Initializers whose values are known beforehand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from renga import initializer
+
+
+class Constant(initializer.Initializer):
+    """Fills an array with a number, or copies an array of the same shape."""
+
+    def __init__(self, fill_value: Any, dtype: Any = None) -> None:
+        self.fill_value = fill_value
+        super().__init__(dtype)
+
+    def __call__(self, array: Any) -> None:
+        self._check_dtype(array)
+        array[...] = self.fill_value
+
+
+class _Fixed(initializer.Initializer):
+    fill_value: float
+
+    def __call__(self, array: Any) -> None:
+        self._check_dtype(array)
+        array[...] = self.fill_value
+
+
+class Zero(_Fixed):
+    """Fills an array with zeros."""
+
+    fill_value = 0.0
+
+
+class One(_Fixed):
+    """Fills an array with ones."""
+
+    fill_value = 1.0
+
+
+class NaN(_Fixed):
+    """Fills an array with NaN, so that a value nobody set is noticed."""
+
+    fill_value = numpy.nan
+
+
+class Identity(initializer.Initializer):
+    """Fills a square matrix with ``scale`` times the identity."""
+
+    def __init__(self, scale: float = 1.0, dtype: Any = None) -> None:
+        self.scale = scale
+        super().__init__(dtype)
+
+    def __call__(self, array: Any) -> None:
+        self._check_dtype(array)
+        if array.ndim != 2 or array.shape[0] != array.shape[1]:
+            raise ValueError(f"Identity: expected a square matrix, got {array.shape}")
+        array[...] = 0
+        diagonal = range(len(array))
+        array[diagonal, diagonal] = self.scale

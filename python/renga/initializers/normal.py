@@ -1,0 +1,61 @@
+"""Normal initializers: zero mean, with a deviation that fits the layer."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from renga.initializers.random import FanInitializer, RandomInitializer
+
+
+class Normal(RandomInitializer):
+    """Draws from a normal distribution with standard deviation ``scale``."""
+
+    def _draw(self, array: Any, size: float) -> None:
+        generator = self._generator(array)
+        array[...] = generator.normal(loc=0.0, scale=size, size=array.shape)
+
+
+class LeCunNormal(FanInitializer, Normal):
+    """Draws with deviation ``scale * sqrt(1 / fan_in)`` (LeCun et al., 1998)."""
+
+    def _size(self, fan_in: int, fan_out: int) -> float:
+        return math.sqrt(1 / fan_in)
+
+
+class GlorotNormal(FanInitializer, Normal):
+    """Draws with deviation ``scale * sqrt(2 / (fan_in + fan_out))``.
+
+    Source: Glorot and Bengio, AISTATS 2010.
+    """
+
+    def _size(self, fan_in: int, fan_out: int) -> float:
+        return math.sqrt(2 / (fan_in + fan_out))
+
+
+class HeNormal(FanInitializer, Normal):
+    """Draws with deviation ``scale * sqrt(2 / fan)``, for layers before a ReLU.
+
+    ``fan_option`` says which fan: ``"fan_in"`` keeps the size of the activations,
+    ``"fan_out"`` that of the gradients (He et al., ICCV 2015).
+    """
+
+    def __init__(
+        self,
+        scale: float = 1.0,
+        dtype: Any = None,
+        fan_option: str = "fan_in",
+        *,
+        rng: Any = None,
+    ) -> None:
+        self.fan_option = fan_option
+        super().__init__(scale, dtype, rng=rng)
+
+    def _size(self, fan_in: int, fan_out: int) -> float:
+        fans = {"fan_in": fan_in, "fan_out": fan_out}
+        if self.fan_option not in fans:
+            raise ValueError(
+                "fan_option should be either 'fan_in' or 'fan_out', "
+                f"got {self.fan_option!r}"
+            )
+        return math.sqrt(2 / fans[self.fan_option])

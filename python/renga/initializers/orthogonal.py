@@ -1,0 +1,64 @@
+"""Orthogonal: a random matrix whose rows or columns are orthonormal."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from renga import backend
+from renga.initializers.random import RandomInitializer
+
+# What a matrix of outputs × inputs may be in each mode.
+_FITS = {
+    "auto": lambda outputs, inputs: True,
+    "projection": lambda outputs, inputs: outputs <= inputs,
+    "embedding": lambda outputs, inputs: outputs >= inputs,
+    "basis": lambda outputs, inputs: outputs == inputs,
+}
+
+
+class Orthogonal(RandomInitializer):
+    """Fills an array, seen as a matrix, with ``scale`` times an orthonormal one.
+
+    The rows are orthonormal where there are fewer outputs than inputs (a
+    projection), the columns where there are more (an embedding). ``mode`` other
+    than ``"auto"`` demands that the array be a projection, an embedding or both
+    (a basis), and raises ValueError where it is not.
+
+    Shapes:
+        array: (outputs, *inputs)
+
+    Source: Saxe et al., ICLR 2014.
+    """
+
+    def __init__(
+        self,
+        scale: float = 1.1,
+        dtype: Any = None,
+        mode: str = "auto",
+        *,
+        rng: Any = None,
+    ) -> None:
+        if mode not in _FITS:
+            choices = ", ".join(map(repr, _FITS))
+            raise ValueError(f"Invalid mode: {mode!r}. Choose from {choices}.")
+        self.mode = mode
+        super().__init__(scale, dtype, rng=rng)
+
+    def _draw(self, array: Any, size: float) -> None:
+        if array.size == 0:
+            raise ValueError("Orthogonal: expected a non-empty array")
+        xp = backend.get_array_module(array)
+        outputs = array.shape[0] if array.ndim else 1
+        inputs = math.prod(array.shape[1:])
+        if not _FITS[self.mode](outputs, inputs):
+            raise ValueError(
+                f"Cannot make orthogonal {self.mode}. shape = {array.shape}, "
+                f"interpreted as {inputs}-dim input and {outputs}-dim output."
+            )
+        values = self._generator(array).normal(size=(outputs, inputs))
+        tall = values if outputs >= inputs else values.T
+        q, r = xp.linalg.qr(tall)
+        # Without the signs QR favours some rotations over others (Mezzadri, 2007).
+        q *= xp.sign(xp.diag(r))
+        array[...] = size * (q if outputs >= inputs else q.T).reshape(array.shape)

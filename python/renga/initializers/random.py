@@ -1,0 +1,52 @@
+"""Bases of the initializers that draw random numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from renga import backend, initializer
+
+
+class RandomInitializer(initializer.Initializer):
+    """Draws values from a distribution of size ``scale``.
+
+    ``rng`` is a ``RandomState`` or a ``Generator``; without one the global
+    generator of the array's module serves, so ``numpy.random.seed`` reproduces
+    the values.
+    """
+
+    def __init__(
+        self, scale: float = 0.05, dtype: Any = None, *, rng: Any = None
+    ) -> None:
+        self.scale = scale
+        self.rng = rng
+        super().__init__(dtype)
+
+    def __call__(self, array: Any) -> None:
+        self._check_dtype(array)
+        self._draw(array, self.scale)
+
+    def _draw(self, array: Any, size: float) -> None:
+        raise NotImplementedError
+
+    def _generator(self, array: Any) -> Any:
+        if self.rng is not None:
+            return self.rng
+        return backend.get_array_module(array).random
+
+
+class FanInitializer(RandomInitializer):
+    """Draws from a distribution whose size follows from the shape of the weight."""
+
+    def __init__(
+        self, scale: float = 1.0, dtype: Any = None, *, rng: Any = None
+    ) -> None:
+        super().__init__(scale, dtype, rng=rng)
+
+    def __call__(self, array: Any) -> None:
+        self._check_dtype(array)
+        fan_in, fan_out = initializer.get_fans(array.shape)
+        self._draw(array, self.scale * self._size(fan_in, fan_out))
+
+    def _size(self, fan_in: int, fan_out: int) -> float:
+        raise NotImplementedError
