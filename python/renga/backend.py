@@ -27,6 +27,7 @@ __all__ = [
     "cuda",
     "from_chx",
     "get_array_module",
+    "get_array_types",
     "get_device",
     "get_device_from_array",
     "intel64",
@@ -88,6 +89,11 @@ def get_device_from_array(*arrays: Any) -> Device:
 def get_array_module(*args: Any) -> ModuleType:
     """NumPy, or CuPy if one of the arrays or Variables lives on a GPU."""
     return get_device_from_array(*args).xp
+
+
+def get_array_types() -> tuple[type, ...]:
+    """The types of arrays, on any device."""
+    return (numpy.ndarray, cuda.ndarray)
 
 
 @contextlib.contextmanager

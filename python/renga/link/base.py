@@ -1,0 +1,330 @@
+"""Link: a node of a model, which owns parameters and persistent values."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import numbers
+import warnings
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from renga import backend, initializers, link_hook
+from renga.device_resident import DeviceResident
+from renga.parameter import Parameter
+
+if TYPE_CHECKING:
+    from renga.sequential import Sequential
+
+
+class Link(DeviceResident):
+    """A layer or a model: parameters, persistent values and a ``forward`` method.
+
+    Parameters assigned within ``init_scope`` are registered. Persistent values are
+    arrays and numbers that are saved with the link but not trained. Keyword
+    arguments are shapes, or pairs of a shape and a dtype, of parameters to add.
+    """
+
+    _params: set[str]
+    _persistent: set[str]
+    _within_init_scope = False
+    _link_hooks: dict[str, link_hook.LinkHook] | None = None
+    name: str | None = None
+
+    def __init__(self, **params: Any) -> None:
+        super().__init__()
+        self._params = set()
+        self._persistent = set()
+        for name, value in params.items():
+            shape, dtype = _shape_and_dtype(value)
+            self.add_param(name, shape, dtype=dtype)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Runs ``forward``, with the hooks around it."""
+        thread_hooks = link_hook.thread_hooks()
+        if not thread_hooks and not self._link_hooks:
+            return self.forward(*args, **kwargs)  # type: ignore[attr-defined]
+        hooks = [*thread_hooks.values(), *(self._link_hooks or {}).values()]
+        before = link_hook._ForwardPreprocessCallbackArgs(self, "forward", args, kwargs)
+        for hook in hooks:
+            hook.forward_preprocess(before)
+        out = self.forward(*args, **kwargs)  # type: ignore[attr-defined]
+        after = link_hook._ForwardPostprocessCallbackArgs(
+            self, "forward", args, kwargs, out
+        )
+        for hook in hooks:
+            hook.forward_postprocess(after)
+        return out
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if self._within_init_scope and isinstance(value, Parameter):
+            value.name = name
+            self._params.add(name)
+            self._persistent.discard(name)
+        super().__setattr__(name, value)
+
+    def __delattr__(self, name: str) -> None:
+        self._params.discard(name)
+        self._persistent.discard(name)
+        super().__delattr__(name)
+
+    def __str__(self) -> str:
+        specs = ", ".join(f"{name}={value}" for name, value in self.printable_specs)
+        return f"{type(self).__name__}({specs})"
+
+    @property
+    def printable_specs(self) -> Iterator[tuple[str, Any]]:
+        """Names and values that ``str`` shows."""
+        return iter(())
+
+    @property
+    def within_init_scope(self) -> bool:
+        """Whether the code runs inside ``init_scope`` of this link."""
+        return self._within_init_scope
+
+    @contextlib.contextmanager
+    def init_scope(self) -> Iterator[None]:
+        """Context in which a parameter assigned to an attribute is registered."""
+        self._require_init()
+        before = self._within_init_scope
+        self._within_init_scope = True
+        try:
+            yield
+        finally:
+            self._within_init_scope = before
+
+    @classmethod
+    def from_params(cls, *args: Any, **kwargs: Any) -> Link:
+        """A link made of parameter values; the sizes follow from their shapes."""
+        raise NotImplementedError("This link does not implement `from_params`.")
+
+    def add_param(
+        self,
+        name: str,
+        shape: Any = None,
+        dtype: Any = numpy.float32,
+        initializer: Any = None,
+    ) -> None:
+        """Registers a new parameter; it waits for its shape where that is None."""
+        self._require_new("parameter", name)
+        if initializer is None:
+            initializer = initializers.NaN(dtype)
+        param = Parameter(initializer, shape)
+        with self.init_scope():
+            setattr(self, name, param)
+
+    def add_persistent(self, name: str, value: Any) -> None:
+        """Registers a value that is saved with the link."""
+        self._require_new("persistent value", name)
+        self._persistent.add(name)
+        self._params.discard(name)
+        setattr(self, name, value)
+
+    def register_persistent(self, name: str) -> None:
+        """Registers an attribute that already exists as a persistent value."""
+        if not hasattr(self, name):
+            raise AttributeError(
+                f"cannot register non-existent attribute {name} as a persistent value"
+            )
+        self._persistent.add(name)
+        self._params.discard(name)
+
+    def _require_init(self) -> None:
+        if "_params" not in vars(self):
+            raise RuntimeError("Link.__init__() has not been called.")
+
+    def _require_new(self, kind: str, name: str) -> None:
+        self._require_init()
+        if name in vars(self) or name == "name":
+            raise AttributeError(
+                f"cannot register a new {kind} {name}: attribute exists"
+            )
+
+    def params(self, include_uninit: bool = True) -> Iterator[Parameter]:
+        """The parameters of this link and its children."""
+        for _, param in self.namedparams(include_uninit):
+            yield param
+
+    def namedparams(
+        self, include_uninit: bool = True
+    ) -> Iterator[tuple[str, Parameter]]:
+        """The parameters with their paths, such as ``/conv/W``."""
+        for name in sorted(self._params):
+            param = vars(self)[name]
+            if include_uninit or param.is_initialized:
+                yield f"/{name}", param
+
+    def links(self, skipself: bool = False) -> Iterator[Link]:
+        """This link, unless skipped, and those under it."""
+        for _, link in self.namedlinks(skipself):
+            yield link
+
+    def namedlinks(self, skipself: bool = False) -> Iterator[tuple[str, Link]]:
+        """This link, unless skipped, and those under it, with their paths."""
+        if not skipself:
+            yield "/", self
+
+    def children(self) -> Iterator[Link]:
+        """The links directly under this one."""
+        return iter(())
+
+    def count_params(self) -> int:
+        """How many numbers the parameters hold; warns of those without a shape."""
+        size = 0
+        for name, param in self.namedparams():
+            if param.is_initialized:
+                size += param.size
+            else:
+                warnings.warn(
+                    f"Parameter {name!r} has not been initialized, so the count "
+                    "does not include it.",
+                    stacklevel=2,
+                )
+        return size
+
+    def cleargrads(self) -> None:
+        """Forgets every gradient, before a backward pass."""
+        for param in self.params():
+            param.cleargrad()
+
+    def zerograds(self) -> None:
+        """Fills every gradient with zeros; ``cleargrads`` is the faster way."""
+        for param in self.params():
+            param.zerograd()
+
+    def addgrads(self, link: Link) -> None:
+        """Adds the gradients of ``link``, which has the same parameters."""
+        source = vars(link)
+        for name in self._params:
+            vars(self)[name].addgrad(source[name])
+
+    def copyparams(self, link: Link, copy_persistent: bool = True) -> None:
+        """Copies the parameters of ``link``, and its persistent values unless told."""
+        source, mine = vars(link), vars(self)
+        for name in self._params:
+            mine[name].copydata(source[name])
+        if not copy_persistent:
+            return
+        for name in self._persistent:
+            if isinstance(mine[name], backend.get_array_types()):
+                mine[name][...] = self.device.send(source[name])
+            else:
+                mine[name] = copy.deepcopy(source[name])
+
+    def copy(self, mode: str = "share") -> Any:
+        """A copy: arrays shared (``share``), copied (``copy``), drawn anew (``init``).
+
+        Shared or not, the parameters of the copy have gradients of their own.
+        """
+        if mode == "share":
+            return self._shallow_copy()
+        if mode not in ("copy", "init"):
+            raise ValueError(
+                "The 'mode' argument should be either 'init', 'copy' or 'share'. "
+                f"But {mode} was given."
+            )
+        clone = copy.deepcopy(self)
+        clone.name = None
+        if mode == "init":
+            for param in clone.params(include_uninit=False):
+                param.initialize(param.shape)
+        return clone
+
+    def _shallow_copy(self) -> Any:
+        clone = copy.copy(self)
+        clone._params = set(self._params)
+        clone._persistent = set(self._persistent)
+        clone.name = None
+        for name in self._params:
+            param = copy.copy(vars(self)[name])
+            param.grad = None
+            vars(clone)[name] = param
+        return clone
+
+    def repeat(self, n_repeat: int, mode: str = "init") -> Sequential:
+        """``n_repeat`` copies of this link, one after the other."""
+        from renga.sequential import Sequential
+
+        return Sequential(*[self.copy(mode) for _ in range(n_repeat)])
+
+    @property
+    def update_enabled(self) -> bool:
+        """Whether an optimizer changes any of the parameters."""
+        rules = (param.update_rule for param in self.params())
+        return any(rule is not None and rule.enabled for rule in rules)
+
+    def enable_update(self) -> None:
+        """Lets the optimizer change the parameters."""
+        self._set_update_enabled(True)
+
+    def disable_update(self) -> None:
+        """Makes the optimizer leave the parameters alone."""
+        self._set_update_enabled(False)
+
+    def _set_update_enabled(self, enabled: bool) -> None:
+        for param in self.params():
+            if param.update_rule is not None:
+                param.update_rule.enabled = enabled
+
+    @property
+    def local_link_hooks(self) -> dict[str, link_hook.LinkHook]:
+        """The hooks on this link alone, by name."""
+        if self._link_hooks is None:
+            self._link_hooks = {}
+        return self._link_hooks
+
+    def add_hook(self, hook: link_hook.LinkHook, name: str | None = None) -> Link:
+        """Adds a hook that runs around every call of this link; returns the link."""
+        if not isinstance(hook, link_hook.LinkHook):
+            raise TypeError("Hook must be of type LinkHook")
+        name = hook.name if name is None else name
+        if name in self.local_link_hooks:
+            raise KeyError(f"Hook {name} already exists")
+        self.local_link_hooks[name] = hook
+        hook.added(self)
+        return self
+
+    def delete_hook(self, name: str) -> None:
+        """Removes the hook of that name."""
+        if name not in self.local_link_hooks:
+            raise KeyError(f"Hook {name} does not exist")
+        self.local_link_hooks.pop(name).deleted(self)
+
+    def device_resident_accept(self, visitor: Any) -> None:
+        """Shows the parameters and persistent arrays to ``visitor``."""
+        super().device_resident_accept(visitor)
+        mine = vars(self)
+        for name in self._params:
+            visitor.visit_variable(mine[name])
+        for name in self._persistent:
+            if isinstance(mine[name], backend.get_array_types()):
+                mine[name] = visitor.visit_array(mine[name])
+            elif isinstance(mine[name], DeviceResident):
+                mine[name].device_resident_accept(visitor)
+
+    def serialize(self, serializer: Any) -> None:
+        """Saves the parameters and persistent values, or loads them."""
+        mine = vars(self)
+        for name in sorted(self._params):
+            _serialize_param(serializer, name, mine[name])
+        for name in sorted(self._persistent):
+            mine[name] = serializer(name, mine[name])
+
+
+def _serialize_param(serializer: Any, name: str, param: Parameter) -> None:
+    data = serializer(name, param.array)
+    if data is None:
+        return
+    if not param.is_initialized:
+        param.initialize(data.shape)
+    if data is not param.array:
+        param.array[...] = data
+
+
+def _shape_and_dtype(value: Any) -> tuple[Any, Any]:
+    if isinstance(value, tuple) and len(value) == 2:
+        if not isinstance(value[1], numbers.Integral):
+            return value
+    return value, numpy.float32

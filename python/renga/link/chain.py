@@ -1,0 +1,122 @@
+"""Chain: a link whose children are attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from renga.link.base import Link
+from renga.parameter import Parameter
+
+
+class Chain(Link):
+    """A model made of named links.
+
+    Links assigned within ``init_scope`` become children; so do the keyword
+    arguments.
+    """
+
+    _children: set[str]
+
+    def __init__(self, **links: Link) -> None:
+        super().__init__()
+        self._children = set()
+        for name, link in links.items():
+            self.add_link(name, link)
+
+    def __getitem__(self, name: str) -> Any:
+        """The attribute of that name, a child as a rule."""
+        return getattr(self, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if self._within_init_scope and isinstance(value, Link):
+            if name in vars(self):
+                raise AttributeError(
+                    f"cannot register a new link {name}: attribute exists"
+                )
+            value.name = name
+            self._children.add(name)
+        super().__setattr__(name, value)
+
+    def __delattr__(self, name: str) -> None:
+        self._children.discard(name)
+        super().__delattr__(name)
+
+    def __str__(self) -> str:
+        children = [(child.name, child) for child in self.children()]
+        return format_children(self, children)
+
+    def add_link(self, name: str, link: Link) -> None:
+        """Registers a child; AttributeError where the name is taken."""
+        if not isinstance(name, str):
+            raise TypeError(
+                f"attribute name must be string, not {type(name).__name__!r}"
+            )
+        if not isinstance(link, Link):
+            raise TypeError("cannot register a non-link object as a child")
+        if name in vars(self):
+            raise AttributeError(f"cannot register a new link {name}: attribute exists")
+        with self.init_scope():
+            setattr(self, name, link)
+
+    def namedparams(
+        self, include_uninit: bool = True
+    ) -> Iterator[tuple[str, Parameter]]:
+        yield from super().namedparams(include_uninit)
+        for name in sorted(self._children):
+            for path, param in vars(self)[name].namedparams(include_uninit):
+                yield f"/{name}{path}", param
+
+    def namedlinks(self, skipself: bool = False) -> Iterator[tuple[str, Link]]:
+        yield from super().namedlinks(skipself)
+        for name in sorted(self._children):
+            yield from prefixed_links(name, vars(self)[name])
+
+    def children(self) -> Iterator[Link]:
+        for name in sorted(self._children):
+            yield vars(self)[name]
+
+    def addgrads(self, link: Link) -> None:
+        super().addgrads(link)
+        for name in self._children:
+            vars(self)[name].addgrads(vars(link)[name])
+
+    def copyparams(self, link: Link, copy_persistent: bool = True) -> None:
+        super().copyparams(link, copy_persistent)
+        for name in self._children:
+            vars(self)[name].copyparams(vars(link)[name], copy_persistent)
+
+    def _shallow_copy(self) -> Any:
+        clone = super()._shallow_copy()
+        clone._children = set(self._children)
+        for name in self._children:
+            child = vars(self)[name].copy("share")
+            child.name = name
+            vars(clone)[name] = child
+        return clone
+
+    def device_resident_accept(self, visitor: Any) -> None:
+        super().device_resident_accept(visitor)
+        for child in self.children():
+            child.device_resident_accept(visitor)
+
+    def serialize(self, serializer: Any) -> None:
+        super().serialize(serializer)
+        for name in sorted(self._children):
+            vars(self)[name].serialize(serializer[name])
+
+
+def prefixed_links(name: str, link: Link) -> Iterator[tuple[str, Link]]:
+    """``link`` and those under it, with paths below ``/name``."""
+    yield f"/{name}", link
+    for path, descendant in link.namedlinks(skipself=True):
+        yield f"/{name}{path}", descendant
+
+
+def format_children(link: Link, children: list[tuple[Any, Any]]) -> str:
+    """What ``str`` shows of a link with children: one per line, indented."""
+    if not children:
+        return f"{type(link).__name__}()"
+    lines = [f"({name}): {child}," for name, child in children]
+    body = "\n".join(lines).replace("\n", "\n  ")
+    return f"{type(link).__name__}(\n  {body}\n)"

@@ -1,0 +1,75 @@
+"""LinkHook: what runs before and after every call of a link."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+
+class _ForwardPreprocessCallbackArgs:
+    """What a hook is told before a link runs."""
+
+    def __init__(self, link: Any, forward_name: str, args: tuple, kwargs: dict) -> None:
+        self.link = link
+        self.forward_name = forward_name
+        self.args = args
+        self.kwargs = kwargs
+
+    def __repr__(self) -> str:
+        fields = " ".join(f"{name}={value}" for name, value in vars(self).items())
+        return f"<{type(self).__name__} {fields}>"
+
+
+class _ForwardPostprocessCallbackArgs(_ForwardPreprocessCallbackArgs):
+    """What a hook is told after a link ran."""
+
+    def __init__(
+        self, link: Any, forward_name: str, args: tuple, kwargs: dict, out: Any
+    ) -> None:
+        super().__init__(link, forward_name, args, kwargs)
+        self.out = out
+
+
+class LinkHook:
+    """Runs around the calls of links: of one (``Link.add_hook``), or of all of them
+    that this thread makes within a ``with`` statement.
+    """
+
+    name = "LinkHook"
+
+    def __enter__(self) -> LinkHook:
+        hooks = _thread_hooks.by_name
+        if self.name in hooks:
+            raise KeyError(f"hook {self.name} already exists")
+        hooks[self.name] = self
+        self.added(None)
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        _thread_hooks.by_name.pop(self.name)
+        self.deleted(None)
+
+    def added(self, link: Any) -> None:
+        """Called when the hook starts to work: for ``link``, or for all if None."""
+
+    def deleted(self, link: Any) -> None:
+        """Called when the hook stops to work: for ``link``, or for all if None."""
+
+    def forward_preprocess(self, args: _ForwardPreprocessCallbackArgs) -> None:
+        """Called before ``args.link`` runs."""
+
+    def forward_postprocess(self, args: _ForwardPostprocessCallbackArgs) -> None:
+        """Called after ``args.link`` ran."""
+
+
+class _ThreadHooks(threading.local):
+    def __init__(self) -> None:
+        self.by_name: dict[str, LinkHook] = {}
+
+
+_thread_hooks = _ThreadHooks()
+
+
+def thread_hooks() -> dict[str, LinkHook]:
+    """The hooks on all links that this thread calls, by name."""
+    return _thread_hooks.by_name

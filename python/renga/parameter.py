@@ -1,0 +1,127 @@
+"""Parameter: a variable that a link trains."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from renga import backend, initializers
+from renga.dtypes import get_dtype
+from renga.variable import Variable
+
+if TYPE_CHECKING:
+    from renga.optimizer import UpdateRule
+
+
+class Parameter(Variable):
+    """A variable registered in a link, with the rule that updates it.
+
+    Without a shape it stays uninitialised (its ``array`` is None) until
+    ``initialize`` is called, as a rule by the first forward pass.
+
+    ``initializer`` is an array, a number, or a callable that fills an array; None
+    stands for NaN. An array given without a shape is the value itself.
+    """
+
+    update_rule: UpdateRule | None = None
+    # What the gradient is filled with when the array appears; None: no gradient.
+    _first_grad: float | None = numpy.nan
+    _initial_device: Any = None
+
+    def __init__(
+        self,
+        initializer: Any = None,
+        shape: int | Sequence[int] | None = None,
+        name: str | None = None,
+    ) -> None:
+        is_array = isinstance(initializer, backend.get_array_types())
+        if is_array and shape is None:
+            super().__init__(initializer, name=name)
+            self.initializer = initializer
+            return
+        super().__init__(None, name=name)
+        if initializer is None:
+            initializer = initializers.NaN()
+        elif is_array or numpy.isscalar(initializer):
+            initializer = initializers.Constant(initializer)
+        self.initializer = initializer
+        if shape is not None:
+            self.initialize(shape)
+
+    @property
+    def is_initialized(self) -> bool:
+        """Whether the parameter has an array."""
+        return self.array is not None
+
+    @property
+    def dtype(self) -> numpy.dtype:
+        """The dtype of the array, or what it will be."""
+        if self.array is not None:
+            return self.array.dtype
+        return get_dtype(getattr(self.initializer, "dtype", None))
+
+    @property
+    def device(self) -> Any:
+        """The device of the array, or where it will be."""
+        if self.array is None and self._initial_device is not None:
+            return self._initial_device
+        return super().device
+
+    def to_device(self, device: Any) -> None:
+        """Moves the array, or chooses where it will be."""
+        if self.array is None:
+            self._initial_device = backend.get_device(device)
+        else:
+            super().to_device(device)
+
+    def initialize(self, shape: int | Sequence[int]) -> None:
+        """Gives the parameter an array of ``shape``, filled by its initializer."""
+        fill = initializers._get_initializer(self.initializer)
+        array = initializers.generate_array(
+            fill, shape, numpy, device=self._initial_device
+        )
+        self.array = array
+        if self._first_grad is None:
+            self.grad = None
+        else:
+            xp = backend.get_array_module(array)
+            self.grad = xp.full_like(array, self._first_grad)
+
+    def cleargrad(self) -> None:
+        """Forgets the gradient; a parameter yet to be initialised starts without."""
+        super().cleargrad()
+        if self.array is None:
+            self._first_grad = None
+
+    def zerograd(self) -> None:
+        """Fills the gradient with zeros, now or when the array appears."""
+        if self.array is None:
+            self._first_grad = 0.0
+        else:
+            super().zerograd()
+
+    def addgrad(self, var: Variable) -> None:
+        """Adds the gradient of ``var``, whose shape an uninitialised one takes."""
+        if self.array is None:
+            self.cleargrad()
+            self.initialize(var.shape)
+        super().addgrad(var)
+
+    def copydata(self, var: Any) -> None:
+        """Copies the values of ``var``; whichever has no shape takes the other's."""
+        if self.array is None:
+            if var.array is None:
+                return
+            self.initialize(var.shape)
+        elif var.array is None:
+            var.initialize(self.shape)
+        if self.shape != var.shape:
+            raise ValueError(f"copydata: expected shape {self.shape}, got {var.shape}")
+        self.array[...] = self.device.send(var.array)
+
+    def update(self) -> None:
+        """Applies the update rule, if there is one."""
+        if self.update_rule is not None:
+            self.update_rule.update(self)

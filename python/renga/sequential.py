@@ -1,0 +1,176 @@
+"""Sequential: layers, links or functions, that run one after the other."""
+
+from __future__ import annotations
+
+import copy
+import types
+from collections.abc import Iterable, Iterator
+from typing import Any, Callable
+
+from renga.link import ChainList, Link
+from renga.link.chain import format_children
+
+
+class Sequential(ChainList):
+    """A list of callables; each takes what the one before returned.
+
+    Links among them are children, numbered without the functions between them. A
+    tuple is handed on as separate arguments.
+    """
+
+    _layers: list[Callable[..., Any]]
+
+    def __init__(self, *layers: Callable[..., Any]) -> None:
+        super().__init__()
+        self._set_layers(layers)
+
+    def _set_layers(self, layers: Iterable[Callable[..., Any]]) -> None:
+        layers = list(layers)
+        for layer in layers:
+            _require_callable(layer)
+        self._layers = layers
+        self._set_children(layer for layer in layers if isinstance(layer, Link))
+
+    def forward(self, *x: Any) -> Any:
+        """Runs every layer; RuntimeError where there is none."""
+        if not self._layers:
+            raise RuntimeError("Sequential does not have any layer.")
+        for layer in self._layers:
+            out = layer(*x)
+            x = out if isinstance(out, tuple) else (out,)
+        return out
+
+    def __getitem__(self, i: Any) -> Any:
+        """The layer at ``i``, or a list of those in a slice."""
+        return self._layers[i]
+
+    def __setitem__(self, i: Any, layer: Any) -> None:
+        layers = list(self._layers)
+        layers[i] = layer
+        self._set_layers(layers)
+
+    def __delitem__(self, i: Any) -> None:
+        layers = list(self._layers)
+        del layers[i]
+        self._set_layers(layers)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._layers)
+
+    def __len__(self) -> int:
+        """How many layers there are."""
+        return len(self._layers)
+
+    def __add__(self, other: Any) -> Sequential:
+        return Sequential(*self._layers, *_layers_of(other))
+
+    def __iadd__(self, other: Any) -> Sequential:  # type: ignore[override, misc]
+        self._set_layers([*self._layers, *_layers_of(other)])
+        return self
+
+    def __str__(self) -> str:
+        return format_children(self, list(enumerate(self._layers)))
+
+    def insert(self, i: int, layer: Any) -> None:
+        """Inserts a layer; IndexError where ``i`` lies outside of the list."""
+        if not -len(self._layers) <= i <= len(self._layers):
+            raise IndexError(f"Index out of range: {i}")
+        layers = list(self._layers)
+        layers.insert(i, layer)
+        self._set_layers(layers)
+
+    def append(self, layer: Any) -> None:
+        """Appends a layer."""
+        self._set_layers([*self._layers, layer])
+
+    def extend(self, sequential: Iterable[Any]) -> None:
+        """Appends the layers of another Sequential or of a list."""
+        self._set_layers([*self._layers, *sequential])
+
+    def remove(self, layer: Any) -> None:
+        """Removes the first layer that is ``layer``; ValueError without one."""
+        if layer not in self._layers:
+            raise ValueError(f"There is no layer object that is same as {layer}")
+        del self[self._layers.index(layer)]
+
+    def remove_by_layer_type(self, type_name: str) -> None:
+        """Removes the layers whose class or function has that name."""
+        self._set_layers(x for x in self._layers if _type_name(x) != type_name)
+
+    def pop(self, i: int = -1) -> Any:
+        """Removes a layer and returns it."""
+        layer = self[i]
+        del self[i]
+        return layer
+
+    def clear(self) -> None:
+        """Removes every layer."""
+        self._set_layers([])
+
+    def index(
+        self, layer: Any, start: int | None = None, end: int | None = None
+    ) -> int:
+        """The position of ``layer``; ValueError where it is not there."""
+        length = len(self._layers)
+        return self._layers.index(layer, start or 0, length if end is None else end)
+
+    def count(self, layer: Any) -> int:
+        """How often ``layer`` occurs."""
+        return self._layers.count(layer)
+
+    def count_by_layer_type(self, type_name: str) -> int:
+        """How many layers have a class or function of that name."""
+        return sum(_type_name(layer) == type_name for layer in self._layers)
+
+    def flatten(self) -> Sequential:
+        """The same layers, with those of every nested Sequential in its place."""
+        layers: list[Any] = []
+        for layer in self._layers:
+            layers += layer.flatten() if isinstance(layer, Sequential) else [layer]
+        return Sequential(*layers)
+
+    def _shallow_copy(self) -> Any:
+        clone = super()._shallow_copy()
+        clone._set_layers(
+            x.copy("share") if isinstance(x, Link) else x for x in self._layers
+        )
+        return clone
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        if any(_is_lambda(layer) for layer in self._layers):
+            raise ValueError(
+                "A Sequential with a lambda among its layers cannot be pickled: use a "
+                "named function or functools.partial instead."
+            )
+        return super().__reduce_ex__(protocol)
+
+    def __deepcopy__(self, memo: Any) -> Sequential:
+        clone = type(self).__new__(type(self))
+        memo[id(self)] = clone
+        vars(clone).update(copy.deepcopy(vars(self), memo))
+        return clone
+
+
+def _require_callable(layer: Any) -> None:
+    if not callable(layer):
+        raise ValueError(
+            f"All elements of the argument should be callable. But given {layer} is "
+            "not callable."
+        )
+
+
+def _layers_of(other: Any) -> list[Any]:
+    if not isinstance(other, Sequential):
+        raise ValueError(
+            "add (+) operator supports only objects of Sequential class, but "
+            f"{type(other)} is given."
+        )
+    return list(other)
+
+
+def _type_name(layer: Any) -> str:
+    return getattr(layer, "__name__", None) or type(layer).__name__
+
+
+def _is_lambda(layer: Any) -> bool:
+    return isinstance(layer, types.FunctionType) and layer.__name__ == "<lambda>"
