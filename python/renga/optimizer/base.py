@@ -1,0 +1,72 @@
+"""Optimizer: owns the target link, the counts of updates and epochs, and the hooks."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from renga.link import Link
+from renga.optimizer.hooks import Hookable
+from renga.optimizer.loss_scaling import LossScaling
+
+
+class Optimizer(Hookable, LossScaling):
+    """Base of every optimizer.
+
+    Hooks take the optimizer; those whose attribute ``call_for_each_param`` is true
+    are called for every parameter with its update rule and the parameter.
+    """
+
+    target: Any = None
+    t = 0
+    epoch = 0
+    use_auto_new_epoch = False
+
+    def setup(self, link: Link) -> Optimizer:
+        """Makes ``link`` the target and starts the counts and hooks anew."""
+        if not isinstance(link, Link):
+            raise TypeError("optimization target must be a link")
+        self.target = link
+        self.t = self.epoch = 0
+        self._pre_update_hooks = self._post_update_hooks = None
+        return self
+
+    def update(
+        self, lossfun: Callable[..., Any] | None = None, *args: Any, **kwds: Any
+    ) -> None:
+        """Updates the parameters of the target."""
+        raise NotImplementedError
+
+    def new_epoch(self, auto: bool = False) -> None:
+        """Counts an epoch; ``auto`` tells that an updater calls, not the user."""
+        if auto and not self.use_auto_new_epoch:
+            raise RuntimeError(
+                "invalid new_epoch call with auto=True: the updater has to set "
+                "optimizer.use_auto_new_epoch = True"
+            )
+        if not auto and self.use_auto_new_epoch:
+            raise RuntimeError(
+                "duplicated new_epoch with the updater: pass auto_new_epoch=False to "
+                "the updater or do not call new_epoch outside of it"
+            )
+        self.epoch += 1
+
+    def call_hooks(self, timing: str = "pre") -> None:
+        """Calls every hook of that timing."""
+        for hook in self._hooks(timing).values():
+            self.call_hook(hook)
+
+    def call_hook(self, hook: Callable[..., Any]) -> None:
+        """Calls one hook, for each parameter where it asks for that."""
+        if not getattr(hook, "call_for_each_param", False):
+            hook(self)
+            return
+        for param in self.target.params():
+            hook(param.update_rule, param)
+
+    def serialize(self, serializer: Any) -> None:
+        """Saves or loads the counts and what the update rules remember."""
+        self.t = serializer("t", self.t)
+        self.epoch = serializer("epoch", self.epoch)
+        for name, param in self.target.namedparams():
+            if param.update_rule is not None:
+                param.update_rule.serialize(serializer[name])

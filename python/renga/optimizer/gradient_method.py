@@ -1,0 +1,78 @@
+"""GradientMethod: an optimizer with one update rule for every parameter."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from renga.link import Link
+from renga.optimizer.base import Optimizer
+from renga.optimizer.hyperparameter import Hyperparameter
+from renga.optimizer.update_rule import UpdateRule
+
+
+class GradientMethod(Optimizer):
+    """Base of the optimizers that need only the gradients.
+
+    A subclass sets its values in ``hyperparam`` and makes its rule in
+    ``create_update_rule``.
+    """
+
+    _use_fp32_update = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.hyperparam = Hyperparameter()
+
+    def setup(self, link: Link) -> GradientMethod:
+        """Makes ``link`` the target and gives its parameters update rules."""
+        super().setup(link)
+        for param in link.params():
+            param.update_rule = self.create_update_rule()
+            if self._use_fp32_update:
+                param.update_rule.use_fp32_update()
+        return self
+
+    def create_update_rule(self) -> UpdateRule:
+        """A new rule whose hyperparameters follow those of the optimizer."""
+        raise NotImplementedError
+
+    def use_fp32_update(self, flag: bool = True) -> None:
+        """Whether float16 parameters are updated through float32 copies of them."""
+        self._use_fp32_update = flag
+        if self.target is None:
+            return
+        for param in self.target.params():
+            if param.update_rule is not None:
+                param.update_rule.use_fp32_update(flag)
+
+    def update(
+        self, lossfun: Callable[..., Any] | None = None, *args: Any, **kwds: Any
+    ) -> None:
+        """Updates the parameters of the target by their gradients.
+
+        With a loss function, it is called with the other arguments first, and the
+        gradients are those of what it returns.
+        """
+        if lossfun is not None:
+            loss = lossfun(*args, **kwds)
+            self.target.cleargrads()
+            loss.backward(loss_scale=self._loss_scale)
+            del loss  # the graph must not outlive its use
+        self.reallocate_cleared_grads()
+        self.check_nan_in_grads()
+        safe = self.is_safe_to_update()
+        if safe:
+            self.call_hooks("pre")
+        self.t += 1
+        if safe:
+            for param in self.target.params():
+                param.update()
+            self.reallocate_cleared_grads()
+            self.call_hooks("post")
+        self.update_loss_scale()
+
+    def reallocate_cleared_grads(self) -> None:
+        """Fills in zeros where a parameter has no gradient."""
+        for param in self.target.params(include_uninit=False):
+            if param.grad is None:
+                param.grad = param.xp.zeros_like(param.array)

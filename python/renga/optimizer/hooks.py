@@ -1,0 +1,50 @@
+"""Hookable: named functions that run before and after an update."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+_TIMINGS = ("pre", "post", "auto")
+
+
+class Hookable:
+    """Keeps hook functions by name, in the order in which they were added."""
+
+    _pre_update_hooks: dict[str, Callable[..., Any]] | None = None
+    _post_update_hooks: dict[str, Callable[..., Any]] | None = None
+
+    def add_hook(
+        self, hook: Callable[..., Any], name: str | None = None, timing: str = "auto"
+    ) -> None:
+        """Adds a function to run before (``pre``) or after (``post``) each update.
+
+        ``auto`` follows the attribute ``timing`` of the hook, before without one.
+        The name is that of the hook unless given; KeyError where it is taken.
+        """
+        if not callable(hook):
+            raise TypeError("hook function must be callable")
+        if timing not in _TIMINGS:
+            raise ValueError(f"timing must be one of {_TIMINGS}, got {timing!r}")
+        if timing == "auto":
+            timing = getattr(hook, "timing", "pre")
+        if name is None:
+            name = getattr(hook, "name", getattr(hook, "__name__", None))
+        if name is None:
+            raise ValueError("the name of the hook function is not specified")
+        if name in self._hooks("pre") or name in self._hooks("post"):
+            raise KeyError(f'hook "{name}" already exists')
+        self._hooks(timing)[name] = hook
+
+    def remove_hook(self, name: str) -> None:
+        """Removes the hook of that name; KeyError without one."""
+        if name in self._hooks("pre"):
+            del self._hooks("pre")[name]
+        else:
+            del self._hooks("post")[name]
+
+    def _hooks(self, timing: str) -> dict[str, Callable[..., Any]]:
+        if self._pre_update_hooks is None or self._post_update_hooks is None:
+            self._pre_update_hooks, self._post_update_hooks = {}, {}
+        if timing == "pre":
+            return self._pre_update_hooks
+        return self._post_update_hooks

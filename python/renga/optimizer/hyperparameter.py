@@ -1,0 +1,56 @@
+"""Hyperparameters: of an optimizer, and of single parameters that differ from it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class Hyperparameter:
+    """A set of named values; one that is not set here is read from the parent.
+
+    An optimizer's set is the parent of those of its update rules, so a change to
+    the optimizer reaches every parameter that has no value of its own.
+    """
+
+    _parent: Hyperparameter | None
+
+    def __init__(self, parent: Hyperparameter | None = None) -> None:
+        self._parent = parent
+
+    def __getattr__(self, name: str) -> Any:
+        # copy and pickle ask for special methods before there is a parent.
+        if name.startswith("_") or self._parent is None:
+            raise AttributeError(f"there is no hyperparameter {name!r}")
+        return getattr(self._parent, name)
+
+    def __repr__(self) -> str:
+        values = sorted(self.get_dict().items())
+        fields = ", ".join(f"{name}={value}" for name, value in values)
+        return f"{type(self).__name__}({fields})"
+
+    @property
+    def parent(self) -> Hyperparameter | None:
+        """The set that values not set here come from."""
+        return self._parent
+
+    def get_dict(self) -> dict[str, Any]:
+        """Every value, those of the parents included."""
+        values = {} if self._parent is None else self._parent.get_dict()
+        values.update((k, v) for k, v in vars(self).items() if k != "_parent")
+        return values
+
+
+class HyperparameterProxy:
+    """An attribute of an optimizer or a rule that stands for a hyperparameter."""
+
+    def __init__(self, attr_name: str) -> None:
+        self._attr_name = attr_name
+        self.__doc__ = f"Stands for ``self.hyperparam.{attr_name}``."
+
+    def __get__(self, owner: Any, owner_type: Any = None) -> Any:
+        if owner is None:
+            return self
+        return getattr(owner.hyperparam, self._attr_name)
+
+    def __set__(self, owner: Any, value: Any) -> None:
+        setattr(owner.hyperparam, self._attr_name, value)

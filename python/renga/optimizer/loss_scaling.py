@@ -1,0 +1,69 @@
+"""LossScaling: the factor on the loss that keeps float16 gradients from vanishing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+# The largest float16; a larger scale would overflow the loss itself.
+_MAX_SCALE = 65504.0
+
+
+class LossScaling:
+    """A constant scale, or one that grows until gradients overflow.
+
+    Each update without overflow multiplies the scale, by two until the first
+    overflow; each overflow halves it and skips the update.
+    """
+
+    target: Any
+    _loss_scale: float | None = None
+    _loss_scaling_is_dynamic = False
+    _loss_scaling_isnan = False
+    _loss_scaling_isnan_ever = False
+    _loss_scaling_multiplier = 1.0
+
+    def loss_scaling(self, interval: int = 1000, scale: float | None = None) -> None:
+        """Chooses a constant ``scale``, or without one a dynamic scale.
+
+        A dynamic scale doubles in ``interval`` updates without overflow.
+        """
+        if scale is not None:
+            self.set_loss_scale(scale)
+            return
+        if interval < 1:
+            raise ValueError(f"loss_scaling: expected interval >= 1, got {interval}")
+        self._loss_scaling_is_dynamic = True
+        self._loss_scaling_isnan = self._loss_scaling_isnan_ever = False
+        self._loss_scaling_multiplier = 2 ** (1 / interval)
+        self._loss_scale = 1.0
+
+    def set_loss_scale(self, loss_scale: float) -> None:
+        """Chooses a constant scale."""
+        self._loss_scaling_is_dynamic = self._loss_scaling_isnan = False
+        self._loss_scale = loss_scale
+
+    def check_nan_in_grads(self) -> None:
+        """Notes whether a gradient has overflowed, if the scale is dynamic."""
+        if not self._loss_scaling_is_dynamic:
+            return
+        self._loss_scaling_isnan = any(
+            param.grad is not None and not param.xp.isfinite(param.grad).all()
+            for param in self.target.params(include_uninit=False)
+        )
+        self._loss_scaling_isnan_ever |= self._loss_scaling_isnan
+
+    def is_safe_to_update(self) -> bool:
+        """Whether no gradient had overflowed at the last check."""
+        return not self._loss_scaling_isnan
+
+    def update_loss_scale(self) -> None:
+        """Adapts a dynamic scale to the last check."""
+        if not self._loss_scaling_is_dynamic or self._loss_scale is None:
+            return
+        if self._loss_scaling_isnan:
+            factor = 0.5
+        elif self._loss_scaling_isnan_ever:
+            factor = self._loss_scaling_multiplier
+        else:
+            factor = 2.0
+        self._loss_scale = min(max(self._loss_scale * factor, 1.0), _MAX_SCALE)

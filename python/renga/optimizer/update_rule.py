@@ -1,0 +1,133 @@
+"""UpdateRule: how one parameter changes by its gradient."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from renga.optimizer.hooks import Hookable
+from renga.optimizer.hyperparameter import Hyperparameter
+from renga.serializer import Deserializer
+from renga.variable import Variable
+
+
+class UpdateRule(Hookable):
+    """Updates one parameter; keeps what it must remember of it in ``state``.
+
+    A subclass makes its arrays in ``init_state`` and overrides ``update_core``, or
+    ``update_core_cpu`` and ``update_core_gpu``. A rule with ``enabled`` False does
+    nothing. Hooks take the rule and the parameter.
+    """
+
+    is_elementwise = False
+    """Whether every element changes by itself, so that arrays may be joined."""
+
+    def __init__(self, parent_hyperparam: Hyperparameter | None = None) -> None:
+        self.hyperparam = Hyperparameter(parent_hyperparam)
+        self.enabled = True
+        self.t = 0
+        self._state: dict[str, Any] | None = None
+        self._use_fp32_update = False
+        self._fp32_param: Variable | None = None
+
+    @property
+    def state(self) -> dict[str, Any] | None:
+        """The arrays that the rule remembers, by name; None before the first update."""
+        return self._state
+
+    def update(self, param: Any) -> None:
+        """Changes ``param`` by its gradient, with the hooks before and after it.
+
+        A parameter that is not initialised yet stays as it is.
+        """
+        if not self.enabled or param.array is None:
+            return
+        self.t += 1
+        if self._use_fp32_update and param.dtype == numpy.float16:
+            self._update_in_fp32(param)
+        else:
+            _unscale_grad(param)
+            self._update(param)
+
+    def _update(self, param: Any) -> None:
+        if self._state is None:
+            self._state = {}
+            self.init_state(param)
+        for hook in self._hooks("pre").values():
+            hook(self, param)
+        self.update_core(param)
+        for hook in self._hooks("post").values():
+            hook(self, param)
+
+    def _update_in_fp32(self, param: Any) -> None:
+        master = self._fp32_param
+        if master is None:
+            master = Variable(param.array.astype(numpy.float32), name=param.name)
+            self._fp32_param = master
+        # Small gradients would vanish if the loss scale were taken out in float16.
+        grad = param.grad
+        master.grad = None if grad is None else grad.astype(numpy.float32)
+        master._loss_scale = param._loss_scale
+        _unscale_grad(master)
+        self._update(master)
+        param.array[...] = master.array
+
+    def update_core(self, param: Any) -> None:
+        """Changes ``param`` alone, without the hooks."""
+        if param.grad is None:
+            return
+        if isinstance(param.array, numpy.ndarray):
+            self.update_core_cpu(param)
+        else:
+            self.update_core_gpu(param)
+
+    def update_core_cpu(self, param: Any) -> None:
+        """Changes ``param`` on the CPU."""
+        raise NotImplementedError
+
+    def update_core_gpu(self, param: Any) -> None:
+        """Changes ``param`` on a GPU."""
+        raise NotImplementedError
+
+    def init_state(self, param: Any) -> None:
+        """Fills ``state`` before the first update of ``param``."""
+
+    def use_fp32_update(self, flag: bool = True) -> None:
+        """Whether a float16 parameter is updated through a float32 copy of it."""
+        self._use_fp32_update = flag
+        if not flag:
+            self._fp32_param = None
+
+    def serialize(self, serializer: Any) -> None:
+        """Saves or loads the count of updates and the state."""
+        self.t = serializer("t", self.t)
+        if self._state is not None:
+            for name, value in self._state.items():
+                self._state[name] = serializer(name, value)
+        elif isinstance(serializer, Deserializer):
+            self._load_state(serializer)
+        if self._use_fp32_update:
+            self._serialize_fp32_param(serializer)
+
+    def _load_state(self, serializer: Any) -> None:
+        # Which entries there are, init_state knows; it needs some parameter to say.
+        one = numpy.zeros(1, numpy.float32)
+        self._state = {}
+        self.init_state(Variable(one, grad=one))
+        loaded = {name: serializer(name, None) for name in self._state}
+        complete = all(value is not None for value in loaded.values())
+        self._state = loaded if complete else None
+
+    def _serialize_fp32_param(self, serializer: Any) -> None:
+        array = None if self._fp32_param is None else self._fp32_param.array
+        loaded = serializer("fp32_param", array)
+        if loaded is not None and loaded is not array:
+            self._fp32_param = Variable(loaded)
+
+
+def _unscale_grad(param: Any) -> None:
+    """Takes the loss scale, if backward() had one, out of the gradient."""
+    scale, param._loss_scale = param._loss_scale, None
+    if scale is not None and param.grad is not None:
+        param.grad /= param.grad.dtype.type(scale)

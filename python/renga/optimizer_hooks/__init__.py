@@ -1,0 +1,10 @@
+"""Hooks that change gradients or parameters around an update."""
+
+from renga.optimizer_hooks.gradient_clipping import GradientClipping as GradientClipping
+from renga.optimizer_hooks.gradient_hard_clipping import (
+    GradientHardClipping as GradientHardClipping,
+)
+from renga.optimizer_hooks.gradient_lars import GradientLARS as GradientLARS
+from renga.optimizer_hooks.gradient_noise import GradientNoise as GradientNoise
+from renga.optimizer_hooks.lasso import Lasso as Lasso
+from renga.optimizer_hooks.weight_decay import WeightDecay as WeightDecay

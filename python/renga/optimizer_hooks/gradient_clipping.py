@@ -1,0 +1,36 @@
+"""GradientClipping: holds the norm of the whole gradient under a threshold."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from renga.optimizer_hooks.loss_scale import scale_of
+from renga.optimizer_hooks.norm import squared_norm
+
+
+class GradientClipping:
+    """Scales every gradient down so that their joint L2 norm is ``threshold``.
+
+    Nothing happens where the norm is smaller.
+    """
+
+    name = "GradientClipping"
+    timing = "pre"
+
+    def __init__(self, threshold: float) -> None:
+        self.threshold = threshold
+
+    def __call__(self, opt: Any) -> None:
+        params = [
+            param
+            for param in opt.target.params(include_uninit=False)
+            if param.grad is not None
+        ]
+        norm = math.sqrt(
+            sum(squared_norm(p.xp, p.grad) / scale_of(p) ** 2 for p in params)
+        )
+        if not norm > self.threshold:
+            return
+        for param in params:
+            param.grad *= self.threshold / norm

@@ -1,0 +1,27 @@
+"""GradientHardClipping: holds every element of a gradient between two bounds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from renga.optimizer_hooks.loss_scale import scale_of
+
+
+class GradientHardClipping:
+    """Clips each element of the gradient to [``lower_bound``, ``upper_bound``]."""
+
+    name = "GradientHardClipping"
+    call_for_each_param = True
+    timing = "pre"
+
+    def __init__(self, lower_bound: float, upper_bound: float) -> None:
+        self.lower_bound = lower_bound
+        self.upper_bound = upper_bound
+
+    def __call__(self, rule: Any, param: Any) -> None:
+        grad = param.grad
+        if grad is None:
+            return
+        scale = scale_of(param)
+        bounds = (self.lower_bound * scale, self.upper_bound * scale)
+        param.xp.clip(grad, *bounds, out=grad)

@@ -1,0 +1,44 @@
+"""GradientLARS: a learning rate for every layer, from the norms of its arrays."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from renga.optimizer_hooks.loss_scale import scale_of
+from renga.optimizer_hooks.norm import squared_norm
+
+
+class GradientLARS:
+    """Scales a gradient to the size of its parameter, for very large batches.
+
+    ``g = rate (g + weight_decay x)`` with
+    ``rate = |x| / (eps + |g| + weight_decay |x|)``, or 1 where ``|x|`` is not above
+    ``threshold``.
+
+    Source: You et al., arXiv:1708.03888.
+    """
+
+    name = "GradientLARS"
+    call_for_each_param = True
+    timing = "pre"
+
+    def __init__(
+        self, threshold: float = 1e-2, weight_decay: float = 0.0, eps: float = 1e-9
+    ) -> None:
+        self.threshold = threshold
+        self.weight_decay = weight_decay
+        self.eps = eps
+
+    def __call__(self, rule: Any, param: Any) -> None:
+        x, grad = param.array, param.grad
+        if x is None or grad is None:
+            return
+        scale = scale_of(param)
+        x_norm = math.sqrt(squared_norm(param.xp, x))
+        g_norm = math.sqrt(squared_norm(param.xp, grad)) / scale
+        rate = 1.0
+        if x_norm > self.threshold:
+            rate = x_norm / (self.eps + g_norm + self.weight_decay * x_norm)
+        grad += (scale * self.weight_decay) * x
+        grad *= rate

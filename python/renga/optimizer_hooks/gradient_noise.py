@@ -1,0 +1,42 @@
+"""GradientNoise: adds noise that fades as training goes on."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from renga.optimizer_hooks.loss_scale import scale_of
+
+
+def exponential_decay_noise(
+    xp: Any, shape: tuple[int, ...], dtype: Any, hook: Any, opt: Any
+) -> Any:
+    """Normal noise of variance ``eta / (1 + t)^0.55``, where ``t`` counts updates."""
+    deviation = (hook.eta / (1 + opt.t) ** 0.55) ** 0.5
+    return xp.random.normal(0, deviation, shape).astype(dtype)
+
+
+class GradientNoise:
+    """Adds noise to the gradient.
+
+    ``noise_func`` takes the array module, the shape, the dtype, this hook and the
+    update rule.
+
+    Source: Neelakantan et al., arXiv:1511.06807.
+    """
+
+    name = "GradientNoise"
+    call_for_each_param = True
+    timing = "pre"
+
+    def __init__(
+        self, eta: float, noise_func: Callable[..., Any] = exponential_decay_noise
+    ) -> None:
+        self.eta = eta
+        self.noise_func = noise_func
+
+    def __call__(self, rule: Any, param: Any) -> None:
+        grad = param.grad
+        if grad is None:
+            return
+        noise = self.noise_func(param.xp, grad.shape, grad.dtype, self, rule)
+        grad += noise * grad.dtype.type(scale_of(param))

@@ -1,0 +1,25 @@
+"""Lasso: pulls parameters to zero at a constant rate."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from renga.optimizer_hooks.loss_scale import scale_of
+
+
+class Lasso:
+    """Adds ``rate * sign(param)`` to the gradient: the gradient of an L1 penalty."""
+
+    name = "Lasso"
+    call_for_each_param = True
+    timing = "pre"
+
+    def __init__(self, rate: float) -> None:
+        self.rate = rate
+
+    def __call__(self, rule: Any, param: Any) -> None:
+        if param.array is None or param.grad is None:
+            return
+        sign = param.xp.sign(param.array)
+        sign *= self.rate * scale_of(param)
+        param.grad += sign

@@ -1,0 +1,30 @@
+"""WeightDecay: pulls parameters towards zero."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from renga import _core
+from renga.optimizer_hooks.loss_scale import scale_of
+
+
+class WeightDecay:
+    """Adds ``rate * param`` to the gradient: the gradient of an L2 penalty."""
+
+    name = "WeightDecay"
+    call_for_each_param = True
+    timing = "pre"
+
+    def __init__(self, rate: float) -> None:
+        self.rate = rate
+
+    def __call__(self, rule: Any, param: Any) -> None:
+        if param.array is None or param.grad is None:
+            return
+        rate = self.rate * scale_of(param)
+        if isinstance(param.array, numpy.ndarray):
+            _core.optimizers.add_scaled(param.grad, param.array, rate)
+        else:
+            param.grad += rate * param.array

@@ -1,0 +1,205 @@
+"""Adam and its variants: steps from running moments of the gradient."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from renga import _core
+from renga.optimizer import (
+    GradientMethod,
+    Hyperparameter,
+    HyperparameterProxy,
+    UpdateRule,
+)
+
+
+class AdamRule(UpdateRule):
+    """The step of Adam for one parameter."""
+
+    is_elementwise = True
+
+    def __init__(self, parent_hyperparam: Hyperparameter | None = None) -> None:
+        super().__init__(parent_hyperparam)
+        # AdaBound's bounds shrink together with alpha, from what it was at first.
+        self.initial_alpha = self.hyperparam.alpha
+
+    def init_state(self, param: Any) -> None:
+        names = ("m", "v", "vhat") if self.hyperparam.amsgrad else ("m", "v")
+        for name in names:
+            self.state[name] = param.xp.zeros_like(param.array)
+
+    @property
+    def alpha_t(self) -> float:
+        """``alpha`` corrected for the moments' bias towards zero."""
+        return _alpha_t(self.hyperparam, self.t)
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """What AdaBound holds the step of an element between."""
+        hp = self.hyperparam
+        if not hp.adabound:
+            return 0.0, math.inf
+        final_lr = hp.final_lr * hp.alpha / self.initial_alpha
+        grown = hp.gamma * self.t
+        return final_lr * (1 - 1 / (grown + 1)), final_lr * (1 + 1 / grown)
+
+    def update_core_cpu(self, param: Any) -> None:
+        hp = self.hyperparam
+        _core.optimizers.adam(
+            param.array,
+            param.grad,
+            self.state["m"],
+            self.state["v"],
+            self.state["vhat"] if hp.amsgrad else None,
+            self.alpha_t,
+            hp.beta1,
+            hp.beta2,
+            hp.eps,
+            hp.eta,
+            hp.weight_decay_rate,
+            *self.bounds,
+        )
+
+
+class Adam(GradientMethod):
+    """Adam: steps from running means of the gradient and of its square.
+
+    ``m += (1 - beta1) (g - m); v += (1 - beta2) (g² - v)`` and
+    ``x -= eta (alpha_t m / (√v + eps) + weight_decay_rate x)`` with
+    ``alpha_t = alpha √(1 - beta2^t) / (1 - beta1^t)``. ``amsgrad`` puts the largest
+    ``v`` so far in its place; ``adabound`` holds ``alpha_t / (√v + eps)`` between
+    bounds that close in on ``final_lr`` at the rate ``gamma``.
+
+    Source: Kingma and Ba, ICLR 2015; Reddi et al., ICLR 2018 (AMSGrad); Loshchilov
+    and Hutter, ICLR 2019 (AdamW); Luo et al., ICLR 2019 (AdaBound).
+    """
+
+    alpha = HyperparameterProxy("alpha")
+    beta1 = HyperparameterProxy("beta1")
+    beta2 = HyperparameterProxy("beta2")
+    eps = HyperparameterProxy("eps")
+    eta = HyperparameterProxy("eta")
+    weight_decay_rate = HyperparameterProxy("weight_decay_rate")
+    amsgrad = HyperparameterProxy("amsgrad")
+    adabound = HyperparameterProxy("adabound")
+    final_lr = HyperparameterProxy("final_lr")
+    gamma = HyperparameterProxy("gamma")
+
+    def __init__(
+        self,
+        alpha: float = 0.001,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        eps: float = 1e-8,
+        eta: float = 1.0,
+        weight_decay_rate: float = 0,
+        amsgrad: bool = False,
+        adabound: bool = False,
+        final_lr: float = 0.1,
+        gamma: float = 1e-3,
+    ) -> None:
+        super().__init__()
+        self.hyperparam.alpha = alpha
+        self.hyperparam.beta1 = beta1
+        self.hyperparam.beta2 = beta2
+        self.hyperparam.eps = eps
+        self.hyperparam.eta = eta
+        self.hyperparam.weight_decay_rate = weight_decay_rate
+        self.hyperparam.amsgrad = amsgrad
+        self.hyperparam.adabound = adabound
+        self.hyperparam.final_lr = final_lr
+        self.hyperparam.gamma = gamma
+
+    def create_update_rule(self) -> UpdateRule:
+        return AdamRule(self.hyperparam)
+
+    @property
+    def alpha_t(self) -> float:
+        """``alpha`` corrected for the moments' bias; RuntimeError before an update."""
+        return _alpha_t(self.hyperparam, self.t)
+
+    lr = alpha_t
+
+
+class AdamW(Adam):
+    """Adam with decoupled weight decay."""
+
+    def __init__(
+        self,
+        alpha: float = 0.001,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        eps: float = 1e-8,
+        eta: float = 1.0,
+        weight_decay_rate: float = 0,
+    ) -> None:
+        super().__init__(alpha, beta1, beta2, eps, eta, weight_decay_rate)
+
+
+class AMSGrad(Adam):
+    """Adam with ``amsgrad``."""
+
+    def __init__(
+        self,
+        alpha: float = 0.001,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        eps: float = 1e-8,
+        eta: float = 1.0,
+    ) -> None:
+        super().__init__(alpha, beta1, beta2, eps, eta, amsgrad=True)
+
+
+class AdaBound(Adam):
+    """Adam with ``adabound``."""
+
+    def __init__(
+        self,
+        alpha: float = 0.001,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        final_lr: float = 0.1,
+        gamma: float = 1e-3,
+        eps: float = 1e-8,
+        eta: float = 1.0,
+    ) -> None:
+        super().__init__(
+            alpha, beta1, beta2, eps, eta, adabound=True, final_lr=final_lr, gamma=gamma
+        )
+
+
+class AMSBound(Adam):
+    """Adam with ``amsgrad`` and ``adabound``."""
+
+    def __init__(
+        self,
+        alpha: float = 0.001,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        final_lr: float = 0.1,
+        gamma: float = 1e-3,
+        eps: float = 1e-8,
+        eta: float = 1.0,
+    ) -> None:
+        super().__init__(
+            alpha,
+            beta1,
+            beta2,
+            eps,
+            eta,
+            amsgrad=True,
+            adabound=True,
+            final_lr=final_lr,
+            gamma=gamma,
+        )
+
+
+def _alpha_t(hyperparam: Any, t: int) -> float:
+    if t == 0:
+        raise RuntimeError(
+            "Can't determine the learning rate of Adam optimizer because the update "
+            "steps have not been started."
+        )
+    correction = math.sqrt(1 - hyperparam.beta2**t) / (1 - hyperparam.beta1**t)
+    return hyperparam.alpha * correction

@@ -1,0 +1,43 @@
+"""NesterovAG: momentum that looks ahead."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from renga import _core
+from renga.optimizer import GradientMethod, HyperparameterProxy, UpdateRule
+
+
+class NesterovAGRule(UpdateRule):
+    """``v = momentum v - lr g; x += momentum v - lr g``."""
+
+    is_elementwise = True
+
+    def init_state(self, param: Any) -> None:
+        self.state["v"] = param.xp.zeros_like(param.array)
+
+    def update_core_cpu(self, param: Any) -> None:
+        hp = self.hyperparam
+        _core.optimizers.nesterov_ag(
+            param.array, param.grad, self.state["v"], hp.lr, hp.momentum
+        )
+
+
+class NesterovAG(GradientMethod):
+    """Nesterov's accelerated gradient.
+
+    ``v = momentum v - lr g; x += momentum v - lr g``
+
+    Source: Bengio et al., arXiv:1212.0901, equation 7.
+    """
+
+    lr = HyperparameterProxy("lr")
+    momentum = HyperparameterProxy("momentum")
+
+    def __init__(self, lr: float = 0.01, momentum: float = 0.9) -> None:
+        super().__init__()
+        self.hyperparam.lr = lr
+        self.hyperparam.momentum = momentum
+
+    def create_update_rule(self) -> UpdateRule:
+        return NesterovAGRule(self.hyperparam)
