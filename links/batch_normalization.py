@@ -1,0 +1,146 @@
+"""BatchNormalization: normalization over a batch, with running statistics."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from typing import Any
+
+import numpy
+
+from renga import initializers
+from renga.configuration import config
+from renga.dtypes import get_dtype
+from renga.functions import batch_normalization, fixed_batch_normalization
+from renga.link import Link
+from renga.parameter import Parameter
+from renga.variable import Variable
+
+
+class BatchNormalization(Link):
+    """Normalizes over a batch while training, by running statistics otherwise.
+
+    ``y = gamma (x - mean) / √(variance + eps) + beta``. The running statistics
+    follow those of the batches: ``avg = decay avg + (1 - decay) statistic``, with the
+    unbiased variance. ``axis`` are the axes to average over, all but the second by
+    default; without ``size`` it must be given, and the sizes of the others are taken
+    from the first input.
+
+    Shapes:
+        x, y: any
+        gamma, beta, avg_mean, avg_var: the axes of x that are not averaged over
+
+    Source: Ioffe and Szegedy, ICML 2015.
+    """
+
+    gamma: Parameter | None = None
+    beta: Parameter | None = None
+    avg_mean: Any
+    avg_var: Any
+
+    def __init__(
+        self,
+        size: int | tuple[int, ...] | None = None,
+        decay: float = 0.9,
+        eps: float = 2e-5,
+        dtype: Any = None,
+        use_gamma: bool = True,
+        use_beta: bool = True,
+        initial_gamma: Any = None,
+        initial_beta: Any = None,
+        axis: int | tuple[int, ...] | None = None,
+        initial_avg_mean: Any = None,
+        initial_avg_var: Any = None,
+    ) -> None:
+        super().__init__()
+        if size is None and axis is None:
+            raise RuntimeError("size or axis is required")
+        self.decay = decay
+        self.eps = eps
+        self.axis = (axis,) if isinstance(axis, int) else axis
+        # The statistics of float16 data would be too coarse in float16.
+        self._highprec_dtype = get_dtype(dtype, map_mixed16=numpy.float32)
+        self._initial_avg_mean = 0 if initial_avg_mean is None else initial_avg_mean
+        self._initial_avg_var = 1 if initial_avg_var is None else initial_avg_var
+        with self.init_scope():
+            if use_gamma:
+                self.gamma = self._parameter(initial_gamma, 1)
+            if use_beta:
+                self.beta = self._parameter(initial_beta, 0)
+        self.N = 0
+        self.avg_mean = self.avg_var = None
+        for name in ("N", "avg_mean", "avg_var"):
+            self.register_persistent(name)
+        if size is not None:
+            self._initialize(size)
+
+    def _parameter(self, initial: Any, default: float) -> Parameter:
+        return Parameter(self._initializer(default if initial is None else initial))
+
+    def _initializer(self, value: Any) -> Any:
+        initializer = copy.copy(initializers._get_initializer(value))
+        initializer.dtype = self._highprec_dtype
+        return initializer
+
+    def _initialize(self, shape: Any) -> None:
+        for param in self.params():
+            param.initialize(shape)
+        self.avg_mean = self._statistic(self._initial_avg_mean, shape)
+        self.avg_var = self._statistic(self._initial_avg_var, shape)
+
+    def _statistic(self, initial: Any, shape: Any) -> Any:
+        return initializers.generate_array(
+            self._initializer(initial), shape, self.xp, device=self.device
+        )
+
+    @property
+    def printable_specs(self) -> Iterator[tuple[str, Any]]:
+        yield "size", None if self.avg_mean is None else self.avg_mean.shape[0]
+        yield "decay", self.decay
+        yield "eps", self.eps
+        yield "dtype", self._highprec_dtype
+        yield "use_gamma", self.gamma is not None
+        yield "use_beta", self.beta is not None
+
+    def forward(self, x: Any, *, finetune: bool = False) -> Variable:
+        """The normalized ``x``.
+
+        With ``finetune`` the running statistics become the mean of those of all
+        batches since ``start_finetuning``.
+        """
+        if self.avg_mean is None:
+            self._initialize(self._kept_shape(x.shape))
+        gamma = self._scale() if self.gamma is None else self.gamma
+        beta = self._shift() if self.beta is None else self.beta
+        if not config.train:
+            return fixed_batch_normalization(
+                x, gamma, beta, self.avg_mean, self.avg_var, self.eps, self.axis
+            )
+        decay = self.decay
+        if finetune:
+            self.N += 1
+            decay = 1 - 1 / self.N
+        return batch_normalization(
+            x,
+            gamma,
+            beta,
+            eps=self.eps,
+            running_mean=self.avg_mean,
+            running_var=self.avg_var,
+            decay=decay,
+            axis=self.axis,
+        )
+
+    def start_finetuning(self) -> None:
+        """Starts to average the statistics anew, over calls with ``finetune``."""
+        self.N = 0
+
+    def _kept_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        averaged = {axis % len(shape) for axis in self.axis or ()}
+        return tuple(n for axis, n in enumerate(shape) if axis not in averaged)
+
+    def _scale(self) -> Any:
+        return self.xp.ones(self.avg_mean.shape, self._highprec_dtype)
+
+    def _shift(self) -> Any:
+        return self.xp.zeros(self.avg_mean.shape, self._highprec_dtype)

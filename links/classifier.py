@@ -1,0 +1,66 @@
+"""Classifier: a predictor together with its loss and accuracy."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from renga import reporter
+from renga.functions import accuracy, softmax_cross_entropy
+from renga.link import Chain, Link
+from renga.variable import Variable
+
+
+class Classifier(Chain):
+    """Computes the loss and the accuracy of a predictor, and reports both.
+
+    ``label_key`` says which argument is the label, by its position or its keyword;
+    the others go to the predictor. After a call ``y``, ``loss`` and ``accuracy``
+    hold what it computed. Without ``compute_accuracy`` only the loss is computed.
+    """
+
+    compute_accuracy = True
+    predictor: Link
+
+    def __init__(
+        self,
+        predictor: Link,
+        lossfun: Callable[..., Any] = softmax_cross_entropy,
+        accfun: Callable[..., Any] = accuracy,
+        label_key: int | str = -1,
+    ) -> None:
+        if not isinstance(label_key, (int, str)):
+            raise TypeError(f"label_key must be int or str, but is {type(label_key)}")
+        super().__init__()
+        self.lossfun = lossfun
+        self.accfun = accfun
+        self.y: Any = None
+        self.loss: Any = None
+        self.accuracy: Any = None
+        self.label_key = label_key
+        with self.init_scope():
+            self.predictor = predictor
+
+    def forward(self, *args: Any, **kwargs: Any) -> Variable:
+        """The loss; ValueError where there is no argument for ``label_key``."""
+        args, kwargs, t = self._take_label(args, kwargs)
+        # The graph of the call before this one need not wait for the new one.
+        self.y = self.loss = self.accuracy = None
+        self.y = self.predictor(*args, **kwargs)
+        self.loss = self.lossfun(self.y, t)
+        reporter.report({"loss": self.loss}, self)
+        if self.compute_accuracy:
+            self.accuracy = self.accfun(self.y, t)
+            reporter.report({"accuracy": self.accuracy}, self)
+        return self.loss
+
+    def _take_label(self, args: tuple, kwargs: dict) -> tuple[tuple, dict, Any]:
+        key = self.label_key
+        if isinstance(key, str):
+            if key not in kwargs:
+                raise ValueError(f'Label key "{key}" is not found')
+            rest = {name: x for name, x in kwargs.items() if name != key}
+            return args, rest, kwargs[key]
+        if not -len(args) <= key < len(args):
+            raise ValueError(f"Label key {key} is out of bounds")
+        position = key % len(args)
+        return args[:position] + args[position + 1 :], kwargs, args[position]

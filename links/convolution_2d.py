@@ -1,0 +1,135 @@
+"""Convolution2D: a two-dimensional convolution."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from renga import initializers
+from renga.functions import convolution_2d
+from renga.functions.pair import as_pair
+from renga.link import Link
+from renga.parameter import Parameter
+from renga.variable import Variable, as_array
+
+
+class Convolution2D(Link):
+    """A two-dimensional convolution with a bias.
+
+    ``in_channels`` None, or left out (``Convolution2D(out_channels, ksize)``), is
+    taken from the first input. ``ksize``, ``stride``, ``pad`` and ``dilate`` are
+    numbers or pairs (vertical, horizontal).
+
+    Shapes:
+        x: (N, in_channels, H, W)
+        y: (N, out_channels, H', W')
+        W: (out_channels, in_channels / groups, *ksize)
+        b: (out_channels,), or None with ``nobias``
+    """
+
+    W: Parameter
+    b: Parameter | None
+
+    def __init__(
+        self,
+        in_channels: int | None,
+        out_channels: int | None,
+        ksize: int | tuple[int, int] | None = None,
+        stride: int | tuple[int, int] = 1,
+        pad: int | tuple[int, int] = 0,
+        nobias: bool = False,
+        initialW: Any = None,
+        initial_bias: Any = None,
+        *,
+        dilate: int | tuple[int, int] = 1,
+        groups: int = 1,
+    ) -> None:
+        super().__init__()
+        if ksize is None:
+            in_channels, out_channels, ksize = None, in_channels, out_channels
+        self.in_channels = in_channels
+        self.out_channels = out_channels
+        self.ksize = ksize
+        self.stride = as_pair(stride)
+        self.pad = as_pair(pad)
+        self.dilate = as_pair(dilate)
+        self.groups = int(groups)
+        with self.init_scope():
+            self.W = Parameter(initializers._get_initializer(initialW))
+            if in_channels is not None:
+                self.W.initialize(self._weight_shape(in_channels))
+            if nobias:
+                self.b = None
+            else:
+                bias = 0 if initial_bias is None else initial_bias
+                self.b = Parameter(initializers._get_initializer(bias), out_channels)
+
+    def _weight_shape(self, in_channels: int) -> tuple[int, ...]:
+        require_groups(in_channels, self.out_channels, self.groups)
+        return (self.out_channels, in_channels // self.groups, *as_pair(self.ksize))
+
+    @property
+    def printable_specs(self) -> Iterator[tuple[str, Any]]:
+        yield "in_channels", self.in_channels
+        yield "out_channels", self.out_channels
+        yield "ksize", self.ksize
+        yield "stride", self.stride
+        yield "pad", self.pad
+        yield "nobias", self.b is None
+        yield "dilate", self.dilate
+        yield "groups", self.groups
+
+    @classmethod
+    def from_params(
+        cls,
+        W: Any,
+        b: Any = None,
+        stride: int | tuple[int, int] = 1,
+        pad: int | tuple[int, int] = 0,
+        nobias: bool = False,
+        *,
+        dilate: int | tuple[int, int] = 1,
+        groups: int = 1,
+    ) -> Convolution2D:
+        """A convolution with the given parameter values."""
+        out_channels, channels, *ksize = W.shape
+        return cls(
+            channels * groups,
+            out_channels,
+            tuple(ksize),
+            stride,
+            pad,
+            nobias or b is None,
+            as_array(W),
+            as_array(b),
+            dilate=dilate,
+            groups=groups,
+        )
+
+    def forward(self, x: Any) -> Variable:
+        """The convolution of ``x``."""
+        if self.W.array is None:
+            self.W.initialize(self._weight_shape(x.shape[1]))
+        return convolution_2d(
+            x,
+            self.W,
+            self.b,
+            self.stride,
+            self.pad,
+            dilate=self.dilate,
+            groups=self.groups,
+        )
+
+
+def require_groups(in_channels: int, out_channels: Any, groups: int) -> None:
+    """Raises ValueError unless the channels divide evenly into ``groups``."""
+    if out_channels % groups != 0:
+        raise ValueError(
+            "the number of output channels must be divisible by the number of groups, "
+            f"got {out_channels} and {groups}"
+        )
+    if in_channels % groups != 0:
+        raise ValueError(
+            "the number of input channels must be divisible by the number of groups, "
+            f"got {in_channels} and {groups}"
+        )

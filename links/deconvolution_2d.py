@@ -1,0 +1,100 @@
+"""Deconvolution2D: the transpose of a two-dimensional convolution."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from renga import initializers
+from renga.functions import deconvolution_2d
+from renga.functions.pair import as_pair
+from renga.link import Link
+from renga.links.convolution_2d import require_groups
+from renga.parameter import Parameter
+from renga.variable import Variable
+
+
+class Deconvolution2D(Link):
+    """The transpose of a two-dimensional convolution, with a bias.
+
+    ``in_channels`` None, or left out (``Deconvolution2D(out_channels, ksize)``), is
+    taken from the first input. ``ksize``, ``stride``, ``pad``, ``dilate`` and
+    ``outsize`` are numbers or pairs (vertical, horizontal); ``outsize`` chooses
+    among the sizes that the convolution would take to that of the input.
+
+    Shapes:
+        x: (N, in_channels, H, W)
+        y: (N, out_channels, H', W')
+        W: (in_channels, out_channels / groups, *ksize)
+        b: (out_channels,), or None with ``nobias``
+    """
+
+    W: Parameter
+    b: Parameter | None
+
+    def __init__(
+        self,
+        in_channels: int | None,
+        out_channels: int | None,
+        ksize: int | tuple[int, int] | None = None,
+        stride: int | tuple[int, int] = 1,
+        pad: int | tuple[int, int] = 0,
+        nobias: bool = False,
+        outsize: tuple[int, int] | None = None,
+        initialW: Any = None,
+        initial_bias: Any = None,
+        *,
+        dilate: int | tuple[int, int] = 1,
+        groups: int = 1,
+    ) -> None:
+        super().__init__()
+        if ksize is None:
+            in_channels, out_channels, ksize = None, in_channels, out_channels
+        self.in_channels = in_channels
+        self.out_channels = out_channels
+        self.ksize = ksize
+        self.stride = as_pair(stride)
+        self.pad = as_pair(pad)
+        self.dilate = as_pair(dilate)
+        self.outsize = None if outsize is None else as_pair(outsize)
+        self.groups = int(groups)
+        with self.init_scope():
+            self.W = Parameter(initializers._get_initializer(initialW))
+            if in_channels is not None:
+                self.W.initialize(self._weight_shape(in_channels))
+            if nobias:
+                self.b = None
+            else:
+                bias = 0 if initial_bias is None else initial_bias
+                self.b = Parameter(initializers._get_initializer(bias), out_channels)
+
+    def _weight_shape(self, in_channels: int) -> tuple[int, ...]:
+        require_groups(in_channels, self.out_channels, self.groups)
+        return (in_channels, self.out_channels // self.groups, *as_pair(self.ksize))
+
+    @property
+    def printable_specs(self) -> Iterator[tuple[str, Any]]:
+        yield "in_channels", self.in_channels
+        yield "out_channels", self.out_channels
+        yield "ksize", self.ksize
+        yield "stride", self.stride
+        yield "pad", self.pad
+        yield "nobias", self.b is None
+        yield "outsize", self.outsize
+        yield "dilate", self.dilate
+        yield "groups", self.groups
+
+    def forward(self, x: Any) -> Variable:
+        """The deconvolution of ``x``."""
+        if self.W.array is None:
+            self.W.initialize(self._weight_shape(x.shape[1]))
+        return deconvolution_2d(
+            x,
+            self.W,
+            self.b,
+            self.stride,
+            self.pad,
+            self.outsize,
+            dilate=self.dilate,
+            groups=self.groups,
+        )

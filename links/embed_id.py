@@ -1,0 +1,47 @@
+"""EmbedID: a vector for every word."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from renga.functions import embed_id
+from renga.initializers import Normal, _get_initializer
+from renga.link import Link
+from renga.parameter import Parameter
+from renga.variable import Variable, as_array
+
+
+class EmbedID(Link):
+    """Looks up a row of its weight for every integer.
+
+    ``ignore_label`` is the integer that gives zeros and no gradient.
+
+    Shapes:
+        x: integers of any shape
+        y: (*x.shape, out_size)
+        W: (in_size, out_size)
+    """
+
+    W: Parameter
+
+    def __init__(
+        self,
+        in_size: int,
+        out_size: int,
+        initialW: Any = None,
+        ignore_label: int | None = None,
+    ) -> None:
+        super().__init__()
+        self.ignore_label = ignore_label
+        initializer = Normal(1.0) if initialW is None else _get_initializer(initialW)
+        with self.init_scope():
+            self.W = Parameter(initializer, (in_size, out_size))
+
+    @classmethod
+    def from_params(cls, W: Any, ignore_label: int | None = None) -> EmbedID:
+        """A look-up in the given rows."""
+        return cls(*W.shape, initialW=as_array(W), ignore_label=ignore_label)
+
+    def forward(self, x: Any) -> Variable:
+        """The rows that ``x`` names."""
+        return embed_id(x, self.W, ignore_label=self.ignore_label)

@@ -1,0 +1,77 @@
+"""Linear: a fully connected layer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from renga import initializers
+from renga.functions import linear
+from renga.link import Link
+from renga.parameter import Parameter
+from renga.variable import Variable, as_array
+
+
+class Linear(Link):
+    """A fully connected layer: ``y = x Wᵀ + b``.
+
+    ``in_size`` None, or left out (``Linear(out_size)``), is taken from the first
+    input. ``initialW`` and ``initial_bias`` are numbers, arrays or initializers.
+
+    Shapes:
+        x: (*batch, *any), where the latter multiply to in_size
+        y: (*batch, out_size)
+        W: (out_size, in_size)
+        b: (out_size,), or None with ``nobias``
+    """
+
+    W: Parameter
+    b: Parameter | None
+
+    def __init__(
+        self,
+        in_size: int | None,
+        out_size: int | None = None,
+        nobias: bool = False,
+        initialW: Any = None,
+        initial_bias: Any = None,
+    ) -> None:
+        super().__init__()
+        if out_size is None:
+            in_size, out_size = None, in_size
+        self.in_size = in_size
+        self.out_size = out_size
+        with self.init_scope():
+            self.W = Parameter(initializers._get_initializer(initialW))
+            if in_size is not None:
+                self.W.initialize((out_size, in_size))
+            if nobias:
+                self.b = None
+            else:
+                bias = 0 if initial_bias is None else initial_bias
+                self.b = Parameter(initializers._get_initializer(bias), out_size)
+
+    @property
+    def printable_specs(self) -> Iterator[tuple[str, Any]]:
+        yield "in_size", self.in_size
+        yield "out_size", self.out_size
+        yield "nobias", self.b is None
+
+    @classmethod
+    def from_params(cls, W: Any, b: Any = None, nobias: bool = False) -> Linear:
+        """A layer with the given parameter values."""
+        out_size, in_size = W.shape
+        return cls(
+            in_size,
+            out_size,
+            nobias=nobias or b is None,
+            initialW=as_array(W),
+            initial_bias=as_array(b),
+        )
+
+    def forward(self, x: Any, n_batch_axes: int = 1) -> Variable:
+        """The output for ``x``, whose first ``n_batch_axes`` axes are the batch's."""
+        if self.W.array is None:
+            self.W.initialize((self.out_size, math.prod(x.shape[n_batch_axes:])))
+        return linear(x, self.W, self.b, n_batch_axes=n_batch_axes)
