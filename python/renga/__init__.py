@@ -1,0 +1,32 @@
+"""Define-by-run deep learning, spread over many processes by changing five lines."""
+
+from renga import backend as backend
+from renga import configuration as configuration
+from renga import device_resident as device_resident
+from renga import dtypes as dtypes
+from renga import initializer as initializer
+from renga import initializers as initializers
+from renga import link as link
+from renga import link_hook as link_hook
+from renga import optimizer as optimizer
+from renga import optimizer_hooks as optimizer_hooks
+from renga import optimizers as optimizers
+from renga import sequential as sequential
+from renga import variable as variable
+from renga.configuration import config as config
+from renga.configuration import global_config as global_config
+from renga.configuration import using_config as using_config
+from renga.device_resident import DeviceResident as DeviceResident
+from renga.dtypes import get_dtype as get_dtype
+from renga.dtypes import mixed16 as mixed16
+from renga.initializer import Initializer as Initializer
+from renga.link import Chain as Chain
+from renga.link import ChainList as ChainList
+from renga.link import Link as Link
+from renga.link_hook import LinkHook as LinkHook
+from renga.optimizer import GradientMethod as GradientMethod
+from renga.optimizer import Optimizer as Optimizer
+from renga.optimizer import UpdateRule as UpdateRule
+from renga.parameter import Parameter as Parameter
+from renga.sequential import Sequential as Sequential
+from renga.variable import Variable as Variable
