@@ -11,7 +11,9 @@ from renga import link_hook as link_hook
 from renga import optimizer as optimizer
 from renga import optimizer_hooks as optimizer_hooks
 from renga import optimizers as optimizers
+from renga import reporter as reporter
 from renga import sequential as sequential
+from renga import training as training
 from renga import variable as variable
 from renga.configuration import config as config
 from renga.configuration import global_config as global_config
@@ -28,5 +30,11 @@ from renga.optimizer import GradientMethod as GradientMethod
 from renga.optimizer import Optimizer as Optimizer
 from renga.optimizer import UpdateRule as UpdateRule
 from renga.parameter import Parameter as Parameter
+from renga.reporter import DictSummary as DictSummary
+from renga.reporter import Reporter as Reporter
+from renga.reporter import Summary as Summary
+from renga.reporter import get_current_reporter as get_current_reporter
+from renga.reporter import report as report
+from renga.reporter import report_scope as report_scope
 from renga.sequential import Sequential as Sequential
 from renga.variable import Variable as Variable

@@ -127,19 +127,18 @@ class Trainer:
         entries = sorted(self._entries.values(), key=lambda e: -e.priority)
         self._started = time.perf_counter()
         self._initialize(entries)
-        try:
-            self._loop(entries)
-        except Exception as error:
-            if show_loop_exception_msg:
-                _print_error("Exception in main training loop", error)
-            self._handle(error, entries)
-            raise
-        finally:
-            self._final_elapsed = self.elapsed_time
-            with contextlib.ExitStack() as finalizers:
-                finalizers.callback(self.updater.finalize)
-                for entry in reversed(entries):
-                    finalizers.callback(entry.finalize)
+        with contextlib.ExitStack() as finalizers:  # all run, even if one raises
+            finalizers.callback(self.updater.finalize)
+            for entry in reversed(entries):
+                finalizers.callback(entry.finalize)
+            finalizers.callback(self._stop_clock)
+            try:
+                self._loop(entries)
+            except Exception as error:
+                if show_loop_exception_msg:
+                    _print_error("Exception in main training loop", error)
+                self._handle(error, entries)
+                raise
 
     def _initialize(self, entries: list[ExtensionEntry]) -> None:
         # What restores this trainer goes first: the others build upon its state.
@@ -157,6 +156,9 @@ class Trainer:
                 for entry in entries:
                     if entry.trigger(self):
                         entry.extension(self)
+
+    def _stop_clock(self) -> None:
+        self._final_elapsed = self.elapsed_time
 
     def _handle(self, error: Exception, entries: list[ExtensionEntry]) -> None:
         for entry in entries:

@@ -29,7 +29,8 @@ class Progress:
         if iteration < 0:  # restored from a file that does not say
             iteration = updater.iteration - 1
             epoch_detail = updater.previous_epoch_detail
-        self._iteration, self._epoch_detail = updater.iteration, updater.epoch_detail
+        self._iteration = updater.iteration
+        self._epoch_detail = getattr(updater, "epoch_detail", self._epoch_detail)
         if self._unit == "iteration":
             return iteration, self._iteration
         return epoch_detail, self._epoch_detail
