@@ -1,0 +1,148 @@
+"""From a list of examples to arrays on a device."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Callable
+
+import numpy
+
+from renga import backend
+from renga.backends import cuda
+
+
+class Converter:
+    """A callable that makes arrays on a device of a list of examples."""
+
+    def __call__(self, batch: Any, device: Any) -> Any:
+        """The arrays of ``batch`` on ``device``, which may be None: where they are."""
+        raise NotImplementedError("Converter: expected a subclass with __call__")
+
+
+class _FunctionConverter(Converter):
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.__doc__ = function.__doc__
+        self._function = function
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if len(args) > 1:
+            batch, device, *rest = args
+            args = (batch, _device_or_none(device), *rest)
+        elif "device" in kwargs:
+            kwargs["device"] = _device_or_none(kwargs["device"])
+        return self._function(*args, **kwargs)
+
+
+def converter() -> Callable[[Callable[..., Any]], Converter]:
+    """Decorator that makes a Converter of a function of a batch and a Device."""
+    return _FunctionConverter
+
+
+def _device_or_none(device: Any) -> backend.Device | None:
+    return None if device is None else backend.get_device(device)
+
+
+def _call_converter(converter: Callable[..., Any], batch: Any, device: Any) -> Any:
+    """Call a Converter with a Device, any other function with a GPU's number or -1."""
+    if isinstance(converter, Converter) or device is None:
+        return converter(batch, device)
+    if isinstance(device, backend.GpuDevice):
+        return converter(batch, device.device.id)
+    return converter(batch, -1)
+
+
+def to_device(device: Any, x: Any) -> Any:
+    """``x`` on a device, a specifier of one, or, for None, where it is."""
+    return x if device is None else backend.get_device(device).send(x)
+
+
+def concat_examples_func(batch: Any, device: Any = None, padding: Any = None) -> Any:
+    """Arrays with one more axis, one for every element of an example.
+
+    Examples may be arrays or numbers, and tuples or dictionaries of them; the result
+    has the same structure. With ``padding``, a value or a structure of values and
+    None, smaller arrays are filled up at their ends to the largest.
+
+    Shapes: n arrays (s1, …, sk) become one (n, s1, …, sk).
+
+    Raises: ValueError for an empty batch and for arrays of different shapes;
+    TypeError for what makes no array.
+    """
+    if len(batch) == 0:
+        raise ValueError("concat_examples: batch is empty")
+    device = _device_or_none(device)
+    first = batch[0]
+    if isinstance(first, tuple):
+        if not isinstance(padding, tuple):
+            padding = (padding,) * len(first)
+        return tuple(
+            _concat([example[i] for example in batch], device, padding[i])
+            for i in range(len(first))
+        )
+    if isinstance(first, dict):
+        if not isinstance(padding, dict):
+            padding = dict.fromkeys(first, padding)
+        return {
+            key: _concat([example[key] for example in batch], device, padding[key])
+            for key in first
+        }
+    return _concat(batch, device, padding)
+
+
+concat_examples = converter()(concat_examples_func)
+
+
+def _concat(arrays: Sequence[Any], device: Any, padding: Any) -> Any:
+    if not isinstance(arrays[0], (numpy.ndarray, cuda.ndarray)):
+        joined = numpy.asarray(arrays)
+        if joined.dtype.hasobject:
+            raise TypeError(
+                "concat_examples: expected arrays or numbers, "
+                f"got {type(arrays[0]).__name__}"
+            )
+    elif padding is None:
+        joined = _stack(arrays)
+    else:
+        joined = _stack_padded(arrays, padding)
+    return to_device(device, joined)
+
+
+def _stack(arrays: Sequence[Any]) -> Any:
+    try:
+        return backend.get_array_module(arrays[0]).stack(arrays)
+    except ValueError as error:
+        shapes = sorted({array.shape for array in arrays})
+        raise ValueError(
+            "concat_examples: expected arrays of one shape (or padding), "
+            f"got {', '.join(map(str, shapes))}"
+        ) from error
+
+
+def _stack_padded(arrays: Sequence[Any], padding: Any) -> Any:
+    xp = backend.get_array_module(arrays[0])
+    if len({array.ndim for array in arrays}) > 1:
+        shapes = sorted({array.shape for array in arrays})
+        raise ValueError(
+            "concat_examples: expected arrays with the same number of axes, "
+            f"got {', '.join(map(str, shapes))}"
+        )
+    shape = tuple(max(sizes) for sizes in zip(*(array.shape for array in arrays)))
+    joined = xp.full((len(arrays), *shape), padding, dtype=xp.result_type(*arrays))
+    for row, array in zip(joined, arrays):
+        row[tuple(map(slice, array.shape))] = array
+    return joined
+
+
+class ConcatWithAsyncTransfer:
+    """``concat_examples`` for a loop that overlaps copies to a GPU with computation.
+
+    In the main memory there is nothing to overlap, and the streams are not used.
+    """
+
+    def __init__(self, stream: Any = None, compute_stream: Any = None) -> None:
+        self.stream = stream
+        self.compute_stream = compute_stream
+
+    def __call__(self, batch: Any, device: Any = None, padding: Any = None) -> Any:
+        """As ``concat_examples``."""
+        return concat_examples(batch, device, padding)

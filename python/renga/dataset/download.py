@@ -1,0 +1,179 @@
+"""Files from the network: checked, kept, and fetched by one process at a time."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from typing import IO, Any, Callable
+
+from renga.serializers.atomic import atomic_write
+
+_TIMEOUT = 30.0  # seconds without a byte
+_BLOCK = 1 << 18
+_dataset_root: str | None = None
+
+
+def get_dataset_root() -> str:
+    """The folder of all data sets: ``$CHAINER_DATASET_ROOT`` or ``~/.chainer/dataset``.
+
+    A folder given to ``set_dataset_root`` comes first.
+    """
+    if _dataset_root is not None:
+        return _dataset_root
+    default = os.path.join(os.path.expanduser("~"), ".chainer", "dataset")
+    return os.environ.get("CHAINER_DATASET_ROOT", default)
+
+
+def set_dataset_root(path: str) -> None:
+    """Make ``path`` the folder of all data sets in this process."""
+    global _dataset_root
+    _dataset_root = path
+
+
+def get_dataset_directory(dataset_name: str, create_directory: bool = True) -> str:
+    """The folder of one data set, which is made unless ``create_directory`` is off."""
+    path = os.path.join(get_dataset_root(), dataset_name)
+    if create_directory:
+        os.makedirs(path, exist_ok=True)
+    return path
+
+
+def cached_download(url: str) -> str:
+    """The path of a copy of ``url``, fetched unless it is there already.
+
+    Raises: OSError naming the place to put the file where it cannot be fetched.
+    """
+    name = hashlib.md5(url.encode(), usedforsecurity=False).hexdigest()
+    return download([url], os.path.join(get_dataset_root(), "_dl_cache", name))
+
+
+def cache_or_load_file(
+    path: str, creator: Callable[[str], Any], loader: Callable[[str], Any]
+) -> Any:
+    """``loader(path)``, or where there is no such file, ``creator`` of a new one.
+
+    ``creator`` gets the name to write to and returns the content. The file appears
+    under ``path`` once it is whole; of several processes one creates, the others wait.
+    """
+    if os.path.exists(path):
+        return loader(path)
+    with _locked(path):
+        if os.path.exists(path):
+            return loader(path)
+        folder, name = os.path.split(os.path.abspath(path))
+        with tempfile.TemporaryDirectory(dir=folder, prefix=".") as temporary:
+            new = os.path.join(temporary, name)
+            content = creator(new)
+            os.replace(new, path)
+        return content
+
+
+def download(urls: Sequence[str], path: str, checksum: str | None = None) -> str:
+    """Fetch a file to ``path`` from the first mirror that has it; returns ``path``.
+
+    ``checksum`` is ``"sha256:…"`` or another algorithm of hashlib. A file that is
+    there already is checked and kept. Of several processes one fetches, the others
+    wait.
+
+    Raises: ValueError where the file that is there is not the one expected; OSError
+    naming the place to put the file where no mirror answers.
+    """
+    if not os.path.exists(path):
+        with _locked(path):
+            if not os.path.exists(path):
+                _fetch(urls, path, checksum)
+                return path
+    if checksum is not None:
+        with open(path, "rb") as file:
+            found = _digest(file, checksum)
+        if found != checksum:
+            raise ValueError(
+                f"download: {path}: expected {checksum}, got {found}; "
+                "remove the file to fetch it again"
+            )
+    return path
+
+
+def _fetch(urls: Sequence[str], path: str, checksum: str | None) -> None:
+    from http.client import HTTPException
+
+    reasons = []
+    for url in urls:
+        try:
+            with atomic_write(path, "w+b") as file:
+                _copy(url, file)
+                file.seek(0)
+                found = checksum and _digest(file, checksum)
+                if found != checksum:
+                    raise OSError(f"expected {checksum}, got {found}")
+            return
+        except (OSError, HTTPException) as error:
+            reasons.append(f"\n  {url}: {error}")
+    name = urls[0].rpartition("/")[2]
+    raise OSError(
+        f"download: cannot fetch {name}:{''.join(reasons)}\n"
+        f"Without a network, put the file {name} at {path}"
+    )
+
+
+def _copy(url: str, file: IO[bytes]) -> None:
+    # Here, because only a download needs them and they are slow to import.
+    from urllib.request import Request, urlopen
+
+    request = Request(url, headers={"User-Agent": "renga"})
+    with urlopen(request, timeout=_TIMEOUT) as response:
+        total = int(response.headers.get("Content-Length") or 0)
+        done = 0
+        with _progress(url, total) as show:
+            while block := response.read(_BLOCK):
+                file.write(block)
+                done += len(block)
+                show(done)
+    if total and done != total:
+        raise OSError(f"expected {total} bytes, got {done}")
+
+
+@contextlib.contextmanager
+def _progress(url: str, total: int) -> Iterator[Callable[[int], None]]:
+    """Says what is fetched, and on a terminal also how much of it is there."""
+    live = sys.stderr.isatty()
+    last = float("-inf")
+
+    def show(done: int) -> None:
+        nonlocal last
+        if live and (done == total or time.monotonic() - last > 0.1):
+            last = time.monotonic()
+            of = f" of {total / 1e6:.1f} MB, {done / total:.0%}" if total else " MB"
+            print(f"\r  {done / 1e6:.1f}{of}", end="", file=sys.stderr, flush=True)
+
+    print(f"Downloading {url}", file=sys.stderr, flush=True)
+    try:
+        yield show
+    finally:
+        if live:
+            print(file=sys.stderr)
+
+
+def _digest(file: IO[bytes], checksum: str) -> str:
+    """The checksum of a file, by the algorithm that ``checksum`` begins with."""
+    algorithm = checksum.partition(":")[0]
+    digest = hashlib.new(algorithm, usedforsecurity=False)
+    while block := file.read(_BLOCK):
+        digest.update(block)
+    return f"{algorithm}:{digest.hexdigest()}"
+
+
+@contextlib.contextmanager
+def _locked(path: str) -> Iterator[None]:
+    """Context that one process or thread at a time is in, per ``path``."""
+    folder, name = os.path.split(os.path.abspath(path))
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, f".{name}.lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # let go by closing, even of a killed process
+        yield

@@ -1,0 +1,38 @@
+"""What every iterator over a data set offers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class Iterator:
+    """Hands out mini-batches, as lists of examples.
+
+    The trainer also reads ``epoch``, ``epoch_detail`` and ``is_new_epoch``.
+    """
+
+    def __del__(self) -> None:
+        self.finalize()
+
+    def __enter__(self) -> Iterator:
+        return self
+
+    def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
+        self.finalize()
+
+    def __iter__(self) -> Iterator:
+        return self
+
+    def __next__(self) -> Any:
+        """The next batch; StopIteration after the last."""
+        raise NotImplementedError
+
+    def next(self) -> Any:
+        """The next batch, as ``next(iterator)``."""
+        return self.__next__()
+
+    def finalize(self) -> None:
+        """Let go of threads and the like; called at the end of a ``with`` block."""
+
+    def serialize(self, serializer: Any) -> None:
+        """Save or load where the iteration stands."""

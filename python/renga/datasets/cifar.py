@@ -1,0 +1,101 @@
+"""CIFAR-10 and CIFAR-100: 60 000 colour photographs of 32×32 pixels."""
+
+from __future__ import annotations
+
+import os
+import tarfile
+from collections.abc import Sequence
+from typing import Any
+
+import numpy
+
+from renga.dataset import download
+from renga.datasets.images import cached_arrays, image_dataset
+from renga.datasets.tuple_dataset import TupleDataset
+
+_MIRROR = "https://www.cs.toronto.edu/~kriz/"
+_PIXELS = 3 * 32 * 32
+
+
+def get_cifar10(
+    withlabel: bool = True, ndim: int = 3, scale: float = 1.0, dtype: Any = None
+) -> tuple[TupleDataset | numpy.ndarray, TupleDataset | numpy.ndarray]:
+    """The 50 000 training and 10 000 test images of ten classes, with labels or alone.
+
+    Shapes: an image is (3072,) or (3, 32, 32) for ``ndim`` 1 or 3. Values reach from 0
+    to ``scale``.
+
+    Raises: OSError naming the place to put the file where it cannot be fetched.
+
+    Source: Krizhevsky, Learning multiple layers of features from tiny images (2009).
+    """
+    folder = "cifar-10-batches-bin"
+    train = [f"{folder}/data_batch_{i}.bin" for i in range(1, 6)]
+    checksum = "c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd"
+    raw = _load("cifar-10", checksum, train, f"{folder}/test_batch.bin")
+    return _datasets(raw, withlabel, ndim, scale, dtype)
+
+
+def get_cifar100(
+    withlabel: bool = True, ndim: int = 3, scale: float = 1.0, dtype: Any = None
+) -> tuple[TupleDataset | numpy.ndarray, TupleDataset | numpy.ndarray]:
+    """The 50 000 training and 10 000 test images of a hundred classes.
+
+    As ``get_cifar10``; the labels are the fine ones.
+    """
+    folder = "cifar-100-binary"
+    checksum = "58a81ae192c23a4be8b1804d68e518ed807d710a4eb253b1f2a199162a40d8ec"
+    raw = _load("cifar-100", checksum, [f"{folder}/train.bin"], f"{folder}/test.bin")
+    return _datasets(raw, withlabel, ndim, scale, dtype)
+
+
+def _load(
+    name: str, checksum: str, train: Sequence[str], test: str
+) -> dict[str, numpy.ndarray]:
+    folder = os.path.join(download.get_dataset_root(), "pfnet", "chainer", "cifar")
+    file = f"{name}-binary.tar.gz"  # the archive that holds no pickles
+
+    def create() -> dict[str, numpy.ndarray]:
+        archive_path = download.download(
+            [_MIRROR + file], os.path.join(folder, file), f"sha256:{checksum}"
+        )
+        with tarfile.open(archive_path) as archive:
+            train_x, train_y = _read_records(archive, train)
+            test_x, test_y = _read_records(archive, [test])
+        return dict(train_x=train_x, train_y=train_y, test_x=test_x, test_y=test_y)
+
+    return cached_arrays(os.path.join(folder, f"{name}.npz"), create)
+
+
+def _read_records(
+    archive: tarfile.TarFile, members: Sequence[str]
+) -> tuple[numpy.ndarray, numpy.ndarray]:
+    """The images and the last label byte of each record: label bytes, then pixels."""
+    label_bytes = 2 if members[0].startswith("cifar-100") else 1
+    records = []
+    for member in members:
+        file = archive.extractfile(member)
+        if file is None:
+            raise ValueError(f"cifar: expected a file called {member} in the archive")
+        data = numpy.frombuffer(file.read(), numpy.uint8)
+        records.append(data.reshape(-1, label_bytes + _PIXELS))
+    joined = numpy.concatenate(records)
+    return joined[:, label_bytes:], joined[:, label_bytes - 1]
+
+
+def _datasets(
+    raw: dict[str, numpy.ndarray], withlabel: bool, ndim: int, scale: float, dtype: Any
+) -> tuple[TupleDataset | numpy.ndarray, TupleDataset | numpy.ndarray]:
+    train, test = (
+        image_dataset(
+            raw[f"{part}_x"].reshape(-1, 3, 32, 32),
+            raw[f"{part}_y"],
+            255.0,
+            withlabel,
+            ndim,
+            scale,
+            dtype,
+        )
+        for part in ("train", "test")
+    )
+    return train, test

@@ -1,0 +1,31 @@
+"""Data sets one after the other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from renga.dataset import DatasetMixin
+
+
+class ConcatenatedDataset(DatasetMixin):
+    """The examples of the first data set, then of the second, and so on."""
+
+    def __init__(self, *datasets: Any) -> None:
+        self._datasets = datasets
+
+    def __len__(self) -> int:
+        return sum(len(dataset) for dataset in self._datasets)
+
+    def get_example(self, i: int) -> Any:
+        """The example of index ``i``, counted over all data sets."""
+        length = len(self)
+        if not -length <= i < length:
+            raise IndexError(
+                f"ConcatenatedDataset: expected an index below {length}, got {i}"
+            )
+        i %= length
+        for dataset in self._datasets:
+            if i < len(dataset):
+                break
+            i -= len(dataset)
+        return dataset[i]

@@ -1,0 +1,34 @@
+"""Several sequences side by side, as dictionaries."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class DictDataset:
+    """Example ``i`` is the dictionary of the elements ``i`` of all data sets.
+
+    Raises: ValueError for no data set, or of different lengths.
+    """
+
+    def __init__(self, **datasets: Any) -> None:
+        if not datasets:
+            raise ValueError("DictDataset: no datasets are given")
+        self._datasets = datasets
+        self._length = len(next(iter(datasets.values())))
+        for key, dataset in datasets.items():
+            if len(dataset) != self._length:
+                raise ValueError(
+                    f"DictDataset: expected {self._length} examples as in "
+                    f"{next(iter(datasets))!r}, got {len(dataset)} in {key!r}"
+                )
+
+    def __getitem__(self, index: Any) -> Any:
+        """A dictionary, or a list of dictionaries for a slice."""
+        columns = {key: dataset[index] for key, dataset in self._datasets.items()}
+        if not isinstance(index, slice):
+            return columns
+        return [dict(zip(columns, row)) for row in zip(*columns.values())]
+
+    def __len__(self) -> int:
+        return self._length

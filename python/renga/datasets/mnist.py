@@ -1,0 +1,56 @@
+"""MNIST: 70 000 handwritten digits of 28×28 pixels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from renga.datasets.idx import idx_datasets
+from renga.datasets.tuple_dataset import TupleDataset
+
+_MIRRORS = (
+    "https://ossci-datasets.s3.amazonaws.com/mnist/",
+    "https://storage.googleapis.com/cvdf-datasets/mnist/",
+)
+_CHECKSUMS = {
+    "train-images-idx3-ubyte.gz": "sha256:"
+    "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
+    "train-labels-idx1-ubyte.gz": "sha256:"
+    "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
+    "t10k-images-idx3-ubyte.gz": "sha256:"
+    "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
+    "t10k-labels-idx1-ubyte.gz": "sha256:"
+    "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
+}
+
+
+def get_mnist(
+    withlabel: bool = True,
+    ndim: int = 1,
+    scale: float = 1.0,
+    dtype: Any = None,
+    label_dtype: Any = numpy.int32,
+    rgb_format: bool = False,
+) -> tuple[TupleDataset | numpy.ndarray, TupleDataset | numpy.ndarray]:
+    """The 60 000 training and the 10 000 test images, with labels 0 to 9 or alone.
+
+    Shapes: an image is (784,), (28, 28) or (1, 28, 28) for ``ndim`` 1, 2 or 3, and
+    (3, 28, 28) with ``ndim=3, rgb_format=True``. Values reach from 0 to ``scale``.
+
+    Raises: OSError naming the place to put the files where they cannot be fetched.
+
+    Source: LeCun et al., Gradient-based learning applied to document recognition
+    (1998).
+    """
+    return idx_datasets(
+        "mnist",
+        _MIRRORS,
+        _CHECKSUMS,
+        withlabel,
+        ndim,
+        scale,
+        dtype,
+        label_dtype,
+        rgb_format,
+    )

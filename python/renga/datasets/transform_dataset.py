@@ -1,0 +1,22 @@
+"""A function applied to every example when it is read."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from renga.dataset import DatasetMixin
+
+
+class TransformDataset(DatasetMixin):
+    """Example ``i`` is ``transform`` of the example ``i`` of another data set."""
+
+    def __init__(self, dataset: Any, transform: Callable[[Any], Any]) -> None:
+        self._dataset = dataset
+        self._transform = transform
+
+    def __len__(self) -> int:
+        return len(self._dataset)
+
+    def get_example(self, i: int) -> Any:
+        """The transformed example of index ``i``."""
+        return self._transform(self._dataset[i])

@@ -1,0 +1,32 @@
+"""Several sequences side by side, as tuples."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class TupleDataset:
+    """Example ``i`` is the tuple of the elements ``i`` of all data sets.
+
+    Raises: ValueError for no data set, or of different lengths.
+    """
+
+    def __init__(self, *datasets: Any) -> None:
+        if not datasets:
+            raise ValueError("TupleDataset: no datasets are given")
+        self._datasets = datasets
+        self._length = len(datasets[0])
+        for i, dataset in enumerate(datasets):
+            if len(dataset) != self._length:
+                raise ValueError(
+                    f"TupleDataset: expected {self._length} examples as in dataset 0, "
+                    f"got {len(dataset)} in dataset {i}"
+                )
+
+    def __getitem__(self, index: Any) -> Any:
+        """A tuple, or a list of tuples for a slice."""
+        columns = [dataset[index] for dataset in self._datasets]
+        return list(zip(*columns)) if isinstance(index, slice) else tuple(columns)
+
+    def __len__(self) -> int:
+        return self._length
