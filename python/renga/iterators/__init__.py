@@ -1,0 +1,16 @@
+"""Iterators over data sets, and the orders they take."""
+
+from renga.iterators import multithread_iterator, order_samplers, serial_iterator
+from renga.iterators.multithread_iterator import MultithreadIterator
+from renga.iterators.order_samplers import OrderSampler, ShuffleOrderSampler
+from renga.iterators.serial_iterator import SerialIterator
+
+__all__ = [
+    "MultithreadIterator",
+    "OrderSampler",
+    "SerialIterator",
+    "ShuffleOrderSampler",
+    "multithread_iterator",
+    "order_samplers",
+    "serial_iterator",
+]

@@ -1,0 +1,56 @@
+"""In which order an epoch takes the examples."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy
+
+
+class OrderSampler:
+    """Called at the start and whenever an epoch ends, for the order of the next."""
+
+    def __call__(
+        self, current_order: numpy.ndarray, current_position: int
+    ) -> numpy.ndarray | None:
+        """The indices of the next epoch, as many as in ``current_order``.
+
+        ``current_position`` is where in ``current_order`` the batch at hand began.
+        None from the first call means the order of the data set, for good.
+        """
+        raise NotImplementedError
+
+
+class ShuffleOrderSampler(OrderSampler):
+    """Every epoch in a new order drawn by ``random_state``.
+
+    Without one it draws from NumPy's global generator, so ``numpy.random.seed``
+    decides.
+    """
+
+    def __init__(self, random_state: Any = None) -> None:
+        if random_state is None:
+            random_state = numpy.random.random.__self__  # type: ignore[attr-defined]
+        self._random = random_state
+
+    def __call__(
+        self, current_order: numpy.ndarray, current_position: int
+    ) -> numpy.ndarray:
+        """A permutation of the indices."""
+        return self._random.permutation(len(current_order))
+
+    def serialize(self, serializer: Any) -> None:
+        """Save or load the generator, so that a resumed run draws the same orders."""
+        if isinstance(self._random, numpy.random.RandomState):
+            state = self._random.get_state(legacy=False)
+            self._random.set_state(_serialize_state(serializer, state))
+        elif isinstance(self._random, numpy.random.Generator):
+            bits = self._random.bit_generator
+            bits.state = _serialize_state(serializer, bits.state)
+
+
+def _serialize_state(serializer: Any, state: Any) -> Any:
+    # As text, because the integers of some generators have 128 bits.
+    text = json.dumps(state, default=numpy.ndarray.tolist)
+    return json.loads(serializer("random_state", text))

@@ -1,0 +1,165 @@
+"""Where an iteration over a data set stands, and which examples come next."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any, Callable, NamedTuple, Optional
+
+import numpy
+
+from renga.dataset import Iterator
+from renga.iterators.order_samplers import ShuffleOrderSampler
+
+Order = Optional[numpy.ndarray]
+
+
+class _State(NamedTuple):
+    position: int
+    epoch: int
+    is_new_epoch: bool
+    order: Order
+
+
+class OrderedIterator(Iterator):
+    """Steps through the orders of a sampler, ``batch_size`` indices at a time.
+
+    A batch that reaches over the end of an epoch goes on in the next, or, with
+    ``repeat`` off, is the shorter last one.
+
+    Raises: ValueError for both ``shuffle`` and ``order_sampler``.
+    """
+
+    _order_key = "order"
+
+    def __init__(
+        self,
+        dataset: Any,
+        batch_size: int,
+        repeat: bool,
+        shuffle: bool | None,
+        order_sampler: Callable[[Any, int], Any] | None,
+    ) -> None:
+        if order_sampler is not None and shuffle is not None:
+            raise ValueError(
+                f"{type(self).__name__}: expected shuffle=None with an order_sampler, "
+                f"got shuffle={shuffle}"
+            )
+        if order_sampler is None and shuffle is not False:
+            order_sampler = ShuffleOrderSampler()
+        self.dataset = dataset
+        self.batch_size = batch_size
+        self.order_sampler = order_sampler
+        self._repeat = repeat
+        self._shuffle = shuffle is not False
+        self.reset()
+
+    @property
+    def repeat(self) -> bool:
+        """Whether the iteration never ends."""
+        return self._repeat
+
+    @property
+    def current_position(self) -> int:
+        """How many examples of this epoch were handed out."""
+        return self._state.position
+
+    @property
+    def epoch(self) -> int:
+        """How many epochs are complete."""
+        return self._state.epoch
+
+    @property
+    def is_new_epoch(self) -> bool:
+        """Whether the last batch completed an epoch."""
+        return self._state.is_new_epoch
+
+    @property
+    def epoch_detail(self) -> float:
+        """The number of epochs with its fraction."""
+        return self.epoch + self.current_position / max(self._epoch_size, 1)
+
+    @property
+    def previous_epoch_detail(self) -> float | None:
+        """``epoch_detail`` before the last batch, None before the first."""
+        return None if self._previous_epoch_detail < 0 else self._previous_epoch_detail
+
+    def reset(self) -> None:
+        """Start over, in a new order."""
+        order = None
+        if self.order_sampler is not None:
+            order = self.order_sampler(numpy.arange(len(self.dataset)), 0)
+            order = None if order is None else numpy.asarray(order)
+        self._state = _State(0, 0, False, order)
+        self._previous_epoch_detail = -1.0
+
+    def serialize(self, serializer: Any) -> None:
+        """Save or load the position, the order and, if it has one, the sampler's state.
+
+        Resumed anywhere, the iterator goes on with the very examples that would have
+        come. A file that knows nothing of the sampler leaves it as it is.
+        """
+        state = self._state
+        order = state.order
+        position = serializer("current_position", state.position)
+        epoch = serializer("epoch", state.epoch)
+        is_new_epoch = serializer("is_new_epoch", state.is_new_epoch)
+        if order is not None:
+            order = serializer(self._order_key, numpy.array(order))
+        self._previous_epoch_detail = serializer(
+            "previous_epoch_detail", self._previous_epoch_detail
+        )
+        self._state = _State(position, epoch, is_new_epoch, order)
+        if hasattr(self.order_sampler, "serialize"):
+            with contextlib.suppress(KeyError):
+                self.order_sampler.serialize(serializer["order_sampler"])
+
+    @property
+    def _epoch_size(self) -> int:
+        order = self._state.order
+        return len(self.dataset) if order is None else len(order)
+
+    def _known_indices(self) -> list[int]:
+        """The next indices as far as they are decided: to the end of this epoch."""
+        if self.epoch > 0 and not self._repeat:
+            return []
+        return self._slice(self._state.order, self.current_position, self.batch_size)
+
+    def _advance(self) -> list[int]:
+        """The indices of the next batch; StopIteration after the last."""
+        size = self._epoch_size
+        if self._repeat and size == 0:
+            raise ValueError(
+                f"{type(self).__name__}: expected at least one example to repeat, got 0"
+            )
+        if not self._repeat and (self.epoch > 0 or size == 0):
+            raise StopIteration
+        indices = self._known_indices()
+        start, epoch, _, order = self._state
+        position = start + len(indices)
+        while position == size:
+            order = self._next_order(order, start)
+            epoch += 1
+            start = position = 0
+            if self._repeat:
+                more = self._slice(order, 0, self.batch_size - len(indices))
+                indices += more
+                position = len(more)
+        self._previous_epoch_detail = self.epoch_detail
+        self._state = _State(position, epoch, epoch > self.epoch, order)
+        return indices
+
+    def _slice(self, order: Order, start: int, length: int) -> list[int]:
+        if order is None:
+            return list(range(start, min(start + length, len(self.dataset))))
+        return order[start : start + length].tolist()
+
+    def _next_order(self, order: Order, position: int) -> Order:
+        if order is None or self.order_sampler is None:
+            return None
+        new_order = numpy.asarray(self.order_sampler(order, position))
+        if len(new_order) != len(order):
+            raise ValueError(
+                f"{type(self).__name__}: expected an order of {len(order)} indices "
+                f"from order_sampler, got {len(new_order)}"
+            )
+        return new_order

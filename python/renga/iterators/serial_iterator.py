@@ -1,0 +1,30 @@
+"""Batches read one example after the other."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from renga.iterators.ordered_iterator import OrderedIterator
+
+
+class SerialIterator(OrderedIterator):
+    """Reads each batch when it is asked for, in this thread.
+
+    ``shuffle`` draws a new order for every epoch, which is the default;
+    ``order_sampler`` decides the orders instead. With ``repeat`` off the iteration ends
+    with the epoch.
+    """
+
+    def __init__(
+        self,
+        dataset: Any,
+        batch_size: int,
+        repeat: bool = True,
+        shuffle: bool | None = None,
+        order_sampler: Callable[[Any, int], Any] | None = None,
+    ) -> None:
+        super().__init__(dataset, batch_size, repeat, shuffle, order_sampler)
+
+    def __next__(self) -> list[Any]:
+        """The next batch, as a list of examples."""
+        return [self.dataset[index] for index in self._advance()]

@@ -1,0 +1,94 @@
+"""What only MultithreadIterator does: reading ahead, in threads."""
+
+import threading
+import time
+
+import pytest
+
+from renga.iterators import MultithreadIterator
+
+
+class Recorder:
+    """Records which examples were read, and in which threads."""
+
+    def __init__(self, size):
+        self.size = size
+        self.read = []
+        self.threads = set()
+
+    def __len__(self):
+        return self.size
+
+    def __getitem__(self, index):
+        if index == 13:
+            raise LookupError("unlucky")
+        self.read.append(index)
+        self.threads.add(threading.get_ident())
+        return index
+
+    def wait_for(self, count):
+        deadline = time.monotonic() + 10
+        while len(self.read) < count and time.monotonic() < deadline:
+            time.sleep(0.001)
+        return sorted(self.read)
+
+
+def test_the_next_batch_is_read_while_this_one_is_in_use():
+    dataset = Recorder(10)
+    with MultithreadIterator(dataset, 3, shuffle=False) as iterator:
+        assert dataset.read == []
+        assert next(iterator) == [0, 1, 2]
+        assert dataset.wait_for(6) == [0, 1, 2, 3, 4, 5]
+        assert threading.get_ident() not in dataset.threads
+        for want in ([3, 4, 5], [6, 7, 8], [9, 0, 1], [2, 3, 4]):
+            assert next(iterator) == want
+        # Only the part of a batch before the end of an epoch is read ahead, once.
+        assert dataset.wait_for(18) == sorted([*range(10), *range(8)])
+
+
+def test_examples_of_a_batch_are_read_at_the_same_time():
+    meeting = threading.Barrier(4, timeout=10)
+
+    class Meets:
+        def __len__(self):
+            return 4
+
+        def __getitem__(self, index):
+            meeting.wait()
+            return index
+
+    with MultithreadIterator(
+        Meets(), 4, repeat=False, shuffle=False, n_threads=4
+    ) as iterator:
+        assert next(iterator) == [0, 1, 2, 3]
+
+
+def test_an_error_comes_with_its_batch_and_the_next_batch_follows():
+    with MultithreadIterator(Recorder(20), 4, shuffle=False) as iterator:
+        for want in ([0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11]):
+            assert next(iterator) == want
+        with pytest.raises(LookupError, match="unlucky"):
+            next(iterator)
+        assert next(iterator) == [16, 17, 18, 19]
+
+
+def test_a_reset_discards_what_was_read_ahead():
+    iterator = MultithreadIterator(Recorder(10), 3, shuffle=False)
+    assert next(iterator) == [0, 1, 2]
+    iterator.reset()
+    assert next(iterator) == [0, 1, 2]
+    assert next(iterator) == [3, 4, 5]
+    iterator.finalize()
+
+
+def test_finalize_ends_the_threads_and_reading_may_go_on():
+    before = threading.active_count()
+    iterator = MultithreadIterator(Recorder(10), 2, shuffle=False, n_threads=2)
+    assert next(iterator) == [0, 1]
+    assert threading.active_count() > before
+    iterator.finalize()
+    iterator.finalize()
+    assert threading.active_count() == before
+    assert next(iterator) == [2, 3]
+    del iterator
+    assert threading.active_count() == before
