@@ -2,10 +2,13 @@
 
 from renga import backend as backend
 from renga import configuration as configuration
+from renga import dataset as dataset
+from renga import datasets as datasets
 from renga import device_resident as device_resident
 from renga import dtypes as dtypes
 from renga import initializer as initializer
 from renga import initializers as initializers
+from renga import iterators as iterators
 from renga import link as link
 from renga import link_hook as link_hook
 from renga import optimizer as optimizer
@@ -13,6 +16,8 @@ from renga import optimizer_hooks as optimizer_hooks
 from renga import optimizers as optimizers
 from renga import reporter as reporter
 from renga import sequential as sequential
+from renga import serializer as serializer
+from renga import serializers as serializers
 from renga import training as training
 from renga import variable as variable
 from renga.configuration import config as config
@@ -37,4 +42,7 @@ from renga.reporter import get_current_reporter as get_current_reporter
 from renga.reporter import report as report
 from renga.reporter import report_scope as report_scope
 from renga.sequential import Sequential as Sequential
+from renga.serializer import AbstractSerializer as AbstractSerializer
+from renga.serializer import Deserializer as Deserializer
+from renga.serializer import Serializer as Serializer
 from renga.variable import Variable as Variable
