@@ -1,0 +1,181 @@
+"""UpdateRule: what a subclass may override, hooks, float32 copies, state on disk."""
+
+import copy
+
+import numpy
+import pytest
+
+from renga import Parameter, UpdateRule, optimizers
+from renga.serializers import DictionarySerializer, NpzDeserializer
+
+
+class Recording(UpdateRule):
+    """Notes what is called."""
+
+    def __init__(self):
+        super().__init__()
+        self.notes = []
+
+    def init_state(self, param):
+        self.notes.append("init_state")
+        self.state["a"] = numpy.zeros_like(param.array)
+
+    def update_core_cpu(self, param):
+        self.notes.append(("core", self.t))
+
+
+def make_param(dtype=numpy.float32):
+    param = Parameter(numpy.ones(2, dtype))
+    param.grad = numpy.full(2, 0.5, dtype)
+    return param
+
+
+def test_order_of_calls():
+    rule, param = Recording(), make_param()
+    rule.add_hook(lambda r, p: rule.notes.append("post"), "b", timing="post")
+    rule.add_hook(lambda r, p: rule.notes.append("pre"), "a")
+    rule.update(param)
+    rule.update(param)
+    assert rule.notes == [
+        *("init_state", "pre", ("core", 1), "post"),
+        *("pre", ("core", 2), "post"),
+    ]
+
+
+def test_override_of_update_core_and_on_one_instance():
+    rule, param = Recording(), make_param()
+    rule.update_core = lambda p: rule.notes.append("mine")
+    rule.update(param)
+    assert rule.notes == ["init_state", "mine"]
+
+
+def test_disabled_uninitialized_and_without_gradient():
+    rule, param = Recording(), make_param()
+    rule.enabled = False
+    rule.update(param)
+    assert rule.t == 0
+    rule.enabled = True
+    rule.update(Parameter(1.0))
+    assert rule.notes == []
+    param.cleargrad()
+    rule.update(param)
+    assert rule.notes == ["init_state"]
+
+
+def test_base_class_has_no_rule():
+    with pytest.raises(NotImplementedError):
+        UpdateRule().update(make_param())
+
+
+def test_hook_errors():
+    rule = Recording()
+    with pytest.raises(TypeError, match="callable"):
+        rule.add_hook(3)
+    with pytest.raises(ValueError, match="timing"):
+        rule.add_hook(print, timing="never")
+    rule.add_hook(print)
+    with pytest.raises(KeyError, match="already exists"):
+        rule.add_hook(print, timing="post")
+    with pytest.raises(KeyError):
+        rule.remove_hook("nothing")
+    rule.remove_hook("print")
+    rule.add_hook(print)
+
+    class Nameless:
+        def __call__(self, rule, param):
+            pass
+
+    with pytest.raises(ValueError, match="name"):
+        rule.add_hook(Nameless())
+
+
+def test_fp32_update_keeps_what_float16_would_lose():
+    rule, param = optimizers.SGD(lr=2**-12).create_update_rule(), make_param("f2")
+    rule.use_fp32_update()
+    for _ in range(8):
+        rule.update(param)
+    # Each step of 2^-13 alone rounds away: the float16 below 1 are 2^-11 apart.
+    numpy.testing.assert_array_equal(param.array, numpy.float16(1 - 2**-10))
+    assert param.dtype == numpy.float16
+    plain, param = optimizers.SGD(lr=2**-12).create_update_rule(), make_param("f2")
+    plain.update(param)
+    numpy.testing.assert_array_equal(param.array, 1)
+
+
+def test_fp32_update_leaves_other_dtypes_alone():
+    rule, param = optimizers.SGD(lr=1.0).create_update_rule(), make_param("f8")
+    rule.use_fp32_update()
+    array = param.array
+    rule.update(param)
+    numpy.testing.assert_array_equal(array, [0.5, 0.5])
+
+
+@pytest.mark.parametrize("fp32", [False, True])
+def test_loss_scale_is_taken_out(fp32):
+    rule, param = optimizers.SGD(lr=1.0).create_update_rule(), make_param("f2")
+    rule.use_fp32_update(fp32)
+    param.grad = numpy.full(2, 64, numpy.float16)
+    param._loss_scale = 128.0
+    rule.update(param)
+    numpy.testing.assert_array_equal(param.array, [0.5, 0.5])
+
+
+def test_loss_scale_keeps_gradients_below_float16():
+    rule, param = optimizers.SGD(lr=2.0**20).create_update_rule(), make_param("f2")
+    rule.use_fp32_update()
+    param.grad = numpy.full(2, 2.0**-10, numpy.float16)
+    param._loss_scale = 2.0**15
+    rule.update(param)  # the gradient is 2^-25, half of the smallest float16
+    numpy.testing.assert_array_equal(param.array, 1 - 2.0**-5)
+
+
+def save(rule):
+    saved = DictionarySerializer()
+    rule.serialize(saved)
+    # The dictionary shows the arrays of the rule, which goes on changing them.
+    return copy.deepcopy(saved.target)
+
+
+@pytest.mark.parametrize("fp32", [False, True])
+@pytest.mark.parametrize("name", ["SGD", "MomentumSGD", "RMSprop", "Adam", "AMSGrad"])
+def test_resume_is_exact(name, fp32):
+    def train(rule, param, steps):
+        for step in range(steps):
+            param.grad = (param.array * 0.1 + step).astype(param.dtype)
+            rule.update(param)
+
+    def make_rule():
+        options = {"eps": 1e-4} if name == "RMSprop" else {}
+        rule = getattr(optimizers, name)(**options).create_update_rule()
+        rule.use_fp32_update(fp32)
+        return rule
+
+    dtype = "f2" if fp32 else "f4"
+    rule, param = make_rule(), make_param(dtype)
+    train(rule, param, 3)
+    saved = save(rule)
+    resumed, copied = make_rule(), Parameter(param.array.copy())
+    resumed.serialize(NpzDeserializer(saved))
+    assert resumed.t == 3
+    train(rule, param, 2)
+    train(resumed, copied, 2)
+    numpy.testing.assert_array_equal(copied.array, param.array)
+
+
+def test_load_into_a_rule_in_use():
+    rule, other = optimizers.Adam().create_update_rule(), make_param()
+    rule.update(other)
+    saved = save(rule)
+    rule.update(other)
+    rule.serialize(NpzDeserializer(saved))
+    assert rule.t == 1
+    numpy.testing.assert_allclose(rule.state["m"], 0.05, rtol=1e-6)
+
+
+def test_load_of_a_rule_that_has_not_run():
+    saved = save(optimizers.Adam().create_update_rule())
+    rule = optimizers.Adam().create_update_rule()
+    rule.serialize(NpzDeserializer(saved, strict=False))
+    assert rule.state is None
+    rule.update(make_param())
+    assert rule.t == 1

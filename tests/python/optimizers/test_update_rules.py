@@ -1,0 +1,206 @@
+"""Every update rule against a float64 restatement of its published formula."""
+
+import math
+
+import numpy
+import pytest
+
+import renga
+from renga import _core, optimizers
+
+STEPS = 5
+
+
+def sgd(x, grads, lr):
+    for g in grads:
+        x = x - lr * g
+    return x
+
+
+def momentum_sgd(x, grads, lr, momentum):
+    velocity = 0
+    for g in grads:
+        velocity = momentum * velocity - lr * g
+        x = x + velocity
+    return x
+
+
+def nesterov_ag(x, grads, lr, momentum):
+    # Equation 7 of arXiv:1212.0901, in the velocity before the step.
+    velocity = 0
+    for g in grads:
+        x = x + momentum**2 * velocity - (1 + momentum) * lr * g
+        velocity = momentum * velocity - lr * g
+    return x
+
+
+def rmsprop(x, grads, lr, alpha, eps, eps_inside_sqrt=False):
+    square = 0
+    for g in grads:
+        square = alpha * square + (1 - alpha) * g * g
+        root = (square + eps) ** 0.5 if eps_inside_sqrt else square**0.5 + eps
+        x = x - lr * g / root
+    return x
+
+
+def adam(
+    x,
+    grads,
+    alpha=0.01,
+    beta1=0.8,
+    beta2=0.9,
+    eps=1e-3,
+    eta=1.0,
+    weight_decay_rate=0.0,
+    amsgrad=False,
+    adabound=False,
+    final_lr=0.1,
+    gamma=1e-3,
+):
+    first = second = largest = 0
+    for t, g in enumerate(grads, 1):
+        first = beta1 * first + (1 - beta1) * g
+        second = beta2 * second + (1 - beta2) * g**2
+        largest = numpy.maximum(largest, second)
+        corrected = alpha * math.sqrt(1 - beta2**t) / (1 - beta1**t)
+        rate = corrected / (numpy.sqrt(largest if amsgrad else second) + eps)
+        if adabound:
+            lower = final_lr * (1 - 1 / (gamma * t + 1))
+            upper = final_lr * (1 + 1 / (gamma * t))
+            rate = numpy.clip(rate, lower, upper)
+        x = x - eta * (rate * first + weight_decay_rate * x)
+    return x
+
+
+ADAM = {"alpha": 0.01, "beta1": 0.8, "beta2": 0.9, "eps": 1e-3}
+BOUND = {"final_lr": 0.05, "gamma": 0.5}
+CASES = [
+    (optimizers.SGD, sgd, {"lr": 0.1}, {}),
+    (optimizers.MomentumSGD, momentum_sgd, {"lr": 0.1, "momentum": 0.7}, {}),
+    (optimizers.NesterovAG, nesterov_ag, {"lr": 0.1, "momentum": 0.7}, {}),
+    (optimizers.RMSprop, rmsprop, {"lr": 0.1, "alpha": 0.7, "eps": 1e-3}, {}),
+    (
+        optimizers.RMSprop,
+        rmsprop,
+        {"lr": 0.1, "alpha": 0.7, "eps": 1e-2, "eps_inside_sqrt": True},
+        {},
+    ),
+    (optimizers.Adam, adam, ADAM, {}),
+    (optimizers.Adam, adam, {**ADAM, "eta": 0.5, "weight_decay_rate": 0.1}, {}),
+    (optimizers.AdamW, adam, {**ADAM, "weight_decay_rate": 0.1}, {}),
+    (optimizers.AMSGrad, adam, ADAM, {"amsgrad": True}),
+    (optimizers.AdaBound, adam, {**ADAM, **BOUND}, {"adabound": True}),
+    (optimizers.AMSBound, adam, {**ADAM, **BOUND}, {"adabound": True, "amsgrad": True}),
+]
+IDS = [f"{case[0].__name__}-{i}" for i, case in enumerate(CASES)]
+cases = pytest.mark.parametrize(
+    ("optimizer", "formula", "values", "fixed"), CASES, ids=IDS
+)
+
+
+def make_gradients(shape, dtype):
+    rng = numpy.random.default_rng(0)
+    # Gradients that shrink tell AMSGrad's maximum from Adam's mean.
+    return [(rng.normal(size=shape) / 2**t).astype(dtype) for t in range(STEPS)]
+
+
+def run(optimizer, array, grads):
+    param = renga.Parameter(array)
+    rule = optimizer.create_update_rule()
+    for g in grads:
+        param.grad = g
+        rule.update(param)
+    return rule
+
+
+@cases
+@pytest.mark.parametrize(
+    ("dtype", "tolerance"), [("f8", 1e-13), ("f4", 1e-5), ("f2", 2e-2)]
+)
+def test_formula(optimizer, formula, values, fixed, dtype, tolerance):
+    x = numpy.linspace(-1, 1, 35).reshape(5, 7).astype(dtype)
+    grads = make_gradients(x.shape, dtype)
+    expected = formula(
+        x.astype("f8"), [g.astype("f8") for g in grads], **values, **fixed
+    )
+    rule = run(optimizer(**values), x, grads)
+    numpy.testing.assert_allclose(x, expected, rtol=tolerance, atol=tolerance)
+    assert rule.t == STEPS
+    assert all(state.dtype == dtype for state in rule.state.values())
+
+
+@cases
+def test_strided_arrays(optimizer, formula, values, fixed):
+    memory = numpy.zeros((6, 8, 10))
+    x = memory[::-2, 1:, ::3].transpose(2, 0, 1)
+    x[...] = numpy.linspace(-1, 1, x.size).reshape(x.shape)
+    grads = [numpy.asfortranarray(g) for g in make_gradients(x.shape, "f8")]
+    expected = formula(x.copy(), grads, **values, **fixed)
+    untouched = memory[:, 0].copy()
+    run(optimizer(**values), x, grads)
+    numpy.testing.assert_allclose(x, expected, rtol=1e-12)
+    numpy.testing.assert_array_equal(memory[:, 0], untouched)
+
+
+@cases
+def test_arrays_shared_out_over_threads(optimizer, formula, values, fixed):
+    x = numpy.random.default_rng(1).normal(size=100_003)
+    grads = make_gradients(x.shape, "f8")
+    expected = formula(x, grads, **values, **fixed)
+    run(optimizer(**values), x, grads)
+    numpy.testing.assert_allclose(x, expected, rtol=1e-11, atol=1e-14)
+
+
+@pytest.mark.parametrize("shape", [(), (0, 3), (1,)])
+def test_shapes_at_the_edge(shape):
+    x = numpy.full(shape, 2.0)
+    run(optimizers.Adam(**ADAM), x, [numpy.ones(shape)])
+    numpy.testing.assert_allclose(x, adam(numpy.full(shape, 2.0), [1.0]), rtol=1e-13)
+
+
+def test_amsgrad_and_adam_differ():
+    grads = make_gradients((4,), "f8")
+    with_maximum = adam(1.0, grads, amsgrad=True)
+    assert abs(with_maximum - adam(1.0, grads)).max() > 1e-3
+
+
+def test_bounds_follow_alpha():
+    optimizer = optimizers.AdaBound(alpha=0.1, final_lr=0.5, gamma=0.5)
+    rule = optimizer.create_update_rule()
+    rule.t = 2
+    assert rule.bounds == (pytest.approx(0.25), pytest.approx(1.0))
+    optimizer.alpha = 0.05
+    assert rule.bounds == (pytest.approx(0.125), pytest.approx(0.5))
+
+
+@pytest.mark.parametrize("optimizer", [optimizers.SGD, optimizers.Adam])
+def test_gradient_is_left_as_it_is(optimizer):
+    for dtype in ("f4", "f2"):
+        grad = numpy.full(3, 0.1, dtype)
+        run(optimizer(), numpy.ones(3, dtype), [grad])
+        numpy.testing.assert_array_equal(grad, numpy.full(3, 0.1, dtype))
+
+
+def test_nan_gets_through():
+    x = numpy.ones(3)
+    run(optimizers.AMSGrad(), x, [numpy.array([1, numpy.nan, 1])])
+    numpy.testing.assert_array_equal(numpy.isnan(x), [False, True, False])
+
+
+def test_rmsprop_refuses_an_eps_that_vanishes():
+    x = numpy.ones(3, numpy.float16)
+    with pytest.raises(ValueError, match="eps of RMSprop .* float16"):
+        run(optimizers.RMSprop(eps=1e-9), x, [x])
+
+
+def test_core_refuses_what_does_not_fit():
+    x = numpy.ones((2, 3), numpy.float32)
+    with pytest.raises(renga.utils.type_check.InvalidType, match=r"\(3, 2\)"):
+        _core.optimizers.sgd(x, x.reshape(3, 2), 0.1)
+    with pytest.raises(renga.utils.type_check.InvalidType, match="float64"):
+        _core.optimizers.sgd(x, x.astype("f8"), 0.1)
+    with pytest.raises(renga.utils.type_check.InvalidType, match="int32"):
+        _core.optimizers.sgd(x.astype("i4"), x.astype("i4"), 0.1)
+    x.flags.writeable = False
+    with pytest.raises(ValueError, match="writeable"):
+        _core.optimizers.sgd(x, x, 0.1)
