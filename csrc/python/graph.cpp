@@ -1,5 +1,6 @@
 #include "python/graph.h"
 
+#include <pybind11/functional.h>
 #include <pybind11/stl.h>
 
 #include "autograd/backward.h"
@@ -109,6 +110,12 @@ void bind_nodes(py::module_& m) {
                                if (!l.node || !l.node->call_site) return std::nullopt;
                                return l.node->call_site->describe();
                              })
+      .def("get_output",
+           [](const NodeLink& l, int index, const Array& array) {
+             require<std::runtime_error>(l.node != nullptr,
+                                         "get_output: expected a function of a living graph");
+             return l.node->output(index, array);
+           })
       .def("unchain", [](const NodeLink& l) {
         if (l.node) l.node->unchain();
       });

@@ -279,3 +279,20 @@ for window in WINDOWS:
          lambda x, w, v=window: transposed_convolution(x, w, *v), (2, 4, 5, 4), (4, 6 // groups, 3, 3))
 case("convolution_2d", lambda o, x, w, b: o.convolution_2d(x, w, b, WINDOWS[0]),
      lambda x, w, b: convolution(x, w, *WINDOWS[0]) + b[:, None, None], (2, 3, 5, 5), (4, 3, 3, 3), (4,))
+
+
+def windows_of(x, ksize, stride, pad, cover_all, fill):
+    """The windows of a padded image, their elements on the last axis."""
+    after = [p + (s - 1 if cover_all else 0) for p, s in zip(pad, stride)]
+    x = np.pad(x, [(0, 0), (0, 0), (pad[0], after[0]), (pad[1], after[1])], constant_values=fill)
+    windows = sliding_window_view(x, ksize, (2, 3))[:, :, :: stride[0], :: stride[1]]
+    return windows.reshape(*windows.shape[:4], -1)
+
+
+POOLS = [((2, 2), (2, 2), (0, 0)), ((3, 2), (1, 2), (1, 0)), ((2, 3), (2, 1), (0, 1))]
+for pool in POOLS:
+    for cover_all in (False, True):
+        case("max_pooling_2d", lambda o, x, p=pool, c=cover_all: o.max_pooling_2d(x, *p, c),
+             lambda x, p=pool, c=cover_all: windows_of(x, *p, c, -np.inf).max(-1), (2, 3, 6, 7))
+    case("average_pooling_2d", lambda o, x, p=pool: o.average_pooling_2d(x, *p),
+         lambda x, p=pool: windows_of(x, *p, False, 0).mean(-1), (2, 3, 6, 7))
