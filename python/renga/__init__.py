@@ -1,11 +1,17 @@
 """Define-by-run deep learning, spread over many processes by changing five lines."""
 
 from renga import backend as backend
+from renga import backends as backends
+from renga import computational_graph as computational_graph
 from renga import configuration as configuration
 from renga import dataset as dataset
 from renga import datasets as datasets
 from renga import device_resident as device_resident
 from renga import dtypes as dtypes
+from renga import function as function
+from renga import function_hook as function_hook
+from renga import function_node as function_node
+from renga import functions as functions
 from renga import initializer as initializer
 from renga import initializers as initializers
 from renga import iterators as iterators
@@ -19,13 +25,33 @@ from renga import sequential as sequential
 from renga import serializer as serializer
 from renga import serializers as serializers
 from renga import training as training
+from renga import utils as utils
 from renga import variable as variable
+from renga.backend import get_array_types as get_array_types
+from renga.backend import get_cpu_array_types as get_cpu_array_types
+from renga.backend import get_device as get_device
+from renga.backend import using_device as using_device
+from renga.backends import cuda as cuda
+from renga.configuration import DebugMode as DebugMode
 from renga.configuration import config as config
+from renga.configuration import force_backprop_mode as force_backprop_mode
+from renga.configuration import get_compute_mode as get_compute_mode
 from renga.configuration import global_config as global_config
+from renga.configuration import is_debug as is_debug
+from renga.configuration import no_backprop_mode as no_backprop_mode
+from renga.configuration import set_debug as set_debug
 from renga.configuration import using_config as using_config
 from renga.device_resident import DeviceResident as DeviceResident
 from renga.dtypes import get_dtype as get_dtype
 from renga.dtypes import mixed16 as mixed16
+from renga.dtypes import mixed_bfloat16 as mixed_bfloat16
+from renga.function import Function as Function
+from renga.function import FunctionAdapter as FunctionAdapter
+from renga.function_hook import FunctionHook as FunctionHook
+from renga.function_hook import get_function_hooks as get_function_hooks
+from renga.function_node import FunctionNode as FunctionNode
+from renga.function_node import backward as backward
+from renga.function_node import grad as grad
 from renga.initializer import Initializer as Initializer
 from renga.link import Chain as Chain
 from renga.link import ChainList as ChainList
@@ -46,3 +72,5 @@ from renga.serializer import AbstractSerializer as AbstractSerializer
 from renga.serializer import Deserializer as Deserializer
 from renga.serializer import Serializer as Serializer
 from renga.variable import Variable as Variable
+from renga.variable import as_array as as_array
+from renga.variable import as_variable as as_variable

@@ -28,6 +28,7 @@ __all__ = [
     "from_chx",
     "get_array_module",
     "get_array_types",
+    "get_cpu_array_types",
     "get_device",
     "get_device_from_array",
     "intel64",
@@ -94,6 +95,11 @@ def get_array_module(*args: Any) -> ModuleType:
 def get_array_types() -> tuple[type, ...]:
     """The types of arrays, on any device."""
     return (numpy.ndarray, cuda.ndarray)
+
+
+def get_cpu_array_types() -> tuple[type, ...]:
+    """The types of arrays in the main memory."""
+    return CpuDevice.supported_array_types
 
 
 @contextlib.contextmanager

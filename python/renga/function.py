@@ -1,0 +1,184 @@
+"""Functions in Chainer's first style, whose backward computes with plain arrays."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterable
+from typing import Any
+
+import numpy
+
+from renga.configuration import force_backprop_mode, no_backprop_mode
+from renga.function_hook import FunctionHook
+from renga.function_node import FunctionNode
+from renga.variable import Variable
+
+__all__ = [
+    "Function",
+    "FunctionAdapter",
+    "FunctionHook",
+    "force_backprop_mode",
+    "no_backprop_mode",
+]
+
+Arrays = tuple[Any, ...]
+
+
+class FunctionAdapter(FunctionNode):
+    """The vertex of the graph behind a ``Function``."""
+
+    def __init__(self, function: Function) -> None:
+        self._function = function
+
+    @property
+    def function(self) -> Function:
+        """The function it runs."""
+        return self._function
+
+    @property
+    def label(self) -> str:
+        return self._function.label
+
+    def check_type_forward(self, in_types: Any) -> None:
+        self._function.check_type_forward(in_types)
+
+    def forward(self, inputs: Arrays) -> Arrays:
+        # A function that does not choose gets all its inputs back.
+        self.retain_inputs(range(len(inputs)))
+        return self._function.forward(inputs)
+
+    def backward(
+        self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]
+    ) -> tuple[Any, ...]:
+        in_data = [None] * len(self.inputs or ())
+        for i, x in zip(self._inputs_to_retain, self._retained_inputs):
+            in_data[i] = x.data
+        gys = tuple([None if g is None else g.array for g in grad_outputs])
+        gxs = self._function.backward(tuple(in_data), gys)
+        if len(gxs) != len(in_data):
+            raise ValueError(
+                f"{self.label}: expected {len(in_data)} gradients from backward, "
+                f"got {len(gxs)}"
+            )
+        found = [gxs[i] for i in target_input_indexes]
+        return tuple(None if g is None else Variable(g) for g in found)
+
+
+class Function:
+    """A differentiable function of arrays, which cannot be differentiated twice.
+
+    A subclass overrides ``forward`` and ``backward``, or those for one kind of device;
+    calling it applies it to Variables or arrays.
+    """
+
+    # The vertex of the next call is its own; that of the latest belongs to the graph,
+    # which it would keep alive.
+    _next_node: FunctionAdapter | None = None
+    _latest_node: weakref.ref[FunctionAdapter] | None = None
+
+    def __call__(self, *inputs: Any) -> Any:
+        node = self.node
+        if node.inputs is not None:
+            node = self._next_node = FunctionAdapter(self)
+        ys = node.apply(inputs)
+        self._latest_node, self._next_node = weakref.ref(node), None
+        return ys[0] if len(ys) == 1 else ys
+
+    @property
+    def node(self) -> FunctionAdapter:
+        """The vertex of its latest call, or of the next if that one is gone."""
+        node = self._next_node
+        if node is None and self._latest_node is not None:
+            node = self._latest_node()
+        if node is None:
+            node = self._next_node = FunctionAdapter(self)
+        return node
+
+    @property
+    def inputs(self) -> tuple[Any, ...] | None:
+        """The vertices of the inputs."""
+        return self.node.inputs
+
+    @property
+    def outputs(self) -> tuple[Any, ...] | None:
+        """Weak references to the vertices of the outputs."""
+        return self.node.outputs
+
+    @property
+    def output_data(self) -> Arrays:
+        """The arrays of the outputs that were retained."""
+        return self.node.output_data
+
+    @property
+    def rank(self) -> int:
+        """The length of the longest way from a leaf to the inputs."""
+        return self.node.rank
+
+    @property
+    def label(self) -> str:
+        """What the function is called in messages and drawings."""
+        return type(self).__name__
+
+    @property
+    def stack(self) -> Any:
+        """Where it was called, in debug mode."""
+        return self.node.stack
+
+    @property
+    def local_function_hooks(self) -> dict[str, FunctionHook]:
+        """The hooks added to it, by name."""
+        return self.node.local_function_hooks
+
+    def add_hook(self, hook: FunctionHook, name: str | None = None) -> None:
+        """Adds a hook to it; KeyError if the name is taken."""
+        self.node.add_hook(hook, name)
+
+    def delete_hook(self, name: str) -> None:
+        """Removes a hook from it; KeyError if there is none of the name."""
+        self.node.delete_hook(name)
+
+    def check_type_forward(self, in_types: Any) -> None:
+        """Raises InvalidType unless the inputs fit."""
+
+    def forward(self, inputs: Arrays) -> Arrays:
+        """The arrays of the outputs."""
+        return self._on_device("forward", inputs)(inputs)
+
+    def backward(self, inputs: Arrays, grad_outputs: Arrays) -> Arrays:
+        """The gradients of all inputs, None where there is none."""
+        return self._on_device("backward", inputs + grad_outputs)(inputs, grad_outputs)
+
+    def forward_cpu(self, inputs: Arrays) -> Arrays:
+        """The arrays of the outputs, for NumPy arrays."""
+        raise NotImplementedError(f"{self.label}: expected forward or forward_cpu")
+
+    def forward_gpu(self, inputs: Arrays) -> Arrays:
+        """The arrays of the outputs, for CuPy arrays."""
+        raise NotImplementedError(f"{self.label}: expected forward or forward_gpu")
+
+    def backward_cpu(self, inputs: Arrays, grad_outputs: Arrays) -> Arrays:
+        """The gradients of all inputs, for NumPy arrays; None unless overridden."""
+        return (None,) * len(inputs)
+
+    def backward_gpu(self, inputs: Arrays, grad_outputs: Arrays) -> Arrays:
+        """The gradients of all inputs, for CuPy arrays; None unless overridden."""
+        return (None,) * len(inputs)
+
+    def _on_device(self, name: str, arrays: Arrays) -> Any:
+        known = (numpy.ndarray, type(None))
+        on_cpu = all(isinstance(x, known) for x in arrays)
+        return getattr(self, f"{name}_{'cpu' if on_cpu else 'gpu'}")
+
+    def retain_inputs(self, indexes: Iterable[int]) -> None:
+        """Keeps only these inputs for ``backward``; called in ``forward``."""
+        self.node.retain_inputs(indexes)
+
+    def retain_outputs(
+        self, indexes: Iterable[int], retain_after_backward: bool = False
+    ) -> None:
+        """Keeps outputs for ``backward`` in ``output_data``; called in ``forward``."""
+        self.node.retain_outputs(indexes)
+
+    def unchain(self) -> None:
+        """Forgets the inputs, and with them the graph behind."""
+        self.node.unchain()

@@ -1,0 +1,70 @@
+"""Hooks that see every function on its way forward and back."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from renga import _core
+
+Arrays = tuple[Any, ...]
+
+
+class FunctionHook:
+    """Called around functions: all of a ``with`` block's, or those it is added to.
+
+    ``function`` has at least a ``label``. Override what is needed.
+    """
+
+    name = "FunctionHook"
+
+    def __enter__(self) -> FunctionHook:
+        hooks = get_function_hooks()
+        if self.name in hooks:
+            raise KeyError(f"FunctionHook: expected a new name, got {self.name!r}")
+        hooks[self.name] = self
+        _core.set_function_hooks(hooks)
+        self.added(None)
+        return self
+
+    def __exit__(self, *args: Any) -> None:
+        hooks = get_function_hooks()
+        del hooks[self.name]
+        if not hooks:
+            _core.set_function_hooks(None)
+        self.deleted(None)
+
+    def added(self, function: Any) -> None:
+        """Called when it is added to a function, or to all (None)."""
+
+    def deleted(self, function: Any) -> None:
+        """Called when it is removed from a function, or from all (None)."""
+
+    def forward_preprocess(self, function: Any, in_data: Arrays) -> None:
+        """Called before a function computes its outputs."""
+
+    def forward_postprocess(self, function: Any, in_data: Arrays) -> None:
+        """Called after a function has computed its outputs."""
+
+    def backward_preprocess(
+        self, function: Any, in_data: Arrays, out_grad: Arrays
+    ) -> None:
+        """Called before a function computes its gradients."""
+
+    def backward_postprocess(
+        self, function: Any, in_data: Arrays, out_grad: Arrays
+    ) -> None:
+        """Called after a function has computed its gradients."""
+
+
+class _Hooks(threading.local):
+    def __init__(self) -> None:
+        self.by_name: dict[str, FunctionHook] = {}
+
+
+_hooks = _Hooks()
+
+
+def get_function_hooks() -> dict[str, FunctionHook]:
+    """This thread's hooks of all functions, by name."""
+    return _hooks.by_name

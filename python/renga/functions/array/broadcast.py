@@ -1,0 +1,30 @@
+"""Arrays brought to one shape."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from renga import _core
+from renga.utils.type_check import InvalidType
+from renga.variable import Variable
+
+
+def broadcast(*args: Any) -> Variable | tuple[Variable, ...]:
+    """Every array repeated to the shape they have in common.
+
+    Raises:
+        InvalidType: there is no array, or no such shape.
+    """
+    if not args:
+        raise InvalidType("broadcast: expected at least one array, got none")
+    shapes = [x.shape for x in args]
+    try:
+        shape = numpy.broadcast_shapes(*shapes)
+    except ValueError:
+        raise InvalidType(
+            f"broadcast: expected shapes that go together, got {shapes}"
+        ) from None
+    ys = tuple(_core.ops.broadcast_to(x, shape) for x in args)
+    return ys if len(ys) > 1 else ys[0]

@@ -1,0 +1,121 @@
+"""Elements picked as NumPy does by ``x[slices]``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from renga import _core
+from renga.function_node import FunctionNode
+from renga.variable import Variable
+
+
+def get_item(x: Any, slices: Any) -> Variable:
+    """``x[slices]``: integers, slices, None, Ellipsis, and arrays of indices or bools.
+
+    Raises:
+        IndexError: there are no such elements.
+    """
+    keys = slices if isinstance(slices, tuple) else (slices,)
+    for key in keys:
+        if type(key) not in _BASIC:
+            return _PickItems(_checked(keys)).apply((x,))[0]
+    return _basic(x, keys)
+
+
+_BASIC = (int, slice, type(None), type(Ellipsis))
+
+
+def _basic(x: Any, keys: tuple[Any, ...]) -> Variable:
+    """``x[keys]`` as a view, without arrays among the keys."""
+    extents = x.shape
+    ranges: list[tuple[int, int, int]] = []
+    shape: list[int] = []
+    for key in _without_ellipsis(keys, len(extents)):
+        if key is None:
+            shape.append(1)
+            continue
+        n = extents[len(ranges)]
+        if type(key) is slice:
+            start, stop, step = key.indices(n)
+            length = len(range(start, stop, step))
+            ranges.append((start, length, step))
+            shape.append(length)
+        elif -n <= key < n:
+            ranges.append((key % n, 1, 1))
+        else:
+            raise IndexError(
+                f"get_item: expected an index of axis {len(ranges)} of {extents}, "
+                f"got {key}"
+            )
+    y = _core.ops.slice(x, ranges)
+    return y if len(shape) == len(keys) == len(ranges) else _core.ops.reshape(y, shape)
+
+
+def _without_ellipsis(keys: tuple[Any, ...], ndim: int) -> list[Any]:
+    """The keys with the axes that nobody named filled in."""
+    dots = [i for i, key in enumerate(keys) if key is Ellipsis]
+    missing = ndim - sum(key is not None for key in keys) + len(dots)
+    if len(dots) > 1 or missing < 0:
+        raise IndexError(
+            f"get_item: expected at most {ndim} indices and one ..., got {keys}"
+        )
+    at = dots[0] if dots else len(keys)
+    return [*keys[:at], *(slice(None),) * missing, *keys[at + 1 :]]
+
+
+def _checked(keys: tuple[Any, ...]) -> tuple[Any, ...]:
+    if any(isinstance(key, (Variable, str, float)) for key in keys):
+        raise IndexError(
+            "get_item: expected integers, slices, None, Ellipsis or arrays of integers "
+            f"or bools, got {keys}"
+        )
+    return keys
+
+
+class _PickItems(FunctionNode):
+    """``x[keys]`` with arrays among the keys."""
+
+    def __init__(self, keys: tuple[Any, ...]) -> None:
+        self.keys = keys
+
+    @property
+    def label(self) -> str:
+        return "GetItem"
+
+    def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        (x,) = inputs
+        self.shape = x.shape
+        return (numpy.asarray(x[self.keys]),)
+
+    def backward(
+        self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]
+    ) -> tuple[Any, ...]:
+        return _PutItems(self.keys, self.shape).apply(grad_outputs)
+
+
+class _PutItems(FunctionNode):
+    """Its transpose: adds every element to its place among zeros."""
+
+    def __init__(self, keys: tuple[Any, ...], shape: tuple[int, ...]) -> None:
+        self.keys = keys
+        self.shape = shape
+
+    @property
+    def label(self) -> str:
+        return "GetItemGrad"
+
+    def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        (gy,) = inputs
+        gx = numpy.zeros(self.shape, gy.dtype)
+        numpy.add.at(gx, self.keys, gy)
+        return (gx,)
+
+    def backward(
+        self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]
+    ) -> tuple[Any, ...]:
+        return _PickItems(self.keys).apply(grad_outputs)
+
+
+_core.Variable.__getitem__ = get_item

@@ -1,0 +1,46 @@
+"""Two-dimensional convolution."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from renga import _core
+from renga.functions.pair import as_pair
+from renga.utils.argument import parse_kwargs
+from renga.variable import Variable
+
+DETERMINISTIC = "expected using_config('cudnn_deterministic', …), got deterministic"
+
+
+def convolution_2d(
+    x: Any,
+    W: Any,
+    b: Any = None,
+    stride: Any = 1,
+    pad: Any = 0,
+    cover_all: bool = False,
+    **kwargs: Any,
+) -> Variable:
+    """Convolution (cross-correlation) of images with filters.
+
+    ``stride``, ``pad`` and ``dilate=1`` are numbers or pairs (rows, columns). With
+    ``groups=1`` above 1, channels are convolved in so many groups on their own.
+    ``cover_all`` adds padding at the end until every pixel is seen.
+
+    Shapes:
+        x: (N, I, H, W)
+        W: (O, I / groups, kh, kw)
+        b: (O,)
+        return: (N, O, H', W')
+
+    Raises:
+        InvalidType: shapes or dtypes do not fit.
+    """
+    dilate, groups = parse_kwargs(
+        kwargs,
+        ("dilate", 1),
+        ("groups", 1),
+        deterministic=f"convolution_2d: {DETERMINISTIC}",
+    )
+    window = (as_pair(stride), as_pair(pad), as_pair(dilate), groups)
+    return _core.ops.convolution_2d(x, W, b, window, cover_all)

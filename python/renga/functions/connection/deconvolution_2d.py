@@ -1,0 +1,46 @@
+"""Two-dimensional transposed convolution."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from renga import _core
+from renga.functions.connection.convolution_2d import DETERMINISTIC
+from renga.functions.pair import as_pair
+from renga.utils.argument import parse_kwargs
+from renga.variable import Variable
+
+
+def deconvolution_2d(
+    x: Any,
+    W: Any,
+    b: Any = None,
+    stride: Any = 1,
+    pad: Any = 0,
+    outsize: tuple[int, int] | None = None,
+    **kwargs: Any,
+) -> Variable:
+    """Transposed convolution: what takes a convolution's output back to its input.
+
+    ``stride``, ``pad`` and ``dilate=1`` are numbers or pairs (rows, columns);
+    ``outsize`` is (H', W'), the smallest that fits if None.
+
+    Shapes:
+        x: (N, I, H, W)
+        W: (I, O / groups, kh, kw)
+        b: (O,)
+        return: (N, O, H', W')
+
+    Raises:
+        InvalidType: shapes or dtypes do not fit.
+    """
+    dilate, groups = parse_kwargs(
+        kwargs,
+        ("dilate", 1),
+        ("groups", 1),
+        deterministic=f"deconvolution_2d: {DETERMINISTIC}",
+    )
+    window = (as_pair(stride), as_pair(pad), as_pair(dilate), groups)
+    if outsize is not None:
+        outsize = as_pair(outsize)
+    return _core.ops.deconvolution_2d(x, W, b, window, outsize)

@@ -1,0 +1,39 @@
+"""Fully connected layer."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from renga import _core
+from renga.utils.type_check import InvalidType
+from renga.variable import Variable
+
+
+def linear(x: Any, W: Any, b: Any = None, n_batch_axes: int = 1) -> Variable:
+    """``x W^T + b``; the axes of ``x`` after the batch axes count as one.
+
+    Shapes:
+        x: (N, …) with I elements per sample
+        W: (O, I)
+        b: (O,)
+        return: (N, O)
+
+    Raises:
+        ValueError: no batch axis.
+        InvalidType: shapes or dtypes do not fit.
+    """
+    if n_batch_axes == 1 and x.ndim == 2:
+        return _core.ops.linear(x, W, b)
+    if n_batch_axes < 1:
+        raise ValueError(
+            f"linear: expected n_batch_axes of at least 1, got {n_batch_axes}"
+        )
+    if x.ndim <= n_batch_axes:
+        raise InvalidType(
+            f"linear: expected x of more than {n_batch_axes} axes, got {x.shape}"
+        )
+    batch = x.shape[:n_batch_axes]
+    flat = (math.prod(batch), math.prod(x.shape[n_batch_axes:]))
+    y = _core.ops.linear(_core.ops.reshape(x, flat), W, b)
+    return y if n_batch_axes == 1 else _core.ops.reshape(y, (*batch, y.shape[1]))

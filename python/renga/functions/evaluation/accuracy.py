@@ -1,0 +1,43 @@
+"""Share of right answers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from renga.utils.type_check import InvalidType
+from renga.variable import Variable, as_array, as_variable
+
+
+def accuracy(y: Any, t: Any, ignore_label: int | None = None) -> Variable:
+    """How many of the largest scores are those of the labels; it has no gradient.
+
+    Labels equal to ``ignore_label`` do not count; 0 if all are.
+
+    Shapes:
+        y: (N, C, …)
+        t: (N, …), integers
+        return: ()
+
+    Raises:
+        InvalidType: shapes or dtypes do not fit.
+    """
+    y, t = as_array(y), as_array(t)
+    if y.dtype.kind != "f" or t.dtype.kind not in "iu":
+        raise InvalidType(
+            f"accuracy: expected floats and integers, got {y.dtype} and {t.dtype}"
+        )
+    if y.ndim < 2 or t.shape != y.shape[:1] + y.shape[2:]:
+        raise InvalidType(
+            f"accuracy: expected t of the shape of y without axis 1, got {t.shape} for "
+            f"{y.shape}"
+        )
+    right = y.argmax(axis=1) == t
+    counted = t.size
+    if ignore_label is not None:
+        valid = t != ignore_label
+        right &= valid
+        counted = max(int(valid.sum()), 1)
+    share = numpy.count_nonzero(right) / counted
+    return as_variable(numpy.asarray(share, y.dtype))

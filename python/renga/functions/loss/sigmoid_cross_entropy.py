@@ -1,0 +1,46 @@
+"""Cross entropy of binary labels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from renga import _core
+from renga.functions.loss.reduction import check_reduce
+from renga.utils.type_check import InvalidType
+from renga.variable import Variable, as_array
+
+
+def sigmoid_cross_entropy(
+    x: Any, t: Any, normalize: bool = True, reduce: str = "mean"
+) -> Variable:
+    """``-log sigmoid(x)`` where the label is 1, ``-log(1 - sigmoid(x))`` where it is 0.
+
+    Elements labelled -1 are ignored. ``reduce="mean"`` divides the sum by the number of
+    the others with ``normalize``, else by N; ``"no"`` keeps one loss per element.
+
+    Shapes:
+        x, t: (N, …), t of integers
+
+    Raises:
+        InvalidType: shapes or dtypes do not fit.
+        ValueError: no such ``reduce``.
+    """
+    check_reduce("sigmoid_cross_entropy", reduce)
+    t = as_array(t)
+    if x.dtype.kind != "f" or t.dtype.kind != "i" or x.shape != t.shape:
+        raise InvalidType(
+            "sigmoid_cross_entropy: expected floats and integers of one shape, got "
+            f"{x.shape} {x.dtype} and {t.shape} {t.dtype}"
+        )
+    valid = t != -1
+    # -log sigmoid(z) = softplus(-z), and 1 - sigmoid(z) = sigmoid(-z).
+    loss = _core.ops.softplus(_core.ops.multiply(x, (1 - 2 * t).astype(x.dtype)))
+    ignoring = not valid.all()
+    if ignoring:
+        loss = _core.ops.where(valid, loss, numpy.zeros_like(as_array(loss)))
+    if reduce == "no":
+        return loss
+    count = numpy.count_nonzero(valid) if normalize else len(t)
+    return _core.ops.sum(loss) * (1 / max(count, 1))

@@ -1,0 +1,97 @@
+"""Cross entropy of labels or of distributions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from renga import _core
+from renga.functions.loss.reduction import check_reduce
+from renga.utils.type_check import InvalidType
+from renga.variable import Variable, as_array
+
+
+def softmax_cross_entropy(
+    x: Any,
+    t: Any,
+    normalize: bool = True,
+    cache_score: bool = True,
+    class_weight: Any = None,
+    ignore_label: int = -1,
+    reduce: str = "mean",
+    enable_double_backprop: bool = False,
+    soft_target_loss: str = "cross-entropy",
+) -> Variable:
+    """``-log softmax(x)[t]``, times the weight of the class.
+
+    Samples labelled ``ignore_label`` are ignored. ``reduce="mean"`` divides the sum by
+    the number of the others with ``normalize``, else by N; ``"no"`` keeps each. If
+    ``t`` holds probabilities, ``soft_target_loss`` is "cross-entropy" or
+    "kl-divergence". Whether scores are cached or the result can be differentiated
+    twice makes no difference here: they are, and it can.
+
+    Shapes:
+        x: (N, C, …)
+        t: (N, …) integers, or (N, C, …) probabilities
+        class_weight: (C,)
+
+    Raises:
+        InvalidType: shapes or dtypes do not fit.
+        ValueError: an option's value is none of those.
+    """
+    check_reduce("softmax_cross_entropy", reduce)
+    _check_class_weight(class_weight)
+    if t.dtype.kind == "f":
+        loss = _soft_loss(x, t, class_weight, soft_target_loss)
+        if reduce == "no":
+            return loss
+        count = loss.size if normalize else len(loss)
+        return _core.ops.sum(loss) * (1 / max(count, 1))
+    t = as_array(t)
+    if reduce == "no":
+        return _core.ops.softmax_nll(x, t, class_weight, ignore_label)
+    return _core.ops.softmax_cross_entropy(x, t, normalize, class_weight, ignore_label)
+
+
+def _check_class_weight(class_weight: Any) -> None:
+    if class_weight is None:
+        return
+    if not isinstance(class_weight, numpy.ndarray) or class_weight.ndim != 1:
+        raise ValueError(
+            "softmax_cross_entropy: expected class_weight as an array of one axis, got "
+            f"{type(class_weight).__name__}"
+        )
+    if class_weight.dtype.kind != "f":
+        raise ValueError(
+            "softmax_cross_entropy: expected class_weight of floats, got "
+            f"{class_weight.dtype}"
+        )
+
+
+def _soft_loss(x: Any, t: Any, class_weight: Any, kind: str) -> Variable:
+    if kind not in ("cross-entropy", "kl-divergence"):
+        raise ValueError(
+            "softmax_cross_entropy: expected soft_target_loss 'cross-entropy' or "
+            f"'kl-divergence', got {kind!r}"
+        )
+    if x.shape != t.shape:
+        raise InvalidType(
+            "softmax_cross_entropy: expected probabilities of the shape of x, got "
+            f"{t.shape} for {x.shape}"
+        )
+    ops = _core.ops
+    log_p = ops.log_softmax(x, 1)
+    if class_weight is not None:
+        weight = class_weight.reshape(-1, *(1,) * (x.ndim - 2)).astype(x.dtype)
+        log_p = ops.multiply(log_p, weight)
+    loss = -ops.sum(ops.multiply(t, log_p), 1)
+    if kind == "cross-entropy":
+        return loss
+    # t log t is 0 at 0, where the logarithm is not finite.
+    log_t = ops.log(ops.maximum(t, _smallest_like(t)))
+    return ops.add(loss, ops.sum(ops.multiply(t, log_t), 1))
+
+
+def _smallest_like(t: Any) -> numpy.ndarray:
+    return numpy.full(t.shape, numpy.finfo(t.dtype).tiny, t.dtype)

@@ -1,0 +1,54 @@
+"""Means, weighted or not."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from renga import _core
+from renga.functions.array.cast import cast
+from renga.variable import Variable
+
+
+def average(
+    x: Any,
+    axis: int | tuple[int, ...] | None = None,
+    weights: Any = None,
+    keepdims: bool = False,
+) -> Variable:
+    """The mean over axes; with ``weights``, ``sum(x weights) / sum(weights)``.
+
+    Shapes:
+        x: any
+        weights: that of x, or (n,) for the axis of extent n
+
+    Raises:
+        ValueError: weights over several axes.
+        InvalidType: there is no such axis, or the weights do not fit.
+    """
+    if weights is not None:
+        return _weighted(x, axis, weights, keepdims)
+    if x.dtype == "float16":  # the sum may be too large for it
+        return cast(average(cast(x, "float32"), axis, None, keepdims), "float16")
+    y = _core.ops.sum(x, axis, keepdims)
+    return y * (y.size / x.size if x.size else math.nan)
+
+
+mean = average
+
+
+def _weighted(x: Any, axis: Any, weights: Any, keepdims: bool) -> Variable:
+    if isinstance(axis, tuple):
+        if len(axis) != 1:
+            raise ValueError(
+                f"average: expected one axis with weights or None, got {axis}"
+            )
+        axis = axis[0]
+    ops = _core.ops
+    if weights.shape != x.shape and axis is not None:
+        shape = [1] * x.ndim
+        shape[axis] = x.shape[axis]
+        weights = ops.reshape(weights, shape)
+    weights = ops.broadcast_to(weights, x.shape)
+    total = ops.sum(ops.multiply(x, weights), axis, keepdims)
+    return ops.divide(total, ops.sum(weights, axis, keepdims))

@@ -1,0 +1,56 @@
+"""Random zeros."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from renga import _core
+from renga.configuration import config
+from renga.functions.noise.seed import draw_seed
+from renga.utils.argument import parse_kwargs
+from renga.utils.type_check import InvalidType
+from renga.variable import as_variable
+
+
+def dropout(x: Any, ratio: float = 0.5, **kwargs: Any) -> Any:
+    """Sets elements to 0 with probability ``ratio`` and scales up the others.
+
+    Does so only while ``config.train`` is true. ``mask=None`` may give the factors,
+    and ``return_mask=False`` asks for them: the result is then ``(y, mask)``, the mask
+    being None outside training.
+
+    Raises:
+        ValueError: the ratio is not in [0, 1).
+        InvalidType: ``x`` is of integers, or the mask has another shape.
+
+    Source: Hinton et al., Improving neural networks by preventing co-adaptation of
+    feature detectors, 2012.
+    """
+    if not kwargs:  # what almost every call is
+        if not config.train:
+            return as_variable(x)
+        _check_ratio(ratio)
+        return _core.ops.dropout(x, ratio, draw_seed())
+    mask, return_mask = parse_kwargs(
+        kwargs,
+        ("mask", None),
+        ("return_mask", False),
+        train="dropout: expected using_config('train', …), got train",
+    )
+    if not config.train:
+        return (as_variable(x), None) if return_mask else as_variable(x)
+    if mask is None:
+        _check_ratio(ratio)
+        ones = numpy.ones(x.shape, x.dtype)
+        mask = _core.ops.dropout(ones, ratio, draw_seed()).array
+    elif mask.shape != x.shape:
+        raise InvalidType(f"dropout: expected a mask of {x.shape}, got {mask.shape}")
+    y = _core.ops.multiply(x, mask)
+    return (y, mask) if return_mask else y
+
+
+def _check_ratio(ratio: float) -> None:
+    if not 0 <= ratio < 1:
+        raise ValueError(f"dropout: expected a ratio in [0, 1), got {ratio}")

@@ -1,0 +1,39 @@
+"""Random numbers with a gradient."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from renga import _core
+from renga.functions.noise.seed import draw_seed
+from renga.utils.argument import parse_kwargs
+from renga.variable import Variable
+
+
+def gaussian(mean: Any, ln_var: Any, **kwargs: Any) -> Any:
+    """Normal numbers ``mean + exp(ln_var / 2) eps``, differentiable in both.
+
+    ``eps=None`` may give the standard normal numbers, and ``return_eps=False`` asks for
+    them: the result is then ``(y, eps)``.
+
+    Raises:
+        InvalidType: shapes or dtypes differ.
+
+    Source: Kingma and Welling, Auto-encoding variational Bayes, 2013.
+    """
+    eps, return_eps = parse_kwargs(kwargs, ("eps", None), ("return_eps", False))
+    if eps is None and not return_eps:
+        return _core.ops.gaussian(mean, ln_var, draw_seed())
+    if eps is None:
+        zeros = numpy.zeros(mean.shape, mean.dtype)
+        eps = _core.ops.gaussian(zeros, zeros, draw_seed()).array
+    y = _given(mean, ln_var, eps)
+    return (y, eps) if return_eps else y
+
+
+def _given(mean: Any, ln_var: Any, eps: Any) -> Variable:
+    ops = _core.ops
+    deviation = ops.exp(ops.multiply(ln_var, numpy.asarray(0.5, ln_var.dtype)))
+    return ops.add(mean, ops.multiply(deviation, eps))

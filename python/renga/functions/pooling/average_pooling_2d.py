@@ -1,0 +1,31 @@
+"""Mean of windows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from renga import _core
+from renga.functions.pair import as_pair
+from renga.variable import Variable
+
+
+def average_pooling_2d(
+    x: Any, ksize: Any, stride: Any = None, pad: Any = 0
+) -> Variable:
+    """The mean of each window of an image; padding counts as zeros.
+
+    Sizes are numbers or pairs (rows, columns); ``stride`` is ``ksize`` if None.
+
+    Shapes:
+        x: (N, C, H, W)
+        return: (N, C, H', W')
+
+    Raises:
+        InvalidType: ``x`` is no image of floats.
+    """
+    window = (
+        as_pair(ksize),
+        as_pair(ksize if stride is None else stride),
+        as_pair(pad),
+    )
+    return _core.ops.average_pooling_2d(x, window)

@@ -1,0 +1,39 @@
+"""Largest element of windows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from renga import _core
+from renga.functions.pair import as_pair
+
+
+def max_pooling_2d(
+    x: Any,
+    ksize: Any,
+    stride: Any = None,
+    pad: Any = 0,
+    cover_all: bool = True,
+    return_indices: bool = False,
+) -> Any:
+    """The largest element of each window of an image.
+
+    Sizes are numbers or pairs (rows, columns); ``stride`` is ``ksize`` if None.
+    ``cover_all`` lets the last window reach over the end, so that every pixel is seen.
+    With ``return_indices`` also which element of its window each one is.
+
+    Shapes:
+        x: (N, C, H, W)
+        return: (N, C, H', W')
+
+    Raises:
+        InvalidType: ``x`` is no image of floats.
+    """
+    window = (
+        as_pair(ksize),
+        as_pair(ksize if stride is None else stride),
+        as_pair(pad),
+    )
+    if return_indices:
+        return _core.ops.max_pooling_2d_with_indices(x, window, cover_all)
+    return _core.ops.max_pooling_2d(x, window, cover_all)

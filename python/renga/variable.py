@@ -1,0 +1,244 @@
+"""Variable: an array that remembers how it was computed.
+
+The class is the core's. What is better said in Python is attached to it here.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Callable
+
+import numpy
+
+from renga import _core, backend
+from renga.backends.device import Device
+
+
+def as_variable(obj: Any) -> Variable:
+    """``obj``; if it is an array, a Variable over it that requires no gradient."""
+    if isinstance(obj, _core.Variable):
+        return obj
+    return _core.Variable(obj, requires_grad=False)
+
+
+def as_array(obj: Any) -> Any:
+    """The array of a Variable; anything else as it is."""
+    return obj.array if isinstance(obj, _core.Variable) else obj
+
+
+def variable_repr(var: Variable) -> str:
+    """``variable name([…])``."""
+    return _text(var, ", ")
+
+
+def variable_str(var: Variable) -> str:
+    """The same with the elements as NumPy's ``str`` shows them."""
+    return _text(var, " ")
+
+
+def _text(var: Variable, separator: str) -> str:
+    head = "variable(" if var.name is None else f"variable {var.name}("
+    array = var.array
+    if array is None:
+        return f"{head}None)"
+    if separator == ", " and array.size == 0 and array.shape != (0,):
+        return f"{head}[], shape={array.shape})"
+    return head + numpy.array2string(array, separator=separator, prefix=head) + ")"
+
+
+def _attach(cls: type) -> Callable[[type], Any]:
+    """Decorator that moves the members of a class body into ``cls``, a C++ class."""
+
+    def move(body: type) -> type:
+        for name, member in vars(body).items():
+            if name not in ("__dict__", "__doc__", "__module__", "__weakref__"):
+                setattr(cls, name, member)
+        return cls
+
+    return move
+
+
+class _CreatorFace:
+    """How a variable and its vertex show the function that computed them."""
+
+    creator_node: Any
+    array: Any
+
+    @property
+    def creator(self) -> Any:
+        """The function that computed it, None for a leaf."""
+        node = self.creator_node
+        return getattr(node, "function", node)
+
+    @creator.setter
+    def creator(self, function: Any) -> None:
+        self.creator_node = getattr(function, "node", function)
+
+    def set_creator(self, gen_func: Any) -> None:
+        """Makes a function the one that computed it."""
+        self.creator = gen_func
+
+    def set_creator_node(self, fnode: Any) -> None:
+        """Makes a function node the one that computed it."""
+        self.creator_node = fnode
+
+    @property
+    def label(self) -> str:
+        """Shape and dtype."""
+        shape = f"{self.shape}, " if self.shape else ""  # type: ignore[attr-defined]
+        return f"{shape}{self.dtype}"  # type: ignore[attr-defined]
+
+
+_attach(_core.VariableNode)(_CreatorFace)
+_attach(_core.Variable)(_CreatorFace)
+
+
+@_attach(_core.Variable)
+class Variable(_core.Variable):
+    """An array that remembers how it was computed."""
+
+    __repr__ = variable_repr
+    __str__ = variable_str
+    # As equality has no truth value, a Variable cannot be looked up.
+    __hash__ = None  # type: ignore[assignment]
+
+    def __bool__(self) -> bool:
+        raise TypeError("Variable: expected var.array in a condition, got the Variable")
+
+    def __pos__(self) -> Variable:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        content = (self.array, self.name, self.grad, self.requires_grad)
+        return _rebuild, (type(self), *content), vars(self) or None
+
+    @property
+    def T(self) -> Variable:
+        """The axes in reverse order."""
+        return _core.ops.transpose(self)
+
+    @property
+    def xp(self) -> Any:
+        """The array module of the device."""
+        return self.device.xp
+
+    @property
+    def device(self) -> Device:
+        """Where the array lives."""
+        return backend.get_device_from_array(self.array)
+
+    def to_device(self, device: Any) -> None:
+        """Moves the array and its gradient to a device."""
+        device = backend.get_device(device)
+        if self.array is None or device.is_array_supported(self.array):
+            return
+        grad = self.grad
+        self.array = device.send(self.array)
+        self.grad = None if grad is None else device.send(grad)
+
+    def to_cpu(self) -> None:
+        """Moves the array and its gradient to the main memory."""
+        self.to_device(backend.CpuDevice())
+
+    def to_gpu(self, device: int | None = None) -> None:
+        """Moves the array and its gradient to a GPU."""
+        self.to_device(backend.GpuDevice.from_device_id(device or 0))
+
+    def to_intel64(self) -> None:
+        """Raises RuntimeError: there is no iDeep device."""
+        self.to_device("@intel64")
+
+    def to_chx(self) -> None:
+        """Raises RuntimeError: there are no ChainerX devices."""
+        backend.to_chx(self.array)
+
+    def from_chx(self) -> None:
+        """Does nothing: no array is ChainerX's."""
+
+    @property
+    def chx_array(self) -> Any:
+        """Raises ValueError: no array is ChainerX's."""
+        raise ValueError("chx_array: expected a ChainerX array, got renga's")
+
+    def item(self) -> Any:
+        """The only element as a Python number; ValueError if there are more."""
+        return self.array.item()
+
+    def reshape(self, *shape: Any) -> Variable:
+        """The same elements in another shape, given as numbers or as a tuple."""
+        if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
+            shape = tuple(shape[0])
+        return _core.ops.reshape(self, shape)
+
+    def transpose(self, *axes: Any) -> Variable:
+        """The axes in another order, given as numbers or a tuple; reversed if not."""
+        if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], (tuple, list))):
+            axes = axes[0]
+        return _core.ops.transpose(self, axes or None)
+
+    def mean(
+        self, axis: Any = None, *, weights: Any = None, keepdims: bool = False
+    ) -> Variable:
+        """The mean over axes, weighted if asked."""
+        from renga.functions import mean
+
+        return mean(self, axis, weights, keepdims)
+
+    def zerograd(self) -> None:
+        """Fills the gradient with zeros; ``cleargrad`` forgets it at no cost."""
+        warnings.warn(
+            "zerograd is deprecated: use cleargrad", DeprecationWarning, stacklevel=2
+        )
+        self.grad = None if self.array is None else numpy.zeros_like(self.array)
+
+    def copydata(self, var: Variable) -> None:
+        """Copies another variable's elements into this one's array."""
+        if var.array is None:
+            return
+        if self.array is None:
+            self.initialize(var.shape)  # a Parameter
+        backend.copyto(self.array, var.array)
+
+    def summary(self) -> str:
+        """Its name, or its address if it has none."""
+        return f"<variable {self.name or f'at {id(self):#x}'}>"
+
+    def debug_print(self) -> str:
+        """Its name, place, shape, dtype, statistics and gradient, one per line."""
+        lines = [self.summary()]
+        if self.array is None:
+            return "\n".join([*lines, "- array: None"])
+        lines += [
+            f"- device: {self.device}",
+            f"- backend: {type(self.array)}",
+            f"- shape: {self.shape}",
+            f"- dtype: {self.dtype}",
+            f"- statistics: {_statistics(self.array)}",
+            f"- grad: {None if self.grad is None else _statistics(self.grad)}",
+        ]
+        return "\n".join(lines)
+
+
+def _statistics(array: numpy.ndarray) -> str:
+    if array.size == 0:
+        return "no elements"
+    return f"mean={array.mean():.8f}, std={array.std():.8f}"
+
+
+def _rebuild(
+    cls: type, array: Any, name: str | None, grad: Any, requires_grad: bool
+) -> Variable:
+    """The inverse of ``__reduce__``: a subclass's own ``__init__`` does not run."""
+    var = cls.__new__(cls)
+    _core.Variable.__init__(
+        var, array, name=name, grad=grad, requires_grad=requires_grad
+    )
+    return var
+
+
+def _refuse_comparison(self: Variable, other: Any) -> bool:
+    raise TypeError("Variable: expected arrays to compare (var.array), got a Variable")
+
+
+for _name in ("lt", "le", "eq", "ne", "gt", "ge"):
+    setattr(_core.Variable, f"__{_name}__", _refuse_comparison)
