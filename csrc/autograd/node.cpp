@@ -144,18 +144,27 @@ std::vector<Variable> record_all(const char* name, std::span<const Array> ys,
   return results;
 }
 
-Variable Saved::get(int index) const {
-  if (!backprop_enabled()) return Variable(array_);
-  VariableNode* vertex = current_node->outputs[index];
-  if (vertex != nullptr) return Variable(array_, Ref<VariableNode>(vertex));
+Variable Node::output(int index, const Array& array) {
+  VariableNode* vertex = outputs[index];
+  if (vertex != nullptr) {
+    // The Variable that somebody holds stays the vertex's own: its array may be another by now.
+    VariableBody* theirs = vertex->variable;
+    Variable again(array, Ref<VariableNode>(vertex));
+    if (theirs != nullptr) vertex->variable = theirs;
+    return again;
+  }
   // Everybody forgot this output; it enters the graph again because a second derivative needs it.
-  Variable again(array_);
-  VariableNode* node = again.node().get();
-  node->creator = Ref<Node>(current_node);
-  node->output_index = index;
-  node->requires_grad = true;
-  current_node->outputs[index] = node;
+  Variable again(array);
+  vertex = again.node().get();
+  vertex->creator = Ref<Node>(this);
+  vertex->output_index = index;
+  vertex->requires_grad = true;
+  outputs[index] = vertex;
   return again;
+}
+
+Variable Saved::get(int index) const {
+  return backprop_enabled() ? current_node->output(index, array_) : Variable(array_);
 }
 
 bool any_requires_grad(std::span<const Variable> xs) {

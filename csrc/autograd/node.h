@@ -33,6 +33,8 @@ class Node : public RefCounted {
   // Appends the inputs and makes `outputs` come from this node; the rank is above every input's.
   void connect(std::span<const Variable> xs, std::span<Variable> ys);
   void forget_output(int index) { outputs[index] = nullptr; }
+  // Output `index`, whose array the caller kept, as a Variable of the graph.
+  Variable output(int index, const Array& array);
   // Drops the inputs, and with them the history before this node.
   virtual void unchain();
 

@@ -3,6 +3,7 @@
 #include "devices/allocator.h"
 #include "devices/long_work.h"
 #include "python/call_site.h"
+#include "python/hooks.h"
 #include "python/variable.h"
 
 namespace renga::python {
@@ -67,8 +68,8 @@ PYBIND11_MODULE(_core, m) {
   renga::long_work_hooks = {&lend_interpreter, &take_interpreter_back};
   bind_graph(m);
   bind_variable(m);
+  bind_hooks(m);
   bind_ops(m);
-  bind_optimizers(m);
   bind_optimizers(m);
   bind_memory(m);
   const auto file = m.attr("__spec__").attr("origin").cast<std::string>();

@@ -2,7 +2,7 @@
 #include "ops/arithmetic.h"
 #include "ops/math.h"
 #include "ops/matmul.h"
-#include "python/variable.h"
+#include "python/hooks.h"
 
 namespace renga::python {
 namespace {
@@ -39,16 +39,25 @@ Operand operand(const VariableBody& self, py::handle other) {
 }
 
 template <class WithVariable, class WithNumber>
-py::object apply(VariableBody& self, py::handle other, WithVariable variable, WithNumber number) {
+py::object apply(const char* label, VariableBody& self, py::handle other, WithVariable variable,
+                 WithNumber number) {
   const Operand o = operand(self, other);
   if (!o.known) return py::reinterpret_borrow<py::object>(Py_NotImplemented);
   const Variable x{Ref<VariableBody>(&self)};
-  return py::cast(o.is_number ? number(x, o.number) : variable(x, o.variable));
+  const auto compute = [&] { return o.is_number ? number(x, o.number) : variable(x, o.variable); };
+  if (function_hooks == nullptr) [[likely]]
+    return py::cast(compute());
+  const HookedCall call(label, o.is_number ? std::vector{x} : std::vector{x, o.variable});
+  const Variable y = compute();
+  call.done();
+  return py::cast(y);
 }
 
 template <class WithVariable, class WithNumber>
-auto method(WithVariable variable, WithNumber number) {
-  return [=](VariableBody& self, py::handle other) { return apply(self, other, variable, number); };
+auto method(const char* label, WithVariable variable, WithNumber number) {
+  return [=](VariableBody& self, py::handle other) {
+    return apply(label, self, other, variable, number);
+  };
 }
 
 // The same with the operands exchanged.
@@ -63,30 +72,32 @@ void bind_operators(py::class_<VariableBody, Ref<VariableBody>>& c) {
   const Pair to_the = &power, floor_over = &floor_divide;
   const auto plus_number = [](const Variable& x, double n) { return add(x, n); };
   const auto times_number = [](const Variable& x, double n) { return multiply(x, n); };
-  c.def("__add__", method(plus, plus_number));
-  c.def("__radd__", method(swapped(plus), plus_number));
-  c.def("__sub__", method(minus, [](const Variable& x, double n) { return add(x, -n); }));
-  c.def("__rsub__",
-        method(swapped(minus), [](const Variable& x, double n) { return subtract_from(n, x); }));
-  c.def("__mul__", method(times, times_number));
-  c.def("__rmul__", method(swapped(times), times_number));
-  c.def("__truediv__", method(over, [](const Variable& x, double n) { return multiply(x, 1 / n); }));
-  c.def("__rtruediv__",
-        method(swapped(over), [](const Variable& x, double n) { return divide_into(n, x); }));
-  c.def("__floordiv__",
-        method(floor_over, [](const Variable& x, double n) { return floor_divide(x, n); }));
-  c.def("__rfloordiv__", method(swapped(floor_over), [](const Variable& x, double n) {
+  c.def("__add__", method("_ + _", plus, plus_number));
+  c.def("__radd__", method("_ + _", swapped(plus), plus_number));
+  c.def("__sub__", method("_ - _", minus, [](const Variable& x, double n) { return add(x, -n); }));
+  c.def("__rsub__", method("_ - _", swapped(minus),
+                           [](const Variable& x, double n) { return subtract_from(n, x); }));
+  c.def("__mul__", method("_ * _", times, times_number));
+  c.def("__rmul__", method("_ * _", swapped(times), times_number));
+  c.def("__truediv__",
+        method("_ / _", over, [](const Variable& x, double n) { return multiply(x, 1 / n); }));
+  c.def("__rtruediv__", method("_ / _", swapped(over),
+                               [](const Variable& x, double n) { return divide_into(n, x); }));
+  c.def("__floordiv__", method("_ // _", floor_over,
+                               [](const Variable& x, double n) { return floor_divide(x, n); }));
+  c.def("__rfloordiv__", method("_ // _", swapped(floor_over), [](const Variable& x, double n) {
           return floor_divide_into(n, x);
         }));
-  c.def("__pow__", method(to_the, [](const Variable& x, double n) { return power(x, n); }));
-  c.def("__rpow__",
-        method(swapped(to_the), [](const Variable& x, double n) { return power_of(n, x); }));
+  c.def("__pow__",
+        method("_ ** _", to_the, [](const Variable& x, double n) { return power(x, n); }));
+  c.def("__rpow__", method("_ ** _", swapped(to_the),
+                           [](const Variable& x, double n) { return power_of(n, x); }));
   const auto no_number = [](const Variable&, double) -> Variable {
     throw py::type_error("matmul: expected arrays, got a number");
   };
   const Pair product = [](const Variable& a, const Variable& b) { return matmul(a, b); };
-  c.def("__matmul__", method(product, no_number));
-  c.def("__rmatmul__", method(swapped(product), no_number));
+  c.def("__matmul__", method("MatMul", product, no_number));
+  c.def("__rmatmul__", method("MatMul", swapped(product), no_number));
   c.def("__neg__", [](VariableBody& x) { return negative(Variable(Ref<VariableBody>(&x))); });
   c.def("__abs__", [](VariableBody& x) { return absolute(Variable(Ref<VariableBody>(&x))); });
   // NumPy leaves operators with a Variable on the right to the Variable.

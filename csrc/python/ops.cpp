@@ -3,7 +3,8 @@
 
 #include <pybind11/stl.h>
 
-#include "python/variable.h"
+#include "python/hooks.h"
+#include "python/options.h"
 
 namespace pybind11::detail {
 
@@ -18,21 +19,6 @@ struct type_caster<renga::Range> {
   }
   static handle cast(const renga::Range& r, return_value_policy, handle) {
     return make_tuple(r.start, r.length, r.step).release();
-  }
-};
-
-template <>
-struct type_caster<renga::Window> {
-  PYBIND11_TYPE_CASTER(renga::Window, const_name("tuple[stride, pad, dilate, groups]"));
-  bool load(handle source, bool) {
-    if (!PyTuple_Check(source.ptr()) || PyTuple_GET_SIZE(source.ptr()) != 4) return false;
-    const auto t = reinterpret_borrow<tuple>(source);
-    value = {t[0].cast<renga::Pair>(), t[1].cast<renga::Pair>(), t[2].cast<renga::Pair>(),
-             t[3].cast<std::int64_t>()};
-    return true;
-  }
-  static handle cast(const renga::Window& w, return_value_policy, handle) {
-    return make_tuple(w.stride, w.pad, w.dilate, w.groups).release();
   }
 };
 
@@ -60,9 +46,9 @@ struct Binder {
   void operator()(const Op& op, Function function, const Args&... args) {
     const std::string doc = std::string(op.summary) + "\n\nShapes: " + op.shapes;
     if constexpr (all_required<Args...>) {
-      ops.def(op.name, function, doc.c_str());
+      ops.def(op.name, hooked(op.name, function), doc.c_str());
     } else {
-      ops.def(op.name, function, to_python(args)..., doc.c_str());
+      ops.def(op.name, hooked(op.name, function), to_python(args)..., doc.c_str());
     }
     entries.append(py::make_tuple(op.name, op.shapes, op.summary, py::make_tuple(args.name...)));
   }

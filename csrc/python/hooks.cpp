@@ -1,0 +1,67 @@
+#include "python/hooks.h"
+
+#include "autograd/backward.h"
+#include "python/graph.h"
+
+namespace renga::python {
+namespace {
+
+// What hooks see of an operation of the core on its way forward.
+struct Call {
+  const char* label;
+};
+
+template <class... Args>
+void call_hooks(const char* method, const Args&... args) {
+  // A copy, as a hook may leave the dict while it runs.
+  const py::list hooks = py::handle(function_hooks).attr("values")();
+  for (const py::handle hook : hooks) hook.attr(method)(args...);
+}
+
+py::object array_or_none(const Variable& x) {
+  return x.defined() ? python_array(*x.body()) : py::none();
+}
+
+py::tuple arrays_of(std::span<const Variable> xs) {
+  py::tuple arrays(xs.size());
+  for (std::size_t i = 0; i < xs.size(); ++i) arrays[i] = array_or_none(xs[i]);
+  return arrays;
+}
+
+void observe_backward(Node& node, std::span<const Variable> gys, bool done) {
+  py::tuple in_data(node.inputs.size());
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+    const auto& kept = node.inputs[i]->retained;
+    in_data[i] = kept ? py::cast(*kept) : py::none();
+  }
+  call_hooks(done ? "backward_postprocess" : "backward_preprocess", python_node(Ref<Node>(&node)),
+             in_data, arrays_of(gys));
+}
+
+// The dict is kept alive by its thread's Python side, which takes it back with None.
+void set_function_hooks(const py::object& hooks) {
+  function_hooks = hooks.is_none() ? nullptr : hooks.ptr();
+  set_backward_observer(hooks.is_none() ? nullptr : &observe_backward);
+}
+
+}  // namespace
+
+HookedCall::HookedCall(const char* label, const std::vector<Variable>& xs)
+    : call_(py::cast(Call{label})), in_data_(arrays_of(xs)) {
+  call_hooks("forward_preprocess", call_, in_data_);
+}
+
+void HookedCall::done() const {
+  if (function_hooks != nullptr) call_hooks("forward_postprocess", call_, in_data_);
+}
+
+void bind_hooks(py::module_& m) {
+  py::class_<Call>(m, "Call", "An operation of the core on its way forward.")
+      .def_property_readonly("label", [](const Call& c) { return c.label; })
+      .def_property_readonly("inputs", [](const Call&) { return py::none(); })
+      .def_property_readonly("rank", [](const Call&) { return 0; });
+  m.def("set_function_hooks", &set_function_hooks, py::arg("hooks"),
+        "Makes the values of a dict the function hooks of this thread; None for no hooks.");
+}
+
+}  // namespace renga::python

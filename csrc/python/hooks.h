@@ -1,0 +1,53 @@
+// Function hooks: Python objects that are told of every operation on its way forward and back.
+#pragma once
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "python/variable.h"
+
+namespace renga::python {
+
+// This thread's hooks by name (a dict), nullptr where there are none.
+inline thread_local PyObject* function_hooks = nullptr;
+
+// Tells the hooks that operation `label` is about to run, and with done() that it has.
+class HookedCall {
+ public:
+  HookedCall(const char* label, const std::vector<Variable>& xs);
+  void done() const;
+
+ private:
+  py::object call_;
+  py::tuple in_data_;
+};
+
+inline void append_variables(std::vector<Variable>& all, const Variable& x) { all.push_back(x); }
+inline void append_variables(std::vector<Variable>& all, const std::optional<Variable>& x) {
+  if (x) all.push_back(*x);
+}
+inline void append_variables(std::vector<Variable>& all, const std::vector<Variable>& xs) {
+  all.insert(all.end(), xs.begin(), xs.end());
+}
+template <class Other>
+void append_variables(std::vector<Variable>&, const Other&) {}
+
+// The function, with the hooks around it where there are some.
+template <class Result, class... Args>
+auto hooked(const char* label, Result (*function)(Args...)) {
+  return [label, function](Args... args) -> Result {
+    if (function_hooks == nullptr) [[likely]]
+      return function(std::forward<Args>(args)...);
+    std::vector<Variable> xs;
+    (append_variables(xs, args), ...);
+    const HookedCall call(label, xs);
+    Result y = function(std::forward<Args>(args)...);
+    call.done();
+    return y;
+  };
+}
+
+void bind_hooks(py::module_& m);
+
+}  // namespace renga::python
