@@ -12,6 +12,8 @@ import numpy as np
 import scipy.special
 from numpy.lib.stride_tricks import sliding_window_view
 
+from renga import _core
+
 
 @dataclasses.dataclass
 class Case:
@@ -289,10 +291,17 @@ def windows_of(x, ksize, stride, pad, cover_all, fill):
     return windows.reshape(*windows.shape[:4], -1)
 
 
+def places(y, indices):
+    return [y, _core.Variable(indices)]
+
+
 POOLS = [((2, 2), (2, 2), (0, 0)), ((3, 2), (1, 2), (1, 0)), ((2, 3), (2, 1), (0, 1))]
 for pool in POOLS:
     for cover_all in (False, True):
-        case("max_pooling_2d", lambda o, x, p=pool, c=cover_all: o.max_pooling_2d(x, *p, c),
+        case("max_pooling_2d", lambda o, x, p=pool, c=cover_all: o.max_pooling_2d(x, p, c),
              lambda x, p=pool, c=cover_all: windows_of(x, *p, c, -np.inf).max(-1), (2, 3, 6, 7))
-    case("average_pooling_2d", lambda o, x, p=pool: o.average_pooling_2d(x, *p),
+    case("average_pooling_2d", lambda o, x, p=pool: o.average_pooling_2d(x, p),
          lambda x, p=pool: windows_of(x, *p, False, 0).mean(-1), (2, 3, 6, 7))
+    case("max_pooling_2d_with_indices", lambda o, x, p=pool: places(*o.max_pooling_2d_with_indices(x, p, False)),
+         lambda x, p=pool: [f(windows_of(x, *p, False, -np.inf), -1) for f in (np.max, np.argmax)],
+         (2, 3, 6, 7), orders=0)
