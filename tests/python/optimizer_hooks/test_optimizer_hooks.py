@@ -1,0 +1,120 @@
+"""Hooks on gradients, against NumPy, with and without a loss scale."""
+
+import numpy
+import pytest
+
+from renga import Link, Parameter, optimizer_hooks, optimizers
+
+W = numpy.array([[1.0, -2.0], [0.5, 0.0]])
+B = numpy.array([3.0, -4.0])
+GW = numpy.array([[0.1, 0.2], [-0.3, 0.4]])
+GB = numpy.array([-0.5, 0.6])
+NORM = numpy.sqrt((GW**2).sum() + (GB**2).sum())
+
+
+def lars(x, g, threshold=1e-2, weight_decay=0.0, eps=1e-9):
+    size = numpy.linalg.norm(x)
+    rate = size / (eps + numpy.linalg.norm(g) + weight_decay * size)
+    return (g + weight_decay * x) * (rate if size > threshold else 1)
+
+
+hooks = optimizer_hooks
+CASES = [
+    (hooks.WeightDecay(0.5), lambda x, g: g + 0.5 * x),
+    (hooks.Lasso(0.5), lambda x, g: g + 0.5 * numpy.sign(x)),
+    (hooks.GradientHardClipping(-0.25, 0.15), lambda x, g: numpy.clip(g, -0.25, 0.15)),
+    (hooks.GradientClipping(0.5), lambda x, g: g * (0.5 / NORM)),
+    (hooks.GradientClipping(10.0), lambda x, g: g),
+    (hooks.GradientLARS(), lars),
+    (
+        hooks.GradientLARS(2.5, weight_decay=0.3),
+        lambda x, g: lars(x, g, 2.5, 0.3),
+    ),
+]
+cases = pytest.mark.parametrize(
+    ("hook", "formula"), CASES, ids=[f"{c[0].name}-{i}" for i, c in enumerate(CASES)]
+)
+
+
+def make_model(dtype, scale=1.0):
+    model = Link()
+    with model.init_scope():
+        model.W = Parameter(W.astype(dtype))
+        model.b = Parameter(B.astype(dtype))
+        model.lazy = Parameter(1.0)
+    model.W.grad = (scale * GW).astype(dtype)
+    model.b.grad = (scale * GB).astype(dtype)
+    return model
+
+
+@cases
+@pytest.mark.parametrize(
+    ("dtype", "tolerance"), [("f8", 1e-14), ("f4", 1e-6), ("f2", 2e-3)]
+)
+@pytest.mark.parametrize("scale", [None, 128.0])
+def test_what_the_update_sees(hook, formula, dtype, tolerance, scale):
+    model = make_model(dtype, scale or 1.0)
+    model.W._loss_scale = model.b._loss_scale = scale
+    optimizer = optimizers.SGD(lr=0.0).setup(model)
+    optimizer.add_hook(hook)
+    optimizer.update()
+    for param, x, g in ((model.W, W, GW), (model.b, B, GB)):
+        numpy.testing.assert_allclose(
+            param.grad, formula(x, g), rtol=tolerance, atol=tolerance
+        )
+        numpy.testing.assert_array_equal(param.array, x.astype(dtype))
+
+
+@cases
+def test_attributes(hook, formula):
+    assert hook.name == type(hook).__name__
+    assert hook.timing == "pre"
+    each = getattr(hook, "call_for_each_param", False)
+    assert each == (hook.name != "GradientClipping")
+
+
+@pytest.mark.parametrize("hook", [case[0] for case in CASES if case[0].name[0] != "G"])
+def test_on_one_parameter_without_a_gradient(hook):
+    param = Parameter(1.0, (2,))
+    param.cleargrad()
+    hook(None, param)
+    assert param.grad is None
+
+
+def test_norm_of_float16_does_not_overflow():
+    model = make_model("f2")
+    model.W.grad = numpy.full((2, 2), 3e4, "f2")
+    model.b.grad = numpy.zeros(2, "f2")
+    optimizer = optimizers.SGD(lr=0.0).setup(model)
+    optimizer.add_hook(optimizer_hooks.GradientClipping(2.0))
+    optimizer.update()
+    numpy.testing.assert_allclose(model.W.grad, 1.0, rtol=2e-3)
+
+
+def test_gradient_noise_fades():
+    shape = (200, 100)
+    param = Parameter(0.0, shape)
+    rule = optimizers.SGD().create_update_rule()
+    hook = optimizer_hooks.GradientNoise(0.1)
+    numpy.random.seed(0)
+    for t in (0, 100):
+        rule.t = t
+        param.grad = numpy.ones(shape, numpy.float32)
+        hook(rule, param)
+        deviation = (0.1 / (1 + t) ** 0.55) ** 0.5
+        assert param.grad.dtype == numpy.float32
+        assert param.grad.std() == pytest.approx(deviation, rel=0.03)
+        assert param.grad.mean() == pytest.approx(1, abs=0.01)
+
+
+def test_gradient_noise_of_ones_own():
+    def noise(xp, shape, dtype, hook, rule):
+        return xp.full(shape, hook.eta * rule.t, dtype)
+
+    param = Parameter(0.0, (2,))
+    param.grad = numpy.zeros(2, numpy.float32)
+    rule = optimizers.SGD().create_update_rule()
+    rule.t = 3
+    rule.add_hook(optimizer_hooks.GradientNoise(0.5, noise))
+    rule.update(param)
+    numpy.testing.assert_allclose(param.grad, 0.5 * 4)
