@@ -26,6 +26,15 @@ def as_array(obj: Any) -> Any:
     return obj.array if isinstance(obj, _core.Variable) else obj
 
 
+def from_dlpack(array: Any) -> Variable:
+    """A Variable over the memory of another library's array, which it shares.
+
+    ``array`` is anything with ``__dlpack__`` (PyTorch, JAX, CuPy, …) on a device
+    that NumPy can see. The Variable requires no gradient.
+    """
+    return _core.Variable(numpy.from_dlpack(array), requires_grad=False)
+
+
 def variable_repr(var: Variable) -> str:
     """``variable name([…])``."""
     return _text(var, ", ")
@@ -111,6 +120,14 @@ class Variable(_core.Variable):
     def __reduce__(self) -> tuple[Any, ...]:
         content = (self.array, self.name, self.grad, self.requires_grad)
         return _rebuild, (type(self), *content), vars(self) or None
+
+    def __dlpack__(self, **options: Any) -> Any:
+        """The array's memory as a DLPack capsule, for other libraries to share."""
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """Where the array is, in DLPack's numbers."""
+        return self.array.__dlpack_device__()
 
     @property
     def T(self) -> Variable:
