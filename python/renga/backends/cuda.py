@@ -33,6 +33,7 @@ class ndarray:
     """The type of arrays on CUDA devices: of no array, where there are none."""
 
     shape: tuple[int, ...]
+    dtype: Any
     device: Any
 
     def get(self, stream: Any = None) -> numpy.ndarray:
@@ -46,6 +47,8 @@ class ndarray:
 
 class Device:
     """The CUDA device with a number."""
+
+    id: int
 
     def __init__(self, device: int | None = None) -> None:
         _unavailable()
@@ -103,6 +106,7 @@ class GpuDevice(_Device):
     """A CUDA device and its CuPy arrays."""
 
     supported_array_types = (ndarray,)
+    device: Device
 
     def __init__(self, device: Any) -> None:
         _unavailable()

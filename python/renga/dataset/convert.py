@@ -145,4 +145,4 @@ class ConcatWithAsyncTransfer:
 
     def __call__(self, batch: Any, device: Any = None, padding: Any = None) -> Any:
         """As ``concat_examples``."""
-        return concat_examples(batch, device, padding)
+        return concat_examples_func(batch, device, padding)

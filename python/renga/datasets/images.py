@@ -53,7 +53,7 @@ def cached_arrays(
 
     def save(new: str) -> dict[str, numpy.ndarray]:
         arrays = create()
-        numpy.savez_compressed(new, **arrays)
+        numpy.savez_compressed(new, **arrays)  # type: ignore[arg-type]
         return arrays
 
     def load(path: str) -> dict[str, numpy.ndarray]:

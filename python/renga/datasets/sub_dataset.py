@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Union
 
 import numpy
 
 from renga.dataset import DatasetMixin
 from renga.utils.argument import parse_kwargs
+
+Order = Union[Sequence[int], numpy.ndarray]
 
 
 class SubDataset(DatasetMixin):
@@ -23,7 +25,7 @@ class SubDataset(DatasetMixin):
         dataset: Any,
         start: int,
         finish: int,
-        order: Sequence[int] | None = None,
+        order: Order | None = None,
     ) -> None:
         if start < 0 or finish > len(dataset):
             raise ValueError(
@@ -54,7 +56,7 @@ class SubDataset(DatasetMixin):
 
 
 def split_dataset(
-    dataset: Any, split_at: int, order: Sequence[int] | None = None
+    dataset: Any, split_at: int, order: Order | None = None
 ) -> tuple[SubDataset, SubDataset]:
     """The first ``split_at`` examples in ``order``, and the rest.
 
@@ -80,7 +82,7 @@ def split_dataset_random(
 
 
 def split_dataset_n(
-    dataset: Any, n: int, order: Sequence[int] | None = None
+    dataset: Any, n: int, order: Order | None = None
 ) -> list[SubDataset]:
     """``n`` parts of one size; what does not fill up all of them is left out."""
     size = len(dataset) // n
@@ -97,7 +99,7 @@ def split_dataset_n_random(
 def get_cross_validation_datasets(
     dataset: Any,
     n_folds: int | None = None,
-    order: Sequence[int] | None = None,
+    order: Order | None = None,
     **kwargs: Any,
 ) -> list[tuple[SubDataset, SubDataset]]:
     """A training and a test set for each fold; the test sets make up the data set.

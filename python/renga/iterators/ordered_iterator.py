@@ -109,9 +109,10 @@ class OrderedIterator(Iterator):
             "previous_epoch_detail", self._previous_epoch_detail
         )
         self._state = _State(position, epoch, is_new_epoch, order)
-        if hasattr(self.order_sampler, "serialize"):
+        serialize_sampler = getattr(self.order_sampler, "serialize", None)
+        if serialize_sampler is not None:
             with contextlib.suppress(KeyError):
-                self.order_sampler.serialize(serializer["order_sampler"])
+                serialize_sampler(serializer["order_sampler"])
 
     @property
     def _epoch_size(self) -> int:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from renga import serializers
+from renga.backends import cuda
 
 FORMATS = {
     "npz": (serializers.save_npz, serializers.load_npz),
@@ -145,6 +146,33 @@ def test_objects_are_refused_and_the_old_file_stays(tmp_path, save_load, value):
     load(tmp_path / "f", record)
     assert record.values["a"] == 1
     assert os.listdir(tmp_path) == ["f"]
+
+
+class DeviceArray(cuda.ndarray):
+    """An array that only get and set reach, as on a GPU."""
+
+    def __init__(self, array):
+        self.there = array
+        self.shape, self.dtype = array.shape, array.dtype
+
+    def get(self, stream=None):
+        return self.there.copy()
+
+    def set(self, arr, stream=None):
+        assert arr.dtype == self.dtype
+        self.there[...] = arr
+
+
+def test_arrays_of_a_device_travel_through_main_memory(tmp_path, save_load):
+    save, load = save_load
+    save(tmp_path / "f", Record(a=DeviceArray(numpy.arange(3.0))))
+    target = DeviceArray(numpy.zeros(3, dtype=numpy.float32))
+    record = Record(a=target)
+    load(tmp_path / "f", record)
+    assert record.values["a"] is target
+    assert target.there.tolist() == [0, 1, 2]
+    with pytest.raises(ValueError, match=r"\(4,\), got \(3,\)"):
+        load(tmp_path / "f", Record(a=DeviceArray(numpy.zeros(4))))
 
 
 @settings(max_examples=30, deadline=None)
