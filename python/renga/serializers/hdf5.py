@@ -57,15 +57,15 @@ class HDF5Deserializer(Deserializer):
         self._h5py = _import_h5py()
 
     def __getitem__(self, key: str) -> HDF5Deserializer:
-        key = key.strip("/")
-        group = self.group
-        if group is not None:
-            group = group[key] if self.strict else group.get(key)
+        # A branch without values is in no file: what is missing shows at a value.
+        group = None if self.group is None else self.group.get(key.strip("/"))
         return HDF5Deserializer(group, self.strict)
 
     def __call__(self, key: str, value: Any) -> Any:
         key = key.lstrip("/")
-        if self.group is None or (not self.strict and key not in self.group):
+        if self.group is None or key not in self.group:
+            if self.strict:
+                raise KeyError(f"{key} is not in the file")
             return value
         dataset = self.group[key]
         if dataset.shape is None:
