@@ -159,6 +159,17 @@ def test_compression_is_deflate_or_none():
         assert info.compress_type == method
 
 
+@pytest.mark.parametrize(
+    "array", [numpy.zeros(10**5), numpy.random.RandomState(0).randn(10**5)]
+)
+def test_compression_is_as_good_as_numpys(array):
+    ours, numpys = io.BytesIO(), io.BytesIO()
+    save_npz(ours, saves(a=array))
+    numpy.savez_compressed(numpys, a=array)
+    assert len(ours.getvalue()) < 1.01 * len(numpys.getvalue()) + 1000
+    assert len(ours.getvalue()) < 0.97 * array.nbytes
+
+
 def test_path_is_what_the_names_begin_with(tmp_path):
     def serialize(serializer):
         serializer["updater"]["model:main"]("W", 5)
