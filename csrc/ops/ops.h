@@ -10,6 +10,8 @@
 #include "ops/math.h"
 #include "ops/matmul.h"
 #include "ops/noise.h"
+#include "ops/normalization.h"
+#include "ops/pooling.h"
 #include "ops/reduction.h"
 #include "ops/softmax.h"
 
@@ -23,6 +25,8 @@ void list_ops(Visit&& visit) {
   list_reduction_ops(visit);
   list_matmul_ops(visit);
   list_convolution_ops(visit);
+  list_pooling_ops(visit);
+  list_normalization_ops(visit);
   list_manipulation_ops(visit);
   list_indexing_ops(visit);
   list_softmax_ops(visit);

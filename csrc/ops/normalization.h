@@ -1,0 +1,75 @@
+// Batch normalization.
+#pragma once
+
+#include <optional>
+
+#include "devices/kernel_table.h"
+#include "ops/list.h"
+
+namespace renga {
+
+// How the channels (elements with statistics of their own) lie in a dense array: element i of
+// channel c in block o is at (o * channels + c) * inner + i. One pixel's channels adjoin when
+// inner is 1.
+struct ChannelLayout {
+  std::int64_t outer, channels, inner;
+  std::int64_t count() const { return outer * inner; }  // elements per channel
+};
+
+// x, gy, y and gx are dense, of one dtype and one layout. The rest are vectors over channels, of
+// float64 where x is, else of float32.
+struct NormalizationKernels {
+  // The mean and the mean squared difference from it.
+  void (*moments)(const Array& x, const ChannelLayout& layout, const Array& mean, const Array& var);
+  // y = (x - mean) scale + beta
+  void (*normalize)(const Array& x, const ChannelLayout& layout, const Array& mean,
+                    const Array& scale, const Array& beta, const Array& y);
+  // Sums over each channel of gy and of gy (x - mean).
+  void (*gradient_sums)(const Array& x, const Array& gy, const ChannelLayout& layout,
+                        const Array& mean, const Array& sum_gy, const Array& sum_gy_x);
+  // gx = (gy - shift) scale - (x - mean) slope
+  void (*input_grad)(const Array& x, const Array& gy, const ChannelLayout& layout,
+                     const Array& mean, const Array& scale, const Array& shift, const Array& slope,
+                     const Array& gx);
+};
+extern KernelTable<NormalizationKernels> normalization_kernels;
+
+// An array in a layout that the kernels know: itself, or a copy with its channels innermost.
+struct Channels {
+  Array array;
+  ChannelLayout layout;
+};
+Channels by_channels(const Array& x, const Axes& reduced);
+
+// The axes to reduce over: `axis` once checked, or all that gamma, standing from axis 1 on, lacks.
+Axes normalization_axes(const char* op, const Variable& x, const Variable& gamma,
+                        const std::optional<Axes>& axis);
+
+// With the batch's own statistics, of which running averages are kept in place (the variance
+// without bias) where given.
+Variable batch_normalization(const Variable& x, const Variable& gamma, const Variable& beta,
+                             double eps = 2e-5, const std::optional<Array>& running_mean = {},
+                             const std::optional<Array>& running_var = {}, double decay = 0.9,
+                             const std::optional<Axes>& axis = {});
+// With given statistics.
+Variable fixed_batch_normalization(const Variable& x, const Variable& gamma, const Variable& beta,
+                                   const Variable& mean, const Variable& var, double eps = 2e-5,
+                                   const std::optional<Axes>& axis = {});
+
+template <class Visit>
+void list_normalization_ops(Visit&& visit) {
+  const Default<double> eps{"eps", 2e-5};
+  const Default<std::optional<Array>> none{"running_mean", std::nullopt};
+  const Default<std::optional<Array>> no_var{"running_var", std::nullopt};
+  const Default<std::optional<Axes>> axis{"axis", std::nullopt};
+  visit(Op{"batch_normalization", "(N, C, ...), (C,), (C,) -> (N, C, ...)",
+           "Mean 0 and variance 1 over the batch, times gamma, plus beta."},
+        &batch_normalization, Arg{"x"}, Arg{"gamma"}, Arg{"beta"}, eps, none, no_var,
+        Default{"decay", 0.9}, axis);
+  visit(Op{"fixed_batch_normalization", "(N, C, ...), (C,), (C,), (C,), (C,) -> (N, C, ...)",
+           "(x - mean) / sqrt(var + eps), times gamma, plus beta."},
+        &fixed_batch_normalization, Arg{"x"}, Arg{"gamma"}, Arg{"beta"}, Arg{"mean"}, Arg{"var"},
+        eps, axis);
+}
+
+}  // namespace renga
