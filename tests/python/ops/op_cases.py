@@ -305,3 +305,31 @@ for pool in POOLS:
     case("max_pooling_2d_with_indices", lambda o, x, p=pool: places(*o.max_pooling_2d_with_indices(x, p, False)),
          lambda x, p=pool: [f(windows_of(x, *p, False, -np.inf), -1) for f in (np.max, np.argmax)],
          (2, 3, 6, 7), orders=0)
+
+
+def normalized(x, gamma, beta, axis, mean=None, var=None):
+    """Batch normalization by its definition; gamma spans the axes not in ``axis``."""
+    def along(p):
+        return p.reshape([1 if i in axis else n for i, n in enumerate(x.shape)])
+
+    mean = x.mean(axis, keepdims=True) if mean is None else along(mean)
+    var = ((x - mean) ** 2).mean(axis, keepdims=True) if var is None else along(var)
+    return (x - mean) / np.sqrt(var + 2e-5) * along(gamma) + along(beta)
+
+
+NORMALIZED = [  # x's shape, the axes reduced, those named
+    ((7, 5), (0,), None),
+    ((4, 3, 5, 6), (0, 2, 3), None),
+    ((5, 3, 4), (0,), None),
+    ((4, 3, 5), (1,), (-2,)),
+    ((3, 4, 5, 2), (0, 1), (0, 1)),
+    ((3, 4, 1, 5), (0, 2, 3), (0, 2, 3)),
+]
+for shape, axis, named in NORMALIZED:
+    kept = tuple(n for i, n in enumerate(shape) if i not in axis)
+    options = dict(tolerance=1e-4, low=0.25)
+    case("batch_normalization", lambda o, x, g, b, a=named: o.batch_normalization(x, g, b, axis=a),
+         lambda x, g, b, a=axis: normalized(x, g, b, a), shape, kept, kept, **options)
+    case("fixed_batch_normalization",
+         lambda o, x, g, b, m, v, a=named: o.fixed_batch_normalization(x, g, b, m, v, axis=a),
+         lambda x, g, b, m, v, a=axis: normalized(x, g, b, a, m, v), shape, *[kept] * 4, **options)
