@@ -77,9 +77,10 @@ class ProgressBar(extension.Extension):
         if self._training_length is None:
             return f"{text}, {(iteration - first_iteration) / seconds:.5g} iters/sec"
         length, unit = self._training_length
-        done, first = iteration, first_iteration
         if unit == "epoch":
             done, first = epoch_detail, first_epoch
+        else:
+            done, first = float(iteration), first_iteration
         left = max(length - done, 0) * seconds / max(done - first, 1e-9)
         speed = (iteration - first_iteration) / seconds
         remaining = datetime.timedelta(seconds=round(left))

@@ -115,8 +115,10 @@ class _BackgroundWriter(SimpleWriter):
         if self._executor is None:
             self._executor = self.create_executor()
         path = os.path.join(outdir, filename)
-        job = (save_whole, path, _copy(target), self._savefun, self._kwds)
-        self._pending.append(self._executor.submit(*job))
+        job = self._executor.submit(
+            save_whole, path, _copy(target), self._savefun, self._kwds
+        )
+        self._pending.append(job)
 
     def _collect(self) -> None:
         self._pending.pop(0).result()

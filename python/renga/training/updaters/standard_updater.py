@@ -50,10 +50,9 @@ class StandardUpdater(Updater):
         self.loss_func = loss_func
         self.iteration = 0
         self._device = None if device is None else backend.get_device(device)
+        self._input_device = self._device
         if input_device is not None:
             self._input_device = backend.get_device(input_device)
-        else:
-            self._input_device = self._device
         self.loss_scale = loss_scale
         self.auto_new_epoch = auto_new_epoch
         for each in self._optimizers.values():
