@@ -22,6 +22,9 @@ from renga._core.ops import (
     argmin as argmin,
 )
 from renga._core.ops import (
+    batch_normalization as batch_normalization,
+)
+from renga._core.ops import (
     broadcast_to as broadcast_to,
 )
 from renga._core.ops import (
@@ -53,6 +56,9 @@ from renga._core.ops import (
 )
 from renga._core.ops import (
     expm1 as expm1,
+)
+from renga._core.ops import (
+    fixed_batch_normalization as fixed_batch_normalization,
 )
 from renga._core.ops import (
     flatten as flatten,
