@@ -48,7 +48,7 @@ class Convolution2D(Link):
         if ksize is None:
             in_channels, out_channels, ksize = None, in_channels, out_channels
         self.in_channels = in_channels
-        self.out_channels = out_channels
+        self.out_channels: Any = out_channels
         self.ksize = ksize
         self.stride = as_pair(stride)
         self.pad = as_pair(pad)
@@ -121,7 +121,7 @@ class Convolution2D(Link):
         )
 
 
-def require_groups(in_channels: int, out_channels: Any, groups: int) -> None:
+def require_groups(in_channels: int, out_channels: int, groups: int) -> None:
     """Raises ValueError unless the channels divide evenly into ``groups``."""
     if out_channels % groups != 0:
         raise ValueError(

@@ -51,7 +51,7 @@ class Deconvolution2D(Link):
         if ksize is None:
             in_channels, out_channels, ksize = None, in_channels, out_channels
         self.in_channels = in_channels
-        self.out_channels = out_channels
+        self.out_channels: Any = out_channels
         self.ksize = ksize
         self.stride = as_pair(stride)
         self.pad = as_pair(pad)

@@ -40,7 +40,8 @@ class EmbedID(Link):
     @classmethod
     def from_params(cls, W: Any, ignore_label: int | None = None) -> EmbedID:
         """A look-up in the given rows."""
-        return cls(*W.shape, initialW=as_array(W), ignore_label=ignore_label)
+        in_size, out_size = W.shape
+        return cls(in_size, out_size, as_array(W), ignore_label)
 
     def forward(self, x: Any) -> Variable:
         """The rows that ``x`` names."""

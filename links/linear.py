@@ -41,16 +41,19 @@ class Linear(Link):
         if out_size is None:
             in_size, out_size = None, in_size
         self.in_size = in_size
-        self.out_size = out_size
+        self.out_size: Any = out_size
         with self.init_scope():
             self.W = Parameter(initializers._get_initializer(initialW))
             if in_size is not None:
-                self.W.initialize((out_size, in_size))
+                self._initialize_weight(in_size)
             if nobias:
                 self.b = None
             else:
                 bias = 0 if initial_bias is None else initial_bias
                 self.b = Parameter(initializers._get_initializer(bias), out_size)
+
+    def _initialize_weight(self, in_size: int) -> None:
+        self.W.initialize((self.out_size, in_size))
 
     @property
     def printable_specs(self) -> Iterator[tuple[str, Any]]:
@@ -73,5 +76,5 @@ class Linear(Link):
     def forward(self, x: Any, n_batch_axes: int = 1) -> Variable:
         """The output for ``x``, whose first ``n_batch_axes`` axes are the batch's."""
         if self.W.array is None:
-            self.W.initialize((self.out_size, math.prod(x.shape[n_batch_axes:])))
+            self._initialize_weight(math.prod(x.shape[n_batch_axes:]))
         return linear(x, self.W, self.b, n_batch_axes=n_batch_axes)

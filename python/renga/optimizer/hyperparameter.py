@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 
 class Hyperparameter:
@@ -16,6 +16,10 @@ class Hyperparameter:
 
     def __init__(self, parent: Hyperparameter | None = None) -> None:
         self._parent = parent
+
+    if TYPE_CHECKING:  # any name may be set
+
+        def __setattr__(self, name: str, value: Any) -> None: ...
 
     def __getattr__(self, name: str) -> Any:
         # copy and pickle ask for special methods before there is a parent.

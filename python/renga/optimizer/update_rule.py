@@ -32,7 +32,7 @@ class UpdateRule(Hookable):
         self._fp32_param: Variable | None = None
 
     @property
-    def state(self) -> dict[str, Any] | None:
+    def state(self) -> Any:
         """The arrays that the rule remembers, by name; None before the first update."""
         return self._state
 
