@@ -1,6 +1,7 @@
 """What a trainer can do besides training: measure, report, save, schedule."""
 
 from renga.extensions import (
+    computational_graph,
     evaluator,
     exponential_shift,
     fail_on_nonnumber,
@@ -19,6 +20,7 @@ from renga.extensions import (
     warmup_shift,
 )
 from renga.extensions._snapshot import snapshot, snapshot_object
+from renga.extensions.computational_graph import DumpGraph, dump_graph
 from renga.extensions.evaluator import Evaluator
 from renga.extensions.exponential_shift import ExponentialShift
 from renga.extensions.fail_on_nonnumber import FailOnNonNumber
@@ -36,6 +38,7 @@ from renga.extensions.value_observation import observe_lr, observe_value
 from renga.extensions.warmup_shift import WarmupShift
 
 __all__ = [
+    "DumpGraph",
     "Evaluator",
     "ExponentialShift",
     "FailOnNonNumber",
@@ -50,6 +53,8 @@ __all__ = [
     "ProgressBar",
     "StepShift",
     "WarmupShift",
+    "computational_graph",
+    "dump_graph",
     "evaluator",
     "exponential_shift",
     "fail_on_nonnumber",

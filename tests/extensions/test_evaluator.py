@@ -43,7 +43,10 @@ class Model(renga.Chain):
             self.inner = renga.Link()
 
     def __call__(self, x, t=0):
-        renga.report({"mean": renga.Variable(numpy.asarray(numpy.mean(x))), "t": numpy.sum(t)}, self)
+        renga.report(
+            {"mean": renga.Variable(numpy.asarray(numpy.mean(x))), "t": numpy.sum(t)},
+            self,
+        )
         renga.report({"train": renga.config.train}, self.inner)
         renga.report({"backprop": renga.config.enable_backprop}, self.inner)
 

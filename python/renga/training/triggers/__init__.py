@@ -1,13 +1,13 @@
 """Conditions on which a trainer runs an extension or stops."""
 
-from renga.training.triggers.best_value_trigger import (
+from renga.training.triggers.early_stopping_trigger import EarlyStoppingTrigger
+from renga.training.triggers.interval_trigger import IntervalTrigger
+from renga.training.triggers.manual_schedule_trigger import ManualScheduleTrigger
+from renga.training.triggers.minmax_value_trigger import (
     BestValueTrigger,
     MaxValueTrigger,
     MinValueTrigger,
 )
-from renga.training.triggers.early_stopping_trigger import EarlyStoppingTrigger
-from renga.training.triggers.interval_trigger import IntervalTrigger
-from renga.training.triggers.manual_schedule_trigger import ManualScheduleTrigger
 from renga.training.triggers.once_trigger import OnceTrigger
 from renga.training.triggers.time_trigger import TimeTrigger
 
