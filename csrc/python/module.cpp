@@ -64,6 +64,7 @@ void bind_memory(py::module_& m) {
 PYBIND11_MODULE(_core, m) {
   using namespace renga::python;
   m.doc() = "The core of renga: variables, the graph and the operations.";
+  m.attr("__version__") = RENGA_VERSION;
   py::register_exception_translator(&translate);
   renga::long_work_hooks = {&lend_interpreter, &take_interpreter_back};
   bind_graph(m);

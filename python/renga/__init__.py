@@ -71,6 +71,7 @@ from renga.sequential import Sequential as Sequential
 from renga.serializer import AbstractSerializer as AbstractSerializer
 from renga.serializer import Deserializer as Deserializer
 from renga.serializer import Serializer as Serializer
+from renga._core import __version__ as __version__
 from renga.variable import Variable as Variable
 from renga.variable import as_array as as_array
 from renga.variable import as_variable as as_variable
