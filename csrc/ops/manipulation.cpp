@@ -44,7 +44,7 @@ std::vector<Range> whole(const Shape& shape) {
 }
 
 void require_one_kind(const char* op, const std::vector<Variable>& xs) {
-  require<std::invalid_argument>(!xs.empty(), op, ": expected at least one array");
+  require(!xs.empty(), op, ": expected at least one array, got none");
   for (const Variable& x : xs) {
     require(x.dtype() == xs[0].dtype(), op, ": expected arrays of one dtype, got ", xs[0].dtype(),
             " and ", x.dtype());
@@ -68,7 +68,8 @@ Variable transpose(const Variable& x, const std::optional<Axes>& given) {
   Axes axes;
   if (given) {
     axes = normalize_axes("transpose", *given, x.ndim());
-    require(axes.size() == x.ndim(), "transpose: expected ", x.ndim(), " axes, got ", *given);
+    require<std::invalid_argument>(axes.size() == x.ndim(), "transpose: expected ", x.ndim(),
+                                   " axes, got ", *given);
   } else {
     for (int i = x.ndim() - 1; i >= 0; --i) axes.push_back(i);
   }
@@ -103,8 +104,9 @@ Variable squeeze(const Variable& x, const std::optional<Axes>& given) {
   if (given) {
     axes = normalize_axes("squeeze", *given, x.ndim());
     for (std::int64_t a : axes) {
-      require(x.shape(static_cast<int>(a)) == 1, "squeeze: expected extent 1 along axis ", a,
-              ", got shape ", x.shape());
+      require<std::invalid_argument>(x.shape(static_cast<int>(a)) == 1,
+                                     "squeeze: expected extent 1 along axis ", a, ", got shape ",
+                                     x.shape());
     }
   }
   Shape shape;
@@ -124,8 +126,9 @@ Variable concat(const std::vector<Variable>& xs, std::int64_t over) {
   shape[axis] = 0;
   for (const Variable& x : xs) {
     for (int i = 0; i < x.ndim(); ++i) {
-      require(i == axis || x.shape(i) == shape[i], "concat: expected equal extents except along axis ",
-              axis, ", got ", xs[0].shape(), " and ", x.shape());
+      require(i == axis || x.shape(i) == shape[i],
+              "concat: expected equal extents except along axis ", axis, ", got ", xs[0].shape(),
+              " and ", x.shape());
     }
     if (&x != &xs[0]) cuts.push_back(shape[axis]);
     shape[axis] += x.shape(axis);
@@ -167,8 +170,8 @@ std::vector<Variable> split_axis(const Variable& x, const std::vector<std::int64
     shapes.push_back(parts.back().shape());
     start = end;
   }
-  auto back = [shapes, axis, dtype = x.dtype(), device = x.device()](
-                  std::span<const Variable> gys, std::span<const int>) {
+  auto back = [shapes, axis, dtype = x.dtype(), device = x.device()](std::span<const Variable> gys,
+                                                                     std::span<const int>) {
     std::vector<Variable> all(gys.begin(), gys.end());
     for (std::size_t i = 0; i < all.size(); ++i) {
       if (!all[i].defined()) all[i] = Variable(zeros(shapes[i], dtype, device));
@@ -194,7 +197,8 @@ Variable pad(const Variable& x, const Dims& before, const Dims& after, double va
   std::vector<Range> middle = whole(shape);
   for (int i = 0; i < x.ndim(); ++i) {
     require<std::invalid_argument>(before[i] >= 0 && after[i] >= 0,
-                                   "pad: expected widths of at least 0, got ", before, " and ", after);
+                                   "pad: expected widths of at least 0, got ", before, " and ",
+                                   after);
     shape[i] += before[i] + after[i];
     middle[static_cast<std::size_t>(i)].start = before[i];
   }
@@ -207,7 +211,8 @@ Variable cast(const Variable& x, Dtype dtype) {
   if (x.dtype() == dtype) return x;
   const Array y = cast(x.array(), dtype);
   if (!is_float(dtype)) return Variable(y);
-  return record("Cast", y, {{x, [before = x.dtype()](const Variable& gy) { return cast(gy, before); }}});
+  return record("Cast", y,
+                {{x, [before = x.dtype()](const Variable& gy) { return cast(gy, before); }}});
 }
 
 namespace {

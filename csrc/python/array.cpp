@@ -1,5 +1,7 @@
 #include "python/array.h"
 
+#include "python/variable.h"
+
 namespace renga::python {
 namespace {
 
@@ -7,17 +9,27 @@ namespace {
 std::optional<Dtype> dtype_of_number(int number, std::size_t itemsize) {
   using api = py::detail::npy_api;
   switch (number) {
-    case api::NPY_BOOL_: return Dtype::bool_;
-    case api::NPY_BYTE_: return Dtype::int8;
-    case api::NPY_UBYTE_: return Dtype::uint8;
-    case api::NPY_SHORT_: return Dtype::int16;
-    case api::NPY_INT_: return Dtype::int32;
+    case api::NPY_BOOL_:
+      return Dtype::bool_;
+    case api::NPY_BYTE_:
+      return Dtype::int8;
+    case api::NPY_UBYTE_:
+      return Dtype::uint8;
+    case api::NPY_SHORT_:
+      return Dtype::int16;
+    case api::NPY_INT_:
+      return Dtype::int32;
     case api::NPY_LONG_:
-    case api::NPY_LONGLONG_: return itemsize == 8 ? Dtype::int64 : Dtype::int32;
-    case 23: return Dtype::float16;  // NPY_HALF, which pybind11 does not name
-    case api::NPY_FLOAT_: return Dtype::float32;
-    case api::NPY_DOUBLE_: return Dtype::float64;
-    default: return std::nullopt;
+    case api::NPY_LONGLONG_:
+      return itemsize == 8 ? Dtype::int64 : Dtype::int32;
+    case 23:
+      return Dtype::float16;  // NPY_HALF, which pybind11 does not name
+    case api::NPY_FLOAT_:
+      return Dtype::float32;
+    case api::NPY_DOUBLE_:
+      return Dtype::float64;
+    default:
+      return std::nullopt;
   }
 }
 
@@ -26,8 +38,9 @@ py::handle shared_dtype(Dtype dtype) {
   static PyObject* made[10] = {};
   PyObject*& slot = made[static_cast<int>(dtype)];
   if (slot == nullptr) {
-    require<std::invalid_argument>(dtype != Dtype::bfloat16,
-                                   "array: expected a dtype of NumPy's, got bfloat16; cast it first");
+    require<std::invalid_argument>(
+        dtype != Dtype::bfloat16,
+        "array: expected a dtype of NumPy's, got bfloat16; cast it first");
     slot = py::dtype(std::string(name_of(dtype))).release().ptr();
   }
   return slot;
@@ -35,8 +48,8 @@ py::handle shared_dtype(Dtype dtype) {
 
 Ref<Storage> share(const py::array& x) {
   PyObject* owner = x.inc_ref().ptr();
-  return make_ref<Storage>(const_cast<void*>(x.data()), static_cast<std::size_t>(x.nbytes()), Device{},
-                           [owner] {
+  return make_ref<Storage>(const_cast<void*>(x.data()), static_cast<std::size_t>(x.nbytes()),
+                           Device{}, [owner] {
                              const py::gil_scoped_acquire lock;
                              Py_DECREF(owner);
                            });
@@ -93,8 +106,8 @@ py::object to_numpy(const Array& given) {
   std::copy(x.shape().begin(), x.shape().end(), shape);
   std::copy(x.strides().begin(), x.strides().end(), strides);
   auto array = py::reinterpret_steal<py::object>(api.PyArray_NewFromDescr_(
-      api.PyArray_Type_, shared_dtype(x.dtype()).inc_ref().ptr(), x.ndim(), shape, strides, x.data(),
-      py::detail::npy_api::NPY_ARRAY_WRITEABLE_, nullptr));
+      api.PyArray_Type_, shared_dtype(x.dtype()).inc_ref().ptr(), x.ndim(), shape, strides,
+      x.data(), py::detail::npy_api::NPY_ARRAY_WRITEABLE_, nullptr));
   if (!array) throw py::error_already_set();
   if (api.PyArray_SetBaseObject_(array.ptr(), owner.inc_ref().ptr()) < 0) {
     throw py::error_already_set();
@@ -111,8 +124,12 @@ bool type_caster<renga::Array>::load(handle source, bool) {
     value = renga::python::from_numpy(source);
     return true;
   }
+  if (isinstance<renga::VariableBody>(source)) {
+    value = source.cast<const renga::VariableBody&>().array();
+    return true;
+  }
   // NumPy's scalars and Python's numbers are arrays without axes.
-  if (!PyNumber_Check(source.ptr()) || hasattr(source, "creator")) return false;
+  if (!PyNumber_Check(source.ptr())) return false;
   const auto array = reinterpret_steal<object>(npy_api::get().PyArray_FromAny_(
       source.ptr(), nullptr, 0, 0, npy_api::NPY_ARRAY_ENSUREARRAY_, nullptr));
   if (!array) {

@@ -33,11 +33,6 @@ py::arg_v to_python(const Default<T>& a) {
   return py::arg(a.name) = a.value;
 }
 
-// Keywords cost a fifth of a microsecond a call; operations whose arguments all have to be given
-// are called by position.
-template <class... Args>
-inline constexpr bool all_required = (std::is_same_v<Args, Arg> && ...);
-
 struct Binder {
   py::module_& ops;
   py::list entries;
@@ -45,11 +40,7 @@ struct Binder {
   template <class Function, class... Args>
   void operator()(const Op& op, Function function, const Args&... args) {
     const std::string doc = std::string(op.summary) + "\n\nShapes: " + op.shapes;
-    if constexpr (all_required<Args...>) {
-      ops.def(op.name, hooked(op.name, function), doc.c_str());
-    } else {
-      ops.def(op.name, hooked(op.name, function), to_python(args)..., doc.c_str());
-    }
+    ops.def(op.name, hooked(op.name, function), to_python(args)..., doc.c_str());
     entries.append(py::make_tuple(op.name, op.shapes, op.summary, py::make_tuple(args.name...)));
   }
 };
