@@ -51,25 +51,39 @@ class GlobalConfig:
         _print_settings(vars(self), file)
 
 
-class LocalConfig(threading.local):
+class _Choices(threading.local):
+    """What a thread has set for itself."""
+
+    def __init__(self) -> None:
+        self.by_name: dict[str, Any] = {}
+
+
+class LocalConfig:
     """This thread's settings; a name it has not set reads the global one."""
 
-    _global: GlobalConfig
-
     def __init__(self, global_config: GlobalConfig) -> None:
-        vars(self)["_global"] = global_config
+        object.__setattr__(self, "_choices", _Choices())
+        object.__setattr__(self, "_global", vars(global_config))
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._global, name)
+    # Functions read settings on every call. Looking in both dicts first is four times
+    # as fast as __getattr__, which only runs after the usual search has failed.
+    def __getattribute__(self, name: str) -> Any:
+        own = object.__getattribute__(self, "_choices").by_name
+        if name in own:
+            return own[name]
+        common = object.__getattribute__(self, "_global")
+        if name in common:
+            return common[name]
+        return object.__getattribute__(self, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        vars(self)[name] = value
+        self._choices.by_name[name] = value
         mirror = _LOCAL_MIRRORS.get(name)
         if mirror is not None:
             mirror(value)
 
     def __delattr__(self, name: str) -> None:
-        if vars(self).pop(name, _UNSET) is _UNSET:
+        if self._choices.by_name.pop(name, _UNSET) is _UNSET:
             raise AttributeError(name)
         mirror = _LOCAL_MIRRORS.get(name)
         if mirror is not None:
@@ -77,9 +91,7 @@ class LocalConfig(threading.local):
 
     def show(self, file: TextIO = sys.stdout) -> None:
         """Prints every setting as this thread sees it, one per line."""
-        settings = {**vars(self._global), **vars(self)}
-        del settings["_global"]
-        _print_settings(settings, file)
+        _print_settings({**self._global, **self._choices.by_name}, file)
 
 
 def _print_settings(settings: dict[str, Any], file: TextIO) -> None:
@@ -130,7 +142,8 @@ def using_config(
     name: str, value: Any, config: LocalConfig | GlobalConfig = config
 ) -> Iterator[None]:
     """Context in which the setting ``name`` has ``value``, in this thread."""
-    old = vars(config).get(name, _UNSET)
+    own = config._choices.by_name if isinstance(config, LocalConfig) else vars(config)
+    old = own.get(name, _UNSET)
     setattr(config, name, value)
     try:
         yield

@@ -123,7 +123,7 @@ def check_backward(
     ys = _tuple(func(*xs))
     y_grad = _checked_gradients(ys, y_grad)
     moving = [x for x, s in zip(xs, skip) if not s] + list(params)
-    gxs = grad(ys, moving, [g if g is None else as_variable(g) for g in y_grad])
+    gxs = _gradients(ys, moving, y_grad)
 
     line = _Line(func, x_data, skip, params, dtype)
     step = numpy.zeros(())
@@ -165,11 +165,15 @@ class _Line:
             x = self._cast(x)
             return (x + step * next(directions)).astype(x.dtype)
 
-        xs = [x if s else moved(x) for x, s in zip(self.x_data, self.skip)]
+        # As variables that require gradients: the function may take gradients itself.
+        xs = [
+            _core.Variable(x if s else moved(x), requires_grad=not s)
+            for x, s in zip(self.x_data, self.skip)
+        ]
         try:
             for p, x in zip(self.params, self.p_data):
                 p.array = moved(x)
-            return [as_array(y) for y in _tuple(self.func(*map(as_variable, xs)))]
+            return [as_array(y) for y in _tuple(self.func(*xs))]
         finally:
             for p, x in zip(self.params, self.p_data):
                 p.array = x
@@ -236,8 +240,13 @@ def _skipped(x_data: Arrays, no_grads: Sequence[bool] | None) -> list[bool]:
     return list(no_grads)
 
 
+def _gradients(ys: Arrays, xs: Arrays, gys: Arrays) -> list[Any]:
+    started = [(y, as_variable(g)) for y, g in zip(ys, gys) if g is not None]
+    return grad([y for y, _ in started], xs, [g for _, g in started])
+
+
 def _checked_gradients(ys: Arrays, y_grad: Arrays) -> tuple[Any, ...]:
-    if y_grad == (None,):
+    if len(y_grad) == 1 and y_grad[0] is None:
         y_grad = tuple(numpy.ones(y.shape, y.dtype) for y in ys)
     if len(ys) != len(y_grad):
         raise ValueError(
