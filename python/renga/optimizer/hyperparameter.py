@@ -23,9 +23,10 @@ class Hyperparameter:
 
     def __getattr__(self, name: str) -> Any:
         # copy and pickle ask for special methods before there is a parent.
-        if name.startswith("_") or self._parent is None:
+        parent = vars(self).get("_parent")
+        if parent is None:
             raise AttributeError(f"there is no hyperparameter {name!r}")
-        return getattr(self._parent, name)
+        return getattr(parent, name)
 
     def __repr__(self) -> str:
         values = sorted(self.get_dict().items())
