@@ -33,6 +33,7 @@ void Board::meet(const Turn& turn) {
       if (!patience.pause()) nobody_came(turn);
     }
   }
+  if (announced_) compare_calls();
 }
 
 void Board::nobody_came(const Turn& turn) const {
@@ -50,13 +51,20 @@ void Board::nobody_came(const Turn& turn) const {
   time_out(turn, missing, last.str());
 }
 
-void Board::agree(const Turn& turn) {
-  const int place = static_cast<int>(++calls_ % 2);
-  slot(rank_).calls[place] = turn.call;
-  meet(turn);
+void Board::announce(const Call& call) {
+  slot(rank_).calls[++calls_ % 2] = call;
+  announced_ = true;
+}
+
+// Safe after a meeting: a place is written again only after the next one.
+void Board::compare_calls() {
+  announced_ = false;
+  const auto place = calls_ % 2;
+  const Call& mine = slot(rank_).calls[place];
   bool same = true;
-  for (int r = 0; r < size_; ++r) same = same && slot(r).calls[place].agrees_with(turn.call);
+  for (int r = 0; r < size_; ++r) same = same && slot(r).calls[place].agrees_with(mine);
   if (same) return;
+  half_ = 0;  // different calls may have left the ranks at different halves
   std::vector<Call> calls;
   for (int r = 0; r < size_; ++r) calls.push_back(slot(r).calls[place]);
   require_agreement(calls);

@@ -27,10 +27,12 @@ class Board {
   // Which half the next piece goes to.
   int next_half() { return half_ ^= 1; }
 
+  // Says what this rank asks for; the next meeting throws unless all ranks ask for the same.
+  void announce(const Call& call);
+  // Whether no meeting has followed the last announcement.
+  bool announced() const { return announced_; }
   // Waits until every rank has come as far as this one.
   void meet(const Turn& turn);
-  // Meets and makes sure that all ranks ask for the same.
-  void agree(const Turn& turn);
 
  private:
   struct Slot {
@@ -39,6 +41,7 @@ class Board {
   };
   Slot& slot(int rank) const { return reinterpret_cast<Slot*>(memory_)[rank]; }
   [[noreturn]] void nobody_came(const Turn& turn) const;
+  void compare_calls();
 
   std::byte* memory_;
   int rank_;
@@ -46,6 +49,7 @@ class Board {
   std::shared_ptr<void> owner_;
   std::uint64_t steps_ = 0;
   std::uint64_t calls_ = 0;
+  bool announced_ = false;
   int half_ = 0;
 };
 

@@ -6,26 +6,39 @@ namespace renga::by_board {
 
 namespace {
 
-// Reduces the same range of every rank's segment into this rank's.
+// Up to here every rank reduces all of it, which costs less than a second meeting.
+constexpr std::int64_t kSmall = std::int64_t{1} << 14;
+
+// Reduces the same range of every rank's segment.
 void reduce_range(const Turn& turn, const Board& board, int half, Range range, Dtype dtype,
-                  Reduction reduction) {
-  if (range.length() == 0) return;
+                  Reduction reduction, std::byte* y) {
   std::vector<const std::byte*> xs;
   for (int r = 0; r < turn.size(); ++r) xs.push_back(board.segment(r, half) + range.begin);
-  reduce(reduction, dtype, xs, board.segment(turn.rank(), half) + range.begin,
-         range.length() / size_of(dtype));
+  reduce(reduction, dtype, xs, y, range.length() / size_of(dtype));
+}
+
+void all_reduce_small(const Turn& turn, Board& board, const Flat& x, const Flat& y, Dtype dtype,
+                      Reduction reduction) {
+  alignas(64) std::byte result[kSmall];
+  const int half = board.next_half();
+  x.read(0, x.bytes(), board.segment(turn.rank(), half));
+  board.meet(turn);
+  reduce_range(turn, board, half, {0, x.bytes()}, dtype, reduction, result);
+  y.write(0, y.bytes(), result);
 }
 
 }  // namespace
 
 void all_reduce(const Turn& turn, Board& board, const Flat& x, const Flat& y, Dtype dtype,
                 Reduction reduction) {
+  if (x.bytes() <= kSmall) return all_reduce_small(turn, board, x, y, dtype, reduction);
   const int rank = turn.rank(), size = turn.size();
   in_pieces(x.bytes(), Board::kSegment, [&](std::int64_t begin, std::int64_t length) {
     const int half = board.next_half();
     x.read(begin, length, board.segment(rank, half));
     board.meet(turn);
-    reduce_range(turn, board, half, share(length, rank, size), dtype, reduction);
+    const Range own = share(length, rank, size);
+    reduce_range(turn, board, half, own, dtype, reduction, board.segment(rank, half) + own.begin);
     board.meet(turn);
     for (int r = 0; r < size; ++r) {
       const Range theirs = share(length, r, size);
@@ -44,7 +57,7 @@ void reduce_scatter(const Turn& turn, Board& board, const Flat& x, const Flat& y
     for (int r = 0; r < size; ++r) x.read(r * y.bytes() + begin, length, mine + r * length);
     board.meet(turn);
     const Range own{rank * length, (rank + 1) * length};
-    reduce_range(turn, board, half, own, dtype, reduction);
+    reduce_range(turn, board, half, own, dtype, reduction, mine + own.begin);
     y.write(begin, length, mine + own.begin);
   });
 }

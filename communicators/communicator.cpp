@@ -55,12 +55,15 @@ void Communicator::take(const Turn& turn, const Body& body) {
     fail<std::runtime_error>(turn.call.op, ": this communicator cannot be used after: ", broken_);
   }
   try {
-    if (Board* board = transport_->board()) {
-      board->agree(turn);
+    Board* board = transport_->board();
+    if (board != nullptr) {
+      board->announce(turn.call);
     } else if (debug_) {
       by_messages::agree(turn);
     }
     body(turn);
+    // Where nothing was to be moved, the ranks have not met yet.
+    if (board != nullptr && board->announced()) board->meet(turn);
   } catch (const Disagreement&) {
     throw;
   } catch (const std::exception& error) {
@@ -157,6 +160,7 @@ Communicator::Result Communicator::exchange(const char* name, const std::vector<
           ": expected one array per rank, got ", sent.size(), " and ", received.size());
   return start(Call(name), issue, [=](const Turn& turn) {
     const std::vector<Array> landed = landing(received);
+    if (Board* board = turn.transport.board()) board->meet(turn);
     by_messages::exchange(turn, contiguous_all(sent), landed);
     move_landed(landed, received);
   });
@@ -179,7 +183,6 @@ Communicator::Result Communicator::broadcast(const Array& x, int root, const Iss
 
 void Communicator::barrier(const Issue& issue) {
   start(Call("barrier"), issue, [](const Turn& turn) {
-    // Where there is a board, the ranks have just met on it.
     if (turn.transport.board() == nullptr) by_messages::agree(turn);
   });
 }

@@ -11,8 +11,8 @@ namespace renga {
 
 namespace {
 
-constexpr int kSpins = 1000;    // about 50 µs
-constexpr int kYields = 10000;  // about 5 ms
+constexpr int kSpins = 1000;    // about 30 µs
+constexpr int kYields = 20000;  // where nothing else wants to run, as good as spinning
 constexpr std::chrono::microseconds kLongestNap{1000};
 constexpr std::chrono::milliseconds kSignalInterval{50};
 

@@ -1,0 +1,153 @@
+"""Collectives on arrays of known shape, against NumPy."""
+
+import numpy as np
+import pytest
+
+FLOATS = ["float16", "float32", "float64"]
+NUMBERS = ["int8", "uint8", "int16", "int32", "int64", *FLOATS]
+# Nothing, one element, and more than one piece in every kind of communicator.
+SIZES = [0, 1, 1000, 5000, 700_001]
+
+
+def data(rank, shape, dtype):
+    values = np.random.RandomState(rank).uniform(-4, 4, shape)
+    return values.astype(dtype)
+
+
+def in_rank_order(xs, op):
+    """What the definition says: one operand after another, 16 bits in 32."""
+    wide = [x.astype("float32") if x.dtype == "float16" else x for x in xs]
+    total = wide[0]
+    for x in wide[1:]:
+        total = {
+            "sum": np.add,
+            "mean": np.add,
+            "max": np.maximum,
+            "min": np.minimum,
+            "prod": np.multiply,
+        }[op](total, x)
+    if op == "mean":
+        total = total / total.dtype.type(len(xs))
+    return total.astype(xs[0].dtype)
+
+
+@pytest.mark.parametrize("dtype", NUMBERS)
+@pytest.mark.parametrize("op", ["sum", "max", "min", "prod"])
+def test_all_reduce_is_the_rank_order_reduction_on_every_rank(ranks, dtype, op):
+    ys = ranks(lambda comm: comm.all_reduce(data(comm.rank, (3, 50), dtype), op))
+    expected = in_rank_order([data(r, (3, 50), dtype) for r in range(len(ys))], op)
+    for y in ys:
+        np.testing.assert_array_equal(y, expected)
+        assert y.dtype == dtype
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_mean_of_every_size(ranks, size, dtype):
+    ys = ranks(lambda comm: comm.all_reduce(data(comm.rank, size, dtype), "mean"))
+    expected = in_rank_order([data(r, size, dtype) for r in range(len(ys))], "mean")
+    for y in ys:
+        np.testing.assert_array_equal(y, expected)
+
+
+def test_mean_of_integers_is_refused(ranks):
+    from renga.utils.type_check import InvalidType
+
+    with pytest.raises(InvalidType, match="floating dtype for mean, got int32"):
+        ranks(lambda comm: comm.all_reduce(np.ones(3, "int32"), "mean"))
+
+
+def test_max_lets_nan_through(ranks):
+    def act(comm):
+        x = np.zeros(2, "float32")
+        x[comm.rank % 2] = np.nan if comm.rank == 0 else 1
+        return comm.all_reduce(x, "max")
+
+    assert all(np.isnan(y[0]) for y in ranks(act))
+
+
+def test_several_arrays_travel_together(ranks):
+    shapes = [(3, 4), (), (0, 2), (200_000,), (7,)]
+
+    def act(comm):
+        xs = [data(comm.rank + i, shape, "float32") for i, shape in enumerate(shapes)]
+        return comm.all_reduce(xs)
+
+    results = ranks(act)
+    for ys in results:
+        for i, shape in enumerate(shapes):
+            xs = [data(r + i, shape, "float32") for r in range(len(results))]
+            np.testing.assert_array_equal(ys[i], in_rank_order(xs, "sum"))
+
+
+def test_any_strides_in_and_out(ranks):
+    def act(comm):
+        x = data(comm.rank, (6, 8), "float32")[::-1, ::2].T
+        y = np.full((8, 6), np.nan, "float32")
+        comm.all_reduce(x, out=y[::2])
+        return y
+
+    results = ranks(act)
+    xs = [data(r, (6, 8), "float32")[::-1, ::2].T for r in range(len(results))]
+    for y in results:
+        np.testing.assert_array_equal(y[::2], in_rank_order(xs, "sum"))
+        assert np.isnan(y[1::2]).all()
+
+
+def test_in_place(ranks):
+    def act(comm):
+        x = data(comm.rank, 300_000, "float32")
+        comm.all_reduce(x, out=x)
+        return x
+
+    ys = ranks(act)
+    expected = in_rank_order([data(r, 300_000, "float32") for r in range(len(ys))], "sum")
+    for y in ys:
+        np.testing.assert_array_equal(y, expected)
+
+
+@pytest.mark.parametrize("row", [(), (0,), (5,), (200_000,), (3, 2)])
+def test_reduce_scatter(ranks, row):
+    def act(comm):
+        return comm.reduce_scatter(data(comm.rank, (comm.size, *row), "float32"))
+
+    ys = ranks(act)
+    xs = [data(r, (len(ys), *row), "float32") for r in range(len(ys))]
+    np.testing.assert_array_equal(np.stack(ys), in_rank_order(xs, "sum"))
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (5,), (300_000,), (3, 2)])
+@pytest.mark.parametrize("dtype", ["bool", "int16", "float16", "float64"])
+def test_all_gather(ranks, shape, dtype):
+    ys = ranks(lambda comm: comm.all_gather(data(comm.rank, shape, dtype)))
+    expected = np.stack([data(r, shape, dtype) for r in range(len(ys))])
+    for y in ys:
+        np.testing.assert_array_equal(y, expected)
+
+
+@pytest.mark.parametrize("row", [(), (5,), (100_000,)])
+def test_all_to_all_transposes_ranks_and_rows(ranks, row):
+    def act(comm):
+        return comm.all_to_all(data(comm.rank, (comm.size, *row), "float32"))
+
+    ys = ranks(act)
+    xs = np.stack([data(r, (len(ys), *row), "float32") for r in range(len(ys))])
+    np.testing.assert_array_equal(np.stack(ys), xs.swapaxes(0, 1))
+
+
+@pytest.mark.parametrize("shape", [(), (5,), (300_000,)])
+def test_broadcast_from_every_root(ranks, shape):
+    def act(comm):
+        wide = [np.repeat(data(comm.rank, shape, "float32"), 2) for _ in range(comm.size)]
+        return [comm.broadcast(x[::2], root) for root, x in enumerate(wide)]
+
+    for ys in ranks(act):
+        for root, y in enumerate(ys):
+            np.testing.assert_array_equal(y, data(root, shape, "float32").reshape(-1))
+
+
+def test_wrong_words_and_ranks_are_refused(ranks):
+    with pytest.raises(ValueError, match="expected op sum, mean, max, min or prod"):
+        ranks(lambda comm: comm.all_reduce(np.ones(2), "average"))
+    with pytest.raises(ValueError, match=r"broadcast: expected a rank in \[0, \d\)"):
+        ranks(lambda comm: comm.broadcast(np.ones(2), root=comm.size))

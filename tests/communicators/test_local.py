@@ -1,0 +1,156 @@
+"""Ranks as threads: what happens when one fails or stays away."""
+
+import re
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from renga.communicators import RankFailed, create_communicator, local
+from renga.utils.type_check import InvalidType
+
+
+def test_the_first_exception_comes_out_with_its_rank():
+    heard = []
+
+    def act(comm):
+        if comm.rank == 2:
+            raise KeyError("lost")
+        try:
+            comm.barrier()
+        except RankFailed as error:
+            heard.append(str(error))
+            raise
+
+    start = time.perf_counter()
+    with pytest.raises(KeyError, match="rank 2") as raised:
+        local.run(act, ranks=4)
+    assert time.perf_counter() - start < 5
+    assert heard == ["rank 2 failed: KeyError: 'lost'"] * 3
+    assert raised.value.__cause__.args == ("lost",)
+
+
+@pytest.mark.parametrize("wait", ["recv", "split off", "background"])
+def test_a_failure_reaches_every_kind_of_wait(wait):
+    def act(comm):
+        half = comm.split(comm.rank % 2, 0)
+        if comm.rank == 3:
+            raise ValueError("no more")
+        if wait == "recv":
+            comm.recv_obj((comm.rank + 1) % 4, tag=0)
+        elif wait == "split off":
+            half.recv_obj(1 - half.rank, tag=0)
+        else:
+            comm.all_reduce(np.ones(3), wait=False).wait()
+
+    with pytest.raises(ValueError, match="rank 3: no more"):
+        local.run(act, ranks=4)
+
+
+@pytest.mark.parametrize("board", [True, False])
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        (
+            lambda comm: comm.all_reduce(np.ones(3 + comm.rank, "float32")),
+            "got all_reduce sum float32 (3,) at {here} on rank 0 "
+            "and all_reduce sum float32 (4,) at {here} on rank 1",
+        ),
+        (
+            lambda comm: comm.all_reduce(np.ones(3, ["f4", "f8"][comm.rank])),
+            "got all_reduce sum float32 (3,) at {here} on rank 0 "
+            "and all_reduce sum float64 (3,) at {here} on rank 1",
+        ),
+        (
+            lambda comm: comm.broadcast(np.ones(3, "int8"), root=comm.rank),
+            "got broadcast int8 (3,) from rank 0 at {here} on rank 0 "
+            "and broadcast int8 (3,) from rank 1 at {here} on rank 1",
+        ),
+        (
+            lambda comm: comm.barrier() if comm.rank else comm.allgather(np.ones(3)),
+            "got all_gather at {here} on rank 0 and barrier at {here} on rank 1",
+        ),
+    ],
+)
+def test_ranks_that_ask_for_different_things(board, call, message):
+    here = "HERE"
+    pattern = re.escape(message.format(here=here)).replace(here, r"\S+:\d+ in \S+")
+
+    def act(comm):
+        with pytest.raises(InvalidType, match="expected the same call.*" + pattern):
+            call(comm)
+        return comm.all_reduce(np.ones(1))  # nothing was moved, so all is well
+
+    assert local.run(act, ranks=2, board=board) == [2, 2]
+
+
+@pytest.mark.parametrize("board", [True, False])
+def test_a_time_out_names_who_is_missing_and_where_it_was(monkeypatch, board):
+    monkeypatch.setenv("RENGA_TIMEOUT", "0.3")
+    rest = threading.Event()
+
+    def act(comm):
+        comm.all_reduce(np.ones(2))
+        if comm.rank == 1:
+            rest.wait()
+            return
+        message = r"barrier at \S+ in act: rank 0 waited 0.3 s for rank 1"
+        if board:
+            message += r"; rank 1 was last in all_reduce sum float64 \(2,\) at \S+ in act"
+        with pytest.raises(TimeoutError, match=message):
+            comm.barrier()
+        with pytest.raises(RuntimeError, match="cannot be used after: barrier"):
+            comm.barrier()
+        with pytest.raises(TimeoutError, match=r"recv uint8 .*from rank 1 .*for rank 1"):
+            comm.recv_obj(1, tag=0)
+        rest.set()
+
+    local.run(act, ranks=2, board=board)
+
+
+def test_a_long_message_to_nobody_times_out(monkeypatch):
+    monkeypatch.setenv("RENGA_TIMEOUT", "0.2")
+    rest = threading.Event()
+
+    def act(comm):
+        if comm.rank == 0:
+            with pytest.raises(TimeoutError, match="send .* for rank 1"):
+                comm.send(np.ones(100_000), 1, tag=0)
+            rest.set()
+        rest.wait()
+
+    local.run(act, ranks=2)
+
+
+@pytest.mark.parametrize("text", ["soon", "-1", "nan"])
+def test_a_time_out_has_to_be_a_number_of_seconds(monkeypatch, text):
+    monkeypatch.setenv("RENGA_TIMEOUT", text)
+    with pytest.raises(ValueError, match=f"RENGA_TIMEOUT: expected seconds, got '{text}'"):
+        create_communicator("local")
+
+
+def test_create_communicator_gives_a_thread_its_own():
+    def act(comm):
+        assert create_communicator("local") is comm
+        return comm.rank, comm.intra_rank, comm.intra_size, comm.inter_rank
+
+    assert local.run(act, ranks=2) == [(0, 0, 2, 0), (1, 1, 2, 0)]
+    alone = create_communicator("local")
+    assert (alone.rank, alone.size, alone.inter_size) == (0, 1, 1)
+    np.testing.assert_array_equal(alone.allreduce(np.ones(2)), 1)
+
+
+def test_abort_ends_the_group():
+    def act(comm):
+        if comm.rank == 0:
+            comm.abort(3)
+        comm.barrier()
+
+    with pytest.raises(RankFailed, match="rank 0 failed: abort with code 3"):
+        local.run(act, ranks=2)
+
+
+def test_no_ranks_are_refused():
+    with pytest.raises(ValueError, match="at least one rank, got 0"):
+        local.run(lambda comm: None, ranks=0)

@@ -1,0 +1,110 @@
+"""Communication that goes on in the background."""
+
+import threading
+
+import numpy as np
+import pytest
+
+from renga.communicators import RankFailed, local
+
+
+def test_collectives_keep_their_order_behind_a_waiting_caller(ranks):
+    def act(comm):
+        x = np.full(100_000, comm.rank + 1, "float32")
+        works = [comm.all_reduce(x * k, wait=False) for k in range(5)]
+        together = comm.all_gather(np.array(comm.rank))  # overtakes none of them
+        return [work.wait()[0] for work in works], together
+
+    results = ranks(act)
+    total = sum(range(1, len(results) + 1))
+    for sums, together in results:
+        assert sums == [total * k for k in range(5)]
+        np.testing.assert_array_equal(together, range(len(results)))
+
+
+def test_every_collective_can_go_on_in_the_background(ranks):
+    def act(comm):
+        x = np.arange(comm.size * 3.0).reshape(comm.size, 3) + comm.rank
+        works = [
+            comm.all_reduce(x, wait=False),
+            comm.reduce_scatter(x, wait=False),
+            comm.all_gather(x, wait=False),
+            comm.all_to_all(x, wait=False),
+            comm.broadcast(x.copy(), wait=False),
+        ]
+        now = [
+            comm.all_reduce(x),
+            comm.reduce_scatter(x),
+            comm.all_gather(x),
+            comm.all_to_all(x),
+            comm.broadcast(x.copy()),
+        ]
+        return [work.wait() for work in works], now
+
+    for later, now in ranks(act):
+        for a, b in zip(later, now):
+            np.testing.assert_array_equal(a, b)
+
+
+def test_large_messages_cross_in_the_background(ranks):
+    def act(comm):
+        right, left = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
+        received = np.empty(500_000)
+        work = comm.recv(left, tag=1, out=received, wait=False)
+        comm.send(np.full(500_000, float(comm.rank)), right, tag=1, wait=False)
+        assert work.wait() is received
+        assert work.test()
+        comm.barrier()
+        return received[-1]
+
+    results = ranks(act)
+    assert results == [(r - 1) % len(results) for r in range(len(results))]
+
+
+def test_receiving_into_the_wrong_array_is_refused(ranks):
+    def act(comm):
+        if comm.size > 1 and comm.rank == 0:
+            comm.send(np.ones(3), 1, tag=0)
+        elif comm.rank == 1:
+            with pytest.raises(TypeError, match=r"expected int64 \(3,\), got float64"):
+                comm.recv(0, tag=0, out=np.empty(3, "int64"))
+        with pytest.raises(ValueError, match="contiguous out"):
+            comm.recv(0, tag=0, out=np.empty(6)[::2])
+        with pytest.raises(ValueError, match="expected out"):
+            comm.recv(0, tag=0, wait=False)
+
+    ranks(act)
+
+
+def test_an_error_in_the_background_comes_out_of_wait():
+    def act(comm):
+        if comm.rank == 1:
+            raise OSError("disk on fire")
+        work = comm.all_reduce(np.ones(3), wait=False)
+        with pytest.raises(RankFailed, match="rank 1 failed: OSError: disk on fire"):
+            work.wait()
+        assert isinstance(work.error, RankFailed)
+        with pytest.raises(RankFailed):
+            work.test()
+
+    with pytest.raises(OSError, match="rank 1: disk on fire"):
+        local.run(act, ranks=2)
+
+
+def test_wait_gives_up_after_its_own_time_out():
+    may_come = threading.Event()
+
+    def act(comm):
+        if comm.rank == 1:
+            may_come.wait()
+            return comm.all_reduce(np.ones(3))
+        work = comm.all_reduce(np.ones(3), wait=False)
+        assert not work.test()
+        assert work.error is None
+        with pytest.raises(TimeoutError, match=r"all_reduce .*not over after 0.05 s"):
+            work.wait(timeout=0.05)
+        may_come.set()
+        return work.wait()
+
+    for y in local.run(act, ranks=2):
+        np.testing.assert_array_equal(y, 2)

@@ -1,0 +1,88 @@
+"""Ranks for tests: threads in one process, or the processes of mpiexec.
+
+``mpiexec -n 3 python -m pytest -m mpi`` runs every test that asks for ``ranks`` on
+three processes; without mpiexec each runs on one to four threads.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+from typing import Any, Callable
+
+import pytest
+
+_UNDER_MPIEXEC = "OMPI_COMM_WORLD_SIZE" in os.environ
+_PROCESS = int(os.environ.get("OMPI_COMM_WORLD_RANK", 0))
+
+if _UNDER_MPIEXEC:
+    os.environ.setdefault("RENGA_TIMEOUT", "30")
+    _KINDS: list[Any] = ["mpi", "naive"]
+else:
+    _KINDS = [(n, board) for n in (1, 2, 3, 4) for board in (True, False)]
+
+
+def _kind_name(kind: Any) -> str:
+    if isinstance(kind, str):
+        return kind
+    return f"{kind[0]} ranks by {'board' if kind[1] else 'messages'}"
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "mpi: runs under mpiexec too")
+    reporter = config.pluginmanager.getplugin("terminalreporter")
+    if _PROCESS > 0 and reporter is not None:
+        # Rank 0 alone tells how it goes.
+        config.pluginmanager.unregister(reporter)
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    if _PROCESS > 0 and report.failed:
+        text = f"[rank {_PROCESS}] {report.nodeid}\n{report.longreprtext}"
+        print(text, file=sys.__stderr__, flush=True)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "ranks" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.mpi)
+
+
+@pytest.fixture(params=_KINDS, ids=_kind_name)
+def ranks(request: pytest.FixtureRequest) -> Callable[..., list[Any]]:
+    """Calls a function with each rank's communicator; the results in rank order."""
+    if _UNDER_MPIEXEC:
+        return functools.partial(_run_on_processes, request.param)
+    from renga.communicators import local
+
+    size, board = request.param
+
+    def run(function: Callable[..., Any], *args: Any) -> list[Any]:
+        return local.run(function, *args, ranks=size, board=board)
+
+    return run
+
+
+@functools.lru_cache(maxsize=None)
+def _world(name: str) -> Any:
+    from renga.communicators import create_communicator
+
+    return create_communicator(name)
+
+
+def _run_on_processes(
+    name: str, function: Callable[..., Any], *args: Any
+) -> list[Any]:
+    comm = _world(name)
+    result = error = None
+    try:
+        result = function(comm, *args)
+    except Exception as raised:
+        error = raised
+    outcomes = comm.allgather_obj((result, error))
+    for _, raised in outcomes:
+        if raised is not None:
+            raise raised
+    return [outcome[0] for outcome in outcomes]
