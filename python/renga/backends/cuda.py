@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import importlib.util
+from types import ModuleType
 from typing import Any, Callable, NoReturn
 
 import numpy
@@ -16,10 +18,28 @@ cupy = object()
 _max_workspace_size = 8 * 1024 * 1024
 
 
+def load_plugin() -> ModuleType:
+    """The compiled plugin; loading it puts the CUDA devices into the core.
+
+    Raises:
+        RuntimeError: it was not built, or a library, the driver or a device is missing.
+    """
+    if importlib.util.find_spec("renga._cuda") is None:
+        raise RuntimeError(
+            "cuda: expected a renga built with RENGA_CUDA (`make cuda`), got none"
+        )
+    try:
+        from renga import _cuda
+    except ImportError as error:
+        raise RuntimeError(f"cuda: {error}") from error
+    return _cuda
+
+
 def check_cuda_available() -> None:
-    """Raises RuntimeError where there is no CUDA device."""
+    """Raises RuntimeError where there are no CUDA devices with CuPy's arrays."""
+    load_plugin()
     raise RuntimeError(
-        "cuda: expected a CUDA device and CuPy, got a renga built without CUDA arrays; "
+        "cuda: expected CuPy's arrays, which renga does not know yet; "
         "use the device '@numpy'"
     )
 
