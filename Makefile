@@ -44,7 +44,7 @@ lint: renga
 cuda: CUDA := ON
 cuda: EXTRAS := test,cuda
 cuda: renga
-	$(BIN)/python -m pytest -q -rs tests/cuda
+	$(BIN)/python -m pytest -q -rs tests/devices
 
 clean:
 	rm -rf .venv build result
@@ -62,9 +62,9 @@ types:
 	$(BIN)/pybind11-stubgen -o build/typed renga._core
 	$(BIN)/mypy
 
-# The tests that speak to other ranks, once more under mpiexec.
+# The tests marked mpi, on processes instead of threads.
 ranks-%:
-	OMP_NUM_THREADS=1 $(BIN)/mpiexec -n $* $(BIN)/python -m pytest -q tests/communicators tests/distributed </dev/null
+	OMP_NUM_THREADS=1 $(BIN)/mpiexec -n $* $(BIN)/python -m pytest -q -m mpi </dev/null
 
 # The package: compiled into a wheel, the wheel installed into .venv, then what it works with.
 renga: .venv/.tools
