@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import datetime
+import shutil
 import sys
 import time
 from typing import Any, TextIO
@@ -110,9 +111,19 @@ def _new_bars(names: list[str], length: int, out: TextIO) -> list[Any]:
     """A bar for each name, and below them one that is only text."""
     from tqdm import tqdm
 
+    # tqdm shows nothing on a terminal that says it has no columns.
+    columns, lines = shutil.get_terminal_size()
     form = f"{{desc}} [{{bar:{length}}}] {{percentage:.2f}}%"
-    bars = [
-        tqdm(desc=f"{name:>10}", total=1.0, bar_format=form, file=out, leave=False)
-        for name in names
+    bars = [(f"{name:>10}", form) for name in names] + [("", "{desc}")]
+    return [
+        tqdm(
+            desc=desc,
+            total=1.0,
+            bar_format=form,
+            file=out,
+            leave=False,
+            ncols=columns,
+            nrows=lines,
+        )
+        for desc, form in bars
     ]
-    return [*bars, tqdm(total=1.0, bar_format="{desc}", file=out, leave=False)]

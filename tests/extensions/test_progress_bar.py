@@ -1,9 +1,12 @@
 """ProgressBar: on a terminal, in a file, and beside a table."""
 
+import contextlib
 import os
 import pty
 import re
+import subprocess
 import sys
+import textwrap
 import types
 
 import pytest
@@ -19,19 +22,20 @@ class Terminal:
         self._outside, inside = pty.openpty()
         self.file = os.fdopen(inside, "w")
 
+    def received(self):
+        """Everything that was written."""
+        self.file.close()
+        pieces = []
+        with contextlib.suppress(OSError):  # that is how a terminal ends
+            while True:
+                pieces.append(os.read(self._outside, 4096))
+        os.close(self._outside)
+        return b"".join(pieces).decode()
+
     def screen(self):
         """Lines of a screen that knows the control sequences the bars may use."""
-        self.file.close()
-        received = b""
-        while True:
-            try:
-                piece = os.read(self._outside, 4096)
-            except OSError:
-                break
-            received += piece
-        os.close(self._outside)
         lines, row, column = {}, 0, 0
-        for token in re.findall(r"\x1b\[[0-9]*[A-Z]|.|\n", received.decode(), re.S):
+        for token in re.findall(r"\x1b\[[0-9]*[A-Z]|.|\n", self.received(), re.S):
             if token == "\r":
                 column = 0
             elif token == "\n":
@@ -147,3 +151,16 @@ def test_remaining_time_is_what_is_left_at_the_speed_so_far(monkeypatch, capsys)
         trainer.updater.update()
     bar(trainer)  # one epoch of 100 in 10 seconds
     assert capsys.readouterr().out.endswith("0.4 iters/sec, 0:16:30 left\n")
+
+
+def test_a_terminal_without_a_size():
+    program = """
+        from renga import extensions
+        from renga.testing import get_trainer_with_mock_updater
+        bar = extensions.ProgressBar(update_interval=1)
+        get_trainer_with_mock_updater(extensions=[bar]).run()
+    """
+    terminal = Terminal()
+    command = [sys.executable, "-c", textwrap.dedent(program)]
+    subprocess.run(command, stdout=terminal.file, check=True)
+    assert "100.00%" in terminal.received()
