@@ -23,6 +23,7 @@ class EmbedID(Link):
     """
 
     W: Parameter
+    ignore_label: int | None = None
 
     def __init__(
         self,

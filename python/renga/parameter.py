@@ -25,6 +25,7 @@ class Parameter(Variable):
     stands for NaN. An array given without a shape is the value itself.
     """
 
+    initializer: Any = None
     update_rule: UpdateRule | None = None
     # What the gradient is filled with when the array appears; None: no gradient.
     _first_grad: float | None = numpy.nan

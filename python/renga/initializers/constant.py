@@ -12,6 +12,8 @@ from renga import initializer
 class Constant(initializer.Initializer):
     """Fills an array with a number, or copies an array of the same shape."""
 
+    fill_value: Any = None
+
     def __init__(self, fill_value: Any, dtype: Any = None) -> None:
         self.fill_value = fill_value
         super().__init__(dtype)
