@@ -1,173 +1,60 @@
 """Differentiable functions of Variables and arrays."""
 
-from renga._core.ops import (
-    absolute as absolute,
-)
-from renga._core.ops import (
-    arccos as arccos,
-)
-from renga._core.ops import (
-    arcsin as arcsin,
-)
-from renga._core.ops import (
-    arctan as arctan,
-)
-from renga._core.ops import (
-    arctan2 as arctan2,
-)
-from renga._core.ops import (
-    argmax as argmax,
-)
-from renga._core.ops import (
-    argmin as argmin,
-)
-from renga._core.ops import (
-    batch_normalization as batch_normalization,
-)
-from renga._core.ops import (
-    broadcast_to as broadcast_to,
-)
-from renga._core.ops import (
-    ceil as ceil,
-)
-from renga._core.ops import (
-    clip as clip,
-)
-from renga._core.ops import (
-    concat as concat,
-)
-from renga._core.ops import (
-    cos as cos,
-)
-from renga._core.ops import (
-    cosh as cosh,
-)
-from renga._core.ops import (
-    elu as elu,
-)
-from renga._core.ops import (
-    embed_id as embed_id,
-)
-from renga._core.ops import (
-    exp as exp,
-)
-from renga._core.ops import (
-    expand_dims as expand_dims,
-)
-from renga._core.ops import (
-    expm1 as expm1,
-)
-from renga._core.ops import (
-    fixed_batch_normalization as fixed_batch_normalization,
-)
-from renga._core.ops import (
-    flatten as flatten,
-)
-from renga._core.ops import (
-    floor as floor,
-)
-from renga._core.ops import (
-    leaky_relu as leaky_relu,
-)
-from renga._core.ops import (
-    log as log,
-)
-from renga._core.ops import (
-    log1p as log1p,
-)
-from renga._core.ops import (
-    log2 as log2,
-)
-from renga._core.ops import (
-    log10 as log10,
-)
-from renga._core.ops import (
-    log_softmax as log_softmax,
-)
-from renga._core.ops import (
-    logsumexp as logsumexp,
-)
-from renga._core.ops import (
-    matmul as matmul,
-)
-from renga._core.ops import (
-    max as max,
-)
-from renga._core.ops import (
-    maximum as maximum,
-)
-from renga._core.ops import (
-    min as min,
-)
-from renga._core.ops import (
-    minimum as minimum,
-)
-from renga._core.ops import (
-    prod as prod,
-)
-from renga._core.ops import (
-    relu as relu,
-)
-from renga._core.ops import (
-    reshape as reshape,
-)
-from renga._core.ops import (
-    rsqrt as rsqrt,
-)
-from renga._core.ops import (
-    select_item as select_item,
-)
-from renga._core.ops import (
-    sigmoid as sigmoid,
-)
-from renga._core.ops import (
-    sign as sign,
-)
-from renga._core.ops import (
-    sin as sin,
-)
-from renga._core.ops import (
-    sinh as sinh,
-)
-from renga._core.ops import (
-    softmax as softmax,
-)
-from renga._core.ops import (
-    softplus as softplus,
-)
-from renga._core.ops import (
-    sqrt as sqrt,
-)
-from renga._core.ops import (
-    square as square,
-)
-from renga._core.ops import (
-    squeeze as squeeze,
-)
-from renga._core.ops import (
-    stack as stack,
-)
-from renga._core.ops import (
-    sum as sum,
-)
-from renga._core.ops import (
-    sum_to as sum_to,
-)
-from renga._core.ops import (
-    swapaxes as swapaxes,
-)
-from renga._core.ops import (
-    tan as tan,
-)
-from renga._core.ops import (
-    tanh as tanh,
-)
-from renga._core.ops import (
-    transpose as transpose,
-)
-from renga._core.ops import (
-    where as where,
-)
+from renga._core.ops import absolute as absolute
+from renga._core.ops import arccos as arccos
+from renga._core.ops import arcsin as arcsin
+from renga._core.ops import arctan as arctan
+from renga._core.ops import arctan2 as arctan2
+from renga._core.ops import argmax as argmax
+from renga._core.ops import argmin as argmin
+from renga._core.ops import batch_normalization as batch_normalization
+from renga._core.ops import broadcast_to as broadcast_to
+from renga._core.ops import ceil as ceil
+from renga._core.ops import concat as concat
+from renga._core.ops import cos as cos
+from renga._core.ops import cosh as cosh
+from renga._core.ops import elu as elu
+from renga._core.ops import embed_id as embed_id
+from renga._core.ops import exp as exp
+from renga._core.ops import expand_dims as expand_dims
+from renga._core.ops import expm1 as expm1
+from renga._core.ops import fixed_batch_normalization as fixed_batch_normalization
+from renga._core.ops import flatten as flatten
+from renga._core.ops import floor as floor
+from renga._core.ops import leaky_relu as leaky_relu
+from renga._core.ops import log as log
+from renga._core.ops import log1p as log1p
+from renga._core.ops import log2 as log2
+from renga._core.ops import log10 as log10
+from renga._core.ops import log_softmax as log_softmax
+from renga._core.ops import logsumexp as logsumexp
+from renga._core.ops import matmul as matmul
+from renga._core.ops import max as max
+from renga._core.ops import maximum as maximum
+from renga._core.ops import min as min
+from renga._core.ops import minimum as minimum
+from renga._core.ops import prod as prod
+from renga._core.ops import relu as relu
+from renga._core.ops import reshape as reshape
+from renga._core.ops import rsqrt as rsqrt
+from renga._core.ops import select_item as select_item
+from renga._core.ops import sigmoid as sigmoid
+from renga._core.ops import sign as sign
+from renga._core.ops import sin as sin
+from renga._core.ops import sinh as sinh
+from renga._core.ops import softmax as softmax
+from renga._core.ops import softplus as softplus
+from renga._core.ops import sqrt as sqrt
+from renga._core.ops import square as square
+from renga._core.ops import squeeze as squeeze
+from renga._core.ops import stack as stack
+from renga._core.ops import sum as sum
+from renga._core.ops import sum_to as sum_to
+from renga._core.ops import swapaxes as swapaxes
+from renga._core.ops import tan as tan
+from renga._core.ops import tanh as tanh
+from renga._core.ops import transpose as transpose
+from renga._core.ops import where as where
 from renga.functions.array.broadcast import broadcast as broadcast
 from renga.functions.array.cast import cast as cast
 from renga.functions.array.get_item import get_item as get_item
@@ -191,6 +78,7 @@ from renga.functions.loss.softmax_cross_entropy import (
 from renga.functions.math.add import add as add
 from renga.functions.math.average import average as average
 from renga.functions.math.average import mean as mean
+from renga.functions.math.clip import clip as clip
 from renga.functions.math.einsum import einsum as einsum
 from renga.functions.math.tensordot import tensordot as tensordot
 from renga.functions.noise.dropout import dropout as dropout

@@ -29,7 +29,9 @@ def split_axis(
         cuts = _equal_cuts(x.shape[axis], int(cuts))
     elif not hasattr(cuts, "__iter__"):
         raise TypeError(f"split_axis: expected indices or a number, got {type(cuts)}")
-    ys = tuple(_core.ops.split_axis(x, list(cuts), axis))
+    extent = x.shape[axis]
+    cuts = [cut + extent if cut < 0 else cut for cut in cuts]
+    ys = tuple(_core.ops.split_axis(x, cuts, axis))
     return ys if force_tuple or len(ys) > 1 else ys[0]
 
 

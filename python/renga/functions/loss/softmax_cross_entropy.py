@@ -41,7 +41,9 @@ def softmax_cross_entropy(
         ValueError: an option's value is none of those.
     """
     check_reduce("softmax_cross_entropy", reduce)
-    _check_class_weight(class_weight)
+    if class_weight is not None:
+        _check_class_weight(class_weight)
+        class_weight = class_weight.astype(x.dtype, copy=False)
     if t.dtype.kind == "f":
         loss = _soft_loss(x, t, class_weight, soft_target_loss)
         if reduce == "no":
@@ -55,8 +57,6 @@ def softmax_cross_entropy(
 
 
 def _check_class_weight(class_weight: Any) -> None:
-    if class_weight is None:
-        return
     if not isinstance(class_weight, numpy.ndarray) or class_weight.ndim != 1:
         raise ValueError(
             "softmax_cross_entropy: expected class_weight as an array of one axis, got "
@@ -83,7 +83,7 @@ def _soft_loss(x: Any, t: Any, class_weight: Any, kind: str) -> Variable:
     ops = _core.ops
     log_p = ops.log_softmax(x, 1)
     if class_weight is not None:
-        weight = class_weight.reshape(-1, *(1,) * (x.ndim - 2)).astype(x.dtype)
+        weight = class_weight.reshape(-1, *(1,) * (x.ndim - 2))
         log_p = ops.multiply(log_p, weight)
     loss = -ops.sum(ops.multiply(t, log_p), 1)
     if kind == "cross-entropy":

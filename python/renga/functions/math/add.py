@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
-from renga import _core
 from renga.utils.type_check import InvalidType
 from renga.variable import Variable, as_variable
 
 
 def add(*xs: Any) -> Variable:
-    """The sum of all the arrays, element by element with broadcasting."""
-    if len(xs) == 2:
-        return _core.ops.add(*xs)
+    """The sum of all the arrays and numbers, as ``+`` adds them.
+
+    Raises:
+        InvalidType: shapes or dtypes do not fit, or there is nothing to add.
+    """
     if not xs:
         raise InvalidType("add: expected at least one array, got none")
-    return functools.reduce(_core.ops.add, xs[1:], as_variable(xs[0]))
+    y = as_variable(xs[0])
+    for x in xs[1:]:
+        y = y + x
+    return y

@@ -7,6 +7,7 @@ from typing import Any
 
 from renga import _core
 from renga.functions.array.cast import cast
+from renga.utils.type_check import InvalidType
 from renga.variable import Variable
 
 
@@ -26,6 +27,8 @@ def average(
         ValueError: weights over several axes.
         InvalidType: there is no such axis, or the weights do not fit.
     """
+    if x.dtype.kind != "f":
+        raise InvalidType(f"average: expected floats, got {x.dtype}")
     if weights is not None:
         return _weighted(x, axis, weights, keepdims)
     if x.dtype == "float16":  # the sum may be too large for it

@@ -1,0 +1,26 @@
+"""Values limited to an interval."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from renga import _core
+from renga.utils.type_check import InvalidType
+from renga.variable import Variable
+
+
+def clip(x: Any, x_min: float | None, x_max: float | None) -> Variable:
+    """``x`` limited to [x_min, x_max]; None stands for no limit.
+
+    Raises:
+        ValueError: ``x_min`` is above ``x_max``.
+        InvalidType: ``x`` is not of floats.
+    """
+    x_min = -math.inf if x_min is None else x_min
+    x_max = math.inf if x_max is None else x_max
+    if x_min > x_max:
+        raise ValueError(f"clip: expected x_min <= x_max, got {x_min} and {x_max}")
+    if x.dtype.kind != "f":
+        raise InvalidType(f"clip: expected floats, got {x.dtype}")
+    return _core.ops.clip(x, x_min, x_max)
