@@ -33,7 +33,8 @@ Array array_from(py::handle data, const char* what) {
 
 void set_python_array(VariableBody& body, py::handle data) {
   body.set_array(array_from(data, "array"));
-  if (!data.is_none()) body.face = std::make_unique<PythonFace>(py::reinterpret_borrow<py::object>(data));
+  if (!data.is_none())
+    body.face = std::make_unique<PythonFace>(py::reinterpret_borrow<py::object>(data));
 }
 
 Ref<VariableBody> make_variable(py::handle data, const py::object& name, py::handle grad,
@@ -48,7 +49,8 @@ Ref<VariableBody> make_variable(py::handle data, const py::object& name, py::han
 void check_grad(const VariableBody& body, const Variable& grad) {
   if (!grad.defined() || !body.array().defined()) return;
   if (grad.dtype() != body.array().dtype()) {
-    fail<std::invalid_argument>("grad: expected dtype ", body.array().dtype(), ", got ", grad.dtype());
+    throw py::type_error("grad: expected dtype " + std::string(name_of(body.array().dtype())) +
+                         ", got " + std::string(name_of(grad.dtype())));
   }
   require<std::invalid_argument>(grad.shape() == body.array().shape(), "grad: expected shape ",
                                  body.array().shape(), ", got ", grad.shape());
@@ -67,12 +69,6 @@ void set_grad(VariableBody& body, py::handle grad) {
 
 py::object get_grad(VariableBody& body) {
   return body.grad.defined() ? python_array(*body.grad.body()) : py::none();
-}
-
-const Array& known_array(const VariableBody& body) {
-  require<std::runtime_error>(body.array().defined(),
-                              "Variable: expected an initialized array, but it has none yet");
-  return body.array();
 }
 
 void add_grad(VariableBody& body, const VariableBody& other) {
@@ -140,7 +136,8 @@ void bind_gradient(PyVariable& c) {
         v.grad = grad;
       },
       "The gradient as a Variable, or None.");
-  c.def("cleargrad", [](VariableBody& v) { v.grad = Variable(); }, "Forgets the gradient.");
+  c.def(
+      "cleargrad", [](VariableBody& v) { v.grad = Variable(); }, "Forgets the gradient.");
   c.def("addgrad", &add_grad, py::arg("var"), "Adds another variable's gradient to this one's.");
   c.def("backward", &backward_from, py::arg("retain_grad") = false,
         py::arg("enable_double_backprop") = false, py::arg("loss_scale") = py::none(),
@@ -169,14 +166,20 @@ void bind_history(PyVariable& c) {
       [](VariableBody& v, const std::optional<std::string>& name) {
         v.node()->name = name.value_or("");
       });
-  c.def("unchain", [](VariableBody& v) { v.node()->unchain(); }, "Forgets what computed it.");
+  c.def(
+      "unchain", [](VariableBody& v) { v.node()->unchain(); }, "Forgets what computed it.");
   c.def("unchain_backward", &unchain_backward, "Forgets the whole graph that leads here.");
-  c.def("retain_data", [](VariableBody& v) {
-    v.node()->retained = std::make_unique<Array>(v.array());
-  });
+  c.def("retain_data",
+        [](VariableBody& v) { v.node()->retained = std::make_unique<Array>(v.array()); });
 }
 
 }  // namespace
+
+const Array& known_array(const VariableBody& body) {
+  require<std::runtime_error>(body.array().defined(),
+                              "Variable: expected an initialized array, but it has none yet");
+  return body.array();
+}
 
 py::object python_array(VariableBody& body) {
   if (!body.array().defined()) return py::none();
@@ -187,7 +190,8 @@ py::object python_array(VariableBody& body) {
 void bind_variable(py::module_& m) {
   PyVariable c(m, "Variable", py::dynamic_attr());
   c.def(py::init(&make_variable), py::arg("data") = py::none(), py::kw_only(),
-        py::arg("name") = py::none(), py::arg("grad") = py::none(), py::arg("requires_grad") = true);
+        py::arg("name") = py::none(), py::arg("grad") = py::none(),
+        py::arg("requires_grad") = true);
   bind_data(c);
   bind_gradient(c);
   bind_history(c);
@@ -202,6 +206,7 @@ bool type_caster<renga::Variable>::load(handle source, bool) {
   copyable_holder_caster<renga::VariableBody, renga::Ref<renga::VariableBody>> body;
   if (body.load(source, false)) {
     value = renga::Variable(static_cast<renga::Ref<renga::VariableBody>&>(body));
+    renga::python::known_array(*value.body());
     return true;
   }
   type_caster<renga::Array> array;

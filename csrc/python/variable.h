@@ -1,5 +1,5 @@
-// Variables in Python. The Python object is the VariableBody itself, so that the same body is always
-// the same Python object while that lives.
+// Variables in Python. The Python object is the VariableBody itself, so that the same body is
+// always the same Python object while that lives.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -13,6 +13,8 @@ namespace renga::python {
 
 // The variable's array as Python sees it: always the same object until the array is replaced.
 py::object python_array(VariableBody& body);
+// The variable's array; throws while it has none.
+const Array& known_array(const VariableBody& body);
 // A Variable for what Python passes as one: a Variable, or an array, which takes part in no graph.
 Variable to_variable(py::handle object);
 
