@@ -1,6 +1,6 @@
 // The four basic operations; the other maps have no CUDA kernel yet and say so.
-#include "devices/cuda/elements.cu.h"
 #include "ops/elementwise.h"
+#include "tensor/elements.cu.h"
 
 namespace renga {
 namespace {

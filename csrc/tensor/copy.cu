@@ -1,5 +1,5 @@
-#include "devices/cuda/elements.cu.h"
 #include "tensor/copy.h"
+#include "tensor/elements.cu.h"
 
 namespace renga {
 namespace {
