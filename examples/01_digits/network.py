@@ -35,9 +35,9 @@ class VGG(renga.Chain):
     def __init__(self):
         super().__init__()
         with self.init_scope():
-            self.block1 = Block(16)
-            self.block2 = Block(32)
-            self.block3 = Block(64)
+            self.block1 = Block(32)
+            self.block2 = Block(64)
+            self.block3 = Block(128)
             self.fc1 = L.Linear(None, 128, initialW=renga.initializers.HeNormal())
             self.fc2 = L.Linear(128, 10)
 

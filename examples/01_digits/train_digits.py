@@ -33,7 +33,7 @@ def main():
     train_iter = renga.iterators.SerialIterator(
         train, args.batchsize, order_sampler=order
     )
-    test_iter = renga.iterators.SerialIterator(test, 100, repeat=False, shuffle=False)
+    test_iter = renga.iterators.SerialIterator(test, 357, repeat=False, shuffle=False)
 
     updater = training.updaters.StandardUpdater(train_iter, optimizer)
     trainer = training.Trainer(updater, (args.epoch, "epoch"), out=args.out)
