@@ -72,9 +72,7 @@ def _world(name: str) -> Any:
     return create_communicator(name)
 
 
-def _run_on_processes(
-    name: str, function: Callable[..., Any], *args: Any
-) -> list[Any]:
+def _run_on_processes(name: str, function: Callable[..., Any], *args: Any) -> list[Any]:
     comm = _world(name)
     result = error = None
     try:

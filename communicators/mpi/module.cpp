@@ -2,7 +2,9 @@
 #include <mpi.h>
 #include <pybind11/pybind11.h>
 #include <stdlib.h>
+#include <unistd.h>
 
+#include <csignal>
 #include <cstdint>
 
 #include "mpi/mpi_transport.h"
@@ -21,6 +23,8 @@ void leave(int status, void*) {
   if (finalized) return;
   if (status == 0) {
     MPI_Finalize();
+  } else if (status == 128 + SIGTERM) {
+    _exit(status);  // told to end, as the others are; mpiexec knows
   } else {
     MPI_Abort(MPI_COMM_WORLD, status);
   }

@@ -161,7 +161,9 @@ def test_split_by_color_in_the_order_of_key(ranks):
 
     size = len(results := ranks(act))
     for r, (rank, members, alone) in enumerate(results):
-        assert members == sorted((m for m in range(size) if m % 2 == r % 2), reverse=True)
+        assert members == sorted(
+            (m for m in range(size) if m % 2 == r % 2), reverse=True
+        )
         assert members[rank] == r
         assert alone == 1
 

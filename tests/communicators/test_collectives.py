@@ -101,7 +101,9 @@ def test_in_place(ranks):
         return x
 
     ys = ranks(act)
-    expected = in_rank_order([data(r, 300_000, "float32") for r in range(len(ys))], "sum")
+    expected = in_rank_order(
+        [data(r, 300_000, "float32") for r in range(len(ys))], "sum"
+    )
     for y in ys:
         np.testing.assert_array_equal(y, expected)
 
@@ -138,7 +140,9 @@ def test_all_to_all_transposes_ranks_and_rows(ranks, row):
 @pytest.mark.parametrize("shape", [(), (5,), (300_000,)])
 def test_broadcast_from_every_root(ranks, shape):
     def act(comm):
-        wide = [np.repeat(data(comm.rank, shape, "float32"), 2) for _ in range(comm.size)]
+        wide = [
+            np.repeat(data(comm.rank, shape, "float32"), 2) for _ in range(comm.size)
+        ]
         return [comm.broadcast(x[::2], root) for root, x in enumerate(wide)]
 
     for ys in ranks(act):

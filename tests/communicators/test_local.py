@@ -97,12 +97,16 @@ def test_a_time_out_names_who_is_missing_and_where_it_was(monkeypatch, board):
             return
         message = r"barrier at \S+ in act: rank 0 waited 0.3 s for rank 1"
         if board:
-            message += r"; rank 1 was last in all_reduce sum float64 \(2,\) at \S+ in act"
+            message += (
+                r"; rank 1 was last in all_reduce sum float64 \(2,\) at \S+ in act"
+            )
         with pytest.raises(TimeoutError, match=message):
             comm.barrier()
         with pytest.raises(RuntimeError, match="cannot be used after: barrier"):
             comm.barrier()
-        with pytest.raises(TimeoutError, match=r"recv uint8 .*from rank 1 .*for rank 1"):
+        with pytest.raises(
+            TimeoutError, match=r"recv uint8 .*from rank 1 .*for rank 1"
+        ):
             comm.recv_obj(1, tag=0)
         rest.set()
 
@@ -126,7 +130,9 @@ def test_a_long_message_to_nobody_times_out(monkeypatch):
 @pytest.mark.parametrize("text", ["soon", "-1", "nan"])
 def test_a_time_out_has_to_be_a_number_of_seconds(monkeypatch, text):
     monkeypatch.setenv("RENGA_TIMEOUT", text)
-    with pytest.raises(ValueError, match=f"RENGA_TIMEOUT: expected seconds, got '{text}'"):
+    with pytest.raises(
+        ValueError, match=f"RENGA_TIMEOUT: expected seconds, got '{text}'"
+    ):
         create_communicator("local")
 
 

