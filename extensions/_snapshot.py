@@ -40,10 +40,16 @@ def snapshot(
     Raises: TypeError when savefun and writer are both given; ValueError where
     autoload or n_retains would have to find files named by a function.
     """
-    names = ("target", "condition", "writer", "snapshot_on_error", "n_retains")
-    defaults = (None, None, None, False, -1)
     target, condition, writer, snapshot_on_error, n_retains, autoload = (
-        argument.parse_kwargs(kwargs, *zip(names, defaults), ("autoload", False))
+        argument.parse_kwargs(
+            kwargs,
+            ("target", None),
+            ("condition", None),
+            ("writer", None),
+            ("snapshot_on_error", False),
+            ("n_retains", -1),
+            ("autoload", False),
+        )
     )
     if savefun is not None and writer is not None:
         raise TypeError("snapshot: savefun and writer cannot be given together")
