@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 from typing import Any
 
 from renga import configuration
@@ -61,6 +60,8 @@ class DumpGraph(extension.Extension):
             file.write(build_computational_graph([root], True, *self._styles).dump())
         dot = shutil.which("dot")
         if dot is not None:
+            import subprocess
+
             png = os.path.splitext(path)[0] + ".png"
             subprocess.run([dot, "-Tpng", path, "-o", png], check=True)
 

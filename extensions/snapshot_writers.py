@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from concurrent import futures
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy
 
 from renga.serializer import AbstractSerializer
 from renga.serializers import npz
 from renga.serializers.atomic import atomic_write
+
+if TYPE_CHECKING:
+    from concurrent import futures
 
 
 class State(dict[str, Any]):
@@ -107,7 +109,9 @@ class _BackgroundWriter(SimpleWriter):
 
     def create_executor(self) -> futures.Executor:
         """What runs the writes, one after the other."""
-        return futures.ThreadPoolExecutor(1, "snapshot")
+        from concurrent.futures import ThreadPoolExecutor
+
+        return ThreadPoolExecutor(1, "snapshot")
 
     def __call__(self, filename: str, outdir: str, target: Any) -> None:
         while self._pending and (self._waits or self._pending[0].done()):
@@ -135,6 +139,12 @@ class _BackgroundWriter(SimpleWriter):
                 self._executor = None
 
 
+def _process_executor() -> futures.Executor:
+    from concurrent.futures import ProcessPoolExecutor
+
+    return ProcessPoolExecutor(1)
+
+
 def _copy(target: Any) -> Any:
     """A copy of named arrays, which training would change under the writer's hands."""
     if not isinstance(target, Mapping):
@@ -159,7 +169,7 @@ class ProcessWriter(StandardWriter):
     """
 
     def create_executor(self) -> futures.Executor:
-        return futures.ProcessPoolExecutor(1)
+        return _process_executor()
 
 
 class QueueWriter(_BackgroundWriter):
@@ -177,4 +187,4 @@ class ProcessQueueWriter(QueueWriter):
     """
 
     def create_executor(self) -> futures.Executor:
-        return futures.ProcessPoolExecutor(1)
+        return _process_executor()
