@@ -73,11 +73,11 @@ def test_gradients():
     link.cleargrads()
     x = make_input(6, 3)
     y = link(x)
-    y.grad = make_input(6, 3)
+    gy = y.grad = make_input(6, 3)
     y.backward()
-    numpy.testing.assert_allclose(link.beta.grad, y.grad.sum(0), rtol=1e-4)
+    numpy.testing.assert_allclose(link.beta.grad, gy.sum(0), rtol=1e-4)
     numpy.testing.assert_allclose(
-        link.gamma.grad, (y.grad * y.array).sum(0), rtol=1e-4, atol=1e-5
+        link.gamma.grad, (gy * y.array).sum(0), rtol=1e-4, atol=1e-5
     )
 
 

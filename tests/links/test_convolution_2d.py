@@ -119,14 +119,13 @@ def test_gradients(link):
     layer = link(2, 3, 3, pad=1)
     layer.cleargrads()
     y = layer(make_input(2, 2, 5, 5))
-    y.grad = make_input(*y.shape)
+    gy = y.grad = make_input(*y.shape)
     y.backward()
-    numpy.testing.assert_allclose(
-        layer.b.grad, y.grad.sum((0, 2, 3)), rtol=1e-4, atol=1e-5
-    )
+    expected = gy.sum((0, 2, 3))
+    numpy.testing.assert_allclose(layer.b.grad, expected, rtol=1e-4, atol=1e-5)
     # The output is linear in W, so <gW, W> is <gy, y> without the bias.
     left = numpy.vdot(layer.W.grad, layer.W.array)
-    numpy.testing.assert_allclose(left, numpy.vdot(y.grad, y.array), rtol=1e-4)
+    numpy.testing.assert_allclose(left, numpy.vdot(gy, y.array), rtol=1e-4)
 
 
 def test_from_params():

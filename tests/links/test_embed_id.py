@@ -13,10 +13,10 @@ def test_rows_and_gradients():
     y = link(x)
     numpy.testing.assert_array_equal(y.array, link.W.array[x])
     link.cleargrads()
-    y.grad = numpy.arange(12, dtype=numpy.float32).reshape(2, 2, 3)
+    gy = y.grad = numpy.arange(12, dtype=numpy.float32).reshape(2, 2, 3)
     y.backward()
     expected = numpy.zeros((4, 3))
-    numpy.add.at(expected, x, y.grad)
+    numpy.add.at(expected, x, gy)
     numpy.testing.assert_array_equal(link.W.grad, expected)
 
 
