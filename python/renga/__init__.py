@@ -17,6 +17,7 @@ from renga import initializers as initializers
 from renga import iterators as iterators
 from renga import link as link
 from renga import link_hook as link_hook
+from renga import links as links
 from renga import optimizer as optimizer
 from renga import optimizer_hooks as optimizer_hooks
 from renga import optimizers as optimizers
@@ -72,6 +73,8 @@ from renga.serializer import AbstractSerializer as AbstractSerializer
 from renga.serializer import Deserializer as Deserializer
 from renga.serializer import Serializer as Serializer
 from renga._core import __version__ as __version__
+from renga._core import get_num_threads as get_num_threads
+from renga._core import set_num_threads as set_num_threads
 from renga.variable import Variable as Variable
 from renga.variable import as_array as as_array
 from renga.variable import as_variable as as_variable
