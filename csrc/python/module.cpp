@@ -1,3 +1,4 @@
+#include <omp.h>
 #include <pybind11/stl.h>
 
 #include "devices/allocator.h"
@@ -51,6 +52,15 @@ void bind_memory(py::module_& m) {
       py::arg("device"));
   m.def("empty", [](const Shape& shape, Dtype dtype) { return empty(shape, dtype); },
         py::arg("shape"), py::arg("dtype"), "An ndarray in memory of the core's allocator.");
+  m.def("get_num_threads", &omp_get_max_threads,
+        "Threads that an operation called from this thread may use.");
+  m.def(
+      "set_num_threads",
+      [](int n) {
+        require<std::invalid_argument>(n > 0, "set_num_threads: expected at least 1, got ", n);
+        omp_set_num_threads(n);
+      },
+      py::arg("n"), "Sets how many threads an operation called from this thread may use.");
   m.def("host_name", [] { return to_string(Device{}); });
   m.def("device_names", [] {
     std::vector<std::string> names;
