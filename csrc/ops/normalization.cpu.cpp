@@ -1,112 +1,57 @@
-// Sums run over blocks of elements that fit the first cache, in the type of the statistics; blocks
-// are merged in float64. A variance is summed up around its block's own mean (Chan, Golub and
-// LeVeque 1979), so that nothing cancels however far the mean is from zero.
-#include "ops/normalization.h"
-
-#include <cmath>
-#include <vector>
-
+// Sums run over blocks of elements in the type of the statistics (channel_sums.cpu.h). A variance
+// is summed up around its block's own mean, and blocks are merged by their distance from the common
+// one (Chan, Golub and LeVeque 1979), so that nothing cancels however far from zero the elements
+// are.
 #include "devices/long_work.h"
-#include "devices/parallel.h"
+#include "ops/channel_sums.cpu.h"
 #include "ops/lanes.cpu.h"
 
 namespace renga {
 namespace {
 
-// Two numbers per channel over `count` elements: (mean, sum of squared differences from it) or two
-// plain sums.
-struct Totals {
-  explicit Totals(std::int64_t channels)
-      : first(static_cast<std::size_t>(channels)), second(static_cast<std::size_t>(channels)) {}
-  double count = 0;
-  std::vector<double> first, second;
-};
-
-struct MergeMoments {
-  template <class S>
-  void operator()(Totals& to, double count, const S* mean, const S* squares) const {
-    const double all = to.count + count, weight = count / all, cross = to.count * weight;
-    for (std::size_t c = 0; c < to.first.size(); ++c) {
-      const double delta = static_cast<double>(mean[c]) - to.first[c];
-      to.first[c] += delta * weight;
-      to.second[c] += static_cast<double>(squares[c]) + delta * delta * cross;
-    }
-    to.count = all;
-  }
-};
-
-struct MergeSums {
-  template <class S>
-  void operator()(Totals& to, double count, const S* first, const S* second) const {
-    for (std::size_t c = 0; c < to.first.size(); ++c) {
-      to.first[c] += static_cast<double>(first[c]);
-      to.second[c] += static_cast<double>(second[c]);
-    }
-    to.count += count;
-  }
-};
-
-constexpr std::int64_t kTile = 512;  // channels whose running numbers stay in the first cache
-
-// Rows of adjoining channels. block(row, rows, c, channels, first, second) works on a block; how
-// rows are cut does not depend on the number of threads, so neither does the result.
-template <class S, class Merge, class Block, class Finish>
-void reduce_rows(const ChannelLayout& layout, const Merge& merge, const Block& block,
-                 const Finish& finish) {
-  const std::int64_t rows = layout.outer, channels = layout.channels;
-  const std::int64_t tiles = (channels + kTile - 1) / kTile;
-  const std::int64_t height = std::clamp<std::int64_t>(4096 / std::min(channels, kTile), 8, 256);
-  const std::int64_t blocks = (rows + height - 1) / height;
-  const std::int64_t chunks = tiles >= 8 ? 1 : std::clamp<std::int64_t>(blocks, 1, 16);
-  const auto width_of = [&](std::int64_t tile) { return std::min(kTile, channels - tile * kTile); };
-  std::vector<Totals> partial;
-  for (std::int64_t i = 0; i < tiles * chunks; ++i) partial.emplace_back(width_of(i / chunks));
-  const std::int64_t cost = 4 * std::min(channels, kTile) * rows / chunks;
-  parallel_for(tiles * chunks, cost, [&](std::int64_t begin, std::int64_t end) {
-    S first[kTile], second[kTile];
-    for (std::int64_t i = begin; i < end; ++i) {
-      const std::int64_t tile = i / chunks, width = width_of(tile);
-      const std::int64_t chunk = i % chunks, last = blocks * (chunk + 1) / chunks;
-      for (std::int64_t b = blocks * chunk / chunks; b < last; ++b) {
-        const std::int64_t n = std::min(height, rows - b * height);
-        block(b * height, n, tile * kTile, width, first, second);
-        merge(partial[static_cast<std::size_t>(i)], static_cast<double>(n), first, second);
-      }
-    }
-  });
-  for (std::int64_t tile = 0; tile < tiles; ++tile) {
-    Totals all(width_of(tile));
-    for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
-      const Totals& part = partial[static_cast<std::size_t>(tile * chunks + chunk)];
-      if (part.count > 0) merge(all, part.count, part.first.data(), part.second.data());
-    }
-    for (std::int64_t c = 0; c < width_of(tile); ++c) {
-      const auto k = static_cast<std::size_t>(c);
-      finish(tile * kTile + c, all.first[k], all.second[k]);
-    }
-  }
+// The moments of n elements from the sums of differences from a rounded mean and of their squares.
+template <class S>
+void set_moments(std::int64_t n, S mean, S differences, S squares, double& first, double& second) {
+  const double rest = static_cast<double>(differences) / static_cast<double>(n);
+  first = static_cast<double>(mean) + rest;
+  second = static_cast<double>(squares) - rest * static_cast<double>(differences);
 }
 
-// Planes of one channel each. block(offset, n, c, first, second) works on n elements from `offset`.
-template <class S, class Merge, class Block, class Finish>
-void reduce_planes(const ChannelLayout& layout, const Merge& merge, const Block& block,
-                   const Finish& finish) {
-  constexpr std::int64_t kLength = 4096;
-  parallel_for(layout.channels, 4 * layout.count(), [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t c = begin; c < end; ++c) {
-      Totals all(1);
-      for (std::int64_t o = 0; o < layout.outer; ++o) {
-        const std::int64_t plane = (o * layout.channels + c) * layout.inner;
-        for (std::int64_t i = 0; i < layout.inner; i += kLength) {
-          const std::int64_t n = std::min(kLength, layout.inner - i);
-          S first, second;
-          block(plane + i, n, c, first, second);
-          merge(all, static_cast<double>(n), &first, &second);
-        }
-      }
-      finish(c, all.first[0], all.second[0]);
-    }
+template <class T, class S>
+void plane_moments(const T* x, std::int64_t n, double& mean, double& squares) {
+  const S near = sum_lanes<T>(n, [&]<class V>(Type<V>, std::int64_t i) { return load<V>(x + i); }) /
+                 static_cast<S>(n);
+  const auto difference = [&]<class V>(Type<V>, std::int64_t i) {
+    return V(load<V>(x + i) - V(near));
+  };
+  const S squared = sum_lanes<T>(n, [&]<class V>(Type<V> type, std::int64_t i) {
+    const V d = difference(type, i);
+    return V(d * d);
   });
+  set_moments(n, near, sum_lanes<T>(n, difference), squared, mean, squares);
+}
+
+template <class T, class S>
+void row_moments(const T* x, std::int64_t step, std::int64_t rows, std::int64_t width, double* mean,
+                 double* squares) {
+  S near[kTile], differences[kTile], squared[kTile];
+  for (S* sums : {near, differences, squared}) std::fill_n(sums, width, S(0));
+  for (std::int64_t r = 0; r < rows; ++r) {
+    each_lanes<T>(width, [&]<class V>(Type<V>, std::int64_t c) {
+      store(V(load<V>(near + c) + load<V>(x + r * step + c)), near + c);
+    });
+  }
+  for (std::int64_t c = 0; c < width; ++c) near[c] /= static_cast<S>(rows);
+  for (std::int64_t r = 0; r < rows; ++r) {
+    each_lanes<T>(width, [&]<class V>(Type<V>, std::int64_t c) {
+      const V d = load<V>(x + r * step + c) - load<V>(near + c);
+      store(V(load<V>(differences + c) + d), differences + c);
+      store(V(load<V>(squared + c) + d * d), squared + c);
+    });
+  }
+  for (std::int64_t c = 0; c < width; ++c) {
+    set_moments(rows, near[c], differences[c], squared[c], mean[c], squares[c]);
+  }
 }
 
 template <class T, class S>
@@ -117,38 +62,33 @@ void moments(const T* x, const ChannelLayout& layout, S* mean, S* var) {
     var[c] = static_cast<S>(squares / m);
   };
   if (layout.inner > 1) {
-    const auto block = [&](std::int64_t at, std::int64_t n, std::int64_t, S& average, S& squares) {
-      average =
-          sum_lanes<T>(n, [&]<class V>(Type<V>, std::int64_t i) { return load<V>(x + at + i); }) /
-          static_cast<S>(n);
-      squares = sum_lanes<T>(n, [&]<class V>(Type<V>, std::int64_t i) {
-        const V d = load<V>(x + at + i) - V(average);
-        return V(d * d);
-      });
-    };
-    return reduce_planes<S>(layout, MergeMoments{}, block, finish);
+    const auto block = [&](std::int64_t at, std::int64_t n, std::int64_t, double& first,
+                           double& second) { plane_moments<T, S>(x + at, n, first, second); };
+    return reduce_planes(layout, merge_moments, block, finish);
   }
   const auto block = [&](std::int64_t row, std::int64_t rows, std::int64_t at, std::int64_t width,
-                         S* average, S* squares) {
-    std::fill_n(average, width, S(0));
-    std::fill_n(squares, width, S(0));
+                         double* first, double* second) {
     const T* top = x + row * layout.channels + at;
-    for (std::int64_t r = 0; r < rows; ++r) {
-      const T* from = top + r * layout.channels;
-      each_lanes<T>(width, [&]<class V>(Type<V>, std::int64_t c) {
-        store(V(load<V>(average + c) + load<V>(from + c)), average + c);
-      });
-    }
-    for (std::int64_t c = 0; c < width; ++c) average[c] /= static_cast<S>(rows);
-    for (std::int64_t r = 0; r < rows; ++r) {
-      const T* from = top + r * layout.channels;
-      each_lanes<T>(width, [&]<class V>(Type<V>, std::int64_t c) {
-        const V d = load<V>(from + c) - load<V>(average + c);
-        store(V(load<V>(squares + c) + d * d), squares + c);
-      });
-    }
+    row_moments<T, S>(top, layout.channels, rows, width, first, second);
   };
-  reduce_rows<S>(layout, MergeMoments{}, block, finish);
+  reduce_rows(layout, merge_moments, block, finish);
+}
+
+template <class T, class S>
+void row_gradient_sums(const T* x, const T* gy, const S* mean, std::int64_t step, std::int64_t rows,
+                       std::int64_t width, double* first, double* second) {
+  S sum_gy[kTile], sum_gy_x[kTile];
+  for (S* sums : {sum_gy, sum_gy_x}) std::fill_n(sums, width, S(0));
+  for (std::int64_t r = 0; r < rows; ++r) {
+    each_lanes<T>(width, [&]<class V>(Type<V>, std::int64_t c) {
+      const V g = load<V>(gy + r * step + c);
+      const V d = load<V>(x + r * step + c) - load<V>(mean + c);
+      store(V(load<V>(sum_gy + c) + g), sum_gy + c);
+      store(V(load<V>(sum_gy_x + c) + g * d), sum_gy_x + c);
+    });
+  }
+  std::copy_n(sum_gy, width, first);
+  std::copy_n(sum_gy_x, width, second);
 }
 
 template <class T, class S>
@@ -159,31 +99,22 @@ void gradient_sums(const T* x, const T* gy, const ChannelLayout& layout, const S
     sum_gy_x[c] = static_cast<S>(second);
   };
   if (layout.inner > 1) {
-    const auto block = [&](std::int64_t at, std::int64_t n, std::int64_t c, S& first, S& second) {
+    const auto block = [&](std::int64_t at, std::int64_t n, std::int64_t c, double& first,
+                           double& second) {
       first =
           sum_lanes<T>(n, [&]<class V>(Type<V>, std::int64_t i) { return load<V>(gy + at + i); });
       second = sum_lanes<T>(n, [&]<class V>(Type<V>, std::int64_t i) {
         return V(load<V>(gy + at + i) * (load<V>(x + at + i) - V(mean[c])));
       });
     };
-    return reduce_planes<S>(layout, MergeSums{}, block, finish);
+    return reduce_planes(layout, merge_sums, block, finish);
   }
   const auto block = [&](std::int64_t row, std::int64_t rows, std::int64_t at, std::int64_t width,
-                         S* first, S* second) {
-    std::fill_n(first, width, S(0));
-    std::fill_n(second, width, S(0));
-    for (std::int64_t r = row; r < row + rows; ++r) {
-      const T* g = gy + r * layout.channels + at;
-      const T* from = x + r * layout.channels + at;
-      each_lanes<T>(width, [&]<class V>(Type<V>, std::int64_t c) {
-        const V v = load<V>(g + c);
-        store(V(load<V>(first + c) + v), first + c);
-        const V d = load<V>(from + c) - load<V>(mean + at + c);
-        store(V(load<V>(second + c) + v * d), second + c);
-      });
-    }
+                         double* first, double* second) {
+    const std::int64_t top = row * layout.channels + at;
+    row_gradient_sums(x + top, gy + top, mean + at, layout.channels, rows, width, first, second);
   };
-  reduce_rows<S>(layout, MergeSums{}, block, finish);
+  reduce_rows(layout, merge_sums, block, finish);
 }
 
 // Calls element(Type<V>{}, i, of_channel) for all elements, where of_channel(p) is what the vector
