@@ -133,6 +133,7 @@ void float_unary(Unary map, T p, T q, const T* x, T* y, std::int64_t n) {
     case Unary::sinh: return run([](V v) { return xsimd::sinh(v); });
     case Unary::cosh: return run([](V v) { return xsimd::cosh(v); });
     case Unary::tanh: return run([](V v) { return xsimd::tanh(v); });
+    case Unary::erf: return run([](V v) { return xsimd::erf(v); });
     case Unary::sigmoid: return run([one](V v) { return one / (one + xsimd::exp(-v)); });
     case Unary::relu: return run([zero](V v) { return xsimd::max(zero, v); });
     case Unary::leaky_relu:

@@ -44,6 +44,7 @@ enum class Unary : std::uint8_t {
   sinh,
   cosh,
   tanh,
+  erf,
   sigmoid,
   relu,
   leaky_relu,  // x, or p x where x < 0

@@ -111,6 +111,12 @@ Variable cosh(const Variable& x) {
   return smooth("cosh", Unary::cosh, x, [](const Variable& v) { return sinh(v); });
 }
 
+Variable erf(const Variable& x) {
+  return smooth("erf", Unary::erf, x, [](const Variable& v) {
+    return multiply(exp(negative(square(v))), 2 * std::numbers::inv_sqrtpi);
+  });
+}
+
 Variable arctan2(const Variable& x1, const Variable& x2) {
   const Array y = apply("arctan2", Binary::arctan2, x1.array(), x2.array());
   const auto square_norm = [](const Variable& a, const Variable& b) {

@@ -25,6 +25,7 @@ Variable arccos(const Variable& x);
 Variable arctan(const Variable& x);
 Variable sinh(const Variable& x);
 Variable cosh(const Variable& x);
+Variable erf(const Variable& x);
 Variable arctan2(const Variable& x1, const Variable& x2);
 Variable sign(const Variable& x);
 Variable floor(const Variable& x);
@@ -54,6 +55,7 @@ void list_math_ops(Visit&& visit) {
   unary("arctan", &arctan, "Angle in radians whose tangent is x.");
   unary("sinh", &sinh, "Hyperbolic sine.");
   unary("cosh", &cosh, "Hyperbolic cosine.");
+  unary("erf", &erf, "Gauss error function.");
   visit(Op{"arctan2", "(...), (...) -> (...)", "Angle in radians of the point (x2, x1)."}, &arctan2,
         Arg{"x1"}, Arg{"x2"});
   unary("sign", &sign, "-1, 0 or 1; it has no gradient.");

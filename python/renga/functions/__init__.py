@@ -15,6 +15,7 @@ from renga._core.ops import cos as cos
 from renga._core.ops import cosh as cosh
 from renga._core.ops import elu as elu
 from renga._core.ops import embed_id as embed_id
+from renga._core.ops import erf as erf
 from renga._core.ops import exp as exp
 from renga._core.ops import expand_dims as expand_dims
 from renga._core.ops import expm1 as expm1
