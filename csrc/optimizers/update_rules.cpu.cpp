@@ -27,7 +27,7 @@ void nesterov_ag_cpu(const Array& x, const Array& g, const Array& v, double lr, 
       [=]<class C>(Type<C>) {
         return [lr = C(lr), momentum = C(momentum)](C& x, C g, C& v) {
           v = momentum * v - lr * g;
-          x += momentum * v - lr * g;
+          x += momentum * momentum * v - (1 + momentum) * lr * g;
         };
       },
       x, g, v);

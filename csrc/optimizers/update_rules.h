@@ -41,7 +41,7 @@ extern KernelTable<UpdateKernels> update_kernels;
 void sgd(const Array& x, const Array& g, double lr);
 // v = momentum v - lr g;  x += v
 void momentum_sgd(const Array& x, const Array& g, const Array& v, double lr, double momentum);
-// v = momentum v - lr g;  x += momentum v - lr g
+// v = momentum v - lr g;  x += momentum² v - (1 + momentum) lr g
 void nesterov_ag(const Array& x, const Array& g, const Array& v, double lr, double momentum);
 // ms = alpha ms + (1 - alpha) g²;  x -= lr g / (√ms + eps), or lr g / √(ms + eps)
 void rmsprop(const Array& x, const Array& g, const Array& ms, double lr, double alpha, double eps,

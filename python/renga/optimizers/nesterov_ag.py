@@ -9,7 +9,7 @@ from renga.optimizer import GradientMethod, HyperparameterProxy, UpdateRule
 
 
 class NesterovAGRule(UpdateRule):
-    """``v = momentum v - lr g; x += momentum v - lr g``."""
+    """``v = momentum v - lr g; x += momentum² v - (1 + momentum) lr g``."""
 
     is_elementwise = True
 
@@ -26,9 +26,11 @@ class NesterovAGRule(UpdateRule):
 class NesterovAG(GradientMethod):
     """Nesterov's accelerated gradient.
 
-    ``v = momentum v - lr g; x += momentum v - lr g``
+    ``v = momentum v - lr g; x += momentum² v - (1 + momentum) lr g``
 
-    Source: Bengio et al., arXiv:1212.0901, equation 7.
+    Source: Bengio et al., arXiv:1212.0901, equation 7. There the second formula has
+    the velocity of the step before; here it has the new one, as in Chainer, whose
+    learning rates and results carry over.
     """
 
     lr = HyperparameterProxy("lr")

@@ -26,11 +26,10 @@ def momentum_sgd(x, grads, lr, momentum):
 
 
 def nesterov_ag(x, grads, lr, momentum):
-    # Equation 7 of arXiv:1212.0901, in the velocity before the step.
     velocity = 0
     for g in grads:
-        x = x + momentum**2 * velocity - (1 + momentum) * lr * g
         velocity = momentum * velocity - lr * g
+        x = x + momentum**2 * velocity - (1 + momentum) * lr * g
     return x
 
 
@@ -127,6 +126,19 @@ def test_formula(optimizer, formula, values, fixed, dtype, tolerance):
     numpy.testing.assert_allclose(x, expected, rtol=tolerance, atol=tolerance)
     assert rule.t == STEPS
     assert all(state.dtype == dtype for state in rule.state.values())
+
+
+def test_nesterov_takes_the_new_velocity():
+    # Steps that Chainer 7.8.1 makes; the paper's formula makes -1.5, -15.25, ...
+    x, steps = numpy.zeros(1), []
+    rule = optimizers.NesterovAG(lr=1.0, momentum=0.5).create_update_rule()
+    param = renga.Parameter(x)
+    for g in (1.0, 10.0, 100.0, 0.0):
+        before = x[0]
+        param.grad = numpy.array([g])
+        rule.update(param)
+        steps.append(x[0] - before)
+    assert steps == [-1.75, -17.625, -176.3125, -13.15625]
 
 
 @cases
