@@ -112,7 +112,7 @@ def test_gradients_of_deconvolution():
 
 
 def test_third_derivative():
-    """sum(conv(x, W + t V)³) is cubic in t: its third derivative is 6 sum(conv(x, V)³)."""
+    """sum(conv(x, W + t V)³) has the third derivative 6 sum(conv(x, V)³) in t."""
     x, W, _ = operands({})
     V = np.random.RandomState(1).uniform(-1, 1, W.shape)
     t = renga.Variable(np.array(0.3))
