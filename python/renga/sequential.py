@@ -14,7 +14,8 @@ from renga.link.chain import format_children
 class Sequential(ChainList):
     """A list of callables; each takes what the one before returned.
 
-    Links among them are children, numbered without the functions between them. A
+    Links among them are children, numbered without the functions between them and in
+    Chainer's order: the first of three links is "0", the last "1", the second "2". A
     tuple is handed on as separate arguments.
     """
 
@@ -29,7 +30,7 @@ class Sequential(ChainList):
         for layer in layers:
             _require_callable(layer)
         self._layers = layers
-        self._set_children(layer for layer in layers if isinstance(layer, Link))
+        self._set_children(_in_order_of_names(layers))
 
     def forward(self, *x: Any) -> Any:
         """Runs every layer; RuntimeError where there is none."""
@@ -149,6 +150,15 @@ class Sequential(ChainList):
         memo[id(self)] = clone
         vars(clone).update(copy.deepcopy(vars(self), memo))
         return clone
+
+
+def _in_order_of_names(layers: list[Any]) -> list[Link]:
+    # Chainer inserts every link right behind the first one (or, where functions come
+    # before that, behind as many links more). Its files know parameters by the numbers
+    # that result; other numbers would load them into the wrong layers.
+    positions = [k for k, layer in enumerate(layers) if isinstance(layer, Link)]
+    ahead = positions[0] + 1 if positions else 0
+    return [layers[k] for k in positions[:ahead] + positions[ahead:][::-1]]
 
 
 def _require_callable(layer: Any) -> None:

@@ -47,13 +47,30 @@ def test_tuples_become_arguments():
 
 def test_links_are_children():
     model = Sequential(Scale(), double, Scale(), Sequential(Scale()))
-    assert [name for name, _ in model.namedparams()] == ["/0/w", "/1/w", "/2/0/w"]
+    assert [name for name, _ in model.namedparams()] == ["/0/w", "/1/0/w", "/2/w"]
     assert len(model) == 4
     assert model[1] is double
     assert model[1:3] == [double, model[2]]
     assert list(model)[1] is double
     assert double in model
     assert list(reversed(model))[2] is double
+
+
+@pytest.mark.parametrize(
+    ("layers", "order"),
+    [
+        ([0, 1, 2, 3, 4], [0, 4, 3, 2, 1]),
+        ([0, double, 1, double, 2, double, 3], [0, 3, 2, 1]),
+        ([double, 0, 1, 2, 3], [0, 1, 3, 2]),
+        ([double], []),
+    ],
+)
+def test_names_are_those_of_chainer(layers, order):
+    """The orders are those that Chainer 7.8.1 answers."""
+    model = Sequential(*[x if callable(x) else Scale(float(x)) for x in layers])
+    assert children(model) == [(str(k), value) for k, value in enumerate(order)]
+    shared = model.copy()
+    assert children(shared) == children(model)
 
 
 def test_what_is_no_layer():
