@@ -7,6 +7,7 @@ from renga import configuration as configuration
 from renga import dataset as dataset
 from renga import datasets as datasets
 from renga import device_resident as device_resident
+from renga import distributed as distributed
 from renga import dtypes as dtypes
 from renga import function as function
 from renga import function_hook as function_hook
@@ -54,6 +55,7 @@ from renga.function_node import FunctionNode as FunctionNode
 from renga.function_node import backward as backward
 from renga.function_node import grad as grad
 from renga.initializer import Initializer as Initializer
+from renga.launch import launch as launch
 from renga.link import Chain as Chain
 from renga.link import ChainList as ChainList
 from renga.link import Link as Link
