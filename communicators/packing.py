@@ -39,27 +39,44 @@ def _model_arrays(model: Any) -> Iterator[tuple[str, np.ndarray]]:
                 yield f"{prefix}/{name}", value
 
 
-def gradients(model: Any, zero_fill: bool) -> dict[np.dtype, list[np.ndarray]]:
-    """The gradients of a model by dtype, in the order of the parameters' names.
-
-    Where ``zero_fill`` is true, parameters without a gradient get one of zeros.
-    """
-    found: dict[np.dtype, list[np.ndarray]] = {}
-    for _, param in sorted(model.namedparams()):
-        if zero_fill and param.grad is None and param.array is not None:
+def _params_with_gradients(model: Any, zero_fill: bool) -> list[list[Any]]:
+    """Lists of parameters whose gradients have one dtype, in the order of names."""
+    found: dict[np.dtype, list[Any]] = {}
+    for _, param in sorted(model.namedparams(include_uninit=False)):
+        if zero_fill and param.grad is None:
             param.grad = np.zeros_like(param.array)
         if param.grad is not None:
-            found.setdefault(param.grad.dtype, []).append(param.grad)
-    return found
+            found.setdefault(param.grad.dtype, []).append(param)
+    return list(found.values())
 
 
 def mean_gradients(comm: Any, model: Any, zero_fill: bool) -> None:
-    """Replaces the gradients of a model by their mean over the ranks."""
-    travels_as = comm.get_config("allreduce_grad_dtype")
-    for dtype, grads in gradients(model, zero_fill).items():
-        if travels_as is None or dtype == travels_as:
-            comm.all_reduce(grads, "mean", out=grads)
-            continue
-        means = comm.all_reduce([g.astype(travels_as) for g in grads], "mean")
-        for grad, mean in zip(grads, means):
-            grad[...] = mean
+    """Replaces the gradients of a model by their mean over the ranks.
+
+    Where ``zero_fill`` is true, a parameter without a gradient counts as one
+    whose gradient is zero.
+    """
+    if comm.get_config("allreduce_grad_dtype") is not None:
+        GradientsUnderWay(comm, model, zero_fill).arrive()
+        return
+    for params in _params_with_gradients(model, zero_fill):
+        grads = [param.grad for param in params]
+        comm.all_reduce(grads, "mean", out=grads)
+
+
+class GradientsUnderWay:
+    """Copies of a model's gradients that become their mean in the background."""
+
+    def __init__(self, comm: Any, model: Any, zero_fill: bool) -> None:
+        travels_as = comm.get_config("allreduce_grad_dtype")
+        self._parts = []
+        for params in _params_with_gradients(model, zero_fill):
+            copies = [param.grad.astype(travels_as or param.dtype) for param in params]
+            work = comm.all_reduce(copies, "mean", out=copies, wait=False)
+            self._parts.append((params, work))
+
+    def arrive(self) -> None:
+        """Waits for the mean and makes it the gradients of the model."""
+        for params, work in self._parts:
+            for param, mean in zip(params, work.wait()):
+                param.grad = mean.astype(param.dtype, copy=False)

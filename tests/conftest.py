@@ -65,7 +65,7 @@ def ranks(request: pytest.FixtureRequest) -> Callable[..., list[Any]]:
     return run
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _world(name: str) -> Any:
     from renga.communicators import create_communicator
 

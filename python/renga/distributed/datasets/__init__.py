@@ -1,0 +1,18 @@
+"""Data sets shared out over ranks."""
+
+from renga.distributed.datasets import empty_dataset, scatter
+from renga.distributed.datasets.empty_dataset import create_empty_dataset
+from renga.distributed.datasets.scatter import (
+    DataSizeError,
+    scatter_dataset,
+    scatter_index,
+)
+
+__all__ = [
+    "DataSizeError",
+    "create_empty_dataset",
+    "empty_dataset",
+    "scatter",
+    "scatter_dataset",
+    "scatter_index",
+]

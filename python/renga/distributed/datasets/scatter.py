@@ -1,0 +1,106 @@
+"""Sharing a data set out over ranks."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy
+
+from renga.distributed.datasets.narrow import narrow
+from renga.distributed.datasets.shard import Shard
+
+
+class DataSizeError(RuntimeError):
+    """Data too large to send; ChainerMN raises it, here sizes have no limit."""
+
+
+class _Part(NamedTuple):
+    begin: int
+    end: int
+    repeats: int  # how many at its end the next part holds too
+
+
+def _part(n: int, rank: int, size: int, equal: bool) -> _Part:
+    if not equal:
+        share, more = divmod(n, size)
+        begin = share * rank + min(rank, more)
+        return _Part(begin, begin + share + (rank < more), 0)
+    length = -(-n // size)
+    begin, next_begin = n * rank // size, n * (rank + 1) // size
+    return _Part(begin, begin + length, length - (next_begin - begin))
+
+
+def scatter_index(
+    n_total_samples: int | None,
+    comm: Any,
+    root: int = 0,
+    *,
+    force_equal_length: bool = True,
+) -> tuple[int, int]:
+    """Where this rank's part of so many samples begins and ends.
+
+    Args:
+        n_total_samples: matters on the root only.
+        force_equal_length: parts of one length, which may overlap; otherwise parts
+            without overlap, of which the first ones may have one sample more.
+    """
+    n = comm.bcast_obj(n_total_samples, root=root)
+    part = _part(n, comm.rank, comm.size, force_equal_length)
+    return part.begin, part.end
+
+
+def scatter_dataset(
+    dataset: Any,
+    comm: Any,
+    root: int = 0,
+    shuffle: bool = False,
+    seed: int | None = None,
+    max_buf_len: int = 256 * 1024 * 1024,
+    *,
+    force_equal_length: bool = True,
+) -> Shard:
+    """This rank's part of the root's data set.
+
+    Each rank is sent its own examples only, where the data set is made of arrays,
+    lists and the classes of ``renga.datasets``; another kind is sent as a whole.
+
+    Args:
+        dataset: matters on the root only; the other ranks may give None.
+        comm: a communicator, or one of mpi4py.
+        shuffle: whether the root orders the examples by chance first.
+        seed: of that order; the same for the same seed.
+        max_buf_len: has no effect: any size is sent in pieces.
+        force_equal_length: parts of one length, which may overlap.
+
+    Raises:
+        ValueError: there is no such root.
+    """
+    if not hasattr(comm, "bcast_obj"):
+        from renga.communicators import create_communicator
+
+        comm = create_communicator("mpi", mpi_comm=comm)
+    if not 0 <= root < comm.size:
+        raise ValueError(
+            f"scatter_dataset: expected a root in [0, {comm.size}), got {root}"
+        )
+    if comm.rank != root:
+        return comm.recv_obj(root, 0)
+    n = len(dataset)
+    order = numpy.random.RandomState(seed).permutation(n) if shuffle else None
+    mine = None
+    for rank in range(comm.size):
+        shard = _shard(dataset, order, _part(n, rank, comm.size, force_equal_length))
+        if rank == root:
+            mine = shard
+        else:
+            comm.send_obj(shard, rank, 0)
+    assert mine is not None
+    return mine
+
+
+def _shard(dataset: Any, order: numpy.ndarray | None, part: _Part) -> Shard:
+    indices = numpy.arange(part.begin, part.end)
+    narrowed = narrow(dataset, indices if order is None else order[indices])
+    if narrowed is None:
+        return Shard(dataset, part.begin, part.end, order, part.repeats)
+    return Shard(narrowed, 0, len(narrowed), None, part.repeats)

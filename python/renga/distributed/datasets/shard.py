@@ -1,0 +1,37 @@
+"""One rank's part of a data set."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from renga.datasets import SubDataset
+from renga.datasets.sub_dataset import Order
+
+
+class Shard(SubDataset):
+    """The examples of one rank, of which the last ``repeats`` are another rank's too.
+
+    Parts of equal length overlap where the length does not divide by the ranks.
+    """
+
+    def __init__(
+        self,
+        dataset: Any,
+        start: int,
+        finish: int,
+        order: Order | None = None,
+        repeats: int = 0,
+    ) -> None:
+        super().__init__(dataset, start, finish, order)
+        self.repeats = repeats
+
+    @contextlib.contextmanager
+    def without_repeats(self) -> Iterator[None]:
+        """Context in which every example of the data set is on one rank only."""
+        self._finish -= self.repeats
+        try:
+            yield
+        finally:
+            self._finish += self.repeats

@@ -1,0 +1,32 @@
+"""Optimizers that act for all ranks together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from renga.distributed.optimizers.double_buffering_optimizer import (
+    DoubleBufferingOptimizer,
+)
+from renga.distributed.optimizers.multi_node_optimizer import MultiNodeOptimizer
+
+__all__ = ["create_multi_node_optimizer"]
+
+
+def create_multi_node_optimizer(
+    actual_optimizer: Any,
+    communicator: Any,
+    double_buffering: bool = False,
+    zero_fill: bool = True,
+) -> MultiNodeOptimizer:
+    """An optimizer that updates by the mean of all ranks' gradients.
+
+    Args:
+        actual_optimizer: makes the updates.
+        communicator: the ranks that train one model.
+        double_buffering: whether gradients travel while the next ones are computed,
+            and are used one update late.
+        zero_fill: whether a parameter without a gradient counts as one whose
+            gradient is zero; otherwise it has none on all ranks.
+    """
+    kind = DoubleBufferingOptimizer if double_buffering else MultiNodeOptimizer
+    return kind(actual_optimizer, communicator, zero_fill)
