@@ -29,6 +29,9 @@ from renga import serializers as serializers
 from renga import training as training
 from renga import utils as utils
 from renga import variable as variable
+from renga._core import __version__ as __version__
+from renga._core import get_num_threads as get_num_threads
+from renga._core import set_num_threads as set_num_threads
 from renga.backend import get_array_types as get_array_types
 from renga.backend import get_cpu_array_types as get_cpu_array_types
 from renga.backend import get_device as get_device
@@ -74,9 +77,6 @@ from renga.sequential import Sequential as Sequential
 from renga.serializer import AbstractSerializer as AbstractSerializer
 from renga.serializer import Deserializer as Deserializer
 from renga.serializer import Serializer as Serializer
-from renga._core import __version__ as __version__
-from renga._core import get_num_threads as get_num_threads
-from renga._core import set_num_threads as set_num_threads
 from renga.variable import Variable as Variable
 from renga.variable import as_array as as_array
 from renga.variable import as_variable as as_variable
