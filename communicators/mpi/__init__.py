@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import logging
+import os
 from typing import Any
 
-from renga import _communicators
+from renga import _communicators, _core
 from renga.communicators import settings
 from renga.communicators.communicator import Communicator
 from renga.communicators.mpi import leaving
+
+
+_LOG = logging.getLogger(__name__)
 
 
 class MpiCommunicator(Communicator):
@@ -44,7 +49,22 @@ def connect(mpi_comm: Any = None, board: bool = True) -> MpiCommunicator:
         _communicators.Communicator(transport, settings.timeout(), settings.debug())
     )
     leaving.watch(native)
+    _share_cores(comm)
     return comm
+
+
+def _share_cores(comm: MpiCommunicator) -> None:
+    """Gives this rank its share of the node's cores, unless somebody has chosen.
+
+    Threads of several ranks that wait for one core cost far more than they bring.
+    A launcher that binds ranks to cores has shared them out already.
+    """
+    mine = len(os.sched_getaffinity(0))
+    if "OMP_NUM_THREADS" in os.environ or mine < (os.cpu_count() or 1):
+        return
+    threads = max(1, mine // comm.intra_size)
+    _core.set_num_threads(threads)
+    _LOG.debug("rank %d computes with %d of %d cores", comm.rank, threads, mine)
 
 
 def _native_mpi() -> Any:
