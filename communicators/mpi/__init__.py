@@ -11,7 +11,6 @@ from renga.communicators import settings
 from renga.communicators.communicator import Communicator
 from renga.communicators.mpi import leaving
 
-
 _LOG = logging.getLogger(__name__)
 
 
