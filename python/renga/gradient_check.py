@@ -163,7 +163,7 @@ class _Line:
 
         def moved(x: numpy.ndarray) -> numpy.ndarray:
             x = self._cast(x)
-            return (x + step * next(directions)).astype(x.dtype)
+            return numpy.asarray(x + step * next(directions), x.dtype)
 
         # As variables that require gradients: the function may take gradients itself.
         xs = [

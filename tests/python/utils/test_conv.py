@@ -16,9 +16,7 @@ def reference(x, ksize, stride, pad, dilate):
     padded = numpy.pad(x, ((0, 0), (0, 0), *((p, p) for p in pad)))
     reach = [(k - 1) * d + 1 for k, d in zip(ksize, dilate)]
     windows = sliding_window_view(padded, reach, axis=(2, 3))
-    col = windows[
-        :, :, :: stride[0], :: stride[1], :: dilate[0], :: dilate[1]
-    ]
+    col = windows[:, :, :: stride[0], :: stride[1], :: dilate[0], :: dilate[1]]
     return col.transpose(0, 1, 4, 5, 2, 3)
 
 
