@@ -7,7 +7,6 @@ from renga import configuration as configuration
 from renga import dataset as dataset
 from renga import datasets as datasets
 from renga import device_resident as device_resident
-from renga import distributed as distributed
 from renga import dtypes as dtypes
 from renga import function as function
 from renga import function_hook as function_hook
@@ -80,3 +79,6 @@ from renga.serializer import Serializer as Serializer
 from renga.variable import Variable as Variable
 from renga.variable import as_array as as_array
 from renga.variable import as_variable as as_variable
+
+# Last, because it extends what training and its extensions define.
+from renga import distributed as distributed  # isort: skip
