@@ -2,13 +2,14 @@
 
 import argparse
 import json
-import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy
+
+from renga.launch import mpiexec_command, mpiexec_environment
 
 COURSE = Path(__file__).resolve().parent / "01_digits"
 GLOBAL_BATCH = 48
@@ -21,11 +22,11 @@ def train(ranks, epochs, out):
     command = [sys.executable, COURSE / "train_digits.py"]
     if ranks > 1:
         command[1] = COURSE / "train_digits_data_parallel.py"
-        command = ["mpiexec", "-n", ranks, *command]
+        command = [*mpiexec_command(ranks), *command]
     command += ["--batchsize", GLOBAL_BATCH // ranks, "--epoch", epochs, "--out", out]
     command = [str(word) for word in command]
     print("\n$", " ".join(command), flush=True)
-    env = os.environ | {"OMP_NUM_THREADS": "1"}
+    env = mpiexec_environment(ranks) | {"OMP_NUM_THREADS": "1"}
     subprocess.run(command, env=env, stdin=subprocess.DEVNULL, check=True)
 
 
