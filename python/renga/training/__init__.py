@@ -1,5 +1,8 @@
 """Training loops: trainers, updaters, triggers and extensions."""
 
+import importlib
+from typing import Any
+
 from renga.training import extension, trigger, triggers, updater, updaters, util
 from renga.training.extension import (
     PRIORITY_EDITOR,
@@ -13,9 +16,6 @@ from renga.training.triggers import IntervalTrigger
 from renga.training.updaters import StandardUpdater
 from renga.training.updaters.updater import Updater
 from renga.training.util import get_trigger
-
-# The extensions build upon all of the above.
-from renga.training import extensions  # isort: skip
 
 __all__ = [
     "Extension",
@@ -36,3 +36,10 @@ __all__ = [
     "updaters",
     "util",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # The extensions build upon all of the above, so they come when first asked for.
+    if name == "extensions":
+        return importlib.import_module("renga.training.extensions")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
