@@ -1,0 +1,60 @@
+"""The first example: its two scripts are five lines apart and train alike."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy
+import pytest
+
+from renga.launch import mpiexec_command, mpiexec_environment
+
+HOUSE = Path(__file__).resolve().parents[2]
+COURSE = HOUSE / "examples" / "01_digits"
+SERIAL, PARALLEL = "train_digits.py", "train_digits_data_parallel.py"
+
+
+def changed_lines() -> list[str]:
+    """The diff's lines, without its headers."""
+    texts = [(COURSE / name).read_text().splitlines() for name in (SERIAL, PARALLEL)]
+    lines = list(difflib.unified_diff(*texts, lineterm="", n=0))[2:]
+    return [line for line in lines if line[0] in "+-"]
+
+
+def test_the_scripts_are_five_lines_apart():
+    lines = changed_lines()
+    assert sum(line.startswith("+") for line in lines) == 5
+    assert sum(line.startswith("-") for line in lines) <= 5
+
+
+def test_the_readme_shows_these_lines():
+    readme = (HOUSE / "README.md").read_text()
+    for line in changed_lines():
+        assert line in readme
+
+
+def train(script: str, ranks: int, out: Path) -> Path:
+    start = mpiexec_command(ranks) if ranks > 1 else []
+    command = [*start, sys.executable, str(COURSE / script)]
+    command += ["--batchsize", str(48 // ranks), "--epoch", "1", "--out", str(out)]
+    env = mpiexec_environment(ranks) | {"OMP_NUM_THREADS": "1"}
+    subprocess.run(command, env=env, stdin=subprocess.DEVNULL, check=True)
+    return out
+
+
+@pytest.mark.skipif("OMPI_COMM_WORLD_RANK" in os.environ, reason="starts mpiexec")
+def test_ranks_train_as_one_process_does(tmp_path):
+    one = train(SERIAL, 1, tmp_path / "one")
+    assert json.loads((one / "log").read_text())[0]["iteration"] == 30
+    assert {p.name for p in one.iterdir()} >= {"loss.png", "accuracy.png"}
+    for ranks in (1, 2, 3, 4):
+        many = train(PARALLEL, ranks, tmp_path / str(ranks))
+        with numpy.load(one / "model.npz") as a, numpy.load(many / "model.npz") as b:
+            assert set(a) == set(b)
+            for name in a:
+                numpy.testing.assert_allclose(a[name], b[name], rtol=0, atol=1e-5)
