@@ -1,5 +1,7 @@
 """Define-by-run deep learning, spread over many processes by changing five lines."""
 
+from renga import _openmp as _openmp  # isort: skip  (before the core)
+
 from renga import backend as backend
 from renga import backends as backends
 from renga import computational_graph as computational_graph
