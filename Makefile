@@ -3,6 +3,7 @@
 #   make demo    train on images of digits with one process, then with two, and compare
 #   make test    every check: style, types, C++ tests, Python tests on 1, 2 and 3 processes
 #   make lint    the static checks alone
+#   make docs    the page of operations, from the compiled core
 #   make cuda    build with the CUDA plugin (needs nvcc; fetches NVIDIA's wheels)
 #   make clean   remove everything that was made here
 
@@ -24,7 +25,7 @@ export OMPI_ALLOW_RUN_AS_ROOT := 1
 export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
 endif
 
-.PHONY: demo test lint cuda clean renga style types ranks-2 ranks-3
+.PHONY: demo test lint docs cuda clean renga style types ranks-2 ranks-3
 
 demo: renga
 	$(BIN)/python examples/demo.py
@@ -40,6 +41,9 @@ test: renga
 lint: EXTRAS := test,lint
 lint: renga
 	$(MAKE) style types
+
+docs: renga
+	$(BIN)/python docs/make_operations.py > docs/operations.md
 
 cuda: CUDA := ON
 cuda: EXTRAS := test,cuda
