@@ -29,7 +29,7 @@ class FunctionNode:
     chainerx_device = None
     is_elementwise = False
     lazy_grad_sum = False
-    stack: traceback.StackSummary | None = None
+    stack: list[traceback.FrameSummary] | None = None
 
     # Set by the core when the function becomes part of the graph.
     _link: Any = None
@@ -237,7 +237,7 @@ def grad(
     retain_grad: bool = False,
     enable_double_backprop: bool = False,
     loss_scale: float | None = None,
-) -> list[Variable | None]:
+) -> list[Any]:
     """The gradients of ``inputs``, None where no output depends on one.
 
     Starts from ``grad_outputs`` (ones where None), adds ``grad_inputs``, and leaves

@@ -245,7 +245,7 @@ def _gradients(ys: Arrays, xs: Arrays, gys: Arrays) -> list[Any]:
     return grad([y for y, _ in started], xs, [g for _, g in started])
 
 
-def _checked_gradients(ys: Arrays, y_grad: Arrays) -> tuple[Any, ...]:
+def _checked_gradients(ys: Arrays, y_grad: Arrays) -> Arrays:
     if len(y_grad) == 1 and y_grad[0] is None:
         y_grad = tuple(numpy.ones(y.shape, y.dtype) for y in ys)
     if len(ys) != len(y_grad):

@@ -11,7 +11,8 @@ from typing import Any, Callable
 import numpy
 
 from renga import _core, backend
-from renga.backends.device import Device
+
+Variable = _core.Variable
 
 
 def as_variable(obj: Any) -> Variable:
@@ -35,17 +36,17 @@ def from_dlpack(array: Any) -> Variable:
     return _core.Variable(numpy.from_dlpack(array), requires_grad=False)
 
 
-def variable_repr(var: Variable) -> str:
+def variable_repr(var: Any) -> str:
     """``variable name([…])``."""
     return _text(var, ", ")
 
 
-def variable_str(var: Variable) -> str:
+def variable_str(var: Any) -> str:
     """The same with the elements as NumPy's ``str`` shows them."""
     return _text(var, " ")
 
 
-def _text(var: Variable, separator: str) -> str:
+def _text(var: Any, separator: str) -> str:
     head = "variable(" if var.name is None else f"variable {var.name}("
     array = var.array
     if array is None:
@@ -55,23 +56,29 @@ def _text(var: Variable, separator: str) -> str:
     return head + numpy.array2string(array, separator=separator, prefix=head) + ")"
 
 
-def _attach(cls: type) -> Callable[[type], Any]:
-    """Decorator that moves the members of a class body into ``cls``, a C++ class."""
+_OF_EVERY_CLASS = {"__annotations__", *vars(type("", (), {}))}
 
-    def move(body: type) -> type:
+
+def _attach(*classes: type) -> Callable[[type], type]:
+    """Decorator that puts the members of a class body into C++ classes."""
+
+    def put(body: type) -> type:
         for name, member in vars(body).items():
-            if name not in ("__dict__", "__doc__", "__module__", "__weakref__"):
-                setattr(cls, name, member)
-        return cls
+            if name not in _OF_EVERY_CLASS:
+                for cls in classes:
+                    setattr(cls, name, member)
+        return body
 
-    return move
+    return put
 
 
+@_attach(_core.Variable, _core.VariableNode)
 class _CreatorFace:
     """How a variable and its vertex show the function that computed them."""
 
     creator_node: Any
-    array: Any
+    shape: tuple[int, ...]
+    dtype: Any
 
     @property
     def creator(self) -> Any:
@@ -94,27 +101,34 @@ class _CreatorFace:
     @property
     def label(self) -> str:
         """Shape and dtype."""
-        shape = f"{self.shape}, " if self.shape else ""  # type: ignore[attr-defined]
-        return f"{shape}{self.dtype}"  # type: ignore[attr-defined]
-
-
-_attach(_core.VariableNode)(_CreatorFace)
-_attach(_core.Variable)(_CreatorFace)
+        return f"{self.shape}, {self.dtype}" if self.shape else str(self.dtype)
 
 
 @_attach(_core.Variable)
-class Variable(_core.Variable):
-    """An array that remembers how it was computed."""
+class _VariableFace:
+    """The other members of Variable that are best said in Python."""
 
-    __repr__ = variable_repr
-    __str__ = variable_str
-    # As equality has no truth value, a Variable cannot be looked up.
-    __hash__ = None  # type: ignore[assignment]
+    array: Any
+    grad: Any
+    initialize: Any
+    name: str | None
+    requires_grad: bool
+    shape: tuple[int, ...]
+    dtype: Any
+
+    def __hash__(self) -> int:
+        raise TypeError("Variable: expected id(var) as a key, got the Variable")
+
+    def __repr__(self) -> str:
+        return variable_repr(self)
+
+    def __str__(self) -> str:
+        return variable_str(self)
 
     def __bool__(self) -> bool:
         raise TypeError("Variable: expected var.array in a condition, got the Variable")
 
-    def __pos__(self) -> Variable:
+    def __pos__(self) -> Any:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -130,7 +144,7 @@ class Variable(_core.Variable):
         return self.array.__dlpack_device__()
 
     @property
-    def T(self) -> Variable:
+    def T(self: Any) -> Variable:
         """The axes in reverse order."""
         return _core.ops.transpose(self)
 
@@ -140,11 +154,11 @@ class Variable(_core.Variable):
         return self.device.xp
 
     @property
-    def device(self) -> Device:
+    def device(self) -> Any:
         """Where the array lives."""
         return backend.get_device_from_array(self.array)
 
-    def to_device(self, device: Any) -> None:
+    def to_device(self: Any, device: Any) -> None:
         """Moves the array and its gradient to a device."""
         device = backend.get_device(device)
         if self.array is None or device.is_array_supported(self.array):
@@ -181,20 +195,20 @@ class Variable(_core.Variable):
         """The only element as a Python number; ValueError if there are more."""
         return self.array.item()
 
-    def reshape(self, *shape: Any) -> Variable:
+    def reshape(self: Any, *shape: Any) -> Variable:
         """The same elements in another shape, given as numbers or as a tuple."""
         if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
             shape = tuple(shape[0])
         return _core.ops.reshape(self, shape)
 
-    def transpose(self, *axes: Any) -> Variable:
+    def transpose(self: Any, *axes: Any) -> Variable:
         """The axes in another order, given as numbers or a tuple; reversed if not."""
         if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], (tuple, list))):
-            axes = axes[0]
+            (axes,) = axes
         return _core.ops.transpose(self, axes or None)
 
     def mean(
-        self, axis: Any = None, *, weights: Any = None, keepdims: bool = False
+        self: Any, axis: Any = None, *, weights: Any = None, keepdims: bool = False
     ) -> Variable:
         """The mean over axes, weighted if asked."""
         from renga.functions import mean
@@ -208,7 +222,7 @@ class Variable(_core.Variable):
         )
         self.grad = None if self.array is None else numpy.zeros_like(self.array)
 
-    def copydata(self, var: Variable) -> None:
+    def copydata(self: Any, var: Any) -> None:
         """Copies another variable's elements into this one's array."""
         if var.array is None:
             return
@@ -243,7 +257,7 @@ def _statistics(array: numpy.ndarray) -> str:
 
 
 def _rebuild(
-    cls: type, array: Any, name: str | None, grad: Any, requires_grad: bool
+    cls: Any, array: Any, name: str | None, grad: Any, requires_grad: bool
 ) -> Variable:
     """The inverse of ``__reduce__``: a subclass's own ``__init__`` does not run."""
     var = cls.__new__(cls)
@@ -253,7 +267,7 @@ def _rebuild(
     return var
 
 
-def _refuse_comparison(self: Variable, other: Any) -> bool:
+def _refuse_comparison(self: Any, other: Any) -> bool:
     raise TypeError("Variable: expected arrays to compare (var.array), got a Variable")
 
 

@@ -44,9 +44,8 @@ def im2col_nd_cpu(
     padded = numpy.pad(img, widths, mode="constant", constant_values=pval)
     col = numpy.empty((*img.shape[:2], *ksize, *outs), img.dtype)
     for offset in itertools.product(*map(range, ksize)):
-        col[(..., *offset, *(slice(None),) * len(dims))] = padded[
-            _window(offset, stride, dilate, outs)
-        ]
+        seen = padded[_window(offset, stride, dilate, outs)]
+        col[_at(offset)] = seen
     return col
 
 
@@ -84,13 +83,17 @@ def col2im_nd(
     )
     padded = numpy.zeros((*col.shape[:2], *padded_dims), col.dtype)
     for offset in itertools.product(*map(range, ksize)):
-        padded[_window(offset, stride, dilate, outs)] += col[
-            (slice(None), slice(None), *offset)
-        ]
-    return padded[(..., *(slice(p, p + d) for p, d in zip(pad, dims)))]
+        padded[_window(offset, stride, dilate, outs)] += col[_at(offset)]
+    inside: Any = (..., *(slice(p, p + d) for p, d in zip(pad, dims)))
+    return padded[inside]
 
 
 col2im_nd_cpu = col2im_nd
+
+
+def _at(offset: Sequence[int]) -> Any:
+    """The index of one element of the window, in columns."""
+    return (slice(None), slice(None), *offset)
 
 
 def _window(
@@ -98,7 +101,7 @@ def _window(
     stride: Sequence[int],
     dilate: Sequence[int],
     outs: Sequence[int],
-) -> tuple[Any, ...]:
+) -> Any:
     """The index of what the element ``offset`` of the window sees everywhere."""
     return (
         ...,

@@ -118,4 +118,8 @@ class _PutItems(FunctionNode):
         return _PickItems(self.keys).apply(grad_outputs)
 
 
-_core.Variable.__getitem__ = get_item
+def _index(self: Any, slices: Any) -> Variable:
+    return get_item(self, slices)
+
+
+setattr(_core.Variable, "__getitem__", _index)  # noqa: B010

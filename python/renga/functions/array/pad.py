@@ -41,14 +41,13 @@ def pad(x: Any, pad_width: Any, mode: str, **keywords: Any) -> Variable:
     before, after = widths[:, 0].tolist(), widths[:, 1].tolist()
     if numpy.ndim(values) == 0:
         return _core.ops.pad(x, before, after, float(values))
-    border = numpy.pad(
-        numpy.zeros(x.shape, x.dtype), widths, mode, constant_values=values
-    )
+    inside = numpy.zeros(x.shape, x.dtype)
+    border = numpy.pad(inside, widths, "constant", constant_values=values)
     return _core.ops.add(_core.ops.pad(x, before, after, 0.0), border)
 
 
 def _copying_pad(
-    x: Any, pad_width: Any, mode: str, keywords: dict[str, Any]
+    x: Any, pad_width: Any, mode: Any, keywords: dict[str, Any]
 ) -> Variable:
     widths = numpy.broadcast_to(pad_width, (x.ndim, 2))
     for axis, width in enumerate(widths):

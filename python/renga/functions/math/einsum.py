@@ -62,7 +62,7 @@ class _Term:
     def __init__(self, x: Variable, labels: Labels) -> None:
         self.x = x
         self.labels = labels
-        self.extent = dict(zip(labels, x.shape))
+        self.extent: dict[Any, int] = dict(zip(labels, x.shape))
 
     def diagonal(self) -> _Term:
         """The elements with equal indices where a label comes twice."""
@@ -116,9 +116,7 @@ def _product(a: _Term, b: _Term, kept: set[Any]) -> _Term:
 
 def _stretched(a: _Term, b: _Term) -> _Term:
     """``a`` repeated along the axes of extent 1 that are longer in ``b``."""
-    shape = [
-        b.extent.get(a_label, n) if n == 1 else n for a_label, n in a.extent.items()
-    ]
+    shape = [b.extent.get(k, n) if n == 1 else n for k, n in a.extent.items()]
     if tuple(shape) == a.x.shape:
         return a
     return _Term(_core.ops.broadcast_to(a.x, shape), a.labels)
