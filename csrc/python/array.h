@@ -28,7 +28,8 @@ namespace pybind11::detail {
 
 template <>
 struct type_caster<renga::Array> {
-  PYBIND11_TYPE_CASTER(renga::Array, const_name("numpy.ndarray"));
+  PYBIND11_TYPE_CASTER(renga::Array,
+                       io_name("numpy.ndarray | renga.Variable | float", "numpy.ndarray"));
   bool load(handle source, bool convert);
   static handle cast(const renga::Array& x, return_value_policy, handle) {
     return x.defined() ? renga::python::to_numpy(x).release() : none().release();
@@ -37,7 +38,8 @@ struct type_caster<renga::Array> {
 
 template <>
 struct type_caster<renga::Dims> {
-  PYBIND11_TYPE_CASTER(renga::Dims, const_name("tuple[int, ...]"));
+  PYBIND11_TYPE_CASTER(renga::Dims,
+                       io_name("int | collections.abc.Sequence[int]", "tuple[int, ...]"));
   bool load(handle source, bool convert);
   static handle cast(const renga::Dims& dims, return_value_policy, handle) {
     tuple t(static_cast<std::size_t>(dims.size()));

@@ -38,14 +38,18 @@ Operand operand(const VariableBody& self, py::handle other) {
   return o;
 }
 
+Variable initialized(VariableBody& body) {
+  known_array(body);
+  return Variable(Ref<VariableBody>(&body));
+}
+
 template <class WithVariable, class WithNumber>
 py::object apply(const char* label, VariableBody& self, py::handle other, WithVariable variable,
                  WithNumber number) {
-  known_array(self);
+  const Variable x = initialized(self);
   const Operand o = operand(self, other);
   if (!o.known) return py::reinterpret_borrow<py::object>(Py_NotImplemented);
   if (o.variable.defined()) known_array(*o.variable.body());
-  const Variable x{Ref<VariableBody>(&self)};
   const auto compute = [&] { return o.is_number ? number(x, o.number) : variable(x, o.variable); };
   if (function_hooks == nullptr) [[likely]]
     return py::cast(compute());
@@ -100,8 +104,8 @@ void bind_operators(py::class_<VariableBody, Ref<VariableBody>>& c) {
   const Pair product = [](const Variable& a, const Variable& b) { return matmul(a, b); };
   c.def("__matmul__", method("MatMul", product, no_number));
   c.def("__rmatmul__", method("MatMul", swapped(product), no_number));
-  c.def("__neg__", [](const Variable& x) { return negative(x); });
-  c.def("__abs__", [](const Variable& x) { return absolute(x); });
+  c.def("__neg__", [](VariableBody& x) { return negative(initialized(x)); });
+  c.def("__abs__", [](VariableBody& x) { return absolute(initialized(x)); });
   // NumPy leaves operators with a Variable on the right to the Variable.
   c.attr("__array_ufunc__") = py::none();
   c.attr("__array_priority__") = 200;

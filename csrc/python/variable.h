@@ -31,7 +31,8 @@ namespace pybind11::detail {
 
 template <>
 struct type_caster<renga::Variable> {
-  PYBIND11_TYPE_CASTER(renga::Variable, const_name("renga.Variable"));
+  PYBIND11_TYPE_CASTER(renga::Variable,
+                       io_name("renga.Variable | numpy.ndarray | float", "renga.Variable"));
 
   bool load(handle source, bool convert);
   static handle cast(const renga::Variable& x, return_value_policy, handle) {
