@@ -84,3 +84,7 @@ from renga.variable import as_variable as as_variable
 
 # Last, because it extends what training and its extensions define.
 from renga import distributed as distributed  # isort: skip
+from renga.backends.cuda import should_use_cudnn as should_use_cudnn
+from renga.backends.cuda import (
+    should_use_cudnn_tensor_core as should_use_cudnn_tensor_core,
+)

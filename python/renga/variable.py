@@ -13,6 +13,7 @@ import numpy
 from renga import _core, backend
 
 Variable = _core.Variable
+VariableNode = _core.VariableNode
 
 
 def as_variable(obj: Any) -> Variable:
@@ -273,3 +274,12 @@ def _refuse_comparison(self: Any, other: Any) -> bool:
 
 for _name in ("lt", "le", "eq", "ne", "gt", "ge"):
     setattr(_core.Variable, f"__{_name}__", _refuse_comparison)
+
+
+def __getattr__(name: str) -> Any:
+    # Chainer's users find Parameter here; it is a subclass, so it cannot come first.
+    if name == "Parameter":
+        from renga.parameter import Parameter
+
+        return Parameter
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -216,6 +216,13 @@ def test_a_variable_without_an_array_refuses_work(use):
         use(Variable(None))
 
 
+def test_the_module_has_chainers_names(x):
+    assert renga.variable.Parameter is renga.Parameter
+    assert isinstance(x.node, renga.variable.VariableNode)
+    with pytest.raises(AttributeError):
+        renga.variable.Nothing  # noqa: B018
+
+
 def test_gradient_of_another_shape_or_dtype(x):
     with pytest.raises(ValueError):
         x.grad = numpy.zeros(3, "f")

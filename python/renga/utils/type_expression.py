@@ -9,9 +9,9 @@ from typing import Any, Callable
 COMPARISON, SUM, PRODUCT, SIGN, POWER, ATOM = range(6)
 
 
-def evaluate(expression: Any) -> Any:
+def evaluate(exp: Any) -> Any:
     """The value of an expression; anything else is its own value."""
-    return expression.eval() if isinstance(expression, Expr) else expression
+    return exp.eval() if isinstance(exp, Expr) else exp
 
 
 class Expr:

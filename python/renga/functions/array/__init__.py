@@ -1,0 +1,1 @@
+"""Functions that rearrange, join and pick elements."""

@@ -1,0 +1,1 @@
+"""Functions that connect layers of a network."""

@@ -1,0 +1,1 @@
+"""Arithmetic, means and products."""
