@@ -45,9 +45,10 @@ lint: renga
 docs: renga
 	$(BIN)/python docs/make_operations.py > docs/operations.md
 
-cuda: CUDA := ON
-cuda: EXTRAS := test,cuda
-cuda: renga
+cuda: .venv/.tools
+	command -v nvcc
+	$(BIN)/pip install -q 'nvidia-cublas==13.*' 'nvidia-cudnn-cu13==9.*'
+	$(MAKE) renga CUDA=ON EXTRAS=test,cuda
 	$(BIN)/python -m pytest -q -rs tests/devices
 
 clean:
@@ -63,11 +64,13 @@ types:
 	rm -rf build/typed
 	mkdir -p build/typed/renga
 	ln -s $(CURDIR)/python/renga/* $(addprefix $(CURDIR)/,links extensions communicators) build/typed/renga
-	$(BIN)/pybind11-stubgen -o build/typed renga._core
+	for module in _core _communicators _communicators_mpi; do \
+	  $(BIN)/pybind11-stubgen -o build/typed renga.$$module || exit; \
+	done
 	$(BIN)/mypy
 
 # The tests marked mpi, on processes instead of threads.
-ranks-%:
+ranks-2 ranks-3: ranks-%:
 	OMP_NUM_THREADS=1 $(BIN)/mpiexec -n $* $(BIN)/python -m pytest -q -m mpi </dev/null
 
 # The package: compiled into a wheel, the wheel installed into .venv, then what it works with.

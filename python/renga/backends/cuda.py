@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import importlib.util
 from types import ModuleType
 from typing import Any, Callable, NoReturn
@@ -29,10 +30,9 @@ def load_plugin() -> ModuleType:
             "cuda: expected a renga built with RENGA_CUDA (`make cuda`), got none"
         )
     try:
-        from renga import _cuda
+        return importlib.import_module("renga._cuda")
     except ImportError as error:
         raise RuntimeError(f"cuda: {error}") from error
-    return _cuda
 
 
 def check_cuda_available() -> None:

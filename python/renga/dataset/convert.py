@@ -89,7 +89,7 @@ def concat_examples_func(batch: Any, device: Any = None, padding: Any = None) ->
     return _concat(batch, device, padding)
 
 
-concat_examples = converter()(concat_examples_func)
+concat_examples: Converter = converter()(concat_examples_func)
 
 
 def _concat(arrays: Sequence[Any], device: Any, padding: Any) -> Any:
