@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import shutil
-import tempfile
 from collections.abc import Iterator
 from typing import Any
 
@@ -36,6 +34,9 @@ __all__ = [
 @contextlib.contextmanager
 def tempdir(**kwargs: Any) -> Iterator[str]:
     """Context with a new temporary directory, gone afterwards."""
+    import shutil
+    import tempfile
+
     ignore_errors = kwargs.pop("ignore_errors", False)
     path = tempfile.mkdtemp(**kwargs)
     try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
+import sys
 from typing import Any
 
 
@@ -30,6 +30,6 @@ def assert_kwargs_empty(kwargs: dict[str, Any]) -> None:
 
 def _refuse(names: Any) -> None:
     if names:
-        frame = inspect.stack()[2]
+        caller = sys._getframe(2).f_code.co_name
         listed = ", ".join(map(repr, sorted(names)))
-        raise TypeError(f"{frame.function}: got unexpected keyword arguments {listed}")
+        raise TypeError(f"{caller}: got unexpected keyword arguments {listed}")

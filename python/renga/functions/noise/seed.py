@@ -2,9 +2,7 @@
 
 import numpy
 
-_draw = numpy.random.random_sample
-
 
 def draw_seed() -> int:
     """53 bits from NumPy's global generator, so that seeding that one is enough."""
-    return int(_draw() * 2**53)
+    return int(numpy.random.random_sample() * 2**53)
