@@ -190,28 +190,28 @@ class Communicator(ArrayCommunicator):
     def recv_obj(self, source: int, tag: int = 0) -> Any:
         """Receives an object."""
         head = self._recv_header(source, tag)
-        return pickle.loads(self._recv_body(head, source, tag, OBJECT))
+        return _unpickled(self._recv_body(head, source, tag, OBJECT))
 
     def bcast_obj(self, obj: Any, max_buf_len: int | None = None, root: int = 0) -> Any:
         """The root's object, on every rank."""
         if self.rank == root:
             self.bcast(_pickled(obj), root=root)
             return obj
-        return pickle.loads(self.bcast(None, root=root))
+        return _unpickled(self.bcast(None, root=root))
 
     def gather_obj(self, obj: Any, root: int = 0) -> list[Any] | None:
         """The ranks' objects as a list, on the root; None elsewhere."""
         gathered = self.gather(_pickled(obj), root)
-        return None if gathered is None else [pickle.loads(x) for x in gathered]
+        return None if gathered is None else [_unpickled(x) for x in gathered]
 
     def allgather_obj(self, obj: Any) -> list[Any]:
         """The ranks' objects as a list, on every rank."""
-        return [pickle.loads(x) for x in self.allgather(_pickled(obj))]
+        return [_unpickled(x) for x in self.allgather(_pickled(obj))]
 
     def scatter_obj(self, objs: Any, root: int = 0) -> Any:
         """This rank's object of the root's ``objs``."""
         sent = [_pickled(obj) for obj in objs] if self.rank == root else None
-        return pickle.loads(self.scatter(sent, root))
+        return _unpickled(self.scatter(sent, root))
 
     def allreduce_obj(self, obj: Any) -> Any:
         """The ranks' objects joined by ``+`` in rank order, on every rank."""
@@ -232,3 +232,7 @@ class Communicator(ArrayCommunicator):
 
 def _pickled(obj: Any) -> np.ndarray:
     return np.frombuffer(pickle.dumps(obj, pickle.HIGHEST_PROTOCOL), np.uint8)
+
+
+def _unpickled(x: np.ndarray) -> Any:
+    return pickle.loads(x.data)

@@ -37,7 +37,7 @@ void bind_transports(py::module_& m) {
   py::class_<Transport, std::shared_ptr<Transport>>(m, "Transport");
   py::class_<Failure, std::shared_ptr<Failure>>(m, "Failure")
       .def(py::init<>())
-      .def("set", &Failure::set, py::arg("rank"), py::arg("what"));
+      .def("set", &Failure::set, py::arg("what"));
   py::class_<Hub, std::shared_ptr<Hub>>(m, "Hub")
       .def(py::init<int, bool, std::shared_ptr<Failure>>(), py::arg("size"), py::arg("with_board"),
            py::arg("failure"))

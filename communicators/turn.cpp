@@ -17,7 +17,8 @@ constexpr std::chrono::microseconds kLongestNap{1000};
 constexpr std::chrono::milliseconds kSignalInterval{50};
 
 bool more_ranks_than_cores(const Transport& transport) {
-  return transport.placement().intra_size > static_cast<int>(std::thread::hardware_concurrency());
+  static const int cores = static_cast<int>(std::thread::hardware_concurrency());  // reads a file
+  return transport.placement().intra_size > cores;
 }
 
 }  // namespace

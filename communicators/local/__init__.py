@@ -43,27 +43,29 @@ def run(
             results[rank] = function(_this_thread.comm, *args)
         except BaseException as error:
             errors.append((rank, error))
-            failure.set(rank, f"{type(error).__name__}: {error}")
+            failure.set(f"rank {rank} failed: {type(error).__name__}: {error}")
 
     threads = [threading.Thread(target=play, args=(rank,)) for rank in range(ranks)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    except BaseException as error:  # Ctrl-C: the ranks must not go on alone
+        failure.set(f"the caller was interrupted: {type(error).__name__}")
+        raise
     if errors:
-        rank, error = errors[0]
-        raise with_rank(error, rank) from error
+        rank, first = errors[0]
+        raise with_rank(first, rank) from first
     return results
 
 
 def current() -> Communicator:
     """The communicator of the rank that this thread is; of a lone one outside."""
     comm = getattr(_this_thread, "comm", None)
-    return (
-        _connect(_communicators.Hub(1, True, _communicators.Failure()), 0)
-        if comm is None
-        else comm
-    )
+    if comm is not None:
+        return comm
+    return _connect(_communicators.Hub(1, True, _communicators.Failure()), 0)
 
 
 def _connect(hub: Any, rank: int) -> Communicator:

@@ -47,10 +47,10 @@ std::shared_ptr<std::byte> zeroed_pages(std::size_t bytes) {
 
 }  // namespace
 
-void Failure::set(int rank, const std::string& what) {
+void Failure::set(const std::string& what) {
   const std::lock_guard lock(mutex_);
   if (set_) return;
-  text_ = "rank " + std::to_string(rank) + " failed: " + what;
+  text_ = what;
   set_.store(true, std::memory_order_release);
 }
 
@@ -114,7 +114,8 @@ std::shared_ptr<Transport> LocalTransport::split(const std::vector<int>& members
 }
 
 void LocalTransport::abort(int code) {
-  hub_->failure().set(placement_.rank, "abort with code " + std::to_string(code));
+  hub_->failure().set("rank " + std::to_string(placement_.rank) + " aborted with code " +
+                      std::to_string(code));
 }
 
 }  // namespace renga

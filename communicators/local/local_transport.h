@@ -18,7 +18,7 @@ namespace renga {
 class Failure {
  public:
   // Later ones are ignored: they follow from the first.
-  void set(int rank, const std::string& what);
+  void set(const std::string& what);
   // Throws RankFailed once there is a failure.
   void check() const;
 

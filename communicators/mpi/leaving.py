@@ -49,12 +49,10 @@ def watch(native: Any) -> None:
 
 def tagged_traceback(error: BaseException | None, rank: int) -> str:
     """The traceback of an exception, with the rank before each line."""
-    lines = "".join(traceback.format_exception(type(error), error, _trace(error)))
+    if error is None:
+        return ""
+    lines = "".join(traceback.format_exception(type(error), error, error.__traceback__))
     return "".join(f"[rank {rank}] {line}\n" for line in lines.splitlines())
-
-
-def _trace(error: BaseException | None) -> TracebackType | None:
-    return None if error is None else error.__traceback__
 
 
 def _leave(number: int, frame: FrameType | None) -> None:

@@ -1,6 +1,7 @@
 """Ranks as threads: what happens when one fails or stays away."""
 
 import re
+import signal
 import threading
 import time
 
@@ -153,8 +154,30 @@ def test_abort_ends_the_group():
             comm.abort(3)
         comm.barrier()
 
-    with pytest.raises(RankFailed, match="rank 0 failed: abort with code 3"):
+    with pytest.raises(RankFailed, match="rank 0 aborted with code 3"):
         local.run(act, ranks=2)
+
+
+def test_ctrl_c_ends_the_ranks():
+    heard = []
+
+    def act(comm):
+        comm.barrier()
+        if comm.rank == 0:
+            signal.raise_signal(signal.SIGINT)  # handled in the main thread
+            return
+        try:
+            comm.recv_obj(0, tag=0)
+        except RankFailed as error:
+            heard.append(str(error))
+            raise
+
+    with pytest.raises(KeyboardInterrupt):
+        local.run(act, ranks=2)
+    deadline = time.perf_counter() + 5
+    while not heard and time.perf_counter() < deadline:
+        time.sleep(0.01)
+    assert heard == ["the caller was interrupted: KeyboardInterrupt"]
 
 
 def test_no_ranks_are_refused():

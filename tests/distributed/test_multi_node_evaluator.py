@@ -28,7 +28,9 @@ def expected(n=N):
 
 def make_evaluator(shard, batch, kind=extensions.Evaluator, shuffle=False):
     model = L.Classifier(L.Linear(3, 4, nobias=True, initialW=W))
-    iterator = renga.iterators.SerialIterator(shard, batch, repeat=False, shuffle=shuffle)
+    iterator = renga.iterators.SerialIterator(
+        shard, batch, repeat=False, shuffle=shuffle
+    )
     return kind(iterator, model)
 
 

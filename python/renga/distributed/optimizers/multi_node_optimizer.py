@@ -99,5 +99,5 @@ def _names(target: Any) -> list[str]:
 def _checksum(target: Any) -> int:
     value = 0
     for _, param in sorted(target.namedparams(include_uninit=False)):
-        value = zlib.crc32(numpy.ascontiguousarray(param.array), value)
+        value = zlib.crc32(numpy.ascontiguousarray(param.array).data, value)
     return value
