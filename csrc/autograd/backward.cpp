@@ -144,10 +144,12 @@ class Walk {
 
   void check(const Node& node, int i, const VariableNode& x) const {
     const Variable& gx = gxs_[i];
-    require<std::invalid_argument>(gx.shape() == x.shape, node.label(), ": expected a gradient of shape ",
-                                   x.shape, " for input ", i, ", got ", gx.shape(), where(node));
-    require<std::invalid_argument>(gx.dtype() == x.dtype, node.label(), ": expected a gradient of dtype ",
-                                   x.dtype, " for input ", i, ", got ", gx.dtype(), where(node));
+    require<std::invalid_argument>(gx.shape() == x.shape, node.label(),
+                                   ": expected a gradient of shape ", x.shape, " for input ", i,
+                                   ", got ", gx.shape(), where(node));
+    require<std::invalid_argument>(gx.dtype() == x.dtype, node.label(),
+                                   ": expected a gradient of dtype ", x.dtype, " for input ", i,
+                                   ", got ", gx.dtype(), where(node));
   }
 
   void keep_leaf(const Ref<VariableNode>& x) {

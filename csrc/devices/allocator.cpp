@@ -11,7 +11,8 @@
 namespace renga {
 namespace {
 
-// Size classes: four per power of two, from 64 bytes up, so that at most a fifth of a block is lost.
+// Size classes: four per power of two, from 64 bytes up, so that at most a fifth of a block is
+// lost.
 constexpr std::size_t kSmallest = 64;
 
 struct SizeClass {

@@ -26,7 +26,8 @@ struct MemoryStats {
   std::int64_t reserves = 0;     // of those, asked of the system
 };
 
-// A block of at least `bytes`, aligned to 64. Throws OutOfMemory after the cache was emptied in vain.
+// A block of at least `bytes`, aligned to 64. Throws OutOfMemory after the cache was emptied in
+// vain.
 void* allocate(std::size_t bytes, Device device);
 // Gives a block back; `bytes` is the size asked for.
 void deallocate(void* block, std::size_t bytes, Device device) noexcept;

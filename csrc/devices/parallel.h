@@ -13,13 +13,15 @@ namespace renga {
 inline constexpr std::int64_t kParallelWorth = 1 << 15;
 
 // Calls body(begin, end) on disjoint ranges that cover [0, n), one per thread. `cost` is in
-// elementary operations per item. Ranges start at multiples of 16 so that cache lines are not shared.
+// elementary operations per item. Ranges start at multiples of 16 so that cache lines are not
+// shared.
 template <class Body>
 void parallel_for(std::int64_t n, std::int64_t cost, const Body& body) {
   const std::int64_t threads =
-      omp_in_parallel() ? 1
-                        : std::min<std::int64_t>({omp_get_max_threads(),
-                                                  1 + n * cost / kParallelWorth, std::max<std::int64_t>(n, 1)});
+      omp_in_parallel()
+          ? 1
+          : std::min<std::int64_t>({omp_get_max_threads(), 1 + n * cost / kParallelWorth,
+                                    std::max<std::int64_t>(n, 1)});
   if (threads <= 1) {
     if (n > 0) body(std::int64_t{0}, n);
     return;
@@ -27,7 +29,7 @@ void parallel_for(std::int64_t n, std::int64_t cost, const Body& body) {
   const std::int64_t grain = n >= 64 * threads ? 16 : 1;
   const std::int64_t share = ((n + threads - 1) / threads + grain - 1) / grain * grain;
   std::exception_ptr error;
-#pragma omp parallel num_threads(static_cast<int>(threads))
+#pragma omp parallel num_threads(static_cast <int>(threads))
   {
     const std::int64_t begin = omp_get_thread_num() * share;
     const std::int64_t end = std::min(n, begin + share);

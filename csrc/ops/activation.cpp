@@ -24,7 +24,8 @@ Variable tanh_grad(const Variable& y, const Variable& gy) {
 }
 
 // Piecewise linear: the gradient depends on x only by its sign, so only gy has a way back.
-Variable piecewise_grad(const char* name, Binary map, double p, const Array& x, const Variable& gy) {
+Variable piecewise_grad(const char* name, Binary map, double p, const Array& x,
+                        const Variable& gy) {
   const Array gx = apply(name, map, x, gy.array(), p);
   auto to_gy = [=](const Variable& ggx) { return piecewise_grad(name, map, p, x, ggx); };
   return record(name, gx, {{gy, to_gy}});
@@ -65,8 +66,8 @@ Variable leaky_relu(const Variable& x, double slope) {
 Variable elu(const Variable& x, double alpha) {
   auto to_x = [x, alpha](const Variable& gy) {
     // alpha e^min(x, 0) is the slope below 0; above it the slope is 1.
-    const Variable below = Variable(apply("elu", Binary::less_equal, x.array(),
-                                          zeros({}, x.dtype(), x.device())));
+    const Variable below =
+        Variable(apply("elu", Binary::less_equal, x.array(), zeros({}, x.dtype(), x.device())));
     const Variable slope = multiply(exp(multiply(x, below)), alpha);
     return multiply(gy, add(multiply(add(slope, -1), below), 1));
   };

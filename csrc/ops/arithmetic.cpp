@@ -37,9 +37,10 @@ Variable add(const Variable& a, const Variable& b) {
 
 Variable subtract(const Variable& a, const Variable& b) {
   const Array y = apply("subtract", Binary::subtract, a.array(), b.array());
-  return record("_ - _", y,
-                {{a, [shape = a.shape()](const Variable& gy) { return sum_to(gy, shape); }},
-                 {b, [shape = b.shape()](const Variable& gy) { return negative(sum_to(gy, shape)); }}});
+  return record(
+      "_ - _", y,
+      {{a, [shape = a.shape()](const Variable& gy) { return sum_to(gy, shape); }},
+       {b, [shape = b.shape()](const Variable& gy) { return negative(sum_to(gy, shape)); }}});
 }
 
 Variable multiply(const Variable& a, const Variable& b) {
@@ -104,7 +105,8 @@ Variable negative(const Variable& x) {
 }
 
 Variable add(const Variable& x, double c) {
-  return record("_ + _", apply(Unary::add, x.array(), c), {{x, [](const Variable& gy) { return gy; }}});
+  return record("_ + _", apply(Unary::add, x.array(), c),
+                {{x, [](const Variable& gy) { return gy; }}});
 }
 
 Variable multiply(const Variable& x, double c) {

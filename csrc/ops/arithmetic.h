@@ -45,10 +45,12 @@ void list_arithmetic_ops(Visit&& visit) {
         Pair{&floor_divide}, Arg{"x1"}, Arg{"x2"});
   visit(Op{"power", "(...), (...) -> (...)", "x1 to the power of x2."}, Pair{&power}, Arg{"x1"},
         Arg{"x2"});
-  visit(Op{"maximum", "(...), (...) -> (...)", "The larger of two; the first where they are equal."},
-        &maximum, Arg{"x1"}, Arg{"x2"});
-  visit(Op{"minimum", "(...), (...) -> (...)", "The smaller of two; the first where they are equal."},
-        &minimum, Arg{"x1"}, Arg{"x2"});
+  visit(
+      Op{"maximum", "(...), (...) -> (...)", "The larger of two; the first where they are equal."},
+      &maximum, Arg{"x1"}, Arg{"x2"});
+  visit(
+      Op{"minimum", "(...), (...) -> (...)", "The smaller of two; the first where they are equal."},
+      &minimum, Arg{"x1"}, Arg{"x2"});
   visit(Op{"negative", "(...) -> (...)", "-x."}, &negative, Arg{"x"});
   visit(Op{"clip", "(...) -> (...)", "x limited to [x_min, x_max]."}, &clip, Arg{"x"}, Arg{"x_min"},
         Arg{"x_max"});

@@ -1,5 +1,6 @@
-// Runs kernels written for short contiguous blocks of float or double over arrays of any strides and
-// dtype: blocks are gathered, converted, computed and scattered while they are in the first cache.
+// Runs kernels written for short contiguous blocks of float or double over arrays of any strides
+// and dtype: blocks are gathered, converted, computed and scattered while they are in the first
+// cache.
 #pragma once
 
 #include <xsimd/xsimd.hpp>
@@ -81,23 +82,24 @@ void map_blocks(const Array& x, const Array& y, std::int64_t cost, const Block& 
 template <class T, class Block>
 void map_blocks(const Array& a, const Array& b, const Array& y, std::int64_t cost,
                 const Block& block) {
-  parallel_walk(make_loop<3>({&y, &a, &b}), cost, [&](std::int64_t n, const auto& p, const auto& s) {
-    if constexpr (!is_half<T>) {
-      if (s[0] == sizeof(T) && s[1] == sizeof(T) && s[2] == sizeof(T)) {
-        block(reinterpret_cast<const T*>(p[1]), reinterpret_cast<const T*>(p[2]),
-              reinterpret_cast<T*>(p[0]), n);
-        return;
-      }
-    }
-    Compute<T> in_a[kBlock], in_b[kBlock], out[kBlock];
-    for (std::int64_t i = 0; i < n; i += kBlock) {
-      const std::int64_t m = std::min(kBlock, n - i);
-      gather<T>(p[1] + i * s[1], s[1], m, in_a);
-      gather<T>(p[2] + i * s[2], s[2], m, in_b);
-      block(in_a, in_b, out, m);
-      scatter<T>(out, p[0] + i * s[0], s[0], m);
-    }
-  });
+  parallel_walk(make_loop<3>({&y, &a, &b}), cost,
+                [&](std::int64_t n, const auto& p, const auto& s) {
+                  if constexpr (!is_half<T>) {
+                    if (s[0] == sizeof(T) && s[1] == sizeof(T) && s[2] == sizeof(T)) {
+                      block(reinterpret_cast<const T*>(p[1]), reinterpret_cast<const T*>(p[2]),
+                            reinterpret_cast<T*>(p[0]), n);
+                      return;
+                    }
+                  }
+                  Compute<T> in_a[kBlock], in_b[kBlock], out[kBlock];
+                  for (std::int64_t i = 0; i < n; i += kBlock) {
+                    const std::int64_t m = std::min(kBlock, n - i);
+                    gather<T>(p[1] + i * s[1], s[1], m, in_a);
+                    gather<T>(p[2] + i * s[2], s[2], m, in_b);
+                    block(in_a, in_b, out, m);
+                    scatter<T>(out, p[0] + i * s[0], s[0], m);
+                  }
+                });
 }
 
 }  // namespace renga

@@ -17,8 +17,9 @@ Array empty_for(const Shape& shape, const Array& a, const Array& b) {
 }
 
 void require_same_device(const char* op, const Array& a, const Array& b) {
-  require<std::invalid_argument>(a.device() == b.device(), op, ": expected arrays on one device, got ",
-                                 to_string(a.device()), " and ", to_string(b.device()));
+  require<std::invalid_argument>(a.device() == b.device(), op,
+                                 ": expected arrays on one device, got ", to_string(a.device()),
+                                 " and ", to_string(b.device()));
 }
 
 }  // namespace
@@ -55,7 +56,8 @@ Array select(const char* op, const Array& condition, const Array& a, const Array
   require(a.dtype() == b.dtype(), op, ": expected operands of one dtype, got ", a.dtype(), " and ",
           b.dtype());
   require_same_device(op, a, b);
-  const Shape shape = broadcast_shapes(op, broadcast_shapes(op, a.shape(), b.shape()), condition.shape());
+  const Shape shape =
+      broadcast_shapes(op, broadcast_shapes(op, a.shape(), b.shape()), condition.shape());
   Array y = empty_for(shape, a, b);
   elementwise_kernels.on(a.device())
       .select(broadcast_view(op, condition, shape), broadcast_view(op, a, shape),

@@ -34,23 +34,36 @@ void integer_loop(const T* x, T* y, std::int64_t n, F f) {
 template <class T>
 void integer_unary(Unary map, T p, T q, const T* x, T* y, std::int64_t n) {
   switch (map) {
-    case Unary::negative: return integer_loop(x, y, n, [](T v) { return -v; });
-    case Unary::absolute: return integer_loop(x, y, n, [](T v) { return v < 0 ? -v : v; });
-    case Unary::sign: return integer_loop(x, y, n, [](T v) { return (v > 0) - (v < 0); });
-    case Unary::square: return integer_loop(x, y, n, [](T v) { return v * v; });
-    case Unary::add: return integer_loop(x, y, n, [p](T v) { return v + p; });
-    case Unary::multiply: return integer_loop(x, y, n, [p](T v) { return v * p; });
-    case Unary::subtract_from: return integer_loop(x, y, n, [p](T v) { return p - v; });
-    case Unary::divide_into: return integer_loop(x, y, n, [p](T v) { return v ? p / v : 0; });
-    case Unary::floor_divide: return integer_loop(x, y, n, [p](T v) { return floor_divide(v, p); });
+    case Unary::negative:
+      return integer_loop(x, y, n, [](T v) { return -v; });
+    case Unary::absolute:
+      return integer_loop(x, y, n, [](T v) { return v < 0 ? -v : v; });
+    case Unary::sign:
+      return integer_loop(x, y, n, [](T v) { return (v > 0) - (v < 0); });
+    case Unary::square:
+      return integer_loop(x, y, n, [](T v) { return v * v; });
+    case Unary::add:
+      return integer_loop(x, y, n, [p](T v) { return v + p; });
+    case Unary::multiply:
+      return integer_loop(x, y, n, [p](T v) { return v * p; });
+    case Unary::subtract_from:
+      return integer_loop(x, y, n, [p](T v) { return p - v; });
+    case Unary::divide_into:
+      return integer_loop(x, y, n, [p](T v) { return v ? p / v : 0; });
+    case Unary::floor_divide:
+      return integer_loop(x, y, n, [p](T v) { return floor_divide(v, p); });
     case Unary::floor_divide_into:
       return integer_loop(x, y, n, [p](T v) { return floor_divide(p, v); });
-    case Unary::power: return integer_loop(x, y, n, [p](T v) { return integer_power(v, p); });
-    case Unary::power_of: return integer_loop(x, y, n, [p](T v) { return integer_power(p, v); });
+    case Unary::power:
+      return integer_loop(x, y, n, [p](T v) { return integer_power(v, p); });
+    case Unary::power_of:
+      return integer_loop(x, y, n, [p](T v) { return integer_power(p, v); });
     case Unary::clip:
       return integer_loop(x, y, n, [p, q](T v) { return std::min(std::max(v, p), q); });
-    case Unary::inside: return integer_loop(x, y, n, [p, q](T v) { return p <= v && v <= q; });
-    default: return integer_loop(x, y, n, [](T v) { return v; });
+    case Unary::inside:
+      return integer_loop(x, y, n, [p, q](T v) { return p <= v && v <= q; });
+    default:
+      return integer_loop(x, y, n, [](T v) { return v; });
   }
 }
 
@@ -60,15 +73,24 @@ void integer_binary(Binary map, const T* a, const T* b, T* y, std::int64_t n) {
     for (std::int64_t i = 0; i < n; ++i) y[i] = T(f(a[i], b[i]));
   };
   switch (map) {
-    case Binary::add: return loop([](T u, T v) { return u + v; });
-    case Binary::subtract: return loop([](T u, T v) { return u - v; });
-    case Binary::multiply: return loop([](T u, T v) { return u * v; });
-    case Binary::power: return loop([](T u, T v) { return integer_power(u, v); });
-    case Binary::maximum: return loop([](T u, T v) { return std::max(u, v); });
-    case Binary::minimum: return loop([](T u, T v) { return std::min(u, v); });
-    case Binary::greater_equal: return loop([](T u, T v) { return u >= v; });
-    case Binary::less_equal: return loop([](T u, T v) { return u <= v; });
-    default: return loop([](T u, T v) { return floor_divide(u, v); });
+    case Binary::add:
+      return loop([](T u, T v) { return u + v; });
+    case Binary::subtract:
+      return loop([](T u, T v) { return u - v; });
+    case Binary::multiply:
+      return loop([](T u, T v) { return u * v; });
+    case Binary::power:
+      return loop([](T u, T v) { return integer_power(u, v); });
+    case Binary::maximum:
+      return loop([](T u, T v) { return std::max(u, v); });
+    case Binary::minimum:
+      return loop([](T u, T v) { return std::min(u, v); });
+    case Binary::greater_equal:
+      return loop([](T u, T v) { return u >= v; });
+    case Binary::less_equal:
+      return loop([](T u, T v) { return u <= v; });
+    default:
+      return loop([](T u, T v) { return floor_divide(u, v); });
   }
 }
 
@@ -95,52 +117,86 @@ void float_unary(Unary map, T p, T q, const T* x, T* y, std::int64_t n) {
   const V vp(p), vq(q), zero(T(0)), one(T(1));
   const auto run = [&](auto f) { vector_map(x, y, n, f); };
   switch (map) {
-    case Unary::negative: return run([](V v) { return -v; });
-    case Unary::absolute: return run([](V v) { return xsimd::abs(v); });
-    case Unary::sign: return run([](V v) { return xsimd::select(v != v, v, xsimd::sign(v)); });
-    case Unary::square: return run([](V v) { return v * v; });
-    case Unary::add: return run([vp](V v) { return v + vp; });
-    case Unary::multiply: return run([vp](V v) { return v * vp; });
-    case Unary::subtract_from: return run([vp](V v) { return vp - v; });
-    case Unary::divide_into: return run([vp](V v) { return vp / v; });
+    case Unary::negative:
+      return run([](V v) { return -v; });
+    case Unary::absolute:
+      return run([](V v) { return xsimd::abs(v); });
+    case Unary::sign:
+      return run([](V v) { return xsimd::select(v != v, v, xsimd::sign(v)); });
+    case Unary::square:
+      return run([](V v) { return v * v; });
+    case Unary::add:
+      return run([vp](V v) { return v + vp; });
+    case Unary::multiply:
+      return run([vp](V v) { return v * vp; });
+    case Unary::subtract_from:
+      return run([vp](V v) { return vp - v; });
+    case Unary::divide_into:
+      return run([vp](V v) { return vp / v; });
     case Unary::power:
       for (std::int64_t i = 0; i < n; ++i) y[i] = std::pow(x[i], p);
       return;
     case Unary::power_of:
       for (std::int64_t i = 0; i < n; ++i) y[i] = std::pow(p, x[i]);
       return;
-    case Unary::clip: return run([vp, vq](V v) { return minimum(maximum(v, vp), vq); });
+    case Unary::clip:
+      return run([vp, vq](V v) { return minimum(maximum(v, vp), vq); });
     case Unary::inside:
       return run([=](V v) { return xsimd::select((vp <= v) && (v <= vq), one, zero); });
-    case Unary::floor_divide: return run([vp](V v) { return xsimd::floor(v / vp); });
-    case Unary::floor_divide_into: return run([vp](V v) { return xsimd::floor(vp / v); });
-    case Unary::floor: return run([](V v) { return xsimd::floor(v); });
-    case Unary::ceil: return run([](V v) { return xsimd::ceil(v); });
-    case Unary::exp: return run([](V v) { return xsimd::exp(v); });
-    case Unary::expm1: return run([](V v) { return xsimd::expm1(v); });
-    case Unary::log: return run([](V v) { return xsimd::log(v); });
-    case Unary::log1p: return run([](V v) { return xsimd::log1p(v); });
-    case Unary::log2: return run([](V v) { return xsimd::log2(v); });
-    case Unary::log10: return run([](V v) { return xsimd::log10(v); });
-    case Unary::sqrt: return run([](V v) { return xsimd::sqrt(v); });
-    case Unary::rsqrt: return run([one](V v) { return one / xsimd::sqrt(v); });
-    case Unary::sin: return run([](V v) { return xsimd::sin(v); });
-    case Unary::cos: return run([](V v) { return xsimd::cos(v); });
-    case Unary::tan: return run([](V v) { return xsimd::tan(v); });
-    case Unary::arcsin: return run([](V v) { return xsimd::asin(v); });
-    case Unary::arccos: return run([](V v) { return xsimd::acos(v); });
-    case Unary::arctan: return run([](V v) { return xsimd::atan(v); });
-    case Unary::sinh: return run([](V v) { return xsimd::sinh(v); });
-    case Unary::cosh: return run([](V v) { return xsimd::cosh(v); });
-    case Unary::tanh: return run([](V v) { return xsimd::tanh(v); });
-    case Unary::erf: return run([](V v) { return xsimd::erf(v); });
-    case Unary::sigmoid: return run([one](V v) { return one / (one + xsimd::exp(-v)); });
-    case Unary::relu: return run([zero](V v) { return xsimd::max(zero, v); });
+    case Unary::floor_divide:
+      return run([vp](V v) { return xsimd::floor(v / vp); });
+    case Unary::floor_divide_into:
+      return run([vp](V v) { return xsimd::floor(vp / v); });
+    case Unary::floor:
+      return run([](V v) { return xsimd::floor(v); });
+    case Unary::ceil:
+      return run([](V v) { return xsimd::ceil(v); });
+    case Unary::exp:
+      return run([](V v) { return xsimd::exp(v); });
+    case Unary::expm1:
+      return run([](V v) { return xsimd::expm1(v); });
+    case Unary::log:
+      return run([](V v) { return xsimd::log(v); });
+    case Unary::log1p:
+      return run([](V v) { return xsimd::log1p(v); });
+    case Unary::log2:
+      return run([](V v) { return xsimd::log2(v); });
+    case Unary::log10:
+      return run([](V v) { return xsimd::log10(v); });
+    case Unary::sqrt:
+      return run([](V v) { return xsimd::sqrt(v); });
+    case Unary::rsqrt:
+      return run([one](V v) { return one / xsimd::sqrt(v); });
+    case Unary::sin:
+      return run([](V v) { return xsimd::sin(v); });
+    case Unary::cos:
+      return run([](V v) { return xsimd::cos(v); });
+    case Unary::tan:
+      return run([](V v) { return xsimd::tan(v); });
+    case Unary::arcsin:
+      return run([](V v) { return xsimd::asin(v); });
+    case Unary::arccos:
+      return run([](V v) { return xsimd::acos(v); });
+    case Unary::arctan:
+      return run([](V v) { return xsimd::atan(v); });
+    case Unary::sinh:
+      return run([](V v) { return xsimd::sinh(v); });
+    case Unary::cosh:
+      return run([](V v) { return xsimd::cosh(v); });
+    case Unary::tanh:
+      return run([](V v) { return xsimd::tanh(v); });
+    case Unary::erf:
+      return run([](V v) { return xsimd::erf(v); });
+    case Unary::sigmoid:
+      return run([one](V v) { return one / (one + xsimd::exp(-v)); });
+    case Unary::relu:
+      return run([zero](V v) { return xsimd::max(zero, v); });
     case Unary::leaky_relu:
       return run([=](V v) { return xsimd::select(v < zero, v * vp, v); });
     case Unary::elu:
       return run([=](V v) { return xsimd::select(v < zero, vp * xsimd::expm1(v), v); });
-    case Unary::softplus: return run([vp](V v) { return softplus(v, vp); });
+    case Unary::softplus:
+      return run([vp](V v) { return softplus(v, vp); });
   }
 }
 
@@ -150,16 +206,23 @@ void float_binary(Binary map, T p, const T* a, const T* b, T* y, std::int64_t n)
   const V vp(p), zero(T(0)), one(T(1));
   const auto run = [&](auto f) { vector_map(a, b, y, n, f); };
   switch (map) {
-    case Binary::add: return run([](V u, V v) { return u + v; });
-    case Binary::subtract: return run([](V u, V v) { return u - v; });
-    case Binary::multiply: return run([](V u, V v) { return u * v; });
-    case Binary::divide: return run([](V u, V v) { return u / v; });
-    case Binary::floor_divide: return run([](V u, V v) { return xsimd::floor(u / v); });
+    case Binary::add:
+      return run([](V u, V v) { return u + v; });
+    case Binary::subtract:
+      return run([](V u, V v) { return u - v; });
+    case Binary::multiply:
+      return run([](V u, V v) { return u * v; });
+    case Binary::divide:
+      return run([](V u, V v) { return u / v; });
+    case Binary::floor_divide:
+      return run([](V u, V v) { return xsimd::floor(u / v); });
     case Binary::power:
       for (std::int64_t i = 0; i < n; ++i) y[i] = std::pow(a[i], b[i]);
       return;
-    case Binary::maximum: return run([](V u, V v) { return maximum(u, v); });
-    case Binary::minimum: return run([](V u, V v) { return minimum(u, v); });
+    case Binary::maximum:
+      return run([](V u, V v) { return maximum(u, v); });
+    case Binary::minimum:
+      return run([](V u, V v) { return minimum(u, v); });
     case Binary::greater_equal:
       return run([=](V u, V v) { return xsimd::select(u >= v, one, zero); });
     case Binary::less_equal:
@@ -167,11 +230,14 @@ void float_binary(Binary map, T p, const T* a, const T* b, T* y, std::int64_t n)
     case Binary::arctan2:
       for (std::int64_t i = 0; i < n; ++i) y[i] = std::atan2(a[i], b[i]);
       return;
-    case Binary::relu_grad: return run([=](V u, V v) { return xsimd::select(u > zero, v, zero); });
+    case Binary::relu_grad:
+      return run([=](V u, V v) { return xsimd::select(u > zero, v, zero); });
     case Binary::leaky_relu_grad:
       return run([=](V u, V v) { return xsimd::select(u < zero, v * vp, v); });
-    case Binary::sigmoid_grad: return run([=](V u, V v) { return v * u * (one - u); });
-    case Binary::tanh_grad: return run([=](V u, V v) { return v * (one - u * u); });
+    case Binary::sigmoid_grad:
+      return run([=](V u, V v) { return v * u * (one - u); });
+    case Binary::tanh_grad:
+      return run([=](V u, V v) { return v * (one - u * u); });
   }
 }
 
@@ -225,10 +291,14 @@ void select_loop(const Array& condition, const Array& a, const Array& b, const A
 void select_cpu(const Array& condition, const Array& a, const Array& b, const Array& y) {
   const LongWork work(y.size());
   switch (y.itemsize()) {
-    case 1: return select_loop<std::uint8_t>(condition, a, b, y);
-    case 2: return select_loop<std::uint16_t>(condition, a, b, y);
-    case 4: return select_loop<std::uint32_t>(condition, a, b, y);
-    default: return select_loop<std::uint64_t>(condition, a, b, y);
+    case 1:
+      return select_loop<std::uint8_t>(condition, a, b, y);
+    case 2:
+      return select_loop<std::uint16_t>(condition, a, b, y);
+    case 4:
+      return select_loop<std::uint32_t>(condition, a, b, y);
+    default:
+      return select_loop<std::uint64_t>(condition, a, b, y);
   }
 }
 

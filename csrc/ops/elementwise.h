@@ -14,14 +14,14 @@ enum class Unary : std::uint8_t {
   absolute,
   sign,
   square,
-  add,       // x + p
-  multiply,  // x * p
-  subtract_from,  // p - x
-  divide_into,    // p / x
-  power,     // x ** p
-  power_of,  // p ** x
-  clip,      // between p and q
-  inside,    // 1 where p <= x <= q, else 0
+  add,                // x + p
+  multiply,           // x * p
+  subtract_from,      // p - x
+  divide_into,        // p / x
+  power,              // x ** p
+  power_of,           // p ** x
+  clip,               // between p and q
+  inside,             // 1 where p <= x <= q, else 0
   floor_divide,       // floor(x / p)
   floor_divide_into,  // floor(p / x)
   floor,

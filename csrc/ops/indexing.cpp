@@ -33,8 +33,9 @@ Variable select_item_grad(const Variable& gy, const Array& t, const Shape& shape
 
 Variable embed_id(const Array& ids, const Variable& w, std::optional<std::int64_t> ignore) {
   require_integers("embed_id", "x", ids);
-  require(w.ndim() == 2 && is_float(w.dtype()), "embed_id: expected W of shape (n, D) and a float dtype, got ",
-          w.shape(), " and ", w.dtype());
+  require(w.ndim() == 2 && is_float(w.dtype()),
+          "embed_id: expected W of shape (n, D) and a float dtype, got ", w.shape(), " and ",
+          w.dtype());
   Shape shape = ids.shape();
   shape.push_back(w.shape(1));
   const Array y = empty(shape, w.dtype(), w.device());

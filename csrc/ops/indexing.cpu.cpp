@@ -1,8 +1,9 @@
+#include "ops/indexing.h"
+
 #include <cstring>
 
 #include "devices/long_work.h"
 #include "devices/parallel.h"
-#include "ops/indexing.h"
 
 namespace renga {
 namespace {
@@ -14,7 +15,8 @@ Array checked_ids(const char* op, const Array& ids, std::int64_t n,
   const auto* p = all.as<std::int64_t>();
   for (std::int64_t i = 0; i < all.size(); ++i) {
     const bool known = (p[i] >= 0 && p[i] < n) || (ignore && p[i] == *ignore);
-    require<std::invalid_argument>(known, op, ": expected indices from 0 to ", n - 1, ", got ", p[i]);
+    require<std::invalid_argument>(known, op, ": expected indices from 0 to ", n - 1, ", got ",
+                                   p[i]);
   }
   return all;
 }

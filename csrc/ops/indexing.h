@@ -22,15 +22,16 @@ struct IndexingKernels {
 };
 extern KernelTable<IndexingKernels> indexing_kernels;
 
-Variable embed_id(const Array& ids, const Variable& w, std::optional<std::int64_t> ignore_label = {});
+Variable embed_id(const Array& ids, const Variable& w,
+                  std::optional<std::int64_t> ignore_label = {});
 Variable select_item(const Variable& x, const Array& t);
 
 template <class Visit>
 void list_indexing_ops(Visit&& visit) {
   visit(Op{"embed_id", "(...), (n, D) -> (... D)", "Rows of W named by integers."}, &embed_id,
         Arg{"x"}, Arg{"W"}, Default<std::optional<std::int64_t>>{"ignore_label", std::nullopt});
-  visit(Op{"select_item", "(N, C), (N,) -> (N,)", "One element of each row."}, &select_item, Arg{"x"},
-        Arg{"t"});
+  visit(Op{"select_item", "(N, C), (N,) -> (N,)", "One element of each row."}, &select_item,
+        Arg{"x"}, Arg{"t"});
 }
 
 }  // namespace renga

@@ -1,5 +1,6 @@
-// How operations are listed. Each family has one `list_<family>_ops(visit)` that names its operations
-// once; the Python binding, the reference docs and the coverage test are visitors of these lists.
+// How operations are listed. Each family has one `list_<family>_ops(visit)` that names its
+// operations once; the Python binding, the reference docs and the coverage test are visitors of
+// these lists.
 #pragma once
 
 #include "autograd/variable.h"

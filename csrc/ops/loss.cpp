@@ -30,8 +30,8 @@ Target make_target(const Variable& x, const Array& t, const std::optional<Array>
   Shape samples = x.shape();
   require(x.ndim() >= 2, op, ": expected x of shape (N, C, ...), got ", x.shape());
   samples.erase(1);
-  require(t.shape() == samples, op, ": expected t of shape ", samples, " for x of shape ", x.shape(),
-          ", got ", t.shape());
+  require(t.shape() == samples, op, ": expected t of shape ", samples, " for x of shape ",
+          x.shape(), ", got ", t.shape());
   if (weight) {
     require<std::invalid_argument>(weight->ndim() == 1, op,
                                    ": expected class_weight with 1 axis, got ", weight->shape());
@@ -47,7 +47,8 @@ Variable composed_grad(const Variable& x, const Variable& log_p, const Target& t
                        const Variable& gy) {
   // With gy = 1 and log_p = -inf the kernel leaves minus weight[t] onehot(t), and with log_p = 0 it
   // adds weight[t] everywhere.
-  const Array minus = full(x.shape(), -std::numeric_limits<double>::infinity(), x.dtype(), x.device());
+  const Array minus =
+      full(x.shape(), -std::numeric_limits<double>::infinity(), x.dtype(), x.device());
   const Array ones = full(gy.shape(), 1, gy.dtype(), gy.device());
   const Array onehot = empty_like(x.array()), weights = empty_like(x.array());
   const LossKernels& kernels = loss_kernels.on(x.device());
@@ -62,8 +63,7 @@ Variable composed_grad(const Variable& x, const Variable& log_p, const Target& t
 Variable nll(const Variable& x, const Target& target) {
   const Array log_p = empty_like(x.array());
   Array loss = empty(target.t.shape(), x.dtype(), x.device());
-  loss_kernels.on(x.device())
-      .nll(x.array(), target.t, target.weight, target.ignore, log_p, loss);
+  loss_kernels.on(x.device()).nll(x.array(), target.t, target.weight, target.ignore, log_p, loss);
   auto to_x = [=](const Variable& gy) {
     if (backprop_enabled()) return composed_grad(x, log_softmax(x, 1), target, gy);
     const Array gx = empty_like(log_p);
@@ -82,16 +82,17 @@ Variable softmax_nll(const Variable& x, const Array& t, const std::optional<Arra
 }
 
 Variable softmax_cross_entropy(const Variable& x, const Array& t, bool normalize,
-                               const std::optional<Array>& class_weight, std::int64_t ignore_label) {
+                               const std::optional<Array>& class_weight,
+                               std::int64_t ignore_label) {
   const Target target = make_target(x, t, class_weight, ignore_label);
   double count = static_cast<double>(x.shape(0));
   if (normalize) {
-    const double ignored = item(
-        reduce(Reduction::sum,
-               reshape_view(contiguous(apply(Unary::inside, target.t, static_cast<double>(ignore_label),
-                                             static_cast<double>(ignore_label))),
-                            {target.t.size()}),
-               {0}));
+    const double ignored = item(reduce(
+        Reduction::sum,
+        reshape_view(contiguous(apply(Unary::inside, target.t, static_cast<double>(ignore_label),
+                                      static_cast<double>(ignore_label))),
+                     {target.t.size()}),
+        {0}));
     count = static_cast<double>(target.t.size()) - ignored;
   }
   return multiply(sum(nll(x, target)), 1 / std::max(count, 1.0));

@@ -1,7 +1,8 @@
+#include "ops/loss.h"
+
 #include <cmath>
 
 #include "devices/long_work.h"
-#include "ops/loss.h"
 #include "ops/softmax.h"
 #include "tensor/strided_loop.h"
 
@@ -41,8 +42,8 @@ void nll_cpu(const Array& x, const Array& t, const Array& weight, std::int64_t i
     if constexpr (is_floating<T>) {
       each_sample<T>(log_p, t, weight, ignore, loss,
                      [=](std::int64_t label, Compute<T> w, const std::byte* row, std::byte* out) {
-                       const auto v = static_cast<Compute<T>>(
-                           *reinterpret_cast<const T*>(row + label * step));
+                       const auto v =
+                           static_cast<Compute<T>>(*reinterpret_cast<const T*>(row + label * step));
                        *reinterpret_cast<T*>(out) = T(w == 0 ? Compute<T>(0) : -w * v);
                      });
     }
@@ -68,8 +69,8 @@ void nll_grad_cpu(const Array& log_p, const Array& t, const Array& weight, std::
       parallel_walk(make_loop<4>({&rows, &from, &factor, &t}), 8 * classes,
                     [&](std::int64_t n, const auto& p, const auto& s) {
                       for (std::int64_t i = 0; i < n; ++i) {
-                        const auto f = static_cast<Compute<T>>(
-                            *reinterpret_cast<const T*>(p[2] + i * s[2]));
+                        const auto f =
+                            static_cast<Compute<T>>(*reinterpret_cast<const T*>(p[2] + i * s[2]));
                         const auto label = *reinterpret_cast<const std::int64_t*>(p[3] + i * s[3]);
                         for (std::int64_t c = 0; c < classes; ++c) {
                           const auto v = static_cast<Compute<T>>(

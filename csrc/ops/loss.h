@@ -22,16 +22,18 @@ extern KernelTable<LossKernels> loss_kernels;
 // One loss per sample (and position): -class_weight[t] log softmax(x)[t].
 Variable softmax_nll(const Variable& x, const Array& t, const std::optional<Array>& class_weight,
                      std::int64_t ignore_label);
-// The same added up and divided by the number of samples: those not ignored with `normalize`, else N.
+// The same added up and divided by the number of samples: those not ignored with `normalize`, else
+// N.
 Variable softmax_cross_entropy(const Variable& x, const Array& t, bool normalize = true,
                                const std::optional<Array>& class_weight = {},
                                std::int64_t ignore_label = -1);
 
 template <class Visit>
 void list_loss_ops(Visit&& visit) {
-  visit(Op{"softmax_nll", "(N, C, ...), (N, ...) -> (N, ...)", "-class_weight[t] log softmax(x)[t]."},
-        &softmax_nll, Arg{"x"}, Arg{"t"}, Default<std::optional<Array>>{"class_weight", std::nullopt},
-        Default{"ignore_label", std::int64_t{-1}});
+  visit(
+      Op{"softmax_nll", "(N, C, ...), (N, ...) -> (N, ...)", "-class_weight[t] log softmax(x)[t]."},
+      &softmax_nll, Arg{"x"}, Arg{"t"}, Default<std::optional<Array>>{"class_weight", std::nullopt},
+      Default{"ignore_label", std::int64_t{-1}});
   visit(Op{"softmax_cross_entropy", "(N, C, ...), (N, ...) -> ()", "Mean of softmax_nll."},
         &softmax_cross_entropy, Arg{"x"}, Arg{"t"}, Default{"normalize", true},
         Default<std::optional<Array>>{"class_weight", std::nullopt},

@@ -44,9 +44,10 @@ void list_manipulation_ops(Visit&& visit) {
         Arg{"axis1"}, Arg{"axis2"});
   visit(Op{"broadcast_to", "(...) -> shape", "Repeated along axes of extent 1."}, &broadcast_to,
         Arg{"x"}, Arg{"shape"});
-  visit(Op{"expand_dims", "(...) -> (... 1 ...)", "A new axis of extent 1."}, &expand_dims, Arg{"x"},
-        Arg{"axis"});
-  visit(Op{"squeeze", "(... 1 ...) -> (...)", "Without axes of extent 1."}, &squeeze, Arg{"x"}, all);
+  visit(Op{"expand_dims", "(...) -> (... 1 ...)", "A new axis of extent 1."}, &expand_dims,
+        Arg{"x"}, Arg{"axis"});
+  visit(Op{"squeeze", "(... 1 ...) -> (...)", "Without axes of extent 1."}, &squeeze, Arg{"x"},
+        all);
   visit(Op{"flatten", "(...) -> (n,)", "One axis."}, &flatten, Arg{"x"});
   visit(Op{"concat", "[(... a ...), (... b ...)] -> (... a+b ...)", "Arrays joined along an axis."},
         &concat, Arg{"xs"}, Default{"axis", std::int64_t{1}});

@@ -33,7 +33,8 @@ Variable ceil(const Variable& x);
 
 template <class Visit>
 void list_math_ops(Visit&& visit) {
-  const auto unary = [&](const char* name, Variable (*function)(const Variable&), const char* text) {
+  const auto unary = [&](const char* name, Variable (*function)(const Variable&),
+                         const char* text) {
     visit(Op{name, "(...) -> (...)", text}, function, Arg{"x"});
   };
   unary("absolute", &absolute, "|x|.");

@@ -62,8 +62,8 @@ Variable matrix_product(const Variable& a, const Variable& b, bool transa, bool 
 Variable matmul(const Variable& a, const Variable& b, bool transa, bool transb) {
   require(a.ndim() > 0 && b.ndim() > 0, "matmul: expected at least 1 axis, got shapes ", a.shape(),
           " and ", b.shape());
-  require(a.dtype() == b.dtype(), "matmul: expected operands of one dtype, got ", a.dtype(), " and ",
-          b.dtype());
+  require(a.dtype() == b.dtype(), "matmul: expected operands of one dtype, got ", a.dtype(),
+          " and ", b.dtype());
   if (a.ndim() > 1 && b.ndim() > 1) return matrix_product(a, b, transa, transb);
   // A vector is a row on the left and a column on the right; transposing it changes nothing.
   const Variable left = a.ndim() == 1 ? expand_dims(a, 0) : a;

@@ -1,10 +1,11 @@
+#include "ops/matmul.h"
+
 #include <dnnl.h>
 
 #include <algorithm>
 
 #include "devices/long_work.h"
 #include "devices/parallel.h"
-#include "ops/matmul.h"
 #include "tensor/views.h"
 
 namespace renga {
@@ -18,7 +19,8 @@ struct Matrix {
 
   template <class T>
   const T* at(std::int64_t i) const {
-    return reinterpret_cast<const T*>(array.data() + (array.ndim() > 2 ? i * array.strides()[0] : 0));
+    return reinterpret_cast<const T*>(array.data() +
+                                      (array.ndim() > 2 ? i * array.strides()[0] : 0));
   }
 };
 
@@ -26,10 +28,12 @@ Matrix as_matrix(const Array& x) {
   const int row = x.ndim() - 2, column = x.ndim() - 1;
   const std::int64_t item = x.itemsize(), rows = x.shape(row), columns = x.shape(column);
   const std::int64_t down = x.strides()[row], across = x.strides()[column];
-  if ((across == item || columns == 1) && (rows == 1 || (down >= columns * item && down % item == 0))) {
+  if ((across == item || columns == 1) &&
+      (rows == 1 || (down >= columns * item && down % item == 0))) {
     return {x, false, rows == 1 ? std::max<std::int64_t>(columns, 1) : down / item};
   }
-  if ((down == item || rows == 1) && (columns == 1 || (across >= rows * item && across % item == 0))) {
+  if ((down == item || rows == 1) &&
+      (columns == 1 || (across >= rows * item && across % item == 0))) {
     return {x, true, columns == 1 ? std::max<std::int64_t>(rows, 1) : across / item};
   }
   return {contiguous(x), false, std::max<std::int64_t>(columns, 1)};
@@ -85,8 +89,8 @@ void own_gemm(const Matrix& a, const Matrix& b, T* c, std::int64_t batch, const 
 void float_gemm(const Matrix& a, const Matrix& b, float* c, std::int64_t batch, const Sizes& size,
                 bool accumulate) {
   dnnl_sgemm(a.transposed ? 'T' : 'N', b.transposed ? 'T' : 'N', size.m, size.n, size.k, 1.f,
-             a.at<float>(batch), a.leading, b.at<float>(batch), b.leading, accumulate ? 1.f : 0.f, c,
-             size.n);
+             a.at<float>(batch), a.leading, b.at<float>(batch), b.leading, accumulate ? 1.f : 0.f,
+             c, size.n);
 }
 
 template <class T>

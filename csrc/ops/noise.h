@@ -21,7 +21,8 @@ Variable gaussian(const Variable& mean, const Variable& ln_var, std::uint64_t se
 
 template <class Visit>
 void list_noise_ops(Visit&& visit) {
-  visit(Op{"dropout", "(...) -> (...)", "Elements set to 0 with probability ratio, others scaled up."},
+  visit(Op{"dropout", "(...) -> (...)",
+           "Elements set to 0 with probability ratio, others scaled up."},
         &dropout, Arg{"x"}, Arg{"ratio"}, Arg{"seed"});
   visit(Op{"gaussian", "(...), (...) -> (...)", "Normal numbers of a mean and a log variance."},
         &gaussian, Arg{"mean"}, Arg{"ln_var"}, Arg{"seed"});

@@ -99,9 +99,9 @@ Array reduce(Reduction map, const Array& x, const Axes& axes) {
 Variable sum(const Variable& x, const std::optional<Axes>& over, bool keepdims) {
   const Axes axes = axes_of("sum", over, x.ndim());
   const Array y = finish(reduce(Reduction::sum, x.array(), axes), axes, keepdims);
-  return record("Sum", y, {{x, [shape = x.shape(), axes](const Variable& gy) {
-                              return spread(gy, shape, axes);
-                            }}});
+  return record(
+      "Sum", y,
+      {{x, [shape = x.shape(), axes](const Variable& gy) { return spread(gy, shape, axes); }}});
 }
 
 Variable sum_to(const Variable& x, const Shape& shape) {

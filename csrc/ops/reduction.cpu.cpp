@@ -1,10 +1,11 @@
+#include "ops/reduction.h"
+
 #include <array>
 #include <cmath>
 #include <limits>
 #include <vector>
 
 #include "devices/long_work.h"
-#include "ops/reduction.h"
 #include "tensor/strided_loop.h"
 
 namespace renga {
@@ -192,10 +193,14 @@ void reduce_cpu(Reduction map, const Array& x, const Axes& axes, const Array& y)
   visit_dtype(comparable(x.dtype()), [&]<class T>(Type<T>) {
     if constexpr (!std::is_same_v<T, bool>) {
       switch (map) {
-        case Reduction::sum: return reduce_with<T, Sum<T>>(x, axes, y);
-        case Reduction::prod: return reduce_with<T, Prod<T>>(x, axes, y);
-        case Reduction::max: return reduce_with<T, Max<T>>(x, axes, y);
-        case Reduction::min: return reduce_with<T, Min<T>>(x, axes, y);
+        case Reduction::sum:
+          return reduce_with<T, Sum<T>>(x, axes, y);
+        case Reduction::prod:
+          return reduce_with<T, Prod<T>>(x, axes, y);
+        case Reduction::max:
+          return reduce_with<T, Max<T>>(x, axes, y);
+        case Reduction::min:
+          return reduce_with<T, Min<T>>(x, axes, y);
       }
     }
   });

@@ -44,8 +44,8 @@ void list_reduction_ops(Visit&& visit) {
         Default{"keepdims", false});
   visit(Op{"logsumexp", "(...) -> (kept axes)", "log(sum(exp(x))) over axes, without overflow."},
         &logsumexp, Arg{"x"}, all);
-  visit(Op{"sum_to", "(...) -> shape", "Sum over the axes along which shape was broadcast."}, &sum_to,
-        Arg{"x"}, Arg{"shape"});
+  visit(Op{"sum_to", "(...) -> shape", "Sum over the axes along which shape was broadcast."},
+        &sum_to, Arg{"x"}, Arg{"shape"});
   const Default<std::optional<std::int64_t>> flat{"axis", std::nullopt};
   visit(Op{"argmax", "(...) -> (kept axes)", "Index (int32) of the largest element."}, &argmax,
         Arg{"x"}, flat);

@@ -98,7 +98,8 @@ void bind_nodes(py::module_& m) {
   py::class_<NodeLink, std::shared_ptr<NodeLink>>(m, "NodeLink")
       .def_property_readonly("inputs",
                              [](const NodeLink& l) -> py::object {
-                               return l.node ? py::tuple(py::cast(l.node->inputs)) : py::object(py::none());
+                               return l.node ? py::tuple(py::cast(l.node->inputs))
+                                             : py::object(py::none());
                              })
       .def_property_readonly("outputs",
                              [](const NodeLink& l) -> py::object {
@@ -150,12 +151,10 @@ void bind_vertices(py::module_& m) {
     if (n.name.empty()) return py::none();
     return py::str(n.name);
   });
-  c.def_property_readonly("data", [](const VariableNode& n) {
-    return n.retained ? *n.retained : Array();
-  });
-  c.def_property_readonly("grad_var", [](const VariableNode& n) {
-    return n.variable ? n.variable->grad : Variable();
-  });
+  c.def_property_readonly("data",
+                          [](const VariableNode& n) { return n.retained ? *n.retained : Array(); });
+  c.def_property_readonly(
+      "grad_var", [](const VariableNode& n) { return n.variable ? n.variable->grad : Variable(); });
   c.def_property_readonly("grad", [](const VariableNode& n) -> py::object {
     if (!n.variable || !n.variable->grad.defined()) return py::none();
     return python_array(*n.variable->grad.body());
@@ -174,7 +173,8 @@ void bind_vertices(py::module_& m) {
   c.def("__eq__", [](const VariableNode& a, py::handle b) {
     return py::isinstance<VariableNode>(b) && &a == b.cast<VariableNode*>();
   });
-  c.def("__hash__", [](const VariableNode& n) { return reinterpret_cast<std::uintptr_t>(&n) >> 4; });
+  c.def("__hash__",
+        [](const VariableNode& n) { return reinterpret_cast<std::uintptr_t>(&n) >> 4; });
 }
 
 }  // namespace

@@ -50,8 +50,9 @@ void bind_memory(py::module_& m) {
   m.def(
       "empty_cache", [](const std::string& device) { empty_cache(device_from_string(device)); },
       py::arg("device"));
-  m.def("empty", [](const Shape& shape, Dtype dtype) { return empty(shape, dtype); },
-        py::arg("shape"), py::arg("dtype"), "An ndarray in memory of the core's allocator.");
+  m.def(
+      "empty", [](const Shape& shape, Dtype dtype) { return empty(shape, dtype); },
+      py::arg("shape"), py::arg("dtype"), "An ndarray in memory of the core's allocator.");
   m.def("get_num_threads", &omp_get_max_threads,
         "Threads that an operation called from this thread may use.");
   m.def(

@@ -39,9 +39,13 @@ Array empty(const Shape& shape, Dtype dtype, Device device) {
 Axes memory_order(const Array& x) {
   Axes order;
   for (int i = 0; i < x.ndim(); ++i) order.push_back(i);
-  const auto reach = [&](std::int64_t axis) { return std::abs(x.strides()[static_cast<int>(axis)]); };
+  const auto reach = [&](std::int64_t axis) {
+    return std::abs(x.strides()[static_cast<int>(axis)]);
+  };
   // Insertion sort: stable, and axes that say nothing about the order (length 1 or stride 0) stay.
-  const auto silent = [&](std::int64_t a) { return x.shape(static_cast<int>(a)) == 1 || reach(a) == 0; };
+  const auto silent = [&](std::int64_t a) {
+    return x.shape(static_cast<int>(a)) == 1 || reach(a) == 0;
+  };
   for (int i = 1; i < order.size(); ++i) {
     if (silent(order[i])) continue;
     int at = i;
@@ -79,7 +83,9 @@ Array full(const Shape& shape, double value, Dtype dtype, Device device) {
   return x;
 }
 
-Array zeros(const Shape& shape, Dtype dtype, Device device) { return full(shape, 0, dtype, device); }
+Array zeros(const Shape& shape, Dtype dtype, Device device) {
+  return full(shape, 0, dtype, device);
+}
 
 void fill(const Array& x, double value) { copy_kernels.on(x.device()).fill(x, value); }
 
@@ -91,9 +97,11 @@ void copy(const Array& from, const Array& to) {
   const Array target = to.is_contiguous() ? to : empty(to.shape(), to.dtype(), to.device());
   const auto bytes = static_cast<std::size_t>(source.size() * source.itemsize());
   if (source.device().is_host()) {
-    driver_of(target.device()).copy_from_host(target.data(), source.data(), bytes, target.device().index);
+    driver_of(target.device())
+        .copy_from_host(target.data(), source.data(), bytes, target.device().index);
   } else if (target.device().is_host()) {
-    driver_of(source.device()).copy_to_host(target.data(), source.data(), bytes, source.device().index);
+    driver_of(source.device())
+        .copy_to_host(target.data(), source.data(), bytes, source.device().index);
   } else {
     const Array staged = to_device(source, Device{});
     copy(staged, target);
@@ -129,7 +137,8 @@ Array copy_of(const Array& x) {
 }
 
 double item(const Array& x) {
-  require<std::invalid_argument>(x.size() == 1, "item: expected one element, got shape ", x.shape());
+  require<std::invalid_argument>(x.size() == 1, "item: expected one element, got shape ",
+                                 x.shape());
   const Array host = to_device(cast(x, Dtype::float64), Device{});
   return *host.as<double>();
 }

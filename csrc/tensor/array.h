@@ -16,8 +16,13 @@ namespace renga {
 class Array {
  public:
   Array() = default;
-  Array(Ref<Storage> storage, std::byte* data, const Shape& shape, const Strides& strides, Dtype dtype)
-      : storage_(std::move(storage)), data_(data), shape_(shape), strides_(strides), dtype_(dtype) {}
+  Array(Ref<Storage> storage, std::byte* data, const Shape& shape, const Strides& strides,
+        Dtype dtype)
+      : storage_(std::move(storage)),
+        data_(data),
+        shape_(shape),
+        strides_(strides),
+        dtype_(dtype) {}
 
   bool defined() const { return static_cast<bool>(storage_); }
   const Shape& shape() const { return shape_; }
@@ -49,7 +54,8 @@ class Array {
 
 // Fresh memory, not initialised, in row-major order.
 Array empty(const Shape& shape, Dtype dtype, Device device = {});
-// As `x` in shape and device, its axes in the same order of memory (a channels-last image stays so).
+// As `x` in shape and device, its axes in the same order of memory (a channels-last image stays
+// so).
 Array empty_like(const Array& x, std::optional<Dtype> dtype = {});
 // Fresh memory of `shape` whose axes lie in memory in the given order, outermost first.
 Array empty_in_order(const Shape& shape, const Axes& order, Dtype dtype, Device device = {});

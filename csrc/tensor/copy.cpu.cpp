@@ -1,8 +1,9 @@
+#include "tensor/copy.h"
+
 #include <cstring>
 
 #include "devices/host.h"
 #include "devices/long_work.h"
-#include "tensor/copy.h"
 #include "tensor/strided_loop.h"
 
 namespace renga {

@@ -15,7 +15,8 @@ class Dims {
   static constexpr int capacity = 16;
 
   Dims() = default;
-  Dims(std::initializer_list<std::int64_t> values) : Dims(std::span(values.begin(), values.size())) {}
+  Dims(std::initializer_list<std::int64_t> values)
+      : Dims(std::span(values.begin(), values.size())) {}
   explicit Dims(std::span<const std::int64_t> values) {
     for (std::int64_t v : values) push_back(v);
   }

@@ -32,16 +32,26 @@ struct Type {
 template <class Visit>
 decltype(auto) visit_dtype(Dtype dtype, Visit&& visit) {
   switch (dtype) {
-    case Dtype::bool_: return visit(Type<bool>{});
-    case Dtype::uint8: return visit(Type<std::uint8_t>{});
-    case Dtype::int8: return visit(Type<std::int8_t>{});
-    case Dtype::int16: return visit(Type<std::int16_t>{});
-    case Dtype::int32: return visit(Type<std::int32_t>{});
-    case Dtype::int64: return visit(Type<std::int64_t>{});
-    case Dtype::float16: return visit(Type<float16>{});
-    case Dtype::bfloat16: return visit(Type<bfloat16>{});
-    case Dtype::float32: return visit(Type<float>{});
-    case Dtype::float64: break;
+    case Dtype::bool_:
+      return visit(Type<bool>{});
+    case Dtype::uint8:
+      return visit(Type<std::uint8_t>{});
+    case Dtype::int8:
+      return visit(Type<std::int8_t>{});
+    case Dtype::int16:
+      return visit(Type<std::int16_t>{});
+    case Dtype::int32:
+      return visit(Type<std::int32_t>{});
+    case Dtype::int64:
+      return visit(Type<std::int64_t>{});
+    case Dtype::float16:
+      return visit(Type<float16>{});
+    case Dtype::bfloat16:
+      return visit(Type<bfloat16>{});
+    case Dtype::float32:
+      return visit(Type<float>{});
+    case Dtype::float64:
+      break;
   }
   return visit(Type<double>{});
 }
@@ -73,8 +83,8 @@ inline std::int64_t size_of(Dtype dtype) {
 inline bool is_float(Dtype dtype) { return dtype >= Dtype::float16; }
 
 inline std::string_view name_of(Dtype dtype) {
-  constexpr std::string_view names[] = {"bool",    "uint8",    "int8",    "int16",  "int32",
-                                        "int64",   "float16",  "bfloat16", "float32", "float64"};
+  constexpr std::string_view names[] = {"bool",  "uint8",   "int8",     "int16",   "int32",
+                                        "int64", "float16", "bfloat16", "float32", "float64"};
   return names[static_cast<int>(dtype)];
 }
 inline std::ostream& operator<<(std::ostream& out, Dtype dtype) { return out << name_of(dtype); }

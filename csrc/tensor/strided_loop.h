@@ -11,7 +11,8 @@
 
 namespace renga {
 
-// The merged loop over N operands: extents and byte strides from the outermost axis to the innermost.
+// The merged loop over N operands: extents and byte strides from the outermost axis to the
+// innermost.
 template <int N>
 struct StridedLoop {
   Shape extents;
@@ -25,7 +26,8 @@ struct StridedLoop {
 namespace detail {
 
 template <int N>
-void append_axis(StridedLoop<N>& loop, std::int64_t extent, const std::array<std::int64_t, N>& step) {
+void append_axis(StridedLoop<N>& loop, std::int64_t extent,
+                 const std::array<std::int64_t, N>& step) {
   bool merge = !loop.extents.empty();
   for (int k = 0; merge && k < N; ++k) merge = loop.strides[k].back() == step[k] * extent;
   if (!merge) {

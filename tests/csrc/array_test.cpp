@@ -68,7 +68,8 @@ TEST_CASE("fresh arrays keep an operand's order of memory") {
 
 TEST_CASE("copies convert strides and dtypes together") {
   const Array x = slice_view(transpose_view(counted({3, 4, 5}), {2, 0, 1}), 1, 2, 3, -1);
-  for (Dtype dtype : {Dtype::float16, Dtype::bfloat16, Dtype::float32, Dtype::float64, Dtype::int16}) {
+  for (Dtype dtype :
+       {Dtype::float16, Dtype::bfloat16, Dtype::float32, Dtype::float64, Dtype::int16}) {
     CHECK(values(cast(x, dtype)) == values(x));
     CHECK(values(copy_of(cast(x, dtype))) == values(x));
   }

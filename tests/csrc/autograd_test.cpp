@@ -67,9 +67,8 @@ TEST_CASE("an output that nobody holds still serves the second derivative") {
 TEST_CASE("a hook hears of each leaf once, when its gradient is complete") {
   const Variable x = leaf(2), w = leaf(5), unused = leaf(1);
   std::vector<std::pair<const VariableBody*, double>> heard;
-  const int number = add_gradient_ready_hook([&](const Variable& v) {
-    heard.emplace_back(v.body().get(), value(v.body()->grad));
-  });
+  const int number = add_gradient_ready_hook(
+      [&](const Variable& v) { heard.emplace_back(v.body().get(), value(v.body()->grad)); });
   const Variable y = multiply(multiply(x, w), w), z = add(y, x);
   backward({&z, 1}, {});
   remove_gradient_ready_hook(number);

@@ -1,5 +1,5 @@
-// The CPU as a device. Large blocks ask for huge pages: a first touch by 4 KiB pages runs at about a
-// fifth of the speed.
+// The CPU as a device. Large blocks ask for huge pages: a first touch by 4 KiB pages runs at about
+// a fifth of the speed.
 #include <sys/mman.h>
 
 #include <cstdlib>
