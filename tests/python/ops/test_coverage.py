@@ -19,7 +19,9 @@ def random_arrays(case, dtype, seed=0):
         x = rng.uniform(case.low, case.high, shape)
         if np.dtype(dtype).kind == "u":
             x = np.abs(x)
-        arrays.append(np.asarray(x * (1 if np.dtype(dtype).kind == "f" else 3)).astype(dtype))
+        arrays.append(
+            np.asarray(x * (1 if np.dtype(dtype).kind == "f" else 3)).astype(dtype)
+        )
     return arrays
 
 
@@ -37,7 +39,9 @@ def scalar(case, variables, weights):
     """A weighted sum of all outputs, so that every element matters differently."""
     total = None
     for y, w in zip(outputs(case, variables), weights):
-        part = ops.sum(ops.multiply(y, _core.Variable(w.astype(y.dtype), requires_grad=False)))
+        part = ops.sum(
+            ops.multiply(y, _core.Variable(w.astype(y.dtype), requires_grad=False))
+        )
         total = part if total is None else ops.add(total, part)
     return total
 
@@ -63,7 +67,9 @@ def moved(arrays, directions, step):
 
 
 def along(gs, directions):
-    return sum(float((g.array * d).sum()) for g, d in zip(gs, directions) if g is not None)
+    return sum(
+        float((g.array * d).sum()) for g, d in zip(gs, directions) if g is not None
+    )
 
 
 def strange_views(arrays):
@@ -132,7 +138,9 @@ def test_gradient_in_lower_precision(name, i):
         for g, expected in zip(gs, exact):
             assert g.dtype == dtype
             scale = max(1.0, float(np.abs(expected.array).max(initial=0)))
-            np.testing.assert_allclose(g.array, expected.array, tolerance, tolerance * scale)
+            np.testing.assert_allclose(
+                g.array, expected.array, tolerance, tolerance * scale
+            )
 
 
 @pytest.mark.parametrize("name, i", [p for p in ALL if CASES[p[0]][p[1]].orders >= 2])
