@@ -9,57 +9,83 @@
 namespace renga {
 namespace {
 
-// Draws the numbers for places begin..begin+n in turn and calls body(i, number).
+// Calls body(i, m, numbers) for stretches i..i+m of places begin..begin+n, with their numbers.
 template <class Body>
 void draw(std::uint64_t seed, std::int64_t begin, std::int64_t n, const Body& body) {
+  PhiloxBlock numbers;
   for (std::int64_t i = 0; i < n;) {
-    const auto four = philox(seed, static_cast<std::uint64_t>(begin + i) / 4);
-    for (auto lane = static_cast<std::size_t>((begin + i) % 4); lane < 4 && i < n; ++lane, ++i) {
-      body(i, four[lane]);
-    }
+    const std::int64_t within = (begin + i) % kPhiloxBlock;
+    const std::int64_t m = std::min(n - i, kPhiloxBlock - within);
+    philox(seed, (begin + i) / kPhiloxBlock, numbers);
+    body(i, m, numbers.data() + within);
+    i += m;
+  }
+}
+
+template <class T>
+void drop(const std::byte* x, std::int64_t step, T* y, std::int64_t n, const std::uint32_t* numbers,
+          std::uint32_t threshold, Compute<T> scale) {
+  const auto one = [=](Compute<T> v, std::uint32_t number) {
+    // Scaled either way: a choice between two values is one instruction, a branch a coin's toss.
+    const Compute<T> kept = v * scale;
+    return T(number >= threshold ? kept : Compute<T>(0));
+  };
+  if (step == sizeof(T)) {
+    const auto* from = reinterpret_cast<const T*>(x);
+    for (std::int64_t i = 0; i < n; ++i) y[i] = one(static_cast<Compute<T>>(from[i]), numbers[i]);
+    return;
+  }
+  for (std::int64_t i = 0; i < n; ++i) {
+    y[i] = one(static_cast<Compute<T>>(*reinterpret_cast<const T*>(x + i * step)), numbers[i]);
   }
 }
 
 void dropout_cpu(const Array& x, double ratio, double scale, std::uint64_t seed, const Array& y) {
   const LongWork work(y.size());
-  const auto threshold = static_cast<std::uint32_t>(std::min(std::round(ratio * 0x1p32), 0x1p32 - 1));
+  const auto threshold =
+      static_cast<std::uint32_t>(std::min(std::round(ratio * 0x1p32), 0x1p32 - 1));
   visit_dtype(y.dtype(), [&]<class T>(Type<T>) {
     if constexpr (is_floating<T>) {
-      parallel_walk(make_loop<2>({&y, &x}), 12, [&](std::int64_t n, const auto& p, const auto& s) {
-        const std::int64_t place = (p[0] - y.data()) / static_cast<std::int64_t>(sizeof(T));
-        draw(seed, place, n, [&](std::int64_t i, std::uint32_t number) {
-          const auto v = static_cast<Compute<T>>(*reinterpret_cast<const T*>(p[1] + i * s[1]));
-          *reinterpret_cast<T*>(p[0] + i * s[0]) =
-              T(number >= threshold ? v * static_cast<Compute<T>>(scale) : Compute<T>(0));
-        });
+      const auto factor = static_cast<Compute<T>>(scale);
+      // y is dense and comes first, so the runs are stretches of its memory.
+      parallel_walk(make_loop<2>({&y, &x}), 4, [&](std::int64_t n, const auto& p, const auto& s) {
+        T* to = reinterpret_cast<T*>(p[0]);
+        draw(seed, to - y.as<T>(), n,
+             [&](std::int64_t i, std::int64_t m, const std::uint32_t* numbers) {
+               drop<T>(p[1] + i * s[1], s[1], to + i, m, numbers, threshold, factor);
+             });
       });
     }
   });
 }
 
-// Box and Muller: two uniform numbers make two normal ones.
+// Box and Muller: two uniform numbers, 32 places apart, make two normal ones.
 template <class T>
-void normal_pairs(std::uint64_t seed, T* y, std::int64_t n, std::int64_t begin, std::int64_t end) {
-  for (std::int64_t i = begin; i < end; ++i) {
-    const auto four = philox(seed, static_cast<std::uint64_t>(i));
-    for (std::int64_t pair = 0; pair < 2; ++pair) {
-      const auto k = static_cast<std::size_t>(2 * pair);
-      const double radius = std::sqrt(-2 * std::log((four[k] + 0.5) * 0x1p-32));
-      const double angle = 2 * std::numbers::pi * (four[k + 1] * 0x1p-32);
-      const std::int64_t at = 4 * i + 2 * pair;
-      if (at < n) y[at] = T(static_cast<Compute<T>>(radius * std::cos(angle)));
-      if (at + 1 < n) y[at + 1] = T(static_cast<Compute<T>>(radius * std::sin(angle)));
-    }
+void normal_block(const PhiloxBlock& numbers, T* y, std::int64_t n) {
+  constexpr std::int64_t kHalf = kPhiloxBlock / 2;
+  for (std::int64_t i = 0; i < kHalf; ++i) {
+    const auto k = static_cast<std::size_t>(i);
+    const double radius = std::sqrt(-2 * std::log((numbers[k] + 0.5) * 0x1p-32));
+    const double angle = 2 * std::numbers::pi * (numbers[k + kHalf] * 0x1p-32);
+    if (i < n) y[i] = T(static_cast<Compute<T>>(radius * std::cos(angle)));
+    if (i + kHalf < n) y[i + kHalf] = T(static_cast<Compute<T>>(radius * std::sin(angle)));
   }
 }
 
 void normal_cpu(std::uint64_t seed, const Array& y) {
   const LongWork work(y.size());
+  const std::int64_t size = y.size();
   visit_dtype(y.dtype(), [&]<class T>(Type<T>) {
     if constexpr (is_floating<T>) {
-      parallel_for((y.size() + 3) / 4, 100, [&](std::int64_t begin, std::int64_t end) {
-        normal_pairs(seed, y.as<T>(), y.size(), begin, end);
-      });
+      parallel_for((size + kPhiloxBlock - 1) / kPhiloxBlock, 2000,
+                   [&](std::int64_t begin, std::int64_t end) {
+                     PhiloxBlock numbers;
+                     for (std::int64_t b = begin; b < end; ++b) {
+                       const std::int64_t at = b * kPhiloxBlock;
+                       philox(seed, b, numbers);
+                       normal_block(numbers, y.as<T>() + at, std::min(kPhiloxBlock, size - at));
+                     }
+                   });
     }
   });
 }
