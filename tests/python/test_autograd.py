@@ -98,7 +98,9 @@ def test_a_failing_backward_of_the_core_says_where_it_was_called():
     y.grad_var = None
     z = F.sum(y * np.ones((2, 3)))
     x.array = np.ones((5, 5))  # the gradient's shape no longer fits
-    with pytest.raises(ValueError, match=r"(?s)expected a gradient of shape.*test_autograd"):
+    with pytest.raises(
+        ValueError, match=r"(?s)expected a gradient of shape.*test_autograd"
+    ):
         z.backward()
 
 
@@ -154,7 +156,9 @@ def test_gradient_ready_hook():
 
 
 def test_shapes_that_do_not_fit_are_named():
-    with pytest.raises(renga.utils.type_check.InvalidType, match=r"\(2, 3\) and \(4,\)"):
+    with pytest.raises(
+        renga.utils.type_check.InvalidType, match=r"\(2, 3\) and \(4,\)"
+    ):
         renga.Variable(np.zeros((2, 3), "f")) + np.zeros(4, "f")
 
 
