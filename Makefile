@@ -71,7 +71,7 @@ types:
 
 # The tests marked mpi, on processes instead of threads.
 ranks-2 ranks-3: ranks-%:
-	OMP_NUM_THREADS=1 $(BIN)/mpiexec -n $* $(BIN)/python -m pytest -q -m mpi </dev/null
+	OMP_NUM_THREADS=1 $(BIN)/mpiexec -n $* $(BIN)/python -m pytest -q --color=no -m mpi </dev/null
 
 # The package: compiled into a wheel, the wheel installed into .venv, then what it works with.
 renga: .venv/.tools
