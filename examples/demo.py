@@ -27,6 +27,8 @@ def train(ranks, epochs, out):
     command = [str(word) for word in command]
     print("\n$", " ".join(command), flush=True)
     env = mpiexec_environment(ranks) | {"OMP_NUM_THREADS": "1"}
+    if not sys.stdout.isatty():
+        env["TERM"] = "dumb"  # mpiexec gives rank 0 a terminal even so
     subprocess.run(command, env=env, stdin=subprocess.DEVNULL, check=True)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import datetime
+import os
 import shutil
 import sys
 import time
@@ -17,7 +18,8 @@ from renga.training.trainer import Trainer
 class ProgressBar(extension.Extension):
     """Shows bars on a terminal, and prints a line at a time to any other file.
 
-    In a multi-node run only rank 0 does.
+    A terminal that cannot move its cursor (``TERM=dumb``) gets lines too. In a
+    multi-node run only rank 0 shows anything.
 
     Args:
         training_length: (length, unit); asked of the stop trigger unless given.
@@ -58,7 +60,7 @@ class ProgressBar(extension.Extension):
         if self._training_length is not None:
             shares = {"total": self._share(trainer), **shares}
         out = self._out or sys.stdout
-        if getattr(out, "isatty", lambda: False)():
+        if _draws(out):
             self._draw(shares, self._status(trainer), out)
         else:
             parts = [f"{name} {share:.2%}" for name, share in shares.items()]
@@ -101,6 +103,11 @@ class ProgressBar(extension.Extension):
         for bar in reversed(self._bars):
             bar.close()
         self._bars = []
+
+
+def _draws(out: TextIO) -> bool:
+    isatty = getattr(out, "isatty", lambda: False)
+    return isatty() and os.environ.get("TERM") != "dumb"
 
 
 def _position(trainer: Trainer) -> tuple[int, float]:

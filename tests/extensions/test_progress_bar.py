@@ -15,6 +15,11 @@ from renga import extensions
 from renga.testing import get_trainer_with_mock_updater
 
 
+@pytest.fixture(autouse=True)
+def capable(monkeypatch):
+    monkeypatch.setenv("TERM", "xterm")
+
+
 class Terminal:
     """The inside of a pseudo-terminal, and a screen made of what it received."""
 
@@ -164,3 +169,12 @@ def test_a_terminal_without_a_size():
     command = [sys.executable, "-c", textwrap.dedent(program)]
     subprocess.run(command, stdout=terminal.file, check=True)
     assert "100.00%" in terminal.received()
+
+
+def test_lines_on_a_terminal_that_cannot_move_its_cursor(monkeypatch):
+    monkeypatch.setenv("TERM", "dumb")
+    terminal = Terminal()
+    run(extensions.ProgressBar(update_interval=4, out=terminal.file))
+    lines = terminal.received().splitlines()
+    assert len(lines) == 2 and lines[0].startswith("total 50.00%, this epoch 0.00%, 4")
+    assert not any("\x1b" in line for line in lines)
