@@ -15,8 +15,7 @@ Array checked_ids(const char* op, const Array& ids, std::int64_t n,
   const auto* p = all.as<std::int64_t>();
   for (std::int64_t i = 0; i < all.size(); ++i) {
     const bool known = (p[i] >= 0 && p[i] < n) || (ignore && p[i] == *ignore);
-    require<std::out_of_range>(known, op, ": expected indices from 0 to ", n - 1, ", got ",
-                                   p[i]);
+    require<std::out_of_range>(known, op, ": expected indices from 0 to ", n - 1, ", got ", p[i]);
   }
   return all;
 }

@@ -20,10 +20,9 @@ void each_sample(const Array& log_p, const Array& t, const Array& weight, std::i
                   for (std::int64_t i = 0; i < n; ++i) {
                     const auto label = *reinterpret_cast<const std::int64_t*>(p[1] + i * s[1]);
                     const bool ignored = label == ignore;
-                    require<std::out_of_range>(
-                        ignored || (label >= 0 && label < classes),
-                        "softmax_cross_entropy: expected labels from 0 to ", classes - 1, ", got ",
-                        label);
+                    require<std::out_of_range>(ignored || (label >= 0 && label < classes),
+                                               "softmax_cross_entropy: expected labels from 0 to ",
+                                               classes - 1, ", got ", label);
                     Compute<T> w = ignored ? 0 : 1;
                     if (weight.defined() && !ignored) {
                       w = static_cast<Compute<T>>(weight.as<T>()[label]);

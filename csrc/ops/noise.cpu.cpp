@@ -1,8 +1,9 @@
+#include "ops/noise.h"
+
 #include <cmath>
 #include <numbers>
 
 #include "devices/long_work.h"
-#include "ops/noise.h"
 #include "ops/philox.h"
 #include "tensor/strided_loop.h"
 
