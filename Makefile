@@ -76,8 +76,10 @@ ranks-2 ranks-3: ranks-%:
 # The package: compiled into a wheel, the wheel installed into .venv, then what it works with.
 renga: .venv/.tools
 	rm -rf build/wheel
-	$(BIN)/pip wheel -v --no-deps --no-build-isolation -w build/wheel -C build-dir=$(BUILD) \
-	  -C cmake.define.RENGA_TESTS=$(TESTS) -C cmake.define.RENGA_CUDA=$(CUDA) .
+	$(BIN)/pip wheel -v --no-deps --no-build-isolation -w build/wheel \
+	  --config-settings=build-dir=$(BUILD) \
+	  --config-settings=cmake.define.RENGA_TESTS=$(TESTS) \
+	  --config-settings=cmake.define.RENGA_CUDA=$(CUDA) .
 	$(BIN)/pip install -q --no-deps --force-reinstall build/wheel/*.whl
 	$(BIN)/pip install -q "$$(echo build/wheel/*.whl)[$(EXTRAS)]"
 
