@@ -20,6 +20,7 @@ from renga import iterators as iterators
 from renga import link as link
 from renga import link_hook as link_hook
 from renga import links as links
+from renga import memory as memory
 from renga import optimizer as optimizer
 from renga import optimizer_hooks as optimizer_hooks
 from renga import optimizers as optimizers
@@ -81,6 +82,7 @@ from renga.serializer import Serializer as Serializer
 from renga.variable import Variable as Variable
 from renga.variable import as_array as as_array
 from renga.variable import as_variable as as_variable
+from renga.variable import from_dlpack as from_dlpack
 
 # Last, because it extends what training and its extensions define.
 from renga import distributed as distributed  # isort: skip

@@ -14,7 +14,7 @@ def test_out_and_in_share_memory(dtype):
     data[0, 1] = 1
     np.testing.assert_array_equal(outside, data)
     assert np.shares_memory(outside, data)
-    back = renga.variable.from_dlpack(x)
+    back = renga.from_dlpack(x)
     assert np.shares_memory(back.array, data) and back.array.strides == data.strides
     assert not back.requires_grad
 
@@ -29,7 +29,7 @@ def test_results_of_the_core_go_out():
 def test_pytorch_shares_both_ways():
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
     theirs = torch.zeros(3, 2)
-    ours = renga.variable.from_dlpack(theirs.T)
+    ours = renga.from_dlpack(theirs.T)
     theirs[1, 0] = 5
     assert ours.array[0, 1] == 5
     assert torch.from_dlpack(ours).data_ptr() == theirs.data_ptr()
