@@ -1,5 +1,6 @@
 #include "python/array.h"
 
+#include "python/interpreter.h"
 #include "python/variable.h"
 
 namespace renga::python {
@@ -46,13 +47,35 @@ py::handle shared_dtype(Dtype dtype) {
   return slot;
 }
 
-Ref<Storage> share(const py::array& x) {
-  PyObject* owner = x.inc_ref().ptr();
-  return make_ref<Storage>(const_cast<void*>(x.data()), static_cast<std::size_t>(x.nbytes()),
-                           Device{}, [owner] {
-                             const py::gil_scoped_acquire lock;
-                             Py_DECREF(owner);
-                           });
+// The dtype of a descriptor that is one of NumPy's own, of which there is one object each.
+std::optional<Dtype> own_dtype(const PyObject* descriptor) {
+  for (Dtype dtype : {Dtype::float32, Dtype::float64, Dtype::int32, Dtype::int64, Dtype::float16,
+                      Dtype::uint8, Dtype::bool_, Dtype::int8, Dtype::int16}) {
+    if (shared_dtype(dtype).ptr() == descriptor) return dtype;
+  }
+  return std::nullopt;
+}
+
+// The dtype of any descriptor; one the core lacks is Python's TypeError.
+Dtype known_dtype(const py::dtype& dtype) {
+  const auto known = dtype_of_number(dtype.num(), static_cast<std::size_t>(dtype.itemsize()));
+  if (!known) throw py::type_error("renga has no dtype " + py::str(dtype).cast<std::string>());
+  return *known;
+}
+
+constexpr int kAligned = py::detail::npy_api::NPY_ARRAY_ALIGNED_;
+
+// An aligned array of native byte order, as it lies.
+Array share(PyObject* ndarray, Dtype dtype) {
+  const auto* x = py::detail::array_proxy(ndarray);
+  Shape shape(std::span<const std::int64_t>(x->dimensions, static_cast<std::size_t>(x->nd)));
+  Strides strides(std::span<const std::int64_t>(x->strides, static_cast<std::size_t>(x->nd)));
+  Py_INCREF(ndarray);
+  auto storage =
+      make_ref<Storage>(x->data, static_cast<std::size_t>(shape.product() * size_of(dtype)),
+                        Device{}, [ndarray] { release(ndarray); });
+  auto* data = reinterpret_cast<std::byte*>(x->data);
+  return Array(std::move(storage), data, shape, strides, dtype);
 }
 
 void release_storage(PyObject* capsule) {
@@ -66,10 +89,7 @@ bool is_ndarray(py::handle object) {
 }
 
 Dtype dtype_from_python(py::handle given) {
-  const auto dtype = py::dtype::from_args(py::reinterpret_borrow<py::object>(given));
-  const auto known = dtype_of_number(dtype.num(), static_cast<std::size_t>(dtype.itemsize()));
-  if (!known) throw py::type_error("renga has no dtype " + py::str(dtype).cast<std::string>());
-  return *known;
+  return known_dtype(py::dtype::from_args(py::reinterpret_borrow<py::object>(given)));
 }
 
 py::dtype dtype_to_python(Dtype dtype) {
@@ -77,23 +97,15 @@ py::dtype dtype_to_python(Dtype dtype) {
 }
 
 Array from_numpy(py::handle object) {
+  const auto* proxy = py::detail::array_proxy(object.ptr());
+  const auto own = own_dtype(proxy->descr);
+  if (own && (proxy->flags & kAligned)) return share(object.ptr(), *own);
   auto x = py::reinterpret_borrow<py::array>(object);
-  const py::dtype type = x.dtype();
-  const auto known = dtype_of_number(type.num(), static_cast<std::size_t>(type.itemsize()));
-  if (!known) throw py::type_error("renga has no dtype " + py::str(type).cast<std::string>());
-  constexpr int kAligned = py::detail::npy_api::NPY_ARRAY_ALIGNED_;
-  const bool native = type.byteorder() != '>';
-  if (!native || !(x.flags() & kAligned)) {
-    x = x.attr("astype")(shared_dtype(*known)).cast<py::array>();
+  const Dtype dtype = known_dtype(x.dtype());
+  if (x.dtype().byteorder() == '>' || !(x.flags() & kAligned)) {
+    x = x.attr("astype")(shared_dtype(dtype)).cast<py::array>();
   }
-  Shape shape;
-  Strides strides;
-  for (py::ssize_t i = 0; i < x.ndim(); ++i) {
-    shape.push_back(x.shape(i));
-    strides.push_back(x.strides(i));
-  }
-  auto* data = static_cast<std::byte*>(const_cast<void*>(x.data()));
-  return Array(share(x), data, shape, strides, *known);
+  return share(x.ptr(), dtype);
 }
 
 py::object to_numpy(const Array& given) {

@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "autograd/node.h"
+#include "python/interpreter.h"
 
 namespace renga::python {
 namespace {
@@ -17,10 +18,7 @@ std::string* package_folder = nullptr;
 class PythonCallSite final : public CallSite {
  public:
   PythonCallSite(PyCodeObject* code, int at) : code_(code), at_(at) {}
-  ~PythonCallSite() override {
-    const py::gil_scoped_acquire lock;
-    Py_DECREF(code_);
-  }
+  ~PythonCallSite() override { release(reinterpret_cast<PyObject*>(code_)); }
   std::string describe() const override {
     const py::gil_scoped_acquire lock;
     const auto file = py::reinterpret_borrow<py::object>(code_->co_filename).cast<std::string>();

@@ -24,9 +24,9 @@ Operand operand(const VariableBody& self, py::handle other) {
     o.known = o.is_number = true;
     o.number = PyFloat_AsDouble(p);
     if (o.number == -1 && PyErr_Occurred()) throw py::error_already_set();
-  } else if (py::isinstance<VariableBody>(other)) {
+  } else if (VariableBody* body = variable_body(other)) {
     o.known = true;
-    o.variable = Variable(other.cast<Ref<VariableBody>>());
+    o.variable = Variable(Ref<VariableBody>(body));
   } else if (is_ndarray(other)) {
     // Arrays follow the variable's dtype, as numbers do.
     o.known = true;

@@ -15,8 +15,8 @@ namespace renga::python {
 py::object python_array(VariableBody& body);
 // The variable's array; throws while it has none.
 const Array& known_array(const VariableBody& body);
-// A Variable for what Python passes as one: a Variable, or an array, which takes part in no graph.
-Variable to_variable(py::handle object);
+// The body that a Python Variable is; nullptr for any other object.
+VariableBody* variable_body(py::handle object);
 
 void bind_variable(py::module_& m);
 void bind_operators(py::class_<VariableBody, Ref<VariableBody>>& variable);
