@@ -72,9 +72,11 @@ int count() {
   throw std::runtime_error(std::string("expected a CUDA device and its driver, got ") + reason);
 }
 
+// Unchecked, as memory is also released where nothing may be thrown: what is wrong with the device
+// shows in the calls that follow.
 Use::Use(int index) {
-  RENGA_CUDA(cudaGetDevice(&before_));
-  if (before_ != index) RENGA_CUDA(cudaSetDevice(index));
+  cudaGetDevice(&before_);
+  if (before_ != index) cudaSetDevice(index);
 }
 
 Use::~Use() { cudaSetDevice(before_); }
