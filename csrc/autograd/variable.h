@@ -69,7 +69,7 @@ class Variable {
   Ref<VariableBody> body_;
 };
 
-class VariableBody : public RefCounted {
+class VariableBody final : public RefCounted {
  public:
   VariableBody(const Array& array, Ref<VariableNode> node);
   ~VariableBody() override;

@@ -52,11 +52,11 @@ py::object apply(const char* label, VariableBody& self, py::handle other, WithVa
   if (o.variable.defined()) known_array(*o.variable.body());
   const auto compute = [&] { return o.is_number ? number(x, o.number) : variable(x, o.variable); };
   if (function_hooks == nullptr) [[likely]]
-    return py::cast(compute());
+    return python_variable(compute());
   const HookedCall call(label, o.is_number ? std::vector{x} : std::vector{x, o.variable});
   const Variable y = compute();
   call.done();
-  return py::cast(y);
+  return python_variable(y);
 }
 
 template <class WithVariable, class WithNumber>

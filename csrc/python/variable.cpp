@@ -187,6 +187,15 @@ py::object python_array(VariableBody& body) {
   return static_cast<PythonFace&>(*body.face).array;
 }
 
+py::object python_variable(const Variable& x) {
+  if (!x.defined()) return py::none();
+  // Nothing derives from VariableBody in C++, so its most derived type need not be looked up.
+  static const auto* type = py::detail::get_type_info(typeid(VariableBody));
+  return py::reinterpret_steal<py::object>(
+      py::detail::type_caster_generic::cast(x.body().get(), py::return_value_policy::take_ownership,
+                                            {}, type, nullptr, nullptr, &x.body()));
+}
+
 VariableBody* variable_body(py::handle object) {
   PyTypeObject* type = Py_TYPE(object.ptr());
   if (type != variable_type && !PyType_IsSubtype(type, variable_type)) return nullptr;

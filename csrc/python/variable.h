@@ -15,6 +15,8 @@ namespace renga::python {
 py::object python_array(VariableBody& body);
 // The variable's array; throws while it has none.
 const Array& known_array(const VariableBody& body);
+// The Python object of a variable, None for an undefined one.
+py::object python_variable(const Variable& x);
 // The body that a Python Variable is; nullptr for any other object.
 VariableBody* variable_body(py::handle object);
 
@@ -36,8 +38,7 @@ struct type_caster<renga::Variable> {
 
   bool load(handle source, bool convert);
   static handle cast(const renga::Variable& x, return_value_policy, handle) {
-    if (!x.defined()) return none().release();
-    return pybind11::cast(x.body()).release();
+    return renga::python::python_variable(x).release();
   }
 };
 
