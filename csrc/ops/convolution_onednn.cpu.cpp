@@ -144,11 +144,7 @@ void run(Pass pass, const Problem& problem, const std::array<const Array*, 3>& o
 }  // namespace
 
 bool onednn_convolves(Dtype dtype) {
-  if (dtype == Dtype::float32) return true;
-  static const bool has_avx512 = (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) &
-                                  static_cast<unsigned>(dnnl::cpu_isa::avx512_core)) ==
-                                 static_cast<unsigned>(dnnl::cpu_isa::avx512_core);
-  return dtype == Dtype::bfloat16 && has_avx512;
+  return dtype == Dtype::float32 || (dtype == Dtype::bfloat16 && onednn::has_avx512());
 }
 
 void onednn_forward(const Array& x, const Array& W, const Array& y, const Window& window) {

@@ -1,8 +1,12 @@
 #include <omp.h>
 #include <pybind11/stl.h>
 
+#include <map>
+#include <string>
+
 #include "devices/allocator.h"
 #include "devices/long_work.h"
+#include "ops/convolution_choice.cpu.h"
 #include "python/call_site.h"
 #include "python/hooks.h"
 #include "python/variable.h"
@@ -62,6 +66,21 @@ void bind_memory(py::module_& m) {
         omp_set_num_threads(n);
       },
       py::arg("n"), "Sets how many threads an operation called from this thread may use.");
+  m.def(
+      "use_convolution_kernel",
+      [](const std::string& name) {
+        const std::map<std::string, ConvolutionKernel> kernels{
+            {"auto", ConvolutionKernel::automatic},
+            {"direct", ConvolutionKernel::direct},
+            {"winograd", ConvolutionKernel::winograd}};
+        const auto kernel = kernels.find(name);
+        require<std::invalid_argument>(kernel != kernels.end(),
+                                       "use_convolution_kernel: expected auto, direct or winograd, "
+                                       "got ",
+                                       name);
+        use_convolution_kernel(kernel->second);
+      },
+      py::arg("name"), "Sets what float32 convolutions run on, in this process, where they can.");
   m.def("host_name", [] { return to_string(Device{}); });
   m.def("device_names", [] {
     std::vector<std::string> names;

@@ -49,6 +49,12 @@ const dnnl::engine& engine() {
   return *cpu;
 }
 
+bool has_avx512() {
+  static const auto all = static_cast<unsigned>(dnnl::cpu_isa::avx512_core);
+  static const bool has = (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & all) == all;
+  return has;
+}
+
 dnnl::primitive_attr own_scratchpad() {
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);

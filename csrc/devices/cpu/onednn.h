@@ -15,6 +15,9 @@ namespace renga::onednn {
 
 const dnnl::engine& engine();
 
+// Whether the CPU has AVX-512 and oneDNN may use it (ONEDNN_MAX_CPU_ISA).
+bool has_avx512();
+
 // What an operand is to the caller and to the primitive.
 class Operand {
  public:

@@ -1,0 +1,89 @@
+"""Times the 3x3 convolutions of VGG-16 and DCGAN, direct against Winograd.
+
+Run as ``python -m tests.benchmarks.convolution --threads 1``. For each layer
+and pass: milliseconds of the direct kernel, of Winograd's, and which one the
+core chooses by itself (marked *). Times are the least of several calls.
+"""
+
+import argparse
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+import renga
+from renga import _core
+
+# channels, filters, rows and columns, how many of them a model has
+VGG = [
+    (64, 64, 32, 1),
+    (64, 128, 16, 1),
+    (128, 128, 16, 1),
+    (128, 256, 8, 1),
+    (256, 256, 8, 2),
+    (256, 512, 4, 1),
+    (512, 512, 4, 2),
+    (512, 512, 2, 3),
+]
+DCGAN = [(128, 128, 16, 1), (256, 256, 8, 1), (512, 512, 4, 1)]
+PASSES = ("forward", "input_grad", "weight_grad")
+
+
+def least_ms(call: Callable[[], object], calls: int) -> float:
+    call()
+    times = []
+    for _ in range(calls):
+        start = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - start)
+    return min(times) * 1e3
+
+
+def passes(
+    batch: int, channels: int, filters: int, size: int
+) -> dict[str, Callable[[], object]]:
+    """One layer's three passes, on images that are channels last in memory."""
+    rng = np.random.default_rng(0)
+
+    def image(depth: int) -> np.ndarray:
+        pixels = rng.standard_normal((batch, size, size, depth), "f")
+        return pixels.transpose(0, 3, 1, 2)
+
+    x, gy = image(channels), image(filters)
+    W = renga.Parameter(rng.standard_normal((filters, channels, 3, 3), "f"))
+    window = ((1, 1), (1, 1), (1, 1), 1)
+    y = _core.ops.convolution_2d(x, W, None, window)
+    grads = [renga.Variable(gy)]
+    return {
+        "forward": lambda: _core.ops.convolution_2d(x, W.array, None, window),
+        "input_grad": lambda: _core.ops.deconvolution_2d(gy, W.array, None, window),
+        "weight_grad": lambda: renga.grad([y], [W], grads),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--batch", type=int, default=64)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--calls", type=int, default=10)
+    options = parser.parse_args()
+    _core.set_num_threads(options.threads)
+    print(f"{'layer':>24}", *(f"{name + ' direct/winograd':>29}" for name in PASSES))
+    for model, layers in (("VGG-16", VGG), ("DCGAN", DCGAN)):
+        totals = dict.fromkeys(("direct", "winograd", "auto"), 0.0)
+        for channels, filters, size, count in layers:
+            cells = []
+            for call in passes(options.batch, channels, filters, size).values():
+                times = {}
+                for kernel in totals:
+                    _core.use_convolution_kernel(kernel)
+                    times[kernel] = least_ms(call, options.calls)
+                    totals[kernel] += count * times[kernel]
+                cells.append(f"{times['direct']:9.2f} {times['winograd']:9.2f}")
+            name = f"{count} x {channels}->{filters} at {size}x{size}"
+            print(f"{name:>24}", *(f"{cell:>29}" for cell in cells))
+        print(f"{model}:", *(f"{k} {v:.0f} ms" for k, v in totals.items()))
+
+
+if __name__ == "__main__":
+    main()
