@@ -13,18 +13,17 @@ using Kernel = void (*)(const Array&, const Array&, const Array&, const Window&)
 
 void direct_or_winograd_forward(const Array& x, const Array& W, const Array& y,
                                 const Window& window) {
-  (by_winograd(x, W, y, y, window) ? winograd_forward : onednn_forward)(x, W, y, window);
+  (by_winograd(x, W, y, window) ? winograd_forward : onednn_forward)(x, W, y, window);
 }
 
 void direct_or_winograd_input_grad(const Array& gy, const Array& W, const Array& gx,
                                    const Window& window) {
-  (by_winograd(gx, W, gy, gx, window) ? winograd_input_grad : onednn_input_grad)(gy, W, gx, window);
+  (by_winograd(gx, W, gy, window) ? winograd_input_grad : onednn_input_grad)(gy, W, gx, window);
 }
 
 void direct_or_winograd_weight_grad(const Array& gy, const Array& x, const Array& gW,
                                     const Window& window) {
-  (by_winograd(x, gW, gy, gy, window) ? winograd_weight_grad : onednn_weight_grad)(gy, x, gW,
-                                                                                   window);
+  (by_winograd(x, gW, gy, window) ? winograd_weight_grad : onednn_weight_grad)(gy, x, gW, window);
 }
 
 // Runs on arrays of any float dtype what there are kernels for in some of them; the 16-bit floats

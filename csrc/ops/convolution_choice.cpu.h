@@ -12,9 +12,7 @@ enum class ConvolutionKernel { automatic, direct, winograd };
 // to a clock: a program computes the same numbers every time it runs, and on every rank.
 void use_convolution_kernel(ConvolutionKernel kernel);
 
-// For the convolution of x to y or one of its gradients; `tiled` is the image whose pixels
-// Winograd's tiles cover: gx for the gradient of x, y or gy otherwise.
-bool by_winograd(const Array& x, const Array& W, const Array& y, const Array& tiled,
-                 const Window& window);
+// For the convolution of x to y or one of its gradients.
+bool by_winograd(const Array& x, const Array& W, const Array& y, const Window& window);
 
 }  // namespace renga

@@ -1,5 +1,6 @@
-// Convolution of 3x3 filters at stride 1 by Winograd's F(4x4, 3x3): a quarter of the
-// multiplications, at five to ten times the rounding error of a direct sum.
+// Convolution by Winograd's algorithm: of 3x3 filters at stride 1 with a quarter of the
+// multiplications, of 4x4 filters at stride 2 with four tenths, and little more rounding error than
+// a direct sum has.
 #pragma once
 
 #include "ops/window.h"
@@ -7,9 +8,16 @@
 
 namespace renga {
 
-// Whether the kernels below know a convolution: 3x3 taps, stride and dilation 1, one group, pads of
-// at most 2, and channels in whole panels of 32.
+// Whether the kernels below know a convolution: 3x3 taps at stride 1 or 4x4 at stride 2, without
+// dilation and groups, pads of at most 2, and channels in whole panels of 32.
 bool winograd_convolves(const Shape& W, const Window& window);
+
+// Outputs come in tiles of `tile` by `tile`, for each of which a pair of channels takes `points`
+// multiplications.
+struct WinogradScheme {
+  std::int64_t tile, points;
+};
+WinogradScheme winograd_scheme(const Shape& x, const Window& window);
 
 // As ConvolutionKernels; all arrays of float32, none of them empty, gW row-major. Fastest where
 // images are channels last. Results do not depend on the number of threads.

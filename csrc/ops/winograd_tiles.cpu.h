@@ -1,65 +1,201 @@
-// What Winograd's convolution moves between images, filters and panels (see panel_product.cpu.h).
+// What Winograd's convolutions move between images, filters and panels (see panel_product.cpu.h).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <vector>
+#include <xsimd/xsimd.hpp>
 
 #include "ops/panel_product.cpu.h"
 #include "ops/window.h"
+#include "ops/winograd_transform.cpu.h"
 
 namespace renga::winograd {
 
-// Images in memory, channels last; channels are a multiple of kPanel.
+// Images in memory whose channels, whole panels of them, lie side by side.
 struct Images {
   float* data;
   std::int64_t count;
   Pair extents;
   std::int64_t channels;
+  std::int64_t image_step;
+  Pair pixel_step;  // to the next row and column
 
   std::int64_t panels() const { return channels / kPanel; }
 };
 
-// Filters of 3 by 3 taps in memory, seen as (inputs, outputs); `taps_step` is -1 where they are
-// turned by half a circle, in which case `data` is the last tap of the first.
+// Filters in memory, seen as (inputs, outputs).
 struct Filters {
   float* data;
   std::int64_t inputs, outputs;
-  std::int64_t input_step, output_step, tap_step;
+  std::int64_t input_step, output_step;
+  Pair tap_step;  // to the next row and column
 
   std::int64_t panels() const { return outputs / kPanel; }
 };
 
-// The tiles of kTile by kTile pixels that cover images, numbered image by image, row by row.
+// The squares of `extent` by `extent` pixels that cover images, numbered image by image, row by
+// row.
 struct Tiles {
-  explicit Tiles(const Images& images);
+  Tiles(const Images& images, int extent)
+      : extent(extent),
+        rows((images.extents[0] + extent - 1) / extent),
+        columns((images.extents[1] + extent - 1) / extent),
+        count(images.count * rows * columns) {}
 
+  int extent;
   std::int64_t rows, columns;  // of one image
   std::int64_t count;
 };
 
-// Panels for each of the 36 points: rows of kPanel channels. Between two points lies a gap, as
+// Panels for each of a number of points: rows of kPanel channels. Between two points lies a gap, as
 // steps of a power of two would meet in the same lines of the cache.
 struct Layout {
-  std::int64_t rows, panels;
+  std::int64_t points, rows, panels;
 
   std::int64_t panel() const { return rows * kPanel; }
   std::int64_t point() const { return panels * panel() + 16; }
-  std::int64_t size() const { return 36 * point(); }
+  std::int64_t size() const { return points * point(); }
 };
 
-// Transforms `layout.rows` tiles from `first` on; past the last tile, the last one again. A tile
-// covers output pixels; its input starts `pad` before them.
-void transform_inputs(const Images& x, const Tiles& tiles, const Pair& pad, std::int64_t first,
-                      const Layout& layout, float* to);
-void transform_output_grads(const Images& gy, const Tiles& tiles, std::int64_t first,
-                            const Layout& layout, float* to);
+using V = xsimd::batch<float>;
+constexpr int kWidth = static_cast<int>(V::size);
+static_assert(kPanel % kWidth == 0);
+
+// The pixels of a square of an image; those outside of it are `elsewhere`.
+template <int Extent>
+struct Square {
+  Square(const Images& images, const Tiles& tiles, std::int64_t tile, const Pair& pad,
+         float* elsewhere) {
+    const auto [rows, columns] = images.extents;
+    float* const image = images.data + tile / (tiles.rows * tiles.columns) * images.image_step;
+    const std::int64_t top = tile / tiles.columns % tiles.rows * tiles.extent - pad[0];
+    const std::int64_t left = tile % tiles.columns * tiles.extent - pad[1];
+    for (int i = 0; i < Extent; ++i) {
+      for (int j = 0; j < Extent; ++j) {
+        const std::int64_t row = top + i, column = left + j;
+        const bool inside = row >= 0 && row < rows && column >= 0 && column < columns;
+        pixels[i][j] =
+            inside ? image + row * images.pixel_step[0] + column * images.pixel_step[1] : elsewhere;
+      }
+    }
+  }
+
+  float* pixels[Extent][Extent];
+};
+
+// Transforms `layout.rows` tiles from `first` on; past the last tile, the last one again. A tile's
+// square starts `pad` before it.
+template <class Transform>
+void transform_tiles(const Images& x, const Tiles& tiles, const Pair& pad, std::int64_t first,
+                     const Layout& layout, float* to) {
+  std::vector<float> zeros(x.channels);
+  for (std::int64_t t = 0; t < layout.rows; ++t) {
+    const Square<Transform::from> square(x, tiles, std::min(first + t, tiles.count - 1), pad,
+                                         zeros.data());
+    for (std::int64_t c = 0; c < x.channels; c += kWidth) {
+      float* const row = to + c / kPanel * layout.panel() + t * kPanel + c % kPanel;
+      transform_square<Transform, V>(
+          [&](int i, int j) { return V::load_unaligned(square.pixels[i][j] + c); },
+          [&](int i, int j, const V& v) {
+            v.store_unaligned(row + (i * Transform::to + j) * layout.point());
+          });
+    }
+  }
+}
+
+// Filters of one panel of outputs and some inputs, tap after tap of kPanel lanes.
+template <int Taps>
+struct TapLanes {
+  static constexpr std::int64_t kInputs = 16;
+
+  float& at(std::int64_t input, int tap, std::int64_t lane) {
+    return lanes[(input * Taps * Taps + tap) * kPanel + lane];
+  }
+
+  alignas(64) float lanes[kInputs * Taps * Taps * kPanel];
+};
+
 // Writes the pixels of up to `layout.rows` tiles, of one panel of channels.
+template <class Scheme>
 void transform_outputs(const float* from, const Layout& layout, const Tiles& tiles,
-                       std::int64_t first, std::int64_t panel, const Images& y);
+                       std::int64_t first, std::int64_t panel, const Images& y) {
+  std::vector<float> nowhere(y.channels);
+  const std::int64_t rows = std::min(layout.rows, tiles.count - first);
+  for (std::int64_t t = 0; t < rows; ++t) {
+    const Square<Scheme::tile> square(y, tiles, first + t, {0, 0}, nowhere.data());
+    for (std::int64_t c = 0; c < kPanel; c += kWidth) {
+      const float* const row = from + t * kPanel + c;
+      transform_square<typename Scheme::Output, V>(
+          [&](int i, int j) {
+            return V::load_unaligned(row + (i * Scheme::points + j) * layout.point());
+          },
+          [&](int i, int j, const V& v) {
+            v.store_unaligned(square.pixels[i][j] + panel * kPanel + c);
+          });
+    }
+  }
+}
 
 // A panel of outputs: rows are inputs.
-void transform_filters(const Filters& W, std::int64_t panel, const Layout& layout, float* to);
+template <class Scheme>
+void transform_filters(const Filters& W, std::int64_t panel, const Layout& layout, float* to) {
+  using Taps = TapLanes<Scheme::taps>;
+  Taps taps;
+  for (std::int64_t first = 0; first < W.inputs; first += Taps::kInputs) {
+    const std::int64_t count = std::min(Taps::kInputs, W.inputs - first);
+    for (std::int64_t lane = 0; lane < kPanel; ++lane) {
+      const float* from = W.data + (panel * kPanel + lane) * W.output_step + first * W.input_step;
+      for (std::int64_t i = 0; i < count; ++i, from += W.input_step) {
+        for (int tap = 0; tap < Scheme::taps * Scheme::taps; ++tap) {
+          taps.at(i, tap, lane) =
+              from[tap / Scheme::taps * W.tap_step[0] + tap % Scheme::taps * W.tap_step[1]];
+        }
+      }
+    }
+    for (std::int64_t i = 0; i < count; ++i) {
+      for (std::int64_t c = 0; c < kPanel; c += kWidth) {
+        float* const row = to + (first + i) * kPanel + c;
+        transform_square<typename Scheme::Filter, V>(
+            [&](int k, int l) { return V::load_unaligned(&taps.at(i, k * Scheme::taps + l, c)); },
+            [&](int k, int l, const V& v) {
+              v.store_unaligned(row + (k * Scheme::points + l) * layout.point());
+            });
+      }
+    }
+  }
+}
+
 // Writes the taps of one panel of inputs (the rows) and one of outputs.
+template <class Scheme>
 void transform_filter_grads(const float* from, const Layout& layout, std::int64_t input_panel,
-                            std::int64_t output_panel, const Filters& gW);
+                            std::int64_t output_panel, const Filters& gW) {
+  using Taps = TapLanes<Scheme::taps>;
+  Taps taps;
+  for (std::int64_t first = 0; first < kPanel; first += Taps::kInputs) {
+    for (std::int64_t i = 0; i < Taps::kInputs; ++i) {
+      for (std::int64_t c = 0; c < kPanel; c += kWidth) {
+        const float* const row = from + (first + i) * kPanel + c;
+        transform_square<typename Scheme::FilterGrad, V>(
+            [&](int k, int l) {
+              return V::load_unaligned(row + (k * Scheme::points + l) * layout.point());
+            },
+            [&](int k, int l, const V& v) {
+              v.store_unaligned(&taps.at(i, k * Scheme::taps + l, c));
+            });
+      }
+    }
+    for (std::int64_t lane = 0; lane < kPanel; ++lane) {
+      float* to = gW.data + (output_panel * kPanel + lane) * gW.output_step +
+                  (input_panel * kPanel + first) * gW.input_step;
+      for (std::int64_t i = 0; i < Taps::kInputs; ++i, to += gW.input_step) {
+        for (int tap = 0; tap < Scheme::taps * Scheme::taps; ++tap) {
+          to[tap / Scheme::taps * gW.tap_step[0] + tap % Scheme::taps * gW.tap_step[1]] =
+              taps.at(i, tap, lane);
+        }
+      }
+    }
+  }
+}
 
 }  // namespace renga::winograd

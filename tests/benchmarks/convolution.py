@@ -1,8 +1,9 @@
-"""Times the 3x3 convolutions of VGG-16 and DCGAN, direct against Winograd.
+"""Times the convolutions of VGG-16 and DCGAN, direct against Winograd.
 
 Run as ``python -m tests.benchmarks.convolution --threads 1``. For each layer
-and pass: milliseconds of the direct kernel, of Winograd's, and which one the
-core chooses by itself (marked *). Times are the least of several calls.
+and pass: milliseconds of the direct kernel and of Winograd's, then the sums
+over each model, where "auto" is what the core chooses by itself. Times are the
+least of several calls. A layer is written channels->filters, kernel/stride.
 """
 
 import argparse
@@ -14,18 +15,25 @@ import numpy as np
 import renga
 from renga import _core
 
-# channels, filters, rows and columns, how many of them a model has
+# kernel, stride, channels, filters, rows and columns, how many of them a model has
 VGG = [
-    (64, 64, 32, 1),
-    (64, 128, 16, 1),
-    (128, 128, 16, 1),
-    (128, 256, 8, 1),
-    (256, 256, 8, 2),
-    (256, 512, 4, 1),
-    (512, 512, 4, 2),
-    (512, 512, 2, 3),
+    (3, 1, 64, 64, 32, 1),
+    (3, 1, 64, 128, 16, 1),
+    (3, 1, 128, 128, 16, 1),
+    (3, 1, 128, 256, 8, 1),
+    (3, 1, 256, 256, 8, 2),
+    (3, 1, 256, 512, 4, 1),
+    (3, 1, 512, 512, 4, 2),
+    (3, 1, 512, 512, 2, 3),
 ]
-DCGAN = [(128, 128, 16, 1), (256, 256, 8, 1), (512, 512, 4, 1)]
+DCGAN = [
+    (4, 2, 64, 128, 32, 2),
+    (3, 1, 128, 128, 16, 1),
+    (4, 2, 128, 256, 16, 2),
+    (3, 1, 256, 256, 8, 1),
+    (4, 2, 256, 512, 8, 2),
+    (3, 1, 512, 512, 4, 1),
+]
 PASSES = ("forward", "input_grad", "weight_grad")
 
 
@@ -40,18 +48,19 @@ def least_ms(call: Callable[[], object], calls: int) -> float:
 
 
 def passes(
-    batch: int, channels: int, filters: int, size: int
+    batch: int, kernel: int, stride: int, channels: int, filters: int, size: int
 ) -> dict[str, Callable[[], object]]:
     """One layer's three passes, on images that are channels last in memory."""
     rng = np.random.default_rng(0)
 
-    def image(depth: int) -> np.ndarray:
-        pixels = rng.standard_normal((batch, size, size, depth), "f")
+    def image(depth: int, extent: int) -> np.ndarray:
+        pixels = rng.standard_normal((batch, extent, extent, depth), "f")
         return pixels.transpose(0, 3, 1, 2)
 
-    x, gy = image(channels), image(filters)
-    W = renga.Parameter(rng.standard_normal((filters, channels, 3, 3), "f"))
-    window = ((1, 1), (1, 1), (1, 1), 1)
+    x, gy = image(channels, size), image(filters, size // stride)
+    shape = (filters, channels, kernel, kernel)
+    W = renga.Parameter(rng.standard_normal(shape, "f"))
+    window = ((stride, stride), (1, 1), (1, 1), 1)
     y = _core.ops.convolution_2d(x, W, None, window)
     grads = [renga.Variable(gy)]
     return {
@@ -71,16 +80,17 @@ def main() -> None:
     print(f"{'layer':>24}", *(f"{name + ' direct/winograd':>29}" for name in PASSES))
     for model, layers in (("VGG-16", VGG), ("DCGAN", DCGAN)):
         totals = dict.fromkeys(("direct", "winograd", "auto"), 0.0)
-        for channels, filters, size, count in layers:
+        for *layer, count in layers:
             cells = []
-            for call in passes(options.batch, channels, filters, size).values():
+            for call in passes(options.batch, *layer).values():
                 times = {}
                 for kernel in totals:
                     _core.use_convolution_kernel(kernel)
                     times[kernel] = least_ms(call, options.calls)
                     totals[kernel] += count * times[kernel]
                 cells.append(f"{times['direct']:9.2f} {times['winograd']:9.2f}")
-            name = f"{count} x {channels}->{filters} at {size}x{size}"
+            kernel, stride, channels, filters, size = layer
+            name = f"{count} x {channels}->{filters}, {kernel}/{stride} at {size}"
             print(f"{name:>24}", *(f"{cell:>29}" for cell in cells))
         print(f"{model}:", *(f"{k} {v:.0f} ms" for k, v in totals.items()))
 

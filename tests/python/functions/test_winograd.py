@@ -1,4 +1,4 @@
-"""3x3 convolutions by Winograd's algorithm against sums in float64."""
+"""Convolutions by Winograd's algorithm against sums in float64."""
 
 import numpy as np
 import pytest
@@ -18,32 +18,39 @@ def kernel(request):
     _core.use_convolution_kernel("auto")
 
 
-def operands(batch, channels, filters, extents, pad):
+def operands(batch, channels, filters, extents, pad, stride=1):
+    """Filters have 3x3 taps at stride 1 and 4x4 at stride 2."""
     rng = np.random.default_rng(0)
+    taps = 2 + stride
     x = rng.standard_normal((batch, channels, *extents), "f")
-    W = rng.standard_normal((filters, channels, 3, 3), "f")
-    outputs = tuple(n + 2 * p - 2 for n, p in zip(extents, pad))
+    W = rng.standard_normal((filters, channels, taps, taps), "f")
+    outputs = ((n + 2 * p - taps) // stride + 1 for n, p in zip(extents, pad))
     return x, W, rng.standard_normal((batch, filters, *outputs), "f")
 
 
-def in_float64(x, W, gy, pad):
+def in_float64(x, W, gy, pad, stride=1):
     """y, gx and gW, tap by tap."""
     x, W, gy = (a.astype("d") for a in (x, W, gy))
     (top, left), (rows, columns) = pad, gy.shape[2:]
     padded = np.pad(x, [(0, 0), (0, 0), (top, top), (left, left)])
     y, gx, gW = np.zeros_like(gy), np.zeros_like(padded), np.zeros_like(W)
-    for i in range(3):
-        for j in range(3):
-            part = np.s_[:, :, i : i + rows, j : j + columns]
-            y += np.einsum("nchw,oc->nohw", padded[part], W[:, :, i, j], optimize=True)
-            gx[part] += np.einsum("nohw,oc->nchw", gy, W[:, :, i, j], optimize=True)
-            gW[:, :, i, j] = np.einsum("nchw,nohw->oc", padded[part], gy, optimize=True)
+    for i, j in np.ndindex(W.shape[2:]):
+        window = (
+            slice(i, i + stride * rows, stride),
+            slice(j, j + stride * columns, stride),
+        )
+        part, tap = padded[:, :, window[0], window[1]], W[:, :, i, j]
+        y += np.einsum("nchw,oc->nohw", part, tap, optimize=True)
+        gx[:, :, window[0], window[1]] += np.einsum(
+            "nohw,oc->nchw", gy, tap, optimize=True
+        )
+        gW[:, :, i, j] = np.einsum("nchw,nohw->oc", part, gy, optimize=True)
     return y, gx[:, :, top : top + x.shape[2], left : left + x.shape[3]], gW
 
 
-def in_renga(x, W, gy, pad):
+def in_renga(x, W, gy, pad, stride=1):
     x, W = renga.Variable(x), renga.Variable(W)
-    y = F.convolution_2d(x, W, pad=pad)
+    y = F.convolution_2d(x, W, stride=stride, pad=pad)
     gx, gW = renga.grad([y], [x, W], [renga.Variable(gy)])
     return y.array, gx.array, gW.array
 
@@ -54,23 +61,37 @@ def relative_error(actual, expected):
 
 
 @pytest.mark.parametrize(
-    "batch, channels, filters, extents, pad",
+    "batch, channels, filters, extents, pad, stride",
     [
-        (2, 32, 64, (8, 8), (1, 1)),
-        (3, 64, 32, (5, 7), (0, 2)),
-        (1, 96, 32, (3, 11), (2, 0)),
-        (5, 32, 32, (2, 2), (1, 1)),
-        (1, 32, 32, (1, 1), (1, 1)),
-        (1, 32, 32, (1, 2), (2, 1)),
-        (1, 512, 256, (9, 6), (1, 1)),
-        (40, 64, 64, (13, 15), (1, 0)),
+        (2, 32, 64, (8, 8), (1, 1), 1),
+        (3, 64, 32, (5, 7), (0, 2), 1),
+        (1, 96, 32, (3, 11), (2, 0), 1),
+        (5, 32, 64, (2, 2), (1, 1), 1),
+        (1, 32, 32, (1, 1), (1, 1), 1),
+        (1, 32, 32, (1, 2), (2, 1), 1),
+        (1, 512, 256, (9, 6), (1, 1), 1),
+        (40, 64, 64, (13, 15), (1, 0), 1),
+        (2, 32, 64, (8, 8), (1, 1), 2),
+        (3, 64, 32, (9, 7), (0, 2), 2),
+        (1, 96, 32, (6, 13), (2, 0), 2),
+        (2, 32, 32, (1, 1), (2, 2), 2),
+        (1, 256, 512, (8, 8), (1, 1), 2),
+        (40, 64, 32, (14, 10), (1, 1), 2),
     ],
 )
-def test_passes(kernel, batch, channels, filters, extents, pad):
-    arrays = operands(batch, channels, filters, extents, pad)
-    expected = in_float64(*arrays, pad)
-    for actual, exact in zip(in_renga(*arrays, pad), expected):
+def test_passes(kernel, batch, channels, filters, extents, pad, stride):
+    arrays = operands(batch, channels, filters, extents, pad, stride)
+    expected = in_float64(*arrays, pad, stride)
+    for actual, exact in zip(in_renga(*arrays, pad, stride), expected):
         assert relative_error(actual, exact) < BOUND
+
+
+def test_windows_past_the_padding(kernel):
+    x, W, _ = operands(2, 32, 32, (7, 7), (0, 0), 2)
+    y = F.convolution_2d(x, W, stride=2, cover_all=True)
+    covered = np.pad(x, [(0, 0), (0, 0), (0, 1), (0, 1)])
+    expected, _, _ = in_float64(covered, W, np.zeros(y.shape), (0, 0), 2)
+    assert relative_error(y.array, expected) < BOUND
 
 
 def test_images_in_any_order_of_memory(kernel):
@@ -97,16 +118,21 @@ def test_float16_goes_through_float32(kernel):
         assert relative_error(actual.astype("f"), exact) < 1e-3
 
 
-@pytest.mark.parametrize("channels, filters, size", [(32, 64, 16), (128, 256, 4)])
-def test_any_number_of_threads_computes_the_same_numbers(channels, filters, size):
-    arrays = operands(24, channels, filters, (size, size), (1, 1))
+@pytest.mark.parametrize(
+    "channels, filters, size, stride",
+    [(32, 64, 16, 1), (128, 256, 4, 1), (64, 64, 2, 1), (32, 64, 16, 2)],
+)
+def test_any_number_of_threads_computes_the_same_numbers(
+    channels, filters, size, stride
+):
+    arrays = operands(24, channels, filters, (size, size), (1, 1), stride)
     before = _core.get_num_threads()
     _core.use_convolution_kernel("winograd")
     try:
         results = []
         for threads in (1, 2, 3):
             _core.set_num_threads(threads)
-            results.append(in_renga(*arrays, (1, 1)))
+            results.append(in_renga(*arrays, (1, 1), stride))
     finally:
         _core.use_convolution_kernel("auto")
         _core.set_num_threads(before)
