@@ -1,0 +1,148 @@
+"""The training steps in renga."""
+
+import numpy as np
+
+import renga
+import renga.functions as F
+import renga.links as L
+
+VGG_STAGES = [(64, 2, 0.3), (128, 2, 0.4), (256, 3, 0.4), (512, 3, 0.4), (512, 3, 0.4)]
+
+
+class MLP(renga.Chain):
+    def __init__(self):
+        super().__init__()
+        with self.init_scope():
+            self.l1, self.l2 = L.Linear(784, 1000), L.Linear(1000, 1000)
+            self.l3 = L.Linear(1000, 10)
+
+    def forward(self, x):
+        return self.l3(F.relu(self.l2(F.relu(self.l1(x)))))
+
+
+class Block(renga.Chain):
+    def __init__(self, channels, filters):
+        super().__init__()
+        with self.init_scope():
+            self.conv = L.Convolution2D(channels, filters, 3, pad=1, nobias=True)
+            self.bn = L.BatchNormalization(filters)
+
+    def forward(self, x):
+        return F.relu(self.bn(self.conv(x)))
+
+
+class VGG(renga.Chain):
+    """VGG-16 for 32x32 images, with batch normalization and dropout."""
+
+    def __init__(self):
+        super().__init__()
+        channels, blocks = 3, []
+        for filters, depth, _ in VGG_STAGES:
+            for _ in range(depth):
+                blocks.append(Block(channels, filters))
+                channels = filters
+        with self.init_scope():
+            self.blocks = renga.ChainList(*blocks)
+            self.fc1 = L.Linear(512, 512, nobias=True)
+            self.bn = L.BatchNormalization(512)
+            self.fc2 = L.Linear(512, 10, nobias=True)
+
+    def forward(self, h):
+        blocks = iter(self.blocks)
+        for _, depth, ratio in VGG_STAGES:
+            for k in range(depth):
+                h = next(blocks)(h)
+                if k < depth - 1:
+                    h = F.dropout(h, ratio)
+            h = F.max_pooling_2d(h, 2, 2)
+        h = F.relu(self.bn(self.fc1(F.dropout(h, 0.5))))
+        return self.fc2(F.dropout(h, 0.5))
+
+
+class Generator(renga.Chain):
+    def __init__(self):
+        super().__init__()
+        w = renga.initializers.Normal(0.02)
+        with self.init_scope():
+            self.l0 = L.Linear(100, 4 * 4 * 512, initialW=w)
+            self.dc1 = L.Deconvolution2D(512, 256, 4, 2, 1, initialW=w)
+            self.dc2 = L.Deconvolution2D(256, 128, 4, 2, 1, initialW=w)
+            self.dc3 = L.Deconvolution2D(128, 64, 4, 2, 1, initialW=w)
+            self.dc4 = L.Deconvolution2D(64, 3, 3, 1, 1, initialW=w)
+            self.bn0 = L.BatchNormalization(4 * 4 * 512)
+            self.bn1, self.bn2 = L.BatchNormalization(256), L.BatchNormalization(128)
+            self.bn3 = L.BatchNormalization(64)
+
+    def forward(self, z):
+        h = F.reshape(F.relu(self.bn0(self.l0(z))), (len(z), 512, 4, 4))
+        h = F.relu(self.bn1(self.dc1(h)))
+        h = F.relu(self.bn2(self.dc2(h)))
+        return F.sigmoid(self.dc4(F.relu(self.bn3(self.dc3(h)))))
+
+
+class Discriminator(renga.Chain):
+    LAYERS = [(3, 64, 3, 1), (64, 128, 4, 2), (128, 128, 3, 1), (128, 256, 4, 2)]
+    LAYERS += [(256, 256, 3, 1), (256, 512, 4, 2), (512, 512, 3, 1)]
+
+    def __init__(self):
+        super().__init__()
+        w = renga.initializers.Normal(0.02)
+        convs = [L.Convolution2D(*layer, 1, initialW=w) for layer in self.LAYERS]
+        bns = [L.BatchNormalization(c[1], use_gamma=False) for c in self.LAYERS[1:]]
+        with self.init_scope():
+            self.convs, self.bns = renga.ChainList(*convs), renga.ChainList(*bns)
+            self.l4 = L.Linear(4 * 4 * 512, 1, initialW=w)
+
+    def forward(self, x):
+        h = F.leaky_relu(self.convs[0](x))
+        for conv, bn in zip(list(self.convs)[1:], self.bns):
+            h = F.leaky_relu(bn(conv(h)))
+        return self.l4(h)
+
+
+def classifier(network, optimizer, x, hook=None):
+    model = L.Classifier(network)
+    model.compute_accuracy = False
+    optimizer.setup(model)
+    if hook is not None:
+        optimizer.add_hook(hook)
+    t = np.random.randint(0, 10, len(x)).astype("i")
+    return lambda: optimizer.update(model, x, t)
+
+
+def mlp():
+    x = np.random.rand(100, 784).astype("f")
+    return classifier(MLP(), renga.optimizers.Adam(), x)
+
+
+def vgg():
+    x = np.random.randn(64, 3, 32, 32).astype("f")
+    decay = renga.optimizer_hooks.WeightDecay(5e-4)
+    return classifier(VGG(), renga.optimizers.MomentumSGD(0.05), x, decay)
+
+
+def dcgan(batch=64):
+    networks = generator, discriminator = Generator(), Discriminator()
+    optimizers = []
+    for network in networks:
+        optimizers.append(renga.optimizers.Adam(2e-4, beta1=0.5).setup(network))
+        optimizers[-1].add_hook(renga.optimizer_hooks.WeightDecay(1e-4))
+    x = np.random.rand(batch, 3, 32, 32).astype("f")
+    z = (np.random.rand(batch, 100) * 2 - 1).astype("f")
+
+    def step():
+        real = discriminator(renga.Variable(x))
+        fake = discriminator(generator(renga.Variable(z)))
+        discriminator_loss = F.sum(F.softplus(-real)) + F.sum(F.softplus(fake))
+        losses = F.sum(F.softplus(-fake)) / batch, discriminator_loss / batch
+        for network, loss in zip(networks, losses):
+            parameters = list(network.params())
+            for parameter, g in zip(parameters, renga.grad([loss], parameters)):
+                parameter.grad = g.array
+        for optimizer in optimizers:
+            optimizer.update()
+
+    return step
+
+
+STEPS = {"mlp": mlp, "vgg": vgg, "dcgan": dcgan}

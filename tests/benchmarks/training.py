@@ -1,0 +1,87 @@
+"""Times training steps of renga and of PyTorch in turn, and prints the ratios.
+
+Run as ``python -m tests.benchmarks.training --peer PYTHON_WITH_TORCH``. The steps
+are in ``tests/benchmarks/steps``. Every round starts a process for each side, one
+after the other, so that a machine whose speed drifts is the same for both; a side's
+time is the median of its rounds' medians. PyTorch is taken at the better of plain
+and channels-last memory.
+"""
+
+import argparse
+import importlib
+import os
+import statistics
+import subprocess
+import sys
+import time
+
+SIDES = {
+    "renga": ("renga_steps", "0"),
+    "torch": ("torch_steps", "0"),
+    "torch channels-last": ("torch_steps", "1"),
+}
+
+
+def measure(module: str, model: str, steps: int) -> float:
+    """The median of ``steps`` steps in milliseconds; runs in a process of its own."""
+    step = importlib.import_module(f"tests.benchmarks.steps.{module}").STEPS[model]()
+    for _ in range(2):
+        step()
+    times = []
+    for _ in range(steps):
+        start = time.perf_counter()
+        step()
+        times.append(time.perf_counter() - start)
+    return statistics.median(times) * 1e3
+
+
+def run(side: str, python: str, model: str, threads: int, steps: int) -> float:
+    """The same in a new process of ``python``."""
+    module, channels_last = SIDES[side]
+    env = os.environ | {"OMP_NUM_THREADS": str(threads), "CHANNELS_LAST": channels_last}
+    command = [python, "-m", "tests.benchmarks.training", "--measure", module]
+    command += ["--models", model, "--steps", str(steps)]
+    return float(
+        subprocess.run(command, env=env, stdout=subprocess.PIPE, check=True).stdout
+    )
+
+
+def compare(model: str, threads: int, options: argparse.Namespace) -> None:
+    """Prints one row of the table."""
+    rounds: dict[str, list[float]] = {side: [] for side in SIDES}
+    for _ in range(options.rounds):
+        for side, times in rounds.items():
+            python = sys.executable if side == "renga" else options.peer
+            times.append(run(side, python, model, threads, options.steps))
+    medians = {side: statistics.median(times) for side, times in rounds.items()}
+    best = min((side for side in SIDES if side != "renga"), key=medians.__getitem__)
+    ratios = sorted(
+        theirs / ours for theirs, ours in zip(rounds[best], rounds["renga"])
+    )
+    row = f"{model:>6}{threads:9}{medians['renga']:10.1f}{medians['torch']:10.1f}"
+    row += (
+        f"{medians['torch channels-last']:16.1f}{medians[best] / medians['renga']:8.2f}"
+    )
+    print(f"{row}  ({ratios[0]:.2f}-{ratios[-1]:.2f})", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--peer", default=sys.executable, help="a Python with torch")
+    parser.add_argument("--models", nargs="+", default=["vgg", "dcgan", "mlp"])
+    parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--steps", type=int, default=5)
+    parser.add_argument("--measure", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.measure:
+        print(measure(options.measure, options.models[0], options.steps))
+        return
+    print(" model  threads  renga ms  torch ms  channels-last ms   ratio  (spread)")
+    for threads in options.threads:
+        for model in options.models:
+            compare(model, threads, options)
+
+
+if __name__ == "__main__":
+    main()
