@@ -25,7 +25,7 @@ std::int64_t taps(const Array& x, const Array& W, const Array& y, const Window& 
 // Transforms cost as much as `image` multiplications for each transformed element of an image, and
 // as `filter` for each of a filter (docs/performance.md has the measurements).
 bool winograd_pays(const Array& x, const Array& W, const Array& y, const Window& window) {
-  constexpr double image = 26, filter = 20;
+  constexpr double image = 26, filter = 12;
   const WinogradScheme scheme = winograd_scheme(x.shape(), window);
   const auto tiles =
       static_cast<double>(y.shape(0) * ((y.shape(2) + scheme.tile - 1) / scheme.tile) *
