@@ -1,0 +1,23 @@
+"""Parameters that belong to the axes after the batch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from renga import _core
+from renga.functions.check import check_floats, check_shape
+from renga.variable import Variable
+
+
+def spread(name: str, x: Any, parameter: Any) -> Variable:
+    """``parameter``, of the shape of axes 1, 2, … of ``x``, to go together with it.
+
+    Raises:
+        InvalidType: shapes or dtypes do not fit.
+    """
+    check_floats(name, x, parameter)
+    end = 1 + parameter.ndim
+    fits = x.ndim >= end and x.shape[1:end] == parameter.shape
+    check_shape(name, fits, "a parameter for axes 1, 2, … of x", x, parameter)
+    shape = (1, *parameter.shape, *(1,) * (x.ndim - end))
+    return _core.ops.reshape(parameter, shape if x.ndim else ())

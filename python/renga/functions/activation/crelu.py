@@ -1,0 +1,25 @@
+"""Concatenated rectifiers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from renga import _core
+from renga.functions.check import check_axis, check_floats
+from renga.variable import Variable
+
+
+def crelu(x: Any, axis: int = 1) -> Variable:
+    """``relu(x)`` and ``relu(-x)`` joined along an axis.
+
+    Raises:
+        TypeError: the axis is no integer.
+        InvalidType: there is no such axis, or ``x`` is not of floats.
+
+    Source: Shang et al., Understanding and improving convolutional neural networks via
+    concatenated rectified linear units, 2016.
+    """
+    check_floats("crelu", x)
+    axis = check_axis("crelu", x, axis)
+    ops = _core.ops
+    return ops.concat([ops.relu(x), ops.relu(ops.negative(x))], axis)

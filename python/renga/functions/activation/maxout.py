@@ -1,0 +1,28 @@
+"""The largest of several pieces."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from renga import _core
+from renga.functions.check import check_axis, check_floats, check_shape
+from renga.variable import Variable
+
+
+def maxout(x: Any, pool_size: int, axis: int = 1) -> Variable:
+    """The largest of every ``pool_size`` elements along an axis.
+
+    Raises:
+        ValueError: ``pool_size`` is below 1.
+        InvalidType: the axis is none of ``x`` or no multiple of ``pool_size``.
+
+    Source: Goodfellow et al., Maxout networks, 2013.
+    """
+    if pool_size < 1:
+        raise ValueError(f"maxout: expected pool_size of at least 1, got {pool_size}")
+    check_floats("maxout", x)
+    axis = check_axis("maxout", x, axis)
+    pools, rest = divmod(x.shape[axis], pool_size)
+    check_shape("maxout", rest == 0, f"{pool_size} pieces of axis {axis}", x)
+    shape = (*x.shape[:axis], pools, pool_size, *x.shape[axis + 1 :])
+    return _core.ops.max(_core.ops.reshape(x, shape), axis + 1)

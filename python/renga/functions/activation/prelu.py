@@ -1,0 +1,25 @@
+"""Rectifiers whose slope is learnt."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from renga import _core
+from renga.functions.activation.channelwise import spread
+from renga.variable import Variable, as_array
+
+
+def prelu(x: Any, W: Any) -> Variable:
+    """``x``, or ``W x`` where ``x`` is negative.
+
+    Shapes:
+        x: (N, C, …)
+        W: any first ones of (C, …)
+
+    Raises:
+        InvalidType: shapes or dtypes do not fit.
+
+    Source: He et al., Delving deep into rectifiers, 2015.
+    """
+    slope = spread("prelu", x, W)
+    return _core.ops.where(as_array(x) >= 0, x, _core.ops.multiply(slope, x))

@@ -1,0 +1,43 @@
+"""Rectifiers whose slope is drawn at random."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from renga import _core
+from renga.configuration import config
+from renga.functions.check import check_floats, check_shape
+from renga.utils.argument import parse_kwargs
+from renga.variable import as_array
+
+
+def rrelu(x: Any, l: float = 1.0 / 8, u: float = 1.0 / 3, **kwargs: Any) -> Any:  # noqa: E741
+    """``x``, or ``r x`` where ``x`` is negative, with ``r`` uniform in [l, u).
+
+    Outside training ``r`` is ``(l + u) / 2``. ``r=None`` may give it, and
+    ``return_r=False`` asks for it: the result is then ``(y, r)``.
+
+    Raises:
+        ValueError: not ``0 <= l < u < 1``.
+        InvalidType: ``x`` is not of floats, or ``r`` has another shape.
+
+    Source: Xu et al., Empirical evaluation of rectified activations, 2015.
+    """
+    r, return_r = parse_kwargs(
+        kwargs,
+        ("r", None),
+        ("return_r", False),
+        train="rrelu: expected using_config('train', …), got train",
+    )
+    if not 0 <= l < u < 1:
+        raise ValueError(f"rrelu: expected 0 <= l < u < 1, got {l} and {u}")
+    check_floats("rrelu", x)
+    if not config.train:
+        r = numpy.full(x.shape, (l + u) / 2, x.dtype)
+    elif r is None:
+        r = numpy.random.uniform(l, u, x.shape).astype(x.dtype)
+    check_shape("rrelu", r.shape == x.shape, "r of the shape of x", x, r)
+    y = _core.ops.where(as_array(x) >= 0, x, _core.ops.multiply(r, x))
+    return (y, r) if return_r else y

@@ -1,0 +1,18 @@
+"""Scaled exponential linear units."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from renga import _core
+from renga.variable import Variable
+
+
+def selu(
+    x: Any, alpha: float = 1.6732632423543772, scale: float = 1.0507009873554805
+) -> Variable:
+    """``scale x``, or ``scale alpha (exp(x) - 1)`` where ``x`` is negative.
+
+    Source: Klambauer et al., Self-normalizing neural networks, 2017.
+    """
+    return _core.ops.elu(x, alpha) * scale

@@ -1,0 +1,25 @@
+"""Sigmoid-weighted linear units."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from renga import _core
+from renga.functions.activation.channelwise import spread
+from renga.variable import Variable
+
+
+def swish(x: Any, beta: Any) -> Variable:
+    """``x sigmoid(beta x)``.
+
+    Shapes:
+        x: (N, C, …)
+        beta: any first ones of (C, …)
+
+    Raises:
+        InvalidType: shapes or dtypes do not fit.
+
+    Source: Ramachandran et al., Searching for activation functions, 2017.
+    """
+    ops = _core.ops
+    return ops.multiply(x, ops.sigmoid(ops.multiply(spread("swish", x, beta), x)))

@@ -1,0 +1,43 @@
+"""Long short-term memory with any number of children: one step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from renga import _core
+from renga.functions.check import check_floats, check_shape
+from renga.utils.type_check import InvalidType
+from renga.variable import Variable
+
+
+def tree_lstm(*inputs: Any) -> tuple[Variable, Variable]:
+    """New cell and output ``(c, h)`` of a node: ``tree_lstm(c1, …, cn, x)``.
+
+    ``c = tanh(a) sigmoid(i) + sum(ck sigmoid(fk))`` and ``h = tanh(c) sigmoid(o)``,
+    with ``x`` holding a, i, o, f1, …, fn one after the other.
+
+    Shapes:
+        c1, …, cn, c, h: (N, C)
+        x: (N, (3 + n) C)
+
+    Raises:
+        InvalidType: there is no cell, or shapes or dtypes do not fit.
+
+    Source: Tai et al., Improved semantic representations from tree-structured long
+    short-term memory networks, 2015.
+    """
+    *cells, x = inputs if len(inputs) > 1 else (None,)
+    if not cells:
+        raise InvalidType(f"tree_lstm: expected a cell and x, got {len(inputs)} inputs")
+    check_floats("tree_lstm", *inputs)
+    n_gates = 3 + len(cells)
+    units = cells[0].shape[-1]
+    fits = all(c.ndim == 2 and c.shape == cells[0].shape for c in cells)
+    fits = fits and x.shape == (cells[0].shape[0], n_gates * units)
+    check_shape("tree_lstm", fits, f"(N, C) and (N, {n_gates} C)", *inputs)
+    ops = _core.ops
+    a, i, o, *fs = ops.split_axis(x, [units * k for k in range(1, n_gates)], 1)
+    c = ops.tanh(a) * ops.sigmoid(i)
+    for f, cell in zip(fs, cells):
+        c = c + ops.sigmoid(f) * cell
+    return c, ops.sigmoid(o) * ops.tanh(c)

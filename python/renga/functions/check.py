@@ -1,0 +1,49 @@
+"""What arguments of functions must be."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+from renga.utils.type_check import InvalidType
+
+
+def check_floats(name: str, *xs: Any) -> None:
+    """Raises InvalidType unless all are floats of one dtype."""
+    dtypes = [x.dtype for x in xs]
+    if dtypes[0].kind != "f" or any(dtype != dtypes[0] for dtype in dtypes):
+        listed = " and ".join(map(str, dtypes))
+        raise InvalidType(f"{name}: expected floats of one dtype, got {listed}")
+
+
+def check_alike(name: str, *xs: Any) -> None:
+    """Raises InvalidType unless all are floats of one dtype and one shape."""
+    check_floats(name, *xs)
+    if any(x.shape != xs[0].shape for x in xs):
+        listed = " and ".join(str(x.shape) for x in xs)
+        raise InvalidType(f"{name}: expected arrays of one shape, got {listed}")
+
+
+def check_axis(name: str, x: Any, axis: Any) -> int:
+    """The axis counted from the front.
+
+    Raises:
+        TypeError: it is no integer.
+        InvalidType: ``x`` has no such axis.
+    """
+    try:
+        axis = operator.index(axis)
+    except TypeError:
+        raise TypeError(
+            f"{name}: expected an integer as axis, got {type(axis).__name__}"
+        ) from None
+    if not -x.ndim <= axis < x.ndim:
+        raise InvalidType(f"{name}: expected an axis of {x.shape}, got {axis}")
+    return axis % x.ndim
+
+
+def check_shape(name: str, held: bool, expected: str, *xs: Any) -> None:
+    """Raises InvalidType with the shapes of ``xs`` unless ``held``."""
+    if not held:
+        listed = " and ".join(str(x.shape) for x in xs)
+        raise InvalidType(f"{name}: expected {expected}, got {listed}")

@@ -1,0 +1,98 @@
+"""Activations against NumPy's formulas."""
+
+import numpy
+import pytest
+from function_check import check
+from scipy.special import expit
+
+import renga
+import renga.functions as F
+from renga.utils.type_check import InvalidType
+
+rng = numpy.random.default_rng(0)
+x = rng.normal(size=(2, 6, 3)) * 3
+w = rng.normal(size=6)
+
+CASES = {
+    "clipped_relu": (lambda x: F.clipped_relu(x, 2.0), lambda x: numpy.clip(x, 0, 2)),
+    "relu6": (F.relu6, lambda x: numpy.clip(x, 0, 6)),
+    "crelu": (F.crelu, lambda x: numpy.concatenate([x.clip(0), (-x).clip(0)], 1)),
+    "crelu axis": (
+        lambda x: F.crelu(x, -1),
+        lambda x: numpy.concatenate([x.clip(0), (-x).clip(0)], 2),
+    ),
+    "selu": (
+        F.selu,
+        lambda x: (
+            1.0507009873554805
+            * numpy.where(x > 0, x, 1.6732632423543772 * numpy.expm1(x))
+        ),
+    ),
+    "hard_sigmoid": (F.hard_sigmoid, lambda x: numpy.clip(0.2 * x + 0.5, 0, 1)),
+    "maxout": (
+        lambda x: F.maxout(x, 3),
+        lambda x: numpy.stack([x[:, :3].max(1), x[:, 3:].max(1)], 1),
+    ),
+    "maxout axis": (lambda x: F.maxout(x, 3, -1), lambda x: x.max(2, keepdims=True)),
+    "rrelu": (
+        lambda x: F.rrelu(x, r=numpy.full(x.shape, 0.25, x.dtype)),
+        lambda x: numpy.where(x < 0, x * 0.25, x),
+    ),
+    "prelu": (F.prelu, lambda x, w: numpy.where(x < 0, x * w[:, None], x), w),
+    "prelu of one": (F.prelu, lambda x, w: numpy.where(x < 0, x * w, x), w[0] * 1),
+    "prelu of all": (
+        F.prelu,
+        lambda x, w: numpy.where(x < 0, x * w, x),
+        rng.normal(size=(6, 3)),
+    ),
+    "swish": (F.swish, lambda x, w: x * expit(w[:, None] * x), w),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_activation(name):
+    function, reference, *parameters = CASES[name]
+    check(function, reference, x, *map(numpy.asarray, parameters))
+
+
+def test_the_gradient_at_the_corners_of_clipped_relu_is_0():
+    v = renga.Variable(numpy.array([0.0, 6.0, 3.0]))
+    F.sum(F.relu6(v)).backward()
+    assert v.grad.tolist() == [0, 0, 1]
+
+
+def test_rrelu_draws_in_training_only():
+    numpy.random.seed(0)
+    y, r = F.rrelu(-numpy.ones(1000), 0.2, 0.4, return_r=True)
+    numpy.testing.assert_array_equal(y.array, -r)
+    assert 0.2 <= r.min() < 0.21 and 0.39 < r.max() < 0.4
+    with renga.using_config("train", False):
+        y, r = F.rrelu(-numpy.ones(3, "e"), return_r=True)
+    numpy.testing.assert_allclose(y.array, -(1 / 8 + 1 / 3) / 2, 1e-3)
+    assert y.dtype == numpy.float16
+
+
+FAULTS = [
+    (lambda: F.clipped_relu(x.astype("i")), InvalidType),
+    (lambda: F.crelu(x, 3), InvalidType),
+    (lambda: F.crelu(x.astype("i")), InvalidType),
+    (lambda: F.crelu(x, 1.5), TypeError),
+    (lambda: F.hard_sigmoid(x.astype("i")), InvalidType),
+    (lambda: F.maxout(x, 4), InvalidType),
+    (lambda: F.maxout(x, 0), ValueError),
+    (lambda: F.maxout(x.astype("i"), 3), InvalidType),
+    (lambda: F.prelu(x, w[:3]), InvalidType),
+    (lambda: F.prelu(x, w.astype("f")), InvalidType),
+    (lambda: F.swish(x, w[:3]), InvalidType),
+    (lambda: F.rrelu(x, 0.5, 0.2), ValueError),
+    (lambda: F.rrelu(x, -1, 0.2), ValueError),
+    (lambda: F.rrelu(x, train=False), ValueError),
+    (lambda: F.rrelu(x, other=False), TypeError),
+    (lambda: F.rrelu(x, r=numpy.ones(2)), InvalidType),
+]
+
+
+@pytest.mark.parametrize(("wrong", "error"), FAULTS)
+def test_faults(wrong, error):
+    with pytest.raises(error):
+        wrong()
