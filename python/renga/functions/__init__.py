@@ -70,9 +70,31 @@ from renga.functions.activation.swish import swish as swish
 from renga.functions.activation.tree_lstm import tree_lstm as tree_lstm
 from renga.functions.array.broadcast import broadcast as broadcast
 from renga.functions.array.cast import cast as cast
+from renga.functions.array.diagonal import diagonal as diagonal
+from renga.functions.array.flip import flip as flip
+from renga.functions.array.flip import fliplr as fliplr
+from renga.functions.array.flip import flipud as flipud
 from renga.functions.array.get_item import get_item as get_item
+from renga.functions.array.hstack import dstack as dstack
+from renga.functions.array.hstack import hstack as hstack
+from renga.functions.array.hstack import vstack as vstack
+from renga.functions.array.im2col import im2col as im2col
+from renga.functions.array.moveaxis import moveaxis as moveaxis
 from renga.functions.array.pad import pad as pad
+from renga.functions.array.pad_sequence import pad_sequence as pad_sequence
+from renga.functions.array.permutate import permutate as permutate
+from renga.functions.array.repeat import repeat as repeat
+from renga.functions.array.resize_images import resize_images as resize_images
+from renga.functions.array.rollaxis import rollaxis as rollaxis
+from renga.functions.array.scatter_add import scatter_add as scatter_add
+from renga.functions.array.separate import separate as separate
+from renga.functions.array.space2depth import depth2space as depth2space
+from renga.functions.array.space2depth import space2depth as space2depth
 from renga.functions.array.split_axis import split_axis as split_axis
+from renga.functions.array.tile import tile as tile
+from renga.functions.array.transpose_sequence import (
+    transpose_sequence as transpose_sequence,
+)
 from renga.functions.connection.convolution_2d import convolution_2d as convolution_2d
 from renga.functions.connection.deconvolution_2d import (
     deconvolution_2d as deconvolution_2d,

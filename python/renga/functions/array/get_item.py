@@ -20,7 +20,7 @@ def get_item(x: Any, slices: Any) -> Variable:
     keys = slices if isinstance(slices, tuple) else (slices,)
     for key in keys:
         if type(key) not in _BASIC:
-            return _PickItems(_checked(keys)).apply((x,))[0]
+            return PickItems(_checked(keys)).apply((x,))[0]
     return _basic(x, keys)
 
 
@@ -74,7 +74,7 @@ def _checked(keys: tuple[Any, ...]) -> tuple[Any, ...]:
     return keys
 
 
-class _PickItems(FunctionNode):
+class PickItems(FunctionNode):
     """``x[keys]`` with arrays among the keys."""
 
     def __init__(self, keys: tuple[Any, ...]) -> None:
@@ -92,10 +92,10 @@ class _PickItems(FunctionNode):
     def backward(
         self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]
     ) -> tuple[Any, ...]:
-        return _PutItems(self.keys, self.shape).apply(grad_outputs)
+        return PutItems(self.keys, self.shape).apply(grad_outputs)
 
 
-class _PutItems(FunctionNode):
+class PutItems(FunctionNode):
     """Its transpose: adds every element to its place among zeros."""
 
     def __init__(self, keys: tuple[Any, ...], shape: tuple[int, ...]) -> None:
@@ -115,7 +115,7 @@ class _PutItems(FunctionNode):
     def backward(
         self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]
     ) -> tuple[Any, ...]:
-        return _PickItems(self.keys).apply(grad_outputs)
+        return PickItems(self.keys).apply(grad_outputs)
 
 
 def _index(self: Any, slices: Any) -> Variable:

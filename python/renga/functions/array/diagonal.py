@@ -1,0 +1,32 @@
+"""Diagonals of matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from renga.functions.array.get_item import get_item
+from renga.functions.array.moveaxis import moveaxis
+from renga.functions.check import check_axis
+from renga.utils.type_check import InvalidType
+from renga.variable import Variable
+
+
+def diagonal(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Variable:
+    """The diagonal ``x[i, i + offset]`` of two axes, as the last axis.
+
+    Raises:
+        InvalidType: there are no such axes.
+        ValueError: they are one and the same.
+    """
+    if x.ndim < 2:
+        raise InvalidType(f"diagonal: expected x of 2 axes or more, got {x.shape}")
+    axis1, axis2 = (check_axis("diagonal", x, axis) for axis in (axis1, axis2))
+    if axis1 == axis2:
+        raise ValueError(f"diagonal: expected two different axes, got {axis1} twice")
+    rows, columns = x.shape[axis1], x.shape[axis2]
+    first = max(-offset, 0)
+    i = numpy.arange(first, max(first, min(rows, columns - offset)))
+    x = moveaxis(x, (axis1, axis2), (0, 1))
+    return moveaxis(get_item(x, (i, i + offset)), 0, -1)

@@ -1,0 +1,60 @@
+"""Arrays side by side, one over the other, one behind the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from renga import _core
+from renga.utils.type_check import InvalidType
+from renga.variable import Variable
+
+
+def hstack(xs: Sequence[Any]) -> Variable:
+    """Arrays joined along axis 1; along axis 0 if they have no other.
+
+    Raises:
+        InvalidType: there are none, or shapes or dtypes do not fit.
+    """
+    axes = _common_axes("hstack", xs)
+    return _core.ops.concat(_with_axes(xs, (), 1), 0 if axes < 2 else 1)
+
+
+def vstack(xs: Sequence[Any]) -> Variable:
+    """Arrays joined along axis 0; those of one axis are rows.
+
+    Raises:
+        InvalidType: there are none, or shapes or dtypes do not fit.
+    """
+    _common_axes("vstack", xs)
+    return _core.ops.concat(_with_axes(xs, (1,), 2), 0)
+
+
+def dstack(xs: Sequence[Any]) -> Variable:
+    """Arrays joined along axis 2; those of one axis are rows, rows are flat.
+
+    Raises:
+        InvalidType: there are none, or shapes or dtypes do not fit.
+    """
+    _common_axes("dstack", xs)
+    return _core.ops.concat(_with_axes(_with_axes(xs, (1,), 2), (), 3), 2)
+
+
+def _common_axes(name: str, xs: Sequence[Any]) -> int:
+    axes = {x.ndim for x in xs}
+    if len(axes) != 1:
+        shapes = [x.shape for x in xs]
+        raise InvalidType(f"{name}: expected arrays of as many axes, got {shapes}")
+    return axes.pop()
+
+
+def _with_axes(xs: Sequence[Any], before: tuple[int, ...], n: int) -> list[Variable]:
+    """Each with ``n`` axes at least: ``before`` is put first if it has one less."""
+
+    def extended(x: Any) -> Variable:
+        shape = x.shape
+        if len(shape) < n:
+            shape = (*before, *shape)
+        return _core.ops.reshape(x, (*shape, *(1,) * (n - len(shape))))
+
+    return [extended(x) for x in xs]

@@ -1,0 +1,53 @@
+"""Windows of images as channels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from renga import _core
+from renga.functions.array.get_item import get_item
+from renga.functions.check import check_shape
+from renga.functions.pair import as_pair
+from renga.utils.conv import get_conv_outsize
+from renga.variable import Variable
+
+
+def im2col(
+    x: Any,
+    ksize: Any,
+    stride: Any = 1,
+    pad: Any = 0,
+    cover_all: bool = False,
+    dilate: Any = 1,
+) -> Variable:
+    """The elements of every window, one window behind each output pixel.
+
+    Sizes are numbers or pairs (rows, columns).
+
+    Shapes:
+        x: (N, C, H, W)
+        return: (N, C kh kw, H', W')
+
+    Raises:
+        InvalidType: ``x`` is no image.
+    """
+    check_shape("im2col", x.ndim == 4, "(N, C, H, W)", x)
+    size, step, border, gap = map(as_pair, (ksize, stride, pad, dilate))
+    n, c, *extents = x.shape
+    outs, after = [], []
+    for extent, k, s, p, d in zip(extents, size, step, border, gap):
+        out = get_conv_outsize(extent, k, s, p, cover_all, d)
+        outs.append(out)
+        after.append(max((out - 1) * s + (k - 1) * d + 1 - extent - p, 0))
+    x = _core.ops.pad(x, [0, 0, *border], [0, 0, *after], 0.0)
+    columns = []
+    for i in range(size[0]):
+        for j in range(size[1]):
+            starts = i * gap[0], j * gap[1]
+            cut = (
+                slice(start, start + (out - 1) * s + 1, s)
+                for start, out, s in zip(starts, outs, step)
+            )
+            columns.append(get_item(x, (slice(None), slice(None), *cut)))
+    y = _core.ops.stack(columns, 2)
+    return _core.ops.reshape(y, (n, c * size[0] * size[1], *outs))

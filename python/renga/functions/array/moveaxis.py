@@ -1,0 +1,38 @@
+"""Axes moved to other places."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from renga import _core
+from renga.functions.check import check_axis
+from renga.variable import Variable
+
+
+def moveaxis(x: Any, source: Any, destination: Any) -> Variable:
+    """``x`` with the axes ``source`` at ``destination``, the others in their order.
+
+    Raises:
+        InvalidType: there are no such axes.
+        ValueError: as many as named twice, or not as many places as axes.
+        TypeError: they are neither integers nor tuples of them.
+    """
+    source = _axes(x, source)
+    destination = _axes(x, destination)
+    if len(source) != len(destination):
+        raise ValueError(
+            f"moveaxis: expected as many axes as places, got {source} and {destination}"
+        )
+    if len(set(source)) < len(source) or len(set(destination)) < len(destination):
+        raise ValueError(
+            f"moveaxis: expected each axis once, got {source} and {destination}"
+        )
+    order = [axis for axis in range(x.ndim) if axis not in source]
+    for place, axis in sorted(zip(destination, source)):
+        order.insert(place, axis)
+    return _core.ops.transpose(x, order)
+
+
+def _axes(x: Any, axes: Any) -> list[int]:
+    axes = axes if isinstance(axes, (tuple, list)) else (axes,)
+    return [check_axis("moveaxis", x, axis) for axis in axes]

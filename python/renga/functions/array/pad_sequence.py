@@ -1,0 +1,41 @@
+"""Sequences of one length."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from renga import _core
+from renga.utils.type_check import InvalidType
+from renga.variable import Variable
+
+
+def pad_sequence(
+    xs: Sequence[Any], length: int | None = None, padding: float = 0
+) -> Variable:
+    """Sequences padded at their ends to one length, the longest's if None.
+
+    Shapes:
+        xs: [(T1, …), (T2, …), …]
+        return: (B, length, …)
+
+    Raises:
+        InvalidType: there are none, one is too long, or shapes do not fit.
+    """
+    shapes = [x.shape for x in xs]
+    if not shapes or any(not s or s[1:] != shapes[0][1:] for s in shapes):
+        raise InvalidType(
+            f"pad_sequence: expected sequences of like elements, got {shapes}"
+        )
+    longest = max(s[0] for s in shapes)
+    if length is None:
+        length = longest
+    elif longest > length:
+        raise InvalidType(f"pad_sequence: expected up to {length} steps, got {longest}")
+
+    def padded(x: Any) -> Variable:
+        rest = [0] * (x.ndim - 1)
+        after = [length - x.shape[0], *rest]
+        return _core.ops.pad(x, [0, *rest], after, float(padding))
+
+    return _core.ops.stack([padded(x) for x in xs], 0)

@@ -1,0 +1,60 @@
+"""Images of another size."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from renga import _core
+from renga.functions.check import check_floats, check_shape
+from renga.variable import Variable
+
+
+def resize_images(
+    x: Any,
+    output_shape: tuple[int, int],
+    *,
+    mode: str = "bilinear",
+    align_corners: bool = True,
+) -> Variable:
+    """Images resampled to (rows, columns), by interpolation or the nearest pixel.
+
+    Interpolation leaves the centres of the corner pixels where they are with
+    ``align_corners``, else their corners.
+
+    Shapes:
+        x: (N, C, H, W)
+        return: (N, C, rows, columns)
+
+    Raises:
+        InvalidType: ``x`` is no image of floats.
+        ValueError: the mode is neither "bilinear" nor "nearest".
+    """
+    if mode not in ("bilinear", "nearest"):
+        raise ValueError(
+            f"resize_images: expected mode 'bilinear' or 'nearest', got {mode!r}"
+        )
+    check_floats("resize_images", x)
+    check_shape("resize_images", x.ndim == 4, "(N, C, H, W)", x)
+    matmul = _core.ops.matmul
+    rows, columns = (
+        _weights(n, m, mode, align_corners).astype(x.dtype)
+        for n, m in zip(x.shape[2:], output_shape)
+    )
+    n, c, h, w = x.shape
+    y = matmul(_core.ops.reshape(x, (n * c * h, w)), columns, transb=True)
+    y = _core.ops.reshape(y, (n * c, h, len(columns)))
+    rows = numpy.broadcast_to(rows, (n * c, *rows.shape))
+    return _core.ops.reshape(matmul(rows, y), (n, c, *output_shape))
+
+
+def _weights(n: int, m: int, mode: str, align_corners: bool) -> numpy.ndarray:
+    """(m, n) weights of the old pixels in each of the new ones."""
+    if mode == "nearest":
+        at = numpy.arange(m) * n // m
+    elif align_corners:
+        at = numpy.linspace(0, n - 1, m)
+    else:
+        at = ((numpy.arange(m) + 0.5) * (n / m) - 0.5).clip(0, n - 1)
+    return numpy.maximum(1 - abs(at[:, None] - numpy.arange(n)), 0)

@@ -1,0 +1,28 @@
+"""An axis rolled back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from renga import _core
+from renga.functions.check import check_axis
+from renga.utils.type_check import InvalidType
+from renga.variable import Variable
+
+
+def rollaxis(x: Any, axis: int, start: int = 0) -> Variable:
+    """``x`` with one axis before that which is at ``start``.
+
+    Raises:
+        TypeError: axis or start is no integer.
+        InvalidType: there is no such axis or place.
+    """
+    axis = check_axis("rollaxis", x, axis)
+    if not isinstance(start, int):
+        raise TypeError(f"rollaxis: expected an integer as start, got {start!r}")
+    if not -x.ndim <= start <= x.ndim:
+        raise InvalidType(f"rollaxis: expected a place in {x.shape}, got {start}")
+    start = start + x.ndim if start < 0 else start
+    order = [other for other in range(x.ndim) if other != axis]
+    order.insert(start - (axis < start), axis)
+    return _core.ops.transpose(x, order)

@@ -1,0 +1,22 @@
+"""An array taken apart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from renga import _core
+from renga.functions.check import check_axis
+from renga.variable import Variable
+
+
+def separate(x: Any, axis: int = 0) -> tuple[Variable, ...]:
+    """The slices of ``x`` along an axis, without that axis.
+
+    Raises:
+        InvalidType: there is no such axis.
+    """
+    axis = check_axis("separate", x, axis)
+    if x.shape[axis] == 0:
+        return ()
+    pieces = _core.ops.split_axis(x, list(range(1, x.shape[axis])), axis)
+    return tuple(_core.ops.squeeze(piece, axis) for piece in pieces)

@@ -1,0 +1,51 @@
+"""Pixels as channels, and channels as pixels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from renga import _core
+from renga.functions.check import check_floats, check_shape
+from renga.variable import Variable
+
+
+def space2depth(X: Any, r: int) -> Variable:
+    """Squares of ``r`` by ``r`` pixels as channels.
+
+    Shapes:
+        X: (N, C, r H, r W)
+        return: (N, r r C, H, W)
+
+    Raises:
+        InvalidType: ``X`` is no image of floats.
+        ValueError: its height or width is no multiple of ``r``.
+    """
+    check_floats("space2depth", X)
+    check_shape("space2depth", X.ndim == 4, "(N, C, H, W)", X)
+    n, c, h, w = X.shape
+    if h % r or w % r:
+        raise ValueError(f"space2depth: expected multiples of {r}, got {X.shape}")
+    y = _core.ops.reshape(X, (n, c, h // r, r, w // r, r))
+    y = _core.ops.transpose(y, (0, 3, 5, 1, 2, 4))
+    return _core.ops.reshape(y, (n, r * r * c, h // r, w // r))
+
+
+def depth2space(X: Any, r: int) -> Variable:
+    """Channels as squares of ``r`` by ``r`` pixels: the inverse of space2depth.
+
+    Shapes:
+        X: (N, r r C, H, W)
+        return: (N, C, r H, r W)
+
+    Raises:
+        InvalidType: ``X`` is no image of floats.
+        ValueError: the number of channels is no multiple of ``r r``.
+    """
+    check_floats("depth2space", X)
+    check_shape("depth2space", X.ndim == 4, "(N, C, H, W)", X)
+    n, c, h, w = X.shape
+    if c % (r * r):
+        raise ValueError(f"depth2space: expected multiples of {r * r}, got {X.shape}")
+    y = _core.ops.reshape(X, (n, r, r, c // (r * r), h, w))
+    y = _core.ops.transpose(y, (0, 3, 4, 1, 5, 2))
+    return _core.ops.reshape(y, (n, c // (r * r), h * r, w * r))
