@@ -74,12 +74,10 @@ class PythonNode final : public Node {
   std::shared_ptr<NodeLink> link_;
 };
 
-// Outputs of a function as Chainer shows them: callables that give the vertex or None.
 py::tuple output_references(const Node& node) {
   py::tuple references(node.outputs.size());
   for (std::size_t i = 0; i < node.outputs.size(); ++i) {
-    const Ref<VariableNode> y(node.outputs[i]);
-    references[i] = py::cpp_function([y] { return y; });
+    references[i] = reference_to(Ref<VariableNode>(node.outputs[i]));
   }
   return references;
 }
@@ -183,6 +181,10 @@ py::object python_node(const Ref<Node>& node) {
   if (!node) return py::none();
   if (const auto* python = dynamic_cast<const PythonNode*>(node.get())) return python->function();
   return py::cast(node);
+}
+
+py::object reference_to(const Ref<VariableNode>& vertex) {
+  return py::cpp_function([vertex] { return vertex; });
 }
 
 void set_creator(VariableNode& vertex, py::handle function) {

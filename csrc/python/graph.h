@@ -7,6 +7,8 @@ namespace renga::python {
 
 // The Python FunctionNode behind a node, the node itself for the core's operations, None for none.
 py::object python_node(const Ref<Node>& node);
+// A vertex as Chainer shows outputs: a callable that gives it, or None if it is gone.
+py::object reference_to(const Ref<VariableNode>& vertex);
 // Makes a Python FunctionNode (or nothing, for None) the creator of a vertex.
 void set_creator(VariableNode& vertex, py::handle function);
 

@@ -9,6 +9,7 @@ namespace {
 // What hooks see of an operation of the core on its way forward.
 struct Call {
   const char* label;
+  std::vector<Ref<VariableNode>> outputs;  // once it has run
 };
 
 template <class... Args>
@@ -47,18 +48,29 @@ void set_function_hooks(const py::object& hooks) {
 }  // namespace
 
 HookedCall::HookedCall(const char* label, const std::vector<Variable>& xs)
-    : call_(py::cast(Call{label})), in_data_(arrays_of(xs)) {
+    : call_(py::cast(Call{label, {}})), in_data_(arrays_of(xs)) {
   call_hooks("forward_preprocess", call_, in_data_);
 }
 
-void HookedCall::done() const {
-  if (function_hooks != nullptr) call_hooks("forward_postprocess", call_, in_data_);
+void HookedCall::done(const std::vector<Variable>& ys) const {
+  if (function_hooks == nullptr) return;
+  auto& outputs = call_.cast<Call&>().outputs;
+  for (const Variable& y : ys) outputs.push_back(y.node());
+  call_hooks("forward_postprocess", call_, in_data_);
 }
 
 void bind_hooks(py::module_& m) {
   py::class_<Call>(m, "Call", "An operation of the core on its way forward.")
       .def_property_readonly("label", [](const Call& c) { return c.label; })
       .def_property_readonly("inputs", [](const Call&) { return py::none(); })
+      .def_property_readonly("outputs",
+                             [](const Call& c) {
+                               py::tuple references(c.outputs.size());
+                               for (std::size_t i = 0; i < c.outputs.size(); ++i) {
+                                 references[i] = reference_to(c.outputs[i]);
+                               }
+                               return references;
+                             })
       .def_property_readonly("rank", [](const Call&) { return 0; });
   m.def("set_function_hooks", &set_function_hooks, py::arg("hooks"),
         "Makes the values of a dict the function hooks of this thread; None for no hooks.");

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <optional>
+#include <tuple>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -12,11 +14,12 @@ namespace renga::python {
 // This thread's hooks by name (a dict), nullptr where there are none.
 inline thread_local PyObject* function_hooks = nullptr;
 
-// Tells the hooks that operation `label` is about to run, and with done() that it has.
+// Tells the hooks that operation `label` is about to run, and with done() that it has computed
+// `ys`.
 class HookedCall {
  public:
   HookedCall(const char* label, const std::vector<Variable>& xs);
-  void done() const;
+  void done(const std::vector<Variable>& ys) const;
 
  private:
   py::object call_;
@@ -33,6 +36,25 @@ inline void append_variables(std::vector<Variable>& all, const std::vector<Varia
 template <class Other>
 void append_variables(std::vector<Variable>&, const Other&) {}
 
+// What an operation returned, arrays without a history too.
+template <class Result>
+std::vector<Variable> outputs_of(const Result& result) {
+  std::vector<Variable> ys;
+  const auto append = [&ys]<class Y>(const Y& y) {
+    if constexpr (std::is_same_v<Y, Array>) {
+      ys.emplace_back(y);
+    } else {
+      append_variables(ys, y);
+    }
+  };
+  if constexpr (requires { std::tuple_size<Result>::value; }) {
+    std::apply([&](const auto&... y) { (append(y), ...); }, result);
+  } else {
+    append(result);
+  }
+  return ys;
+}
+
 // The function, with the hooks around it where there are some.
 template <class Result, class... Args>
 auto hooked(const char* label, Result (*function)(Args...)) {
@@ -43,7 +65,7 @@ auto hooked(const char* label, Result (*function)(Args...)) {
     (append_variables(xs, args), ...);
     const HookedCall call(label, xs);
     Result y = function(std::forward<Args>(args)...);
-    call.done();
+    call.done(outputs_of(y));
     return y;
   };
 }

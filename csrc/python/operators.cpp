@@ -55,7 +55,7 @@ py::object apply(const char* label, VariableBody& self, py::handle other, WithVa
     return python_variable(compute());
   const HookedCall call(label, o.is_number ? std::vector{x} : std::vector{x, o.variable});
   const Variable y = compute();
-  call.done();
+  call.done({y});
   return python_variable(y);
 }
 

@@ -12,6 +12,7 @@ from renga import device_resident as device_resident
 from renga import dtypes as dtypes
 from renga import function as function
 from renga import function_hook as function_hook
+from renga import function_hooks as function_hooks
 from renga import function_node as function_node
 from renga import functions as functions
 from renga import initializer as initializer
@@ -69,6 +70,8 @@ from renga.optimizer import GradientMethod as GradientMethod
 from renga.optimizer import Optimizer as Optimizer
 from renga.optimizer import UpdateRule as UpdateRule
 from renga.parameter import Parameter as Parameter
+from renga.profiler import Profile as Profile
+from renga.profiler import profiler as profiler
 from renga.reporter import DictSummary as DictSummary
 from renga.reporter import Reporter as Reporter
 from renga.reporter import Summary as Summary

@@ -87,12 +87,12 @@ class FunctionNode:
         for hook in hooks:
             hook.forward_preprocess(self, in_data)
         outputs = self.forward(in_data)
-        for hook in hooks:
-            hook.forward_postprocess(self, in_data)
         self._check_outputs(outputs)
         ys = _core.record_python(self, xs, outputs)
         if self._link is not None:
             self._retain(xs, ys)
+        for hook in hooks:
+            hook.forward_postprocess(self, in_data)
         return ys
 
     def forward(self, inputs: Arrays) -> Arrays:

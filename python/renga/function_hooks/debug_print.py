@@ -1,0 +1,56 @@
+"""What goes through functions, in print."""
+
+from __future__ import annotations
+
+import sys
+from typing import IO, Any
+
+import numpy
+
+from renga.function_hook import Arrays, FunctionHook
+from renga.variable import Variable
+
+
+class PrintHook(FunctionHook):
+    """Prints each function's name, its inputs, and on the way back its gradients.
+
+    ``sep``, ``end``, ``file`` and ``flush`` are those of ``print``.
+    """
+
+    name = "PrintHook"
+
+    def __init__(
+        self,
+        sep: str | None = None,
+        end: str = "\n",
+        file: IO[str] = sys.stdout,
+        flush: bool = True,
+    ) -> None:
+        self.sep = sep
+        self.end = end
+        self.file = file
+        self.flush = flush
+
+    def forward_preprocess(self, function: Any, in_data: Arrays) -> None:
+        self._print_inputs(function, in_data)
+
+    def backward_preprocess(
+        self, function: Any, in_data: Arrays, out_grad: Arrays
+    ) -> None:
+        self._print_inputs(function, in_data)
+        self._print("output gradient")
+        for gy in out_grad:
+            y = Variable()
+            if gy is not None:
+                y = Variable(numpy.zeros_like(gy))
+                y.grad = gy
+            self._print(y.debug_print())
+
+    def _print_inputs(self, function: Any, in_data: Arrays) -> None:
+        self._print(f"function\t{function.label}")
+        self._print("input data")
+        for x in in_data:
+            self._print("(removed)" if x is None else Variable(x).debug_print())
+
+    def _print(self, text: str) -> None:
+        print(text, sep=self.sep, end=self.end, file=self.file, flush=self.flush)

@@ -1,0 +1,191 @@
+"""Where the time goes: every operation's share, forward and backward."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from typing import Any, NamedTuple
+
+from renga.function_hook import Arrays, FunctionHook
+from renga.function_hooks.running import Run, RunningFunctions
+from renga.operation_cost import Cost, backward_cost, forward_cost, operation_name
+from renga.serializers.atomic import atomic_write
+
+
+class Event(NamedTuple):
+    """One run of an operation; times in nanoseconds."""
+
+    name: str
+    way: str  # forward or backward
+    thread: int
+    start: int
+    elapsed: int
+    own: int  # without the operations inside
+    cost: Cost
+
+
+class Row(NamedTuple):
+    """All runs of an operation one way."""
+
+    name: str
+    way: str
+    calls: int
+    seconds: float  # without the operations inside
+    bytes: int | None  # read and written; None where it is not known of every run
+    flops: int | None  # likewise
+
+
+class Profile(FunctionHook):
+    """The operations that ran inside its ``with`` blocks, in each thread that has one.
+
+    Time is that of the CPU from call to return, without the operations inside, so that
+    the times of all operations add up to no more than the blocks' own.
+    """
+
+    def __init__(self) -> None:
+        self.name = f"Profile at {id(self):#x}"  # one may be inside of another
+        self.events: list[Event] = []
+        self._running = RunningFunctions()
+        self._entered: dict[int, int] = {}
+        self._blocks: list[int] = []
+        self._threads: dict[int, str] = {}
+
+    def added(self, function: Any) -> None:
+        if function is None:
+            thread = threading.get_native_id()
+            self._threads[thread] = threading.current_thread().name
+            self._entered[thread] = time.perf_counter_ns()
+
+    def deleted(self, function: Any) -> None:
+        if function is None:
+            entered = self._entered.pop(threading.get_native_id())
+            self._running.clear()
+            self._blocks.append(time.perf_counter_ns() - entered)
+
+    def forward_preprocess(self, function: Any, in_data: Arrays) -> None:
+        self._running.start(function)
+
+    def forward_postprocess(self, function: Any, in_data: Arrays) -> None:
+        run = self._running.stop(function)
+        if run is not None:
+            self._note(function, "forward", run, forward_cost(function, in_data))
+
+    def backward_preprocess(
+        self, function: Any, in_data: Arrays, out_grad: Arrays
+    ) -> None:
+        self._running.start(function)
+
+    def backward_postprocess(
+        self, function: Any, in_data: Arrays, out_grad: Arrays
+    ) -> None:
+        run = self._running.stop(function)
+        if run is not None:
+            self._note(function, "backward", run, backward_cost(function, out_grad))
+
+    def _note(self, function: Any, way: str, run: Run, cost: Cost) -> None:
+        name, thread = operation_name(function), threading.get_native_id()
+        self.events.append(Event(name, way, thread, *run, cost))
+
+    @property
+    def block_seconds(self) -> float:
+        """How long its blocks took that have ended, all threads' added up."""
+        return sum(self._blocks) / 1e9
+
+    def rows(self) -> list[Row]:
+        """One row for each operation and way, the longest first."""
+        runs: dict[tuple[str, str], list[Event]] = {}
+        for event in tuple(self.events):
+            runs.setdefault((event.name, event.way), []).append(event)
+        rows = [
+            Row(
+                *key,
+                len(events),
+                sum(event.own for event in events) / 1e9,
+                _sum_if_known([event.cost.bytes for event in events]),
+                _sum_if_known([event.cost.flops for event in events]),
+            )
+            for key, events in runs.items()
+        ]
+        return sorted(rows, key=lambda row: -row.seconds)
+
+    def table(self) -> str:
+        """The rows as text, with each one's share of the time of all operations."""
+        rows = self.rows()
+        total = sum(row.seconds for row in rows)
+        cells = [_HEADINGS, *(_cells(row, total) for row in rows)]
+        widths = [max(map(len, column)) for column in zip(*cells)]
+        lines = []
+        for name, way, *numbers in cells:
+            words = [name.ljust(widths[0]), way.ljust(widths[1])]
+            words += map(str.rjust, numbers, widths[2:])
+            lines.append("  ".join(words))
+        calls = sum(row.calls for row in rows)
+        summary = f"{calls} operations took {total * 1e3:.3f} ms"
+        if self._blocks:
+            summary += f" of {self.block_seconds * 1e3:.3f} ms"
+        return "\n".join([*lines, summary])
+
+    __str__ = table
+
+    def save_trace(self, path: str | os.PathLike[str]) -> None:
+        """Writes the events as JSON that chrome://tracing and Perfetto show.
+
+        Raises: OSError as ``open``; what was at ``path`` is then untouched.
+        """
+        pid = os.getpid()
+        names = [
+            {
+                "name": "thread_name",
+                "ph": "M",
+                "pid": pid,
+                "tid": tid,
+                "args": {"name": n},
+            }
+            for tid, n in self._threads.items()
+        ]
+        runs = [_trace_event(event, pid) for event in tuple(self.events)]
+        with atomic_write(path, "w") as file:
+            json.dump({"traceEvents": names + runs, "displayTimeUnit": "ms"}, file)
+
+
+def profiler() -> Profile:
+    """An empty profile: ``with renga.profiler() as profile: …``, ``print(profile)``."""
+    return Profile()
+
+
+_HEADINGS = ["operation", "way", "calls", "ms", "us each", "share", "MB", "GFLOP/s"]
+
+
+def _cells(row: Row, total: float) -> list[str]:
+    share = row.seconds / total if total else 0
+    return [
+        row.name,
+        row.way,
+        str(row.calls),
+        f"{row.seconds * 1e3:.3f}",
+        f"{row.seconds / row.calls * 1e6:.1f}",
+        f"{share:.1%}",
+        "-" if row.bytes is None else f"{row.bytes / 1e6:.3f}",
+        "-" if row.flops is None else f"{row.flops / 1e9 / row.seconds:.1f}",
+    ]
+
+
+def _trace_event(event: Event, pid: int) -> dict[str, Any]:
+    known = {key: n for key, n in event.cost._asdict().items() if n is not None}
+    return {
+        "name": event.name,
+        "cat": event.way,
+        "ph": "X",
+        "ts": event.start / 1e3,
+        "dur": event.elapsed / 1e3,
+        "pid": pid,
+        "tid": event.thread,
+        "args": known,
+    }
+
+
+def _sum_if_known(numbers: list[int | None]) -> int | None:
+    known = [n for n in numbers if n is not None]
+    return sum(known) if len(known) == len(numbers) else None
