@@ -111,10 +111,46 @@ from renga.functions.loss.softmax_cross_entropy import (
     softmax_cross_entropy as softmax_cross_entropy,
 )
 from renga.functions.math.add import add as add
+from renga.functions.math.arctanh import arctanh as arctanh
 from renga.functions.math.average import average as average
 from renga.functions.math.average import mean as mean
+from renga.functions.math.batch_l2_norm_squared import (
+    batch_l2_norm_squared as batch_l2_norm_squared,
+)
+from renga.functions.math.batch_matmul import batch_matmul as batch_matmul
+from renga.functions.math.bias import bias as bias
+from renga.functions.math.cholesky import cholesky as cholesky
 from renga.functions.math.clip import clip as clip
+from renga.functions.math.cumprod import cumprod as cumprod
+from renga.functions.math.cumsum import cumsum as cumsum
+from renga.functions.math.det import batch_det as batch_det
+from renga.functions.math.det import det as det
 from renga.functions.math.einsum import einsum as einsum
+from renga.functions.math.erf_family import erfc as erfc
+from renga.functions.math.erf_family import erfcinv as erfcinv
+from renga.functions.math.erf_family import erfcx as erfcx
+from renga.functions.math.erf_family import erfinv as erfinv
+from renga.functions.math.fft import fft as fft
+from renga.functions.math.fft import ifft as ifft
+from renga.functions.math.fix import fix as fix
+from renga.functions.math.fmod import fmod as fmod
+from renga.functions.math.gamma import digamma as digamma
+from renga.functions.math.gamma import lgamma as lgamma
+from renga.functions.math.gamma import polygamma as polygamma
+from renga.functions.math.gamma import zeta as zeta
+from renga.functions.math.identity import identity as identity
+from renga.functions.math.inv import batch_inv as batch_inv
+from renga.functions.math.inv import inv as inv
+from renga.functions.math.linear_interpolate import (
+    linear_interpolate as linear_interpolate,
+)
+from renga.functions.math.ndtr import log_ndtr as log_ndtr
+from renga.functions.math.ndtr import ndtr as ndtr
+from renga.functions.math.ndtr import ndtri as ndtri
+from renga.functions.math.scale import scale as scale
+from renga.functions.math.squared_difference import (
+    squared_difference as squared_difference,
+)
 from renga.functions.math.tensordot import tensordot as tensordot
 from renga.functions.noise.dropout import dropout as dropout
 from renga.functions.noise.gaussian import gaussian as gaussian

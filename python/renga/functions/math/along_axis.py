@@ -1,0 +1,23 @@
+"""An array aligned with some axes of another."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from renga import _core
+from renga.functions.check import check_shape
+from renga.variable import Variable
+
+
+def aligned(name: str, x: Any, y: Any, axis: int) -> Variable:
+    """``y`` in a shape that broadcasts to that of ``x``, its first axis at ``axis``.
+
+    Raises:
+        InvalidType: shapes do not fit.
+    """
+    end = axis + y.ndim
+    fits = 0 <= axis and (y.ndim == 0 or end <= x.ndim)
+    fits = fits and all(n in (1, m) for n, m in zip(y.shape, x.shape[axis:end]))
+    check_shape(name, fits, f"y that fits to axis {axis} of x", x, y)
+    shape = (*(1,) * axis, *y.shape, *(1,) * (x.ndim - end)) if y.ndim else ()
+    return _core.ops.reshape(y, shape)

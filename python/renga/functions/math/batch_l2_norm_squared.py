@@ -1,0 +1,24 @@
+"""Lengths of the samples of a batch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from renga import _core
+from renga.functions.check import check_floats, check_shape
+from renga.variable import Variable
+
+
+def batch_l2_norm_squared(x: Any) -> Variable:
+    """The sum of the squares of each sample.
+
+    Shapes:
+        x: (N, …)
+        return: (N,)
+
+    Raises:
+        InvalidType: ``x`` has less than two axes or is not of floats.
+    """
+    check_floats("batch_l2_norm_squared", x)
+    check_shape("batch_l2_norm_squared", x.ndim >= 2, "(N, …)", x)
+    return _core.ops.sum(_core.ops.square(x), tuple(range(1, x.ndim)))

@@ -1,0 +1,14 @@
+"""Numbers without their fraction."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from renga import _core
+from renga.variable import Variable, as_array
+
+
+def fix(x: Any) -> Variable:
+    """``x`` rounded towards 0; it has no gradient."""
+    ops = _core.ops
+    return ops.where(as_array(x) >= 0, ops.floor(x), ops.ceil(x))

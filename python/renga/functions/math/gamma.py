@@ -1,0 +1,66 @@
+"""The logarithm of the gamma function, its derivatives, and Hurwitz's zeta."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from renga import _core
+from renga.functions.math.special import special
+from renga.utils.type_check import InvalidType
+from renga.variable import Variable, as_array
+
+
+def lgamma(x: Any) -> Variable:
+    """``log |gamma(x)|``.
+
+    Raises:
+        InvalidType: ``x`` is not of floats.
+    """
+    return special("gammaln", x, lambda x, y: digamma(x))
+
+
+def digamma(x: Any) -> Variable:
+    """The derivative of ``log gamma(x)``.
+
+    Raises:
+        InvalidType: ``x`` is not of floats.
+    """
+    return special("digamma", x, lambda x, y: _polygamma(1, x))
+
+
+def polygamma(n: Any, x: Any) -> Variable:
+    """The ``n``-th derivative of ``digamma(x)``; it has a gradient in ``x`` only.
+
+    Shapes:
+        n: integers, of a shape that broadcasts to that of x
+
+    Raises:
+        InvalidType: ``n`` is not of integers or ``x`` not of floats.
+    """
+    n = numpy.asarray(as_array(n))
+    if n.dtype.kind not in "iu":
+        raise InvalidType(f"polygamma: expected n of integers, got {n.dtype}")
+    return _polygamma(n, _spread(x, n))
+
+
+def _polygamma(n: Any, x: Any) -> Variable:
+    return special("polygamma", x, lambda x, y: _polygamma(n + 1, x), n)
+
+
+def zeta(x: Any, q: Any) -> Variable:
+    """``sum((k + q) ** -x)`` for k = 0, 1, …; it has a gradient in ``q`` only.
+
+    Raises:
+        InvalidType: ``q`` is not of floats.
+    """
+    x = numpy.asarray(as_array(x))
+    q = _spread(q, x)
+    return special("zeta", q, lambda q, y: -(zeta(x + 1, q) * x), x)
+
+
+def _spread(x: Any, parameter: Any) -> Any:
+    """``x`` in the shape that it has in common with a parameter."""
+    shape = numpy.broadcast_shapes(x.shape, parameter.shape)
+    return x if shape == x.shape else _core.ops.broadcast_to(x, shape)

@@ -1,0 +1,19 @@
+"""Points between two."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from renga.functions.check import check_alike
+from renga.variable import Variable, as_variable
+
+
+def linear_interpolate(p: Any, x: Any, y: Any) -> Variable:
+    """``p x + (1 - p) y``.
+
+    Raises:
+        InvalidType: shapes or dtypes differ, or are no floats.
+    """
+    check_alike("linear_interpolate", p, x, y)
+    p = as_variable(p)
+    return p * x + (1 - p) * y

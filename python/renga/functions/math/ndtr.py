@@ -1,0 +1,42 @@
+"""The normal distribution function, its logarithm and its inverse."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from renga import _core
+from renga.functions.math.special import special
+from renga.variable import Variable
+
+ROOT = math.sqrt(2 * math.pi)
+
+
+def ndtr(x: Any) -> Variable:
+    """The probability that a standard normal number is below ``x``.
+
+    Raises:
+        InvalidType: ``x`` is not of floats.
+    """
+    exp, square = _core.ops.exp, _core.ops.square
+    return special("ndtr", x, lambda x, y: exp(square(x) * -0.5) * (1 / ROOT))
+
+
+def log_ndtr(x: Any) -> Variable:
+    """The logarithm of ``ndtr``, exact where that is near 0 or 1.
+
+    Raises:
+        InvalidType: ``x`` is not of floats.
+    """
+    exp, square = _core.ops.exp, _core.ops.square
+    return special("log_ndtr", x, lambda x, y: exp(square(x) * -0.5 - y) * (1 / ROOT))
+
+
+def ndtri(x: Any) -> Variable:
+    """The inverse of ``ndtr``.
+
+    Raises:
+        InvalidType: ``x`` is not of floats.
+    """
+    exp, square = _core.ops.exp, _core.ops.square
+    return special("ndtri", x, lambda x, y: exp(square(y) * 0.5) * ROOT)

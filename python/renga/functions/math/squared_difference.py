@@ -1,0 +1,19 @@
+"""Squares of differences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from renga import _core
+from renga.functions.check import check_alike
+from renga.variable import Variable
+
+
+def squared_difference(x1: Any, x2: Any) -> Variable:
+    """``(x1 - x2) ** 2``, element by element.
+
+    Raises:
+        InvalidType: shapes or dtypes differ, or are no floats.
+    """
+    check_alike("squared_difference", x1, x2)
+    return _core.ops.square(_core.ops.subtract(x1, x2))

@@ -1,0 +1,90 @@
+"""Inverses, determinants, roots and products of matrices against NumPy."""
+
+import numpy
+import pytest
+from function_check import check
+
+import renga
+import renga.functions as F
+from renga.utils.type_check import InvalidType
+
+rng = numpy.random.default_rng(0)
+a = rng.normal(size=(2, 3, 3)) / 2 + 2 * numpy.eye(3)
+b, c = rng.normal(size=(2, 3, 4)), rng.normal(size=(2, 4))
+
+CASES = {
+    "inv": (F.inv, numpy.linalg.inv, a[0]),
+    "batch_inv": (F.batch_inv, numpy.linalg.inv, a),
+    "det": (F.det, numpy.linalg.det, a[0]),
+    "batch_det": (F.batch_det, numpy.linalg.det, a),
+    "cholesky": (
+        lambda x: F.cholesky(F.matmul(x, x, transb=True)),
+        lambda x: numpy.linalg.cholesky(x @ x.T),
+        a[0],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_function(name):
+    function, reference, x = CASES[name]
+    check(function, reference, x)
+
+
+@pytest.mark.filterwarnings("ignore:batch_matmul")
+def test_batch_matmul():
+    check(F.batch_matmul, numpy.matmul, a, b)
+    check(F.batch_matmul, lambda x, y: x @ y[..., None], b, c)
+    check(
+        lambda x, y: F.batch_matmul(x, y, transa=True, transb=True),
+        lambda x, y: numpy.swapaxes(y @ x, 1, 2),
+        b,
+        a,
+    )
+    with pytest.raises(InvalidType):
+        F.batch_matmul(a[:1], b)
+    with pytest.warns(DeprecationWarning):
+        F.batch_matmul(a, b)
+
+
+def test_the_gradient_of_cholesky_is_symmetric():
+    # Along a symmetric direction the derivative is that of the numerical root.
+    x = renga.Variable(a[0] @ a[0].T)
+    y = F.cholesky(x)
+    y.grad = gy = rng.normal(size=(3, 3))
+    y.backward()
+    step = rng.normal(size=(3, 3)) * 1e-6
+    step += step.T
+    root = numpy.linalg.cholesky
+    change = (root(x.array + step) - root(x.array - step)) / 2
+    numpy.testing.assert_allclose((x.grad * step).sum(), (gy * change).sum(), 1e-5)
+    numpy.testing.assert_array_equal(x.grad, x.grad.T)
+
+
+def test_the_gradient_of_a_zero_determinant_is_refused():
+    v = renga.Variable(numpy.zeros((2, 2)))
+    y = F.det(v)
+    assert y.array == 0
+    with pytest.raises(ValueError):
+        y.backward()
+
+
+FAULTS = [
+    (lambda: F.inv(a), InvalidType),
+    (lambda: F.inv(b[0]), InvalidType),
+    (lambda: F.inv(numpy.ones((2, 2), "i")), InvalidType),
+    (lambda: F.inv(numpy.zeros((2, 2))), ValueError),
+    (lambda: F.batch_inv(a[0]), InvalidType),
+    (lambda: F.batch_inv(b), InvalidType),
+    (lambda: F.batch_inv(a * 0), ValueError),
+    (lambda: F.det(a), InvalidType),
+    (lambda: F.batch_det(a[0]), InvalidType),
+    (lambda: F.cholesky(a), InvalidType),
+    (lambda: F.cholesky(-numpy.eye(2)), numpy.linalg.LinAlgError),
+]
+
+
+@pytest.mark.parametrize(("wrong", "error"), FAULTS)
+def test_faults(wrong, error):
+    with pytest.raises(error):
+        wrong()
