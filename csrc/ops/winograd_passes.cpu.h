@@ -22,7 +22,7 @@ inline Array buffer(std::int64_t floats) { return empty({floats}, Dtype::float32
 inline std::int64_t block_rows(const Tiles& tiles, std::int64_t channels) {
   const std::int64_t all = (tiles.count + kPanelRows - 1) / kPanelRows * kPanelRows;
   return std::clamp<std::int64_t>(all, kPanelRows,
-                                  std::clamp<std::int64_t>(4096 / channels, 32, 64));
+                                  std::clamp<std::int64_t>(2048 / channels, 32, 64));
 }
 
 template <class Scheme>
