@@ -296,7 +296,7 @@ void backward(std::span<const Variable> outputs, const BackwardOptions& options)
   std::vector<Variable> starts;
   for (const Variable& y : outputs) {
     Variable& gy = y.body()->grad;
-    if (!gy.defined() && y.size() == 1) gy = scaled_one(y, options.loss_scale);
+    if (!gy.defined() && y.size() <= 1) gy = scaled_one(y, options.loss_scale);
     if (gy.defined()) walk.start(y, gy);
   }
   walk.run();

@@ -176,3 +176,9 @@ def test_the_core_may_be_used_from_many_threads():
         together = list(pool.map(work, range(8)))
     for k, g in enumerate(together):
         np.testing.assert_array_equal(g, work(k))
+
+
+def test_an_empty_variable_starts_the_way_back():
+    x = renga.Variable(np.ones((0, 3), "float32"))
+    (x * 2).backward()
+    assert x.grad.shape == (0, 3)

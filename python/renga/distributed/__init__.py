@@ -2,7 +2,7 @@
 
 from renga import communicators
 from renga.communicators import CommunicatorBase, create_communicator
-from renga.distributed import datasets, extensions, optimizers
+from renga.distributed import datasets, extensions, functions, optimizers
 from renga.distributed.datasets import DataSizeError, scatter_dataset, scatter_index
 from renga.distributed.extensions import create_multi_node_evaluator
 from renga.distributed.optimizers import create_multi_node_optimizer
@@ -16,6 +16,7 @@ __all__ = [
     "create_multi_node_optimizer",
     "datasets",
     "extensions",
+    "functions",
     "optimizers",
     "scatter_dataset",
     "scatter_index",
