@@ -11,6 +11,7 @@
 #include "ops/matmul.h"
 #include "ops/noise.h"
 #include "ops/normalization.h"
+#include "ops/normalization_parts.h"
 #include "ops/pooling.h"
 #include "ops/reduction.h"
 #include "ops/softmax.h"
@@ -27,6 +28,7 @@ void list_ops(Visit&& visit) {
   list_convolution_ops(visit);
   list_pooling_ops(visit);
   list_normalization_ops(visit);
+  list_normalization_parts_ops(visit);
   list_manipulation_ops(visit);
   list_indexing_ops(visit);
   list_softmax_ops(visit);
