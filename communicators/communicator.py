@@ -24,6 +24,10 @@ class Communicator(ArrayCommunicator):
         super().__init__(native)
         self._configs.update(allreduce_grad_dtype=None, batched_copy=True)
 
+    def __deepcopy__(self, memo: Any) -> Communicator:
+        """Itself: the copy of a model is on the same ranks."""
+        return self
+
     def split(self, color: int | None, key: int) -> Any:
         """The group of ranks with the same color, in the order of ``key``.
 

@@ -120,6 +120,10 @@ class BatchNormalization(Link):
         if finetune:
             self.N += 1
             decay = 1 - 1 / self.N
+        return self._normalize(x, gamma, beta, decay)
+
+    def _normalize(self, x: Any, gamma: Any, beta: Any, decay: float) -> Variable:
+        """Normalizes over the batch, whose statistics the running ones follow."""
         return batch_normalization(
             x,
             gamma,

@@ -2,7 +2,7 @@
 
 from renga import communicators
 from renga.communicators import CommunicatorBase, create_communicator
-from renga.distributed import datasets, extensions, functions, optimizers
+from renga.distributed import datasets, extensions, functions, links, optimizers
 from renga.distributed.datasets import DataSizeError, scatter_dataset, scatter_index
 from renga.distributed.extensions import create_multi_node_evaluator
 from renga.distributed.optimizers import create_multi_node_optimizer
@@ -17,6 +17,7 @@ __all__ = [
     "datasets",
     "extensions",
     "functions",
+    "links",
     "optimizers",
     "scatter_dataset",
     "scatter_index",

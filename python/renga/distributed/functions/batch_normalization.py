@@ -1,0 +1,108 @@
+"""Batch normalization over the batches of all ranks together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from renga import functions as F
+from renga._core import backprop_enabled, ops
+from renga.distributed.functions.collective_communication import allreduce
+from renga.distributed.functions.communication import token_for
+from renga.function_node import FunctionNode
+from renga.variable import Variable
+
+
+class MultiNodeBatchNormalization(FunctionNode):
+    """Of inputs (token, x, gamma, beta), where the token makes every rank come back.
+
+    ``count``, ``mean`` and ``var`` are the statistics over all ranks after the call.
+    """
+
+    def __init__(self, comm: Any, eps: float, axis: tuple[int, ...]) -> None:
+        self.comm = comm
+        self.eps = eps
+        self.axis = axis
+
+    def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        _, x, gamma, beta = inputs
+        self.retain_inputs((1, 2))
+        self.beta_dtype = beta.dtype
+        count, mean, var = merge_moments(self.comm, x, self.axis)
+        self.count, self.mean, self.var = count, mean, var
+        self.inv_std = 1 / numpy.sqrt(var + self.eps)
+        scale = gamma.reshape(-1) * self.inv_std
+        return (ops.channel_normalize(x, mean, scale, beta.reshape(-1), self.axis),)
+
+    def backward(
+        self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]
+    ) -> tuple[Any, ...]:
+        x, gamma = self.get_retained_inputs()
+        way = self._composed if backprop_enabled() else self._fused
+        gradients = (token_for(None), *way(x, gamma, grad_outputs[0]))
+        return tuple(gradients[i] for i in target_input_indexes)
+
+    def _fused(self, x: Variable, gamma: Variable, gy: Variable) -> tuple[Any, ...]:
+        """Two passes over x and gy, between which the ranks add up their sums."""
+        sums = ops.channel_gradient_sums(x.array, gy.array, self.mean, self.axis)
+        own_gy, own_gy_x = (s.astype(numpy.float64) for s in sums)
+        own_ggamma = own_gy_x * self.inv_std
+        gbeta, ggamma = self.comm.all_reduce(numpy.stack([own_gy, own_ggamma]))
+        share = 1 / max(1, self.count)
+        scale = gamma.array.reshape(-1) * self.inv_std
+        shift, slope = gbeta * share, scale * ggamma * self.inv_std * share
+        gx = ops.channel_input_grad(
+            x.array, gy.array, self.mean, scale, shift, slope, self.axis
+        )
+        ggamma = own_ggamma.reshape(gamma.shape).astype(gamma.dtype)
+        gbeta = own_gy.reshape(gamma.shape).astype(self.beta_dtype)
+        return Variable(gx), Variable(ggamma), Variable(gbeta)
+
+    def _composed(self, x: Variable, gamma: Variable, gy: Variable) -> tuple[Any, ...]:
+        """The same written with functions, for derivatives of higher order."""
+        x_dtype, dtype = x.dtype, numpy.promote_types(x.dtype, numpy.float32)
+        x, gy = F.cast(x, dtype), F.cast(gy, dtype)
+        share = 1 / max(1, self.count)
+
+        def own_sum(a: Variable) -> Variable:
+            return F.sum(a, self.axis, keepdims=True)
+
+        def total(a: Variable) -> Variable:
+            return allreduce(self.comm, own_sum(a))
+
+        centred = x - total(x) * share
+        inv_std = F.rsqrt(total(F.square(centred)) * share + self.eps)
+        x_hat = centred * inv_std
+        gbeta, ggamma = own_sum(gy), own_sum(gy * x_hat)
+        common = allreduce(self.comm, gbeta) + x_hat * allreduce(self.comm, ggamma)
+        scale = F.cast(F.reshape(gamma, inv_std.shape), dtype) * inv_std
+        gx = scale * (gy - common * share)
+        shape = gamma.shape
+        return (
+            F.cast(gx, x_dtype),
+            F.cast(F.reshape(ggamma, shape), gamma.dtype),
+            F.cast(F.reshape(gbeta, shape), self.beta_dtype),
+        )
+
+
+def merge_moments(
+    comm: Any, x: numpy.ndarray, axis: tuple[int, ...]
+) -> tuple[int, numpy.ndarray, numpy.ndarray]:
+    """The number, mean and variance of all ranks' elements of each channel.
+
+    Every rank tells its own in one message of float64 and merges all, by their
+    distance from the common mean, in rank order: nothing cancels, all get the same
+    bits, and a rank may have no elements.
+
+    Source: Chan, Golub and LeVeque, The American Statistician 37, 1983.
+    """
+    count = int(numpy.prod([x.shape[i] for i in axis], dtype=numpy.int64))
+    own = ops.channel_moments(x, axis)
+    packed = comm.all_gather(numpy.array([numpy.full(own[0].shape, count), *own]))
+    counts, means, variances = packed[:, 0], packed[:, 1], packed[:, 2]
+    total = counts[:, :1].sum()
+    weights = counts / max(1, total)
+    mean = (weights * means).sum(0)
+    var = (weights * (variances + (means - mean) ** 2)).sum(0)
+    return int(total), mean, var

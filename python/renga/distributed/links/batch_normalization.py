@@ -1,0 +1,88 @@
+"""BatchNormalization over the batches of all ranks together."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from renga.distributed.functions import batch_normalization as function
+from renga.distributed.functions.communication import token_for
+from renga.links import BatchNormalization
+from renga.variable import Variable, as_variable
+
+_BACKENDS = ("auto", "mpi", "nccl")
+
+
+class MultiNodeBatchNormalization(BatchNormalization):
+    """``BatchNormalization`` by the statistics of all ranks' batches together.
+
+    Every rank has to call it while training, and all have the same running
+    statistics. Batches may have different sizes, 0 among them.
+
+    Args:
+        size, decay, eps, dtype, use_gamma, use_beta, initial_gamma, initial_beta: as
+            for BatchNormalization.
+        comm: the communicator of the ranks.
+        communication_backend: ``auto``, ``mpi`` or ``nccl``; the communicator knows.
+
+    Shapes:
+        x, y: (N, size, ...) with an N of each rank's own
+
+    Raises:
+        ValueError: there is no such backend.
+    """
+
+    def __init__(
+        self,
+        size: int | tuple[int, ...],
+        comm: Any,
+        decay: float = 0.9,
+        eps: float = 2e-5,
+        dtype: Any = None,
+        use_gamma: bool = True,
+        use_beta: bool = True,
+        initial_gamma: Any = None,
+        initial_beta: Any = None,
+        communication_backend: str = "auto",
+    ) -> None:
+        _check(communication_backend)
+        super().__init__(
+            size, decay, eps, dtype, use_gamma, use_beta, initial_gamma, initial_beta
+        )
+        self.comm = comm
+
+    @classmethod
+    def from_link(
+        cls, link: BatchNormalization, comm: Any, communication_backend: str = "auto"
+    ) -> MultiNodeBatchNormalization:
+        """A copy of a BatchNormalization for several ranks."""
+        _check(communication_backend)
+        new = cls.__new__(cls)
+        vars(new).update(vars(copy.deepcopy(link)), comm=comm)
+        return new
+
+    def forward(self, x: Any, finetune: bool = False) -> Variable:
+        return super().forward(x, finetune=finetune)
+
+    def _normalize(self, x: Any, gamma: Any, beta: Any, decay: float) -> Variable:
+        x = as_variable(x)
+        axis = self.axis or (0, *range(1 + gamma.ndim, x.ndim))
+        node = function.MultiNodeBatchNormalization(self.comm, self.eps, axis)
+        (y,) = node.apply((token_for(None), x, gamma, beta))
+        if node.count > 0:
+            unbiased = node.var * (node.count / max(1, node.count - 1))
+            _follow(self.avg_mean, node.mean, decay)
+            _follow(self.avg_var, unbiased, decay)
+        return y
+
+
+def _check(backend: str) -> None:
+    if backend not in _BACKENDS:
+        raise ValueError(
+            f"MultiNodeBatchNormalization: expected communication_backend to be "
+            f"one of {', '.join(_BACKENDS)}, got {backend!r}"
+        )
+
+
+def _follow(running: Any, statistic: Any, decay: float) -> None:
+    running[...] = decay * running + (1 - decay) * statistic.reshape(running.shape)
