@@ -101,6 +101,25 @@ from renga.functions.connection.deconvolution_2d import (
 )
 from renga.functions.connection.linear import linear as linear
 from renga.functions.evaluation.accuracy import accuracy as accuracy
+from renga.functions.evaluation.binary_accuracy import (
+    binary_accuracy as binary_accuracy,
+)
+from renga.functions.evaluation.classification_summary import (
+    classification_summary as classification_summary,
+)
+from renga.functions.evaluation.classification_summary import f1_score as f1_score
+from renga.functions.evaluation.classification_summary import precision as precision
+from renga.functions.evaluation.classification_summary import recall as recall
+from renga.functions.evaluation.r2_score import r2_score as r2_score
+from renga.functions.loss.absolute_error import absolute_error as absolute_error
+from renga.functions.loss.contrastive import contrastive as contrastive
+from renga.functions.loss.cross_covariance import cross_covariance as cross_covariance
+from renga.functions.loss.decov import decov as decov
+from renga.functions.loss.hinge import hinge as hinge
+from renga.functions.loss.huber_loss import huber_loss as huber_loss
+from renga.functions.loss.mean_absolute_error import (
+    mean_absolute_error as mean_absolute_error,
+)
 from renga.functions.loss.mean_squared_error import (
     mean_squared_error as mean_squared_error,
 )
@@ -110,6 +129,11 @@ from renga.functions.loss.sigmoid_cross_entropy import (
 from renga.functions.loss.softmax_cross_entropy import (
     softmax_cross_entropy as softmax_cross_entropy,
 )
+from renga.functions.loss.squared_error import squared_error as squared_error
+from renga.functions.loss.triplet import triplet as triplet
+from renga.functions.loss.vae import bernoulli_nll as bernoulli_nll
+from renga.functions.loss.vae import gaussian_kl_divergence as gaussian_kl_divergence
+from renga.functions.loss.vae import gaussian_nll as gaussian_nll
 from renga.functions.math.add import add as add
 from renga.functions.math.arctanh import arctanh as arctanh
 from renga.functions.math.average import average as average
@@ -154,7 +178,27 @@ from renga.functions.math.squared_difference import (
 from renga.functions.math.tensordot import tensordot as tensordot
 from renga.functions.noise.dropout import dropout as dropout
 from renga.functions.noise.gaussian import gaussian as gaussian
+from renga.functions.noise.gumbel_softmax import gumbel_softmax as gumbel_softmax
+from renga.functions.noise.simplified_dropconnect import (
+    simplified_dropconnect as simplified_dropconnect,
+)
+from renga.functions.noise.zoneout import zoneout as zoneout
+from renga.functions.normalization.group_normalization import (
+    group_normalization as group_normalization,
+)
+from renga.functions.normalization.l2_normalization import normalize as normalize
+from renga.functions.normalization.layer_normalization import (
+    layer_normalization as layer_normalization,
+)
+from renga.functions.normalization.local_response_normalization import (
+    local_response_normalization as local_response_normalization,
+)
 from renga.functions.pooling.average_pooling_2d import (
     average_pooling_2d as average_pooling_2d,
 )
 from renga.functions.pooling.max_pooling_2d import max_pooling_2d as max_pooling_2d
+from renga.functions.pooling.spatial_pyramid_pooling_2d import (
+    spatial_pyramid_pooling_2d as spatial_pyramid_pooling_2d,
+)
+from renga.functions.pooling.unpooling_2d import unpooling_2d as unpooling_2d
+from renga.functions.pooling.upsampling_2d import upsampling_2d as upsampling_2d

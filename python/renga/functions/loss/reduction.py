@@ -1,7 +1,26 @@
 """How losses are put together."""
 
+from __future__ import annotations
 
-def check_reduce(name: str, reduce: str) -> None:
-    """Raises ValueError unless ``reduce`` is "mean" or "no"."""
-    if reduce not in ("mean", "no"):
-        raise ValueError(f"{name}: expected reduce 'mean' or 'no', got {reduce!r}")
+from collections.abc import Sequence
+from typing import Any
+
+from renga import _core
+from renga.functions.math.average import average
+from renga.variable import Variable
+
+
+def check_reduce(
+    name: str, reduce: str, allowed: Sequence[str] = ("mean", "no")
+) -> None:
+    """Raises ValueError unless ``reduce`` is one of those allowed."""
+    if reduce not in allowed:
+        listed = " or ".join(map(repr, allowed))
+        raise ValueError(f"{name}: expected reduce {listed}, got {reduce!r}")
+
+
+def reduced(loss: Any, reduce: str) -> Variable:
+    """The sum or the mean of the losses, or the losses themselves."""
+    if reduce == "sum":
+        return _core.ops.sum(loss)
+    return average(loss) if reduce == "mean" else loss

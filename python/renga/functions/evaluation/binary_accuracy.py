@@ -1,0 +1,33 @@
+"""Share of right binary answers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from renga.functions.check import check_floats, check_shape
+from renga.utils.type_check import InvalidType
+from renga.variable import Variable, as_array, as_variable
+
+
+def binary_accuracy(y: Any, t: Any) -> Variable:
+    """How many scores of 0 or more are labelled 1, others 0; it has no gradient.
+
+    Elements labelled -1 do not count; 0 if all are.
+
+    Shapes:
+        y, t: (N, …), t of integers
+        return: ()
+
+    Raises:
+        InvalidType: shapes or dtypes do not fit.
+    """
+    y, t = as_array(y), as_array(t)
+    check_floats("binary_accuracy", y)
+    check_shape("binary_accuracy", y.shape == t.shape, "one shape", y, t)
+    if t.dtype.kind != "i":
+        raise InvalidType(f"binary_accuracy: expected t of integers, got {t.dtype}")
+    right = numpy.count_nonzero((y >= 0) == t)
+    counted = max(numpy.count_nonzero(t != -1), 1)
+    return as_variable(numpy.asarray(right / counted, y.dtype))

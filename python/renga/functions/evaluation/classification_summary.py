@@ -1,0 +1,83 @@
+"""Precision, recall and F score of every class."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from renga.functions.check import check_floats, check_shape
+from renga.utils.type_check import InvalidType
+from renga.variable import Variable, as_array, as_variable
+
+
+def classification_summary(
+    y: Any,
+    t: Any,
+    label_num: int | None = None,
+    beta: float = 1.0,
+    ignore_label: int = -1,
+) -> tuple[Variable, Variable, Variable, Variable]:
+    """Precision, recall, F-beta score and number of samples of each class.
+
+    ``label_num`` is the number of classes, one more than the largest label if None.
+    Samples labelled ``ignore_label`` do not count; a share of nothing is NaN.
+
+    Shapes:
+        y: (N, C, …)
+        t: (N, …), integers
+        return: (label_num,) each
+
+    Raises:
+        InvalidType: shapes or dtypes do not fit.
+    """
+    y, t = as_array(y), as_array(t)
+    check_floats("classification_summary", y)
+    if t.dtype.kind != "i":
+        raise InvalidType(
+            f"classification_summary: expected t of integers, got {t.dtype}"
+        )
+    fits = y.ndim >= 2 and t.shape == y.shape[:1] + y.shape[2:]
+    check_shape("classification_summary", fits, "(N, C, …) and (N, …)", y, t)
+    if label_num is None:
+        label_num = int(t.max()) + 1
+    counted = t != ignore_label
+    predicted, t = y.argmax(1)[counted], t[counted]
+
+    def count(labels: Any) -> Any:
+        inside = labels[(labels >= 0) & (labels < label_num)]
+        return numpy.bincount(inside, minlength=label_num)
+
+    support = count(t)
+    right = count(t[predicted == t])
+    with numpy.errstate(divide="ignore", invalid="ignore"):
+        precision = right / count(predicted)
+        recall = right / support
+        weight = beta * beta
+        score = (1 + weight) * precision * recall / (weight * precision + recall)
+    shares = (as_variable(x.astype(y.dtype)) for x in (precision, recall, score))
+    return (*shares, as_variable(support.astype("int32")))  # type: ignore
+
+
+def precision(
+    y: Any, t: Any, label_num: int | None = None, ignore_label: int = -1
+) -> tuple[Variable, Variable]:
+    """How many of the answers for each class are right, and its number of samples."""
+    found, _, _, support = classification_summary(y, t, label_num, 1.0, ignore_label)
+    return found, support
+
+
+def recall(
+    y: Any, t: Any, label_num: int | None = None, ignore_label: int = -1
+) -> tuple[Variable, Variable]:
+    """How many samples of each class are found, and its number of samples."""
+    _, found, _, support = classification_summary(y, t, label_num, 1.0, ignore_label)
+    return found, support
+
+
+def f1_score(
+    y: Any, t: Any, label_num: int | None = None, ignore_label: int = -1
+) -> tuple[Variable, Variable]:
+    """Mean (harmonic) of precision and recall of each class, its number of samples."""
+    _, _, score, support = classification_summary(y, t, label_num, 1.0, ignore_label)
+    return score, support

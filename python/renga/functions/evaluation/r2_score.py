@@ -1,0 +1,49 @@
+"""Coefficient of determination."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from renga.functions.check import check_alike
+from renga.variable import Variable, as_array, as_variable
+
+
+def r2_score(
+    pred: Any,
+    true: Any,
+    sample_weight: Any = None,
+    multioutput: str = "uniform_average",
+) -> Variable:
+    """``1 - sum((pred - true) ** 2) / sum((true - mean) ** 2)``; it has no gradient.
+
+    An output whose true values are all equal scores 0. ``multioutput="raw_values"``
+    keeps one score per output.
+
+    Shapes:
+        pred, true: (N,) or (N, K)
+        return: (), or (K,)
+
+    Raises:
+        InvalidType: shapes or dtypes differ, or are no floats.
+        ValueError: no such ``multioutput``.
+        NotImplementedError: there are weights.
+    """
+    if sample_weight is not None:
+        raise NotImplementedError("r2_score: expected no sample_weight")
+    if multioutput not in ("uniform_average", "raw_values"):
+        raise ValueError(
+            "r2_score: expected multioutput 'uniform_average' or 'raw_values', got "
+            f"{multioutput!r}"
+        )
+    check_alike("r2_score", pred, true)
+    dtype = pred.dtype
+    pred, true = (as_array(x).astype("d") for x in (pred, true))
+    missed = ((pred - true) ** 2).sum(0)
+    total = ((true - true.mean(0)) ** 2).sum(0)
+    varies = total != 0
+    score = numpy.where(varies, 1 - missed / numpy.where(varies, total, 1), 0)
+    if multioutput == "uniform_average":
+        score = score.mean()
+    return as_variable(numpy.asarray(score, dtype))

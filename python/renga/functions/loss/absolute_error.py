@@ -1,0 +1,19 @@
+"""Absolute differences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from renga import _core
+from renga.functions.check import check_alike
+from renga.variable import Variable
+
+
+def absolute_error(x0: Any, x1: Any) -> Variable:
+    """``|x0 - x1|``, element by element.
+
+    Raises:
+        InvalidType: shapes or dtypes differ, or are no floats.
+    """
+    check_alike("absolute_error", x0, x1)
+    return _core.ops.absolute(_core.ops.subtract(x0, x1))

@@ -1,0 +1,50 @@
+"""Loss of pairs that should be near or far."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from renga import _core
+from renga.functions.check import check_alike, check_shape
+from renga.functions.loss.reduction import check_reduce, reduced
+from renga.utils.type_check import InvalidType
+from renga.variable import Variable, as_array
+
+
+def contrastive(
+    x0: Any, x1: Any, y: Any, margin: float = 1, reduce: str = "mean"
+) -> Variable:
+    """Half of ``d ** 2`` where ``y`` is 1, else of ``max(margin - d, 0) ** 2``.
+
+    d is the distance of the two samples.
+
+    Shapes:
+        x0, x1: (N, K)
+        y: (N,), integers
+
+    Raises:
+        ValueError: the margin is not positive, or no such ``reduce``.
+        InvalidType: shapes or dtypes do not fit.
+
+    Source: Hadsell et al., Dimensionality reduction by learning an invariant mapping,
+    2006.
+    """
+    check_reduce("contrastive", reduce)
+    if margin <= 0:
+        raise ValueError(f"contrastive: expected a positive margin, got {margin}")
+    check_alike("contrastive", x0, x1)
+    y = as_array(y)
+    fits = x0.ndim == 2 and y.shape == x0.shape[:1]
+    check_shape("contrastive", fits, "(N, K), (N, K) and (N,)", x0, x1, y)
+    if y.dtype.kind != "i":
+        raise InvalidType(f"contrastive: expected y of integers, got {y.dtype}")
+    ops = _core.ops
+    squares = ops.sum(ops.square(ops.subtract(x0, x1)), 1)
+    # The root has no derivative at 0; there the pair is pushed nowhere.
+    apart = squares.array > 0
+    root = ops.sqrt(ops.where(apart, squares, numpy.ones(y.shape, x0.dtype)))
+    gap = ops.relu(margin - root * apart)
+    y = y.astype(x0.dtype)
+    return reduced((squares * y + ops.square(gap) * (1 - y)) * 0.5, reduce)

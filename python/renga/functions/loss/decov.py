@@ -1,0 +1,39 @@
+"""Covariance of the units of a layer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from renga import _core
+from renga.functions.check import check_floats, check_shape
+from renga.functions.loss.cross_covariance import cross_covariance
+from renga.functions.loss.reduction import check_reduce
+from renga.variable import Variable
+
+
+def decov(h: Any, reduce: str = "half_squared_sum") -> Variable:
+    """Half of the sum of the squared covariances of different units.
+
+    ``reduce="no"`` gives the covariances, with 0 for those of a unit with itself.
+
+    Shapes:
+        h: (N, K)
+        return: (), or (K, K)
+
+    Raises:
+        ValueError: no such ``reduce``.
+        InvalidType: ``h`` has not two axes or is not of floats.
+
+    Source: Cogswell et al., Reducing overfitting in deep networks by decorrelating
+    representations, 2015.
+    """
+    check_reduce("decov", reduce, ("half_squared_sum", "no"))
+    check_floats("decov", h)
+    check_shape("decov", h.ndim == 2, "(N, K)", h)
+    others = 1 - numpy.eye(h.shape[1], dtype=h.dtype)
+    covariance = cross_covariance(h, h, "no") * others
+    if reduce == "no":
+        return covariance
+    return _core.ops.sum(_core.ops.square(covariance)) * 0.5

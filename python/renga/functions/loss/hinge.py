@@ -1,0 +1,45 @@
+"""Loss of a margin between the classes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from renga import _core
+from renga.functions.check import check_floats, check_shape
+from renga.functions.loss.reduction import check_reduce
+from renga.utils.type_check import InvalidType
+from renga.variable import Variable, as_array
+
+
+def hinge(x: Any, t: Any, norm: str = "L1", reduce: str = "mean") -> Variable:
+    """``max(0, 1 - x)`` for the class of the label, ``max(0, 1 + x)`` for the others.
+
+    ``norm="L2"`` squares it. ``reduce="mean"`` divides the sum by N; ``"no"`` keeps one
+    loss per element.
+
+    Shapes:
+        x: (N, C)
+        t: (N,), integers
+
+    Raises:
+        NotImplementedError: no such ``norm``.
+        ValueError: no such ``reduce``.
+        InvalidType: shapes or dtypes do not fit.
+        IndexError: a label is none of the classes.
+    """
+    if norm not in ("L1", "L2"):
+        raise NotImplementedError(f"hinge: expected norm 'L1' or 'L2', got {norm!r}")
+    check_reduce("hinge", reduce)
+    t = as_array(t)
+    check_floats("hinge", x)
+    check_shape("hinge", x.ndim == 2 and t.shape == x.shape[:1], "(N, C), (N,)", x, t)
+    if t.dtype.kind != "i":
+        raise InvalidType(f"hinge: expected labels of integers, got {t.dtype}")
+    sign = numpy.ones(x.shape, x.dtype)
+    sign[numpy.arange(len(t)), t] = -1
+    loss = _core.ops.relu(_core.ops.multiply(x, sign) + 1)
+    if norm == "L2":
+        loss = _core.ops.square(loss)
+    return loss if reduce == "no" else _core.ops.sum(loss) * (1 / max(len(t), 1))

@@ -1,0 +1,33 @@
+"""Squared near 0, absolute further out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from renga import _core
+from renga.functions.check import check_alike
+from renga.functions.loss.reduction import check_reduce
+from renga.variable import Variable
+
+
+def huber_loss(
+    x: Any, t: Any, delta: float, reduce: str = "sum_along_second_axis"
+) -> Variable:
+    """``d ** 2 / 2`` of the difference d, or ``delta (|d| - delta / 2)`` beyond delta.
+
+    It is summed along axis 1; ``reduce="no"`` keeps one loss per element.
+
+    Raises:
+        InvalidType: shapes or dtypes differ, or are no floats.
+        ValueError: no such ``reduce``.
+
+    Source: Huber, Robust estimation of a location parameter, 1964.
+    """
+    check_reduce("huber_loss", reduce, ("sum_along_second_axis", "no"))
+    check_alike("huber_loss", x, t)
+    distance = _core.ops.absolute(_core.ops.subtract(x, t))
+    near = _core.ops.minimum(distance, numpy.asarray(delta, x.dtype))
+    loss = near * (distance - near * 0.5)
+    return loss if reduce == "no" else _core.ops.sum(loss, 1)

@@ -1,0 +1,18 @@
+"""Mean of absolute differences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from renga.functions.loss.absolute_error import absolute_error
+from renga.functions.math.average import average
+from renga.variable import Variable
+
+
+def mean_absolute_error(x0: Any, x1: Any) -> Variable:
+    """The mean over all elements of ``|x0 - x1|``.
+
+    Raises:
+        InvalidType: shapes or dtypes differ, or are no floats.
+    """
+    return average(absolute_error(x0, x1))

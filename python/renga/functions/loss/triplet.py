@@ -1,0 +1,38 @@
+"""Loss of samples nearer to a negative than to a positive one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from renga import _core
+from renga.functions.check import check_alike
+from renga.functions.loss.reduction import check_reduce, reduced
+from renga.variable import Variable
+
+
+def triplet(
+    anchor: Any,
+    positive: Any,
+    negative: Any,
+    margin: float = 0.2,
+    reduce: str = "mean",
+) -> Variable:
+    """``max(|anchor - positive|² - |anchor - negative|² + margin, 0)``.
+
+    Shapes:
+        anchor, positive, negative: (N, K)
+
+    Raises:
+        ValueError: the margin is not positive, or no such ``reduce``.
+        InvalidType: shapes or dtypes differ, or are no floats.
+
+    Source: Schroff et al., FaceNet, 2015.
+    """
+    check_reduce("triplet", reduce)
+    if margin <= 0:
+        raise ValueError(f"triplet: expected a positive margin, got {margin}")
+    check_alike("triplet", anchor, positive, negative)
+    ops = _core.ops
+    near = ops.square(ops.subtract(anchor, positive))
+    far = ops.square(ops.subtract(anchor, negative))
+    return reduced(ops.relu(ops.sum(near - far, 1) + margin), reduce)

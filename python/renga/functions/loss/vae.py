@@ -1,0 +1,55 @@
+"""Losses of variational auto-encoders."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from renga import _core
+from renga.functions.check import check_floats
+from renga.functions.loss.reduction import check_reduce, reduced
+from renga.variable import Variable, as_variable
+
+REDUCTIONS = ("sum", "mean", "no")
+
+
+def gaussian_kl_divergence(mean: Any, ln_var: Any, reduce: str = "sum") -> Variable:
+    """Divergence of normal distributions from the standard one.
+
+    Raises:
+        ValueError: ``reduce`` is neither "sum" nor "mean" nor "no".
+        InvalidType: shapes or dtypes do not fit.
+
+    Source: Kingma and Welling, Auto-encoding variational Bayes, 2013.
+    """
+    check_reduce("gaussian_kl_divergence", reduce, REDUCTIONS)
+    check_floats("gaussian_kl_divergence", mean, ln_var)
+    ops = _core.ops
+    loss = (ops.square(mean) + ops.exp(ln_var) - ln_var - 1) * 0.5
+    return reduced(loss, reduce)
+
+
+def bernoulli_nll(x: Any, y: Any, reduce: str = "sum") -> Variable:
+    """``-x log p - (1 - x) log(1 - p)`` with ``p = sigmoid(y)``.
+
+    Raises:
+        ValueError: ``reduce`` is neither "sum" nor "mean" nor "no".
+        InvalidType: shapes or dtypes do not fit.
+    """
+    check_reduce("bernoulli_nll", reduce, REDUCTIONS)
+    check_floats("bernoulli_nll", x, y)
+    return reduced(_core.ops.softplus(y, 1.0) - _core.ops.multiply(x, y), reduce)
+
+
+def gaussian_nll(x: Any, mean: Any, ln_var: Any, reduce: str = "sum") -> Variable:
+    """``-log`` of the density at ``x`` of normal distributions.
+
+    Raises:
+        ValueError: ``reduce`` is neither "sum" nor "mean" nor "no".
+        InvalidType: shapes or dtypes do not fit.
+    """
+    check_reduce("gaussian_nll", reduce, REDUCTIONS)
+    check_floats("gaussian_nll", x, mean, ln_var)
+    ops, ln_var = _core.ops, as_variable(ln_var)
+    distance = ops.square(ops.subtract(x, mean)) * ops.exp(-ln_var)
+    return reduced((distance + ln_var + math.log(2 * math.pi)) * 0.5, reduce)

@@ -1,0 +1,28 @@
+"""Differentiable samples of categories."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from renga import _core
+from renga.functions.check import check_axis, check_floats
+from renga.variable import Variable, as_variable
+
+
+def gumbel_softmax(log_pi: Any, tau: float = 0.1, axis: int = 1) -> Variable:
+    """``softmax((log_pi + g) / tau)`` with Gumbel noise g: nearly one-hot samples.
+
+    Raises:
+        ValueError: ``tau`` is not positive.
+        InvalidType: there is no such axis, or ``log_pi`` is not of floats.
+
+    Source: Jang et al., Categorical reparameterization with Gumbel-softmax, 2016.
+    """
+    if tau <= 0:
+        raise ValueError(f"gumbel_softmax: expected a positive tau, got {tau}")
+    check_floats("gumbel_softmax", log_pi)
+    axis = check_axis("gumbel_softmax", log_pi, axis)
+    noise = numpy.random.gumbel(size=log_pi.shape).astype(log_pi.dtype)
+    return _core.ops.softmax((as_variable(log_pi) + noise) * (1 / tau), axis)

@@ -1,0 +1,63 @@
+"""Fully connected layer with random zeros among its weights."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy
+
+from renga import _core
+from renga.functions.check import check_floats, check_shape
+from renga.variable import Variable, as_array
+
+
+def simplified_dropconnect(
+    x: Any,
+    W: Any,
+    b: Any = None,
+    ratio: float = 0.5,
+    train: bool = True,
+    mask: Any = None,
+    use_batchwise_mask: bool = True,
+) -> Variable:
+    """``x (m W)^T + b``, m being 0 with probability ``ratio``.
+
+    Elsewhere m is ``1 / (1 - ratio)``. With ``use_batchwise_mask`` each sample has a
+    mask of its own. ``mask`` may give which weights are kept. Without ``train`` no
+    weight is dropped.
+
+    Shapes:
+        x: (N, …) with I elements per sample
+        W: (O, I)
+        b: (O,)
+        mask: (N, O, I), or (O, I) without ``use_batchwise_mask``
+        return: (N, O)
+
+    Raises:
+        ValueError: the ratio is not in [0, 1).
+        InvalidType: shapes or dtypes do not fit.
+
+    Source: Wan et al., Regularization of neural networks using DropConnect, 2013.
+    """
+    if not 0 <= ratio < 1:
+        raise ValueError(
+            f"simplified_dropconnect: expected a ratio in [0, 1), got {ratio}"
+        )
+    check_floats("simplified_dropconnect", x, W)
+    fits = x.ndim >= 2 and W.ndim == 2 and math.prod(x.shape[1:]) == W.shape[1]
+    check_shape("simplified_dropconnect", fits, "(N, I) and (O, I)", x, W)
+    ops, n = _core.ops, len(x)
+    x = ops.reshape(x, (n, W.shape[1]))
+    if not train:
+        return ops.linear(x, W, b)
+    shape = (n, *W.shape) if use_batchwise_mask else W.shape
+    if mask is None:
+        mask = numpy.random.random_sample(shape) >= ratio
+    mask = as_array(mask)
+    check_shape("simplified_dropconnect", mask.shape == shape, f"mask {shape}", mask)
+    W = ops.multiply(W, mask.astype(W.dtype) / W.dtype.type(1 - ratio))
+    if not use_batchwise_mask:
+        return ops.linear(x, W, b)
+    y = ops.reshape(ops.matmul(W, ops.reshape(x, (*x.shape, 1))), shape[:2])
+    return y if b is None else ops.add(y, b)

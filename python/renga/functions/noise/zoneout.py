@@ -1,0 +1,31 @@
+"""Hidden units that keep their old values at random."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from renga import _core
+from renga.configuration import config
+from renga.functions.check import check_alike
+from renga.utils.argument import parse_kwargs
+from renga.variable import Variable, as_variable
+
+
+def zoneout(h: Any, x: Any, ratio: float = 0.5, **kwargs: Any) -> Variable:
+    """Elements of ``h`` with probability ``ratio``, of ``x`` elsewhere.
+
+    Outside training it is ``x``.
+
+    Raises:
+        InvalidType: shapes or dtypes differ, or are no floats.
+
+    Source: Krueger et al., Zoneout: regularizing RNNs by randomly preserving hidden
+    activations, 2016.
+    """
+    parse_kwargs(kwargs, train="zoneout: expected using_config('train', …), got train")
+    if not config.train:
+        return as_variable(x)
+    check_alike("zoneout", h, x)
+    return _core.ops.where(numpy.random.random_sample(h.shape) < ratio, h, x)

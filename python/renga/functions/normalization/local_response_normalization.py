@@ -1,0 +1,43 @@
+"""Normalization by neighbouring channels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from renga import _core
+from renga.functions.array.cast import cast
+from renga.functions.check import check_floats, check_shape
+from renga.variable import Variable
+
+
+def local_response_normalization(
+    x: Any, n: int = 5, k: float = 2, alpha: float = 1e-4, beta: float = 0.75
+) -> Variable:
+    """``x / (k + alpha s) ** beta``, s the squares of the ``n`` channels around summed.
+
+    Shapes:
+        x: (N, C, …)
+
+    Raises:
+        InvalidType: ``x`` has less than two axes or is not of floats.
+
+    Source: Krizhevsky et al., ImageNet classification with deep convolutional neural
+    networks, 2012.
+    """
+    check_floats("local_response_normalization", x)
+    check_shape("local_response_normalization", x.ndim >= 2, "(N, C, …)", x)
+    if x.dtype == "float16":  # squares overflow at 256
+        wide = cast(x, "float32")
+        return cast(local_response_normalization(wide, n, k, alpha, beta), "float16")
+    ops = _core.ops
+    batch, channels = x.shape[:2]
+    squares = ops.reshape(
+        ops.square(x), (batch, channels, x.size // (batch * channels))
+    )
+    i = numpy.arange(channels)
+    near = (abs(i[:, None] - i) <= n // 2).astype(x.dtype)
+    near = numpy.broadcast_to(near, (batch, *near.shape))
+    sums = ops.reshape(ops.matmul(near, squares), x.shape)
+    return ops.multiply(x, (sums * alpha + k) ** -beta)

@@ -1,0 +1,44 @@
+"""Maxima over a pyramid of grids."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from renga import _core
+from renga.functions.check import check_floats, check_shape
+from renga.functions.pooling.max_pooling_2d import max_pooling_2d
+from renga.variable import Variable
+
+
+def spatial_pyramid_pooling_2d(
+    x: Any, pyramid_height: int, pooling: str | None = None
+) -> Variable:
+    """The largest elements of 1, 4, 16, … equal cells of an image, as channels.
+
+    Images that cannot be divided equally are padded with minus infinity.
+
+    Shapes:
+        x: (N, C, H, W)
+        return: (N, C (4^pyramid_height - 1) / 3, 1, 1)
+
+    Raises:
+        ValueError: ``pooling`` is not "max".
+        InvalidType: ``x`` is no image of floats.
+
+    Source: He et al., Spatial pyramid pooling in deep convolutional networks, 2014.
+    """
+    if pooling != "max":
+        raise ValueError(
+            f"spatial_pyramid_pooling_2d: expected pooling 'max', got {pooling!r}"
+        )
+    check_floats("spatial_pyramid_pooling_2d", x)
+    check_shape("spatial_pyramid_pooling_2d", x.ndim == 4, "(N, C, H, W)", x)
+    levels = []
+    for level in range(pyramid_height):
+        cells = 2**level
+        size = [-(-extent // cells) for extent in x.shape[2:]]
+        pad = [(k * cells - n) // 2 for k, n in zip(size, x.shape[2:])]
+        y = max_pooling_2d(x, size, size, pad, cover_all=True)
+        channels = x.shape[1] * y.shape[2] * y.shape[3]
+        levels.append(_core.ops.reshape(y, (x.shape[0], channels, 1, 1)))
+    return _core.ops.concat(levels, 1)

@@ -1,0 +1,114 @@
+"""Normalizations against NumPy's formulas."""
+
+import numpy
+import pytest
+from function_check import check
+
+import renga
+import renga.functions as F
+from renga.utils.type_check import InvalidType
+
+rng = numpy.random.default_rng(0)
+x = rng.normal(size=(2, 6, 3)) * 2
+flat, gamma, beta = x[..., 0].copy(), *rng.normal(size=(2, 6))
+
+
+def standard(x, axis, eps=1e-5):
+    return (x - x.mean(axis, keepdims=True)) / numpy.sqrt(
+        x.var(axis, keepdims=True) + eps
+    )
+
+
+def grouped(x, gamma, beta):
+    y = standard(x.reshape(2, 3, -1), 2).reshape(x.shape)
+    shape = (1, 6) + (1,) * (x.ndim - 2)
+    return y * gamma.reshape(shape) + beta.reshape(shape)
+
+
+def responses(n, k, alpha, beta):
+    def reference(x):
+        y = numpy.empty_like(x)
+        for c in range(x.shape[1]):
+            near = x[:, max(c - n // 2, 0) : c + n // 2 + 1]
+            y[:, c] = x[:, c] / (k + alpha * (near**2).sum(1)) ** beta
+        return y
+
+    return reference
+
+
+def lengths(axis, eps=1e-5):
+    return lambda x: x / (numpy.sqrt((x * x).sum(axis, keepdims=True)) + eps)
+
+
+def group(x, gamma, beta):
+    return F.group_normalization(x, 3, gamma, beta)
+
+
+CASES = {
+    "normalize": (F.normalize, lengths(1), x),
+    "normalize axes": (lambda x: F.normalize(x, 1.0, (1, -1)), lengths((1, 2), 1), x),
+    "layer": (
+        F.layer_normalization,
+        lambda x, gamma, beta: standard(x, 1) * gamma + beta,
+        flat,
+        gamma,
+        beta,
+    ),
+    "group": (group, grouped, x, gamma, beta),
+    "group of units": (group, grouped, flat, gamma, beta),
+    "response": (F.local_response_normalization, responses(5, 2, 1e-4, 0.75), x),
+    "response of four": (
+        lambda x: F.local_response_normalization(x, 4, 1, 0.5, 0.6),
+        responses(4, 1, 0.5, 0.6),
+        x,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_function(name):
+    function, reference, *arrays = CASES[name]
+    check(function, reference, *arrays)
+
+
+def test_large_halves():
+    big = (flat * 1000).astype("e")
+    one, zero = numpy.ones(6, "e"), numpy.zeros(6, "e")
+    wide = big.astype("d")
+    for found, expected in (
+        (F.normalize(big), lengths(1)(wide)),
+        (F.layer_normalization(big, one, zero), standard(wide, 1)),
+        (group(big, one, zero), grouped(wide, one, zero)),
+        (F.local_response_normalization(big), responses(5, 2, 1e-4, 0.75)(wide)),
+    ):
+        assert found.dtype == numpy.float16
+        numpy.testing.assert_allclose(found.array, expected, 5e-3, 1e-3)
+
+
+def test_a_vector_of_zeros():
+    v = renga.Variable(numpy.zeros((1, 2)))
+    y = F.normalize(v, eps=0.5)
+    y.grad = numpy.ones((1, 2))
+    y.backward()
+    assert (y.array == 0).all() and (v.grad == 2).all()
+
+
+FAULTS = [
+    (lambda: F.normalize(x, axis=3), InvalidType),
+    (lambda: F.normalize(x.astype("i")), InvalidType),
+    (lambda: F.layer_normalization(x, gamma, beta), InvalidType),
+    (lambda: F.layer_normalization(flat, gamma[:2], beta), InvalidType),
+    (lambda: F.layer_normalization(flat, gamma.astype("f"), beta), InvalidType),
+    (lambda: F.group_normalization(x, 4, gamma, beta), ValueError),
+    (lambda: F.group_normalization(x, 0, gamma, beta), ValueError),
+    (lambda: F.group_normalization(x, 3.0, gamma, beta), TypeError),
+    (lambda: F.group_normalization(x, 3, gamma[:3], beta), InvalidType),
+    (lambda: F.group_normalization(gamma, 3, gamma, beta), InvalidType),
+    (lambda: F.local_response_normalization(gamma), InvalidType),
+]
+
+
+@pytest.mark.parametrize(("wrong", "error"), FAULTS)
+def test_faults(wrong, error):
+    with pytest.raises(error):
+        wrong()
