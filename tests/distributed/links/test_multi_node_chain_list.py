@@ -1,0 +1,109 @@
+"""Models that lie on several ranks against the same links on one."""
+
+import numpy as np
+import pytest
+
+import renga
+import renga.functions as F
+import renga.links as L
+from renga.distributed.links import MultiNodeChainList
+
+X = np.random.default_rng(0).normal(size=(3, 5, 4))
+
+
+def layer(seed, inputs=1):
+    """tanh of a linear map of the sum of its inputs."""
+    weights = np.random.default_rng(seed).normal(size=(4, 4))
+    with renga.using_config("dtype", np.float64):
+        linear = L.Linear(4, 4, initialW=weights, initial_bias=weights[0])
+    first = [lambda *xs: sum(xs[1:], xs[0])] * (inputs > 1)
+    return renga.Sequential(*first, linear, F.tanh)
+
+
+def ring(model, rank, size):
+    """Rank 0 begins and ends; the others lie in between."""
+    before, after = (rank - 1) % size, (rank + 1) % size
+    if rank == 0:
+        model.add_link(layer(100), rank_out=after)
+        model.add_link(layer(101), rank_in=before)
+    else:
+        model.add_link(layer(rank), rank_in=before, rank_out=after)
+
+
+def serial_ring(links, x, size):
+    for name in (100, *range(1, size), 101):
+        x = links[name](x)
+    return x
+
+
+def fan(model, rank, size):
+    """Rank 0 gives to all, itself among them, and adds up what they return."""
+    if rank == 0:
+        model.add_link(layer(100), rank_out=range(size))
+    model.add_link(layer(rank), rank_in=0, rank_out=[0])
+    if rank == 0:
+        model.add_link(layer(101, size), rank_in=list(range(size)))
+
+
+def serial_fan(links, x, size):
+    x = links[100](x)
+    return links[101](*[links[r](x) for r in range(size)])
+
+
+def seeds(rank, plan):
+    own = [rank] if rank > 0 or plan is fan else []
+    return [100, *own, 101] if rank == 0 else own
+
+
+def train(model, optimizer, forward):
+    gradients = []
+    for x in X:
+        x = renga.Variable(x)
+        y = forward(x)
+        model.cleargrads()
+        F.sum(y**2).backward() if y.size else y.backward()
+        gradients.append(x.grad)
+        optimizer.update()
+    return y.array, gradients
+
+
+@pytest.mark.parametrize(
+    ("plan", "serial"), [(ring, serial_ring), (fan, serial_fan)], ids=["ring", "fan"]
+)
+def test_three_steps_equal_those_of_one_process(ranks, plan, serial):
+    def on_rank(comm):
+        model = MultiNodeChainList(comm)
+        plan(model, comm.rank, comm.size)
+        optimizer = renga.optimizers.SGD(lr=0.05).setup(model)
+        result = train(model, optimizer, model)
+        parameters = [[p.array for p in link.params()] for link in model]
+        return result, dict(zip(seeds(comm.rank, plan), parameters))
+
+    results = ranks(on_rank)
+    size = len(results)
+    names = [name for rank in range(size) for name in seeds(rank, plan)]
+    links = {n: layer(n, size if n == 101 and plan is fan else 1) for n in names}
+    model = renga.ChainList(*links.values())
+    optimizer = renga.optimizers.SGD(lr=0.05).setup(model)
+    y, gradients = train(model, optimizer, lambda x: serial(links, x, size))
+
+    np.testing.assert_allclose(results[0][0][0], y, rtol=1e-9)
+    np.testing.assert_allclose(results[0][0][1], gradients, rtol=1e-9)
+    for (own_y, _), parameters in results:
+        assert own_y.size == 0 or own_y.shape == y.shape
+        for name, arrays in parameters.items():
+            for array, param in zip(arrays, links[name].params()):
+                np.testing.assert_allclose(array, param.array, rtol=1e-9)
+
+
+def test_errors(ranks):
+    def on_rank(comm):
+        model = MultiNodeChainList(comm)
+        model.add_link(layer(0), rank_in=comm.rank)
+        with pytest.raises(ValueError, match="one link without rank_out"):
+            model.add_link(layer(1))
+        with pytest.raises(RuntimeError, match="got nothing"):
+            model()
+        return True
+
+    assert all(ranks(on_rank))
