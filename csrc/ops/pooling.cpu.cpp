@@ -236,7 +236,10 @@ void give_cpu(const Array& gy, const Array& at, const Array& gx, const PoolingWi
   const LongWork work(gx.size());
   const PoolingGrid grid(gx, gy, window);
   visit_both(gx, at, [&]<class T, class I>(Type<T>, Type<I>) {
-    if (!channels_adjoin(at)) return give_by_planes<T, I>(gy, at, gx, grid);
+    // Of one pixel the channels adjoin in any layout: the larger image must be asked, too.
+    if (!channels_adjoin(at) || !channels_adjoin(gx)) {
+      return give_by_planes<T, I>(gy, at, gx, grid);
+    }
     if (channels_adjoin(gy)) return give_by_pixels<T, I>(gy, at, gx, grid);
     const Array reordered = empty_like(at, gy.dtype());
     copy(gy, reordered);

@@ -124,6 +124,15 @@ def test_large_windows_have_large_indices():
     assert at.max() > 255
 
 
+def test_pools_of_whole_images():
+    x = np.random.default_rng(0).normal(size=(2, 3, 6, 7))
+    v = renga.Variable(x)
+    y = F.max_pooling_2d(v, (6, 7))
+    y.grad = np.ones(y.shape)
+    y.backward()
+    np.testing.assert_array_equal(v.grad, x == x.max((2, 3), keepdims=True))
+
+
 def test_nan_and_equal_elements():
     x = np.zeros((1, 3, 2, 4), "f")
     x[0, 1, 1, 0] = np.nan
