@@ -95,11 +95,21 @@ from renga.functions.array.tile import tile as tile
 from renga.functions.array.transpose_sequence import (
     transpose_sequence as transpose_sequence,
 )
+from renga.functions.connection.bilinear import bilinear as bilinear
 from renga.functions.connection.convolution_2d import convolution_2d as convolution_2d
 from renga.functions.connection.deconvolution_2d import (
     deconvolution_2d as deconvolution_2d,
 )
+from renga.functions.connection.depthwise_convolution_2d import (
+    depthwise_convolution_2d as depthwise_convolution_2d,
+)
+from renga.functions.connection.dilated_convolution_2d import (
+    dilated_convolution_2d as dilated_convolution_2d,
+)
 from renga.functions.connection.linear import linear as linear
+from renga.functions.connection.local_convolution_2d import (
+    local_convolution_2d as local_convolution_2d,
+)
 from renga.functions.evaluation.accuracy import accuracy as accuracy
 from renga.functions.evaluation.binary_accuracy import (
     binary_accuracy as binary_accuracy,

@@ -1,0 +1,48 @@
+"""Fully connected layer of the products of two inputs."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from renga import _core
+from renga.functions.check import check_floats, check_shape
+from renga.variable import Variable
+
+
+def bilinear(
+    e1: Any, e2: Any, W: Any, V1: Any = None, V2: Any = None, b: Any = None
+) -> Variable:
+    """``e1 W e2 + e1 V1 + e2 V2 + b``; axes after the first of e1 and e2 count as one.
+
+    Shapes:
+        e1: (N, J)
+        e2: (N, K)
+        W: (J, K, L)
+        V1: (J, L)
+        V2: (K, L)
+        b: (L,)
+        return: (N, L)
+
+    Raises:
+        ValueError: some but not all of V1, V2 and b are given.
+        InvalidType: shapes or dtypes do not fit.
+
+    Source: Socher et al., Reasoning with neural tensor networks, 2013.
+    """
+    extra = [v for v in (V1, V2, b) if v is not None]
+    if len(extra) not in (0, 3):
+        raise ValueError("bilinear: expected all of V1, V2 and b, or none")
+    check_floats("bilinear", e1, e2, W, *extra)
+    ops = _core.ops
+    n = len(e1)
+    e1, e2 = (ops.reshape(e, (len(e), math.prod(e.shape[1:]))) for e in (e1, e2))
+    j, k = e1.shape[1], e2.shape[1]
+    fits = W.ndim == 3 and W.shape[:2] == (j, k) and len(e2) == n
+    check_shape("bilinear", fits, "(N, J), (N, K) and (J, K, L)", e1, e2, W)
+    pairs = ops.multiply(ops.reshape(e1, (n, j, 1)), ops.reshape(e2, (n, 1, k)))
+    W = ops.reshape(W, (j * k, W.shape[2]))
+    y = ops.matmul(ops.reshape(pairs, (n, j * k)), W)
+    if not extra:
+        return y
+    return y + ops.matmul(e1, V1) + ops.matmul(e2, V2) + b

@@ -1,0 +1,37 @@
+"""Two-dimensional convolution of each channel on its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from renga import _core
+from renga.functions.check import check_shape
+from renga.functions.connection.convolution_2d import convolution_2d
+from renga.variable import Variable
+
+
+def depthwise_convolution_2d(
+    x: Any, W: Any, b: Any = None, stride: Any = 1, pad: Any = 0
+) -> Variable:
+    """Convolution of each channel with M filters of its own.
+
+    ``stride`` and ``pad`` are numbers or pairs (rows, columns).
+
+    Shapes:
+        x: (N, C, H, W)
+        W: (M, C, kh, kw)
+        b: (C M,)
+        return: (N, C M, H', W'), the M results of a channel one after the other
+
+    Raises:
+        InvalidType: shapes or dtypes do not fit.
+
+    Source: Chollet, Xception: deep learning with depthwise separable convolutions,
+    2016.
+    """
+    fits = x.ndim == W.ndim == 4 and x.shape[1] == W.shape[1]
+    check_shape("depthwise_convolution_2d", fits, "(N, C, H, W), (M, C, kh, kw)", x, W)
+    multiplier, channels, *size = W.shape
+    W = _core.ops.transpose(W, (1, 0, 2, 3))
+    W = _core.ops.reshape(W, (channels * multiplier, 1, *size))
+    return convolution_2d(x, W, b, stride, pad, groups=channels)

@@ -1,0 +1,31 @@
+"""Two-dimensional convolution with holes in its filters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from renga.functions.connection.convolution_2d import convolution_2d
+from renga.variable import Variable
+
+
+def dilated_convolution_2d(
+    x: Any,
+    W: Any,
+    b: Any = None,
+    stride: Any = 1,
+    pad: Any = 0,
+    dilate: Any = 1,
+    cover_all: bool = False,
+) -> Variable:
+    """``convolution_2d`` with the arguments in another order.
+
+    Shapes:
+        x: (N, I, H, W)
+        W: (O, I, kh, kw)
+        b: (O,)
+        return: (N, O, H', W')
+
+    Raises:
+        InvalidType: shapes or dtypes do not fit.
+    """
+    return convolution_2d(x, W, b, stride, pad, cover_all, dilate=dilate)
