@@ -51,6 +51,7 @@ def resize_images(
 
 def _weights(n: int, m: int, mode: str, align_corners: bool) -> numpy.ndarray:
     """(m, n) weights of the old pixels in each of the new ones."""
+    at: numpy.ndarray
     if mode == "nearest":
         at = numpy.arange(m) * n // m
     elif align_corners:

@@ -33,7 +33,8 @@ def _transform(name: str, x: tuple[Any, Any]) -> tuple[Variable, Variable]:
     real, imaginary = x
     check_alike(name, real, imaginary)
     check_shape(name, real.ndim > 0, "1 axis or more", real)
-    return _Transform(name).apply((real, imaginary))
+    real, imaginary = _Transform(name).apply((real, imaginary))
+    return real, imaginary
 
 
 class _Transform(FunctionNode):

@@ -20,7 +20,8 @@ def fmod(x: Any, divisor: Any) -> Variable:
         InvalidType: dtypes differ or are no floats.
     """
     check_floats("fmod", x, divisor)
-    return _Remainder().apply(broadcast(x, divisor))[0]
+    pair: Any = broadcast(x, divisor)
+    return _Remainder().apply(pair)[0]
 
 
 class _Remainder(FunctionNode):

@@ -27,6 +27,6 @@ def layer_normalization(x: Any, gamma: Any, beta: Any, eps: float = 1e-5) -> Var
     fits = x.ndim == 2 and gamma.shape == beta.shape == x.shape[1:]
     check_shape("layer_normalization", fits, "(N, C), (C,), (C,)", x, gamma, beta)
     if x.dtype == "float16":  # squares overflow at 256
-        wide = (cast(v, "float32") for v in (x, gamma, beta))
-        return cast(layer_normalization(*wide, eps=eps), "float16")
+        x, gamma, beta = (cast(v, "float32") for v in (x, gamma, beta))
+        return cast(layer_normalization(x, gamma, beta, eps), "float16")
     return _core.ops.add(standardized(x, 1, eps) * gamma, beta)
