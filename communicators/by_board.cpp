@@ -10,7 +10,7 @@ namespace {
 constexpr std::int64_t kSmall = std::int64_t{1} << 14;
 
 // Reduces the same range of every rank's segment.
-void reduce_range(const Turn& turn, const Board& board, int half, Range range, Dtype dtype,
+void reduce_range(const Turn& turn, const Board& board, int half, Stretch range, Dtype dtype,
                   Reduction reduction, std::byte* y) {
   std::vector<const std::byte*> xs;
   for (int r = 0; r < turn.size(); ++r) xs.push_back(board.segment(r, half) + range.begin);
@@ -37,11 +37,11 @@ void all_reduce(const Turn& turn, Board& board, const Flat& x, const Flat& y, Dt
     const int half = board.next_half();
     x.read(begin, length, board.segment(rank, half));
     board.meet(turn);
-    const Range own = share(length, rank, size);
+    const Stretch own = share(length, rank, size);
     reduce_range(turn, board, half, own, dtype, reduction, board.segment(rank, half) + own.begin);
     board.meet(turn);
     for (int r = 0; r < size; ++r) {
-      const Range theirs = share(length, r, size);
+      const Stretch theirs = share(length, r, size);
       y.write(begin + theirs.begin, theirs.length(), board.segment(r, half) + theirs.begin);
     }
   });
@@ -56,7 +56,7 @@ void reduce_scatter(const Turn& turn, Board& board, const Flat& x, const Flat& y
     std::byte* mine = board.segment(rank, half);
     for (int r = 0; r < size; ++r) x.read(r * y.bytes() + begin, length, mine + r * length);
     board.meet(turn);
-    const Range own{rank * length, (rank + 1) * length};
+    const Stretch own{rank * length, (rank + 1) * length};
     reduce_range(turn, board, half, own, dtype, reduction, mine + own.begin);
     y.write(begin, length, mine + own.begin);
   });

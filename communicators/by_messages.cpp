@@ -50,7 +50,7 @@ void swap_with_all(const Turn& turn, const Sent& sent, const Kept& kept) {
   finish(transfers, turn);
 }
 
-std::span<std::byte> part(std::byte* data, Range range) {
+std::span<std::byte> part(std::byte* data, Stretch range) {
   return {data + range.begin, static_cast<std::size_t>(range.length())};
 }
 
@@ -70,7 +70,7 @@ void reduce_whole(const Turn& turn, std::byte* mine, std::byte* theirs, std::int
 void reduce_shares(const Turn& turn, std::byte* mine, std::byte* theirs, std::int64_t bytes,
                    Dtype dtype, Reduction reduction) {
   const auto share_of = [&](int r) { return share(bytes, r, turn.size()); };
-  const Range own = share_of(turn.rank());
+  const Stretch own = share_of(turn.rank());
   const auto length = static_cast<std::size_t>(own.length());
   swap_with_all(
       turn, [&](int to) { return part(mine, share_of(to)); },

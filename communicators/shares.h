@@ -6,14 +6,14 @@
 
 namespace renga {
 
-struct Range {
+struct Stretch {
   std::int64_t begin;
   std::int64_t end;
   std::int64_t length() const { return end - begin; }
 };
 
 // The part of [0, bytes) that falls to `rank`. Shares are whole cache lines, so of any dtype.
-inline Range share(std::int64_t bytes, int rank, int size) {
+inline Stretch share(std::int64_t bytes, int rank, int size) {
   constexpr std::int64_t line = 64;
   const std::int64_t each = ((bytes + size - 1) / size + line - 1) / line * line;
   return {std::min(bytes, rank * each), std::min(bytes, (rank + 1) * each)};

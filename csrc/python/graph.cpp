@@ -13,11 +13,9 @@ struct NodeLink {
   Node* node = nullptr;
 };
 
-py::object to_python(const Variable& x) { return py::cast(x); }
-
 py::tuple tuple_of(std::span<const Variable> xs) {
   py::tuple t(xs.size());
-  for (std::size_t i = 0; i < xs.size(); ++i) t[i] = to_python(xs[i]);
+  for (std::size_t i = 0; i < xs.size(); ++i) t[i] = python_variable(xs[i]);
   return t;
 }
 
@@ -44,7 +42,7 @@ class PythonNode final : public Node {
     py::tuple targets(wanted.size()), sums(wanted.size());
     for (std::size_t i = 0; i < wanted.size(); ++i) {
       targets[i] = wanted[i];
-      sums[i] = to_python(gxs[static_cast<std::size_t>(wanted[i])]);
+      sums[i] = python_variable(gxs[static_cast<std::size_t>(wanted[i])]);
     }
     const py::tuple found = accumulate(targets, tuple_of(gys), sums);
     require<std::invalid_argument>(found.size() == wanted.size(), label(), ": expected ",
