@@ -9,7 +9,7 @@ from renga import initializers
 from renga.functions import deconvolution_2d
 from renga.functions.pair import as_pair
 from renga.link import Link
-from renga.links.convolution_2d import require_groups
+from renga.links.convolution.convolution_2d import require_groups
 from renga.parameter import Parameter
 from renga.variable import Variable
 

@@ -1,0 +1,1 @@
+"""Convolutions with filters to train."""

@@ -1,0 +1,1 @@
+"""Links that normalize, with scales and shifts to train."""
