@@ -46,6 +46,35 @@ void adam(const Array& x, const Array& g, const Array& m, const Array& v, const 
   }
 }
 
+void corrected_momentum_sgd(const Array& x, const Array& g, const Array& v, double lr,
+                            double momentum) {
+  kernels("corrected_momentum_sgd", x, {&g, &v}).corrected_momentum_sgd(x, g, v, lr, momentum);
+}
+
+void adagrad(const Array& x, const Array& g, const Array& h, double lr, double eps) {
+  kernels("adagrad", x, {&g, &h}).adagrad(x, g, h, lr, eps);
+}
+
+void adadelta(const Array& x, const Array& g, const Array& msg, const Array& msdx, double rho,
+              double eps) {
+  kernels("adadelta", x, {&g, &msg, &msdx}).adadelta(x, g, msg, msdx, rho, eps);
+}
+
+void smorms3(const Array& x, const Array& g, const Array& mem, const Array& m, const Array& v,
+             double lr, double eps) {
+  kernels("smorms3", x, {&g, &mem, &m, &v}).smorms3(x, g, mem, m, v, lr, eps);
+}
+
+void rmsprop_graves(const Array& x, const Array& g, const Array& n, const Array& m,
+                    const Array& delta, double lr, double alpha, double momentum, double eps) {
+  kernels("rmsprop_graves", x, {&g, &n, &m, &delta})
+      .rmsprop_graves(x, g, n, m, delta, lr, alpha, momentum, eps);
+}
+
+void msvag(const Array& x, const Array& g, const Array& m, const Array& v, const MsvagStep& step) {
+  kernels("msvag", x, {&g, &m, &v}).msvag(x, g, m, v, step);
+}
+
 void add_scaled(const Array& y, const Array& x, double scale) {
   kernels("add_scaled", y, {&x}).add_scaled(y, x, scale);
 }

@@ -91,6 +91,93 @@ void amsgrad_cpu(const Array& x, const Array& g, const Array& m, const Array& v,
   fused_update([&]<class C>(Type<C>) { return AdamRule<C>(step); }, x, g, m, v, vhat);
 }
 
+void corrected_momentum_sgd_cpu(const Array& x, const Array& g, const Array& v, double lr,
+                                double momentum) {
+  fused_update(
+      [=]<class C>(Type<C>) {
+        return [lr = C(lr), momentum = C(momentum)](C& x, C g, C& v) {
+          v = momentum * v - g;
+          x += lr * v;
+        };
+      },
+      x, g, v);
+}
+
+void adagrad_cpu(const Array& x, const Array& g, const Array& h, double lr, double eps) {
+  fused_update(
+      [=]<class C>(Type<C>) {
+        return [lr = C(lr), eps = C(eps)](C& x, C g, C& h) {
+          h += g * g;
+          x -= lr * g / (std::sqrt(h) + eps);
+        };
+      },
+      x, g, h);
+}
+
+void adadelta_cpu(const Array& x, const Array& g, const Array& msg, const Array& msdx, double rho,
+                  double eps) {
+  fused_update(
+      [=]<class C>(Type<C>) {
+        return [keep = C(rho), take = C(1 - rho), eps = C(eps)](C& x, C g, C& msg, C& msdx) {
+          msg = keep * msg + take * g * g;
+          const C dx = std::sqrt((msdx + eps) / (msg + eps)) * g;
+          msdx = keep * msdx + take * dx * dx;
+          x -= dx;
+        };
+      },
+      x, g, msg, msdx);
+}
+
+void smorms3_cpu(const Array& x, const Array& g, const Array& mem, const Array& m, const Array& v,
+                 double lr, double eps) {
+  fused_update(
+      [=]<class C>(Type<C>) {
+        return [lr = C(lr), eps = C(eps)](C& x, C g, C& mem, C& m, C& v) {
+          const C r = 1 / (mem + 1);
+          m += r * (g - m);
+          v += r * (g * g - v);
+          const C share = m * m / (v + eps);
+          mem = 1 + mem * (1 - share);
+          x -= std::min(lr, share) * g / (std::sqrt(v) + eps);
+        };
+      },
+      x, g, mem, m, v);
+}
+
+void rmsprop_graves_cpu(const Array& x, const Array& g, const Array& n, const Array& m,
+                        const Array& delta, double lr, double alpha, double momentum, double eps) {
+  fused_update(
+      [=]<class C>(Type<C>) {
+        return [lr = C(lr), take = C(1 - alpha), momentum = C(momentum), eps = C(eps)](
+                   C& x, C g, C& n, C& m, C& delta) {
+          n += take * (g * g - n);
+          m += take * (g - m);
+          delta = momentum * delta - lr * g / std::sqrt(n - m * m + eps);
+          x += delta;
+        };
+      },
+      x, g, n, m, delta);
+}
+
+void msvag_cpu(const Array& x, const Array& g, const Array& m, const Array& v, const MsvagStep& s) {
+  fused_update(
+      [&]<class C>(Type<C>) {
+        // After one step the mean holds all of the variance, and nothing can be said of it.
+        const C noise = s.rho < 1 ? C(s.rho / (1 - s.rho)) : C(0);
+        return [=, lr = C(s.lr), take = C(1 - s.beta), correction = C(s.correction), eta = C(s.eta),
+                decay = C(s.weight_decay_rate)](C& x, C g, C& m, C& v) {
+          m += take * (g - m);
+          v += take * (g * g - v);
+          const C mean = m / correction;
+          const C square = mean * mean;
+          const C total = square + noise * (v / correction - square);
+          const C share = total == 0 ? C(1) : square / total;
+          x -= eta * (lr * share * mean + decay * x);
+        };
+      },
+      x, g, m, v);
+}
+
 void add_scaled_cpu(const Array& y, const Array& x, double scale) {
   fused_update([=]<class C>(Type<C>) { return [scale = C(scale)](C& y, C x) { y += scale * x; }; },
                y, x);
@@ -98,7 +185,8 @@ void add_scaled_cpu(const Array& y, const Array& x, double scale) {
 
 [[maybe_unused]] const bool registered =
     update_kernels.add(0, {sgd_cpu, momentum_sgd_cpu, nesterov_ag_cpu, rmsprop_cpu, adam_cpu,
-                           amsgrad_cpu, add_scaled_cpu});
+                           amsgrad_cpu, corrected_momentum_sgd_cpu, adagrad_cpu, adadelta_cpu,
+                           smorms3_cpu, rmsprop_graves_cpu, msvag_cpu, add_scaled_cpu});
 
 }  // namespace
 }  // namespace renga

@@ -21,6 +21,17 @@ struct AdamStep {
   double upper = std::numeric_limits<double>::infinity();
 };
 
+// What M-SVAG needs at one step: the moments are divided by `correction`, and `rho` is the part of
+// the gradient's variance that is left in the mean.
+struct MsvagStep {
+  double lr;
+  double beta;
+  double correction;
+  double rho;
+  double eta = 1;
+  double weight_decay_rate = 0;
+};
+
 struct UpdateKernels {
   void (*sgd)(const Array& x, const Array& g, double lr);
   void (*momentum_sgd)(const Array& x, const Array& g, const Array& v, double lr, double momentum);
@@ -31,6 +42,17 @@ struct UpdateKernels {
                const AdamStep& step);
   void (*amsgrad)(const Array& x, const Array& g, const Array& m, const Array& v, const Array& vhat,
                   const AdamStep& step);
+  void (*corrected_momentum_sgd)(const Array& x, const Array& g, const Array& v, double lr,
+                                 double momentum);
+  void (*adagrad)(const Array& x, const Array& g, const Array& h, double lr, double eps);
+  void (*adadelta)(const Array& x, const Array& g, const Array& msg, const Array& msdx, double rho,
+                   double eps);
+  void (*smorms3)(const Array& x, const Array& g, const Array& mem, const Array& m, const Array& v,
+                  double lr, double eps);
+  void (*rmsprop_graves)(const Array& x, const Array& g, const Array& n, const Array& m,
+                         const Array& delta, double lr, double alpha, double momentum, double eps);
+  void (*msvag)(const Array& x, const Array& g, const Array& m, const Array& v,
+                const MsvagStep& step);
   void (*add_scaled)(const Array& y, const Array& x, double scale);
 };
 extern KernelTable<UpdateKernels> update_kernels;
@@ -50,6 +72,26 @@ void rmsprop(const Array& x, const Array& g, const Array& ms, double lr, double 
 // x -= eta (step m + weight_decay_rate x). With vhat, AMSGrad: its running maximum stands for v.
 void adam(const Array& x, const Array& g, const Array& m, const Array& v, const Array& vhat,
           const AdamStep& step);
+// v = momentum v - g;  x += lr v
+void corrected_momentum_sgd(const Array& x, const Array& g, const Array& v, double lr,
+                            double momentum);
+// h += g²;  x -= lr g / (√h + eps)
+void adagrad(const Array& x, const Array& g, const Array& h, double lr, double eps);
+// msg = rho msg + (1 - rho) g²;  dx = √((msdx + eps) / (msg + eps)) g
+// msdx = rho msdx + (1 - rho) dx²;  x -= dx
+void adadelta(const Array& x, const Array& g, const Array& msg, const Array& msdx, double rho,
+              double eps);
+// r = 1 / (mem + 1);  m += r (g - m);  v += r (g² - v);  share = m² / (v + eps)
+// mem = 1 + mem (1 - share);  x -= min(lr, share) g / (√v + eps)
+void smorms3(const Array& x, const Array& g, const Array& mem, const Array& m, const Array& v,
+             double lr, double eps);
+// n += (1 - alpha) (g² - n);  m += (1 - alpha) (g - m)
+// delta = momentum delta - lr g / √(n - m² + eps);  x += delta
+void rmsprop_graves(const Array& x, const Array& g, const Array& n, const Array& m,
+                    const Array& delta, double lr, double alpha, double momentum, double eps);
+// m += (1 - beta) (g - m);  v += (1 - beta) (g² - v);  both corrected for their bias
+// s = (v - m²) / (1 - rho);  x -= eta (lr m³ / (m² + rho s) + weight_decay_rate x)
+void msvag(const Array& x, const Array& g, const Array& m, const Array& v, const MsvagStep& step);
 // y += scale x
 void add_scaled(const Array& y, const Array& x, double scale);
 

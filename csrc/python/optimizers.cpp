@@ -60,6 +60,29 @@ void bind_optimizers(py::module_& m) {
       py::arg("beta1"), py::arg("beta2"), py::arg("eps"), py::arg("eta") = 1.0,
       py::arg("weight_decay_rate") = 0.0, py::arg("lower") = 0.0,
       py::arg("upper") = std::numeric_limits<double>::infinity());
+  rules.def("corrected_momentum_sgd",
+            [](const InPlace& x, const Array& g, const InPlace& v, double lr, double momentum) {
+              corrected_momentum_sgd(x.array, g, v.array, lr, momentum);
+            });
+  rules.def("adagrad", [](const InPlace& x, const Array& g, const InPlace& h, double lr,
+                          double eps) { adagrad(x.array, g, h.array, lr, eps); });
+  rules.def("adadelta",
+            [](const InPlace& x, const Array& g, const InPlace& msg, const InPlace& msdx,
+               double rho, double eps) { adadelta(x.array, g, msg.array, msdx.array, rho, eps); });
+  rules.def("smorms3", [](const InPlace& x, const Array& g, const InPlace& mem, const InPlace& m,
+                          const InPlace& v, double lr, double eps) {
+    smorms3(x.array, g, mem.array, m.array, v.array, lr, eps);
+  });
+  rules.def("rmsprop_graves",
+            [](const InPlace& x, const Array& g, const InPlace& n, const InPlace& m,
+               const InPlace& delta, double lr, double alpha, double momentum, double eps) {
+              rmsprop_graves(x.array, g, n.array, m.array, delta.array, lr, alpha, momentum, eps);
+            });
+  rules.def("msvag", [](const InPlace& x, const Array& g, const InPlace& m, const InPlace& v,
+                        double lr, double beta, double correction, double rho, double eta,
+                        double weight_decay_rate) {
+    msvag(x.array, g, m.array, v.array, {lr, beta, correction, rho, eta, weight_decay_rate});
+  });
   rules.def("add_scaled",
             [](const InPlace& y, const Array& x, double scale) { add_scaled(y.array, x, scale); });
 }

@@ -1,0 +1,64 @@
+"""RMSpropGraves: RMSprop by the gradient's variance, with momentum."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from renga import _core
+from renga.optimizer import GradientMethod, HyperparameterProxy, UpdateRule
+
+
+class RMSpropGravesRule(UpdateRule):
+    """``delta = momentum delta - lr g / √(n - m² + eps); x += delta``."""
+
+    is_elementwise = True
+
+    def init_state(self, param: Any) -> None:
+        self.state["n"] = param.xp.zeros_like(param.array)
+        self.state["g"] = param.xp.zeros_like(param.array)
+        self.state["delta"] = param.xp.zeros_like(param.array)
+
+    def update_core_cpu(self, param: Any) -> None:
+        hp = self.hyperparam
+        _core.optimizers.rmsprop_graves(
+            param.array,
+            param.grad,
+            self.state["n"],
+            self.state["g"],
+            self.state["delta"],
+            hp.lr,
+            hp.alpha,
+            hp.momentum,
+            hp.eps,
+        )
+
+
+class RMSpropGraves(GradientMethod):
+    """RMSprop that divides by the gradient's deviation, and has momentum.
+
+    ``n += (1 - alpha) (g² - n); m += (1 - alpha) (g - m);
+    delta = momentum delta - lr g / √(n - m² + eps); x += delta``.
+
+    Source: Graves, arXiv 1308.0850, equations 38 to 41.
+    """
+
+    lr = HyperparameterProxy("lr")
+    alpha = HyperparameterProxy("alpha")
+    momentum = HyperparameterProxy("momentum")
+    eps = HyperparameterProxy("eps")
+
+    def __init__(
+        self,
+        lr: float = 1e-4,
+        alpha: float = 0.95,
+        momentum: float = 0.9,
+        eps: float = 1e-4,
+    ) -> None:
+        super().__init__()
+        self.hyperparam.lr = lr
+        self.hyperparam.alpha = alpha
+        self.hyperparam.momentum = momentum
+        self.hyperparam.eps = eps
+
+    def create_update_rule(self) -> UpdateRule:
+        return RMSpropGravesRule(self.hyperparam)

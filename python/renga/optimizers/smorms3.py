@@ -1,0 +1,52 @@
+"""SMORMS3: RMSprop whose memory is as long as the gradient is noisy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from renga import _core
+from renga.optimizer import GradientMethod, HyperparameterProxy, UpdateRule
+
+
+class SMORMS3Rule(UpdateRule):
+    """``x -= min(lr, m² / (v + eps)) g / (√v + eps)``."""
+
+    is_elementwise = True
+
+    def init_state(self, param: Any) -> None:
+        self.state["mem"] = param.xp.ones_like(param.array)
+        self.state["g"] = param.xp.zeros_like(param.array)
+        self.state["g2"] = param.xp.zeros_like(param.array)
+
+    def update_core_cpu(self, param: Any) -> None:
+        hp = self.hyperparam
+        _core.optimizers.smorms3(
+            param.array,
+            param.grad,
+            self.state["mem"],
+            self.state["g"],
+            self.state["g2"],
+            hp.lr,
+            hp.eps,
+        )
+
+
+class SMORMS3(GradientMethod):
+    """RMSprop with a memory that follows the noise of the gradient.
+
+    ``r = 1 / (mem + 1); m += r (g - m); v += r (g² - v); share = m² / (v + eps);
+    mem = 1 + mem (1 - share); x -= min(lr, share) g / (√v + eps)``.
+
+    Source: Funk, "RMSprop loses to SMORMS3", 2015.
+    """
+
+    lr = HyperparameterProxy("lr")
+    eps = HyperparameterProxy("eps")
+
+    def __init__(self, lr: float = 0.001, eps: float = 1e-16) -> None:
+        super().__init__()
+        self.hyperparam.lr = lr
+        self.hyperparam.eps = eps
+
+    def create_update_rule(self) -> UpdateRule:
+        return SMORMS3Rule(self.hyperparam)
