@@ -1,0 +1,1 @@
+"""Links that lie on several ranks and compute what the serial ones compute."""
