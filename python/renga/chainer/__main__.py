@@ -1,0 +1,35 @@
+"""``python -m renga.chainer script.py ARGS``: a Chainer script, on renga."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from types import ModuleType
+
+from renga.chainer import install
+
+
+def main() -> None:
+    """Runs the script named by the arguments as the main program."""
+    if len(sys.argv) < 2 or sys.argv[1] in ("-h", "--help"):
+        print("usage: python -m renga.chainer script.py [ARGUMENTS]", file=sys.stderr)
+        sys.exit(0 if len(sys.argv) > 1 else 2)
+    install()
+    del sys.argv[0]
+    script = sys.argv[0]
+    try:
+        with io.open_code(os.path.abspath(script)) as file:
+            code = compile(file.read(), script, "exec")
+    except OSError as error:
+        sys.exit(f"renga.chainer: expected a script, got {script}: {error.strerror}")
+    sys.path[0] = os.path.dirname(os.path.abspath(script))
+    module = ModuleType("__main__")
+    module.__file__ = script
+    # Pickled names and child processes look the script up as the main module.
+    sys.modules["__main__"] = module
+    exec(code, module.__dict__)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,137 @@
+"""Import of Chainer's modules: each is a module of renga under another name."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+from renga.chainer import children
+from renga.chainer.private_modules import is_chainers, modules_of
+
+# Chainer's name of a module and renga's, for it and all below; the longest one holds.
+_ROOMS = {
+    "chainer": "renga",
+    "chainer.cuda": "renga.backends.cuda",
+    "chainer.training.extensions": "renga.extensions",
+    "chainermn": "renga.distributed",
+    "chainermn.communicators": "renga.communicators",
+    "chainerx": "renga.chainer.chainerx",
+}
+_CHAINERS = {renga: chainer for chainer, renga in _ROOMS.items()}
+
+
+def install() -> None:
+    """Makes ``chainer``, ``chainermn`` and ``chainerx`` names of renga.
+
+    Modules and classes are renga's own, under both names. Processes started by
+    ``multiprocessing`` afterwards have the names, too, however they are started.
+
+    Raises:
+        RuntimeError: another ``chainer`` was imported before.
+    """
+    if any(isinstance(finder, AliasFinder) for finder in sys.meta_path):
+        return
+    packages = {name.partition(".")[0] for name in sys.modules}
+    present = sorted(packages & {"chainer", "chainermn", "chainerx"})
+    if present:
+        raise RuntimeError(
+            f"install: expected to come before any import of Chainer, but {present} "
+            "are imported already"
+        )
+    sys.meta_path.insert(0, AliasFinder())
+    sys.meta_path.append(ViewFinder())
+    children.inherit_alias()
+
+
+def _renamed(name: str, rooms: dict[str, str]) -> str | None:
+    """``name`` by the room it is in; None if it is in none."""
+    room = name
+    while room not in rooms:
+        room, dot, _ = room.rpartition(".")
+        if not dot:
+            return None
+    return rooms[room] + name[len(room) :]
+
+
+class AliasFinder(MetaPathFinder):
+    """Finds modules of renga by Chainer's names."""
+
+    def find_spec(
+        self,
+        fullname: str,
+        path: Sequence[str] | None,
+        target: ModuleType | None = None,
+    ) -> ModuleSpec | None:
+        name = _renamed(fullname, _ROOMS)
+        if name is None:
+            return None
+        if name not in sys.modules and importlib.util.find_spec(name) is None:
+            return None
+        return ModuleSpec(fullname, AliasLoader(name))
+
+
+class AliasLoader(Loader):
+    """Puts a module of renga where another name's is expected."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        return None
+
+    def exec_module(self, module: ModuleType) -> None:
+        # The import system takes the module from here, so that it may be replaced.
+        sys.modules[module.__name__] = importlib.import_module(self.name)
+
+
+class ViewFinder(MetaPathFinder):
+    """Finds modules that Chainer has and renga lacks: views of the room around them."""
+
+    def find_spec(
+        self,
+        fullname: str,
+        path: Sequence[str] | None,
+        target: ModuleType | None = None,
+    ) -> ModuleSpec | None:
+        name = _renamed(fullname, _CHAINERS)
+        if name is None or not is_chainers(name):
+            return None
+        return ModuleSpec(fullname, ViewLoader(), is_package=bool(modules_of(name)))
+
+
+class ViewLoader(Loader):
+    """Makes views."""
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return View(spec.name)
+
+    def exec_module(self, module: ModuleType) -> None:
+        pass
+
+
+class View(ModuleType):
+    """A module whose names are those of the rooms around it, the nearest first."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name, "Names of Chainer's that renga keeps in another module.")
+        self.__dict__["__modules__"] = modules_of(str(_renamed(name, _CHAINERS)))
+
+    def __getattr__(self, name: str) -> Any:
+        if name in self.__dict__["__modules__"]:
+            return importlib.import_module(f"{self.__name__}.{name}")
+        room = self.__name__.rpartition(".")[0]
+        while room and not name.startswith("__"):
+            value = vars(sys.modules[room]).get(name)
+            if value is not None and not isinstance(value, ModuleType):
+                return value
+            room = room.rpartition(".")[0]
+        raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self.__dict__["__modules__"]]

@@ -1,0 +1,166 @@
+"""Chainer's names are renga's: the same objects, in every kind of process."""
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+
+def run(code, *arguments, **options):
+    """The output of Python code in a process of its own."""
+    command = [sys.executable, *arguments, *(() if code is None else ("-c", code))]
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=60, **options
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+def test_modules_are_the_same():
+    code = """
+        from renga.chainer import install
+        install()
+        install()
+        import chainer, chainermn, chainerx
+        import chainer.functions as F
+        import chainer.links as L
+        from chainer.training import extensions
+        import chainer.training.extensions
+        import chainer.dataset.convert, chainer.cuda, chainermn.communicators
+        from chainer.backends import cuda
+        import renga
+
+        assert chainer is renga and F is renga.functions and L is renga.links
+        assert chainer.training.extensions.Evaluator is extensions.Evaluator
+        assert chainer.dataset.convert is renga.dataset.convert
+        assert chainer.cuda is cuda is renga.backends.cuda
+        assert chainermn is renga.distributed
+        assert chainermn.communicators is renga.communicators
+        assert not chainerx.is_available()
+        assert renga.functions.__spec__.name == renga.functions.__name__
+    """
+    run(textwrap.dedent(code))
+
+
+def test_private_modules():
+    code = """
+        from renga.chainer import install
+        install()
+        import chainer.functions.activation.relu
+        from chainer.functions.math import basic_math, minmax
+        from chainer.links.connection.linear import Linear
+        from chainer.links.connection import convolution_2d
+        from chainer.training.extensions.evaluator import Evaluator
+        from chainer.training import extension, trigger as trigger_module, util
+        import renga
+
+        assert chainer.functions.activation.relu.relu is renga.functions.relu
+        assert minmax.argmax is renga.functions.argmax
+        assert basic_math.add is renga.functions.add
+        assert Linear is renga.links.Linear
+        assert convolution_2d.Convolution2D is renga.links.Convolution2D
+        assert Evaluator is renga.extensions.Evaluator
+        for wrong in ("chainer.nothing", "chainer.functions.activation.nothing"):
+            try:
+                __import__(wrong)
+            except ModuleNotFoundError as error:
+                assert error.name == wrong
+            else:
+                raise AssertionError(wrong)
+        try:
+            from chainer.functions.activation.relu import nothing
+        except ImportError:
+            print("none")
+    """
+    assert run(textwrap.dedent(code)) == ["none"]
+
+
+def test_pickles_of_chainer_can_be_read():
+    text = "cchainer.links.connection.linear\nLinear\n."
+    code = f"""
+        import pickle
+        from renga.chainer import install
+        install()
+        import renga
+        assert pickle.loads({text.encode()!r}) is renga.links.Linear
+    """
+    run(textwrap.dedent(code))
+
+
+def test_it_comes_before_chainer():
+    code = """
+        import sys, types
+        sys.modules["chainer"] = types.ModuleType("chainer")
+        from renga.chainer import install
+        try:
+            install()
+        except RuntimeError as error:
+            print(error)
+    """
+    assert "['chainer']" in run(textwrap.dedent(code))
+
+
+SCRIPT = """
+import argparse
+import multiprocessing
+import sys
+
+import chainer
+import chainer.functions as F
+from chainer import links as L
+
+
+class Model(chainer.Chain):
+    def __init__(self):
+        super().__init__()
+        with self.init_scope():
+            self.l = L.Linear(2, 1)
+
+
+def child(queue, model):
+    queue.put((chainer.__name__, __name__, type(model).__module__, model.l.W.shape))
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--method")
+    method = parser.parse_args().method
+    context = multiprocessing.get_context(method)
+    queue = context.Queue()
+    process = context.Process(target=child, args=(queue, Model()))
+    process.start()
+    name, main, module, shape = queue.get(timeout=50)
+    process.join()
+    assert shape == (1, 2)
+    same = F.relu is sys.modules["renga"].functions.relu
+    print(name, main, module, sys.argv[0], same)
+"""
+
+
+@pytest.mark.parametrize(
+    ("method", "main"),
+    [("fork", "__main__"), ("spawn", "__mp_main__"), ("forkserver", "__mp_main__")],
+)
+def test_scripts_run_and_so_do_their_children(tmp_path, method, main):
+    (tmp_path / "script.py").write_text(SCRIPT)
+    path = os.pathsep.join(os.path.abspath(p) for p in sys.path if p)
+    output = run(
+        None,
+        "-m",
+        "renga.chainer",
+        "script.py",
+        "--method",
+        method,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": path},
+    )
+    assert output == ["renga", main, main, "script.py", "True"]
+
+
+def test_scripts_that_are_not_there_are_named(tmp_path):
+    command = [sys.executable, "-m", "renga.chainer", "nothing.py"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1 and "nothing.py" in done.stderr
+    assert "Traceback" not in done.stderr
