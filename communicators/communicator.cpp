@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "board.h"
-#include "by_board.h"
-#include "by_messages.h"
+#include "collectives/board.h"
+#include "collectives/by_board.h"
+#include "collectives/by_messages.h"
 #include "devices/long_work.h"
 
 namespace renga {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "reduce.h"
+#include "collectives/reduce.h"
 #include "tensor/array.h"
 #include "transport.h"
 #include "work.h"

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "board.h"
+#include "collectives/board.h"
 #include "local/mailbox.h"
 #include "transport.h"
 

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "board.h"
+#include "collectives/board.h"
 #include "transport.h"
 
 namespace renga {

@@ -1,4 +1,4 @@
-#include "flat.h"
+#include "collectives/flat.h"
 
 #include <algorithm>
 #include <cstring>

@@ -3,9 +3,9 @@
 
 #include <vector>
 
-#include "board.h"
-#include "flat.h"
-#include "reduce.h"
+#include "collectives/board.h"
+#include "collectives/flat.h"
+#include "collectives/reduce.h"
 
 namespace renga::by_board {
 

@@ -1,4 +1,4 @@
-#include "board.h"
+#include "collectives/board.h"
 
 #include <sstream>
 

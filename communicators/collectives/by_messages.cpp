@@ -1,10 +1,10 @@
-#include "by_messages.h"
+#include "collectives/by_messages.h"
 
 #include <cstring>
 #include <memory>
 
-#include "board.h"
-#include "shares.h"
+#include "collectives/board.h"
+#include "collectives/shares.h"
 
 namespace renga::by_messages {
 

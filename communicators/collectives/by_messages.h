@@ -4,8 +4,8 @@
 #include <span>
 #include <vector>
 
-#include "flat.h"
-#include "reduce.h"
+#include "collectives/flat.h"
+#include "collectives/reduce.h"
 #include "turn.h"
 
 namespace renga::by_messages {

@@ -1,6 +1,6 @@
-#include "by_board.h"
+#include "collectives/by_board.h"
 
-#include "shares.h"
+#include "collectives/shares.h"
 
 namespace renga::by_board {
 
