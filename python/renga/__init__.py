@@ -9,6 +9,8 @@ from renga import configuration as configuration
 from renga import dataset as dataset
 from renga import datasets as datasets
 from renga import device_resident as device_resident
+from renga import distribution as distribution
+from renga import distributions as distributions
 from renga import dtypes as dtypes
 from renga import function as function
 from renga import function_hook as function_hook
@@ -50,6 +52,10 @@ from renga.configuration import no_backprop_mode as no_backprop_mode
 from renga.configuration import set_debug as set_debug
 from renga.configuration import using_config as using_config
 from renga.device_resident import DeviceResident as DeviceResident
+from renga.distribution import Distribution as Distribution
+from renga.distribution import cross_entropy as cross_entropy
+from renga.distribution import kl_divergence as kl_divergence
+from renga.distribution import register_kl as register_kl
 from renga.dtypes import get_dtype as get_dtype
 from renga.dtypes import mixed16 as mixed16
 from renga.dtypes import mixed_bfloat16 as mixed_bfloat16

@@ -1,0 +1,83 @@
+"""Bernoulli: a coin."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import renga.functions as F
+from renga.distribution import Distribution, as_parameter, register_kl, within
+from renga.variable import Variable, as_array, as_variable
+
+
+class Bernoulli(Distribution):
+    """1 with probability ``p``, else 0; ``logit`` is ``log(p / (1 - p))``.
+
+    With ``binary_check`` anything but 0 and 1 has probability 0; without it, values
+    between interpolate.
+
+    Raises:
+        ValueError: not exactly one of ``p`` and ``logit`` is given.
+    """
+
+    support = "{0, 1}"
+    event_shape = ()
+
+    def __init__(
+        self, p: Any = None, logit: Any = None, binary_check: bool = False
+    ) -> None:
+        if (p is None) == (logit is None):
+            raise ValueError("Bernoulli: expected one of `p` and `logit` (not both)")
+        if logit is None:
+            self.p = as_parameter(p)
+            self.logit = F.log(self.p) - F.log1p(-self.p)
+        else:
+            self.logit = as_parameter(logit)
+            self.p = F.sigmoid(self.logit)
+        self.binary_check = binary_check
+
+    @property
+    def batch_shape(self) -> tuple[int, ...]:
+        return self.p.shape
+
+    @property
+    def params(self) -> dict[str, Variable]:
+        return {"logit": self.logit}
+
+    @property
+    def mean(self) -> Variable:
+        return self.p
+
+    @property
+    def variance(self) -> Variable:
+        return self.p * (1 - self.p)
+
+    @property
+    def entropy(self) -> Variable:
+        return F.softplus(self.logit) - _times_logit(self.p, self.logit)
+
+    def log_prob(self, x: Any) -> Variable:
+        values = as_array(x)
+        x = F.cast(as_variable(x), self.p.dtype)
+        value = _times_logit(x, self.logit) - F.softplus(self.logit)
+        if self.binary_check:
+            value = within((values == 0) | (values == 1), value)
+        return value
+
+    def sample_n(self, n: int) -> Variable:
+        drawn = self._draw(self.xp.random.binomial, n, int, 1, self.p.array)
+        return Variable(drawn, requires_grad=False)
+
+
+def _times_logit(x: Variable, logit: Variable) -> Variable:
+    """``x logit``, where 0 times an infinite logit is 0."""
+    x, logit = F.broadcast(x, logit)
+    vanishes = (x.array == 0) & (abs(logit.array) == math.inf)
+    finite = within(~vanishes, logit, 0) if vanishes.any() else logit
+    return x * finite
+
+
+@register_kl(Bernoulli, Bernoulli)
+def _kl_bernoulli(dist1: Bernoulli, dist2: Bernoulli) -> Variable:
+    gained = F.softplus(dist2.logit) - F.softplus(dist1.logit)
+    return dist1.p * (dist1.logit - dist2.logit) + gained

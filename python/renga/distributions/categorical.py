@@ -1,0 +1,82 @@
+"""Categorical: one of several classes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import renga.functions as F
+from renga import backend
+from renga.distribution import Distribution, as_parameter, register_kl, within
+from renga.utils import argument
+from renga.variable import Variable, as_array
+
+
+class Categorical(Distribution):
+    """Class ``i`` with probability ``p[..., i]``, or ``softmax(logit)[..., i]``.
+
+    Shapes:
+        p, logit: ``batch_shape + (classes,)``
+        samples: ``sample_shape + batch_shape``, of integers
+
+    Raises:
+        ValueError: not exactly one of ``p`` and ``logit`` is given.
+    """
+
+    event_shape = ()
+
+    def __init__(self, p: Any = None, **kwargs: Any) -> None:
+        (logit,) = argument.parse_kwargs(kwargs, ("logit", None))
+        if (p is None) == (logit is None):
+            raise ValueError("Categorical: expected one of `p` and `logit` (not both)")
+        if logit is None:
+            self.p = as_parameter(p)
+            self.log_p = F.log(self.p)
+        else:
+            self.log_p = F.log_softmax(as_parameter(logit), axis=-1)
+            self.p = F.exp(self.log_p)
+
+    @property
+    def batch_shape(self) -> tuple[int, ...]:
+        return self.p.shape[:-1]
+
+    @property
+    def params(self) -> dict[str, Variable]:
+        return {"p": self.p}
+
+    @property
+    def entropy(self) -> Variable:
+        return -F.sum(self.p * finite(self.log_p), axis=-1)
+
+    def log_prob(self, x: Any) -> Variable:
+        x = as_array(x)
+        classes = self.p.shape[-1]
+        xp = backend.get_array_module(x)
+        shape = x.shape + (classes,)
+        chosen = x[..., None].astype(int) == xp.arange(classes)
+        logs = F.broadcast_to(self.log_p, shape)
+        return F.sum(within(chosen, logs, 0), axis=-1)
+
+    def sample_n(self, n: int) -> Variable:
+        return Variable(draw_classes(self.p, n), requires_grad=False)
+
+
+def finite(log_p: Variable) -> Variable:
+    """The logarithms, 0 for those of probability 0, which weigh nothing."""
+    present = log_p.array > -float("inf")
+    return log_p if present.all() else within(present, log_p, 0)
+
+
+def draw_classes(p: Variable, n: int) -> Any:
+    """``n`` classes for each distribution, along a new first axis."""
+    xp = backend.get_array_module(p)
+    bounds = xp.cumsum(p.array.astype("d"), axis=-1)
+    noise = xp.random.uniform(size=(n, *p.shape[:-1], 1))
+    # The last bound may be under 1 by rounding.
+    return (noise >= bounds[..., :-1]).sum(axis=-1)
+
+
+@register_kl(Categorical, Categorical)
+def _kl_categorical(dist1: Categorical, dist2: Categorical) -> Variable:
+    present = dist1.p.array > 0
+    gained = within(present, dist1.log_p, 0) - within(present, dist2.log_p, 0)
+    return F.sum(dist1.p * gained, axis=-1)

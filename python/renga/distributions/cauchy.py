@@ -1,0 +1,60 @@
+"""Cauchy: a peak with tails so heavy that there is no mean."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import renga.functions as F
+from renga.distribution import Distribution, as_parameter, joint_shape
+from renga.variable import Variable, as_variable
+
+
+class Cauchy(Distribution):
+    """``p(x) = 1 / (π scale (1 + ((x - loc) / scale)²))``.
+
+    Mean and variance are NaN.
+    """
+
+    support = "real"
+    event_shape = ()
+
+    def __init__(self, loc: Any, scale: Any) -> None:
+        self.loc = as_parameter(loc)
+        self.scale = as_parameter(scale)
+
+    @property
+    def batch_shape(self) -> tuple[int, ...]:
+        return joint_shape(self.loc, self.scale)
+
+    @property
+    def params(self) -> dict[str, Variable]:
+        return {"loc": self.loc, "scale": self.scale}
+
+    @property
+    def mean(self) -> Variable:
+        return as_variable(self.xp.full(self.batch_shape, math.nan, self.loc.dtype))
+
+    variance = mean
+
+    @property
+    def mode(self) -> Variable:
+        return F.broadcast_to(self.loc, self.batch_shape)
+
+    @property
+    def entropy(self) -> Variable:
+        return F.log(4 * math.pi * F.broadcast_to(self.scale, self.batch_shape))
+
+    def log_prob(self, x: Any) -> Variable:
+        z = (x - self.loc) / self.scale
+        return -F.log1p(F.square(z)) - F.log(math.pi * self.scale)
+
+    def cdf(self, x: Any) -> Variable:
+        return F.arctan((x - self.loc) / self.scale) / math.pi + 0.5
+
+    def icdf(self, x: Any) -> Variable:
+        return self.loc + self.scale * F.tan(math.pi * (as_variable(x) - 0.5))
+
+    def sample_n(self, n: int) -> Variable:
+        noise = self._draw(self.xp.random.standard_cauchy, n, self.loc.dtype)
+        return self.loc + self.scale * noise

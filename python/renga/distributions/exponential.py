@@ -1,0 +1,58 @@
+"""Exponential: the time until something that can happen at any moment."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import renga.functions as F
+from renga.distribution import Distribution, as_parameter, register_kl, within
+from renga.variable import Variable, as_array
+
+
+class Exponential(Distribution):
+    """``p(x) = lam exp(-lam x)`` for ``x ≥ 0``."""
+
+    support = "positive"
+    event_shape = ()
+
+    def __init__(self, lam: Any) -> None:
+        self.lam = as_parameter(lam)
+
+    @property
+    def batch_shape(self) -> tuple[int, ...]:
+        return self.lam.shape
+
+    @property
+    def params(self) -> dict[str, Variable]:
+        return {"lam": self.lam}
+
+    @property
+    def mean(self) -> Variable:
+        return 1 / self.lam
+
+    @property
+    def variance(self) -> Variable:
+        return 1 / F.square(self.lam)
+
+    @property
+    def entropy(self) -> Variable:
+        return 1 - F.log(self.lam)
+
+    def log_prob(self, x: Any) -> Variable:
+        return within(as_array(x) >= 0, F.log(self.lam) - self.lam * x)
+
+    def cdf(self, x: Any) -> Variable:
+        return -F.expm1(-self.lam * F.relu(x))
+
+    def icdf(self, x: Any) -> Variable:
+        return -F.log1p(-x) / self.lam
+
+    def sample_n(self, n: int) -> Variable:
+        noise = self._draw(self.xp.random.exponential, n, self.lam.dtype, 1)
+        return noise / self.lam
+
+
+@register_kl(Exponential, Exponential)
+def _kl_exponential(dist1: Exponential, dist2: Exponential) -> Variable:
+    ratio = dist2.lam / dist1.lam
+    return ratio - F.log(ratio) - 1

@@ -1,0 +1,67 @@
+"""Gamma: the time until the k-th event."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import renga.functions as F
+from renga.distribution import (
+    Distribution,
+    as_parameter,
+    joint_shape,
+    register_kl,
+    within,
+)
+from renga.variable import Variable, as_array
+
+
+class Gamma(Distribution):
+    """``p(x) = x^(k - 1) exp(-x / theta) / (Γ(k) theta^k)`` for ``x ≥ 0``.
+
+    Gradients of samples reach ``theta`` only.
+    """
+
+    support = "positive"
+    event_shape = ()
+
+    def __init__(self, k: Any, theta: Any) -> None:
+        self.k = as_parameter(k)
+        self.theta = as_parameter(theta)
+
+    @property
+    def batch_shape(self) -> tuple[int, ...]:
+        return joint_shape(self.k, self.theta)
+
+    @property
+    def params(self) -> dict[str, Variable]:
+        return {"k": self.k, "theta": self.theta}
+
+    @property
+    def mean(self) -> Variable:
+        return self.k * self.theta
+
+    @property
+    def variance(self) -> Variable:
+        return self.k * F.square(self.theta)
+
+    @property
+    def entropy(self) -> Variable:
+        k = self.k
+        return k + F.log(self.theta) + F.lgamma(k) + (1 - k) * F.digamma(k)
+
+    def log_prob(self, x: Any) -> Variable:
+        density = (self.k - 1) * F.log(x) - x / self.theta
+        whole = F.lgamma(self.k) + self.k * F.log(self.theta)
+        return within(as_array(x) >= 0, density - whole)
+
+    def sample_n(self, n: int) -> Variable:
+        noise = self._draw(self.xp.random.gamma, n, self.theta.dtype, self.k.array, 1.0)
+        return self.theta * noise
+
+
+@register_kl(Gamma, Gamma)
+def _kl_gamma(dist1: Gamma, dist2: Gamma) -> Variable:
+    k1, k2 = dist1.k, dist2.k
+    ratio = dist1.theta / dist2.theta
+    shapes = (k1 - k2) * F.digamma(k1) - F.lgamma(k1) + F.lgamma(k2)
+    return shapes - k2 * F.log(ratio) + k1 * (ratio - 1)

@@ -1,0 +1,71 @@
+"""Gumbel: the largest of many."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy
+
+import renga.functions as F
+from renga.distribution import Distribution, as_parameter, joint_shape, register_kl
+from renga.variable import Variable, as_variable
+
+
+class Gumbel(Distribution):
+    """``p(x) = exp(-z - exp(-z)) / scale`` with ``z = (x - loc) / scale``."""
+
+    support = "real"
+    event_shape = ()
+
+    def __init__(self, loc: Any, scale: Any) -> None:
+        self.loc = as_parameter(loc)
+        self.scale = as_parameter(scale)
+
+    @property
+    def batch_shape(self) -> tuple[int, ...]:
+        return joint_shape(self.loc, self.scale)
+
+    @property
+    def params(self) -> dict[str, Variable]:
+        return {"loc": self.loc, "scale": self.scale}
+
+    @property
+    def mean(self) -> Variable:
+        return self.loc + numpy.euler_gamma * self.scale
+
+    @property
+    def mode(self) -> Variable:
+        return F.broadcast_to(self.loc, self.batch_shape)
+
+    @property
+    def variance(self) -> Variable:
+        scale = F.broadcast_to(self.scale, self.batch_shape)
+        return math.pi**2 / 6 * F.square(scale)
+
+    @property
+    def entropy(self) -> Variable:
+        scale = F.broadcast_to(self.scale, self.batch_shape)
+        return F.log(scale) + (1 + numpy.euler_gamma)
+
+    def log_prob(self, x: Any) -> Variable:
+        z = (x - self.loc) / self.scale
+        return -z - F.exp(-z) - F.log(self.scale)
+
+    def cdf(self, x: Any) -> Variable:
+        return F.exp(-F.exp((self.loc - x) / self.scale))
+
+    def icdf(self, x: Any) -> Variable:
+        return self.loc - self.scale * F.log(-F.log(as_variable(x)))
+
+    def sample_n(self, n: int) -> Variable:
+        noise = self._draw(self.xp.random.gumbel, n, self.loc.dtype, 0, 1)
+        return self.loc + self.scale * noise
+
+
+@register_kl(Gumbel, Gumbel)
+def _kl_gumbel(dist1: Gumbel, dist2: Gumbel) -> Variable:
+    ratio = dist1.scale / dist2.scale
+    shift = (dist1.loc - dist2.loc) / dist2.scale
+    moved = F.exp(-shift + F.lgamma(1 + ratio))
+    return -F.log(ratio) + numpy.euler_gamma * (ratio - 1) + shift + moved - 1

@@ -1,0 +1,71 @@
+"""Laplace: an exponential to either side."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import renga.functions as F
+from renga.distribution import Distribution, as_parameter, joint_shape, register_kl
+from renga.variable import Variable, as_array, as_variable
+
+
+class Laplace(Distribution):
+    """``p(x) = exp(-|x - loc| / scale) / (2 scale)``."""
+
+    support = "real"
+    event_shape = ()
+
+    def __init__(self, loc: Any, scale: Any) -> None:
+        self.loc = as_parameter(loc)
+        self.scale = as_parameter(scale)
+
+    @property
+    def batch_shape(self) -> tuple[int, ...]:
+        return joint_shape(self.loc, self.scale)
+
+    @property
+    def params(self) -> dict[str, Variable]:
+        return {"loc": self.loc, "scale": self.scale}
+
+    @property
+    def mean(self) -> Variable:
+        return F.broadcast_to(self.loc, self.batch_shape)
+
+    mode = mean
+
+    @property
+    def variance(self) -> Variable:
+        return F.square(self.stddev)
+
+    @property
+    def stddev(self) -> Variable:
+        return math.sqrt(2) * F.broadcast_to(self.scale, self.batch_shape)
+
+    @property
+    def entropy(self) -> Variable:
+        return 1 + F.log(2 * F.broadcast_to(self.scale, self.batch_shape))
+
+    def log_prob(self, x: Any) -> Variable:
+        return -F.absolute(x - self.loc) / self.scale - F.log(2 * self.scale)
+
+    def cdf(self, x: Any) -> Variable:
+        z = (x - self.loc) / self.scale
+        tail = 0.5 * F.exp(-F.absolute(z))
+        return F.where(z.array < 0, tail, 1 - tail)
+
+    def icdf(self, x: Any) -> Variable:
+        x = as_variable(x)
+        signs = self.xp.sign(as_array(x) - 0.5)
+        return self.loc - self.scale * signs * F.log1p(-F.absolute(2 * x - 1))
+
+    def sample_n(self, n: int) -> Variable:
+        noise = self._draw(self.xp.random.laplace, n, self.loc.dtype, 0, 1)
+        return self.loc + self.scale * noise
+
+
+@register_kl(Laplace, Laplace)
+def _kl_laplace(dist1: Laplace, dist2: Laplace) -> Variable:
+    distance = F.absolute(dist1.loc - dist2.loc)
+    near = dist1.scale * F.exp(-distance / dist1.scale)
+    return F.log(dist2.scale / dist1.scale) + (distance + near) / dist2.scale - 1

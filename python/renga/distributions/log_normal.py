@@ -1,0 +1,65 @@
+"""LogNormal: the exponential of a normal variable."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import renga.functions as F
+from renga.distribution import Distribution, kl_divergence, register_kl, within
+from renga.distributions.normal import Normal
+from renga.variable import Variable, as_array
+
+
+class LogNormal(Distribution):
+    """``exp(z)`` for ``z`` of ``Normal(mu, sigma)``."""
+
+    support = "positive"
+    event_shape = ()
+
+    def __init__(self, mu: Any, sigma: Any) -> None:
+        self._normal = Normal(mu, sigma)
+        self.mu = self._normal.loc
+        self.sigma = self._normal.scale
+
+    @property
+    def batch_shape(self) -> tuple[int, ...]:
+        return self._normal.batch_shape
+
+    @property
+    def params(self) -> dict[str, Variable]:
+        return {"mu": self.mu, "sigma": self.sigma}
+
+    @property
+    def mean(self) -> Variable:
+        return F.exp(self.mu + 0.5 * F.square(self.sigma))
+
+    @property
+    def mode(self) -> Variable:
+        return F.exp(self.mu - F.square(self.sigma))
+
+    @property
+    def variance(self) -> Variable:
+        return F.square(self.mean) * F.expm1(F.square(self.sigma))
+
+    @property
+    def entropy(self) -> Variable:
+        return self._normal.entropy + self.mu
+
+    def log_prob(self, x: Any) -> Variable:
+        positive = as_array(x) > 0
+        z = F.log(within(positive, F.broadcast_to(x, positive.shape), 1))
+        return within(positive, self._normal.log_prob(z) - z)
+
+    def cdf(self, x: Any) -> Variable:
+        return self._normal.cdf(F.log(F.relu(x)))
+
+    def icdf(self, x: Any) -> Variable:
+        return F.exp(self._normal.icdf(x))
+
+    def sample_n(self, n: int) -> Variable:
+        return F.exp(self._normal.sample_n(n))
+
+
+@register_kl(LogNormal, LogNormal)
+def _kl_log_normal(dist1: LogNormal, dist2: LogNormal) -> Variable:
+    return kl_divergence(dist1._normal, dist2._normal)

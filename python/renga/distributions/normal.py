@@ -1,0 +1,99 @@
+"""Normal: the bell curve."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import renga.functions as F
+from renga.distribution import Distribution, as_parameter, joint_shape, register_kl
+from renga.utils import argument
+from renga.variable import Variable
+
+_HALF_LOG_TAU = 0.5 * math.log(2 * math.pi)
+
+
+class Normal(Distribution):
+    """``p(x) = exp(-(x - loc)² / (2 scale²)) / (scale √(2π))``.
+
+    ``log_scale`` may be given in place of ``scale``.
+
+    Raises:
+        ValueError: not exactly one of ``scale`` and ``log_scale`` is given.
+    """
+
+    support = "real"
+    event_shape = ()
+
+    def __init__(self, loc: Any, scale: Any = None, **kwargs: Any) -> None:
+        (log_scale,) = argument.parse_kwargs(kwargs, ("log_scale", None))
+        if (scale is None) == (log_scale is None):
+            raise ValueError(
+                "Normal: expected one of `scale` and `log_scale` (not both)"
+            )
+        self.loc = as_parameter(loc)
+        if log_scale is None:
+            self.scale = as_parameter(scale)
+            self.log_scale = F.log(self.scale)
+        else:
+            self.log_scale = as_parameter(log_scale)
+            self.scale = F.exp(self.log_scale)
+
+    @property
+    def batch_shape(self) -> tuple[int, ...]:
+        return joint_shape(self.loc, self.scale)
+
+    @property
+    def params(self) -> dict[str, Variable]:
+        return {"loc": self.loc, "scale": self.scale}
+
+    @property
+    def mean(self) -> Variable:
+        return F.broadcast_to(self.loc, self.batch_shape)
+
+    mode = mean
+
+    @property
+    def variance(self) -> Variable:
+        return F.square(self.stddev)
+
+    @property
+    def stddev(self) -> Variable:
+        return F.broadcast_to(self.scale, self.batch_shape)
+
+    @property
+    def entropy(self) -> Variable:
+        log_scale = F.broadcast_to(self.log_scale, self.batch_shape)
+        return log_scale + (0.5 + _HALF_LOG_TAU)
+
+    def _standard(self, x: Any) -> Variable:
+        return (x - self.loc) / self.scale
+
+    def log_prob(self, x: Any) -> Variable:
+        return -0.5 * F.square(self._standard(x)) - self.log_scale - _HALF_LOG_TAU
+
+    def cdf(self, x: Any) -> Variable:
+        return F.ndtr(self._standard(x))
+
+    def icdf(self, x: Any) -> Variable:
+        return self.loc + self.scale * F.ndtri(x)
+
+    def log_cdf(self, x: Any) -> Variable:
+        return F.log_ndtr(self._standard(x))
+
+    def survival_function(self, x: Any) -> Variable:
+        return F.ndtr(-self._standard(x))
+
+    def log_survival_function(self, x: Any) -> Variable:
+        return F.log_ndtr(-self._standard(x))
+
+    def sample_n(self, n: int) -> Variable:
+        noise = self._draw(self.xp.random.normal, n, self.loc.dtype, 0, 1)
+        return self.loc + self.scale * noise
+
+
+@register_kl(Normal, Normal)
+def _kl_normal(dist1: Normal, dist2: Normal) -> Variable:
+    ratio = F.square(dist1.scale / dist2.scale)
+    distance = F.square((dist1.loc - dist2.loc) / dist2.scale)
+    return dist2.log_scale - dist1.log_scale + 0.5 * (ratio + distance - 1)

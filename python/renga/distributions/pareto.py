@@ -1,0 +1,77 @@
+"""Pareto: a power law above a smallest value."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import renga.functions as F
+from renga.distribution import (
+    Distribution,
+    as_parameter,
+    joint_shape,
+    register_kl,
+    within,
+)
+from renga.variable import Variable, as_array, as_variable
+
+
+class Pareto(Distribution):
+    """``p(x) = alpha scale^alpha / x^(alpha + 1)`` for ``x ≥ scale``."""
+
+    support = "[scale, inf]"
+    event_shape = ()
+
+    def __init__(self, scale: Any, alpha: Any) -> None:
+        self.scale = as_parameter(scale)
+        self.alpha = as_parameter(alpha)
+
+    @property
+    def batch_shape(self) -> tuple[int, ...]:
+        return joint_shape(self.scale, self.alpha)
+
+    @property
+    def params(self) -> dict[str, Variable]:
+        return {"scale": self.scale, "alpha": self.alpha}
+
+    @property
+    def mean(self) -> Variable:
+        value = self.alpha * self.scale / (self.alpha - 1)
+        return within(self.alpha.array > 1, value, math.inf)
+
+    @property
+    def mode(self) -> Variable:
+        return F.broadcast_to(self.scale, self.batch_shape)
+
+    @property
+    def variance(self) -> Variable:
+        alpha = self.alpha
+        spread = alpha / (F.square(alpha - 1) * (alpha - 2))
+        return within(alpha.array > 2, F.square(self.scale) * spread, math.inf)
+
+    @property
+    def entropy(self) -> Variable:
+        return F.log(self.scale / self.alpha) + 1 / self.alpha + 1
+
+    def log_prob(self, x: Any) -> Variable:
+        density = self.alpha * F.log(self.scale / x) + F.log(self.alpha / x)
+        return within(as_array(x) >= self.scale.array, density)
+
+    def cdf(self, x: Any) -> Variable:
+        above = F.maximum(*F.broadcast(as_variable(x), self.scale))
+        return -F.expm1(self.alpha * F.log(self.scale / above))
+
+    def icdf(self, x: Any) -> Variable:
+        return self.scale * F.exp(-F.log1p(-x) / self.alpha)
+
+    def sample_n(self, n: int) -> Variable:
+        noise = self._draw(self.xp.random.exponential, n, self.scale.dtype, 1)
+        return self.scale * F.exp(noise / self.alpha)
+
+
+@register_kl(Pareto, Pareto)
+def _kl_pareto(dist1: Pareto, dist2: Pareto) -> Variable:
+    ratio = dist2.alpha / dist1.alpha
+    scales = dist2.alpha * F.log(dist1.scale / dist2.scale)
+    covered = dist1.scale.array >= dist2.scale.array
+    return within(covered, scales - F.log(ratio) + ratio - 1, math.inf)

@@ -1,0 +1,46 @@
+"""Poisson: the number of events in a fixed time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import renga.functions as F
+from renga.distribution import Distribution, as_parameter, register_kl
+from renga.variable import Variable, as_variable
+
+
+class Poisson(Distribution):
+    """``p(x) = lam^x exp(-lam) / x!`` for ``x = 0, 1, 2, …``."""
+
+    support = "non negative integer"
+    event_shape = ()
+
+    def __init__(self, lam: Any) -> None:
+        self.lam = as_parameter(lam)
+
+    @property
+    def batch_shape(self) -> tuple[int, ...]:
+        return self.lam.shape
+
+    @property
+    def params(self) -> dict[str, Variable]:
+        return {"lam": self.lam}
+
+    @property
+    def mean(self) -> Variable:
+        return self.lam
+
+    variance = mean
+
+    def log_prob(self, x: Any) -> Variable:
+        x = F.cast(as_variable(x), self.lam.dtype)
+        return x * F.log(self.lam) - F.lgamma(x + 1) - self.lam
+
+    def sample_n(self, n: int) -> Variable:
+        drawn = self._draw(self.xp.random.poisson, n, self.lam.dtype, self.lam.array)
+        return Variable(drawn, requires_grad=False)
+
+
+@register_kl(Poisson, Poisson)
+def _kl_poisson(dist1: Poisson, dist2: Poisson) -> Variable:
+    return dist1.lam * F.log(dist1.lam / dist2.lam) - dist1.lam + dist2.lam

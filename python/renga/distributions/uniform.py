@@ -1,0 +1,95 @@
+"""Uniform: the same density everywhere between two bounds."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import renga.functions as F
+from renga.distribution import (
+    Distribution,
+    as_parameter,
+    joint_shape,
+    register_kl,
+    within,
+)
+from renga.utils import argument
+from renga.variable import Variable, as_array, as_variable
+
+
+class Uniform(Distribution):
+    """``p(x) = 1 / (high - low)`` from ``low`` to ``high``.
+
+    Given are ``low`` and ``high``, or ``loc`` (the lower bound) and ``scale``.
+
+    Raises:
+        ValueError: neither pair, or both, are given.
+    """
+
+    support = "[low, high]"
+    event_shape = ()
+
+    def __init__(self, **kwargs: Any) -> None:
+        low, high, loc, scale = argument.parse_kwargs(
+            kwargs, ("low", None), ("high", None), ("loc", None), ("scale", None)
+        )
+        by_bounds = low is not None and high is not None
+        if by_bounds == (loc is not None and scale is not None):
+            raise ValueError(
+                "Uniform: expected `low` and `high`, or `loc` and `scale` (not both)"
+            )
+        if by_bounds:
+            self.low, self.high = as_parameter(low), as_parameter(high)
+            self.loc, self.scale = self.low, self.high - self.low
+            self._params = {"low": self.low, "high": self.high}
+        else:
+            self.loc, self.scale = as_parameter(loc), as_parameter(scale)
+            self.low, self.high = self.loc, self.loc + self.scale
+            self._params = {"loc": self.loc, "scale": self.scale}
+
+    @property
+    def batch_shape(self) -> tuple[int, ...]:
+        return joint_shape(self.low, self.high)
+
+    @property
+    def params(self) -> dict[str, Variable]:
+        return dict(self._params)
+
+    @property
+    def mean(self) -> Variable:
+        return 0.5 * (self.low + self.high)
+
+    @property
+    def variance(self) -> Variable:
+        return F.square(self.stddev)
+
+    @property
+    def stddev(self) -> Variable:
+        return F.broadcast_to(self.scale, self.batch_shape) / math.sqrt(12)
+
+    @property
+    def entropy(self) -> Variable:
+        return F.log(F.broadcast_to(self.scale, self.batch_shape))
+
+    def log_prob(self, x: Any) -> Variable:
+        x = as_array(x)
+        inside = (x >= self.low.array) & (x <= self.high.array)
+        return within(inside, F.broadcast_to(-F.log(self.scale), inside.shape))
+
+    def cdf(self, x: Any) -> Variable:
+        return F.clip((x - self.loc) / self.scale, 0.0, 1.0)
+
+    def icdf(self, x: Any) -> Variable:
+        return self.loc + self.scale * as_variable(x)
+
+    def sample_n(self, n: int) -> Variable:
+        noise = self._draw(self.xp.random.uniform, n, self.low.dtype, 0, 1)
+        return self.icdf(noise)
+
+
+@register_kl(Uniform, Uniform)
+def _kl_uniform(dist1: Uniform, dist2: Uniform) -> Variable:
+    covered = (dist2.low.array <= dist1.low.array) & (
+        dist1.high.array <= dist2.high.array
+    )
+    return within(covered, F.log(dist2.scale / dist1.scale), math.inf)
