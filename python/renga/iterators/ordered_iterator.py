@@ -119,11 +119,12 @@ class OrderedIterator(Iterator):
         order = self._state.order
         return len(self.dataset) if order is None else len(order)
 
-    def _known_indices(self) -> list[int]:
+    def _known_indices(self, batches: int = 1) -> list[int]:
         """The next indices as far as they are decided: to the end of this epoch."""
         if self.epoch > 0 and not self._repeat:
             return []
-        return self._slice(self._state.order, self.current_position, self.batch_size)
+        length = batches * self.batch_size
+        return self._slice(self._state.order, self.current_position, length)
 
     def _advance(self) -> list[int]:
         """The indices of the next batch; StopIteration after the last."""

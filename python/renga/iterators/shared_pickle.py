@@ -1,0 +1,57 @@
+"""Pickles whose arrays lie in shared memory, for other processes to read in place."""
+
+from __future__ import annotations
+
+import pickle
+from multiprocessing.shared_memory import SharedMemory
+from typing import Any, Callable, NamedTuple
+
+_ALIGNMENT = 64  # bytes
+
+
+class SharedPickle(NamedTuple):
+    """An object without the memory of its arrays, and where in a block that lies.
+
+    What did not fit into the block travels in ``inline``.
+    """
+
+    payload: bytes
+    extents: list[tuple[int, int]]  # offset and bytes
+    inline: list[bytes] | None
+
+    @property
+    def size(self) -> int:
+        """The bytes of a block that the object fits in."""
+        return self.extents[-1][0] + self.extents[-1][1] if self.extents else 0
+
+
+def write(
+    obj: Any, block: SharedMemory | None, dumps: Callable[..., bytes] = pickle.dumps
+) -> SharedPickle:
+    """Pickles ``obj``, its arrays into ``block`` if they fit."""
+    buffers: list[pickle.PickleBuffer] = []
+    payload = dumps(obj, protocol=5, buffer_callback=buffers.append)
+    views = [buffer.raw() for buffer in buffers]
+    extents, offset = [], 0
+    for view in views:
+        extents.append((offset, view.nbytes))
+        offset += -(-view.nbytes // _ALIGNMENT) * _ALIGNMENT
+    written = SharedPickle(payload, extents, None)
+    if block is None or written.size > block.size:
+        return written._replace(inline=[bytes(view) for view in views])
+    for view, (start, length) in zip(views, extents):
+        block.buf[start : start + length] = view
+    return written
+
+
+def read(written: SharedPickle, block: SharedMemory | None, copy: bool = True) -> Any:
+    """The object again; without ``copy`` its arrays lie in ``block`` and are read-only."""
+    if written.inline is not None:
+        return pickle.loads(written.payload, buffers=map(bytearray, written.inline))
+    views = []
+    if block is not None:
+        memory = block.buf.toreadonly()
+        views = [memory[start : start + length] for start, length in written.extents]
+    return pickle.loads(
+        written.payload, buffers=map(bytearray, views) if copy else views
+    )

@@ -1,0 +1,169 @@
+"""MultiprocessIterator: batches, shared memory, and processes that fail."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy
+import pytest
+
+from renga.iterators import MultiprocessIterator, SerialIterator, shared_pickle
+
+
+class Squares:
+    """Small pictures; example 13 raises, 66 takes its time, 77 ends its process."""
+
+    def __init__(self, size, shape=(3, 4)):
+        self.pictures = numpy.arange(size * numpy.prod(shape), dtype="f4")
+        self.pictures = self.pictures.reshape(size, *shape)
+
+    def __len__(self):
+        return len(self.pictures)
+
+    def __getitem__(self, index):
+        if index == 13:
+            raise LookupError("unlucky")
+        if index == 66:
+            time.sleep(1.5)
+        if index == 77:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return self.pictures[index] ** 2, numpy.int32(index), os.getpid()
+
+
+def pictures(batch):
+    return numpy.stack([example[0] for example in batch])
+
+
+@pytest.fixture
+def make():
+    made = []
+
+    def iterator(*args, **kwargs):
+        made.append(MultiprocessIterator(*args, n_processes=2, **kwargs))
+        return made[-1]
+
+    before = set(os.listdir("/dev/shm"))
+    yield iterator
+    blocks = {block.name for each in made for block in each._pool._blocks}
+    assert blocks and blocks <= set(os.listdir("/dev/shm")) - before
+    for each in made:
+        each.finalize()
+    assert blocks.isdisjoint(os.listdir("/dev/shm"))
+
+
+def test_batches_are_those_of_a_serial_iterator(make):
+    dataset = Squares(11)
+    numpy.random.seed(0)
+    want = SerialIterator(dataset, 4)
+    serial = [[next(want), want.epoch, want.is_new_epoch] for _ in range(7)]
+    numpy.random.seed(0)
+    ours = make(dataset, 4, n_prefetch=3)
+    processes = set()
+    for batch, epoch, is_new_epoch in serial:
+        got = next(ours)
+        numpy.testing.assert_array_equal(pictures(got), pictures(batch))
+        assert [e[1] for e in got] == [e[1] for e in batch]
+        assert (ours.epoch, ours.is_new_epoch) == (epoch, is_new_epoch)
+        processes |= {example[2] for example in got}
+    assert os.getpid() not in processes
+    assert all(example[0].flags.writeable for example in got)
+    # What the next batches are read into is not what is in use.
+    kept = pictures(got).copy()
+    next(ours), next(ours)
+    numpy.testing.assert_array_equal(pictures(got), kept)
+
+
+def test_without_repeat_and_after_a_reset(make):
+    ours = make(Squares(5), 2, repeat=False, shuffle=False)
+    for _ in range(2):
+        assert [[e[1] for e in batch] for batch in ours] == [[0, 1], [2, 3], [4]]
+        ours.reset()
+
+
+def test_an_error_comes_with_its_batch_and_the_next_batch_follows(make):
+    ours = make(Squares(20), 4, shuffle=False)
+    for _ in range(3):
+        next(ours)
+    with pytest.raises(LookupError, match="unlucky"):
+        next(ours)
+    assert [e[1] for e in next(ours)] == [16, 17, 18, 19]
+
+
+def test_a_process_that_dies_is_told(make):
+    ours = make(Squares(80), 40, shuffle=False, n_prefetch=1)
+    with pytest.raises((RuntimeError, LookupError)):
+        next(ours)
+    with pytest.raises(RuntimeError, match="a process that read examples died"):
+        next(ours)
+
+
+def test_a_warning_where_examples_are_long_in_coming(make):
+    ours = make(Squares(67), 1, shuffle=False, dataset_timeout=0.2)
+    ours._state = ours._state._replace(position=66)
+    with pytest.warns(MultiprocessIterator.TimeoutWarning, match="0.2 s"):
+        assert next(ours)[0][1] == 66
+
+
+def test_new_processes_take_over(make):
+    ours = make(Squares(12), 2, shuffle=False, maxtasksperchild=1)
+    processes = {e[2] for _ in range(5) for e in next(ours)}
+    assert len(processes) > 2
+
+
+def test_objects_that_pickle_alone_cannot_take(make):
+    pytest.importorskip("cloudpickle")
+    from renga.datasets import TransformDataset
+
+    ours = make(TransformDataset(range(6), lambda x: 10 * x), 3, shuffle=False)
+    assert next(ours) == [0, 10, 20]
+
+
+@pytest.mark.parametrize("capacity", [None, 100, 100_000])
+def test_shared_pickle(capacity):
+    from multiprocessing.shared_memory import SharedMemory
+
+    block = None if capacity is None else SharedMemory(create=True, size=capacity)
+    obj = {"a": numpy.arange(1000.0), "b": [numpy.zeros(0), numpy.arange(3)], "c": "x"}
+    written = shared_pickle.write(obj, block)
+    assert (written.inline is None) == (capacity == 100_000)
+    assert written.size >= 8024
+    for copy in (True, False):
+        again = shared_pickle.read(written, block, copy)
+        numpy.testing.assert_array_equal(again["a"], obj["a"])
+        numpy.testing.assert_array_equal(again["b"][1], [0, 1, 2])
+        assert again["b"][0].size == 0 and again["c"] == "x"
+        assert again["a"].flags.writeable == (copy or written.inline is not None)
+        del again
+    if block is not None:
+        block.close()
+        block.unlink()
+
+
+SCRIPT = """
+import numpy, renga
+
+class Data:
+    def __init__(self):
+        self.x = numpy.ones((50, 1000), numpy.float32)
+    def __len__(self):
+        return 50
+    def __getitem__(self, i):
+        return self.x[i] * i
+
+if __name__ == "__main__":
+    it = renga.iterators.MultiprocessIterator(Data(), 10, shuffle=False, n_processes=2)
+    print(sum(float(e.sum()) for _ in range(5) for e in next(it)))
+    {end}
+"""
+
+
+@pytest.mark.parametrize("end", ["it.finalize()", "pass", "raise SystemExit(0)"])
+def test_a_script_ends_without_a_word(tmp_path, end):
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT.replace("{end}", end))
+    done = subprocess.run(
+        [sys.executable, script], capture_output=True, text=True, timeout=60
+    )
+    assert (done.stdout, done.stderr, done.returncode) == ("1225000.0\n", "", 0)
