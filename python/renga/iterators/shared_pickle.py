@@ -45,7 +45,7 @@ def write(
 
 
 def read(written: SharedPickle, block: SharedMemory | None, copy: bool = True) -> Any:
-    """The object again; without ``copy`` its arrays lie in ``block`` and are read-only."""
+    """The object; without ``copy`` its arrays lie in ``block``, read-only."""
     if written.inline is not None:
         return pickle.loads(written.payload, buffers=map(bytearray, written.inline))
     views = []
