@@ -1,0 +1,179 @@
+"""One check for every link: values, dtypes, gradients, files, copies, devices."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import pickle
+from typing import Any, Callable, Optional
+
+import numpy
+
+import renga
+from renga import gradient_check
+from renga.serializers import DictionarySerializer, NpzDeserializer
+
+HALF = {"atol": 3e-2, "rtol": 3e-2}
+
+
+@dataclasses.dataclass
+class Case:
+    """A link and what it computes.
+
+    ``reference(p, *inputs)`` computes in float64 what ``call(link, *inputs)`` does,
+    from the parameters ``p`` by path. ``lazy`` makes the same link without its sizes.
+    """
+
+    make: Callable[[], renga.Link]
+    inputs: tuple[Any, ...]
+    reference: Callable[..., Any]
+    call: Callable[..., Any] = lambda link, *xs: link(*xs)
+    lazy: Optional[Callable[[], renga.Link]] = None
+    half: bool = True
+    gradients: bool = True
+    # Parameters that a random value would not suit.
+    keep: tuple[str, ...] = ()
+
+
+def tuple_of(y: Any) -> tuple[Any, ...]:
+    return tuple(y) if isinstance(y, (tuple, list)) else (y,)
+
+
+def arrays_of(ys: Any) -> list[Any]:
+    return [renga.as_array(y) for y in tuple_of(ys)]
+
+
+def build(make: Callable[[], renga.Link], dtype: Any) -> renga.Link:
+    with renga.using_config("dtype", numpy.dtype(dtype)):
+        return make()
+
+
+def fill(link: renga.Link, keep: tuple[str, ...] = ()) -> None:
+    """Random values for every parameter, biases too; the same at every call."""
+    rng = numpy.random.default_rng(1)
+    for path, param in link.namedparams():
+        values = rng.normal(scale=0.7, size=param.shape)
+        if path not in keep:
+            param.array[...] = values
+
+
+def as_dtype(inputs: tuple[Any, ...], dtype: Any) -> list[Any]:
+    def convert(x: Any) -> Any:
+        if isinstance(x, list):
+            return [convert(v) for v in x]
+        floating = isinstance(x, numpy.ndarray) and x.dtype.kind == "f"
+        return x.astype(dtype) if floating else x
+
+    return [convert(x) for x in inputs]
+
+
+def check(case: Case) -> None:
+    """All of it; ``case.inputs`` are of float64 or of integers."""
+    link = build(case.make, "d")
+    fill(link, case.keep)
+    params = {path: p.array.copy() for path, p in link.namedparams()}
+    expected = arrays_of(case.reference(params, *case.inputs))
+
+    def values_of(other: renga.Link) -> list[Any]:
+        return arrays_of(case.call(other, *case.inputs))
+
+    # Links with running statistics or a state change in a call: copies are taken first.
+    others = copies(link)
+    files = saved(link)
+    actual = values_of(link)
+    assert len(actual) == len(expected)
+    for y, e in zip(actual, expected):
+        assert y.dtype == numpy.float64 and y.shape == numpy.shape(e)
+        numpy.testing.assert_allclose(y, e, rtol=1e-7, atol=1e-9)
+    for other in others:
+        equal(values_of(other), actual)
+    for make in (case.make, case.lazy):
+        if make is not None:
+            equal(values_of(loaded(build(make, "d"), files)), actual)
+    if case.lazy is not None:
+        check_lazy(case, params)
+    if case.half:
+        check_half(case, expected)
+    if case.gradients:
+        check_gradients(case)
+
+
+def equal(actual: list[Any], expected: list[Any]) -> None:
+    for y, e in zip(actual, expected):
+        numpy.testing.assert_allclose(y, e, rtol=1e-12, atol=1e-14)
+
+
+def copies(link: renga.Link) -> list[renga.Link]:
+    shared, copied, drawn = (link.copy(mode) for mode in ("share", "copy", "init"))
+    for a, b, c, d in zip(*(x.params() for x in (link, shared, copied, drawn))):
+        assert b is not a and numpy.shares_memory(a.array, b.array)
+        assert not numpy.shares_memory(a.array, c.array)
+        assert d.shape == a.shape and d.dtype == a.dtype
+        assert not numpy.shares_memory(a.array, d.array)
+    moved = copy.deepcopy(link)
+    assert moved.to_device("@numpy") is moved
+    # What is shared goes last: to run it may change arrays of the others.
+    return [copied, moved, pickle.loads(pickle.dumps(link)), copy.deepcopy(link)]
+
+
+def saved(link: renga.Link) -> dict[str, Any]:
+    serializer = DictionarySerializer()
+    link.serialize(serializer)
+    return copy.deepcopy(serializer.target)
+
+
+def loaded(link: renga.Link, files: dict[str, Any]) -> renga.Link:
+    link.serialize(NpzDeserializer(copy.deepcopy(files)))
+    return link
+
+
+def check_lazy(case: Case, params: dict[str, Any]) -> None:
+    assert case.lazy is not None
+    link = build(case.lazy, "d")
+    assert not all(p.is_initialized for p in link.params())
+    numpy.random.seed(0)
+    case.call(link, *case.inputs)
+    given = {path: p.shape for path, p in link.namedparams()}
+    assert given == {path: p.shape for path, p in params.items()}
+
+
+def check_half(case: Case, expected: list[Any]) -> None:
+    link = build(case.make, "e")
+    fill(link, case.keep)
+    ys = arrays_of(case.call(link, *as_dtype(case.inputs, "e")))
+    for y, e in zip(ys, expected):
+        assert y.dtype == numpy.float16
+        numpy.testing.assert_allclose(y, e, **HALF)
+
+
+def check_gradients(case: Case) -> None:
+    """Two orders, through the inputs and through every parameter."""
+    link = build(case.make, "d")
+    fill(link, case.keep)
+    rng = numpy.random.default_rng(7)
+    params = tuple(link.params())
+    floats = [k for k, x in enumerate(case.inputs) if is_floats(x)]
+    arrays = tuple(case.inputs[k] for k in floats)
+
+    def function(*xs: Any) -> tuple[Any, ...]:
+        inputs = list(case.inputs)
+        for k, x in zip(floats, xs):
+            inputs[k] = x
+        return tuple_of(case.call(link, *inputs))
+
+    def curved(*xs: Any) -> tuple[Any, ...]:
+        """Even a linear function has a second derivative then."""
+        return tuple(y * y for y in function(*xs))
+
+    gys = tuple(rng.normal(size=y.shape) for y in function(*arrays))
+    ggxs = tuple(rng.normal(size=x.shape) for x in arrays)
+    ggps = tuple(rng.normal(size=p.shape) for p in params)
+    tolerance = {"eps": 1e-5, "atol": 1e-5, "rtol": 1e-4}
+    gradient_check.check_backward(function, arrays, gys, params, **tolerance)
+    gradient_check.check_double_backward(
+        curved, arrays, gys, ggxs, params, ggps, **tolerance
+    )
+
+
+def is_floats(x: Any) -> bool:
+    return isinstance(x, numpy.ndarray) and x.dtype.kind == "f"
