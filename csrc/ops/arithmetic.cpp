@@ -4,6 +4,7 @@
 
 #include "autograd/accumulate.h"
 #include "autograd/node.h"
+#include "ops/manipulation.h"
 #include "ops/math.h"
 #include "ops/reduction.h"
 
@@ -13,6 +14,7 @@ namespace {
 // The engine learns here how gradients are added up and started.
 [[maybe_unused]] const bool taught = [] {
   arithmetic.add = [](const Variable& a, const Variable& b) { return add(a, b); };
+  arithmetic.cast = [](const Variable& x, Dtype dtype) { return cast(x, dtype); };
   arithmetic.full_like = [](const Array& x, double value) {
     Array y = empty_like(x);
     fill(y, value);

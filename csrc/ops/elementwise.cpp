@@ -16,6 +16,12 @@ Array empty_for(const Shape& shape, const Array& a, const Array& b) {
   return empty(shape, a.dtype(), a.device());
 }
 
+// Of a bfloat16 and a float32 array the result is float32, which holds both.
+bool is_mixed_pair(const Array& a, const Array& b) {
+  return (a.dtype() == Dtype::bfloat16 && b.dtype() == Dtype::float32) ||
+         (a.dtype() == Dtype::float32 && b.dtype() == Dtype::bfloat16);
+}
+
 void require_same_device(const char* op, const Array& a, const Array& b) {
   require<std::invalid_argument>(a.device() == b.device(), op,
                                  ": expected arrays on one device, got ", to_string(a.device()),
@@ -34,6 +40,9 @@ Array apply(Unary map, const Array& x, double p, double q) {
 }
 
 Array apply(const char* op, Binary map, const Array& a, const Array& b, double p) {
+  if (is_mixed_pair(a, b)) {
+    return apply(op, map, cast(a, Dtype::float32), cast(b, Dtype::float32), p);
+  }
   require(a.dtype() == b.dtype(), op, ": expected operands of one dtype, got ", a.dtype(), " and ",
           b.dtype());
   require(a.dtype() != Dtype::bool_, op, ": expected numbers, got bool");
@@ -53,6 +62,9 @@ Array apply(const char* op, Binary map, const Array& a, const Array& b, double p
 Array select(const char* op, const Array& condition, const Array& a, const Array& b) {
   require(condition.dtype() == Dtype::bool_, op, ": expected a bool condition, got ",
           condition.dtype());
+  if (is_mixed_pair(a, b)) {
+    return select(op, condition, cast(a, Dtype::float32), cast(b, Dtype::float32));
+  }
   require(a.dtype() == b.dtype(), op, ": expected operands of one dtype, got ", a.dtype(), " and ",
           b.dtype());
   require_same_device(op, a, b);

@@ -60,6 +60,11 @@ Variable composed_grad(const Variable& x, const Variable& log_p, const Target& t
   return multiply(slope, expand_dims(gy, 1));
 }
 
+// Losses of bfloat16 scores are float32.
+Variable scores(const Variable& x) {
+  return x.dtype() == Dtype::bfloat16 ? cast(x, Dtype::float32) : x;
+}
+
 Variable nll(const Variable& x, const Target& target) {
   const Array log_p = empty_like(x.array());
   Array loss = empty(target.t.shape(), x.dtype(), x.device());
@@ -78,12 +83,14 @@ Variable nll(const Variable& x, const Target& target) {
 
 Variable softmax_nll(const Variable& x, const Array& t, const std::optional<Array>& class_weight,
                      std::int64_t ignore_label) {
-  return nll(x, make_target(x, t, class_weight, ignore_label));
+  const Variable wide = scores(x);
+  return nll(wide, make_target(wide, t, class_weight, ignore_label));
 }
 
-Variable softmax_cross_entropy(const Variable& x, const Array& t, bool normalize,
+Variable softmax_cross_entropy(const Variable& given, const Array& t, bool normalize,
                                const std::optional<Array>& class_weight,
                                std::int64_t ignore_label) {
+  const Variable x = scores(given);
   const Target target = make_target(x, t, class_weight, ignore_label);
   double count = static_cast<double>(x.shape(0));
   if (normalize) {

@@ -43,14 +43,20 @@ std::vector<Range> whole(const Shape& shape) {
   return ranges;
 }
 
-void require_one_kind(const char* op, const std::vector<Variable>& xs) {
+bool is_activation(Dtype dtype) { return dtype == Dtype::bfloat16 || dtype == Dtype::float32; }
+
+// The dtype of arrays put together; among bfloat16 ones, one of float32 makes it float32.
+Dtype require_one_kind(const char* op, const std::vector<Variable>& xs) {
   require(!xs.empty(), op, ": expected at least one array, got none");
+  Dtype dtype = xs[0].dtype();
   for (const Variable& x : xs) {
-    require(x.dtype() == xs[0].dtype(), op, ": expected arrays of one dtype, got ", xs[0].dtype(),
-            " and ", x.dtype());
+    require(x.dtype() == dtype || (is_activation(x.dtype()) && is_activation(dtype)), op,
+            ": expected arrays of one dtype, got ", xs[0].dtype(), " and ", x.dtype());
+    dtype = std::max(dtype, x.dtype());
     require(x.ndim() == xs[0].ndim(), op, ": expected arrays of equally many axes, got ",
             xs[0].shape(), " and ", x.shape());
   }
+  return dtype;
 }
 
 }  // namespace
@@ -119,7 +125,7 @@ Variable squeeze(const Variable& x, const std::optional<Axes>& given) {
 Variable flatten(const Variable& x) { return reshape(x, {x.size()}); }
 
 Variable concat(const std::vector<Variable>& xs, std::int64_t over) {
-  require_one_kind("concat", xs);
+  const Dtype dtype = require_one_kind("concat", xs);
   const int axis = normalize_axis("concat", over, xs[0].ndim());
   Shape shape = xs[0].shape();
   std::vector<std::int64_t> cuts;
@@ -133,7 +139,7 @@ Variable concat(const std::vector<Variable>& xs, std::int64_t over) {
     if (&x != &xs[0]) cuts.push_back(shape[axis]);
     shape[axis] += x.shape(axis);
   }
-  Array y = empty_in_order(shape, memory_order(xs[0].array()), xs[0].dtype(), xs[0].device());
+  Array y = empty_in_order(shape, memory_order(xs[0].array()), dtype, xs[0].device());
   std::int64_t at = 0;
   for (const Variable& x : xs) {
     copy(x.array(), slice_view(y, axis, at, x.shape(axis)));

@@ -91,7 +91,8 @@ Array arg(const char* op, Reduction map, const Variable& x, std::optional<std::i
 
 Array reduce(Reduction map, const Array& x, const Axes& axes) {
   require(x.dtype() != Dtype::bool_ || map >= Reduction::max, "sum: expected numbers, got bool");
-  Array y = empty(kept_shape(x.shape(), axes), x.dtype(), x.device());
+  const bool widened = x.dtype() == Dtype::bfloat16 && map < Reduction::max;
+  Array y = empty(kept_shape(x.shape(), axes), widened ? Dtype::float32 : x.dtype(), x.device());
   reduction_kernels.on(x.device()).reduce(map, x, axes, y);
   return y;
 }

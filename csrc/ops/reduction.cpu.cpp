@@ -21,8 +21,12 @@ template <class T>
 using Wide = std::conditional_t<is_floating<T>, double, std::int64_t>;
 
 template <class T>
+using Total = std::conditional_t<std::is_same_v<T, bfloat16>, float, T>;
+
+template <class T>
 struct Sum {
   using Value = Wide<T>;
+  using Result = Total<T>;
   static constexpr Value start = 0;
   static Value fold(Value a, Value b) { return a + b; }
 };
@@ -30,6 +34,7 @@ struct Sum {
 template <class T>
 struct Prod {
   using Value = Wide<T>;
+  using Result = Total<T>;
   static constexpr Value start = 1;
   static Value fold(Value a, Value b) { return a * b; }
 };
@@ -37,6 +42,7 @@ struct Prod {
 template <class T>
 struct Max {
   using Value = Compute<T>;
+  using Result = T;
   static constexpr Value start = std::numeric_limits<Value>::has_infinity
                                      ? -std::numeric_limits<Value>::infinity()
                                      : std::numeric_limits<Value>::lowest();
@@ -46,6 +52,7 @@ struct Max {
 template <class T>
 struct Min {
   using Value = Compute<T>;
+  using Result = T;
   static constexpr Value start = std::numeric_limits<Value>::has_infinity
                                      ? std::numeric_limits<Value>::infinity()
                                      : std::numeric_limits<Value>::max();
@@ -90,8 +97,9 @@ StridedLoop<1> reduced_loop(const Array& x, const Axes& axes) {
   return make_loop<1>({&view});
 }
 
-template <class T, class R>
+template <class R>
 void store(std::byte* y, typename R::Value v) {
+  using T = typename R::Result;
   *reinterpret_cast<T*>(y) = T(static_cast<Compute<T>>(v));
 }
 
@@ -114,7 +122,7 @@ void reduce_all(const StridedLoop<1>& loop, std::byte* y) {
   });
   Value total = R::start;
   for (Value v : partial) total = R::fold(total, v);
-  store<T, R>(y, total);
+  store<R>(y, total);
 }
 
 // Results that lie next to each other in x: whole rows of them are folded at a time.
@@ -143,7 +151,7 @@ void reduce_rows(const StridedLoop<2>& kept, const StridedLoop<1>& reduced, std:
           }
         }
       });
-      for (std::int64_t k = 0; k < m; ++k) store<T, R>(p[0] + (j + k) * s[0], row[k]);
+      for (std::int64_t k = 0; k < m; ++k) store<R>(p[0] + (j + k) * s[0], row[k]);
     }
   });
 }
@@ -159,7 +167,7 @@ void reduce_columns(const StridedLoop<2>& kept, const StridedLoop<1>& reduced, s
       walk(from, 0, from.size(), [&](std::int64_t run, const auto& q, const auto& step) {
         total = R::fold(total, fold_run<T, R>(q[0], step[0], run));
       });
-      store<T, R>(p[0] + j * s[0], total);
+      store<R>(p[0] + j * s[0], total);
     }
   });
 }

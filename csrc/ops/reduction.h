@@ -11,7 +11,8 @@ namespace renga {
 enum class Reduction : std::uint8_t { sum, prod, max, min };
 
 struct ReductionKernels {
-  // y has x's axes, those reduced with extent 1. Sums and products are formed in float64 or int64.
+  // y has x's axes, those reduced with extent 1. Sums and products are formed in float64 or int64;
+  // of bfloat16 numbers they are float32.
   void (*reduce)(Reduction map, const Array& x, const Axes& axes, const Array& y);
   // y is int32 and has x's axes without `axis`; the first index where several are equal.
   void (*arg)(Reduction map, const Array& x, int axis, const Array& y);

@@ -39,10 +39,9 @@ py::handle shared_dtype(Dtype dtype) {
   static PyObject* made[10] = {};
   PyObject*& slot = made[static_cast<int>(dtype)];
   if (slot == nullptr) {
-    require<std::invalid_argument>(
-        dtype != Dtype::bfloat16,
-        "array: expected a dtype of NumPy's, got bfloat16; cast it first");
-    slot = py::dtype(std::string(name_of(dtype))).release().ptr();
+    // NumPy has no bfloat16.
+    const Dtype shown = dtype == Dtype::bfloat16 ? Dtype::float32 : dtype;
+    slot = py::dtype(std::string(name_of(shown))).release().ptr();
   }
   return slot;
 }
@@ -109,7 +108,9 @@ Array from_numpy(py::handle object) {
 }
 
 py::object to_numpy(const Array& given) {
-  const Array x = to_device(given, Device{});
+  const bool shared = given.dtype() != Dtype::bfloat16;
+  const Array x =
+      shared ? to_device(given, Device{}) : cast(to_device(given, Device{}), Dtype::float32);
   x.storage()->acquire();
   const auto owner = py::reinterpret_steal<py::object>(
       PyCapsule_New(x.storage().get(), nullptr, &release_storage));
@@ -119,7 +120,7 @@ py::object to_numpy(const Array& given) {
   std::copy(x.strides().begin(), x.strides().end(), strides);
   auto array = py::reinterpret_steal<py::object>(api.PyArray_NewFromDescr_(
       api.PyArray_Type_, shared_dtype(x.dtype()).inc_ref().ptr(), x.ndim(), shape, strides,
-      x.data(), py::detail::npy_api::NPY_ARRAY_WRITEABLE_, nullptr));
+      x.data(), shared ? py::detail::npy_api::NPY_ARRAY_WRITEABLE_ : 0, nullptr));
   if (!array) throw py::error_already_set();
   if (api.PyArray_SetBaseObject_(array.ptr(), owner.inc_ref().ptr()) < 0) {
     throw py::error_already_set();

@@ -14,7 +14,8 @@ namespace py = pybind11;
 // Arrays of foreign byte order or misaligned elements are copied. Throws TypeError for dtypes that
 // the core lacks.
 Array from_numpy(py::handle ndarray);
-// A real ndarray on the Array's memory.
+// A real ndarray on the Array's memory; of a bfloat16 array, a copy in float32 that is read-only,
+// so that no write to it is lost in silence.
 py::object to_numpy(const Array& x);
 
 Dtype dtype_from_python(py::handle dtype);

@@ -7,6 +7,7 @@
 #include "devices/allocator.h"
 #include "devices/long_work.h"
 #include "ops/convolution_choice.cpu.h"
+#include "ops/precision.h"
 #include "python/call_site.h"
 #include "python/hooks.h"
 #include "python/variable.h"
@@ -32,6 +33,31 @@ void translate(std::exception_ptr error) {
 void* lend_interpreter() { return PyGILState_Check() ? PyEval_SaveThread() : nullptr; }
 void take_interpreter_back(void* state) {
   if (state != nullptr) PyEval_RestoreThread(static_cast<PyThreadState*>(state));
+}
+
+Precision precision_from(const std::string& name) {
+  const std::map<std::string, Precision> precisions{
+      {"highest", Precision::highest}, {"high", Precision::high}, {"medium", Precision::medium}};
+  const auto precision = precisions.find(name);
+  require<std::invalid_argument>(precision != precisions.end(),
+                                 "compute_precision: expected highest, high or medium, got ", name);
+  return precision->second;
+}
+
+void bind_precision(py::module_& m) {
+  m.def(
+      "set_compute_precision",
+      [](const std::optional<std::string>& name) {
+        set_compute_precision(name ? std::optional(precision_from(*name)) : std::nullopt);
+      },
+      py::arg("name"), "Sets this thread's compute_precision; None follows the default.");
+  m.def(
+      "set_default_compute_precision",
+      [](const std::string& name) { set_default_compute_precision(precision_from(name)); },
+      py::arg("name"));
+  m.def("set_bfloat16_activations", &set_bfloat16_activations, py::arg("on"),
+        "Whether this thread's activations are bfloat16; None follows the default.");
+  m.def("set_default_bfloat16_activations", &set_default_bfloat16_activations, py::arg("on"));
 }
 
 }  // namespace
@@ -103,6 +129,7 @@ PYBIND11_MODULE(_core, m) {
   bind_ops(m);
   bind_optimizers(m);
   bind_memory(m);
+  bind_precision(m);
   const auto file = m.attr("__spec__").attr("origin").cast<std::string>();
   install_call_sites(file.substr(0, file.rfind('/') + 1));
 }

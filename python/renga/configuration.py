@@ -41,10 +41,10 @@ class GlobalConfig:
     warn_nondeterministic: bool
 
     def __setattr__(self, name: str, value: Any) -> None:
-        super().__setattr__(name, value)
         mirror = _GLOBAL_MIRRORS.get(name)
         if mirror is not None:
             mirror(value)
+        super().__setattr__(name, value)
 
     def show(self, file: TextIO = sys.stdout) -> None:
         """Prints every setting and its value, one per line."""
@@ -77,10 +77,10 @@ class LocalConfig:
         return object.__getattribute__(self, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        self._choices.by_name[name] = value
         mirror = _LOCAL_MIRRORS.get(name)
         if mirror is not None:
             mirror(value)
+        self._choices.by_name[name] = value
 
     def __delattr__(self, name: str) -> None:
         if self._choices.by_name.pop(name, _UNSET) is _UNSET:
@@ -103,12 +103,23 @@ def _print_settings(settings: dict[str, Any], file: TextIO) -> None:
 
 _UNSET = object()
 
+
+def _is_bfloat16(dtype: Any) -> bool:
+    return getattr(dtype, "name", None) == "mixed_bfloat16"
+
+
 # The core asks for these on every operation, so it keeps its own copy. A local
 # value of None means that this thread follows the global one again.
 _GLOBAL_MIRRORS: dict[str, Callable[[Any], None]] = {
+    "compute_precision": _core.set_default_compute_precision,
+    "dtype": lambda value: _core.set_default_bfloat16_activations(_is_bfloat16(value)),
     "enable_backprop": _core.set_default_backprop_enabled,
 }
 _LOCAL_MIRRORS: dict[str, Callable[[Any], None]] = {
+    "compute_precision": _core.set_compute_precision,
+    "dtype": lambda value: _core.set_bfloat16_activations(
+        None if value is None else _is_bfloat16(value)
+    ),
     "enable_backprop": _core.set_backprop_enabled,
 }
 
