@@ -1,10 +1,52 @@
 """Links: layers with parameters."""
 
+from renga.links.activation.maxout import Maxout as Maxout
+from renga.links.activation.prelu import PReLU as PReLU
+from renga.links.activation.simplified_dropconnect import (
+    SimplifiedDropconnect as SimplifiedDropconnect,
+)
+from renga.links.activation.swish import Swish as Swish
+from renga.links.connection.bias import Bias as Bias
+from renga.links.connection.bilinear import Bilinear as Bilinear
 from renga.links.connection.embed_id import EmbedID as EmbedID
+from renga.links.connection.highway import Highway as Highway
+from renga.links.connection.inception import Inception as Inception
+from renga.links.connection.inceptionbn import InceptionBN as InceptionBN
 from renga.links.connection.linear import Linear as Linear
+from renga.links.connection.mlp_convolution_2d import (
+    MLPConvolution2D as MLPConvolution2D,
+)
+from renga.links.connection.parameter import Parameter as Parameter
+from renga.links.connection.scale import Scale as Scale
 from renga.links.convolution.convolution_2d import Convolution2D as Convolution2D
 from renga.links.convolution.deconvolution_2d import Deconvolution2D as Deconvolution2D
+from renga.links.convolution.depthwise_convolution_2d import (
+    DepthwiseConvolution2D as DepthwiseConvolution2D,
+)
+from renga.links.convolution.dilated_convolution_2d import (
+    DilatedConvolution2D as DilatedConvolution2D,
+)
+from renga.links.convolution.local_convolution_2d import (
+    LocalConvolution2D as LocalConvolution2D,
+)
 from renga.links.model.classifier import Classifier as Classifier
 from renga.links.normalization.batch_normalization import (
     BatchNormalization as BatchNormalization,
 )
+from renga.links.normalization.group_normalization import (
+    GroupNormalization as GroupNormalization,
+)
+from renga.links.normalization.layer_normalization import (
+    LayerNormalization as LayerNormalization,
+)
+from renga.links.rnn.gru import GRU as GRU
+from renga.links.rnn.gru import StatefulGRU as StatefulGRU
+from renga.links.rnn.gru import StatelessGRU as StatelessGRU
+from renga.links.rnn.lstm import LSTM as LSTM
+from renga.links.rnn.lstm import StatelessLSTM as StatelessLSTM
+from renga.links.rnn.mgu import StatefulMGU as StatefulMGU
+from renga.links.rnn.mgu import StatelessMGU as StatelessMGU
+from renga.links.rnn.peephole import StatefulPeepholeLSTM as StatefulPeepholeLSTM
+from renga.links.rnn.tree_lstm import ChildSumTreeLSTM as ChildSumTreeLSTM
+from renga.links.rnn.tree_lstm import NaryTreeLSTM as NaryTreeLSTM
+from renga.links.rnn.zoneoutlstm import StatefulZoneoutLSTM as StatefulZoneoutLSTM

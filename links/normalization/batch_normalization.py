@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,6 +12,7 @@ from renga.configuration import config
 from renga.dtypes import get_dtype
 from renga.functions import batch_normalization, fixed_batch_normalization
 from renga.link import Link
+from renga.links.normalization.precise import with_dtype
 from renga.parameter import Parameter
 from renga.variable import Variable
 
@@ -75,12 +75,8 @@ class BatchNormalization(Link):
             self._initialize(size)
 
     def _parameter(self, initial: Any, default: float) -> Parameter:
-        return Parameter(self._initializer(default if initial is None else initial))
-
-    def _initializer(self, value: Any) -> Any:
-        initializer = copy.copy(initializers._get_initializer(value))
-        initializer.dtype = self._highprec_dtype
-        return initializer
+        initial = default if initial is None else initial
+        return Parameter(with_dtype(initial, self._highprec_dtype))
 
     def _initialize(self, shape: Any) -> None:
         for param in self.params():
@@ -90,7 +86,10 @@ class BatchNormalization(Link):
 
     def _statistic(self, initial: Any, shape: Any) -> Any:
         return initializers.generate_array(
-            self._initializer(initial), shape, self.xp, device=self.device
+            with_dtype(initial, self._highprec_dtype),
+            shape,
+            self.xp,
+            device=self.device,
         )
 
     @property

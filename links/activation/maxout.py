@@ -1,0 +1,80 @@
+"""Maxout: the largest of several fully connected layers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from renga import backend
+from renga.functions import maxout
+from renga.initializers import _get_initializer
+from renga.link import Chain
+from renga.links.connection.linear import Linear
+from renga.variable import Variable
+
+
+class Maxout(Chain):
+    """For each unit the maximum of ``pool_size`` linear functions of the input.
+
+    ``in_size`` None is taken from the first input; ``initial_bias`` None means that
+    there is no bias. Arrays and callables of initial values know an axis for the pool.
+
+    Shapes:
+        x: (N, …) with in_size elements per sample
+        y: (N, out_size)
+        initialW: (out_size, pool_size, in_size)
+        initial_bias: (out_size, pool_size)
+
+    Raises:
+        ValueError: an array of initial values has another number of axes.
+
+    Source: Goodfellow et al., Maxout networks, 2013.
+    """
+
+    linear: Linear
+
+    def __init__(
+        self,
+        in_size: int | None,
+        out_size: int,
+        pool_size: int,
+        initialW: Any = None,
+        initial_bias: Any = 0,
+    ) -> None:
+        super().__init__()
+        self.out_size = out_size
+        self.pool_size = pool_size
+        W = _merged("initialW", initialW, (out_size, pool_size, -1))
+        bias = _merged("initial_bias", initial_bias, (out_size, pool_size))
+        with self.init_scope():
+            self.linear = Linear(
+                in_size, out_size * pool_size, bias is None, W, initial_bias=bias
+            )
+
+    def forward(self, x: Any) -> Variable:
+        """The output for ``x``."""
+        return maxout(self.linear(x), self.pool_size)
+
+
+def _merged(name: str, initial: Any, shape: tuple[int, ...]) -> Any:
+    """Initial values with the axis of the pool merged into that of the units."""
+    if isinstance(initial, backend.get_array_types()):
+        if initial.ndim != len(shape):
+            raise ValueError(f"{name}.ndim should be {len(shape)}")
+        return initial.reshape(shape[0] * shape[1], *initial.shape[2:])
+    if initial is None or numpy.isscalar(initial):
+        return initial
+    return _Split(_get_initializer(initial), shape)
+
+
+class _Split:
+    """Hands an initializer the array with an axis of its own for the pool."""
+
+    def __init__(self, initializer: Any, shape: tuple[int, ...]) -> None:
+        self.initializer = initializer
+        self.shape = shape
+        self.dtype = getattr(initializer, "dtype", None)
+
+    def __call__(self, array: Any) -> None:
+        self.initializer(array.reshape(self.shape))

@@ -1,0 +1,39 @@
+"""Swish: a sigmoid-weighted linear unit whose sharpness is learnt."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from renga.functions import swish
+from renga.link import Link
+from renga.parameter import Parameter
+from renga.variable import Variable
+
+
+class Swish(Link):
+    """``x sigmoid(beta x)``.
+
+    ``beta_shape`` None is taken from the first input, a beta for each element of a
+    sample.
+
+    Shapes:
+        x, y: (N, *beta_shape, …)
+        beta: beta_shape; () is one beta for all
+
+    Source: Ramachandran et al., Searching for activation functions, 2017.
+    """
+
+    beta: Parameter
+
+    def __init__(
+        self, beta_shape: int | tuple[int, ...] | None, beta_init: Any = 1.0
+    ) -> None:
+        super().__init__()
+        with self.init_scope():
+            self.beta = Parameter(beta_init, beta_shape)
+
+    def forward(self, x: Any) -> Variable:
+        """The activation of ``x``."""
+        if self.beta.array is None:
+            self.beta.initialize(x.shape[1:])
+        return swish(x, self.beta)

@@ -1,0 +1,49 @@
+"""Highway: a fully connected layer with a gate that lets the input pass."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from renga.functions import linear_interpolate, relu, sigmoid
+from renga.link import Chain
+from renga.links.connection.linear import Linear
+from renga.variable import Variable
+
+
+class Highway(Chain):
+    """``t activate(plain(x)) + (1 - t) x`` with ``t = sigmoid(transform(x))``.
+
+    ``init_Wh`` and ``init_bh`` are initial values of ``plain``, ``init_Wt`` and
+    ``init_bt`` of ``transform``, whose bias is negative so that the input passes at
+    first.
+
+    Shapes:
+        x, y: (N, in_out_size)
+
+    Source: Srivastava et al., Highway networks, 2015.
+    """
+
+    plain: Linear
+    transform: Linear
+
+    def __init__(
+        self,
+        in_out_size: int,
+        nobias: bool = False,
+        activate: Callable[[Any], Any] = relu,
+        init_Wh: Any = None,
+        init_Wt: Any = None,
+        init_bh: Any = None,
+        init_bt: Any = -1,
+    ) -> None:
+        super().__init__()
+        self.activate = activate
+        n = in_out_size
+        with self.init_scope():
+            self.plain = Linear(n, n, nobias, init_Wh, init_bh)
+            self.transform = Linear(n, n, nobias, init_Wt, init_bt)
+
+    def forward(self, x: Any) -> Variable:
+        """The output for ``x``."""
+        plain = self.activate(self.plain(x))
+        return linear_interpolate(sigmoid(self.transform(x)), plain, x)

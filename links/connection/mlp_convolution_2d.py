@@ -1,0 +1,64 @@
+"""MLPConvolution2D: a small network slid over an image."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from renga.functions import relu
+from renga.link import ChainList
+from renga.links.convolution.convolution_2d import Convolution2D
+from renga.utils.argument import check_unexpected_kwargs, parse_kwargs
+from renga.variable import Variable
+
+_WSCALE = (
+    "wscale is not supported anymore. Use conv_init and bias_init argument to change "
+    "the scale of initial parameters."
+)
+
+
+class MLPConvolution2D(ChainList):
+    """A convolution followed by 1 × 1 convolutions, an activation between them.
+
+    ``in_channels`` None, or left out (``MLPConvolution2D(out_channels, ksize)``), is
+    taken from the first input. Keyword arguments ``conv_init`` and ``bias_init`` are
+    initial values of every weight and bias.
+
+    Shapes:
+        x: (N, in_channels, H, W)
+        y: (N, out_channels[-1], H', W')
+
+    Source: Lin et al., Network in network, 2013.
+    """
+
+    def __init__(
+        self,
+        in_channels: Any,
+        out_channels: Any,
+        ksize: Any = None,
+        stride: int | tuple[int, int] = 1,
+        pad: int | tuple[int, int] = 0,
+        activation: Callable[[Any], Any] = relu,
+        *args: Any,
+        **kwargs: Any,
+    ) -> None:
+        check_unexpected_kwargs(kwargs, wscale=_WSCALE)
+        if args:
+            raise TypeError(_WSCALE)
+        W, b = parse_kwargs(kwargs, ("conv_init", None), ("bias_init", None))
+        if ksize is None:
+            in_channels, out_channels, ksize = None, in_channels, out_channels
+        assert len(out_channels) > 0, "MLPConvolution2D: expected channels of a layer"
+        first, *others = out_channels
+        super().__init__(
+            Convolution2D(in_channels, first, ksize, stride, pad, False, W, b)
+        )
+        for before, channels in zip(out_channels, others):
+            self.append(Convolution2D(before, channels, 1, initialW=W, initial_bias=b))
+        self.activation = activation
+
+    def forward(self, x: Any) -> Variable:
+        """The output for ``x``: no activation after the last layer."""
+        *hidden, last = self
+        for layer in hidden:
+            x = self.activation(layer(x))
+        return last(x)

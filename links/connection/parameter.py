@@ -1,0 +1,23 @@
+"""Parameter: a link that is one trained array."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from renga import parameter
+from renga.link import Link
+
+
+class Parameter(Link):
+    """Returns its parameter ``W``, which starts as ``array``."""
+
+    W: parameter.Parameter
+
+    def __init__(self, array: Any) -> None:
+        super().__init__()
+        with self.init_scope():
+            self.W = parameter.Parameter(array)
+
+    def forward(self, volatile: Any = "off") -> parameter.Parameter:
+        """The parameter; ``volatile`` is accepted for old scripts and not looked at."""
+        return self.W

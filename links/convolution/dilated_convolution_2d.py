@@ -1,0 +1,74 @@
+"""DilatedConvolution2D: a two-dimensional convolution with spaced taps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from renga.functions import dilated_convolution_2d
+from renga.functions.pair import as_pair
+from renga.initializers import _get_initializer
+from renga.link import Link
+from renga.parameter import Parameter
+from renga.variable import Variable
+
+
+class DilatedConvolution2D(Link):
+    """A two-dimensional convolution whose filters look at every ``dilate``-th pixel.
+
+    ``in_channels`` None, or left out (``DilatedConvolution2D(out_channels, ksize)``),
+    is taken from the first input. ``ksize``, ``stride``, ``pad`` and ``dilate`` are
+    numbers or pairs (vertical, horizontal).
+
+    Shapes:
+        x: (N, in_channels, H, W)
+        y: (N, out_channels, H', W')
+        W: (out_channels, in_channels, *ksize)
+        b: (out_channels,), or None with ``nobias``
+
+    Source: Yu and Koltun, Multi-scale context aggregation by dilated convolutions,
+    2016.
+    """
+
+    W: Parameter
+    b: Parameter | None
+
+    def __init__(
+        self,
+        in_channels: int | None,
+        out_channels: Any,
+        ksize: Any = None,
+        stride: int | tuple[int, int] = 1,
+        pad: int | tuple[int, int] = 0,
+        dilate: int | tuple[int, int] = 1,
+        nobias: bool = False,
+        initialW: Any = None,
+        initial_bias: Any = None,
+    ) -> None:
+        super().__init__()
+        if ksize is None:
+            in_channels, out_channels, ksize = None, in_channels, out_channels
+        self.out_channels = out_channels
+        self.ksize = ksize
+        self.stride = as_pair(stride)
+        self.pad = as_pair(pad)
+        self.dilate = as_pair(dilate)
+        with self.init_scope():
+            self.W = Parameter(_get_initializer(initialW))
+            if in_channels is not None:
+                self._initialize_weight(in_channels)
+            if nobias:
+                self.b = None
+            else:
+                bias = 0 if initial_bias is None else initial_bias
+                self.b = Parameter(_get_initializer(bias), out_channels)
+
+    def _initialize_weight(self, in_channels: int) -> None:
+        self.W.initialize((self.out_channels, in_channels, *as_pair(self.ksize)))
+
+    def forward(self, x: Any) -> Variable:
+        """The convolution of ``x``."""
+        if self.W.array is None:
+            self._initialize_weight(x.shape[1])
+        return dilated_convolution_2d(
+            x, self.W, self.b, self.stride, self.pad, self.dilate
+        )

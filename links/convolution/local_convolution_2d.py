@@ -1,0 +1,72 @@
+"""LocalConvolution2D: a convolution whose filters differ from pixel to pixel."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from renga.functions import local_convolution_2d
+from renga.functions.pair import as_pair
+from renga.initializers import _get_initializer
+from renga.link import Link
+from renga.parameter import Parameter
+from renga.utils.conv import get_conv_outsize
+from renga.variable import Variable
+
+
+class LocalConvolution2D(Link):
+    """A product of every window with filters of its own.
+
+    ``in_channels`` None, or ``in_size`` None, is taken from the first input.
+    ``in_size``, ``ksize`` and ``stride`` are numbers or pairs (vertical, horizontal).
+    Keyword arguments are accepted for old scripts and not looked at.
+
+    Shapes:
+        x: (N, in_channels, *in_size)
+        y: (N, out_channels, H', W')
+        W: (out_channels, H', W', in_channels, *ksize)
+        b: (out_channels, H', W'), or None with ``nobias``
+    """
+
+    W: Parameter
+    b: Parameter | None
+
+    def __init__(
+        self,
+        in_channels: int | None,
+        out_channels: int,
+        in_size: int | tuple[int, int] | None = None,
+        ksize: int | tuple[int, int] | None = None,
+        stride: int | tuple[int, int] = 1,
+        nobias: bool = False,
+        initialW: Any = None,
+        initial_bias: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__()
+        self.ksize = ksize
+        self.stride = as_pair(stride)
+        self.nobias = nobias
+        self.out_channels = out_channels
+        with self.init_scope():
+            self.W = Parameter(_get_initializer(initialW))
+            if nobias:
+                self.b = None
+            else:
+                bias = 0 if initial_bias is None else initial_bias
+                self.b = Parameter(_get_initializer(bias))
+        if in_channels is not None and in_size is not None:
+            self._initialize(in_channels, as_pair(in_size))
+
+    def _initialize(self, in_channels: int, in_size: tuple[int, int]) -> None:
+        ksize = as_pair(self.ksize)
+        outs = map(get_conv_outsize, in_size, ksize, self.stride, (0, 0))
+        pixels = (self.out_channels, *outs)
+        self.W.initialize((*pixels, in_channels, *ksize))
+        if self.b is not None:
+            self.b.initialize(pixels)
+
+    def forward(self, x: Any) -> Variable:
+        """The local convolution of ``x``."""
+        if self.W.array is None:
+            self._initialize(x.shape[1], x.shape[2:])
+        return local_convolution_2d(x, self.W, self.b, self.stride)

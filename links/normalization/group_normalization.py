@@ -1,0 +1,64 @@
+"""GroupNormalization: normalization of each sample over groups of channels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from renga.dtypes import get_dtype
+from renga.functions import group_normalization
+from renga.link import Link
+from renga.links.normalization.precise import with_dtype
+from renga.parameter import Parameter
+from renga.variable import Variable
+
+
+class GroupNormalization(Link):
+    """``(x - mean) / sqrt(variance + eps) gamma + beta``, moments over each group.
+
+    The channels are divided into ``groups``: 1 makes this layer normalization, one
+    group for each channel instance normalization. ``size`` None is taken from the
+    first input.
+
+    Shapes:
+        x, y: (N, size, …)
+        gamma, beta: (size,)
+
+    Raises:
+        ValueError: the input has fewer than two axes, or the groups do not fit.
+
+    Source: Wu and He, Group normalization, 2018.
+    """
+
+    gamma: Parameter
+    beta: Parameter
+
+    def __init__(
+        self,
+        groups: int,
+        size: int | None = None,
+        eps: float = 1e-5,
+        initial_gamma: Any = None,
+        initial_beta: Any = None,
+    ) -> None:
+        super().__init__()
+        self.groups = groups
+        self.eps = eps
+        dtype = get_dtype(None, map_mixed16=numpy.float32)
+        gamma = 1 if initial_gamma is None else initial_gamma
+        beta = 0 if initial_beta is None else initial_beta
+        with self.init_scope():
+            self.gamma = Parameter(with_dtype(gamma, dtype), size)
+            self.beta = Parameter(with_dtype(beta, dtype), size)
+
+    def forward(self, x: Any) -> Variable:
+        """The normalized ``x``."""
+        if self.gamma.array is None:
+            if x.ndim < 2:
+                raise ValueError(
+                    f"GroupNormalization: expected (N, C, …), got {x.shape}"
+                )
+            self.gamma.initialize(x.shape[1])
+            self.beta.initialize(x.shape[1])
+        return group_normalization(x, self.groups, self.gamma, self.beta, self.eps)

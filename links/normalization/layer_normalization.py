@@ -1,0 +1,51 @@
+"""LayerNormalization: normalization of each sample."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from renga.functions import layer_normalization
+from renga.initializers import _get_initializer
+from renga.link import Link
+from renga.parameter import Parameter
+from renga.variable import Variable
+
+
+class LayerNormalization(Link):
+    """``(x - mean) / sqrt(variance + eps) gamma + beta``, moments over each sample.
+
+    ``size`` None is taken from the first input.
+
+    Shapes:
+        x, y: (N, size)
+        gamma, beta: (size,)
+
+    Source: Ba et al., Layer normalization, 2016.
+    """
+
+    gamma: Parameter
+    beta: Parameter
+
+    def __init__(
+        self,
+        size: int | None = None,
+        eps: float = 1e-6,
+        initial_gamma: Any = None,
+        initial_beta: Any = None,
+    ) -> None:
+        super().__init__()
+        self.eps = eps
+        gamma = 1 if initial_gamma is None else initial_gamma
+        beta = 0 if initial_beta is None else initial_beta
+        with self.init_scope():
+            self.gamma = Parameter(_get_initializer(gamma), size)
+            self.beta = Parameter(_get_initializer(beta), size)
+
+    def forward(self, x: Any) -> Variable:
+        """The normalized ``x``."""
+        if self.gamma.array is None:
+            size = math.prod(x.shape[1:])
+            self.gamma.initialize(size)
+            self.beta.initialize(size)
+        return layer_normalization(x, self.gamma, self.beta, self.eps)

@@ -1,0 +1,1 @@
+"""Cells and stacks of cells that carry a state along a sequence."""

@@ -1,0 +1,117 @@
+"""Gated recurrent units, a step at a time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from renga.functions import linear_interpolate, sigmoid, tanh
+from renga.link import Chain
+from renga.links.connection.linear import Linear
+from renga.links.rnn.state import StatefulCell
+from renga.variable import Variable
+
+
+class GRUBase(Chain):
+    """The layers of a gated recurrent unit: W from below, U from the state."""
+
+    W_r: Linear
+    U_r: Linear
+    W_z: Linear
+    U_z: Linear
+    W: Linear
+    U: Linear
+
+    def __init__(
+        self,
+        in_size: int | None,
+        out_size: int,
+        init: Any = None,
+        inner_init: Any = None,
+        bias_init: Any = None,
+    ) -> None:
+        super().__init__()
+        below = {"initialW": init, "initial_bias": bias_init}
+        inner = {"initialW": inner_init, "initial_bias": bias_init}
+        with self.init_scope():
+            self.W_r = Linear(in_size, out_size, **below)
+            self.U_r = Linear(out_size, out_size, **inner)
+            self.W_z = Linear(in_size, out_size, **below)
+            self.U_z = Linear(out_size, out_size, **inner)
+            self.W = Linear(in_size, out_size, **below)
+            self.U = Linear(out_size, out_size, **inner)
+
+    def _step(self, h: Any, x: Any) -> Variable:
+        r = sigmoid(self.W_r(x) + self.U_r(h))
+        z = sigmoid(self.W_z(x) + self.U_z(h))
+        return linear_interpolate(z, tanh(self.W(x) + self.U(r * h)), h)
+
+
+class StatelessGRU(GRUBase):
+    """One step of a gated recurrent unit whose state is given and returned.
+
+    ``r = sigmoid(W_r x + U_r h)``, ``z = sigmoid(W_z x + U_z h)`` and the new state is
+    ``(1 - z) h + z tanh(W x + U (r h))``. ``in_size`` None is taken from the first
+    input. ``init`` are initial values of the W, ``inner_init`` of the U.
+
+    Shapes:
+        h, y: (N, out_size)
+        x: (N, in_size)
+
+    Source: Cho et al., Properties of neural machine translation, 2014.
+    """
+
+    def forward(self, h: Any, x: Any) -> Variable:
+        """The new state after ``h``."""
+        return self._step(h, x)
+
+
+class StatefulGRU(StatefulCell, GRUBase):
+    """A gated recurrent unit that remembers its state ``h``.
+
+    It is as ``StatelessGRU``, but before the first step, where there is no state, the
+    layers U do not run, and their biases do not count.
+
+    Shapes:
+        x: (N, in_size)
+        h, y: (N, out_size)
+    """
+
+    _states = ("h",)
+    h: Variable | None
+
+    def __init__(
+        self,
+        in_size: int | None,
+        out_size: int,
+        init: Any = None,
+        inner_init: Any = None,
+        bias_init: Any = 0,
+    ) -> None:
+        super().__init__(in_size, out_size, init, inner_init, bias_init)
+        self.state_size = out_size
+        self.reset_state()
+
+    def set_state(self, h: Variable) -> None:
+        """Takes ``h``, a Variable, as the state."""
+        self._set_states(h)
+
+    def forward(self, x: Any) -> Variable:
+        """The new state."""
+        if self.h is None:
+            self.h = sigmoid(self.W_z(x)) * tanh(self.W(x))
+        else:
+            self.h = self._step(self.h, x)
+        return self.h
+
+
+class GRU(StatefulGRU):
+    """``StatefulGRU`` under its old name."""
+
+    def forward(self, *args: Any) -> Variable:
+        """The new state after the one argument; ValueError for another number."""
+        if len(args) == 1:
+            return super().forward(*args)
+        message = f"GRU: expected one argument, got {len(args)}"
+        if len(args) == 2:
+            message += "; StatelessGRU takes the state as an argument"
+        raise ValueError(message)

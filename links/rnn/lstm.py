@@ -1,0 +1,149 @@
+"""LSTM and StatelessLSTM: long short-term memory, a step at a time."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from renga.functions import concat, lstm, split_axis
+from renga.initializers import _get_initializer
+from renga.link import Chain
+from renga.links.connection.linear import Linear
+from renga.links.rnn.state import StatefulCell
+from renga.variable import Variable
+
+
+class LSTMBase(Chain):
+    """The two layers that feed the gates: ``upward`` from below, ``lateral`` from h."""
+
+    upward: Linear
+    lateral: Linear
+
+    def __init__(
+        self,
+        in_size: int | None,
+        out_size: int | None = None,
+        lateral_init: Any = None,
+        upward_init: Any = None,
+        bias_init: Any = None,
+        forget_bias_init: Any = None,
+    ) -> None:
+        super().__init__()
+        if out_size is None:
+            in_size, out_size = None, in_size
+        assert out_size is not None
+        self.state_size = out_size
+        self.lateral_init = lateral_init
+        self.upward_init = upward_init
+        self.bias_init = 0 if bias_init is None else bias_init
+        self.forget_bias_init = 1 if forget_bias_init is None else forget_bias_init
+        with self.init_scope():
+            self.upward = Linear(in_size, 4 * out_size, initialW=0)
+            self.lateral = Linear(out_size, 4 * out_size, nobias=True, initialW=0)
+        if in_size is not None:
+            self._initialize_gates()
+
+    def _initialize_gates(self) -> None:
+        """Gives each gate's share of the weights its first values."""
+        n = self.state_size
+        lateral = _get_initializer(self.lateral_init)
+        upward = _get_initializer(self.upward_init)
+        for start in range(0, 4 * n, n):
+            lateral(self.lateral.W.array[start : start + n])
+            upward(self.upward.W.array[start : start + n])
+        assert self.upward.b is not None
+        bias = _get_initializer(self.bias_init)
+        forget_bias = _get_initializer(self.forget_bias_init)
+        gates = self.upward.b.array.reshape(1, n, 4, 1)
+        for gate, fill in enumerate((bias, bias, forget_bias, bias)):
+            fill(gates[:, :, gate])
+
+    def _upward(self, x: Any) -> Variable:
+        if self.upward.W.array is None:
+            self.upward._initialize_weight(math.prod(x.shape[1:]))
+            self._initialize_gates()
+        return self.upward(x)
+
+    def _zeros(self, x: Any) -> Variable:
+        return Variable(self.xp.zeros((len(x), self.state_size), x.dtype))
+
+
+class StatelessLSTM(LSTMBase):
+    """One step of long short-term memory whose state is given and returned.
+
+    ``in_size`` None, or left out (``StatelessLSTM(out_size)``), is taken from the
+    first input. The initial values are those of one gate's share of the weights.
+
+    Shapes:
+        x: (N, in_size)
+        c, h: (N, out_size)
+        upward.W: (4 out_size, in_size); its rows belong to the gates in turn
+        lateral.W: (4 out_size, out_size)
+
+    Source: Hochreiter and Schmidhuber, Long short-term memory, 1997.
+    """
+
+    def forward(self, c: Any, h: Any, x: Any) -> tuple[Variable, Variable]:
+        """The new ``(c, h)``; None stands for a state of zeros."""
+        gates = self._upward(x)
+        if h is not None:
+            gates = gates + self.lateral(h)
+        return lstm(self._zeros(x) if c is None else c, gates)
+
+
+class LSTM(LSTMBase, StatefulCell):
+    """Long short-term memory that remembers its state ``c`` and ``h``.
+
+    A batch may be smaller than the one before: the samples at its end have finished,
+    and their state stays. Otherwise as ``StatelessLSTM``.
+
+    Shapes:
+        x: (N, in_size)
+        c, h: (B, out_size), N <= B
+        y: (N, out_size)
+
+    Raises:
+        TypeError: the batch is larger than the one before.
+    """
+
+    _states = ("c", "h")
+
+    def __init__(
+        self,
+        in_size: int | None,
+        out_size: int | None = None,
+        lateral_init: Any = None,
+        upward_init: Any = None,
+        bias_init: Any = None,
+        forget_bias_init: Any = None,
+    ) -> None:
+        super().__init__(
+            in_size, out_size, lateral_init, upward_init, bias_init, forget_bias_init
+        )
+        self.reset_state()
+
+    c: Variable | None
+    h: Variable | None
+
+    def set_state(self, c: Variable, h: Variable) -> None:
+        """Takes ``c`` and ``h``, Variables, as the state."""
+        self._set_states(c, h)
+
+    def forward(self, x: Any) -> Variable:
+        """The new ``h`` of the samples of ``x``."""
+        n = len(x)
+        gates = self._upward(x)
+        finished: list[Variable] = []
+        if self.h is not None:
+            if len(self.h) < n:
+                raise TypeError(
+                    f"LSTM: expected at most {len(self.h)} samples, the size of the "
+                    f"state, got {n}"
+                )
+            h = self.h
+            if len(h) > n:
+                h, *finished = split_axis(h, [n], 0)
+            gates = gates + self.lateral(h)
+        self.c, y = lstm(self._zeros(x) if self.c is None else self.c, gates)
+        self.h = concat([y, *finished], 0) if finished else y
+        return y

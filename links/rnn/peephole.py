@@ -1,0 +1,55 @@
+"""StatefulPeepholeLSTM: long short-term memory whose gates see the cell."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from renga.functions import sigmoid, tanh
+from renga.functions.activation.gates import interleaved
+from renga.links.connection.linear import Linear
+from renga.links.rnn.state import StatefulCell
+from renga.variable import Variable
+
+
+class StatefulPeepholeLSTM(StatefulCell):
+    """Long short-term memory with connections from the cell to the gates.
+
+    The input and forget gates see the old cell, the output gate the new one. The
+    state ``c`` and ``h`` is remembered, zeros at first.
+
+    Shapes:
+        x: (N, in_size)
+        c, h, y: (N, out_size)
+
+    Source: Gers and Schmidhuber, Recurrent nets that time and count, 2000.
+    """
+
+    _states = ("c", "h")
+    c: Variable | None
+    h: Variable | None
+
+    def __init__(self, in_size: int | None, out_size: int) -> None:
+        super().__init__()
+        self.state_size = out_size
+        n = out_size
+        with self.init_scope():
+            self.upward = Linear(in_size, 4 * n)
+            self.lateral = Linear(n, 4 * n, nobias=True)
+            self.peep_i = Linear(n, n, nobias=True)
+            self.peep_f = Linear(n, n, nobias=True)
+            self.peep_o = Linear(n, n, nobias=True)
+        self.reset_state()
+
+    def forward(self, x: Any) -> Variable:
+        """The new ``h``."""
+        gates = self.upward(x)
+        if self.h is not None:
+            gates = gates + self.lateral(self.h)
+        c = self.c
+        if c is None:
+            c = Variable(self.xp.zeros((len(x), self.state_size), x.dtype))
+        a, i, f, o = interleaved(gates)
+        keep, take = sigmoid(f + self.peep_f(c)), sigmoid(i + self.peep_i(c))
+        self.c = keep * c + take * tanh(a)
+        self.h = sigmoid(o + self.peep_o(self.c)) * tanh(self.c)
+        return self.h

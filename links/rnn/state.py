@@ -1,0 +1,38 @@
+"""Cells that remember their state from call to call."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from renga.link import Chain
+from renga.variable import Variable
+
+
+class StatefulCell(Chain):
+    """A chain whose attributes named in ``_states`` are its state, None at first.
+
+    The state moves between devices with the parameters, and is not saved.
+    """
+
+    _states: ClassVar[tuple[str, ...]]
+
+    def device_resident_accept(self, visitor: Any) -> None:
+        super().device_resident_accept(visitor)
+        for name in self._states:
+            state = getattr(self, name)
+            if state is not None:
+                visitor.visit_variable(state)
+
+    def reset_state(self) -> None:
+        """Forgets the state, before a new sequence."""
+        for name in self._states:
+            setattr(self, name, None)
+
+    def _set_states(self, *states: Variable) -> None:
+        for name, state in zip(self._states, states):
+            assert isinstance(state, Variable), (
+                f"set_state: expected {name} to be a Variable, "
+                f"got {type(state).__name__}"
+            )
+            state.to_device(self.device)
+            setattr(self, name, state)
