@@ -122,6 +122,10 @@ class Parameter(Variable):
             raise ValueError(f"copydata: expected shape {self.shape}, got {var.shape}")
         self.array[...] = self.device.send(var.array)
 
+    def seen_whole(self, serializer: Any) -> Any:
+        """A serializer that sees whole arrays where this holds a part of one."""
+        return serializer
+
     def update(self) -> None:
         """Applies the update rule, if there is one."""
         if self.update_rule is not None:

@@ -314,7 +314,7 @@ class Link(DeviceResident):
 
 
 def _serialize_param(serializer: Any, name: str, param: Parameter) -> None:
-    data = serializer(name, param.array)
+    data = param.seen_whole(serializer)(name, param.array)
     if data is None:
         return
     if not param.is_initialized:

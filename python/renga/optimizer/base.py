@@ -69,4 +69,4 @@ class Optimizer(Hookable, LossScaling):
         self.epoch = serializer("epoch", self.epoch)
         for name, param in self.target.namedparams():
             if param.update_rule is not None:
-                param.update_rule.serialize(serializer[name])
+                param.update_rule.serialize(param.seen_whole(serializer[name]))

@@ -1,0 +1,1 @@
+"""Links whose channels are shared out over ranks."""

@@ -1,0 +1,125 @@
+"""ParallelBatchNormalization: normalization of channels shared out over ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy
+
+from renga import initializers
+from renga.links.normalization.batch_normalization import BatchNormalization
+from renga.links.normalization.precise import with_dtype
+from renga.links.parallel.channel.link import channel_layout, require_channels
+from renga.links.parallel.relayout import change_layout, sharded
+from renga.links.parallel.shard import lengths, shares
+from renga.links.parallel.sharded_parameter import Piece, ShardedParameter
+from renga.variable import Variable, as_variable
+
+
+class ParallelBatchNormalization(BatchNormalization):
+    """``BatchNormalization`` by channels: each rank normalizes its own.
+
+    No message is needed where x and y are shared out by ``channel``. Files hold the
+    whole parameters and statistics; every rank has to take part in saving them.
+
+    Args:
+        comm: the communicator of the ranks.
+        size: the number of channels, which are the second axis of x.
+        decay, ..., initial_avg_var: as for BatchNormalization.
+        input_layout, output_layout: ``channel``, or ``replicated``.
+
+    Shapes:
+        x, y: (N, size, ...), or this rank's channels of it
+        gamma, beta, avg_mean, avg_var: this rank's part of (size,)
+
+    Raises:
+        ValueError: a layout is unknown.
+    """
+
+    def __init__(
+        self,
+        comm: Any,
+        size: int,
+        decay: float = 0.9,
+        eps: float = 2e-5,
+        dtype: Any = None,
+        use_gamma: bool = True,
+        use_beta: bool = True,
+        initial_gamma: Any = None,
+        initial_beta: Any = None,
+        initial_avg_mean: Any = None,
+        initial_avg_var: Any = None,
+        *,
+        input_layout: str = "channel",
+        output_layout: str = "channel",
+    ) -> None:
+        kind = type(self).__name__
+        self._source = channel_layout(kind, "input_layout", input_layout)
+        self._target = channel_layout(kind, "output_layout", output_layout)
+        self.comm = comm
+        self.input_layout, self.output_layout = input_layout, output_layout
+        self.size = size
+        self._shares = shares(size, comm.size)
+        pieces = [Piece({0: [part]}) for part in self._shares]
+        # Statistics are cut and put together as a parameter of their shape is.
+        self._statistics = ShardedParameter(comm, 0, pieces, (size,))
+        super().__init__(
+            size,
+            decay,
+            eps,
+            dtype,
+            use_gamma,
+            use_beta,
+            initial_gamma,
+            initial_beta,
+            None,
+            initial_avg_mean,
+            initial_avg_var,
+        )
+
+    def _parameter(self, initial: Any, default: float) -> ShardedParameter:
+        initializer = with_dtype(
+            default if initial is None else initial, self._highprec_dtype
+        )
+        pieces = self._statistics.pieces
+        return ShardedParameter(self.comm, initializer, pieces, (self.size,))
+
+    def _initialize(self, shape: Any) -> None:
+        self.avg_mean = self._statistic(self._initial_avg_mean, shape)
+        self.avg_var = self._statistic(self._initial_avg_var, shape)
+
+    def _statistic(self, initial: Any, shape: Any) -> Any:
+        whole = initializers.generate_array(
+            with_dtype(initial, self._highprec_dtype), (self.size,), numpy
+        )
+        return self._statistics.piece_of(whole)
+
+    @property
+    def printable_specs(self) -> Iterator[tuple[str, Any]]:
+        yield "size", self.size
+        yield from list(super().printable_specs)[1:]
+        yield "input_layout", self.input_layout
+        yield "output_layout", self.output_layout
+
+    def forward(self, x: Any, *, finetune: bool = False) -> Variable:
+        """The normalized ``x``."""
+        x = as_variable(x)
+        own = self._shares[self.comm.rank]
+        require_channels(self, x, 1, own, self.size, self._source)
+        parts, channel = lengths(self._shares), sharded(1)
+        if self._source != channel:
+            x = change_layout(x, self.comm, self._source, channel, to_parts=parts)
+        y = super().forward(x, finetune=finetune)
+        if self._target != channel:
+            y = change_layout(y, self.comm, channel, self._target, from_parts=parts)
+        return y
+
+    def serialize(self, serializer: Any) -> None:
+        """Saves or loads the whole parameters and statistics."""
+        names, self._persistent = self._persistent, set()
+        super().serialize(serializer)
+        self._persistent = names
+        whole = self._statistics.seen_whole(serializer)
+        for name in sorted(names):
+            setattr(self, name, whole(name, getattr(self, name)))

@@ -1,0 +1,82 @@
+"""ParallelConvolution2D: a convolution whose channels are shared out over ranks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from renga.functions import convolution_2d
+from renga.functions.pair import as_pair
+from renga.links.parallel.channel.images import ChannelImages
+from renga.utils.conv import get_conv_outsize
+from renga.variable import Variable
+
+
+class ParallelConvolution2D(ChannelImages):
+    """A two-dimensional convolution of which each rank holds a part of the weight.
+
+    It computes what Convolution2D does, whatever the number of ranks. Every rank calls
+    it with the same images. Channels are shared out as by ``numpy.array_split``.
+
+    Args:
+        comm: the communicator of the ranks.
+        in_channels, ..., groups: as for Convolution2D.
+        input_layout, output_layout: ``replicated``, or ``channel`` where each rank has
+            only its own channels of x or y.
+        algorithm: ``stationary-x``, ``-y`` or ``-w``; chosen by a cost model if None.
+        insize: the (N, H, W) of the inputs that the cost model counts on.
+
+    Shapes:
+        x: (N, in_channels, H, W), or this rank's channels of it
+        y: (N, out_channels, H', W'), or this rank's channels of it
+        W: this rank's part of (out_channels, in_channels / groups, *ksize)
+        b: this rank's part of (out_channels,), or None with ``nobias``
+
+    Raises:
+        ValueError: a layout or algorithm is unknown, or groups do not divide channels.
+    """
+
+    def __init__(
+        self,
+        comm: Any,
+        in_channels: int | None,
+        out_channels: int | None,
+        ksize: int | tuple[int, int] | None = None,
+        stride: int | tuple[int, int] = 1,
+        pad: int | tuple[int, int] = 0,
+        nobias: bool = False,
+        initialW: Any = None,
+        initial_bias: Any = None,
+        *,
+        dilate: int | tuple[int, int] = 1,
+        groups: int = 1,
+        input_layout: str = "replicated",
+        output_layout: str = "replicated",
+        algorithm: str | None = None,
+        insize: tuple[int, int, int] = (32, 32, 32),
+    ) -> None:
+        super().__init__()
+        if ksize is None:
+            in_channels, out_channels, ksize = None, in_channels, out_channels
+        self._set_up(comm, input_layout, output_layout, algorithm)
+        window = (stride, pad, dilate, groups)
+        channels, initial = (in_channels, out_channels), (initialW, initial_bias)
+        self._build(channels, ksize, window, nobias, initial, insize)  # type: ignore[arg-type]
+
+    def _weight_shape(self, in_channels: int) -> tuple[int, ...]:
+        return (self.out_channels, in_channels // self.groups, *as_pair(self.ksize))
+
+    def _initialize_by(self, shape: tuple[int, ...]) -> None:
+        self._initialize(shape[1] * self.groups)
+
+    def _outsize(self, axis: int) -> int:
+        return get_conv_outsize(
+            self.insize[1 + axis],
+            as_pair(self.ksize)[axis],
+            self.stride[axis],
+            self.pad[axis],
+            d=self.dilate[axis],
+        )
+
+    def _convolve(self, x: Any, W: Any, b: Any, groups: int) -> Variable:
+        window = dict(dilate=self.dilate, groups=groups)
+        return convolution_2d(x, W, b, self.stride, self.pad, **window)

@@ -1,0 +1,102 @@
+"""ParallelDeconvolution2D: the transpose, with channels shared out over ranks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from renga.functions import deconvolution_2d, reshape, swapaxes
+from renga.functions.pair import as_pair
+from renga.links.parallel.channel.images import ChannelImages
+from renga.utils.conv import get_deconv_outsize
+from renga.variable import Variable
+
+
+class ParallelDeconvolution2D(ChannelImages):
+    """A transposed convolution of which each rank holds a part of the weight.
+
+    It computes what Deconvolution2D does, whatever the number of ranks.
+
+    Args:
+        comm, input_layout, output_layout, algorithm, insize: as for
+            ParallelConvolution2D.
+        in_channels, ..., groups: as for Deconvolution2D.
+
+    Shapes:
+        x: (N, in_channels, H, W), or this rank's channels of it
+        y: (N, out_channels, H', W'), or this rank's channels of it
+        W: this rank's part of (in_channels, out_channels / groups, *ksize); with groups
+            of (out_channels, in_channels / groups, *ksize)
+        b: this rank's part of (out_channels,), or None with ``nobias``
+
+    Raises:
+        ValueError: a layout or algorithm is unknown, or groups do not divide channels.
+    """
+
+    _in_axis, _out_axis = 0, 1
+
+    def __init__(
+        self,
+        comm: Any,
+        in_channels: int | None,
+        out_channels: int | None,
+        ksize: int | tuple[int, int] | None = None,
+        stride: int | tuple[int, int] = 1,
+        pad: int | tuple[int, int] = 0,
+        nobias: bool = False,
+        outsize: tuple[int, int] | None = None,
+        initialW: Any = None,
+        initial_bias: Any = None,
+        *,
+        dilate: int | tuple[int, int] = 1,
+        groups: int = 1,
+        input_layout: str = "replicated",
+        output_layout: str = "replicated",
+        algorithm: str | None = None,
+        insize: tuple[int, int, int] = (32, 32, 32),
+    ) -> None:
+        super().__init__()
+        if ksize is None:
+            in_channels, out_channels, ksize = None, in_channels, out_channels
+        self._set_up(comm, input_layout, output_layout, algorithm)
+        self.outsize = None if outsize is None else as_pair(outsize)
+        self.groups = int(groups)
+        if self.groups > 1:
+            self._in_axis, self._out_axis = 1, 0
+        window = (stride, pad, dilate, groups)
+        channels, initial = (in_channels, out_channels), (initialW, initial_bias)
+        self._build(channels, ksize, window, nobias, initial, insize)  # type: ignore[arg-type]
+
+    @property
+    def _regroup(self) -> int:
+        return self.groups
+
+    def _weight_shape(self, in_channels: int) -> tuple[int, ...]:
+        return (in_channels, self.out_channels // self.groups, *as_pair(self.ksize))
+
+    def _initialize_by(self, shape: tuple[int, ...]) -> None:
+        self._initialize(shape[0])
+
+    def _outsize(self, axis: int) -> int:
+        if self.outsize is not None:
+            return self.outsize[axis]
+        return get_deconv_outsize(
+            self.insize[1 + axis],
+            as_pair(self.ksize)[axis],
+            self.stride[axis],
+            self.pad[axis],
+            d=self.dilate[axis],
+        )
+
+    def _convolve(self, x: Any, W: Any, b: Any, groups: int) -> Variable:
+        if self.groups > 1:
+            W = _by_inputs(W, groups)
+        window = dict(dilate=self.dilate, groups=groups)
+        return deconvolution_2d(x, W, b, self.stride, self.pad, self.outsize, **window)
+
+
+def _by_inputs(W: Any, groups: int) -> Variable:
+    """(O, I / groups, ...) as (I, O / groups, ...)."""
+    outputs, inputs, *kernel = W.shape
+    split = reshape(W, (groups, outputs // groups, inputs, *kernel))
+    shape = (groups * inputs, outputs // groups, *kernel)
+    return reshape(swapaxes(split, 1, 2), shape)

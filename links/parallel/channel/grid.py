@@ -1,0 +1,143 @@
+"""Which inputs and outputs of a layer each rank multiplies.
+
+Ranks form a grid of ``inputs`` × ``outputs`` blocks. A rank gathers the input channels
+of its block from the ranks that share it, multiplies them by its block of W, and the
+partial outputs of the ranks that share an output block are added up. One block of
+inputs is stationary-y: all inputs are gathered, nothing is added. One block of outputs
+is stationary-x: nothing is gathered. What lies between is stationary-w.
+
+Source: Dryden et al., Channel and filter parallelism for large-scale CNN training,
+SC 2019.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any, NamedTuple
+
+from renga.functions import get_item
+from renga.links.parallel.relayout import (
+    EACH,
+    PARTIAL,
+    REPLICATED,
+    Layout,
+    change_layout,
+    sharded,
+)
+from renga.links.parallel.shard import lengths, shares
+from renga.links.parallel.sharded_parameter import Piece
+from renga.variable import Variable, as_variable
+
+
+class Grid(NamedTuple):
+    """How many blocks the inputs and the outputs of a layer are cut into."""
+
+    inputs: int
+    outputs: int
+
+    @property
+    def algorithm(self) -> str:
+        """What it is called."""
+        if self.inputs == 1:
+            return "stationary-y"
+        return "stationary-x" if self.outputs == 1 else "stationary-w"
+
+
+def grids(size: int) -> list[Grid]:
+    """All grids of ``size`` ranks, stationary-y first."""
+    return [Grid(n, size // n) for n in range(1, size + 1) if size % n == 0]
+
+
+class ChannelGrid:
+    """The blocks of a layer with ``inputs`` and ``outputs`` channels.
+
+    Args:
+        unit: how many features of the input a channel has.
+        axis: where x and y have their channels.
+    """
+
+    def __init__(
+        self, comm: Any, inputs: int, outputs: int, grid: Grid, unit: int = 1
+    ) -> None:
+        self.comm, self.grid = comm, grid
+        self.in_shares = shares(inputs, comm.size, unit)
+        self.out_shares = shares(outputs, comm.size)
+        self.row, self.column = divmod(comm.rank, grid.outputs)
+        # Who gathers the same inputs, and whose outputs are added up.
+        self.gatherers, self.adders = _teams(comm, grid)
+
+    def in_block(self, rank: int) -> list[range]:
+        """The inputs that a rank multiplies."""
+        first = rank // self.grid.outputs * self.grid.outputs
+        return list(self.in_shares[first : first + self.grid.outputs])
+
+    def out_block(self, rank: int) -> list[range]:
+        """The outputs to which a rank contributes."""
+        return list(self.out_shares[rank % self.grid.outputs :: self.grid.outputs])
+
+    def pieces(self, in_axis: int, out_axis: int) -> list[Piece]:
+        """What each rank holds of a weight with these axes."""
+        return [
+            Piece({in_axis: self.in_block(r), out_axis: self.out_block(r)})
+            for r in range(self.comm.size)
+        ]
+
+    def out_pieces(self) -> list[Piece]:
+        """What each rank holds of a bias."""
+        return [Piece({0: [part]}) for part in self.out_shares]
+
+    def spread(self, x: Any, layout: Layout, axis: int = 1) -> Variable:
+        """This rank's block of inputs."""
+        grid, comm, channel = self.grid, self.comm, sharded(axis)
+        parts = lengths(self.in_shares)
+        if layout == REPLICATED:
+            if grid.outputs == 1:
+                return change_layout(x, comm, REPLICATED, channel, to_parts=parts)
+            whole = change_layout(x, comm, REPLICATED, EACH)
+            if grid.inputs == 1:
+                return whole
+            block = self.in_block(comm.rank)
+            index = (slice(None),) * axis + (slice(block[0].start, block[-1].stop),)
+            return get_item(whole, index)
+        if grid.outputs == 1:
+            return as_variable(x)
+        block_parts = lengths(self.in_block(comm.rank))
+        return change_layout(x, self.gatherers, channel, EACH, from_parts=block_parts)
+
+    def collect(self, y: Any, layout: Layout, axis: int = 1) -> Variable:
+        """The layer's outputs, from this rank's contributions to its block of them."""
+        grid, comm, channel = self.grid, self.comm, sharded(axis)
+        if grid.outputs == 1 and layout == REPLICATED:
+            return change_layout(y, comm, PARTIAL, REPLICATED)
+        if grid.inputs > 1:
+            block_parts = lengths(self.out_block(comm.rank))
+            y = change_layout(y, self.adders, PARTIAL, channel, to_parts=block_parts)
+        if layout == REPLICATED:
+            parts = lengths(self.out_shares)
+            y = change_layout(y, comm, channel, REPLICATED, from_parts=parts)
+        return y
+
+    def bias_ahead(self) -> tuple[int, int]:
+        """How many of the block's outputs lie before and after this rank's own."""
+        block = lengths(self.out_block(self.comm.rank))
+        return sum(block[: self.row]), sum(block[self.row + 1 :])
+
+
+_known_teams: weakref.WeakKeyDictionary[Any, dict[Grid, Any]]
+_known_teams = weakref.WeakKeyDictionary()
+
+
+def _teams(comm: Any, grid: Grid) -> tuple[Any, Any]:
+    """The ranks of this one's row of the grid, and of its column.
+
+    Groups cost memory that ranks share: one is made for all layers.
+    """
+    if grid.inputs == 1:
+        return comm, None
+    if grid.outputs == 1:
+        return None, comm
+    known = _known_teams.setdefault(comm, {})
+    if grid not in known:
+        row, column = divmod(comm.rank, grid.outputs)
+        known[grid] = comm.split(row, comm.rank), comm.split(column, comm.rank)
+    return known[grid]

@@ -1,0 +1,213 @@
+"""What parallel convolutions and deconvolutions have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy
+
+from renga.functions import concat
+from renga.functions.pair import as_pair
+from renga.links.convolution.convolution_2d import require_groups
+from renga.links.parallel.channel.cost import Layer
+from renga.links.parallel.channel.grid import Grid
+from renga.links.parallel.channel.link import ChannelLink, require_channels
+from renga.links.parallel.relayout import REPLICATED, change_layout, sharded
+from renga.links.parallel.shard import lengths, shares
+from renga.links.parallel.sharded_parameter import Piece, ShardedParameter
+from renga.variable import Variable, as_variable
+
+Pair = tuple[int, int]
+
+
+class GroupPiece(NamedTuple):
+    """Outputs of this rank that lie in one group, or fill whole ones."""
+
+    first: int  # the group
+    count: int  # of groups
+    outputs: range  # counted from this rank's first one
+
+
+def group_pieces(own: range, per_group: int) -> list[GroupPiece]:
+    """Cuts a range of outputs where it enters or leaves a group halfway."""
+    pieces, start = [], own.start
+    while start < own.stop:
+        group, inside = divmod(start, per_group)
+        count = (own.stop - start) // per_group if inside == 0 else 0
+        stop = start + count * per_group
+        if count == 0:
+            stop = min(own.stop, (group + 1) * per_group)
+        part = range(start - own.start, stop - own.start)
+        pieces.append(GroupPiece(group, max(1, count), part))
+        start = stop
+    return pieces
+
+
+class ChannelImages(ChannelLink):
+    """A link that multiplies windows of images whose channels are shared out."""
+
+    def _build(
+        self,
+        channels: tuple[int | None, Any],
+        ksize: int | Pair,
+        window: tuple[Any, Any, Any, int],
+        nobias: bool,
+        initial: tuple[Any, Any],
+        insize: tuple[int, int, int],
+    ) -> None:
+        self.in_channels, self.out_channels = channels
+        self.ksize, self.insize = ksize, insize
+        stride, pad, dilate, groups = window
+        self.stride, self.pad = as_pair(stride), as_pair(pad)
+        self.dilate, self.groups = as_pair(dilate), int(groups)
+        with self.init_scope():
+            self.W = ShardedParameter(self.comm, initial[0], groups=self._regroup)
+            if self.in_channels is not None:
+                self._initialize(self.in_channels)
+            if not nobias:
+                outputs = shares(self.out_channels, self.comm.size)
+                pieces = [Piece({0: [part]}) for part in outputs]
+                bias = 0 if initial[1] is None else initial[1]
+                shape = (self.out_channels,)
+                self.b = ShardedParameter(self.comm, bias, pieces, shape)
+
+    @property
+    def _regroup(self) -> int:
+        """Groups of a weight whose outputs are not one axis."""
+        return 1
+
+    @property
+    def printable_specs(self) -> Iterator[tuple[str, Any]]:
+        yield "in_channels", self.in_channels
+        yield "out_channels", self.out_channels
+        yield "ksize", self.ksize
+        yield "stride", self.stride
+        yield "pad", self.pad
+        yield "nobias", self.b is None
+        yield "dilate", self.dilate
+        yield "groups", self.groups
+        yield from self._parallel_specs
+
+    def _weight_shape(self, in_channels: int) -> tuple[int, ...]:
+        raise NotImplementedError
+
+    def _outsize(self, axis: int) -> int:
+        """The extent of the output for ``insize``."""
+        raise NotImplementedError
+
+    def _convolve(self, x: Any, W: Any, b: Any, groups: int) -> Variable:
+        """The layer applied to some of its channels."""
+        raise NotImplementedError
+
+    def _candidates(self) -> list[Grid]:
+        candidates = super()._candidates()
+        if self.groups == 1:
+            return candidates
+        # A block of inputs and outputs is no rectangle of a grouped weight.
+        candidates = [grid for grid in candidates if grid.inputs == 1]
+        if not candidates:
+            raise ValueError(
+                f"{type(self).__name__}: expected stationary-y for {self.groups} "
+                f"groups, got {self._wanted}"
+            )
+        return candidates
+
+    def _initialize(self, in_channels: int) -> None:
+        require_groups(in_channels, self.out_channels, self.groups)
+        shape = self._weight_shape(in_channels)
+        self._lay_out(in_channels, self.out_channels, self._layer(in_channels))
+        channels = self._channels
+        assert channels is not None
+        if self.groups > 1:
+            pieces = channels.out_pieces()
+        else:
+            pieces = channels.pieces(self._in_axis, self._out_axis)
+        self.in_channels = in_channels
+        self.W.lay_out(pieces, shape)
+        self.W.initialize(shape)
+
+    def _layer(self, in_channels: int) -> Layer:
+        n, *extents = self.insize
+        pixels = n * extents[0] * extents[1]
+        out_pixels = n * self._outsize(0) * self._outsize(1)
+        kernel = as_pair(self.ksize)
+        outputs = self.out_channels
+        pairs = in_channels * outputs // self.groups * kernel[0] * kernel[1]
+        products = 2.0 * pairs * min(pixels, out_pixels)
+        saved, moved = self._winograd(kernel)
+        return Layer(
+            4 * in_channels * pixels, 4 * outputs * out_pixels, products * saved, moved
+        )
+
+    def _winograd(self, kernel: Pair) -> tuple[float, float]:
+        """What is left of the products, and what transforms cost per byte."""
+        plain = self.groups == 1 and self.dilate == (1, 1)
+        if plain and kernel == (3, 3) and self.stride == (1, 1):
+            return 2.25 / 9, 2.25 * 26 * 2 / 4
+        if plain and kernel == (4, 4) and self.stride == (2, 2):
+            return 6.25 / 16, 6.25 / 4 * 26 * 2 / 4
+        return 1.0, 1.0
+
+    def forward(self, x: Any) -> Variable:
+        """The layer's output for ``x``."""
+        x = as_variable(x)
+        if self._channels is None:
+            self._initialize(self._whole_channels(x))
+        channels = self._channels
+        assert channels is not None and self.in_channels is not None
+        own = channels.in_shares[self.comm.rank]
+        require_channels(self, x, 1, own, self.in_channels, self._source)
+        if self.groups > 1:
+            y = self._grouped(x)
+        else:
+            block = channels.spread(x, self._source)
+            y = self._convolve(block, self.W, self._bias_of_block(channels), 1)
+        return channels.collect(y, self._target)
+
+    def _whole_channels(self, x: Any) -> int:
+        if self._source == REPLICATED:
+            return x.shape[1]
+        return int(self.comm.all_gather(numpy.array(x.shape[1])).sum())
+
+    def _grouped(self, x: Variable) -> Variable:
+        """This rank's outputs, convolved group by group where they share some."""
+        channels, rank = self._channels, self.comm.rank
+        assert channels is not None and self.in_channels is not None
+        inputs = self.in_channels // self.groups
+        start = 0
+        if not self._is_local():
+            x = channels.spread(x, self._source)
+        else:
+            if self._source == REPLICATED:
+                parts = lengths(channels.in_shares)
+                x = change_layout(x, self.comm, REPLICATED, sharded(1), (), parts)
+            start = channels.in_shares[rank].start
+        own = channels.out_shares[rank]
+        ys = []
+        for piece in group_pieces(own, self.out_channels // self.groups):
+            first = piece.first * inputs - start
+            part = x[:, first : first + piece.count * inputs]
+            outputs = slice(piece.outputs.start, piece.outputs.stop)
+            b = None if self.b is None else self.b[outputs]
+            ys.append(self._convolve(part, self.W[outputs], b, piece.count))
+        if not ys:
+            # Computed from x all the same: the other ranks wait for its gradient.
+            few = min(x.shape[1], inputs)
+            b = None if self.b is None else self.b[:]
+            ys.append(self._convolve(x[:, :few], self.W[:, :few], b, 1))
+        # Even of one: graphs of one depth keep the ranks' communications in one order.
+        return concat(ys, 1)
+
+    def _is_local(self) -> bool:
+        """Whether every rank has the inputs of its outputs."""
+        channels = self._channels
+        assert channels is not None and self.in_channels is not None
+        inputs = self.in_channels // self.groups
+        outputs = self.out_channels // self.groups
+        return all(
+            x.start * outputs == y.start * inputs
+            and x.stop * outputs == y.stop * inputs
+            and y.start % outputs == y.stop % outputs == 0
+            for x, y in zip(channels.in_shares, channels.out_shares)
+        )

@@ -1,0 +1,114 @@
+"""What all layers have in common whose channels are shared out over ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from renga.functions import pad
+from renga.link import Link
+from renga.links.parallel.channel.cost import Layer, choose_grid
+from renga.links.parallel.channel.grid import ChannelGrid, Grid, grids
+from renga.links.parallel.relayout import LAYOUTS, Layout
+from renga.links.parallel.shard import describe
+from renga.serializer import Deserializer
+from renga.utils.type_check import InvalidType
+
+_CHANNEL_LAYOUTS = ("replicated", "channel")
+
+
+def channel_layout(link: str, name: str, layout: str) -> Layout:
+    """The layout of that name; ValueError unless channels may lie so."""
+    if layout not in _CHANNEL_LAYOUTS:
+        raise ValueError(
+            f"{link}: expected {name} to be replicated or channel, got {layout!r}"
+        )
+    return LAYOUTS[layout]
+
+
+def require_channels(
+    link: Link, x: Any, axis: int, own: range, whole: int, layout: Layout
+) -> None:
+    """Raises InvalidType unless x has the channels of this rank."""
+    comm: Any = link.comm  # type: ignore[attr-defined]
+    expected = whole if layout.axis < 0 else len(own)
+    if x.ndim > axis and x.shape[axis] == expected:
+        return
+    shard = describe(own, whole, comm.rank, comm.size, "channels")
+    named = f"{type(link).__name__} {link.name or ''}".rstrip()
+    what = f"all {whole} channels" if layout.axis < 0 else shard
+    raise InvalidType(
+        f"{named}: expected x with {what} on rank {comm.rank} of {comm.size}, "
+        f"got {x.shape}"
+    )
+
+
+class ChannelLink(Link):
+    """A layer with weights whose input and output channels are shared out.
+
+    A derived class says what its weight is like and how to apply a block of it.
+    """
+
+    W: Any
+    b: Any = None
+    # The axes of W that have the inputs and the outputs.
+    _in_axis, _out_axis = 1, 0
+    _channels: ChannelGrid | None = None
+
+    def _set_up(
+        self, comm: Any, input_layout: str, output_layout: str, algorithm: str | None
+    ) -> None:
+        kind = type(self).__name__
+        self.comm = comm
+        self.input_layout, self.output_layout = input_layout, output_layout
+        self._source = channel_layout(kind, "input_layout", input_layout)
+        self._target = channel_layout(kind, "output_layout", output_layout)
+        self._wanted = algorithm
+        allowed = sorted({grid.algorithm for grid in grids(comm.size)})
+        if algorithm is not None and algorithm not in allowed:
+            raise ValueError(
+                f"{kind}: expected algorithm to be one of {', '.join(allowed)} on "
+                f"{comm.size} ranks, got {algorithm!r}"
+            )
+
+    @property
+    def algorithm(self) -> str | None:
+        """What the ranks multiply; None while the number of inputs is not known."""
+        return None if self._channels is None else self._channels.grid.algorithm
+
+    def _lay_out(self, inputs: int, outputs: int, layer: Layer, unit: int = 1) -> None:
+        """Chooses what this rank multiplies."""
+        candidates = self._candidates()
+        grid = choose_grid(layer, candidates, self.comm, self._source, self._target)
+        self._channels = ChannelGrid(self.comm, inputs, outputs, grid, unit)
+
+    def _candidates(self) -> list[Grid]:
+        every = grids(self.comm.size)
+        if self._wanted is None:
+            return every
+        return [grid for grid in every if grid.algorithm == self._wanted]
+
+    def _bias_of_block(self, channels: ChannelGrid) -> Any:
+        """The bias with zeros for those of the block that other ranks add."""
+        if self.b is None or channels.grid.inputs == 1:
+            return self.b
+        return pad(self.b, [channels.bias_ahead()], "constant")
+
+    def serialize(self, serializer: Any) -> None:
+        """Saves or loads the whole parameters; every rank has to take part."""
+        if not self.W.is_initialized and isinstance(serializer, Deserializer):
+            data = serializer("W", None)
+            if data is not None:
+                self._initialize_by(data.shape)
+        super().serialize(serializer)
+
+    def _initialize_by(self, shape: tuple[int, ...]) -> None:
+        """Initializes W, of which a file tells the whole's shape."""
+        raise NotImplementedError
+
+    @property
+    def _parallel_specs(self) -> Iterator[tuple[str, Any]]:
+        yield "input_layout", self.input_layout
+        yield "output_layout", self.output_layout
+        yield "algorithm", self.algorithm
+        yield "rank", f"{self.comm.rank} of {self.comm.size}"

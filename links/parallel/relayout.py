@@ -1,0 +1,265 @@
+"""How a variable lies on the ranks of a communicator, and changes from one to another.
+
+On every rank a gradient lies as the value does: that of a replicated variable is the
+whole gradient, the same on all ranks; that of a shard is this rank's part of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy
+
+from renga import _core
+from renga.function_node import FunctionNode
+from renga.links.parallel.shard import lengths, shares
+from renga.utils.type_check import InvalidType
+from renga.variable import Variable, as_variable
+
+
+class Layout(NamedTuple):
+    """A way to lie on ranks: ``axis`` is the one that is shared out, if any is."""
+
+    kind: str
+    axis: int = -1
+
+    def adjoint(self) -> Layout:
+        """How the gradient lies."""
+        return _ADJOINTS.get(self, self)
+
+
+REPLICATED = Layout("replicated")  # the same on every rank
+PARTIAL = Layout("partial")  # the value is the sum over the ranks
+# The same on every rank, each of which uses it for itself: gradients are summed up.
+EACH = Layout("each")
+_ADJOINTS = {PARTIAL: EACH, EACH: PARTIAL}
+
+
+def sharded(axis: int) -> Layout:
+    """Shared out along an axis, in rank order."""
+    return Layout("sharded", axis)
+
+
+LAYOUTS = {
+    "replicated": REPLICATED,
+    "batch": sharded(0),
+    "channel": sharded(1),
+    "rows": sharded(2),
+    "columns": sharded(3),
+}
+
+
+def as_layout(layout: str | Layout) -> Layout:
+    """The layout of that name.
+
+    Raises:
+        ValueError: there is none.
+    """
+    if isinstance(layout, Layout):
+        return layout
+    if layout not in LAYOUTS:
+        raise ValueError(
+            f"layout: expected one of {', '.join(LAYOUTS)}, got {layout!r}"
+        )
+    return LAYOUTS[layout]
+
+
+def relayout(
+    x: Any,
+    comm: Any,
+    source: str | Layout,
+    target: str | Layout,
+    extent: int | None = None,
+) -> Variable:
+    """The same variable in another layout; every rank has to call it.
+
+    Layouts are ``replicated``, or shared out by ``batch``, ``channel``, ``rows`` or
+    ``columns``, over the ranks of ``comm`` as in :mod:`renga.links.parallel.shard`.
+
+    Args:
+        extent: the whole extent of the axis along which ``x`` is shared out; told by
+            the ranks to each other where it is None, shares then being what they are.
+
+    Shapes:
+        x, result: (N, C, H, W), or any; this rank's part along the layout's axis
+
+    Raises:
+        ValueError: there is no such layout.
+    """
+    x, source, target = as_variable(x), as_layout(source), as_layout(target)
+    if source == target or comm.size == 1:
+        return x
+    from_parts: Sequence[int] = ()
+    if source.axis >= 0:
+        own = x.shape[source.axis]
+        if extent is not None:
+            from_parts = lengths(shares(extent, comm.size))
+        else:
+            from_parts = comm.all_gather(numpy.array(own)).tolist()
+        _require_share(comm, source, own, from_parts)
+    to_parts: Sequence[int] = ()
+    if target.axis >= 0:
+        to_parts = lengths(shares(x.shape[target.axis], comm.size))
+    return change_layout(x, comm, source, target, from_parts, to_parts)
+
+
+def change_layout(
+    x: Any,
+    comm: Any,
+    source: Layout,
+    target: Layout,
+    from_parts: Sequence[int] = (),
+    to_parts: Sequence[int] = (),
+) -> Variable:
+    """``x`` in another layout, given how much of the axes each rank has."""
+    if comm.size == 1:
+        return as_variable(x)
+    node = Relayout(comm, source, target, from_parts, to_parts)
+    return node.apply((x,))[0]
+
+
+def _require_share(comm: Any, source: Layout, own: int, parts: Sequence[int]) -> None:
+    if own != parts[comm.rank]:
+        raise InvalidType(
+            f"relayout: expected {parts[comm.rank]} of {sum(parts)} along axis "
+            f"{source.axis} on rank {comm.rank} of {comm.size}, got {own}"
+        )
+
+
+class Relayout(FunctionNode):
+    """One change of layout; its way back is the adjoint change."""
+
+    def __init__(
+        self,
+        comm: Any,
+        source: Layout,
+        target: Layout,
+        from_parts: Sequence[int],
+        to_parts: Sequence[int],
+    ) -> None:
+        self.comm = comm
+        self.source, self.target = source, target
+        self.from_parts, self.to_parts = from_parts, to_parts
+
+    def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        (x,) = inputs
+        source, target = self.source, self.target
+        if source.axis >= 0 and target.axis >= 0:
+            y = exchange(
+                self.comm, x, source.axis, target.axis, self.from_parts, self.to_parts
+            )
+        elif source.axis >= 0:
+            y = gather(self.comm, x, source.axis, self.from_parts)
+        elif source == PARTIAL and target.axis >= 0:
+            y = reduce_scatter(self.comm, x, target.axis, self.to_parts)
+        elif source == PARTIAL:
+            y = all_reduce(self.comm, x)
+        elif target.axis >= 0:
+            y = split(x, target.axis, self.to_parts)[self.comm.rank]
+        else:
+            y = x
+        return (y,)
+
+    def backward(
+        self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]
+    ) -> tuple[Any, ...]:
+        source, target = self.target.adjoint(), self.source.adjoint()
+        parts = self.to_parts, self.from_parts
+        return (change_layout(grad_outputs[0], self.comm, source, target, *parts),)
+
+
+def gather(
+    comm: Any, x: numpy.ndarray, axis: int, parts: Sequence[int]
+) -> numpy.ndarray:
+    """All ranks' parts of an axis, one after another."""
+    whole = _with_extent(x.shape, axis, sum(parts))
+    y = empty_image(whole, x.dtype)
+    own, all_parts = (
+        in_memory_order(x),
+        [in_memory_order(p) for p in split(y, axis, parts)],
+    )
+    if len(set(parts)) == 1:
+        rows = _rows(in_memory_order(y), _moved(axis, x.ndim), comm.size)
+        comm.all_gather(own, out=rows)
+    else:
+        for place, part in zip(all_parts, comm.allgather(own)):
+            place[...] = part
+    return y
+
+
+def reduce_scatter(
+    comm: Any, x: numpy.ndarray, axis: int, parts: Sequence[int]
+) -> numpy.ndarray:
+    """This rank's part along an axis of the sum of all ranks' ``x``."""
+    if len(set(parts)) > 1:
+        return split(all_reduce(comm, x), axis, parts)[comm.rank]
+    y = empty_image(_with_extent(x.shape, axis, parts[0]), x.dtype)
+    rows = _rows(in_memory_order(x), _moved(axis, x.ndim), comm.size)
+    comm.reduce_scatter(rows, out=in_memory_order(y))
+    return y
+
+
+def all_reduce(comm: Any, x: numpy.ndarray) -> numpy.ndarray:
+    """The sum of all ranks' ``x``."""
+    y = empty_image(x.shape, x.dtype)
+    comm.all_reduce(in_memory_order(x), out=in_memory_order(y))
+    return y
+
+
+def exchange(
+    comm: Any,
+    x: numpy.ndarray,
+    source: int,
+    target: int,
+    from_parts: Sequence[int],
+    to_parts: Sequence[int],
+) -> numpy.ndarray:
+    """From parts along one axis to parts along another."""
+    shape = _with_extent(x.shape, source, sum(from_parts))
+    y = empty_image(_with_extent(shape, target, to_parts[comm.rank]), x.dtype)
+    sent = [in_memory_order(part) for part in split(x, target, to_parts)]
+    places = [in_memory_order(part) for part in split(y, source, from_parts)]
+    for place, part in zip(places, comm.alltoall(sent)):
+        place[...] = part
+    return y
+
+
+def split(x: Any, axis: int, parts: Sequence[int]) -> list[Any]:
+    """Views of successive parts of an axis."""
+    ends = numpy.cumsum([0, *parts]).tolist()
+    ahead = (slice(None),) * axis
+    return [x[(*ahead, slice(a, b))] for a, b in zip(ends, ends[1:])]
+
+
+def empty_image(shape: Sequence[int], dtype: Any) -> numpy.ndarray:
+    """Room for an image with its channels last in memory, as convolutions have them."""
+    if len(shape) < 4:
+        return _core.empty(tuple(shape), numpy.dtype(dtype))
+    memory = _core.empty((shape[0], *shape[2:], shape[1]), numpy.dtype(dtype))
+    return numpy.moveaxis(memory, -1, 1)
+
+
+def in_memory_order(x: numpy.ndarray) -> numpy.ndarray:
+    """The view of an image that is contiguous where its channels are last.
+
+    It is a matter of the number of axes only: all ranks have to send in one order.
+    """
+    return x if x.ndim < 4 else numpy.moveaxis(x, 1, -1)
+
+
+def _moved(axis: int, ndim: int) -> int:
+    """Where ``in_memory_order`` has an axis."""
+    if ndim < 4 or axis == 0:
+        return axis
+    return ndim - 1 if axis == 1 else axis - 1
+
+
+def _rows(x: numpy.ndarray, axis: int, size: int) -> numpy.ndarray:
+    """A view whose first axis are the equal parts of another one."""
+    shape = (*x.shape[:axis], size, x.shape[axis] // size, *x.shape[axis + 1 :])
+    return numpy.moveaxis(x.reshape(shape), axis, 0)
+
+
+def _with_extent(shape: Sequence[int], axis: int, extent: int) -> tuple[int, ...]:
+    return (*shape[:axis], extent, *shape[axis + 1 :])

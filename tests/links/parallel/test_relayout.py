@@ -1,0 +1,68 @@
+"""Changes of layout: values, and gradients of every order."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import renga
+import renga.functions as F
+from renga.links.parallel.relayout import LAYOUTS, relayout
+from renga.links.parallel.shard import as_slice, share
+from renga.utils.type_check import InvalidType
+from tests.links.parallel.differentiate import array
+
+SHAPE = (3, 5, 6, 2)
+PAIRS = list(itertools.product(LAYOUTS, LAYOUTS))
+
+
+def part(comm, layout, x):
+    axis = LAYOUTS[layout].axis
+    if axis < 0:
+        return x
+    own = as_slice(share(x.shape[axis], comm.size, comm.rank))
+    return x[(slice(None),) * axis + (own,)]
+
+
+@pytest.mark.parametrize("told", [True, False])
+@pytest.mark.parametrize(("source", "target"), PAIRS)
+def test_values_and_gradients(ranks, source, target, told):
+    whole, weight, weight2 = array(1, *SHAPE), array(2, *SHAPE), array(3, *SHAPE)
+    axis = LAYOUTS[source].axis
+    extent = SHAPE[axis] if told and axis >= 0 else None
+
+    def on_rank(comm):
+        x = renga.Variable(part(comm, source, whole))
+        y = relayout(x, comm, source, target, extent)
+        loss = F.sum(part(comm, target, weight) * y**3)
+        (gx,) = renga.grad([loss], [x], enable_double_backprop=True)
+        F.sum(part(comm, source, weight2) * gx**2).backward()
+        return (
+            (y.array, part(comm, target, whole)),
+            (gx.array, part(comm, source, 3 * weight * whole**2)),
+            (x.grad, part(comm, source, 36 * weight2 * weight**2 * whole**3)),
+        )
+
+    for pairs in ranks(on_rank):
+        for actual, expected in pairs:
+            np.testing.assert_allclose(actual, expected, rtol=1e-12, atol=1e-12)
+
+
+def test_a_share_of_another_size(ranks):
+    def on_rank(comm):
+        if comm.size == 1:
+            return True
+        with pytest.raises(InvalidType, match=f"of 9 along axis 1 on rank {comm.rank}"):
+            relayout(np.zeros((2, 1), "f4"), comm, "channel", "replicated", 9)
+        return True
+
+    assert all(ranks(on_rank))
+
+
+def test_unknown_layout(ranks):
+    def on_rank(comm):
+        with pytest.raises(ValueError, match="expected one of replicated, batch"):
+            relayout(np.zeros((2, 1), "f4"), comm, "channels", "replicated")
+        return True
+
+    assert all(ranks(on_rank))
