@@ -5,6 +5,7 @@
 #include "ops/convolution_onednn.cpu.h"
 #include "ops/convolution_unfold.h"
 #include "ops/winograd.cpu.h"
+#include "tensor/views.h"
 
 namespace renga {
 namespace {
@@ -26,6 +27,16 @@ void direct_or_winograd_weight_grad(const Array& gy, const Array& x, const Array
   (by_winograd(x, gW, gy, window) ? winograd_weight_grad : onednn_weight_grad)(gy, x, gW, window);
 }
 
+// An image of one axis as one of one row.
+Array with_rows(const Array& x) { return expand_view(x, 2); }
+
+Window with_rows(Window window) {
+  window.stride.insert(0, 1);
+  window.pad.insert(0, 0);
+  window.dilate.insert(0, 1);
+  return window;
+}
+
 // Runs on arrays of any float dtype what there are kernels for in some of them; the 16-bit floats
 // that oneDNN does not convolve go through float32.
 void convolve(Kernel fast, Kernel unfolded, const Array& a, const Array& b, const Array& to,
@@ -33,6 +44,10 @@ void convolve(Kernel fast, Kernel unfolded, const Array& a, const Array& b, cons
   const LongWork work;
   if (to.size() == 0) return;
   if (a.size() == 0 || b.size() == 0) return fill(to, 0);
+  if (to.ndim() == 3) {
+    return convolve(fast, unfolded, with_rows(a), with_rows(b), with_rows(to), with_rows(window));
+  }
+  if (to.ndim() > kMostOnednnAxes) fast = unfolded;
   if (to.dtype() == Dtype::float64) return unfolded(a, b, to, window);
   if (onednn_convolves(to.dtype())) return fast(a, b, to, window);
   const Array wide = empty_like(to, Dtype::float32);

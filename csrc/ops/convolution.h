@@ -9,8 +9,9 @@
 
 namespace renga {
 
-// Images are (N, channels, rows, columns) in any order of memory; W is (O, I / groups, kh, kw). In
-// each, x is the larger image (I channels) and y the smaller one (O channels), or their gradients.
+// Images are (N, channels, extents...) in any order of memory; W is (O, I / groups, kernel...),
+// with as many extents as the images, one or more. In each, x is the larger image (I channels) and
+// y the smaller one (O channels), or their gradients.
 struct ConvolutionKernels {
   void (*forward)(const Array& x, const Array& W, const Array& y, const Window& window);
   void (*input_grad)(const Array& gy, const Array& W, const Array& gx, const Window& window);
@@ -25,19 +26,31 @@ Variable convolution_2d(const Variable& x, const Variable& W, const std::optiona
 // whose convolution has x's extents; the smallest by default.
 Variable deconvolution_2d(const Variable& x, const Variable& W,
                           const std::optional<Variable>& b = {}, const Window& window = {},
-                          const std::optional<Pair>& outsize = {});
+                          const std::optional<Dims>& outsize = {});
+
+// The same for images of any number of axes.
+Variable convolution_nd(const Variable& x, const Variable& W, const std::optional<Variable>& b,
+                        const Window& window, bool cover_all = false);
+Variable deconvolution_nd(const Variable& x, const Variable& W, const std::optional<Variable>& b,
+                          const Window& window, const std::optional<Dims>& outsize = {});
 
 template <class Visit>
 void list_convolution_ops(Visit&& visit) {
   const Default<std::optional<Variable>> b{"b", std::nullopt};
   const Default<Window> window{"window", Window{}};
+  const Default<std::optional<Dims>> outsize{"outsize", std::nullopt};
   visit(Op{"convolution_2d", "(N, I, H, W), (O, I/groups, kh, kw), (O,) -> (N, O, H', W')",
            "Two-dimensional convolution (cross-correlation)."},
         &convolution_2d, Arg{"x"}, Arg{"W"}, b, window, Default{"cover_all", false});
   visit(Op{"deconvolution_2d", "(N, I, H, W), (I, O/groups, kh, kw), (O,) -> (N, O, H', W')",
            "Transposed two-dimensional convolution."},
-        &deconvolution_2d, Arg{"x"}, Arg{"W"}, b, window,
-        Default<std::optional<Pair>>{"outsize", std::nullopt});
+        &deconvolution_2d, Arg{"x"}, Arg{"W"}, b, window, outsize);
+  visit(Op{"convolution_nd", "(N, I, d1, ...), (O, I/groups, k1, ...), (O,) -> (N, O, d1', ...)",
+           "Convolution (cross-correlation) over any number of axes."},
+        &convolution_nd, Arg{"x"}, Arg{"W"}, Arg{"b"}, Arg{"window"}, Default{"cover_all", false});
+  visit(Op{"deconvolution_nd", "(N, I, d1, ...), (I, O/groups, k1, ...), (O,) -> (N, O, d1', ...)",
+           "Transposed convolution over any number of axes."},
+        &deconvolution_nd, Arg{"x"}, Arg{"W"}, Arg{"b"}, Arg{"window"}, outsize);
 }
 
 }  // namespace renga

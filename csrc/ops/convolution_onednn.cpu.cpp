@@ -24,18 +24,23 @@ bool is_dense(const Array& x, const Axes& order) {
   return true;
 }
 
-// An image in one of the two layouts that oneDNN is handed.
+// An image of rows and columns, or of one axis more, in one of the two layouts that oneDNN is
+// handed.
 struct Image {
   Array array;
   Tag layout;
 };
 
+Tag channels_last(const Array& x) { return x.ndim() == 4 ? Tag::nhwc : Tag::ndhwc; }
+
 Image as_image(const Array& x) {
-  if (is_dense(x, {0, 2, 3, 1})) return {x, Tag::nhwc};
-  if (is_dense(x, {0, 1, 2, 3})) return {x, Tag::nchw};
-  const Array dense = empty_in_order(x.shape(), {0, 2, 3, 1}, x.dtype());
+  Axes first{0, 1, 2, 3}, last{0, 2, 3, 1};
+  if (x.ndim() == 5) first.push_back(4), last.insert(3, 4);
+  if (is_dense(x, last)) return {x, channels_last(x)};
+  if (is_dense(x, first)) return {x, x.ndim() == 4 ? Tag::nchw : Tag::ncdhw};
+  const Array dense = empty_in_order(x.shape(), last, x.dtype());
   copy(x, dense);
-  return {dense, Tag::nhwc};
+  return {dense, channels_last(x)};
 }
 
 memory::dims dims_of(const Shape& shape) { return {shape.begin(), shape.end()}; }
@@ -56,16 +61,16 @@ class Problem {
     for (const Shape* shape : {&x_.array.shape(), &W_.shape(), &y_.array.shape()}) {
       key.insert(key.end(), shape->begin(), shape->end());
     }
-    for (const Pair* pair : {&window_.stride, &window_.pad, &window_.dilate}) {
-      key.insert(key.end(), pair->begin(), pair->end());
+    for (const Dims* option : {&window_.stride, &window_.pad, &window_.dilate}) {
+      key.insert(key.end(), option->begin(), option->end());
     }
     return key;
   }
 
   Plan plan(Pass pass) const {
     const dnnl::convolution_forward::primitive_desc forward(
-        onednn::engine(), dnnl::prop_kind::forward_training, algorithm_, image(x_, Tag::nhwc),
-        weights(Tag::any), image(y_, Tag::nhwc), strides(), dilates(), before(), after(),
+        onednn::engine(), dnnl::prop_kind::forward_training, algorithm_, image(x_),
+        weights(Tag::any), image(y_), strides(), dilates(), before(), after(),
         onednn::own_scratchpad());
     if (pass == Pass::forward) {
       return Plan(dnnl::convolution_forward(forward), forward.scratchpad_desc(),
@@ -79,8 +84,8 @@ class Problem {
  private:
   Plan input_grad(const dnnl::convolution_forward::primitive_desc& forward) const {
     const dnnl::convolution_backward_data::primitive_desc back(
-        onednn::engine(), algorithm_, image(x_, Tag::nhwc), weights(Tag::any), image(y_, Tag::nhwc),
-        strides(), dilates(), before(), after(), forward, onednn::own_scratchpad());
+        onednn::engine(), algorithm_, image(x_), weights(Tag::any), image(y_), strides(), dilates(),
+        before(), after(), forward, onednn::own_scratchpad());
     return Plan(dnnl::convolution_backward_data(back), back.scratchpad_desc(),
                 {Operand::input(DNNL_ARG_DIFF_DST, image(y_, y_.layout), back.diff_dst_desc()),
                  Operand::input(DNNL_ARG_WEIGHTS, weights(), back.weights_desc()),
@@ -89,18 +94,23 @@ class Problem {
 
   Plan weight_grad(const dnnl::convolution_forward::primitive_desc& forward) const {
     const dnnl::convolution_backward_weights::primitive_desc back(
-        onednn::engine(), algorithm_, image(x_, Tag::nhwc), weights(Tag::any), image(y_, Tag::nhwc),
-        strides(), dilates(), before(), after(), forward, onednn::own_scratchpad());
+        onednn::engine(), algorithm_, image(x_), weights(Tag::any), image(y_), strides(), dilates(),
+        before(), after(), forward, onednn::own_scratchpad());
     return Plan(dnnl::convolution_backward_weights(back), back.scratchpad_desc(),
                 {Operand::input(DNNL_ARG_DIFF_DST, image(y_, y_.layout), back.diff_dst_desc()),
                  Operand::input(DNNL_ARG_SRC, image(x_, x_.layout), back.src_desc()),
                  Operand::output(DNNL_ARG_DIFF_WEIGHTS, weights(), back.diff_weights_desc())});
   }
 
+  // As it is inside.
+  memory::desc image(const Image& x) const { return image(x, channels_last(x.array)); }
   memory::desc image(const Image& x, Tag layout) const {
     return {dims_of(x.array.shape()), type_, layout};
   }
-  memory::desc weights() const { return weights(window_.groups == 1 ? Tag::oihw : Tag::goihw); }
+  memory::desc weights() const {
+    if (W_.ndim() == 4) return weights(window_.groups == 1 ? Tag::oihw : Tag::goihw);
+    return weights(window_.groups == 1 ? Tag::oidhw : Tag::goidhw);
+  }
   memory::desc weights(Tag layout) const {
     memory::dims dims = dims_of(W_.shape());
     if (window_.groups > 1) {
@@ -110,17 +120,23 @@ class Problem {
     return {dims, type_, layout};
   }
 
-  memory::dims strides() const { return {window_.stride.begin(), window_.stride.end()}; }
-  memory::dims dilates() const { return {window_.dilate[0] - 1, window_.dilate[1] - 1}; }
-  memory::dims before() const { return {window_.pad.begin(), window_.pad.end()}; }
-  // Where the last window sticks out over the padding (cover_all), more of it is needed.
+  memory::dims strides() const { return dims_of(window_.stride); }
+  memory::dims dilates() const {
+    memory::dims gaps = dims_of(window_.dilate);
+    for (auto& gap : gaps) --gap;
+    return gaps;
+  }
+  memory::dims before() const { return dims_of(window_.pad); }
+  // As before, unless y's extents tell that it is more (cover_all) or less (parts of images).
   memory::dims after() const {
     memory::dims pad;
-    for (int axis : {0, 1}) {
-      const std::int64_t covered = (y_.array.shape(2 + axis) - 1) * window_.stride[axis] +
-                                   window_.reach(W_.shape(2 + axis), axis);
-      pad.push_back(
-          std::max(window_.pad[axis], covered - x_.array.shape(2 + axis) - window_.pad[axis]));
+    for (int axis = 0; axis < window_.pad.size(); ++axis) {
+      const std::int64_t size = x_.array.shape(2 + axis), positions = y_.array.shape(2 + axis);
+      const std::int64_t kernel = W_.shape(2 + axis), before = window_.pad[axis];
+      const std::int64_t covered =
+          (positions - 1) * window_.stride[axis] + window_.reach(kernel, axis);
+      const bool alike = window_.extent(size, kernel, axis, false) == positions;
+      pad.push_back(alike ? before : covered - size - before);
     }
     return pad;
   }

@@ -7,6 +7,8 @@
 namespace renga {
 
 bool onednn_convolves(Dtype dtype);
+// Of rows, columns and one more axis.
+inline constexpr int kMostOnednnAxes = 5;
 
 // As ConvolutionKernels; all arrays of one dtype that onednn_convolves, none of them empty, those
 // written to dense. Fastest where images are channels last.

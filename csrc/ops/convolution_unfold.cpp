@@ -7,38 +7,54 @@
 namespace renga {
 namespace {
 
-// An image with its padding: (channels, rows, columns), zero outside of the image.
+Dims extents_of(const Array& x) { return Dims(std::span(x.shape().begin() + 2, x.shape().end())); }
+
+// An image with its padding: (channels, extents...), zero outside of the image.
 struct Padded {
   Array all;
   Array image;  // the part of `all` without the padding
 };
 
 // For one of the images x, large enough for all `positions` of the window.
-Padded padded(const Array& x, const Pair& kernel, const Pair& positions, const Window& window) {
+Padded padded(const Array& x, const Dims& kernel, const Dims& positions, const Window& window) {
   Shape shape{x.shape(1)};
-  for (int axis : {0, 1}) {
+  for (int axis = 0; axis < kernel.size(); ++axis) {
     const std::int64_t covered =
         (positions[axis] - 1) * window.stride[axis] + window.reach(kernel[axis], axis);
     shape.push_back(std::max(covered, x.shape(2 + axis) + window.pad[axis]));
   }
   const Array all = zeros(shape, x.dtype(), x.device());
   Array image = all;
-  for (int axis : {0, 1}) {
+  for (int axis = 0; axis < kernel.size(); ++axis) {
     image = slice_view(image, 1 + axis, window.pad[axis], x.shape(2 + axis));
   }
   return {all, image};
 }
 
-// What element (i, j) of the kernel meets in every position: (channels, positions...).
-Array met_by(const Array& all, std::int64_t i, std::int64_t j, const Pair& positions,
-             const Window& window) {
-  const Array rows = slice_view(all, 1, i * window.dilate[0], positions[0], window.stride[0]);
-  return slice_view(rows, 2, j * window.dilate[1], positions[1], window.stride[1]);
+// What the element of the kernel at `tap` meets in every position: (channels, positions...).
+Array met_by(const Array& all, const Dims& tap, const Dims& positions, const Window& window) {
+  Array met = all;
+  for (int axis = 0; axis < tap.size(); ++axis) {
+    met = slice_view(met, 1 + axis, tap[axis] * window.dilate[axis], positions[axis],
+                     window.stride[axis]);
+  }
+  return met;
 }
 
-// Element (i, j) of the kernel in columns of shape (channels, kh, kw, positions...).
-Array column_of(const Array& columns, std::int64_t i, std::int64_t j) {
-  return select_view(select_view(columns, 1, i), 1, j);
+// The same element in columns of shape (channels, kernel..., positions...).
+Array column_of(const Array& columns, const Dims& tap) {
+  Array column = columns;
+  for (std::int64_t index : tap) column = select_view(column, 1, index);
+  return column;
+}
+
+// (channels, extents..., more extents...)
+Shape shape_of(std::int64_t channels, const Dims& extents, const Dims& more = {}) {
+  Shape shape{channels};
+  for (const Dims* dims : {&extents, &more}) {
+    for (std::int64_t extent : *dims) shape.push_back(extent);
+  }
+  return shape;
 }
 
 // The pieces of one convolution: views on its operands, and memory for one image's columns.
@@ -48,14 +64,13 @@ class Unfolding {
       : x_(x),
         y_(y),
         window_(window),
-        kernel_{W.shape(2), W.shape(3)},
-        positions_{y.shape(2), y.shape(3)},
+        kernel_(extents_of(W)),
+        positions_(extents_of(y)),
         patch_(padded(x, kernel_, positions_, window)),
-        columns_(empty({x.shape(1), kernel_[0], kernel_[1], positions_[0], positions_[1]},
-                       x.dtype(), x.device())),
-        result_(empty({y.shape(1), positions_[0], positions_[1]}, y.dtype(), y.device())) {}
+        columns_(empty(shape_of(x.shape(1), kernel_, positions_), x.dtype(), x.device())),
+        result_(empty(shape_of(y.shape(1), positions_), y.dtype(), y.device())) {}
 
-  // (groups, I / groups * kh * kw, positions)
+  // (groups, I / groups * taps, positions)
   Array columns() const {
     return reshape_view(columns_,
                         {window_.groups, columns_.size() / pixels() / window_.groups, pixels()});
@@ -64,25 +79,25 @@ class Unfolding {
   Array result() const {
     return reshape_view(result_, {window_.groups, y_.shape(1) / window_.groups, pixels()});
   }
-  // (groups, O / groups, I / groups * kh * kw)
+  // (groups, O / groups, I / groups * taps)
   Array weights(const Array& W) const {
     return reshape_view(W, {window_.groups, y_.shape(1) / window_.groups,
-                            x_.shape(1) / window_.groups * kernel_[0] * kernel_[1]});
+                            x_.shape(1) / window_.groups * kernel_.product()});
   }
 
   void unfold(std::int64_t n) const {
     copy(select_view(x_, 0, n), patch_.image);
-    each_element([&](std::int64_t i, std::int64_t j) {
-      copy(met_by(patch_.all, i, j, positions_, window_), column_of(columns_, i, j));
+    each_tap([&](const Dims& tap) {
+      copy(met_by(patch_.all, tap, positions_, window_), column_of(columns_, tap));
     });
   }
   // The transpose of unfold: elements that several windows share are added up.
   void fold(std::int64_t n) const {
     fill(patch_.all, 0);
-    each_element([&](std::int64_t i, std::int64_t j) {
-      const Array target = met_by(patch_.all, i, j, positions_, window_);
+    each_tap([&](const Dims& tap) {
+      const Array target = met_by(patch_.all, tap, positions_, window_);
       elementwise_kernels.on(target.device())
-          .binary(Binary::add, 0, target, column_of(columns_, i, j), target);
+          .binary(Binary::add, 0, target, column_of(columns_, tap), target);
     });
     copy(patch_.image, select_view(x_, 0, n));
   }
@@ -90,18 +105,23 @@ class Unfolding {
   void store_result(std::int64_t n) const { copy(result_, select_view(y_, 0, n)); }
 
  private:
-  std::int64_t pixels() const { return positions_[0] * positions_[1]; }
+  std::int64_t pixels() const { return positions_.product(); }
 
+  // Calls body(tap) for every element of the kernel, in row-major order.
   template <class Body>
-  void each_element(const Body& body) const {
-    for (std::int64_t i = 0; i < kernel_[0]; ++i) {
-      for (std::int64_t j = 0; j < kernel_[1]; ++j) body(i, j);
+  void each_tap(const Body& body) const {
+    Dims tap = Dims::filled(kernel_.size(), 0);
+    for (std::int64_t k = 0; k < kernel_.product(); ++k) {
+      body(tap);
+      for (int axis = kernel_.size() - 1; axis >= 0 && ++tap[axis] == kernel_[axis]; --axis) {
+        tap[axis] = 0;
+      }
     }
   }
 
   Array x_, y_;
   Window window_;
-  Pair kernel_, positions_;
+  Dims kernel_, positions_;
   Padded patch_;
   Array columns_, result_;
 };

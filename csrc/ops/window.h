@@ -4,6 +4,8 @@
 #include <array>
 #include <cstdint>
 
+#include "tensor/dims.h"
+
 namespace renga {
 
 using Pair = std::array<std::int64_t, 2>;  // rows, columns
@@ -16,10 +18,11 @@ inline std::int64_t window_positions(std::int64_t size, std::int64_t reach, std:
   return room < 0 ? 0 : room / stride + 1;
 }
 
+// One number per axis of the images after their channels.
 struct Window {
-  Pair stride{1, 1};
-  Pair pad{0, 0};
-  Pair dilate{1, 1};
+  Dims stride{1, 1};
+  Dims pad{0, 0};
+  Dims dilate{1, 1};
   std::int64_t groups = 1;
 
   // Elements from the first to the last that a kernel of extent `kernel` touches.

@@ -77,11 +77,13 @@ void each_phase(const Body& body) {
   }
 }
 
+Pair pads(const Window& window) { return {window.pad[0], window.pad[1]}; }
+
 bool is_halved(const Window& window) { return window.stride[0] == 2; }
 
-// An image of 2 by 2 pixels to which the padding adds nothing.
-bool is_pair(const Pair& extents, const Window& window) {
-  return extents == Pair{2, 2} && window.pad == Pair{1, 1};
+// An image of 2 by 2 pixels to which the padding adds nothing, made of another one.
+bool is_pair(const Pair& x, const Pair& y, const Window& window) {
+  return x == Pair{2, 2} && y == x && window.pad == Dims{1, 1};
 }
 
 void forward(const Images& x, const Array& W, const Images& y, const Window& window) {
@@ -92,10 +94,10 @@ void forward(const Images& x, const Array& W, const Images& y, const Window& win
       phases.push_back({phase.x, phase.pad, filters(W, 2, row, column)});
     });
     Convolution<TwoTaps>(phases, y).run();
-  } else if (is_pair(x.extents, window)) {
-    Convolution<ThreeTapsOnTwo>({{x, window.pad, filters(W)}}, y).run();
+  } else if (is_pair(x.extents, y.extents, window)) {
+    Convolution<ThreeTapsOnTwo>({{x, pads(window), filters(W)}}, y).run();
   } else {
-    Convolution<ThreeTaps>({{x, window.pad, filters(W)}}, y).run();
+    Convolution<ThreeTaps>({{x, pads(window), filters(W)}}, y).run();
   }
 }
 
@@ -108,7 +110,7 @@ void input_grad(const Images& gy, const Array& W, const Images& gx, const Window
       const Filters taps = turned(filters(W, 2, row, column), 2);
       Convolution<TwoTaps>({{gy, before, taps}}, phase.x).run();
     });
-  } else if (is_pair(gx.extents, window)) {
+  } else if (is_pair(gx.extents, gy.extents, window)) {
     Convolution<ThreeTapsOnTwo>({{gy, pad, turned(filters(W), 3)}}, gx).run();
   } else {
     Convolution<ThreeTaps>({{gy, pad, turned(filters(W), 3)}}, gx).run();
@@ -121,10 +123,10 @@ void weight_grad(const Images& gy, const Images& x, const Array& gW, const Windo
       const Phase phase(x, window, row, column);
       WeightGrad<TwoTaps>(phase.x, gy, filters(gW, 2, row, column), phase.pad).run();
     });
-  } else if (is_pair(x.extents, window)) {
-    WeightGrad<ThreeTapsOnTwo>(x, gy, filters(gW), window.pad).run();
+  } else if (is_pair(x.extents, gy.extents, window)) {
+    WeightGrad<ThreeTapsOnTwo>(x, gy, filters(gW), pads(window)).run();
   } else {
-    WeightGrad<ThreeTaps>(x, gy, filters(gW), window.pad).run();
+    WeightGrad<ThreeTaps>(x, gy, filters(gW), pads(window)).run();
   }
 }
 
@@ -141,16 +143,16 @@ void run(Pass pass, const Array& x, const Array& W, const Array& y, const Window
 }  // namespace
 
 bool winograd_convolves(const Shape& W, const Window& window) {
-  const bool whole = window.stride == Pair{1, 1} && W[2] == 3 && W[3] == 3;
-  const bool halved = window.stride == Pair{2, 2} && W[2] == 4 && W[3] == 4;
-  return (whole || halved) && window.dilate == Pair{1, 1} && window.groups == 1 &&
+  const bool whole = window.stride == Dims{1, 1} && W[2] == 3 && W[3] == 3;
+  const bool halved = window.stride == Dims{2, 2} && W[2] == 4 && W[3] == 4;
+  return (whole || halved) && window.dilate == Dims{1, 1} && window.groups == 1 &&
          std::max(window.pad[0], window.pad[1]) <= 2 && W[0] % kPanel == 0 && W[1] % kPanel == 0;
 }
 
 WinogradScheme winograd_scheme(const Shape& x, const Window& window) {
   using winograd::kSquare;
   if (is_halved(window)) return {TwoTaps::tile, 4 * kSquare<TwoTaps>};
-  if (is_pair({x[2], x[3]}, window)) return {ThreeTapsOnTwo::tile, kSquare<ThreeTapsOnTwo>};
+  if (is_pair({x[2], x[3]}, {x[2], x[3]}, window)) return {ThreeTapsOnTwo::tile, kSquare<ThreeTapsOnTwo>};
   return {ThreeTaps::tile, kSquare<ThreeTaps>};
 }
 

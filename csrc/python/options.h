@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "ops/window.h"
+#include "python/array.h"
 
 namespace renga::python {
 
@@ -31,7 +32,7 @@ namespace pybind11::detail {
 
 template <>
 struct type_caster<renga::Window>
-    : renga::python::OptionsCaster<renga::Window, renga::Pair, renga::Pair, renga::Pair,
+    : renga::python::OptionsCaster<renga::Window, renga::Dims, renga::Dims, renga::Dims,
                                    std::int64_t> {
   static handle cast(const renga::Window& w, return_value_policy, handle) {
     return pybind11::cast(std::tuple(w.stride, w.pad, w.dilate, w.groups)).release();

@@ -130,7 +130,7 @@ TEST_CASE("deconvolution is the transpose of convolution, bias added") {
   const Array W = random_array({4, 3, 3, 2}, Dtype::float64, 1);
   const Array x = random_array({2, 4, 4, 3}, Dtype::float64, 2);
   const Array b = random_array({6}, Dtype::float64, 3);
-  const Variable y = deconvolution_2d(Variable(x), Variable(W), Variable(b), window, Pair{8, 9});
+  const Variable y = deconvolution_2d(Variable(x), Variable(W), Variable(b), window, Dims{8, 9});
   Tensor tx = tensor_of(x), tW = tensor_of(W), ty(y.shape());
   each_product(ty, tW, tx, window, [](double& sum, double w, double a) { sum += a * w; });
   for (std::int64_t n = 0; n < 2; ++n)
@@ -156,7 +156,7 @@ TEST_CASE("convolution refuses operands that do not fit") {
   CHECK_THROWS_AS(convolution_2d(x, W({4, 3, 7, 7})), InvalidType);
   CHECK_THROWS_AS(convolution_2d(x, W({4, 3, 3, 3}), W({3})), InvalidType);
   CHECK_THROWS_AS(convolution_2d(x, W({4, 3, 3, 3}), {}, {{0, 1}}), std::invalid_argument);
-  CHECK_THROWS_AS(deconvolution_2d(x, W({3, 4, 3, 3}), {}, {{3, 3}}, Pair{20, 15}), InvalidType);
+  CHECK_THROWS_AS(deconvolution_2d(x, W({3, 4, 3, 3}), {}, {{3, 3}}, Dims{20, 15}), InvalidType);
 }
 
 }  // namespace renga

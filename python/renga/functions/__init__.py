@@ -60,14 +60,11 @@ from renga.functions.activation.clipped_relu import clipped_relu as clipped_relu
 from renga.functions.activation.clipped_relu import relu6 as relu6
 from renga.functions.activation.crelu import crelu as crelu
 from renga.functions.activation.hard_sigmoid import hard_sigmoid as hard_sigmoid
-from renga.functions.activation.lstm import lstm as lstm
 from renga.functions.activation.maxout import maxout as maxout
 from renga.functions.activation.prelu import prelu as prelu
 from renga.functions.activation.rrelu import rrelu as rrelu
 from renga.functions.activation.selu import selu as selu
-from renga.functions.activation.slstm import slstm as slstm
 from renga.functions.activation.swish import swish as swish
-from renga.functions.activation.tree_lstm import tree_lstm as tree_lstm
 from renga.functions.array.broadcast import broadcast as broadcast
 from renga.functions.array.cast import cast as cast
 from renga.functions.array.diagonal import diagonal as diagonal
@@ -97,8 +94,20 @@ from renga.functions.array.transpose_sequence import (
 )
 from renga.functions.connection.bilinear import bilinear as bilinear
 from renga.functions.connection.convolution_2d import convolution_2d as convolution_2d
+from renga.functions.connection.convolution_nd import convolution_1d as convolution_1d
+from renga.functions.connection.convolution_nd import convolution_3d as convolution_3d
+from renga.functions.connection.convolution_nd import convolution_nd as convolution_nd
 from renga.functions.connection.deconvolution_2d import (
     deconvolution_2d as deconvolution_2d,
+)
+from renga.functions.connection.deconvolution_nd import (
+    deconvolution_1d as deconvolution_1d,
+)
+from renga.functions.connection.deconvolution_nd import (
+    deconvolution_3d as deconvolution_3d,
+)
+from renga.functions.connection.deconvolution_nd import (
+    deconvolution_nd as deconvolution_nd,
 )
 from renga.functions.connection.depthwise_convolution_2d import (
     depthwise_convolution_2d as depthwise_convolution_2d,
@@ -206,9 +215,27 @@ from renga.functions.normalization.local_response_normalization import (
 from renga.functions.pooling.average_pooling_2d import (
     average_pooling_2d as average_pooling_2d,
 )
+from renga.functions.pooling.average_pooling_nd import (
+    average_pooling_1d as average_pooling_1d,
+)
+from renga.functions.pooling.average_pooling_nd import (
+    average_pooling_3d as average_pooling_3d,
+)
+from renga.functions.pooling.average_pooling_nd import (
+    average_pooling_nd as average_pooling_nd,
+)
 from renga.functions.pooling.max_pooling_2d import max_pooling_2d as max_pooling_2d
+from renga.functions.pooling.max_pooling_nd import max_pooling_1d as max_pooling_1d
+from renga.functions.pooling.max_pooling_nd import max_pooling_3d as max_pooling_3d
+from renga.functions.pooling.max_pooling_nd import max_pooling_nd as max_pooling_nd
 from renga.functions.pooling.spatial_pyramid_pooling_2d import (
     spatial_pyramid_pooling_2d as spatial_pyramid_pooling_2d,
 )
 from renga.functions.pooling.unpooling_2d import unpooling_2d as unpooling_2d
+from renga.functions.pooling.unpooling_nd import unpooling_1d as unpooling_1d
+from renga.functions.pooling.unpooling_nd import unpooling_3d as unpooling_3d
+from renga.functions.pooling.unpooling_nd import unpooling_nd as unpooling_nd
 from renga.functions.pooling.upsampling_2d import upsampling_2d as upsampling_2d
+from renga.functions.rnn.lstm import lstm as lstm
+from renga.functions.rnn.slstm import slstm as slstm
+from renga.functions.rnn.tree_lstm import tree_lstm as tree_lstm

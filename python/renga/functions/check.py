@@ -47,3 +47,9 @@ def check_shape(name: str, held: bool, expected: str, *xs: Any) -> None:
     if not held:
         listed = " and ".join(str(x.shape) for x in xs)
         raise InvalidType(f"{name}: expected {expected}, got {listed}")
+
+
+def check_axes(name: str, x: Any, n: int) -> None:
+    """Raises ValueError unless ``x`` has ``n`` axes after its first two."""
+    if x.ndim != n + 2:
+        raise ValueError(f"{name}: expected x with {n + 2} axes, got {x.shape}")

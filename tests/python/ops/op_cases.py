@@ -245,33 +245,39 @@ case("gaussian", lambda o, m, v: o.gaussian(m, v, SEED), lambda m, v: m + np.exp
      (5, 31), (5, 31))
 
 
+def each_tap(w, sizes, stride, dilate, groups):
+    """For every tap of the filters: their values (groups, …) there, and what it meets."""
+    grouped = w.reshape(groups, -1, *w.shape[1:])
+    for tap in np.ndindex(*w.shape[2:]):
+        met = tuple(slice(t * d, t * d + (n - 1) * s + 1, s)
+                    for t, d, n, s in zip(tap, dilate, sizes, stride))
+        yield grouped[(..., *tap)], (..., *met)
+
+
+def reaches(w, dilate):
+    return [(k - 1) * d + 1 for k, d in zip(w.shape[2:], dilate)]
+
+
 def convolution(x, w, stride, pad, dilate, groups):
-    """Correlation by its definition: windows of the padded image times the filters."""
-    (sy, sx), (py, px), (dy, dx) = stride, pad, dilate
-    x = np.pad(x, [(0, 0), (0, 0), (py, py), (px, px)])
-    reach = (w.shape[2] - 1) * dy + 1, (w.shape[3] - 1) * dx + 1
-    windows = sliding_window_view(x, reach, (2, 3))[:, :, ::sy, ::sx, ::dy, ::dx]
-    n, c, h, v = windows.shape[:4]
-    windows = windows.reshape(n, groups, c // groups, h, v, *w.shape[2:])
-    w = w.reshape(groups, -1, *w.shape[1:])
-    return np.einsum("ngchvij,gfcij->ngfhv", windows, w).reshape(n, -1, h, v)
+    """Correlation by its definition: shifts of the padded image times the filters."""
+    x = np.pad(x, [(0, 0), (0, 0), *((p, p) for p in pad)])
+    sizes = [(n - r) // s + 1 for n, r, s in zip(x.shape[2:], reaches(w, dilate), stride)]
+    xs = x.reshape(len(x), groups, -1, *x.shape[2:])
+    y = sum(np.einsum("ngc...,gfc->ngf...", xs[met], f)
+            for f, met in each_tap(w, sizes, stride, dilate, groups))
+    return y.reshape(len(x), -1, *sizes)
 
 
 def transposed_convolution(x, w, stride, pad, dilate, groups):
     """Adds a scaled filter to the output for every element of x."""
-    (sy, sx), (py, px), (dy, dx) = stride, pad, dilate
-    n, c, h, v = x.shape
-    out = w.shape[1] * groups
-    height = (h - 1) * sy + (w.shape[2] - 1) * dy + 1
-    width = (v - 1) * sx + (w.shape[3] - 1) * dx + 1
-    y = np.zeros((n, groups, out // groups, height, width))
-    xs = x.reshape(n, groups, c // groups, h, v)
-    ws = w.reshape(groups, c // groups, out // groups, *w.shape[2:])
-    for i in range(w.shape[2]):
-        for j in range(w.shape[3]):
-            part = np.einsum("ngchv,gcf->ngfhv", xs, ws[..., i, j])
-            y[..., i * dy : i * dy + h * sy : sy, j * dx : j * dx + v * sx : sx][..., :h, :v] += part
-    return y.reshape(n, out, height, width)[:, :, py : height - py, px : width - px]
+    sizes = x.shape[2:]
+    extents = [(n - 1) * s + r for n, s, r in zip(sizes, stride, reaches(w, dilate))]
+    y = np.zeros((len(x), groups, w.shape[1], *extents))
+    xs = x.reshape(len(x), groups, -1, *sizes)
+    for f, met in each_tap(w, sizes, stride, dilate, groups):
+        y[met] += np.einsum("ngc...,gcf->ngf...", xs, f)
+    inside = tuple(slice(p, n - p) for p, n in zip(pad, extents))
+    return y.reshape(len(x), -1, *extents)[(..., *inside)]
 
 
 WINDOWS = [
@@ -287,6 +293,21 @@ for window in WINDOWS:
          lambda x, w, v=window: transposed_convolution(x, w, *v), (2, 4, 5, 4), (4, 6 // groups, 3, 3))
 case("convolution_2d", lambda o, x, w, b: o.convolution_2d(x, w, b, WINDOWS[0]),
      lambda x, w, b: convolution(x, w, *WINDOWS[0]) + b[:, None, None], (2, 3, 5, 5), (4, 3, 3, 3), (4,))
+
+WINDOWS_ND = [  # window, extents of the image, of the filters
+    (((2,), (1,), (1,), 2), (7,), (3,)),
+    (((1, 2, 1), (1, 0, 2), (1, 1, 2), 1), (3, 4, 3), (2, 3, 2)),
+    (((2, 1, 1), (1, 1, 0), (1, 1, 1), 2), (4, 3, 2), (3, 2, 1)),
+    (((1, 2, 1, 1), (0, 1, 0, 0), (1, 1, 1, 1), 1), (2, 3, 2, 2), (2, 2, 1, 2)),
+]
+for window, size, kernel in WINDOWS_ND:
+    groups = window[3]
+    case("convolution_nd", lambda o, x, w, b, v=window: o.convolution_nd(x, w, b, v),
+         lambda x, w, b, v=window: convolution(x, w, *v) + b.reshape(-1, *(1,) * (x.ndim - 2)),
+         (2, 4, *size), (6, 4 // groups, *kernel), (6,))
+    case("deconvolution_nd", lambda o, x, w, b, v=window: o.deconvolution_nd(x, w, b, v),
+         lambda x, w, b, v=window: transposed_convolution(x, w, *v) + b.reshape(-1, *(1,) * (x.ndim - 2)),
+         (2, 4, *size), (4, 6 // groups, *kernel), (6,))
 
 
 def windows_of(x, ksize, stride, pad, cover_all, fill):

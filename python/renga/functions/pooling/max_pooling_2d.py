@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy
+
 from renga import _core
 from renga.functions.pair import as_pair
 
@@ -35,5 +37,6 @@ def max_pooling_2d(
         as_pair(pad),
     )
     if return_indices:
-        return _core.ops.max_pooling_2d_with_indices(x, window, cover_all)
+        y, at = _core.ops.max_pooling_2d_with_indices(x, window, cover_all)
+        return y, at.astype(numpy.int32)
     return _core.ops.max_pooling_2d(x, window, cover_all)

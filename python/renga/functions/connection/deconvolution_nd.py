@@ -1,0 +1,72 @@
+"""Transposed convolution over any number of axes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from renga import _core
+from renga.functions.check import check_axes
+from renga.utils.conv_nd import as_tuple
+from renga.variable import Variable
+
+
+def deconvolution_nd(
+    x: Any,
+    W: Any,
+    b: Any = None,
+    stride: Any = 1,
+    pad: Any = 0,
+    outsize: tuple[int, ...] | None = None,
+    dilate: Any = 1,
+    groups: int = 1,
+) -> Variable:
+    """Transposed convolution: what takes a convolution's output back to its input.
+
+    ``stride``, ``pad`` and ``dilate`` are numbers or one number per axis; ``outsize``
+    is (d1', …, dn'), the smallest that fits if None.
+
+    Shapes:
+        x: (N, I, d1, …, dn)
+        W: (I, O / groups, k1, …, kn)
+        b: (O,)
+        return: (N, O, d1', …, dn')
+
+    Raises:
+        AssertionError: an option has another number of axes.
+        InvalidType: shapes or dtypes do not fit.
+    """
+    n = x.ndim - 2
+    window = (*(as_tuple(option, n) for option in (stride, pad, dilate)), groups)
+    if outsize is not None:
+        outsize = as_tuple(outsize, n)
+    return _core.ops.deconvolution_nd(x, W, b, window, outsize)
+
+
+def deconvolution_1d(
+    x: Any,
+    W: Any,
+    b: Any = None,
+    stride: Any = 1,
+    pad: Any = 0,
+    outsize: Any = None,
+    dilate: Any = 1,
+    groups: int = 1,
+) -> Variable:
+    """``deconvolution_nd`` of (N, I, d); ValueError for other numbers of axes."""
+    check_axes("deconvolution_1d", x, 1)
+    return deconvolution_nd(x, W, b, stride, pad, outsize, dilate, groups)
+
+
+def deconvolution_3d(
+    x: Any,
+    W: Any,
+    b: Any = None,
+    stride: Any = 1,
+    pad: Any = 0,
+    outsize: Any = None,
+    dilate: Any = 1,
+    groups: int = 1,
+) -> Variable:
+    """``deconvolution_nd`` of (N, I, d1, d2, d3); ValueError for other numbers."""
+    check_axes("deconvolution_3d", x, 3)
+    return deconvolution_nd(x, W, b, stride, pad, outsize, dilate, groups)

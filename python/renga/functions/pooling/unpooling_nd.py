@@ -1,0 +1,92 @@
+"""Elements spread over windows, over any number of axes."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy
+
+from renga import _core
+from renga.functions.check import check_axes, check_shape
+from renga.functions.pooling.axes import windows
+from renga.utils.conv import get_conv_outsize, get_deconv_outsize
+from renga.utils.conv_nd import as_tuple
+from renga.variable import Variable
+
+
+def unpooling_nd(
+    x: Any,
+    ksize: Any,
+    stride: Any = None,
+    pad: Any = 0,
+    outsize: tuple[int, ...] | None = None,
+    cover_all: bool = True,
+) -> Variable:
+    """Each element at every place of its window, summed where windows overlap.
+
+    Sizes are numbers or one per axis; ``stride`` is ``ksize`` if None. ``outsize`` is
+    (d1', …, dn'), the smallest whose pooling has the size of ``x`` if None.
+
+    Shapes:
+        x: (N, C, d1, …, dn)
+        return: (N, C, d1', …, dn')
+
+    Raises:
+        InvalidType: ``x`` is no image of floats, or not the pooling of ``outsize``.
+    """
+    window = windows("unpooling_nd", x, ksize, stride, pad)
+    sizes = x.shape[2:]
+    if outsize is None:
+        geometry = zip(sizes, *window)
+        outs = tuple(get_deconv_outsize(*one, cover_all) for one in geometry)
+    else:
+        outs = as_tuple(outsize, len(sizes))
+    pooled = tuple(get_conv_outsize(*one, cover_all) for one in zip(outs, *window))
+    check_shape("unpooling_nd", sizes == pooled, f"the elements {pooled}", x)
+    ops = _core.ops
+    y = x
+    for axis, geometry in enumerate(zip(outs, sizes, *window), 2):
+        places = _places(*geometry).astype(x.dtype)
+        before, after = math.prod(y.shape[:axis]), math.prod(y.shape[axis + 1 :])
+        shape = (*y.shape[:axis], len(places), *y.shape[axis + 1 :])
+        if after == 1:
+            y = ops.reshape(y, (before, y.shape[axis]))
+            y = ops.matmul(y, places, transb=True)
+        else:
+            y = ops.reshape(y, (before, y.shape[axis], after))
+            y = ops.matmul(numpy.broadcast_to(places, (before, *places.shape)), y)
+        y = ops.reshape(y, shape)
+    return y
+
+
+def _places(out: int, n: int, k: int, stride: int, pad: int) -> numpy.ndarray:
+    """(out, n): 1 where an element of the output is in a window."""
+    offset = numpy.arange(out)[:, None] - (numpy.arange(n) * stride - pad)
+    return (offset >= 0) & (offset < k)
+
+
+def unpooling_1d(
+    x: Any,
+    ksize: Any,
+    stride: Any = None,
+    pad: Any = 0,
+    outsize: Any = None,
+    cover_all: bool = True,
+) -> Variable:
+    """``unpooling_nd`` of (N, C, d); ValueError for other numbers of axes."""
+    check_axes("unpooling_1d", x, 1)
+    return unpooling_nd(x, ksize, stride, pad, outsize, cover_all)
+
+
+def unpooling_3d(
+    x: Any,
+    ksize: Any,
+    stride: Any = None,
+    pad: Any = 0,
+    outsize: Any = None,
+    cover_all: bool = True,
+) -> Variable:
+    """``unpooling_nd`` of (N, C, d1, d2, d3); ValueError for other numbers of axes."""
+    check_axes("unpooling_3d", x, 3)
+    return unpooling_nd(x, ksize, stride, pad, outsize, cover_all)

@@ -1,0 +1,1 @@
+"""Steps and layers of recurrent networks."""
