@@ -39,44 +39,90 @@ def _model_arrays(model: Any) -> Iterator[tuple[str, np.ndarray]]:
                 yield f"{prefix}/{name}", value
 
 
-def _params_with_gradients(model: Any, zero_fill: bool) -> list[list[Any]]:
-    """Lists of parameters whose gradients have one dtype, in the order of names."""
-    found: dict[np.dtype, list[Any]] = {}
-    for _, param in sorted(model.namedparams(include_uninit=False)):
-        if zero_fill and param.grad is None:
-            param.grad = np.zeros_like(param.array)
-        if param.grad is not None:
-            found.setdefault(param.grad.dtype, []).append(param)
-    return list(found.values())
-
-
 def mean_gradients(comm: Any, model: Any, zero_fill: bool) -> None:
     """Replaces the gradients of a model by their mean over the ranks.
 
-    Where ``zero_fill`` is true, a parameter without a gradient counts as one
-    whose gradient is zero.
+    A parameter without a gradient on this rank counts as one whose gradient is zero.
+    One without any on all ranks gets zero if ``zero_fill`` is true, and none otherwise.
     """
-    if comm.get_config("allreduce_grad_dtype") is not None:
-        GradientsUnderWay(comm, model, zero_fill).arrive()
-        return
-    for params in _params_with_gradients(model, zero_fill):
-        grads = [param.grad for param in params]
+    for params in _that_take_part(comm, model, zero_fill):
+        grads = _apart([_gradient(param) for param in params])
+        grads = [as_it_travels(comm, grad) for grad in grads]
         comm.all_reduce(grads, "mean", out=grads)
+        _put(params, grads)
 
 
 class GradientsUnderWay:
-    """Copies of a model's gradients that become their mean in the background."""
+    """Copies of a model's gradients that become their mean in the background.
 
-    def __init__(self, comm: Any, model: Any, zero_fill: bool) -> None:
-        travels_as = comm.get_config("allreduce_grad_dtype")
+    They are multiplied by ``weight`` before.
+    """
+
+    def __init__(
+        self, comm: Any, model: Any, zero_fill: bool, weight: float = 1.0
+    ) -> None:
         self._parts = []
-        for params in _params_with_gradients(model, zero_fill):
-            copies = [param.grad.astype(travels_as or param.dtype) for param in params]
+        for params in _that_take_part(comm, model, zero_fill):
+            copies = [take_gradient(param, weight) for param in params]
+            copies = [as_it_travels(comm, copy) for copy in copies]
             work = comm.all_reduce(copies, "mean", out=copies, wait=False)
             self._parts.append((params, work))
 
     def arrive(self) -> None:
         """Waits for the mean and makes it the gradients of the model."""
         for params, work in self._parts:
-            for param, mean in zip(params, work.wait()):
-                param.grad = mean.astype(param.dtype, copy=False)
+            _put(params, work.wait())
+
+
+def take_gradient(param: Any, weight: float = 1.0) -> np.ndarray:
+    """``weight`` times the gradient, in memory that nothing else uses.
+
+    It is taken away from the parameter. Where there is none, it is zero.
+    """
+    own, grad = param._owns_grad, param.grad
+    param.grad = None
+    if grad is None or weight == 0:  # what is not a number counts as zero too
+        return param.xp.zeros_like(param.array)
+    if weight != 1:
+        return grad * grad.dtype.type(weight)
+    return grad if own else grad.copy()
+
+
+def _that_take_part(comm: Any, model: Any, zero_fill: bool) -> list[list[Any]]:
+    """Lists of parameters of one dtype, in the order of names."""
+    params = [param for _, param in sorted(model.namedparams(include_uninit=False))]
+    if not zero_fill:
+        used = np.array([param.grad_var is not None for param in params])
+        used = comm.all_reduce(used, "max")
+        params = [param for param, taken in zip(params, used) if taken]
+    found: dict[np.dtype, list[Any]] = {}
+    for param in params:
+        found.setdefault(param.dtype, []).append(param)
+    return list(found.values())
+
+
+def _gradient(param: Any) -> np.ndarray:
+    grad = param.grad
+    return param.xp.zeros_like(param.array) if grad is None else grad
+
+
+def _apart(grads: list[np.ndarray]) -> list[np.ndarray]:
+    """The same, of which no two begin at one place: else a mean of means would come."""
+    places: set[int] = set()
+    result = []
+    for grad in grads:
+        place = grad.__array_interface__["data"][0]
+        result.append(grad.copy() if place in places else grad)
+        places.add(place)
+    return result
+
+
+def as_it_travels(comm: Any, grad: np.ndarray) -> np.ndarray:
+    """A gradient in the dtype that the communicator is told to send."""
+    dtype = comm.get_config("allreduce_grad_dtype")
+    return grad if dtype is None else grad.astype(dtype, copy=False)
+
+
+def _put(params: list[Any], means: list[np.ndarray]) -> None:
+    for param, mean in zip(params, means):
+        param.grad = mean.astype(param.dtype, copy=False)

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <mutex>
 #include <queue>
 #include <unordered_map>
 #include <unordered_set>
@@ -13,13 +12,14 @@ namespace renga {
 namespace {
 
 thread_local BackwardObserver backward_observer = nullptr;
+thread_local std::map<int, GradientReadyHook> ready_hooks;
+thread_local int open_walks = 0;
 
-std::mutex hooks_mutex;
-std::map<int, GradientReadyHook> ready_hooks;
-
+// None for a walk inside another one (a function may call backward() on its way back): what it adds
+// to a leaf is not all that the leaf gets.
 std::vector<GradientReadyHook> current_hooks() {
-  const std::lock_guard lock(hooks_mutex);
   std::vector<GradientReadyHook> hooks;
+  if (open_walks > 1) return hooks;
   for (const auto& [number, hook] : ready_hooks) hooks.push_back(hook);
   return hooks;
 }
@@ -27,12 +27,14 @@ std::vector<GradientReadyHook> current_hooks() {
 // Follows the graph from the outputs, a node's turn coming when all nodes of higher rank are done.
 class Walk {
  public:
-  explicit Walk(const BackwardOptions& options) : options_(options) {}
-  virtual ~Walk() = default;
+  explicit Walk(const BackwardOptions& options) : options_(options) { ++open_walks; }
+  virtual ~Walk() { --open_walks; }
+  Walk(const Walk&) = delete;
+  Walk& operator=(const Walk&) = delete;
 
   void start(const Variable& y, const Variable& gy) {
     Variable& pending = grads_[y.node().get()];
-    pending = add_gradients(pending, gy);
+    pending = add_gradients(pending, in_dtype_of(*y.node(), gy));
     keep_.push_back(y.node());
     visit(y.node().get());
   }
@@ -102,6 +104,9 @@ class Walk {
       if (wants(*node.inputs[i])) wanted_.push_back(static_cast<int>(i));
     }
     if (any && !wanted_.empty()) propagate(node);
+    // A hook may ask whether a gradient is shared: not with these.
+    gys_.clear();
+    gxs_.clear();
     used(node);
   }
 
@@ -115,6 +120,7 @@ class Walk {
     for (int i : wanted_) {
       if (!gxs_[i].defined()) continue;
       VariableNode* x = node.inputs[i].get();
+      gxs_[i] = in_dtype_of(*x, gxs_[i]);
       check(node, i, *x);
       Variable& pending = grads_[x];
       pending = add_gradients(pending, gxs_[i]);
@@ -140,6 +146,13 @@ class Walk {
     std::string text = "\n  in the backward of " + node.label();
     if (node.call_site) text += ", called at " + node.call_site->describe();
     return text;
+  }
+
+  // Operations may mix bfloat16 and float32; a gradient has the dtype of what it belongs to.
+  static Variable in_dtype_of(const VariableNode& x, const Variable& gx) {
+    const bool mixed = (x.dtype == Dtype::bfloat16 && gx.dtype() == Dtype::float32) ||
+                       (x.dtype == Dtype::float32 && gx.dtype() == Dtype::bfloat16);
+    return mixed ? arithmetic.cast(gx, x.dtype) : gx;
   }
 
   void check(const Node& node, int i, const VariableNode& x) const {
@@ -327,15 +340,11 @@ std::vector<Variable> grad(std::span<const Variable> outputs, std::span<const Va
 }
 
 int add_gradient_ready_hook(GradientReadyHook hook) {
-  static int next = 0;
-  const std::lock_guard lock(hooks_mutex);
+  static thread_local int next = 0;
   ready_hooks.emplace(next, std::move(hook));
   return next++;
 }
 
-void remove_gradient_ready_hook(int number) {
-  const std::lock_guard lock(hooks_mutex);
-  ready_hooks.erase(number);
-}
+void remove_gradient_ready_hook(int number) { ready_hooks.erase(number); }
 
 }  // namespace renga

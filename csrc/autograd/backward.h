@@ -30,8 +30,9 @@ std::vector<Variable> grad(std::span<const Variable> outputs, std::span<const Va
                            std::span<const Variable> grad_outputs,
                            std::span<const Variable> grad_inputs, const GradOptions& options);
 
-// Called with a leaf as soon as no function of the running backward() can add to its gradient any
-// more. Returns a number for remove_gradient_ready_hook.
+// Called with a leaf as soon as no function of this thread's running backward() can add to its
+// gradient any more. A backward() inside of another one calls no hook, and may add to a leaf later.
+// Returns a number for remove_gradient_ready_hook.
 using GradientReadyHook = std::function<void(const Variable& leaf)>;
 int add_gradient_ready_hook(GradientReadyHook hook);
 void remove_gradient_ready_hook(int number);

@@ -136,6 +136,15 @@ void bind_gradient(PyVariable& c) {
         v.grad = grad;
       },
       "The gradient as a Variable, or None.");
+  c.def_property_readonly(
+      "_owns_grad",
+      [](const VariableBody& v) {
+        const Ref<VariableBody>& g = v.grad.body();
+        if (!g || g->use_count() > 1) return false;
+        const Storage& memory = *g->array().storage();
+        return memory.use_count() == 1 && !memory.is_borrowed();
+      },
+      "Whether nobody else holds the gradient or its memory, so that it may be written to.");
   c.def(
       "cleargrad", [](VariableBody& v) { v.grad = Variable(); }, "Forgets the gradient.");
   c.def("addgrad", &add_grad, py::arg("var"), "Adds another variable's gradient to this one's.");

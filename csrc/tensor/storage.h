@@ -20,6 +20,8 @@ class Storage final : public RefCounted {
   std::byte* data() const { return data_; }
   std::size_t bytes() const { return bytes_; }
   Device device() const { return device_; }
+  // Whether the memory is somebody else's.
+  bool is_borrowed() const { return static_cast<bool>(forget_); }
 
  private:
   std::byte* data_;

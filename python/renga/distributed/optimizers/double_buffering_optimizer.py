@@ -6,6 +6,7 @@ from typing import Any
 
 from renga.communicators.packing import GradientsUnderWay
 from renga.distributed.optimizers.multi_node_optimizer import MultiNodeOptimizer
+from renga.distributed.optimizers.notice import News
 
 
 class DoubleBufferingOptimizer(MultiNodeOptimizer):
@@ -21,6 +22,9 @@ class DoubleBufferingOptimizer(MultiNodeOptimizer):
         super().__init__(actual_optimizer, communicator, zero_fill)
         vars(self)["_under_way"] = None
 
+    def _new_mean(self) -> None:
+        return None
+
     def _share(self) -> None:
         super()._share()
         if self._under_way is not None:
@@ -28,10 +32,16 @@ class DoubleBufferingOptimizer(MultiNodeOptimizer):
             self._under_way.arrive()
             vars(self)["_under_way"] = None
 
-    def _apply(self) -> None:
+    def _apply(self, news: News) -> None:
+        self._exchange(news.weight)
+
+    def _apply_given(self) -> None:
+        self._exchange(1.0)
+
+    def _exchange(self, weight: float) -> None:
         previous = self._under_way
         vars(self)["_under_way"] = GradientsUnderWay(
-            self.communicator, self.target, self.zero_fill
+            self.communicator, self.target, self.zero_fill, weight
         )
         if previous is not None:
             previous.arrive()

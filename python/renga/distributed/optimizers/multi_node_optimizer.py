@@ -7,13 +7,26 @@ from typing import Any, Callable
 
 import numpy
 
+from renga.communicators import Communicator
 from renga.configuration import no_backprop_mode, using_config
+from renga.distributed.optimizers.notice import (
+    GIVEN,
+    JOINED,
+    LOSS,
+    News,
+    Notice,
+    number_of_samples,
+)
+from renga.distributed.optimizers.overlapped_mean import OverlappedMean
 
 
 class MultiNodeOptimizer:
     """Has the attributes of ``actual_optimizer``, on which setting one sets it.
 
-    The first update gives all ranks the parameters of rank 0.
+    Gradients of a loss travel while ``backward()`` computes others. Where the ranks'
+    numbers of samples differ (the length of the first argument of ``update`` that has
+    one), gradients are weighted by them. Whenever a rank has parameters that the others
+    do not share, all get those of rank 0.
     """
 
     def __init__(
@@ -24,6 +37,7 @@ class MultiNodeOptimizer:
             communicator=communicator,
             zero_fill=zero_fill,
             _shared=None,
+            _mean=None,
         )
 
     def __getattr__(self, name: str) -> Any:
@@ -47,41 +61,103 @@ class MultiNodeOptimizer:
         Without ``lossfun`` the gradients are those the parameters have; they are
         dropped where they belong to parameters that rank 0's have just replaced.
         """
-        if lossfun is not None:
-            loss = self._loss(lambda: lossfun(*args, **kwds))
-            self.target.cleargrads()
-            loss.backward(loss_scale=self.actual_optimizer._loss_scale)
-            del loss  # the graph must not outlive its use
-        elif self._is_changed():
-            checksums = self.communicator.allgather_obj(_checksum(self.target))
-            self._share()
-            if len(set(checksums)) > 1:
-                return
-        self._apply()
+        if lossfun is None:
+            self._update_as_given()
+        else:
+            samples = number_of_samples(args, kwds)
+            self._update_by_loss(lambda: lossfun(*args, **kwds), samples)
 
-    def _apply(self) -> None:
+    def join(self) -> None:
+        """Takes part with zeros in the others' updates, until all ranks have joined.
+
+        It is for a rank that has no more data while others may have some.
+        """
+        while True:
+            notice = Notice(self.communicator, self._is_changed(), 0, JOINED)
+            news = notice.wait()
+            if news.over:
+                return
+            if news.given:
+                if news.changed and self._share_given():
+                    continue
+                self.target.cleargrads()
+                self._apply_given()
+            elif news.changed:
+                self._initialize(lambda: None)
+                self._share()
+            else:
+                self.target.cleargrads()
+                if self._mean is not None:
+                    self._mean.begin(notice)
+                self._apply(news)
+
+    def _update_by_loss(self, forward: Callable[[], Any], samples: int | None) -> None:
+        while True:
+            # Without shapes or rank 0's parameters a forward pass would be for nothing.
+            loss = None if self._is_changed() else forward()
+            changed = self._is_changed()
+            notice = Notice(self.communicator, changed, samples, LOSS)
+            news = notice.wait() if changed else self._differentiate(loss, notice)
+            del loss  # the graph must not outlive its use
+            if not news.changed:
+                break
+            self._initialize(forward)
+            self._share()
+        self._apply(news)
+
+    def _differentiate(self, loss: Any, notice: Notice) -> News:
+        self.target.cleargrads()
+        scale = self.actual_optimizer._loss_scale
+        if self._mean is not None:
+            return self._mean.backward(loss, scale, notice)
+        loss.backward(loss_scale=scale)
+        return notice.wait()
+
+    def _apply(self, news: News) -> None:
+        """Updates by the ranks' gradients of a loss."""
+        if self._mean is None:
+            self._apply_given()
+            return
+        self._mean.finish(self.actual_optimizer._loss_scale)
+        self.actual_optimizer.update(None)
+
+    def _update_as_given(self) -> None:
+        news = Notice(self.communicator, self._is_changed(), None, GIVEN).wait()
+        if not (news.changed and self._share_given()):
+            self._apply_given()
+
+    def _share_given(self) -> bool:
+        """Whether rank 0's parameters have replaced those that gradients belong to."""
+        checksums = self.communicator.allgather_obj(_checksum(self.target))
+        self._share()
+        return len(set(checksums)) > 1
+
+    def _apply_given(self) -> None:
         """Updates by the ranks' gradients, which the parameters have."""
         self.communicator.multi_node_mean_grad(self.target, self.zero_fill)
         self.actual_optimizer.update(None)
 
     def _is_changed(self) -> bool:
         """Whether there are parameters that the ranks do not share yet."""
-        return self._shared != _names(self.target)
+        return self._shared != self._params()
+
+    def _params(self) -> list[tuple[str, int]]:
+        named = self.target.namedparams(include_uninit=False)
+        return sorted((name, id(param)) for name, param in named)
 
     def _share(self) -> None:
         self.communicator.bcast_data(self.target)
-        vars(self)["_shared"] = _names(self.target)
+        vars(self)["_shared"] = self._params()
+        vars(self)["_mean"] = self._new_mean()
 
-    def _loss(self, forward: Callable[[], Any]) -> Any:
-        """The loss by parameters that the ranks share."""
-        if self._is_changed():
-            self._initialize(forward)
-            self._share()
-        loss = forward()
-        if self._is_changed():  # by parameters that are used in training only
-            self._share()
-            loss = forward()
-        return loss
+    def _new_mean(self) -> OverlappedMean | None:
+        """What averages while gradients come; None: the communicator has its own way."""
+        comm = self.communicator
+        way = getattr(comm.multi_node_mean_grad, "__func__", None)
+        if way is not Communicator.multi_node_mean_grad:
+            return None
+        named = sorted(self.target.namedparams(include_uninit=False))
+        return OverlappedMean(comm, [param for _, param in named], self.zero_fill)
 
     def _initialize(self, forward: Callable[[], Any]) -> None:
         """Lets a forward pass find the shapes, in test mode: it leaves no trace."""
@@ -89,11 +165,6 @@ class MultiNodeOptimizer:
         if any(self.communicator.allgather_obj(missing)):
             with no_backprop_mode(), using_config("train", False):
                 forward()
-
-
-def _names(target: Any) -> list[str]:
-    named = target.namedparams(include_uninit=False)
-    return sorted(name for name, _ in named)
 
 
 def _checksum(target: Any) -> int:

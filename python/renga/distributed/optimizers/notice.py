@@ -1,0 +1,60 @@
+"""What ranks tell each other about an update before they take part in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy
+
+# How a rank takes part: by a loss, by gradients that its user has computed, or, because
+# it has no more data, by zeros.
+LOSS, GIVEN, JOINED = range(3)
+
+
+class News(NamedTuple):
+    """What all ranks know after they have told each other."""
+
+    changed: bool  # whether any of them has parameters that the others do not share
+    over: bool  # whether none has more data
+    given: bool  # whether gradients come from users
+    weight: (
+        float  # of this rank's gradients, by which the mean over ranks is over samples
+    )
+
+
+class Notice:
+    """This rank's news on their way to the others.
+
+    Args:
+        comm: the communicator.
+        changed: whether this rank has parameters that it does not share yet.
+        samples: how many samples its gradients come from; None if nobody knows.
+        way: LOSS, GIVEN or JOINED.
+    """
+
+    def __init__(self, comm: Any, changed: bool, samples: int | None, way: int) -> None:
+        self._rank = comm.rank
+        told = [changed, -1 if samples is None else samples, way]
+        self._work = comm.all_gather(numpy.array(told, numpy.int64), wait=False)
+
+    def test(self) -> bool:
+        """Whether all ranks have told."""
+        return self._work.test()
+
+    def wait(self) -> News:
+        """Waits until all ranks have told."""
+        changed, samples, ways = self._work.wait().T
+        if samples.min() < 0:  # somebody does not know: ranks with samples count alike
+            samples = samples != 0
+        weight = float(samples[self._rank] / max(samples.mean(), 1e-9))
+        over = bool((ways == JOINED).all())
+        return News(bool(changed.any()), over, bool((ways == GIVEN).any()), weight)
+
+
+def number_of_samples(args: Sequence[Any], kwds: Mapping[str, Any]) -> int | None:
+    """The length, or that of the first axis, of the first argument that has one."""
+    for x in (*args, *kwds.values()):
+        if getattr(x, "ndim", 1) > 0 and hasattr(x, "__len__"):
+            return len(x)
+    return None

@@ -1,0 +1,135 @@
+"""The mean of all ranks' gradients, made while the way back still goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy
+
+from renga import _core
+from renga.communicators import packing
+from renga.distributed.optimizers.notice import News, Notice
+
+# Bytes of a bucket: large enough that messages cost little, small enough that the first
+# is on its way soon.
+_BUCKET = 4 << 20
+
+
+class OverlappedMean:
+    """Averages gradients in buckets, each started when this rank's part is complete.
+
+    All ranks start the buckets in one order, that in which rank 0's gradients were
+    ready in the first iteration. Whether a bucket waits for a parameter that a rank
+    does not use, nobody needs to know before: it starts with zeros when the way back
+    has ended. A gradient that grows after its bucket has started, by a ``backward()``
+    inside of another one, follows in a round of its own.
+
+    Args:
+        comm: the communicator.
+        params: initialised parameters, the same on all ranks and in one order.
+        zero_fill: whether a gradient that no rank has becomes zero, or stays None.
+    """
+
+    def __init__(self, comm: Any, params: Sequence[Any], zero_fill: bool) -> None:
+        self._comm = comm
+        self._params = list(params)
+        self._zero_fill = zero_fill
+        self._index = {id(param): i for i, param in enumerate(self._params)}
+        self._agreed = False
+        self._fill_buckets(range(len(self._params) - 1, -1, -1))
+
+    def _fill_buckets(self, order: Sequence[int]) -> None:
+        self._buckets: list[list[int]] = []
+        room, dtype = 0, None
+        for i in order:
+            x = self._params[i].array
+            if not self._buckets or x.dtype != dtype or x.nbytes > room:
+                self._buckets.append([])
+                room, dtype = _BUCKET, x.dtype
+            self._buckets[-1].append(i)
+            room -= x.nbytes
+        self._bucket_of = {
+            i: b for b, bucket in enumerate(self._buckets) for i in bucket
+        }
+
+    def backward(self, loss: Any, loss_scale: float | None, notice: Notice) -> News:
+        """``loss.backward()``, during which buckets start once ``notice`` is over.
+
+        Where it says that parameters have changed, none has started.
+        """
+        self.begin(notice)
+        number = _core.add_gradient_ready_hook(self._hear)
+        try:
+            loss.backward(loss_scale=loss_scale)
+        finally:
+            _core.remove_gradient_ready_hook(number)
+        return self._hear_news()
+
+    def begin(self, notice: Notice) -> None:
+        """Prepares for gradients, which may come or not."""
+        self._notice = notice
+        self._news: News | None = None
+        self._ready: dict[int, None] = {}
+        self._open = [len(bucket) for bucket in self._buckets]
+        self._works: list[Any] = []
+        self._flags = numpy.zeros(len(self._params), numpy.uint8)
+
+    def _hear_news(self) -> News:
+        if self._news is None:
+            self._news = self._notice.wait()
+        return self._news
+
+    def _hear(self, leaf: Any) -> None:
+        i = self._index.get(id(leaf))
+        if i is None or i in self._ready:
+            return
+        self._ready[i] = None
+        self._open[self._bucket_of[i]] -= 1
+        if self._news is None and not self._notice.test():
+            return
+        if self._hear_news().changed:
+            return
+        while len(self._works) < len(self._buckets):
+            if self._open[len(self._works)] > 0:
+                return
+            self._start_next()
+
+    def _start_next(self) -> None:
+        bucket = self._buckets[len(self._works)]
+        grads = [self._take(i) for i in bucket]
+        work = self._comm.all_reduce(grads, "mean", out=grads, wait=False)
+        self._works.append(work)
+
+    def _take(self, i: int) -> Any:
+        """This rank's part in a mean, in memory that nothing else uses."""
+        param = self._params[i]
+        if param.grad_var is not None:
+            self._flags[i] = 1
+        grad = packing.take_gradient(param, self._hear_news().weight)
+        return packing.as_it_travels(self._comm, grad)
+
+    def finish(self, loss_scale: float | None) -> None:
+        """Waits for the means and makes them the gradients of the parameters."""
+        while len(self._works) < len(self._buckets):
+            self._start_next()
+        late = [param.grad_var is not None for param in self._params]
+        self._flags[late] = 2
+        flags = self._comm.all_reduce(self._flags, "max")
+        means: dict[int, Any] = {}
+        for bucket, work in zip(self._buckets, self._works):
+            means.update(zip(bucket, work.wait()))
+        for i in numpy.flatnonzero(flags == 2):
+            means[i] += self._comm.all_reduce(self._take(i), "mean")
+        for i, param in enumerate(self._params):
+            if flags[i] or self._zero_fill:
+                param.grad = means[i].astype(param.dtype, copy=False)
+                param._loss_scale = loss_scale
+        self._works = []
+        if not self._agreed:
+            self._agree()
+
+    def _agree(self) -> None:
+        rest = (i for i in range(len(self._params)) if i not in self._ready)
+        self._fill_buckets(self._comm.bcast_obj([*self._ready, *rest]))
+        self._agreed = True
