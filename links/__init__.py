@@ -19,7 +19,13 @@ from renga.links.connection.mlp_convolution_2d import (
 from renga.links.connection.parameter import Parameter as Parameter
 from renga.links.connection.scale import Scale as Scale
 from renga.links.convolution.convolution_2d import Convolution2D as Convolution2D
+from renga.links.convolution.convolution_nd import Convolution1D as Convolution1D
+from renga.links.convolution.convolution_nd import Convolution3D as Convolution3D
+from renga.links.convolution.convolution_nd import ConvolutionND as ConvolutionND
 from renga.links.convolution.deconvolution_2d import Deconvolution2D as Deconvolution2D
+from renga.links.convolution.deconvolution_nd import Deconvolution1D as Deconvolution1D
+from renga.links.convolution.deconvolution_nd import Deconvolution3D as Deconvolution3D
+from renga.links.convolution.deconvolution_nd import DeconvolutionND as DeconvolutionND
 from renga.links.convolution.depthwise_convolution_2d import (
     DepthwiseConvolution2D as DepthwiseConvolution2D,
 )

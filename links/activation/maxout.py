@@ -8,7 +8,7 @@ import numpy
 
 from renga import backend
 from renga.functions import maxout
-from renga.initializers import _get_initializer
+from renga.initializer import Initializer
 from renga.link import Chain
 from renga.links.connection.linear import Linear
 from renga.variable import Variable
@@ -18,7 +18,7 @@ class Maxout(Chain):
     """For each unit the maximum of ``pool_size`` linear functions of the input.
 
     ``in_size`` None is taken from the first input; ``initial_bias`` None means that
-    there is no bias. Arrays and callables of initial values know an axis for the pool.
+    there is no bias. Arrays and functions of initial values know an axis for the pool.
 
     Shapes:
         x: (N, …) with in_size elements per sample
@@ -65,16 +65,17 @@ def _merged(name: str, initial: Any, shape: tuple[int, ...]) -> Any:
         return initial.reshape(shape[0] * shape[1], *initial.shape[2:])
     if initial is None or numpy.isscalar(initial):
         return initial
-    return _Split(_get_initializer(initial), shape)
+    if isinstance(initial, Initializer):
+        return initial
+    return _Split(initial, shape)
 
 
 class _Split:
-    """Hands an initializer the array with an axis of its own for the pool."""
+    """Hands a function the array with an axis of its own for the pool."""
 
-    def __init__(self, initializer: Any, shape: tuple[int, ...]) -> None:
-        self.initializer = initializer
+    def __init__(self, function: Any, shape: tuple[int, ...]) -> None:
+        self.function = function
         self.shape = shape
-        self.dtype = getattr(initializer, "dtype", None)
 
     def __call__(self, array: Any) -> None:
-        self.initializer(array.reshape(self.shape))
+        self.function(array.reshape(self.shape))

@@ -7,9 +7,11 @@ from typing import Any
 
 from renga import initializers
 from renga.functions import convolution_2d
+from renga.functions.connection.convolution_2d import DETERMINISTIC
 from renga.functions.pair import as_pair
 from renga.link import Link
 from renga.parameter import Parameter
+from renga.utils.argument import assert_kwargs_empty, check_unexpected_kwargs
 from renga.variable import Variable, as_array
 
 
@@ -43,7 +45,10 @@ class Convolution2D(Link):
         *,
         dilate: int | tuple[int, int] = 1,
         groups: int = 1,
+        **kwargs: Any,
     ) -> None:
+        check_unexpected_kwargs(kwargs, deterministic=DETERMINISTIC)
+        assert_kwargs_empty(kwargs)
         super().__init__()
         if ksize is None:
             in_channels, out_channels, ksize = None, in_channels, out_channels

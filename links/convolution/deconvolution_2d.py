@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from renga import initializers
 from renga.functions import deconvolution_2d
+from renga.functions.connection.convolution_2d import DETERMINISTIC
 from renga.functions.pair import as_pair
 from renga.link import Link
 from renga.links.convolution.convolution_2d import require_groups
 from renga.parameter import Parameter
+from renga.utils.argument import assert_kwargs_empty, check_unexpected_kwargs
 from renga.variable import Variable
 
 
@@ -40,13 +41,16 @@ class Deconvolution2D(Link):
         stride: int | tuple[int, int] = 1,
         pad: int | tuple[int, int] = 0,
         nobias: bool = False,
-        outsize: tuple[int, int] | None = None,
+        outsize: int | tuple[int, int] | None = None,
         initialW: Any = None,
         initial_bias: Any = None,
         *,
         dilate: int | tuple[int, int] = 1,
         groups: int = 1,
+        **kwargs: Any,
     ) -> None:
+        check_unexpected_kwargs(kwargs, deterministic=DETERMINISTIC)
+        assert_kwargs_empty(kwargs)
         super().__init__()
         if ksize is None:
             in_channels, out_channels, ksize = None, in_channels, out_channels
@@ -71,18 +75,6 @@ class Deconvolution2D(Link):
     def _weight_shape(self, in_channels: int) -> tuple[int, ...]:
         require_groups(in_channels, self.out_channels, self.groups)
         return (in_channels, self.out_channels // self.groups, *as_pair(self.ksize))
-
-    @property
-    def printable_specs(self) -> Iterator[tuple[str, Any]]:
-        yield "in_channels", self.in_channels
-        yield "out_channels", self.out_channels
-        yield "ksize", self.ksize
-        yield "stride", self.stride
-        yield "pad", self.pad
-        yield "nobias", self.b is None
-        yield "outsize", self.outsize
-        yield "dilate", self.dilate
-        yield "groups", self.groups
 
     def forward(self, x: Any) -> Variable:
         """The deconvolution of ``x``."""

@@ -14,7 +14,10 @@ from renga.functions import batch_normalization, fixed_batch_normalization
 from renga.link import Link
 from renga.links.normalization.precise import with_dtype
 from renga.parameter import Parameter
+from renga.utils.argument import assert_kwargs_empty, check_unexpected_kwargs
 from renga.variable import Variable
+
+TEST = "test: use renga.using_config('train', False)"
 
 
 class BatchNormalization(Link):
@@ -101,12 +104,14 @@ class BatchNormalization(Link):
         yield "use_gamma", self.gamma is not None
         yield "use_beta", self.beta is not None
 
-    def forward(self, x: Any, *, finetune: bool = False) -> Variable:
+    def forward(self, x: Any, *, finetune: bool = False, **kwargs: Any) -> Variable:
         """The normalized ``x``.
 
         With ``finetune`` the running statistics become the mean of those of all
         batches since ``start_finetuning``.
         """
+        check_unexpected_kwargs(kwargs, test=TEST)
+        assert_kwargs_empty(kwargs)
         if self.avg_mean is None:
             self._initialize(self._kept_shape(x.shape))
         gamma = self._scale() if self.gamma is None else self.gamma

@@ -142,4 +142,4 @@ def test_text():
         "Convolution2D(in_channels=3, out_channels=4, ksize=3, stride=(1, 1), "
         "pad=(1, 2), nobias=False, dilate=(1, 1), groups=1)"
     )
-    assert "outsize=(7, 7)" in str(L.Deconvolution2D(3, 4, 3, outsize=(7, 7)))
+    assert str(L.Deconvolution2D(3, 4, 3)) == "Deconvolution2D()"

@@ -18,7 +18,7 @@ def group_normalization(
 
     Shapes:
         x: (N, C, …)
-        gamma, beta: (C,)
+        gamma, beta: (C,), of any float dtype
 
     Raises:
         TypeError: ``groups`` is no integer.
@@ -30,7 +30,8 @@ def group_normalization(
     name = "group_normalization"
     if not isinstance(groups, int):
         raise TypeError(f"{name}: expected an integer as groups, got {groups!r}")
-    check_floats(name, x, gamma, beta)
+    check_floats(name, x)
+    check_floats(name, gamma, beta)
     fits = x.ndim >= 2 and gamma.shape == beta.shape == x.shape[1:2]
     check_shape(name, fits, "(N, C, …), (C,) and (C,)", x, gamma, beta)
     if groups < 1 or x.shape[1] % groups:
@@ -38,6 +39,7 @@ def group_normalization(
     if x.dtype == "float16":  # squares overflow at 256
         x, gamma, beta = (cast(v, "float32") for v in (x, gamma, beta))
         return cast(group_normalization(x, groups, gamma, beta, eps), "float16")
+    gamma, beta = cast(gamma, x.dtype), cast(beta, x.dtype)
     ops = _core.ops
     width = x.size // max(x.shape[0] * groups, 1)
     y = standardized(ops.reshape(x, (x.shape[0] * groups, width)), 1, eps)
