@@ -237,5 +237,11 @@ from renga.functions.pooling.unpooling_nd import unpooling_3d as unpooling_3d
 from renga.functions.pooling.unpooling_nd import unpooling_nd as unpooling_nd
 from renga.functions.pooling.upsampling_2d import upsampling_2d as upsampling_2d
 from renga.functions.rnn.lstm import lstm as lstm
+from renga.functions.rnn.n_step_gru import n_step_bigru as n_step_bigru
+from renga.functions.rnn.n_step_gru import n_step_gru as n_step_gru
+from renga.functions.rnn.n_step_lstm import n_step_bilstm as n_step_bilstm
+from renga.functions.rnn.n_step_lstm import n_step_lstm as n_step_lstm
+from renga.functions.rnn.n_step_rnn import n_step_birnn as n_step_birnn
+from renga.functions.rnn.n_step_rnn import n_step_rnn as n_step_rnn
 from renga.functions.rnn.slstm import slstm as slstm
 from renga.functions.rnn.tree_lstm import tree_lstm as tree_lstm

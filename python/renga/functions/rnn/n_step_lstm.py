@@ -1,0 +1,108 @@
+"""Long short-term memory over whole sequences, in layers."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+from renga import _core
+from renga.functions.rnn.layers import Layer, run_layers
+from renga.functions.rnn.lstm import lstm
+from renga.functions.rnn.weights import check_kwargs, check_weights
+from renga.variable import Variable
+
+
+def n_step_lstm(
+    n_layers: int,
+    dropout_ratio: float,
+    hx: Any,
+    cx: Any,
+    ws: Sequence[Sequence[Any]],
+    bs: Sequence[Sequence[Any]],
+    xs: Sequence[Any],
+    **kwargs: Any,
+) -> tuple[Variable, Variable, tuple[Variable, ...]]:
+    """The last outputs, the last cells, and the outputs of every step.
+
+    Step t has the B_t sequences that are not over, which are sorted by length, longest
+    first. Each layer has eight weights, four for its input x and four for its last
+    output h, and as many biases, for the gates i and f, the candidate a and the gate o:
+    ``c = f c + i a`` and ``h = o tanh(c)``. Between layers there is dropout.
+
+    Shapes:
+        hx, cx: (layers, B, N)
+        ws: (N, I) four times and (N, N) four times, per layer; I = N after the first
+        bs: (N,) eight times per layer
+        xs: (B_t, I)
+        return: (layers, B, N), (layers, B, N), (B_t, N) for each step
+
+    Raises:
+        InvalidType: shapes or dtypes do not fit.
+
+    Source: Hochreiter and Schmidhuber, Long short-term memory, 1997.
+    """
+    check_kwargs("n_step_lstm", kwargs)
+    return _run("n_step_lstm", n_layers, dropout_ratio, hx, cx, ws, bs, xs, False)
+
+
+def n_step_bilstm(
+    n_layers: int,
+    dropout_ratio: float,
+    hx: Any,
+    cx: Any,
+    ws: Sequence[Sequence[Any]],
+    bs: Sequence[Sequence[Any]],
+    xs: Sequence[Any],
+    **kwargs: Any,
+) -> tuple[Variable, Variable, tuple[Variable, ...]]:
+    """``n_step_lstm`` in both directions; the outputs of both side by side.
+
+    Weights and states alternate: layer 0 forward, layer 0 backward, layer 1 forward, …
+
+    Shapes:
+        hx, cx: (2 layers, B, N)
+        ws: as for ``n_step_lstm``, with I = 2 N after the first layer
+        return: (2 layers, B, N), (2 layers, B, N), (B_t, 2 N) for each step
+    """
+    check_kwargs("n_step_bilstm", kwargs)
+    return _run("n_step_bilstm", n_layers, dropout_ratio, hx, cx, ws, bs, xs, True)
+
+
+def _run(
+    name: str,
+    n_layers: int,
+    ratio: float,
+    hx: Any,
+    cx: Any,
+    ws: Any,
+    bs: Any,
+    xs: Any,
+    bidirectional: bool,
+) -> tuple[Variable, Variable, tuple[Variable, ...]]:
+    check_weights(name, 8, (hx, cx), ws, bs, xs, bidirectional)
+    layers: list[Layer] = [functools.partial(_layer, w, b) for w, b in zip(ws, bs)]
+    (hy, cy), ys = run_layers(
+        name, n_layers, ratio, (hx, cx), layers, xs, bidirectional
+    )
+    return hy, cy, ys
+
+
+def _layer(w: Sequence[Any], b: Sequence[Any], x: Any) -> tuple[Any, Any]:
+    ops = _core.ops
+    to_gates = ops.add(_in_turn(b[:4]), _in_turn(b[4:]))
+    from_x, from_h = _in_turn(w[:4]), _in_turn(w[4:])
+
+    def cell(states: tuple[Any, ...], gates: Any) -> tuple[Any, ...]:
+        h, c = states
+        c, h = lstm(c, ops.add(gates, ops.linear(h, from_h)))
+        return h, c
+
+    return ops.linear(x, from_x, to_gates), cell
+
+
+def _in_turn(gates: Sequence[Any]) -> Variable:
+    """Weights of i, f, a and o as ``lstm`` takes them: rows of a, i, f, o in turn."""
+    i, f, a, o = gates
+    rows = _core.ops.stack([a, i, f, o], 1)
+    return _core.ops.reshape(rows, (4 * len(a), *a.shape[1:]))

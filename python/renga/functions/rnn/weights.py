@@ -1,0 +1,46 @@
+"""What recurrent layers take: weights, states and sequences that fit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from renga.functions.check import check_floats
+from renga.utils.argument import assert_kwargs_empty, check_unexpected_kwargs
+from renga.utils.type_check import InvalidType
+
+
+def check_kwargs(name: str, kwargs: dict[str, Any]) -> None:
+    """Raises ValueError for keywords that Chainer once had, TypeError for others."""
+    if kwargs:
+        check_unexpected_kwargs(
+            kwargs,
+            train=f"{name}: expected using_config('train', …), got train",
+            use_cudnn=f"{name}: expected using_config('use_cudnn', …), got use_cudnn",
+        )
+        assert_kwargs_empty(kwargs)
+
+
+def check_weights(
+    name: str,
+    n: int,
+    states: Sequence[Any],
+    ws: Sequence[Sequence[Any]],
+    bs: Sequence[Sequence[Any]],
+    xs: Sequence[Any],
+    bidirectional: bool,
+) -> None:
+    """Raises InvalidType unless each layer has ``n`` weights and biases that fit."""
+    check_floats(name, *states, *xs)
+    units = states[0].shape[-1]
+    width = xs[0].shape[-1]
+    directions = 2 if bidirectional else 1
+    for number, (w, b) in enumerate(zip(ws, bs)):
+        inputs = width if number < directions else units * directions
+        wanted = [(units, inputs)] * (n // 2) + [(units, units)] * (n // 2)
+        got = [x.shape for x in w]
+        if got != wanted or [x.shape for x in b] != [(units,)] * n:
+            raise InvalidType(
+                f"{name}: expected weights of shapes {wanted} and biases of ({units},) "
+                f"in layer {number}, got {got} and {[x.shape for x in b]}"
+            )
