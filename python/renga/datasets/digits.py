@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy
 
-from renga.datasets.images import image_dataset
+from renga.datasets.downloaded.images import image_dataset
 from renga.datasets.tuple_dataset import TupleDataset
 
 _LARGEST = 16.0  # each pixel counts the dots in a 4×4 block of a scanned bitmap

@@ -8,11 +8,12 @@ import tarfile
 
 import numpy
 import pytest
+import scipy.io
 
 from renga import datasets
 from renga.configuration import using_config
 from renga.dataset import download
-from renga.datasets import cifar, fashion_mnist, kuzushiji_mnist, mnist
+from renga.datasets import cifar, fashion_mnist, kuzushiji_mnist, mnist, ptb, svhn
 
 SIZES = {"train": 7, "t10k": 3}
 FAMILY = {
@@ -228,3 +229,49 @@ def test_class_names():
     assert len(datasets.get_fashion_mnist_labels()) == 10
     assert datasets.get_fashion_mnist_labels()[9] == "Ankle boot"
     assert datasets.get_kuzushiji_mnist_labels()[2] == ("su", "す")
+
+
+@pytest.fixture
+def svhn_files(tmp_path, monkeypatch, root):
+    raw, checksums = {}, {}
+    for n, part in enumerate(("train", "test", "extra"), 2):
+        images = RNG.randint(0, 256, (32, 32, 3, n)).astype(numpy.uint8)
+        labels = numpy.arange(10, 10 - n, -1, dtype=numpy.uint8)[:, None]
+        path = tmp_path / f"{part}_32x32.mat"
+        scipy.io.savemat(path, {"X": images, "y": labels})
+        raw[part] = images, labels
+        checksums[part] = "md5:" + hashlib.md5(path.read_bytes()).hexdigest()
+    assert set(checksums) == set(svhn._CHECKSUMS)
+    monkeypatch.setattr(svhn, "_MIRROR", tmp_path.as_uri() + "/")
+    monkeypatch.setattr(svhn, "_CHECKSUMS", checksums)
+    return raw
+
+
+def test_svhn(svhn_files):
+    for _ in range(2):  # the second time from the cache
+        parts = datasets.get_svhn(add_extra=True, scale=255, dtype="f8")
+        for dataset, (images, labels) in zip(parts, svhn_files.values()):
+            assert len(dataset) == images.shape[3]
+            for i, (image, label) in enumerate(dataset):
+                numpy.testing.assert_allclose(image, images[..., i].transpose(2, 0, 1))
+                assert label == labels[i, 0] % 10 and label.dtype == numpy.int32
+    train, test = datasets.get_svhn(withlabel=False)
+    assert train.shape == (2, 3, 32, 32) and test.shape == (3, 3, 32, 32)
+    assert train.dtype == numpy.float32 and train.max() <= 1
+
+
+def test_ptb(tmp_path, monkeypatch, root):
+    texts = {"train": " no it was\n was it \n", "valid": " it is\n", "test": " no\n"}
+    checksums = {}
+    for part, text in texts.items():
+        (tmp_path / f"ptb.{part}.txt").write_text(text)
+        checksums[part] = "md5:" + hashlib.md5(text.encode()).hexdigest()
+    assert set(checksums) == set(ptb._CHECKSUMS)
+    monkeypatch.setattr(ptb, "_MIRROR", tmp_path.as_uri() + "/")
+    monkeypatch.setattr(ptb, "_CHECKSUMS", checksums)
+    for _ in range(2):
+        train, valid, test = datasets.get_ptb_words()
+        words = datasets.get_ptb_words_vocabulary()
+        assert words == {"no": 0, "it": 1, "was": 2, "<eos>": 3, "is": 4}
+        assert train.tolist() == [0, 1, 2, 3, 2, 1, 3] and train.dtype == numpy.int32
+        assert valid.tolist() == [1, 4, 3] and test.tolist() == [0, 3]

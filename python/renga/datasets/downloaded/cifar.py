@@ -10,7 +10,7 @@ from typing import Any
 import numpy
 
 from renga.dataset import download
-from renga.datasets.images import cached_arrays, image_dataset
+from renga.datasets.downloaded.images import cached_arrays, image_dataset
 from renga.datasets.tuple_dataset import TupleDataset
 
 _MIRROR = "https://www.cs.toronto.edu/~kriz/"

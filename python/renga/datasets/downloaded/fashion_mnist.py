@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy
 
-from renga.datasets.idx import idx_datasets
+from renga.datasets.downloaded.idx import idx_datasets
 from renga.datasets.tuple_dataset import TupleDataset
 
 _MIRRORS = (

@@ -1,0 +1,1 @@
+"""Data sets that are fetched from their authors once, and kept."""

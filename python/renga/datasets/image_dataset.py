@@ -1,0 +1,179 @@
+"""Images in files and in zip archives, read when they are asked for."""
+
+from __future__ import annotations
+
+import bisect
+import os
+import zipfile
+from collections.abc import Iterable, Sequence
+from typing import IO, Any
+
+import numpy
+
+from renga.dataset import DatasetMixin
+from renga.dtypes import get_dtype
+
+Pairs = Sequence[tuple[str, Any]]
+
+
+class ImageDataset(DatasetMixin):
+    """The images whose paths are given, or listed in a file one a line.
+
+    Pillow reads them.
+
+    Shapes: an image is (channels, height, width), of one channel where it is gray.
+
+    Raises: ImportError where there is no Pillow.
+    """
+
+    def __init__(
+        self, paths: str | Iterable[str], root: str = ".", dtype: Any = None
+    ) -> None:
+        self._paths = _lines(paths) if isinstance(paths, str) else list(paths)
+        self._root = root
+        self._dtype = get_dtype(dtype)
+
+    def __len__(self) -> int:
+        return len(self._paths)
+
+    def get_example(self, i: int) -> numpy.ndarray:
+        path = os.path.join(self._root, self._paths[i])
+        return _read(path, self._dtype)
+
+
+class LabeledImageDataset(DatasetMixin):
+    """Images with labels: pairs of path and label, or a file of them, one a line."""
+
+    def __init__(
+        self,
+        pairs: str | Pairs,
+        root: str = ".",
+        dtype: Any = None,
+        label_dtype: Any = numpy.int32,
+    ) -> None:
+        pairs = _read_pairs(pairs) if isinstance(pairs, str) else pairs
+        self._images = ImageDataset([path for path, _ in pairs], root, dtype)
+        self._labels = [label for _, label in pairs]
+        self._label_dtype = label_dtype
+
+    def __len__(self) -> int:
+        return len(self._labels)
+
+    def get_example(self, i: int) -> tuple[numpy.ndarray, numpy.ndarray]:
+        label = numpy.array(self._labels[i], self._label_dtype)
+        return self._images.get_example(i), label
+
+
+class ZippedImageDataset(DatasetMixin):
+    """All images of a zip archive, in its order."""
+
+    def __init__(self, zipfilename: str, dtype: Any = None) -> None:
+        self._archive = _Archive(zipfilename)
+        self._names = [
+            info.filename
+            for info in self._archive.open().infolist()
+            if _holds_image(info)
+        ]
+        self._dtype = get_dtype(dtype)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def get_example(self, i: int) -> numpy.ndarray:
+        return self._archive.read(self._names[i], self._dtype)
+
+
+class MultiZippedImageDataset(DatasetMixin):
+    """The images of several zip archives, one archive after the other."""
+
+    def __init__(self, zipfilenames: Iterable[str], dtype: Any = None) -> None:
+        self._parts = [ZippedImageDataset(name, dtype) for name in zipfilenames]
+        self._ends = numpy.cumsum([len(part) for part in self._parts]).tolist()
+
+    def __len__(self) -> int:
+        return self._ends[-1] if self._ends else 0
+
+    def get_example(self, i: int) -> numpy.ndarray:
+        if i < 0:
+            i += len(self)
+        if not 0 <= i < len(self):
+            raise IndexError(f"{type(self).__name__}: no image {i} of {len(self)}")
+        k = bisect.bisect(self._ends, i)
+        return self._parts[k].get_example(i - self._ends[k])
+
+
+class LabeledZippedImageDataset(DatasetMixin):
+    """Images of a zip archive and labels of a file with pairs of both, one a line."""
+
+    def __init__(
+        self,
+        zipfilename: str,
+        labelfilename: str,
+        dtype: Any = None,
+        label_dtype: Any = numpy.int32,
+    ) -> None:
+        self._archive = _Archive(zipfilename)
+        self._pairs = _read_pairs(labelfilename)
+        self._dtype = get_dtype(dtype)
+        self._label_dtype = label_dtype
+
+    def __len__(self) -> int:
+        return len(self._pairs)
+
+    def get_example(self, i: int) -> tuple[numpy.ndarray, numpy.ndarray]:
+        name, label = self._pairs[i]
+        image = self._archive.read(name, self._dtype)
+        return image, numpy.array(label, self._label_dtype)
+
+
+class _Archive:
+    """A zip archive that each process opens for itself."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._opened: tuple[int, zipfile.ZipFile] | None = None
+
+    def open(self) -> zipfile.ZipFile:
+        if self._opened is None or self._opened[0] != os.getpid():
+            self._opened = os.getpid(), zipfile.ZipFile(self._path)
+        return self._opened[1]
+
+    def read(self, name: str, dtype: Any) -> numpy.ndarray:
+        with self.open().open(name) as file:
+            return _read(file, dtype)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_path": self._path, "_opened": None}
+
+
+def _holds_image(info: zipfile.ZipInfo) -> bool:
+    from PIL import Image
+
+    extension = os.path.splitext(info.filename)[1].lower()
+    return not info.is_dir() and extension in Image.registered_extensions()
+
+
+def _read(file: str | IO[bytes], dtype: Any) -> numpy.ndarray:
+    from PIL import Image
+
+    with Image.open(file) as image:
+        array = numpy.asarray(image, dtype)
+    return array[None] if array.ndim == 2 else array.transpose(2, 0, 1)
+
+
+def _lines(path: str) -> list[str]:
+    with open(path) as file:
+        return [line.strip() for line in file if line.strip()]
+
+
+def _read_pairs(path: str) -> Pairs:
+    """Path and whole-number label of each line; a path may hold spaces."""
+    pairs = []
+    for number, line in enumerate(_lines(path), 1):
+        name, _, label = line.rpartition(" ")
+        if not name:
+            raise ValueError(
+                f"{path}: expected a path and a label in line {number}, got {line!r}"
+            )
+        pairs.append((name.strip(), int(label)))
+    return pairs

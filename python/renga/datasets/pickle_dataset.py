@@ -1,0 +1,95 @@
+"""Examples of any kind, pickled one after the other into one file."""
+
+from __future__ import annotations
+
+import pickle
+import threading
+from typing import IO, Any
+
+from renga.dataset import DatasetMixin
+
+
+class PickleDatasetWriter:
+    """Appends objects to a file that ``PickleDataset`` reads."""
+
+    def __init__(
+        self, writer: IO[bytes], protocol: int = pickle.HIGHEST_PROTOCOL
+    ) -> None:
+        self._writer = writer
+        self._protocol = protocol
+
+    def write(self, x: Any) -> None:
+        """Append ``x``."""
+        pickle.dump(x, self._writer, self._protocol)
+
+    def flush(self) -> None:
+        """Hands everything written so far to the system."""
+        self._writer.flush()
+
+    def close(self) -> None:
+        """Closes the file."""
+        self._writer.close()
+
+    def __enter__(self) -> PickleDatasetWriter:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+
+class PickleDataset(DatasetMixin):
+    """The objects of such a file, read when they are asked for.
+
+    Only load files that you trust: pickles can run code.
+    """
+
+    def __init__(self, reader: IO[bytes]) -> None:
+        self._reader = reader
+        self._lock = threading.Lock()
+        self._starts = []
+        reader.seek(0)
+        while True:
+            start = reader.tell()
+            try:
+                pickle.load(reader)
+            except EOFError:
+                break
+            self._starts.append(start)
+
+    def __len__(self) -> int:
+        return len(self._starts)
+
+    def get_example(self, i: int) -> Any:
+        with self._lock:
+            self._reader.seek(self._starts[i])
+            return pickle.load(self._reader)
+
+    def close(self) -> None:
+        """Closes the file."""
+        self._reader.close()
+
+    def __enter__(self) -> PickleDataset:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"name": self._reader.name, "starts": self._starts}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._reader = open(state["name"], "rb")
+        self._starts = state["starts"]
+        self._lock = threading.Lock()
+
+
+def open_pickle_dataset(path: str) -> PickleDataset:
+    """The data set in the file at ``path``."""
+    return PickleDataset(open(path, "rb"))
+
+
+def open_pickle_dataset_writer(
+    path: str, protocol: int = pickle.HIGHEST_PROTOCOL
+) -> PickleDatasetWriter:
+    """A writer of a new file at ``path``."""
+    return PickleDatasetWriter(open(path, "wb"), protocol)

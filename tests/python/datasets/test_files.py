@@ -1,0 +1,132 @@
+"""Data sets that read images, text and pickles from files."""
+
+import pickle
+import zipfile
+
+import numpy
+import pytest
+
+from renga import datasets
+
+Image = pytest.importorskip("PIL.Image")
+
+COLOUR = numpy.random.default_rng(0).integers(0, 256, (4, 5, 3), dtype=numpy.uint8)
+GRAY = numpy.arange(20, dtype=numpy.uint8).reshape(4, 5)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    Image.fromarray(COLOUR).save(tmp_path / "a.png")
+    Image.fromarray(GRAY).save(tmp_path / "b b.png")
+    (tmp_path / "list.txt").write_text("a.png\nb b.png\n\n")
+    (tmp_path / "pairs.txt").write_text("a.png 3\nb b.png 5\n")
+    with zipfile.ZipFile(tmp_path / "all.zip", "w") as archive:
+        for name in ("b b.png", "list.txt", "a.png"):
+            archive.write(tmp_path / name, name)
+    return tmp_path
+
+
+def check(example, expected, dtype="f4"):
+    assert example.dtype == dtype
+    expected = expected[None] if expected.ndim == 2 else expected.transpose(2, 0, 1)
+    numpy.testing.assert_array_equal(example, expected)
+
+
+def test_images(folder):
+    for paths in (str(folder / "list.txt"), ["a.png", "b b.png"]):
+        dataset = datasets.ImageDataset(paths, root=str(folder))
+        assert len(dataset) == 2
+        check(dataset[0], COLOUR)
+        check(dataset[1], GRAY)
+    half = datasets.ImageDataset(["a.png"], str(folder), dtype=numpy.float16)
+    check(half[0], COLOUR, "f2")
+
+
+def test_labeled_images(folder):
+    for pairs in (str(folder / "pairs.txt"), [("a.png", 3), ("b b.png", 5)]):
+        dataset = datasets.LabeledImageDataset(pairs, root=str(folder))
+        assert len(dataset) == 2
+        image, label = dataset[1]
+        check(image, GRAY)
+        assert label == 5 and label.dtype == numpy.int32 and label.shape == ()
+    dataset = datasets.LabeledImageDataset(pairs, str(folder), label_dtype="f4")
+    assert dataset[0][1].dtype == numpy.float32
+
+
+def test_a_line_without_a_label(folder):
+    (folder / "pairs.txt").write_text("a.png 3\nb.png\n")
+    with pytest.raises(ValueError, match="line 2, got 'b.png'"):
+        datasets.LabeledImageDataset(str(folder / "pairs.txt"))
+
+
+def test_zipped_images(folder):
+    path = str(folder / "all.zip")
+    dataset = datasets.ZippedImageDataset(path)
+    assert len(dataset) == 2
+    check(dataset[0], GRAY)
+    check(pickle.loads(pickle.dumps(dataset))[1], COLOUR)
+    several = datasets.MultiZippedImageDataset([path, path], dtype="f8")
+    assert len(several) == 4
+    for i, expected in enumerate([GRAY, COLOUR] * 2):
+        check(several[i], expected, "f8")
+    check(several[-1], COLOUR, "f8")
+    with pytest.raises(IndexError, match="4 of 4"):
+        several[4]
+    labeled = datasets.LabeledZippedImageDataset(path, str(folder / "pairs.txt"))
+    assert len(labeled) == 2 and labeled[0][1] == 3
+    check(labeled[0][0], COLOUR)
+
+
+def test_text(folder):
+    first, second = str(folder / "list.txt"), str(folder / "pairs.txt")
+    (folder / "list.txt").write_text("a.png\nb b.png\n")
+    with datasets.TextDataset(first) as lines:
+        assert lines[:] == ["a.png\n", "b b.png\n"]
+    both = datasets.TextDataset([first, second], encoding=["ascii", "utf-8"])
+    assert both[1] == ("b b.png\n", "b b.png 5\n") and len(both) == 2
+    again = pickle.loads(pickle.dumps(both))
+    assert again[0] == ("a.png\n", "a.png 3\n")
+    chosen = datasets.TextDataset(
+        [first, second], filter_func=lambda name, pair: "5" in pair
+    )
+    assert chosen[:] == [("b b.png\n", "b b.png 5\n")]
+    for dataset in (both, again, chosen):
+        dataset.close()
+
+
+def test_text_of_several_bytes_a_letter(tmp_path):
+    (tmp_path / "a").write_bytes("連歌\r\nrenga\r\nend".encode("utf-16"))
+    with datasets.TextDataset(str(tmp_path / "a"), encoding="utf-16") as lines:
+        assert lines[:] == ["連歌\n", "renga\n", "end"]
+    (tmp_path / "b").write_bytes(b"1\r\n2\n")
+    with datasets.TextDataset(str(tmp_path / "b"), newline="\n") as lines:
+        assert lines[:] == ["1\r\n", "2\n"]
+
+
+def test_texts_that_do_not_match(folder):
+    (folder / "short").write_text("x\n")
+    (folder / "list.txt").write_text("a.png\nb b.png\n")
+    paths = [str(folder / "short"), str(folder / "list.txt")]
+    with pytest.raises(ValueError, match=r"\[1, 2\] lines"):
+        datasets.TextDataset(paths)
+    with pytest.raises(ValueError, match="2 files"):
+        datasets.TextDataset(paths, encoding=["ascii"])
+    with pytest.raises(FileNotFoundError):
+        datasets.TextDataset(str(folder / "none"))
+
+
+def test_pickles(tmp_path):
+    path = str(tmp_path / "examples")
+    with datasets.open_pickle_dataset_writer(path) as writer:
+        writer.write({"a": numpy.arange(3)})
+        writer.flush()
+        writer.write([2, 3])
+    with open(path, "ab") as file:  # as Chainer's does: pickles in a row
+        pickle.dump("third", file)
+    with datasets.open_pickle_dataset(path) as dataset:
+        assert len(dataset) == 3 and dataset[2] == "third" and dataset[1] == [2, 3]
+        numpy.testing.assert_array_equal(dataset[0]["a"], [0, 1, 2])
+        with pickle.loads(pickle.dumps(dataset)) as again:
+            assert again[1:] == [[2, 3], "third"]
+    with pytest.raises(ValueError, match="closed file"):
+        dataset[0]
