@@ -49,10 +49,8 @@ class TextDataset(DatasetMixin):
             )
         self._starts = list(zip(*starts))
         if filter_func is not None:
-            kept = (filter_func(*self._lines(i)) for i in range(lengths[0]))
-            self._starts = [
-                s for s, keep in zip(list(self._starts), list(kept)) if keep
-            ]
+            kept = [filter_func(*self._lines(i)) for i in range(lengths[0])]
+            self._starts = list(itertools.compress(self._starts, kept))
 
     def __len__(self) -> int:
         return len(self._starts)
