@@ -4,6 +4,7 @@
 #include "ops/activation.h"
 #include "ops/arithmetic.h"
 #include "ops/convolution.h"
+#include "ops/convolution_parts.h"
 #include "ops/indexing.h"
 #include "ops/loss.h"
 #include "ops/manipulation.h"
@@ -26,6 +27,7 @@ void list_ops(Visit&& visit) {
   list_reduction_ops(visit);
   list_matmul_ops(visit);
   list_convolution_ops(visit);
+  list_convolution_parts_ops(visit);
   list_pooling_ops(visit);
   list_normalization_ops(visit);
   list_normalization_parts_ops(visit);

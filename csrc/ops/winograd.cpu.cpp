@@ -152,7 +152,8 @@ bool winograd_convolves(const Shape& W, const Window& window) {
 WinogradScheme winograd_scheme(const Shape& x, const Window& window) {
   using winograd::kSquare;
   if (is_halved(window)) return {TwoTaps::tile, 4 * kSquare<TwoTaps>};
-  if (is_pair({x[2], x[3]}, {x[2], x[3]}, window)) return {ThreeTapsOnTwo::tile, kSquare<ThreeTapsOnTwo>};
+  if (is_pair({x[2], x[3]}, {x[2], x[3]}, window))
+    return {ThreeTapsOnTwo::tile, kSquare<ThreeTapsOnTwo>};
   return {ThreeTaps::tile, kSquare<ThreeTaps>};
 }
 

@@ -1,0 +1,69 @@
+#include "ops/convolution_parts.h"
+
+#include "ops/convolution.h"
+#include "ops/elementwise.h"
+#include "tensor/views.h"
+
+namespace renga {
+namespace {
+
+void check(const char* op, const Array& image, const Array& W, const Window& window,
+           const Dims& extents) {
+  const int axes = image.ndim() - 2;
+  require(axes > 0 && W.ndim() == image.ndim() && W.dtype() == image.dtype(), op,
+          ": expected an image and filters with the same number of axes and dtype, got ",
+          image.dtype(), " ", image.shape(), " and ", W.dtype(), " ", W.shape());
+  require<std::invalid_argument>(extents.size() == axes && window.stride.size() == axes &&
+                                     window.pad.size() == axes && window.dilate.size() == axes,
+                                 op, ": expected options of ", axes, " axes, got extents ", extents,
+                                 " and pad ", window.pad);
+}
+
+// Images are written channels last, as those of whole convolutions are.
+Array empty_image(std::int64_t channels, const Dims& extents, const Array& like) {
+  Shape shape{like.shape(0), channels};
+  Axes order{0};
+  for (std::int64_t extent : extents) {
+    order.push_back(shape.size());
+    shape.push_back(extent);
+  }
+  order.push_back(1);
+  return empty_in_order(shape, order, like.dtype(), like.device());
+}
+
+}  // namespace
+
+Array convolution_part(const Array& x, const Array& W, const std::optional<Array>& b,
+                       const Window& window, const Dims& extents) {
+  check("convolution_part", x, W, window, extents);
+  const Array y = empty_image(W.shape(0), extents, x);
+  convolution_kernels.on(y.device()).forward(x, W, y, window);
+  if (b) {
+    Shape column = Dims::filled(y.ndim() - 1, 1);
+    column[0] = W.shape(0);
+    const Array added = reshape_view(contiguous(*b), column);
+    elementwise_kernels.on(y.device())
+        .binary(Binary::add, 0, y, broadcast_view("convolution_part", added, y.shape()), y);
+  }
+  return y;
+}
+
+Array convolution_part_input_grad(const Array& gy, const Array& W, const Window& window,
+                                  const Dims& extents) {
+  check("convolution_part_input_grad", gy, W, window, extents);
+  const Array gx = empty_image(W.shape(1) * window.groups, extents, gy);
+  convolution_kernels.on(gx.device()).input_grad(gy, W, gx, window);
+  return gx;
+}
+
+Array convolution_part_weight_grad(const Array& gy, const Array& x, const Window& window,
+                                   const Dims& kernel) {
+  check("convolution_part_weight_grad", gy, x, window, kernel);
+  Shape shape{gy.shape(1), x.shape(1) / window.groups};
+  for (std::int64_t extent : kernel) shape.push_back(extent);
+  const Array gW = empty(shape, x.dtype(), x.device());
+  convolution_kernels.on(gW.device()).weight_grad(gy, x, gW, window);
+  return gW;
+}
+
+}  // namespace renga
