@@ -228,6 +228,19 @@ from renga.functions.pooling.max_pooling_2d import max_pooling_2d as max_pooling
 from renga.functions.pooling.max_pooling_nd import max_pooling_1d as max_pooling_1d
 from renga.functions.pooling.max_pooling_nd import max_pooling_3d as max_pooling_3d
 from renga.functions.pooling.max_pooling_nd import max_pooling_nd as max_pooling_nd
+from renga.functions.pooling.roi_average_align_2d import (
+    roi_average_align_2d as roi_average_align_2d,
+)
+from renga.functions.pooling.roi_average_pooling_2d import (
+    roi_average_pooling_2d as roi_average_pooling_2d,
+)
+from renga.functions.pooling.roi_max_align_2d import (
+    roi_max_align_2d as roi_max_align_2d,
+)
+from renga.functions.pooling.roi_max_pooling_2d import (
+    roi_max_pooling_2d as roi_max_pooling_2d,
+)
+from renga.functions.pooling.roi_max_pooling_2d import roi_pooling_2d as roi_pooling_2d
 from renga.functions.pooling.spatial_pyramid_pooling_2d import (
     spatial_pyramid_pooling_2d as spatial_pyramid_pooling_2d,
 )

@@ -1,0 +1,113 @@
+"""Regions of interest: what their poolings share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from renga import _core
+from renga.utils.type_check import InvalidType
+from renga.variable import Variable, as_array
+
+
+def checked_regions(
+    name: str, x: Any, rois: Any, roi_indices: Any, outsize: Any, spatial_scale: Any
+) -> tuple[numpy.ndarray, numpy.ndarray, tuple[int, int]]:
+    """The regions in pixels, their images, and the rows and columns they become.
+
+    Raises:
+        TypeError: ``outsize`` or ``spatial_scale`` is no number, or not above 0.
+        InvalidType: shapes or dtypes do not fit.
+    """
+    sizes = as_positive_pair(name, "outsize", outsize)
+    if not (
+        _is_integer(spatial_scale) or isinstance(spatial_scale, (float, numpy.floating))
+    ):
+        raise TypeError(
+            f"{name}: expected a number as spatial_scale, got {spatial_scale}"
+        )
+    if not spatial_scale > 0:
+        raise TypeError(
+            f"{name}: expected a spatial_scale above 0, got {spatial_scale}"
+        )
+    rois, roi_indices = as_array(rois), as_array(roi_indices)
+    fits = x.ndim == 4 and rois.ndim == 2 and rois.shape[1:] == (4,)
+    if not fits or roi_indices.shape != rois.shape[:1]:
+        raise InvalidType(
+            f"{name}: expected images (N, C, H, W), regions (R, 4) and their images "
+            f"(R,), got {x.shape}, {rois.shape} and {roi_indices.shape}"
+        )
+    if x.dtype.kind != "f" or rois.dtype != x.dtype or roi_indices.dtype.kind != "i":
+        raise InvalidType(
+            f"{name}: expected images and regions of one float dtype and integers, got "
+            f"{x.dtype}, {rois.dtype} and {roi_indices.dtype}"
+        )
+    return rois.astype(float) * spatial_scale, roi_indices, sizes
+
+
+def as_positive_pair(name: str, option: str, value: Any) -> tuple[int, int]:
+    """(rows, columns); TypeError unless both are integers above 0."""
+    pair = value if isinstance(value, (tuple, list)) else (value, value)
+    if len(pair) != 2 or not all(_is_integer(v) and v > 0 for v in pair):
+        raise TypeError(
+            f"{name}: expected an integer above 0 or a pair of them as {option}, "
+            f"got {value}"
+        )
+    return int(pair[0]), int(pair[1])
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, (int, numpy.integer)) and not isinstance(value, bool)
+
+
+def cells(begin: float, end: float, out: int, size: int) -> list[tuple[int, int]]:
+    """Which pixels of ``size`` each of ``out`` equal cells of a region touches."""
+    start = int(numpy.round(begin))
+    step = max(int(numpy.round(end)) - start, 1) / out
+    found = []
+    for cell in range(out):
+        first = start + int(numpy.floor(cell * step))
+        last = start + int(numpy.ceil((cell + 1) * step))
+        found.append((min(max(first, 0), size), min(max(last, 0), size)))
+    return found
+
+
+def weighted(
+    x: Any, image: int, rows: numpy.ndarray, columns: numpy.ndarray
+) -> Variable:
+    """``rows x[image] columns^T`` for each channel, of the pixels that count alone."""
+    ops = _core.ops
+    (top, bottom), (left, right) = _extent(rows), _extent(columns)
+    ranges = [(image, 1, 1), (0, x.shape[1], 1)]
+    ranges += [(top, bottom - top, 1), (left, right - left, 1)]
+    pixels = ops.reshape(ops.slice(x, ranges), (x.shape[1], bottom - top, right - left))
+    y = ops.matmul(pixels, columns[:, left:right].astype(x.dtype), transb=True)
+    return ops.matmul(rows[:, top:bottom].astype(x.dtype), y)
+
+
+def _extent(weights: numpy.ndarray) -> tuple[int, int]:
+    used = numpy.flatnonzero(weights.any(0))
+    return (int(used[0]), int(used[-1]) + 1) if len(used) else (0, 1)
+
+
+def samples(
+    begin: float, end: float, out: int, size: int, ratio: int | None
+) -> tuple[numpy.ndarray, int]:
+    """Bilinear weights (out * ratio, size) of points spread evenly over cells.
+
+    ``ratio`` points per cell, about one per pixel if None.
+    """
+    length = max(end - begin, 1.0)
+    if ratio is None:
+        ratio = int(numpy.ceil(length / out))
+    places = begin + (numpy.arange(out * ratio) + 0.5) * length / (out * ratio)
+    inside = (places >= -1) & (places <= size)
+    places = numpy.clip(places, 0, size - 1)
+    lower = numpy.minimum(places.astype(int), max(size - 2, 0))
+    upper = numpy.minimum(lower + 1, size - 1)
+    share = places - lower
+    weights = numpy.zeros((len(places), size))
+    numpy.add.at(weights, (numpy.arange(len(places)), lower), 1 - share)
+    numpy.add.at(weights, (numpy.arange(len(places)), upper), share)
+    return weights * inside[:, None], ratio

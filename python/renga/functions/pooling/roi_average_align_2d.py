@@ -1,0 +1,53 @@
+"""Mean of points in regions of images."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from renga import _core
+from renga.functions.pooling.roi import checked_regions, samples, weighted
+from renga.functions.pooling.sampling_ratio import as_ratios
+from renga.variable import Variable
+
+
+def roi_average_align_2d(
+    x: Any,
+    rois: Any,
+    roi_indices: Any,
+    outsize: Any,
+    spatial_scale: float,
+    sampling_ratio: Any = None,
+) -> Variable:
+    """The mean of bilinear samples in each of equal cells of regions of images.
+
+    A region is (top, left, bottom, right) and lies, times ``spatial_scale``, in the
+    image that ``roi_indices`` names. ``outsize`` is the number of cells or (rows,
+    columns). Each cell has ``sampling_ratio`` points along each axis, a number or a
+    pair; None means one per pixel.
+
+    Shapes:
+        x: (N, C, H, W)
+        rois: (R, 4)
+        roi_indices: (R,)
+        return: (R, C, rows, columns)
+
+    Raises:
+        TypeError: ``outsize``, ``spatial_scale`` or ``sampling_ratio`` is unfit.
+        InvalidType: shapes or dtypes do not fit.
+
+    Source: He et al., Mask R-CNN, 2017.
+    """
+    name = "roi_average_align_2d"
+    args = (name, x, rois, roi_indices, outsize, spatial_scale)
+    regions, images, sizes = checked_regions(*args)
+    ratios = as_ratios(name, sampling_ratio)
+    ys = []
+    for (top, left, bottom, right), image in zip(regions, images):
+        parts = []
+        for begin, end, out, size, ratio in zip(
+            (top, left), (bottom, right), sizes, x.shape[2:], ratios
+        ):
+            weights, count = samples(begin, end, out, size, ratio)
+            parts.append(weights.reshape(out, count, size).mean(1))
+        ys.append(weighted(x, int(image), *parts))
+    return _core.ops.stack(ys, 0)

@@ -1,0 +1,48 @@
+"""Mean of pixels in regions of images."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from renga import _core
+from renga.functions.pooling.roi import cells, checked_regions, weighted
+from renga.variable import Variable
+
+
+def roi_average_pooling_2d(
+    x: Any, rois: Any, roi_indices: Any, outsize: Any, spatial_scale: float
+) -> Variable:
+    """The mean of the pixels that each of equal cells of regions of images touches.
+
+    A region is (top, left, bottom, right) and lies, times ``spatial_scale`` and
+    rounded, in the image that ``roi_indices`` names. ``outsize`` is the number of cells
+    or (rows, columns). Cells outside of the image are 0.
+
+    Shapes:
+        x: (N, C, H, W)
+        rois: (R, 4)
+        roi_indices: (R,)
+        return: (R, C, rows, columns)
+
+    Raises:
+        TypeError: ``outsize`` or ``spatial_scale`` is unfit.
+        InvalidType: shapes or dtypes do not fit.
+    """
+    args = ("roi_average_pooling_2d", x, rois, roi_indices, outsize, spatial_scale)
+    regions, images, sizes = checked_regions(*args)
+    ys = []
+    for (top, left, bottom, right), image in zip(regions, images):
+        rows = _means(cells(top, bottom, sizes[0], x.shape[2]), x.shape[2])
+        columns = _means(cells(left, right, sizes[1], x.shape[3]), x.shape[3])
+        ys.append(weighted(x, int(image), rows, columns))
+    return _core.ops.stack(ys, 0)
+
+
+def _means(spans: list[tuple[int, int]], size: int) -> numpy.ndarray:
+    weights = numpy.zeros((len(spans), size))
+    for row, (begin, end) in zip(weights, spans):
+        if begin < end:
+            row[begin:end] = 1 / (end - begin)
+    return weights

@@ -1,0 +1,90 @@
+"""Largest pixels in regions of images."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from renga import _core
+from renga.functions.array.get_item import get_item
+from renga.functions.check import check_shape
+from renga.functions.pooling.roi import cells, checked_regions
+from renga.variable import Variable, as_array
+
+
+def roi_max_pooling_2d(
+    x: Any, rois: Any, roi_indices: Any, outsize: Any, spatial_scale: float
+) -> Variable:
+    """The largest of the pixels that each of equal cells of regions of images touches.
+
+    A region is (top, left, bottom, right) and lies, times ``spatial_scale`` and
+    rounded, in the image that ``roi_indices`` names. ``outsize`` is the number of cells
+    or (rows, columns). Cells outside of the image are minus infinity.
+
+    Shapes:
+        x: (N, C, H, W)
+        rois: (R, 4)
+        roi_indices: (R,)
+        return: (R, C, rows, columns)
+
+    Raises:
+        TypeError: ``outsize`` or ``spatial_scale`` is unfit.
+        InvalidType: shapes or dtypes do not fit.
+    """
+    args = ("roi_max_pooling_2d", x, rois, roi_indices, outsize, spatial_scale)
+    return _largest(x, *checked_regions(*args), outside=-numpy.inf)
+
+
+def _largest(
+    x: Any,
+    regions: numpy.ndarray,
+    images: numpy.ndarray,
+    sizes: tuple[int, int],
+    outside: float,
+) -> Variable:
+    pixels = as_array(x)
+    shape = (len(regions), x.shape[1], *sizes)
+    found = numpy.zeros(shape, int)
+    inside = numpy.zeros(shape, bool)
+    for r, ((top, left, bottom, right), image) in enumerate(zip(regions, images)):
+        rows = cells(top, bottom, sizes[0], x.shape[2])
+        columns = cells(left, right, sizes[1], x.shape[3])
+        for i, (above, below) in enumerate(rows):
+            for j, (before, after) in enumerate(columns):
+                if above < below and before < after:
+                    cell = pixels[image, :, above:below, before:after]
+                    at = cell.reshape(len(cell), -1).argmax(1)
+                    row, column = numpy.divmod(at, after - before)
+                    found[r, :, i, j] = (above + row) * x.shape[3] + before + column
+                    inside[r, :, i, j] = True
+    flat = _core.ops.reshape(x, (*x.shape[:2], x.shape[2] * x.shape[3]))
+    channels = numpy.arange(x.shape[1])[:, None, None]
+    y = get_item(flat, (images[:, None, None, None], channels, found))
+    return _core.ops.where(inside, y, numpy.full(shape, outside, x.dtype))
+
+
+def roi_pooling_2d(
+    x: Any, rois: Any, outh: int, outw: int, spatial_scale: float
+) -> Variable:
+    """``roi_max_pooling_2d`` of regions (image, left, top, right, bottom).
+
+    The pixels at ``right`` and ``bottom`` belong to the region. Cells outside of the
+    image are 0.
+
+    Shapes:
+        x: (N, C, H, W)
+        rois: (R, 5)
+        return: (R, C, outh, outw)
+
+    Raises:
+        TypeError: a size or ``spatial_scale`` is unfit.
+        InvalidType: shapes or dtypes do not fit.
+    """
+    rois = as_array(rois)
+    check_shape("roi_pooling_2d", rois.ndim == 2 and rois.shape[1] == 5, "(R, 5)", rois)
+    corners, images = rois[:, [2, 1, 4, 3]], rois[:, 0].astype(numpy.int32)
+    args = ("roi_pooling_2d", x, corners, images, (outh, outw), spatial_scale)
+    regions, images, sizes = checked_regions(*args)
+    regions = numpy.round(regions) + [0, 0, 1, 1]
+    return _largest(x, regions, images, sizes, outside=0)
