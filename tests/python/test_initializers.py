@@ -182,3 +182,40 @@ def test_what_links_accept_as_initializer():
         choose([1, 2])
     with pytest.raises(TypeError):
         initializers.Normal(1.0, nonsense=3)
+
+
+@pytest.mark.parametrize(("size", "factor"), [(4, 2), (3, 2), (6, 3), (2, 1)])
+def test_upsampling_interpolates_linearly(size, factor):
+    """A ramp that a deconvolution enlarges is a ramp, away from its ends."""
+    kernel = generate(initializers.UpsamplingDeconvFilter(), (1, 1, size), "d")[0, 0]
+    ramp = numpy.arange(8.0)
+    spread = numpy.zeros(factor * 8)
+    spread[::factor] = ramp
+    inner = numpy.convolve(spread, kernel)[size:-size]
+    assert_allclose(numpy.diff(inner, 2), 0, atol=1e-12)
+    assert_allclose(numpy.diff(inner)[0], 1 / factor)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 7])
+def test_downsampling_keeps_the_mean(size):
+    shape = (3, 3, size, size)
+    small = generate(initializers.DownsamplingConvFilter(), shape, "d")
+    large = generate(initializers.UpsamplingDeconvFilter(), shape, "d")
+    assert_allclose(small.sum((2, 3)), numpy.eye(3))
+    assert_allclose(large, small * ((size + 1) // 2) ** 2)
+    alone = generate(initializers.DownsamplingConvFilter(), (3, 1, size, size), "d")
+    assert_allclose(alone[:, 0], small[range(3), range(3)])
+
+
+@pytest.mark.parametrize(
+    "cls", [initializers.UpsamplingDeconvFilter, initializers.DownsamplingConvFilter]
+)
+def test_filters_that_cannot_be(cls):
+    with pytest.raises(ValueError, match="cubic"):
+        cls("cubic")
+    with pytest.raises(ValueError, match="equal sides"):
+        generate(cls(), (1, 1, 3, 2))
+    with pytest.raises(AssertionError):
+        generate(cls(), (2, 3, 3, 3))
+    with pytest.raises(TypeError):
+        generate(cls(), (2, 2))

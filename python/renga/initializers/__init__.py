@@ -19,6 +19,8 @@ from renga.initializers.normal import HeNormal as HeNormal
 from renga.initializers.normal import LeCunNormal as LeCunNormal
 from renga.initializers.normal import Normal as Normal
 from renga.initializers.orthogonal import Orthogonal as Orthogonal
+from renga.initializers.sampling import DownsamplingConvFilter as DownsamplingConvFilter
+from renga.initializers.sampling import UpsamplingDeconvFilter as UpsamplingDeconvFilter
 from renga.initializers.uniform import GlorotUniform as GlorotUniform
 from renga.initializers.uniform import HeUniform as HeUniform
 from renga.initializers.uniform import LeCunUniform as LeCunUniform
