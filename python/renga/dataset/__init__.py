@@ -1,6 +1,6 @@
 """Data sets, iterators over them and converters of their batches."""
 
-from renga.dataset import convert, dataset_mixin, download, iterator
+from renga.dataset import convert, dataset_mixin, download, iterator, tabular
 from renga.dataset.convert import (
     ConcatWithAsyncTransfer,
     Converter,
@@ -17,12 +17,14 @@ from renga.dataset.download import (
     set_dataset_root,
 )
 from renga.dataset.iterator import Iterator
+from renga.dataset.tabular.tabular_dataset import TabularDataset
 
 __all__ = [
     "ConcatWithAsyncTransfer",
     "Converter",
     "DatasetMixin",
     "Iterator",
+    "TabularDataset",
     "cache_or_load_file",
     "cached_download",
     "concat_examples",
@@ -34,5 +36,6 @@ __all__ = [
     "get_dataset_root",
     "iterator",
     "set_dataset_root",
+    "tabular",
     "to_device",
 ]

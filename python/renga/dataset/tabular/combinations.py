@@ -1,0 +1,117 @@
+"""Tables below and beside each other."""
+
+from __future__ import annotations
+
+import bisect
+from typing import Any
+
+import numpy
+
+from renga.dataset.tabular.tabular_dataset import Mode, TabularDataset
+
+
+class _Combination(TabularDataset):
+    def __init__(self, *datasets: TabularDataset) -> None:
+        self._datasets = datasets
+
+    def convert(self, data: Any) -> Any:
+        return self._datasets[0].convert(data)
+
+
+class Concatenated(_Combination):
+    """The rows of several data sets, one data set after the other.
+
+    Raises: ValueError where their keys differ.
+    """
+
+    def __init__(self, *datasets: TabularDataset) -> None:
+        super().__init__(*datasets)
+        for dataset in datasets:
+            if dataset.keys != datasets[0].keys:
+                raise ValueError(
+                    f"concat: expected the keys {datasets[0].keys}, got {dataset.keys}"
+                )
+        self._ends = numpy.cumsum([len(dataset) for dataset in datasets]).tolist()
+
+    def __len__(self) -> int:
+        return self._ends[-1]
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        return self._datasets[0].keys
+
+    @property
+    def mode(self) -> Mode:
+        return self._datasets[0].mode
+
+    def get_examples(self, indices: Any, key_indices: Any) -> tuple[Any, ...]:
+        if indices is None:
+            parts = [d.get_examples(None, key_indices) for d in self._datasets]
+            return tuple(_chain(columns) for columns in zip(*parts))
+        if isinstance(indices, slice):
+            indices = range(len(self))[indices]
+        rows = range(len(self))
+        return self._gather([rows[i] for i in indices], key_indices)
+
+    def _gather(self, indices: list[int], key_indices: Any) -> tuple[Any, ...]:
+        """Each data set is asked once, and what it gave put where it belongs."""
+        owners = [bisect.bisect(self._ends, i) for i in indices]
+        places: dict[int, list[int]] = {}
+        for place, owner in enumerate(owners):
+            places.setdefault(owner, []).append(place)
+        width = len(self.keys if key_indices is None else key_indices)
+        columns: list[list[Any]] = [[None] * len(indices) for _ in range(width)]
+        for owner, wanted in places.items():
+            start = self._ends[owner] - len(self._datasets[owner])
+            local = [indices[place] - start for place in wanted]
+            part = self._datasets[owner].get_examples(local, key_indices)
+            for column, values in zip(columns, part):
+                for place, value in zip(wanted, values):
+                    column[place] = value
+        return tuple(columns)
+
+
+class Joined(_Combination):
+    """The columns of several data sets, side by side.
+
+    Raises: ValueError where their lengths differ or a key comes twice.
+    """
+
+    def __init__(self, *datasets: TabularDataset) -> None:
+        super().__init__(*datasets)
+        lengths = [len(dataset) for dataset in datasets]
+        if len(set(lengths)) > 1:
+            raise ValueError(f"join: expected data sets of one length, got {lengths}")
+        if len(set(self.keys)) < len(self.keys):
+            raise ValueError(f"join: expected no key twice, got {self.keys}")
+
+    def __len__(self) -> int:
+        return len(self._datasets[0])
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        return tuple(key for dataset in self._datasets for key in dataset.keys)
+
+    @property
+    def mode(self) -> Mode:
+        return self._datasets[0].mode or tuple
+
+    def get_examples(self, indices: Any, key_indices: Any) -> tuple[Any, ...]:
+        if key_indices is None:
+            key_indices = range(len(self.keys))
+        found: dict[int, Any] = {}
+        start = 0
+        for dataset in self._datasets:
+            end = start + len(dataset.keys)
+            wanted = sorted({k for k in key_indices if start <= k < end})
+            if wanted:
+                local = tuple(k - start for k in wanted)
+                found.update(zip(wanted, dataset.get_examples(indices, local)))
+            start = end
+        return tuple(found[k] for k in key_indices)
+
+
+def _chain(columns: tuple[Any, ...]) -> Any:
+    if all(isinstance(column, numpy.ndarray) for column in columns):
+        return numpy.concatenate(columns)
+    return [value for column in columns for value in column]

@@ -1,0 +1,31 @@
+"""DelegateDataset: a table made of another."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from renga.dataset.tabular.tabular_dataset import Mode, TabularDataset
+
+
+class DelegateDataset(TabularDataset):
+    """Reads from ``dataset``; a subclass changes what it wants to."""
+
+    def __init__(self, dataset: TabularDataset) -> None:
+        self.dataset = dataset
+
+    def __len__(self) -> int:
+        return len(self.dataset)
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        return self.dataset.keys
+
+    @property
+    def mode(self) -> Mode:
+        return self.dataset.mode
+
+    def get_examples(self, indices: Any, key_indices: Any) -> tuple[Any, ...]:
+        return self.dataset.get_examples(indices, key_indices)
+
+    def convert(self, data: Any) -> Any:
+        return self.dataset.convert(data)

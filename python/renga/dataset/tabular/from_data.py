@@ -1,0 +1,126 @@
+"""Tables of arrays, lists and functions."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+import numpy
+
+from renga.dataset.tabular.combinations import Joined
+from renga.dataset.tabular.parts import WithMode
+from renga.dataset.tabular.tabular_dataset import Mode, TabularDataset
+
+
+def from_data(data: Any, *, size: int | None = None) -> TabularDataset:
+    """A data set of columns.
+
+    A column is an array or a list, or ``(key, column)``, or, computed when it is asked
+    for, ``(key, function of an index)`` or ``(keys, function)`` with a tuple of values.
+    ``data`` is a column, a tuple of them, or a dictionary of columns by key.
+    ``size`` is needed where there are functions only.
+
+    Raises: ValueError for a function without a key, and where the lengths differ or
+    cannot be known.
+    """
+    if isinstance(data, dict):
+        columns = [_column(key, values) for key, values in data.items()]
+        return WithMode(_join(columns, size), dict)
+    if isinstance(data, tuple) and not _is_named(data):
+        return WithMode(_join([_parse(column) for column in data], size), tuple)
+    return _join([_parse(data)], size)
+
+
+class _Array(TabularDataset):
+    """One column that is there already."""
+
+    mode: Mode = None
+
+    def __init__(self, key: str, values: Any) -> None:
+        self._key = key
+        self._values = values
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        return (self._key,)
+
+    def get_examples(self, indices: Any, key_indices: Any) -> tuple[Any, ...]:
+        column = self._values
+        if isinstance(indices, slice) or (
+            indices is not None and isinstance(column, numpy.ndarray)
+        ):
+            column = column[indices]
+        elif indices is not None:
+            column = [column[i] for i in indices]
+        count = 1 if key_indices is None else len(key_indices)
+        return (column,) * count
+
+
+class _Function(TabularDataset):
+    """Columns that a function makes of the index of a row."""
+
+    def __init__(self, keys: Any, function: Callable) -> None:
+        self._keys = keys if isinstance(keys, tuple) else (keys,)
+        self._function = function
+        self._mode: Mode = tuple if isinstance(keys, tuple) else None
+        self.size = 0
+
+    def __len__(self) -> int:
+        return self.size
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        return self._keys
+
+    @property
+    def mode(self) -> Mode:
+        return self._mode
+
+    def get_examples(self, indices: Any, key_indices: Any) -> tuple[Any, ...]:
+        rows: Any = range(self.size)
+        if isinstance(indices, slice):
+            rows = rows[indices]
+        elif indices is not None:
+            rows = [rows[i] for i in indices]
+        made = [self._function(i) for i in rows]
+        if self._mode is None:
+            made = [(value,) for value in made]
+        wanted = range(len(self._keys)) if key_indices is None else key_indices
+        return tuple([row[k] for row in made] for k in wanted)
+
+
+def _is_named(data: tuple[Any, ...]) -> bool:
+    """Whether this tuple is a key, or several, and a column."""
+    if len(data) != 2:
+        return False
+    key = data[0]
+    names = key if isinstance(key, tuple) else (key,)
+    return bool(names) and all(isinstance(name, str) for name in names)
+
+
+def _parse(data: Any) -> _Array | _Function:
+    if isinstance(data, tuple) and _is_named(data):
+        return _column(*data)
+    if callable(data):
+        raise ValueError("from_data: expected a key with a function, got none")
+    return _column(f"_{id(data)}", data)
+
+
+def _column(key: Any, values: Any) -> _Array | _Function:
+    return _Function(key, values) if callable(values) else _Array(key, values)
+
+
+def _join(columns: list[_Array | _Function], size: int | None) -> TabularDataset:
+    lengths = [len(column) for column in columns if isinstance(column, _Array)]
+    if size is None and not lengths:
+        raise ValueError("from_data: expected a size, for there are functions only")
+    if size is None:
+        size = lengths[0]
+    if set(lengths) - {size}:
+        raise ValueError(f"from_data: expected columns of length {size}, got {lengths}")
+    for column in columns:
+        if isinstance(column, _Function):
+            column.size = size
+    return columns[0] if len(columns) == 1 else Joined(*columns)

@@ -1,0 +1,134 @@
+"""TabularDataset: a data set as a table."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+import numpy
+
+from renga.dataset.convert import concat_examples
+from renga.dataset.dataset_mixin import DatasetMixin
+
+Mode = Any  # tuple, dict or None
+
+
+class TabularDataset(DatasetMixin):
+    """A table: examples are its rows, and each has a value for every key.
+
+    A leaf gives ``__len__``, ``keys``, ``mode`` and ``get_examples``; reading,
+    slicing, joining and transforming come with it, and read no more than what is
+    asked for. ``mode`` is what rows and columns come in: ``tuple``, ``dict``, or
+    ``None`` for the bare value of the only key.
+    """
+
+    def __len__(self) -> int:
+        raise NotImplementedError
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        raise NotImplementedError
+
+    @property
+    def mode(self) -> Mode:
+        """``tuple``, ``dict`` or ``None``."""
+        raise NotImplementedError
+
+    def get_examples(self, indices: Any, key_indices: Any) -> tuple[Any, ...]:
+        """The columns asked for, as a tuple.
+
+        ``indices`` is a list or a slice of rows, or None for all; ``key_indices`` a
+        tuple of the positions of keys, or None for all.
+        """
+        raise NotImplementedError
+
+    @property
+    def slice(self) -> Any:
+        """``dataset.slice[rows]`` or ``dataset.slice[rows, keys]`` is a part of it.
+
+        Rows are a slice, a list of indices or of booleans; keys one name or position,
+        or a tuple of them.
+        """
+        from renga.dataset.tabular.parts import Slicer
+
+        return Slicer(self)
+
+    def fetch(self) -> Any:
+        """All columns, in a tuple or a dictionary, or the only one."""
+        return self._arrange(self.get_examples(None, None))
+
+    def convert(self, data: Any) -> Any:
+        """The columns that ``fetch`` gave as arrays."""
+        if isinstance(data, tuple):
+            return tuple(map(_as_array, data))
+        if isinstance(data, dict):
+            return {key: _as_array(column) for key, column in data.items()}
+        return _as_array(data)
+
+    def astuple(self) -> TabularDataset:
+        """The same with rows as tuples."""
+        return self._with_mode(tuple)
+
+    def asdict(self) -> TabularDataset:
+        """The same with rows as dictionaries."""
+        return self._with_mode(dict)
+
+    def concat(self, *datasets: TabularDataset) -> TabularDataset:
+        """These rows, then those of data sets with the same keys."""
+        from renga.dataset.tabular.combinations import Concatenated
+
+        return Concatenated(self, *datasets)
+
+    def join(self, *datasets: TabularDataset) -> TabularDataset:
+        """These columns and those of data sets with as many rows."""
+        from renga.dataset.tabular.combinations import Joined
+
+        return Joined(self, *datasets)
+
+    def transform(self, keys: Any, transform: Callable) -> TabularDataset:
+        """Rows made of each row by a function, with new keys.
+
+        The function is called with a row's values by position or, in dict mode, by
+        name, and returns what a row is to be: a tuple, a dictionary, or one value if
+        ``keys`` is one name.
+        """
+        from renga.dataset.tabular.transforms import Transformed
+
+        return Transformed(self, keys, transform)
+
+    def transform_batch(self, keys: Any, transform_batch: Callable) -> TabularDataset:
+        """The same by a function of whole columns."""
+        from renga.dataset.tabular.transforms import TransformedByBatch
+
+        return TransformedByBatch(self, keys, transform_batch)
+
+    def with_converter(self, converter: Callable) -> TabularDataset:
+        """The same with ``converter`` called with the columns in ``convert``."""
+        from renga.dataset.tabular.transforms import WithConverter
+
+        return WithConverter(self, converter)
+
+    def get_example(self, i: int) -> Any:
+        columns = self.get_examples([i], None)
+        return self._arrange(tuple(column[0] for column in columns))
+
+    def _with_mode(self, mode: Mode) -> TabularDataset:
+        from renga.dataset.tabular.parts import WithMode
+
+        return WithMode(self, mode)
+
+    def _arrange(self, values: tuple[Any, ...]) -> Any:
+        if self.mode is dict:
+            return dict(zip(self.keys, values))
+        return values if self.mode is tuple else values[0]
+
+
+def call(function: Callable, dataset: TabularDataset, values: tuple[Any, ...]) -> Any:
+    """``function`` of a row or of columns, as the data set's mode passes them."""
+    if dataset.mode is dict:
+        return function(**dict(zip(dataset.keys, values)))
+    return function(*values)
+
+
+def _as_array(column: Any) -> Any:
+    return column if isinstance(column, numpy.ndarray) else concat_examples(column)

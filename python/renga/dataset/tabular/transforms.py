@@ -1,0 +1,89 @@
+"""Tables whose rows a function makes of another's."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, Callable
+
+from renga.dataset.tabular.delegate_dataset import DelegateDataset
+from renga.dataset.tabular.tabular_dataset import Mode, TabularDataset, call
+
+
+class Transformed(DelegateDataset):
+    """Each row by a function of a row."""
+
+    def __init__(self, dataset: TabularDataset, keys: Any, transform: Callable) -> None:
+        super().__init__(dataset)
+        self._keys = keys if isinstance(keys, tuple) else (keys,)
+        self._alone = not isinstance(keys, tuple)
+        self._transform = transform
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        return self._keys
+
+    @property
+    def mode(self) -> Mode:
+        """None for a single key, else what the function returns for the first row."""
+        return None if self._alone else self._probed_mode
+
+    def get_examples(self, indices: Any, key_indices: Any) -> tuple[Any, ...]:
+        columns = self.dataset.get_examples(indices, None)
+        wanted = range(len(self.keys)) if key_indices is None else key_indices
+        return self._compute(columns, [self.keys[k] for k in wanted])
+
+    def convert(self, data: Any) -> Any:
+        return TabularDataset.convert(self, data)
+
+    @functools.cached_property
+    def _probed_mode(self) -> Mode:
+        return dict if isinstance(self._probe(), dict) else tuple
+
+    def _probe(self) -> Any:
+        columns = self.dataset.get_examples([0], None)
+        return self._row(tuple(column[0] for column in columns))
+
+    def _row(self, values: tuple[Any, ...]) -> Any:
+        return call(self._transform, self.dataset, values)
+
+    def _compute(self, columns: tuple[Any, ...], chosen: Any) -> tuple[Any, ...]:
+        rows = [self._by_key(self._row(values)) for values in zip(*columns)]
+        return tuple([row[key] for row in rows] for key in chosen)
+
+    def _by_key(self, result: Any) -> dict[str, Any]:
+        if self._alone:
+            return {self._keys[0]: result}
+        if isinstance(result, dict):
+            return result
+        if len(result) != len(self._keys):
+            raise ValueError(
+                f"transform: expected {len(self._keys)} values, for {self._keys}, got "
+                f"{len(result)}"
+            )
+        return dict(zip(self._keys, result))
+
+
+class TransformedByBatch(Transformed):
+    """Columns by a function of columns."""
+
+    def _probe(self) -> Any:
+        return self._row(self.dataset.get_examples([0], None))
+
+    def _compute(self, columns: tuple[Any, ...], chosen: Any) -> tuple[Any, ...]:
+        result = self._by_key(self._row(columns))
+        return tuple(result[key] for key in chosen)
+
+
+class WithConverter(DelegateDataset):
+    """A data set whose ``convert`` is the user's."""
+
+    def __init__(self, dataset: TabularDataset, converter: Callable) -> None:
+        super().__init__(dataset)
+        self._converter = converter
+
+    def convert(self, data: Any) -> Any:
+        if isinstance(data, tuple):
+            return self._converter(*data)
+        if isinstance(data, dict):
+            return self._converter(**data)
+        return self._converter(data)
