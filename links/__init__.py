@@ -35,6 +35,9 @@ from renga.links.convolution.dilated_convolution_2d import (
 from renga.links.convolution.local_convolution_2d import (
     LocalConvolution2D as LocalConvolution2D,
 )
+from renga.links.loss.hierarchical_softmax import (
+    BinaryHierarchicalSoftmax as BinaryHierarchicalSoftmax,
+)
 from renga.links.model.classifier import Classifier as Classifier
 from renga.links.normalization.batch_normalization import (
     BatchNormalization as BatchNormalization,
@@ -52,6 +55,14 @@ from renga.links.rnn.lstm import LSTM as LSTM
 from renga.links.rnn.lstm import StatelessLSTM as StatelessLSTM
 from renga.links.rnn.mgu import StatefulMGU as StatefulMGU
 from renga.links.rnn.mgu import StatelessMGU as StatelessMGU
+from renga.links.rnn.n_step_gru import NStepBiGRU as NStepBiGRU
+from renga.links.rnn.n_step_gru import NStepGRU as NStepGRU
+from renga.links.rnn.n_step_lstm import NStepBiLSTM as NStepBiLSTM
+from renga.links.rnn.n_step_lstm import NStepLSTM as NStepLSTM
+from renga.links.rnn.n_step_rnn import NStepBiRNNReLU as NStepBiRNNReLU
+from renga.links.rnn.n_step_rnn import NStepBiRNNTanh as NStepBiRNNTanh
+from renga.links.rnn.n_step_rnn import NStepRNNReLU as NStepRNNReLU
+from renga.links.rnn.n_step_rnn import NStepRNNTanh as NStepRNNTanh
 from renga.links.rnn.peephole import StatefulPeepholeLSTM as StatefulPeepholeLSTM
 from renga.links.rnn.tree_lstm import ChildSumTreeLSTM as ChildSumTreeLSTM
 from renga.links.rnn.tree_lstm import NaryTreeLSTM as NaryTreeLSTM

@@ -1,0 +1,127 @@
+"""DeformableConvolution2D: a convolution whose taps move with the image."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from renga.functions import deformable_convolution_2d_sampler
+from renga.functions.pair import as_pair
+from renga.initializers import _get_initializer
+from renga.link import Chain, Link
+from renga.links.convolution.convolution_2d import Convolution2D
+from renga.parameter import Parameter
+from renga.variable import Variable
+
+
+class DeformableConvolution2D(Chain):
+    """A two-dimensional convolution whose taps another convolution moves.
+
+    ``offset_conv`` computes from the image how far each tap moves, ``deform_conv``
+    convolves with taps moved so. ``in_channels`` None is taken from the first input.
+    Without ``deform_initialW`` the filters are zeros at first.
+
+    Shapes:
+        x: (N, in_channels, H, W)
+        y: (N, out_channels, H', W')
+        offset_conv.W: (2 kh kw, in_channels, kh, kw)
+        deform_conv.W: (out_channels, in_channels, kh, kw)
+
+    Source: Dai et al., Deformable convolutional networks, 2017.
+    """
+
+    offset_conv: Convolution2D
+    deform_conv: DeformableConvolution2DSampler
+
+    def __init__(
+        self,
+        in_channels: int | None,
+        out_channels: int,
+        ksize: int | tuple[int, int],
+        stride: int | tuple[int, int] = 1,
+        pad: int | tuple[int, int] = 0,
+        offset_nobias: bool = False,
+        offset_initialW: Any = None,
+        offset_initial_bias: Any = None,
+        deform_nobias: bool = False,
+        deform_initialW: Any = None,
+        deform_initial_bias: Any = None,
+    ) -> None:
+        super().__init__()
+        rows, columns = as_pair(ksize)
+        with self.init_scope():
+            self.offset_conv = Convolution2D(
+                in_channels,
+                2 * rows * columns,
+                ksize,
+                stride,
+                pad,
+                offset_nobias,
+                offset_initialW,
+                offset_initial_bias,
+            )
+            self.deform_conv = DeformableConvolution2DSampler(
+                in_channels,
+                out_channels,
+                ksize,
+                stride,
+                pad,
+                deform_nobias,
+                deform_initialW,
+                deform_initial_bias,
+            )
+
+    def forward(self, x: Any) -> Variable:
+        """The deformable convolution of ``x``."""
+        return self.deform_conv(x, self.offset_conv(x))
+
+
+class DeformableConvolution2DSampler(Link):
+    """The part of ``DeformableConvolution2D`` that convolves, given the offsets.
+
+    Shapes:
+        x: (N, in_channels, H, W)
+        offset: (N, 2 kh kw, H', W')
+        y: (N, out_channels, H', W')
+        W: (out_channels, in_channels, kh, kw), zeros at first
+        b: (out_channels,), or None with ``nobias``
+    """
+
+    W: Parameter
+    b: Parameter | None
+
+    def __init__(
+        self,
+        in_channels: int | None,
+        out_channels: int,
+        ksize: int | tuple[int, int],
+        stride: int | tuple[int, int] = 1,
+        pad: int | tuple[int, int] = 0,
+        nobias: bool = False,
+        initialW: Any = None,
+        initial_bias: Any = None,
+    ) -> None:
+        super().__init__()
+        self.ksize = ksize
+        self.stride = as_pair(stride)
+        self.pad = as_pair(pad)
+        self.out_channels = out_channels
+        self.initialW = initialW
+        bias = 0 if initial_bias is None else initial_bias
+        with self.init_scope():
+            self.W = Parameter(_get_initializer(0 if initialW is None else initialW))
+            self.b = None if nobias else Parameter(_get_initializer(bias))
+        if in_channels is not None:
+            self._initialize(in_channels)
+
+    def _initialize(self, in_channels: int) -> None:
+        self.W.initialize((self.out_channels, in_channels, *as_pair(self.ksize)))
+        if self.b is not None:
+            self.b.initialize(self.out_channels)
+
+    def forward(self, x: Any, offset: Any) -> Variable:
+        """The convolution of ``x`` with its taps moved by ``offset``."""
+        if self.W.array is None:
+            self._initialize(x.shape[1])
+        return deformable_convolution_2d_sampler(
+            x, offset, self.W, self.b, self.stride, self.pad
+        )

@@ -1,0 +1,46 @@
+"""BlackOut: a loss over many words that looks at a few of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from renga.functions import black_out
+from renga.link import Link
+from renga.parameter import Parameter
+from renga.utils.walker_alias import WalkerAlias
+from renga.variable import Variable
+
+
+class BlackOut(Link):
+    """The loss of a word against words drawn by their ``counts``.
+
+    ``W`` holds NaN until it is given values. ``sample_data`` may hold the words to
+    look at, in place of drawn ones.
+
+    Shapes:
+        x: (N, in_size)
+        t: (N,)
+        W: (number of words, in_size)
+        sample_data: (N, sample_size)
+
+    Source: Ji et al., BlackOut: speeding up recurrent neural network language models
+    with very large vocabularies, 2015.
+    """
+
+    W: Parameter
+    sample_data: Any = None
+
+    def __init__(self, in_size: int, counts: Sequence[int], sample_size: int) -> None:
+        super().__init__()
+        self.sample_size = sample_size
+        self.sampler = WalkerAlias(counts)
+        with self.init_scope():
+            self.W = Parameter(shape=(len(counts), in_size))
+
+    def forward(self, x: Any, t: Any) -> Variable:
+        """The mean loss of the words ``t``."""
+        samples = self.sample_data
+        if samples is None:
+            samples = self.sampler.sample((len(x), self.sample_size))
+        return black_out(x, t, self.W, samples)

@@ -1,0 +1,51 @@
+"""CRF1d: a linear-chain conditional random field."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from renga.functions import argmax_crf1d, crf1d, transpose_sequence
+from renga.initializers import _get_initializer
+from renga.link import Link
+from renga.parameter import Parameter
+from renga.variable import Variable
+
+
+class CRF1d(Link):
+    """The negative log-likelihood of label sequences, and the likeliest ones.
+
+    Sequences are given step by step, the longest first, or with ``transpose`` one by
+    one.
+
+    Shapes:
+        xs: scores of (samples, n_label) of each step
+        ys: labels of (samples,) of each step
+        cost: (n_label, n_label), from the label before to the next, zeros at first
+
+    Source: Lafferty et al., Conditional random fields, 2001.
+    """
+
+    cost: Parameter
+
+    def __init__(self, n_label: int, initial_cost: Any = None) -> None:
+        super().__init__()
+        cost = 0 if initial_cost is None else initial_cost
+        with self.init_scope():
+            self.cost = Parameter(_get_initializer(cost), (n_label, n_label))
+
+    def forward(
+        self, xs: Any, ys: Any, reduce: str = "mean", transpose: bool = False
+    ) -> Variable:
+        """The loss: the mean over samples, or with ``reduce`` ``"no"`` each one's."""
+        if transpose:
+            xs, ys = transpose_sequence(xs), transpose_sequence(ys)
+        return crf1d(self.cost, xs, ys, reduce)
+
+    def argmax(self, xs: Any, transpose: bool = False) -> tuple[Variable, list[Any]]:
+        """The best score of each sample, and the labels that reach it."""
+        if transpose:
+            xs = transpose_sequence(xs)
+        score, path = argmax_crf1d(self.cost, xs)
+        if transpose:
+            path = [labels.array for labels in transpose_sequence(path)]
+        return score, path

@@ -1,0 +1,57 @@
+"""NegativeSampling: the loss of a word against a few others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy
+
+from renga.functions import negative_sampling
+from renga.initializers import Constant
+from renga.link import Link
+from renga.parameter import Parameter
+from renga.utils.argument import parse_kwargs
+from renga.utils.walker_alias import WalkerAlias
+
+
+class NegativeSampling(Link):
+    """The loss of a word against words drawn by their ``counts ** power``.
+
+    Shapes:
+        x: (N, in_size)
+        t: (N,); -1 counts for nothing
+        W: (number of words, in_size), zeros at first
+
+    Source: Mikolov et al., Distributed representations of words and phrases and their
+    compositionality, 2013.
+    """
+
+    W: Parameter
+
+    def __init__(
+        self,
+        in_size: int,
+        counts: Sequence[int],
+        sample_size: int,
+        power: float = 0.75,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        self.sample_size = sample_size
+        self.sampler = WalkerAlias(numpy.power(numpy.asarray(counts, "f"), power))
+        with self.init_scope():
+            self.W = Parameter(Constant(0, dtype), (len(counts), in_size))
+
+    def forward(self, x: Any, t: Any, reduce: str = "sum", **kwargs: Any) -> Any:
+        """The loss, with ``return_samples=True`` also the words looked at."""
+        (return_samples,) = parse_kwargs(kwargs, ("return_samples", False))
+        return negative_sampling(
+            x,
+            t,
+            self.W,
+            self.sampler.sample,
+            self.sample_size,
+            reduce=reduce,
+            return_samples=return_samples,
+        )

@@ -1,0 +1,81 @@
+"""DecorrelatedBatchNormalization: batch normalization that whitens."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from renga.configuration import config
+from renga.functions import (
+    decorrelated_batch_normalization,
+    fixed_decorrelated_batch_normalization,
+)
+from renga.link import Link
+from renga.utils.argument import parse_kwargs
+from renga.variable import Variable
+
+
+class DecorrelatedBatchNormalization(Link):
+    """Whitens groups of channels over a batch while training.
+
+    Otherwise the running means and projections do so, which follow those of the
+    batches: ``avg = decay avg + (1 - decay) statistic``.
+
+    Shapes:
+        x, y: (N, size, …)
+        avg_mean: (groups, size / groups)
+        avg_projection: (groups, size / groups, size / groups)
+
+    Source: Huang et al., Decorrelated batch normalization, 2018.
+    """
+
+    avg_mean: Any
+    avg_projection: Any
+
+    def __init__(
+        self,
+        size: int,
+        groups: int = 16,
+        decay: float = 0.9,
+        eps: float = 2e-5,
+        dtype: Any = numpy.float32,
+    ) -> None:
+        super().__init__()
+        n = size // groups
+        self.avg_mean = numpy.zeros((groups, n), dtype)
+        self.avg_projection = numpy.tile(numpy.eye(n, dtype=dtype), (groups, 1, 1))
+        self.N = 0
+        for name in ("avg_mean", "avg_projection", "N"):
+            self.register_persistent(name)
+        self.decay = decay
+        self.eps = eps
+        self.groups = groups
+
+    def forward(self, x: Any, **kwargs: Any) -> Variable:
+        """The whitened ``x``.
+
+        With ``finetune=True`` the running statistics become the mean of those of all
+        batches since ``start_finetuning``.
+        """
+        (finetune,) = parse_kwargs(kwargs, ("finetune", False))
+        if not config.train:
+            return fixed_decorrelated_batch_normalization(
+                x, self.avg_mean, self.avg_projection, groups=self.groups
+            )
+        decay = self.decay
+        if finetune:
+            self.N += 1
+            decay = 1 - 1 / self.N
+        return decorrelated_batch_normalization(
+            x,
+            groups=self.groups,
+            eps=self.eps,
+            running_mean=self.avg_mean,
+            running_projection=self.avg_projection,
+            decay=decay,
+        )
+
+    def start_finetuning(self) -> None:
+        """Starts to average the statistics anew, over calls with ``finetune``."""
+        self.N = 0

@@ -1,0 +1,52 @@
+"""Stacks of long short-term memory over whole sequences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from renga.functions import n_step_bilstm, n_step_lstm
+from renga.links.rnn.n_step_rnn import NStepRNNBase, refuse
+
+
+class NStepLSTMBase(NStepRNNBase):
+    """Stacks of long short-term memory; see ``NStepRNNBase``.
+
+    The weights are those of the input gate, the forget gate, the candidate and the
+    output gate.
+    """
+
+    n_weights = 8
+
+    @property
+    def n_cells(self) -> int:
+        return 2
+
+    def forward(  # type: ignore[override]
+        self, hx: Any, cx: Any, xs: Any, **kwargs: Any
+    ) -> tuple[Any, ...]:
+        """The last states, the last cells and the outputs, ``(hy, cy, ys)``."""
+        refuse(kwargs)
+        return self._run((hx, cx), xs)
+
+
+class NStepLSTM(NStepLSTMBase):
+    """Long short-term memory over whole sequences.
+
+    See ``renga.functions.n_step_lstm``.
+
+    Source: Hochreiter and Schmidhuber, Long short-term memory, 1997.
+    """
+
+    use_bi_direction = False
+
+    def rnn(self, *args: Any) -> tuple[Any, ...]:
+        return n_step_lstm(*args)
+
+
+class NStepBiLSTM(NStepLSTMBase):
+    """``NStepLSTM`` in both directions."""
+
+    use_bi_direction = True
+
+    def rnn(self, *args: Any) -> tuple[Any, ...]:
+        return n_step_bilstm(*args)

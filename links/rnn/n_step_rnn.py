@@ -1,0 +1,176 @@
+"""Stacks of recurrent layers over whole sequences, and those of plain layers."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy
+
+from renga.functions import (
+    n_step_birnn,
+    n_step_rnn,
+    permutate,
+    transpose_sequence,
+)
+from renga.initializers import _get_initializer
+from renga.link import ChainList, Link
+from renga.parameter import Parameter
+from renga.utils.argument import assert_kwargs_empty, check_unexpected_kwargs
+from renga.variable import Variable
+
+_CONFIG = "{} argument is not supported anymore. Use renga.using_config"
+
+
+def refuse(kwargs: dict[str, Any]) -> None:
+    """Raises for keyword arguments, of which there are none."""
+    check_unexpected_kwargs(kwargs, train=_CONFIG.format("train"))
+    assert_kwargs_empty(kwargs)
+
+
+class NStepRNNBase(ChainList):
+    """``n_layers`` recurrent layers over sequences of any lengths.
+
+    A child holds the weights and biases of one layer and direction, ``w0`` and ``b0``
+    and so on: those from below first, then those from the state. Between the layers
+    the values are dropped with the probability ``dropout``.
+
+    Shapes:
+        xs: sequences of (lengths, in_size)
+        hx, cx: (n_layers directions, number of sequences, out_size), None for zeros
+        ys: sequences of (lengths, directions out_size)
+        w0, …: (out_size, in_size), (out_size, directions out_size) above the first
+            layer, (out_size, out_size) for those from the state
+    """
+
+    n_weights: ClassVar[int]
+    use_bi_direction: ClassVar[bool]
+
+    def __init__(
+        self,
+        n_layers: int,
+        in_size: int,
+        out_size: int,
+        dropout: float,
+        *,
+        initialW: Any = None,
+        initial_bias: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        check_unexpected_kwargs(
+            kwargs,
+            use_cudnn=_CONFIG.format("use_cudnn"),
+            use_bi_direction="use_bi_direction: choose a class for two directions",
+        )
+        assert_kwargs_empty(kwargs)
+        super().__init__()
+        self.n_layers = n_layers
+        self.dropout = dropout
+        self.out_size = out_size
+        self.direction = 2 if self.use_bi_direction else 1
+        W = _get_initializer(initialW)
+        b = _get_initializer(0 if initial_bias is None else initial_bias)
+        for layer in range(n_layers):
+            below = in_size if layer == 0 else self.direction * out_size
+            for _ in range(self.direction):
+                self.append(self._make_layer(below, W, b))
+
+    def _make_layer(self, below: int, W: Any, b: Any) -> Link:
+        layer, n = Link(), self.out_size
+        with layer.init_scope():
+            for k in range(self.n_weights):
+                inputs = below if 2 * k < self.n_weights else n
+                setattr(layer, f"w{k}", Parameter(W, (n, inputs)))
+                setattr(layer, f"b{k}", Parameter(b, n))
+        return layer
+
+    @property
+    def ws(self) -> list[list[Parameter]]:
+        """The weights of each layer and direction."""
+        return self._parameters("w")
+
+    @property
+    def bs(self) -> list[list[Parameter]]:
+        """The biases of each layer and direction."""
+        return self._parameters("b")
+
+    def _parameters(self, kind: str) -> list[list[Parameter]]:
+        names = [f"{kind}{k}" for k in range(self.n_weights)]
+        return [[getattr(layer, name) for name in names] for layer in self]
+
+    @property
+    def n_cells(self) -> int:
+        """How many states there are: 1, or 2 with cells."""
+        return 1
+
+    def init_hx(self, xs: Any) -> Variable:
+        """A state of zeros for the sequences ``xs``."""
+        shape = (self.n_layers * self.direction, len(xs), self.out_size)
+        return Variable(self.xp.zeros(shape, xs[0].dtype))
+
+    def rnn(self, *args: Any) -> tuple[Any, ...]:
+        """The function: layers, dropout, states, weights, biases and inputs."""
+        raise NotImplementedError
+
+    def forward(self, hx: Any, xs: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """The last states and the outputs, ``(hy, ys)``."""
+        refuse(kwargs)
+        return self._run((hx,), xs)
+
+    def _run(self, states: tuple[Any, ...], xs: Any) -> tuple[Any, ...]:
+        assert isinstance(xs, (list, tuple)), (
+            f"{type(self).__name__}: expected a list of sequences, got "
+            f"{type(xs).__name__}"
+        )
+        # The function wants the longest first, and step by step.
+        order = numpy.argsort([-len(x) for x in xs], kind="stable").astype("i")
+        steps = transpose_sequence([xs[k] for k in order])
+        given = (
+            self.init_hx(xs) if h is None else permutate(h, order, axis=1)
+            for h in states
+        )
+        *last, ys = self.rnn(
+            self.n_layers, self.dropout, *given, self.ws, self.bs, steps
+        )
+        last = [permutate(h, order, axis=1, inv=True) for h in last]
+        ys = transpose_sequence(ys)
+        return *last, [ys[k] for k in numpy.argsort(order)]
+
+
+class NStepRNNTanh(NStepRNNBase):
+    """Plain recurrent layers: ``h = tanh(w0 x + b0 + w1 h + b1)``."""
+
+    n_weights = 2
+    use_bi_direction = False
+
+    def rnn(self, *args: Any) -> tuple[Any, ...]:
+        return n_step_rnn(*args, activation="tanh")
+
+
+class NStepRNNReLU(NStepRNNBase):
+    """Plain recurrent layers: ``h = relu(w0 x + b0 + w1 h + b1)``."""
+
+    n_weights = 2
+    use_bi_direction = False
+
+    def rnn(self, *args: Any) -> tuple[Any, ...]:
+        return n_step_rnn(*args, activation="relu")
+
+
+class NStepBiRNNTanh(NStepRNNBase):
+    """``NStepRNNTanh`` in both directions."""
+
+    n_weights = 2
+    use_bi_direction = True
+
+    def rnn(self, *args: Any) -> tuple[Any, ...]:
+        return n_step_birnn(*args, activation="tanh")
+
+
+class NStepBiRNNReLU(NStepRNNBase):
+    """``NStepRNNReLU`` in both directions."""
+
+    n_weights = 2
+    use_bi_direction = True
+
+    def rnn(self, *args: Any) -> tuple[Any, ...]:
+        return n_step_birnn(*args, activation="relu")

@@ -1,0 +1,172 @@
+"""Stacks of recurrent layers over sequences, against one step after the other."""
+
+import numpy
+import pytest
+from link_check import Case, check
+
+import renga
+import renga.links as L
+
+rng = numpy.random.default_rng(0)
+XS = tuple(rng.normal(size=(n, 3)) for n in (2, 4, 3))
+
+
+def sigmoid(x):
+    return 1 / (1 + numpy.exp(-x))
+
+
+def tanh_step(z, h):
+    return numpy.tanh(z[0] + z[1]), None
+
+
+def relu_step(z, h):
+    return numpy.maximum(z[0] + z[1], 0), None
+
+
+def gru_step(z, h):
+    r, u = sigmoid(z[0] + z[3]), sigmoid(z[1] + z[4])
+    return (1 - u) * numpy.tanh(z[2] + r * z[5]) + u * h[0], None
+
+
+def lstm_step(z, h):
+    i, f, a, o = (z[k] + z[k + 4] for k in range(4))
+    c = sigmoid(f) * h[1] + sigmoid(i) * numpy.tanh(a)
+    return sigmoid(o) * numpy.tanh(c), c
+
+
+def stack(p, step, n_layers, directions, states, xs):
+    """Each sequence on its own: last states, last cells and outputs."""
+    n_weights = sum(path.startswith("/0/w") for path in p)
+    last = numpy.zeros((2, n_layers * directions, len(xs), 2))
+    ys = []
+    for k, x in enumerate(xs):
+        for layer in range(n_layers):
+            outputs = []
+            for direction in range(directions):
+                index = layer * directions + direction
+                h, c = (None if s is None else s[index, k] for s in states)
+                sequence = []
+                for row in x[::-1] if direction else x:
+                    z = [
+                        (row if 2 * j < n_weights else h) @ p[f"/{index}/w{j}"].T
+                        + p[f"/{index}/b{j}"]
+                        for j in range(n_weights)
+                    ]
+                    h, c = step(z, (h, c))
+                    sequence.append(h)
+                last[:, index, k] = h, h * 0 if c is None else c
+                outputs.append(sequence[::-1] if direction else sequence)
+            x = numpy.concatenate(outputs, 1)
+        ys.append(x)
+    return last[0], last[1], ys
+
+
+KINDS = {
+    "NStepRNNTanh": (tanh_step, 1),
+    "NStepBiRNNTanh": (tanh_step, 2),
+    "NStepRNNReLU": (relu_step, 1),
+    "NStepBiRNNReLU": (relu_step, 2),
+    "NStepGRU": (gru_step, 1),
+    "NStepBiGRU": (gru_step, 2),
+    "NStepLSTM": (lstm_step, 1),
+    "NStepBiLSTM": (lstm_step, 2),
+}
+
+
+def flattened(outputs):
+    *states, ys = outputs
+    return *states, *ys
+
+
+def case(name, given):
+    step, directions = KINDS[name]
+    n_cells = 2 if "LSTM" in name else 1
+    shape = (2 * directions, len(XS), 2)
+    states = [rng.normal(size=shape) for _ in range(n_cells)] if given else []
+
+    def reference(p, *inputs):
+        xs, hs = inputs[: len(XS)], inputs[len(XS) :] or numpy.zeros((n_cells, *shape))
+        hs = [*hs, None][:2]
+        h, c, ys = stack(p, step, 2, directions, hs, xs)
+        return flattened((h, c, ys) if n_cells == 2 else (h, ys))
+
+    def call(link, *inputs):
+        hs = inputs[len(XS) :] or [None] * n_cells
+        return flattened(link(*hs, list(inputs[: len(XS)])))
+
+    return Case(lambda: getattr(L, name)(2, 3, 2, 0.0), (*XS, *states), reference, call)
+
+
+@pytest.mark.parametrize("given", [False, True])
+@pytest.mark.parametrize("name", KINDS)
+def test_link(name, given):
+    check(case(name, given))
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_attributes(name):
+    link = getattr(L, name)(2, 3, 5, 0.25)
+    directions = KINDS[name][1]
+    assert link.use_bi_direction == (directions == 2)
+    assert (link.n_layers, link.direction) == (2, directions)
+    assert (link.dropout, link.out_size) == (0.25, 5)
+    assert link.n_cells == (2 if "LSTM" in name else 1)
+    half = link.n_weights // 2
+    shapes = [[w.shape for w in layer] for layer in link.ws]
+    first, above = (5, 3), (5, 5 * directions)
+    expected = [[first] * half + [(5, 5)] * half] * directions
+    assert shapes == expected + [[above] * half + [(5, 5)] * half] * directions
+    assert not any(b.array.any() for layer in link.bs for b in layer)
+    h = link.init_hx([numpy.zeros((1, 3), "e")] * 4)
+    assert h.shape == (2 * directions, 4, 5) and h.dtype == numpy.float16
+    assert not h.array.any()
+
+
+def test_weights_are_those_of_a_copy():
+    link = L.NStepGRU(1, 3, 2, 0.0)
+    for clone in (link.copy(), link.copy("copy")):
+        assert clone.ws[0][0] is clone[0].w0
+        assert clone.ws[0][0] is not link[0].w0
+
+
+def test_initial_values():
+    link = L.NStepLSTM(1, 3, 2, 0.0, initialW=2, initial_bias=3)
+    assert all((w.array == 2).all() for w in link.ws[0])
+    assert all((b.array == 3).all() for b in link.bs[0])
+
+
+def test_dropout_is_between_the_layers():
+    numpy.random.seed(0)
+    xs = [x.astype("f") for x in XS]
+    one, two = (L.NStepRNNTanh(n, 3, 4, 0.5) for n in (1, 2))
+    for link, varies in ((one, False), (two, True)):
+        first, second = (link(None, xs)[0].array for _ in range(2))
+        assert (first[-1] != second[-1]).any() == varies
+        with renga.using_config("train", False):
+            first, second = (link(None, xs)[0].array for _ in range(2))
+        numpy.testing.assert_array_equal(first, second)
+
+
+def test_rnn_may_be_replaced():
+    class Zeros(L.NStepRNNTanh):
+        def rnn(self, n_layers, dropout, hx, ws, bs, xs):
+            return hx, [x[:, :1] * 0 for x in xs]
+
+    _, ys = Zeros(1, 3, 2, 0.0)(None, [x.astype("f") for x in XS])
+    assert [y.shape for y in ys] == [(2, 1), (4, 1), (3, 1)]
+
+
+def test_arguments():
+    xs = [x.astype("f") for x in XS]
+    for wrong in ({"use_cudnn": True}, {"use_bi_direction": True}):
+        with pytest.raises(ValueError):
+            L.NStepGRU(1, 3, 2, 0.0, **wrong)
+    with pytest.raises(TypeError):
+        L.NStepGRU(1, 3, 2, 0.0, nonsense=1)
+    link = L.NStepLSTM(1, 3, 2, 0.0)
+    with pytest.raises(ValueError, match="using_config"):
+        link(None, None, xs, train=True)
+    with pytest.raises(TypeError):
+        link(None, None, xs, nonsense=True)
+    with pytest.raises(AssertionError, match="list of sequences"):
+        link(None, None, xs[0])
