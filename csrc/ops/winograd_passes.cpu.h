@@ -113,7 +113,7 @@ class Convolution {
   void transform_inputs(std::int64_t block, float* to) const {
     for (const Source& source : sources_) {
       transform_tiles<typename Scheme::Input>(source.x, tiles_, inner_pad<Scheme>(source.pad),
-                                              block * inputs_.rows, inputs_, to);
+                                              block * inputs_.rows, inputs_.rows, inputs_, to);
       to += source.x.panels() * inputs_.panel();
     }
   }
@@ -134,8 +134,8 @@ class Convolution {
 };
 
 // The gradient of W: for each pair of a panel of inputs and one of outputs, products summed over
-// the tiles. These come in blocks of strips, one after the other whatever the number of threads, so
-// that it does not change the sums.
+// the tiles. These come strip by strip, short enough for the cache, one after the other whatever
+// the number of threads, so that it does not change the sums.
 template <class Scheme>
 class WeightGrad {
  public:
@@ -146,64 +146,50 @@ class WeightGrad {
         pad_(inner_pad<Scheme>(pad)),
         tiles_(gy, Scheme::tile),
         strips_((tiles_.count + kStrip - 1) / kStrip),
-        block_(std::clamp<std::int64_t>(kBlock / (strip(x) + strip(gy)), 1, strips_)) {}
+        inputs_{kSquare<Scheme>, std::min(kStrip, tiles_.count), x.panels()},
+        grads_{kSquare<Scheme>, inputs_.rows, gy.panels()} {}
 
   void run() const {
     const std::int64_t pairs = x_.panels() * gW_.panels();
-    const Array inputs = buffer(block_ * strip(x_)), grads = buffer(block_ * strip(gy_));
-    const Array sums = buffer(strips_ > block_ ? pairs * sums_.size() : 0);
-    for (std::int64_t first = 0; first < strips_; first += block_) {
-      const std::int64_t last = std::min(first + block_, strips_);
-      parallel_for(2 * (last - first), kDear, [&](std::int64_t begin, std::int64_t end) {
-        for (; begin < end; ++begin) transform(first, begin, inputs, grads);
+    const Array inputs = buffer(inputs_.size()), grads = buffer(grads_.size());
+    const Array sums = buffer(strips_ > 1 ? pairs * sums_.size() : 0);
+    for (std::int64_t strip = 0; strip < strips_; ++strip) {
+      parallel_for(rows(strip), kDear, [&](std::int64_t begin, std::int64_t end) {
+        transform(strip, begin, end, inputs.as<float>(), grads.as<float>());
       });
       parallel_for(pairs, kDear, [&](std::int64_t begin, std::int64_t end) {
-        const Array own = buffer(strips_ > block_ ? 0 : sums_.size());
+        const Array own = buffer(strips_ > 1 ? 0 : sums_.size());
         for (; begin < end; ++begin) {
-          float* const to =
-              strips_ > block_ ? sums.as<float>() + begin * sums_.size() : own.as<float>();
+          float* const to = strips_ > 1 ? sums.as<float>() + begin * sums_.size() : own.as<float>();
           const std::int64_t input = begin % x_.panels(), output = begin / x_.panels();
-          for (std::int64_t s = first; s < last; ++s) {
-            accumulate(inputs.as<float>() + (s - first) * strip(x_), input,
-                       grads.as<float>() + (s - first) * strip(gy_), output, s, to);
-          }
-          if (last == strips_) transform_filter_grads<Scheme>(to, sums_, input, output, gW_);
+          accumulate(strip, inputs.as<float>() + input * inputs_.panel(),
+                     grads.as<float>() + output * grads_.panel(), to);
+          if (strip + 1 == strips_) transform_filter_grads<Scheme>(to, sums_, input, output, gW_);
         }
       });
     }
   }
 
  private:
-  static constexpr std::int64_t kStrip = 64;       // tiles
-  static constexpr std::int64_t kBlock = 4 << 20;  // floats
+  static constexpr std::int64_t kStrip = 64;  // tiles
 
-  static std::int64_t strip(const Images& x) {
-    return Layout{kSquare<Scheme>, kStrip, x.panels()}.size();
-  }
-  Layout layout(const Images& x, std::int64_t s) const {
-    return {kSquare<Scheme>, std::min(kStrip, tiles_.count - s * kStrip), x.panels()};
+  std::int64_t rows(std::int64_t strip) const {
+    return std::min(kStrip, tiles_.count - strip * kStrip);
   }
 
-  // Of the strips of a block, the even tasks transform x and the odd ones gy.
-  void transform(std::int64_t first, std::int64_t task, const Array& inputs,
-                 const Array& grads) const {
-    const std::int64_t s = first + task / 2;
-    if (task % 2 == 0) {
-      transform_tiles<typename Scheme::Input>(x_, tiles_, pad_, s * kStrip, layout(x_, s),
-                                              inputs.as<float>() + (s - first) * strip(x_));
-    } else {
-      transform_tiles<typename Scheme::OutputGrad>(gy_, tiles_, {0, 0}, s * kStrip, layout(gy_, s),
-                                                   grads.as<float>() + (s - first) * strip(gy_));
-    }
+  // The tiles `begin` to `end` of a strip.
+  void transform(std::int64_t strip, std::int64_t begin, std::int64_t end, float* inputs,
+                 float* grads) const {
+    const std::int64_t first = strip * kStrip + begin, count = end - begin, at = begin * kPanel;
+    transform_tiles<typename Scheme::Input>(x_, tiles_, pad_, first, count, inputs_, inputs + at);
+    transform_tiles<typename Scheme::OutputGrad>(gy_, tiles_, {0, 0}, first, count, grads_,
+                                                 grads + at);
   }
 
-  void accumulate(const float* inputs, std::int64_t input, const float* grads, std::int64_t output,
-                  std::int64_t s, float* to) const {
-    const Layout from_x = layout(x_, s), from_y = layout(gy_, s);
+  void accumulate(std::int64_t strip, const float* inputs, const float* grads, float* to) const {
     for (int p = 0; p < kSquare<Scheme>; ++p) {
-      multiply_transposed_panel(inputs + p * from_x.point() + input * from_x.panel(),
-                                grads + p * from_y.point() + output * from_y.panel(), from_x.rows,
-                                to + p * sums_.point(), s > 0);
+      multiply_transposed_panel(inputs + p * inputs_.point(), grads + p * grads_.point(),
+                                rows(strip), to + p * sums_.point(), strip > 0);
     }
   }
 
@@ -211,8 +197,9 @@ class WeightGrad {
   const Filters gW_;
   const Pair pad_;
   const Tiles tiles_;
+  const std::int64_t strips_;
   const Layout sums_{kSquare<Scheme>, kPanel, 1};
-  const std::int64_t strips_, block_;
+  const Layout inputs_, grads_;
 };
 
 }  // namespace renga::winograd

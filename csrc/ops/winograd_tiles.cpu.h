@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 #include <vector>
 #include <xsimd/xsimd.hpp>
 
@@ -81,19 +82,30 @@ struct Square {
     }
   }
 
+  // Tiles touch too few lines of the cache in a row for the hardware to see what comes next.
+  void prefetch(std::int64_t channel) const {
+    for (const auto& row : pixels) {
+      for (const float* pixel : row) __builtin_prefetch(pixel + channel);
+    }
+  }
+
   float* pixels[Extent][Extent];
 };
 
-// Transforms `layout.rows` tiles from `first` on; past the last tile, the last one again. A tile's
-// square starts `pad` before it.
+// Transforms `count` tiles from `first` on into the rows of `to`; past the last tile, the last one
+// again. A tile's square starts `pad` before it.
 template <class Transform>
 void transform_tiles(const Images& x, const Tiles& tiles, const Pair& pad, std::int64_t first,
-                     const Layout& layout, float* to) {
+                     std::int64_t count, const Layout& layout, float* to) {
   std::vector<float> zeros(x.channels);
-  for (std::int64_t t = 0; t < layout.rows; ++t) {
-    const Square<Transform::from> square(x, tiles, std::min(first + t, tiles.count - 1), pad,
-                                         zeros.data());
+  const auto square_of = [&](std::int64_t tile) {
+    return Square<Transform::from>(x, tiles, std::min(tile, tiles.count - 1), pad, zeros.data());
+  };
+  auto next = square_of(first);
+  for (std::int64_t t = 0; t < count; ++t) {
+    const auto square = std::exchange(next, square_of(first + t + 1));
     for (std::int64_t c = 0; c < x.channels; c += kWidth) {
+      next.prefetch(c);
       float* const row = to + c / kPanel * layout.panel() + t * kPanel + c % kPanel;
       transform_square<Transform, V>(
           [&](int i, int j) { return V::load_unaligned(square.pixels[i][j] + c); },
@@ -121,10 +133,15 @@ template <class Scheme>
 void transform_outputs(const float* from, const Layout& layout, const Tiles& tiles,
                        std::int64_t first, std::int64_t panel, const Images& y) {
   std::vector<float> nowhere(y.channels);
+  const auto square_of = [&](std::int64_t tile) {
+    return Square<Scheme::tile>(y, tiles, std::min(tile, tiles.count - 1), {0, 0}, nowhere.data());
+  };
   const std::int64_t rows = std::min(layout.rows, tiles.count - first);
+  auto next = square_of(first);
   for (std::int64_t t = 0; t < rows; ++t) {
-    const Square<Scheme::tile> square(y, tiles, first + t, {0, 0}, nowhere.data());
+    const auto square = std::exchange(next, square_of(first + t + 1));
     for (std::int64_t c = 0; c < kPanel; c += kWidth) {
+      next.prefetch(panel * kPanel + c);
       const float* const row = from + t * kPanel + c;
       transform_square<typename Scheme::Output, V>(
           [&](int i, int j) {
@@ -147,6 +164,7 @@ void transform_filters(const Filters& W, std::int64_t panel, const Layout& layou
     for (std::int64_t lane = 0; lane < kPanel; ++lane) {
       const float* from = W.data + (panel * kPanel + lane) * W.output_step + first * W.input_step;
       for (std::int64_t i = 0; i < count; ++i, from += W.input_step) {
+        __builtin_prefetch(from + count * W.input_step);  // of the inputs that come next
         for (int tap = 0; tap < Scheme::taps * Scheme::taps; ++tap) {
           taps.at(i, tap, lane) =
               from[tap / Scheme::taps * W.tap_step[0] + tap % Scheme::taps * W.tap_step[1]];
