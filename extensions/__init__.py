@@ -10,6 +10,7 @@ from renga.extensions import (
     log_report,
     micro_average,
     multistep_shift,
+    parameter_statistics,
     plot_report,
     polynomial_shift,
     print_report,
@@ -17,6 +18,8 @@ from renga.extensions import (
     snapshot_writers,
     step_shift,
     value_observation,
+    variable_statistics_plot,
+    variable_unchain,
     warmup_shift,
 )
 from renga.extensions._snapshot import snapshot, snapshot_object
@@ -29,12 +32,15 @@ from renga.extensions.linear_shift import LinearShift
 from renga.extensions.log_report import LogReport
 from renga.extensions.micro_average import MicroAverage
 from renga.extensions.multistep_shift import MultistepShift
+from renga.extensions.parameter_statistics import ParameterStatistics
 from renga.extensions.plot_report import PlotReport
 from renga.extensions.polynomial_shift import PolynomialShift
 from renga.extensions.print_report import PrintReport
 from renga.extensions.progress_bar import ProgressBar
 from renga.extensions.step_shift import StepShift
 from renga.extensions.value_observation import observe_lr, observe_value
+from renga.extensions.variable_statistics_plot import VariableStatisticsPlot
+from renga.extensions.variable_unchain import unchain_variables
 from renga.extensions.warmup_shift import WarmupShift
 
 __all__ = [
@@ -47,11 +53,13 @@ __all__ = [
     "LogReport",
     "MicroAverage",
     "MultistepShift",
+    "ParameterStatistics",
     "PlotReport",
     "PolynomialShift",
     "PrintReport",
     "ProgressBar",
     "StepShift",
+    "VariableStatisticsPlot",
     "WarmupShift",
     "computational_graph",
     "dump_graph",
@@ -65,6 +73,7 @@ __all__ = [
     "multistep_shift",
     "observe_lr",
     "observe_value",
+    "parameter_statistics",
     "plot_report",
     "polynomial_shift",
     "print_report",
@@ -73,6 +82,9 @@ __all__ = [
     "snapshot_object",
     "snapshot_writers",
     "step_shift",
+    "unchain_variables",
     "value_observation",
+    "variable_statistics_plot",
+    "variable_unchain",
     "warmup_shift",
 ]

@@ -13,7 +13,7 @@ from renga.training.extension import (
 )
 from renga.training.trainer import Trainer
 from renga.training.triggers import IntervalTrigger
-from renga.training.updaters import StandardUpdater
+from renga.training.updaters import ParallelUpdater, StandardUpdater
 from renga.training.updaters.updater import Updater
 from renga.training.util import get_trigger
 
@@ -23,6 +23,7 @@ __all__ = [
     "PRIORITY_EDITOR",
     "PRIORITY_READER",
     "PRIORITY_WRITER",
+    "ParallelUpdater",
     "StandardUpdater",
     "Trainer",
     "Updater",

@@ -1,0 +1,206 @@
+"""An extension that plots how the values of parameters spread, over time."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import warnings
+from collections.abc import Iterable
+from typing import Any
+
+import numpy
+
+from renga.link import Link
+from renga.serializer import AbstractSerializer
+from renga.serializers.atomic import atomic_write
+from renga.training import extension
+from renga.training.trainer import Trainer
+from renga.training.util import get_trigger
+from renga.utils import argument
+from renga.variable import Variable
+
+
+class VariableStatisticsPlot(extension.Extension):
+    """Draws mean, deviation and percentiles of values and gradients, with matplotlib.
+
+    Of the points in time at most ``max_sample_size`` are kept, each as likely as any
+    other. With several variables the statistics are means over them.
+
+    Args:
+        targets: a Variable, a link or several of them.
+        report_data, report_grad: what to plot.
+        plot_mean, plot_std, percentile_sigmas: which statistics; percentiles from 0 to
+            100.
+        trigger: when to draw the plot anew.
+        filename: name in the trainer's directory; its ending says the format.
+        figsize, marker, grid: as matplotlib takes them.
+    """
+
+    def __init__(
+        self,
+        targets: Any,
+        max_sample_size: int = 1000,
+        report_data: bool = True,
+        report_grad: bool = True,
+        plot_mean: bool = True,
+        plot_std: bool = True,
+        percentile_sigmas: float | tuple[float, ...] = (
+            0,
+            0.13,
+            2.28,
+            15.87,
+            50,
+            84.13,
+            97.72,
+            99.87,
+            100,
+        ),
+        trigger: Any = (1, "epoch"),
+        filename: str | None = None,
+        figsize: tuple[float, float] | None = None,
+        marker: str | None = None,
+        grid: bool = True,
+        **kwargs: Any,
+    ) -> None:
+        (file_name,) = argument.parse_kwargs(kwargs, ("file_name", "statistics.png"))
+        self._variables = list(_variables(targets))
+        if not self._variables:
+            raise ValueError("VariableStatisticsPlot: expected variables, got none")
+        attributes = (("data", report_data), ("grad", report_grad))
+        self._attributes = [name for name, wanted in attributes if wanted]
+        self._plot_mean = plot_mean
+        self._plot_std = plot_std
+        self._sigmas = numpy.atleast_1d(numpy.asarray(percentile_sigmas, float))
+        self._trigger = get_trigger(trigger)
+        self._filename = filename or file_name
+        self._figure_options = {} if figsize is None else {"figsize": figsize}
+        self._marker = marker
+        self._grid = grid
+        shape = (len(self._attributes), 2 + len(self._sigmas))
+        self._samples = _Reservoir(max_sample_size, shape)
+        if not self.available():
+            warnings.warn(
+                "VariableStatisticsPlot: nothing will be plotted: matplotlib is not "
+                "installed; install it with `pip install matplotlib`",
+                stacklevel=2,
+            )
+
+    @staticmethod
+    def available() -> bool:
+        """Whether matplotlib is installed."""
+        return importlib.util.find_spec("matplotlib") is not None
+
+    def __call__(self, trainer: Trainer) -> None:
+        """Takes the statistics; draws the plot if its trigger fires."""
+        rows = [self._measure(attribute) for attribute in self._attributes]
+        self._samples.add(trainer.updater.iteration, numpy.array(rows))
+        if self._trigger(trainer) and self.available():
+            self._draw(os.path.join(trainer.out, self._filename))
+
+    def serialize(self, serializer: AbstractSerializer) -> None:
+        """Saves or restores the samples."""
+        self._samples.serialize(serializer["_samples"])
+
+    def _measure(self, attribute: str) -> numpy.ndarray:
+        """Mean, deviation and percentiles, each the mean over the variables."""
+        arrays = [getattr(variable, attribute) for variable in self._variables]
+        rows = [
+            [array.mean(), array.std(), *numpy.percentile(array, self._sigmas)]
+            for array in arrays
+            if array is not None and array.size > 0
+        ]
+        if not rows:
+            return numpy.full(2 + len(self._sigmas), numpy.nan)
+        return numpy.mean(rows, axis=0)
+
+    def _draw(self, path: str) -> None:
+        # A figure by itself: pyplot would keep global state and may open windows.
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+
+        titles = [
+            title
+            for title, wanted in (
+                ("Mean", self._plot_mean),
+                ("Standard deviation", self._plot_std),
+                ("Percentiles", len(self._sigmas) > 0),
+            )
+            if wanted
+        ]
+        figure = Figure(**self._figure_options)
+        FigureCanvasAgg(figure)
+        grid = figure.subplots(
+            len(titles), len(self._attributes), sharex=True, squeeze=False
+        )
+        for column, attribute in enumerate(self._attributes):
+            for row, title in enumerate(titles):
+                self._draw_one(grid[row, column], title, column)
+            grid[0, column].set_title(attribute)
+            grid[-1, column].set_xlabel("iteration")
+        for row, title in enumerate(titles):
+            grid[row, 0].set_ylabel(title)
+        form = os.path.splitext(path)[1][1:] or "png"
+        figure.tight_layout()
+        with atomic_write(path) as file:
+            figure.savefig(file, format=form, bbox_inches="tight")
+
+    def _draw_one(self, axes: Any, title: str, column: int) -> None:
+        iterations, data = self._samples.in_order()
+        first = {"Mean": 0, "Standard deviation": 1, "Percentiles": 2}[title]
+        axes.grid(self._grid)
+        if first < 2:
+            axes.plot(iterations, data[:, column, first], marker=self._marker)
+            return
+        # Pairs of percentiles enclose bands, darker towards the median.
+        lines = data[:, column, 2:]
+        count = lines.shape[1]
+        for i in range(count // 2):
+            low, high = lines[:, i], lines[:, count - 1 - i]
+            shade = 0.15 + 0.6 * i / max(count // 2, 1)
+            axes.fill_between(iterations, low, high, color="C0", alpha=shade, lw=0)
+        if count % 2:
+            axes.plot(iterations, lines[:, count // 2], color="C1")
+
+
+class _Reservoir:
+    """A random sample of points in time, as many as there is room for.
+
+    Source: Vitter, Random sampling with a reservoir (1985).
+    """
+
+    def __init__(self, size: int, shape: tuple[int, ...]) -> None:
+        self._iterations = numpy.zeros(size, numpy.int64)
+        self._data = numpy.zeros((size, *shape))
+        self._seen = 0
+        # Its own generator: drawing from NumPy's would change the training.
+        self._random = numpy.random.RandomState(0)
+
+    def add(self, iteration: int, data: numpy.ndarray) -> None:
+        size = len(self._data)
+        place = (
+            self._seen if self._seen < size else self._random.randint(self._seen + 1)
+        )
+        self._seen += 1
+        if place < size:
+            self._iterations[place] = iteration
+            self._data[place] = data
+
+    def in_order(self) -> tuple[numpy.ndarray, numpy.ndarray]:
+        count = min(self._seen, len(self._data))
+        order = numpy.argsort(self._iterations[:count])
+        return self._iterations[:count][order], self._data[:count][order]
+
+    def serialize(self, serializer: AbstractSerializer) -> None:
+        self._iterations = serializer("iterations", self._iterations)
+        self._data = serializer("data", self._data)
+        self._seen = serializer("seen", self._seen)
+
+
+def _variables(targets: Any) -> Iterable[Variable]:
+    if isinstance(targets, Variable):
+        yield targets
+    elif isinstance(targets, Link):
+        yield from targets.params()
+    else:
+        for target in targets:
+            yield from _variables(target)

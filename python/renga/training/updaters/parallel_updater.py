@@ -1,0 +1,107 @@
+"""An updater that shares a batch out over copies of a model."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from renga import backend
+from renga.dataset import convert
+from renga.training.updaters.standard_updater import StandardUpdater
+
+
+class ParallelUpdater(StandardUpdater):
+    """Updates a model with gradients that copies of it on several devices compute.
+
+    Example ``i`` of a batch goes to copy ``i % n``. The gradients of all are added up
+    in the main copy, which the optimizer updates, and the others are made equal to it.
+    The loss being a mean over a copy's examples, the sum is ``n`` times what one
+    device would compute.
+
+    Args:
+        models: the copies by name, ``"main"`` being the optimizer's target; made by
+            copying unless given.
+        devices: the device of each copy by name.
+
+    The other arguments are those of ``StandardUpdater``.
+
+    Raises: ValueError without models and devices; KeyError where there is no
+    ``"main"`` among them.
+    """
+
+    def __init__(
+        self,
+        iterator: Any,
+        optimizer: Any,
+        converter: Callable = convert.concat_examples,
+        models: Mapping[str, Any] | None = None,
+        devices: Mapping[str, Any] | None = None,
+        loss_func: Callable | None = None,
+        loss_scale: float | None = None,
+        auto_new_epoch: bool = True,
+    ) -> None:
+        super().__init__(
+            iterator,
+            optimizer,
+            converter,
+            loss_func=loss_func,
+            loss_scale=loss_scale,
+            auto_new_epoch=auto_new_epoch,
+        )
+        if models is None and devices is None:
+            raise ValueError("ParallelUpdater: expected models or devices")
+        for name, given in (("models", models), ("devices", devices)):
+            if given is not None and "main" not in given:
+                raise KeyError(f"ParallelUpdater: {name} must contain a 'main' key")
+        self._devices = {
+            name: backend.get_device(device) for name, device in (devices or {}).items()
+        }
+        target = self._optimizers["main"].target
+        if models is None:
+            models = {
+                name: target if name == "main" else copy.deepcopy(target)
+                for name in self._devices
+            }
+        self._models = dict(models)
+        for name, device in self._devices.items():
+            self._models[name].to_device(device)
+
+    def connect_trainer(self, trainer: Any) -> None:
+        """Has values of the main copy alone reported under ``main``."""
+        for name, model in self._models.items():
+            if name != "main":
+                trainer.reporter.add_observer(name, model)
+                trainer.reporter.add_observers(name, model.namedlinks(skipself=True))
+
+    def update_core(self) -> None:
+        """Trains by one batch."""
+        iterator, optimizer = self._iterators["main"], self._optimizers["main"]
+        batch = iterator.next()
+        main = self._models["main"]
+        count = len(self._models)
+        for i, (name, model) in enumerate(self._models.items()):
+            model.cleargrads()
+            loss = self._loss(name, model, batch[i::count])
+            if loss is not None:
+                loss.backward(loss_scale=optimizer._loss_scale)
+        others = [model for name, model in self._models.items() if name != "main"]
+        for model in others:
+            main.addgrads(model)
+        optimizer.update()
+        for model in others:
+            model.copyparams(main)
+        if self.auto_new_epoch and iterator.is_new_epoch:
+            optimizer.new_epoch(auto=True)
+
+    def _loss(self, name: str, model: Any, examples: list[Any]) -> Any:
+        if not examples:
+            return None  # a batch of fewer examples than copies
+        device = self._devices.get(name, model.device)
+        arrays = convert._call_converter(self.converter, examples, device)
+        loss_func = self.loss_func or model
+        if isinstance(arrays, tuple):
+            return loss_func(*arrays)
+        if isinstance(arrays, Mapping):
+            return loss_func(**arrays)
+        return loss_func(arrays)
