@@ -22,6 +22,7 @@ from renga import initializers as initializers
 from renga import iterators as iterators
 from renga import link as link
 from renga import link_hook as link_hook
+from renga import link_hooks as link_hooks
 from renga import links as links
 from renga import memory as memory
 from renga import optimizer as optimizer

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import sys
-from typing import IO, Any
+from typing import Any
 
 from renga.function_hook import Arrays, FunctionHook
-from renga.function_hooks.running import RunningFunctions
+from renga.function_hooks.call_times import CallTimes
 from renga.operation_cost import operation_name
 
 
-class TimerHook(FunctionHook):
+class TimerHook(CallTimes, FunctionHook):
     """Measures how long functions take, forward and backward.
 
     ``call_history`` lists each call's name and seconds, functions called by it
@@ -18,12 +17,6 @@ class TimerHook(FunctionHook):
     """
 
     name = "TimerHook"
-    table = {"sec": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
-
-    def __init__(self) -> None:
-        self.call_history: list[tuple[str, float]] = []
-        self._running = RunningFunctions()
-        self._total_time = 0.0
 
     def deleted(self, function: Any) -> None:
         if function is None:
@@ -38,52 +31,9 @@ class TimerHook(FunctionHook):
         self._running.start(function)
 
     def forward_postprocess(self, function: Any, in_data: Arrays) -> None:
-        self._stop(function)
+        self._stop(function, operation_name(function))
 
     def backward_postprocess(
         self, function: Any, in_data: Arrays, out_grad: Arrays
     ) -> None:
-        self._stop(function)
-
-    def total_time(self) -> float:
-        """The seconds of all calls, those made by other functions counted once."""
-        return self._total_time
-
-    def summary(self) -> dict[str, dict[str, Any]]:
-        """``elapsed_time`` in seconds and ``occurrence`` of each function by name."""
-        found: dict[str, dict[str, Any]] = {}
-        for name, elapsed in self.call_history:
-            record = found.setdefault(name, {"elapsed_time": 0, "occurrence": 0})
-            record["elapsed_time"] += elapsed
-            record["occurrence"] += 1
-        return found
-
-    def print_report(self, unit: str = "auto", file: IO[str] = sys.stdout) -> None:
-        """Prints the summary as a table.
-
-        ``unit`` is sec, ms, us or ns; auto chooses by the longest time and
-        auto_foreach for each function. KeyError for any other.
-        """
-        summary = self.summary()
-        if unit == "auto":
-            times = [record["elapsed_time"] for record in summary.values()]
-            unit = self._choose_unit(max(times, default=0))
-        rows = [("FunctionName", "ElapsedTime", "Occurrence")]
-        for name, record in summary.items():
-            seconds = record["elapsed_time"]
-            own = self._choose_unit(seconds) if unit == "auto_foreach" else unit
-            elapsed = f"{seconds * self.table[own]:.2f}{own}"
-            rows.append((name, elapsed, str(record["occurrence"])))
-        widths = [max(map(len, column)) for column in zip(*rows)]
-        for row in rows:
-            print("  ".join(map(str.rjust, row, widths)), file=file)
-
-    def _stop(self, function: Any) -> None:
-        run = self._running.stop(function)
-        if run is not None:
-            self.call_history.append((operation_name(function), run.elapsed / 1e9))
-            self._total_time += run.own / 1e9
-
-    def _choose_unit(self, seconds: float) -> str:
-        units = (unit for unit, factor in self.table.items() if seconds * factor >= 1)
-        return next(units, "ns")
+        self._stop(function, operation_name(function))

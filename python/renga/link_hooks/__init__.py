@@ -1,0 +1,9 @@
+"""What runs around the calls of links."""
+
+from renga.link_hooks.spectral_normalization import (
+    SpectralNormalization as SpectralNormalization,
+)
+from renga.link_hooks.timer import TimerHook as TimerHook
+from renga.link_hooks.weight_standardization import (
+    WeightStandardization as WeightStandardization,
+)

@@ -1,0 +1,28 @@
+"""How long links take."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from renga.function_hooks.call_times import CallTimes
+from renga.link_hook import LinkHook
+
+
+class TimerHook(CallTimes, LinkHook):
+    """Measures how long links take, those that they call included.
+
+    ``call_history`` lists the class and the seconds of each call.
+    """
+
+    name = "TimerHook"
+    _header = "LinkName"
+
+    def deleted(self, link: Any) -> None:
+        if link is None:
+            self._running.clear()
+
+    def forward_preprocess(self, args: Any) -> None:
+        self._running.start(args.link)
+
+    def forward_postprocess(self, args: Any) -> None:
+        self._stop(args.link, type(args.link).__name__)

@@ -1,0 +1,71 @@
+"""Hooks that put another weight in a parameter's place while its link runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from renga.configuration import no_backprop_mode
+from renga.link_hook import LinkHook
+from renga.variable import Variable
+
+
+class WeightHook(LinkHook):
+    """Computes a link's weight anew for every call, in ``normalize_weight``.
+
+    The parameter stays what it was: gradients reach it, it is updated and saved. The
+    hook belongs to one link, by ``add_hook``.
+
+    Raises:
+        ValueError: the link has no such parameter.
+        NotImplementedError: used in a ``with`` statement.
+    """
+
+    original_weight: Any = None
+
+    def __init__(self, weight_name: str, name: str | None) -> None:
+        self.weight_name = weight_name
+        if name is not None:
+            self.name = name
+
+    def __enter__(self) -> WeightHook:
+        raise NotImplementedError("This hook is not supposed to be used in a with")
+
+    def __exit__(self, *_: Any) -> None:
+        raise NotImplementedError("This hook is not supposed to be used in a with")
+
+    def added(self, link: Any) -> None:
+        if getattr(link, self.weight_name, None) is None:
+            raise ValueError(f"Weight '{self.weight_name}' does not exist!")
+        if self._weight(link).array is not None:
+            self.prepare(link)
+
+    def prepare(self, link: Any) -> None:
+        """Called once for a link, when its weight has a shape."""
+
+    def normalize_weight(self, link: Any) -> Variable:
+        """The weight for one call."""
+        raise NotImplementedError
+
+    def forward_preprocess(self, cb_args: Any) -> None:
+        link = cb_args.link
+        # A call that raised has left its weight behind.
+        self._restore(link)
+        if self._weight(link).array is None:
+            # The link itself knows what shape its weight takes from these inputs.
+            with no_backprop_mode():
+                link.forward(*cb_args.args, **cb_args.kwargs)
+            self.prepare(link)
+        weight = self.normalize_weight(link)
+        self.original_weight = self._weight(link)
+        vars(link)[self.weight_name] = weight
+
+    def forward_postprocess(self, cb_args: Any) -> None:
+        self._restore(cb_args.link)
+
+    def _restore(self, link: Any) -> None:
+        if self.original_weight is not None:
+            vars(link)[self.weight_name] = self.original_weight
+            self.original_weight = None
+
+    def _weight(self, link: Any) -> Any:
+        return getattr(link, self.weight_name)
