@@ -26,6 +26,9 @@ from renga.links.convolution.deconvolution_2d import Deconvolution2D as Deconvol
 from renga.links.convolution.deconvolution_nd import Deconvolution1D as Deconvolution1D
 from renga.links.convolution.deconvolution_nd import Deconvolution3D as Deconvolution3D
 from renga.links.convolution.deconvolution_nd import DeconvolutionND as DeconvolutionND
+from renga.links.convolution.deformable_convolution_2d import (
+    DeformableConvolution2D as DeformableConvolution2D,
+)
 from renga.links.convolution.depthwise_convolution_2d import (
     DepthwiseConvolution2D as DepthwiseConvolution2D,
 )
@@ -41,6 +44,12 @@ from renga.links.loss.hierarchical_softmax import (
 from renga.links.model.classifier import Classifier as Classifier
 from renga.links.normalization.batch_normalization import (
     BatchNormalization as BatchNormalization,
+)
+from renga.links.normalization.batch_renormalization import (
+    BatchRenormalization as BatchRenormalization,
+)
+from renga.links.normalization.decorrelated_batch_normalization import (
+    DecorrelatedBatchNormalization as DecorrelatedBatchNormalization,
 )
 from renga.links.normalization.group_normalization import (
     GroupNormalization as GroupNormalization,

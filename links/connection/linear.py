@@ -68,7 +68,7 @@ class Linear(Link):
         return cls(
             in_size,
             out_size,
-            nobias=nobias or b is None,
+            nobias=nobias,
             initialW=as_array(W),
             initial_bias=as_array(b),
         )

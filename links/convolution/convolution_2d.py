@@ -104,7 +104,7 @@ class Convolution2D(Link):
             tuple(ksize),
             stride,
             pad,
-            nobias or b is None,
+            nobias,
             as_array(W),
             as_array(b),
             dilate=dilate,

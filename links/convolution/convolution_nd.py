@@ -94,7 +94,7 @@ class ConvolutionND(Link):
             tuple(ksize),
             stride,
             pad,
-            nobias or b is None,
+            nobias,
             as_array(W),
             as_array(b),
             cover_all,

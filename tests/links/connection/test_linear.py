@@ -70,6 +70,7 @@ def test_from_params():
     link = L.Linear.from_params(W, b)
     numpy.testing.assert_array_equal(link.W.array, W)
     numpy.testing.assert_array_equal(link.b.array, b)
+    assert L.Linear.from_params(W).b.array.tolist() == [0] * 3
     link = L.Linear.from_params(renga.Variable(W), nobias=True)
     assert link.b is None
     assert (link.in_size, link.out_size) == (2, 3)

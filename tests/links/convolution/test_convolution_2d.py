@@ -134,7 +134,8 @@ def test_from_params():
     assert (link.in_channels, link.out_channels, link.ksize) == (4, 4, (3, 2))
     numpy.testing.assert_array_equal(link.W.array, W)
     numpy.testing.assert_array_equal(link.b.array, b)
-    assert L.Convolution2D.from_params(W).b is None
+    assert L.Convolution2D.from_params(W).b.array.tolist() == [0] * 4
+    assert L.Convolution2D.from_params(W, b, nobias=True).b is None
 
 
 def test_text():

@@ -1,0 +1,113 @@
+"""Batch normalization that also makes channels independent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from renga import _core
+from renga.configuration import config
+from renga.functions.array.cast import cast
+from renga.functions.check import check_floats, check_shape
+from renga.functions.math.average import average
+from renga.functions.normalization.inverse_root import inverse_root
+from renga.utils.argument import parse_kwargs
+from renga.variable import Variable
+
+
+def decorrelated_batch_normalization(x: Any, **kwargs: Any) -> Variable:
+    """``P (x - mean)`` with P the covariance's inverse root, in groups of channels.
+
+    Keywords: ``groups=16``, ``eps=2e-5`` added to the variances, ``running_mean=None``
+    and ``running_projection=None``, changed in place, and their ``decay=0.9``.
+
+    Shapes:
+        x: (N, C, …)
+        running_mean: (groups, C / groups)
+        running_projection: (groups, C / groups, C / groups)
+
+    Raises:
+        ValueError: the channels cannot be divided into so many groups.
+        InvalidType: ``x`` is not of floats or has one axis only.
+
+    Source: Huang et al., Decorrelated batch normalization, 2018.
+    """
+    groups, eps, running_mean, running_projection, decay = parse_kwargs(
+        kwargs,
+        ("groups", 16),
+        ("eps", 2e-5),
+        ("running_mean", None),
+        ("running_projection", None),
+        ("decay", 0.9),
+    )
+    name = "decorrelated_batch_normalization"
+    pixels = _by_channels(name, x, groups)
+    ops = _core.ops
+    mean = average(pixels, 2, keepdims=True)
+    centred = ops.subtract(pixels, mean)
+    covariance = ops.matmul(centred, centred, transb=True) / max(pixels.shape[2], 1)
+    diagonal = eps * numpy.eye(pixels.shape[1], dtype=pixels.dtype)
+    projection = inverse_root(
+        ops.add(covariance, numpy.broadcast_to(diagonal, covariance.shape))
+    )
+    if not config.in_recomputing:
+        count = pixels.shape[2]
+        # Unbiased as Chainer has it: variances would take the root of this factor.
+        unbiased = projection.array * (count / max(count - 1.0, 1.0))
+        for kept, fresh in (
+            (running_mean, mean.array[..., 0]),
+            (running_projection, unbiased),
+        ):
+            if kept is not None:
+                kept *= decay
+                kept += ((1 - decay) * fresh).astype(kept.dtype)
+    return _as_images(ops.matmul(projection, centred), x)
+
+
+def fixed_decorrelated_batch_normalization(
+    x: Any, mean: Any, projection: Any, groups: int = 16
+) -> Variable:
+    """``projection (x - mean)`` in groups of channels.
+
+    Shapes:
+        x: (N, C, …)
+        mean: (groups, C / groups)
+        projection: (groups, C / groups, C / groups)
+
+    Raises:
+        ValueError: the channels cannot be divided into so many groups.
+        InvalidType: shapes or dtypes do not fit.
+    """
+    name = "fixed_decorrelated_batch_normalization"
+    pixels = _by_channels(name, x, groups)
+    width = pixels.shape[1]
+    fits = mean.shape == (groups, width) and projection.shape == (groups, width, width)
+    check_shape(
+        name, fits, f"{groups} means and projections of {width}", mean, projection
+    )
+    mean, projection = cast(mean, pixels.dtype), cast(projection, pixels.dtype)
+    ops = _core.ops
+    centred = ops.subtract(pixels, ops.reshape(mean, (groups, width, 1)))
+    return _as_images(ops.matmul(projection, centred), x)
+
+
+def _by_channels(name: str, x: Any, groups: int) -> Variable:
+    """(groups, C / groups, elements), in float32 for halves."""
+    check_floats(name, x)
+    check_shape(name, x.ndim >= 2, "(N, C, …)", x)
+    if groups < 1 or x.shape[1] % groups:
+        raise ValueError(f"{name}: expected {x.shape[1]} channels in {groups} groups")
+    if x.dtype == "float16":
+        x = cast(x, "float32")
+    ops = _core.ops
+    x = ops.transpose(x, (1, 0, *range(2, x.ndim)))
+    channels = x.shape[0]
+    size = x.size // max(channels, 1)
+    return ops.reshape(x, (groups, channels // groups, size))
+
+
+def _as_images(y: Variable, x: Any) -> Variable:
+    ops = _core.ops
+    y = ops.reshape(y, (x.shape[1], x.shape[0], *x.shape[2:]))
+    return cast(ops.transpose(y, (1, 0, *range(2, x.ndim))), x.dtype)
