@@ -65,8 +65,10 @@ from renga.functions.activation.prelu import prelu as prelu
 from renga.functions.activation.rrelu import rrelu as rrelu
 from renga.functions.activation.selu import selu as selu
 from renga.functions.activation.swish import swish as swish
+from renga.functions.array.as_strided import as_strided as as_strided
 from renga.functions.array.broadcast import broadcast as broadcast
 from renga.functions.array.cast import cast as cast
+from renga.functions.array.copy import copy as copy
 from renga.functions.array.diagonal import diagonal as diagonal
 from renga.functions.array.flip import flip as flip
 from renga.functions.array.flip import fliplr as fliplr
@@ -87,6 +89,12 @@ from renga.functions.array.scatter_add import scatter_add as scatter_add
 from renga.functions.array.separate import separate as separate
 from renga.functions.array.space2depth import depth2space as depth2space
 from renga.functions.array.space2depth import space2depth as space2depth
+from renga.functions.array.spatial_transformer_grid import (
+    spatial_transformer_grid as spatial_transformer_grid,
+)
+from renga.functions.array.spatial_transformer_sampler import (
+    spatial_transformer_sampler as spatial_transformer_sampler,
+)
 from renga.functions.array.split_axis import split_axis as split_axis
 from renga.functions.array.tile import tile as tile
 from renga.functions.array.transpose_sequence import (
@@ -109,6 +117,9 @@ from renga.functions.connection.deconvolution_nd import (
 from renga.functions.connection.deconvolution_nd import (
     deconvolution_nd as deconvolution_nd,
 )
+from renga.functions.connection.deformable_convolution_2d_sampler import (
+    deformable_convolution_2d_sampler as deformable_convolution_2d_sampler,
+)
 from renga.functions.connection.depthwise_convolution_2d import (
     depthwise_convolution_2d as depthwise_convolution_2d,
 )
@@ -119,6 +130,7 @@ from renga.functions.connection.linear import linear as linear
 from renga.functions.connection.local_convolution_2d import (
     local_convolution_2d as local_convolution_2d,
 )
+from renga.functions.connection.shift import shift as shift
 from renga.functions.evaluation.accuracy import accuracy as accuracy
 from renga.functions.evaluation.binary_accuracy import (
     binary_accuracy as binary_accuracy,
@@ -131,9 +143,18 @@ from renga.functions.evaluation.classification_summary import precision as preci
 from renga.functions.evaluation.classification_summary import recall as recall
 from renga.functions.evaluation.r2_score import r2_score as r2_score
 from renga.functions.loss.absolute_error import absolute_error as absolute_error
+from renga.functions.loss.black_out import black_out as black_out
 from renga.functions.loss.contrastive import contrastive as contrastive
+from renga.functions.loss.crf1d import argmax_crf1d as argmax_crf1d
+from renga.functions.loss.crf1d import crf1d as crf1d
 from renga.functions.loss.cross_covariance import cross_covariance as cross_covariance
+from renga.functions.loss.ctc import (
+    connectionist_temporal_classification as connectionist_temporal_classification,
+)
 from renga.functions.loss.decov import decov as decov
+from renga.functions.loss.discriminative_loss import (
+    discriminative_margin_based_clustering_loss as discriminative_margin_based_clustering_loss,  # noqa: E501
+)
 from renga.functions.loss.hinge import hinge as hinge
 from renga.functions.loss.huber_loss import huber_loss as huber_loss
 from renga.functions.loss.mean_absolute_error import (
@@ -141,6 +162,9 @@ from renga.functions.loss.mean_absolute_error import (
 )
 from renga.functions.loss.mean_squared_error import (
     mean_squared_error as mean_squared_error,
+)
+from renga.functions.loss.negative_sampling import (
+    negative_sampling as negative_sampling,
 )
 from renga.functions.loss.sigmoid_cross_entropy import (
     sigmoid_cross_entropy as sigmoid_cross_entropy,
@@ -191,6 +215,7 @@ from renga.functions.math.ndtr import log_ndtr as log_ndtr
 from renga.functions.math.ndtr import ndtr as ndtr
 from renga.functions.math.ndtr import ndtri as ndtri
 from renga.functions.math.scale import scale as scale
+from renga.functions.math.sparse_matmul import sparse_matmul as sparse_matmul
 from renga.functions.math.squared_difference import (
     squared_difference as squared_difference,
 )
@@ -202,6 +227,18 @@ from renga.functions.noise.simplified_dropconnect import (
     simplified_dropconnect as simplified_dropconnect,
 )
 from renga.functions.noise.zoneout import zoneout as zoneout
+from renga.functions.normalization.batch_renormalization import (
+    batch_renormalization as batch_renormalization,
+)
+from renga.functions.normalization.batch_renormalization import (
+    fixed_batch_renormalization as fixed_batch_renormalization,
+)
+from renga.functions.normalization.decorrelated_batch_normalization import (
+    decorrelated_batch_normalization as decorrelated_batch_normalization,
+)
+from renga.functions.normalization.decorrelated_batch_normalization import (
+    fixed_decorrelated_batch_normalization as fixed_decorrelated_batch_normalization,
+)
 from renga.functions.normalization.group_normalization import (
     group_normalization as group_normalization,
 )
@@ -258,3 +295,4 @@ from renga.functions.rnn.n_step_rnn import n_step_birnn as n_step_birnn
 from renga.functions.rnn.n_step_rnn import n_step_rnn as n_step_rnn
 from renga.functions.rnn.slstm import slstm as slstm
 from renga.functions.rnn.tree_lstm import tree_lstm as tree_lstm
+from renga.functions.util.forget import forget as forget

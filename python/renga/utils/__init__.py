@@ -6,13 +6,15 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from renga.utils import argument, array, conv, conv_nd, type_check, walker_alias
+from renga.utils import argument, array, conv, conv_nd, sparse, type_check, walker_alias
 from renga.utils.array import force_array, force_type, size_of_shape, sum_to
 from renga.utils.conv import get_conv_outsize, get_deconv_outsize
 from renga.utils.experimental import experimental
+from renga.utils.sparse import CooMatrix, get_order, to_coo
 from renga.utils.walker_alias import WalkerAlias
 
 __all__ = [
+    "CooMatrix",
     "WalkerAlias",
     "argument",
     "array",
@@ -23,9 +25,12 @@ __all__ = [
     "force_type",
     "get_conv_outsize",
     "get_deconv_outsize",
+    "get_order",
     "size_of_shape",
+    "sparse",
     "sum_to",
     "tempdir",
+    "to_coo",
     "type_check",
     "walker_alias",
 ]

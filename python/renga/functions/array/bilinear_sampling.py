@@ -1,0 +1,39 @@
+"""Values of images between their pixels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from renga import _core
+from renga.variable import Variable, as_array
+
+
+def sample_pixels(x: Any, rows: Any, columns: Any) -> Variable:
+    """``x`` at points given in pixels, by bilinear interpolation; 0 outside.
+
+    Shapes:
+        x: (N, C, H, W)
+        rows, columns: (N, …)
+        return: (N, C, …)
+    """
+    ops = _core.ops
+    n, c, h, w = x.shape
+    table = ops.reshape(ops.transpose(x, (0, 2, 3, 1)), (n * h * w, c))
+    images = numpy.arange(n).reshape(n, *(1,) * (rows.ndim - 1))
+    # What is further off than a pixel is 0 wherever it is.
+    top = numpy.clip(numpy.floor(as_array(rows)), -2, h)
+    left = numpy.clip(numpy.floor(as_array(columns)), -2, w)
+    below, beside = ops.subtract(rows, top), ops.subtract(columns, left)
+    y = None
+    for down, share_down in ((0, 1 - below), (1, below)):
+        for across, share_across in ((0, 1 - beside), (1, beside)):
+            i, j = (top + down).astype(int), (left + across).astype(int)
+            inside = (0 <= i) & (i < h) & (0 <= j) & (j < w)
+            at = numpy.where(inside, (images * h + i) * w + j, -1).astype(numpy.int32)
+            corner = ops.embed_id(at, table, -1)
+            share = ops.expand_dims(share_down * share_across, rows.ndim)
+            part = ops.multiply(corner, ops.broadcast_to(share, corner.shape))
+            y = part if y is None else ops.add(y, part)
+    return ops.transpose(y, (0, rows.ndim, *range(1, rows.ndim)))

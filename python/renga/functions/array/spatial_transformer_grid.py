@@ -1,0 +1,44 @@
+"""Where an affine map takes the pixels of an image."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from renga import _core
+from renga.functions.check import check_floats, check_shape
+from renga.utils.argument import parse_kwargs
+from renga.variable import Variable
+
+
+def spatial_transformer_grid(
+    theta: Any, output_shape: tuple[int, int], **kwargs: Any
+) -> Variable:
+    """Points of an input image for the pixels of an output image (rows, columns).
+
+    ``theta`` maps (x, y, 1) of the output to (x, y) of the input; both images reach
+    from -1 to 1.
+
+    Shapes:
+        theta: (N, 2, 3)
+        return: (N, 2, rows, columns), x before y
+
+    Raises:
+        InvalidType: ``theta`` has another shape or is not of floats.
+
+    Source: Jaderberg et al., Spatial transformer networks, 2015.
+    """
+    name = "spatial_transformer_grid"
+    parse_kwargs(kwargs, use_cudnn=f"{name}: expected using_config('use_cudnn', …)")
+    check_floats(name, theta)
+    fits = theta.ndim == 3 and theta.shape[1:] == (2, 3)
+    check_shape(name, fits, "(N, 2, 3)", theta)
+    rows, columns = output_shape
+    y, x = numpy.meshgrid(
+        numpy.linspace(-1, 1, rows), numpy.linspace(-1, 1, columns), indexing="ij"
+    )
+    points = numpy.stack([x, y, numpy.ones_like(x)]).reshape(3, -1).astype(theta.dtype)
+    points = numpy.broadcast_to(points, (len(theta), *points.shape))
+    grid = _core.ops.matmul(theta, points)
+    return _core.ops.reshape(grid, (len(theta), 2, rows, columns))

@@ -1,0 +1,46 @@
+"""Loss of one class against others drawn at random, by a softmax over them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from renga import _core
+from renga.functions.check import check_floats, check_shape
+from renga.functions.loss.reduction import check_reduce, reduced
+from renga.variable import Variable, as_array
+
+
+def black_out(x: Any, t: Any, W: Any, samples: Any, reduce: str = "mean") -> Variable:
+    """``-log p[t] - sum(log(1 - p[s]))``, p the softmax of ``x W`` over t and all s.
+
+    Shapes:
+        x: (N, D)
+        t: (N,), integers
+        W: (classes, D)
+        samples: (N, S), integers
+        return: (), or (N,) if ``reduce`` is "no"
+
+    Raises:
+        ValueError: no such ``reduce``.
+        InvalidType: shapes or dtypes do not fit.
+
+    Source: Ji et al., BlackOut: speeding up recurrent neural network language models
+    with very large vocabularies, 2016.
+    """
+    name = "black_out"
+    check_reduce(name, reduce)
+    check_floats(name, x, W)
+    t, samples = as_array(t), as_array(samples)
+    fits = x.ndim == W.ndim == samples.ndim == 2 and x.shape[1] == W.shape[1]
+    fits = fits and t.shape == x.shape[:1] == samples.shape[:1]
+    check_shape(name, fits, "(N, D), (N,), (K, D), (N, S)", x, t, W, samples)
+    ops = _core.ops
+    classes = numpy.concatenate([t[:, None], samples], 1)
+    vectors = ops.embed_id(classes, W)
+    scores = ops.squeeze(ops.matmul(vectors, ops.expand_dims(x, 2)), 2)
+    log_p = ops.log_softmax(scores, 1)
+    wanted, others = ops.split_axis(log_p, [1], 1)
+    losses = ops.add(ops.squeeze(wanted, 1), ops.sum(ops.log1p(-ops.exp(others)), 1))
+    return reduced(-losses, reduce)

@@ -1,0 +1,101 @@
+"""Linear-chain conditional random fields."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy
+
+from renga import _core
+from renga.functions.check import check_floats
+from renga.functions.loss.reduction import check_reduce, reduced
+from renga.utils.type_check import InvalidType
+from renga.variable import Variable, as_array
+
+
+def crf1d(
+    cost: Any, xs: Sequence[Any], ys: Sequence[Any], reduce: str = "mean"
+) -> Variable:
+    """``-log p(ys | xs)`` of sequences of labels.
+
+    A sequence's score is the sum of ``xs`` at its labels and of ``cost`` at each pair
+    of labels in a row. Step t has the B_t sequences that are not over, which are sorted
+    by length, longest first.
+
+    Shapes:
+        cost: (K, K), from the first to the second label
+        xs: (B_t, K) for each step
+        ys: (B_t,) for each step, integers
+        return: (), or (B_1,) if ``reduce`` is "no"
+
+    Raises:
+        ValueError: no such ``reduce``.
+        InvalidType: shapes or dtypes do not fit.
+
+    Source: Lafferty et al., Conditional random fields, 2001.
+    """
+    check_reduce("crf1d", reduce)
+    _check("crf1d", cost, xs)
+    labels = [as_array(y) for y in ys]
+    if [y.shape for y in labels] != [x.shape[:1] for x in xs]:
+        raise InvalidType("crf1d: expected one label per row of xs")
+    ops = _core.ops
+    k = cost.shape[0]
+    alpha, score = xs[0], ops.select_item(xs[0], labels[0])
+    flat = ops.reshape(cost, (k * k, 1))
+    over: list[Variable] = []
+    for before, now, x in zip(labels, labels[1:], xs[1:]):
+        if len(x) < len(alpha):
+            alpha, ended = ops.split_axis(alpha, [len(x)], 0)
+            score, final = ops.split_axis(score, [len(x)], 0)
+            over.append(ops.logsumexp(ended, 1) - final)
+        ways = ops.add(ops.expand_dims(alpha, 2), cost)
+        alpha = ops.add(ops.logsumexp(ways, 1), x)
+        pair = (before[: len(now)] * k + now).astype(numpy.int32)
+        step = ops.squeeze(ops.embed_id(pair, flat), 1)
+        score = ops.add(ops.add(score, step), ops.select_item(x, now))
+    over.append(ops.logsumexp(alpha, 1) - score)
+    return reduced(ops.concat(over[::-1], 0), reduce)
+
+
+def argmax_crf1d(cost: Any, xs: Sequence[Any]) -> tuple[Variable, list[numpy.ndarray]]:
+    """The highest scores and, for each step, the labels that have them.
+
+    Shapes:
+        cost: (K, K)
+        xs: (B_t, K) for each step
+        return: (B_1,), and (B_t,) for each step
+
+    Raises:
+        InvalidType: shapes or dtypes do not fit.
+    """
+    _check("argmax_crf1d", cost, xs)
+    costs, steps = as_array(cost), [as_array(x) for x in xs]
+    alpha = steps[0]
+    over: list[numpy.ndarray] = []
+    sources: list[numpy.ndarray] = []
+    for x in steps[1:]:
+        over.append(alpha[len(x) :])
+        ways = alpha[: len(x), :, None] + costs
+        sources.append(ways.argmax(1))
+        alpha = ways.max(1) + x
+    over.append(alpha)
+    best = numpy.concatenate([ended.max(1) for ended in over[::-1]])
+    path = [alpha.argmax(1)]
+    for source, ended in zip(sources[::-1], over[-2::-1]):
+        found = source[numpy.arange(len(path[-1])), path[-1]]
+        path.append(numpy.concatenate([found, ended.argmax(1)]))
+    return Variable(best), [labels.astype(numpy.int32) for labels in path[::-1]]
+
+
+def _check(name: str, cost: Any, xs: Sequence[Any]) -> None:
+    check_floats(name, cost, *xs)
+    k = cost.shape[0] if cost.ndim else 0
+    sizes = [x.shape[0] if x.ndim else 0 for x in xs]
+    shapes = cost.shape == (k, k) and all(x.shape == (n, k) for n, x in zip(sizes, xs))
+    if not shapes or sizes != sorted(sizes, reverse=True):
+        raise InvalidType(
+            f"{name}: expected cost (K, K) and steps (B_t, K) sorted by length, got "
+            f"{cost.shape} and {[x.shape for x in xs]}"
+        )

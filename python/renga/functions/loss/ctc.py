@@ -1,0 +1,124 @@
+"""Loss of a sequence of labels without the times when they occur."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy
+
+from renga import _core
+from renga.functions.array.cast import cast
+from renga.functions.array.get_item import get_item
+from renga.functions.check import check_floats
+from renga.functions.loss.reduction import check_reduce, reduced
+from renga.utils.type_check import InvalidType
+from renga.variable import Variable, as_array
+
+# The logarithm of what is impossible: adding to it must not overflow.
+_NEVER = -1e10
+
+
+def connectionist_temporal_classification(
+    x: Sequence[Any],
+    t: Any,
+    blank_symbol: int,
+    input_length: Any = None,
+    label_length: Any = None,
+    reduce: str = "mean",
+) -> Variable:
+    """``-log p(t | x)``, summed over all ways to spread the labels over the steps.
+
+    Each step tells one label or the blank; a label may last, and equal labels in a row
+    have a blank between them. Lengths are those of whole arrays if None.
+
+    Shapes:
+        x: for each step (N, labels), before the softmax
+        t: (N, L), integers
+        input_length, label_length: (N,), integers
+        return: (), or (N,) if ``reduce`` is "no"
+
+    Raises:
+        TypeError: ``x`` is no list or tuple, or the blank no integer.
+        ValueError: the blank is no label, or no such ``reduce``.
+        InvalidType: shapes or dtypes do not fit.
+
+    Source: Graves et al., Connectionist temporal classification, 2006.
+    """
+    name = "connectionist_temporal_classification"
+    t = as_array(t)
+    _check(name, x, t, blank_symbol, reduce)
+    steps, (n, labels) = len(x), t.shape
+    if input_length is None:
+        input_length = numpy.full(n, steps)
+    if label_length is None:
+        label_length = numpy.full(n, labels)
+    lengths, label_lengths = as_array(input_length), as_array(label_length)
+    path = numpy.full((n, 2 * labels + 1), blank_symbol)
+    path[:, 1::2] = t
+    path[:, 1::2][numpy.arange(labels) >= label_lengths[:, None]] = blank_symbol
+    scores = _core.ops.stack(list(x), 0)
+    half = scores.dtype == "float16"
+    if half:
+        scores = cast(scores, "float32")
+    scores = _core.ops.log_softmax(scores, 2)
+    scores = get_item(scores, (slice(None), numpy.arange(n)[:, None], path))
+    alpha = _alpha(scores, path, blank_symbol, lengths)
+    loss = -_at_end(alpha, label_lengths)
+    return reduced(cast(loss, "float16") if half else loss, reduce)
+
+
+def _check(name: str, x: Any, t: Any, blank: Any, reduce: str) -> None:
+    if not isinstance(x, (list, tuple)):
+        raise TypeError(f"{name}: expected a list or tuple as x, got {type(x)}")
+    if not isinstance(blank, int):
+        raise TypeError(f"{name}: expected an integer as the blank, got {type(blank)}")
+    check_reduce(name, reduce)
+    check_floats(name, *x)
+    first = x[0].shape
+    if len(first) != 2 or any(step.shape != first for step in x):
+        raise InvalidType(f"{name}: expected steps of one shape (N, labels)")
+    if not 0 <= blank < first[1]:
+        raise ValueError(f"{name}: expected a blank below {first[1]}, got {blank}")
+    if t.ndim != 2 or len(t) != first[0] or t.dtype.kind != "i":
+        raise InvalidType(
+            f"{name}: expected t of integers ({first[0]}, L), got {t.dtype} {t.shape}"
+        )
+
+
+def _alpha(
+    scores: Variable, path: numpy.ndarray, blank: int, lengths: numpy.ndarray
+) -> Variable:
+    """(N, S): log probabilities to be at each place of the path after all steps."""
+    ops = _core.ops
+    start = numpy.full(path.shape, _NEVER, scores.dtype)
+    start[:, :2] = 0
+    # From two places before: between different labels the blank may be left out.
+    skip = numpy.full(path.shape, _NEVER, scores.dtype)
+    skip[:, 2:][(path[:, 2:] != blank) & (path[:, 2:] != path[:, :-2])] = 0
+    first, *rest = ops.split_axis(scores, list(range(1, len(scores))), 0)
+    alpha = ops.add(ops.squeeze(first, 0), start)
+    for number, step in enumerate(rest, 1):
+        ways = [alpha, _later(alpha, 1), ops.add(_later(alpha, 2), skip)]
+        fresh = ops.logsumexp(ops.stack(ways, 0), 0)
+        fresh = ops.add(fresh, ops.squeeze(step, 0))
+        going = numpy.broadcast_to((number < lengths)[:, None], path.shape)
+        alpha = fresh if going.all() else ops.where(going, fresh, alpha)
+    return alpha
+
+
+def _later(alpha: Variable, places: int) -> Variable:
+    """``alpha`` moved along the path, from where it cannot be to its start."""
+    n, size = alpha.shape
+    places = min(places, size)
+    kept = _core.ops.slice(alpha, [(0, n, 1), (0, size - places, 1)])
+    return _core.ops.pad(kept, [0, places], [0, 0], _NEVER)
+
+
+def _at_end(alpha: Variable, label_lengths: numpy.ndarray) -> Variable:
+    """(N,): log probabilities to be at the last label or the blank after it."""
+    places = numpy.arange(alpha.shape[1])
+    last = 2 * label_lengths[:, None]
+    ends = (places == last) | (places == last - 1)
+    mask = numpy.where(ends, 0, _NEVER).astype(alpha.dtype)
+    return _core.ops.logsumexp(_core.ops.add(alpha, mask), 1)

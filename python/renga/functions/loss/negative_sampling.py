@@ -1,0 +1,63 @@
+"""Loss of one class against a few others drawn at random."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+import numpy
+
+from renga import _core
+from renga.functions.check import check_floats, check_shape
+from renga.functions.loss.reduction import check_reduce, reduced
+from renga.utils.argument import parse_kwargs
+from renga.utils.type_check import InvalidType
+from renga.variable import as_array
+
+
+def negative_sampling(
+    x: Any,
+    t: Any,
+    W: Any,
+    sampler: Callable[[tuple[int, int]], Any],
+    sample_size: int,
+    reduce: str = "sum",
+    **kwargs: Any,
+) -> Any:
+    """``-log sigmoid(x W[t]) - sum(log sigmoid(-x W[s]))`` over drawn classes s.
+
+    ``sampler`` makes an integer array of a shape. Samples whose ``t`` is -1 count 0.
+    With ``return_samples=True`` also the classes, the first of each row being ``t``.
+
+    Shapes:
+        x: (N, D)
+        t: (N,), integers
+        W: (classes, D)
+        return: (), or (N,) if ``reduce`` is "no"; and (N, 1 + sample_size)
+
+    Raises:
+        ValueError: no such ``reduce``.
+        InvalidType: shapes or dtypes do not fit.
+
+    Source: Mikolov et al., Distributed representations of words and phrases and their
+    compositionality, 2013.
+    """
+    name = "negative_sampling"
+    (return_samples,) = parse_kwargs(kwargs, ("return_samples", False))
+    check_reduce(name, reduce, ("sum", "no"))
+    check_floats(name, x, W)
+    t = as_array(t)
+    fits = x.ndim == W.ndim == 2 and x.shape[1] == W.shape[1]
+    check_shape(name, fits and t.shape == x.shape[:1], "(N, D), (N,), (K, D)", x, t, W)
+    if t.dtype.kind != "i":
+        raise InvalidType(f"{name}: expected t of integers, got {t.dtype}")
+    ops = _core.ops
+    samples = numpy.array(sampler((len(t), sample_size + 1)))
+    samples[:, 0] = t
+    vectors = ops.embed_id(samples.astype(numpy.int32), W, -1)
+    scores = ops.squeeze(ops.matmul(vectors, ops.expand_dims(x, 2)), 2)
+    sign = numpy.ones(scores.shape, scores.dtype)
+    sign[:, 0] = -1
+    losses = ops.sum(ops.softplus(ops.multiply(scores, sign)), 1)
+    losses = ops.multiply(losses, (t != -1).astype(losses.dtype))
+    loss = reduced(losses, reduce)
+    return (loss, samples) if return_samples else loss

@@ -1,0 +1,72 @@
+"""Products of a sparse and a dense matrix."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from renga import _core
+from renga.functions.array.get_item import PutItems
+from renga.functions.check import check_floats
+from renga.utils.sparse import CooMatrix
+from renga.utils.type_check import InvalidType
+from renga.variable import Variable
+
+
+def sparse_matmul(
+    a: Any, b: Any, transa: bool = False, transb: bool = False
+) -> Variable:
+    """``a b`` of matrices or batches of them, one being a ``CooMatrix``.
+
+    Shapes:
+        a: (m, k) or (N, m, k), its last two axes swapped if ``transa``
+        b: (k, n) or (N, k, n), its last two axes swapped if ``transb``
+        return: (m, n) or (N, m, n)
+
+    Raises:
+        ValueError: none or both are sparse.
+        InvalidType: shapes or dtypes do not fit.
+    """
+    if isinstance(a, CooMatrix) == isinstance(b, CooMatrix):
+        raise ValueError(
+            f"sparse_matmul: expected one CooMatrix, got {type(a)} and {type(b)}"
+        )
+    if isinstance(a, CooMatrix):
+        return _product(a, b, transa, transb)
+    # a b = (b^T a^T)^T
+    y = _product(b, a, not transb, not transa)
+    return _core.ops.swapaxes(y, -1, -2)
+
+
+def _product(sparse: CooMatrix, dense: Any, trans: bool, trans_dense: bool) -> Variable:
+    ops = _core.ops
+    check_floats("sparse_matmul", dense)
+    data = sparse.data
+    if dense.ndim != data.ndim + 1:
+        raise InvalidType(
+            f"sparse_matmul: expected a dense matrix of {data.ndim + 1} axes, got "
+            f"{dense.shape}"
+        )
+    if trans_dense:
+        dense = ops.swapaxes(dense, -1, -2)
+    row, col, (m, k) = sparse.row, sparse.col, sparse.shape
+    if trans:
+        row, col, m, k = col, row, k, m
+    if dense.shape[-2] != k or (data.ndim == 2 and len(dense) != len(data)):
+        raise InvalidType(
+            f"sparse_matmul: expected {k} rows for a sparse matrix of {sparse.shape}, "
+            f"got {dense.shape}"
+        )
+    # All matrices of a batch as one, below each other.
+    batch = numpy.arange(data.shape[0] if data.ndim == 2 else 1)[:, None]
+    kept = (row >= 0) & (col >= 0)
+    sources = numpy.where(kept, batch * k + col, -1).ravel().astype(numpy.int32)
+    targets = numpy.where(kept, batch * m + row, 0).ravel()
+    width = dense.shape[-1]
+    table = ops.reshape(dense, (len(batch) * k, width))
+    weights = ops.reshape(data, (len(sources), 1))
+    rows = ops.embed_id(sources, table, -1)
+    rows = ops.multiply(ops.broadcast_to(weights, rows.shape), rows)
+    (y,) = PutItems((targets,), (len(batch) * m, width)).apply((rows,))
+    return ops.reshape(y, (*data.shape[:-1], m, width))

@@ -1,0 +1,93 @@
+"""Batch normalization that holds to running averages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from renga import _core
+from renga.configuration import config
+from renga.functions.array.cast import cast
+from renga.functions.check import check_floats, check_shape
+from renga.variable import Variable, as_array
+
+
+def batch_renormalization(
+    x: Any,
+    gamma: Any,
+    beta: Any,
+    rmax: float,
+    dmax: float,
+    eps: float = 2e-5,
+    running_mean: Any = None,
+    running_var: Any = None,
+    decay: float = 0.9,
+    update_statistics: bool = False,
+) -> Variable:
+    """Batch normalization, corrected towards the running averages.
+
+    ``((x - mean) / s r + d) gamma + beta`` with the batch's mean and deviation s,
+    ``r = s / running_s`` within [1 / rmax, rmax] and ``d = (mean - running_mean) /
+    running_s`` within [-dmax, dmax]; r and d count as constants. The averages are
+    changed in place where ``update_statistics``.
+
+    Shapes:
+        x: (N, C, …)
+        gamma, beta, running_mean, running_var: (C, …), of axes 1, 2, … of ``x``
+
+    Raises:
+        TypeError: an average is missing.
+        InvalidType: shapes or dtypes do not fit.
+
+    Source: Ioffe, Batch renormalization, 2017.
+    """
+    name = "batch_renormalization"
+    for label, given in (("running_mean", running_mean), ("running_var", running_var)):
+        if given is None:
+            raise TypeError(f"{name}: expected {label}, got None")
+    axes = check_parameters(name, x, gamma, beta)
+    wide = as_array(x).astype(numpy.promote_types(x.dtype, "f"), copy=False)
+    mean, var = wide.mean(axes), wide.var(axes)
+    deviation, running = numpy.sqrt(var + eps), numpy.sqrt(running_var + eps)
+    r = numpy.clip(deviation / running, 1.0 / rmax, rmax).astype(gamma.dtype)
+    d = numpy.clip((mean - running_mean) / running, -dmax, dmax).astype(gamma.dtype)
+    if update_statistics and not config.in_recomputing:
+        count = wide.size // max(mean.size, 1)
+        unbiased = var * (count / max(count - 1.0, 1.0))
+        for average, fresh in ((running_mean, mean), (running_var, unbiased)):
+            average *= decay
+            average += ((1 - decay) * fresh).astype(average.dtype)
+    ops = _core.ops
+    beta = ops.add(beta, ops.multiply(gamma, d))
+    gamma = ops.multiply(gamma, r)
+    gamma, beta = cast(gamma, x.dtype), cast(beta, x.dtype)
+    return ops.batch_normalization(x, gamma, beta, eps=eps, axis=axes)
+
+
+def fixed_batch_renormalization(
+    x: Any, gamma: Any, beta: Any, mean: Any, var: Any, eps: float = 2e-5
+) -> Variable:
+    """``(x - mean) / sqrt(var + eps) gamma + beta``: ``fixed_batch_normalization``.
+
+    Shapes:
+        x: (N, C, …)
+        gamma, beta, mean, var: (C, …), of axes 1, 2, … of ``x``
+
+    Raises:
+        InvalidType: shapes or dtypes do not fit.
+    """
+    axes = check_parameters("fixed_batch_renormalization", x, gamma, beta)
+    return _core.ops.fixed_batch_normalization(
+        x, gamma, beta, mean, var, eps=eps, axis=axes
+    )
+
+
+def check_parameters(name: str, x: Any, gamma: Any, beta: Any) -> tuple[int, ...]:
+    """The axes that gamma and beta lack; InvalidType unless they fit."""
+    check_floats(name, x)
+    check_floats(name, gamma, beta)
+    end = 1 + gamma.ndim
+    fits = x.ndim >= end and gamma.shape == beta.shape == x.shape[1:end]
+    check_shape(name, fits, "gamma and beta for axes 1, 2, … of x", x, gamma, beta)
+    return (0, *range(end, x.ndim))

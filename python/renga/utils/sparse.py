@@ -1,0 +1,93 @@
+"""Sparse matrices in coordinates."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+
+class CooMatrix:
+    """A sparse matrix, or a batch of them, as values with their rows and columns.
+
+    Shapes:
+        data, row, col: (n,) or (N, n); places with a row or column of -1 are empty
+        shape: (rows, columns)
+
+    Raises:
+        ValueError: the arrays have different shapes, or not one or two axes.
+    """
+
+    def __init__(
+        self,
+        data: Any,
+        row: Any,
+        col: Any,
+        shape: tuple[int, int],
+        order: str | None = None,
+        requires_grad: bool = False,
+    ) -> None:
+        from renga.variable import Variable
+
+        if not 1 <= data.ndim <= 2:
+            raise ValueError(f"CooMatrix: expected 1 or 2 axes, got {data.shape}")
+        if not data.shape == row.shape == col.shape:
+            raise ValueError(
+                f"CooMatrix: expected data, row and col of one shape, got {data.shape},"
+                f" {row.shape} and {col.shape}"
+            )
+        if len(shape) != 2:
+            raise ValueError(f"CooMatrix: expected a shape of two axes, got {shape}")
+        self.data = Variable(data, requires_grad=requires_grad)
+        self.row = row
+        self.col = col
+        self.shape = shape
+        self.order = order if order in ("C", "F", "other") else get_order(row, col)
+
+    def to_dense(self) -> numpy.ndarray:
+        """The matrix, or the batch of them, as an array; equal places are summed."""
+        data = numpy.asarray(self.data.array)
+        y = numpy.zeros((*data.shape[:-1], *self.shape), data.dtype)
+        batch = numpy.arange(len(data))[:, None] if data.ndim == 2 else None
+        kept = (self.row >= 0) & (self.col >= 0)
+        values = numpy.where(kept, data, 0)
+        places = (self.row, self.col) if batch is None else (batch, self.row, self.col)
+        numpy.add.at(y, places, values)
+        return y
+
+
+def to_coo(x: Any, ldnz: int | None = None, requires_grad: bool = False) -> CooMatrix:
+    """The sparse form of a matrix (m, n) or of a batch of them (N, m, n).
+
+    Matrices of a batch have as many places as the fullest has, at least ``ldnz``.
+
+    Raises:
+        ValueError: ``x`` has another number of axes.
+    """
+    if x.ndim not in (2, 3):
+        raise ValueError(f"to_coo: expected 2 or 3 axes, got {x.shape}")
+    if x.ndim == 2:
+        row, col = (places.astype(numpy.int32) for places in numpy.nonzero(x))
+        return CooMatrix(x[row, col], row, col, x.shape, "C", requires_grad)
+    found = [numpy.nonzero(matrix) for matrix in x]
+    most = max([ldnz or 0, *(len(row) for row, _ in found)])
+    data = numpy.zeros((len(x), most), x.dtype)
+    rows, cols = (numpy.full(data.shape, -1, numpy.int32) for _ in range(2))
+    for i, (row, col) in enumerate(found):
+        data[i, : len(row)] = x[i][row, col]
+        rows[i, : len(row)], cols[i, : len(row)] = row, col
+    return CooMatrix(data, rows, cols, x.shape[1:], "C", requires_grad)
+
+
+def get_order(row: Any, col: Any) -> str:
+    """ "C" if places are sorted by rows, "F" if by columns, else "other"."""
+    if _is_sorted(row, col):
+        return "C"
+    return "F" if _is_sorted(col, row) else "other"
+
+
+def _is_sorted(major: numpy.ndarray, minor: numpy.ndarray) -> bool:
+    steps, within = numpy.diff(major), numpy.diff(minor)
+    used = (major[..., 1:] >= 0) & (minor[..., 1:] >= 0)
+    held = (steps > 0) | ((steps == 0) & (within >= 0))
+    return bool(numpy.all(held | ~used))

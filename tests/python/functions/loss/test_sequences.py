@@ -1,0 +1,136 @@
+"""Losses of sequences against sums over all ways to label them."""
+
+import itertools
+
+import numpy
+import pytest
+from function_check import check
+from scipy.special import log_softmax, logsumexp
+
+import renga.functions as F
+from renga.utils.type_check import InvalidType
+
+rng = numpy.random.default_rng(0)
+steps = [rng.normal(size=(3, 4)) for _ in range(5)]
+LABELS = numpy.array([[1, 2], [3, 3], [2, -1]], numpy.int32)
+INPUT_LENGTHS = numpy.array([5, 4, 3], numpy.int32)
+LABEL_LENGTHS = numpy.array([2, 2, 1], numpy.int32)
+
+
+def told(way, blank):
+    """What a way through the steps says: repetitions once, then without blanks."""
+    return [label for label, _ in itertools.groupby(way) if label != blank]
+
+
+def ctc(xs, blank, lengths, label_lengths):
+    scores = log_softmax(numpy.stack(xs), axis=2)
+    losses = []
+    for n, (length, count) in enumerate(zip(lengths, label_lengths)):
+        wanted = list(LABELS[n, :count])
+        ways = [
+            scores[range(length), n, way].sum()
+            for way in itertools.product(range(4), repeat=length)
+            if told(way, blank) == wanted
+        ]
+        losses.append(-logsumexp(ways))
+    return numpy.array(losses)
+
+
+@pytest.mark.parametrize("reduce", ["mean", "no"])
+def test_connectionist_temporal_classification(reduce):
+    def reference(*xs):
+        losses = ctc(xs, 0, INPUT_LENGTHS, LABEL_LENGTHS)
+        return losses.mean() if reduce == "mean" else losses
+
+    check(
+        lambda *xs: F.connectionist_temporal_classification(
+            xs, LABELS, 0, INPUT_LENGTHS, LABEL_LENGTHS, reduce
+        ),
+        reference,
+        *steps,
+    )
+
+
+def test_ctc_of_whole_arrays_and_another_blank():
+    labels = LABELS[:1] - 1
+    loss = F.connectionist_temporal_classification(
+        [x[:1, [1, 2, 3, 0]] for x in steps], labels, 3
+    )
+    expected = ctc([x[:1] for x in steps], 0, [5], [2])
+    numpy.testing.assert_allclose(loss.array, expected.mean())
+
+
+def test_ctc_of_what_cannot_be_told_is_large_and_finite():
+    loss = F.connectionist_temporal_classification(
+        steps[:2], LABELS[1:2].repeat(3, 0), 0
+    )
+    assert 1e9 < float(loss.array) < 1e11
+
+
+cost = rng.normal(size=(3, 3))
+LENGTHS = (3, 2, 2, 1)  # sequences of 4, 3 and 1 labels
+emissions = [rng.normal(size=(n, 3)) for n in LENGTHS]
+labels = [rng.integers(0, 3, n).astype(numpy.int32) for n in LENGTHS]
+
+
+def score(cost, sequence, way):
+    pairs = sum(cost[a, b] for a, b in zip(way, way[1:]))
+    return pairs + sum(x[label] for x, label in zip(sequence, way))
+
+
+def sequences(columns):
+    return [[c[b] for c in columns if b < len(c)] for b in range(LENGTHS[0])]
+
+
+def every_way(cost, sequence):
+    ways = list(itertools.product(range(3), repeat=len(sequence)))
+    return ways, [score(cost, sequence, way) for way in ways]
+
+
+@pytest.mark.parametrize("reduce", ["mean", "no"])
+def test_crf1d(reduce):
+    def reference(cost, *xs):
+        losses = [
+            logsumexp(every_way(cost, x)[1]) - score(cost, x, way)
+            for x, way in zip(sequences(xs), sequences(labels))
+        ]
+        return numpy.mean(losses) if reduce == "mean" else numpy.array(losses)
+
+    check(
+        lambda cost, *xs: F.crf1d(cost, xs, labels, reduce), reference, cost, *emissions
+    )
+
+
+def test_argmax_crf1d():
+    scores, path = F.argmax_crf1d(cost, emissions)
+    assert [p.dtype for p in path] == [numpy.int32] * 4
+    for best, found, x in zip(scores.array, sequences(path), sequences(emissions)):
+        ways, all_scores = every_way(cost, x)
+        assert tuple(found) == ways[numpy.argmax(all_scores)]
+        assert best == pytest.approx(max(all_scores))
+
+
+def ctc_with(xs=steps, t=LABELS, blank=0, **options):
+    return F.connectionist_temporal_classification(xs, t, blank, **options)
+
+
+FAULTS = [
+    (lambda: ctc_with(numpy.stack(steps)), TypeError),
+    (lambda: ctc_with(blank="0"), TypeError),
+    (lambda: ctc_with(blank=4), ValueError),
+    (lambda: ctc_with(reduce="sum"), ValueError),
+    (lambda: ctc_with(t=LABELS[:2]), InvalidType),
+    (lambda: ctc_with(t=LABELS.astype("f")), InvalidType),
+    (lambda: ctc_with([*steps, steps[0][:, :2]]), InvalidType),
+    (lambda: F.crf1d(cost, emissions, labels, "sum"), ValueError),
+    (lambda: F.crf1d(cost[:2], emissions, labels), InvalidType),
+    (lambda: F.crf1d(cost, emissions[::-1], labels[::-1]), InvalidType),
+    (lambda: F.crf1d(cost, emissions, labels[:3]), InvalidType),
+    (lambda: F.argmax_crf1d(cost.astype("f"), emissions), InvalidType),
+]
+
+
+@pytest.mark.parametrize(("wrong", "error"), FAULTS)
+def test_faults(wrong, error):
+    with pytest.raises(error):
+        wrong()
