@@ -38,9 +38,12 @@ from renga.links.convolution.dilated_convolution_2d import (
 from renga.links.convolution.local_convolution_2d import (
     LocalConvolution2D as LocalConvolution2D,
 )
+from renga.links.loss.black_out import BlackOut as BlackOut
+from renga.links.loss.crf1d import CRF1d as CRF1d
 from renga.links.loss.hierarchical_softmax import (
     BinaryHierarchicalSoftmax as BinaryHierarchicalSoftmax,
 )
+from renga.links.loss.negative_sampling import NegativeSampling as NegativeSampling
 from renga.links.model.classifier import Classifier as Classifier
 from renga.links.normalization.batch_normalization import (
     BatchNormalization as BatchNormalization,

@@ -21,7 +21,7 @@ class ChildSumTreeLSTM(Chain):
         x: (N, in_size)
 
     Raises:
-        AssertionError: an even number of arguments, or nothing but None as children.
+        AssertionError: an even number of arguments.
 
     Source: Tai et al., Improved semantic representations from tree-structured long
     short-term memory networks, 2015.
@@ -43,9 +43,6 @@ class ChildSumTreeLSTM(Chain):
     def forward(self, *cshsx: Any) -> tuple[Variable, Variable]:
         """The node's ``(c, h)``."""
         *children, x = cshsx
-        assert not children or any(v is not None for v in children), (
-            "ChildSumTreeLSTM: expected a child that is not None"
-        )
         cs, hs = _states(children or [None, None], x, self)
         aio, f = split_axis(self.W_x(x), [3 * self.state_size], 1)
         if not children:
