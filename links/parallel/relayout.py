@@ -13,6 +13,7 @@ import numpy
 
 from renga import _core
 from renga.function_node import FunctionNode
+from renga.functions.noise.seed import expect_parts
 from renga.links.parallel.shard import lengths, shares
 from renga.utils.type_check import InvalidType
 from renga.variable import Variable, as_variable
@@ -141,11 +142,16 @@ class Relayout(FunctionNode):
         self.comm = comm
         self.source, self.target = source, target
         self.from_parts, self.to_parts = from_parts, to_parts
+        # What is drawn for parts must differ, as it does within the whole.
+        self.random_stream = 0 if target == REPLICATED else comm.rank + 1
+        expect_parts()
 
     def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         (x,) = inputs
         source, target = self.source, self.target
-        if source.axis >= 0 and target.axis >= 0:
+        if source == target:
+            y = x
+        elif source.axis >= 0 and target.axis >= 0:
             y = exchange(
                 self.comm, x, source.axis, target.axis, self.from_parts, self.to_parts
             )

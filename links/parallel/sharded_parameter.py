@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy
 
 from renga import initializers
+from renga.functions.noise.seed import expect_parts
 from renga.parameter import Parameter
 from renga.serializer import Deserializer, Serializer
 from renga.utils.type_check import InvalidType
@@ -54,6 +55,9 @@ class ShardedParameter(Parameter):
         self.initializer = initializers._get_initializer(initializer)
         self.groups = groups
         self.whole_shape: tuple[int, ...] | None = None
+        # What is computed with it is a part, for which each rank draws its own.
+        self.random_stream = comm.rank + 1
+        expect_parts()
         if shape is not None:
             self.lay_out(pieces, shape)
             self.initialize(shape)

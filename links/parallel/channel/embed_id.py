@@ -56,8 +56,6 @@ class ParallelEmbedID(Link):
     def forward(self, x: Any) -> Variable:
         """The rows that ``x`` names."""
         y = embed_id(x, self.W, ignore_label=self.ignore_label)
-        if self._target == REPLICATED:
-            last = sharded(y.ndim - 1)
-            parts = lengths(self._shares)
-            y = change_layout(y, self.comm, last, REPLICATED, from_parts=parts)
-        return y
+        channel, parts = sharded(y.ndim - 1), lengths(self._shares)
+        target = REPLICATED if self._target == REPLICATED else channel
+        return change_layout(y, self.comm, channel, target, from_parts=parts)

@@ -7,7 +7,13 @@ from typing import Any
 
 from renga.functions import pad
 from renga.link import Link
-from renga.links.parallel.channel.cost import Layer, choose_grid
+from renga.links.parallel.channel.cost import (
+    Cost,
+    Layer,
+    choose_grid,
+    cost_of,
+    rates_of,
+)
 from renga.links.parallel.channel.grid import ChannelGrid, Grid, grids
 from renga.links.parallel.relayout import LAYOUTS, Layout
 from renga.links.parallel.shard import describe
@@ -54,6 +60,8 @@ class ChannelLink(Link):
     # The axes of W that have the inputs and the outputs.
     _in_axis, _out_axis = 1, 0
     _channels: ChannelGrid | None = None
+    # What the cost model expects of a step; None while there is no grid.
+    cost: Cost | None = None
 
     def _set_up(
         self, comm: Any, input_layout: str, output_layout: str, algorithm: str | None
@@ -81,6 +89,8 @@ class ChannelLink(Link):
         candidates = self._candidates()
         grid = choose_grid(layer, candidates, self.comm, self._source, self._target)
         self._channels = ChannelGrid(self.comm, inputs, outputs, grid, unit)
+        rates = rates_of(self.comm)
+        self.cost = cost_of(layer, grid, rates, self._source, self._target)
 
     def _candidates(self) -> list[Grid]:
         every = grids(self.comm.size)

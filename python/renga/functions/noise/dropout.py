@@ -32,7 +32,7 @@ def dropout(x: Any, ratio: float = 0.5, **kwargs: Any) -> Any:
         if not config.train:
             return as_variable(x)
         _check_ratio(ratio)
-        return _core.ops.dropout(x, ratio, draw_seed())
+        return _core.ops.dropout(x, ratio, draw_seed(x))
     mask, return_mask = parse_kwargs(
         kwargs,
         ("mask", None),
@@ -44,7 +44,7 @@ def dropout(x: Any, ratio: float = 0.5, **kwargs: Any) -> Any:
     if mask is None:
         _check_ratio(ratio)
         ones = numpy.ones(x.shape, x.dtype)
-        mask = _core.ops.dropout(ones, ratio, draw_seed()).array
+        mask = _core.ops.dropout(ones, ratio, draw_seed(x)).array
     elif mask.shape != x.shape:
         raise InvalidType(f"dropout: expected a mask of {x.shape}, got {mask.shape}")
     y = _core.ops.multiply(x, mask)

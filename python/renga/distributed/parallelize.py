@@ -1,0 +1,83 @@
+"""A model for several ranks, made from one for a single rank."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy
+
+from renga.link import Link
+from renga.links.parallel.channel.swap import Swap, channel_swaps
+
+Plan = Callable[[Link, Any, Sequence[Any]], list[Swap]]
+
+_STRATEGIES: dict[str, Plan] = {"channel": channel_swaps}
+
+
+def parallelize(model: Link, comm: Any, strategy: str = "channel", *inputs: Any) -> Any:
+    """A copy of ``model`` whose links are shared out over the ranks of ``comm``.
+
+    It has the weights of rank 0's model under the same names, and computes the same.
+    The ranks' NumPy generators go on from rank 0's, so that all draw alike. Rank 0
+    prints what it swapped, what it left and the communication to expect. Make the
+    optimizer afterwards.
+
+    Args:
+        model: on every rank, built alike.
+        strategy: ``channel`` or ``spatial``.
+        inputs: examples of what the model is called with. It is called once with
+            them, to see which activations need not be whole on every rank; without,
+            they all are between links.
+
+    Raises:
+        ValueError: there is no such strategy.
+    """
+    if strategy not in _STRATEGIES:
+        raise ValueError(
+            f"parallelize: expected strategy to be one of "
+            f"{', '.join(_STRATEGIES)}, got {strategy!r}"
+        )
+    if inputs:
+        _initialize(model, inputs)
+    comm.bcast_data(model)
+    numpy.random.set_state(comm.bcast_obj(numpy.random.get_state()))
+    swaps = _STRATEGIES[strategy](model, comm, inputs)
+    if comm.rank == 0:
+        print(_report(model, swaps, strategy, comm.size), flush=True)
+    replacements = {id(s.link): s.new for s in swaps if s.new is not None}
+    return copy.deepcopy(model, replacements)
+
+
+def _initialize(model: Any, inputs: Sequence[Any]) -> None:
+    from renga.configuration import no_backprop_mode, using_config
+
+    if any(not param.is_initialized for param in model.params()):
+        with no_backprop_mode(), using_config("train", False):
+            model(*inputs)
+
+
+def _report(model: Link, swaps: Sequence[Swap], strategy: str, size: int) -> str:
+    paths = {id(link): path for path, link in reversed(list(model.namedlinks()))}
+    lines = [f"parallelize: {strategy}, {size} ranks"]
+    width = max([len(paths[id(swap.link)]) for swap in swaps], default=0)
+    for swap in swaps:
+        path, kind = paths[id(swap.link)], type(swap.link).__name__
+        if swap.new is None:
+            lines.append(f"  {path:{width}}  {kind} left: {swap.reason}")
+            continue
+        cost = swap.cost
+        algorithm = getattr(swap.new, "algorithm", None) or "local"
+        layouts = f"{getattr(swap.new, 'input_layout', 'replicated')} -> "
+        layouts += getattr(swap.new, "output_layout", "replicated")
+        lines.append(
+            f"  {path:{width}}  {type(swap.new).__name__}, {algorithm}, {layouts}, "
+            f"{cost.bytes / 1e6:.2f} MB, {cost.communication * 1e3:.2f} ms"
+        )
+    moved = sum(swap.cost.bytes for swap in swaps) / 1e6
+    seconds = sum(swap.cost.communication for swap in swaps)
+    lines.append(
+        f"  each rank receives {moved:.1f} MB per step, about {seconds * 1e3:.1f} ms"
+    )
+    return "\n".join(lines)
