@@ -60,6 +60,17 @@ from renga.links.normalization.group_normalization import (
 from renga.links.normalization.layer_normalization import (
     LayerNormalization as LayerNormalization,
 )
+from renga.links.parallel.channel.batch_normalization import (
+    ParallelBatchNormalization as ParallelBatchNormalization,
+)
+from renga.links.parallel.channel.convolution_2d import (
+    ParallelConvolution2D as ParallelConvolution2D,
+)
+from renga.links.parallel.channel.deconvolution_2d import (
+    ParallelDeconvolution2D as ParallelDeconvolution2D,
+)
+from renga.links.parallel.channel.embed_id import ParallelEmbedID as ParallelEmbedID
+from renga.links.parallel.channel.linear import ParallelLinear as ParallelLinear
 from renga.links.rnn.gru import GRU as GRU
 from renga.links.rnn.gru import StatefulGRU as StatefulGRU
 from renga.links.rnn.gru import StatelessGRU as StatelessGRU
