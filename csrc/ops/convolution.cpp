@@ -4,6 +4,7 @@
 #include "autograd/node.h"
 #include "ops/elementwise.h"
 #include "ops/manipulation.h"
+#include "ops/precision.h"
 #include "ops/reduction.h"
 #include "tensor/views.h"
 
@@ -23,6 +24,9 @@ Variable input_grad(const Variable& gy, const Variable& W, const Bias& b, const 
                     const Dims& extents);
 Variable weight_grad(const Variable& gy, const Variable& x, const Window& window,
                      const Dims& kernel);
+
+// The dtype of filters for images of this one.
+Dtype filter_dtype(Dtype images) { return images == Dtype::bfloat16 ? Dtype::float32 : images; }
 
 // Those of all axes but the first two.
 Dims extents_of(const Variable& x) {
@@ -57,7 +61,7 @@ Array empty_image(std::int64_t channels, const Dims& extents, const Variable& li
 Variable finish(const char* name, const Array& y, const Bias& b, Edge to_x, Edge to_W) {
   if (!b) return record(name, y, {std::move(to_x), std::move(to_W)});
   const Array column =
-      reshape_view(contiguous(b->array()), joined(b->size(), 1, Dims::filled(y.ndim() - 3, 1)));
+      reshape_view(contiguous(cast(b->array(), y.dtype())), joined(b->size(), 1, Dims::filled(y.ndim() - 3, 1)));
   elementwise_kernels.on(y.device())
       .binary(Binary::add, 0, y, broadcast_view(name, column, y.shape()), y);
   auto to_b = [](const Variable& gy) { return sum(gy, image_axes(gy.ndim(), false)); };
@@ -93,9 +97,10 @@ Variable input_grad(const Variable& gy, const Variable& W, const Bias& b, const 
 
 Variable weight_grad(const Variable& gy, const Variable& x, const Window& window,
                      const Dims& kernel) {
-  const Array gW =
-      empty(joined(gy.shape(1), x.shape(1) / window.groups, kernel), x.dtype(), x.device());
-  convolution_kernels.on(x.device()).weight_grad(gy.array(), x.array(), gW, window);
+  const Array gW = empty(joined(gy.shape(1), x.shape(1) / window.groups, kernel),
+                         filter_dtype(x.dtype()), x.device());
+  convolution_kernels.on(x.device())
+      .weight_grad(cast(gy.array(), x.dtype()), x.array(), gW, window);
   auto to_gy = [x, window, extents = extents_of(gy)](const Variable& ggW) {
     return forward(x, ggW, {}, window, extents);
   };
@@ -137,18 +142,21 @@ void check_images(const char* op, const Variable& x, const Variable& W) {
 
 void check_bias(const char* op, const Bias& b, const Variable& x, std::int64_t channels) {
   if (!b) return;
-  require(b->dtype() == x.dtype() && b->shape() == Shape{channels}, op, ": expected b of shape ",
-          Shape{channels}, " and dtype ", x.dtype(), ", got ", b->shape(), " and ", b->dtype());
+  const Dtype dtype = filter_dtype(x.dtype());
+  require((b->dtype() == x.dtype() || b->dtype() == dtype) && b->shape() == Shape{channels}, op,
+          ": expected b of shape ", Shape{channels}, " and dtype ", dtype, ", got ", b->shape(),
+          " and ", b->dtype());
 }
 
-// W in the dtype of the images, which is the result's.
-Variable as_dtype_of(const Variable& x, const Variable& W) {
-  return W.dtype() == x.dtype() ? W : cast(W, x.dtype());
+// W as the kernels want it. The result has the dtype of the images.
+Variable for_images(const Variable& x, const Variable& W) {
+  return cast(W, filter_dtype(x.dtype()));
 }
 
-Variable convolution(const char* op, const Variable& x, const Variable& W, const Bias& b,
+Variable convolution(const char* op, const Variable& given, const Variable& W, const Bias& b,
                      const Window& window, bool cover_all) {
-  check(op, x, W, window);
+  check(op, given, W, window);
+  const Variable x = as_activation(given);
   require(x.shape(1) == W.shape(1) * window.groups, op, ": expected x with ",
           W.shape(1) * window.groups, " channels for W of shape ", W.shape(), " and ",
           window.groups, " groups, got ", x.shape());
@@ -159,12 +167,13 @@ Variable convolution(const char* op, const Variable& x, const Variable& W, const
     require(extents[axis] > 0, op, ": expected x no smaller than the kernel, got ", x.shape(),
             " for W of shape ", W.shape());
   }
-  return forward(x, as_dtype_of(x, W), b, window, extents);
+  return forward(x, for_images(x, W), b, window, extents);
 }
 
-Variable deconvolution(const char* op, const Variable& x, const Variable& W, const Bias& b,
+Variable deconvolution(const char* op, const Variable& given, const Variable& W, const Bias& b,
                        const Window& window, const std::optional<Dims>& outsize) {
-  check(op, x, W, window);
+  check(op, given, W, window);
+  const Variable x = as_activation(given);
   require(x.shape(1) == W.shape(0), op, ": expected x with ", W.shape(0),
           " channels for W of shape ", W.shape(), ", got ", x.shape());
   require<std::invalid_argument>(!outsize || outsize->size() == x.ndim() - 2, op,
@@ -181,7 +190,7 @@ Variable deconvolution(const char* op, const Variable& x, const Variable& W, con
             op, ": expected an outsize whose convolution has extent ", size, ", got ",
             extents[axis]);
   }
-  return input_grad(x, as_dtype_of(x, W), b, window, extents);
+  return input_grad(x, for_images(x, W), b, window, extents);
 }
 
 }  // namespace

@@ -1,9 +1,13 @@
 #include "ops/convolution.h"
 
+#include <array>
+
 #include "devices/long_work.h"
 #include "ops/convolution_choice.cpu.h"
 #include "ops/convolution_onednn.cpu.h"
 #include "ops/convolution_unfold.h"
+#include "ops/elementwise.h"
+#include "ops/three_products.cpu.h"
 #include "ops/winograd.cpu.h"
 #include "tensor/views.h"
 
@@ -11,21 +15,18 @@ namespace renga {
 namespace {
 
 using Kernel = void (*)(const Array&, const Array&, const Array&, const Window&);
+using FactorsKernel = void (*)(const Array&, const Array&, const Array&, const Window&, Factors);
 
-void direct_or_winograd_forward(const Array& x, const Array& W, const Array& y,
-                                const Window& window) {
-  (by_winograd(x, W, y, window) ? winograd_forward : onednn_forward)(x, W, y, window);
-}
+// The kernels of a pass, and where among its operands x, W and y are.
+struct Pass {
+  Kernel unfolded;
+  FactorsKernel direct, winograd;
+  int x, W, y;
+};
 
-void direct_or_winograd_input_grad(const Array& gy, const Array& W, const Array& gx,
-                                   const Window& window) {
-  (by_winograd(gx, W, gy, window) ? winograd_input_grad : onednn_input_grad)(gy, W, gx, window);
-}
-
-void direct_or_winograd_weight_grad(const Array& gy, const Array& x, const Array& gW,
-                                    const Window& window) {
-  (by_winograd(x, gW, gy, window) ? winograd_weight_grad : onednn_weight_grad)(gy, x, gW, window);
-}
+constexpr Pass kForward{unfolded_forward, onednn_forward, winograd_forward, 0, 1, 2};
+constexpr Pass kInputGrad{unfolded_input_grad, onednn_input_grad, winograd_input_grad, 2, 1, 0};
+constexpr Pass kWeightGrad{unfolded_weight_grad, onednn_weight_grad, winograd_weight_grad, 1, 2, 0};
 
 // An image of one axis as one of one row.
 Array with_rows(const Array& x) { return expand_view(x, 2); }
@@ -37,34 +38,62 @@ Window with_rows(Window window) {
   return window;
 }
 
-// Runs on arrays of any float dtype what there are kernels for in some of them; the 16-bit floats
-// that oneDNN does not convolve go through float32.
-void convolve(Kernel fast, Kernel unfolded, const Array& a, const Array& b, const Array& to,
+void multiply_three_times(const Pass& pass, const Array& a, const Array& b, const Array& to,
+                          const Window& window) {
+  const BfloatParts as(a), bs(b);
+  const Array part = empty_like(to);
+  const auto add = [&](const Array& left, const Array& right) {
+    pass.direct(left, right, part, window, Factors::bfloat16);
+    elementwise_kernels.on(to.device()).binary(Binary::add, 0, to, part, to);
+  };
+  pass.direct(as.low, bs.high, to, window, Factors::bfloat16);
+  add(as.high, bs.low);
+  add(as.high, bs.high);
+}
+
+void convolve(const Pass& pass, const Array& a, const Array& b, const Array& to,
+              const Window& window);
+
+// Through float32, for dtypes that a kernel does not know.
+void convolve_widened(const Pass& pass, const Array& a, const Array& b, const Array& to,
+                      const Window& window) {
+  const Array wide = to.dtype() == Dtype::float32 ? to : empty_like(to, Dtype::float32);
+  convolve(pass, cast(a, Dtype::float32), cast(b, Dtype::float32), wide, window);
+  if (to.dtype() != Dtype::float32) copy(wide, to);
+}
+
+void convolve(const Pass& pass, const Array& a, const Array& b, const Array& to,
               const Window& window) {
   const LongWork work;
   if (to.size() == 0) return;
   if (a.size() == 0 || b.size() == 0) return fill(to, 0);
   if (to.ndim() == 3) {
-    return convolve(fast, unfolded, with_rows(a), with_rows(b), with_rows(to), with_rows(window));
+    return convolve(pass, with_rows(a), with_rows(b), with_rows(to), with_rows(window));
   }
-  if (to.ndim() > kMostOnednnAxes) fast = unfolded;
-  if (to.dtype() == Dtype::float64) return unfolded(a, b, to, window);
-  if (onednn_convolves(to.dtype())) return fast(a, b, to, window);
-  const Array wide = empty_like(to, Dtype::float32);
-  fast(cast(a, Dtype::float32), cast(b, Dtype::float32), wide, window);
-  copy(wide, to);
+  const std::array operands{&a, &b, &to};
+  const Array &x = *operands[pass.x], &W = *operands[pass.W], &y = *operands[pass.y];
+  const bool unfolded = to.ndim() > kMostOnednnAxes;
+  if (x.dtype() == Dtype::float64 || (x.dtype() == Dtype::float32 && unfolded)) {
+    return pass.unfolded(a, b, to, window);
+  }
+  if (x.dtype() == Dtype::float16 || unfolded) return convolve_widened(pass, a, b, to, window);
+  const ConvolutionChoice choice = choose_convolution(x, W, y, window);
+  if (choice.winograd) return pass.winograd(a, b, to, window, choice.factors);
+  if (choice.three_products) return multiply_three_times(pass, a, b, to, window);
+  if (!onednn_convolves(x.dtype())) return convolve_widened(pass, a, b, to, window);
+  pass.direct(a, b, to, window, choice.factors);
 }
 
 void forward(const Array& x, const Array& W, const Array& y, const Window& window) {
-  convolve(direct_or_winograd_forward, unfolded_forward, x, W, y, window);
+  convolve(kForward, x, W, y, window);
 }
 
 void input_grad(const Array& gy, const Array& W, const Array& gx, const Window& window) {
-  convolve(direct_or_winograd_input_grad, unfolded_input_grad, gy, W, gx, window);
+  convolve(kInputGrad, gy, W, gx, window);
 }
 
 void weight_grad(const Array& gy, const Array& x, const Array& gW, const Window& window) {
-  convolve(direct_or_winograd_weight_grad, unfolded_weight_grad, gy, x, gW, window);
+  convolve(kWeightGrad, gy, x, gW, window);
 }
 
 [[maybe_unused]] const bool registered =

@@ -94,11 +94,12 @@ void convolve(const Array& given_a, const Array& given_b, const Array& to, const
   if (given_a.size() == 0 || given_b.size() == 0) return fill(to, 0);
   const cuda::Use use(to.device());
   const Array a = contiguous(given_a), b = contiguous(given_b);
-  const Array y = to.is_contiguous() ? to : empty(to.shape(), to.dtype(), to.device());
+  const bool in_place = to.is_contiguous() && to.dtype() == a.dtype();
+  const Array y = in_place ? to : empty(to.shape(), a.dtype(), to.device());
   const First first(a);
   const Second second(b);
   const Result result(y);
-  const Sliding sliding(window, to.dtype());
+  const Sliding sliding(window, y.dtype());
 
   typename Pass::Algorithms best;
   int found = 0;
@@ -108,20 +109,20 @@ void convolve(const Array& given_a, const Array& given_b, const Array& to, const
                               a.shape(), " and ", b.shape());
   const Array workspace =
       empty({static_cast<std::int64_t>(best.memory)}, Dtype::uint8, to.device());
-  const Factor one(1, to.dtype()), zero(0, to.dtype());
+  const Factor one(1, y.dtype()), zero(0, y.dtype());
   RENGA_CUDA(Pass::run(cuda::cudnn(), one.get(), first.handle, a.data(), second.handle, b.data(),
                        sliding.handle, best.algo, workspace.data(), best.memory, zero.get(),
                        result.handle, y.data()));
-  if (!to.is_contiguous()) copy(y, to);
+  if (!in_place) copy(y, to);
 }
 
 void forward(const Array& x, const Array& W, const Array& y, const Window& window) {
-  convolve<Forward, Image, Filter, Image>(x, W, y, window);
+  convolve<Forward, Image, Filter, Image>(x, cast(W, x.dtype()), y, window);
 }
 
 // cuDNN takes the filter first here.
 void input_grad(const Array& gy, const Array& W, const Array& gx, const Window& window) {
-  convolve<InputGrad, Filter, Image, Image>(W, gy, gx, window);
+  convolve<InputGrad, Filter, Image, Image>(cast(W, gy.dtype()), gy, gx, window);
 }
 
 void weight_grad(const Array& gy, const Array& x, const Array& gW, const Window& window) {

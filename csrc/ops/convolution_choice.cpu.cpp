@@ -3,12 +3,20 @@
 #include <algorithm>
 #include <atomic>
 
+#include "devices/cpu/onednn.h"
+#include "ops/three_products.cpu.h"
 #include "ops/winograd.cpu.h"
 
 namespace renga {
 namespace {
 
 std::atomic<ConvolutionKernel> chosen{ConvolutionKernel::automatic};
+
+// Of a multiplication, direct or by Winograd's kernels, which know no AMX.
+double cost_of(Factors factors, bool direct) {
+  if (factors == Factors::float32) return 1;
+  return direct && onednn::has_amx() ? 0.125 : 0.5;
+}
 
 // Taps that fall on the image, summed over all positions along an axis.
 std::int64_t taps(const Array& x, const Array& W, const Array& y, const Window& window, int axis) {
@@ -21,33 +29,56 @@ std::int64_t taps(const Array& x, const Array& W, const Array& y, const Window& 
   return count;
 }
 
-// Both kernels multiply at the machine's speed, direct ones without the taps that fall on padding.
-// Transforms cost as much as `image` multiplications for each transformed element of an image, and
-// as `filter` for each of a filter (docs/performance.md has the measurements).
-bool winograd_pays(const Array& x, const Array& W, const Array& y, const Window& window) {
+// What takes as long as one multiplication of float32 numbers is 1. Both kernels multiply at the
+// machine's speed, direct ones without the taps that fall on padding. Transforms cost as much as
+// `image` multiplications for each transformed element of an image, and as `filter` for each of a
+// filter (docs/performance.md has the measurements).
+double direct_cost(const Array& x, const Array& W, const Array& y, const Window& window,
+                   Factors factors) {
+  return cost_of(factors, true) * static_cast<double>(W.shape(0) * W.shape(1) * y.shape(0) *
+                                                      taps(x, W, y, window, 0) *
+                                                      taps(x, W, y, window, 1));
+}
+
+double winograd_cost(const Array& x, const Array& W, const Array& y, const Window& window,
+                     Factors factors) {
   constexpr double image = 26, filter = 12;
-  const WinogradScheme scheme = winograd_scheme(x.shape(), window);
+  const WinogradScheme scheme = winograd_scheme(x.shape(), window, factors);
   const auto tiles =
-      static_cast<double>(y.shape(0) * ((y.shape(2) + scheme.tile - 1) / scheme.tile) *
-                          ((y.shape(3) + scheme.tile - 1) / scheme.tile));
+      static_cast<double>(y.shape(0) * ((y.shape(2) + scheme.rows - 1) / scheme.rows) *
+                          ((y.shape(3) + scheme.columns - 1) / scheme.columns));
   const auto pairs = static_cast<double>(W.shape(0) * W.shape(1));
   const auto channels = static_cast<double>(W.shape(0) + W.shape(1));
-  const auto direct =
-      pairs * static_cast<double>(y.shape(0) * taps(x, W, y, window, 0) * taps(x, W, y, window, 1));
   return static_cast<double>(scheme.points) *
-             (tiles * (pairs + image * channels) + filter * pairs) <
-         direct;
+         (tiles * (cost_of(factors, false) * pairs + image * channels) + filter * pairs);
+}
+
+Factors factors_for(const Array& x) {
+  const bool coarse =
+      x.dtype() == Dtype::bfloat16 || compute_precision() == Precision::medium;
+  return coarse && onednn::has_bfloat16_products() ? Factors::bfloat16 : Factors::float32;
 }
 
 }  // namespace
 
 void use_convolution_kernel(ConvolutionKernel kernel) { chosen = kernel; }
 
-bool by_winograd(const Array& x, const Array& W, const Array& y, const Window& window) {
-  if (x.dtype() != Dtype::float32 || !winograd_convolves(W.shape(), window)) return false;
+ConvolutionChoice choose_convolution(const Array& x, const Array& W, const Array& y,
+                                     const Window& window) {
   const ConvolutionKernel kernel = chosen;
-  if (kernel != ConvolutionKernel::automatic) return kernel == ConvolutionKernel::winograd;
-  return winograd_pays(x, W, y, window);
+  const Factors factors = factors_for(x);
+  if (x.dtype() == Dtype::float32 && compute_precision() == Precision::high &&
+      three_products_pay()) {
+    return {false, Factors::bfloat16, true};
+  }
+  if (kernel == ConvolutionKernel::direct || x.ndim() != 4 ||
+      !winograd_convolves(W.shape(), window)) {
+    return {false, factors};
+  }
+  const bool winograd = kernel == ConvolutionKernel::winograd ||
+                        winograd_cost(x, W, y, window, factors) <
+                            direct_cost(x, W, y, window, factors);
+  return {winograd, factors};
 }
 
 }  // namespace renga

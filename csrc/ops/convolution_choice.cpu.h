@@ -1,6 +1,7 @@
-// Which of its kernels a convolution of float32 images runs on.
+// Which of its kernels a convolution runs on, and of what numbers its products are.
 #pragma once
 
+#include "ops/precision.h"
 #include "ops/window.h"
 #include "tensor/array.h"
 
@@ -12,7 +13,15 @@ enum class ConvolutionKernel { automatic, direct, winograd };
 // to a clock: a program computes the same numbers every time it runs, and on every rank.
 void use_convolution_kernel(ConvolutionKernel kernel);
 
-// For the convolution of x to y or one of its gradients.
-bool by_winograd(const Array& x, const Array& W, const Array& y, const Window& window);
+struct ConvolutionChoice {
+  bool winograd;
+  Factors factors;
+  // Products of float32 numbers are made of three of bfloat16 numbers each, which are the factors.
+  bool three_products = false;
+};
+
+// For the convolution of x to y or one of its gradients, of float32 or bfloat16 images.
+ConvolutionChoice choose_convolution(const Array& x, const Array& W, const Array& y,
+                                     const Window& window);
 
 }  // namespace renga

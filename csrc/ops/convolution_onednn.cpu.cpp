@@ -45,18 +45,29 @@ Image as_image(const Array& x) {
 
 memory::dims dims_of(const Shape& shape) { return {shape.begin(), shape.end()}; }
 
+memory::data_type type_of(Dtype dtype) {
+  return dtype == Dtype::bfloat16 ? memory::data_type::bf16 : memory::data_type::f32;
+}
+
 // A convolution's operands and options, as oneDNN describes them. Images are channels last inside
 // (measured: as fast as oneDNN's blocked layouts, and nothing else needs to know those).
 class Problem {
  public:
-  Problem(const Image& x, const Array& W, const Image& y, const Window& window)
-      : x_(x), W_(W), y_(y), window_(window) {
-    type_ = x.array.dtype() == Dtype::float32 ? memory::data_type::f32 : memory::data_type::bf16;
-  }
+  Problem(const Image& x, const Array& W, const Image& y, const Window& window, Factors factors)
+      : x_(x),
+        W_(W),
+        y_(y),
+        window_(window),
+        factors_(factors == Factors::bfloat16 ? memory::data_type::bf16 : memory::data_type::f32) {}
 
   onednn::Key key(Pass pass) const {
-    onednn::Key key{static_cast<std::int64_t>(pass), static_cast<std::int64_t>(type_),
-                    static_cast<std::int64_t>(x_.layout), static_cast<std::int64_t>(y_.layout),
+    onednn::Key key{static_cast<std::int64_t>(pass),
+                    static_cast<std::int64_t>(factors_),
+                    static_cast<std::int64_t>(x_.array.dtype()),
+                    static_cast<std::int64_t>(W_.dtype()),
+                    static_cast<std::int64_t>(y_.array.dtype()),
+                    static_cast<std::int64_t>(x_.layout),
+                    static_cast<std::int64_t>(y_.layout),
                     window_.groups};
     for (const Shape* shape : {&x_.array.shape(), &W_.shape(), &y_.array.shape()}) {
       key.insert(key.end(), shape->begin(), shape->end());
@@ -69,14 +80,14 @@ class Problem {
 
   Plan plan(Pass pass) const {
     const dnnl::convolution_forward::primitive_desc forward(
-        onednn::engine(), dnnl::prop_kind::forward_training, algorithm_, image(x_),
-        weights(Tag::any), image(y_), strides(), dilates(), before(), after(),
-        onednn::own_scratchpad());
+        onednn::engine(), dnnl::prop_kind::forward_training, algorithm_, factor(x_),
+        weights(Tag::any, factors_), pass == Pass::forward ? result(y_) : factor(y_), strides(),
+        dilates(), before(), after(), onednn::own_scratchpad());
     if (pass == Pass::forward) {
       return Plan(dnnl::convolution_forward(forward), forward.scratchpad_desc(),
-                  {Operand::input(DNNL_ARG_SRC, image(x_, x_.layout), forward.src_desc()),
+                  {Operand::input(DNNL_ARG_SRC, outside(x_), forward.src_desc()),
                    Operand::input(DNNL_ARG_WEIGHTS, weights(), forward.weights_desc()),
-                   Operand::output(DNNL_ARG_DST, image(y_, y_.layout), forward.dst_desc())});
+                   Operand::output(DNNL_ARG_DST, outside(y_), forward.dst_desc())});
     }
     return pass == Pass::input_grad ? input_grad(forward) : weight_grad(forward);
   }
@@ -84,40 +95,50 @@ class Problem {
  private:
   Plan input_grad(const dnnl::convolution_forward::primitive_desc& forward) const {
     const dnnl::convolution_backward_data::primitive_desc back(
-        onednn::engine(), algorithm_, image(x_), weights(Tag::any), image(y_), strides(), dilates(),
-        before(), after(), forward, onednn::own_scratchpad());
+        onednn::engine(), algorithm_, result(x_), weights(Tag::any, factors_), factor(y_),
+        strides(), dilates(), before(), after(), forward, onednn::own_scratchpad());
     return Plan(dnnl::convolution_backward_data(back), back.scratchpad_desc(),
-                {Operand::input(DNNL_ARG_DIFF_DST, image(y_, y_.layout), back.diff_dst_desc()),
+                {Operand::input(DNNL_ARG_DIFF_DST, outside(y_), back.diff_dst_desc()),
                  Operand::input(DNNL_ARG_WEIGHTS, weights(), back.weights_desc()),
-                 Operand::output(DNNL_ARG_DIFF_SRC, image(x_, x_.layout), back.diff_src_desc())});
+                 Operand::output(DNNL_ARG_DIFF_SRC, outside(x_), back.diff_src_desc())});
   }
 
   Plan weight_grad(const dnnl::convolution_forward::primitive_desc& forward) const {
     const dnnl::convolution_backward_weights::primitive_desc back(
-        onednn::engine(), algorithm_, image(x_), weights(Tag::any), image(y_), strides(), dilates(),
-        before(), after(), forward, onednn::own_scratchpad());
+        onednn::engine(), algorithm_, factor(x_), weights(Tag::any, type_of(W_.dtype())),
+        factor(y_), strides(), dilates(), before(), after(), forward, onednn::own_scratchpad());
     return Plan(dnnl::convolution_backward_weights(back), back.scratchpad_desc(),
-                {Operand::input(DNNL_ARG_DIFF_DST, image(y_, y_.layout), back.diff_dst_desc()),
-                 Operand::input(DNNL_ARG_SRC, image(x_, x_.layout), back.src_desc()),
+                {Operand::input(DNNL_ARG_DIFF_DST, outside(y_), back.diff_dst_desc()),
+                 Operand::input(DNNL_ARG_SRC, outside(x_), back.src_desc()),
                  Operand::output(DNNL_ARG_DIFF_WEIGHTS, weights(), back.diff_weights_desc())});
   }
 
-  // As it is inside.
-  memory::desc image(const Image& x) const { return image(x, channels_last(x.array)); }
-  memory::desc image(const Image& x, Tag layout) const {
-    return {dims_of(x.array.shape()), type_, layout};
+  // An image as the caller has it, and inside as a factor and as a result.
+  memory::desc outside(const Image& x) const {
+    return {dims_of(x.array.shape()), type_of(x.array.dtype()), x.layout};
   }
+  memory::desc factor(const Image& x) const {
+    return {dims_of(x.array.shape()), factors_, channels_last(x.array)};
+  }
+  memory::desc result(const Image& x) const {
+    const bool wide = factors_ == memory::data_type::f32;
+    return {dims_of(x.array.shape()), wide ? factors_ : type_of(x.array.dtype()),
+            channels_last(x.array)};
+  }
+
   memory::desc weights() const {
-    if (W_.ndim() == 4) return weights(window_.groups == 1 ? Tag::oihw : Tag::goihw);
-    return weights(window_.groups == 1 ? Tag::oidhw : Tag::goidhw);
+    const bool grouped = window_.groups > 1;
+    const Tag layout = W_.ndim() == 4 ? (grouped ? Tag::goihw : Tag::oihw)
+                                      : (grouped ? Tag::goidhw : Tag::oidhw);
+    return weights(layout, type_of(W_.dtype()));
   }
-  memory::desc weights(Tag layout) const {
+  memory::desc weights(Tag layout, memory::data_type type) const {
     memory::dims dims = dims_of(W_.shape());
     if (window_.groups > 1) {
       dims[0] /= window_.groups;
       dims.insert(dims.begin(), window_.groups);
     }
-    return {dims, type_, layout};
+    return {dims, type, layout};
   }
 
   memory::dims strides() const { return dims_of(window_.stride); }
@@ -146,7 +167,7 @@ class Problem {
   const Array& W_;
   const Image& y_;
   const Window& window_;
-  memory::data_type type_;
+  memory::data_type factors_;
 };
 
 void run(Pass pass, const Problem& problem, const std::array<const Array*, 3>& operands) {
@@ -163,21 +184,27 @@ bool onednn_convolves(Dtype dtype) {
   return dtype == Dtype::float32 || (dtype == Dtype::bfloat16 && onednn::has_avx512());
 }
 
-void onednn_forward(const Array& x, const Array& W, const Array& y, const Window& window) {
+void onednn_forward(const Array& x, const Array& W, const Array& y, const Window& window,
+                    Factors factors) {
   const Image from = as_image(x), to = as_image(y);
   const Array weights = contiguous(W);
-  run(Pass::forward, Problem(from, weights, to, window), {&from.array, &weights, &to.array});
+  run(Pass::forward, Problem(from, weights, to, window, factors),
+      {&from.array, &weights, &to.array});
 }
 
-void onednn_input_grad(const Array& gy, const Array& W, const Array& gx, const Window& window) {
+void onednn_input_grad(const Array& gy, const Array& W, const Array& gx, const Window& window,
+                       Factors factors) {
   const Image from = as_image(gy), to = as_image(gx);
   const Array weights = contiguous(W);
-  run(Pass::input_grad, Problem(to, weights, from, window), {&from.array, &weights, &to.array});
+  run(Pass::input_grad, Problem(to, weights, from, window, factors),
+      {&from.array, &weights, &to.array});
 }
 
-void onednn_weight_grad(const Array& gy, const Array& x, const Array& gW, const Window& window) {
+void onednn_weight_grad(const Array& gy, const Array& x, const Array& gW, const Window& window,
+                        Factors factors) {
   const Image from_y = as_image(gy), from_x = as_image(x);
-  run(Pass::weight_grad, Problem(from_x, gW, from_y, window), {&from_y.array, &from_x.array, &gW});
+  run(Pass::weight_grad, Problem(from_x, gW, from_y, window, factors),
+      {&from_y.array, &from_x.array, &gW});
 }
 
 }  // namespace renga

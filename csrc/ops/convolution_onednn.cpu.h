@@ -1,6 +1,7 @@
 // Convolution by oneDNN: float32 everywhere, bfloat16 where the CPU can.
 #pragma once
 
+#include "ops/precision.h"
 #include "ops/window.h"
 #include "tensor/array.h"
 
@@ -10,10 +11,13 @@ bool onednn_convolves(Dtype dtype);
 // Of rows, columns and one more axis.
 inline constexpr int kMostOnednnAxes = 5;
 
-// As ConvolutionKernels; all arrays of one dtype that onednn_convolves, none of them empty, those
-// written to dense. Fastest where images are channels last.
-void onednn_forward(const Array& x, const Array& W, const Array& y, const Window& window);
-void onednn_input_grad(const Array& gy, const Array& W, const Array& gx, const Window& window);
-void onednn_weight_grad(const Array& gy, const Array& x, const Array& gW, const Window& window);
+// As ConvolutionKernels; arrays of dtypes that onednn_convolves, none of them empty, those written
+// to dense. Fastest where images are channels last.
+void onednn_forward(const Array& x, const Array& W, const Array& y, const Window& window,
+                    Factors factors);
+void onednn_input_grad(const Array& gy, const Array& W, const Array& gx, const Window& window,
+                       Factors factors);
+void onednn_weight_grad(const Array& gy, const Array& x, const Array& gW, const Window& window,
+                        Factors factors);
 
 }  // namespace renga

@@ -2,10 +2,13 @@
 
 #include <algorithm>
 
-#include "devices/cpu/onednn.h"
+#include "ops/targets.cpu.h"
 
 namespace renga {
 namespace {
+
+// Numbers as the sums take them: one float, or two bfloat16 numbers side by side.
+using Pair [[gnu::may_alias]] = std::uint32_t;
 
 // Where element (m, k) of the left operand is: data[m * row + k * depth], and where the next run of
 // `run` depths starts.
@@ -13,30 +16,54 @@ struct Walk {
   std::int64_t row, depth, run, runs, next_run;
 };
 
-// A tile of Rows by Vectors registers of Width floats of c, in one go through the whole depth: the
-// registers hold c, so that memory sees only a and b. What c held is added last: a long sum made of
-// short ones is more exact. Inlined, so that it is compiled for the instruction set of its caller.
-template <int Width, int Rows, int Vectors>
-[[gnu::always_inline]] inline void multiply_tile(const float* a, const Walk walk, const float* b,
+template <class Target>
+[[gnu::always_inline]] inline void load_row(const float* from, Floats<Target>& row) {
+  row = load_floats<Target>(from);
+}
+template <class Target>
+[[gnu::always_inline]] inline void load_row(const Pair* from, Floats<Target>& row) {
+  row = load_floats<Target>(reinterpret_cast<const float*>(from));
+}
+
+template <class Target>
+[[gnu::always_inline]] inline void add_product(const float& left, const Floats<Target>& right,
+                                               Floats<Target>& sum) {
+  sum += left * right;
+}
+template <class Target>
+[[gnu::always_inline]] inline void add_product(const Pair& left, const Floats<Target>& right,
+                                               Floats<Target>& sum) {
+  if constexpr (Target::bfloat16_products) {
+    typename VectorsOf<Target>::Words lefts = left - typename VectorsOf<Target>::Words{};
+    asm("vdpbf16ps %2, %1, %0" : "+v"(sum) : "v"(right), "v"(lefts));
+  }
+}
+
+// A tile of Rows by Vectors registers of c, in one go through the whole depth: the registers hold
+// c, so that memory sees only a and b. What c held is added last: a long sum made of short ones is
+// more exact.
+template <class Target, int Rows, int Vectors, class Number>
+[[gnu::always_inline]] inline void multiply_tile(const Number* a, const Walk walk, const Number* b,
                                                  float* c, bool accumulate) {
-  using Lanes [[gnu::vector_size(4 * Width), gnu::aligned(4), gnu::may_alias]] = float;
-  Lanes sums[Rows][Vectors];
+  constexpr int width = Target::width;
+  Floats<Target> sums[Rows][Vectors];
 #pragma GCC unroll 16
   for (int r = 0; r < Rows; ++r) {
 #pragma GCC unroll 4
-    for (int v = 0; v < Vectors; ++v) sums[r][v] = Lanes{};
+    for (int v = 0; v < Vectors; ++v) sums[r][v] = Floats<Target>{};
   }
   for (std::int64_t i = 0; i < walk.runs; ++i, a += walk.next_run) {
-    const float* from = a;
+    const Number* from = a;
     for (std::int64_t k = 0; k < walk.run; ++k, from += walk.depth, b += kPanel) {
-      Lanes row[Vectors];
+      Floats<Target> row[Vectors];
 #pragma GCC unroll 4
-      for (int v = 0; v < Vectors; ++v) row[v] = *reinterpret_cast<const Lanes*>(b + v * Width);
+      for (int v = 0; v < Vectors; ++v) load_row<Target>(b + v * width, row[v]);
 #pragma GCC unroll 16
       for (int r = 0; r < Rows; ++r) {
-        const float left = from[r * walk.row];
 #pragma GCC unroll 4
-        for (int v = 0; v < Vectors; ++v) sums[r][v] += left * row[v];
+        for (int v = 0; v < Vectors; ++v) {
+          add_product<Target>(from[r * walk.row], row[v], sums[r][v]);
+        }
       }
     }
   }
@@ -44,60 +71,67 @@ template <int Width, int Rows, int Vectors>
   for (int r = 0; r < Rows; ++r) {
 #pragma GCC unroll 4
     for (int v = 0; v < Vectors; ++v) {
-      float* const to = c + r * kPanel + v * Width;
-      if (accumulate) sums[r][v] += *reinterpret_cast<const Lanes*>(to);
-      *reinterpret_cast<Lanes*>(to) = sums[r][v];
+      float* const to = c + r * kPanel + v * width;
+      if (accumulate) sums[r][v] += load_floats<Target>(to);
+      store_floats<Target>(sums[r][v], to);
     }
   }
 }
 
-// All of c, of `rows` rows.
-template <int Width, int Rows, int Vectors>
-[[gnu::always_inline]] inline void multiply(const float* a, const Walk walk, const float* b,
-                                            float* c, std::int64_t rows, bool accumulate) {
-  for (std::int64_t r = 0; r < rows; r += Rows) {
-    for (int column = 0; column < kPanel; column += Width * Vectors) {
-      multiply_tile<Width, Rows, Vectors>(a + r * walk.row, walk, b + column,
-                                          c + r * kPanel + column, accumulate);
-    }
-  }
-}
-
-using Multiply = void (*)(const float*, const Walk, const float*, float*, std::int64_t, bool);
-
-// The steps from row to row and depth to depth are constants, which saves registers.
-template <std::int64_t Row, std::int64_t Depth>
-struct Kernels {
+// All of c, of `rows` rows. The steps from row to row and depth to depth are constants, which saves
+// registers.
+template <std::int64_t Row, std::int64_t Depth, class Number>
+void multiply(const Number* a, std::int64_t run, std::int64_t runs, std::int64_t next_run,
+              const Number* b, float* c, std::int64_t rows, bool accumulate) {
   static_assert(kPanelRows % 8 == 0 && kPanel % 32 == 0);
-  [[gnu::target("avx512f,avx512vl,avx512dq,avx512bw")]] static void by_avx512(
-      const float* a, const Walk walk, const float* b, float* c, std::int64_t rows,
-      bool accumulate) {
-    multiply<16, 8, 2>(a, {Row, Depth, walk.run, walk.runs, walk.next_run}, b, c, rows, accumulate);
+  using Factor = std::conditional_t<std::is_same_v<Number, float>, float, bfloat16>;
+  on_best_target<Factor>([=](auto target) __attribute__((always_inline)) {
+    using Target = decltype(target);
+    constexpr int tile_rows = Target::width == 16 ? 8 : 4, vectors = 2;
+    const Walk walk{Row, Depth, run, runs, next_run};
+    for (std::int64_t r = 0; r < rows; r += tile_rows) {
+      for (int column = 0; column < kPanel; column += Target::width * vectors) {
+        multiply_tile<Target, tile_rows, vectors>(a + r * walk.row, walk, b + column,
+                                                  c + r * kPanel + column, accumulate);
+      }
+    }
+  });
+}
+
+// Row numbers make up a row of a panel of `a`, and as many rows a panel's part of `b`.
+template <std::int64_t Row, class Number>
+void multiply_parts(const Number* a, std::int64_t a_step, std::int64_t panels, const Number* b,
+                    float* c, std::int64_t rows) {
+  // A part of b at a time that stays in the nearest cache.
+  constexpr std::int64_t part = 4;
+  for (std::int64_t p = 0; p < panels; p += part) {
+    multiply<Row, 1>(a + p * a_step, Row, std::min(part, panels - p), a_step, b + p * Row * kPanel,
+                     c, rows, p > 0);
   }
-  static void by_default(const float* a, const Walk walk, const float* b, float* c,
-                         std::int64_t rows, bool accumulate) {
-    multiply<8, 4, 2>(a, {Row, Depth, walk.run, walk.runs, walk.next_run}, b, c, rows, accumulate);
-  }
-  static Multiply best() { return onednn::has_avx512() ? by_avx512 : by_default; }
-};
+}
+
+const Pair* pairs(const bfloat16* numbers) { return reinterpret_cast<const Pair*>(numbers); }
 
 }  // namespace
 
 void multiply_panels(const float* a, std::int64_t a_step, std::int64_t panels, const float* b,
                      float* c, std::int64_t rows) {
-  static const Multiply multiply = Kernels<kPanel, 1>::best();
-  // A part of b at a time that stays in the nearest cache.
-  constexpr std::int64_t part = 4;
-  for (std::int64_t p = 0; p < panels; p += part) {
-    multiply(a + p * a_step, {kPanel, 1, kPanel, std::min(part, panels - p), a_step},
-             b + p * kPanel * kPanel, c, rows, p > 0);
-  }
+  multiply_parts<kPanel>(a, a_step, panels, b, c, rows);
+}
+
+void multiply_panels(const bfloat16* a, std::int64_t a_step, std::int64_t panels, const bfloat16* b,
+                     float* c, std::int64_t rows) {
+  multiply_parts<kPanel / 2>(pairs(a), a_step / 2, panels, pairs(b), c, rows);
 }
 
 void multiply_transposed_panel(const float* a, const float* b, std::int64_t depth, float* c,
                                bool accumulate) {
-  static const Multiply multiply = Kernels<1, kPanel>::best();
-  multiply(a, {1, kPanel, depth, 1, 0}, b, c, kPanel, accumulate);
+  multiply<1, kPanel>(a, depth, 1, 0, b, c, kPanel, accumulate);
+}
+
+void multiply_transposed_panel(const bfloat16* a, const bfloat16* b, std::int64_t depth, float* c,
+                               bool accumulate) {
+  multiply<1, kPanel>(pairs(a), depth / 2, 1, 0, pairs(b), c, kPanel, accumulate);
 }
 
 }  // namespace renga

@@ -12,6 +12,9 @@ namespace renga {
 // three products of bfloat16 numbers; as one. Sums are float32's in any case.
 enum class Precision : std::uint8_t { highest, high, medium };
 
+// What a kernel multiplies: float32 numbers, or these rounded to bfloat16. It adds up in float32.
+enum class Factors : std::uint8_t { float32, bfloat16 };
+
 // This thread's choice, else the process's default (highest).
 Precision compute_precision();
 void set_compute_precision(std::optional<Precision> precision);

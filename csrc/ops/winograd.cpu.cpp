@@ -8,21 +8,27 @@
 namespace renga {
 namespace {
 
-using winograd::Convolution;
 using winograd::Filters;
 using winograd::Images;
+using winograd::Sink;
 using winograd::Source;
-using winograd::ThreeTaps;
-using winograd::ThreeTapsOnTwo;
-using winograd::TwoTaps;
-using winograd::WeightGrad;
+
+using TwoByTwo = winograd::Scheme<winograd::PairOfThree, winograd::PairOfThree>;
+using Halved = winograd::Scheme<winograd::FourOfTwo, winograd::FourOfTwo>;
+// Products of bfloat16 numbers are so coarse that the transforms must not amplify their errors as
+// much as those of F(4, 3) along both axes do.
+template <class Number>
+using Whole = winograd::Scheme<winograd::FourOfThree,
+                               std::conditional_t<std::is_same_v<Number, float>,
+                                                  winograd::FourOfThree, winograd::TwoOfThree>>;
 
 Array channels_last(const Array& x) { return transpose_view(x, {0, 2, 3, 1}); }
 
 // Of an array (N, H, W, C), row-major.
-Images images(const Array& x) {
+template <class Pixel>
+Images<Pixel> images(const Array& x) {
   const std::int64_t rows = x.shape(1), columns = x.shape(2), channels = x.shape(3);
-  return {x.as<float>(),
+  return {x.as<Pixel>(),
           x.shape(0),
           {rows, columns},
           channels,
@@ -32,8 +38,9 @@ Images images(const Array& x) {
 
 // Every second row and column of the padded images, as a convolution of stride 2 meets them.
 // `pad` counts pixels of this phase, of which those in the padding are left out.
+template <class Pixel>
 struct Phase {
-  Phase(const Images& x, const Window& window, int row, int column) : x(x) {
+  Phase(const Images<Pixel>& x, const Window& window, int row, int column) : x(x) {
     const std::array phase{row, column};
     for (int axis : {0, 1}) {
       pad[axis] = std::max<std::int64_t>(0, (window.pad[axis] - phase[axis] + 1) / 2);
@@ -44,7 +51,7 @@ struct Phase {
     }
   }
 
-  Images x;
+  Images<Pixel> x;
   Pair pad{};
 };
 
@@ -86,59 +93,101 @@ bool is_pair(const Pair& x, const Pair& y, const Window& window) {
   return x == Pair{2, 2} && y == x && window.pad == Dims{1, 1};
 }
 
-void forward(const Images& x, const Array& W, const Images& y, const Window& window) {
-  if (is_halved(window)) {
-    std::vector<Source> phases;
-    each_phase([&](int row, int column) {
-      const Phase phase(x, window, row, column);
-      phases.push_back({phase.x, phase.pad, filters(W, 2, row, column)});
-    });
-    Convolution<TwoTaps>(phases, y).run();
-  } else if (is_pair(x.extents, y.extents, window)) {
-    Convolution<ThreeTapsOnTwo>({{x, pads(window), filters(W)}}, y).run();
-  } else {
-    Convolution<ThreeTaps>({{x, pads(window), filters(W)}}, y).run();
+// One convolution, on images of Pixel and products of Number.
+template <class Pixel, class Number>
+class Pass {
+ public:
+  Pass(const Array& x, const Array& W, const Array& y, const Window& window)
+      : x_(images<Pixel>(x)), y_(images<Pixel>(y)), W_(W), window_(window) {}
+
+  void forward() const {
+    if (is_halved(window_)) {
+      std::vector<Source<Pixel>> phases;
+      each_phase([&](int row, int column) {
+        const Phase phase(x_, window_, row, column);
+        phases.push_back({phase.x, phase.pad, filters(W_, 2, row, column)});
+      });
+      convolve<Halved>(phases, y_);
+    } else if (is_pair(x_.extents, y_.extents, window_)) {
+      convolve<TwoByTwo>({{x_, pads(window_), filters(W_)}}, y_);
+    } else {
+      convolve<Whole<Number>>({{x_, pads(window_), filters(W_)}}, y_);
+    }
   }
-}
 
-void input_grad(const Images& gy, const Array& W, const Images& gx, const Window& window) {
-  const Pair pad{2 - window.pad[0], 2 - window.pad[1]};
-  if (is_halved(window)) {
-    each_phase([&](int row, int column) {
-      const Phase phase(gx, window, row, column);
-      const Pair before{1 - phase.pad[0], 1 - phase.pad[1]};
-      const Filters taps = turned(filters(W, 2, row, column), 2);
-      Convolution<TwoTaps>({{gy, before, taps}}, phase.x).run();
-    });
-  } else if (is_pair(gx.extents, gy.extents, window)) {
-    Convolution<ThreeTapsOnTwo>({{gy, pad, turned(filters(W), 3)}}, gx).run();
-  } else {
-    Convolution<ThreeTaps>({{gy, pad, turned(filters(W), 3)}}, gx).run();
+  void input_grad() const {
+    const Pair pad{2 - window_.pad[0], 2 - window_.pad[1]};
+    if (is_halved(window_)) {
+      each_phase([&](int row, int column) {
+        const Phase phase(x_, window_, row, column);
+        const Pair before{1 - phase.pad[0], 1 - phase.pad[1]};
+        convolve<Halved>({{y_, before, turned(filters(W_, 2, row, column), 2)}}, phase.x);
+      });
+    } else if (is_pair(x_.extents, y_.extents, window_)) {
+      convolve<TwoByTwo>({{y_, pad, turned(filters(W_), 3)}}, x_);
+    } else {
+      convolve<Whole<Number>>({{y_, pad, turned(filters(W_), 3)}}, x_);
+    }
   }
-}
 
-void weight_grad(const Images& gy, const Images& x, const Array& gW, const Window& window) {
-  if (is_halved(window)) {
-    each_phase([&](int row, int column) {
-      const Phase phase(x, window, row, column);
-      WeightGrad<TwoTaps>(phase.x, gy, filters(gW, 2, row, column), phase.pad).run();
-    });
-  } else if (is_pair(x.extents, gy.extents, window)) {
-    WeightGrad<ThreeTapsOnTwo>(x, gy, filters(gW), pads(window)).run();
-  } else {
-    WeightGrad<ThreeTaps>(x, gy, filters(gW), pads(window)).run();
+  void weight_grad() const {
+    if (is_halved(window_)) {
+      std::vector<Sink<Pixel>> phases;
+      each_phase([&](int row, int column) {
+        const Phase phase(x_, window_, row, column);
+        phases.push_back({phase.x, phase.pad, filters(W_, 2, row, column)});
+      });
+      correlate<Halved>(phases);
+    } else if (is_pair(x_.extents, y_.extents, window_)) {
+      correlate<TwoByTwo>({{x_, pads(window_), filters(W_)}});
+    } else {
+      correlate<Whole<Number>>({{x_, pads(window_), filters(W_)}});
+    }
   }
+
+ private:
+  template <class Scheme>
+  void convolve(const std::vector<Source<Pixel>>& sources, const Images<Pixel>& to) const {
+    winograd::Convolution<Scheme, Number, Pixel>(sources, to).run();
+  }
+  template <class Scheme>
+  void correlate(const std::vector<Sink<Pixel>>& sinks) const {
+    winograd::WeightGrad<Scheme, Number, Pixel>(sinks, y_).run();
+  }
+
+  const Images<Pixel> x_, y_;
+  const Array& W_;
+  const Window& window_;
+};
+
+// Calls body(Pass of the operands' types). Images are (N, H, W, C), row-major.
+template <class Body>
+void run(const Array& x, const Array& W, const Array& y, const Window& window, Factors factors,
+         const Body& body) {
+  const auto run_on = [&]<class Pixel>(Type<Pixel>) {
+    if (factors == Factors::bfloat16) {
+      body(Pass<Pixel, bfloat16>(x, W, y, window));
+    } else {
+      body(Pass<Pixel, float>(x, W, y, window));
+    }
+  };
+  x.dtype() == Dtype::bfloat16 ? run_on(Type<bfloat16>{}) : run_on(Type<float>{});
 }
 
-using Pass = void (*)(const Images&, const Array&, const Images&, const Window&);
+// An image (N, C, H, W) in any order of memory that is written to as (N, H, W, C), row-major.
+class Target {
+ public:
+  explicit Target(const Array& image) : image_(channels_last(image)) {
+    dense_ = image_.is_contiguous() ? image_ : empty(image_.shape(), image_.dtype());
+  }
+  const Array& dense() const { return dense_; }
+  void finish() const {
+    if (!image_.is_contiguous()) copy(dense_, image_);
+  }
 
-// Runs a pass from images in any order of memory to some in any other.
-void run(Pass pass, const Array& x, const Array& W, const Array& y, const Window& window) {
-  const Array from = contiguous(channels_last(x)), to = channels_last(y);
-  const Array dense = to.is_contiguous() ? to : empty(to.shape(), to.dtype());
-  pass(images(from), contiguous(W), images(dense), window);
-  if (!to.is_contiguous()) copy(dense, to);
-}
+ private:
+  Array image_, dense_;
+};
 
 }  // namespace
 
@@ -149,25 +198,36 @@ bool winograd_convolves(const Shape& W, const Window& window) {
          std::max(window.pad[0], window.pad[1]) <= 2 && W[0] % kPanel == 0 && W[1] % kPanel == 0;
 }
 
-WinogradScheme winograd_scheme(const Shape& x, const Window& window) {
-  using winograd::kSquare;
-  if (is_halved(window)) return {TwoTaps::tile, 4 * kSquare<TwoTaps>};
-  if (is_pair({x[2], x[3]}, {x[2], x[3]}, window))
-    return {ThreeTapsOnTwo::tile, kSquare<ThreeTapsOnTwo>};
-  return {ThreeTaps::tile, kSquare<ThreeTaps>};
+WinogradScheme winograd_scheme(const Shape& x, const Window& window, Factors factors) {
+  const auto describe = []<class S>(Type<S>, std::int64_t parts) {
+    return WinogradScheme{S::Down::tile, S::Across::tile, parts * S::points};
+  };
+  if (is_halved(window)) return describe(Type<Halved>{}, 4);
+  if (is_pair({x[2], x[3]}, {x[2], x[3]}, window)) return describe(Type<TwoByTwo>{}, 1);
+  if (factors == Factors::bfloat16) return describe(Type<Whole<bfloat16>>{}, 1);
+  return describe(Type<Whole<float>>{}, 1);
 }
 
-void winograd_forward(const Array& x, const Array& W, const Array& y, const Window& window) {
-  run(forward, x, W, y, window);
+void winograd_forward(const Array& x, const Array& W, const Array& y, const Window& window,
+                      Factors factors) {
+  const Target to(y);
+  run(contiguous(channels_last(x)), contiguous(W), to.dense(), window, factors,
+      [](const auto& pass) { pass.forward(); });
+  to.finish();
 }
 
-void winograd_input_grad(const Array& gy, const Array& W, const Array& gx, const Window& window) {
-  run(input_grad, gy, W, gx, window);
+void winograd_input_grad(const Array& gy, const Array& W, const Array& gx, const Window& window,
+                         Factors factors) {
+  const Target to(gx);
+  run(to.dense(), contiguous(W), contiguous(channels_last(gy)), window, factors,
+      [](const auto& pass) { pass.input_grad(); });
+  to.finish();
 }
 
-void winograd_weight_grad(const Array& gy, const Array& x, const Array& gW, const Window& window) {
-  const Array from_y = contiguous(channels_last(gy)), from_x = contiguous(channels_last(x));
-  weight_grad(images(from_y), images(from_x), gW, window);
+void winograd_weight_grad(const Array& gy, const Array& x, const Array& gW, const Window& window,
+                          Factors factors) {
+  run(contiguous(channels_last(x)), gW, contiguous(channels_last(gy)), window, factors,
+      [](const auto& pass) { pass.weight_grad(); });
 }
 
 }  // namespace renga

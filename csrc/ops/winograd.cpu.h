@@ -3,6 +3,7 @@
 // a direct sum has.
 #pragma once
 
+#include "ops/precision.h"
 #include "ops/window.h"
 #include "tensor/array.h"
 
@@ -12,17 +13,21 @@ namespace renga {
 // dilation and groups, pads of at most 2, and channels in whole panels of 32.
 bool winograd_convolves(const Shape& W, const Window& window);
 
-// Outputs come in tiles of `tile` by `tile`, for each of which a pair of channels takes `points`
+// Outputs come in tiles of `rows` by `columns`, for each of which a pair of channels takes `points`
 // multiplications.
 struct WinogradScheme {
-  std::int64_t tile, points;
+  std::int64_t rows, columns, points;
 };
-WinogradScheme winograd_scheme(const Shape& x, const Window& window);
+WinogradScheme winograd_scheme(const Shape& x, const Window& window, Factors factors);
 
-// As ConvolutionKernels; all arrays of float32, none of them empty, gW row-major. Fastest where
-// images are channels last. Results do not depend on the number of threads.
-void winograd_forward(const Array& x, const Array& W, const Array& y, const Window& window);
-void winograd_input_grad(const Array& gy, const Array& W, const Array& gx, const Window& window);
-void winograd_weight_grad(const Array& gy, const Array& x, const Array& gW, const Window& window);
+// As ConvolutionKernels; images of float32 or bfloat16, W and gW of float32 and gW row-major, none
+// of them empty. Factors of bfloat16 need onednn::has_bfloat16_products. Fastest where images are channels last. Results do not depend on the number of
+// threads.
+void winograd_forward(const Array& x, const Array& W, const Array& y, const Window& window,
+                      Factors factors);
+void winograd_input_grad(const Array& gy, const Array& W, const Array& gx, const Window& window,
+                         Factors factors);
+void winograd_weight_grad(const Array& gy, const Array& x, const Array& gW, const Window& window,
+                          Factors factors);
 
 }  // namespace renga

@@ -1,4 +1,5 @@
-// Winograd's convolutions of images and their gradients with respect to filters, for any scheme.
+// Winograd's convolutions of images and their gradients with respect to filters, for any scheme,
+// images of any float type and products of float32 or bfloat16 numbers.
 #pragma once
 
 #include <algorithm>
@@ -10,13 +11,13 @@
 
 namespace renga::winograd {
 
-template <class Scheme>
-inline constexpr std::int64_t kSquare = Scheme::points* Scheme::points;
-
 // Work that is always worth a thread of its own.
 inline constexpr std::int64_t kDear = 1 << 20;
 
-inline Array buffer(std::int64_t floats) { return empty({floats}, Dtype::float32); }
+template <class Number>
+Array buffer(std::int64_t size) {
+  return empty({size}, dtype_of<Number>);
+}
 
 // Tiles are convolved in blocks, whose transformed inputs should stay in the cache of a core.
 inline std::int64_t block_rows(const Tiles& tiles, std::int64_t channels) {
@@ -27,28 +28,29 @@ inline std::int64_t block_rows(const Tiles& tiles, std::int64_t channels) {
 
 template <class Scheme>
 Pair inner_pad(const Pair& pad) {
-  return {pad[0] - Scheme::skipped, pad[1] - Scheme::skipped};
+  return {pad[0] - Scheme::Down::skipped, pad[1] - Scheme::Across::skipped};
 }
 
 // A part of what is convolved: images, how far before each output its window starts, and filters.
+template <class Pixel>
 struct Source {
-  Images x;
+  Images<Pixel> x;
   Pair pad;
   Filters W;
 };
 
 // y = the sum of the sources' convolutions, which are alike in channels, as a sequence of blocks of
 // tiles times panels of outputs.
-template <class Scheme>
+template <class Scheme, class Number, class Pixel>
 class Convolution {
  public:
-  Convolution(const std::vector<Source>& sources, const Images& y)
+  Convolution(const std::vector<Source<Pixel>>& sources, const Images<Pixel>& y)
       : sources_(sources),
         y_(y),
-        tiles_(y, Scheme::tile),
-        inputs_{kSquare<Scheme>, block_rows(tiles_, channels()), channels() / kPanel},
-        filters_{kSquare<Scheme>, channels(), 1},
-        outputs_{kSquare<Scheme>, inputs_.rows, 1},
+        tiles_(Tiles::of<Scheme>(y)),
+        inputs_{Scheme::points, block_rows(tiles_, channels()), channels() / kPanel},
+        filters_{Scheme::points, channels(), 1},
+        outputs_{Scheme::points, inputs_.rows, 1},
         blocks_((tiles_.count + inputs_.rows - 1) / inputs_.rows) {}
 
   void run() const {
@@ -62,19 +64,19 @@ class Convolution {
  private:
   // Many tiles: all filters are transformed first, and then tiles block by block.
   void by_blocks() const {
-    const Array filters = buffer(y_.panels() * filters_.size());
+    const Array filters = buffer<Number>(y_.panels() * filters_.size());
     parallel_for(y_.panels(), kDear, [&](std::int64_t begin, std::int64_t end) {
       for (; begin < end; ++begin) {
-        transform_filters(begin, filters.as<float>() + begin * filters_.size());
+        transform_filters(begin, filters.as<Number>() + begin * filters_.size());
       }
     });
     parallel_for(blocks_, kDear, [&](std::int64_t begin, std::int64_t end) {
-      const Array inputs = buffer(inputs_.size()), outputs = buffer(outputs_.size());
+      const Array inputs = buffer<Number>(inputs_.size()), outputs = buffer<float>(outputs_.size());
       for (; begin < end; ++begin) {
-        transform_inputs(begin, inputs.as<float>());
+        transform_inputs(begin, inputs.as<Number>());
         for (std::int64_t panel = 0; panel < y_.panels(); ++panel) {
-          multiply(inputs.as<float>(), filters.as<float>() + panel * filters_.size(), begin, panel,
-                   outputs.as<float>());
+          multiply(inputs.as<Number>(), filters.as<Number>() + panel * filters_.size(), begin,
+                   panel, outputs.as<float>());
         }
       }
     });
@@ -82,18 +84,19 @@ class Convolution {
 
   // Many filters: all tiles are transformed first, and then filters panel by panel.
   void by_panels() const {
-    const Array inputs = buffer(blocks_ * inputs_.size());
+    const Array inputs = buffer<Number>(blocks_ * inputs_.size());
     parallel_for(blocks_, kDear, [&](std::int64_t begin, std::int64_t end) {
       for (; begin < end; ++begin) {
-        transform_inputs(begin, inputs.as<float>() + begin * inputs_.size());
+        transform_inputs(begin, inputs.as<Number>() + begin * inputs_.size());
       }
     });
     parallel_for(y_.panels(), kDear, [&](std::int64_t begin, std::int64_t end) {
-      const Array filters = buffer(filters_.size()), outputs = buffer(outputs_.size());
+      const Array filters = buffer<Number>(filters_.size());
+      const Array outputs = buffer<float>(outputs_.size());
       for (; begin < end; ++begin) {
-        transform_filters(begin, filters.as<float>());
+        transform_filters(begin, filters.as<Number>());
         for (std::int64_t block = 0; block < blocks_; ++block) {
-          multiply(inputs.as<float>() + block * inputs_.size(), filters.as<float>(), block, begin,
+          multiply(inputs.as<Number>() + block * inputs_.size(), filters.as<Number>(), block, begin,
                    outputs.as<float>());
         }
       }
@@ -104,102 +107,139 @@ class Convolution {
     return static_cast<std::int64_t>(sources_.size()) * sources_.front().x.channels;
   }
 
-  void transform_filters(std::int64_t panel, float* to) const {
-    for (const Source& source : sources_) {
+  void transform_filters(std::int64_t panel, Number* to) const {
+    for (const Source<Pixel>& source : sources_) {
       winograd::transform_filters<Scheme>(source.W, panel, filters_, to);
       to += source.x.channels * kPanel;
     }
   }
-  void transform_inputs(std::int64_t block, float* to) const {
-    for (const Source& source : sources_) {
-      transform_tiles<typename Scheme::Input>(source.x, tiles_, inner_pad<Scheme>(source.pad),
-                                              block * inputs_.rows, inputs_.rows, inputs_, to);
+  void transform_inputs(std::int64_t block, Number* to) const {
+    for (const Source<Pixel>& source : sources_) {
+      transform_tiles<typename Scheme::Down::Input, typename Scheme::Across::Input, false>(
+          source.x, tiles_, inner_pad<Scheme>(source.pad), block * inputs_.rows, inputs_.rows,
+          inputs_, to);
       to += source.x.panels() * inputs_.panel();
     }
   }
-  void multiply(const float* inputs, const float* filters, std::int64_t block, std::int64_t panel,
+  void multiply(const Number* inputs, const Number* filters, std::int64_t block, std::int64_t panel,
                 float* outputs) const {
-    for (int p = 0; p < kSquare<Scheme>; ++p) {
+    for (int p = 0; p < Scheme::points; ++p) {
       multiply_panels(inputs + p * inputs_.point(), inputs_.panel(), inputs_.panels,
                       filters + p * filters_.point(), outputs + p * outputs_.point(), inputs_.rows);
     }
     transform_outputs<Scheme>(outputs, outputs_, tiles_, block * inputs_.rows, panel, y_);
   }
 
-  const std::vector<Source> sources_;
-  const Images y_;
+  const std::vector<Source<Pixel>> sources_;
+  const Images<Pixel> y_;
   const Tiles tiles_;
-  const Layout inputs_, filters_, outputs_;
+  const Layout<Number> inputs_, filters_;
+  const Layout<float> outputs_;
   const std::int64_t blocks_;
 };
 
-// The gradient of W: for each pair of a panel of inputs and one of outputs, products summed over
-// the tiles. These come strip by strip, short enough for the cache, one after the other whatever
-// the number of threads, so that it does not change the sums.
-template <class Scheme>
+// A part of what is convolved, and where the gradient of its filters goes.
+template <class Pixel>
+struct Sink {
+  Images<Pixel> x;
+  Pair pad;
+  Filters gW;
+};
+
+// The gradients of the filters of sinks that are alike in channels, from one gradient of y: for
+// each pair of a panel of inputs and one of outputs, products summed over the tiles. These come in
+// blocks, short enough for the cache, one after the other whatever the number of threads, so that
+// it does not change the sums.
+template <class Scheme, class Number, class Pixel>
 class WeightGrad {
  public:
-  WeightGrad(const Images& x, const Images& gy, const Filters& gW, const Pair& pad)
-      : x_(x),
+  WeightGrad(const std::vector<Sink<Pixel>>& sinks, const Images<Pixel>& gy)
+      : sinks_(sinks),
         gy_(gy),
-        gW_(gW),
-        pad_(inner_pad<Scheme>(pad)),
-        tiles_(gy, Scheme::tile),
-        strips_((tiles_.count + kStrip - 1) / kStrip),
-        inputs_{kSquare<Scheme>, std::min(kStrip, tiles_.count), x.panels()},
-        grads_{kSquare<Scheme>, inputs_.rows, gy.panels()} {}
+        tiles_(Tiles::of<Scheme>(gy)),
+        inputs_{Scheme::points, block(), sinks.front().x.panels()},
+        grads_{Scheme::points, block(), gy.panels()} {}
 
   void run() const {
-    const std::int64_t pairs = x_.panels() * gW_.panels();
-    const Array inputs = buffer(inputs_.size()), grads = buffer(grads_.size());
-    const Array sums = buffer(strips_ > 1 ? pairs * sums_.size() : 0);
-    for (std::int64_t strip = 0; strip < strips_; ++strip) {
-      parallel_for(rows(strip), kDear, [&](std::int64_t begin, std::int64_t end) {
-        transform(strip, begin, end, inputs.as<float>(), grads.as<float>());
+    const Array inputs = buffer<Number>(sink_count() * inputs_.size());
+    const Array grads = buffer<Number>(grads_.size());
+    const std::int64_t pairs = sink_count() * inputs_.panels * grads_.panels;
+    const Array sums = buffer<float>(pairs * sums_.size());
+    for (std::int64_t first = 0; first < tiles_.count; first += block()) {
+      const std::int64_t rows = stacked(std::min(block(), tiles_.count - first));
+      parallel_for(rows / kStack<Number>, kDear, [&](std::int64_t begin, std::int64_t end) {
+        transform(first, begin * kStack<Number>, end * kStack<Number>, inputs.as<Number>(),
+                  grads.as<Number>());
       });
-      parallel_for(pairs, kDear, [&](std::int64_t begin, std::int64_t end) {
-        const Array own = buffer(strips_ > 1 ? 0 : sums_.size());
-        for (; begin < end; ++begin) {
-          float* const to = strips_ > 1 ? sums.as<float>() + begin * sums_.size() : own.as<float>();
-          const std::int64_t input = begin % x_.panels(), output = begin / x_.panels();
-          accumulate(strip, inputs.as<float>() + input * inputs_.panel(),
-                     grads.as<float>() + output * grads_.panel(), to);
-          if (strip + 1 == strips_) transform_filter_grads<Scheme>(to, sums_, input, output, gW_);
-        }
-      });
+      // Point by point, as all panels of a point stay in the nearest cache but one.
+      parallel_for(Scheme::points * grads_.panels, kDear,
+                   [&](std::int64_t begin, std::int64_t end) {
+                     for (; begin < end; ++begin) {
+                       accumulate(first, rows, begin / grads_.panels, begin % grads_.panels,
+                                  inputs.as<Number>(), grads.as<Number>(), sums.as<float>());
+                     }
+                   });
     }
+    parallel_for(pairs, kDear, [&](std::int64_t begin, std::int64_t end) {
+      for (; begin < end; ++begin) {
+        const std::int64_t input = begin % inputs_.panels, rest = begin / inputs_.panels;
+        const Sink<Pixel>& sink = sinks_[static_cast<std::size_t>(rest / grads_.panels)];
+        transform_filter_grads<Scheme>(sums.as<float>() + begin * sums_.size(), sums_, input,
+                                       rest % grads_.panels, sink.gW);
+      }
+    });
   }
 
  private:
-  static constexpr std::int64_t kStrip = 64;  // tiles
-
-  std::int64_t rows(std::int64_t strip) const {
-    return std::min(kStrip, tiles_.count - strip * kStrip);
+  std::int64_t sink_count() const { return static_cast<std::int64_t>(sinks_.size()); }
+  static std::int64_t stacked(std::int64_t rows) {
+    return (rows + kStack<Number> - 1) / kStack<Number> * kStack<Number>;
+  }
+  // Tiles in a block.
+  std::int64_t block() const {
+    const std::int64_t channels = sink_count() * sinks_.front().x.channels + gy_.channels;
+    const std::int64_t fit = kBytes / (Scheme::points * channels * static_cast<int>(sizeof(Number)));
+    return std::min(stacked(tiles_.count), std::max<std::int64_t>(64, fit / 64 * 64));
   }
 
-  // The tiles `begin` to `end` of a strip.
-  void transform(std::int64_t strip, std::int64_t begin, std::int64_t end, float* inputs,
-                 float* grads) const {
-    const std::int64_t first = strip * kStrip + begin, count = end - begin, at = begin * kPanel;
-    transform_tiles<typename Scheme::Input>(x_, tiles_, pad_, first, count, inputs_, inputs + at);
-    transform_tiles<typename Scheme::OutputGrad>(gy_, tiles_, {0, 0}, first, count, grads_,
-                                                 grads + at);
+  // The tiles `begin` to `end` of a block.
+  void transform(std::int64_t first, std::int64_t begin, std::int64_t end, Number* inputs,
+                 Number* grads) const {
+    using Down = typename Scheme::Down;
+    using Across = typename Scheme::Across;
+    first += begin;
+    for (const Sink<Pixel>& sink : sinks_) {
+      transform_tiles<typename Down::Input, typename Across::Input, true>(
+          sink.x, tiles_, inner_pad<Scheme>(sink.pad), first, end - begin, inputs_,
+          inputs + begin * kPanel);
+      inputs += inputs_.size();
+    }
+    transform_tiles<typename Down::OutputGrad, typename Across::OutputGrad, true>(
+        gy_, tiles_, {0, 0}, first, end - begin, grads_, grads + begin * kPanel);
   }
 
-  void accumulate(std::int64_t strip, const float* inputs, const float* grads, float* to) const {
-    for (int p = 0; p < kSquare<Scheme>; ++p) {
-      multiply_transposed_panel(inputs + p * inputs_.point(), grads + p * grads_.point(),
-                                rows(strip), to + p * sums_.point(), strip > 0);
+  // Adds a block's products at one point, of all panels of inputs and one of outputs.
+  void accumulate(std::int64_t first, std::int64_t rows, std::int64_t point, std::int64_t output,
+                  const Number* inputs, const Number* grads, float* sums) const {
+    grads += point * grads_.point() + output * grads_.panel();
+    inputs += point * inputs_.point();
+    sums += point * sums_.point();
+    for (std::int64_t sink = 0; sink < sink_count(); ++sink) {
+      for (std::int64_t input = 0; input < inputs_.panels; ++input) {
+        const std::int64_t pair = (sink * grads_.panels + output) * inputs_.panels + input;
+        multiply_transposed_panel(inputs + sink * inputs_.size() + input * inputs_.panel(), grads,
+                                  rows, sums + pair * sums_.size(), first > 0);
+      }
     }
   }
 
-  const Images x_, gy_;
-  const Filters gW_;
-  const Pair pad_;
+  static constexpr std::int64_t kBytes = 4 << 20;
+
+  const std::vector<Sink<Pixel>> sinks_;
+  const Images<Pixel> gy_;
   const Tiles tiles_;
-  const std::int64_t strips_;
-  const Layout sums_{kSquare<Scheme>, kPanel, 1};
-  const Layout inputs_, grads_;
+  const Layout<float> sums_{Scheme::points, kPanel, 1};
+  const Layout<Number> inputs_, grads_;
 };
 
 }  // namespace renga::winograd

@@ -3,19 +3,19 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <utility>
 #include <vector>
-#include <xsimd/xsimd.hpp>
 
 #include "ops/panel_product.cpu.h"
+#include "ops/targets.cpu.h"
 #include "ops/window.h"
 #include "ops/winograd_transform.cpu.h"
 
 namespace renga::winograd {
 
 // Images in memory whose channels, whole panels of them, lie side by side.
+template <class Pixel>
 struct Images {
-  float* data;
+  Pixel* data;
   std::int64_t count;
   Pair extents;
   std::int64_t channels;
@@ -35,45 +35,88 @@ struct Filters {
   std::int64_t panels() const { return outputs / kPanel; }
 };
 
-// The squares of `extent` by `extent` pixels that cover images, numbered image by image, row by
-// row.
+// The rectangles of pixels that cover images, numbered image by image, row by row.
 struct Tiles {
-  Tiles(const Images& images, int extent)
-      : extent(extent),
-        rows((images.extents[0] + extent - 1) / extent),
-        columns((images.extents[1] + extent - 1) / extent),
-        count(images.count * rows * columns) {}
+  template <class Scheme, class Pixel>
+  static Tiles of(const Images<Pixel>& images) {
+    const Pair extent{Scheme::Down::tile, Scheme::Across::tile};
+    const std::int64_t rows = (images.extents[0] + extent[0] - 1) / extent[0];
+    const std::int64_t columns = (images.extents[1] + extent[1] - 1) / extent[1];
+    return {extent, rows, columns, images.count * rows * columns};
+  }
 
-  int extent;
+  Pair extent;
   std::int64_t rows, columns;  // of one image
   std::int64_t count;
 };
 
-// Panels for each of a number of points: rows of kPanel channels. Between two points lies a gap, as
-// steps of a power of two would meet in the same lines of the cache.
+// Panels of numbers for each of a number of points. Between two points lies a gap, as steps of a
+// power of two would meet in the same lines of the cache.
+template <class Number>
 struct Layout {
   std::int64_t points, rows, panels;
 
   std::int64_t panel() const { return rows * kPanel; }
-  std::int64_t point() const { return panels * panel() + 16; }
+  std::int64_t point() const {
+    return panels * panel() + 64 / static_cast<std::int64_t>(sizeof(Number));
+  }
   std::int64_t size() const { return points * point(); }
 };
 
-using V = xsimd::batch<float>;
-constexpr int kWidth = static_cast<int>(V::size);
-static_assert(kPanel % kWidth == 0);
+// How many rows of a stacked panel lie side by side (see panel_product.cpu.h).
+template <class Number>
+inline constexpr int kStack = static_cast<int>(sizeof(float) / sizeof(Number));
 
-// The pixels of a square of an image; those outside of it are `elsewhere`.
-template <int Extent>
-struct Square {
-  Square(const Images& images, const Tiles& tiles, std::int64_t tile, const Pair& pad,
-         float* elsewhere) {
-    const auto [rows, columns] = images.extents;
-    float* const image = images.data + tile / (tiles.rows * tiles.columns) * images.image_step;
-    const std::int64_t top = tile / tiles.columns % tiles.rows * tiles.extent - pad[0];
-    const std::int64_t left = tile % tiles.columns * tiles.extent - pad[1];
-    for (int i = 0; i < Extent; ++i) {
-      for (int j = 0; j < Extent; ++j) {
+// Two vectors that go the same way.
+template <class V>
+struct Two {
+  V first, second;
+
+  [[gnu::always_inline]] friend Two operator+(const Two& a, const Two& b) {
+    return {a.first + b.first, a.second + b.second};
+  }
+  [[gnu::always_inline]] friend Two operator-(const Two& a, const Two& b) {
+    return {a.first - b.first, a.second - b.second};
+  }
+  [[gnu::always_inline]] friend Two operator*(float k, const Two& a) {
+    return {k * a.first, k * a.second};
+  }
+};
+
+template <class Target, int size>
+using Stack = std::conditional_t<size == 2, Two<Floats<Target>>, Floats<Target>>;
+
+template <class Target, class T>
+[[gnu::always_inline]] inline void load_stack(const T* from, const T*, Floats<Target>& v) {
+  v = load_floats<Target>(from);
+}
+template <class Target, class T>
+[[gnu::always_inline]] inline void load_stack(const T* from, const T* other,
+                                              Two<Floats<Target>>& v) {
+  v = {load_floats<Target>(from), load_floats<Target>(other)};
+}
+template <class Target, class T>
+[[gnu::always_inline]] inline void store_stack(const Floats<Target>& v, T* to) {
+  store_floats<Target>(v, to);
+}
+template <class Target>
+[[gnu::always_inline]] inline void store_stack(const Two<Floats<Target>>& v, bfloat16* to) {
+  store_pairs<Target>(v.first, v.second, to);
+}
+
+// The pixels of a rectangle of an image; those outside of it, and of tiles past the last one, are
+// `elsewhere`.
+template <int Rows, int Columns, class Pixel>
+struct Rectangle {
+  Rectangle(const Images<Pixel>& images, const Tiles& tiles, std::int64_t tile, const Pair& pad,
+            Pixel* elsewhere) {
+    const std::int64_t rows = tile < tiles.count ? images.extents[0] : 0;
+    const std::int64_t columns = images.extents[1];
+    Pixel* const image = images.data + tile / (tiles.rows * tiles.columns) * images.image_step;
+    const std::int64_t top = tile / tiles.columns % tiles.rows * tiles.extent[0] - pad[0];
+    const std::int64_t left = tile % tiles.columns * tiles.extent[1] - pad[1];
+    for (int i = 0; i < Rows; ++i) {
+      for (int j = 0; j < Columns; ++j) {
         const std::int64_t row = top + i, column = left + j;
         const bool inside = row >= 0 && row < rows && column >= 0 && column < columns;
         pixels[i][j] =
@@ -82,38 +125,66 @@ struct Square {
     }
   }
 
-  // Tiles touch too few lines of the cache in a row for the hardware to see what comes next.
-  void prefetch(std::int64_t channel) const {
-    for (const auto& row : pixels) {
-      for (const float* pixel : row) __builtin_prefetch(pixel + channel);
-    }
-  }
-
-  float* pixels[Extent][Extent];
+  Pixel* pixels[Rows][Columns];
 };
 
-// Transforms `count` tiles from `first` on into the rows of `to`; past the last tile, the last one
-// again. A tile's square starts `pad` before it.
-template <class Transform>
-void transform_tiles(const Images& x, const Tiles& tiles, const Pair& pad, std::int64_t first,
-                     std::int64_t count, const Layout& layout, float* to) {
-  std::vector<float> zeros(x.channels);
-  const auto square_of = [&](std::int64_t tile) {
-    return Square<Transform::from>(x, tiles, std::min(tile, tiles.count - 1), pad, zeros.data());
-  };
-  auto next = square_of(first);
-  for (std::int64_t t = 0; t < count; ++t) {
-    const auto square = std::exchange(next, square_of(first + t + 1));
-    for (std::int64_t c = 0; c < x.channels; c += kWidth) {
-      next.prefetch(c);
-      float* const row = to + c / kPanel * layout.panel() + t * kPanel + c % kPanel;
-      transform_square<Transform, V>(
-          [&](int i, int j) { return V::load_unaligned(square.pixels[i][j] + c); },
-          [&](int i, int j, const V& v) {
-            v.store_unaligned(row + (i * Transform::to + j) * layout.point());
-          });
+// Transforms `count` tiles from `first` on into rows of panels, in pairs if `stacked`. A tile's
+// rectangle starts `pad` before it.
+template <class Down, class Across, bool stacked, class Pixel, class Number>
+void transform_tiles(const Images<Pixel>& x, const Tiles& tiles, const Pair& pad,
+                     std::int64_t first, std::int64_t count, const Layout<Number>& layout,
+                     Number* to) {
+  constexpr int stack = stacked ? kStack<Number> : 1;
+  using From = Rectangle<Down::from, Across::from, Pixel>;
+  std::vector<Pixel> zeros(static_cast<std::size_t>(x.channels));
+  on_best_target<Number>([=, &x, &tiles, &pad, &zeros](auto target) __attribute__((always_inline)) {
+    using Target = decltype(target);
+    using V = Stack<Target, stack>;
+    const std::int64_t step = layout.point(), channels = x.channels;
+    for (std::int64_t t = 0; t < count; t += stack) {
+      const From from(x, tiles, first + t, pad, zeros.data());
+      const From other(x, tiles, first + t + stack - 1, pad, zeros.data());
+      for (std::int64_t c = 0; c < channels; c += Target::width) {
+        Number* const lanes = to + c / kPanel * layout.panel() + t * kPanel + c % kPanel * stack;
+        transform_square<Down, Across, V>(
+            [&](int i, int j, V& v) __attribute__((always_inline)) {
+              load_stack<Target>(from.pixels[i][j] + c, other.pixels[i][j] + c, v);
+            },
+            [&](int i, int j, const V& v) __attribute__((always_inline)) {
+              store_stack<Target>(v, lanes + (i * Across::to + j) * step);
+            });
+      }
     }
-  }
+  });
+}
+
+// Writes the pixels of up to `layout.rows` tiles, of one panel of channels.
+template <class Scheme, class Pixel>
+void transform_outputs(const float* from, const Layout<float>& layout, const Tiles& tiles,
+                       std::int64_t first, std::int64_t panel, const Images<Pixel>& y) {
+  using Down = typename Scheme::Down;
+  using Across = typename Scheme::Across;
+  std::vector<Pixel> nowhere(static_cast<std::size_t>(y.channels));
+  const std::int64_t rows = std::min(layout.rows, tiles.count - first);
+  on_best_target<float>([=, &tiles, &y, &nowhere](auto target) __attribute__((always_inline)) {
+    using Target = decltype(target);
+    using V = Stack<Target, 1>;
+    const std::int64_t step = layout.point();
+    for (std::int64_t t = 0; t < rows; ++t) {
+      const Rectangle<Down::tile, Across::tile, Pixel> to(y, tiles, first + t, {0, 0},
+                                                          nowhere.data());
+      for (std::int64_t c = 0; c < kPanel; c += Target::width) {
+        const float* const row = from + t * kPanel + c;
+        transform_square<typename Down::Output, typename Across::Output, V>(
+            [&](int i, int j, V& v) __attribute__((always_inline)) {
+              v = load_floats<Target>(row + (i * Across::points + j) * step);
+            },
+            [&](int i, int j, const V& v) __attribute__((always_inline)) {
+              store_floats<Target>(v, to.pixels[i][j] + panel * kPanel + c);
+            });
+      }
+    }
+  });
 }
 
 // Filters of one panel of outputs and some inputs, tap after tap of kPanel lanes.
@@ -128,88 +199,78 @@ struct TapLanes {
   alignas(64) float lanes[kInputs * Taps * Taps * kPanel];
 };
 
-// Writes the pixels of up to `layout.rows` tiles, of one panel of channels.
-template <class Scheme>
-void transform_outputs(const float* from, const Layout& layout, const Tiles& tiles,
-                       std::int64_t first, std::int64_t panel, const Images& y) {
-  std::vector<float> nowhere(y.channels);
-  const auto square_of = [&](std::int64_t tile) {
-    return Square<Scheme::tile>(y, tiles, std::min(tile, tiles.count - 1), {0, 0}, nowhere.data());
-  };
-  const std::int64_t rows = std::min(layout.rows, tiles.count - first);
-  auto next = square_of(first);
-  for (std::int64_t t = 0; t < rows; ++t) {
-    const auto square = std::exchange(next, square_of(first + t + 1));
-    for (std::int64_t c = 0; c < kPanel; c += kWidth) {
-      next.prefetch(panel * kPanel + c);
-      const float* const row = from + t * kPanel + c;
-      transform_square<typename Scheme::Output, V>(
-          [&](int i, int j) {
-            return V::load_unaligned(row + (i * Scheme::points + j) * layout.point());
-          },
-          [&](int i, int j, const V& v) {
-            v.store_unaligned(square.pixels[i][j] + panel * kPanel + c);
-          });
-    }
-  }
-}
-
-// A panel of outputs: rows are inputs.
-template <class Scheme>
-void transform_filters(const Filters& W, std::int64_t panel, const Layout& layout, float* to) {
-  using Taps = TapLanes<Scheme::taps>;
-  Taps taps;
-  for (std::int64_t first = 0; first < W.inputs; first += Taps::kInputs) {
-    const std::int64_t count = std::min(Taps::kInputs, W.inputs - first);
+// A panel of outputs: rows are inputs, stacked.
+template <class Scheme, class Number>
+void transform_filters(const Filters& W, std::int64_t panel, const Layout<Number>& layout,
+                       Number* to) {
+  using Down = typename Scheme::Down;
+  using Across = typename Scheme::Across;
+  constexpr int stack = kStack<Number>, taps = Scheme::taps;
+  TapLanes<taps> lanes;
+  for (std::int64_t first = 0; first < W.inputs; first += lanes.kInputs) {
+    const std::int64_t count = std::min(lanes.kInputs, W.inputs - first);
     for (std::int64_t lane = 0; lane < kPanel; ++lane) {
       const float* from = W.data + (panel * kPanel + lane) * W.output_step + first * W.input_step;
       for (std::int64_t i = 0; i < count; ++i, from += W.input_step) {
-        __builtin_prefetch(from + count * W.input_step);  // of the inputs that come next
-        for (int tap = 0; tap < Scheme::taps * Scheme::taps; ++tap) {
-          taps.at(i, tap, lane) =
-              from[tap / Scheme::taps * W.tap_step[0] + tap % Scheme::taps * W.tap_step[1]];
+        for (int tap = 0; tap < taps * taps; ++tap) {
+          lanes.at(i, tap, lane) = from[tap / taps * W.tap_step[0] + tap % taps * W.tap_step[1]];
         }
       }
     }
-    for (std::int64_t i = 0; i < count; ++i) {
-      for (std::int64_t c = 0; c < kPanel; c += kWidth) {
-        float* const row = to + (first + i) * kPanel + c;
-        transform_square<typename Scheme::Filter, V>(
-            [&](int k, int l) { return V::load_unaligned(&taps.at(i, k * Scheme::taps + l, c)); },
-            [&](int k, int l, const V& v) {
-              v.store_unaligned(row + (k * Scheme::points + l) * layout.point());
-            });
+    on_best_target<Number>([=, &lanes](auto target) __attribute__((always_inline)) {
+      using Target = decltype(target);
+      using V = Stack<Target, stack>;
+      const std::int64_t step = layout.point();
+      for (std::int64_t i = 0; i < count; i += stack) {
+        for (std::int64_t c = 0; c < kPanel; c += Target::width) {
+          Number* const row = to + (first + i) * kPanel + c * stack;
+          transform_square<typename Down::Filter, typename Across::Filter, V>(
+              [&](int k, int l, V& v) __attribute__((always_inline)) {
+                load_stack<Target>(&lanes.at(i, k * taps + l, c),
+                                   &lanes.at(i + stack - 1, k * taps + l, c), v);
+              },
+              [&](int k, int l, const V& v) __attribute__((always_inline)) {
+                store_stack<Target>(v, row + (k * Across::points + l) * step);
+              });
+        }
       }
-    }
+    });
   }
 }
 
 // Writes the taps of one panel of inputs (the rows) and one of outputs.
 template <class Scheme>
-void transform_filter_grads(const float* from, const Layout& layout, std::int64_t input_panel,
-                            std::int64_t output_panel, const Filters& gW) {
-  using Taps = TapLanes<Scheme::taps>;
-  Taps taps;
-  for (std::int64_t first = 0; first < kPanel; first += Taps::kInputs) {
-    for (std::int64_t i = 0; i < Taps::kInputs; ++i) {
-      for (std::int64_t c = 0; c < kPanel; c += kWidth) {
-        const float* const row = from + (first + i) * kPanel + c;
-        transform_square<typename Scheme::FilterGrad, V>(
-            [&](int k, int l) {
-              return V::load_unaligned(row + (k * Scheme::points + l) * layout.point());
-            },
-            [&](int k, int l, const V& v) {
-              v.store_unaligned(&taps.at(i, k * Scheme::taps + l, c));
-            });
+void transform_filter_grads(const float* from, const Layout<float>& layout,
+                            std::int64_t input_panel, std::int64_t output_panel,
+                            const Filters& gW) {
+  using Down = typename Scheme::Down;
+  using Across = typename Scheme::Across;
+  constexpr int taps = Scheme::taps;
+  TapLanes<taps> lanes;
+  for (std::int64_t first = 0; first < kPanel; first += lanes.kInputs) {
+    on_best_target<float>([=, &lanes](auto target) __attribute__((always_inline)) {
+      using Target = decltype(target);
+      using V = Stack<Target, 1>;
+      const std::int64_t step = layout.point();
+      for (std::int64_t i = 0; i < lanes.kInputs; ++i) {
+        for (std::int64_t c = 0; c < kPanel; c += Target::width) {
+          const float* const row = from + (first + i) * kPanel + c;
+          transform_square<typename Down::FilterGrad, typename Across::FilterGrad, V>(
+              [&](int k, int l, V& v) __attribute__((always_inline)) {
+                v = load_floats<Target>(row + (k * Across::points + l) * step);
+              },
+              [&](int k, int l, const V& v) __attribute__((always_inline)) {
+                store_floats<Target>(v, &lanes.at(i, k * taps + l, c));
+              });
+        }
       }
-    }
+    });
     for (std::int64_t lane = 0; lane < kPanel; ++lane) {
       float* to = gW.data + (output_panel * kPanel + lane) * gW.output_step +
                   (input_panel * kPanel + first) * gW.input_step;
-      for (std::int64_t i = 0; i < Taps::kInputs; ++i, to += gW.input_step) {
-        for (int tap = 0; tap < Scheme::taps * Scheme::taps; ++tap) {
-          to[tap / Scheme::taps * gW.tap_step[0] + tap % Scheme::taps * gW.tap_step[1]] =
-              taps.at(i, tap, lane);
+      for (std::int64_t i = 0; i < lanes.kInputs; ++i, to += gW.input_step) {
+        for (int tap = 0; tap < taps * taps; ++tap) {
+          to[tap / taps * gW.tap_step[0] + tap % taps * gW.tap_step[1]] = lanes.at(i, tap, lane);
         }
       }
     }

@@ -1,6 +1,7 @@
-// The transforms of Winograd's convolutions. In one dimension, the outputs of a tile are products
-// of polynomials, taken at some points and interpolated; in two dimensions rows are transformed and
-// then columns. F(4x4, 3x3) makes 16 outputs from 36 multiplications in place of 144.
+// The transforms of Winograd's convolutions along one axis: the outputs of a tile are products of
+// polynomials, taken at some points and interpolated. Rows are transformed and then columns, each
+// by a transform of its own. F(4, 3) along both makes 16 outputs from 36 multiplications in place
+// of 144.
 //
 // Points lie at +-a, +-b and infinity, and at 0 where their number is even. With the usual 0, +-1,
 // +-2 and infinity the float32 result is twice as far from the exact one as with these, which were
@@ -11,16 +12,15 @@
 // Improving the Accuracy of Winograd Convolution (2020).
 #pragma once
 
-#include <array>
-
 namespace renga::winograd {
 
-// A scheme has five transforms, each a matrix of `to` rows and `from` columns. Those of gradients
-// are transposes: OutputGrad of Output, FilterGrad of Filter. A tile's input starts at its first
-// output less the padding, of which the first `skipped` elements are known to be 0.
+// Each transform is a matrix of `to` rows and `from` columns: apply(in, out) for arrays of vectors
+// V. Those of gradients are transposes: OutputGrad of Output, FilterGrad of Filter. A tile's input
+// starts at its first output less the padding, of which the first `skipped` elements are known to
+// be 0. Everything is inlined, to be compiled for the instruction set of its caller.
 
 // F(4, 3): points 0, +-a, +-b, infinity.
-struct ThreeTaps {
+struct FourOfThree {
   static constexpr int tile = 4, taps = 3, points = 6, skipped = 0;
   static constexpr float a = 0.625f, b = 1.5f, aa = a * a, bb = b * b;
   // 1 / (p - q) over all other points q, for each point p.
@@ -30,64 +30,135 @@ struct ThreeTaps {
   struct Input {
     static constexpr int from = points, to = points;
     template <class V>
-    static std::array<V, to> apply(const std::array<V, from>& d) {
-      const V even_a = fnma(V(bb), d[2], d[4]), odd_a = V(a) * fnma(V(bb), d[1], d[3]);
-      const V even_b = fnma(V(aa), d[2], d[4]), odd_b = V(b) * fnma(V(aa), d[1], d[3]);
-      return {fma(V(aa * bb), d[0], fnma(V(aa + bb), d[2], d[4])),
-              even_a + odd_a,
-              even_a - odd_a,
-              even_b + odd_b,
-              even_b - odd_b,
-              fma(V(aa * bb), d[1], fnma(V(aa + bb), d[3], d[5]))};
+    [[gnu::always_inline]] static void apply(const V (&d)[from], V (&u)[to]) {
+      const V even_a = d[4] - bb * d[2], odd_a = a * (d[3] - bb * d[1]);
+      const V even_b = d[4] - aa * d[2], odd_b = b * (d[3] - aa * d[1]);
+      u[0] = d[4] - (aa + bb) * d[2] + (aa * bb) * d[0];
+      u[1] = even_a + odd_a;
+      u[2] = even_a - odd_a;
+      u[3] = even_b + odd_b;
+      u[4] = even_b - odd_b;
+      u[5] = d[5] - (aa + bb) * d[3] + (aa * bb) * d[1];
     }
   };
 
   struct Filter {
     static constexpr int from = taps, to = points;
     template <class V>
-    static std::array<V, to> apply(const std::array<V, from>& w) {
-      const V even_a = V(at_a) * fma(V(aa), w[2], w[0]), odd_a = V(at_a * a) * w[1];
-      const V even_b = V(at_b) * fma(V(bb), w[2], w[0]), odd_b = V(at_b * b) * w[1];
-      return {V(at_zero) * w[0], even_a + odd_a, even_a - odd_a,
-              even_b + odd_b,    even_b - odd_b, w[2]};
+    [[gnu::always_inline]] static void apply(const V (&w)[from], V (&u)[to]) {
+      const V even_a = at_a * (w[0] + aa * w[2]), odd_a = (at_a * a) * w[1];
+      const V even_b = at_b * (w[0] + bb * w[2]), odd_b = (at_b * b) * w[1];
+      u[0] = at_zero * w[0];
+      u[1] = even_a + odd_a;
+      u[2] = even_a - odd_a;
+      u[3] = even_b + odd_b;
+      u[4] = even_b - odd_b;
+      u[5] = w[2];
     }
   };
 
   struct Output {
     static constexpr int from = points, to = tile;
     template <class V>
-    static std::array<V, to> apply(const std::array<V, from>& m) {
-      const V even_a = m[1] + m[2], odd_a = V(a) * (m[1] - m[2]);
-      const V even_b = m[3] + m[4], odd_b = V(b) * (m[3] - m[4]);
-      return {m[0] + (even_a + even_b), odd_a + odd_b, fma(V(aa), even_a, V(bb) * even_b),
-              fma(V(aa), odd_a, fma(V(bb), odd_b, m[5]))};
+    [[gnu::always_inline]] static void apply(const V (&m)[from], V (&y)[to]) {
+      const V even_a = m[1] + m[2], odd_a = a * (m[1] - m[2]);
+      const V even_b = m[3] + m[4], odd_b = b * (m[3] - m[4]);
+      y[0] = m[0] + (even_a + even_b);
+      y[1] = odd_a + odd_b;
+      y[2] = aa * even_a + bb * even_b;
+      y[3] = aa * odd_a + (bb * odd_b + m[5]);
     }
   };
 
   struct OutputGrad {
     static constexpr int from = tile, to = points;
     template <class V>
-    static std::array<V, to> apply(const std::array<V, from>& gy) {
-      const V even_a = fma(V(aa), gy[2], gy[0]), odd_a = V(a) * fma(V(aa), gy[3], gy[1]);
-      const V even_b = fma(V(bb), gy[2], gy[0]), odd_b = V(b) * fma(V(bb), gy[3], gy[1]);
-      return {gy[0], even_a + odd_a, even_a - odd_a, even_b + odd_b, even_b - odd_b, gy[3]};
+    [[gnu::always_inline]] static void apply(const V (&g)[from], V (&u)[to]) {
+      const V even_a = g[0] + aa * g[2], odd_a = a * (g[1] + aa * g[3]);
+      const V even_b = g[0] + bb * g[2], odd_b = b * (g[1] + bb * g[3]);
+      u[0] = g[0];
+      u[1] = even_a + odd_a;
+      u[2] = even_a - odd_a;
+      u[3] = even_b + odd_b;
+      u[4] = even_b - odd_b;
+      u[5] = g[3];
     }
   };
 
   struct FilterGrad {
     static constexpr int from = points, to = taps;
     template <class V>
-    static std::array<V, to> apply(const std::array<V, from>& g) {
-      const V even_a = V(at_a) * (g[1] + g[2]), odd_a = V(at_a * a) * (g[1] - g[2]);
-      const V even_b = V(at_b) * (g[3] + g[4]), odd_b = V(at_b * b) * (g[3] - g[4]);
-      return {fma(V(at_zero), g[0], even_a + even_b), odd_a + odd_b,
-              fma(V(aa), even_a, fma(V(bb), even_b, g[5]))};
+    [[gnu::always_inline]] static void apply(const V (&g)[from], V (&w)[to]) {
+      const V even_a = at_a * (g[1] + g[2]), odd_a = (at_a * a) * (g[1] - g[2]);
+      const V even_b = at_b * (g[3] + g[4]), odd_b = (at_b * b) * (g[3] - g[4]);
+      w[0] = at_zero * g[0] + (even_a + even_b);
+      w[1] = odd_a + odd_b;
+      w[2] = aa * even_a + (bb * even_b + g[5]);
+    }
+  };
+};
+
+// F(2, 3): points 0, +-1, infinity.
+struct TwoOfThree {
+  static constexpr int tile = 2, taps = 3, points = 4, skipped = 0;
+
+  struct Input {
+    static constexpr int from = points, to = points;
+    template <class V>
+    [[gnu::always_inline]] static void apply(const V (&d)[from], V (&u)[to]) {
+      u[0] = d[0] - d[2];
+      u[1] = d[1] + d[2];
+      u[2] = d[2] - d[1];
+      u[3] = d[3] - d[1];
+    }
+  };
+
+  struct Filter {
+    static constexpr int from = taps, to = points;
+    template <class V>
+    [[gnu::always_inline]] static void apply(const V (&w)[from], V (&u)[to]) {
+      const V even = 0.5f * (w[0] + w[2]), odd = 0.5f * w[1];
+      u[0] = w[0];
+      u[1] = even + odd;
+      u[2] = even - odd;
+      u[3] = w[2];
+    }
+  };
+
+  struct Output {
+    static constexpr int from = points, to = tile;
+    template <class V>
+    [[gnu::always_inline]] static void apply(const V (&m)[from], V (&y)[to]) {
+      y[0] = m[0] + (m[1] + m[2]);
+      y[1] = m[1] - m[2] + m[3];
+    }
+  };
+
+  struct OutputGrad {
+    static constexpr int from = tile, to = points;
+    template <class V>
+    [[gnu::always_inline]] static void apply(const V (&g)[from], V (&u)[to]) {
+      u[0] = g[0];
+      u[1] = g[0] + g[1];
+      u[2] = g[0] - g[1];
+      u[3] = g[1];
+    }
+  };
+
+  struct FilterGrad {
+    static constexpr int from = points, to = taps;
+    template <class V>
+    [[gnu::always_inline]] static void apply(const V (&g)[from], V (&w)[to]) {
+      const V even = 0.5f * (g[1] + g[2]), odd = 0.5f * (g[1] - g[2]);
+      w[0] = g[0] + even;
+      w[1] = odd;
+      w[2] = even + g[3];
     }
   };
 };
 
 // F(4, 2): points +-a, +-b, infinity.
-struct TwoTaps {
+struct FourOfTwo {
   static constexpr int tile = 4, taps = 2, points = 5, skipped = 0;
   static constexpr float a = 0.375f, b = 1.25f, aa = a * a, bb = b * b;
   static constexpr float at_a = 1 / (2 * a * (aa - bb)), at_b = 1 / (2 * b * (bb - aa));
@@ -95,114 +166,152 @@ struct TwoTaps {
   struct Input {
     static constexpr int from = points, to = points;
     template <class V>
-    static std::array<V, to> apply(const std::array<V, from>& d) {
-      const V even_a = fnma(V(bb), d[1], d[3]), odd_a = V(a) * fnma(V(bb), d[0], d[2]);
-      const V even_b = fnma(V(aa), d[1], d[3]), odd_b = V(b) * fnma(V(aa), d[0], d[2]);
-      return {even_a + odd_a, even_a - odd_a, even_b + odd_b, even_b - odd_b,
-              fma(V(aa * bb), d[0], fnma(V(aa + bb), d[2], d[4]))};
+    [[gnu::always_inline]] static void apply(const V (&d)[from], V (&u)[to]) {
+      const V even_a = d[3] - bb * d[1], odd_a = a * (d[2] - bb * d[0]);
+      const V even_b = d[3] - aa * d[1], odd_b = b * (d[2] - aa * d[0]);
+      u[0] = even_a + odd_a;
+      u[1] = even_a - odd_a;
+      u[2] = even_b + odd_b;
+      u[3] = even_b - odd_b;
+      u[4] = d[4] - (aa + bb) * d[2] + (aa * bb) * d[0];
     }
   };
 
   struct Filter {
     static constexpr int from = taps, to = points;
     template <class V>
-    static std::array<V, to> apply(const std::array<V, from>& w) {
-      const V even_a = V(at_a * a) * w[1], odd_a = V(at_a) * w[0];
-      const V even_b = V(at_b * b) * w[1], odd_b = V(at_b) * w[0];
-      return {even_a + odd_a, even_a - odd_a, even_b + odd_b, even_b - odd_b, w[1]};
+    [[gnu::always_inline]] static void apply(const V (&w)[from], V (&u)[to]) {
+      const V even_a = (at_a * a) * w[1], odd_a = at_a * w[0];
+      const V even_b = (at_b * b) * w[1], odd_b = at_b * w[0];
+      u[0] = even_a + odd_a;
+      u[1] = even_a - odd_a;
+      u[2] = even_b + odd_b;
+      u[3] = even_b - odd_b;
+      u[4] = w[1];
     }
   };
 
   struct Output {
     static constexpr int from = points, to = tile;
     template <class V>
-    static std::array<V, to> apply(const std::array<V, from>& m) {
-      const V even_a = m[0] + m[1], odd_a = V(a) * (m[0] - m[1]);
-      const V even_b = m[2] + m[3], odd_b = V(b) * (m[2] - m[3]);
-      return {even_a + even_b, odd_a + odd_b, fma(V(aa), even_a, V(bb) * even_b),
-              fma(V(aa), odd_a, fma(V(bb), odd_b, m[4]))};
+    [[gnu::always_inline]] static void apply(const V (&m)[from], V (&y)[to]) {
+      const V even_a = m[0] + m[1], odd_a = a * (m[0] - m[1]);
+      const V even_b = m[2] + m[3], odd_b = b * (m[2] - m[3]);
+      y[0] = even_a + even_b;
+      y[1] = odd_a + odd_b;
+      y[2] = aa * even_a + bb * even_b;
+      y[3] = aa * odd_a + (bb * odd_b + m[4]);
     }
   };
 
   struct OutputGrad {
     static constexpr int from = tile, to = points;
     template <class V>
-    static std::array<V, to> apply(const std::array<V, from>& gy) {
-      const V even_a = fma(V(aa), gy[2], gy[0]), odd_a = V(a) * fma(V(aa), gy[3], gy[1]);
-      const V even_b = fma(V(bb), gy[2], gy[0]), odd_b = V(b) * fma(V(bb), gy[3], gy[1]);
-      return {even_a + odd_a, even_a - odd_a, even_b + odd_b, even_b - odd_b, gy[3]};
+    [[gnu::always_inline]] static void apply(const V (&g)[from], V (&u)[to]) {
+      const V even_a = g[0] + aa * g[2], odd_a = a * (g[1] + aa * g[3]);
+      const V even_b = g[0] + bb * g[2], odd_b = b * (g[1] + bb * g[3]);
+      u[0] = even_a + odd_a;
+      u[1] = even_a - odd_a;
+      u[2] = even_b + odd_b;
+      u[3] = even_b - odd_b;
+      u[4] = g[3];
     }
   };
 
   struct FilterGrad {
     static constexpr int from = points, to = taps;
     template <class V>
-    static std::array<V, to> apply(const std::array<V, from>& g) {
-      return {fma(V(at_a), g[0] - g[1], V(at_b) * (g[2] - g[3])),
-              fma(V(at_a * a), g[0] + g[1], fma(V(at_b * b), g[2] + g[3], g[4]))};
+    [[gnu::always_inline]] static void apply(const V (&g)[from], V (&w)[to]) {
+      w[0] = at_a * (g[0] - g[1]) + at_b * (g[2] - g[3]);
+      w[1] = (at_a * a) * (g[0] + g[1]) + ((at_b * b) * (g[2] + g[3]) + g[4]);
     }
   };
 };
 
-// 3 taps on an image of 2 pixels padded by 1: all but the two pixels is 0, and three
-// multiplications do, y0 = w1 x0 + w2 x1 and y1 = w0 x0 + w1 x1 having w1 (x0 + x1) in common.
-struct ThreeTapsOnTwo {
+// 3 taps on 2 pixels padded by 1: all but the two pixels is 0, and three multiplications do,
+// y0 = w1 x0 + w2 x1 and y1 = w0 x0 + w1 x1 having w1 (x0 + x1) in common.
+struct PairOfThree {
   static constexpr int tile = 2, taps = 3, points = 3, skipped = 1;
 
   struct Input {
     static constexpr int from = 2, to = points;
     template <class V>
-    static std::array<V, to> apply(const std::array<V, from>& d) {
-      return {d[0] + d[1], d[1], d[0]};
+    [[gnu::always_inline]] static void apply(const V (&d)[from], V (&u)[to]) {
+      u[0] = d[0] + d[1];
+      u[1] = d[1];
+      u[2] = d[0];
     }
   };
 
   struct Filter {
     static constexpr int from = taps, to = points;
     template <class V>
-    static std::array<V, to> apply(const std::array<V, from>& w) {
-      return {w[1], w[2] - w[1], w[0] - w[1]};
+    [[gnu::always_inline]] static void apply(const V (&w)[from], V (&u)[to]) {
+      u[0] = w[1];
+      u[1] = w[2] - w[1];
+      u[2] = w[0] - w[1];
     }
   };
 
   struct Output {
     static constexpr int from = points, to = tile;
     template <class V>
-    static std::array<V, to> apply(const std::array<V, from>& m) {
-      return {m[0] + m[1], m[0] + m[2]};
+    [[gnu::always_inline]] static void apply(const V (&m)[from], V (&y)[to]) {
+      y[0] = m[0] + m[1];
+      y[1] = m[0] + m[2];
     }
   };
 
   struct OutputGrad {
     static constexpr int from = tile, to = points;
     template <class V>
-    static std::array<V, to> apply(const std::array<V, from>& gy) {
-      return {gy[0] + gy[1], gy[0], gy[1]};
+    [[gnu::always_inline]] static void apply(const V (&g)[from], V (&u)[to]) {
+      u[0] = g[0] + g[1];
+      u[1] = g[0];
+      u[2] = g[1];
     }
   };
 
   struct FilterGrad {
     static constexpr int from = points, to = taps;
     template <class V>
-    static std::array<V, to> apply(const std::array<V, from>& g) {
-      return {g[2], g[0] - g[1] - g[2], g[1]};
+    [[gnu::always_inline]] static void apply(const V (&g)[from], V (&w)[to]) {
+      w[0] = g[2];
+      w[1] = g[0] - g[1] - g[2];
+      w[2] = g[1];
     }
   };
 };
 
-// Rows, then columns: load(i, j) gives the square's elements and store(i, j, v) takes the result's.
-template <class Transform, class V, class Load, class Store>
-void transform_square(const Load& load, const Store& store) {
-  std::array<std::array<V, Transform::from>, Transform::to> half;
-  for (int j = 0; j < Transform::from; ++j) {
-    std::array<V, Transform::from> column;
-    for (int i = 0; i < Transform::from; ++i) column[i] = load(i, j);
-    const std::array<V, Transform::to> image = Transform::apply(column);
-    for (int i = 0; i < Transform::to; ++i) half[i][j] = image[i];
+// A scheme for images: one along the rows' axis and one along the columns'.
+template <class DownScheme, class AcrossScheme>
+struct Scheme {
+  using Down = DownScheme;
+  using Across = AcrossScheme;
+  static_assert(Down::taps == Across::taps);
+  static constexpr int taps = Down::taps, points = Down::points * Across::points;
+};
+
+// A rectangle's columns and then its rows, transformed: load(i, j, v) gives its elements, and
+// store(i, j, v) takes the result's.
+template <class Down, class Across, class V, class Load, class Store>
+[[gnu::always_inline]] inline void transform_square(const Load& load, const Store& store) {
+  V half[Down::to][Across::from];
+#pragma GCC unroll 8
+  for (int j = 0; j < Across::from; ++j) {
+    V column[Down::from], image[Down::to];
+#pragma GCC unroll 8
+    for (int i = 0; i < Down::from; ++i) load(i, j, column[i]);
+    Down::apply(column, image);
+#pragma GCC unroll 8
+    for (int i = 0; i < Down::to; ++i) half[i][j] = image[i];
   }
-  for (int i = 0; i < Transform::to; ++i) {
-    const std::array<V, Transform::to> row = Transform::apply(half[i]);
-    for (int j = 0; j < Transform::to; ++j) store(i, j, row[j]);
+#pragma GCC unroll 8
+  for (int i = 0; i < Down::to; ++i) {
+    V row[Across::to];
+    Across::apply(half[i], row);
+#pragma GCC unroll 8
+    for (int j = 0; j < Across::to; ++j) store(i, j, row[j]);
   }
 }
 

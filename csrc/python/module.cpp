@@ -8,6 +8,7 @@
 #include "devices/long_work.h"
 #include "ops/convolution_choice.cpu.h"
 #include "ops/precision.h"
+#include "ops/three_products.cpu.h"
 #include "python/call_site.h"
 #include "python/hooks.h"
 #include "python/variable.h"
@@ -57,6 +58,8 @@ void bind_precision(py::module_& m) {
       py::arg("name"));
   m.def("set_bfloat16_activations", &set_bfloat16_activations, py::arg("on"),
         "Whether this thread's activations are bfloat16; None follows the default.");
+  m.def("let_three_products_pay", &let_three_products_pay, py::arg("pay"),
+        "For tests: whether precision 'high' takes three products; None leaves it to the CPU.");
   m.def("set_default_bfloat16_activations", &set_default_bfloat16_activations, py::arg("on"));
 }
 

@@ -10,6 +10,12 @@
 namespace renga::onednn {
 namespace {
 
+// Whether the CPU has these instructions and oneDNN may use them (ONEDNN_MAX_CPU_ISA).
+bool may_use(dnnl::cpu_isa isa) {
+  const auto all = static_cast<unsigned>(isa);
+  return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & all) == all;
+}
+
 dnnl::stream& stream() {
   thread_local dnnl::stream own(engine());
   return own;
@@ -50,8 +56,17 @@ const dnnl::engine& engine() {
 }
 
 bool has_avx512() {
-  static const auto all = static_cast<unsigned>(dnnl::cpu_isa::avx512_core);
-  static const bool has = (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & all) == all;
+  static const bool has = may_use(dnnl::cpu_isa::avx512_core);
+  return has;
+}
+
+bool has_bfloat16_products() {
+  static const bool has = may_use(dnnl::cpu_isa::avx512_core_bf16);
+  return has;
+}
+
+bool has_amx() {
+  static const bool has = may_use(dnnl::cpu_isa::avx512_core_amx);
   return has;
 }
 

@@ -18,6 +18,11 @@ const dnnl::engine& engine();
 // Whether the CPU has AVX-512 and oneDNN may use it (ONEDNN_MAX_CPU_ISA).
 bool has_avx512();
 
+// Whether there are instructions that add up products of bfloat16 numbers, and whether these are
+// AMX's, on tiles, at many times the speed of all others.
+bool has_bfloat16_products();
+bool has_amx();
+
 // What an operand is to the caller and to the primitive.
 class Operand {
  public:
