@@ -61,6 +61,11 @@ class parameterize_pytest(parameterize):
         super().__init__(*from_pytest_parameterize(names, values))
 
 
+def unbundled(decorated: Any) -> Any:
+    """The class under decorators of this module."""
+    return decorated.cls if isinstance(decorated, _Bundle) else decorated
+
+
 class _Bundle:
     """The cases made of one class, kept where a further decorator finds them."""
 

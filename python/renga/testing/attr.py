@@ -1,0 +1,67 @@
+"""Marks of tests that need what not every machine has."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import Any
+
+_HAS_PYTEST = importlib.util.find_spec("pytest") is not None
+
+
+def _marked(name: str, decorated: Any) -> Any:
+    # Looked up when a test is marked: pytest may refuse marks that it was not told of.
+    if not _HAS_PYTEST:
+        return decorated
+    import pytest
+
+    return getattr(pytest.mark, name)(decorated)
+
+
+def is_available() -> bool:
+    """Whether pytest is there to read the marks."""
+    return _HAS_PYTEST
+
+
+def check_available() -> None:
+    """Raises RuntimeError if pytest is not there."""
+    if not _HAS_PYTEST:
+        raise RuntimeError("testing.attr: pytest is not installed")
+
+
+def get_error() -> ImportError | None:
+    """Why pytest is not available, or None."""
+    return None if _HAS_PYTEST else ImportError("pytest is not installed")
+
+
+def slow(f: Any) -> Any:
+    """Mark of a test that takes long."""
+    return _marked("slow", f)
+
+
+def cudnn(f: Any) -> Any:
+    """Mark of a test that needs cuDNN."""
+    return _marked("cudnn", f)
+
+
+def ideep(f: Any) -> Any:
+    """Mark of a test that needs iDeep."""
+    return _marked("ideep", f)
+
+
+def chainerx(f: Any) -> Any:
+    """Mark of a test that needs ChainerX."""
+    return _marked("chainerx", f)
+
+
+def multi_gpu(gpu_num: int) -> Any:
+    """Mark of a test that needs ``gpu_num`` GPUs."""
+
+    def mark(decorated: Any) -> Any:
+        return _marked("gpu", _marked(f"gpus_{gpu_num}", decorated))
+
+    return mark
+
+
+def gpu(f: Any) -> Any:
+    """Mark of a test that needs a GPU."""
+    return _marked("gpu", f)

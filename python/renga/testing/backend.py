@@ -1,0 +1,142 @@
+"""The same test on several devices."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from renga import backend, configuration
+from renga.testing import attr
+from renga.testing.parameterized import unbundled
+
+_DEFAULTS: dict[str, Any] = {
+    "use_chainerx": False,
+    "chainerx_device": None,
+    "use_cuda": False,
+    "cuda_device": None,
+    "use_cudnn": "never",
+    "cudnn_deterministic": False,
+    "autotune": False,
+    "cudnn_fast_batch_normalization": False,
+    "use_ideep": "never",
+}
+
+
+class BackendConfig:
+    """A device and its settings; a context in which they are in force.
+
+    Raises: KeyError for a setting that there is not.
+    """
+
+    def __init__(self, params: Mapping[str, Any]) -> None:
+        unknown = params.keys() - _DEFAULTS.keys()
+        if unknown:
+            raise KeyError(f"BackendConfig: no settings called {sorted(unknown)}")
+        self._settings = {**_DEFAULTS, **params}
+        vars(self).update(self._settings)
+        self._contexts: list[contextlib.ExitStack] = []
+
+    @property
+    def device(self) -> Any:
+        """The device to test on."""
+        return backend.get_device(self._device_name)
+
+    @property
+    def _device_name(self) -> str:
+        if self._settings["use_chainerx"]:
+            return str(self._settings["chainerx_device"])
+        if self._settings["use_cuda"]:
+            return f"@cupy:{self._settings['cuda_device'] or 0}"
+        return "@numpy" if self._settings["use_ideep"] == "never" else "@intel64"
+
+    @property
+    def xp(self) -> Any:
+        """The module of its arrays."""
+        return self.device.xp
+
+    def get_array(self, np_array: Any) -> Any:
+        """A NumPy array as one of the device's; None stays None."""
+        return None if np_array is None else self.device.send(np_array)
+
+    def get_func_str(self) -> str:
+        """A few words for the name of a test."""
+        words = [self._device_name.strip("@").replace(":", "_")]
+        words += [
+            f"{name}_{value}"
+            for name, value in self._settings.items()
+            if value != _DEFAULTS[name] and not name.endswith("_device")
+        ]
+        return "__".join(words)
+
+    def get_pytest_marks(self) -> list[Any]:
+        """Marks that skip the test where there is no such device."""
+        marks = []
+        if self._settings["use_chainerx"]:
+            marks.append(attr.chainerx)
+        if self._settings["use_cuda"]:
+            marks.append(attr.gpu)
+        if self._settings["use_ideep"] != "never":
+            marks.append(attr.ideep)
+        return marks
+
+    def __enter__(self) -> BackendConfig:
+        context = contextlib.ExitStack()
+        for name in ("use_cudnn", "cudnn_deterministic", "autotune", "use_ideep"):
+            value = self._settings[name]
+            context.enter_context(configuration.using_config(name, value))
+        self._contexts.append(context)
+        return self
+
+    def __exit__(self, typ: Any, value: Any, traceback: Any) -> None:
+        self._contexts.pop().close()
+
+    def __repr__(self) -> str:
+        settings = " ".join(f"{k}={v!r}" for k, v in self._settings.items())
+        return f"<BackendConfig {settings}>"
+
+
+def inject_backend_tests(
+    method_names: Iterable[str] | None, params: Iterable[Mapping[str, Any]]
+) -> Any:
+    """Decorator that runs tests of a case once with each of several configurations.
+
+    The methods, by default all tests that take a ``backend_config``, are called with
+    a ``BackendConfig`` and known by its name behind theirs.
+    """
+    configs = [BackendConfig(settings) for settings in params]
+
+    def inject(decorated: Any) -> Any:
+        cls = unbundled(decorated)
+        names = _tests(cls) if method_names is None else method_names
+        for name in names:
+            method = getattr(cls, name)
+            setattr(cls, name, None)  # what is not callable is no test
+            for i, config in enumerate(configs):
+                test = _with_config(method, config)
+                setattr(cls, f"{name}_{i}__{config.get_func_str()}", test)
+        return decorated
+
+    return inject
+
+
+def _tests(cls: type) -> list[str]:
+    return [
+        name
+        for name, value in inspect.getmembers(cls, callable)
+        if name.startswith("test")
+        and "backend_config" in inspect.signature(value).parameters
+    ]
+
+
+def _with_config(method: Any, config: BackendConfig) -> Any:
+    @functools.wraps(method)
+    def test(self: Any) -> None:
+        method(self, config)
+
+    del test.__wrapped__  # its signature has an argument more
+    for mark in config.get_pytest_marks():
+        test = mark(test)
+    return test

@@ -1,0 +1,72 @@
+"""Tests that are run several times."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, Callable
+
+Test = Callable[..., Any]
+Decorator = Callable[[Test], Test]
+
+
+class QuietTestRunner:
+    """Runs a suite and says nothing."""
+
+    def run(self, suite: Any) -> Any:
+        """The result of every test of ``suite``."""
+        import unittest
+
+        result = unittest.TestResult()
+        suite(result)
+        return result
+
+
+def repeat_with_success_at_least(times: int, min_success: int) -> Decorator:
+    """Decorator: the test passes if ``min_success`` of at most ``times`` runs do.
+
+    Of the runs that failed it raises the last one's error.
+    """
+    if not times >= min_success:
+        raise ValueError(
+            f"repeat_with_success_at_least: expected at most {times} successes of "
+            f"{times} runs, got {min_success}"
+        )
+
+    def decorate(test: Test) -> Test:
+        @functools.wraps(test)
+        def run(*args: Any, **kwargs: Any) -> None:
+            passed = failed = 0
+            while passed < min_success and passed + failed < times:
+                try:
+                    _fresh(args)
+                    test(*args, **kwargs)
+                    passed += 1
+                except Exception as error:
+                    failed += 1
+                    if failed > times - min_success:
+                        runs = passed + failed
+                        raise AssertionError(
+                            f"{test.__name__}: {failed} of {runs} runs failed"
+                        ) from error
+
+        return run
+
+    return decorate
+
+
+def repeat(times: int) -> Decorator:
+    """Decorator: the test passes if all of ``times`` runs do."""
+    return repeat_with_success_at_least(times, times)
+
+
+def retry(times: int) -> Decorator:
+    """Decorator: the test passes if one of ``times`` runs does."""
+    return repeat_with_success_at_least(times, 1)
+
+
+def _fresh(args: tuple[Any, ...]) -> None:
+    """A test case is set up anew for each run."""
+    import unittest
+
+    if args and isinstance(args[0], unittest.TestCase):
+        args[0].setUp()

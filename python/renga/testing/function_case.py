@@ -1,0 +1,124 @@
+"""FunctionTestCase: a function against its definition and numerical gradients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from renga import gradient_check
+from renga.testing.backend import BackendConfig
+from renga.testing.case import (
+    Arrays,
+    Case,
+    CaseError,
+    arrays_of,
+    random_like,
+    variables_of,
+)
+from renga.variable import Variable
+
+
+class FunctionTestError(CaseError):
+    """A function is not what its test case says."""
+
+
+class FunctionTestCase(Case):
+    """Checks a function forward, backward, and backward again.
+
+    A leaf defines ``generate_inputs``, ``forward`` and ``forward_expected``; options
+    of the checks are set in ``setUp`` or ``before_test``.
+    """
+
+    error = FunctionTestError
+    check_double_backward_options: dict[str, Any] | None = None
+    skip_double_backward_test = False
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.check_double_backward_options = {}
+
+    def forward(self, inputs: tuple[Variable, ...], device: Any) -> Any:
+        """The function of the inputs: a tuple of Variables."""
+        raise NotImplementedError("forward() is not implemented")
+
+    def forward_expected(self, inputs: Arrays) -> Arrays:
+        """What NumPy says the outputs are."""
+        raise NotImplementedError("forward_expected() is not implemented")
+
+    def generate_grad_grad_inputs(self, inputs_template: Arrays) -> Arrays:
+        """Second gradients, in the shapes and dtypes of the inputs."""
+        return random_like(inputs_template)
+
+    def test_forward(self, backend_config: BackendConfig | None = None) -> None:
+        self.run_test_forward(backend_config)
+
+    def test_backward(self, backend_config: BackendConfig | None = None) -> None:
+        self.run_test_backward(backend_config)
+
+    def test_double_backward(self, backend_config: BackendConfig | None = None) -> None:
+        self.run_test_double_backward(backend_config)
+
+    def run_test_forward(self, backend_config: BackendConfig | None) -> None:
+        """Compares the outputs, and sees that the inputs stay as they were."""
+        config = self._start("test_forward", backend_config)
+        if self.skip_forward_test:
+            self.skipTest("skip_forward_test is set")
+        inputs = self._inputs()
+        expected = self.forward_expected(tuple(x.copy() for x in inputs))
+        sent = self._to_device(inputs)
+        with config:
+            outputs = self._outputs(self.forward(variables_of(sent), config.device))
+        for i, (x, before) in enumerate(zip(sent, inputs)):
+            with self.error.raise_if_fail(f"forward() changed input {i}"):
+                self.assertTrue(((x == before) | (x != x)).all())
+        self.check_forward_outputs(arrays_of(outputs), expected)
+
+    def run_test_backward(self, backend_config: BackendConfig | None) -> None:
+        """Compares the gradients with numerical ones."""
+        config = self._start("test_backward", backend_config)
+        if self.skip_backward_test:
+            self.skipTest("skip_backward_test is set")
+
+        def check(options: dict[str, Any]) -> None:
+            inputs = self._to_device(self._inputs())
+            grads = self._to_device(self._grads_for(inputs))
+            options = {
+                "dtype": self.numerical_grad_dtype,
+                **options,
+                **(self.check_backward_options or {}),
+            }
+            with self.error.raise_if_fail("backward is not as the numerical gradient"):
+                gradient_check.check_backward(self._function, inputs, grads, **options)
+
+        with config:
+            self._dodge(check)
+
+    def run_test_double_backward(self, backend_config: BackendConfig | None) -> None:
+        """Compares the gradients of the gradients with numerical ones."""
+        config = self._start("test_double_backward", backend_config)
+        if self.skip_double_backward_test:
+            self.skipTest("skip_double_backward_test is set")
+
+        def check(options: dict[str, Any]) -> None:
+            inputs = self._to_device(self._inputs())
+            grads = self._to_device(self._grads_for(inputs))
+            seconds = self._to_device(self.generate_grad_grad_inputs(inputs))
+            options = {
+                "dtype": self.numerical_grad_dtype,
+                **options,
+                **(self.check_double_backward_options or {}),
+            }
+            with self.error.raise_if_fail("double backward is not as expected"):
+                gradient_check.check_double_backward(
+                    self._function, inputs, grads, seconds, **options
+                )
+
+        with config:
+            self._dodge(check)
+
+    def _function(self, *xs: Variable) -> tuple[Variable, ...]:
+        config = self.backend_config or BackendConfig({})
+        return self._outputs(self.forward(xs, config.device))
+
+    def _grads_for(self, inputs: Arrays) -> Arrays:
+        outputs = self._function(*variables_of(inputs))
+        return self.generate_grad_outputs(arrays_of(outputs))
