@@ -19,18 +19,19 @@ __all__ = [
     "local",
 ]
 
-# Whether ranks of one node share memory. "naive" is the plain way for comparison;
-# the others were different ways to one result, of which the best is taken.
-_MPI_KINDS = {
-    "mpi": True,
-    "naive": False,
-    "flat": True,
-    "hierarchical": True,
-    "two_dimensional": True,
-    "single_node": True,
-    "non_cuda_aware": True,
-    "pure_nccl": True,
+# Which ranks of a kind share memory. ChainerMN's kinds were different ways to one
+# result; here each differs in nothing but this.
+_BOARDS = {
+    "mpi": "each_node",
+    "naive": "none",
+    "flat": "one_node",
+    "hierarchical": "each_node",
+    "two_dimensional": "each_node",
+    "single_node": "one_node",
+    "non_cuda_aware": "each_node",
+    "dummy": "each_node",
 }
+_KINDS = ["local", "simulated", "pure_nccl", *_BOARDS]
 
 
 def create_communicator(
@@ -40,30 +41,45 @@ def create_communicator(
 
     Args:
         communicator_name: ``mpi`` or a name of ChainerMN's for processes;
-            ``local`` for ranks that are threads.
+            ``local`` for ranks that are threads; ``simulated`` for one of many ranks
+            that are not there.
         mpi_comm: a communicator of mpi4py, whose ranks take part.
-        kwargs: ``allreduce_grad_dtype``, in which gradients travel, and
-            ``batched_copy``.
+        kwargs: ``allreduce_grad_dtype``, in which gradients travel,
+            ``batched_copy``, ``all_reduce_algorithm``; for ``simulated`` what
+            :class:`renga.communicators.simulated.Machine` takes.
 
     Raises:
         ValueError: unknown name or option, or several nodes for ``single_node``.
         ImportError: there is no MPI.
     """
-    if communicator_name == "local":
-        comm = local.current()
-    elif communicator_name in _MPI_KINDS:
-        from renga.communicators import mpi
-
-        comm = mpi.connect(mpi_comm, _MPI_KINDS[communicator_name])
-    else:
-        known = ", ".join(["local", *_MPI_KINDS])
+    if communicator_name not in _KINDS:
         raise ValueError(
-            f'Unrecognized communicator: "{communicator_name}"; expected one of {known}'
+            f'Unrecognized communicator: "{communicator_name}"; '
+            f"expected one of {', '.join(_KINDS)}"
         )
-    if communicator_name == "single_node" and comm.inter_size > 1:
+    if communicator_name == "simulated":
+        from renga.communicators import simulated
+
+        return simulated.connect(**kwargs)
+    comm = _connect(communicator_name, mpi_comm)
+    for name, value in kwargs.items():
+        comm.set_config(name, value=value)
+    return comm
+
+
+def _connect(name: str, mpi_comm: Any) -> Communicator:
+    if name == "local":
+        return local.current()
+    from renga.communicators import mpi
+
+    if name == "pure_nccl":
+        from renga.communicators import nccl
+
+        return nccl.connect(mpi_comm)
+    kind = mpi.DummyCommunicator if name == "dummy" else mpi.MpiCommunicator
+    comm = mpi.connect(mpi_comm, _BOARDS[name], kind)
+    if name == "single_node" and comm.inter_size > 1:
         raise ValueError(
             f"single_node: expected ranks on one node, got {comm.inter_size} nodes"
         )
-    for name, value in kwargs.items():
-        comm.set_config(name, value=value)
     return comm

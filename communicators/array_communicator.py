@@ -37,10 +37,14 @@ class ArrayCommunicator(CommunicatorBase):
         op: str = "sum",
         out: Any = None,
         wait: bool = True,
+        dtype: Any = None,
     ) -> Any:
         """The sum, mean, max, min or prod of the ranks' arrays.
 
         ``x`` may be a list of arrays of one dtype, which travel together.
+        Floating elements travel as ``dtype`` where it is given, such as float16 or
+        ``"bfloat16"``. With ``out=x`` an array of :meth:`window` is reduced where
+        it is.
         """
         single = not isinstance(x, (list, tuple))
         xs = [np.asarray(a) for a in ([x] if single else x)]
@@ -49,7 +53,8 @@ class ArrayCommunicator(CommunicatorBase):
         else:
             ys = [out] if single else list(out)
         result = ys[0] if single else ys
-        native = self._native.all_reduce(xs, ys, op, wait) if xs else None
+        wire = _name(dtype)
+        native = self._native.all_reduce(xs, ys, op, wire, wait) if xs else None
         return _result(native, wait, lambda: result)
 
     def reduce_scatter(
@@ -94,6 +99,18 @@ class ArrayCommunicator(CommunicatorBase):
         """Overwrites ``x`` by the root's and returns it."""
         return _result(self._native.broadcast(x, root, wait), wait, lambda: x)
 
+    def window(self, shape: Any, dtype: Any = np.float32) -> np.ndarray:
+        """An array, not initialised, in memory that the ranks of the node share.
+
+        Where all ranks are on one node, reducing it or parts of it in place copies
+        nothing. Every rank calls this, and reduces the same parts of its array as
+        the others.
+        """
+        dtype = np.dtype(dtype)
+        count = int(np.prod(shape, dtype=np.int64))
+        memory = self._native.window(count * dtype.itemsize)
+        return memory.view(dtype).reshape(shape)
+
     def barrier(self) -> None:
         """Returns when every rank has called it."""
         self._native.barrier()
@@ -101,6 +118,13 @@ class ArrayCommunicator(CommunicatorBase):
     def abort(self, code: int = 1) -> None:
         """Ends every rank, because this one cannot go on."""
         self._native.abort(code)
+
+
+def _name(dtype: Any) -> str:
+    """Of a dtype to travel as; "" for an array's own."""
+    if dtype is None or isinstance(dtype, str):
+        return dtype or ""
+    return np.dtype(dtype).name
 
 
 def _result(native: Any, wait: bool, finish: Callable[[], Any]) -> Any:

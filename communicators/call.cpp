@@ -34,6 +34,11 @@ Call& Call::with_peer(int rank) {
   return *this;
 }
 
+Call& Call::in_window(std::int32_t places) {
+  window = places;
+  return *this;
+}
+
 Call& Call::at(const std::string& place) {
   // The end of a long path says more than its beginning.
   const std::size_t room = sizeof(site) - 1;
@@ -48,6 +53,7 @@ std::string Call::text() const {
   if (dtype >= 0) out << ' ' << static_cast<Dtype>(dtype);
   if (ndim >= 0) out << ' ' << Shape(std::span(shape, static_cast<std::size_t>(ndim)));
   if (peer >= 0) out << (std::strcmp(op, "send") == 0 ? " to rank " : " from rank ") << peer;
+  if (window != 0) out << " in a window (" << window << ')';
   return out.str();
 }
 

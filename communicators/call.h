@@ -15,7 +15,7 @@ struct Call {
   std::int32_t peer = -1;   // the root, or whom a message is from or for
   std::int32_t dtype = -1;  // -1: each rank may bring its own
   std::int32_t ndim = -1;   // -1: each rank may bring its own shape
-  std::int32_t reserved = 0;
+  std::int32_t window = 0;  // says where in windows the arrays lie; 0: in memory of a rank's own
   std::int64_t shape[Shape::capacity] = {};
   std::int64_t sequence = 0;  // counts the communicator's collectives from 1
   char site[104] = {};        // "train.py:31"; not compared
@@ -24,6 +24,7 @@ struct Call {
   Call& with(const Shape& shape, Dtype dtype);
   Call& with_detail(const char* text);
   Call& with_peer(int rank);
+  Call& in_window(std::int32_t places);
   Call& at(const std::string& place);
 
   // "all_reduce sum float32 (2, 3)"

@@ -5,6 +5,7 @@
 #include "collectives/board.h"
 #include "collectives/by_board.h"
 #include "collectives/by_messages.h"
+#include "collectives/by_nodes.h"
 #include "devices/long_work.h"
 
 namespace renga {
@@ -55,7 +56,7 @@ void Communicator::take(const Turn& turn, const Body& body) {
     fail<std::runtime_error>(turn.call.op, ": this communicator cannot be used after: ", broken_);
   }
   try {
-    Board* board = transport_->board();
+    Board* board = common_board();
     if (board != nullptr) {
       board->announce(turn.call);
     } else if (debug_) {
@@ -90,29 +91,72 @@ Communicator::Result Communicator::start(Call call, const Issue& issue, Body bod
 
 Communicator::Result Communicator::all_reduce(const std::vector<Array>& xs,
                                               const std::vector<Array>& ys, Reduction reduction,
-                                              const Issue& issue) {
+                                              std::optional<Dtype> wire, const Issue& issue) {
   require(!xs.empty() && xs.size() == ys.size(),
           "all_reduce: expected as many results as arrays, got ", xs.size(), " and ", ys.size());
-  const Dtype dtype = xs[0].dtype();
+  const Dtype dtype = xs[0].dtype(), travels_as = wire.value_or(dtype);
+  bool in_place = travels_as == dtype;
   for (std::size_t i = 0; i < xs.size(); ++i) {
     require(xs[i].dtype() == dtype, "all_reduce: expected one dtype, got ", dtype, " and ",
             xs[i].dtype());
     require_same("all_reduce", xs[i], ys[i]);
+    in_place = in_place && xs[i].data() == ys[i].data();
   }
+  require(travels_as == dtype || (is_float(dtype) && is_float(travels_as)),
+          "all_reduce: expected floating dtypes to convert between, got ", dtype, " and ",
+          travels_as);
   require(reduction != Reduction::mean || is_float(dtype),
           "all_reduce: expected a floating dtype for mean, got ", dtype);
-  const Call call = Call("all_reduce").with(shape_of(xs), dtype).with_detail(name_of(reduction));
-  return start(call, issue, [=](const Turn& turn) {
-    const std::vector<Array> landed = landing(ys);
-    const std::vector<Array> from = contiguous_all(xs);
-    const Flat x(from), y(landed);
-    if (Board* board = turn.transport.board()) {
-      by_board::all_reduce(turn, *board, x, y, dtype, reduction);
-    } else {
-      by_messages::all_reduce(turn, x, y, dtype, reduction);
+  Call call = Call("all_reduce").with(shape_of(xs), travels_as).with_detail(name_of(reduction));
+  if (in_place && common_board() != nullptr && !algorithm_) {
+    if (const Windows::Found found = windows_.find(xs); !found.arrays.empty()) {
+      return start(call.in_window(found.places), issue, [=, this](const Turn& turn) {
+        by_board::all_reduce(turn, *common_board(), xs, found.arrays, reduction);
+      });
     }
-    move_landed(landed, ys);
+  }
+  return start(call, issue,
+               [=, this](const Turn& turn) { reduce_all(turn, xs, ys, travels_as, reduction); });
+}
+
+void Communicator::reduce_all(const Turn& turn, const std::vector<Array>& xs,
+                              const std::vector<Array>& ys, Dtype wire, Reduction reduction) {
+  const std::vector<Array> landed = landing(ys), from = contiguous_all(xs);
+  const Flat x(from, wire), y(landed, wire);
+  if (algorithm_ || transport_->board() == nullptr) {
+    const auto network = algorithm_ ? all_reduce::Network() : measured_network(turn);
+    by_messages::all_reduce(turn, network, algorithm_, x, y, wire, reduction);
+  } else if (Board* board = common_board()) {
+    by_board::all_reduce(turn, *board, x, y, wire, reduction);
+  } else {
+    by_nodes::all_reduce(turn, *transport_->board(), measured_network(turn), x, y, wire, reduction);
+  }
+  move_landed(landed, ys);
+}
+
+const all_reduce::Network& Communicator::measured_network(const Turn& turn) {
+  if (!network_) network_ = all_reduce::measure(turn);
+  return *network_;
+}
+
+Board* Communicator::common_board() const {
+  return placement().inter_size == 1 ? transport_->board() : nullptr;
+}
+
+Array Communicator::window(std::int64_t bytes, const Issue& issue) {
+  require<std::invalid_argument>(bytes >= 0, "window: expected a size, got ", bytes);
+  Call call = Call("window").with(Shape{bytes}, Dtype::uint8);
+  Array result = empty({bytes}, Dtype::uint8);
+  start(call, issue, [&](const Turn& turn) {
+    Board* board = transport_->board();
+    if (board == nullptr) return;
+    board->meet(turn);
+    const int size = board->size();
+    if (auto memory = transport_->shared_memory(Windows::bytes_for(bytes, size))) {
+      result = windows_.add(std::move(memory), bytes, board->place(), size);
+    }
   });
+  return result;
 }
 
 Communicator::Result Communicator::reduce_scatter(const Array& x, const Array& y,
@@ -125,10 +169,10 @@ Communicator::Result Communicator::reduce_scatter(const Array& x, const Array& y
           "reduce_scatter: expected a floating dtype for mean, got ", x.dtype());
   const Call call =
       Call("reduce_scatter").with(x.shape(), x.dtype()).with_detail(name_of(reduction));
-  return start(call, issue, [=](const Turn& turn) {
+  return start(call, issue, [=, this](const Turn& turn) {
     const std::vector<Array> landed = landing({y}), from = contiguous_all({x});
     const Flat flat_x(from), flat_y(landed);
-    if (Board* board = turn.transport.board()) {
+    if (Board* board = common_board()) {
       by_board::reduce_scatter(turn, *board, flat_x, flat_y, x.dtype(), reduction);
     } else {
       by_messages::reduce_scatter(turn, flat_x, flat_y, x.dtype(), reduction);
@@ -144,7 +188,7 @@ Communicator::Result Communicator::all_gather(const Array& x, const std::vector<
   return start(Call("all_gather"), issue, [=, this](const Turn& turn) {
     const std::vector<Array> landed = landing(ys);
     const Array from = contiguous(x);
-    if (Board* board = turn.transport.board()) {
+    if (Board* board = common_board()) {
       by_board::all_gather(turn, *board, from, landed);
     } else {
       by_messages::exchange(turn, std::vector<Array>(size(), from), landed);
@@ -158,9 +202,9 @@ Communicator::Result Communicator::exchange(const char* name, const std::vector<
                                             const Issue& issue) {
   require(std::ssize(sent) == size() && std::ssize(received) == size(), name,
           ": expected one array per rank, got ", sent.size(), " and ", received.size());
-  return start(Call(name), issue, [=](const Turn& turn) {
+  return start(Call(name), issue, [=, this](const Turn& turn) {
     const std::vector<Array> landed = landing(received);
-    if (Board* board = turn.transport.board()) board->meet(turn);
+    if (Board* board = common_board()) board->meet(turn);
     by_messages::exchange(turn, contiguous_all(sent), landed);
     move_landed(landed, received);
   });
@@ -169,10 +213,10 @@ Communicator::Result Communicator::exchange(const char* name, const std::vector<
 Communicator::Result Communicator::broadcast(const Array& x, int root, const Issue& issue) {
   check_peer("broadcast", root);
   const Call call = Call("broadcast").with(x.shape(), x.dtype()).with_peer(root);
-  return start(call, issue, [=](const Turn& turn) {
+  return start(call, issue, [=, this](const Turn& turn) {
     const bool gives = turn.rank() == root;
     const Array place = gives ? contiguous(x) : landing({x})[0];
-    if (Board* board = turn.transport.board()) {
+    if (Board* board = common_board()) {
       by_board::broadcast(turn, *board, place, root);
     } else {
       by_messages::broadcast(turn, place, root);
@@ -182,8 +226,8 @@ Communicator::Result Communicator::broadcast(const Array& x, int root, const Iss
 }
 
 void Communicator::barrier(const Issue& issue) {
-  start(Call("barrier"), issue, [](const Turn& turn) {
-    if (turn.transport.board() == nullptr) by_messages::agree(turn);
+  start(Call("barrier"), issue, [this](const Turn& turn) {
+    if (common_board() == nullptr) by_messages::agree(turn);
   });
 }
 

@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "collectives/all_reduce/choice.h"
 #include "collectives/reduce.h"
+#include "collectives/window.h"
 #include "tensor/array.h"
 #include "transport.h"
 #include "work.h"
@@ -39,9 +41,10 @@ class Communicator {
   // Ranks with the same `color` form a group, ordered by `key`, then rank. No color: null.
   std::shared_ptr<Communicator> split(std::optional<int> color, int key, const Issue& issue);
 
-  // xs[i] are reduced into ys[i]; all of one dtype. x and y may share memory.
+  // xs[i] are reduced into ys[i]; all of one dtype. x and y may share memory. The elements travel
+  // as `wire`, a floating dtype, where that is given; the sums are made in float32 at least.
   Result all_reduce(const std::vector<Array>& xs, const std::vector<Array>& ys, Reduction reduction,
-                    const Issue& issue);
+                    std::optional<Dtype> wire, const Issue& issue);
   // x: (size, …) -> y: (…), the reduction of everybody's x[rank].
   Result reduce_scatter(const Array& x, const Array& y, Reduction reduction, const Issue& issue);
   // ys[r] receives rank r's x, whose size it has to have.
@@ -60,6 +63,16 @@ class Communicator {
   // Into contiguous arrays whose sizes are those sent.
   Result receive(const std::vector<Array>& xs, int from, int tag, const Issue& issue);
 
+  // An array of `bytes` in memory that all ranks of the node see, in which all_reduce in place
+  // copies nothing; in ordinary memory where there is no such. Every rank calls it and uses its
+  // array as the others use theirs.
+  Array window(std::int64_t bytes, const Issue& issue);
+
+  // The network as it was measured, once a reduction has needed it.
+  const std::optional<all_reduce::Network>& network() const { return network_; }
+  // Makes all_reduce go by messages, and by this algorithm; none: as it is fastest.
+  void set_algorithm(std::optional<all_reduce::Algorithm> algorithm) { algorithm_ = algorithm; }
+
   // Ends the job (processes) or the group (threads).
   void abort(int code) { transport_->abort(code); }
 
@@ -67,6 +80,11 @@ class Communicator {
   using Body = std::function<void(const Turn&)>;
   Result start(Call call, const Issue& issue, Body body);
   void take(const Turn& turn, const Body& body);
+  // The board where all ranks are on it, null otherwise.
+  Board* common_board() const;
+  const all_reduce::Network& measured_network(const Turn& turn);
+  void reduce_all(const Turn& turn, const std::vector<Array>& xs, const std::vector<Array>& ys,
+                  Dtype wire, Reduction reduction);
   // Calls post(bytes of x) for each array and waits for them, or returns what can be waited for.
   template <class Post>
   Result message(Call call, const std::vector<Array>& xs, const Issue& issue, const Post& post);
@@ -79,6 +97,9 @@ class Communicator {
   std::int64_t sequence_ = 0;
   std::string broken_;
   std::vector<Result> sent_;
+  Windows windows_;
+  std::optional<all_reduce::Network> network_;
+  std::optional<all_reduce::Algorithm> algorithm_;
   WorkQueue queue_;  // last: its thread uses the others
 };
 

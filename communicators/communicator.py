@@ -14,7 +14,7 @@ from renga.communicators.array_communicator import ArrayCommunicator
 from renga.communicators.headers import ARRAY, OBJECT, TUPLE, header, raw
 from renga.communicators.work import Work
 
-_SETTINGS = {"allreduce_grad_dtype", "batched_copy"}
+_SETTINGS = {"allreduce_grad_dtype", "batched_copy", "all_reduce_algorithm"}
 
 
 class Communicator(ArrayCommunicator):
@@ -23,6 +23,7 @@ class Communicator(ArrayCommunicator):
     def __init__(self, native: Any) -> None:
         super().__init__(native)
         self._configs.update(allreduce_grad_dtype=None, batched_copy=True)
+        self._configs["all_reduce_algorithm"] = None
 
     def __deepcopy__(self, memo: Any) -> Communicator:
         """Itself: the copy of a model is on the same ranks."""
@@ -37,17 +38,29 @@ class Communicator(ArrayCommunicator):
         if native is None:
             return None
         group = type(self)(native)
-        group._configs.update(self._configs)
+        for name, value in self._configs.items():
+            if name in _SETTINGS:
+                group.set_config(name, value=value)
+            else:
+                group._configs[name] = value
         return group
 
     def set_config(self, name: str, **kwargs: Any) -> None:
-        """Changes ``allreduce_grad_dtype`` or ``batched_copy`` to ``value``.
+        """Changes a setting to ``value``.
+
+        ``allreduce_grad_dtype`` is what gradients travel as. With
+        ``all_reduce_algorithm``, reductions go by messages and by this algorithm, be
+        it the fastest or not: ``whole``, ``direct``, ``recursive_doubling``,
+        ``rabenseifner``, ``tree``, ``torus`` or ``ring``. ``batched_copy`` changes
+        nothing.
 
         Raises:
             ValueError: there is no such setting.
         """
         if name not in _SETTINGS or set(kwargs) != {"value"}:
             super().set_config(name, **kwargs)
+        if name == "all_reduce_algorithm":
+            self._native.set_algorithm(kwargs["value"] or "")
         self._configs[name] = kwargs["value"]
 
     def allreduce(self, data: Any) -> np.ndarray:

@@ -2,6 +2,8 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <map>
+
 #include "autograd/node.h"
 #include "communicator.h"
 #include "local/local_transport.h"
@@ -33,14 +35,23 @@ Issue issue(const Communicator& self, bool wait) {
   return {wait, shown ? find_call_site()->describe() : std::string()};
 }
 
+// None for "". NumPy has no bfloat16, so dtypes come by name.
+std::optional<Dtype> floating_dtype(const std::string& name) {
+  if (name.empty()) return {};
+  for (const Dtype dtype : {Dtype::float16, Dtype::bfloat16, Dtype::float32, Dtype::float64}) {
+    if (name == name_of(dtype)) return dtype;
+  }
+  fail<std::invalid_argument>("all_reduce: expected a floating dtype to travel as, got ", name);
+}
+
 void bind_transports(py::module_& m) {
   py::class_<Transport, std::shared_ptr<Transport>>(m, "Transport");
   py::class_<Failure, std::shared_ptr<Failure>>(m, "Failure")
       .def(py::init<>())
       .def("set", &Failure::set, py::arg("what"));
   py::class_<Hub, std::shared_ptr<Hub>>(m, "Hub")
-      .def(py::init<int, bool, std::shared_ptr<Failure>>(), py::arg("size"), py::arg("with_board"),
-           py::arg("failure"))
+      .def(py::init<std::vector<int>, bool, std::shared_ptr<Failure>>(), py::arg("nodes"),
+           py::arg("with_boards"), py::arg("failure"))
       .def(
           "transport",
           [](const std::shared_ptr<Hub>& hub, int rank) -> std::shared_ptr<Transport> {
@@ -72,10 +83,12 @@ void bind_collectives(py::class_<Communicator, std::shared_ptr<Communicator>>& c
   using Arrays = std::vector<Array>;
   c.def(
       "all_reduce",
-      [](Communicator& self, const Arrays& xs, const Arrays& ys, const std::string& op, bool wait) {
-        return self.all_reduce(xs, ys, reduction_from_string(op), issue(self, wait));
+      [](Communicator& self, const Arrays& xs, const Arrays& ys, const std::string& op,
+         const std::string& wire, bool wait) {
+        return self.all_reduce(xs, ys, reduction_from_string(op), floating_dtype(wire),
+                               issue(self, wait));
       },
-      py::arg("xs"), py::arg("ys"), py::arg("op"), py::arg("wait") = true);
+      py::arg("xs"), py::arg("ys"), py::arg("op"), py::arg("wire") = "", py::arg("wait") = true);
   c.def(
       "reduce_scatter",
       [](Communicator& self, const Array& x, const Array& y, const std::string& op, bool wait) {
@@ -123,6 +136,36 @@ void bind_messages(py::class_<Communicator, std::shared_ptr<Communicator>>& c) {
       py::arg("xs"), py::arg("source"), py::arg("tag"), py::arg("wait") = true);
 }
 
+// How reductions go by messages: the algorithms, and the network by which one is chosen.
+void bind_choice(py::module_& m, py::class_<Communicator, std::shared_ptr<Communicator>>& c) {
+  c.def(
+      "set_algorithm",
+      [](Communicator& self, const std::string& name) {
+        self.set_algorithm(all_reduce::algorithm_from_string(name));
+      },
+      py::arg("name"));
+  c.def_property_readonly("network", [](const Communicator& self) {
+    std::optional<std::pair<double, double>> found;
+    if (const auto& network = self.network()) {
+      found = {network->latency, network->seconds_per_byte};
+    }
+    return found;
+  });
+  m.def(
+      "all_reduce_seconds",
+      [](int ranks, std::int64_t bytes, bool halves, double latency, double seconds_per_byte) {
+        std::map<std::string, double> result;
+        for (int i = 0; i < all_reduce::kAlgorithms; ++i) {
+          const auto algorithm = static_cast<all_reduce::Algorithm>(i);
+          result[all_reduce::name_of(algorithm)] =
+              all_reduce::seconds(algorithm, ranks, bytes, halves, {latency, seconds_per_byte});
+        }
+        return result;
+      },
+      py::arg("ranks"), py::arg("bytes"), py::arg("halves"), py::arg("latency"),
+      py::arg("seconds_per_byte"), "What each algorithm takes, by the model.");
+}
+
 }  // namespace
 
 PYBIND11_MODULE(_communicators, m) {
@@ -144,6 +187,11 @@ PYBIND11_MODULE(_communicators, m) {
         return self.split(color, key, issue(self, true));
       },
       py::arg("color"), py::arg("key"));
+  c.def(
+      "window",
+      [](Communicator& self, std::int64_t bytes) { return self.window(bytes, issue(self, true)); },
+      py::arg("bytes"));
+  bind_choice(m, c);
   c.def("abort", &Communicator::abort, py::arg("code"));
   c.def_property_readonly("transport", &Communicator::transport);
 }

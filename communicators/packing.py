@@ -47,9 +47,9 @@ def mean_gradients(comm: Any, model: Any, zero_fill: bool) -> None:
     """
     for params in _that_take_part(comm, model, zero_fill):
         grads = _apart([_gradient(param) for param in params])
-        grads = [as_it_travels(comm, grad) for grad in grads]
-        comm.all_reduce(grads, "mean", out=grads)
-        _put(params, grads)
+        average(comm, grads)
+        for param, mean in zip(params, grads):
+            param.grad = mean
 
 
 class GradientsUnderWay:
@@ -64,14 +64,19 @@ class GradientsUnderWay:
         self._parts = []
         for params in _that_take_part(comm, model, zero_fill):
             copies = [take_gradient(param, weight) for param in params]
-            copies = [as_it_travels(comm, copy) for copy in copies]
-            work = comm.all_reduce(copies, "mean", out=copies, wait=False)
-            self._parts.append((params, work))
+            self._parts.append((params, average(comm, copies, wait=False)))
 
     def arrive(self) -> None:
         """Waits for the mean and makes it the gradients of the model."""
         for params, work in self._parts:
-            _put(params, work.wait())
+            for param, mean in zip(params, work.wait()):
+                param.grad = mean
+
+
+def average(comm: Any, grads: list[np.ndarray], wait: bool = True) -> Any:
+    """Replaces arrays by their mean over the ranks, as the communicator is set to."""
+    travels_as = comm.get_config("allreduce_grad_dtype")
+    return comm.all_reduce(grads, "mean", out=grads, wait=wait, dtype=travels_as)
 
 
 def take_gradient(param: Any, weight: float = 1.0) -> np.ndarray:
@@ -115,14 +120,3 @@ def _apart(grads: list[np.ndarray]) -> list[np.ndarray]:
         result.append(grad.copy() if place in places else grad)
         places.add(place)
     return result
-
-
-def as_it_travels(comm: Any, grad: np.ndarray) -> np.ndarray:
-    """A gradient in the dtype that the communicator is told to send."""
-    dtype = comm.get_config("allreduce_grad_dtype")
-    return grad if dtype is None else grad.astype(dtype, copy=False)
-
-
-def _put(params: list[Any], means: list[np.ndarray]) -> None:
-    for param, mean in zip(params, means):
-        param.grad = mean.astype(param.dtype, copy=False)

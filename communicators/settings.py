@@ -8,6 +8,7 @@ import os
 from renga.configuration import config
 
 _DEFAULT_TIMEOUT = 1800.0
+_DEBUG = "RENGA_DEBUG_COLLECTIVES"
 
 
 def timeout() -> float:
@@ -29,5 +30,8 @@ def timeout() -> float:
 
 
 def debug() -> bool:
-    """Whether ranks compare their calls even where that costs messages."""
-    return bool(config.debug)
+    """Whether ranks compare their calls even where that costs messages.
+
+    ``RENGA_DEBUG_COLLECTIVES=1`` or ``config.debug`` when a communicator is made.
+    """
+    return bool(config.debug) or os.environ.get(_DEBUG, "0") not in ("", "0")

@@ -7,19 +7,11 @@
 #include <memory>
 #include <vector>
 
+#include "placement.h"
+
 namespace renga {
 
 class Board;
-
-// Where a rank stands among all ranks, among those of its node, and which node that is.
-struct Placement {
-  int rank = 0;
-  int size = 1;
-  int intra_rank = 0;
-  int intra_size = 1;
-  int inter_rank = 0;
-  int inter_size = 1;
-};
 
 // Bytes on their way. They must stay in place until test() has said true.
 class Transfer {
@@ -46,10 +38,16 @@ class Transport {
   virtual std::unique_ptr<Transfer> receive(void* data, std::int64_t bytes, int from, int tag) = 0;
   // Among `members`, ranks of this transport in their new order. Called by each of them.
   virtual std::shared_ptr<Transport> split(const std::vector<int>& members) = 0;
-  // Null where the ranks do not share memory.
+  // That of this rank's node. Null where its ranks do not share memory, and where there are several
+  // nodes that are not in rows.
   virtual Board* board() = 0;
+  // Zeroed memory that all ranks of the board see, each of which calls this; null where there is no
+  // room for it.
+  virtual std::shared_ptr<std::byte> shared_memory(std::size_t bytes) = 0;
   // Lets transfers advance while this rank waits for something else; throws if a rank has failed.
   virtual void progress() = 0;
+  // Whether a rank is known to have let go of this communicator: nothing more comes from it.
+  virtual bool departed(int) const { return false; }
   // Whether another thread may communicate at the same time.
   virtual bool concurrent() const = 0;
   // Ends every rank's part in this communicator, because this one cannot go on.

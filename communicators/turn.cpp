@@ -15,6 +15,8 @@ constexpr int kSpins = 1000;    // about 30 µs
 constexpr int kYields = 20000;  // where nothing else wants to run, as good as spinning
 constexpr std::chrono::microseconds kLongestNap{1000};
 constexpr std::chrono::milliseconds kSignalInterval{50};
+// What a rank sent before it left arrives within this time after its farewell.
+constexpr std::chrono::milliseconds kLastMessages{500};
 
 bool more_ranks_than_cores(const Transport& transport) {
   static const int cores = static_cast<int>(std::thread::hardware_concurrency());  // reads a file
@@ -52,6 +54,20 @@ bool Patience::pause() {
   return seconds_ <= 0 || now - start_ < std::chrono::duration<double>(seconds_);
 }
 
+bool Patience::is_vain(int peer) {
+  if (!transport_.departed(peer)) return false;
+  const auto now = Clock::now();
+  if (!departure_seen_) departure_seen_ = now;
+  return now - *departure_seen_ > kLastMessages;
+}
+
+void give_up(const Turn& turn, int missing, const std::string& more) {
+  std::ostringstream text;
+  text << turn.call.text_and_site() << ": rank " << missing << " has left, rank " << turn.rank()
+       << " waits for it" << more;
+  throw RankFailed(text.str());
+}
+
 void time_out(const Turn& turn, const std::vector<int>& missing, const std::string& more) {
   std::ostringstream text;
   text << turn.call.text_and_site() << ": rank " << turn.rank() << " waited " << turn.seconds
@@ -69,6 +85,8 @@ void finish(Transfers& transfers, const Turn& turn) {
     std::erase_if(transfers, over);
     if (transfers.empty()) return;
     if (!patience.pause()) break;
+    const int peer = transfers.front()->peer();
+    if (patience.is_vain(peer)) give_up(turn, peer);
   }
   std::vector<int> missing;
   for (const auto& transfer : transfers) missing.push_back(transfer->peer());

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -46,6 +47,9 @@ class Patience {
       : Patience(turn.transport, turn.seconds, turn.interruptible) {}
   // Waits a little longer than the last time; false when time is up.
   bool pause();
+  // Whether `peer`, for whom this rank waits, has been gone for so long that nothing of it is still
+  // on its way.
+  bool is_vain(int peer);
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -55,11 +59,15 @@ class Patience {
   int rounds_ = 0;
   Clock::time_point start_ = Clock::now();
   Clock::time_point signals_checked_ = start_;
+  std::optional<Clock::time_point> departure_seen_;
 };
 
 // Says who is missing: "all_reduce …: rank 0 waited 5 s for rank 2".
 [[noreturn]] void time_out(const Turn& turn, const std::vector<int>& missing,
                            const std::string& more = "");
+
+// Says who will not come: "all_reduce …: rank 2 has left, rank 0 waits for it".
+[[noreturn]] void give_up(const Turn& turn, int missing, const std::string& more = "");
 
 using Transfers = std::vector<std::unique_ptr<Transfer>>;
 // Waits for all of them; throws TimeOut with the peers of those that are not over.

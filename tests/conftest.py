@@ -20,18 +20,23 @@ if _UNDER_MPIEXEC:
     os.environ.setdefault("RENGA_TIMEOUT", "30")
     _KINDS: list[Any] = ["mpi", "naive"]
 else:
-    _KINDS = [(n, board) for n in (1, 2, 3, 4) for board in (True, False)]
+    _KINDS = [(n, board, 1) for n in (1, 2, 3, 4) for board in (True, False)]
+    _KINDS.append((4, True, 2))
 
 
 def _kind_name(kind: Any) -> str:
     if isinstance(kind, str):
         return kind
-    return f"{kind[0]} ranks by {'board' if kind[1] else 'messages'}"
+    size, board, nodes = kind
+    name = f"{size} ranks by {'board' if board else 'messages'}"
+    return name if nodes == 1 else f"{name} on {nodes} nodes"
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "mpi: runs under mpiexec too")
+    for mark in ("gpu", "slow"):  # those of renga.testing
+        config.addinivalue_line("markers", mark)
     reporter = config.pluginmanager.getplugin("terminalreporter")
     if _PROCESS > 0 and reporter is not None:
         # Rank 0 alone tells how it goes.
@@ -57,10 +62,10 @@ def ranks(request: pytest.FixtureRequest) -> Callable[..., list[Any]]:
         return functools.partial(_run_on_processes, request.param)
     from renga.communicators import local
 
-    size, board = request.param
+    size, board, nodes = request.param
 
     def run(function: Callable[..., Any], *args: Any) -> list[Any]:
-        return local.run(function, *args, ranks=size, board=board)
+        return local.run(function, *args, ranks=size, board=board, nodes=nodes)
 
     return run
 

@@ -18,41 +18,53 @@ std::size_t Board::bytes(int size) {
   return slots_bytes(size, sizeof(Slot)) + static_cast<std::size_t>(2 * size * kSegment);
 }
 
-Board::Board(std::byte* memory, int rank, int size, std::shared_ptr<void> owner)
-    : memory_(memory), rank_(rank), size_(size), owner_(std::move(owner)) {}
+Board::Board(std::byte* memory, int place, int size, int first, std::shared_ptr<void> owner)
+    : memory_(memory), place_(place), size_(size), first_(first), owner_(std::move(owner)) {}
 
-std::byte* Board::segment(int rank, int half) const {
-  return memory_ + slots_bytes(size_, sizeof(Slot)) + (2 * rank + half) * kSegment;
+std::byte* Board::segment(int place, int half) const {
+  return memory_ + slots_bytes(size_, sizeof(Slot)) + (2 * place + half) * kSegment;
 }
 
 void Board::meet(const Turn& turn) {
-  slot(rank_).steps.store(++steps_, std::memory_order_release);
+  slot(place_).steps.store(++steps_, std::memory_order_release);
   Patience patience(turn);
   for (int r = 0; r < size_; ++r) {
     while (slot(r).steps.load(std::memory_order_acquire) < steps_) {
       if (!patience.pause()) nobody_came(turn);
+      if (patience.is_vain(first_ + r)) give_up(turn, first_ + r, last_calls(turn));
     }
   }
   if (announced_) compare_calls();
 }
 
-void Board::nobody_came(const Turn& turn) const {
-  std::vector<int> missing;
-  std::ostringstream last;
+std::vector<int> Board::missing() const {
+  std::vector<int> places;
   for (int r = 0; r < size_; ++r) {
-    if (slot(r).steps.load(std::memory_order_acquire) >= steps_) continue;
-    missing.push_back(r);
+    if (slot(r).steps.load(std::memory_order_acquire) < steps_) places.push_back(r);
+  }
+  return places;
+}
+
+std::string Board::last_calls(const Turn& turn) const {
+  std::ostringstream text;
+  for (const int r : missing()) {
     const auto& calls = slot(r).calls;
     const Call& call = calls[0].sequence > calls[1].sequence ? calls[0] : calls[1];
     if (call.sequence > 0 && call.sequence < turn.call.sequence) {
-      last << "; rank " << r << " was last in " << call.text_and_site();
+      text << "; rank " << first_ + r << " was last in " << call.text_and_site();
     }
   }
-  time_out(turn, missing, last.str());
+  return text.str();
+}
+
+void Board::nobody_came(const Turn& turn) const {
+  std::vector<int> ranks = missing();
+  for (int& rank : ranks) rank += first_;
+  time_out(turn, ranks, last_calls(turn));
 }
 
 void Board::announce(const Call& call) {
-  slot(rank_).calls[++calls_ % 2] = call;
+  slot(place_).calls[++calls_ % 2] = call;
   announced_ = true;
 }
 
@@ -60,7 +72,7 @@ void Board::announce(const Call& call) {
 void Board::compare_calls() {
   announced_ = false;
   const auto place = calls_ % 2;
-  const Call& mine = slot(rank_).calls[place];
+  const Call& mine = slot(place_).calls[place];
   bool same = true;
   for (int r = 0; r < size_; ++r) same = same && slot(r).calls[place].agrees_with(mine);
   if (same) return;

@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "turn.h"
 
@@ -18,12 +20,17 @@ class Board {
 
   // How much memory a board for `size` ranks takes. It has to be zero before the first use.
   static std::size_t bytes(int size);
-  // `owner` keeps `memory` alive.
-  Board(std::byte* memory, int rank, int size, std::shared_ptr<void> owner);
+  // For the ranks from `first` on, of which this is the one at `place`. `owner` keeps `memory`
+  // alive.
+  Board(std::byte* memory, int place, int size, int first, std::shared_ptr<void> owner);
+
+  // A rank's position among those of the board, and how many they are.
+  int place() const { return place_; }
+  int size() const { return size_; }
 
   // Two segments for each rank, used in turn: a rank that is ahead never overwrites what others
   // read.
-  std::byte* segment(int rank, int half) const;
+  std::byte* segment(int place, int half) const;
   // Which half the next piece goes to.
   int next_half() { return half_ ^= 1; }
 
@@ -39,13 +46,17 @@ class Board {
     alignas(64) std::atomic<std::uint64_t> steps;
     alignas(64) Call calls[2];
   };
-  Slot& slot(int rank) const { return reinterpret_cast<Slot*>(memory_)[rank]; }
+  Slot& slot(int place) const { return reinterpret_cast<Slot*>(memory_)[place]; }
+  // The places that have not come as far as this one.
+  std::vector<int> missing() const;
+  std::string last_calls(const Turn& turn) const;
   [[noreturn]] void nobody_came(const Turn& turn) const;
   void compare_calls();
 
   std::byte* memory_;
-  int rank_;
+  int place_;
   int size_;
+  int first_;
   std::shared_ptr<void> owner_;
   std::uint64_t steps_ = 0;
   std::uint64_t calls_ = 0;

@@ -10,10 +10,10 @@ namespace {
 constexpr std::int64_t kSmall = std::int64_t{1} << 14;
 
 // Reduces the same range of every rank's segment.
-void reduce_range(const Turn& turn, const Board& board, int half, Stretch range, Dtype dtype,
-                  Reduction reduction, std::byte* y) {
+void reduce_range(const Board& board, int half, Stretch range, Dtype dtype, Reduction reduction,
+                  std::byte* y) {
   std::vector<const std::byte*> xs;
-  for (int r = 0; r < turn.size(); ++r) xs.push_back(board.segment(r, half) + range.begin);
+  for (int r = 0; r < board.size(); ++r) xs.push_back(board.segment(r, half) + range.begin);
   reduce(reduction, dtype, xs, y, range.length() / size_of(dtype));
 }
 
@@ -21,9 +21,9 @@ void all_reduce_small(const Turn& turn, Board& board, const Flat& x, const Flat&
                       Reduction reduction) {
   alignas(64) std::byte result[kSmall];
   const int half = board.next_half();
-  x.read(0, x.bytes(), board.segment(turn.rank(), half));
+  x.read(0, x.bytes(), board.segment(board.place(), half));
   board.meet(turn);
-  reduce_range(turn, board, half, {0, x.bytes()}, dtype, reduction, result);
+  reduce_range(board, half, {0, x.bytes()}, dtype, reduction, result);
   y.write(0, y.bytes(), result);
 }
 
@@ -32,13 +32,13 @@ void all_reduce_small(const Turn& turn, Board& board, const Flat& x, const Flat&
 void all_reduce(const Turn& turn, Board& board, const Flat& x, const Flat& y, Dtype dtype,
                 Reduction reduction) {
   if (x.bytes() <= kSmall) return all_reduce_small(turn, board, x, y, dtype, reduction);
-  const int rank = turn.rank(), size = turn.size();
+  const int rank = board.place(), size = board.size();
   in_pieces(x.bytes(), Board::kSegment, [&](std::int64_t begin, std::int64_t length) {
     const int half = board.next_half();
     x.read(begin, length, board.segment(rank, half));
     board.meet(turn);
     const Stretch own = share(length, rank, size);
-    reduce_range(turn, board, half, own, dtype, reduction, board.segment(rank, half) + own.begin);
+    reduce_range(board, half, own, dtype, reduction, board.segment(rank, half) + own.begin);
     board.meet(turn);
     for (int r = 0; r < size; ++r) {
       const Stretch theirs = share(length, r, size);
@@ -47,9 +47,24 @@ void all_reduce(const Turn& turn, Board& board, const Flat& x, const Flat& y, Dt
   });
 }
 
+void all_reduce(const Turn& turn, Board& board, const std::vector<Array>& xs,
+                const std::vector<Peers>& peers, Reduction reduction) {
+  board.meet(turn);
+  for (std::size_t i = 0; i < xs.size(); ++i) {
+    // The shares of short arrays fall to each rank in turn.
+    const int place = (board.place() + static_cast<int>(i)) % board.size();
+    const Stretch own = share(xs[i].size() * xs[i].itemsize(), place, board.size());
+    Peers parts = peers[i];
+    for (std::byte*& part : parts) part += own.begin;
+    reduce(reduction, xs[i].dtype(), Operands(parts), Results(parts),
+           own.length() / xs[i].itemsize());
+  }
+  board.meet(turn);
+}
+
 void reduce_scatter(const Turn& turn, Board& board, const Flat& x, const Flat& y, Dtype dtype,
                     Reduction reduction) {
-  const int rank = turn.rank(), size = turn.size();
+  const int rank = board.place(), size = board.size();
   const std::int64_t piece = Board::kSegment / size / 64 * 64;
   in_pieces(y.bytes(), piece, [&](std::int64_t begin, std::int64_t length) {
     const int half = board.next_half();
@@ -57,7 +72,7 @@ void reduce_scatter(const Turn& turn, Board& board, const Flat& x, const Flat& y
     for (int r = 0; r < size; ++r) x.read(r * y.bytes() + begin, length, mine + r * length);
     board.meet(turn);
     const Stretch own{rank * length, (rank + 1) * length};
-    reduce_range(turn, board, half, own, dtype, reduction, mine + own.begin);
+    reduce_range(board, half, own, dtype, reduction, mine + own.begin);
     y.write(begin, length, mine + own.begin);
   });
 }
@@ -73,9 +88,9 @@ void all_gather(const Turn& turn, Board& board, const Array& x, const std::vecto
   };
   in_pieces(longest, Board::kSegment, [&](std::int64_t begin, std::int64_t length) {
     const int half = board.next_half();
-    mine.read(begin, clipped(mine, begin, length), board.segment(turn.rank(), half));
+    mine.read(begin, clipped(mine, begin, length), board.segment(board.place(), half));
     board.meet(turn);
-    for (int r = 0; r < turn.size(); ++r) {
+    for (int r = 0; r < board.size(); ++r) {
       theirs[r].write(begin, clipped(theirs[r], begin, length), board.segment(r, half));
     }
   });
@@ -85,9 +100,9 @@ void broadcast(const Turn& turn, Board& board, const Array& x, int root) {
   const Flat flat({x});
   in_pieces(flat.bytes(), Board::kSegment, [&](std::int64_t begin, std::int64_t length) {
     const int half = board.next_half();
-    if (turn.rank() == root) flat.read(begin, length, board.segment(root, half));
+    if (board.place() == root) flat.read(begin, length, board.segment(root, half));
     board.meet(turn);
-    if (turn.rank() != root) flat.write(begin, length, board.segment(root, half));
+    if (board.place() != root) flat.write(begin, length, board.segment(root, half));
   });
 }
 

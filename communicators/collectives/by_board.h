@@ -6,12 +6,17 @@
 #include "collectives/board.h"
 #include "collectives/flat.h"
 #include "collectives/reduce.h"
+#include "collectives/window.h"
 
 namespace renga::by_board {
 
 // Every rank reduces its own share of each piece in rank order.
 void all_reduce(const Turn& turn, Board& board, const Flat& x, const Flat& y, Dtype dtype,
                 Reduction reduction);
+
+// The same in place for arrays that every rank reads and writes where they are, without a copy.
+void all_reduce(const Turn& turn, Board& board, const std::vector<Array>& xs,
+                const std::vector<Peers>& peers, Reduction reduction);
 
 // `x` holds one block per rank; `y` receives the reduction of this rank's blocks.
 void reduce_scatter(const Turn& turn, Board& board, const Flat& x, const Flat& y, Dtype dtype,

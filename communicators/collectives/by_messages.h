@@ -1,9 +1,9 @@
 // Collectives made of messages between pairs of ranks: for ranks on several nodes.
 #pragma once
 
-#include <span>
 #include <vector>
 
+#include "collectives/all_reduce/choice.h"
 #include "collectives/flat.h"
 #include "collectives/reduce.h"
 #include "turn.h"
@@ -19,8 +19,10 @@ void exchange(const Turn& turn, const std::vector<Array>& sent, const std::vecto
 // The root's `x` into everybody's, along a binomial tree.
 void broadcast(const Turn& turn, const Array& x, int root);
 
-// Every rank sums its own share of each piece in rank order and hands the result round.
-void all_reduce(const Turn& turn, const Flat& x, const Flat& y, Dtype dtype, Reduction reduction);
+// Piece by piece, by the given algorithm or the fastest on this network.
+void all_reduce(const Turn& turn, const all_reduce::Network& network,
+                std::optional<all_reduce::Algorithm> algorithm, const Flat& x, const Flat& y,
+                Dtype dtype, Reduction reduction);
 
 // `x` holds one block per rank; `y` receives the reduction of this rank's blocks.
 void reduce_scatter(const Turn& turn, const Flat& x, const Flat& y, Dtype dtype,

@@ -1,6 +1,8 @@
 #include "collectives/reduce.h"
 
 #include <algorithm>
+#include <bit>
+#include <cstring>
 
 #include "tensor/error.h"
 
@@ -11,57 +13,123 @@ namespace {
 constexpr const char* kNames[] = {"sum", "mean", "max", "min", "prod"};
 
 // The accumulators of one block stay in the first-level cache.
-constexpr std::int64_t kBlock = 2048;
+constexpr std::int64_t kBlock = 1024;
+// Of 2^15 ranks and those that are left over.
+constexpr int kLevels = 17;
 
-// As NumPy's, these let a NaN on either side through.
-template <class T>
-T larger(T a, T b) {
-  return a > b || a != a ? a : b;
-}
-template <class T>
-T smaller(T a, T b) {
-  return a < b || a != a ? a : b;
-}
-
-template <class A, class T, class Combine>
-void combine_block(A* acc, const T* x, std::int64_t n, Combine combine) {
-  for (std::int64_t i = 0; i < n; ++i)
-    acc[i] = static_cast<A>(combine(acc[i], static_cast<A>(x[i])));
-}
-
-template <class A, class T>
-void accumulate(Reduction reduction, A* acc, const T* x, std::int64_t n) {
+// Calls visit(op) with the function of two numbers. As NumPy's, max and min let a NaN on either
+// side through.
+template <class Visit>
+void visit_operation(Reduction reduction, const Visit& visit) {
   switch (reduction) {
     case Reduction::sum:
     case Reduction::mean:
-      return combine_block(acc, x, n, [](A a, A b) { return a + b; });
+      return visit([](auto a, auto b) { return a + b; });
     case Reduction::max:
-      return combine_block(acc, x, n, larger<A>);
+      return visit([](auto a, auto b) { return a > b || a != a ? a : b; });
     case Reduction::min:
-      return combine_block(acc, x, n, smaller<A>);
+      return visit([](auto a, auto b) { return a < b || a != a ? a : b; });
     case Reduction::prod:
-      return combine_block(acc, x, n, [](A a, A b) { return a * b; });
+      return visit([](auto a, auto b) { return a * b; });
   }
 }
 
-template <class T>
-void reduce_as(Reduction reduction, std::span<const std::byte* const> xs, T* y, std::int64_t n) {
-  using A = Compute<T>;
-  A acc[kBlock];
-  for (std::int64_t begin = 0; begin < n; begin += kBlock) {
-    const std::int64_t length = std::min(kBlock, n - begin);
-    const T* first = reinterpret_cast<const T*>(xs[0]) + begin;
-    for (std::int64_t i = 0; i < length; ++i) acc[i] = static_cast<A>(first[i]);
-    for (const std::byte* x : xs.subspan(1)) {
-      accumulate(reduction, acc, reinterpret_cast<const T*>(x) + begin, length);
-    }
-    if constexpr (is_floating<T>) {
-      if (reduction == Reduction::mean) {
-        for (std::int64_t i = 0; i < length; ++i) acc[i] /= static_cast<A>(xs.size());
-      }
-    }
-    for (std::int64_t i = 0; i < length; ++i) y[begin + i] = static_cast<T>(acc[i]);
+template <class A, class X, class Y, class Op>
+void join(const X* left, const Y* right, A* y, std::int64_t n, const Op& op) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    y[i] = static_cast<A>(op(static_cast<A>(left[i]), static_cast<A>(right[i])));
   }
+}
+
+// One block of every operand, reduced along the tree.
+template <class T, class Op>
+class Block {
+ public:
+  using A = Compute<T>;
+
+  Block(Operands xs, const Op& op)
+      : xs_(xs),
+        op_(op),
+        nodes_(static_cast<int>(std::bit_floor(xs.size()))),
+        folded_(static_cast<int>(xs.size()) - nodes_) {}
+
+  // The result for elements [begin, begin + n), good until the next call.
+  const A* reduce(std::int64_t begin, std::int64_t n) {
+    begin_ = begin;
+    n_ = n;
+    return nodes(0, nodes_, acc_);
+  }
+
+ private:
+  const T* operand(int rank) const {
+    return reinterpret_cast<const T*>(xs_[static_cast<std::size_t>(rank)]) + begin_;
+  }
+
+  const A* nodes(int first, int count, A (*acc)[kBlock]) {
+    if (count == 1) return leaf(first, *acc);
+    if (count == 2 && first >= folded_) {
+      join(operand(first + folded_), operand(first + folded_ + 1), *acc, n_, op_);
+      return *acc;
+    }
+    nodes(first, count / 2, acc);
+    join(*acc, nodes(first + count / 2, count / 2, acc + 1), *acc, n_, op_);
+    return *acc;
+  }
+
+  const A* leaf(int node, A* acc) {
+    if (node < folded_) {
+      join(operand(2 * node), operand(2 * node + 1), acc, n_, op_);
+    } else {
+      const T* x = operand(node + folded_);
+      for (std::int64_t i = 0; i < n_; ++i) acc[i] = static_cast<A>(x[i]);
+    }
+    return acc;
+  }
+
+  Operands xs_;
+  const Op& op_;
+  int nodes_;
+  int folded_;
+  std::int64_t begin_ = 0;
+  std::int64_t n_ = 0;
+  alignas(64) A acc_[kLevels][kBlock];
+};
+
+// write(begin, length, block result) for block after block.
+template <class T, class Write>
+void reduce_blocks(Reduction reduction, Operands xs, std::int64_t n, const Write& write) {
+  visit_operation(reduction, [&](const auto& op) {
+    Block<T, std::remove_cvref_t<decltype(op)>> block(xs, op);
+    for (std::int64_t begin = 0; begin < n; begin += kBlock) {
+      const std::int64_t length = std::min(kBlock, n - begin);
+      write(begin, length, block.reduce(begin, length));
+    }
+  });
+}
+
+template <class T>
+void finish(Reduction reduction, int operands, const Compute<T>* partial, T* y, std::int64_t n) {
+  if constexpr (is_floating<T>) {
+    if (reduction == Reduction::mean) {
+      const auto count = static_cast<Compute<T>>(operands);
+      for (std::int64_t i = 0; i < n; ++i) y[i] = static_cast<T>(partial[i] / count);
+      return;
+    }
+  }
+  for (std::int64_t i = 0; i < n; ++i) y[i] = static_cast<T>(partial[i]);
+}
+
+template <class T>
+void reduce_as(Reduction reduction, Operands xs, Results ys, std::int64_t n) {
+  const int operands = static_cast<int>(xs.size());
+  reduce_blocks<T>(reduction, xs, n, [&](std::int64_t begin, std::int64_t length, const auto* acc) {
+    T* first = reinterpret_cast<T*>(ys[0]) + begin;
+    finish(reduction, operands, acc, first, length);
+    for (std::byte* y : ys.subspan(1)) {
+      std::memcpy(reinterpret_cast<T*>(y) + begin, first,
+                  static_cast<std::size_t>(length) * sizeof(T));
+    }
+  });
 }
 
 }  // namespace
@@ -75,12 +143,43 @@ Reduction reduction_from_string(const std::string& name) {
 
 const char* name_of(Reduction reduction) { return kNames[static_cast<int>(reduction)]; }
 
-void reduce(Reduction reduction, Dtype dtype, std::span<const std::byte* const> xs, std::byte* y,
-            std::int64_t n) {
-  require(reduction != Reduction::mean || is_float(dtype),
-          "all_reduce: expected a floating dtype for mean, got ", dtype);
-  visit_dtype(dtype,
-              [&]<class T>(Type<T>) { reduce_as(reduction, xs, reinterpret_cast<T*>(y), n); });
+void reduce(Reduction reduction, Dtype dtype, Operands xs, Results ys, std::int64_t n) {
+  visit_dtype(dtype, [&]<class T>(Type<T>) { reduce_as<T>(reduction, xs, ys, n); });
+}
+
+Dtype partial_dtype(Dtype dtype) {
+  return visit_dtype(dtype, []<class T>(Type<T>) { return dtype_of<Compute<T>>; });
+}
+
+void begin_partial(Reduction reduction, Dtype dtype, Operands xs, std::byte* partial,
+                   std::int64_t n) {
+  visit_dtype(dtype, [&]<class T>(Type<T>) {
+    auto* y = reinterpret_cast<Compute<T>*>(partial);
+    reduce_blocks<T>(reduction, xs, n,
+                     [y](std::int64_t begin, std::int64_t length, const auto* acc) {
+                       std::memcpy(y + begin, acc, static_cast<std::size_t>(length) * sizeof(*y));
+                     });
+  });
+}
+
+void join_partial(Reduction reduction, Dtype dtype, const std::byte* left, const std::byte* right,
+                  std::byte* y, std::int64_t n) {
+  visit_dtype(partial_dtype(dtype), [&]<class T>(Type<T>) {
+    visit_operation(reduction, [&](const auto& op) {
+      if constexpr (!is_half<T>) {
+        join(reinterpret_cast<const T*>(left), reinterpret_cast<const T*>(right),
+             reinterpret_cast<T*>(y), n, op);
+      }
+    });
+  });
+}
+
+void end_partial(Reduction reduction, Dtype dtype, int operands, const std::byte* partial,
+                 std::byte* y, std::int64_t n) {
+  visit_dtype(dtype, [&]<class T>(Type<T>) {
+    finish(reduction, operands, reinterpret_cast<const Compute<T>*>(partial),
+           reinterpret_cast<T*>(y), n);
+  });
 }
 
 }  // namespace renga

@@ -14,14 +14,19 @@ _this_thread = threading.local()
 
 
 def run(
-    function: Callable[..., Any], *args: Any, ranks: int, board: bool = True
+    function: Callable[..., Any],
+    *args: Any,
+    ranks: int,
+    board: bool = True,
+    nodes: int = 1,
 ) -> list[Any]:
     """Calls ``function(comm, *args)`` on a thread for each rank.
 
     Args:
         ranks: how many there are.
-        board: whether ranks share memory or only exchange messages, as they do
-            between nodes.
+        board: whether the ranks of a node share memory or only exchange messages.
+        nodes: on how many nodes the ranks act as if they were, which then exchange
+            messages.
 
     Returns:
         What the ranks returned, in rank order.
@@ -32,8 +37,11 @@ def run(
     """
     if ranks < 1:
         raise ValueError(f"local.run: expected at least one rank, got {ranks}")
+    if not 1 <= nodes <= ranks:
+        raise ValueError(f"local.run: expected 1 to {ranks} nodes, got {nodes}")
     failure = _communicators.Failure()
-    hub = _communicators.Hub(ranks, board, failure)
+    places = [rank * nodes // ranks for rank in range(ranks)]
+    hub = _communicators.Hub(places, board, failure)
     results: list[Any] = [None] * ranks
     errors: list[tuple[int, BaseException]] = []
 
@@ -65,7 +73,7 @@ def current() -> Communicator:
     comm = getattr(_this_thread, "comm", None)
     if comm is not None:
         return comm
-    return _connect(_communicators.Hub(1, True, _communicators.Failure()), 0)
+    return _connect(_communicators.Hub([0], True, _communicators.Failure()), 0)
 
 
 def _connect(hub: Any, rank: int) -> Communicator:

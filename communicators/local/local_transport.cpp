@@ -58,30 +58,47 @@ void Failure::check() const {
   if (set_.load(std::memory_order_acquire)) throw RankFailed(text_);
 }
 
-Hub::Hub(int size, bool with_board, std::shared_ptr<Failure> failure)
-    : mailboxes_(size),
-      board_(with_board ? zeroed_pages(Board::bytes(size)) : nullptr),
+Hub::Hub(std::vector<int> nodes, bool with_boards, std::shared_ptr<Failure> failure)
+    : nodes_(std::move(nodes)),
+      mailboxes_(nodes_.size()),
+      with_boards_(with_boards),
       failure_(std::move(failure)) {}
+
+template <class Map, class Make>
+auto Hub::take(Map& map, const typename Map::key_type& key, int to_come, const Make& make) {
+  auto found = map.find(key);
+  if (found == map.end())
+    found = map.emplace(key, typename Map::mapped_type{make(), to_come}).first;
+  const auto made = found->second.made;
+  if (--found->second.to_come == 0) map.erase(found);
+  return made;
+}
 
 std::shared_ptr<Hub> Hub::child(int turn, const std::vector<int>& members) {
   const std::lock_guard lock(mutex_);
-  const auto key = std::pair(turn, members);
-  auto found = children_.find(key);
-  if (found == children_.end()) {
-    const int size = static_cast<int>(members.size());
-    const auto hub = std::make_shared<Hub>(size, board_ != nullptr, failure_);
-    found = children_.emplace(key, Child{hub, members.size()}).first;
-  }
-  const std::shared_ptr<Hub> hub = found->second.hub;
-  if (--found->second.to_come == 0) children_.erase(found);
-  return hub;
+  return take(children_, {turn, members}, static_cast<int>(members.size()), [&] {
+    std::vector<int> nodes;
+    for (const int rank : members) nodes.push_back(nodes_[rank]);
+    return std::make_shared<Hub>(std::move(nodes), with_boards_, failure_);
+  });
+}
+
+std::shared_ptr<std::byte> Hub::memory(int turn, const Placement& asker, std::size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  return take(memories_, {turn, asker.inter_rank}, asker.intra_size,
+              [&] { return zeroed_pages(bytes); });
 }
 
 LocalTransport::LocalTransport(std::shared_ptr<Hub> hub, int rank)
-    : hub_(std::move(hub)), placement_{rank, hub_->size(), rank, hub_->size(), 0, 1} {
-  if (hub_->board_memory() != nullptr) {
-    board_ = std::make_unique<Board>(hub_->board_memory(), rank, hub_->size(), hub_);
-  }
+    : hub_(std::move(hub)), placement_(place_on_nodes(rank, hub_->nodes())) {
+  if (!hub_->with_boards() || !placement_.in_rows) return;
+  const int place = placement_.intra_rank, size = placement_.intra_size;
+  const auto memory = shared_memory(Board::bytes(size));
+  board_ = std::make_unique<Board>(memory.get(), place, size, rank - place, memory);
+}
+
+std::shared_ptr<std::byte> LocalTransport::shared_memory(std::size_t bytes) {
+  return hub_->memory(++memories_, placement_, bytes);
 }
 
 std::unique_ptr<Transfer> LocalTransport::send(const void* data, std::int64_t bytes, int to,

@@ -31,27 +31,38 @@ class Failure {
 // What the ranks of one group share.
 class Hub {
  public:
-  // Without a board, collectives go by messages, as between nodes.
-  Hub(int size, bool with_board, std::shared_ptr<Failure> failure);
+  // Ranks with the same number in `nodes` have a board together, or, without boards, send messages
+  // only.
+  Hub(std::vector<int> nodes, bool with_boards, std::shared_ptr<Failure> failure);
 
   int size() const { return static_cast<int>(mailboxes_.size()); }
   Mailbox& mailbox(int rank) { return mailboxes_[rank]; }
-  std::byte* board_memory() const { return board_.get(); }
+  bool with_boards() const { return with_boards_; }
+  const std::vector<int>& nodes() const { return nodes_; }
+  // Zeroed memory of a node, the same for each of its ranks that asks for the `turn`-th time.
+  std::shared_ptr<std::byte> memory(int turn, const Placement& asker, std::size_t bytes);
   Failure& failure() { return *failure_; }
   // The hub of the group that `members` form at their `turn`-th split; the same for each of them.
   std::shared_ptr<Hub> child(int turn, const std::vector<int>& members);
 
  private:
-  struct Child {
-    std::shared_ptr<Hub> hub;
-    std::size_t to_come;
+  // What several ranks ask for and the first of them makes.
+  template <class T>
+  struct Shared {
+    std::shared_ptr<T> made;
+    int to_come;
   };
+  // `to_come` ranks ask for the same; make() is called for the first.
+  template <class Map, class Make>
+  static auto take(Map& map, const typename Map::key_type& key, int to_come, const Make& make);
 
+  std::vector<int> nodes_;
   std::vector<Mailbox> mailboxes_;
-  std::shared_ptr<std::byte> board_;
+  bool with_boards_;
   std::shared_ptr<Failure> failure_;
   std::mutex mutex_;
-  std::map<std::pair<int, std::vector<int>>, Child> children_;
+  std::map<std::pair<int, std::vector<int>>, Shared<Hub>> children_;
+  std::map<std::pair<int, int>, Shared<std::byte>> memories_;
 };
 
 class LocalTransport final : public Transport {
@@ -63,6 +74,7 @@ class LocalTransport final : public Transport {
   std::unique_ptr<Transfer> receive(void* data, std::int64_t bytes, int from, int tag) override;
   std::shared_ptr<Transport> split(const std::vector<int>& members) override;
   Board* board() override { return board_.get(); }
+  std::shared_ptr<std::byte> shared_memory(std::size_t bytes) override;
   void progress() override { hub_->failure().check(); }
   bool concurrent() const override { return true; }
   void abort(int code) override;
@@ -72,6 +84,7 @@ class LocalTransport final : public Transport {
   Placement placement_;
   std::unique_ptr<Board> board_;
   int splits_ = 0;
+  int memories_ = 0;
 };
 
 }  // namespace renga

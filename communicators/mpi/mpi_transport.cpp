@@ -1,7 +1,6 @@
 #include "mpi/mpi_transport.h"
 
 #include <algorithm>
-#include <numeric>
 #include <stdexcept>
 #include <string>
 
@@ -13,6 +12,9 @@ namespace {
 
 // MPI counts in int; so one message may be several of at most this many bytes.
 constexpr std::int64_t kChunk = std::int64_t{1} << 30;
+
+// Among a collective's messages, whose tag is 0.
+constexpr int kFarewellTag = 1;
 
 class MpiTransfer final : public Transfer {
  public:
@@ -59,30 +61,16 @@ class MpiTransfer final : public Transfer {
   std::int64_t arrived_ = 0;
 };
 
-// The node's number, counted in the order of the nodes' first ranks, and how many nodes there are.
-void place_nodes(MPI_Comm comm, MPI_Comm node, Placement& placement) {
-  int first = placement.rank;
+// Where each rank's node begins, so that two ranks on one node have the same number.
+std::vector<int> first_ranks(MPI_Comm comm, MPI_Comm node) {
+  int rank = 0, size = 0;
+  MPI_Comm_rank(comm, &rank);
+  MPI_Comm_size(comm, &size);
+  int first = rank;
   check_mpi(MPI_Bcast(&first, 1, MPI_INT, 0, node), "MPI_Bcast");
-  std::vector<int> firsts(placement.size);
+  std::vector<int> firsts(static_cast<std::size_t>(size));
   check_mpi(MPI_Allgather(&first, 1, MPI_INT, firsts.data(), 1, MPI_INT, comm), "MPI_Allgather");
-  std::ranges::sort(firsts);
-  firsts.erase(std::unique(firsts.begin(), firsts.end()), firsts.end());
-  placement.inter_rank = static_cast<int>(std::ranges::find(firsts, first) - firsts.begin());
-  placement.inter_size = static_cast<int>(firsts.size());
-}
-
-Placement place(MPI_Comm comm) {
-  Placement placement;
-  MPI_Comm node = MPI_COMM_NULL;
-  MPI_Comm_rank(comm, &placement.rank);
-  MPI_Comm_size(comm, &placement.size);
-  check_mpi(MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, placement.rank, MPI_INFO_NULL, &node),
-            "MPI_Comm_split_type");
-  MPI_Comm_rank(node, &placement.intra_rank);
-  MPI_Comm_size(node, &placement.intra_size);
-  place_nodes(comm, node, placement);
-  MPI_Comm_free(&node);
-  return placement;
+  return firsts;
 }
 
 }  // namespace
@@ -95,16 +83,46 @@ void check_mpi(int code, const char* call) {
   throw std::runtime_error(std::string(call) + ": " + std::string(text, length));
 }
 
-MpiTransport::MpiTransport(MPI_Comm comm, bool with_board) : with_board_(with_board) {
+MpiTransport::MpiTransport(MPI_Comm comm, Boards boards) : boards_(boards) {
   check_mpi(MPI_Comm_dup(comm, &users_), "MPI_Comm_dup");
   check_mpi(MPI_Comm_dup(comm, &own_), "MPI_Comm_dup");
   MPI_Comm_set_errhandler(users_, MPI_ERRORS_RETURN);
   MPI_Comm_set_errhandler(own_, MPI_ERRORS_RETURN);
-  placement_ = place(own_);
-  if (!with_board || placement_.inter_size > 1) return;
-  const int size = placement_.size;
-  if (auto memory = shared_memory(own_, Board::bytes(size))) {
-    board_ = std::make_unique<Board>(memory.get(), placement_.rank, size, memory);
+  int rank = 0;
+  MPI_Comm_rank(own_, &rank);
+  check_mpi(MPI_Comm_split_type(own_, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node_),
+            "MPI_Comm_split_type");
+  placement_ = place_on_nodes(rank, first_ranks(own_, node_));
+  departed_.resize(static_cast<std::size_t>(placement_.size));
+  const bool several_nodes = placement_.inter_size > 1;
+  if (boards == Boards::none || (several_nodes && boards == Boards::one_node)) return;
+  if (!placement_.in_rows) return;
+  const int place = placement_.intra_rank, size = placement_.intra_size;
+  if (auto memory = shared_memory(Board::bytes(size))) {
+    board_ = std::make_unique<Board>(memory.get(), place, size, rank - place, memory);
+  }
+}
+
+MpiTransport::~MpiTransport() {
+  int finalized = 0;
+  MPI_Finalized(&finalized);
+  // The communicators stay: freeing them is collective, and this rank may be the only one here.
+  if (!finalized) say_farewell();
+}
+
+std::shared_ptr<std::byte> MpiTransport::shared_memory(std::size_t bytes) {
+  return renga::shared_memory(node_, bytes);
+}
+
+void MpiTransport::say_farewell() {
+  if (said_farewell_) return;
+  said_farewell_ = true;
+  for (int r = 0; r < placement_.size; ++r) {
+    if (r == placement_.rank) continue;
+    MPI_Request request = MPI_REQUEST_NULL;
+    if (MPI_Isend(nullptr, 0, MPI_BYTE, r, kFarewellTag, own_, &request) == MPI_SUCCESS) {
+      MPI_Request_free(&request);
+    }
   }
 }
 
@@ -138,14 +156,18 @@ std::shared_ptr<Transport> MpiTransport::split(const std::vector<int>& members) 
   check_mpi(MPI_Comm_create_group(own_, some, 0, &comm), "MPI_Comm_create_group");
   MPI_Group_free(&all);
   MPI_Group_free(&some);
-  auto transport = std::make_shared<MpiTransport>(comm, with_board_);
+  auto transport = std::make_shared<MpiTransport>(comm, boards_);
   MPI_Comm_free(&comm);
   return transport;
 }
 
 void MpiTransport::progress() {
   int found = 0;
-  MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, own_, &found, MPI_STATUS_IGNORE);
+  MPI_Status status;
+  MPI_Iprobe(MPI_ANY_SOURCE, kFarewellTag, own_, &found, &status);
+  if (!found) return;
+  MPI_Recv(nullptr, 0, MPI_BYTE, status.MPI_SOURCE, kFarewellTag, own_, MPI_STATUS_IGNORE);
+  departed_[static_cast<std::size_t>(status.MPI_SOURCE)] = true;
 }
 
 bool MpiTransport::concurrent() const {

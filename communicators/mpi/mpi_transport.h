@@ -11,11 +11,15 @@
 
 namespace renga {
 
+// Which ranks share memory: none, all of them where they are on one node, or those of each node.
+enum class Boards { none, one_node, each_node };
+
 class MpiTransport final : public Transport {
  public:
-  // Works on copies of `comm`, whose ranks all call this. The board, for ranks that share a node,
-  // is left out where it is not wanted or where there is no room for it.
-  MpiTransport(MPI_Comm comm, bool with_board);
+  // Works on copies of `comm`, whose ranks all call this. There is no board where there is no room
+  // for it.
+  MpiTransport(MPI_Comm comm, Boards boards);
+  ~MpiTransport() override;
 
   MPI_Comm comm() const { return users_; }
 
@@ -24,18 +28,26 @@ class MpiTransport final : public Transport {
   std::unique_ptr<Transfer> receive(void* data, std::int64_t bytes, int from, int tag) override;
   std::shared_ptr<Transport> split(const std::vector<int>& members) override;
   Board* board() override { return board_.get(); }
+  std::shared_ptr<std::byte> shared_memory(std::size_t bytes) override;
   void progress() override;
   bool concurrent() const override;
+  bool departed(int rank) const override { return departed_[static_cast<std::size_t>(rank)]; }
   void abort(int code) override;
+
+  // Tells the other ranks that nothing more will come from this one.
+  void say_farewell();
 
  private:
   MPI_Comm comm_for(int tag) const { return tag == kCollectiveTag ? own_ : users_; }
 
-  bool with_board_;
+  Boards boards_;
   MPI_Comm users_ = MPI_COMM_NULL;
   MPI_Comm own_ = MPI_COMM_NULL;  // apart, so that no user's tag meets a collective's
+  MPI_Comm node_ = MPI_COMM_NULL;
   Placement placement_;
   std::unique_ptr<Board> board_;
+  std::vector<bool> departed_;
+  bool said_farewell_ = false;
 };
 
 // Throws std::runtime_error with MPI's own words unless `code` is success.

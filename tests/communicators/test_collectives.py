@@ -3,32 +3,12 @@
 import numpy as np
 import pytest
 
+from tests.communicators.operands import data, in_rank_order
+
 FLOATS = ["float16", "float32", "float64"]
 NUMBERS = ["int8", "uint8", "int16", "int32", "int64", *FLOATS]
 # Nothing, one element, and more than one piece in every kind of communicator.
 SIZES = [0, 1, 1000, 5000, 700_001]
-
-
-def data(rank, shape, dtype):
-    values = np.random.RandomState(rank).uniform(-4, 4, shape)
-    return values.astype(dtype)
-
-
-def in_rank_order(xs, op):
-    """What the definition says: one operand after another, 16 bits in 32."""
-    wide = [x.astype("float32") if x.dtype == "float16" else x for x in xs]
-    total = wide[0]
-    for x in wide[1:]:
-        total = {
-            "sum": np.add,
-            "mean": np.add,
-            "max": np.maximum,
-            "min": np.minimum,
-            "prod": np.multiply,
-        }[op](total, x)
-    if op == "mean":
-        total = total / total.dtype.type(len(xs))
-    return total.astype(xs[0].dtype)
 
 
 @pytest.mark.parametrize("dtype", NUMBERS)

@@ -1,0 +1,33 @@
+"""Ranks that each have a GPU, through NCCL. Without it MPI does the same."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from renga.communicators import mpi
+
+_LOG = logging.getLogger(__name__)
+
+
+def connect(mpi_comm: Any = None) -> mpi.MpiCommunicator:
+    """A communicator that reduces arrays of GPUs by NCCL, all others through MPI.
+
+    Where NCCL or a GPU is missing, one line says so and everything goes through MPI.
+    """
+    comm = mpi.connect(mpi_comm)
+    missing = what_is_missing()
+    # Ranks that differ in this would wait for each other for ever.
+    anywhere = [text for text in comm.allgather_obj(missing) if text]
+    if anywhere and comm.rank == 0:
+        _LOG.warning("pure_nccl: %s; arrays travel through MPI", anywhere[0])
+    return comm
+
+
+def what_is_missing() -> str:
+    """Why NCCL cannot be used here; empty where it can."""
+    try:
+        from renga import _communicators_nccl
+    except ImportError:
+        return "renga was built without RENGA_NCCL"
+    return _communicators_nccl.what_is_missing()

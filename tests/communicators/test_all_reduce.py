@@ -1,0 +1,184 @@
+"""Every way of reducing gives the same bits; arrays in windows; dtypes to travel as."""
+
+import functools
+
+import numpy as np
+import pytest
+
+from renga import _communicators
+from renga.communicators import local
+from tests.communicators.operands import data, in_rank_order
+
+ORDERLY = ["whole", "direct", "recursive_doubling", "rabenseifner", "tree", "torus"]
+ALGORITHMS = [*ORDERLY, "ring"]
+
+
+def reduce_by(algorithm, dtype, size, op, comm):
+    comm.set_config("all_reduce_algorithm", value=algorithm)
+    return comm.all_reduce(data(comm.rank, size, dtype), op)
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4, 5, 6, 7, 8, 12, 13, 16])
+@pytest.mark.parametrize("algorithm", ORDERLY)
+@pytest.mark.parametrize("dtype, op", [("float32", "sum"), ("float16", "mean")])
+def test_every_algorithm_takes_the_operands_in_one_order(ranks, algorithm, dtype, op):
+    act = functools.partial(reduce_by, algorithm, dtype, 1001, op)
+    expected = in_rank_order([data(r, 1001, dtype) for r in range(ranks)], op)
+    for y in local.run(act, ranks=ranks, board=False):
+        np.testing.assert_array_equal(y, expected)
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 6, 8])
+@pytest.mark.parametrize("size", [0, 1, 7, 1001])
+@pytest.mark.parametrize("op", ["sum", "prod", "max"])
+def test_a_ring_is_exact_for_integers(ranks, size, op):
+    act = functools.partial(reduce_by, "ring", "int64", size, op)
+    expected = in_rank_order([data(r, size, "int64") for r in range(ranks)], op)
+    for y in local.run(act, ranks=ranks, board=False):
+        np.testing.assert_array_equal(y, expected)
+
+
+def test_a_ring_gives_all_ranks_the_same_bits_and_nearly_those_of_the_others():
+    act = functools.partial(reduce_by, "ring", "float32", 1001, "mean")
+    ys = local.run(act, ranks=5, board=False)
+    exact = np.mean([data(r, 1001, "float32") for r in range(5)], 0, "float64")
+    for y in ys:
+        np.testing.assert_array_equal(y, ys[0])
+        np.testing.assert_allclose(y, exact, rtol=0, atol=2e-6)
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_long_vectors_go_in_pieces(algorithm):
+    size = 3_500_000  # more than three pieces of one MiB for each of three ranks
+    act = functools.partial(reduce_by, algorithm, "int32", size, "sum")
+    expected = sum(data(r, size, "int32") for r in range(3))
+    for y in local.run(act, ranks=3, board=False):
+        np.testing.assert_array_equal(y, expected)
+
+
+@pytest.mark.parametrize(
+    "ranks, nodes", [(4, 2), (6, 3), (8, 2), (6, 2), (5, 2), (4, 4)]
+)
+@pytest.mark.parametrize("dtype, op", [("float32", "sum"), ("float16", "mean")])
+def test_nodes_do_not_change_the_result(ranks, nodes, dtype, op):
+    sizes = [1, 1001, 3_000_000]
+
+    def act(comm):
+        assert comm.inter_size == nodes
+        return [comm.all_reduce(data(comm.rank, n, dtype), op) for n in sizes]
+
+    for ys in local.run(act, ranks=ranks, nodes=nodes):
+        for y, n in zip(ys, sizes):
+            expected = in_rank_order([data(r, n, dtype) for r in range(ranks)], op)
+            np.testing.assert_array_equal(y, expected)
+
+
+def test_ranks_of_a_node_know_it():
+    def act(comm):
+        pair = comm.split(comm.rank % 2, comm.rank)
+        return (comm.intra_rank, comm.intra_size, comm.inter_rank, pair.inter_size)
+
+    places = local.run(act, ranks=4, nodes=2)
+    assert places == [(0, 2, 0, 2), (1, 2, 0, 2), (0, 2, 1, 2), (1, 2, 1, 2)]
+
+
+def test_unknown_algorithms_are_refused():
+    with pytest.raises(ValueError, match="expected algorithm whole, direct, .* magic"):
+        local.run(functools.partial(reduce_by, "magic", "int8", 1, "sum"), ranks=2)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int32"])
+def test_windows_are_reduced_where_they_are(ranks, dtype):
+    def act(comm):
+        memory = comm.window((3, 40_000), dtype)
+        memory[:] = data(comm.rank, (3, 40_000), dtype)
+        comm.all_reduce([memory[2], memory[0, 7:]], out=[memory[2], memory[0, 7:]])
+        return memory
+
+    results = ranks(act)
+    xs = [data(r, (3, 40_000), dtype) for r in range(len(results))]
+    total = in_rank_order(xs, "sum")
+    for r, memory in enumerate(results):
+        np.testing.assert_array_equal(memory[2], total[2])
+        np.testing.assert_array_equal(memory[0, 7:], total[0, 7:])
+        np.testing.assert_array_equal(memory[0, :7], xs[r][0, :7])
+        np.testing.assert_array_equal(memory[1], xs[r][1])
+
+
+def test_a_window_on_one_rank_only_is_refused():
+    def act(comm):
+        memory = comm.window(100_000)
+        x = memory if comm.rank == 0 else np.empty(100_000, "float32")
+        comm.all_reduce(x, out=x)
+
+    message = "all_reduce sum float32 .* in a window .* on rank 0 and all_reduce"
+    with pytest.raises(Exception, match=message):
+        local.run(act, ranks=2)
+
+
+def test_many_windows_come_and_go(ranks):
+    def act(comm):
+        sums = []
+        for turn in range(5):
+            memory = comm.window(20_000, "float64")
+            memory[:] = comm.rank + turn
+            comm.all_reduce(memory, out=memory)
+            sums.append(memory[-1])
+        return sums
+
+    results = ranks(act)
+    size = len(results)
+    for sums in results:
+        assert sums == [size * (size - 1) / 2 + turn * size for turn in range(5)]
+
+
+def rounded_to_bfloat16(x):
+    """Round to nearest even, by the bits."""
+    bits = np.ascontiguousarray(x, "float32").view("uint32").astype("uint64")
+    return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16 << 16).astype("uint32").view("f")
+
+
+@pytest.mark.parametrize("wire", ["float16", np.float16, "bfloat16"])
+@pytest.mark.parametrize("size", [5, 300_000])
+def test_elements_travel_in_16_bits_and_are_summed_in_32(ranks, wire, size):
+    def act(comm):
+        x = data(comm.rank, size, "float32")
+        comm.all_reduce(x, "mean", out=x, dtype=wire)
+        return x
+
+    round16 = rounded_to_bfloat16
+    if wire != "bfloat16":
+        round16 = lambda x: x.astype("float16").astype("float32")  # noqa: E731
+    results = ranks(act)
+    xs = [round16(data(r, size, "float32")) for r in range(len(results))]
+    expected = round16(in_rank_order(xs, "mean"))
+    for y in results:
+        assert y.dtype == "float32"
+        np.testing.assert_array_equal(y, expected)
+
+
+def test_integers_do_not_travel_as_floats(ranks):
+    with pytest.raises(Exception, match="to convert between, got int32"):
+        ranks(lambda comm: comm.all_reduce(np.ones(3, "int32"), dtype="float16"))
+    with pytest.raises(ValueError, match="floating dtype to travel as, got int8"):
+        ranks(lambda comm: comm.all_reduce(np.ones(3, "float32"), dtype="int8"))
+
+
+def test_the_model_of_the_network_knows_its_closed_forms():
+    latency, byte = 1e-5, 1e-9
+    seconds = _communicators.all_reduce_seconds(64, 0, False, latency, byte)
+    steps = {name: round(value / latency) for name, value in seconds.items()}
+    assert steps == {
+        "whole": 63,
+        "direct": 126,
+        "ring": 126,
+        "recursive_doubling": 6,
+        "rabenseifner": 12,
+        "tree": 12,
+        "torus": 2 * 7 + 2 * 3,
+    }
+    n = 64 << 20
+    seconds = _communicators.all_reduce_seconds(64, n, False, 0.0, byte)
+    assert seconds["rabenseifner"] == pytest.approx(2 * 63 / 64 * n * byte, rel=0.06)
+    assert seconds["direct"] == pytest.approx(seconds["rabenseifner"])
+    assert seconds["recursive_doubling"] > 2.9 * seconds["direct"]
