@@ -17,6 +17,7 @@ from renga import function_hook as function_hook
 from renga import function_hooks as function_hooks
 from renga import function_node as function_node
 from renga import functions as functions
+from renga import graph_optimizations as graph_optimizations
 from renga import initializer as initializer
 from renga import initializers as initializers
 from renga import iterators as iterators
@@ -35,6 +36,7 @@ from renga import serializers as serializers
 from renga import training as training
 from renga import utils as utils
 from renga import variable as variable
+from renga import warnings as warnings
 from renga._core import __version__ as __version__
 from renga._core import get_num_threads as get_num_threads
 from renga._core import set_num_threads as set_num_threads
@@ -67,6 +69,8 @@ from renga.function_hook import get_function_hooks as get_function_hooks
 from renga.function_node import FunctionNode as FunctionNode
 from renga.function_node import backward as backward
 from renga.function_node import grad as grad
+from renga.graph_optimizations.static_graph import static_code as static_code
+from renga.graph_optimizations.static_graph import static_graph as static_graph
 from renga.initializer import Initializer as Initializer
 from renga.launch import launch as launch
 from renga.link import Chain as Chain
@@ -85,6 +89,7 @@ from renga.reporter import Summary as Summary
 from renga.reporter import get_current_reporter as get_current_reporter
 from renga.reporter import report as report
 from renga.reporter import report_scope as report_scope
+from renga.runtime_info import print_runtime_info as print_runtime_info
 from renga.sequential import Sequential as Sequential
 from renga.serializer import AbstractSerializer as AbstractSerializer
 from renga.serializer import Deserializer as Deserializer

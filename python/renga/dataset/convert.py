@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from typing import Any, Callable
 
@@ -54,6 +55,22 @@ def _call_converter(converter: Callable[..., Any], batch: Any, device: Any) -> A
 def to_device(device: Any, x: Any) -> Any:
     """``x`` on a device, a specifier of one, or, for None, where it is."""
     return x if device is None else backend.get_device(device).send(x)
+
+
+class Conveyor:
+    """A queue of arrays on their way to a device: out in the order they came in."""
+
+    def __init__(self, device: Any = None, stream: Any = None) -> None:
+        self.device = _device_or_none(device)
+        self._arrays: deque[Any] = deque()
+
+    def put(self, array: Any) -> None:
+        """Sends an array."""
+        self._arrays.append(to_device(self.device, array))
+
+    def get(self, sync: bool = True) -> Any:
+        """The oldest array sent; IndexError where there is none."""
+        return self._arrays.popleft()
 
 
 def concat_examples_func(batch: Any, device: Any = None, padding: Any = None) -> Any:

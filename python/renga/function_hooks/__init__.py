@@ -1,4 +1,10 @@
 """Function hooks that time functions, or print what goes through them."""
 
+from renga.function_hooks import cuda_profile as cuda_profile
+from renga.function_hooks import cupy_memory_profile as cupy_memory_profile
+from renga.function_hooks.cuda_profile import CUDAProfileHook as CUDAProfileHook
+from renga.function_hooks.cupy_memory_profile import (
+    CupyMemoryProfileHook as CupyMemoryProfileHook,
+)
 from renga.function_hooks.debug_print import PrintHook as PrintHook
 from renga.function_hooks.timer import TimerHook as TimerHook

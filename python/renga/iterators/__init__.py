@@ -1,22 +1,26 @@
 """Iterators over data sets, and the orders they take."""
 
 from renga.iterators import (
+    dali_iterator,
     multiprocess_iterator,
     multithread_iterator,
     order_samplers,
     serial_iterator,
 )
+from renga.iterators.dali_iterator import DaliIterator
 from renga.iterators.multiprocess_iterator import MultiprocessIterator
 from renga.iterators.multithread_iterator import MultithreadIterator
 from renga.iterators.order_samplers import OrderSampler, ShuffleOrderSampler
 from renga.iterators.serial_iterator import SerialIterator
 
 __all__ = [
+    "DaliIterator",
     "MultiprocessIterator",
     "MultithreadIterator",
     "OrderSampler",
     "SerialIterator",
     "ShuffleOrderSampler",
+    "dali_iterator",
     "multiprocess_iterator",
     "multithread_iterator",
     "order_samplers",

@@ -1,0 +1,21 @@
+"""CupyMemoryProfileHook, which renga's memory on GPUs has no use for."""
+
+from __future__ import annotations
+
+from renga.function_hook import FunctionHook
+
+
+class CupyMemoryProfileHook(FunctionHook):
+    """Not available: memory on GPUs comes from renga's own allocator.
+
+    ``renga.profiler`` shows what each function takes. The constructor raises
+    RuntimeError.
+    """
+
+    name = "CupyMemoryProfileHook"
+
+    def __init__(self) -> None:
+        raise RuntimeError(
+            "CupyMemoryProfileHook: not available, because memory on GPUs does not come "
+            "from CuPy; use renga.profiler()"
+        )

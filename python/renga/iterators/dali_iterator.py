@@ -1,0 +1,21 @@
+"""DaliIterator, for pipelines of NVIDIA DALI."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from renga.dataset import Iterator
+
+
+class DaliIterator(Iterator):
+    """Not available: batches of NVIDIA DALI are CuPy's, on GPUs.
+
+    ``MultiprocessIterator`` and ``MultithreadIterator`` read ahead on CPUs. The
+    constructor raises RuntimeError.
+    """
+
+    def __init__(self, pipeline: Any, repeat: bool = True) -> None:
+        raise RuntimeError(
+            "DaliIterator: not available; use MultiprocessIterator or "
+            "MultithreadIterator"
+        )

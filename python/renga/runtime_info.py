@@ -1,0 +1,38 @@
+"""What renga runs on, in a few lines."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+import sys
+from typing import Any
+
+from renga import _core
+from renga.backends import cuda
+
+_OPTIONAL = ("mpi4py", "cupy", "h5py", "matplotlib", "scipy")
+
+
+def print_runtime_info(out: Any = None) -> None:
+    """Prints versions of the platform, of renga and of what it uses.
+
+    ``out`` is a file, by default the standard output.
+    """
+    lines = {
+        "Platform": platform.platform(),
+        "Python": platform.python_version(),
+        "renga": _core.__version__,
+        "Threads": _core.get_num_threads(),
+        "CUDA": "available" if cuda.available else "not available",
+        "NumPy": _version("numpy"),
+        **{name: _version(name) for name in _OPTIONAL},
+    }
+    for name, value in lines.items():
+        print(f"{name}: {value}", file=out or sys.stdout)
+
+
+def _version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return "not installed"

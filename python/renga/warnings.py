@@ -1,0 +1,5 @@
+"""Kinds of warnings."""
+
+
+class PerformanceWarning(RuntimeWarning):
+    """Something works, but could be faster."""
