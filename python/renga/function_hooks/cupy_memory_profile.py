@@ -16,6 +16,6 @@ class CupyMemoryProfileHook(FunctionHook):
 
     def __init__(self) -> None:
         raise RuntimeError(
-            "CupyMemoryProfileHook: not available, because memory on GPUs does not come "
-            "from CuPy; use renga.profiler()"
+            "CupyMemoryProfileHook: not available, because memory on GPUs is not "
+            "CuPy's; use renga.profiler()"
         )
