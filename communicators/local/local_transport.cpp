@@ -127,7 +127,9 @@ std::unique_ptr<Transfer> LocalTransport::receive(void* data, std::int64_t bytes
 
 std::shared_ptr<Transport> LocalTransport::split(const std::vector<int>& members) {
   const auto place = std::ranges::find(members, placement_.rank) - members.begin();
-  return std::make_shared<LocalTransport>(hub_->child(++splits_, members), static_cast<int>(place));
+  // Counted for each group, for only its members take part in its making.
+  const int turn = ++splits_[members];
+  return std::make_shared<LocalTransport>(hub_->child(turn, members), static_cast<int>(place));
 }
 
 void LocalTransport::abort(int code) {

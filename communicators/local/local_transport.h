@@ -83,7 +83,7 @@ class LocalTransport final : public Transport {
   std::shared_ptr<Hub> hub_;
   Placement placement_;
   std::unique_ptr<Board> board_;
-  int splits_ = 0;
+  std::map<std::vector<int>, int> splits_;
   int memories_ = 0;
 };
 

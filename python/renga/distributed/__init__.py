@@ -2,23 +2,43 @@
 
 from renga import communicators
 from renga.communicators import CommunicatorBase, create_communicator
-from renga.distributed import datasets, extensions, functions, links, optimizers
+from renga.distributed import (
+    datasets,
+    extensions,
+    functions,
+    iterators,
+    links,
+    optimizers,
+)
 from renga.distributed.datasets import DataSizeError, scatter_dataset, scatter_index
-from renga.distributed.extensions import create_multi_node_evaluator
+from renga.distributed.extensions import (
+    create_multi_node_checkpointer,
+    create_multi_node_evaluator,
+)
+from renga.distributed.links import MultiNodeChainList
 from renga.distributed.optimizers import create_multi_node_optimizer
+from renga.distributed.parallelize import parallelize
+from renga.links.parallel.groups import create_groups
+from renga.links.parallel.relayout import relayout
 
 __all__ = [
     "CommunicatorBase",
     "DataSizeError",
+    "MultiNodeChainList",
     "communicators",
     "create_communicator",
+    "create_groups",
+    "create_multi_node_checkpointer",
     "create_multi_node_evaluator",
     "create_multi_node_optimizer",
     "datasets",
     "extensions",
     "functions",
+    "iterators",
     "links",
     "optimizers",
+    "parallelize",
+    "relayout",
     "scatter_dataset",
     "scatter_index",
 ]

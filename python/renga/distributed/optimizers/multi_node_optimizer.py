@@ -18,6 +18,7 @@ from renga.distributed.optimizers.notice import (
     number_of_samples,
 )
 from renga.distributed.optimizers.overlapped_mean import OverlappedMean
+from renga.serializer import Deserializer
 
 
 class MultiNodeOptimizer:
@@ -37,6 +38,7 @@ class MultiNodeOptimizer:
             communicator=communicator,
             zero_fill=zero_fill,
             _shared=None,
+            _loaded=False,
             _mean=None,
         )
 
@@ -73,7 +75,7 @@ class MultiNodeOptimizer:
         It is for a rank that has no more data while others may have some.
         """
         while True:
-            notice = Notice(self.communicator, self._is_changed(), 0, JOINED)
+            notice = self._tell(0, JOINED)
             news = notice.wait()
             if news.over:
                 return
@@ -95,8 +97,8 @@ class MultiNodeOptimizer:
         while True:
             # Without shapes or rank 0's parameters a forward pass would be for nothing.
             loss = None if self._is_changed() else forward()
+            notice = self._tell(samples, LOSS)
             changed = self._is_changed()
-            notice = Notice(self.communicator, changed, samples, LOSS)
             news = notice.wait() if changed else self._differentiate(loss, notice)
             del loss  # the graph must not outlive its use
             if not news.changed:
@@ -122,7 +124,7 @@ class MultiNodeOptimizer:
         self.actual_optimizer.update(None)
 
     def _update_as_given(self) -> None:
-        news = Notice(self.communicator, self._is_changed(), None, GIVEN).wait()
+        news = self._tell(None, GIVEN).wait()
         if not (news.changed and self._share_given()):
             self._apply_given()
 
@@ -137,8 +139,25 @@ class MultiNodeOptimizer:
         self.communicator.multi_node_mean_grad(self.target, self.zero_fill)
         self.actual_optimizer.update(None)
 
+    def serialize(self, serializer: Any) -> None:
+        """Saves or loads the actual optimizer.
+
+        Where all ranks load the same parameters, none are sent at the next update, and
+        what else the ranks have loaded remains as it is.
+        """
+        self.actual_optimizer.serialize(serializer)
+        vars(self)["_loaded"] = isinstance(serializer, Deserializer)
+
+    def _tell(self, samples: int | None, way: int) -> Notice:
+        changed = self._is_changed()
+        checksum = _checksum(self.target) if self._loaded else 0
+        vars(self)["_loaded"] = False
+        return Notice(self.communicator, changed, checksum, samples, way)
+
     def _is_changed(self) -> bool:
         """Whether there are parameters that the ranks do not share yet."""
+        if self._loaded:
+            self._adopt()
         return self._shared != self._params()
 
     def _params(self) -> list[tuple[str, int]]:
@@ -147,11 +166,15 @@ class MultiNodeOptimizer:
 
     def _share(self) -> None:
         self.communicator.bcast_data(self.target)
+        self._adopt()
+
+    def _adopt(self) -> None:
+        """Takes the parameters for what all ranks have."""
         vars(self)["_shared"] = self._params()
         vars(self)["_mean"] = self._new_mean()
 
     def _new_mean(self) -> OverlappedMean | None:
-        """What averages while gradients come; None: the communicator has its own way."""
+        """What averages while gradients come; None where the communicator does."""
         comm = self.communicator
         way = getattr(comm.multi_node_mean_grad, "__func__", None)
         if way is not Communicator.multi_node_mean_grad:

@@ -29,13 +29,17 @@ class Notice:
     Args:
         comm: the communicator.
         changed: whether this rank has parameters that it does not share yet.
+        checksum: of parameters from a file, which need not be shared if all ranks have
+            the same; 0 for others.
         samples: how many samples its gradients come from; None if nobody knows.
         way: LOSS, GIVEN or JOINED.
     """
 
-    def __init__(self, comm: Any, changed: bool, samples: int | None, way: int) -> None:
+    def __init__(
+        self, comm: Any, changed: bool, checksum: int, samples: int | None, way: int
+    ) -> None:
         self._rank = comm.rank
-        told = [changed, -1 if samples is None else samples, way]
+        told = [changed, checksum, -1 if samples is None else samples, way]
         self._work = comm.all_gather(numpy.array(told, numpy.int64), wait=False)
 
     def test(self) -> bool:
@@ -44,12 +48,13 @@ class Notice:
 
     def wait(self) -> News:
         """Waits until all ranks have told."""
-        changed, samples, ways = self._work.wait().T
+        changed, checksums, samples, ways = self._work.wait().T
+        differ = bool(changed.any() or (checksums != checksums[0]).any())
         if samples.min() < 0:  # somebody does not know: ranks with samples count alike
             samples = samples != 0
         weight = float(samples[self._rank] / max(samples.mean(), 1e-9))
         over = bool((ways == JOINED).all())
-        return News(bool(changed.any()), over, bool((ways == GIVEN).any()), weight)
+        return News(differ, over, bool((ways == GIVEN).any()), weight)
 
 
 def number_of_samples(args: Sequence[Any], kwds: Mapping[str, Any]) -> int | None:

@@ -98,16 +98,14 @@ class OverlappedMean:
     def _start_next(self) -> None:
         bucket = self._buckets[len(self._works)]
         grads = [self._take(i) for i in bucket]
-        work = self._comm.all_reduce(grads, "mean", out=grads, wait=False)
-        self._works.append(work)
+        self._works.append(packing.average(self._comm, grads, wait=False))
 
     def _take(self, i: int) -> Any:
         """This rank's part in a mean, in memory that nothing else uses."""
         param = self._params[i]
         if param.grad_var is not None:
             self._flags[i] = 1
-        grad = packing.take_gradient(param, self._hear_news().weight)
-        return packing.as_it_travels(self._comm, grad)
+        return packing.take_gradient(param, self._hear_news().weight)
 
     def finish(self, loss_scale: float | None) -> None:
         """Waits for the means and makes them the gradients of the parameters."""
@@ -120,10 +118,10 @@ class OverlappedMean:
         for bucket, work in zip(self._buckets, self._works):
             means.update(zip(bucket, work.wait()))
         for i in numpy.flatnonzero(flags == 2):
-            means[i] += self._comm.all_reduce(self._take(i), "mean")
+            means[i] += packing.average(self._comm, [self._take(i)])[0]
         for i, param in enumerate(self._params):
             if flags[i] or self._zero_fill:
-                param.grad = means[i].astype(param.dtype, copy=False)
+                param.grad = means[i]
                 param._loss_scale = loss_scale
         self._works = []
         if not self._agreed:

@@ -1,0 +1,37 @@
+"""Extensions that act for all ranks together, by ChainerMN's names."""
+
+from renga.distributed.extensions import (
+    allreduce_persistent,
+    checkpoint,
+    multi_node_early_stopping_trigger,
+    multi_node_evaluator,
+    observation_aggregator,
+)
+from renga.distributed.extensions.allreduce_persistent import AllreducePersistent
+from renga.distributed.extensions.checkpoint import create_multi_node_checkpointer
+from renga.distributed.extensions.generic_multi_node_evaluator import (
+    GenericMultiNodeEvaluator,
+)
+from renga.distributed.extensions.multi_node_early_stopping_trigger import (
+    MultiNodeEarlyStoppingTrigger,
+)
+from renga.distributed.extensions.multi_node_evaluator import (
+    create_multi_node_evaluator,
+)
+from renga.distributed.extensions.multi_node_snapshot import multi_node_snapshot
+from renga.distributed.extensions.observation_aggregator import ObservationAggregator
+
+__all__ = [
+    "AllreducePersistent",
+    "GenericMultiNodeEvaluator",
+    "MultiNodeEarlyStoppingTrigger",
+    "ObservationAggregator",
+    "allreduce_persistent",
+    "checkpoint",
+    "create_multi_node_checkpointer",
+    "create_multi_node_evaluator",
+    "multi_node_early_stopping_trigger",
+    "multi_node_evaluator",
+    "multi_node_snapshot",
+    "observation_aggregator",
+]

@@ -1,0 +1,40 @@
+"""One value on all ranks of what is saved with a model but not trained."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from renga.training import extension
+
+
+class AllreducePersistent(extension.Extension):
+    """Replaces the persistent arrays of a model by their mean over the ranks.
+
+    Each rank's BatchNormalization has running statistics of its own batches; after
+    this all have the mean of them. It comes before evaluators and writers of files.
+    Arrays of integers are left alone.
+
+    Args:
+        model: with the same persistent arrays on every rank.
+        comm: the ranks.
+    """
+
+    trigger = (1, "epoch")
+    priority = extension.PRIORITY_WRITER + 1
+
+    def __init__(self, model: Any, comm: Any) -> None:
+        self.model = model
+        self.comm = comm
+
+    def __call__(self, trainer: Any = None) -> None:
+        """Averages them now."""
+        found: dict[str, list[numpy.ndarray]] = {}
+        for _, link in sorted(self.model.namedlinks()):
+            for name in sorted(link._persistent):
+                value = getattr(link, name)
+                if isinstance(value, numpy.ndarray) and value.dtype.kind == "f":
+                    found.setdefault(value.dtype.str, []).append(value)
+        for arrays in found.values():
+            self.comm.all_reduce(arrays, "mean", out=arrays)

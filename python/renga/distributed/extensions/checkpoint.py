@@ -1,0 +1,183 @@
+"""Checkpoints of all ranks, from which training goes on by itself."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import time
+import zipfile
+from types import TracebackType
+from typing import Any
+
+import numpy
+
+from renga.distributed.extensions import resized
+from renga.serializers import npz
+from renga.training import extension
+
+
+def create_multi_node_checkpointer(
+    name: str,
+    comm: Any,
+    cp_interval: int = 5,
+    gc_interval: int = 5,
+    path: str | os.PathLike[str] | None = None,
+) -> MultiNodeCheckpointer:
+    """An extension that saves training on every rank, and goes on from what it saved.
+
+    Args:
+        name: of the files: ``name.rank.iteration``.
+        comm: the ranks.
+        cp_interval: how many of the newest checkpoints are kept at least.
+        gc_interval: after how many checkpoints older ones are removed.
+        path: directory of the files; that of the trainer unless given.
+    """
+    return MultiNodeCheckpointer(name, comm, cp_interval, gc_interval, path)
+
+
+class MultiNodeCheckpointer(extension.Extension):
+    """Saves the trainer; ``maybe_load`` goes on from the newest complete checkpoint.
+
+    A file appears whole or not at all, and a checkpoint counts once all ranks have
+    written theirs. The files are removed when training has come to its end. They may
+    be loaded on another number of ranks where all can read them.
+    """
+
+    trigger = (1, "epoch")
+    priority = -100  # after all others, so that it holds what they changed
+
+    def __init__(
+        self,
+        name: str,
+        comm: Any,
+        cp_interval: int,
+        gc_interval: int,
+        path: str | os.PathLike[str] | None,
+    ) -> None:
+        self.name = name
+        self.comm = comm
+        self.cp_interval = cp_interval
+        self.gc_interval = gc_interval
+        self.path = path
+        self._file_name = name
+        self._saved = 0
+        self._seconds: list[float] = []
+        self._failed = False
+
+    def __call__(self, trainer: Any) -> None:
+        """Saves the trainer."""
+        if self.path is None:
+            self.path = trainer.out
+        self.save(trainer, trainer.updater.iteration)
+
+    def save(self, target: Any, iteration: int) -> None:
+        """Saves ``target`` as that of ``iteration``; every rank has to call it."""
+        start = time.perf_counter()
+        os.makedirs(self._folder, exist_ok=True)
+        marked = resized.Marked(target, self.comm.size)
+        npz.save_npz(self._file(self.comm.rank, iteration), marked, compression=False)
+        self._seconds.append(time.perf_counter() - start)
+        self._saved += 1
+        if self._saved % self.gc_interval == 0:
+            self._collect()
+
+    def maybe_load(
+        self,
+        trainer: Any,
+        optimizer: Any = None,
+        path: str | os.PathLike[str] | None = None,
+    ) -> None:
+        """Loads the newest complete checkpoint, if there is one; all ranks call it.
+
+        Args:
+            trainer: what was saved.
+            optimizer: has no effect: that of the trainer knows what was loaded.
+            path: directory of the files, if it is not that of this checkpointer.
+
+        Raises: as ``load_npz``.
+        """
+        if path is not None:
+            self.path = path
+        elif self.path is None:
+            self.path = trainer.out
+        found = self._newest()
+        if found is None:
+            return
+        iteration, then = found
+        rank, size = self.comm.rank, self.comm.size
+        with numpy.load(self._file(rank % then, iteration)) as archive:
+            resized.load(archive, trainer, rank, size)
+
+    def _newest(self) -> tuple[int, int] | None:
+        """Iteration and number of files of what all ranks can load."""
+        seen = self.comm.allgather_obj(self._readable())
+        somewhere = set().union(*seen)
+        for iteration, then in sorted({(i, n) for _, i, n in somewhere}, reverse=True):
+            n = then or self.comm.size
+            complete = all((w, iteration, then) in somewhere for w in range(n))
+            at_hand = all(
+                (rank % n, iteration, then) in own for rank, own in enumerate(seen)
+            )
+            if complete and at_hand:
+                return iteration, n
+        return None
+
+    def _readable(self) -> set[tuple[int, int, int]]:
+        """Rank, iteration and number of ranks (0: not told) of whole files here."""
+        found = set()
+        for rank, iteration in self._listed():
+            with contextlib.suppress(OSError, ValueError, zipfile.BadZipFile, KeyError):
+                with numpy.load(self._file(rank, iteration)) as archive:
+                    ranks = resized.ranks_of(archive)
+                found.add((rank, iteration, ranks or 0))
+        return found
+
+    def _listed(self) -> list[tuple[int, int]]:
+        pattern = re.compile(re.escape(self._file_name) + r"\.(\d+)\.(\d+)")
+        try:
+            names = os.listdir(self._folder)
+        except FileNotFoundError:
+            return []
+        matches = filter(None, map(pattern.fullmatch, names))
+        return [(int(match[1]), int(match[2])) for match in matches]
+
+    def _collect(self) -> None:
+        """Removes this rank's old files, but no file of the newest that all have."""
+        own = {i for rank, i in self._listed() if rank == self.comm.rank}
+        common = set.intersection(*self.comm.allgather_obj(own))
+        kept = sorted(common)[-self.cp_interval :]
+        for iteration in own:
+            if kept and iteration < kept[0]:
+                self._remove(iteration)
+
+    def _remove(self, iteration: int) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(self._file(self.comm.rank, iteration))
+
+    @property
+    def _folder(self) -> str:
+        return os.fspath(self.path or ".")
+
+    def _file(self, rank: int, iteration: int) -> str:
+        return os.path.join(self._folder, f"{self._file_name}.{rank}.{iteration}")
+
+    def on_error(self, trainer: Any, exc: Exception, tb: TracebackType | None) -> None:
+        """Training has not come to its end: the files stay."""
+        self._failed = True
+
+    def finalize(self) -> None:
+        """Removes this rank's files after the end of training."""
+        if self._failed:
+            return
+        for rank, iteration in self._listed():
+            if rank == self.comm.rank:
+                self._remove(iteration)
+
+    def get_stats(self) -> str:
+        """How long saving took, in words."""
+        if not self._seconds:
+            return "no checkpoint was saved"
+        mean = sum(self._seconds) / len(self._seconds)
+        least, most = min(self._seconds), max(self._seconds)
+        return f"seconds per checkpoint: mean {mean:f}, min {least:f}, max {most:f}"

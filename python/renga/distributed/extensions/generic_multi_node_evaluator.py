@@ -1,0 +1,101 @@
+"""An evaluation by results that are no numbers to average."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from renga import configuration
+from renga import reporter as reporter_module
+from renga.dataset import convert
+from renga.training import extension
+from renga.utils import argument
+
+
+class GenericMultiNodeEvaluator(extension.Extension):
+    """Collects results of all ranks' batches on one rank, which makes one of them.
+
+    A subclass defines ``calc_local``, what a rank makes of a batch, and ``aggregate``,
+    what the root makes of all: of translations, say, their BLEU.
+
+    Args:
+        comm: the ranks.
+        iterator: this rank's batches, or a dictionary with them as ``"main"``.
+        target: the model, or a dictionary with it as ``"main"``.
+        device: where batches are sent.
+        converter: makes arrays of (batch, device).
+        root: the rank that aggregates and reports.
+        kwargs: ``progress_hook``, called with each batch on the root.
+    """
+
+    trigger = (1, "epoch")
+    default_name = "validation"  # type: ignore[assignment]
+    priority = extension.PRIORITY_WRITER
+
+    def __init__(
+        self,
+        comm: Any,
+        iterator: Any,
+        target: Any,
+        device: Any = None,
+        converter: Callable = convert.concat_examples,
+        root: int = 0,
+        **kwargs: Any,
+    ) -> None:
+        (self._progress_hook,) = argument.parse_kwargs(kwargs, ("progress_hook", None))
+        self.comm = comm
+        self._iterators = iterator if isinstance(iterator, dict) else {"main": iterator}
+        self._targets = target if isinstance(target, dict) else {"main": target}
+        self.device = device
+        self.converter = converter
+        self.root = root
+
+    def calc_local(self, *args: Any, **kwargs: Any) -> Any:
+        """What this rank makes of the arrays of a batch; it can be pickled."""
+        raise NotImplementedError
+
+    def aggregate(self, results: list[Any]) -> dict[str, Any]:
+        """What is reported, given the results of all: first batches first, by rank."""
+        raise NotImplementedError
+
+    def __call__(self, trainer: Any) -> dict[str, Any] | None:
+        """Evaluates; reports and returns the result on the root, None elsewhere."""
+        prefix = "" if self.name is None else f"{self.name}/"
+        reporter = reporter_module.Reporter()
+        for name, target in self._targets.items():
+            reporter.add_observer(prefix + name, target)
+            reporter.add_observers(prefix + name, target.namedlinks(skipself=True))
+        with reporter, configuration.using_config("train", False):
+            parts = self.comm.gather_obj(list(self._local_results()), self.root)
+            if parts is None:
+                return None
+            result = self.aggregate(_in_turn(parts))
+            observation: dict[str, Any] = {}
+            with reporter.scope(observation):
+                reporter_module.report(result, self._targets["main"])
+        reporter_module.report(observation)
+        return result
+
+    def _local_results(self) -> Iterator[Any]:
+        iterator = self._iterators["main"]
+        if hasattr(iterator, "reset"):
+            iterator.reset()
+        else:
+            iterator = copy.copy(iterator)
+        for batch in iterator:
+            arrays = convert._call_converter(self.converter, batch, self.device)
+            with configuration.no_backprop_mode():
+                if isinstance(arrays, tuple):
+                    yield self.calc_local(*arrays)
+                elif isinstance(arrays, Mapping):
+                    yield self.calc_local(**arrays)
+                else:
+                    yield self.calc_local(arrays)
+            if self.comm.rank == self.root and self._progress_hook is not None:
+                self._progress_hook(batch)
+
+
+def _in_turn(parts: list[list[Any]]) -> list[Any]:
+    length = max(map(len, parts))
+    return [part[i] for i in range(length) for part in parts if i < len(part)]

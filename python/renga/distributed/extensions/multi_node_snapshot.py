@@ -1,0 +1,136 @@
+"""Snapshots of which sets of ranks with the same state write one file each."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any
+
+import numpy
+
+from renga.distributed.extensions import resized
+from renga.extensions.snapshot_files import find_snapshots
+from renga.extensions.snapshot_writers import State, Writer
+from renga.training import extension
+
+
+def multi_node_snapshot(
+    comm: Any, snapshot: Any, replica_sets: Sequence[Sequence[int]]
+) -> MultiNodeSnapshot:
+    """An extension that takes ``snapshot`` once for each set of ranks.
+
+    Args:
+        comm: all ranks.
+        snapshot: made by ``snapshot()``; the number of a set follows its file names.
+        replica_sets: the ranks of each set, which have the same state; ranks in none
+            of them form one more. With one set, data-parallel training resumes on any
+            number of ranks.
+
+    Raises:
+        ValueError: a rank is in two sets, or there is no such rank.
+    """
+    return MultiNodeSnapshot(comm, snapshot, replica_sets)
+
+
+class MultiNodeSnapshot(extension.Extension):
+    """The first rank of each set writes; every rank loads what its set wrote.
+
+    With ``autoload``, the newest snapshot is taken that all sets have written.
+    """
+
+    def __init__(
+        self, comm: Any, snapshot: Any, replica_sets: Sequence[Sequence[int]]
+    ) -> None:
+        sets = _complete(replica_sets, comm.size)
+        self.comm = comm
+        self.snapshot = snapshot
+        self.trigger = snapshot.trigger
+        self.priority = snapshot.priority
+        self._set = next(i for i, ranks in enumerate(sets) if comm.rank in ranks)
+        self._writes = comm.rank == sets[self._set][0]
+        self._peers = comm.split(self._set, sets[self._set].index(comm.rank))
+        name, suffix = snapshot.filename, f".{self._set}"
+        if callable(name):
+            self.snapshot.filename = lambda trainer: name(trainer) + suffix
+        else:
+            self.snapshot.filename = name + suffix
+        inner = snapshot.writer if self._writes else None
+        self.snapshot.writer = _OnOneRank(inner, comm.size)
+
+    def initialize(self, trainer: Any) -> None:
+        """Resumes if the snapshot has ``autoload``; then prepares it for writing."""
+        if self.snapshot.autoload:
+            self._resume(trainer)
+            self.snapshot.autoload = False
+        if self._writes:
+            self.snapshot.initialize(trainer)
+
+    def _resume(self, trainer: Any) -> None:
+        suffix = f".{self._set}"
+        paths: list[str] = []
+        if self._writes:
+            paths = find_snapshots(self.snapshot.filename, trainer.out)
+        names = [os.path.basename(path)[: -len(suffix)] for path in paths]
+        told = self.comm.allgather_obj((self._writes, names))
+        lists = [theirs for writes, theirs in told if writes]
+        common = [name for name in lists[0] if all(name in other for other in lists)]
+        if not common:
+            return
+        # Only the rank that writes needs to see the file.
+        data = None
+        if self._writes:
+            with open(os.path.join(trainer.out, common[-1] + suffix), "rb") as file:
+                data = file.read()
+        data = self._peers.bcast_obj(data)
+        target = self.snapshot._target_in(trainer)
+        with numpy.load(io.BytesIO(data)) as archive:
+            resized.load(archive, target, self.comm.rank, self.comm.size)
+
+    def __call__(self, trainer: Any) -> None:
+        """Takes the snapshot, in which all ranks have a part; one per set writes it."""
+        self.snapshot(trainer)
+
+    def on_error(self, trainer: Any, exc: Exception, tb: TracebackType | None) -> None:
+        """As the snapshot does."""
+        self.snapshot.on_error(trainer, exc, tb)
+
+    def finalize(self) -> None:
+        """Waits until everything is written."""
+        self.snapshot.finalize()
+
+
+class _OnOneRank(Writer):
+    """Writes together with the number of ranks, or, on other ranks, not at all."""
+
+    def __init__(self, writer: Any, ranks: int) -> None:
+        super().__init__()
+        self._writer = writer
+        self._ranks = ranks
+
+    def __call__(self, filename: str, outdir: str, target: Any) -> None:
+        if self._writer is not None:
+            marked = State(target)
+            marked[resized.RANKS] = numpy.array(self._ranks)
+            self._writer(filename, outdir, marked)
+
+    def _add_cleanup_hook(self, hook: Any) -> None:
+        if self._writer is not None:
+            self._writer._add_cleanup_hook(hook)
+
+    def finalize(self) -> None:
+        if self._writer is not None:
+            self._writer.finalize()
+
+
+def _complete(replica_sets: Sequence[Sequence[int]], size: int) -> list[list[int]]:
+    sets = [list(ranks) for ranks in replica_sets]
+    listed = [rank for ranks in sets for rank in ranks]
+    if len(set(listed)) < len(listed) or not set(listed) <= set(range(size)):
+        raise ValueError(
+            f"multi_node_snapshot: expected disjoint sets of ranks in [0, {size}), "
+            f"got {sets}"
+        )
+    rest = [rank for rank in range(size) if rank not in listed]
+    return [ranks for ranks in [*sets, rest] if ranks]

@@ -1,0 +1,87 @@
+"""An observation of all ranks together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy
+
+from renga.serializer import Deserializer
+from renga.training import extension
+from renga.training.util import get_trigger
+
+
+class ObservationAggregator(extension.Extension):
+    """Observes a value that is made of all ranks' observations of a key.
+
+    Args:
+        comm: the ranks.
+        original_key: what each rank observes.
+        aggregated_key: what all observe then; the same key unless given.
+        comm_trigger: when; what was observed since the last time is taken together.
+        aggregator: function of the ranks' lists of observations; their mean unless
+            given. It is called on rank 0.
+    """
+
+    trigger = (1, "iteration")
+    priority = extension.PRIORITY_EDITOR
+
+    def __init__(
+        self,
+        comm: Any,
+        original_key: str,
+        aggregated_key: str | None = None,
+        *,
+        comm_trigger: Any = (1, "iteration"),
+        aggregator: Callable[[list[list[Any]]], Any] | None = None,
+    ) -> None:
+        self.comm = comm
+        self.original_key = original_key
+        self.aggregated_key = aggregated_key or original_key
+        self.comm_trigger = get_trigger(comm_trigger)
+        self.aggregator = aggregator or _mean
+        self._observed: list[Any] = []
+
+    def __call__(self, trainer: Any) -> None:
+        """Notes this rank's observation; at the trigger, observes that of all."""
+        summary = self.compute_summary(trainer)
+        if summary is not None:
+            trainer.observation[self.aggregated_key] = summary
+
+    def compute_summary(self, trainer: Any) -> Any:
+        """The value of all ranks, or None where it is not time for one.
+
+        Raises: what the aggregator raises, on every rank.
+        """
+        if self.original_key in trainer.observation:
+            value = trainer.observation[self.original_key]
+            self._observed.append(getattr(value, "array", value))
+        if not self.comm_trigger(trainer):
+            return None
+        gathered = self.comm.gather_obj(self._observed)
+        self._observed = []
+        value = error = None
+        if gathered is not None:
+            try:
+                value = self.aggregator(gathered)
+            except Exception as raised:
+                error = raised
+        value, error = self.comm.bcast_obj((value, error))
+        if error is not None:
+            raise error
+        return value
+
+    def serialize(self, serializer: Any) -> None:
+        """Saves or loads what was observed since the last time, and the trigger."""
+        if hasattr(self.comm_trigger, "serialize"):
+            self.comm_trigger.serialize(serializer["comm_trigger"])
+        known = numpy.array([float(value) for value in self._observed])
+        loads = isinstance(serializer, Deserializer)
+        self._observed = list(serializer("observed", None if loads else known))
+
+
+def _mean(gathered: list[list[Any]]) -> float | None:
+    values = [float(value) for own in gathered for value in own]
+    return math.fsum(values) / len(values) if values else None

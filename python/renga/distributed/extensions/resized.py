@@ -1,0 +1,77 @@
+"""Loading on one number of ranks what another number saved."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy
+
+from renga.serializers import npz
+
+# Under this name an archive says how many ranks saved.
+RANKS = "multi_node/ranks"
+
+
+class _Resized(npz.NpzDeserializer):
+    """Reads the state of a training run that was shared out over other ranks.
+
+    Models and optimizers are the same on all ranks. An iterator goes on in the same
+    part of the epoch, in an order of its own. A rank that was not there before keeps
+    the state of its random numbers, so that no two have the same.
+    """
+
+    ratio: float
+    is_new_rank: bool
+
+    def __getitem__(self, key: str) -> _Resized:
+        child = super().__getitem__(key)
+        resized = type(self)(child.npz, child.path, child.strict, child.ignore_names)
+        resized.ratio, resized.is_new_rank = self.ratio, self.is_new_rank
+        return resized
+
+    def __call__(self, key: str, value: Any) -> Any:
+        full = self.path + key
+        if full.endswith("random_state") and self.is_new_rank:
+            return value
+        if "iterator:" not in full:
+            return super().__call__(key, value)
+        if isinstance(value, numpy.ndarray) and self.npz[full].shape != value.shape:
+            return value
+        loaded = super().__call__(key, value)
+        return int(loaded * self.ratio) if key == "current_position" else loaded
+
+
+Archive = Mapping[str, numpy.ndarray]
+
+
+def load(archive: Archive, target: Any, rank: int, size: int) -> None:
+    """Loads ``target`` on rank ``rank`` of ``size`` from one rank's archive.
+
+    Raises: as ``load_npz``.
+    """
+    then = ranks_of(archive) or size
+    if then == size:
+        npz.NpzDeserializer(archive).load(target)
+        return
+    deserializer = _Resized(archive)
+    deserializer.ratio, deserializer.is_new_rank = then / size, rank >= then
+    deserializer.load(target)
+
+
+def ranks_of(archive: Archive) -> int | None:
+    """How many ranks saved, or None if the archive does not say."""
+    return int(archive[RANKS]) if RANKS in archive else None
+
+
+class Marked:
+    """An object that is saved together with the number of ranks."""
+
+    def __init__(self, target: Any, ranks: int) -> None:
+        self._target = target
+        self._ranks = ranks
+
+    def serialize(self, serializer: Any) -> None:
+        """Saves both."""
+        self._target.serialize(serializer)
+        serializer(RANKS, self._ranks)

@@ -1,0 +1,14 @@
+"""Iterators that act for all ranks together, by ChainerMN's names."""
+
+from renga.distributed.iterators import multi_node_iterator, synchronized_iterator
+from renga.distributed.iterators.multi_node_iterator import create_multi_node_iterator
+from renga.distributed.iterators.synchronized_iterator import (
+    create_synchronized_iterator,
+)
+
+__all__ = [
+    "create_multi_node_iterator",
+    "create_synchronized_iterator",
+    "multi_node_iterator",
+    "synchronized_iterator",
+]

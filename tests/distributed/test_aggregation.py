@@ -1,0 +1,166 @@
+"""Extensions that make one value of all ranks'."""
+
+import numpy as np
+import pytest
+
+import renga
+import renga.links as L
+from renga import serializers
+from renga.distributed import extensions
+from renga.iterators import SerialIterator
+
+
+class Trainer:
+    """What extensions see of one, at an iteration."""
+
+    def __init__(self, iteration, **observation):
+        self.observation = observation
+        self.updater = self
+        self.iteration = iteration
+        self.epoch_detail = iteration / 2
+
+
+def test_persistent_arrays_become_their_mean(ranks):
+    def act(comm):
+        model = renga.Sequential(L.BatchNormalization(3), L.BatchNormalization(2))
+        model[1].add_persistent("count", np.array([comm.rank]))
+        for link in model:
+            link.avg_mean[...] = comm.rank + 1
+            link.avg_var[...] = (comm.rank + 1) ** 2
+        gamma = model[0].gamma.array
+        gamma[...] = comm.rank
+        extensions.AllreducePersistent(model, comm)()
+        assert model[1].count == gamma[0] == comm.rank
+        return [(link.avg_mean, link.avg_var) for link in model]
+
+    results = ranks(act)
+    numbers = np.arange(1, len(results) + 1)
+    for pairs in results:
+        for mean, var in pairs:
+            np.testing.assert_allclose(mean, np.full(mean.shape, numbers.mean()))
+            np.testing.assert_allclose(var, np.full(var.shape, (numbers**2).mean()))
+
+
+def test_observations_since_the_last_time_are_averaged(ranks):
+    def act(comm):
+        aggregator = extensions.ObservationAggregator(
+            comm, "loss", "loss of all", comm_trigger=(2, "iteration")
+        )
+        seen = []
+        for iteration in range(1, 5):
+            # A rank may have nothing to say at times.
+            observed = {"loss": np.float32(iteration + 10 * comm.rank)}
+            trainer = Trainer(iteration, **(observed if iteration != 3 else {}))
+            aggregator(trainer)
+            seen.append(trainer.observation.get("loss of all"))
+        return seen
+
+    results = ranks(act)
+    middle = 10 * (len(results) - 1) / 2
+    for seen in results:
+        assert seen == [None, 1.5 + middle, None, 4 + middle]
+
+
+def test_an_aggregator_of_ones_own(ranks):
+    def act(comm):
+        aggregator = extensions.ObservationAggregator(comm, "x", aggregator=list)
+        trainer = Trainer(1, x=comm.rank)
+        aggregator(trainer)
+
+        def fail(gathered):
+            raise ArithmeticError("too much")
+
+        failing = extensions.ObservationAggregator(comm, "x", aggregator=fail)
+        with pytest.raises(ArithmeticError, match="too much"):
+            failing(Trainer(1, x=0))
+        return trainer.observation["x"]
+
+    results = ranks(act)
+    assert results == [[[r] for r in range(len(results))]] * len(results)
+
+
+def test_an_aggregation_under_way_is_resumed(ranks):
+    def act(comm):
+        def new():
+            return extensions.ObservationAggregator(
+                comm, "x", comm_trigger=(2, "iteration")
+            )
+
+        before, after = new(), new()
+        before(Trainer(1, x=comm.rank))
+        state = serializers.DictionarySerializer()
+        before.serialize(state)
+        after.serialize(serializers.NpzDeserializer(state.target))
+        trainer = Trainer(2, x=comm.rank + 1)
+        after(trainer)
+        return trainer.observation["x"]
+
+    results = ranks(act)
+    assert results == [len(results) / 2] * len(results)
+
+
+def test_early_stopping_by_the_mean_of_all_ranks(ranks):
+    # One rank's loss falls, the others' rise: together they do not get better.
+    def act(comm):
+        trigger = extensions.MultiNodeEarlyStoppingTrigger(
+            comm,
+            check_trigger=(1, "iteration"),
+            patience=2,
+            max_trigger=(9, "iteration"),
+        )
+        assert trigger.get_training_length() == (9, "iteration")
+        slope = -1.0 if comm.rank == 0 else 2.0
+        for iteration in range(1, 10):
+            if trigger(Trainer(iteration, **{"main/loss": 5 + slope * iteration})):
+                return iteration
+        return None
+
+    results = ranks(act)
+    assert results == [9 if len(results) == 1 else 3] * len(results)
+
+
+class Longest(extensions.GenericMultiNodeEvaluator):
+    def calc_local(self, x):
+        assert not renga.config.train and not renga.config.enable_backprop
+        return x.tolist()
+
+    def aggregate(self, results):
+        self.results = results
+        return {"longest": max(map(len, results))}
+
+
+def test_results_of_all_batches_reach_the_root(ranks):
+    def act(comm):
+        root = comm.size - 1
+        data = [np.float32(10 * comm.rank + i) for i in range(comm.rank + 2)]
+        model = L.Linear(1, 1)
+        hooked = []
+        evaluator = Longest(
+            comm,
+            SerialIterator(data, 2, repeat=False, shuffle=False),
+            model,
+            root=root,
+            progress_hook=hooked.append,
+        )
+        evaluator.name = "test"
+        observation = {}
+        for _ in range(2):  # it starts over each time
+            with renga.Reporter().scope(observation):
+                result = evaluator(None)
+        assert len(hooked) == (
+            2 * len(range(0, len(data), 2)) if comm.rank == root else 0
+        )
+        return result, observation, getattr(evaluator, "results", None)
+
+    results = ranks(act)
+    size = len(results)
+    expected = [
+        [float(10 * r + i) for i in range(begin, min(begin + 2, r + 2))]
+        for begin in range(0, size + 1, 2)
+        for r in range(size)
+        if begin < r + 2
+    ]
+    *others, (result, observation, seen) = results
+    assert others == [(None, {}, None)] * (size - 1)
+    assert result == {"longest": 2} and observation == {"test/main/longest": 2}
+    assert seen == expected
