@@ -31,6 +31,16 @@ Array empty_image(std::int64_t channels, const Dims& extents, const Array& like)
   return empty_in_order(shape, order, like.dtype(), like.device());
 }
 
+// Adds b to every pixel, in place.
+void add(const std::optional<Array>& b, const Array& y) {
+  if (!b) return;
+  Shape column = Dims::filled(y.ndim() - 1, 1);
+  column[0] = y.shape(1);
+  const Array added = reshape_view(contiguous(*b), column);
+  elementwise_kernels.on(y.device())
+      .binary(Binary::add, 0, y, broadcast_view("convolution_part", added, y.shape()), y);
+}
+
 }  // namespace
 
 Array convolution_part(const Array& x, const Array& W, const std::optional<Array>& b,
@@ -38,21 +48,16 @@ Array convolution_part(const Array& x, const Array& W, const std::optional<Array
   check("convolution_part", x, W, window, extents);
   const Array y = empty_image(W.shape(0), extents, x);
   convolution_kernels.on(y.device()).forward(x, W, y, window);
-  if (b) {
-    Shape column = Dims::filled(y.ndim() - 1, 1);
-    column[0] = W.shape(0);
-    const Array added = reshape_view(contiguous(*b), column);
-    elementwise_kernels.on(y.device())
-        .binary(Binary::add, 0, y, broadcast_view("convolution_part", added, y.shape()), y);
-  }
+  add(b, y);
   return y;
 }
 
-Array convolution_part_input_grad(const Array& gy, const Array& W, const Window& window,
-                                  const Dims& extents) {
+Array convolution_part_input_grad(const Array& gy, const Array& W, const std::optional<Array>& b,
+                                  const Window& window, const Dims& extents) {
   check("convolution_part_input_grad", gy, W, window, extents);
   const Array gx = empty_image(W.shape(1) * window.groups, extents, gy);
   convolution_kernels.on(gx.device()).input_grad(gy, W, gx, window);
+  add(b, gx);
   return gx;
 }
 

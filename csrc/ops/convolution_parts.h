@@ -11,13 +11,14 @@ namespace renga {
 
 // Images are (N, channels, extents...), x a part of the larger one and y of the smaller one, or of
 // their gradients. `window.pad` tells how far before x the first window of y begins; what windows
-// see outside of x counts as zeros, however much that is at the end. No history is kept.
+// see outside of x counts as zeros, however much that is at the end; x ends where they do or
+// before. No history is kept.
 
 Array convolution_part(const Array& x, const Array& W, const std::optional<Array>& b,
                        const Window& window, const Dims& extents);
-// Windows of gy must begin at or before the first element of gx.
-Array convolution_part_input_grad(const Array& gy, const Array& W, const Window& window,
-                                  const Dims& extents);
+// The transpose, and b (I,).
+Array convolution_part_input_grad(const Array& gy, const Array& W, const std::optional<Array>& b,
+                                  const Window& window, const Dims& extents);
 Array convolution_part_weight_grad(const Array& gy, const Array& x, const Window& window,
                                    const Dims& kernel);
 
@@ -28,9 +29,9 @@ void list_convolution_parts_ops(Visit&& visit) {
            "What a part of an image adds to a part of its convolution, and b."},
         &convolution_part, x, W, Arg{"b"}, window, Arg{"extents"});
   visit(Op{"convolution_part_input_grad",
-           "(N, O, d1', ...), (O, I/groups, k1, ...) -> (N, I, extents)",
-           "What a part of gy adds to a part of gx."},
-        &convolution_part_input_grad, gy, W, window, Arg{"extents"});
+           "(N, O, d1', ...), (O, I/groups, k1, ...), (I,) -> (N, I, extents)",
+           "What a part of gy adds to a part of gx, and b."},
+        &convolution_part_input_grad, gy, W, Arg{"b"}, window, Arg{"extents"});
   visit(Op{"convolution_part_weight_grad",
            "(N, O, d1', ...), (N, I, d1, ...) -> (O, I/groups, kernel)",
            "What a part of gy and a part of x add to gW."},

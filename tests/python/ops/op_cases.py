@@ -294,6 +294,41 @@ for window in WINDOWS:
 case("convolution_2d", lambda o, x, w, b: o.convolution_2d(x, w, b, WINDOWS[0]),
      lambda x, w, b: convolution(x, w, *WINDOWS[0]) + b[:, None, None], (2, 3, 5, 5), (4, 3, 3, 3), (4,))
 
+
+def part_of_convolution(x, w, stride, pad, dilate, groups, extents):
+    """The first outputs of an image with zeros after it, as many as wanted."""
+    rest = [(0, n * s + r) for n, s, r in zip(extents, stride, reaches(w, dilate))]
+    x = np.pad(x, [(0, 0), (0, 0), *rest])
+    padded = np.pad(x, [(0, 0), (0, 0), *((p, 0) for p in pad)])
+    y = convolution(padded, w, stride, (0, 0), dilate, groups)
+    return y[:, :, :extents[0], :extents[1]]
+
+
+def transposed_part(transposed_of, linear, wanted):
+    """The transpose of a map of arrays of shape ``wanted``, applied to an array."""
+    basis = np.eye(int(np.prod(wanted))).reshape(-1, *wanted)
+    return np.array([(linear(e) * transposed_of).sum() for e in basis]).reshape(wanted)
+
+
+PARTS = [  # window, extents of the larger part, of the smaller part
+    (((1, 1), (1, 0), (1, 1), 1), (3, 4), (2, 3)),
+    (((2, 1), (0, 2), (1, 2), 2), (4, 2), (3, 2)),
+]
+for window, large, small in PARTS:
+    x_shape, w_shape, y_shape = (2, 4, *large), (2, 4 // window[3], 3, 2), (2, 2, *small)
+    options = dict(orders=0, dtypes="fd", tolerance=1e-4)
+    case("convolution_part", lambda o, x, w, b, v=window, n=small: _core.Variable(o.convolution_part(x, w, b, v, n)),
+         lambda x, w, b, v=window, n=small: part_of_convolution(x, w, *v, n) + b[:, None, None],
+         x_shape, w_shape, (2,), **options)
+    case("convolution_part_input_grad",
+         lambda o, g, w, b, v=window, n=large: _core.Variable(o.convolution_part_input_grad(g, w, b, v, n)),
+         lambda g, w, b, v=window, n=small, s=x_shape: b[:, None, None] + transposed_part(
+             g, lambda x: part_of_convolution(x, w, *v, n), s), y_shape, w_shape, (4,), **options)
+    case("convolution_part_weight_grad",
+         lambda o, g, x, v=window, n=w_shape[2:]: _core.Variable(o.convolution_part_weight_grad(g, x, v, n)),
+         lambda g, x, v=window, n=small, s=w_shape: transposed_part(
+             g, lambda w: part_of_convolution(x, w, *v, n), s), y_shape, x_shape, **options)
+
 WINDOWS_ND = [  # window, extents of the image, of the filters
     (((2,), (1,), (1,), 2), (7,), (3,)),
     (((1, 2, 1), (1, 0, 2), (1, 1, 2), 1), (3, 4, 3), (2, 3, 2)),

@@ -1,7 +1,23 @@
 """Links that lie on several ranks, by ChainerMN's names."""
 
-from renga.distributed.links.batch_normalization import MultiNodeBatchNormalization
 from renga.distributed.links.create_mnbn_model import create_mnbn_model
 from renga.distributed.links.multi_node_chain_list import MultiNodeChainList
+from renga.links.parallel.channel.batch_normalization import ParallelBatchNormalization
+from renga.links.parallel.channel.convolution_2d import ParallelConvolution2D
+from renga.links.parallel.channel.deconvolution_2d import ParallelDeconvolution2D
+from renga.links.parallel.channel.embed_id import ParallelEmbedID
+from renga.links.parallel.channel.linear import ParallelLinear
+from renga.links.parallel.multi_node_batch_normalization import (
+    MultiNodeBatchNormalization,
+)
 
-__all__ = ["MultiNodeBatchNormalization", "MultiNodeChainList", "create_mnbn_model"]
+__all__ = [
+    "MultiNodeBatchNormalization",
+    "MultiNodeChainList",
+    "ParallelBatchNormalization",
+    "ParallelConvolution2D",
+    "ParallelDeconvolution2D",
+    "ParallelEmbedID",
+    "ParallelLinear",
+    "create_mnbn_model",
+]

@@ -5,9 +5,11 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from renga.distributed.links.batch_normalization import MultiNodeBatchNormalization
 from renga.link import Link
 from renga.links import BatchNormalization
+from renga.links.parallel.multi_node_batch_normalization import (
+    MultiNodeBatchNormalization,
+)
 
 
 def create_mnbn_model(

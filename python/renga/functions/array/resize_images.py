@@ -31,26 +31,41 @@ def resize_images(
         InvalidType: ``x`` is no image of floats.
         ValueError: the mode is neither "bilinear" nor "nearest".
     """
+    check_floats("resize_images", x)
+    check_shape("resize_images", x.ndim == 4, "(N, C, H, W)", x)
+    rows, columns = (
+        weights_of_pixels(n, m, mode, align_corners).astype(x.dtype)
+        for n, m in zip(x.shape[2:], output_shape)
+    )
+    return resample(x, rows, columns)
+
+
+def resample(x: Any, rows: numpy.ndarray, columns: numpy.ndarray) -> Variable:
+    """Images whose rows and columns are weighted sums of those of ``x``.
+
+    Shapes:
+        x: (N, C, H, W)
+        rows, columns: (H', H), (W', W)
+        return: (N, C, H', W')
+    """
+    matmul = _core.ops.matmul
+    n, c, h, w = x.shape
+    y = matmul(_core.ops.reshape(x, (n * c * h, w)), columns, transb=True)
+    y = _core.ops.reshape(y, (n * c, h, len(columns)))
+    stacked = numpy.broadcast_to(rows, (n * c, *rows.shape))
+    return _core.ops.reshape(matmul(stacked, y), (n, c, len(rows), len(columns)))
+
+
+def weights_of_pixels(n: int, m: int, mode: str, align_corners: bool) -> numpy.ndarray:
+    """(m, n) weights of the old pixels in each of the new ones.
+
+    Raises:
+        ValueError: the mode is neither "bilinear" nor "nearest".
+    """
     if mode not in ("bilinear", "nearest"):
         raise ValueError(
             f"resize_images: expected mode 'bilinear' or 'nearest', got {mode!r}"
         )
-    check_floats("resize_images", x)
-    check_shape("resize_images", x.ndim == 4, "(N, C, H, W)", x)
-    matmul = _core.ops.matmul
-    rows, columns = (
-        _weights(n, m, mode, align_corners).astype(x.dtype)
-        for n, m in zip(x.shape[2:], output_shape)
-    )
-    n, c, h, w = x.shape
-    y = matmul(_core.ops.reshape(x, (n * c * h, w)), columns, transb=True)
-    y = _core.ops.reshape(y, (n * c, h, len(columns)))
-    rows = numpy.broadcast_to(rows, (n * c, *rows.shape))
-    return _core.ops.reshape(matmul(rows, y), (n, c, *output_shape))
-
-
-def _weights(n: int, m: int, mode: str, align_corners: bool) -> numpy.ndarray:
-    """(m, n) weights of the old pixels in each of the new ones."""
     at: numpy.ndarray
     if mode == "nearest":
         at = numpy.arange(m) * n // m

@@ -5,9 +5,8 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from renga.distributed.functions import batch_normalization as function
-from renga.distributed.functions.communication import token_for
-from renga.links import BatchNormalization
+from renga.links.normalization.batch_normalization import BatchNormalization
+from renga.links.parallel import multi_node_normalization as function
 from renga.variable import Variable, as_variable
 
 _BACKENDS = ("auto", "mpi", "nccl")
@@ -68,7 +67,7 @@ class MultiNodeBatchNormalization(BatchNormalization):
         x = as_variable(x)
         axis = self.axis or (0, *range(1 + gamma.ndim, x.ndim))
         node = function.MultiNodeBatchNormalization(self.comm, self.eps, axis)
-        (y,) = node.apply((token_for(None), x, gamma, beta))
+        (y,) = node.apply((function.token(), x, gamma, beta))
         if node.count > 0:
             unbiased = node.var * (node.count / max(1, node.count - 1))
             _follow(self.avg_mean, node.mean, decay)

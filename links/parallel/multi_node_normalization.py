@@ -8,14 +8,16 @@ import numpy
 
 from renga import functions as F
 from renga._core import backprop_enabled, ops
-from renga.distributed.functions.collective_communication import allreduce
-from renga.distributed.functions.communication import token_for
 from renga.function_node import FunctionNode
+from renga.links.parallel.relayout import EACH, PARTIAL, change_layout
 from renga.variable import Variable
 
 
 class MultiNodeBatchNormalization(FunctionNode):
-    """Of inputs (token, x, gamma, beta), where the token makes every rank come back.
+    """Of inputs (token, x, gamma, beta).
+
+    The token, an empty array, is a variable: by it each rank comes back even where
+    nothing else asks for a gradient.
 
     ``count``, ``mean`` and ``var`` are the statistics over all ranks after the call.
     """
@@ -40,7 +42,7 @@ class MultiNodeBatchNormalization(FunctionNode):
     ) -> tuple[Any, ...]:
         x, gamma = self.get_retained_inputs()
         way = self._composed if backprop_enabled() else self._fused
-        gradients = (token_for(None), *way(x, gamma, grad_outputs[0]))
+        gradients = (token(), *way(x, gamma, grad_outputs[0]))
         return tuple(gradients[i] for i in target_input_indexes)
 
     def _fused(self, x: Variable, gamma: Variable, gy: Variable) -> tuple[Any, ...]:
@@ -68,14 +70,17 @@ class MultiNodeBatchNormalization(FunctionNode):
         def own_sum(a: Variable) -> Variable:
             return F.sum(a, self.axis, keepdims=True)
 
+        def together(a: Variable) -> Variable:
+            return change_layout(a, self.comm, PARTIAL, EACH)
+
         def total(a: Variable) -> Variable:
-            return allreduce(self.comm, own_sum(a))
+            return together(own_sum(a))
 
         centred = x - total(x) * share
         inv_std = F.rsqrt(total(F.square(centred)) * share + self.eps)
         x_hat = centred * inv_std
         gbeta, ggamma = own_sum(gy), own_sum(gy * x_hat)
-        common = allreduce(self.comm, gbeta) + x_hat * allreduce(self.comm, ggamma)
+        common = together(gbeta) + x_hat * together(ggamma)
         scale = F.cast(F.reshape(gamma, inv_std.shape), dtype) * inv_std
         gx = scale * (gy - common * share)
         shape = gamma.shape
@@ -84,6 +89,11 @@ class MultiNodeBatchNormalization(FunctionNode):
             F.cast(F.reshape(ggamma, shape), gamma.dtype),
             F.cast(F.reshape(gbeta, shape), self.beta_dtype),
         )
+
+
+def token() -> Variable:
+    """The first input."""
+    return Variable(numpy.empty(0, numpy.float32))
 
 
 def merge_moments(

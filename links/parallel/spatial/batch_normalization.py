@@ -1,0 +1,68 @@
+"""BatchNormalization over whole images whose parts lie on several ranks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from renga.links.normalization.batch_normalization import BatchNormalization
+from renga.links.parallel.multi_node_batch_normalization import (
+    MultiNodeBatchNormalization,
+)
+from renga.links.parallel.spatial.grid import SpatialGrid
+from renga.links.parallel.spatial.plan import replicate
+from renga.variable import Variable
+
+
+class SpatialBatchNormalization(MultiNodeBatchNormalization):
+    """``BatchNormalization`` by the statistics of whole images.
+
+    Every rank has to call it while training. Parameters, their gradients and running
+    statistics are the same on all ranks, and those of the serial link.
+
+    Args:
+        comm: a communicator or a :class:`SpatialGrid`.
+        size, decay, eps, dtype, use_gamma, use_beta, initial_gamma, initial_beta: as
+            for BatchNormalization.
+
+    Shapes:
+        x, y: (N, size, ...) of this rank
+    """
+
+    def __init__(
+        self,
+        comm: Any,
+        size: int | tuple[int, ...],
+        decay: float = 0.9,
+        eps: float = 2e-5,
+        dtype: Any = None,
+        use_gamma: bool = True,
+        use_beta: bool = True,
+        initial_gamma: Any = None,
+        initial_beta: Any = None,
+    ) -> None:
+        self.grid = SpatialGrid.of(comm)
+        super().__init__(
+            size,
+            self.grid.comm,
+            decay,
+            eps,
+            dtype,
+            use_gamma,
+            use_beta,
+            initial_gamma,
+            initial_beta,
+        )
+
+    @classmethod
+    def from_link(
+        cls, link: BatchNormalization, comm: Any, communication_backend: str = "auto"
+    ) -> SpatialBatchNormalization:
+        """A copy of a BatchNormalization for images in parts."""
+        grid = SpatialGrid.of(comm)
+        new = super().from_link(link, grid.comm, communication_backend)
+        new.grid = grid
+        return new
+
+    def _normalize(self, x: Any, gamma: Any, beta: Any, decay: float) -> Variable:
+        gamma, beta = replicate(self.grid, gamma), replicate(self.grid, beta)
+        return super()._normalize(x, gamma, beta, decay)

@@ -1,0 +1,130 @@
+"""Convolutions of images whose parts lie on several ranks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from renga import _core
+from renga.links.parallel.spatial.convolution_node import SpatialConvolution
+from renga.links.parallel.spatial.grid import SpatialGrid
+from renga.links.parallel.spatial.plan import require
+from renga.links.parallel.spatial.window import SpatialWindow
+from renga.variable import Variable, as_variable
+
+ops = _core.ops
+
+
+def spatial_convolution(
+    comm: Any,
+    x: Any,
+    W: Any,
+    b: Any = None,
+    stride: Any = 1,
+    pad: Any = 0,
+    cover_all: bool = False,
+    *,
+    dilate: Any = 1,
+    groups: int = 1,
+    name: str = "spatial_convolution",
+) -> Variable:
+    """The convolution of images of which each rank has a part.
+
+    Each rank gets its part of what ``convolution_2d`` or ``convolution_nd`` makes of
+    the whole. ``W`` and ``b`` are the same on all ranks, and so are their gradients:
+    those of the whole.
+
+    Args:
+        comm: a communicator, for bands of rows, or a :class:`SpatialGrid`.
+        name: what errors call it.
+
+    Shapes:
+        x: (N, I, ...) of this rank
+        W: (O, I / groups, kh, kw) or with more axes
+        b: (O,)
+        result: (N, O, ...) of this rank
+
+    Raises:
+        InvalidType: shapes do not fit.
+    """
+    grid, x, W = SpatialGrid.of(comm), as_variable(x), as_variable(W)
+    window = SpatialWindow.of(W.shape[2:], stride, pad, dilate, W.ndim - 2)
+    inputs = grid.whole(name, x)
+    outputs = window.out_extents(inputs, cover_all)
+    _check(name, grid, x, inputs, W.shape[1] * groups, outputs)
+    if grid.size == 1:
+        options = (window.stride, window.pad, window.dilate, groups)
+        return ops.convolution_nd(x, W, b, options, cover_all)
+    return _apply(grid, window, groups, (inputs, outputs), False, (x, W, b))
+
+
+def spatial_deconvolution(
+    comm: Any,
+    x: Any,
+    W: Any,
+    b: Any = None,
+    stride: Any = 1,
+    pad: Any = 0,
+    outsize: Any = None,
+    *,
+    dilate: Any = 1,
+    groups: int = 1,
+    name: str = "spatial_deconvolution",
+) -> Variable:
+    """The transposed convolution of images of which each rank has a part.
+
+    Each rank gets its part of what ``deconvolution_2d`` or ``deconvolution_nd`` makes
+    of the whole. ``W`` and ``b`` are the same on all ranks, and so are their
+    gradients: those of the whole.
+
+    Args:
+        comm: a communicator, for bands of rows, or a :class:`SpatialGrid`.
+        outsize: the extents of the whole result; the smallest by default.
+        name: what errors call it.
+
+    Shapes:
+        x: (N, I, ...) of this rank
+        W: (I, O / groups, kh, kw) or with more axes
+        b: (O,)
+        result: (N, O, ...) of this rank
+
+    Raises:
+        InvalidType: shapes do not fit.
+    """
+    grid, x, W = SpatialGrid.of(comm), as_variable(x), as_variable(W)
+    window = SpatialWindow.of(W.shape[2:], stride, pad, dilate, W.ndim - 2)
+    inputs = grid.whole(name, x)
+    outputs = window.in_extents(inputs) if outsize is None else tuple(outsize)
+    _check(name, grid, x, inputs, W.shape[0], outputs)
+    fits = all(
+        least <= n <= most
+        for least, n, most in zip(
+            window.out_extents(outputs), inputs, window.out_extents(outputs, True)
+        )
+    )
+    expected = f"an outsize whose convolution has extents {inputs}, not {outputs},"
+    require(fits, name, expected, grid, x, inputs)
+    if grid.size == 1:
+        options = (window.stride, window.pad, window.dilate, groups)
+        return ops.deconvolution_nd(x, W, b, options, outputs)
+    return _apply(grid, window, groups, (inputs, outputs), True, (x, W, b))
+
+
+def _apply(
+    grid: SpatialGrid,
+    window: SpatialWindow,
+    groups: int,
+    extents: Any,
+    up: bool,
+    xs: Any,
+) -> Variable:
+    node = SpatialConvolution(grid, window, groups, extents, up)
+    return node.apply(xs[: 2 if xs[2] is None else 3])[0]
+
+
+def _check(
+    name: str, grid: SpatialGrid, x: Any, inputs: Any, channels: int, outputs: Any
+) -> None:
+    fits = x.shape[1] == channels
+    require(fits, name, f"images with {channels} channels", grid, x, inputs)
+    expected = f"images no smaller than the kernel, whose result is not {outputs},"
+    require(min(outputs) > 0, name, expected, grid, x, inputs)

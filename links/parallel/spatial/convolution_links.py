@@ -1,0 +1,158 @@
+"""Convolutions of images in parts, as links."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from renga.links.convolution.convolution_2d import Convolution2D
+from renga.links.convolution.convolution_nd import ConvolutionND
+from renga.links.convolution.deconvolution_2d import Deconvolution2D
+from renga.links.convolution.deconvolution_nd import DeconvolutionND
+from renga.links.parallel.spatial.convolution import (
+    spatial_convolution,
+    spatial_deconvolution,
+)
+from renga.links.parallel.spatial.link import SpatialLink
+from renga.variable import Variable
+
+
+class SpatialConvolution2D(SpatialLink, Convolution2D):
+    """``Convolution2D`` of images of which each rank has a part.
+
+    Neighbours swap the pixels that the kernel reaches over the edge, while the others
+    are computed; the parts of ``y`` put together equal the convolution of the whole
+    image. Parameters and their gradients are those of the serial link on every rank.
+
+    Args:
+        comm: a communicator, for bands of rows, or a :class:`SpatialGrid`.
+        in_channels, …, groups: as for Convolution2D.
+
+    Shapes:
+        x: (N, in_channels, rows, columns of this rank)
+        y: (N, out_channels, rows, columns of this rank)
+        W: (out_channels, in_channels / groups, *ksize)
+        b: (out_channels,), or None with ``nobias``
+    """
+
+    def forward(self, x: Any) -> Variable:
+        """This rank's part of the convolution."""
+        if self.W.array is None:
+            self.W.initialize(self._weight_shape(x.shape[1]))
+            self._share()
+        return spatial_convolution(
+            self.grid,
+            x,
+            self.W,
+            self.b,
+            self.stride,
+            self.pad,
+            dilate=self.dilate,
+            groups=self.groups,
+            name=type(self).__name__,
+        )
+
+
+class SpatialConvolutionND(SpatialLink, ConvolutionND):
+    """``ConvolutionND`` of images of which each rank has a part.
+
+    Args:
+        comm: a communicator, for bands along the first axis, or a
+            :class:`SpatialGrid`.
+        ndim, in_channels, …, groups: as for ConvolutionND.
+
+    Shapes:
+        x: (N, in_channels, extents of this rank)
+        y: (N, out_channels, extents of this rank)
+        W: (out_channels, in_channels / groups, *ksize)
+        b: (out_channels,), or None with ``nobias``
+    """
+
+    def forward(self, x: Any) -> Variable:
+        """This rank's part of the convolution."""
+        if self.W.array is None:
+            self._initialize_weight(x.shape[1])
+            self._share()
+        return spatial_convolution(
+            self.grid,
+            x,
+            self.W,
+            self.b,
+            self.stride,
+            self.pad,
+            self.cover_all,
+            dilate=self.dilate,
+            groups=self.groups,
+            name=type(self).__name__,
+        )
+
+
+class SpatialDeconvolution2D(SpatialLink, Deconvolution2D):
+    """``Deconvolution2D`` of images of which each rank has a part.
+
+    The parts of ``y`` put together equal the deconvolution of the whole image.
+    Parameters and their gradients are those of the serial link on every rank.
+
+    Args:
+        comm: a communicator, for bands of rows, or a :class:`SpatialGrid`.
+        in_channels, …, groups: as for Deconvolution2D; ``outsize`` are the extents of
+            the whole result.
+
+    Shapes:
+        x: (N, in_channels, rows, columns of this rank)
+        y: (N, out_channels, rows, columns of this rank)
+        W: (in_channels, out_channels / groups, *ksize)
+        b: (out_channels,), or None with ``nobias``
+    """
+
+    def forward(self, x: Any) -> Variable:
+        """This rank's part of the deconvolution."""
+        if self.W.array is None:
+            self.W.initialize(self._weight_shape(x.shape[1]))
+            self._share()
+        return spatial_deconvolution(
+            self.grid,
+            x,
+            self.W,
+            self.b,
+            self.stride,
+            self.pad,
+            self.outsize,
+            dilate=self.dilate,
+            groups=self.groups,
+            name=type(self).__name__,
+        )
+
+
+class SpatialDeconvolutionND(SpatialLink, DeconvolutionND):
+    """``DeconvolutionND`` of images of which each rank has a part.
+
+    Args:
+        comm: a communicator, for bands along the first axis, or a
+            :class:`SpatialGrid`.
+        ndim, in_channels, …, groups: as for DeconvolutionND; ``outsize`` are the
+            extents of the whole result.
+
+    Shapes:
+        x: (N, in_channels, extents of this rank)
+        y: (N, out_channels, extents of this rank)
+        W: (in_channels, out_channels / groups, *ksize)
+        b: (out_channels,), or None with ``nobias``
+    """
+
+    def forward(self, x: Any) -> Variable:
+        """This rank's part of the deconvolution."""
+        if self.W.array is None:
+            self._initialize_weight(x.shape[1])
+            self._share()
+        return spatial_deconvolution(
+            self.grid,
+            x,
+            self.W,
+            self.b,
+            self.stride,
+            self.pad,
+            self.outsize,
+            dilate=self.dilate,
+            groups=self.groups,
+            name=type(self).__name__,
+        )

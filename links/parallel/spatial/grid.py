@@ -1,0 +1,146 @@
+"""Which rank has which part of an image."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy
+
+from renga.links.parallel.shard import shares
+from renga.utils.type_check import InvalidType
+
+Box = tuple[range, ...]  # the positions along each spatial axis
+
+_MOST_AXES = 16
+
+
+class SpatialGrid:
+    """The ranks of a communicator, each of which has one box of every image.
+
+    Axis ``i`` of an image, after the first two, is shared out over ``shape[i]`` ranks
+    as ``shares`` says, and whole where the grid has no such axis: (P,) are bands of
+    rows, (1, P) of columns. Wherever a grid is expected, a communicator stands for
+    its bands of rows.
+
+    Args:
+        comm: the communicator.
+        shape: its size as a product.
+
+    Raises:
+        ValueError: the product is another number.
+    """
+
+    def __init__(self, comm: Any, shape: Sequence[int] | None = None) -> None:
+        self.comm = comm
+        self.shape = (comm.size,) if shape is None else tuple(shape)
+        if math.prod(self.shape) != comm.size or min(self.shape, default=0) < 1:
+            raise ValueError(
+                f"SpatialGrid: expected a grid of {comm.size} ranks, got {self.shape}"
+            )
+
+    @classmethod
+    def of(cls, comm: Any) -> SpatialGrid:
+        """A grid as it is; a communicator's bands of rows."""
+        return comm if isinstance(comm, cls) else cls(comm)
+
+    def __deepcopy__(self, memo: Any) -> SpatialGrid:
+        """Itself: the copy of a model is on the same ranks."""
+        return self
+
+    @property
+    def rank(self) -> int:
+        return self.comm.rank
+
+    @property
+    def size(self) -> int:
+        return self.comm.size
+
+    def boxes(self, extents: Sequence[int]) -> list[Box]:
+        """Each rank's part of an image, in rank order.
+
+        Raises:
+            ValueError: the image has fewer axes than the grid.
+        """
+        if len(extents) < len(self.shape):
+            raise ValueError(
+                f"SpatialGrid: expected images with {len(self.shape)} spatial axes or "
+                f"more, got extents {tuple(extents)}"
+            )
+        sizes = itertools.chain(self.shape, itertools.repeat(1))
+        parts = [shares(extent, size) for extent, size in zip(extents, sizes)]
+        return list(itertools.product(*parts))
+
+    def whole(self, link: str, x: Any) -> tuple[int, ...]:
+        """The extents of the image of which each rank has its part ``x``.
+
+        The ranks tell each other what they have, so that all raise the same error.
+
+        Raises:
+            InvalidType: what a rank has is no part that it would be given; the
+                message names the link, the rank, its part and the whole.
+        """
+        form = numpy.full(_MOST_AXES, -1, numpy.int64)
+        form[: x.ndim] = x.shape
+        forms = self.comm.all_gather(form)
+        shapes = [tuple(row[row >= 0].tolist()) for row in forms]
+        axes = max(len(shapes[0]) - 2, 0)
+        if axes < len(self.shape) or any(len(s) != axes + 2 for s in shapes):
+            raise InvalidType(
+                f"{link}: expected images on a grid {self._text()}, got {shapes[0]} on "
+                f"rank 0" + self._other(shapes)
+            )
+        extents = []
+        for axis in range(axes):
+            sizes = numpy.reshape([s[2 + axis] for s in shapes], self.shape)
+            line = [slice(None) if i == axis else 0 for i in range(sizes.ndim)]
+            extents.append(int(sizes[tuple(line)].sum()))
+        self._check(link, shapes, tuple(extents))
+        return tuple(extents)
+
+    def _check(
+        self, link: str, shapes: list[tuple[int, ...]], extents: tuple[int, ...]
+    ) -> None:
+        for rank, (shape, box) in enumerate(zip(shapes, self.boxes(extents))):
+            part = (*shapes[0][:2], *map(len, box))
+            if shape != part:
+                raise InvalidType(
+                    f"{link}: expected rank {rank} to have {part}, {describe(box)} of "
+                    f"the whole {(*shapes[0][:2], *extents)} on a grid "
+                    f"{self._text()}, got {shape}"
+                )
+
+    def _other(self, shapes: list[tuple[int, ...]]) -> str:
+        for rank, shape in enumerate(shapes):
+            if len(shape) != len(shapes[0]):
+                return f" and {shape} on rank {rank}"
+        return ""
+
+    def _text(self) -> str:
+        return " x ".join(map(str, self.shape))
+
+
+def describe(box: Box) -> str:
+    """A part of an image in an error message: ``[0:4, 5:10]``."""
+    return f"[{', '.join(f'{part.start}:{part.stop}' for part in box)}]"
+
+
+def intersect(a: Box, b: Box) -> Box | None:
+    """What two boxes share; None where that is nothing."""
+    both = tuple(
+        range(max(p.start, q.start), min(p.stop, q.stop)) for p, q in zip(a, b)
+    )
+    return both if all(both) else None
+
+
+def index_in(part: Box, box: Box) -> tuple[Any, ...]:
+    """What takes ``part`` of an array (N, C, ...) that holds ``box``."""
+    cut = (slice(p.start - b.start, p.stop - b.start) for p, b in zip(part, box))
+    return (slice(None), slice(None), *cut)
+
+
+def lengths(box: Box) -> tuple[int, ...]:
+    """The extents of a box."""
+    return tuple(map(len, box))

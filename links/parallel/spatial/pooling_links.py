@@ -1,0 +1,64 @@
+"""Pooling of images in parts, as links."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from renga.link import Link
+from renga.links.parallel.spatial.grid import SpatialGrid
+from renga.links.parallel.spatial.pooling import (
+    spatial_average_pooling,
+    spatial_max_pooling,
+)
+from renga.variable import Variable
+
+
+class SpatialMaxPooling2D(Link):
+    """``max_pooling_2d`` of images of which each rank has a part.
+
+    Args:
+        comm: a communicator, for bands of rows, or a :class:`SpatialGrid`.
+        ksize, stride, pad, cover_all: as for ``max_pooling_2d``.
+
+    Shapes:
+        x, y: (N, C, rows, columns of this rank)
+    """
+
+    def __init__(
+        self,
+        comm: Any,
+        ksize: Any,
+        stride: Any = None,
+        pad: Any = 0,
+        cover_all: bool = True,
+    ) -> None:
+        super().__init__()
+        self.grid = SpatialGrid.of(comm)
+        self.ksize, self.stride, self.pad = ksize, stride, pad
+        self.cover_all = cover_all
+
+    def forward(self, x: Any) -> Variable:
+        """This rank's part of the maxima."""
+        window = self.ksize, self.stride, self.pad
+        return spatial_max_pooling(self.grid, x, *window, self.cover_all)
+
+
+class SpatialAveragePooling2D(Link):
+    """``average_pooling_2d`` of images of which each rank has a part.
+
+    Args:
+        comm: a communicator, for bands of rows, or a :class:`SpatialGrid`.
+        ksize, stride, pad: as for ``average_pooling_2d``.
+
+    Shapes:
+        x, y: (N, C, rows, columns of this rank)
+    """
+
+    def __init__(self, comm: Any, ksize: Any, stride: Any = None, pad: Any = 0) -> None:
+        super().__init__()
+        self.grid = SpatialGrid.of(comm)
+        self.ksize, self.stride, self.pad = ksize, stride, pad
+
+    def forward(self, x: Any) -> Variable:
+        """This rank's part of the means."""
+        return spatial_average_pooling(self.grid, x, self.ksize, self.stride, self.pad)
