@@ -1,0 +1,42 @@
+"""Scripts written for Chainer, run as they are."""
+
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+FOLDER = pathlib.Path(__file__).parent / "chainer_scripts"
+
+# What the last line of each says.
+EXPECTED = {
+    "trainer": lambda line: float(line.removeprefix("accuracy ")) > 0.9,
+    "custom_loop": lambda line: float(line.removeprefix("accuracy ")) > 0.95,
+    "function_node": lambda line: line == "Sum",
+    "custom_updater": lambda line: line.startswith("loss "),
+    "gan_updater": lambda line: line == "['dis/loss', 'gen/loss']",
+    "resume": lambda line: (
+        line == "['predictor/0/W', 'predictor/0/b', 'predictor/1/W', 'predictor/1/b']"
+    ),
+    "n_step_lstm": lambda line: float(line.removeprefix("accuracy ")) > 0.85,
+    "parallel_updater": lambda line: float(line.removeprefix("accuracy ")) > 0.9,
+    "multiprocess_iterator": lambda line: line == str(list(range(12))),
+    "custom_extension": lambda line: line == "loss below 0.01: True",
+}
+
+
+def test_every_script_is_known():
+    assert {path.stem for path in FOLDER.glob("*.py")} == EXPECTED.keys()
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_script(name, tmp_path):
+    pytest.importorskip("sklearn")
+    done = subprocess.run(
+        [sys.executable, "-m", "renga.chainer", FOLDER / f"{name}.py"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert EXPECTED[name](done.stdout.splitlines()[-1]), done.stdout
