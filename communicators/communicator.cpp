@@ -204,8 +204,11 @@ Communicator::Result Communicator::exchange(const char* name, const std::vector<
           ": expected one array per rank, got ", sent.size(), " and ", received.size());
   return start(Call(name), issue, [=, this](const Turn& turn) {
     const std::vector<Array> landed = landing(received);
-    if (Board* board = common_board()) board->meet(turn);
-    by_messages::exchange(turn, contiguous_all(sent), landed);
+    if (Board* board = common_board()) {
+      by_board::exchange(turn, *board, contiguous_all(sent), landed);
+    } else {
+      by_messages::exchange(turn, contiguous_all(sent), landed);
+    }
     move_landed(landed, received);
   });
 }

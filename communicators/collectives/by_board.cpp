@@ -1,5 +1,7 @@
 #include "collectives/by_board.h"
 
+#include <cstring>
+
 #include "collectives/shares.h"
 
 namespace renga::by_board {
@@ -92,6 +94,43 @@ void all_gather(const Turn& turn, Board& board, const Array& x, const std::vecto
     board.meet(turn);
     for (int r = 0; r < board.size(); ++r) {
       theirs[r].write(begin, clipped(theirs[r], begin, length), board.segment(r, half));
+    }
+  });
+}
+
+void exchange(const Turn& turn, Board& board, const std::vector<Array>& sent,
+              const std::vector<Array>& received) {
+  const int rank = board.place(), size = board.size();
+  const auto flat = [](const Array& x) {
+    return Flat(x.defined() ? std::vector{x} : std::vector<Array>{});
+  };
+  std::vector<Flat> ours, theirs;
+  std::int64_t longest = 0;
+  for (int r = 0; r < size; ++r) {
+    longest = std::max(longest, ours.emplace_back(flat(sent[r])).bytes());
+    theirs.push_back(flat(received[r]));
+  }
+  // Nobody knows what two others have for each other, but all have to meet as often.
+  const int half = board.next_half();
+  std::memcpy(board.segment(rank, half), &longest, sizeof(longest));
+  board.meet(turn);
+  for (int r = 0; r < size; ++r) {
+    std::int64_t other = 0;
+    std::memcpy(&other, board.segment(r, half), sizeof(other));
+    longest = std::max(longest, other);
+  }
+  const std::int64_t piece = Board::kSegment / size / 64 * 64;
+  in_pieces(longest, piece, [&](std::int64_t begin, std::int64_t length) {
+    const auto clipped = [&](const Flat& x) {
+      return std::clamp<std::int64_t>(x.bytes() - begin, 0, length);
+    };
+    const int at = board.next_half();
+    for (int r = 0; r < size; ++r) {
+      ours[r].read(begin, clipped(ours[r]), board.segment(rank, at) + r * piece);
+    }
+    board.meet(turn);
+    for (int r = 0; r < size; ++r) {
+      theirs[r].write(begin, clipped(theirs[r]), board.segment(r, at) + rank * piece);
     }
   });
 }
