@@ -20,11 +20,13 @@ from renga.distributed.optimizers import create_multi_node_optimizer
 from renga.distributed.parallelize import parallelize
 from renga.links.parallel.groups import create_groups
 from renga.links.parallel.relayout import relayout
+from renga.links.parallel.spatial import SpatialGrid, gather_image, scatter_image
 
 __all__ = [
     "CommunicatorBase",
     "DataSizeError",
     "MultiNodeChainList",
+    "SpatialGrid",
     "communicators",
     "create_communicator",
     "create_groups",
@@ -34,11 +36,13 @@ __all__ = [
     "datasets",
     "extensions",
     "functions",
+    "gather_image",
     "iterators",
     "links",
     "optimizers",
     "parallelize",
     "relayout",
     "scatter_dataset",
+    "scatter_image",
     "scatter_index",
 ]

@@ -2,6 +2,7 @@
 
 from renga.distributed.datasets import empty_dataset, scatter
 from renga.distributed.datasets.empty_dataset import create_empty_dataset
+from renga.distributed.datasets.image_parts import ImageParts
 from renga.distributed.datasets.scatter import (
     DataSizeError,
     scatter_dataset,
@@ -10,6 +11,7 @@ from renga.distributed.datasets.scatter import (
 
 __all__ = [
     "DataSizeError",
+    "ImageParts",
     "create_empty_dataset",
     "empty_dataset",
     "scatter",

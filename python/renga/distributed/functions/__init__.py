@@ -11,6 +11,19 @@ from renga.distributed.functions.collective_communication import (
 )
 from renga.distributed.functions.point_to_point_communication import recv, send
 from renga.distributed.functions.pseudo_connect import pseudo_connect
+from renga.links.parallel.spatial import (
+    gather_image,
+    scatter_image,
+    spatial_average,
+    spatial_average_pooling,
+    spatial_convolution,
+    spatial_deconvolution,
+    spatial_max_pooling,
+    spatial_resize_images,
+    spatial_sum,
+    spatial_unpooling,
+    spatial_upsampling_2d,
+)
 
 __all__ = [
     "allgather",
@@ -18,9 +31,20 @@ __all__ = [
     "alltoall",
     "bcast",
     "gather",
+    "gather_image",
     "pseudo_connect",
     "recv",
     "reduce_scatter",
     "scatter",
+    "scatter_image",
     "send",
+    "spatial_average",
+    "spatial_average_pooling",
+    "spatial_convolution",
+    "spatial_deconvolution",
+    "spatial_max_pooling",
+    "spatial_resize_images",
+    "spatial_sum",
+    "spatial_unpooling",
+    "spatial_upsampling_2d",
 ]

@@ -10,6 +10,16 @@ from renga.links.parallel.channel.linear import ParallelLinear
 from renga.links.parallel.multi_node_batch_normalization import (
     MultiNodeBatchNormalization,
 )
+from renga.links.parallel.spatial import (
+    SpatialAveragePooling2D,
+    SpatialBatchNormalization,
+    SpatialConvolution2D,
+    SpatialConvolutionND,
+    SpatialDeconvolution2D,
+    SpatialDeconvolutionND,
+    SpatialLinear,
+    SpatialMaxPooling2D,
+)
 
 __all__ = [
     "MultiNodeBatchNormalization",
@@ -19,5 +29,13 @@ __all__ = [
     "ParallelDeconvolution2D",
     "ParallelEmbedID",
     "ParallelLinear",
+    "SpatialAveragePooling2D",
+    "SpatialBatchNormalization",
+    "SpatialConvolution2D",
+    "SpatialConvolutionND",
+    "SpatialDeconvolution2D",
+    "SpatialDeconvolutionND",
+    "SpatialLinear",
+    "SpatialMaxPooling2D",
     "create_mnbn_model",
 ]
