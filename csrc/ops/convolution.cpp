@@ -60,8 +60,8 @@ Array empty_image(std::int64_t channels, const Dims& extents, const Variable& li
 // Adds b to every pixel of y, in place, and enters y into the graph.
 Variable finish(const char* name, const Array& y, const Bias& b, Edge to_x, Edge to_W) {
   if (!b) return record(name, y, {std::move(to_x), std::move(to_W)});
-  const Array column =
-      reshape_view(contiguous(cast(b->array(), y.dtype())), joined(b->size(), 1, Dims::filled(y.ndim() - 3, 1)));
+  const Array column = reshape_view(contiguous(cast(b->array(), y.dtype())),
+                                    joined(b->size(), 1, Dims::filled(y.ndim() - 3, 1)));
   elementwise_kernels.on(y.device())
       .binary(Binary::add, 0, y, broadcast_view(name, column, y.shape()), y);
   auto to_b = [](const Variable& gy) { return sum(gy, image_axes(gy.ndim(), false)); };

@@ -35,9 +35,9 @@ std::int64_t taps(const Array& x, const Array& W, const Array& y, const Window& 
 // filter (docs/performance.md has the measurements).
 double direct_cost(const Array& x, const Array& W, const Array& y, const Window& window,
                    Factors factors) {
-  return cost_of(factors, true) * static_cast<double>(W.shape(0) * W.shape(1) * y.shape(0) *
-                                                      taps(x, W, y, window, 0) *
-                                                      taps(x, W, y, window, 1));
+  return cost_of(factors, true) *
+         static_cast<double>(W.shape(0) * W.shape(1) * y.shape(0) * taps(x, W, y, window, 0) *
+                             taps(x, W, y, window, 1));
 }
 
 double winograd_cost(const Array& x, const Array& W, const Array& y, const Window& window,
@@ -54,8 +54,7 @@ double winograd_cost(const Array& x, const Array& W, const Array& y, const Windo
 }
 
 Factors factors_for(const Array& x) {
-  const bool coarse =
-      x.dtype() == Dtype::bfloat16 || compute_precision() == Precision::medium;
+  const bool coarse = x.dtype() == Dtype::bfloat16 || compute_precision() == Precision::medium;
   return coarse && onednn::has_bfloat16_products() ? Factors::bfloat16 : Factors::float32;
 }
 
@@ -75,9 +74,9 @@ ConvolutionChoice choose_convolution(const Array& x, const Array& W, const Array
       !winograd_convolves(W.shape(), window)) {
     return {false, factors};
   }
-  const bool winograd = kernel == ConvolutionKernel::winograd ||
-                        winograd_cost(x, W, y, window, factors) <
-                            direct_cost(x, W, y, window, factors);
+  const bool winograd =
+      kernel == ConvolutionKernel::winograd ||
+      winograd_cost(x, W, y, window, factors) < direct_cost(x, W, y, window, factors);
   return {winograd, factors};
 }
 

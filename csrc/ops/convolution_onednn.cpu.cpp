@@ -128,8 +128,8 @@ class Problem {
 
   memory::desc weights() const {
     const bool grouped = window_.groups > 1;
-    const Tag layout = W_.ndim() == 4 ? (grouped ? Tag::goihw : Tag::oihw)
-                                      : (grouped ? Tag::goidhw : Tag::oidhw);
+    const Tag layout =
+        W_.ndim() == 4 ? (grouped ? Tag::goihw : Tag::oihw) : (grouped ? Tag::goidhw : Tag::oidhw);
     return weights(layout, type_of(W_.dtype()));
   }
   memory::desc weights(Tag layout, memory::data_type type) const {

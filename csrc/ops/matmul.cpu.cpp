@@ -3,9 +3,13 @@
 #include <dnnl.h>
 
 #include <algorithm>
+#include <array>
 
+#include "devices/cpu/onednn.h"
 #include "devices/long_work.h"
 #include "devices/parallel.h"
+#include "ops/precision.h"
+#include "ops/three_products.cpu.h"
 #include "tensor/views.h"
 
 namespace renga {
@@ -17,10 +21,12 @@ struct Matrix {
   bool transposed = false;  // columns are contiguous
   std::int64_t leading = 1;
 
+  std::byte* data(std::int64_t i) const {
+    return array.data() + (array.ndim() > 2 ? i * array.strides()[0] : 0);
+  }
   template <class T>
   const T* at(std::int64_t i) const {
-    return reinterpret_cast<const T*>(array.data() +
-                                      (array.ndim() > 2 ? i * array.strides()[0] : 0));
+    return reinterpret_cast<const T*>(data(i));
   }
 };
 
@@ -117,13 +123,96 @@ void gemm(const Array& a, const Array& b, const Array& c, bool accumulate) {
   });
 }
 
+// c (+)= a b of bfloat16 factors, which may be float32 outside, in a stack of one matrix or more.
+onednn::Plan rounded_plan(const Matrix& a, const Matrix& b, const Array& c, const Sizes& size,
+                          bool accumulate) {
+  using dnnl::memory;
+  const auto type_of = [](const Array& x) {
+    return x.dtype() == Dtype::bfloat16 ? memory::data_type::bf16 : memory::data_type::f32;
+  };
+  const auto outside = [&](const Matrix& x, std::int64_t rows, std::int64_t columns) {
+    return memory::desc({rows, columns}, type_of(x.array),
+                        x.transposed ? memory::dims{1, x.leading} : memory::dims{x.leading, 1});
+  };
+  const memory::desc left = outside(a, size.m, size.k), right = outside(b, size.k, size.n);
+  const memory::desc to({size.m, size.n}, type_of(c), memory::format_tag::ab);
+  const auto inside = [](const memory::desc& x) {
+    return memory::desc(x.get_dims(), memory::data_type::bf16, memory::format_tag::any);
+  };
+  dnnl::primitive_attr attributes = onednn::own_scratchpad();
+  if (accumulate) {
+    dnnl::post_ops add;
+    add.append_sum();
+    attributes.set_post_ops(add);
+  }
+  const dnnl::matmul::primitive_desc product(onednn::engine(), inside(left), inside(right), to,
+                                             attributes);
+  return onednn::Plan(dnnl::matmul(product), product.scratchpad_desc(),
+                      {onednn::Operand::input(DNNL_ARG_SRC, left, product.src_desc()),
+                       onednn::Operand::input(DNNL_ARG_WEIGHTS, right, product.weights_desc()),
+                       onednn::Operand::output(DNNL_ARG_DST, to, product.dst_desc())});
+}
+
+void multiply_rounded(const Array& a, const Array& b, const Array& c, bool accumulate) {
+  static auto* const plans = new onednn::Plans;
+  const Matrix left = as_matrix(with_one_batch_axis(a)), right = as_matrix(with_one_batch_axis(b));
+  const Sizes size{c.shape(c.ndim() - 2), c.shape(c.ndim() - 1), a.shape(a.ndim() - 1)};
+  const auto plan = plans->get(
+      {size.m, size.n, size.k, left.transposed, left.leading, right.transposed, right.leading,
+       static_cast<std::int64_t>(a.dtype()), static_cast<std::int64_t>(b.dtype()),
+       static_cast<std::int64_t>(c.dtype()), accumulate},
+      [&] { return rounded_plan(left, right, c, size, accumulate); });
+  const std::int64_t each = size.m * size.n;
+  for (std::int64_t i = 0; i < c.size() / each; ++i) {
+    plan->run(
+        std::array<void*, 3>{left.data(i), right.data(i), c.data() + i * each * c.itemsize()});
+  }
+}
+
+void multiply_three_times(const Array& a, const Array& b, const Array& c, bool accumulate) {
+  const BfloatParts as(a), bs(b);
+  multiply_rounded(as.low, bs.high, c, accumulate);
+  multiply_rounded(as.high, bs.low, c, true);
+  multiply_rounded(as.high, bs.high, c, true);
+}
+
+// Through float32.
+void multiply_widened(const Array& a, const Array& b, const Array& c, bool accumulate) {
+  const bool in_place = c.dtype() == Dtype::float32;
+  const Array wide = in_place     ? c
+                     : accumulate ? cast(c, Dtype::float32)
+                                  : empty(c.shape(), Dtype::float32);
+  gemm<float>(cast(a, Dtype::float32), cast(b, Dtype::float32), wide, accumulate);
+  if (!in_place) copy(wide, c);
+}
+
+// Of matrices of which each is float32 or bfloat16.
+void multiply_activations(const Array& a, const Array& b, const Array& c, bool accumulate) {
+  // Below this a primitive's set-up costs more than float32 products.
+  constexpr std::int64_t kWorth = 1 << 18;
+  const std::int64_t rows = a.shape(a.ndim() - 2), columns = b.shape(b.ndim() - 1);
+  const bool worth = rows * columns * a.shape(a.ndim() - 1) >= kWorth;
+  const bool all_float32 =
+      a.dtype() == Dtype::float32 && b.dtype() == Dtype::float32 && c.dtype() == Dtype::float32;
+  const Precision precision = all_float32 ? compute_precision() : Precision::medium;
+  if (worth && precision == Precision::medium && onednn::has_bfloat16_products()) {
+    return multiply_rounded(a, b, c, accumulate);
+  }
+  if (worth && precision == Precision::high && three_products_pay()) {
+    return multiply_three_times(a, b, c, accumulate);
+  }
+  if (all_float32) return gemm<float>(a, b, c, accumulate);
+  multiply_widened(a, b, c, accumulate);
+}
+
 void matmul_cpu(const Array& a, const Array& b, const Array& c, bool accumulate) {
   const LongWork work(c.size() * a.shape(a.ndim() - 1));
+  if (c.dtype() == Dtype::bfloat16 || c.dtype() == Dtype::float32) {
+    return multiply_activations(a, b, c, accumulate);
+  }
   visit_dtype(c.dtype(), [&]<class T>(Type<T>) {
     if constexpr (is_half<T>) {
-      const Array wide = accumulate ? cast(c, Dtype::float32) : empty(c.shape(), Dtype::float32);
-      gemm<float>(cast(a, Dtype::float32), cast(b, Dtype::float32), wide, accumulate);
-      copy(wide, c);
+      multiply_widened(a, b, c, accumulate);
     } else if constexpr (std::is_same_v<T, bool>) {
       const Array wide = empty(c.shape(), Dtype::int64);
       gemm<std::int64_t>(cast(a, Dtype::int64), cast(b, Dtype::int64), wide, false);

@@ -66,7 +66,7 @@ void matmul_cuda(const Array& a, const Array& b, const Array& c, bool accumulate
   if (c.size() == 0) return;
   if (a.size() == 0) return accumulate ? void() : fill(c, 0);
   const cuda::Use use(c.device());
-  const Stack left = as_stack(a), right = as_stack(b);
+  const Stack left = as_stack(cast(a, c.dtype())), right = as_stack(cast(b, c.dtype()));
   if (c.dtype() == Dtype::float64) {
     return multiply<double>(left, right, c, accumulate, CUBLAS_COMPUTE_64F);
   }

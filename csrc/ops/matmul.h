@@ -10,7 +10,8 @@ namespace renga {
 
 struct MatmulKernels {
   // c = a b, or c += a b with `accumulate`. Shapes (m, k), (k, n), (m, n) with equal leading batch
-  // axes or none; any strides for a and b, c row-major.
+  // axes or none; any strides for a and b, c row-major. All are of one dtype, or each is bfloat16
+  // or float32.
   void (*matmul)(const Array& a, const Array& b, const Array& c, bool accumulate);
 };
 extern KernelTable<MatmulKernels> matmul_kernels;

@@ -116,9 +116,9 @@ template <class Target>
   using HalvesAnywhere [[gnu::vector_size(64), gnu::aligned(2), gnu::may_alias]] = std::uint16_t;
   Halves rounded;
   asm("vcvtne2ps2bf16 %1, %2, %0" : "=v"(rounded) : "v"(v), "v"(w));
-  *reinterpret_cast<HalvesAnywhere*>(to) = __builtin_shufflevector(
-      rounded, rounded, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23, 8, 24, 9, 25, 10,
-      26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+  *reinterpret_cast<HalvesAnywhere*>(to) =
+      __builtin_shufflevector(rounded, rounded, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7,
+                              23, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
 }
 
 }  // namespace renga

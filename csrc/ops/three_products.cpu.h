@@ -1,5 +1,6 @@
-// Products of float32 numbers as three products of bfloat16 numbers each, for machines that multiply
-// these many times as fast: x = high + low but for about 2^-17 of x, and low times low is left out.
+// Products of float32 numbers as three products of bfloat16 numbers each, for machines that
+// multiply these many times as fast: x = high + low but for about 2^-17 of x, and low times low is
+// left out.
 #pragma once
 
 #include <optional>

@@ -18,9 +18,9 @@ using Halved = winograd::Scheme<winograd::FourOfTwo, winograd::FourOfTwo>;
 // Products of bfloat16 numbers are so coarse that the transforms must not amplify their errors as
 // much as those of F(4, 3) along both axes do.
 template <class Number>
-using Whole = winograd::Scheme<winograd::FourOfThree,
-                               std::conditional_t<std::is_same_v<Number, float>,
-                                                  winograd::FourOfThree, winograd::TwoOfThree>>;
+using Whole = winograd::Scheme<
+    winograd::FourOfThree,
+    std::conditional_t<std::is_same_v<Number, float>, winograd::FourOfThree, winograd::TwoOfThree>>;
 
 Array channels_last(const Array& x) { return transpose_view(x, {0, 2, 3, 1}); }
 

@@ -198,7 +198,8 @@ class WeightGrad {
   // Tiles in a block.
   std::int64_t block() const {
     const std::int64_t channels = sink_count() * sinks_.front().x.channels + gy_.channels;
-    const std::int64_t fit = kBytes / (Scheme::points * channels * static_cast<int>(sizeof(Number)));
+    const std::int64_t fit =
+        kBytes / (Scheme::points * channels * static_cast<int>(sizeof(Number)));
     return std::min(stacked(tiles_.count), std::max<std::int64_t>(64, fit / 64 * 64));
   }
 

@@ -125,6 +125,13 @@ struct Rectangle {
     }
   }
 
+  // Tiles touch too few lines of the cache in a row for the hardware to see what comes next.
+  [[gnu::always_inline]] void prefetch(std::int64_t channel) const {
+    for (const auto& row : pixels) {
+      for (const Pixel* pixel : row) __builtin_prefetch(pixel + channel);
+    }
+  }
+
   Pixel* pixels[Rows][Columns];
 };
 
@@ -137,14 +144,17 @@ void transform_tiles(const Images<Pixel>& x, const Tiles& tiles, const Pair& pad
   constexpr int stack = stacked ? kStack<Number> : 1;
   using From = Rectangle<Down::from, Across::from, Pixel>;
   std::vector<Pixel> zeros(static_cast<std::size_t>(x.channels));
-  on_best_target<Number>([=, &x, &tiles, &pad, &zeros](auto target) __attribute__((always_inline)) {
+  on_best_target<Number>([ =, &x, &tiles, &pad, &
+                           zeros ](auto target) __attribute__((always_inline)) {
     using Target = decltype(target);
     using V = Stack<Target, stack>;
     const std::int64_t step = layout.point(), channels = x.channels;
     for (std::int64_t t = 0; t < count; t += stack) {
       const From from(x, tiles, first + t, pad, zeros.data());
       const From other(x, tiles, first + t + stack - 1, pad, zeros.data());
+      const From next(x, tiles, first + t + stack, pad, zeros.data());
       for (std::int64_t c = 0; c < channels; c += Target::width) {
+        next.prefetch(c);
         Number* const lanes = to + c / kPanel * layout.panel() + t * kPanel + c % kPanel * stack;
         transform_square<Down, Across, V>(
             [&](int i, int j, V& v) __attribute__((always_inline)) {
@@ -166,14 +176,17 @@ void transform_outputs(const float* from, const Layout<float>& layout, const Til
   using Across = typename Scheme::Across;
   std::vector<Pixel> nowhere(static_cast<std::size_t>(y.channels));
   const std::int64_t rows = std::min(layout.rows, tiles.count - first);
-  on_best_target<float>([=, &tiles, &y, &nowhere](auto target) __attribute__((always_inline)) {
+  on_best_target<float>([ =, &tiles, &y, &nowhere ](auto target) __attribute__((always_inline)) {
     using Target = decltype(target);
     using V = Stack<Target, 1>;
     const std::int64_t step = layout.point();
     for (std::int64_t t = 0; t < rows; ++t) {
       const Rectangle<Down::tile, Across::tile, Pixel> to(y, tiles, first + t, {0, 0},
                                                           nowhere.data());
+      const Rectangle<Down::tile, Across::tile, Pixel> next(y, tiles, first + t + 1, {0, 0},
+                                                            nowhere.data());
       for (std::int64_t c = 0; c < kPanel; c += Target::width) {
+        next.prefetch(panel * kPanel + c);
         const float* const row = from + t * kPanel + c;
         transform_square<typename Down::Output, typename Across::Output, V>(
             [&](int i, int j, V& v) __attribute__((always_inline)) {
@@ -212,12 +225,13 @@ void transform_filters(const Filters& W, std::int64_t panel, const Layout<Number
     for (std::int64_t lane = 0; lane < kPanel; ++lane) {
       const float* from = W.data + (panel * kPanel + lane) * W.output_step + first * W.input_step;
       for (std::int64_t i = 0; i < count; ++i, from += W.input_step) {
+        __builtin_prefetch(from + count * W.input_step);  // of the inputs that come next
         for (int tap = 0; tap < taps * taps; ++tap) {
           lanes.at(i, tap, lane) = from[tap / taps * W.tap_step[0] + tap % taps * W.tap_step[1]];
         }
       }
     }
-    on_best_target<Number>([=, &lanes](auto target) __attribute__((always_inline)) {
+    on_best_target<Number>([ =, &lanes ](auto target) __attribute__((always_inline)) {
       using Target = decltype(target);
       using V = Stack<Target, stack>;
       const std::int64_t step = layout.point();
@@ -248,7 +262,7 @@ void transform_filter_grads(const float* from, const Layout<float>& layout,
   constexpr int taps = Scheme::taps;
   TapLanes<taps> lanes;
   for (std::int64_t first = 0; first < kPanel; first += lanes.kInputs) {
-    on_best_target<float>([=, &lanes](auto target) __attribute__((always_inline)) {
+    on_best_target<float>([ =, &lanes ](auto target) __attribute__((always_inline)) {
       using Target = decltype(target);
       using V = Stack<Target, 1>;
       const std::int64_t step = layout.point();
