@@ -1,6 +1,6 @@
 """Saving objects to files and loading them, whole or not at all."""
 
-from renga.serializers import atomic, hdf5, npz
+from renga.serializers import atomic, hdf5, npz, safetensors
 from renga.serializers.hdf5 import (
     HDF5Deserializer,
     HDF5Serializer,
@@ -13,6 +13,7 @@ from renga.serializers.npz import (
     load_npz,
     save_npz,
 )
+from renga.serializers.safetensors import load_safetensors, save_safetensors
 
 __all__ = [
     "DictionarySerializer",
@@ -23,7 +24,10 @@ __all__ = [
     "hdf5",
     "load_hdf5",
     "load_npz",
+    "load_safetensors",
     "npz",
     "save_hdf5",
     "save_npz",
+    "save_safetensors",
+    "safetensors",
 ]
