@@ -22,8 +22,10 @@ class Layer(NamedTuple):
 
     x: int  # bytes of the whole input
     y: int  # bytes of the whole output
+    W: int  # bytes of the whole weight
     flops: float  # forward
-    moved: float = 0.0  # operations spent on each byte of x and y read or written
+    image_flops: float = 0.0  # more, for each byte of x and y: Winograd's transforms
+    filter_flops: float = 0.0  # more, for each byte of W
 
 
 class Cost(NamedTuple):
@@ -55,27 +57,45 @@ def cost_of(
     α + (p − 1) / p n β; all-reduces twice that.
     """
     size = grid.inputs * grid.outputs
-    x_block, y_block = layer.x / grid.inputs, layer.y / grid.outputs
-    # (bytes of the whole, ranks, times)
-    messages: list[tuple[float, int, int]] = []
-    if source != REPLICATED:
-        messages.append((x_block, grid.outputs, 2))
-    else:  # only its gradient travels
-        messages.append((layer.x, size, 1 if grid.outputs == 1 else 2))
-    if target == REPLICATED and grid.outputs == 1:
-        messages.append((layer.y, size, 2))
-    else:
-        messages.append((y_block, grid.inputs, 2))
-        messages.append((layer.y, size, 1 if target == REPLICATED else 0))
     moved = [
         whole * (ranks - 1) / ranks
-        for whole, ranks, times in messages
+        for whole, ranks, times in _messages(layer, grid, source, target)
         for _ in range(times)
         if ranks > 1
     ]
     communication = sum(rates.alpha + n * rates.beta for n in moved)
-    operations = 3 * (layer.flops / size + layer.moved * (x_block + y_block))
-    return Cost(communication, operations * rates.flop, sum(moved))
+    if grid.gathers_weight:
+        images, filters = (layer.x + layer.y) / size, float(layer.W)
+    else:
+        images = layer.x / grid.inputs + layer.y / grid.outputs
+        filters = layer.W / size
+    operations = layer.flops / size + layer.image_flops * images
+    operations += layer.filter_flops * filters
+    return Cost(communication, 3 * operations * rates.flop, sum(moved))
+
+
+def _messages(
+    layer: Layer, grid: Grid, source: Layout, target: Layout
+) -> list[tuple[float, int, int]]:
+    """Bytes of a whole that is gathered or scattered, over how many ranks, how often.
+
+    The gradient of a replicated output needs no message.
+    """
+    size = grid.inputs * grid.outputs
+    x_whole, y_whole = source == REPLICATED, target == REPLICATED
+    if grid.gathers_weight:
+        # What a rank gets in an exchange is but its share of the whole.
+        x = (float(layer.x), size, 1) if x_whole else (layer.x / size, size, 2)
+        y = (float(layer.y), size, 1) if y_whole else (layer.y / size, size, 2)
+        return [(float(layer.W), size, 2), x, y]
+    if x_whole:  # only its gradient travels
+        messages = [(float(layer.x), size, 1 if grid.outputs == 1 else 2)]
+    else:
+        messages = [(layer.x / grid.inputs, grid.outputs, 2)]
+    if y_whole and grid.outputs == 1:
+        return [*messages, (float(layer.y), size, 2)]
+    messages.append((layer.y / grid.outputs, grid.inputs, 2))
+    return [*messages, (float(layer.y), size, 1 if y_whole else 0)]
 
 
 def choose_grid(

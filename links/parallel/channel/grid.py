@@ -12,10 +12,11 @@ SC 2019.
 
 from __future__ import annotations
 
+import math
 import weakref
 from typing import Any, NamedTuple
 
-from renga.functions import get_item
+from renga.functions import pad, reshape
 from renga.links.parallel.relayout import (
     EACH,
     PARTIAL,
@@ -34,18 +35,22 @@ class Grid(NamedTuple):
 
     inputs: int
     outputs: int
+    gathers_weight: bool = False  # and shares out the batch
 
     @property
     def algorithm(self) -> str:
         """What it is called."""
+        if self.gathers_weight:
+            return "gathered-w"
         if self.inputs == 1:
             return "stationary-y"
         return "stationary-x" if self.outputs == 1 else "stationary-w"
 
 
 def grids(size: int) -> list[Grid]:
-    """All grids of ``size`` ranks, stationary-y first."""
-    return [Grid(n, size // n) for n in range(1, size + 1) if size % n == 0]
+    """All grids of ``size`` ranks, stationary-y first and gathered-w last."""
+    blocks = [Grid(n, size // n) for n in range(1, size + 1) if size % n == 0]
+    return blocks if size == 1 else [*blocks, Grid(1, size, True)]
 
 
 class ChannelGrid:
@@ -53,7 +58,6 @@ class ChannelGrid:
 
     Args:
         unit: how many features of the input a channel has.
-        axis: where x and y have their channels.
     """
 
     def __init__(
@@ -86,9 +90,9 @@ class ChannelGrid:
         """What each rank holds of a bias."""
         return [Piece({0: [part]}) for part in self.out_shares]
 
-    def spread(self, x: Any, layout: Layout, axis: int = 1) -> Variable:
+    def spread(self, x: Any, layout: Layout) -> Variable:
         """This rank's block of inputs."""
-        grid, comm, channel = self.grid, self.comm, sharded(axis)
+        grid, comm, channel = self.grid, self.comm, sharded(1)
         parts = lengths(self.in_shares)
         if layout == REPLICATED:
             if grid.outputs == 1:
@@ -97,16 +101,26 @@ class ChannelGrid:
             if grid.inputs == 1:
                 return whole
             block = self.in_block(comm.rank)
-            index = (slice(None),) * axis + (slice(block[0].start, block[-1].stop),)
-            return get_item(whole, index)
+            return whole[:, block[0].start : block[-1].stop]
         if grid.outputs == 1:
             return as_variable(x)
         block_parts = lengths(self.in_block(comm.rank))
         return change_layout(x, self.gatherers, channel, EACH, from_parts=block_parts)
 
-    def collect(self, y: Any, layout: Layout, axis: int = 1) -> Variable:
+    def weights(self, W: Any, b: Any, out_axis: int) -> tuple[Any, Any]:
+        """What multiplies the block of inputs, and is added.
+
+        Biases are zeros where another rank adds them.
+        """
+        if b is None or self.grid.inputs == 1:
+            return W, b
+        block = lengths(self.out_block(self.comm.rank))
+        ahead, behind = sum(block[: self.row]), sum(block[self.row + 1 :])
+        return W, pad(b, [(ahead, behind)], "constant")
+
+    def collect(self, y: Any, layout: Layout) -> Variable:
         """The layer's outputs, from this rank's contributions to its block of them."""
-        grid, comm, channel = self.grid, self.comm, sharded(axis)
+        grid, comm, channel = self.grid, self.comm, sharded(1)
         if grid.outputs == 1 and layout == REPLICATED:
             return change_layout(y, comm, PARTIAL, REPLICATED)
         if grid.inputs > 1:
@@ -117,10 +131,48 @@ class ChannelGrid:
             y = change_layout(y, comm, channel, REPLICATED, from_parts=parts)
         return y
 
-    def bias_ahead(self) -> tuple[int, int]:
-        """How many of the block's outputs lie before and after this rank's own."""
-        block = lengths(self.out_block(self.comm.rank))
-        return sum(block[: self.row]), sum(block[self.row + 1 :])
+
+class GatheredWeight(ChannelGrid):
+    """Each rank multiplies all channels of its share of the batch.
+
+    Ranks exchange parts of channels for parts of the batch before and after, and
+    gather the weight, of which each holds its own outputs. Less travels than with any
+    grid where images are large and weights are small.
+    """
+
+    def spread(self, x: Any, layout: Layout) -> Variable:
+        in_parts, batch = lengths(self.in_shares), self._batch_parts(x.shape[0])
+        if layout == REPLICATED:
+            in_parts = []
+        self._batch = batch
+        return change_layout(x, self.comm, layout, sharded(0), in_parts, batch)
+
+    def weights(self, W: Any, b: Any, out_axis: int) -> tuple[Any, Any]:
+        parts = lengths(self.out_shares)
+        if b is not None:
+            b = change_layout(b, self.comm, sharded(0), EACH, parts)
+        # As a matrix, which lies in memory as the weight does.
+        inner = math.prod(W.shape[out_axis + 1 :])
+        matrix = reshape(W, (*W.shape[:out_axis], W.shape[out_axis] * inner))
+        inner_parts = [inner * n for n in parts]
+        matrix = change_layout(matrix, self.comm, sharded(out_axis), EACH, inner_parts)
+        shape = (*W.shape[:out_axis], sum(parts), *W.shape[out_axis + 1 :])
+        return reshape(matrix, shape), b
+
+    def collect(self, y: Any, layout: Layout) -> Variable:
+        out_parts = lengths(self.out_shares) if layout != REPLICATED else []
+        return change_layout(y, self.comm, sharded(0), layout, self._batch, out_parts)
+
+    def _batch_parts(self, samples: int) -> list[int]:
+        return lengths(shares(samples, self.comm.size))
+
+
+def blocks_of(
+    comm: Any, inputs: int, outputs: int, grid: Grid, unit: int = 1
+) -> ChannelGrid:
+    """The blocks of a layer on a grid."""
+    kind = GatheredWeight if grid.gathers_weight else ChannelGrid
+    return kind(comm, inputs, outputs, grid, unit)
 
 
 _known_teams: weakref.WeakKeyDictionary[Any, dict[Grid, Any]]

@@ -135,19 +135,18 @@ class ChannelImages(ChannelLink):
         outputs = self.out_channels
         pairs = in_channels * outputs // self.groups * kernel[0] * kernel[1]
         products = 2.0 * pairs * min(pixels, out_pixels)
-        saved, moved = self._winograd(kernel)
-        return Layer(
-            4 * in_channels * pixels, 4 * outputs * out_pixels, products * saved, moved
-        )
+        saved, moved, filters = self._winograd(kernel)
+        x, y = 4 * in_channels * pixels, 4 * outputs * out_pixels
+        return Layer(x, y, 4 * pairs, products * saved, moved, filters)
 
-    def _winograd(self, kernel: Pair) -> tuple[float, float]:
-        """What is left of the products, and what transforms cost per byte."""
+    def _winograd(self, kernel: Pair) -> tuple[float, float, float]:
+        """What is left of the products; what transforms cost per byte of x, y and W."""
         plain = self.groups == 1 and self.dilate == (1, 1)
         if plain and kernel == (3, 3) and self.stride == (1, 1):
-            return 2.25 / 9, 2.25 * 26 * 2 / 4
+            return 2.25 / 9, 2.25 * 26 * 2 / 4, 36 / 9 * 12 * 2 / 4
         if plain and kernel == (4, 4) and self.stride == (2, 2):
-            return 6.25 / 16, 6.25 / 4 * 26 * 2 / 4
-        return 1.0, 1.0
+            return 6.25 / 16, 6.25 / 4 * 26 * 2 / 4, 100 / 16 * 12 * 2 / 4
+        return 1.0, 1.0, 1.0
 
     def forward(self, x: Any) -> Variable:
         """The layer's output for ``x``."""
@@ -158,11 +157,12 @@ class ChannelImages(ChannelLink):
         assert channels is not None and self.in_channels is not None
         own = channels.in_shares[self.comm.rank]
         require_channels(self, x, 1, own, self.in_channels, self._source)
-        if self.groups > 1:
+        if self.groups > 1 and not channels.grid.gathers_weight:
             y = self._grouped(x)
         else:
             block = channels.spread(x, self._source)
-            y = self._convolve(block, self.W, self._bias_of_block(channels), 1)
+            W, b = channels.weights(self.W, self.b, self._out_axis)
+            y = self._convolve(block, W, b, self.groups)
         return channels.collect(y, self._target)
 
     def _whole_channels(self, x: Any) -> int:

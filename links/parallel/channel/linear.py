@@ -81,8 +81,9 @@ class ParallelLinear(ChannelLink):
 
     def _initialize(self, in_size: int) -> None:
         self.in_size = in_size
-        x, y = 4 * self.batch * in_size, 4 * self.batch * self.out_size
-        layer = Layer(x, y, 2.0 * self.batch * in_size * self.out_size)
+        batch, pairs = self.batch, in_size * self.out_size
+        x, y = 4 * batch * in_size, 4 * batch * self.out_size
+        layer = Layer(x, y, 4 * pairs, 2.0 * batch * pairs)
         self._lay_out(in_size, self.out_size, layer, self.pixels)
         assert self._channels is not None
         shape = (self.out_size, in_size)
@@ -106,7 +107,7 @@ class ParallelLinear(ChannelLink):
         share = channels.in_shares[self.comm.rank]
         require_channels(self, x, 1, share, self.in_size, self._source)
         block = channels.spread(x, self._source)
-        y = linear(block, self.W, self._bias_of_block(channels))
+        y = linear(block, *channels.weights(self.W, self.b, self._out_axis))
         y = channels.collect(y, self._target)
         return y if n_batch_axes == 1 else reshape(y, (*batch, y.shape[1]))
 

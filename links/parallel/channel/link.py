@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from renga.functions import pad
 from renga.link import Link
 from renga.links.parallel.channel.cost import (
     Cost,
@@ -14,7 +13,7 @@ from renga.links.parallel.channel.cost import (
     cost_of,
     rates_of,
 )
-from renga.links.parallel.channel.grid import ChannelGrid, Grid, grids
+from renga.links.parallel.channel.grid import ChannelGrid, Grid, blocks_of, grids
 from renga.links.parallel.relayout import LAYOUTS, Layout
 from renga.links.parallel.shard import describe
 from renga.serializer import Deserializer
@@ -88,7 +87,7 @@ class ChannelLink(Link):
         """Chooses what this rank multiplies."""
         candidates = self._candidates()
         grid = choose_grid(layer, candidates, self.comm, self._source, self._target)
-        self._channels = ChannelGrid(self.comm, inputs, outputs, grid, unit)
+        self._channels = blocks_of(self.comm, inputs, outputs, grid, unit)
         rates = rates_of(self.comm)
         self.cost = cost_of(layer, grid, rates, self._source, self._target)
 
@@ -97,12 +96,6 @@ class ChannelLink(Link):
         if self._wanted is None:
             return every
         return [grid for grid in every if grid.algorithm == self._wanted]
-
-    def _bias_of_block(self, channels: ChannelGrid) -> Any:
-        """The bias with zeros for those of the block that other ranks add."""
-        if self.b is None or channels.grid.inputs == 1:
-            return self.b
-        return pad(self.b, [channels.bias_ahead()], "constant")
 
     def serialize(self, serializer: Any) -> None:
         """Saves or loads the whole parameters; every rank has to take part."""

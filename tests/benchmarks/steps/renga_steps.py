@@ -100,6 +100,10 @@ class Discriminator(renga.Chain):
         return self.l4(h)
 
 
+def as_it_is(network, *inputs):
+    return network
+
+
 def classifier(network, optimizer, x, hook=None):
     model = L.Classifier(network)
     model.compute_accuracy = False
@@ -115,20 +119,23 @@ def mlp():
     return classifier(MLP(), renga.optimizers.Adam(), x)
 
 
-def vgg():
+def vgg(prepare=as_it_is):
+    """``prepare`` gets each network with an example of its inputs, and returns one."""
     x = np.random.randn(64, 3, 32, 32).astype("f")
     decay = renga.optimizer_hooks.WeightDecay(5e-4)
-    return classifier(VGG(), renga.optimizers.MomentumSGD(0.05), x, decay)
+    network = prepare(VGG(), x)
+    return classifier(network, renga.optimizers.MomentumSGD(0.05), x, decay)
 
 
-def dcgan(batch=64):
-    networks = generator, discriminator = Generator(), Discriminator()
+def dcgan(batch=64, prepare=as_it_is):
+    x = np.random.rand(batch, 3, 32, 32).astype("f")
+    z = (np.random.rand(batch, 100) * 2 - 1).astype("f")
+    generator, discriminator = prepare(Generator(), z), prepare(Discriminator(), x)
+    networks = generator, discriminator
     optimizers = []
     for network in networks:
         optimizers.append(renga.optimizers.Adam(2e-4, beta1=0.5).setup(network))
         optimizers[-1].add_hook(renga.optimizer_hooks.WeightDecay(1e-4))
-    x = np.random.rand(batch, 3, 32, 32).astype("f")
-    z = (np.random.rand(batch, 100) * 2 - 1).astype("f")
 
     def step():
         real = discriminator(renga.Variable(x))

@@ -24,9 +24,9 @@ from tests.links.parallel.differentiate import array, differentiate
 LAYOUTS = st.sampled_from(["replicated", "channel"])
 ALGORITHMS = {
     1: ["stationary-y"],
-    2: ["stationary-x", "stationary-y"],
-    3: ["stationary-x", "stationary-y"],
-    4: ["stationary-x", "stationary-y", "stationary-w"],
+    2: ["stationary-x", "stationary-y", "gathered-w"],
+    3: ["stationary-x", "stationary-y", "gathered-w"],
+    4: ["stationary-x", "stationary-y", "stationary-w", "gathered-w"],
 }
 IMAGES = [
     (L.Convolution2D, ParallelConvolution2D),
@@ -91,7 +91,9 @@ def image_cases(draw):
     reach = np.multiply(np.subtract(ksize, 1), dilate) + 1
     extents = [int(r) + draw(st.integers(0, 3)) for r in reach]
     ranks = draw(st.integers(1, 4))
-    algorithms = ALGORITHMS[ranks] if groups == 1 else ["stationary-y"]
+    algorithms = ALGORITHMS[ranks]
+    if groups > 1:
+        algorithms = [a for a in algorithms if a in ("stationary-y", "gathered-w")]
     return dict(
         window=dict(stride=stride, pad=pad, dilate=dilate, groups=groups),
         channels=(inputs, outputs, ksize),
