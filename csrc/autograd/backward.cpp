@@ -296,17 +296,30 @@ class GradWalk final : public Walk {
   std::unordered_set<const Node*> useful_;
 };
 
+// A way back inside another one is that one's own affair.
+Companions companions() {
+  return take_companions != nullptr && open_walks == 0 ? take_companions() : Companions();
+}
+
+std::vector<Variable> joined(std::span<const Variable> xs, const std::vector<Variable>& more) {
+  std::vector<Variable> all(xs.begin(), xs.end());
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
 Variable scaled_one(const Variable& y, const std::optional<double>& loss_scale) {
   return Variable(arithmetic.full_like(y.array(), loss_scale.value_or(1.0)));
 }
 
 }  // namespace
 
+Companions (*take_companions)() = nullptr;
+
 void set_backward_observer(BackwardObserver observer) { backward_observer = observer; }
 
-void backward(std::span<const Variable> outputs, const BackwardOptions& options) {
+void backward(std::span<const Variable> asked, const BackwardOptions& options) {
+  const std::vector<Variable> outputs = joined(asked, companions().outputs);
   LeafWalk walk(outputs, options);
-  std::vector<Variable> starts;
   for (const Variable& y : outputs) {
     Variable& gy = y.body()->grad;
     if (!gy.defined() && y.size() <= 1) gy = scaled_one(y, options.loss_scale);
@@ -322,7 +335,9 @@ void backward(std::span<const Variable> outputs, const BackwardOptions& options)
 std::vector<Variable> grad(std::span<const Variable> outputs, std::span<const Variable> inputs,
                            std::span<const Variable> grad_outputs,
                            std::span<const Variable> grad_inputs, const GradOptions& options) {
-  GradWalk walk(outputs, inputs, options);
+  const Companions more = companions();
+  GradWalk walk(joined(outputs, more.outputs), joined(inputs, more.inputs), options);
+  for (const Variable& y : more.outputs) walk.start(y, scaled_one(y, {}));
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const bool given = i < grad_outputs.size() && grad_outputs[i].defined();
     walk.start(outputs[i], given ? grad_outputs[i] : scaled_one(outputs[i], options.loss_scale));

@@ -30,6 +30,15 @@ std::vector<Variable> grad(std::span<const Variable> outputs, std::span<const Va
                            std::span<const Variable> grad_outputs,
                            std::span<const Variable> grad_inputs, const GradOptions& options);
 
+// What a way back starts from besides its outputs, and has to reach besides its leaves or inputs:
+// communications, whose other ranks wait, although nothing else may lead to them. Each is taken by
+// one way back of this thread only. The binding knows of them.
+struct Companions {
+  std::vector<Variable> outputs;
+  std::vector<Variable> inputs;
+};
+extern Companions (*take_companions)();
+
 // Called with a leaf as soon as no function of this thread's running backward() can add to its
 // gradient any more. A backward() inside of another one calls no hook, and may add to a leaf later.
 // Returns a number for remove_gradient_ready_hook.

@@ -72,6 +72,20 @@ class PythonNode final : public Node {
   std::shared_ptr<NodeLink> link_;
 };
 
+// This thread's companions of the next way back: lists of outputs and inputs, which the thread's
+// Python side owns.
+thread_local PyObject* companion_outputs = nullptr;
+thread_local PyObject* companion_inputs = nullptr;
+
+std::vector<Variable> taken(PyObject* list) {
+  if (list == nullptr) return {};
+  auto all = py::handle(list).cast<std::vector<Variable>>();
+  py::handle(list).attr("clear")();
+  return all;
+}
+
+Companions take_python_companions() { return {taken(companion_outputs), taken(companion_inputs)}; }
+
 py::tuple output_references(const Node& node) {
   py::tuple references(node.outputs.size());
   for (std::size_t i = 0; i < node.outputs.size(); ++i) {
@@ -230,6 +244,16 @@ void bind_graph(py::module_& m) {
       py::arg("outputs"), py::arg("inputs"), py::arg("grad_outputs"), py::arg("grad_inputs"),
       py::arg("set_grad") = false, py::arg("retain_grad") = false,
       py::arg("enable_double_backprop") = false, py::arg("loss_scale") = py::none());
+  take_companions = &take_python_companions;
+  m.def(
+      "set_companions",
+      [](const py::list& outputs, const py::list& inputs) {
+        companion_outputs = outputs.ptr();
+        companion_inputs = inputs.ptr();
+      },
+      py::arg("outputs"), py::arg("inputs"),
+      "Lists of this thread's, which the caller keeps: the next way back starts from what they "
+      "hold, reaches it, and empties them.");
   m.def("add_gradient_ready_hook", &add_gradient_ready_hook, py::arg("hook"),
         "Calls hook(leaf) when a leaf's gradient is complete; returns a number to remove it by.");
   m.def("remove_gradient_ready_hook", &remove_gradient_ready_hook, py::arg("number"));

@@ -5,6 +5,7 @@ import pytest
 
 import renga
 import renga.functions as F
+from renga.communicators import local
 from renga.distributed import functions as DF
 
 X = np.random.default_rng(0).uniform(0.5, 1.5, (2, 3))
@@ -105,3 +106,89 @@ def test_a_rank_sends_nothing_to_itself(ranks):
         return True
 
     assert all(ranks(on_rank))
+
+
+def test_nobody_passes_delegates_on(several_ranks):
+    """Rank 0's x to all others and back; its own loss is of something else."""
+
+    def on_rank(comm):
+        x = renga.Variable(X)
+        if comm.rank == 0:
+            for rank in range(1, comm.size):
+                DF.send(x * rank, comm, rank)
+            for rank in range(1, comm.size):
+                DF.recv(comm, rank)
+            F.sum(x * 7).backward()
+            return x.grad
+        y = DF.recv(comm, 0)
+        DF.send(y * 2, comm, 0)
+        F.sum(y**2).backward()
+        return None
+
+    results = several_ranks(on_rank)
+    # L = sum over ranks of (r x)² + 7 x.
+    squares = sum(rank**2 for rank in range(1, len(results)))
+    np.testing.assert_allclose(results[0], 2 * squares * X + 7, rtol=1e-12)
+
+
+def test_nobody_passes_delegates_on_in_double_backward(several_ranks):
+    def on_rank(comm):
+        x = renga.Variable(X)
+        if comm.rank == 0:
+            DF.send(x**2, comm, 1)
+            loss = F.sum(x)
+        elif comm.rank == 1:
+            loss = F.sum(DF.recv(comm, 0) ** 2)
+        else:
+            return None
+        # Rank 1's x has nothing to do with its loss, and yet it has to come back.
+        (gx,) = renga.grad([loss], [x], enable_double_backprop=True)
+        again = F.sum(gx**2) * 0.5 if comm.rank == 0 else renga.Variable(np.zeros(()))
+        again.backward()
+        return (gx.array, x.grad) if comm.rank == 0 else gx
+
+    results = several_ranks(on_rank)
+    gx, ggx = results[0]
+    # L = x⁴ + x; the gradient of half the square of L' is L' L''.
+    np.testing.assert_allclose(gx, 4 * X**3 + 1, rtol=1e-12)
+    np.testing.assert_allclose(ggx, (4 * X**3 + 1) * 12 * X**2, rtol=1e-12)
+    assert results[1] is None
+
+
+def test_the_opposite_orders_of_two_ranks_do_not_deadlock(several_ranks):
+    def on_rank(comm):
+        if comm.rank > 1:
+            return None
+        other = 1 - comm.rank
+        x = renga.Variable(np.full(1 << 18, comm.rank + 1.0))  # not buffered
+        if comm.rank == 0:
+            DF.send(x, comm, other)
+            y = DF.recv(comm, other)
+        else:
+            y = DF.recv(comm, other)
+            DF.send(x, comm, other)
+        # Rank 0's losses use the two in the other order.
+        loss = F.sum(x * y) if comm.rank == 0 else F.sum(y * x)
+        loss.backward()
+        return x.grad[0]
+
+    results = several_ranks(on_rank)
+    # Each x is in both losses, multiplied by the other's.
+    assert results[:2] == [4.0, 2.0]
+
+
+def test_graphs_without_a_way_back_are_told_when_time_is_up(monkeypatch):
+    monkeypatch.setenv("RENGA_TIMEOUT", "0.2")
+
+    def on_rank(comm):
+        if comm.rank == 1:
+            DF.recv(comm, 0)
+            return ""
+        DF.send(X, comm, 1)  # nobody goes back through it
+        with pytest.raises(TimeoutError) as caught:
+            DF.recv(comm, 1)
+        return str(caught.value)
+
+    text = local.run(on_rank, ranks=2)[0]
+    assert "no backward() has come yet through 1 communications" in text
+    assert "Send called at" in text and "test_point_to_point" in text

@@ -8,8 +8,9 @@ from typing import Any
 import numpy
 
 from renga import functions as F
+from renga.distributed.functions.chain import chain, nothing
 from renga.function_node import FunctionNode
-from renga.variable import Variable, as_variable
+from renga.variable import Variable
 
 Result = tuple[Variable, Sequence[Variable]]
 
@@ -19,12 +20,14 @@ class Communication(FunctionNode):
 
     Its first input and its first output are tokens, empty arrays. By them a rank that
     gives or gets nothing, or nothing that a gradient passes through, takes part in the
-    way back nevertheless.
+    way back nevertheless: tokens lead from each communication to the one before, and
+    the next ``backward()`` of this thread starts from the last one, too.
     """
 
     def communicate(self, xs: Sequence[Any], delegate: Any = None) -> Result:
         """A token and what comes for ``xs``, computed after ``delegate``."""
-        token, *ys = self.apply((token_for(delegate), *xs))
+        token, *ys = self.apply((chain.join(delegate), *xs))
+        chain.append(self, token)
         return token, ys
 
     def exchange(self, xs: tuple[Any, ...]) -> Sequence[Any]:
@@ -36,10 +39,13 @@ class Communication(FunctionNode):
         raise NotImplementedError
 
     def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-        ys = self.exchange(inputs[1:])
+        try:
+            ys = self.exchange(inputs[1:])
+        except TimeoutError as error:
+            raise TimeoutError(f"{error}{chain.report()}") from error
         self._forms = [(y.shape, y.dtype) for y in ys]
         self.retain_outputs((0,))
-        return (_nothing(), *ys)
+        return (nothing(), *ys)
 
     def backward(
         self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]
@@ -53,16 +59,3 @@ class Communication(FunctionNode):
         token = F.add(gtoken, *self.get_retained_outputs())
         token, gxs = self.adjoint(token, gys)
         return tuple((token, *gxs)[i] for i in target_input_indexes)
-
-
-def token_for(delegate: Any) -> Variable:
-    """An empty variable that hangs on ``delegate``, or on nothing."""
-    if delegate is None or not as_variable(delegate).requires_grad:
-        return Variable(_nothing())
-    if delegate.shape == (0,) and delegate.dtype == numpy.float32:
-        return delegate
-    return F.cast(F.reshape(delegate, (-1,))[:0], numpy.float32)
-
-
-def _nothing() -> numpy.ndarray:
-    return numpy.empty(0, numpy.float32)

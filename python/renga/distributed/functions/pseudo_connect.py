@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from renga.distributed.functions.chain import token_for
 from renga.distributed.functions.communication import Communication, Result
 from renga.variable import Variable
 
 
 class PseudoConnect(Communication):
+    def communicate(self, xs: Sequence[Any], delegate: Any = None) -> Result:
+        token, *ys = self.apply((token_for(delegate), *xs))
+        return token, ys
+
     def exchange(self, xs: tuple[Any, ...]) -> Sequence[Any]:
         return xs
 
