@@ -7,6 +7,7 @@
 #include "ops/manipulation.h"
 #include "ops/math.h"
 #include "ops/reduction.h"
+#include "tensor/views.h"
 
 namespace renga {
 namespace {
@@ -78,6 +79,7 @@ Variable power(const Variable& a, const Variable& b) {
 }
 
 Variable maximum(const Variable& a, const Variable& b) {
+  require_floats("maximum", a.array());
   const Array y = apply("maximum", Binary::maximum, a.array(), b.array());
   auto to_a = [a, b](const Variable& gy) {
     return sum_to(multiply(gy, gate("maximum", Binary::greater_equal, a, b)), a.shape());
@@ -90,6 +92,7 @@ Variable maximum(const Variable& a, const Variable& b) {
 }
 
 Variable minimum(const Variable& a, const Variable& b) {
+  require_floats("minimum", a.array());
   const Array y = apply("minimum", Binary::minimum, a.array(), b.array());
   auto to_a = [a, b](const Variable& gy) {
     return sum_to(multiply(gy, gate("minimum", Binary::less_equal, a, b)), a.shape());

@@ -213,6 +213,13 @@ Variable pad(const Variable& x, const Dims& before, const Dims& after, double va
   return record("Pad", y, {{x, [middle](const Variable& gy) { return slice(gy, middle); }}});
 }
 
+std::pair<Variable, Variable> promoted(const Variable& a, const Variable& b) {
+  const auto is_ieee = [](Dtype d) { return is_float(d) && d != Dtype::bfloat16; };
+  if (a.dtype() == b.dtype() || !is_ieee(a.dtype()) || !is_ieee(b.dtype())) return {a, b};
+  const Dtype wider = std::max(a.dtype(), b.dtype());
+  return {cast(a, wider), cast(b, wider)};
+}
+
 Variable cast(const Variable& x, Dtype dtype) {
   if (x.dtype() == dtype) return x;
   const Array y = cast(x.array(), dtype);

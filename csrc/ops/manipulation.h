@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ops/list.h"
@@ -25,6 +26,8 @@ std::vector<Variable> split_axis(const Variable& x, const std::vector<std::int64
 // `before` and `after` name the elements added at both ends of every axis.
 Variable pad(const Variable& x, const Dims& before, const Dims& after, double value);
 Variable cast(const Variable& x, Dtype dtype);
+// Two IEEE floats of different widths in the wider dtype; anything else as it is.
+std::pair<Variable, Variable> promoted(const Variable& a, const Variable& b);
 
 // Along every axis of x: `length` elements from `start`, `step` apart.
 struct Range {

@@ -4,7 +4,9 @@
 
 #include "autograd/node.h"
 #include "ops/arithmetic.h"
+#include "ops/manipulation.h"
 #include "ops/reduction.h"
+#include "tensor/views.h"
 
 namespace renga {
 namespace {
@@ -30,10 +32,12 @@ Variable flat(Unary map, const Variable& x) { return Variable(apply(map, x.array
 }  // namespace
 
 Variable absolute(const Variable& x) {
+  require_floats("absolute", x.array());
   return smooth("absolute", Unary::absolute, x, [](const Variable& v) { return sign(v); });
 }
 
 Variable square(const Variable& x) {
+  require_floats("square", x.array());
   return smooth("square", Unary::square, x, [](const Variable& v) { return multiply(v, 2); });
 }
 
@@ -117,7 +121,9 @@ Variable erf(const Variable& x) {
   });
 }
 
-Variable arctan2(const Variable& x1, const Variable& x2) {
+Variable arctan2(const Variable& y_given, const Variable& x_given) {
+  const auto [x1, x2] = promoted(y_given, x_given);
+  require_floats("arctan2", x1.array());
   const Array y = apply("arctan2", Binary::arctan2, x1.array(), x2.array());
   const auto square_norm = [](const Variable& a, const Variable& b) {
     return add(square(a), square(b));

@@ -139,8 +139,8 @@ void check(const char* op, const Variable& x, std::span<const Variable> paramete
     if (!reduced.contains(axis)) kept.push_back(x.shape(axis));
   }
   for (const Variable& p : parameters) {
-    require(is_float(p.dtype()) && p.shape() == kept, op,
-            ": expected parameters of a float dtype and of shape ", kept, ", x's without axes ",
+    require(is_float(p.dtype()) && p.dtype() == parameters[0].dtype() && p.shape() == kept, op,
+            ": expected parameters of one float dtype and of shape ", kept, ", x's without axes ",
             reduced, ", got ", p.dtype(), " and ", p.shape());
   }
 }

@@ -47,6 +47,7 @@ Variable spread(const Variable& gy, const Shape& shape, const Axes& axes) {
 
 Variable extreme(const char* op, const char* label, Reduction map, const Variable& x,
                  const std::optional<Axes>& over, bool keepdims) {
+  require_floats(op, x.array());
   const Axes axes = axes_of(op, over, x.ndim());
   for (std::int64_t a : axes) {
     require<std::invalid_argument>(x.shape(static_cast<int>(a)) > 0, op,
@@ -76,6 +77,7 @@ Variable product_of_others(const Variable& rows) {
 }
 
 Array arg(const char* op, Reduction map, const Variable& x, std::optional<std::int64_t> over) {
+  require_floats(op, x.array());
   const Variable rows = over ? x : reshape(x, {x.size()});
   const int axis = normalize_axis(op, over.value_or(0), rows.ndim());
   require<std::invalid_argument>(rows.shape(axis) > 0, op,
@@ -98,6 +100,7 @@ Array reduce(Reduction map, const Array& x, const Axes& axes) {
 }
 
 Variable sum(const Variable& x, const std::optional<Axes>& over, bool keepdims) {
+  require_floats("sum", x.array());
   const Axes axes = axes_of("sum", over, x.ndim());
   const Array y = finish(reduce(Reduction::sum, x.array(), axes), axes, keepdims);
   return record(
@@ -117,6 +120,7 @@ Variable sum_to(const Variable& x, const Shape& shape) {
 }
 
 Variable prod(const Variable& x, const std::optional<Axes>& over, bool keepdims) {
+  require_floats("prod", x.array());
   const Axes axes = axes_of("prod", over, x.ndim());
   const Array y = finish(reduce(Reduction::prod, x.array(), axes), axes, keepdims);
   auto to_x = [x, axes](const Variable& gy) {

@@ -10,6 +10,11 @@ int normalize_axis(const char* op, std::int64_t axis, int ndim);
 // The same for several; an axis named twice is an error.
 Axes normalize_axes(const char* op, const Axes& axes, int ndim);
 
+// Throws InvalidType naming `op` unless x is of floats.
+inline void require_floats(const char* op, const Array& x) {
+  require(is_float(x.dtype()), op, ": expected a float dtype, got ", x.dtype());
+}
+
 // The shape two arrays broadcast to; throws InvalidType naming `op`.
 Shape broadcast_shapes(const char* op, const Shape& a, const Shape& b);
 // Stretches axes of length 1 (stride 0) and adds axes in front.

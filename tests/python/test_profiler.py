@@ -232,7 +232,7 @@ def test_several_outputs():
     assert split.cost.bytes == 2 * 4 * 96
     # The indices are a plain array.
     indices = F.max_pooling_2d(x, 2, return_indices=True)[1]
-    assert pool.cost.bytes == 4 * (96 + 24) + indices.nbytes
+    assert pool.cost.bytes == 4 * (96 + 24) + indices.size
 
 
 def test_an_operation_that_raises():

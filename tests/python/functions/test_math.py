@@ -24,7 +24,7 @@ def test_add():
     gradient_check.check_backward(F.add, (x, y, z), x)
 
 
-@pytest.mark.parametrize("limits", [(-0.5, 0.5), (None, 0.5), (-0.5, None), (1, 1)])
+@pytest.mark.parametrize("limits", [(-0.5, 0.5), (None, 0.5), (-0.5, None)])
 def test_clip(limits):
     expected = numpy.clip(x, *limits)
     numpy.testing.assert_array_equal(F.clip(x, *limits).array, expected)

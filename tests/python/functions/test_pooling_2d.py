@@ -160,7 +160,7 @@ def test_no_images():
 @pytest.mark.parametrize(
     "error, change, arguments",
     [
-        (InvalidType, lambda x: x[0], (2,)),
+        ((InvalidType, ValueError), lambda x: x[0], (2,)),
         (InvalidType, lambda x: x.astype("i"), (2,)),
         (InvalidType, lambda x: x, (12, 1)),
         (ValueError, lambda x: x, (0,)),

@@ -7,6 +7,7 @@ from typing import Any
 import numpy
 
 from renga import _core
+from renga.functions.array.cast import cast
 from renga.functions.array.get_item import PutItems
 from renga.functions.check import check_floats
 from renga.variable import Variable, as_array
@@ -16,11 +17,13 @@ def scatter_add(a: Any, slices: Any, b: Any) -> Variable:
     """``a`` with ``b`` added to ``a[slices]``; elements picked twice get both.
 
     Raises:
-        InvalidType: the dtypes differ.
+        InvalidType: ``a`` or ``b`` is not of floats.
         ValueError: ``b`` has not the shape of ``a[slices]``.
         IndexError: there are no such elements.
     """
-    check_floats("scatter_add", a, b)
+    check_floats("scatter_add", a)
+    check_floats("scatter_add", b)
+    b = cast(b, a.dtype)
     keys = slices if isinstance(slices, tuple) else (slices,)
     picked = numpy.shape(as_array(a)[keys])
     if picked != b.shape:

@@ -14,13 +14,15 @@ def clip(x: Any, x_min: float | None, x_max: float | None) -> Variable:
     """``x`` limited to [x_min, x_max]; None stands for no limit.
 
     Raises:
-        ValueError: ``x_min`` is above ``x_max``.
+        ValueError: ``x_min`` is not below ``x_max``, or there is no limit.
         InvalidType: ``x`` is not of floats.
     """
+    if x_min is None and x_max is None:
+        raise ValueError("clip: expected at least one limit, got None and None")
     x_min = -math.inf if x_min is None else x_min
     x_max = math.inf if x_max is None else x_max
-    if x_min > x_max:
-        raise ValueError(f"clip: expected x_min <= x_max, got {x_min} and {x_max}")
+    if x_min >= x_max:
+        raise ValueError(f"clip: expected x_min < x_max, got {x_min} and {x_max}")
     if x.dtype.kind != "f":
         raise InvalidType(f"clip: expected floats, got {x.dtype}")
     return _core.ops.clip(x, x_min, x_max)

@@ -13,6 +13,7 @@ from renga.functions.check import check_floats, check_shape
 from renga.functions.math.average import average
 from renga.functions.normalization.inverse_root import inverse_root
 from renga.utils.argument import parse_kwargs
+from renga.utils.type_check import InvalidType
 from renga.variable import Variable
 
 
@@ -28,8 +29,8 @@ def decorrelated_batch_normalization(x: Any, **kwargs: Any) -> Variable:
         running_projection: (groups, C / groups, C / groups)
 
     Raises:
-        ValueError: the channels cannot be divided into so many groups.
-        InvalidType: ``x`` is not of floats or has one axis only.
+        InvalidType: ``x`` is not of floats, has one axis only, or channels that cannot
+            be divided into so many groups.
 
     Source: Huang et al., Decorrelated batch normalization, 2018.
     """
@@ -76,7 +77,6 @@ def fixed_decorrelated_batch_normalization(
         projection: (groups, C / groups, C / groups)
 
     Raises:
-        ValueError: the channels cannot be divided into so many groups.
         InvalidType: shapes or dtypes do not fit.
     """
     name = "fixed_decorrelated_batch_normalization"
@@ -97,7 +97,7 @@ def _by_channels(name: str, x: Any, groups: int) -> Variable:
     check_floats(name, x)
     check_shape(name, x.ndim >= 2, "(N, C, …)", x)
     if groups < 1 or x.shape[1] % groups:
-        raise ValueError(f"{name}: expected {x.shape[1]} channels in {groups} groups")
+        raise InvalidType(f"{name}: expected {x.shape[1]} channels in {groups} groups")
     if x.dtype == "float16":
         x = cast(x, "float32")
     ops = _core.ops

@@ -7,6 +7,7 @@ from typing import Any
 import numpy
 
 from renga import _core
+from renga.functions.check import check_axes
 from renga.functions.pair import as_pair
 
 
@@ -29,8 +30,10 @@ def max_pooling_2d(
         return: (N, C, H', W')
 
     Raises:
+        ValueError: ``x`` has not 4 axes.
         InvalidType: ``x`` is no image of floats.
     """
+    check_axes("max_pooling_2d", x, 2)
     window = (
         as_pair(ksize),
         as_pair(ksize if stride is None else stride),
@@ -38,5 +41,5 @@ def max_pooling_2d(
     )
     if return_indices:
         y, at = _core.ops.max_pooling_2d_with_indices(x, window, cover_all)
-        return y, at.astype(numpy.int32)
+        return y, at.astype(numpy.int64)
     return _core.ops.max_pooling_2d(x, window, cover_all)

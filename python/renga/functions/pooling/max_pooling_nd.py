@@ -62,7 +62,7 @@ def _with_indices(x: Any, window: Any, cover_all: bool) -> tuple[Any, numpy.ndar
         below = numpy.clip(starts + steps, 0, numbers.shape[axis] - 1)
         found = numpy.take_along_axis(numbers, below, axis)
         numbers = steps * math.prod(ksize[1:]) + found
-    return y, numbers.astype(numpy.int32)
+    return y, numbers.astype(numpy.int64)
 
 
 def max_pooling_1d(

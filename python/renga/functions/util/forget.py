@@ -20,7 +20,8 @@ def forget(func: Callable[..., Any], *xs: Any) -> Any:
     ``func`` must compute the same twice and return a Variable or a tuple of them.
 
     Raises:
-        TypeError: ``func`` is not callable, or returns something else.
+        TypeError: ``func`` is not callable.
+        RuntimeError: it returns something else.
     """
     if not callable(func):
         raise TypeError(f"forget: expected a function, got {type(func)}")
@@ -41,7 +42,7 @@ class _Forgetful(FunctionNode):
         if self.is_single:
             return (ys,)
         if not isinstance(ys, tuple) or not all(isinstance(y, Variable) for y in ys):
-            raise TypeError(
+            raise RuntimeError(
                 f"forget: expected a Variable or a tuple of them, got {type(ys)}"
             )
         return ys

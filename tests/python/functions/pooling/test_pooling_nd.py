@@ -69,7 +69,7 @@ def test_max_pooling_nd_tells_where(extents, ksize, stride, pad, channels_last):
         x = numpy.moveaxis(numpy.ascontiguousarray(numpy.moveaxis(x, 1, -1)), -1, 1)
     y, at = F.max_pooling_nd(x, ksize, stride, pad, return_indices=True)
     expected = pooled(x, lambda w: numpy.nanargmax(w, -1), ksize, stride, pad, True)
-    assert at.dtype == numpy.int32
+    assert at.dtype == numpy.int64
     numpy.testing.assert_array_equal(at, expected)
     numpy.testing.assert_array_equal(
         y.array, pooled(x, maxima, ksize, stride, pad, True)
