@@ -45,6 +45,12 @@ from renga.links.loss.hierarchical_softmax import (
 )
 from renga.links.loss.negative_sampling import NegativeSampling as NegativeSampling
 from renga.links.model.classifier import Classifier as Classifier
+from renga.links.model.vision.googlenet import GoogLeNet as GoogLeNet
+from renga.links.model.vision.resnet import ResNet50Layers as ResNet50Layers
+from renga.links.model.vision.resnet import ResNet101Layers as ResNet101Layers
+from renga.links.model.vision.resnet import ResNet152Layers as ResNet152Layers
+from renga.links.model.vision.vgg import VGG16Layers as VGG16Layers
+from renga.links.model.vision.vgg import VGG19Layers as VGG19Layers
 from renga.links.normalization.batch_normalization import (
     BatchNormalization as BatchNormalization,
 )
@@ -71,6 +77,30 @@ from renga.links.parallel.channel.deconvolution_2d import (
 )
 from renga.links.parallel.channel.embed_id import ParallelEmbedID as ParallelEmbedID
 from renga.links.parallel.channel.linear import ParallelLinear as ParallelLinear
+from renga.links.parallel.spatial import (
+    SpatialAveragePooling2D as SpatialAveragePooling2D,
+)
+from renga.links.parallel.spatial import (
+    SpatialBatchNormalization as SpatialBatchNormalization,
+)
+from renga.links.parallel.spatial import (
+    SpatialConvolution2D as SpatialConvolution2D,
+)
+from renga.links.parallel.spatial import (
+    SpatialConvolutionND as SpatialConvolutionND,
+)
+from renga.links.parallel.spatial import (
+    SpatialDeconvolution2D as SpatialDeconvolution2D,
+)
+from renga.links.parallel.spatial import (
+    SpatialDeconvolutionND as SpatialDeconvolutionND,
+)
+from renga.links.parallel.spatial import (
+    SpatialLinear as SpatialLinear,
+)
+from renga.links.parallel.spatial import (
+    SpatialMaxPooling2D as SpatialMaxPooling2D,
+)
 from renga.links.rnn.gru import GRU as GRU
 from renga.links.rnn.gru import StatefulGRU as StatefulGRU
 from renga.links.rnn.gru import StatelessGRU as StatelessGRU

@@ -1,0 +1,79 @@
+"""CaffeFunction: a network from one of Caffe's files."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from renga.link import Chain, Link
+from renga.links.caffe.layers import BUILDERS
+from renga.links.caffe.network import read_layers
+from renga.utils.argument import assert_kwargs_empty, check_unexpected_kwargs
+from renga.variable import Variable, as_variable
+
+
+class CaffeFunction(Chain):
+    """The network of a ``.caffemodel`` file, with the weights in it.
+
+    Layers with weights are children of the layers' names. The layers are Caffe's of
+    types BatchNorm, Concat, Convolution, Deconvolution, Dropout, Eltwise,
+    InnerProduct, LRN, Pooling, ReLU, Reshape, Scale, Sigmoid, Slice, Softmax,
+    SoftmaxWithLoss and Split; others are skipped with a warning. The file is read
+    without Protocol Buffers' library.
+
+    Raises:
+        ValueError: the file is not one of Caffe's.
+        RuntimeError: a layer has an option that is not supported.
+    """
+
+    def __init__(self, model_path: str) -> None:
+        super().__init__()
+        self.forwards: dict[str, Any] = {}
+        # Outputs that are their layer's input under another name.
+        self.split_map: dict[str, str] = {}
+        # Name, inputs and outputs of each layer.
+        self.layers: list[tuple[str, list[str], list[str]]] = []
+        for layer in read_layers(model_path):
+            self._add(layer)
+
+    def _add(self, layer: Any) -> None:
+        bottom = [self.split_map.get(name, name) for name in layer.bottom]
+        if layer.type == "Split":
+            for top in layer.top:
+                self.split_map[top] = bottom[0]
+        elif layer.type in BUILDERS:
+            function = BUILDERS[layer.type](layer)
+            self.forwards[layer.name] = function
+            self.layers.append((layer.name, bottom, list(layer.top)))
+            if isinstance(function, Link):
+                self.add_link(layer.name, function)
+        elif layer.type != "Data":
+            warnings.warn(
+                f'Skip the layer "{layer.name}", since CaffeFunction does not '
+                f"support {layer.type} layer",
+                stacklevel=3,
+            )
+
+    def forward(
+        self,
+        inputs: Mapping[str, Any],
+        outputs: Sequence[str],
+        disable: Collection[str] = (),
+        **kwargs: Any,
+    ) -> tuple[Variable, ...]:
+        """The blobs named ``outputs``, computed from those in ``inputs``.
+
+        Layers named in ``disable``, and those whose inputs are not there, do not run.
+        """
+        check_unexpected_kwargs(
+            kwargs, train="train argument is not supported: use renga.using_config"
+        )
+        assert_kwargs_empty(kwargs)
+        variables = {name: as_variable(x) for name, x in inputs.items()}
+        for name, bottom, top in self.layers:
+            if name in disable or any(blob not in variables for blob in bottom):
+                continue
+            ys = self.forwards[name](*(variables[blob] for blob in bottom))
+            variables.update(zip(top, ys if isinstance(ys, (tuple, list)) else (ys,)))
+        return tuple(variables[blob] for blob in outputs)

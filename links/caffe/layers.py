@@ -1,0 +1,232 @@
+"""What Caffe's layers compute, as links and functions."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from typing import Any, Callable
+
+from renga import functions as F
+from renga.configuration import using_config
+from renga.links.caffe.network import blobs_of
+from renga.links.connection.linear import Linear
+from renga.links.connection.scale import Scale
+from renga.links.convolution.convolution_2d import Convolution2D
+from renga.links.convolution.deconvolution_2d import Deconvolution2D
+from renga.links.normalization.batch_normalization import BatchNormalization
+
+Builder = Callable[[Any], Any]
+
+
+def _pair(values: list[int], rows: int, columns: int, default: int) -> Any:
+    """(rows, columns) of an option given in one of Caffe's three ways."""
+    if len(values) > 1:
+        return values[0], values[1]
+    if values:
+        return values[0], values[0]
+    return (rows, columns) if rows > 0 or columns > 0 else (default, default)
+
+
+def _window(param: Any) -> dict[str, Any]:
+    return {
+        "ksize": _pair(param.kernel_size, param.kernel_h, param.kernel_w, 0),
+        "stride": _pair(param.stride, param.stride_h, param.stride_w, 1),
+        "pad": _pair(param.pad, param.pad_h, param.pad_w, 0),
+        "dilate": _pair(param.dilation, 0, 0, 1),
+        "groups": param.group,
+        "nobias": not param.bias_term,
+    }
+
+
+def _convolution(layer: Any) -> Convolution2D:
+    param = layer.convolution_param
+    W, *b = blobs_of(layer)
+    channels = W.shape[1] * param.group
+    link = Convolution2D(channels, param.num_output, initialW=0, **_window(param))
+    return _filled(link, W, b)
+
+
+def _deconvolution(layer: Any) -> Deconvolution2D:
+    param = layer.convolution_param
+    W, *b = blobs_of(layer)
+    link = Deconvolution2D(W.shape[0], param.num_output, initialW=0, **_window(param))
+    return _filled(link, W, b)
+
+
+def _inner_product(layer: Any) -> Linear:
+    param = layer.inner_product_param
+    if param.axis != 1:
+        raise RuntimeError("Non-default axis in InnerProduct is not supported")
+    W, *b = blobs_of(layer)
+    link = Linear(W.shape[-1], param.num_output, nobias=not param.bias_term, initialW=0)
+    return _filled(link, W, b)
+
+
+def _filled(link: Any, W: Any, b: list[Any]) -> Any:
+    link.W.array[...] = W.reshape(link.W.shape)
+    if link.b is not None:
+        link.b.array[...] = b[0].ravel()
+    return link
+
+
+def _pooling(layer: Any) -> Callable[..., Any]:
+    param = layer.pooling_param
+    if param.pool not in (0, 1):
+        raise RuntimeError("Stochastic pooling is not supported")
+    if param.global_pooling:
+        return functools.partial(_global_pooling, param.pool == 0)
+    options = {
+        "ksize": _pair([], param.kernel_h, param.kernel_w, param.kernel_size),
+        "stride": _pair([], param.stride_h, param.stride_w, param.stride),
+        "pad": _pair([], param.pad_h, param.pad_w, param.pad),
+    }
+    if param.pool == 0:
+        return functools.partial(F.max_pooling_2d, cover_all=True, **options)
+    return functools.partial(F.average_pooling_2d, **options)
+
+
+def _global_pooling(largest: bool, x: Any) -> Any:
+    pool = F.max_pooling_2d if largest else F.average_pooling_2d
+    return pool(x, x.shape[2:])
+
+
+def _lrn(layer: Any) -> Callable[..., Any]:
+    param = layer.lrn_param
+    if param.norm_region != 0:
+        raise RuntimeError("Within-channel LRN is not supported")
+    return functools.partial(
+        F.local_response_normalization,
+        n=param.local_size,
+        k=param.k,
+        alpha=param.alpha / param.local_size,
+        beta=param.beta,
+    )
+
+
+def _relu(layer: Any) -> Callable[..., Any]:
+    slope = layer.relu_param.negative_slope
+    return functools.partial(F.leaky_relu, slope=slope) if slope else F.relu
+
+
+def _dropout(layer: Any) -> Callable[..., Any]:
+    return functools.partial(F.dropout, ratio=layer.dropout_param.dropout_ratio)
+
+
+def _axis(param: Any, old_name: str) -> int:
+    """The axis of a layer, which once had another name."""
+    axis = param.axis
+    if "axis" not in param.present and old_name in param.present:
+        axis = getattr(param, old_name)
+    return axis
+
+
+def _concat(layer: Any) -> Callable[..., Any]:
+    return functools.partial(_concatenate, _axis(layer.concat_param, "concat_dim"))
+
+
+def _concatenate(axis: int, *xs: Any) -> Any:
+    return F.concat(xs, axis=axis)
+
+
+def _slice(layer: Any) -> Callable[..., Any]:
+    param = layer.slice_param
+    points = list(param.slice_point) or len(layer.top)
+    axis = _axis(param, "slice_dim")
+    return functools.partial(F.split_axis, indices_or_sections=points, axis=axis)
+
+
+def _eltwise(layer: Any) -> Callable[..., Any]:
+    param = layer.eltwise_param
+    return functools.partial(_combine, param.operation, [float(c) for c in param.coeff])
+
+
+def _combine(operation: int, coefficients: list[float], *xs: Any) -> Any:
+    """The product (0), the sum (1) or the maximum (2)."""
+    if operation == 1 and coefficients:
+        xs = tuple(c * x for c, x in zip(coefficients, xs))
+    return functools.reduce((operator.mul, operator.add, F.maximum)[operation], xs)
+
+
+def _scale(layer: Any) -> Scale:
+    param, blobs = layer.scale_param, blobs_of(layer)
+    given = len(layer.bottom) > 1
+    bias = blobs[-1] if param.bias_term else None
+    W_shape = None if given else blobs[0].shape
+    link = Scale(
+        param.axis, W_shape, param.bias_term, None if bias is None else bias.shape
+    )
+    if not given:
+        link.W.array[...] = blobs[0]
+    if bias is not None:
+        link.bias.b.array[...] = bias
+    return link
+
+
+class _GlobalNormalization(BatchNormalization):
+    """Normalizes by the statistics in the file, while training too."""
+
+    def forward(self, x: Any, **kwargs: Any) -> Any:
+        with using_config("train", False):
+            return super().forward(x, **kwargs)
+
+
+def _batch_norm(layer: Any) -> BatchNormalization:
+    mean, variance, weight = blobs_of(layer)
+    param = layer.batch_norm_param
+    cls = _GlobalNormalization if param.use_global_stats else BatchNormalization
+    link = cls(
+        mean.size,
+        decay=param.moving_average_fraction,
+        eps=param.eps,
+        use_gamma=False,
+        use_beta=False,
+    )
+    # The blobs are sums that the last one weighs.
+    link.avg_mean[...] = mean.ravel() / weight.ravel()
+    link.avg_var[...] = variance.ravel() / weight.ravel()
+    return link
+
+
+def _reshape(layer: Any) -> Callable[..., Any]:
+    return functools.partial(_reshaped, list(layer.reshape_param.shape.dim))
+
+
+def _reshaped(dims: list[int], x: Any) -> Any:
+    """0 stands for the size that the axis has."""
+    shape = tuple(n if n != 0 else x.shape[axis] for axis, n in enumerate(dims))
+    return F.reshape(x, shape)
+
+
+def _softmax(layer: Any) -> Callable[..., Any]:
+    _require_channels(layer)
+    return F.softmax
+
+
+def _softmax_with_loss(layer: Any) -> Callable[..., Any]:
+    _require_channels(layer)
+    return F.softmax_cross_entropy
+
+
+def _require_channels(layer: Any) -> None:
+    if layer.softmax_param.axis != 1:
+        raise RuntimeError("Softmax along non-channel axis is not supported")
+
+
+BUILDERS: dict[str, Builder] = {
+    "BatchNorm": _batch_norm,
+    "Concat": _concat,
+    "Convolution": _convolution,
+    "Deconvolution": _deconvolution,
+    "Dropout": _dropout,
+    "Eltwise": _eltwise,
+    "InnerProduct": _inner_product,
+    "LRN": _lrn,
+    "Pooling": _pooling,
+    "ReLU": _relu,
+    "Reshape": _reshape,
+    "Scale": _scale,
+    "Sigmoid": lambda layer: F.sigmoid,
+    "Slice": _slice,
+    "Softmax": _softmax,
+    "SoftmaxWithLoss": _softmax_with_loss,
+}

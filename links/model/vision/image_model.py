@@ -1,0 +1,143 @@
+"""ImageModel: what classifiers of photographs share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Callable, ClassVar
+
+import numpy
+
+from renga.configuration import no_backprop_mode, using_config
+from renga.dataset import concat_examples
+from renga.functions import average, reshape
+from renga.link import Chain
+from renga.links.model.vision import weights
+from renga.utils import imgproc
+from renga.utils.argument import assert_kwargs_empty, check_unexpected_kwargs
+from renga.variable import Variable
+
+Functions = dict[str, list[Callable[..., Any]]]
+_CONFIG = "{} argument is not supported anymore. Use renga.using_config"
+
+
+def prepare_image(
+    image: Any, size: tuple[int, int] | None, mean: Sequence[float]
+) -> numpy.ndarray:
+    """An image as a model wants it: blue, green and red, less their means.
+
+    ``image`` is an array of (H, W), (1, H, W), (3, H, W) or (H, W, 3) in [0, 255], or
+    an image of Pillow's, which is needed. ``size`` is (width, height), None to keep
+    the image's.
+
+    Shapes:
+        return: (3, height, width) of float32
+    """
+    from PIL import Image
+
+    if isinstance(image, numpy.ndarray):
+        if image.ndim == 3 and image.shape[0] in (1, 3):
+            image = image[0] if len(image) == 1 else image.transpose(1, 2, 0)
+        image = Image.fromarray(image.astype(numpy.uint8))
+    image = image.convert("RGB")
+    if size is not None:
+        image = image.resize(size)
+    pixels = numpy.asarray(image, numpy.float32)[:, :, ::-1]
+    pixels = pixels - numpy.array(mean, numpy.float32)
+    return numpy.ascontiguousarray(pixels.transpose(2, 0, 1))
+
+
+class ImageModel(Chain):
+    """A classifier made of named steps, whose outputs can all be looked at.
+
+    ``pretrained_model`` is a file of weights, ``.npz`` or ``.caffemodel``. ``"auto"``
+    is the file that was made before from the published weights, which are looked for
+    in the data sets' folder ``pfnet/chainer/models`` and may be fetched. None leaves
+    the weights random.
+    """
+
+    mean: ClassVar[tuple[float, float, float]]
+    extracted: ClassVar[str]
+    published: weights.Published
+    # Steps whose input is not the output of the step before them.
+    branches: ClassVar[dict[str, str]] = {}
+
+    def _load(self, pretrained_model: str | None) -> None:
+        if pretrained_model is not None:
+            weights.load(self, pretrained_model)
+
+    @property
+    def functions(self) -> Functions:
+        """The steps by name: what is called one after the other."""
+        raise NotImplementedError
+
+    @property
+    def available_layers(self) -> list[str]:
+        """The names of the steps."""
+        return list(self.functions)
+
+    @classmethod
+    def convert_caffemodel_to_npz(cls, path_caffemodel: str, path_npz: str) -> None:
+        """Writes the weights of a ``.caffemodel`` file as an npz file."""
+        weights.convert(cls(pretrained_model=path_caffemodel), path_npz)
+
+    def _caffe_layers(self) -> dict[str, Any]:
+        """Which of Caffe's layers has the weights of which link."""
+        raise NotImplementedError
+
+    def forward(self, x: Any, layers: Any = None, **kwargs: Any) -> dict[str, Variable]:
+        """The outputs of the steps ``layers``, the probabilities by default."""
+        _refuse(kwargs)
+        wanted = {"prob"} if layers is None else set(layers)
+        found: dict[str, Variable] = {}
+        forks: dict[str, Variable] = {}
+        for name, functions in self.functions.items():
+            if not wanted - found.keys():
+                break
+            x = forks[self.branches[name]] if name in self.branches else x
+            for function in functions:
+                x = function(x)
+            if name in self.branches.values():
+                forks[name] = x
+            if name in wanted:
+                found[name] = x
+        return found
+
+    def extract(
+        self,
+        images: Sequence[Any],
+        layers: Any = None,
+        size: tuple[int, int] = (224, 224),
+        **kwargs: Any,
+    ) -> dict[str, Variable]:
+        """The outputs of steps for images, which ``prepare_image`` describes."""
+        _refuse(kwargs)
+        x = Variable(self.xp.asarray(self._batch(images, size)))
+        return self(x, layers=[self.extracted] if layers is None else layers)
+
+    def predict(self, images: Sequence[Any], oversample: bool = True) -> Variable:
+        """The probabilities of the classes for images, which ``extract`` takes too.
+
+        They are those of the middle, or with ``oversample`` the mean over ten crops.
+
+        Shapes:
+            return: (number of images, classes)
+        """
+        x = self._batch(images, (256, 256))
+        if oversample:
+            x = imgproc.oversample(x, (224, 224))
+        else:
+            x = x[:, :, 16:240, 16:240]
+        with no_backprop_mode(), using_config("train", False):
+            y = self(Variable(self.xp.asarray(x)), layers=["prob"])["prob"]
+            if oversample:
+                y = average(reshape(y, (len(y) // 10, 10, *y.shape[1:])), axis=1)
+        return y
+
+    def _batch(self, images: Sequence[Any], size: tuple[int, int]) -> Any:
+        return concat_examples([prepare_image(i, size, self.mean) for i in images])
+
+
+def _refuse(kwargs: dict[str, Any]) -> None:
+    messages = {name: _CONFIG.format(name) for name in ("test", "train", "volatile")}
+    check_unexpected_kwargs(kwargs, **messages)
+    assert_kwargs_empty(kwargs)

@@ -1,0 +1,81 @@
+"""Weights of published models, in Caffe's files and in npz files made of them."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, NamedTuple
+
+from renga.dataset.download import (
+    cache_or_load_file,
+    download,
+    get_dataset_directory,
+)
+from renga.serializers import load_npz, save_npz
+
+_FOLDER = "pfnet/chainer/models"
+
+
+class Published(NamedTuple):
+    """Where the weights of a model come from."""
+
+    name: str
+    url: str
+    # Whether the url is that of the file, or of a page that tells of it.
+    is_file: bool = True
+
+
+def load(model: Any, path: str) -> None:
+    """Loads a file into a model: npz, ``.caffemodel``, or ``"auto"`` its own.
+
+    Raises: OSError telling where to put a file that cannot be fetched.
+    """
+    if path.endswith(".caffemodel"):
+        _load_caffe(model, path)
+        return
+    if path != "auto":
+        load_npz(path, model)
+        return
+    folder = get_dataset_directory(_FOLDER)
+    name = model.published.name
+
+    def create(target: str) -> None:
+        _load_caffe(model, _fetch(model.published, folder))
+        save_npz(target, model, compression=False)
+
+    cache_or_load_file(
+        os.path.join(folder, name + ".npz"),
+        create,
+        lambda source: load_npz(source, model),
+    )
+
+
+def convert(model: Any, path: str) -> None:
+    """Writes the weights of a model as an npz file."""
+    save_npz(path, model, compression=False)
+
+
+def _fetch(published: Published, folder: str) -> str:
+    path = os.path.join(folder, published.name + ".caffemodel")
+    if published.is_file:
+        return download([published.url], path)
+    if not os.path.exists(path):
+        raise OSError(
+            "The pre-trained caffemodel does not exist. Please download it from "
+            f"{published.url!r}, and place it on {path}"
+        )
+    return path
+
+
+def _load_caffe(model: Any, path: str) -> None:
+    """Copies the blobs of Caffe's layers to the links that ``model`` names."""
+    from renga.links.caffe.network import read_blobs
+
+    blobs = read_blobs(path)
+    for name, arrays in model._caffe_layers().items():
+        if name not in blobs:
+            raise ValueError(f"{path}: expected a layer {name}")
+        if callable(arrays):
+            arrays(blobs[name])
+            continue
+        for array, blob in zip(arrays, blobs[name]):
+            array[...] = blob.reshape(array.shape)

@@ -1,0 +1,278 @@
+"""CaffeFunction: files written here, and NumPy for what their layers compute."""
+
+import warnings
+
+import caffemodel
+import numpy
+import pytest
+import windows
+from caffemodel import layer, message, old_layer
+
+import renga
+from renga.links.caffe import CaffeFunction
+
+rng = numpy.random.default_rng(0)
+X, Z = rng.normal(size=(2, 2, 4, 6, 5))
+W = rng.normal(size=(6, 4, 3, 3))
+B = rng.normal(size=6)
+FC = rng.normal(size=(3, 120))
+C = rng.normal(size=4)
+MEAN, VARIANCE = rng.normal(size=4), rng.uniform(1, 2, size=4)
+
+
+@pytest.fixture
+def load(tmp_path):
+    def write_and_load(*layers):
+        path = tmp_path / "net.caffemodel"
+        path.write_bytes(b"".join(layers))
+        return CaffeFunction(str(path))
+
+    return write_and_load
+
+
+def softmax(x):
+    e = numpy.exp(x - x.max(1, keepdims=True))
+    return e / e.sum(1, keepdims=True)
+
+
+def lrn(x, n, k, alpha, beta):
+    squares = numpy.pad(x**2, ((0, 0), (n // 2,) * 2, (0, 0), (0, 0)))
+    total = sum(squares[:, i : i + x.shape[1]] for i in range(n))
+    return x / (k + alpha / n * total) ** beta
+
+
+def channels(a):
+    return a[:, None, None]
+
+
+def mean_pool(x, *window):
+    return windows.pooled(x, numpy.mean, *window, 0)
+
+
+def max_pool(x, *window):
+    return windows.pooled(x, numpy.max, *window, -numpy.inf)
+
+
+# Convolutions: 1 outputs, 2 bias, 3 pad, 4 kernel, 5 groups, 6 stride, 9 … 14 by axis.
+CASES = {
+    "convolution": (
+        layer(
+            "Convolution", blobs=(W, B), p106=message((1, 6), (3, 1), (4, 3), (6, 2))
+        ),
+        lambda x: windows.convolution(x, W, B, 2, 1),
+    ),
+    "convolution by axis": (
+        layer(
+            "Convolution",
+            blobs=(W[..., :2], B),
+            p106=message((1, 6), (9, 1), (10, 0), (11, 3), (12, 2), (13, 1), (14, 2)),
+        ),
+        lambda x: windows.convolution(x, W[..., :2], B, (1, 2), (1, 0)),
+    ),
+    "convolution in groups": (
+        layer(
+            "Convolution",
+            blobs=(W[:, :2],),
+            p106=message((1, 6), (2, 0), (4, 3), (5, 2), (18, 2)),
+        ),
+        lambda x: windows.convolution(x, W[:, :2], groups=2, dilate=2),
+    ),
+    "deconvolution": (
+        layer(
+            "Deconvolution",
+            blobs=(W[:4], B[:4]),
+            p106=message((1, 4), (3, 1), (4, 3), (6, 2)),
+        ),
+        lambda x: windows.deconvolution(x, W[:4], B[:4], 2, 1),
+    ),
+    "inner product": (
+        layer("InnerProduct", blobs=(FC, B[:3]), p117=message((1, 3))),
+        lambda x: x.reshape(2, -1) @ FC.T + B[:3],
+    ),
+    "max pooling": (
+        layer("Pooling", p121=message((1, 0), (2, 2), (3, 2))),
+        lambda x: max_pool(
+            numpy.pad(x, ((0, 0),) * 3 + ((0, 1),), mode="edge"), 2, 2, 0
+        ),
+    ),
+    "average pooling": (
+        layer("Pooling", p121=message((1, 1), (5, 3), (6, 3), (7, 2), (8, 2), (4, 1))),
+        lambda x: mean_pool(x, 3, 2, 1),
+    ),
+    "global pooling": (
+        layer("Pooling", p121=message((1, 1), (12, 1))),
+        lambda x: x.mean((2, 3), keepdims=True),
+    ),
+    "response normalization": (
+        layer("LRN", p118=message((1, 3), (2, 0.5), (3, 0.75), (5, 2.0))),
+        lambda x: lrn(x, 3, 2, 0.5, 0.75),
+    ),
+    "relu": (layer("ReLU"), lambda x: numpy.maximum(x, 0)),
+    "leaky relu": (
+        layer("ReLU", p123=message((1, 0.25))),
+        lambda x: numpy.where(x > 0, x, x / 4),
+    ),
+    "sigmoid": (layer("Sigmoid"), lambda x: 1 / (1 + numpy.exp(-x))),
+    "softmax": (layer("Softmax"), softmax),
+    "concatenation": (
+        layer("Concat", bottom=("x", "z"), p104=message((2, 2))),
+        lambda x: numpy.concatenate([x, Z], 2),
+    ),
+    "concatenation along the old axis": (
+        layer("Concat", bottom=("x", "z"), p104=message((1, 2))),
+        lambda x: numpy.concatenate([x, Z], 2),
+    ),
+    "product": (
+        layer("Eltwise", bottom=("x", "z"), p110=message((1, 0))),
+        lambda x: x * Z,
+    ),
+    "sum": (layer("Eltwise", bottom=("x", "z")), lambda x: x + Z),
+    "sum with coefficients": (
+        layer("Eltwise", bottom=("x", "z"), p110=message((2, 2.0), (2, -1.0))),
+        lambda x: 2 * x - Z,
+    ),
+    "maximum": (
+        layer("Eltwise", bottom=("x", "z"), p110=message((1, 2))),
+        lambda x: numpy.maximum(x, Z),
+    ),
+    "slice": (
+        layer("Slice", top=("y0", "y"), p126=message((3, 2), (2, 4))),
+        lambda x: x[:, :, 4:],
+    ),
+    "slice in equal parts": (
+        layer("Slice", top=("y0", "y")),
+        lambda x: x[:, 2:],
+    ),
+    "scale": (
+        layer("Scale", blobs=(C, MEAN), p142=message((4, 1))),
+        lambda x: x * channels(C) + channels(MEAN),
+    ),
+    "scale by another blob": (
+        layer("Scale", bottom=("x", "c")),
+        lambda x: x * channels(C),
+    ),
+    "batch normalization": (
+        layer(
+            "BatchNorm",
+            blobs=(2 * MEAN, 2 * VARIANCE, [2.0]),
+            p139=message((1, 1), (3, 0.5)),
+        ),
+        lambda x: (x - channels(MEAN)) / numpy.sqrt(channels(VARIANCE) + 0.5),
+    ),
+    "reshape": (
+        layer("Reshape", p133=message((1, message((1, 0), (1, -1), (1, 5))))),
+        lambda x: x.reshape(2, 24, 5),
+    ),
+    "dropout": (layer("Dropout"), lambda x: x),
+    "one after the other": (
+        layer("ReLU", "a", ("x",), ("x",))
+        + layer("Split", "b", ("x",), ("p", "q"))
+        + layer("Sigmoid", "c/d", ("q",), ("y",)),
+        lambda x: 1 / (1 + numpy.exp(-numpy.maximum(x, 0))),
+    ),
+    "data is the caller's": (
+        layer("Data", "data", (), ("x",)) + layer("ReLU"),
+        lambda x: numpy.maximum(x, 0),
+    ),
+    "old convolution": (
+        old_layer(4, blobs=(W, B), p10=message((1, 6), (4, 3))),
+        lambda x: windows.convolution(x, W, B),
+    ),
+    "old inner product": (
+        old_layer(14, blobs=(FC, B[:3]), p17=message((1, 3))),
+        lambda x: x.reshape(2, -1) @ FC.T + B[:3],
+    ),
+    "old relu": (old_layer(18), lambda x: numpy.maximum(x, 0)),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_layer(load, name):
+    file, reference = CASES[name]
+    net = load(file)
+    inputs = {"x": X.astype("f"), "z": Z.astype("f"), "c": C.astype("f")}
+    with renga.using_config("train", name != "dropout" and "batch" in name):
+        (y,) = net(inputs, ["y"])
+    numpy.testing.assert_allclose(y.array, reference(X), rtol=1e-3, atol=1e-4)
+
+
+def test_loss(load):
+    net = load(layer("SoftmaxWithLoss", bottom=("x", "t")))
+    scores, t = rng.normal(size=(3, 5)), numpy.array([0, 4, 2], "i")
+    (loss,) = net({"x": scores.astype("f"), "t": t}, ["y"])
+    expected = -numpy.log(softmax(scores)[range(3), t]).mean()
+    numpy.testing.assert_allclose(loss.array, expected, rtol=1e-5)
+
+
+def test_structure(load):
+    first = layer("Convolution", "a/1", blobs=(W, B), p106=message((1, 6), (4, 3)))
+    net = load(first, layer("ReLU", "b", ("y",), ("y",)))
+    assert net.layers == [("a/1", ["x"], ["y"]), ("b", ["y"], ["y"])]
+    assert set(net.forwards) == {"a/1", "b"}
+    names = {path: p.shape for path, p in net.namedparams()}
+    assert names == {"/a/1/W": W.shape, "/a/1/b": B.shape}
+    x = X.astype("f")
+    (y,) = net({"x": x}, ["y"], disable=["b"])
+    numpy.testing.assert_allclose(
+        y.array, windows.convolution(X, W, B), rtol=1e-3, atol=1e-4
+    )
+    with pytest.raises(KeyError):
+        net({"x": x}, ["y"], disable=["a/1"])
+    with pytest.raises(ValueError, match="using_config"):
+        net({"x": x}, ["y"], train=True)
+    with pytest.raises(TypeError):
+        net({"x": x}, ["y"], nonsense=True)
+
+
+@pytest.mark.parametrize("file", [layer("TanH"), old_layer(23)])
+def test_layer_that_is_not_supported(load, file):
+    with pytest.warns(UserWarning, match='Skip the layer "l"'):
+        net = load(file)
+    assert net.layers == []
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        layer("InnerProduct", blobs=(FC,), p117=message((1, 3), (5, 2))),
+        layer("Pooling", p121=message((1, 2), (2, 3))),
+        layer("LRN", p118=message((4, 1))),
+        layer("Softmax", p125=message((2, 2))),
+    ],
+)
+def test_option_that_is_not_supported(load, file):
+    with pytest.raises(RuntimeError, match="is not supported"):
+        load(file)
+
+
+def test_file_that_is_not_a_network(load):
+    whole = layer("InnerProduct", blobs=(FC,), p117=message((1, 3), (2, 0)))
+    for file in (b"no network, I fear", whole[:-7], b"\xff" * 12):
+        with pytest.raises(ValueError, match="net.caffemodel: expected"):
+            load(file)
+    short = field_of_blob(shape=(2, 3), values=5)
+    with pytest.raises(ValueError, match=r"values of \(2, 3\), got 5"):
+        load(short)
+
+
+def field_of_blob(shape, values):
+    data = numpy.zeros(values, "<f4").tobytes()
+    blob = message((7, message(*((1, n) for n in shape))), (5, data))
+    return caffemodel.field(
+        100, message((1, "l"), (2, "InnerProduct"), (7, blob), (117, message((1, 2))))
+    )
+
+
+def test_empty_file(load):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert load(b"").layers == []
+
+
+def test_values_one_by_one(load):
+    """Floats may each have a key of their own."""
+    shape = caffemodel.field(7, message((1, 3), (1, 120)))
+    blob = shape + b"".join(caffemodel.field(5, float(v)) for v in FC.ravel())
+    body = message((1, "l"), (2, "InnerProduct"), (3, "x"), (4, "y"), (7, blob))
+    net = load(caffemodel.field(100, body + message((117, message((1, 3), (2, 0))))))
+    numpy.testing.assert_array_equal(net["l"].W.array, FC.astype("f"))
