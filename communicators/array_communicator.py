@@ -99,6 +99,10 @@ class ArrayCommunicator(CommunicatorBase):
         """Overwrites ``x`` by the root's and returns it."""
         return _result(self._native.broadcast(x, root, wait), wait, lambda: x)
 
+    def shares_memory(self) -> bool:
+        """Whether the ranks of this node reduce through memory that they share."""
+        return self._native.shares_memory
+
     def window(self, shape: Any, dtype: Any = np.float32) -> np.ndarray:
         """An array, not initialised, in memory that the ranks of the node share.
 

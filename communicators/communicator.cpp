@@ -139,6 +139,12 @@ const all_reduce::Network& Communicator::measured_network(const Turn& turn) {
   return *network_;
 }
 
+all_reduce::Network Communicator::measure_network(const Issue& issue) {
+  all_reduce::Network network;
+  start(Call("measure"), issue, [&](const Turn& turn) { network = all_reduce::measure(turn); });
+  return network;
+}
+
 Board* Communicator::common_board() const {
   return placement().inter_size == 1 ? transport_->board() : nullptr;
 }

@@ -68,8 +68,8 @@ class Communicator {
   // array as the others use theirs.
   Array window(std::int64_t bytes, const Issue& issue);
 
-  // The network as it was measured, once a reduction has needed it.
-  const std::optional<all_reduce::Network>& network() const { return network_; }
+  // How long messages between the halves of the ranks take.
+  all_reduce::Network measure_network(const Issue& issue);
   // Makes all_reduce go by messages, and by this algorithm; none: as it is fastest.
   void set_algorithm(std::optional<all_reduce::Algorithm> algorithm) { algorithm_ = algorithm; }
 

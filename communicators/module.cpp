@@ -30,6 +30,11 @@ void run_signal_handlers() {
   if (PyErr_CheckSignals() != 0) throw py::error_already_set();
 }
 
+std::string describe_site() {
+  const py::gil_scoped_acquire lock;
+  return find_call_site != nullptr ? find_call_site()->describe() : std::string();
+}
+
 Issue issue(const Communicator& self, bool wait) {
   const bool shown = find_call_site != nullptr && (!wait || self.shows_sites());
   return {wait, shown ? find_call_site()->describe() : std::string()};
@@ -144,12 +149,12 @@ void bind_choice(py::module_& m, py::class_<Communicator, std::shared_ptr<Commun
         self.set_algorithm(all_reduce::algorithm_from_string(name));
       },
       py::arg("name"));
-  c.def_property_readonly("network", [](const Communicator& self) {
-    std::optional<std::pair<double, double>> found;
-    if (const auto& network = self.network()) {
-      found = {network->latency, network->seconds_per_byte};
-    }
-    return found;
+  c.def("measure_network", [](Communicator& self) {
+    const all_reduce::Network network = self.measure_network(issue(self, true));
+    return std::pair(network.latency, network.seconds_per_byte);
+  });
+  c.def_property_readonly("shares_memory", [](const Communicator& self) {
+    return self.transport()->board() != nullptr;
   });
   m.def(
       "all_reduce_seconds",
@@ -173,6 +178,7 @@ PYBIND11_MODULE(_communicators, m) {
   py::module_::import("renga._core");
   py::register_exception_translator(&translate);
   check_signals = &run_signal_handlers;
+  current_site = &describe_site;
   bind_transports(m);
   bind_work(m);
   py::class_<Communicator, std::shared_ptr<Communicator>> c(m, "Communicator");

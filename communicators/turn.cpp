@@ -23,6 +23,13 @@ bool more_ranks_than_cores(const Transport& transport) {
   return transport.placement().intra_size > cores;
 }
 
+// Finding out where a call stands takes longer than a short call does, so it is done late.
+std::string what_and_where(const Turn& turn) {
+  Call call = turn.call;
+  const bool unknown = call.site[0] == 0 && turn.interruptible && current_site != nullptr;
+  return (unknown ? call.at(current_site()) : call).text_and_site();
+}
+
 }  // namespace
 
 Patience::Patience(Transport& transport, double seconds, bool interruptible)
@@ -63,14 +70,14 @@ bool Patience::is_vain(int peer) {
 
 void give_up(const Turn& turn, int missing, const std::string& more) {
   std::ostringstream text;
-  text << turn.call.text_and_site() << ": rank " << missing << " has left, rank " << turn.rank()
+  text << what_and_where(turn) << ": rank " << missing << " has left, rank " << turn.rank()
        << " waits for it" << more;
   throw RankFailed(text.str());
 }
 
 void time_out(const Turn& turn, const std::vector<int>& missing, const std::string& more) {
   std::ostringstream text;
-  text << turn.call.text_and_site() << ": rank " << turn.rank() << " waited " << turn.seconds
+  text << what_and_where(turn) << ": rank " << turn.rank() << " waited " << turn.seconds
        << " s for rank";
   if (missing.size() > 1) text << 's';
   for (std::size_t i = 0; i < missing.size(); ++i) text << (i ? ", " : " ") << missing[i];

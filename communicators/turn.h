@@ -38,6 +38,8 @@ struct Turn {
 
 // Runs pending signal handlers, if the binding set it; throws what they raise.
 inline void (*check_signals)() = nullptr;
+// Where in the user's program this thread is, if the binding set it.
+inline std::string (*current_site)() = nullptr;
 
 // How a rank waits: it spins, then gives way to other threads, then naps.
 class Patience {

@@ -39,7 +39,7 @@ IMPORTS = {
     "distributed": {"core", "communicators", "links", "extensions"},
 }
 # What a user imports from one place though it lives in another room.
-FACES = {"renga", "renga.training.extensions", "renga.launch"}
+FACES = {"renga", "renga.training.extensions", "renga.launch", "renga.doctor"}
 # What communicators leave to packing.py: they carry arrays and know no model.
 MODELS = ("renga.link", "renga.links", "renga.optimizer", "renga.training")
 

@@ -7,7 +7,9 @@
 
 #include <csignal>
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "mpi/mpi_transport.h"
@@ -81,6 +83,28 @@ PYBIND11_MODULE(_communicators_mpi, m) {
       .finalize();
   m.def("connect", &connect, py::arg("comm_address") = 0, py::arg("boards") = Boards::each_node,
         "A transport over the MPI_Comm at an address; over all processes of the job for 0.");
+  m.def(
+      "thread_level",
+      [] {
+        int level = MPI_THREAD_SINGLE;
+        MPI_Query_thread(&level);
+        const std::map<int, const char*> names = {{MPI_THREAD_SINGLE, "MPI_THREAD_SINGLE"},
+                                                  {MPI_THREAD_FUNNELED, "MPI_THREAD_FUNNELED"},
+                                                  {MPI_THREAD_SERIALIZED, "MPI_THREAD_SERIALIZED"},
+                                                  {MPI_THREAD_MULTIPLE, "MPI_THREAD_MULTIPLE"}};
+        return names.at(level);
+      },
+      "What MPI allows threads to do.");
+  m.def(
+      "library",
+      [] {
+        char text[MPI_MAX_LIBRARY_VERSION_STRING];
+        int length = 0;
+        MPI_Get_library_version(text, &length);
+        const std::string whole(text, static_cast<std::size_t>(length));
+        return whole.substr(0, whole.find(','));
+      },
+      "The MPI there is, and its version.");
   m.def("say_farewell", &say_farewell, "Tells the others that this process is about to leave.");
   m.def("write_comm", &write_comm, py::arg("transport"), py::arg("address"),
         "Writes the transport's MPI_Comm to an address.");

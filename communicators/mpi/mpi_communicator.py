@@ -19,6 +19,14 @@ class MpiCommunicator(Communicator):
         native_mpi().write_comm(self._native.transport, MPI._addressof(comm))
         return comm
 
+    def thread_level(self) -> str:
+        """What MPI allows threads to do, such as ``MPI_THREAD_MULTIPLE``."""
+        return native_mpi().thread_level()
+
+    def library(self) -> str:
+        """The MPI there is, and its version."""
+        return native_mpi().library()
+
 
 def native_mpi() -> Any:
     """The compiled module.

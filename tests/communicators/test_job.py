@@ -25,12 +25,12 @@ print("reached the end")
 """
 
 
-def run_job(tmp_path, body, ranks=2, name="mpi", first="", timeout="60"):
+def run_job(tmp_path, body, ranks=2, name="mpi", first="", timeout="60", **variables):
     """Runs a script on every rank; its exit code, output and seconds."""
     script = tmp_path / "script.py"
     start = BEGINNING.format(name=name, first=first)
     script.write_text(start + textwrap.dedent(body) + END)
-    environment = {**mpiexec_environment(ranks), "RENGA_TIMEOUT": timeout}
+    environment = {**mpiexec_environment(ranks), "RENGA_TIMEOUT": timeout, **variables}
     begun = time.perf_counter()
     done = subprocess.run(
         [*mpiexec_command(ranks), sys.executable, str(script)],
@@ -114,14 +114,73 @@ def test_a_rank_that_stays_away_is_named(tmp_path, name):
     body = "if comm.rank == 1: time.sleep(60)"
     code, output, _ = run_job(tmp_path, body, name=name, timeout="1")
     assert code != 0
-    assert "[rank 0] TimeoutError: all_reduce sum float64 (3,)" in output
+    assert "[rank 0] TimeoutError: all_reduce sum float64 (3,) at " in output
+    assert "script.py:8 in <module>: rank 0" in output
     assert "rank 0 waited 1 s for rank 1" in output
 
 
-def test_different_shapes_are_named_in_debug_mode_without_a_board(tmp_path):
-    first = "import renga; renga.config.debug = True"
+@pytest.mark.parametrize("name", ["mpi", "naive"])
+@pytest.mark.parametrize("way", ["sys.exit(0)", "os._exit(0)", "raise SystemExit"])
+def test_a_rank_that_leaves_in_the_middle_is_noticed(tmp_path, name, way):
+    body = f"""
+    if comm.rank == 1:
+        {way}
+    """
+    code, output, seconds = run_job(tmp_path, body, name=name)
+    assert code != 0
+    assert "reached the end" not in output
+    if "_exit" not in way:
+        assert "[rank 0] renga.communicators.failure.RankFailed" in output
+        assert "rank 1 has left, rank 0 waits for it" in output
+    assert seconds < 8
+
+
+def test_a_rank_that_leaves_is_noticed_by_who_receives_from_it(tmp_path):
+    body = """
+    half = comm.split(comm.rank // 2, 0)
+    if comm.rank == 3:
+        half.send_obj("last words", 0, tag=1)
+        sys.exit(0)
+    if comm.rank == 2:
+        time.sleep(1)
+        print(half.recv_obj(1, tag=1))
+        half.recv_obj(1, tag=1)
+    if comm.rank < 2:
+        half.barrier()
+        time.sleep(30)
+    """
+    code, output, seconds = run_job(tmp_path, body, ranks=4)
+    assert code != 0
+    assert "last words" in output
+    assert "[rank 2]" in output
+    assert f"from rank 1 at {tmp_path}/script.py:17 in <module>: rank 1 has" in output
+    assert "left, rank 0 waits for it" in output
+    assert seconds < 9
+
+
+def test_who_needs_nobody_may_go_on_when_others_have_left(tmp_path):
+    body = """
+    alone = comm.split(comm.rank, 0)
+    if comm.rank == 0:
+        sys.exit(0)
+    time.sleep(1)
+    assert alone.all_reduce(np.ones(2)).sum() == 2
+    print("did my part", flush=True)
+    sys.exit(0)
+    """
+    code, output, _ = run_job(tmp_path, body, ranks=3)
+    assert code == 0, output
+    assert output.count("did my part") == 2
+
+
+@pytest.mark.parametrize("way", ["config", "RENGA_DEBUG_COLLECTIVES"])
+def test_different_shapes_are_named_in_debug_mode_without_a_board(tmp_path, way):
+    first = (
+        "import renga; renga.config.debug = True" if way == "config" else "import renga"
+    )
+    variables = {} if way == "config" else {way: "1"}
     body = "if comm.rank == 1: comm.all_reduce(np.ones(4))"
-    code, output, _ = run_job(tmp_path, body, name="naive", first=first)
+    code, output, _ = run_job(tmp_path, body, name="naive", first=first, **variables)
     assert code != 0
     assert "InvalidType: all_reduce: expected the same call on every rank" in output
     assert f"float64 (4,) at {tmp_path}/script.py:8 in <module> on rank 1" in output

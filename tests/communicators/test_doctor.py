@@ -1,0 +1,41 @@
+"""What the doctor finds."""
+
+import subprocess
+import sys
+
+import pytest
+
+from renga.communicators import doctor, local
+from renga.launch import mpiexec_environment
+
+
+def test_it_tells_what_works_and_how_fast():
+    pytest.importorskip("renga._communicators_mpi", exc_type=ImportError)
+    done = subprocess.run(
+        [sys.executable, "-m", "renga.doctor", "--ranks", "2"],
+        env=mpiexec_environment(2),
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    lines = done.stdout.splitlines()
+    verdicts = {line[:16].strip(): line[16:25].strip() for line in lines[:6]}
+    assert verdicts.pop("large counts") == "skipped"
+    assert verdicts == dict.fromkeys(
+        ["threads", "placement", "shared memory", "point to point", "collectives"], "ok"
+    )
+    assert any(line.startswith("0 - 1 ") and line.endswith("GB/s") for line in lines)
+    assert all(line.count("*") == 1 for line in lines[-4:])
+
+
+def test_a_failure_is_every_ranks_finding(monkeypatch):
+    def fails_on_rank_1(comm, large):
+        if comm.rank == 1:
+            raise OSError("no cable")
+        return "fine"
+
+    monkeypatch.setattr(doctor, "CHECKS", {"cable": fails_on_rank_1})
+    findings = local.run(lambda comm: list(doctor.examine(comm)), ranks=3)
+    for found in findings:
+        assert found == [doctor.Finding("cable", "FAILED", "rank 1: no cable")]

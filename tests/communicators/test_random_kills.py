@@ -1,0 +1,16 @@
+"""A few of the random kills that ``random_kills.py`` makes by the hundred."""
+
+import random
+
+import pytest
+
+from tests.communicators.random_kills import kill_once, last_complete
+
+pytest.importorskip("renga._communicators_mpi", exc_type=ImportError)
+
+
+def test_killed_jobs_end_and_the_last_checkpoint_loads(tmp_path):
+    chance = random.Random(5)
+    for _ in range(3):
+        kill_once(tmp_path, chance)
+    assert last_complete(tmp_path) > 0
