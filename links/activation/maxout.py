@@ -59,7 +59,8 @@ class Maxout(Chain):
 
 def _merged(name: str, initial: Any, shape: tuple[int, ...]) -> Any:
     """Initial values with the axis of the pool merged into that of the units."""
-    if isinstance(initial, backend.get_array_types()):
+    is_array = isinstance(initial, backend.get_array_types())
+    if is_array:
         if initial.ndim != len(shape):
             raise ValueError(f"{name}.ndim should be {len(shape)}")
         return initial.reshape(shape[0] * shape[1], *initial.shape[2:])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from renga.functions import convolution_nd
@@ -86,9 +87,10 @@ class ConvolutionND(Link):
     ) -> ConvolutionND:
         """A convolution with the given parameter values."""
         out_channels, channels, *ksize = W.shape
-        one_number = issubclass(cls, (Convolution1D, Convolution3D))
-        return cls(
-            *(() if one_number else (len(ksize),)),
+        make: Any = cls
+        if not issubclass(cls, (Convolution1D, Convolution3D)):
+            make = functools.partial(make, len(ksize))
+        return make(
             channels * groups,
             out_channels,
             tuple(ksize),

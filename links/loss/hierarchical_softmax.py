@@ -62,7 +62,8 @@ class BinaryHierarchicalSoftmax(Link):
         heapq.heapify(queue)
         for order in range(len(queue), 2 * len(queue) - 1):
             (n, _, left), (m, _, right) = heapq.heappop(queue), heapq.heappop(queue)
-            heapq.heappush(queue, (n + m, order, (left, right)))
+            node: Any = (n + m, order, (left, right))
+            heapq.heappush(queue, node)
         return queue[0][2]
 
     def forward(self, x: Any, t: Any) -> Variable:

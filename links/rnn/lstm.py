@@ -142,7 +142,8 @@ class LSTM(LSTMBase, StatefulCell):
                 )
             h = self.h
             if len(h) > n:
-                h, *finished = split_axis(h, [n], 0)
+                parts: Any = split_axis(h, [n], 0)
+                h, *finished = parts
             gates = gates + self.lateral(h)
         self.c, y = lstm(self._zeros(x) if self.c is None else self.c, gates)
         self.h = concat([y, *finished], 0) if finished else y

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any, ClassVar
 
 import numpy
@@ -136,41 +137,40 @@ class NStepRNNBase(ChainList):
         return *last, [ys[k] for k in numpy.argsort(order)]
 
 
-class NStepRNNTanh(NStepRNNBase):
-    """Plain recurrent layers: ``h = tanh(w0 x + b0 + w1 h + b1)``."""
+class NStepPlainRNNBase(NStepRNNBase):
+    """Plain recurrent layers: ``h = activation(w0 x + b0 + w1 h + b1)``."""
 
     n_weights = 2
-    use_bi_direction = False
+    activation: ClassVar[str]
 
     def rnn(self, *args: Any) -> tuple[Any, ...]:
-        return n_step_rnn(*args, activation="tanh")
+        function = n_step_birnn if self.use_bi_direction else n_step_rnn
+        return functools.partial(function, activation=self.activation)(*args)
 
 
-class NStepRNNReLU(NStepRNNBase):
-    """Plain recurrent layers: ``h = relu(w0 x + b0 + w1 h + b1)``."""
+class NStepRNNTanh(NStepPlainRNNBase):
+    """Plain recurrent layers of tanh over whole sequences; see ``NStepRNNBase``."""
 
-    n_weights = 2
     use_bi_direction = False
-
-    def rnn(self, *args: Any) -> tuple[Any, ...]:
-        return n_step_rnn(*args, activation="relu")
+    activation = "tanh"
 
 
-class NStepBiRNNTanh(NStepRNNBase):
+class NStepRNNReLU(NStepPlainRNNBase):
+    """Plain recurrent layers of ReLU over whole sequences; see ``NStepRNNBase``."""
+
+    use_bi_direction = False
+    activation = "relu"
+
+
+class NStepBiRNNTanh(NStepPlainRNNBase):
     """``NStepRNNTanh`` in both directions."""
 
-    n_weights = 2
     use_bi_direction = True
-
-    def rnn(self, *args: Any) -> tuple[Any, ...]:
-        return n_step_birnn(*args, activation="tanh")
+    activation = "tanh"
 
 
-class NStepBiRNNReLU(NStepRNNBase):
+class NStepBiRNNReLU(NStepPlainRNNBase):
     """``NStepRNNReLU`` in both directions."""
 
-    n_weights = 2
     use_bi_direction = True
-
-    def rnn(self, *args: Any) -> tuple[Any, ...]:
-        return n_step_birnn(*args, activation="relu")
+    activation = "relu"

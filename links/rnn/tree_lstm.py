@@ -44,7 +44,8 @@ class ChildSumTreeLSTM(Chain):
         """The node's ``(c, h)``."""
         *children, x = cshsx
         cs, hs = _states(children or [None, None], x, self)
-        aio, f = split_axis(self.W_x(x), [3 * self.state_size], 1)
+        parts: Any = split_axis(self.W_x(x), [3 * self.state_size], 1)
+        aio, f = parts
         if not children:
             return tree_lstm(*cs, concat([aio, f]))
         aio = aio + self.W_h_aio(sum(hs[1:], hs[0]))

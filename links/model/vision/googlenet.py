@@ -86,7 +86,7 @@ class GoogLeNet(ImageModel):
     def __init__(self, pretrained_model: str | None = "auto") -> None:
         super().__init__()
         random = pretrained_model is None
-        init = {"initialW": LeCunUniform() if random else Constant(0)}
+        init: dict[str, Any] = {"initialW": LeCunUniform() if random else Constant(0)}
         with self.init_scope():
             self.conv1 = Convolution2D(3, 64, 7, 2, 3, **init)
             self.conv2_reduce = Convolution2D(64, 64, 1, **init)
@@ -94,8 +94,8 @@ class GoogLeNet(ImageModel):
             for name, channels in _INCEPTIONS.items():
                 setattr(self, "inc" + name, Inception(*channels))
             self.loss3_fc = Linear(1024, 1000, **init)
-            for head, channels in (("loss1", 512), ("loss2", 528)):
-                setattr(self, head + "_conv", Convolution2D(channels, 128, 1, **init))
+            for head, inputs in (("loss1", 512), ("loss2", 528)):
+                setattr(self, head + "_conv", Convolution2D(inputs, 128, 1, **init))
                 setattr(self, head + "_fc1", Linear(2048, 1024, **init))
                 setattr(self, head + "_fc2", Linear(1024, 1000, **init))
         self._load(pretrained_model)

@@ -8,7 +8,6 @@ from typing import Any, Callable, ClassVar
 import numpy
 
 from renga.configuration import no_backprop_mode, using_config
-from renga.dataset import concat_examples
 from renga.functions import average, reshape
 from renga.link import Chain
 from renga.links.model.vision import weights
@@ -78,7 +77,8 @@ class ImageModel(Chain):
     @classmethod
     def convert_caffemodel_to_npz(cls, path_caffemodel: str, path_npz: str) -> None:
         """Writes the weights of a ``.caffemodel`` file as an npz file."""
-        weights.convert(cls(pretrained_model=path_caffemodel), path_npz)
+        make: Any = cls
+        weights.convert(make(pretrained_model=path_caffemodel), path_npz)
 
     def _caffe_layers(self) -> dict[str, Any]:
         """Which of Caffe's layers has the weights of which link."""
@@ -134,7 +134,7 @@ class ImageModel(Chain):
         return y
 
     def _batch(self, images: Sequence[Any], size: tuple[int, int]) -> Any:
-        return concat_examples([prepare_image(i, size, self.mean) for i in images])
+        return numpy.stack([prepare_image(i, size, self.mean) for i in images])
 
 
 def _refuse(kwargs: dict[str, Any]) -> None:

@@ -101,18 +101,17 @@ class ResNetLayers(ImageModel):
         Raises: ValueError where ``n_layers`` is not 50, 101 or 152.
         """
         if cls is ResNetLayers:
-            model = cls(path_caffemodel, n_layers)
+            weights.convert(cls(path_caffemodel, n_layers), path_npz)
         else:
-            model = cls(pretrained_model=path_caffemodel)  # type: ignore[call-arg]
-        weights.convert(model, path_npz)
+            super().convert_caffemodel_to_npz(path_caffemodel, path_npz)
 
     def _caffe_layers(self) -> dict[str, Any]:
-        layers = {"fc1000": (self.fc6.W.array, self.fc6.b.array)}  # type: ignore
-        conv1 = [self.conv1.W.array]
-        if self.conv1.b is not None:
-            conv1.append(self.conv1.b.array)
-        layers["conv1"] = conv1
-        layers.update(_normalization("_conv1", self.bn1))
+        # The bias of the first convolution is in the smallest network's file only.
+        layers: dict[str, Any] = {
+            "conv1": _arrays(self.conv1),
+            **_normalization("_conv1", self.bn1),
+            "fc1000": _arrays(self.fc6),
+        }
         for group in (2, 3, 4, 5):
             for k, block in enumerate(self[f"res{group}"].layers):
                 # The long groups of the large networks number theirs.
@@ -229,6 +228,10 @@ class BottleneckB(_Bottleneck):
     def forward(self, x: Any) -> Variable:
         """The sum of the block and ``x``."""
         return relu(self._residual(x) + x)
+
+
+def _arrays(link: Any) -> tuple[Any, Any]:
+    return link.W.array, link.b.array
 
 
 def _normalization(name: str, link: BatchNormalization) -> dict[str, Any]:

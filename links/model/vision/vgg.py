@@ -73,7 +73,7 @@ class VGGLayers(ImageModel):
         return steps
 
     def _caffe_layers(self) -> dict[str, Any]:
-        children = {str(link.name): link for link in self.children()}
+        children: dict[str, Any] = {str(link.name): link for link in self.children()}
         return {name: (link.W.array, link.b.array) for name, link in children.items()}
 
 
