@@ -93,12 +93,14 @@ void release_later(Ref<Node> node) {
   doomed = nullptr;
 }
 
+void Node::add_input(const Variable& x) {
+  inputs.push_back(x.node());
+  rank = std::max(rank, x.node()->rank());
+}
+
 void Node::connect(std::span<const Variable> xs, std::span<Variable> ys) {
-  inputs.reserve(xs.size());
-  for (const Variable& x : xs) {
-    inputs.push_back(x.node());
-    rank = std::max(rank, x.node()->rank());
-  }
+  inputs.reserve(inputs.size() + xs.size());
+  for (const Variable& x : xs) add_input(x);
   outputs.reserve(ys.size());
   for (std::size_t i = 0; i < ys.size(); ++i) {
     VariableNode* y = ys[i].node().get();
@@ -125,10 +127,7 @@ Variable record(const char* name, const Array& y, std::initializer_list<Edge> ed
   if (!needed) return result;
   auto node = make_ref<ClosureNode>(name, edges);
   node->inputs.reserve(edges.size());
-  for (const Edge& e : edges) {
-    node->inputs.push_back(e.x.node());
-    node->rank = std::max(node->rank, e.x.node()->rank());
-  }
+  for (const Edge& e : edges) node->add_input(e.x);
   node->connect({}, {&result, 1});
   return result;
 }

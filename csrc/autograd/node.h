@@ -30,7 +30,9 @@ class Node : public RefCounted {
   virtual void backward(std::span<const Variable> gys, std::span<const int> wanted,
                         std::span<Variable> gxs) = 0;
 
-  // Appends the inputs and makes `outputs` come from this node; the rank is above every input's.
+  // The rank is above every input's.
+  void add_input(const Variable& x);
+  // Appends the inputs and makes `ys` come from this node.
   void connect(std::span<const Variable> xs, std::span<Variable> ys);
   void forget_output(int index) { outputs[index] = nullptr; }
   // Output `index`, whose array the caller kept, as a Variable of the graph.

@@ -19,14 +19,15 @@ using FactorsKernel = void (*)(const Array&, const Array&, const Array&, const W
 
 // The kernels of a pass, and where among its operands x, W and y are.
 struct Pass {
+  const char* name;
   Kernel unfolded;
   FactorsKernel direct, winograd;
   int x, W, y;
 };
 
-constexpr Pass kForward{unfolded_forward, onednn_forward, winograd_forward, 0, 1, 2};
-constexpr Pass kInputGrad{unfolded_input_grad, onednn_input_grad, winograd_input_grad, 2, 1, 0};
-constexpr Pass kWeightGrad{unfolded_weight_grad, onednn_weight_grad, winograd_weight_grad, 1, 2, 0};
+constexpr Pass kForward{"forward", unfolded_forward, onednn_forward, winograd_forward, 0, 1, 2};
+constexpr Pass kInputGrad{"input gradient", unfolded_input_grad, onednn_input_grad, winograd_input_grad, 2, 1, 0};
+constexpr Pass kWeightGrad{"weight gradient", unfolded_weight_grad, onednn_weight_grad, winograd_weight_grad, 1, 2, 0};
 
 // An image of one axis as one of one row.
 Array with_rows(const Array& x) { return expand_view(x, 2); }
@@ -77,7 +78,7 @@ void convolve(const Pass& pass, const Array& a, const Array& b, const Array& to,
     return pass.unfolded(a, b, to, window);
   }
   if (x.dtype() == Dtype::float16 || unfolded) return convolve_widened(pass, a, b, to, window);
-  const ConvolutionChoice choice = choose_convolution(x, W, y, window);
+  const ConvolutionChoice choice = choose_convolution(pass.name, x, W, y, window);
   if (choice.winograd) return pass.winograd(a, b, to, window, choice.factors);
   if (choice.three_products) return multiply_three_times(pass, a, b, to, window);
   if (!onednn_convolves(x.dtype())) return convolve_widened(pass, a, b, to, window);

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <sstream>
+#include <string>
 
 #include "devices/cpu/onednn.h"
+#include "ops/kernel_choices.h"
 #include "ops/three_products.cpu.h"
 #include "ops/winograd.cpu.h"
 
@@ -53,6 +56,16 @@ double winograd_cost(const Array& x, const Array& W, const Array& y, const Windo
          (tiles * (cost_of(factors, false) * pairs + image * channels) + filter * pairs);
 }
 
+// What the choice depends on, in words.
+std::string problem(const char* pass, const Array& x, const Array& W, const Window& window,
+                    Factors factors) {
+  std::ostringstream text;
+  text << "convolution " << pass << ", x " << x.shape() << ", W " << W.shape() << ", stride "
+       << window.stride << ", pad " << window.pad << ", products of "
+       << (factors == Factors::bfloat16 ? "bfloat16" : "float32");
+  return text.str();
+}
+
 Factors factors_for(const Array& x) {
   const bool coarse = x.dtype() == Dtype::bfloat16 || compute_precision() == Precision::medium;
   return coarse && onednn::has_bfloat16_products() ? Factors::bfloat16 : Factors::float32;
@@ -62,8 +75,8 @@ Factors factors_for(const Array& x) {
 
 void use_convolution_kernel(ConvolutionKernel kernel) { chosen = kernel; }
 
-ConvolutionChoice choose_convolution(const Array& x, const Array& W, const Array& y,
-                                     const Window& window) {
+ConvolutionChoice choose_convolution(const char* pass, const Array& x, const Array& W,
+                                     const Array& y, const Window& window) {
   const ConvolutionKernel kernel = chosen;
   const Factors factors = factors_for(x);
   if (x.dtype() == Dtype::float32 && compute_precision() == Precision::high &&
@@ -74,10 +87,13 @@ ConvolutionChoice choose_convolution(const Array& x, const Array& W, const Array
       !winograd_convolves(W.shape(), window)) {
     return {false, factors};
   }
-  const bool winograd =
-      kernel == ConvolutionKernel::winograd ||
-      winograd_cost(x, W, y, window, factors) < direct_cost(x, W, y, window, factors);
-  return {winograd, factors};
+  if (kernel == ConvolutionKernel::winograd) return {true, factors};
+  const auto by_shapes = [&] {
+    const bool pays =
+        winograd_cost(x, W, y, window, factors) < direct_cost(x, W, y, window, factors);
+    return pays ? "winograd" : "direct";
+  };
+  return {chosen_kernel(problem(pass, x, W, window, factors), by_shapes) == "winograd", factors};
 }
 
 }  // namespace renga

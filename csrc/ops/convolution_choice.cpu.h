@@ -20,8 +20,9 @@ struct ConvolutionChoice {
   bool three_products = false;
 };
 
-// For the convolution of x to y or one of its gradients, of float32 or bfloat16 images.
-ConvolutionChoice choose_convolution(const Array& x, const Array& W, const Array& y,
+// For the convolution of x to y or one of its gradients, which `pass` names, of float32 or bfloat16
+// images. Choices are among kernel_choices(), where those loaded win over the shapes.
+ConvolutionChoice choose_convolution(const char* pass, const Array& x, const Array& W, const Array& y,
                                      const Window& window);
 
 }  // namespace renga

@@ -7,6 +7,7 @@
 #include "devices/allocator.h"
 #include "devices/long_work.h"
 #include "ops/convolution_choice.cpu.h"
+#include "ops/kernel_choices.h"
 #include "ops/precision.h"
 #include "ops/three_products.cpu.h"
 #include "python/call_site.h"
@@ -110,6 +111,22 @@ void bind_memory(py::module_& m) {
         use_convolution_kernel(kernel->second);
       },
       py::arg("name"), "Sets what float32 convolutions run on, in this process, where they can.");
+  m.def("kernel_choices", &kernel_choices, "Kernels that have been chosen, by problem.");
+  m.def("load_kernel_choices", &load_kernel_choices, py::arg("choices"),
+        "Makes these win over what operations would choose.");
+  m.def("forget_kernel_choices", &forget_kernel_choices, "Lets operations choose anew.");
+  m.def(
+      "observe_kernels",
+      [](py::object observer) {
+        // Never freed: a thread may still choose while the interpreter comes to its end.
+        static py::object& told = *new py::object;
+        told = std::move(observer);
+        kernel_observer = [](const std::string& problem, const std::string& kernel) {
+          const py::gil_scoped_acquire interpreter;
+          told(problem, kernel);
+        };
+      },
+      py::arg("observer"), "Has observer(problem, kernel) called for every new choice.");
   m.def("host_name", [] { return to_string(Device{}); });
   m.def("device_names", [] {
     std::vector<std::string> names;

@@ -21,6 +21,7 @@ from renga import graph_optimizations as graph_optimizations
 from renga import initializer as initializer
 from renga import initializers as initializers
 from renga import iterators as iterators
+from renga import kernels as kernels
 from renga import link as link
 from renga import link_hook as link_hook
 from renga import link_hooks as link_hooks

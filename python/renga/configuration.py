@@ -32,6 +32,7 @@ class GlobalConfig:
     keep_graph_on_report: bool
     lazy_grad_sum: bool
     schedule_func: Any
+    show_kernels: bool
     train: bool
     type_check: bool
     use_cudnn: str
@@ -137,6 +138,7 @@ vars(global_config).update(
     keep_graph_on_report=False,
     lazy_grad_sum=False,
     schedule_func=None,
+    show_kernels=False,
     train=True,
     type_check=True,
     use_cudnn="auto",

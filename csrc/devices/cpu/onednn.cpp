@@ -3,6 +3,11 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "devices/allocator.h"
@@ -10,10 +15,29 @@
 namespace renga::onednn {
 namespace {
 
-// Whether the CPU has these instructions and oneDNN may use them (ONEDNN_MAX_CPU_ISA).
+// What RENGA_MAX_CPU_ISA, where it is set, leaves to renga's own kernels.
+dnnl::cpu_isa own_limit() {
+  const char* const name = std::getenv("RENGA_MAX_CPU_ISA");
+  if (name == nullptr) return dnnl::cpu_isa::avx512_core_amx;
+  const std::array<std::pair<std::string_view, dnnl::cpu_isa>, 4> known{
+      {{"AVX2", dnnl::cpu_isa::avx2},
+       {"AVX512_CORE", dnnl::cpu_isa::avx512_core},
+       {"AVX512_CORE_BF16", dnnl::cpu_isa::avx512_core_bf16},
+       {"AVX512_CORE_AMX", dnnl::cpu_isa::avx512_core_amx}}};
+  for (const auto& [text, isa] : known) {
+    if (text == name) return isa;
+  }
+  throw std::invalid_argument(
+      "RENGA_MAX_CPU_ISA: expected AVX2, AVX512_CORE, AVX512_CORE_BF16 or AVX512_CORE_AMX, got " +
+      std::string(name));
+}
+
+// Whether the CPU has these instructions, and oneDNN (ONEDNN_MAX_CPU_ISA) and renga
+// (RENGA_MAX_CPU_ISA) may use them.
 bool may_use(dnnl::cpu_isa isa) {
   const auto all = static_cast<unsigned>(isa);
-  return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & all) == all;
+  const auto usable = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
+  return (usable & static_cast<unsigned>(own_limit()) & all) == all;
 }
 
 dnnl::stream& stream() {

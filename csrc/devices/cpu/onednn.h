@@ -15,7 +15,8 @@ namespace renga::onednn {
 
 const dnnl::engine& engine();
 
-// Whether the CPU has AVX-512 and oneDNN may use it (ONEDNN_MAX_CPU_ISA).
+// Whether the CPU has AVX-512 and it may be used: ONEDNN_MAX_CPU_ISA limits oneDNN and renga,
+// RENGA_MAX_CPU_ISA, which knows the same names, only renga.
 bool has_avx512();
 
 // Whether there are instructions that add up products of bfloat16 numbers, and whether these are
