@@ -28,6 +28,7 @@ from renga.extensions.evaluator import Evaluator
 from renga.extensions.exponential_shift import ExponentialShift
 from renga.extensions.fail_on_nonnumber import FailOnNonNumber
 from renga.extensions.inverse_shift import InverseShift
+from renga.extensions.large_batch import BatchSizeShift, LinearScaling, RMSpropWarmup
 from renga.extensions.linear_shift import LinearShift
 from renga.extensions.log_report import LogReport
 from renga.extensions.micro_average import MicroAverage
@@ -50,7 +51,10 @@ __all__ = [
     "FailOnNonNumber",
     "InverseShift",
     "LinearShift",
+    "BatchSizeShift",
+    "LinearScaling",
     "LogReport",
+    "RMSpropWarmup",
     "MicroAverage",
     "MultistepShift",
     "ParameterStatistics",

@@ -157,6 +157,9 @@ from renga.functions.loss.discriminative_loss import (
 )
 from renga.functions.loss.hinge import hinge as hinge
 from renga.functions.loss.huber_loss import huber_loss as huber_loss
+from renga.functions.loss.label_smoothing import (
+    label_smoothing_cross_entropy as label_smoothing_cross_entropy,
+)
 from renga.functions.loss.mean_absolute_error import (
     mean_absolute_error as mean_absolute_error,
 )

@@ -10,10 +10,14 @@ from renga.optimizers.adam import AMSGrad as AMSGrad
 from renga.optimizers.corrected_momentum_sgd import (
     CorrectedMomentumSGD as CorrectedMomentumSGD,
 )
+from renga.optimizers.lamb import LAMB as LAMB
 from renga.optimizers.momentum_sgd import MomentumSGD as MomentumSGD
 from renga.optimizers.msvag import MSVAG as MSVAG
 from renga.optimizers.nesterov_ag import NesterovAG as NesterovAG
 from renga.optimizers.rmsprop import RMSprop as RMSprop
 from renga.optimizers.rmsprop_graves import RMSpropGraves as RMSpropGraves
+from renga.optimizers.rmsprop_momentum_sgd import (
+    RMSpropMomentumSGD as RMSpropMomentumSGD,
+)
 from renga.optimizers.sgd import SGD as SGD
 from renga.optimizers.smorms3 import SMORMS3 as SMORMS3

@@ -1,0 +1,53 @@
+"""A learning rate in proportion to the batch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from renga.extensions.large_batch.epoch_schedule import EpochSchedule
+from renga.training.trainer import Trainer
+
+
+class LinearScaling(EpochSchedule):
+    """Brings a learning rate from ``base`` to ``base`` times ``factor`` in some epochs.
+
+    ``factor`` is how many times as large the batch of all ranks is as the one that
+    ``base`` suits. After the warm-up it leaves the rate alone, so that another schedule
+    may act.
+
+    Args:
+        attr: name of the hyperparameter.
+        base: its value for the small batch.
+        factor: of the batch.
+        epochs: length of the warm-up.
+        optimizer: the main optimizer of the updater unless given.
+
+    Source: Goyal et al., arXiv:1706.02677.
+    """
+
+    def __init__(
+        self,
+        attr: str,
+        base: float,
+        factor: float,
+        epochs: float = 5,
+        optimizer: Any = None,
+    ) -> None:
+        super().__init__(optimizer)
+        self._attr = attr
+        self._base = base
+        self._factor = factor
+        self._epochs = epochs
+        self._arrived = False
+
+    def act(self, trainer: Trainer, epoch: float) -> None:
+        if self._arrived:
+            return
+        self._arrived = epoch >= self._epochs
+        way = 1.0 if self._arrived else epoch / self._epochs
+        rate = self._base * (1 + way * (self._factor - 1))
+        setattr(self.optimizer_of(trainer), self._attr, rate)
+
+    def serialize(self, serializer: Any) -> None:
+        """Saves or loads whether the warm-up is over."""
+        self._arrived = serializer("arrived", self._arrived)

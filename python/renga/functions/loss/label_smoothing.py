@@ -1,0 +1,41 @@
+"""Cross entropy of labels that are not quite certain."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from renga import _core
+from renga.functions.loss.softmax_cross_entropy import softmax_cross_entropy
+from renga.variable import Variable, as_array, as_variable
+
+
+def label_smoothing_cross_entropy(
+    x: Any, t: Any, epsilon: float = 0.1, ignore_label: int = -1
+) -> Variable:
+    """``softmax_cross_entropy`` with ``epsilon`` of the certainty spread over classes.
+
+    The mean over samples, but for those labelled ``ignore_label``, of
+    ``-(1 - epsilon) log p[t] - epsilon mean(log p)`` with ``p = softmax(x)``.
+
+    Shapes:
+        x: (N, C, …)
+        t: (N, …) integers
+
+    Raises:
+        InvalidType: shapes or dtypes do not fit.
+        ValueError: epsilon is not in [0, 1].
+
+    Source: Szegedy et al., CVPR 2016.
+    """
+    if not 0 <= epsilon <= 1:
+        raise ValueError(
+            f"label_smoothing_cross_entropy: expected epsilon in [0, 1], got {epsilon}"
+        )
+    x, t = as_variable(x), as_array(t)
+    sharp = softmax_cross_entropy(x, t, ignore_label=ignore_label)
+    taken = t != ignore_label
+    count = max(1, int(taken.sum()))
+    log_p = _core.ops.log_softmax(x, 1)
+    weight = (taken / (count * x.shape[1])).astype(x.dtype)[:, None]
+    spread = -_core.ops.sum(log_p * weight)
+    return (1 - epsilon) * sharp + epsilon * spread
