@@ -5,6 +5,7 @@
 
 #include <xsimd/xsimd.hpp>
 
+#include "ops/lanes.cpu.h"
 #include "tensor/strided_loop.h"
 
 namespace renga {
@@ -14,6 +15,13 @@ inline constexpr std::int64_t kBlock = 512;
 // Loads n elements of type T, `step` bytes apart, as the compute type.
 template <class T>
 void gather(const std::byte* from, std::int64_t step, std::int64_t n, Compute<T>* to) {
+  if constexpr (is_half<T>) {
+    if (step == sizeof(T)) {
+      const auto* x = reinterpret_cast<const T*>(from);
+      return each_lanes<T>(
+          n, [=]<class V>(Type<V>, std::int64_t i) { store(load<V>(x + i), to + i); });
+    }
+  }
   for (std::int64_t i = 0; i < n; ++i) {
     to[i] = static_cast<Compute<T>>(*reinterpret_cast<const T*>(from + i * step));
   }
@@ -21,6 +29,13 @@ void gather(const std::byte* from, std::int64_t step, std::int64_t n, Compute<T>
 
 template <class T>
 void scatter(const Compute<T>* from, std::byte* to, std::int64_t step, std::int64_t n) {
+  if constexpr (is_half<T>) {
+    if (step == sizeof(T)) {
+      auto* y = reinterpret_cast<T*>(to);
+      return each_lanes<T>(
+          n, [=]<class V>(Type<V>, std::int64_t i) { store(load<V>(from + i), y + i); });
+    }
+  }
   for (std::int64_t i = 0; i < n; ++i) *reinterpret_cast<T*>(to + i * step) = T(from[i]);
 }
 
