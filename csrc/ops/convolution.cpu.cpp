@@ -26,8 +26,10 @@ struct Pass {
 };
 
 constexpr Pass kForward{"forward", unfolded_forward, onednn_forward, winograd_forward, 0, 1, 2};
-constexpr Pass kInputGrad{"input gradient", unfolded_input_grad, onednn_input_grad, winograd_input_grad, 2, 1, 0};
-constexpr Pass kWeightGrad{"weight gradient", unfolded_weight_grad, onednn_weight_grad, winograd_weight_grad, 1, 2, 0};
+constexpr Pass kInputGrad{
+    "input gradient", unfolded_input_grad, onednn_input_grad, winograd_input_grad, 2, 1, 0};
+constexpr Pass kWeightGrad{
+    "weight gradient", unfolded_weight_grad, onednn_weight_grad, winograd_weight_grad, 1, 2, 0};
 
 // An image of one axis as one of one row.
 Array with_rows(const Array& x) { return expand_view(x, 2); }
