@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from renga import initializers
 from renga.functions import convolution_2d
 from renga.functions.connection.convolution_2d import DETERMINISTIC
 from renga.functions.pair import as_pair
-from renga.link import Link
-from renga.parameter import Parameter
+from renga.links.convolution.filters import Filters, require_groups
 from renga.utils.argument import assert_kwargs_empty, check_unexpected_kwargs
 from renga.variable import Variable, as_array
 
 
-class Convolution2D(Link):
+class Convolution2D(Filters):
     """A two-dimensional convolution with a bias.
 
     ``in_channels`` None, or left out (``Convolution2D(out_channels, ksize)``), is
@@ -28,9 +26,6 @@ class Convolution2D(Link):
         W: (out_channels, in_channels / groups, *ksize)
         b: (out_channels,), or None with ``nobias``
     """
-
-    W: Parameter
-    b: Parameter | None
 
     def __init__(
         self,
@@ -59,15 +54,7 @@ class Convolution2D(Link):
         self.pad = as_pair(pad)
         self.dilate = as_pair(dilate)
         self.groups = int(groups)
-        with self.init_scope():
-            self.W = Parameter(initializers._get_initializer(initialW))
-            if in_channels is not None:
-                self.W.initialize(self._weight_shape(in_channels))
-            if nobias:
-                self.b = None
-            else:
-                bias = 0 if initial_bias is None else initial_bias
-                self.b = Parameter(initializers._get_initializer(bias), out_channels)
+        self._make_filters(in_channels, nobias, initialW, initial_bias, out_channels)
 
     def _weight_shape(self, in_channels: int) -> tuple[int, ...]:
         require_groups(in_channels, self.out_channels, self.groups)
@@ -113,8 +100,7 @@ class Convolution2D(Link):
 
     def forward(self, x: Any) -> Variable:
         """The convolution of ``x``."""
-        if self.W.array is None:
-            self.W.initialize(self._weight_shape(x.shape[1]))
+        self._ensure_filters(x)
         return convolution_2d(
             x,
             self.W,
@@ -123,18 +109,4 @@ class Convolution2D(Link):
             self.pad,
             dilate=self.dilate,
             groups=self.groups,
-        )
-
-
-def require_groups(in_channels: int, out_channels: int, groups: int) -> None:
-    """Raises ValueError unless the channels divide evenly into ``groups``."""
-    if out_channels % groups != 0:
-        raise ValueError(
-            "the number of output channels must be divisible by the number of groups, "
-            f"got {out_channels} and {groups}"
-        )
-    if in_channels % groups != 0:
-        raise ValueError(
-            "the number of input channels must be divisible by the number of groups, "
-            f"got {in_channels} and {groups}"
         )

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import Any, ClassVar
 
 from renga.functions import convolution_nd
-from renga.initializers import _get_initializer
-from renga.link import Link
-from renga.links.convolution.convolution_2d import require_groups
-from renga.parameter import Parameter
+from renga.links.convolution.filters import Filters, require_groups
 from renga.utils.conv_nd import as_tuple
 from renga.variable import Variable, as_array
 
 
-class ConvolutionND(Link):
+class ConvolutionND(Filters):
     """A convolution over ``ndim`` axes with a bias.
 
     ``in_channels`` None, or left out (``ConvolutionND(ndim, out_channels, ksize)``),
@@ -28,9 +25,6 @@ class ConvolutionND(Link):
         W: (out_channels, in_channels / groups, *ksize)
         b: (out_channels,), or None with ``nobias``
     """
-
-    W: Parameter
-    b: Parameter | None
 
     def __init__(
         self,
@@ -57,20 +51,12 @@ class ConvolutionND(Link):
         self.cover_all = cover_all
         self.dilate = as_tuple(dilate, ndim)
         self.groups = int(groups)
-        with self.init_scope():
-            self.W = Parameter(_get_initializer(initialW))
-            if in_channels is not None:
-                self._initialize_weight(in_channels)
-            if nobias:
-                self.b = None
-            else:
-                bias = 0 if initial_bias is None else initial_bias
-                self.b = Parameter(_get_initializer(bias), out_channels)
+        self._make_filters(in_channels, nobias, initialW, initial_bias, out_channels)
 
-    def _initialize_weight(self, in_channels: int) -> None:
+    def _weight_shape(self, in_channels: int) -> tuple[int, ...]:
         require_groups(in_channels, self.out_channels, self.groups)
         channels = in_channels // self.groups
-        self.W.initialize((self.out_channels, channels, *self.ksize))
+        return (self.out_channels, channels, *self.ksize)
 
     @classmethod
     def from_params(
@@ -88,7 +74,7 @@ class ConvolutionND(Link):
         """A convolution with the given parameter values."""
         out_channels, channels, *ksize = W.shape
         make: Any = cls
-        if not issubclass(cls, (Convolution1D, Convolution3D)):
+        if not issubclass(cls, FixedAxesConvolution):
             make = functools.partial(make, len(ksize))
         return make(
             channels * groups,
@@ -106,8 +92,7 @@ class ConvolutionND(Link):
 
     def forward(self, x: Any) -> Variable:
         """The convolution of ``x``."""
-        if self.W.array is None:
-            self._initialize_weight(x.shape[1])
+        self._ensure_filters(x)
         return convolution_nd(
             x,
             self.W,
@@ -120,67 +105,45 @@ class ConvolutionND(Link):
         )
 
 
-class Convolution1D(ConvolutionND):
+class FixedAxesConvolution(ConvolutionND):
+    """``ConvolutionND`` over a number of axes that the class knows."""
+
+    _axes: ClassVar[int]
+
+    def __init__(
+        self,
+        in_channels: int | None,
+        out_channels: int,
+        ksize: Any,
+        stride: int | tuple[int, ...] = 1,
+        pad: int | tuple[int, ...] = 0,
+        nobias: bool = False,
+        initialW: Any = None,
+        initial_bias: Any = None,
+        cover_all: bool = False,
+        dilate: int | tuple[int, ...] = 1,
+        groups: int = 1,
+    ) -> None:
+        options: Any = (stride, pad, nobias, initialW, initial_bias)
+        super().__init__(
+            self._axes,
+            in_channels,
+            out_channels,
+            ksize,
+            *options,
+            cover_all,
+            dilate,
+            groups,
+        )
+
+
+class Convolution1D(FixedAxesConvolution):
     """``ConvolutionND`` over one axis."""
 
-    def __init__(
-        self,
-        in_channels: int | None,
-        out_channels: int,
-        ksize: Any,
-        stride: int | tuple[int, ...] = 1,
-        pad: int | tuple[int, ...] = 0,
-        nobias: bool = False,
-        initialW: Any = None,
-        initial_bias: Any = None,
-        cover_all: bool = False,
-        dilate: int | tuple[int, ...] = 1,
-        groups: int = 1,
-    ) -> None:
-        super().__init__(
-            1,
-            in_channels,
-            out_channels,
-            ksize,
-            stride,
-            pad,
-            nobias,
-            initialW,
-            initial_bias,
-            cover_all,
-            dilate,
-            groups,
-        )
+    _axes = 1
 
 
-class Convolution3D(ConvolutionND):
+class Convolution3D(FixedAxesConvolution):
     """``ConvolutionND`` over three axes."""
 
-    def __init__(
-        self,
-        in_channels: int | None,
-        out_channels: int,
-        ksize: Any,
-        stride: int | tuple[int, ...] = 1,
-        pad: int | tuple[int, ...] = 0,
-        nobias: bool = False,
-        initialW: Any = None,
-        initial_bias: Any = None,
-        cover_all: bool = False,
-        dilate: int | tuple[int, ...] = 1,
-        groups: int = 1,
-    ) -> None:
-        super().__init__(
-            3,
-            in_channels,
-            out_channels,
-            ksize,
-            stride,
-            pad,
-            nobias,
-            initialW,
-            initial_bias,
-            cover_all,
-            dilate,
-            groups,
-        )
+    _axes = 3

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from renga import initializers
 from renga.functions import deconvolution_2d
 from renga.functions.connection.convolution_2d import DETERMINISTIC
 from renga.functions.pair import as_pair
-from renga.link import Link
-from renga.links.convolution.convolution_2d import require_groups
-from renga.parameter import Parameter
+from renga.links.convolution.filters import Filters, require_groups
 from renga.utils.argument import assert_kwargs_empty, check_unexpected_kwargs
 from renga.variable import Variable
 
 
-class Deconvolution2D(Link):
+class Deconvolution2D(Filters):
     """The transpose of a two-dimensional convolution, with a bias.
 
     ``in_channels`` None, or left out (``Deconvolution2D(out_channels, ksize)``), is
@@ -29,9 +26,6 @@ class Deconvolution2D(Link):
         W: (in_channels, out_channels / groups, *ksize)
         b: (out_channels,), or None with ``nobias``
     """
-
-    W: Parameter
-    b: Parameter | None
 
     def __init__(
         self,
@@ -62,15 +56,7 @@ class Deconvolution2D(Link):
         self.dilate = as_pair(dilate)
         self.outsize = None if outsize is None else as_pair(outsize)
         self.groups = int(groups)
-        with self.init_scope():
-            self.W = Parameter(initializers._get_initializer(initialW))
-            if in_channels is not None:
-                self.W.initialize(self._weight_shape(in_channels))
-            if nobias:
-                self.b = None
-            else:
-                bias = 0 if initial_bias is None else initial_bias
-                self.b = Parameter(initializers._get_initializer(bias), out_channels)
+        self._make_filters(in_channels, nobias, initialW, initial_bias, out_channels)
 
     def _weight_shape(self, in_channels: int) -> tuple[int, ...]:
         require_groups(in_channels, self.out_channels, self.groups)
@@ -78,8 +64,7 @@ class Deconvolution2D(Link):
 
     def forward(self, x: Any) -> Variable:
         """The deconvolution of ``x``."""
-        if self.W.array is None:
-            self.W.initialize(self._weight_shape(x.shape[1]))
+        self._ensure_filters(x)
         return deconvolution_2d(
             x,
             self.W,

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from renga.functions import deconvolution_nd
-from renga.initializers import _get_initializer
-from renga.link import Link
-from renga.links.convolution.convolution_2d import require_groups
-from renga.parameter import Parameter
+from renga.links.convolution.filters import Filters, require_groups
 from renga.utils.conv_nd import as_tuple
 from renga.variable import Variable
 
 
-class DeconvolutionND(Link):
+class DeconvolutionND(Filters):
     """The transpose of a convolution over ``ndim`` axes, with a bias.
 
     ``in_channels`` None, or left out (``DeconvolutionND(ndim, out_channels, ksize)``),
@@ -27,9 +24,6 @@ class DeconvolutionND(Link):
         W: (in_channels, out_channels / groups, *ksize)
         b: (out_channels,), or None with ``nobias``
     """
-
-    W: Parameter
-    b: Parameter | None
 
     def __init__(
         self,
@@ -56,25 +50,16 @@ class DeconvolutionND(Link):
         self.outsize = outsize
         self.dilate = as_tuple(dilate, ndim)
         self.groups = int(groups)
-        with self.init_scope():
-            self.W = Parameter(_get_initializer(initialW))
-            if in_channels is not None:
-                self._initialize_weight(in_channels)
-            if nobias:
-                self.b = None
-            else:
-                bias = 0 if initial_bias is None else initial_bias
-                self.b = Parameter(_get_initializer(bias), out_channels)
+        self._make_filters(in_channels, nobias, initialW, initial_bias, out_channels)
 
-    def _initialize_weight(self, in_channels: int) -> None:
+    def _weight_shape(self, in_channels: int) -> tuple[int, ...]:
         require_groups(in_channels, self.out_channels, self.groups)
         channels = self.out_channels // self.groups
-        self.W.initialize((in_channels, channels, *self.ksize))
+        return (in_channels, channels, *self.ksize)
 
     def forward(self, x: Any) -> Variable:
         """The deconvolution of ``x``."""
-        if self.W.array is None:
-            self._initialize_weight(x.shape[1])
+        self._ensure_filters(x)
         return deconvolution_nd(
             x,
             self.W,
@@ -87,67 +72,37 @@ class DeconvolutionND(Link):
         )
 
 
-class Deconvolution1D(DeconvolutionND):
+class FixedAxesDeconvolution(DeconvolutionND):
+    """``DeconvolutionND`` over a number of axes that the class knows."""
+
+    _axes: ClassVar[int]
+
+    def __init__(
+        self,
+        in_channels: int | None,
+        out_channels: int,
+        ksize: Any,
+        stride: int | tuple[int, ...] = 1,
+        pad: int | tuple[int, ...] = 0,
+        nobias: bool = False,
+        outsize: tuple[int, ...] | None = None,
+        initialW: Any = None,
+        initial_bias: Any = None,
+        dilate: int | tuple[int, ...] = 1,
+        groups: int = 1,
+    ) -> None:
+        sizes = (self._axes, in_channels, out_channels, ksize)
+        options: Any = (stride, pad, nobias, outsize, initialW, initial_bias)
+        super().__init__(*sizes, *options, dilate, groups)
+
+
+class Deconvolution1D(FixedAxesDeconvolution):
     """``DeconvolutionND`` over one axis."""
 
-    def __init__(
-        self,
-        in_channels: int | None,
-        out_channels: int,
-        ksize: Any,
-        stride: int | tuple[int, ...] = 1,
-        pad: int | tuple[int, ...] = 0,
-        nobias: bool = False,
-        outsize: tuple[int, ...] | None = None,
-        initialW: Any = None,
-        initial_bias: Any = None,
-        dilate: int | tuple[int, ...] = 1,
-        groups: int = 1,
-    ) -> None:
-        super().__init__(
-            1,
-            in_channels,
-            out_channels,
-            ksize,
-            stride,
-            pad,
-            nobias,
-            outsize,
-            initialW,
-            initial_bias,
-            dilate,
-            groups,
-        )
+    _axes = 1
 
 
-class Deconvolution3D(DeconvolutionND):
+class Deconvolution3D(FixedAxesDeconvolution):
     """``DeconvolutionND`` over three axes."""
 
-    def __init__(
-        self,
-        in_channels: int | None,
-        out_channels: int,
-        ksize: Any,
-        stride: int | tuple[int, ...] = 1,
-        pad: int | tuple[int, ...] = 0,
-        nobias: bool = False,
-        outsize: tuple[int, ...] | None = None,
-        initialW: Any = None,
-        initial_bias: Any = None,
-        dilate: int | tuple[int, ...] = 1,
-        groups: int = 1,
-    ) -> None:
-        super().__init__(
-            3,
-            in_channels,
-            out_channels,
-            ksize,
-            stride,
-            pad,
-            nobias,
-            outsize,
-            initialW,
-            initial_bias,
-            dilate,
-            groups,
-        )
+    _axes = 3

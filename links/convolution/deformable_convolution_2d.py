@@ -6,10 +6,9 @@ from typing import Any
 
 from renga.functions import deformable_convolution_2d_sampler
 from renga.functions.pair import as_pair
-from renga.initializers import _get_initializer
-from renga.link import Chain, Link
+from renga.link import Chain
 from renga.links.convolution.convolution_2d import Convolution2D
-from renga.parameter import Parameter
+from renga.links.convolution.filters import Filters
 from renga.variable import Variable
 
 
@@ -75,7 +74,7 @@ class DeformableConvolution2D(Chain):
         return self.deform_conv(x, self.offset_conv(x))
 
 
-class DeformableConvolution2DSampler(Link):
+class DeformableConvolution2DSampler(Filters):
     """The part of ``DeformableConvolution2D`` that convolves, given the offsets.
 
     Shapes:
@@ -85,9 +84,6 @@ class DeformableConvolution2DSampler(Link):
         W: (out_channels, in_channels, kh, kw), zeros at first
         b: (out_channels,), or None with ``nobias``
     """
-
-    W: Parameter
-    b: Parameter | None
 
     def __init__(
         self,
@@ -106,22 +102,20 @@ class DeformableConvolution2DSampler(Link):
         self.pad = as_pair(pad)
         self.out_channels = out_channels
         self.initialW = initialW
-        bias = 0 if initial_bias is None else initial_bias
-        with self.init_scope():
-            self.W = Parameter(_get_initializer(0 if initialW is None else initialW))
-            self.b = None if nobias else Parameter(_get_initializer(bias))
-        if in_channels is not None:
-            self._initialize(in_channels)
+        W = 0 if initialW is None else initialW
+        self._make_filters(in_channels, nobias, W, initial_bias)
 
-    def _initialize(self, in_channels: int) -> None:
-        self.W.initialize((self.out_channels, in_channels, *as_pair(self.ksize)))
+    def _initialize_filters(self, in_channels: int) -> None:
+        super()._initialize_filters(in_channels)
         if self.b is not None:
             self.b.initialize(self.out_channels)
 
+    def _weight_shape(self, in_channels: int) -> tuple[int, ...]:
+        return (self.out_channels, in_channels, *as_pair(self.ksize))
+
     def forward(self, x: Any, offset: Any) -> Variable:
         """The convolution of ``x`` with its taps moved by ``offset``."""
-        if self.W.array is None:
-            self._initialize(x.shape[1])
+        self._ensure_filters(x)
         return deformable_convolution_2d_sampler(
             x, offset, self.W, self.b, self.stride, self.pad
         )

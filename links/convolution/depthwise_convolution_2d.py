@@ -6,13 +6,11 @@ from typing import Any
 
 from renga.functions import depthwise_convolution_2d
 from renga.functions.pair import as_pair
-from renga.initializers import _get_initializer
-from renga.link import Link
-from renga.parameter import Parameter
+from renga.links.convolution.filters import Filters
 from renga.variable import Variable
 
 
-class DepthwiseConvolution2D(Link):
+class DepthwiseConvolution2D(Filters):
     """A convolution of each channel with ``channel_multiplier`` filters of its own.
 
     ``in_channels`` None is taken from the first input. ``ksize``, ``stride`` and
@@ -27,9 +25,6 @@ class DepthwiseConvolution2D(Link):
     Source: Chollet, Xception: deep learning with depthwise separable convolutions,
     2016.
     """
-
-    W: Parameter
-    b: Parameter | None
 
     def __init__(
         self,
@@ -48,24 +43,17 @@ class DepthwiseConvolution2D(Link):
         self.pad = as_pair(pad)
         self.channel_multiplier = channel_multiplier
         self.nobias = nobias
-        with self.init_scope():
-            self.W = Parameter(_get_initializer(initialW))
-            if nobias:
-                self.b = None
-            else:
-                bias = 0 if initial_bias is None else initial_bias
-                self.b = Parameter(_get_initializer(bias))
-        if in_channels is not None:
-            self._initialize(in_channels)
+        self._make_filters(in_channels, nobias, initialW, initial_bias)
 
-    def _initialize(self, channels: int) -> None:
-        multiplier = self.channel_multiplier
-        self.W.initialize((multiplier, channels, *as_pair(self.ksize)))
+    def _initialize_filters(self, in_channels: int) -> None:
+        super()._initialize_filters(in_channels)
         if self.b is not None:
-            self.b.initialize((channels * multiplier,))
+            self.b.initialize(in_channels * self.channel_multiplier)
+
+    def _weight_shape(self, in_channels: int) -> tuple[int, ...]:
+        return (self.channel_multiplier, in_channels, *as_pair(self.ksize))
 
     def forward(self, x: Any) -> Variable:
         """The convolution of ``x``."""
-        if self.W.array is None:
-            self._initialize(x.shape[1])
+        self._ensure_filters(x)
         return depthwise_convolution_2d(x, self.W, self.b, self.stride, self.pad)

@@ -6,13 +6,11 @@ from typing import Any
 
 from renga.functions import dilated_convolution_2d
 from renga.functions.pair import as_pair
-from renga.initializers import _get_initializer
-from renga.link import Link
-from renga.parameter import Parameter
+from renga.links.convolution.filters import Filters
 from renga.variable import Variable
 
 
-class DilatedConvolution2D(Link):
+class DilatedConvolution2D(Filters):
     """A two-dimensional convolution whose filters look at every ``dilate``-th pixel.
 
     ``in_channels`` None, or left out (``DilatedConvolution2D(out_channels, ksize)``),
@@ -28,9 +26,6 @@ class DilatedConvolution2D(Link):
     Source: Yu and Koltun, Multi-scale context aggregation by dilated convolutions,
     2016.
     """
-
-    W: Parameter
-    b: Parameter | None
 
     def __init__(
         self,
@@ -52,23 +47,14 @@ class DilatedConvolution2D(Link):
         self.stride = as_pair(stride)
         self.pad = as_pair(pad)
         self.dilate = as_pair(dilate)
-        with self.init_scope():
-            self.W = Parameter(_get_initializer(initialW))
-            if in_channels is not None:
-                self._initialize_weight(in_channels)
-            if nobias:
-                self.b = None
-            else:
-                bias = 0 if initial_bias is None else initial_bias
-                self.b = Parameter(_get_initializer(bias), out_channels)
+        self._make_filters(in_channels, nobias, initialW, initial_bias, out_channels)
 
-    def _initialize_weight(self, in_channels: int) -> None:
-        self.W.initialize((self.out_channels, in_channels, *as_pair(self.ksize)))
+    def _weight_shape(self, in_channels: int) -> tuple[int, ...]:
+        return (self.out_channels, in_channels, *as_pair(self.ksize))
 
     def forward(self, x: Any) -> Variable:
         """The convolution of ``x``."""
-        if self.W.array is None:
-            self._initialize_weight(x.shape[1])
+        self._ensure_filters(x)
         return dilated_convolution_2d(
             x, self.W, self.b, self.stride, self.pad, self.dilate
         )
