@@ -28,6 +28,9 @@ class SpatialBatchNormalization(MultiNodeBatchNormalization):
         x, y: (N, size, ...) of this rank
     """
 
+    algorithm = "common statistics"
+    input_layout = output_layout = "parts"
+
     def __init__(
         self,
         comm: Any,

@@ -25,6 +25,9 @@ class SpatialLinear(SpatialLink, Linear):
         y: (N, out_size)
     """
 
+    algorithm = "whole images"
+    output_layout = "replicated"
+
     def forward(self, x: Any, n_batch_axes: int = 1) -> Variable:
         """The same on every rank."""
         if x.ndim > 2:

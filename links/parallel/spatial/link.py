@@ -20,6 +20,8 @@ class SpatialLink(Link):
     """
 
     grid: SpatialGrid
+    algorithm = "halos"
+    input_layout = output_layout = "parts"
 
     def __init__(self, comm: Any, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -10,10 +10,12 @@ import numpy
 
 from renga.link import Link
 from renga.links.parallel.channel.swap import Swap, channel_swaps
+from renga.links.parallel.spatial.grid import SpatialGrid
+from renga.links.parallel.spatial.swap import spatial_swaps
 
 Plan = Callable[[Link, Any, Sequence[Any]], list[Swap]]
 
-_STRATEGIES: dict[str, Plan] = {"channel": channel_swaps}
+_STRATEGIES: dict[str, Plan] = {"channel": channel_swaps, "spatial": spatial_swaps}
 
 
 def parallelize(model: Link, comm: Any, strategy: str = "channel", *inputs: Any) -> Any:
@@ -26,6 +28,7 @@ def parallelize(model: Link, comm: Any, strategy: str = "channel", *inputs: Any)
 
     Args:
         model: on every rank, built alike.
+        comm: a communicator; for ``spatial`` also a :class:`SpatialGrid`.
         strategy: ``channel`` or ``spatial``.
         inputs: examples of what the model is called with. It is called once with
             them, to see which activations need not be whole on every rank; without,
@@ -41,8 +44,9 @@ def parallelize(model: Link, comm: Any, strategy: str = "channel", *inputs: Any)
         )
     if inputs:
         _initialize(model, inputs)
-    comm.bcast_data(model)
-    numpy.random.set_state(comm.bcast_obj(numpy.random.get_state()))
+    ranks = comm.comm if isinstance(comm, SpatialGrid) else comm
+    ranks.bcast_data(model)
+    numpy.random.set_state(ranks.bcast_obj(numpy.random.get_state()))
     swaps = _STRATEGIES[strategy](model, comm, inputs)
     if comm.rank == 0:
         print(_report(model, swaps, strategy, comm.size), flush=True)

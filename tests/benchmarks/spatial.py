@@ -1,0 +1,83 @@
+"""A stack of convolutions over two ranks of one thread against one of one thread.
+
+``mpiexec -n 2 python tests/benchmarks/spatial.py`` trains four 3 x 3 convolutions of
+64 channels on one image of 1024 x 1024 pixels (``--size``), forward, backward and
+update, in turn by rank 0 alone and by all ranks, and prints the times and their ratio.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from typing import Any, Callable
+
+import numpy as np
+
+import renga
+import renga.functions as F
+import renga.links as L
+from renga.distributed import create_communicator
+from renga.links.parallel import spatial as S
+
+
+def stack(layer: Callable[..., Any], layers: int, channels: int) -> renga.Sequential:
+    model = renga.Sequential()
+    for _ in range(layers):
+        model.append(layer(channels, channels, 3, 1, 1))
+        model.append(F.relu)
+    return model
+
+
+def make_step(model: Any, x: np.ndarray) -> Callable[[], None]:
+    optimizer = renga.optimizers.SGD(1e-6).setup(model)
+
+    def step() -> None:
+        model.cleargrads()
+        loss = F.sum(F.square(model(x)))
+        loss.backward()
+        optimizer.update()
+
+    return step
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--size", type=int, default=1024)
+    parser.add_argument("--channels", type=int, default=64)
+    parser.add_argument("--layers", type=int, default=4)
+    parser.add_argument("--rounds", type=int, default=7)
+    args = parser.parse_args()
+    comm = create_communicator("mpi")
+    shape = (1, args.channels, args.size, args.size)
+    x = np.random.default_rng(0).standard_normal(shape, np.float32)
+
+    def spatial(*options: Any) -> Any:
+        return S.SpatialConvolution2D(comm, *options)
+
+    alone = make_step(stack(L.Convolution2D, args.layers, args.channels), x)
+    own = S.scatter_image(comm, x).array.copy()
+    together = make_step(stack(spatial, args.layers, args.channels), own)
+    times: dict[str, list[float]] = {"alone": [], "together": []}
+    for _ in range(args.rounds + 1):
+        for name, step in (("alone", alone), ("together", together)):
+            comm.barrier()
+            begin = time.perf_counter()
+            if name == "together" or comm.rank == 0:
+                step()
+            comm.barrier()
+            times[name].append(time.perf_counter() - begin)
+    if comm.rank == 0:
+        report({name: values[1:] for name, values in times.items()}, comm.size)
+
+
+def report(times: dict[str, list[float]], ranks: int) -> None:
+    one, all_ranks = (statistics.median(values) for values in times.values())
+    ratios = [a / b for a, b in zip(times["alone"], times["together"])]
+    print(f"1 rank {one * 1e3:.0f} ms, {ranks} ranks {all_ranks * 1e3:.0f} ms")
+    print(f"speed-up: median of pairs {statistics.median(ratios):.2f},", end=" ")
+    print("all", *(f"{r:.2f}" for r in sorted(ratios)))
+
+
+if __name__ == "__main__":
+    main()
