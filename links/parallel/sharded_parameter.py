@@ -117,6 +117,10 @@ class ShardedParameter(Parameter):
         loads = isinstance(serializer, Deserializer)
         return (_Loading if loads else _Saving)(serializer, self)
 
+    def summed(self, value: float) -> float:
+        """The sum of all ranks' values; every rank has to call it."""
+        return float(self.comm.all_reduce(numpy.array([value]))[0])
+
     def _is_piece(self, value: Any) -> bool:
         return isinstance(value, numpy.ndarray) and value.shape == self.shape
 

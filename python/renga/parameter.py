@@ -126,6 +126,10 @@ class Parameter(Variable):
         """A serializer that sees whole arrays where this holds a part of one."""
         return serializer
 
+    def summed(self, value: float) -> float:
+        """A sum over the elements held here, added up where others hold the rest."""
+        return value
+
     def update(self) -> None:
         """Applies the update rule, if there is one."""
         if self.update_rule is not None:

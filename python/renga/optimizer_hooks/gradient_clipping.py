@@ -28,7 +28,7 @@ class GradientClipping:
             if param.grad is not None
         ]
         norm = math.sqrt(
-            sum(squared_norm(p.xp, p.grad) / scale_of(p) ** 2 for p in params)
+            sum(squared_norm(p, p.grad) / scale_of(p) ** 2 for p in params)
         )
         if not norm > self.threshold:
             return

@@ -35,8 +35,8 @@ class GradientLARS:
         if x is None or grad is None:
             return
         scale = scale_of(param)
-        x_norm = math.sqrt(squared_norm(param.xp, x))
-        g_norm = math.sqrt(squared_norm(param.xp, grad)) / scale
+        x_norm = math.sqrt(squared_norm(param, x))
+        g_norm = math.sqrt(squared_norm(param, grad)) / scale
         rate = 1.0
         if x_norm > self.threshold:
             rate = x_norm / (self.eps + g_norm + self.weight_decay * x_norm)

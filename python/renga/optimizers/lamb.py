@@ -27,8 +27,8 @@ class LAMBRule(UpdateRule):
             xp.sqrt(v / (1 - hp.beta2**self.t)) + hp.eps
         )
         step += hp.weight_decay_rate * x
-        x_norm = math.sqrt(squared_norm(xp, x))
-        step_norm = math.sqrt(squared_norm(xp, step))
+        x_norm = math.sqrt(squared_norm(param, x))
+        step_norm = math.sqrt(squared_norm(param, step))
         trust = x_norm / step_norm if x_norm > 0 and step_norm > 0 else 1.0
         x -= hp.alpha * trust * step
 

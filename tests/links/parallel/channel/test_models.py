@@ -9,7 +9,7 @@ import pytest
 import renga
 import renga.functions as F
 import renga.links as L
-from renga import optimizers, serializers
+from renga import optimizer_hooks, optimizers, serializers
 from renga.communicators import local
 from renga.distributed import create_multi_node_optimizer
 from renga.distributed.parallelize import parallelize
@@ -21,10 +21,22 @@ from renga.links.parallel.relayout import relayout
 from renga.links.parallel.sharded_parameter import ShardedParameter
 
 CLASSES, BATCH = 3, 6
+
+
+class Clipped(optimizers.SGD):
+    """With hooks that need the norms of whole gradients."""
+
+    def setup(self, link):
+        super().setup(link)
+        self.add_hook(optimizer_hooks.GradientLARS(weight_decay=0.1))
+        self.add_hook(optimizer_hooks.GradientClipping(0.05))
+        return self
+
+
 OPTIMIZERS = [
     lambda: optimizers.MomentumSGD(0.1),
     lambda: optimizers.Adam(0.01),
-    optimizers.AdaGrad if hasattr(optimizers, "AdaGrad") else optimizers.RMSprop,
+    lambda: Clipped(0.1),
 ]
 
 
