@@ -34,8 +34,10 @@ std::string what_and_where(const Turn& turn) {
 
 Patience::Patience(Transport& transport, double seconds, bool interruptible)
     : transport_(transport), seconds_(seconds), interruptible_(interruptible) {
-  // Who spins where cores are short keeps the others from arriving.
+  // Who spins where cores are short keeps the others from arriving; in the background, it takes
+  // the core from its own rank, which computes meanwhile.
   if (more_ranks_than_cores(transport)) rounds_ = kSpins;
+  if (!interruptible) rounds_ = kSpins + kYields;
 }
 
 bool Patience::pause() {

@@ -11,6 +11,7 @@ from renga.distributed.functions.collective_communication import (
 )
 from renga.distributed.functions.point_to_point_communication import recv, send
 from renga.distributed.functions.pseudo_connect import pseudo_connect
+from renga.links.parallel import multi_node_normalization as batch_normalization
 from renga.links.parallel.spatial import (
     gather_image,
     scatter_image,
@@ -29,6 +30,7 @@ __all__ = [
     "allgather",
     "allreduce",
     "alltoall",
+    "batch_normalization",
     "bcast",
     "gather",
     "gather_image",

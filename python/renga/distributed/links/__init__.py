@@ -2,6 +2,8 @@
 
 from renga.distributed.links.create_mnbn_model import create_mnbn_model
 from renga.distributed.links.multi_node_chain_list import MultiNodeChainList
+from renga.distributed.links.n_step_rnn import create_multi_node_n_step_rnn
+from renga.links.parallel import multi_node_batch_normalization as batch_normalization
 from renga.links.parallel.channel.batch_normalization import ParallelBatchNormalization
 from renga.links.parallel.channel.convolution_2d import ParallelConvolution2D
 from renga.links.parallel.channel.deconvolution_2d import ParallelDeconvolution2D
@@ -37,5 +39,7 @@ __all__ = [
     "SpatialDeconvolutionND",
     "SpatialLinear",
     "SpatialMaxPooling2D",
+    "batch_normalization",
     "create_mnbn_model",
+    "create_multi_node_n_step_rnn",
 ]
