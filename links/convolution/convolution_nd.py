@@ -124,13 +124,16 @@ class FixedAxesConvolution(ConvolutionND):
         dilate: int | tuple[int, ...] = 1,
         groups: int = 1,
     ) -> None:
-        options: Any = (stride, pad, nobias, initialW, initial_bias)
         super().__init__(
             self._axes,
             in_channels,
             out_channels,
             ksize,
-            *options,
+            stride,
+            pad,
+            nobias,
+            initialW,
+            initial_bias,
             cover_all,
             dilate,
             groups,

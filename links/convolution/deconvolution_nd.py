@@ -91,9 +91,20 @@ class FixedAxesDeconvolution(DeconvolutionND):
         dilate: int | tuple[int, ...] = 1,
         groups: int = 1,
     ) -> None:
-        sizes = (self._axes, in_channels, out_channels, ksize)
-        options: Any = (stride, pad, nobias, outsize, initialW, initial_bias)
-        super().__init__(*sizes, *options, dilate, groups)
+        super().__init__(
+            self._axes,
+            in_channels,
+            out_channels,
+            ksize,
+            stride,
+            pad,
+            nobias,
+            outsize,
+            initialW,
+            initial_bias,
+            dilate,
+            groups,
+        )
 
 
 class Deconvolution1D(FixedAxesDeconvolution):
