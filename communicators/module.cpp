@@ -32,12 +32,12 @@ void run_signal_handlers() {
 
 std::string describe_site() {
   const py::gil_scoped_acquire lock;
-  return find_call_site != nullptr ? find_call_site()->describe() : std::string();
+  const auto site = find_call_site != nullptr ? find_call_site() : nullptr;
+  return site ? site->describe() : "";
 }
 
 Issue issue(const Communicator& self, bool wait) {
-  const bool shown = find_call_site != nullptr && (!wait || self.shows_sites());
-  return {wait, shown ? find_call_site()->describe() : std::string()};
+  return {wait, !wait || self.shows_sites() ? describe_site() : ""};
 }
 
 // None for "". NumPy has no bfloat16, so dtypes come by name.

@@ -1,5 +1,6 @@
 """MPI jobs in which a rank fails: each ends soon, with an error, and says why."""
 
+import re
 import subprocess
 import sys
 import textwrap
@@ -115,8 +116,8 @@ def test_a_rank_that_stays_away_is_named(tmp_path, name):
     code, output, _ = run_job(tmp_path, body, name=name, timeout="1")
     assert code != 0
     assert "[rank 0] TimeoutError: all_reduce sum float64 (3,) at " in output
-    assert "script.py:8 in <module>: rank 0" in output
-    assert "rank 0 waited 1 s for rank 1" in output
+    assert re.search(r"script.py:\d+ in <module>: rank 0 waited 1 s", output)
+    assert "waited 1 s for rank 1" in output
 
 
 @pytest.mark.parametrize("name", ["mpi", "naive"])
@@ -153,7 +154,7 @@ def test_a_rank_that_leaves_is_noticed_by_who_receives_from_it(tmp_path):
     assert code != 0
     assert "last words" in output
     assert "[rank 2]" in output
-    assert f"from rank 1 at {tmp_path}/script.py:17 in <module>: rank 1 has" in output
+    assert re.search(r"from rank 1 at .*script.py:\d+ in <module>: rank 1 has", output)
     assert "left, rank 0 waits for it" in output
     assert seconds < 9
 

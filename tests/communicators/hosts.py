@@ -1,0 +1,122 @@
+"""Hosts that are not there: network namespaces with a cable to one switch.
+
+Each has an address and a name of its own. Open MPI starts its daemons on them with a
+remote agent that enters the namespace, so that ranks talk over TCP as between machines.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pathlib
+import shutil
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+
+from renga.launch import mpiexec_command, mpiexec_environment
+
+# What a host runs is told its name as uname sees it.
+_AGENT = """#!/bin/sh
+host=$1
+shift
+exec ip netns exec "$host" unshare --uts sh -c "hostname $host; $*"
+"""
+
+
+def missing() -> str:
+    """Why there can be no hosts here; empty where there can."""
+    if os.geteuid() != 0:
+        return "needs to be root"
+    absent = [name for name in ("ip", "tc", "unshare") if shutil.which(name) is None]
+    if absent:
+        return f"needs {', '.join(absent)}"
+    probe = f"renga-probe-{os.getpid()}"
+    made = subprocess.run(["ip", "netns", "add", probe], capture_output=True)
+    if made.returncode != 0:
+        return "may not make network namespaces"
+    subprocess.run(["ip", "netns", "delete", probe], check=True)
+    return ""
+
+
+def _ip(*words: str) -> None:
+    subprocess.run(["ip", *words], check=True, capture_output=True)
+
+
+class Hosts:
+    """Some hosts on one switch."""
+
+    def __init__(self, count: int, folder: pathlib.Path) -> None:
+        self._mark = f"{os.getpid() % 10**6}"
+        self.names = [f"h{i}-{self._mark}" for i in range(count)]
+        self._switch = f"sw{self._mark}"
+        self._agent = folder / "agent"
+        self._agent.write_text(_AGENT)
+        self._agent.chmod(self._agent.stat().st_mode | stat.S_IXUSR)
+
+    def _connect(self) -> None:
+        _ip("link", "add", self._switch, "type", "bridge")
+        _ip("link", "set", self._switch, "up")
+        for i, name in enumerate(self.names):
+            port = f"p{i}-{self._mark}"
+            _ip("netns", "add", name)
+            cable = ["link", "add", port, "type", "veth", "peer", "name", "eth0"]
+            _ip(*cable, "netns", name)
+            _ip("link", "set", port, "master", self._switch, "up")
+            _ip("-n", name, "address", "add", f"10.199.0.{i + 1}/24", "dev", "eth0")
+            _ip("-n", name, "link", "set", "eth0", "up")
+            _ip("-n", name, "link", "set", "lo", "up")
+
+    def _disconnect(self) -> None:
+        for name in self.names:
+            subprocess.run(["ip", "netns", "delete", name], capture_output=True)
+        subprocess.run(["ip", "link", "delete", self._switch], capture_output=True)
+
+    def limit(self, rate: str) -> None:
+        """Lets each host send at most ``rate``, such as ``1gbit``."""
+        for name in self.names:
+            words = ["ip", "netns", "exec", name, "tc", "qdisc", "replace", "dev"]
+            words += ["eth0", "root", "tbf", "rate", rate, "burst", "512kb"]
+            subprocess.run([*words, "latency", "100ms"], check=True)
+
+    def run(
+        self, program: str, *arguments: str, ranks_each: int = 1, timeout: float = 60
+    ) -> subprocess.CompletedProcess[str]:
+        """Runs a Python program on every host, started from the first."""
+        ranks = ranks_each * len(self.names)
+        places = ",".join(f"{name}:{ranks_each}" for name in self.names)
+        environment = mpiexec_environment(ranks)
+        python_path = os.pathsep.join(p or os.getcwd() for p in sys.path)
+        environment.update(PYTHONPATH=python_path, OMP_NUM_THREADS="1")
+        environment.setdefault("RENGA_TIMEOUT", "30")
+        exported = [
+            word
+            for name in environment
+            if name.startswith(("RENGA_", "OMP_", "PYTHON"))
+            for word in ("-x", name)
+        ]
+        command = [*mpiexec_command(ranks), "--host", places, *exported]
+        command += ["--prtemca", "plm_ssh_agent", str(self._agent)]
+        command += [sys.executable, program, *arguments]
+        line = " ".join(f"'{word}'" for word in command)
+        return subprocess.run(
+            [str(self._agent), self.names[0], line],
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=timeout,
+        )
+
+
+@contextlib.contextmanager
+def hosts(count: int, folder: pathlib.Path) -> Iterator[Hosts]:
+    """``count`` hosts for a while."""
+    made = Hosts(count, folder)
+    try:
+        made._connect()
+        yield made
+    finally:
+        made._disconnect()
