@@ -46,6 +46,8 @@ class Sequential(ChainList):
         return self._layers[i]
 
     def __setitem__(self, i: Any, layer: Any) -> None:
+        if isinstance(i, int) and i >= len(self._layers):
+            raise ValueError(f"{i} should be less than {len(self._layers)}")
         layers = list(self._layers)
         layers[i] = layer
         self._set_layers(layers)
@@ -70,7 +72,7 @@ class Sequential(ChainList):
         return self
 
     def __str__(self) -> str:
-        return format_children(self, list(enumerate(self._layers)))
+        return format_children(self, list(enumerate(map(_shown, self._layers))))
 
     def insert(self, i: int, layer: Any) -> None:
         """Inserts a layer; IndexError where ``i`` lies outside of the list."""
@@ -180,6 +182,12 @@ def _layers_of(other: Any) -> list[Any]:
 
 def _type_name(layer: Any) -> str:
     return getattr(layer, "__name__", None) or type(layer).__name__
+
+
+def _shown(layer: Any) -> Any:
+    # What compiled functions say of themselves helps nobody.
+    compiled = isinstance(layer, types.BuiltinFunctionType)
+    return f"<function {layer.__name__}>" if compiled else layer
 
 
 def _is_lambda(layer: Any) -> bool:

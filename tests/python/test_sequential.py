@@ -226,3 +226,17 @@ def test_calls_of_layers_pass_the_hooks():
     with Count() as hook:
         Sequential(Scale(), double, Scale())(numpy.float32(1))
     assert hook.calls == 3
+
+
+def test_item_that_is_not_there_cannot_be_set():
+    model = renga.Sequential(renga.functions.relu)
+    with pytest.raises(ValueError, match="9 should be less than 1"):
+        model[9] = renga.functions.tanh
+    model[-1] = renga.functions.tanh
+    assert list(model) == [renga.functions.tanh]
+
+
+def test_text_names_functions():
+    text = str(renga.Sequential(renga.functions.relu, renga.functions.swish))
+    assert "(0): <function relu>," in text
+    assert "(1): <function swish at " in text
