@@ -6,7 +6,7 @@ whole gradient, the same on all ranks; that of a shard is this rank's part of it
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy
@@ -17,6 +17,8 @@ from renga.functions.noise.seed import expect_parts
 from renga.links.parallel.shard import lengths, shares
 from renga.utils.type_check import InvalidType
 from renga.variable import Variable, as_variable
+
+Finish = Callable[[], numpy.ndarray]
 
 
 class Layout(NamedTuple):
@@ -114,10 +116,50 @@ def change_layout(
     to_parts: Sequence[int] = (),
 ) -> Variable:
     """``x`` in another layout, given how much of the axes each rank has."""
-    if comm.size == 1:
-        return as_variable(x)
-    node = Relayout(comm, source, target, from_parts, to_parts)
-    return node.apply((x,))[0]
+    return Change(comm, source, target, from_parts, to_parts).apply(x)
+
+
+class Change(NamedTuple):
+    """A change of layout; the parts say how much of the axes each rank has."""
+
+    comm: Any
+    source: Layout
+    target: Layout
+    from_parts: Sequence[int] = ()
+    to_parts: Sequence[int] = ()
+
+    def adjoint(self) -> Change:
+        """What happens to gradients."""
+        source, target = self.target.adjoint(), self.source.adjoint()
+        return Change(self.comm, source, target, self.to_parts, self.from_parts)
+
+    def apply(self, x: Any) -> Variable:
+        """The variable ``x`` in the other layout."""
+        if self.comm.size == 1:
+            return as_variable(x)
+        return Relayout(self).apply((x,))[0]
+
+    def start(self, x: numpy.ndarray, wait: bool = False) -> Finish:
+        """Starts to change an array; the function returned waits and gives it.
+
+        Arrays go on in the background unless shares are uneven.
+        """
+        comm, source, target = self.comm, self.source, self.target
+        if source == target or comm.size == 1:
+            return lambda: x
+        if source.axis >= 0 and target.axis >= 0:
+            axes, parts = (source.axis, target.axis), (self.from_parts, self.to_parts)
+            return _exchange(comm, x, axes, parts, wait)
+        if source.axis >= 0:
+            return _gather(comm, x, source.axis, self.from_parts, wait)
+        if source == PARTIAL and target.axis >= 0:
+            return _reduce_scatter(comm, x, target.axis, self.to_parts, wait)
+        if source == PARTIAL:
+            return _all_reduce(comm, x, wait)
+        if target.axis >= 0:
+            own = split(x, target.axis, self.to_parts)[comm.rank]
+            return lambda: own
+        return lambda: x
 
 
 def _require_share(comm: Any, source: Layout, own: int, parts: Sequence[int]) -> None:
@@ -131,104 +173,88 @@ def _require_share(comm: Any, source: Layout, own: int, parts: Sequence[int]) ->
 class Relayout(FunctionNode):
     """One change of layout; its way back is the adjoint change."""
 
-    def __init__(
-        self,
-        comm: Any,
-        source: Layout,
-        target: Layout,
-        from_parts: Sequence[int],
-        to_parts: Sequence[int],
-    ) -> None:
-        self.comm = comm
-        self.source, self.target = source, target
-        self.from_parts, self.to_parts = from_parts, to_parts
+    def __init__(self, change: Change) -> None:
+        self.change = change
         # What is drawn for parts must differ, as it does within the whole.
-        self.random_stream = 0 if target == REPLICATED else comm.rank + 1
+        whole = change.target == REPLICATED
+        self.random_stream = 0 if whole else change.comm.rank + 1
         expect_parts()
 
     def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-        (x,) = inputs
-        source, target = self.source, self.target
-        if source == target:
-            y = x
-        elif source.axis >= 0 and target.axis >= 0:
-            y = exchange(
-                self.comm, x, source.axis, target.axis, self.from_parts, self.to_parts
-            )
-        elif source.axis >= 0:
-            y = gather(self.comm, x, source.axis, self.from_parts)
-        elif source == PARTIAL and target.axis >= 0:
-            y = reduce_scatter(self.comm, x, target.axis, self.to_parts)
-        elif source == PARTIAL:
-            y = all_reduce(self.comm, x)
-        elif target.axis >= 0:
-            y = split(x, target.axis, self.to_parts)[self.comm.rank]
-        else:
-            y = x
-        return (y,)
+        return (self.change.start(inputs[0], wait=True)(),)
 
     def backward(
         self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]
     ) -> tuple[Any, ...]:
-        source, target = self.target.adjoint(), self.source.adjoint()
-        parts = self.to_parts, self.from_parts
-        return (change_layout(grad_outputs[0], self.comm, source, target, *parts),)
+        return (self.change.adjoint().apply(grad_outputs[0]),)
 
 
-def gather(
-    comm: Any, x: numpy.ndarray, axis: int, parts: Sequence[int]
-) -> numpy.ndarray:
+def _gather(
+    comm: Any, x: numpy.ndarray, axis: int, parts: Sequence[int], wait: bool
+) -> Finish:
     """All ranks' parts of an axis, one after another."""
-    whole = _with_extent(x.shape, axis, sum(parts))
-    y = empty_image(whole, x.dtype)
-    own, all_parts = (
-        in_memory_order(x),
-        [in_memory_order(p) for p in split(y, axis, parts)],
-    )
+    y = empty_image(_with_extent(x.shape, axis, sum(parts)), x.dtype)
     if len(set(parts)) == 1:
         rows = _rows(in_memory_order(y), _moved(axis, x.ndim), comm.size)
-        comm.all_gather(own, out=rows)
-    else:
-        for place, part in zip(all_parts, comm.allgather(own)):
-            place[...] = part
-    return y
+        return _finish(
+            comm.all_gather(in_memory_order(x), out=rows, wait=wait), wait, y
+        )
+    for place, part in zip(split(y, axis, parts), comm.allgather(in_memory_order(x))):
+        in_memory_order(place)[...] = part
+    return lambda: y
 
 
-def reduce_scatter(
-    comm: Any, x: numpy.ndarray, axis: int, parts: Sequence[int]
-) -> numpy.ndarray:
+def _reduce_scatter(
+    comm: Any, x: numpy.ndarray, axis: int, parts: Sequence[int], wait: bool
+) -> Finish:
     """This rank's part along an axis of the sum of all ranks' ``x``."""
     if len(set(parts)) > 1:
-        return split(all_reduce(comm, x), axis, parts)[comm.rank]
+        finish = _all_reduce(comm, x, wait)
+        return lambda: split(finish(), axis, parts)[comm.rank]
     y = empty_image(_with_extent(x.shape, axis, parts[0]), x.dtype)
     rows = _rows(in_memory_order(x), _moved(axis, x.ndim), comm.size)
-    comm.reduce_scatter(rows, out=in_memory_order(y))
-    return y
+    work = comm.reduce_scatter(rows, out=in_memory_order(y), wait=wait)
+    return _finish(work, wait, y)
 
 
-def all_reduce(comm: Any, x: numpy.ndarray) -> numpy.ndarray:
+def _all_reduce(comm: Any, x: numpy.ndarray, wait: bool) -> Finish:
     """The sum of all ranks' ``x``."""
     y = empty_image(x.shape, x.dtype)
-    comm.all_reduce(in_memory_order(x), out=in_memory_order(y))
-    return y
+    work = comm.all_reduce(in_memory_order(x), out=in_memory_order(y), wait=wait)
+    return _finish(work, wait, y)
 
 
-def exchange(
+def _exchange(
     comm: Any,
     x: numpy.ndarray,
-    source: int,
-    target: int,
-    from_parts: Sequence[int],
-    to_parts: Sequence[int],
-) -> numpy.ndarray:
+    axes: tuple[int, int],
+    parts: tuple[Sequence[int], Sequence[int]],
+    wait: bool,
+) -> Finish:
     """From parts along one axis to parts along another."""
+    source, target = axes
+    from_parts, to_parts = parts
     shape = _with_extent(x.shape, source, sum(from_parts))
     y = empty_image(_with_extent(shape, target, to_parts[comm.rank]), x.dtype)
-    sent = [in_memory_order(part) for part in split(x, target, to_parts)]
-    places = [in_memory_order(part) for part in split(y, source, from_parts)]
-    for place, part in zip(places, comm.alltoall(sent)):
-        place[...] = part
-    return y
+    if len({*from_parts}) == len({*to_parts}) == 1:
+        sent = _rows(in_memory_order(x), _moved(target, x.ndim), comm.size)
+        places = _rows(in_memory_order(y), _moved(source, x.ndim), comm.size)
+        return _finish(comm.all_to_all(sent, out=places, wait=wait), wait, y)
+    parts_out = [in_memory_order(part) for part in split(x, target, to_parts)]
+    for place, part in zip(split(y, source, from_parts), comm.alltoall(parts_out)):
+        in_memory_order(place)[...] = part
+    return lambda: y
+
+
+def _finish(work: Any, wait: bool, y: numpy.ndarray) -> Finish:
+    """Waits for ``work``, unless that is done, and returns ``y``."""
+
+    def finish() -> numpy.ndarray:
+        if not wait:
+            work.wait()
+        return y
+
+    return finish
 
 
 def split(x: Any, axis: int, parts: Sequence[int]) -> list[Any]:

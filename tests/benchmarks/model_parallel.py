@@ -1,23 +1,27 @@
-"""Times training steps on one rank and, channel-parallel, on several, in turn.
+"""Times training steps on one rank and, channel-parallel, on all, in turn.
 
-Run as ``python -m tests.benchmarks.model_parallel``. The steps are those of
-``tests/benchmarks/steps``, every rank has one thread. Every round starts a job for
-each number of ranks, one after the other, so that a machine whose speed drifts is the
-same for both. Ranks wait for each other: what other programs take from one of them is
-lost for all, so the share that others had of the machine is shown, and steps in which
-it was over a tenth of a core are left out if enough are left.
+Run as ``OMP_NUM_THREADS=1 mpiexec -n 2 python -m tests.benchmarks.model_parallel``.
+The steps are those of ``tests/benchmarks/steps``. Rank 0 makes a step alone, while the
+others sleep, then all make one together, and so on: a machine whose speed drifts is
+the same for both. Ranks wait for each other, so what other programs take from one of
+them is lost for all: the share of a core that others had is measured, and rounds in
+which it was too large are not counted, unless only few are left.
 """
 
 import argparse
 import functools
-import json
 import os
 import statistics
-import subprocess
-import sys
 import time
+from typing import Any, Callable
 
 import numpy as np
+
+import renga
+from renga.optimizer import Optimizer
+from tests.benchmarks.steps import renga_steps
+
+QUIET = 0.15  # of a core that others may have
 
 
 def busy_seconds() -> float:
@@ -27,116 +31,94 @@ def busy_seconds() -> float:
     return (sum(fields) - fields[3] - fields[4]) / os.sysconf("SC_CLK_TCK")
 
 
-def held_bytes(optimizers) -> int:
+def held_bytes(optimizers: list[Any]) -> int:
     """What parameters and optimizers' state take on this rank."""
-    total = 0
+    arrays = []
     for optimizer in optimizers:
         for param in optimizer.target.params():
-            state = param.update_rule.state or {}
-            arrays = [param.array, *state.values()]
-            total += sum(a.nbytes for a in arrays if isinstance(a, np.ndarray))
-    return total
+            arrays += [param.array, *(param.update_rule.state or {}).values()]
+    return sum(a.nbytes for a in arrays if isinstance(a, np.ndarray))
 
 
-def measure(model: str, steps: int) -> None:
-    """Runs on every rank; rank 0 prints (seconds, share of others) of every step."""
-    import renga
-    from renga.optimizer import Optimizer
-    from tests.benchmarks.steps import renga_steps
-
-    comm = renga.distributed.create_communicator("mpi")
-    np.random.seed(0)
-    optimizers: list = []
+def build(model: str, comm: Any) -> tuple[Callable[[], Any], list[Any]]:
+    """A step on all ranks of ``comm``, or on this one if None, and its optimizers."""
+    optimizers: list[Any] = []
     setup = Optimizer.setup
 
-    def noted(self, link):
+    def noted(self: Any, link: Any) -> Any:
         optimizers.append(self)
         return setup(self, link)
 
-    Optimizer.setup = noted  # type: ignore[method-assign]
-
-    def prepare(network, *inputs):
-        if comm.size == 1:
+    def prepare(network: Any, *inputs: Any) -> Any:
+        if comm is None:
             return network
         return renga.distributed.parallelize(network, comm, "channel", *inputs)
 
-    step = functools.partial(renga_steps.STEPS[model], prepare=prepare)()
-    for _ in range(3):
+    Optimizer.setup = noted  # type: ignore[method-assign]
+    try:
+        return functools.partial(
+            renga_steps.STEPS[model], prepare=prepare
+        )(), optimizers
+    finally:
+        Optimizer.setup = setup  # type: ignore[method-assign]
+
+
+def timed(comm: Any, step: Callable[[], Any] | None) -> tuple[float, float]:
+    """Seconds that a step takes, and the share of a core that others had meanwhile."""
+    comm.barrier()
+    busy, own, start = busy_seconds(), time.process_time(), time.perf_counter()
+    if step is not None:
         step()
-    times = []
-    for _ in range(steps):
-        comm.barrier()
-        busy, own, start = busy_seconds(), time.process_time(), time.perf_counter()
-        for _ in range(2):  # the machine counts in hundredths of a second
-            step()
-        comm.barrier()
-        wall, own = time.perf_counter() - start, time.process_time() - own
-        ours = float(comm.all_reduce(np.array([own]))[0])
-        times.append((wall / 2, (busy_seconds() - busy - ours) / wall))
-    held = int(comm.all_reduce(np.array([held_bytes(optimizers)]), "max")[0])
-    if comm.rank == 0:
-        print(json.dumps({"times": times, "held": held}), flush=True)
+    comm.barrier()
+    wall, own = time.perf_counter() - start, time.process_time() - own
+    ours = float(comm.all_reduce(np.array([own]))[0])
+    return wall, (busy_seconds() - busy - ours) / wall
 
 
-def run(model: str, ranks: int, steps: int) -> dict:
-    """The same in a job of its own."""
-    env = os.environ | {"OMP_NUM_THREADS": "1"}
-    command = [os.path.join(os.path.dirname(sys.executable), "mpiexec"), "-n"]
-    command += [str(ranks), sys.executable, "-m", "tests.benchmarks.model_parallel"]
-    command += ["--measure", model, "--steps", str(steps)]
-    done = subprocess.run(
-        command,
-        env=env,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        check=True,
-    )
-    return json.loads(done.stdout.splitlines()[-1])
-
-
-def quiet(times: list) -> list[float]:
-    """The steps during which others left the machine alone, or all if they are few."""
-    kept = [seconds for seconds, others in times if others < 0.1]
-    return kept if len(kept) >= 3 else [seconds for seconds, _ in times]
-
-
-def compare(model: str, options: argparse.Namespace) -> None:
+def compare(comm: Any, model: str, options: argparse.Namespace) -> None:
     """Prints one row of the table."""
-    counts = (1, options.ranks)
-    results: dict[int, list] = {ranks: [] for ranks in counts}
-    held = {}
-    for _ in range(options.rounds):
-        for ranks in counts:
-            result = run(model, ranks, options.steps)
-            results[ranks] += result["times"]
-            held[ranks] = result["held"]
-    one, several = (statistics.median(quiet(results[ranks])) * 1e3 for ranks in counts)
-    used = [len(quiet(results[ranks])) for ranks in counts]
-    others = statistics.median(
-        share for times in results.values() for _, share in times
-    )
-    print(
-        f"{model:>6}{options.ranks:6}{one:10.1f}{several:14.1f}{one / several:9.2f}"
-        f"{held[options.ranks] / held[1]:9.2f}{used[0]:8}/{used[1]:<6}{others:6.2f}",
-        flush=True,
-    )
+    together, optimizers = build(model, comm)
+    alone, serial_optimizers = build(model, None)
+    first = comm.rank == 0
+    rounds = []
+    for k in range(options.rounds + 2):
+        # Every rank's generator draws for the steps of all only.
+        state = np.random.get_state()
+        one = timed(comm, alone if first else None)
+        np.random.set_state(state)
+        several = timed(comm, together)
+        if k >= 2:
+            rounds.append((one[0], several[0], max(one[1], several[1])))
+    rounds.sort(key=lambda times: times[2])
+    kept = [r for r in rounds if r[2] < QUIET]
+    kept = kept if len(kept) >= 3 else rounds[:3]
+    held = int(comm.all_reduce(np.array([held_bytes(optimizers)]), "max")[0])
+    if first:
+        one, several = (
+            statistics.median(column) * 1e3 for column in list(zip(*kept))[:2]
+        )
+        ratios = sorted(r[0] / r[1] for r in kept)
+        print(
+            f"{model:>6}{comm.size:6}{one:11.1f}{several:14.1f}"
+            f"{statistics.median(ratios):9.2f}  ({ratios[0]:.2f}-{ratios[-1]:.2f})"
+            f"{held / held_bytes(serial_optimizers):9.2f}{len(kept):5}/{len(rounds)}"
+            f"{kept[-1][2]:8.2f}",
+            flush=True,
+        )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--models", nargs="+", default=["vgg", "dcgan"])
-    parser.add_argument("--ranks", type=int, default=2)
-    parser.add_argument("--rounds", type=int, default=4)
-    parser.add_argument("--steps", type=int, default=6)
-    parser.add_argument("--measure", help=argparse.SUPPRESS)
+    parser.add_argument("--rounds", type=int, default=20)
     options = parser.parse_args()
-    if options.measure:
-        measure(options.measure, options.steps)
-        return
-    print(" model ranks  1 rank ms  all ranks ms  faster   memory  steps used  others")
+    comm = renga.distributed.create_communicator("mpi")
+    np.random.seed(0)
+    if comm.rank == 0:
+        print(" model ranks  1 rank ms  all ranks ms   faster  (spread)", end="")
+        print("     memory  rounds  others")
     for model in options.models:
-        compare(model, options)
+        compare(comm, model, options)
 
 
 if __name__ == "__main__":

@@ -22,7 +22,10 @@ class ParallelConvolution2D(ChannelImages):
         in_channels, ..., groups: as for Convolution2D.
         input_layout, output_layout: ``replicated``, or ``channel`` where each rank has
             only its own channels of x or y.
-        algorithm: ``stationary-x``, ``-y`` or ``-w``; chosen by a cost model if None.
+        algorithm: ``stationary-x``, ``-y``, ``-w`` or ``gathered-w``; the one that a
+            cost model finds cheapest if None.
+        pieces: of the batch, of which some travel while others are computed; as many
+            as the ranks' machines suggest if None.
         insize: the (N, H, W) of the inputs that the cost model counts on.
 
     Shapes:
@@ -52,12 +55,13 @@ class ParallelConvolution2D(ChannelImages):
         input_layout: str = "replicated",
         output_layout: str = "replicated",
         algorithm: str | None = None,
+        pieces: int | None = None,
         insize: tuple[int, int, int] = (32, 32, 32),
     ) -> None:
         super().__init__()
         if ksize is None:
             in_channels, out_channels, ksize = None, in_channels, out_channels
-        self._set_up(comm, input_layout, output_layout, algorithm)
+        self._set_up(comm, input_layout, output_layout, algorithm, pieces)
         window = (stride, pad, dilate, groups)
         channels, initial = (in_channels, out_channels), (initialW, initial_bias)
         self._build(channels, ksize, window, nobias, initial, insize)  # type: ignore[arg-type]

@@ -17,7 +17,7 @@ class ParallelDeconvolution2D(ChannelImages):
     It computes what Deconvolution2D does, whatever the number of ranks.
 
     Args:
-        comm, input_layout, output_layout, algorithm, insize: as for
+        comm, input_layout, output_layout, algorithm, pieces, insize: as for
             ParallelConvolution2D.
         in_channels, ..., groups: as for Deconvolution2D.
 
@@ -52,12 +52,13 @@ class ParallelDeconvolution2D(ChannelImages):
         input_layout: str = "replicated",
         output_layout: str = "replicated",
         algorithm: str | None = None,
+        pieces: int | None = None,
         insize: tuple[int, int, int] = (32, 32, 32),
     ) -> None:
         super().__init__()
         if ksize is None:
             in_channels, out_channels, ksize = None, in_channels, out_channels
-        self._set_up(comm, input_layout, output_layout, algorithm)
+        self._set_up(comm, input_layout, output_layout, algorithm, pieces)
         self.outsize = None if outsize is None else as_pair(outsize)
         self.groups = int(groups)
         if self.groups > 1:

@@ -21,13 +21,13 @@ from renga.links.parallel.relayout import (
     EACH,
     PARTIAL,
     REPLICATED,
+    Change,
     Layout,
     change_layout,
     sharded,
 )
 from renga.links.parallel.shard import lengths, shares
 from renga.links.parallel.sharded_parameter import Piece
-from renga.variable import Variable, as_variable
 
 
 class Grid(NamedTuple):
@@ -90,22 +90,25 @@ class ChannelGrid:
         """What each rank holds of a bias."""
         return [Piece({0: [part]}) for part in self.out_shares]
 
-    def spread(self, x: Any, layout: Layout) -> Variable:
-        """This rank's block of inputs."""
-        grid, comm, channel = self.grid, self.comm, sharded(1)
-        parts = lengths(self.in_shares)
+    def before(self, layout: Layout, samples: int) -> Change | None:
+        """What brings this rank its block of the inputs of some samples."""
+        comm, channel = self.comm, sharded(1)
         if layout == REPLICATED:
-            if grid.outputs == 1:
-                return change_layout(x, comm, REPLICATED, channel, to_parts=parts)
-            whole = change_layout(x, comm, REPLICATED, EACH)
-            if grid.inputs == 1:
-                return whole
-            block = self.in_block(comm.rank)
-            return whole[:, block[0].start : block[-1].stop]
-        if grid.outputs == 1:
-            return as_variable(x)
-        block_parts = lengths(self.in_block(comm.rank))
-        return change_layout(x, self.gatherers, channel, EACH, from_parts=block_parts)
+            if self.grid.outputs > 1:
+                return Change(comm, REPLICATED, EACH)
+            parts = lengths(self.in_shares)
+            return Change(comm, REPLICATED, channel, to_parts=parts)
+        if self.grid.outputs == 1:
+            return None
+        parts = lengths(self.in_block(comm.rank))
+        return Change(self.gatherers, channel, EACH, from_parts=parts)
+
+    def block(self, x: Any, layout: Layout) -> Any:
+        """This rank's block of what ``before`` brings."""
+        if layout != REPLICATED or 1 in self.grid[:2]:
+            return x
+        block = self.in_block(self.comm.rank)
+        return x[:, block[0].start : block[-1].stop]
 
     def weights(self, W: Any, b: Any, out_axis: int) -> tuple[Any, Any]:
         """What multiplies the block of inputs, and is added.
@@ -118,18 +121,25 @@ class ChannelGrid:
         ahead, behind = sum(block[: self.row]), sum(block[self.row + 1 :])
         return W, pad(b, [(ahead, behind)], "constant")
 
-    def collect(self, y: Any, layout: Layout) -> Variable:
-        """The layer's outputs, from this rank's contributions to its block of them."""
+    def after(self, layout: Layout, samples: int) -> Change | None:
+        """What adds up the outputs of some samples, or puts them together."""
         grid, comm, channel = self.grid, self.comm, sharded(1)
         if grid.outputs == 1 and layout == REPLICATED:
-            return change_layout(y, comm, PARTIAL, REPLICATED)
+            return Change(comm, PARTIAL, REPLICATED)
         if grid.inputs > 1:
-            block_parts = lengths(self.out_block(comm.rank))
-            y = change_layout(y, self.adders, PARTIAL, channel, to_parts=block_parts)
-        if layout == REPLICATED:
-            parts = lengths(self.out_shares)
-            y = change_layout(y, comm, channel, REPLICATED, from_parts=parts)
-        return y
+            parts = lengths(self.out_block(comm.rank))
+            return Change(self.adders, PARTIAL, channel, to_parts=parts)
+        return self._put_together(layout)
+
+    def lastly(self, layout: Layout) -> Change | None:
+        """What puts the outputs together that had to be added up before."""
+        return self._put_together(layout) if min(self.grid[:2]) > 1 else None
+
+    def _put_together(self, layout: Layout) -> Change | None:
+        if layout != REPLICATED:
+            return None
+        parts = lengths(self.out_shares)
+        return Change(self.comm, sharded(1), REPLICATED, from_parts=parts)
 
 
 class GatheredWeight(ChannelGrid):
@@ -140,12 +150,10 @@ class GatheredWeight(ChannelGrid):
     grid where images are large and weights are small.
     """
 
-    def spread(self, x: Any, layout: Layout) -> Variable:
-        in_parts, batch = lengths(self.in_shares), self._batch_parts(x.shape[0])
-        if layout == REPLICATED:
-            in_parts = []
-        self._batch = batch
-        return change_layout(x, self.comm, layout, sharded(0), in_parts, batch)
+    def before(self, layout: Layout, samples: int) -> Change | None:
+        parts = [] if layout == REPLICATED else lengths(self.in_shares)
+        batch = lengths(shares(samples, self.comm.size))
+        return Change(self.comm, layout, sharded(0), parts, batch)
 
     def weights(self, W: Any, b: Any, out_axis: int) -> tuple[Any, Any]:
         parts = lengths(self.out_shares)
@@ -159,12 +167,10 @@ class GatheredWeight(ChannelGrid):
         shape = (*W.shape[:out_axis], sum(parts), *W.shape[out_axis + 1 :])
         return reshape(matrix, shape), b
 
-    def collect(self, y: Any, layout: Layout) -> Variable:
-        out_parts = lengths(self.out_shares) if layout != REPLICATED else []
-        return change_layout(y, self.comm, sharded(0), layout, self._batch, out_parts)
-
-    def _batch_parts(self, samples: int) -> list[int]:
-        return lengths(shares(samples, self.comm.size))
+    def after(self, layout: Layout, samples: int) -> Change | None:
+        parts = [] if layout == REPLICATED else lengths(self.out_shares)
+        batch = lengths(shares(samples, self.comm.size))
+        return Change(self.comm, sharded(0), layout, batch, parts)
 
 
 def blocks_of(

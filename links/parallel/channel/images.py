@@ -13,7 +13,7 @@ from renga.links.convolution.convolution_2d import require_groups
 from renga.links.parallel.channel.cost import Layer
 from renga.links.parallel.channel.grid import Grid
 from renga.links.parallel.channel.link import ChannelLink, require_channels
-from renga.links.parallel.relayout import REPLICATED, change_layout, sharded
+from renga.links.parallel.relayout import REPLICATED, Change, Layout, sharded
 from renga.links.parallel.shard import lengths, shares
 from renga.links.parallel.sharded_parameter import Piece, ShardedParameter
 from renga.variable import Variable, as_variable
@@ -158,44 +158,47 @@ class ChannelImages(ChannelLink):
         own = channels.in_shares[self.comm.rank]
         require_channels(self, x, 1, own, self.in_channels, self._source)
         if self.groups > 1 and not channels.grid.gathers_weight:
-            y = self._grouped(x)
-        else:
-            block = channels.spread(x, self._source)
-            W, b = channels.weights(self.W, self.b, self._out_axis)
-            y = self._convolve(block, W, b, self.groups)
-        return channels.collect(y, self._target)
+            return self._run(x, self._grouped, self._before_groups)
+        return self._run(x, self._whole_groups)
+
+    def _whole_groups(self, x: Any, W: Any, b: Any = None) -> Variable:
+        return self._convolve(x, W, b, self.groups)
 
     def _whole_channels(self, x: Any) -> int:
         if self._source == REPLICATED:
             return x.shape[1]
         return int(self.comm.all_gather(numpy.array(x.shape[1])).sum())
 
-    def _grouped(self, x: Variable) -> Variable:
+    def _before_groups(self, layout: Layout, samples: int) -> Change | None:
+        """What brings this rank the inputs of its outputs' groups."""
+        channels = self._channels
+        assert channels is not None
+        if not self._is_local():
+            return channels.before(layout, samples)
+        if layout != REPLICATED:
+            return None
+        parts = lengths(channels.in_shares)
+        return Change(self.comm, REPLICATED, sharded(1), to_parts=parts)
+
+    def _grouped(self, x: Any, W: Any, b: Any = None) -> Variable:
         """This rank's outputs, convolved group by group where they share some."""
         channels, rank = self._channels, self.comm.rank
         assert channels is not None and self.in_channels is not None
         inputs = self.in_channels // self.groups
-        start = 0
-        if not self._is_local():
-            x = channels.spread(x, self._source)
-        else:
-            if self._source == REPLICATED:
-                parts = lengths(channels.in_shares)
-                x = change_layout(x, self.comm, REPLICATED, sharded(1), (), parts)
-            start = channels.in_shares[rank].start
+        start = channels.in_shares[rank].start if self._is_local() else 0
         own = channels.out_shares[rank]
         ys = []
         for piece in group_pieces(own, self.out_channels // self.groups):
             first = piece.first * inputs - start
             part = x[:, first : first + piece.count * inputs]
             outputs = slice(piece.outputs.start, piece.outputs.stop)
-            b = None if self.b is None else self.b[outputs]
-            ys.append(self._convolve(part, self.W[outputs], b, piece.count))
+            own_b = None if b is None else b[outputs]
+            ys.append(self._convolve(part, W[outputs], own_b, piece.count))
         if not ys:
             # Computed from x all the same: the other ranks wait for its gradient.
             few = min(x.shape[1], inputs)
-            b = None if self.b is None else self.b[:]
-            ys.append(self._convolve(x[:, :few], self.W[:, :few], b, 1))
+            own_b = None if b is None else b[:]
+            ys.append(self._convolve(x[:, :few], W[:, :few], own_b, 1))
         # Even of one: graphs of one depth keep the ranks' communications in one order.
         return concat(ys, 1)
 

@@ -24,7 +24,8 @@ class ParallelLinear(ChannelLink):
     (``stationary-y``), of x (``stationary-x``) or both (``stationary-w``).
 
     Args:
-        comm, input_layout, output_layout, algorithm: as for ParallelConvolution2D.
+        comm, input_layout, output_layout, algorithm, pieces: as for
+            ParallelConvolution2D.
         in_size, out_size, nobias, initialW, initial_bias: as for Linear.
         pixels: how many of the input's features belong to one channel, which has them
             on one rank.
@@ -53,13 +54,14 @@ class ParallelLinear(ChannelLink):
         input_layout: str = "replicated",
         output_layout: str = "replicated",
         algorithm: str | None = None,
+        pieces: int | None = None,
         pixels: int = 1,
         batch: int = 64,
     ) -> None:
         super().__init__()
         if out_size is None:
             in_size, out_size = None, in_size
-        self._set_up(comm, input_layout, output_layout, algorithm)
+        self._set_up(comm, input_layout, output_layout, algorithm, pieces)
         self.in_size = in_size
         self.out_size: Any = out_size
         self.pixels, self.batch = pixels, batch
@@ -106,9 +108,7 @@ class ParallelLinear(ChannelLink):
         x = reshape(x, (math.prod(batch), own))
         share = channels.in_shares[self.comm.rank]
         require_channels(self, x, 1, share, self.in_size, self._source)
-        block = channels.spread(x, self._source)
-        y = linear(block, *channels.weights(self.W, self.b, self._out_axis))
-        y = channels.collect(y, self._target)
+        y = self._run(x, linear)
         return y if n_batch_axes == 1 else reshape(y, (*batch, y.shape[1]))
 
     def _whole_size(self, own: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,10 +15,12 @@ from renga.links.parallel.channel.cost import (
     rates_of,
 )
 from renga.links.parallel.channel.grid import ChannelGrid, Grid, blocks_of, grids
+from renga.links.parallel.channel.overlap import pieces_of_batch, run
 from renga.links.parallel.relayout import LAYOUTS, Layout
 from renga.links.parallel.shard import describe
 from renga.serializer import Deserializer
 from renga.utils.type_check import InvalidType
+from renga.variable import Variable
 
 _CHANNEL_LAYOUTS = ("replicated", "channel")
 
@@ -63,7 +66,12 @@ class ChannelLink(Link):
     cost: Cost | None = None
 
     def _set_up(
-        self, comm: Any, input_layout: str, output_layout: str, algorithm: str | None
+        self,
+        comm: Any,
+        input_layout: str,
+        output_layout: str,
+        algorithm: str | None,
+        pieces: int | None,
     ) -> None:
         kind = type(self).__name__
         self.comm = comm
@@ -71,6 +79,7 @@ class ChannelLink(Link):
         self._source = channel_layout(kind, "input_layout", input_layout)
         self._target = channel_layout(kind, "output_layout", output_layout)
         self._wanted = algorithm
+        self.pieces = pieces_of_batch(comm) if pieces is None else pieces
         allowed = sorted({grid.algorithm for grid in grids(comm.size)})
         if algorithm is not None and algorithm not in allowed:
             raise ValueError(
@@ -96,6 +105,24 @@ class ChannelLink(Link):
         if self._wanted is None:
             return every
         return [grid for grid in every if grid.algorithm == self._wanted]
+
+    def _run(self, x: Any, compute: Any, before: Any = None) -> Variable:
+        """What ``compute(x, W, b)`` makes of blocks, with all that has to travel."""
+        channels = self._channels
+        assert channels is not None
+        source, target = self._source, self._target
+        W, b = channels.weights(self.W, self.b, self._out_axis)
+        y = run(
+            lambda block, *weights: compute(channels.block(block, source), *weights),
+            x,
+            W,
+            b,
+            functools.partial(before or channels.before, source),
+            functools.partial(channels.after, target),
+            self.pieces,
+        )
+        change = channels.lastly(target)
+        return y if change is None else change.apply(y)
 
     def serialize(self, serializer: Any) -> None:
         """Saves or loads the whole parameters; every rank has to take part."""

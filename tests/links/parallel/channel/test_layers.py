@@ -97,11 +97,12 @@ def image_cases(draw):
     return dict(
         window=dict(stride=stride, pad=pad, dilate=dilate, groups=groups),
         channels=(inputs, outputs, ksize),
-        x=(draw(st.integers(0, 2)), inputs, *extents),
+        x=(draw(st.integers(0, 3)), inputs, *extents),
         ranks=ranks,
         board=draw(st.booleans()),
         layouts=(draw(LAYOUTS), draw(LAYOUTS)),
         algorithm=draw(st.sampled_from([None, *algorithms])),
+        pieces=draw(st.sampled_from([None, 2, 3])),
         nobias=draw(st.booleans()),
         deferred=draw(st.booleans()),
     )
@@ -130,6 +131,7 @@ def test_images(serial, parallel, case):
             input_layout=layouts[0],
             output_layout=layouts[1],
             algorithm=case["algorithm"],
+            pieces=case["pieces"],
             **kept,
         )
 
@@ -148,7 +150,8 @@ def test_images(serial, parallel, case):
     ranks=st.integers(1, 4),
     board=st.booleans(),
     layouts=st.tuples(LAYOUTS, LAYOUTS),
-    choice=st.integers(0, 3),
+    choice=st.integers(0, 4),
+    pieces=st.sampled_from([None, 2]),
     nobias=st.booleans(),
     deferred=st.booleans(),
 )
@@ -161,6 +164,7 @@ def test_linear(
     board,
     layouts,
     choice,
+    pieces,
     nobias,
     deferred,
 ):
@@ -194,6 +198,7 @@ def test_linear(
                 input_layout=layouts[0],
                 output_layout=layouts[1],
                 algorithm=algorithm,
+                pieces=pieces,
                 pixels=per_channel,
                 **kept,
             )
