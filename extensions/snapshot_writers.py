@@ -140,9 +140,11 @@ class _BackgroundWriter(SimpleWriter):
 
 
 def _process_executor() -> futures.Executor:
+    import multiprocessing
     from concurrent.futures import ProcessPoolExecutor
 
-    return ProcessPoolExecutor(1)
+    # A fork would not be safe beside threads and MPI.
+    return ProcessPoolExecutor(1, multiprocessing.get_context("spawn"))
 
 
 def _copy(target: Any) -> Any:

@@ -135,3 +135,51 @@ def test_a_random_transform_is_made_at_each_reading(ranks):
 
 def test_empty_data_sets_have_the_length():
     assert create_empty_dataset(range(3)) == [(), (), ()]
+
+
+class Files:
+    """A data set that reads what it gives."""
+
+    def __init__(self, n):
+        self.n = n
+
+    def __len__(self):
+        return self.n
+
+    def __getitem__(self, i):
+        return [j * j for j in range(self.n)][i]
+
+
+@pytest.mark.parametrize("kind", ["files", "arrays"])
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_what_every_rank_has_is_not_sent(ranks, kind, shuffle):
+    def act(comm):
+        dataset = Files(11)
+        if kind == "arrays":
+            dataset = datasets.TupleDataset(np.arange(11) ** 2)
+
+        def refuse(*args):
+            raise AssertionError("nothing is to be sent")
+
+        comm.send_obj = refuse
+        try:
+            # The root's wishes count.
+            mine = shuffle if comm.rank == 0 else None
+            shard = scatter_dataset(dataset, comm, shuffle=mine, seed=3 + comm.rank)
+        finally:
+            del comm.send_obj
+        return [int(x[0]) if kind == "arrays" else x for x in shard]
+
+    order = np.random.RandomState(3).permutation(11) if shuffle else np.arange(11)
+    results = ranks(act)
+    for values, (b, e) in zip(results, parts_of(11, len(results), True)):
+        assert values == [int(i) ** 2 for i in order[b:e]]
+
+
+def test_what_differs_by_one_bit_is_sent(ranks):
+    def act(comm):
+        x = np.zeros(9, "i4")
+        x[-1] = comm.rank
+        return int(sum(scatter_dataset(x, comm, force_equal_length=False)))
+
+    assert set(ranks(act)) == {0}

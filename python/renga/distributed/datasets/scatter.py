@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import pickle
 from typing import Any, NamedTuple
 
 import numpy
@@ -61,11 +63,12 @@ def scatter_dataset(
 ) -> Shard:
     """This rank's part of the root's data set.
 
-    Each rank is sent its own examples only, where the data set is made of arrays,
-    lists and the classes of ``renga.datasets``; another kind is sent as a whole.
+    Where every rank has the same data set, nothing but its order is sent. Otherwise
+    each rank is sent its own examples only, if the data set is made of arrays, lists
+    and the classes of ``renga.datasets``; another kind is sent as a whole.
 
     Args:
-        dataset: matters on the root only; the other ranks may give None.
+        dataset: the root's counts; the other ranks may give None.
         comm: a communicator, or one of mpi4py.
         shuffle: whether the root orders the examples by chance first.
         seed: of that order; the same for the same seed.
@@ -83,10 +86,17 @@ def scatter_dataset(
         raise ValueError(
             f"scatter_dataset: expected a root in [0, {comm.size}), got {root}"
         )
+    if _all_have_it(dataset, comm, root):
+        order = None
+        if comm.rank == root:
+            order = _order(len(dataset), shuffle, seed)
+        order, equal = comm.bcast_obj((order, force_equal_length), root=root)
+        part = _part(len(dataset), comm.rank, comm.size, equal)
+        return Shard(dataset, part.begin, part.end, order, part.repeats)
     if comm.rank != root:
         return comm.recv_obj(root, 0)
     n = len(dataset)
-    order = numpy.random.RandomState(seed).permutation(n) if shuffle else None
+    order = _order(n, shuffle, seed)
     mine = None
     for rank in range(comm.size):
         shard = _shard(dataset, order, _part(n, rank, comm.size, force_equal_length))
@@ -96,6 +106,33 @@ def scatter_dataset(
             comm.send_obj(shard, rank, 0)
     assert mine is not None
     return mine
+
+
+def _order(n: int, shuffle: bool, seed: int | None) -> numpy.ndarray | None:
+    return numpy.random.RandomState(seed).permutation(n) if shuffle else None
+
+
+def _all_have_it(dataset: Any, comm: Any, root: int) -> bool:
+    """Whether every rank's data set is the root's, down to the last bit."""
+    nothing = dataset is None or (comm.rank != root and len(dataset) == 0)
+    if any(comm.allgather_obj(nothing)):
+        return False
+    digests = comm.allgather_obj(_digest(dataset))
+    return digests[root] is not None and len(set(digests)) == 1
+
+
+def _digest(dataset: Any) -> bytes | None:
+    """Of what would be sent; None for what cannot be."""
+    digest = hashlib.blake2b(digest_size=16)
+
+    def add(buffer: pickle.PickleBuffer) -> None:
+        digest.update(buffer.raw())
+
+    try:
+        digest.update(pickle.dumps(dataset, 5, buffer_callback=add))
+    except Exception:
+        return None
+    return digest.digest()
 
 
 def _shard(dataset: Any, order: numpy.ndarray | None, part: _Part) -> Shard:
