@@ -10,4 +10,5 @@ from renga.variable import Variable, as_variable
 
 def cast(x: Any, typ: Any) -> Variable:
     """``x`` in dtype ``typ``; itself if it has that already."""
-    return as_variable(x) if x.dtype == typ else _core.ops.cast(x, typ)
+    # Asked of the core in any case: what it holds as bfloat16 shows as float32.
+    return _core.ops.cast(as_variable(x), typ)

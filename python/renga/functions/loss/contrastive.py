@@ -9,6 +9,7 @@ import numpy
 from renga import _core
 from renga.functions.check import check_alike, check_shape
 from renga.functions.loss.reduction import check_reduce, reduced
+from renga.functions.loss.scores import in_full
 from renga.utils.type_check import InvalidType
 from renga.variable import Variable, as_array
 
@@ -41,7 +42,7 @@ def contrastive(
     if y.dtype.kind != "i":
         raise InvalidType(f"contrastive: expected y of integers, got {y.dtype}")
     ops = _core.ops
-    squares = ops.sum(ops.square(ops.subtract(x0, x1)), 1)
+    squares = ops.sum(ops.square(ops.subtract(in_full(x0), x1)), 1)
     # The root has no derivative at 0; there the pair is pushed nowhere.
     apart = squares.array > 0
     root = ops.sqrt(ops.where(apart, squares, numpy.ones(y.shape, x0.dtype)))

@@ -9,6 +9,7 @@ import numpy
 from renga import _core
 from renga.functions.check import check_floats, check_shape
 from renga.functions.loss.reduction import check_reduce
+from renga.functions.loss.scores import in_full
 from renga.utils.type_check import InvalidType
 from renga.variable import Variable, as_array
 
@@ -39,7 +40,7 @@ def hinge(x: Any, t: Any, norm: str = "L1", reduce: str = "mean") -> Variable:
         raise InvalidType(f"hinge: expected labels of integers, got {t.dtype}")
     sign = numpy.ones(x.shape, x.dtype)
     sign[numpy.arange(len(t)), t] = -1
-    loss = _core.ops.relu(_core.ops.multiply(x, sign) + 1)
+    loss = _core.ops.relu(_core.ops.multiply(in_full(x), sign) + 1)
     if norm == "L2":
         loss = _core.ops.square(loss)
     return loss if reduce == "no" else _core.ops.sum(loss) * (1 / max(len(t), 1))

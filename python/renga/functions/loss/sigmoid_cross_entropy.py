@@ -8,6 +8,7 @@ import numpy
 
 from renga import _core
 from renga.functions.loss.reduction import check_reduce
+from renga.functions.loss.scores import in_full
 from renga.utils.type_check import InvalidType
 from renga.variable import Variable, as_array
 
@@ -36,7 +37,9 @@ def sigmoid_cross_entropy(
         )
     valid = t != -1
     # -log sigmoid(z) = softplus(-z), and 1 - sigmoid(z) = sigmoid(-z).
-    loss = _core.ops.softplus(_core.ops.multiply(x, (1 - 2 * t).astype(x.dtype)))
+    loss = _core.ops.softplus(
+        _core.ops.multiply(in_full(x), (1 - 2 * t).astype(x.dtype))
+    )
     ignoring = not valid.all()
     if ignoring:
         loss = _core.ops.where(valid, loss, numpy.zeros_like(as_array(loss)))
