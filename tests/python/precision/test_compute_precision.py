@@ -1,0 +1,127 @@
+"""``config.compute_precision``: errors against float64, in every pass."""
+
+import threading
+
+import numpy as np
+import pytest
+
+import renga
+import renga.functions as F
+from renga import _core
+from tests.python.functions.test_winograd import in_float64, in_renga, operands
+
+# Relative root mean square errors. One bfloat16 product of normal data rounds both factors, each
+# by 1.7e-3; Winograd's transforms amplify that by up to 2.9.
+BOUNDS = {"highest": 3e-6, "high": 2e-5, "medium": 3e-3}
+WINOGRAD_BOUND = 8e-3
+
+
+@pytest.fixture(params=sorted(BOUNDS))
+def precision(request):
+    _core.let_three_products_pay(True)
+    with renga.using_config("compute_precision", request.param):
+        yield request.param
+    _core.let_three_products_pay(None)
+
+
+@pytest.fixture(params=["direct", "winograd"])
+def kernel(request):
+    _core.use_convolution_kernel(request.param)
+    yield request.param
+    _core.use_convolution_kernel("auto")
+
+
+def relative_error(actual, expected):
+    assert actual.dtype == np.float32 and actual.shape == expected.shape
+    return np.sqrt(np.mean((actual - expected) ** 2) / np.mean(expected**2))
+
+
+@pytest.mark.parametrize(
+    "batch, channels, filters, extents, stride",
+    [
+        (4, 32, 64, (9, 12), 1),
+        (8, 64, 32, (2, 2), 1),
+        (3, 64, 64, (12, 8), 2),
+        (3, 24, 8, (7, 9), 1),
+    ],
+)
+def test_convolution(precision, kernel, batch, channels, filters, extents, stride):
+    arrays = operands(batch, channels, filters, extents, (1, 1), stride)
+    bound = BOUNDS[precision]
+    if precision == "medium" and kernel == "winograd":
+        bound = WINOGRAD_BOUND
+    expected = in_float64(*arrays, (1, 1), stride)
+    for actual, exact in zip(in_renga(*arrays, (1, 1), stride), expected):
+        assert relative_error(actual, exact) < bound
+
+
+def test_deconvolution(precision, kernel):
+    gy, W, x = operands(3, 32, 64, (8, 8), (1, 1))
+    gx, gy, W = renga.Variable(x), renga.Variable(gy), renga.Variable(W)
+    y = F.deconvolution_2d(gx, W, pad=1)
+    ggx, gW = renga.grad([y], [gx, W], [gy])
+    exact_ggx, exact_y, exact_gW = in_float64(gy.array, W.array, x, (1, 1))
+    bound = BOUNDS[precision] if precision != "medium" else WINOGRAD_BOUND
+    assert relative_error(y.array, exact_y) < bound
+    assert relative_error(ggx.array, exact_ggx) < bound
+    assert relative_error(gW.array, exact_gW) < bound
+
+
+@pytest.mark.parametrize("transa, transb", [(False, False), (True, True)])
+@pytest.mark.parametrize("batch", [(), (3,)])
+def test_matmul(precision, batch, transa, transb):
+    rng = np.random.default_rng(0)
+    m, n, k = 70, 90, 110
+    a = rng.standard_normal((*batch, *((k, m) if transa else (m, k))), "f")
+    b = rng.standard_normal((*batch, *((n, k) if transb else (k, n))), "f")
+    gy = rng.standard_normal((*batch, m, n), "f")
+    x, W = renga.Variable(a), renga.Variable(b)
+    y = F.matmul(x, W, transa, transb)
+    gx, gW = renga.grad([y], [x, W], [renga.Variable(gy)])
+
+    left, right = (v.astype("d") for v in (a, b))
+    left = left.swapaxes(-1, -2) if transa else left
+    right = right.swapaxes(-1, -2) if transb else right
+    g_left, g_right = gy @ right.swapaxes(-1, -2), left.swapaxes(-1, -2) @ gy
+    bound = BOUNDS[precision]
+    assert relative_error(y.array, left @ right) < bound
+    expected = g_left.swapaxes(-1, -2) if transa else g_left
+    assert relative_error(gx.array, expected) < bound
+    expected = g_right.swapaxes(-1, -2) if transb else g_right
+    assert relative_error(gW.array, expected) < bound
+
+
+def test_linear(precision):
+    rng = np.random.default_rng(0)
+    x, W = rng.standard_normal((64, 120), "f"), rng.standard_normal((80, 120), "f")
+    b = rng.standard_normal(80).astype("f")
+    y = F.linear(x, W, b)
+    expected = x.astype("d") @ W.T.astype("d") + b
+    assert relative_error(y.array, expected) < BOUNDS[precision]
+
+
+def test_high_is_float32_where_that_is_faster():
+    a, b = operands(2, 32, 32, (8, 8), (1, 1))[:2]
+    _core.let_three_products_pay(False)
+    with renga.using_config("compute_precision", "high"):
+        y = F.convolution_2d(a, b, pad=1)
+    _core.let_three_products_pay(None)
+    np.testing.assert_array_equal(y.array, F.convolution_2d(a, b, pad=1).array)
+
+
+def test_each_thread_has_its_own():
+    rng = np.random.default_rng(0)
+    a, b = rng.standard_normal((2, 128, 128), "f")
+    exact = F.matmul(a, b).array
+    found = []
+    with renga.using_config("compute_precision", "medium"):
+        thread = threading.Thread(target=lambda: found.append(F.matmul(a, b).array))
+        thread.start()
+        thread.join()
+    np.testing.assert_array_equal(found[0], exact)
+
+
+def test_unknown_precision_changes_nothing():
+    with pytest.raises(ValueError, match="expected highest, high or medium, got low"):
+        renga.config.compute_precision = "low"
+    assert renga.config.compute_precision == "highest"
