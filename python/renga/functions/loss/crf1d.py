@@ -8,10 +8,11 @@ from typing import Any
 import numpy
 
 from renga import _core
+from renga.functions.array.get_item import get_item
 from renga.functions.check import check_floats
 from renga.functions.loss.reduction import check_reduce, reduced
 from renga.utils.type_check import InvalidType
-from renga.variable import Variable, as_array
+from renga.variable import Variable, as_array, as_variable
 
 
 def crf1d(
@@ -62,6 +63,8 @@ def crf1d(
 def argmax_crf1d(cost: Any, xs: Sequence[Any]) -> tuple[Variable, list[numpy.ndarray]]:
     """The highest scores and, for each step, the labels that have them.
 
+    The gradient of a score is that of the labels' sum.
+
     Shapes:
         cost: (K, K)
         xs: (B_t, K) for each step
@@ -81,12 +84,25 @@ def argmax_crf1d(cost: Any, xs: Sequence[Any]) -> tuple[Variable, list[numpy.nda
         sources.append(ways.argmax(1))
         alpha = ways.max(1) + x
     over.append(alpha)
-    best = numpy.concatenate([ended.max(1) for ended in over[::-1]])
     path = [alpha.argmax(1)]
     for source, ended in zip(sources[::-1], over[-2::-1]):
         found = source[numpy.arange(len(path[-1])), path[-1]]
         path.append(numpy.concatenate([found, ended.argmax(1)]))
-    return Variable(best), [labels.astype(numpy.int32) for labels in path[::-1]]
+    labels = [step.astype(numpy.int32) for step in path[::-1]]
+    return _score(cost, xs, labels), labels
+
+
+def _score(cost: Any, xs: Sequence[Any], labels: list[numpy.ndarray]) -> Variable:
+    """What the labels of every sequence score; gradients reach what they chose."""
+    ops = _core.ops
+    total = ops.select_item(xs[0], labels[0])
+    for x, before, label in zip(xs[1:], labels, labels[1:]):
+        n = len(label)
+        moves = get_item(as_variable(cost), (before[:n], label))
+        step = ops.select_item(x, label) + moves
+        going, *ended = ops.split_axis(total, [n], 0) if n < len(total) else [total]
+        total = ops.concat([going + step, *ended], 0)
+    return total
 
 
 def _check(name: str, cost: Any, xs: Sequence[Any]) -> None:

@@ -109,6 +109,11 @@ def test_argmax_crf1d():
         assert tuple(found) == ways[numpy.argmax(all_scores)]
         assert best == pytest.approx(max(all_scores))
 
+    def best_scores(cost, *xs):
+        return numpy.array([max(every_way(cost, x)[1]) for x in sequences(xs)])
+
+    check(lambda cost, *xs: F.argmax_crf1d(cost, xs)[0], best_scores, cost, *emissions)
+
 
 def ctc_with(xs=steps, t=LABELS, blank=0, **options):
     return F.connectionist_temporal_classification(xs, t, blank, **options)
