@@ -1,0 +1,29 @@
+"""The example of Optuna: two ranks give a study with pruned trials and its plot."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from renga.launch import mpiexec_command, mpiexec_environment
+
+optuna = pytest.importorskip("optuna")
+SCRIPT = Path(__file__).resolve().parents[2] / "examples/04_optuna/tune_digits.py"
+
+
+@pytest.mark.skipif("OMPI_COMM_WORLD_RANK" in os.environ, reason="starts mpiexec")
+def test_two_ranks_tune_together(tmp_path):
+    storage = f"sqlite:///{tmp_path}/study.db"
+    command = [*mpiexec_command(2), sys.executable, str(SCRIPT), "--trials", "8"]
+    command += ["--epoch", "3", "--out", str(tmp_path), "--storage", storage]
+    env = mpiexec_environment(2) | {"OMP_NUM_THREADS": "1"}
+    subprocess.run(command, env=env, stdin=subprocess.DEVNULL, check=True)
+    assert (tmp_path / "study.png").read_bytes()[:4] == b"\x89PNG"
+    (name,) = optuna.get_all_study_names(storage)
+    trials = optuna.load_study(study_name=name, storage=storage).trials
+    states = [trial.state.name for trial in trials]
+    assert set(states) == {"COMPLETE", "PRUNED"} and len(states) == 8
+    # Chance alone gives 0.1.
+    assert max(trial.value for trial in trials if trial.value) > 0.8
