@@ -27,7 +27,8 @@ FOREIGN = {
     r"mpi\.h": r"communicators/mpi/",
     r"dnnl": r"csrc/devices/cpu/|\.cpu\.(cpp|h)$",
     r"xsimd/|xtensor/": r"\.cpu\.(cpp|h)$",
-    r"cuda|cublas|cudnn": r"csrc/devices/cuda/|\.cu(\.h)?$",
+    r"cuda|cublas|cudnn": r"csrc/devices/cuda/|communicators/nccl/|\.cu(\.h)?$",
+    r"nccl\.h": r"communicators/nccl/",
 }
 
 # The rooms of the package, and what each may import beside itself.

@@ -6,6 +6,7 @@ import logging
 from typing import Any
 
 from renga.communicators import mpi
+from renga.communicators.nccl.nccl_communicator import NcclCommunicator
 
 _LOG = logging.getLogger(__name__)
 
@@ -15,12 +16,11 @@ def connect(mpi_comm: Any = None) -> mpi.MpiCommunicator:
 
     Where NCCL or a GPU is missing, one line says so and everything goes through MPI.
     """
-    comm = mpi.connect(mpi_comm)
-    missing = what_is_missing()
+    comm = mpi.connect(mpi_comm, kind=NcclCommunicator)
     # Ranks that differ in this would wait for each other for ever.
-    anywhere = [text for text in comm.allgather_obj(missing) if text]
-    if anywhere and comm.rank == 0:
-        _LOG.warning("pure_nccl: %s; arrays travel through MPI", anywhere[0])
+    missing = [text for text in comm.allgather_obj(what_is_missing()) if text]
+    if missing and comm.rank == 0:
+        _LOG.warning("pure_nccl: %s; arrays travel through MPI", missing[0])
     return comm
 
 

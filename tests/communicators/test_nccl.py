@@ -1,0 +1,67 @@
+"""pure_nccl: with GPUs, and what it says without."""
+
+import subprocess
+import sys
+
+import pytest
+
+from renga.launch import mpiexec_command, mpiexec_environment
+
+pytest.importorskip("renga._communicators_mpi", exc_type=ImportError)
+
+
+def run_on_two(tmp_path, program):
+    script = tmp_path / "script.py"
+    script.write_text(program)
+    return subprocess.run(
+        [*mpiexec_command(2), sys.executable, str(script)],
+        env=mpiexec_environment(2),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+
+
+def test_without_a_gpu_one_line_says_so_and_mpi_does_the_work(tmp_path):
+    from renga.communicators import nccl
+
+    if not nccl.what_is_missing():
+        pytest.skip("there is a GPU")
+    program = """
+from renga.communicators import create_communicator
+comm = create_communicator()
+assert comm.all_reduce(np.full(3, comm.rank + 1.0)).tolist() == [3, 3, 3]
+"""
+    done = run_on_two(tmp_path, program)
+    assert done.returncode == 0, done.stderr
+    said = [line for line in done.stderr.splitlines() if "pure_nccl" in line]
+    assert len(said) == 1
+    assert said[0].endswith("arrays travel through MPI")
+
+
+def test_every_collective_on_gpus(tmp_path):
+    cupy = pytest.importorskip("cupy")
+    from renga.communicators import nccl
+
+    if nccl.what_is_missing() or cupy.cuda.runtime.getDeviceCount() < 2:
+        pytest.skip(nccl.what_is_missing() or "one GPU")
+    program = """
+import cupy
+from renga.communicators import create_communicator
+comm = create_communicator("pure_nccl")
+cupy.cuda.Device(comm.intra_rank).use()
+x = cupy.arange(6, dtype="float32").reshape(2, 3) + comm.rank
+h = np.arange(6, dtype="float32").reshape(2, 3)
+def check(y, expected):
+    np.testing.assert_array_equal(cupy.asnumpy(y), expected)
+check(comm.all_reduce(x), 2 * h + 1)
+check(comm.all_reduce(x, "mean", dtype="float16", wait=False).wait(), h + 0.5)
+check(comm.reduce_scatter(x), 2 * h[comm.rank] + 1)
+check(comm.all_gather(x), np.stack([h, h + 1]))
+check(comm.all_to_all(x), np.stack([h[comm.rank], h[comm.rank] + 1]))
+check(comm.broadcast(x, root=1), h + 1)
+print("reached the end")
+"""
+    done = run_on_two(tmp_path, program)
+    assert done.stdout.count("reached the end") == 2, done.stderr
