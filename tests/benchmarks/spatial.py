@@ -30,11 +30,11 @@ def stack(layer: Callable[..., Any], layers: int, channels: int) -> renga.Sequen
 
 
 def make_step(model: Any, x: np.ndarray) -> Callable[[], None]:
-    optimizer = renga.optimizers.SGD(1e-6).setup(model)
+    optimizer = renga.optimizers.SGD(1e-3).setup(model)
 
     def step() -> None:
         model.cleargrads()
-        loss = F.sum(F.square(model(x)))
+        loss = F.average(F.square(model(x)))
         loss.backward()
         optimizer.update()
 

@@ -17,7 +17,8 @@ class SpatialBatchNormalization(MultiNodeBatchNormalization):
     """``BatchNormalization`` by the statistics of whole images.
 
     Every rank has to call it while training. Parameters, their gradients and running
-    statistics are the same on all ranks, and those of the serial link.
+    statistics are the same on all ranks, and those of the serial link. What is no
+    image, of three axes or more, is the same on every rank already.
 
     Args:
         comm: a communicator or a :class:`SpatialGrid`.
@@ -25,7 +26,7 @@ class SpatialBatchNormalization(MultiNodeBatchNormalization):
             for BatchNormalization.
 
     Shapes:
-        x, y: (N, size, ...) of this rank
+        x, y: (N, size, ...) of this rank, or (N, size) on every rank
     """
 
     algorithm = "common statistics"
@@ -67,5 +68,7 @@ class SpatialBatchNormalization(MultiNodeBatchNormalization):
         return new
 
     def _normalize(self, x: Any, gamma: Any, beta: Any, decay: float) -> Variable:
+        if x.ndim == 2:
+            return BatchNormalization._normalize(self, x, gamma, beta, decay)
         gamma, beta = replicate(self.grid, gamma), replicate(self.grid, beta)
         return super()._normalize(x, gamma, beta, decay)

@@ -1,0 +1,58 @@
+"""DCGAN for images of 32 × 32 pixels (Radford et al., arXiv 1511.06434)."""
+
+import renga
+import renga.functions as F
+import renga.links as L
+
+
+def normal():
+    return renga.initializers.Normal(0.05)
+
+
+class Generator(renga.Chain):
+    """Shapes: (N, hidden) -> (N, 3, 32, 32).
+
+    Args:
+        part: what a rank takes of an image that all have.
+    """
+
+    def __init__(self, part, width=64, hidden=100):
+        super().__init__()
+        self.part, self.width = part, width
+        channels = [8 * width, 4 * width, 2 * width, width]
+        with self.init_scope():
+            self.l0 = L.Linear(hidden, 16 * channels[0], initialW=normal())
+            for i, (a, b) in enumerate(zip(channels, [*channels[1:], 3])):
+                k, s = (4, 2) if i < 3 else (3, 1)
+                dc = L.Deconvolution2D(a, b, k, s, 1, initialW=normal())
+                setattr(self, f"dc{i}", dc)
+                setattr(self, f"bn{i}", L.BatchNormalization(a))
+
+    def forward(self, z):
+        h = F.reshape(self.l0(z), (len(z), -1, 4, 4))
+        h = self.part(h)
+        for i in range(4):
+            h = getattr(self, f"dc{i}")(F.relu(getattr(self, f"bn{i}")(h)))
+        return F.tanh(h)
+
+
+class Discriminator(renga.Chain):
+    """Shapes: (N, 3, 32, 32) -> (N, 1)."""
+
+    def __init__(self, width=64):
+        super().__init__()
+        channels = [3, width, 2 * width, 4 * width, 8 * width]
+        with self.init_scope():
+            for i, (a, b) in enumerate(zip(channels, channels[1:])):
+                k, s = (3, 1) if i == 0 else (4, 2)
+                conv = L.Convolution2D(a, b, k, s, 1, initialW=normal())
+                setattr(self, f"conv{i}", conv)
+                if i > 0:
+                    setattr(self, f"bn{i}", L.BatchNormalization(b))
+            self.l4 = L.Linear(16 * channels[-1], 1, initialW=normal())
+
+    def forward(self, x):
+        h = F.leaky_relu(self.conv0(x))
+        for i in range(1, 4):
+            h = F.leaky_relu(getattr(self, f"bn{i}")(getattr(self, f"conv{i}")(h)))
+        return self.l4(h)

@@ -1,0 +1,69 @@
+"""Train VGG-16 on images of 32 × 32 pixels, alone or on the ranks of mpiexec.
+
+mpiexec -n 2 python train_vgg.py --way channel
+"""
+
+import argparse
+import json
+import statistics
+import time
+
+import numpy
+from images import load
+from vgg import VGG16
+from ways import WAYS
+
+import renga
+import renga.functions as F
+
+
+def train(way="alone", steps=20, batch=64, width=64, data="digits", lr=0.05):
+    """Losses, milliseconds of a step and the accuracy on 256 test images."""
+    way = WAYS[way]()
+    numpy.random.seed(0)
+    (images, labels), (test_images, test_labels) = load(data)
+    images, test_images = images.astype("f"), test_images[:256].astype("f")
+    # All is drawn here, so that all ways and all ranks see the same.
+    chosen = [numpy.random.choice(len(images), batch, False) for _ in range(steps)]
+    model = way.model(VGG16(way.pool, width), images[:batch])
+    optimizer = way.optimizer(renga.optimizers.MomentumSGD(lr))
+    optimizer.setup(model)
+
+    def loss_of(x, t):
+        return F.softmax_cross_entropy(model(x), t)
+
+    losses, times = [], []
+    for indices in chosen:
+        x, t = (way.batch(a[indices]) for a in (images, labels))
+        begin = time.perf_counter()
+        loss = loss_of(way.part(x), t)
+        model.cleargrads()
+        loss.backward()
+        losses.append(float(loss.array))
+        del loss
+        optimizer.update()
+        times.append(time.perf_counter() - begin)
+    with renga.no_backprop_mode(), renga.using_config("train", False):
+        y = model(way.part(test_images)).array
+    return {
+        "losses": losses,
+        "milliseconds": statistics.median(times[1:] or times) * 1e3,
+        "accuracy": float((y.argmax(1) == test_labels[:256]).mean()),
+        "rank": way.rank,
+    }
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--way", choices=WAYS, default="alone")
+    parser.add_argument("--steps", type=int, default=60)
+    parser.add_argument("--batch", type=int, default=64)
+    parser.add_argument("--width", type=int, default=64, help="channels at first")
+    parser.add_argument("--data", choices=["digits", "cifar10"], default="digits")
+    result = train(**vars(parser.parse_args()))
+    if result.pop("rank") == 0:
+        print(json.dumps(result))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,86 @@
+"""Ways to train a model: alone, or on ranks that share batches, channels or pixels."""
+
+import renga.functions as F
+from renga.distributed import (
+    create_communicator,
+    create_multi_node_optimizer,
+    parallelize,
+    scatter_image,
+)
+from renga.distributed.functions import spatial_max_pooling
+from renga.distributed.links import create_mnbn_model
+
+
+class Alone:
+    """One process. The other ways change what they have to and nothing else."""
+
+    rank, size = 0, 1
+
+    def model(self, model, *example):
+        """The model that this rank trains."""
+        return model
+
+    def optimizer(self, optimizer):
+        return optimizer
+
+    def batch(self, x):
+        """What this rank takes of a batch."""
+        return x
+
+    def part(self, images):
+        """What this rank takes of images."""
+        return images
+
+    def pool(self, x, ksize):
+        return F.max_pooling_2d(x, ksize)
+
+
+class DataParallel(Alone):
+    """Each rank has the whole model and a part of every batch."""
+
+    def __init__(self):
+        self.comm = create_communicator()
+        self.rank, self.size = self.comm.rank, self.comm.size
+
+    def model(self, model, *example):
+        return create_mnbn_model(model, self.comm)
+
+    def optimizer(self, optimizer):
+        return create_multi_node_optimizer(optimizer, self.comm)
+
+    def batch(self, x):
+        return x[self.rank :: self.size]
+
+
+class ChannelParallel(DataParallel):
+    """Each rank has a part of every layer's channels."""
+
+    def model(self, model, *example):
+        return parallelize(model, self.comm, "channel", *example)
+
+    def optimizer(self, optimizer):
+        return optimizer
+
+    def batch(self, x):
+        return x
+
+
+class Spatial(ChannelParallel):
+    """Each rank has a band of every image's rows."""
+
+    def model(self, model, *example):
+        return parallelize(model, self.comm, "spatial")
+
+    def part(self, images):
+        return scatter_image(self.comm, images)
+
+    def pool(self, x, ksize):
+        return spatial_max_pooling(self.comm, x, ksize)
+
+
+WAYS = {
+    "alone": Alone,
+    "data": DataParallel,
+    "channel": ChannelParallel,
+    "spatial": Spatial,
+}
