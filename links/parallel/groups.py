@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 
@@ -35,11 +36,15 @@ def create_groups(
             f"create_groups: expected {comm.size} ranks, got {data} for data × "
             f"{spatial} spatial × {channel} for channels"
         )
-    rank = comm.rank
-    at_channel, at_data = rank % channel, rank // rest
-    at_spatial = rank // channel % spatial
     return Groups(
-        comm.split(rank % rest, rank),
-        comm.split(at_data * spatial + at_spatial, rank),
-        comm.split(at_data * channel + at_channel, rank),
+        split_by(comm, lambda rank: rank % rest),
+        split_by(comm, lambda rank: rank // channel),
+        split_by(comm, lambda rank: rank // rest * channel + rank % channel),
     )
+
+
+def split_by(comm: Any, color_of: Callable[[int], int]) -> Any:
+    """The group of the ranks that have this one's color, in their order."""
+    if hasattr(comm, "split_by"):  # where the others cannot be asked
+        return comm.split_by(color_of)
+    return comm.split(color_of(comm.rank), comm.rank)

@@ -42,10 +42,13 @@ class Cost(NamedTuple):
 
 
 def rates_of(comm: Any) -> Rates:
-    """The rates of a communicator, where it tells them."""
-    return Rates(
-        *(getattr(comm, name, getattr(Rates(), name)) for name in Rates._fields)
-    )
+    """The rates of a simulated communicator's machine, and usual ones of others."""
+    machine = getattr(comm, "machine", None)
+    if machine is None:
+        return Rates()
+    if comm.intra_size == comm.size:
+        return Rates(machine.node_latency, 1 / machine.node_bandwidth)
+    return Rates(machine.latency, 1 / machine.bandwidth)
 
 
 def cost_of(
@@ -53,17 +56,14 @@ def cost_of(
 ) -> Cost:
     """What a step of a layer costs each rank on a grid.
 
-    Gathers and their adjoint, reduce-scatters, of n bytes over p ranks take
-    α + (p − 1) / p n β; all-reduces twice that.
+    Every rank sends to every other: gathers and their adjoint, reduce-scatters, of n
+    bytes over p ranks take (p − 1) (α + n β / p); all-reduces twice that.
     """
     size = grid.inputs * grid.outputs
-    moved = [
-        whole * (ranks - 1) / ranks
-        for whole, ranks, times in _messages(layer, grid, source, target)
-        for _ in range(times)
-        if ranks > 1
-    ]
-    communication = sum(rates.alpha + n * rates.beta for n in moved)
+    messages = _messages(layer, grid, source, target)
+    moved = sum(times * n * (ranks - 1) / ranks for n, ranks, times in messages)
+    count = sum(times * (ranks - 1) for _, ranks, times in messages)
+    communication = count * rates.alpha + moved * rates.beta
     if grid.gathers_weight:
         images, filters = (layer.x + layer.y) / size, float(layer.W)
     else:
@@ -71,7 +71,7 @@ def cost_of(
         filters = layer.W / size
     operations = layer.flops / size + layer.image_flops * images
     operations += layer.filter_flops * filters
-    return Cost(communication, 3 * operations * rates.flop, sum(moved))
+    return Cost(communication, 3 * operations * rates.flop, moved)
 
 
 def _messages(

@@ -17,6 +17,7 @@ import weakref
 from typing import Any, NamedTuple
 
 from renga.functions import pad, reshape
+from renga.links.parallel.groups import split_by
 from renga.links.parallel.relayout import (
     EACH,
     PARTIAL,
@@ -196,6 +197,6 @@ def _teams(comm: Any, grid: Grid) -> tuple[Any, Any]:
         return None, comm
     known = _known_teams.setdefault(comm, {})
     if grid not in known:
-        row, column = divmod(comm.rank, grid.outputs)
-        known[grid] = comm.split(row, comm.rank), comm.split(column, comm.rank)
+        row = split_by(comm, lambda rank: rank // grid.outputs)
+        known[grid] = row, split_by(comm, lambda rank: rank % grid.outputs)
     return known[grid]

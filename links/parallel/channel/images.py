@@ -186,20 +186,23 @@ class ChannelImages(ChannelLink):
         assert channels is not None and self.in_channels is not None
         inputs = self.in_channels // self.groups
         start = channels.in_shares[rank].start if self._is_local() else 0
-        own = channels.out_shares[rank]
+        few = min(x.shape[1], inputs)
+        per_group = self.out_channels // self.groups
+        cut = [group_pieces(share, per_group) for share in channels.out_shares]
         ys = []
-        for piece in group_pieces(own, self.out_channels // self.groups):
-            first = piece.first * inputs - start
-            part = x[:, first : first + piece.count * inputs]
-            outputs = slice(piece.outputs.start, piece.outputs.stop)
+        # As many pieces on every rank, if empty ones: where graphs are alike, so is the
+        # order in which the ranks communicate on the way back.
+        for k in range(max(1, *map(len, cut))):
+            outputs, count = slice(0), 1
+            part = x[:, :few]
+            if k < len(cut[rank]):
+                piece = cut[rank][k]
+                first, count = piece.first * inputs - start, piece.count
+                part = x[:, first : first + count * inputs]
+                outputs = slice(piece.outputs.start, piece.outputs.stop)
             own_b = None if b is None else b[outputs]
-            ys.append(self._convolve(part, W[outputs], own_b, piece.count))
-        if not ys:
-            # Computed from x all the same: the other ranks wait for its gradient.
-            few = min(x.shape[1], inputs)
-            own_b = None if b is None else b[:]
-            ys.append(self._convolve(x[:, :few], W[:, :few], own_b, 1))
-        # Even of one: graphs of one depth keep the ranks' communications in one order.
+            own_W = W[outputs, : part.shape[1] // count]
+            ys.append(self._convolve(part, own_W, own_b, count))
         return concat(ys, 1)
 
     def _is_local(self) -> bool:

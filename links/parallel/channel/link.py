@@ -112,6 +112,9 @@ class ChannelLink(Link):
         assert channels is not None
         source, target = self._source, self._target
         W, b = channels.weights(self.W, self.b, self._out_axis)
+        pieces = self.pieces
+        if channels.grid.gathers_weight:  # ranks should have as much of each
+            pieces = max(1, min(pieces, len(x) // self.comm.size))
         y = run(
             lambda block, *weights: compute(channels.block(block, source), *weights),
             x,
@@ -119,7 +122,7 @@ class ChannelLink(Link):
             b,
             functools.partial(before or channels.before, source),
             functools.partial(channels.after, target),
-            self.pieces,
+            pieces,
         )
         change = channels.lastly(target)
         return y if change is None else change.apply(y)

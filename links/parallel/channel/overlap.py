@@ -118,14 +118,10 @@ class Overlapped(FunctionNode):
         self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]
     ) -> tuple[Any, ...]:
         """The same computed again with functions, for derivatives of higher order."""
-        inputs = self.get_retained_inputs()
-        ys = []
-        for part in self.batch:
-            block = _apply(self.before(len(part)), inputs[0][as_slice(part)])
-            y = self.compute(block, *inputs[1:])
-            ys.append(_apply(self.after(len(part)), y))
-        targets = [inputs[i] for i in target_input_indexes]
-        y = concat(ys, 0)
+        x, W, *b = self.get_retained_inputs()
+        travel = self.before, self.after
+        y = run(self.compute, x, W, b[0] if b else None, *travel, pieces=1)
+        targets = [(x, W, *b)[i] for i in target_input_indexes]
         return tuple(grad([y], targets, grad_outputs, enable_double_backprop=True))
 
 
