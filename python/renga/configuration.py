@@ -109,15 +109,24 @@ def _is_bfloat16(dtype: Any) -> bool:
     return getattr(dtype, "name", None) == "mixed_bfloat16"
 
 
+def _set_nan_check(on: Any) -> None:
+    # The hooks build upon the configuration.
+    from renga.nan_check import set_nan_check
+
+    set_nan_check(global_config.debug if on is None else on)
+
+
 # The core asks for these on every operation, so it keeps its own copy. A local
 # value of None means that this thread follows the global one again.
 _GLOBAL_MIRRORS: dict[str, Callable[[Any], None]] = {
     "compute_precision": _core.set_default_compute_precision,
+    "debug": _set_nan_check,
     "dtype": lambda value: _core.set_default_bfloat16_activations(_is_bfloat16(value)),
     "enable_backprop": _core.set_default_backprop_enabled,
 }
 _LOCAL_MIRRORS: dict[str, Callable[[Any], None]] = {
     "compute_precision": _core.set_compute_precision,
+    "debug": _set_nan_check,
     "dtype": lambda value: _core.set_bfloat16_activations(
         None if value is None else _is_bfloat16(value)
     ),

@@ -11,6 +11,7 @@ import numpy
 from renga import _core
 from renga.configuration import config
 from renga.function_hook import FunctionHook, get_function_hooks
+from renga.nan_check import has_nan
 from renga.utils import type_check
 from renga.utils.type_check import InvalidType
 from renga.variable import Variable, as_variable
@@ -214,7 +215,7 @@ class FunctionNode:
                 f"{self.label}: expected a tuple of arrays from forward, got "
                 f"{type(outputs).__name__} of {[type(y).__name__ for y in got]}"
             )
-        if config.debug and any(_has_nan(y) for y in outputs):
+        if config.debug and any(has_nan(y) for y in outputs):
             raise RuntimeError(f"{self.label}: expected numbers from forward, got NaN")
 
     def _retain(self, xs: tuple[Variable, ...], ys: tuple[Variable, ...]) -> None:
@@ -271,7 +272,3 @@ def _sum_of_known(a: Any, b: Any) -> Any:
     if a is None or b is None:
         return b if a is None else a
     return _core.ops.add(a, b)
-
-
-def _has_nan(x: numpy.ndarray) -> bool:
-    return x.dtype.kind == "f" and bool(numpy.isnan(x).any())

@@ -91,18 +91,26 @@ class _CreatorFace:
     def creator(self, function: Any) -> None:
         self.creator_node = getattr(function, "node", function)
 
-    def set_creator(self, gen_func: Any) -> None:
-        """Makes a function the one that computed it."""
-        self.creator = gen_func
-
-    def set_creator_node(self, fnode: Any) -> None:
-        """Makes a function node the one that computed it."""
-        self.creator_node = fnode
-
     @property
     def label(self) -> str:
         """Shape and dtype."""
         return f"{self.shape}, {self.dtype}" if self.shape else str(self.dtype)
+
+
+@_attach(_core.VariableNode)
+class _NodeFace:
+    """The other members of VariableNode."""
+
+    creator: Any
+    creator_node: Any
+
+    def set_creator(self, creator: Any) -> None:
+        """Makes a function the one that computed it."""
+        self.creator = creator
+
+    def set_creator_node(self, creator_node: Any) -> None:
+        """Makes a function node the one that computed it."""
+        self.creator_node = creator_node
 
 
 @_attach(_core.Variable)
@@ -111,6 +119,8 @@ class _VariableFace:
 
     array: Any
     grad: Any
+    creator: Any
+    creator_node: Any
     initialize: Any
     name: str | None
     requires_grad: bool
@@ -125,6 +135,14 @@ class _VariableFace:
 
     def __str__(self) -> str:
         return variable_str(self)
+
+    def set_creator(self, gen_func: Any) -> None:
+        """Makes a function the one that computed it."""
+        self.creator = gen_func
+
+    def set_creator_node(self, fnode: Any) -> None:
+        """Makes a function node the one that computed it."""
+        self.creator_node = fnode
 
     def __bool__(self) -> bool:
         raise TypeError("Variable: expected var.array in a condition, got the Variable")

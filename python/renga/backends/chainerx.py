@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from renga.backends.cpu import CpuDevice
 from renga.backends.device import Device
 
 
@@ -12,6 +13,11 @@ class ChainerxDevice(Device):
 
     def __init__(self, device: Any) -> None:
         raise RuntimeError("chainerx: expected ChainerX, got renga")
+
+    @property
+    def fallback_device(self) -> Device:
+        """The device of what ChainerX cannot compute: it would be the CPU."""
+        return CpuDevice()
 
     @staticmethod
     def from_array(array: Any) -> ChainerxDevice | None:

@@ -12,7 +12,7 @@ from renga.backends.device import Device
 class CpuDevice(Device):
     """The main memory; its arrays are NumPy's."""
 
-    xp = numpy
+    xp = numpy  # type: ignore[assignment]
     supported_array_types = (numpy.ndarray,)
     name = "@numpy"  # type: ignore[assignment]
 

@@ -44,7 +44,8 @@ def check_cuda_available() -> None:
     )
 
 
-def _unavailable(*args: Any, **kwargs: Any) -> NoReturn:
+def unavailable(*args: Any, **kwargs: Any) -> NoReturn:
+    """Raises RuntimeError: what all that needs CuPy does where there is none."""
     check_cuda_available()
     raise AssertionError
 
@@ -52,17 +53,25 @@ def _unavailable(*args: Any, **kwargs: Any) -> NoReturn:
 class ndarray:
     """The type of arrays on CUDA devices: of no array, where there are none."""
 
-    shape: tuple[int, ...]
     dtype: Any
-    device: Any
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The extents."""
+        unavailable()
+
+    @property
+    def device(self) -> Device:
+        """Where the elements are."""
+        unavailable()
 
     def get(self, stream: Any = None) -> numpy.ndarray:
         """A copy in the main memory."""
-        _unavailable()
+        unavailable()
 
     def set(self, arr: numpy.ndarray, stream: Any = None) -> None:
         """Copies ``arr`` here."""
-        _unavailable()
+        unavailable()
 
 
 class Device:
@@ -71,7 +80,7 @@ class Device:
     id: int
 
     def __init__(self, device: int | None = None) -> None:
-        _unavailable()
+        unavailable()
 
     def __enter__(self) -> Device:
         return self
@@ -83,13 +92,13 @@ class Device:
 class Stream:
     """A queue of work on a CUDA device."""
 
-    __init__ = _unavailable
+    __init__ = unavailable
 
 
 class Event:
     """A mark in a queue of work on a CUDA device."""
 
-    __init__ = _unavailable
+    __init__ = unavailable
 
 
 class DummyDeviceType:
@@ -128,8 +137,13 @@ class GpuDevice(_Device):
     supported_array_types = (ndarray,)
     device: Device
 
+    @property
+    def xp(self) -> Any:
+        """CuPy."""
+        return cupy
+
     def __init__(self, device: Any) -> None:
-        _unavailable()
+        unavailable()
 
     @staticmethod
     def from_device_id(device_id: int) -> GpuDevice:
@@ -221,5 +235,5 @@ def _check_level(name: str, level: str) -> None:
         raise ValueError(f"{name}: expected '==always' or '>=auto', got {level!r}")
 
 
-copy = elementwise = reduce = raw = to_gpu = _unavailable
-get_cudnn_dropout_states = get_cudnn_dropout_states_core = _unavailable
+copy = elementwise = reduce = raw = to_gpu = unavailable
+get_cudnn_dropout_states = get_cudnn_dropout_states_core = unavailable

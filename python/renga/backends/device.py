@@ -15,8 +15,12 @@ _SENDABLE = (numpy.ndarray, numpy.generic, numbers.Number)
 class Device:
     """A place where arrays live and functions run."""
 
-    xp: ModuleType
     supported_array_types: tuple[type, ...] = ()
+
+    @property
+    def xp(self) -> ModuleType:
+        """The module that makes and computes with the arrays."""
+        raise NotImplementedError
 
     @property
     def name(self) -> str:
@@ -35,7 +39,7 @@ class Device:
     def __enter__(self) -> None:
         raise RuntimeError("Device: expected `with using_device(device):`")
 
-    def __exit__(self, *args: Any) -> None:
+    def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
         raise RuntimeError("Device: expected `with using_device(device):`")
 
     def create_context(self) -> contextlib.AbstractContextManager:

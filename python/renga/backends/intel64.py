@@ -17,7 +17,7 @@ class mdarray:
 class Intel64Device(Device):
     """The processor through iDeep."""
 
-    xp = numpy
+    xp = numpy  # type: ignore[assignment]
     supported_array_types = (numpy.ndarray, mdarray)
     name = "@intel64"  # type: ignore[assignment]
 

@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from renga.chainer import children
+from renga.chainer.imported_names import add_imported_names
 from renga.chainer.private_modules import is_chainers, modules_of
 
 # Chainer's name of a module and renga's, for it and all below; the longest one holds.
@@ -19,6 +20,7 @@ _ROOMS = {
     "chainer": "renga",
     "chainer.cuda": "renga.backends.cuda",
     "chainer.training.extensions": "renga.extensions",
+    "chainer.types": "renga.chainer.types",
     "chainermn": "renga.distributed",
     "chainermn.communicators": "renga.communicators",
     "chainerx": "renga.chainer.chainerx",
@@ -46,6 +48,7 @@ def install() -> None:
         )
     sys.meta_path.insert(0, AliasFinder())
     sys.meta_path.append(ViewFinder())
+    add_imported_names()
     children.inherit_alias()
 
 

@@ -10,6 +10,8 @@ from renga.utils import argument, array, conv, conv_nd, sparse, type_check, walk
 from renga.utils.array import force_array, force_type, size_of_shape, sum_to
 from renga.utils.conv import get_conv_outsize, get_deconv_outsize
 from renga.utils.experimental import experimental
+from renga.utils.meta import enable_final, final
+from renga.utils.nondeterministic import nondeterministic
 from renga.utils.sparse import CooMatrix, get_order, to_coo
 from renga.utils.walker_alias import WalkerAlias
 
@@ -20,12 +22,15 @@ __all__ = [
     "array",
     "conv",
     "conv_nd",
+    "enable_final",
     "experimental",
+    "final",
     "force_array",
     "force_type",
     "get_conv_outsize",
     "get_deconv_outsize",
     "get_order",
+    "nondeterministic",
     "size_of_shape",
     "sparse",
     "sum_to",

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any, NoReturn
+
 import numpy
+
+from renga.backends import cuda
 
 
 def get_conv_outsize(
@@ -118,3 +122,36 @@ def col2im(
 
 
 col2im_cpu = col2im
+
+
+def im2col_gpu(
+    img: Any,
+    kh: int,
+    kw: int,
+    sy: int,
+    sx: int,
+    ph: int,
+    pw: int,
+    cover_all: bool = False,
+    dy: int = 1,
+    dx: int = 1,
+    out_h: int | None = None,
+    out_w: int | None = None,
+) -> NoReturn:
+    """``im2col_cpu`` of CuPy's arrays; RuntimeError where there are none."""
+    cuda.unavailable()
+
+
+def col2im_gpu(
+    col: Any,
+    sy: int,
+    sx: int,
+    ph: int,
+    pw: int,
+    h: int,
+    w: int,
+    dy: int = 1,
+    dx: int = 1,
+) -> NoReturn:
+    """``col2im_cpu`` of CuPy's arrays; RuntimeError where there are none."""
+    cuda.unavailable()

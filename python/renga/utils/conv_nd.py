@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy
 
+from renga.backends import cuda
 from renga.utils.conv import get_conv_outsize
 
 
@@ -89,6 +90,29 @@ def col2im_nd(
 
 
 col2im_nd_cpu = col2im_nd
+
+
+def im2col_nd_gpu(
+    img: Any,
+    ksize: Sequence[int],
+    stride: Sequence[int],
+    pad: Sequence[int],
+    cover_all: bool = False,
+    dilate: int | Sequence[int] = 1,
+) -> NoReturn:
+    """``im2col_nd_cpu`` of CuPy's arrays; RuntimeError where there are none."""
+    cuda.unavailable()
+
+
+def col2im_nd_gpu(
+    col: Any,
+    stride: Sequence[int],
+    pad: Sequence[int],
+    dims: Sequence[int],
+    dilate: int | Sequence[int] = 1,
+) -> NoReturn:
+    """``col2im_nd_cpu`` of CuPy's arrays; RuntimeError where there are none."""
+    cuda.unavailable()
 
 
 def _at(offset: Sequence[int]) -> Any:

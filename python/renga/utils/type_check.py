@@ -121,7 +121,7 @@ class LightMode:
     def __enter__(self) -> None:
         _state.light = True
 
-    def __exit__(self, *args: Any) -> None:
+    def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
         _state.light = False
 
 

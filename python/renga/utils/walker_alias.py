@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy
 
+from renga.device_resident import DeviceResident
 
-class WalkerAlias:
+
+class WalkerAlias(DeviceResident):
     """Draws integers with the given weights by Walker's alias method.
 
     Source: A. J. Walker, An efficient method for generating discrete random variables
@@ -15,6 +18,7 @@ class WalkerAlias:
     """
 
     def __init__(self, probs: Sequence[float]) -> None:
+        super().__init__()
         weights = numpy.asarray(probs, numpy.float64)
         scaled = weights * (len(weights) / weights.sum())
         self.threshold = numpy.ones(len(weights), numpy.float32)
@@ -33,9 +37,27 @@ class WalkerAlias:
         self.values = numpy.stack([numpy.arange(len(alias)), alias], 1)
         self.values = self.values.astype(numpy.int32).ravel()
 
-    def sample(self, shape: int | tuple[int, ...]) -> numpy.ndarray:
-        """Integers in the given shape, drawn from NumPy's global generator."""
-        point = numpy.random.uniform(0, len(self.threshold), shape)
+    @property
+    def use_gpu(self) -> bool:
+        """Whether the tables are on a GPU."""
+        return not isinstance(self.threshold, numpy.ndarray)
+
+    def device_resident_accept(self, visitor: Any) -> None:
+        super().device_resident_accept(visitor)
+        self.threshold = visitor.visit_array(self.threshold)
+        self.values = visitor.visit_array(self.values)
+
+    def sample(self, shape: int | tuple[int, ...]) -> Any:
+        """Integers in the given shape, drawn from the array module's generator."""
+        return self.sample_xp(self.xp, shape)
+
+    def sample_gpu(self, shape: int | tuple[int, ...]) -> Any:
+        """Integers on the GPU that the tables are on."""
+        return self.sample_xp(self.xp, shape)
+
+    def sample_xp(self, xp: Any, shape: int | tuple[int, ...]) -> Any:
+        """Integers drawn from the generator of the array module ``xp``."""
+        point = xp.random.uniform(0, len(self.threshold), shape)
         cell = point.astype(numpy.int32)
         beyond = self.threshold[cell] < point - cell
         return self.values[2 * cell + beyond]

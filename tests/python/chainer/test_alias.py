@@ -77,6 +77,29 @@ def test_private_modules():
     assert run(textwrap.dedent(code)) == ["none"]
 
 
+def test_names_that_chainers_modules_import():
+    code = """
+        from renga.chainer import install
+        install()
+        import chainer, chainer.types
+        from chainer import functions, variable
+        from chainer.functions.math import basic_math
+        from chainer.variable import Parameter, chainerx
+        import renga, numpy
+
+        assert chainer.basic_math is basic_math and variable.cuda is chainer.cuda
+        assert Parameter is renga.Parameter and chainer.chainerx is chainerx
+        assert chainer.types.NdArray is numpy.ndarray
+        assert functions.rnn.n_step_lstm.n_step_lstm is functions.n_step_lstm
+        assert str(chainer.Fallback) == "Fallback"
+        x = numpy.zeros(2)
+        assert chainer.is_arrays_compatible([x, None, chainer.Variable(x)])
+        assert not chainer.is_arrays_compatible([1.0])
+        assert {"connection", "rnn"} <= set(dir(chainer.links))
+    """
+    run(textwrap.dedent(code))
+
+
 def test_pickles_of_chainer_can_be_read():
     text = "cchainer.links.connection.linear\nLinear\n."
     code = f"""

@@ -118,8 +118,8 @@ class PutItems(FunctionNode):
         return PickItems(self.keys).apply(grad_outputs)
 
 
-def _index(self: Any, slices: Any) -> Variable:
-    return get_item(self, slices)
+def _index(x: Any, slices: Any) -> Variable:
+    return get_item(x, slices)
 
 
 setattr(_core.Variable, "__getitem__", _index)  # noqa: B010

@@ -1,0 +1,27 @@
+"""Names at the top of ``chainer`` that mean nothing without Chainer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from renga.backend import get_array_types
+from renga.variable import as_array
+
+disable_experimental_feature_warning = False
+
+
+class _FallbackType:
+    """The type of ``Fallback``."""
+
+    def __repr__(self) -> str:
+        return "Fallback"
+
+
+#: What ChainerX's functions return to have others compute instead.
+Fallback = _FallbackType()
+
+
+def is_arrays_compatible(arrays: Any) -> bool:
+    """Whether all are arrays, Variables or None that can be computed with together."""
+    given = [as_array(array) for array in arrays if array is not None]
+    return all(isinstance(array, get_array_types()) for array in given)

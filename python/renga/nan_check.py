@@ -1,0 +1,68 @@
+"""Debug mode: the first function that computes NaN is named."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy
+
+from renga import _core
+from renga.function_hook import Arrays, FunctionHook, get_function_hooks
+
+
+def has_nan(x: Any) -> bool:
+    """Whether ``x`` is an array of floats with a NaN in it."""
+    kind = getattr(getattr(x, "dtype", None), "kind", None)
+    return kind == "f" and bool(numpy.isnan(x).any())
+
+
+class NanCheck(FunctionHook):
+    """Raises RuntimeError where a function of the core gives or gets NaN.
+
+    Functions in Python look at their outputs themselves.
+    """
+
+    name = "NanCheck"
+    number = -1
+
+    def __init__(self) -> None:
+        self.thread = threading.get_ident()
+
+    def forward_postprocess(self, function: Any, in_data: Arrays) -> None:
+        results = getattr(function, "results", ())
+        if any(has_nan(y.array) for y in results):
+            raise RuntimeError(
+                f"{function.label}: NaN in what it computed forward (debug mode)"
+            )
+
+    def backward_preprocess(
+        self, function: Any, in_data: Arrays, out_grad: Arrays
+    ) -> None:
+        if any(has_nan(gy) for gy in out_grad):
+            raise RuntimeError(
+                f"{function.label}: NaN in the gradient of what it computed (debug "
+                "mode); a function after it is to blame"
+            )
+
+    def leaf_is_ready(self, leaf: Any) -> None:
+        """Called with a leaf whose gradient is complete, in any thread."""
+        if threading.get_ident() == self.thread and has_nan(leaf.grad):
+            raise RuntimeError(
+                f"backward: NaN in the gradient of {leaf.summary()} (debug mode)"
+            )
+
+
+def set_nan_check(on: bool | None) -> None:
+    """Turns the check on or off in this thread."""
+    hooks = get_function_hooks()
+    if on and NanCheck.name not in hooks:
+        hooks[NanCheck.name] = check = NanCheck()
+        check.number = _core.add_gradient_ready_hook(check.leaf_is_ready)
+        _core.set_function_hooks(hooks)
+    elif not on and NanCheck.name in hooks:
+        check = hooks.pop(NanCheck.name)
+        assert isinstance(check, NanCheck)
+        _core.remove_gradient_ready_hook(check.number)
+        if not hooks:
+            _core.set_function_hooks(None)

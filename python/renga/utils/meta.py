@@ -1,0 +1,50 @@
+"""Methods that subclasses must not replace."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+
+def final(*args: Any, **kwargs: Any) -> Any:
+    """A decorator for methods that subclasses must not replace, or should not.
+
+    ``action`` is what comes of it: a Warning is given, another exception (TypeError, by
+    default) is raised. The class must derive from ``enable_final()``.
+    """
+    action = kwargs.pop("action", TypeError)
+    if kwargs or len(args) > 1:
+        raise TypeError("final: expected a method, or action=… alone")
+
+    def mark(method: Any) -> Any:
+        method.__final_action__ = action
+        return method
+
+    return mark(*args) if args else mark
+
+
+class _Final(type):
+    """Looks for final methods of the bases among a new class's own."""
+
+    def __new__(mcs, name: str, bases: Any, members: Any, **options: Any) -> Any:
+        for member in members:
+            for base in bases:
+                action = getattr(getattr(base, member, None), "__final_action__", None)
+                if action is not None:
+                    _act(action, member)
+        return super().__new__(mcs, name, bases, members, **options)
+
+
+def _act(action: Any, member: str) -> None:
+    if issubclass(action, Warning):
+        warnings.warn(f"Overriding method {member!r}.", action, stacklevel=4)
+    else:
+        raise action(f"method {member!r} is final.")
+
+
+def enable_final(base: Any = (), meta_base: Any = ()) -> Any:
+    """A base class whose subclasses heed ``final``, derived from ``base``."""
+    bases = base if isinstance(base, (tuple, list)) else (base,)
+    metas = meta_base if isinstance(meta_base, (tuple, list)) else (meta_base,)
+    meta = type("_Final", (_Final, *metas), {}) if metas else _Final
+    return meta("_EnableFinal", tuple(bases), {})
