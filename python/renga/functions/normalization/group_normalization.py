@@ -42,7 +42,7 @@ def group_normalization(
     gamma, beta = cast(gamma, x.dtype), cast(beta, x.dtype)
     ops = _core.ops
     width = x.size // max(x.shape[0] * groups, 1)
-    y = standardized(ops.reshape(x, (x.shape[0] * groups, width)), 1, eps)
+    y = standardized(ops.reshape(x, (x.shape[0] * groups, width)), eps)
     gamma, beta = (
         ops.reshape(v, (1, x.shape[1], *(1,) * (x.ndim - 2))) for v in (gamma, beta)
     )

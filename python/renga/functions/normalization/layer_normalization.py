@@ -29,4 +29,4 @@ def layer_normalization(x: Any, gamma: Any, beta: Any, eps: float = 1e-5) -> Var
     if x.dtype == "float16":  # squares overflow at 256
         x, gamma, beta = (cast(v, "float32") for v in (x, gamma, beta))
         return cast(layer_normalization(x, gamma, beta, eps), "float16")
-    return _core.ops.add(standardized(x, 1, eps) * gamma, beta)
+    return _core.ops.add(standardized(x, eps) * gamma, beta)
