@@ -3,6 +3,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "devices/cpu/onednn.h"
 #include "devices/long_work.h"
 #include "ops/philox.h"
 #include "tensor/strided_loop.h"
@@ -13,11 +14,12 @@ namespace {
 // Calls body(i, m, numbers) for stretches i..i+m of places begin..begin+n, with their numbers.
 template <class Body>
 void draw(std::uint64_t seed, std::int64_t begin, std::int64_t n, const Body& body) {
+  const bool wide = onednn::has_avx512();
   PhiloxBlock numbers;
   for (std::int64_t i = 0; i < n;) {
     const std::int64_t within = (begin + i) % kPhiloxBlock;
     const std::int64_t m = std::min(n - i, kPhiloxBlock - within);
-    philox(seed, (begin + i) / kPhiloxBlock, numbers);
+    philox(seed, (begin + i) / kPhiloxBlock, numbers, wide);
     body(i, m, numbers.data() + within);
     i += m;
   }

@@ -3,11 +3,14 @@
 
 #include <map>
 #include <string>
+#include <thread>
+#include <utility>
 
 #include "devices/allocator.h"
 #include "devices/long_work.h"
 #include "ops/convolution_choice.cpu.h"
 #include "ops/kernel_choices.h"
+#include "ops/matmul.h"
 #include "ops/precision.h"
 #include "ops/three_products.cpu.h"
 #include "python/call_site.h"
@@ -62,6 +65,29 @@ void bind_precision(py::module_& m) {
   m.def("let_three_products_pay", &let_three_products_pay, py::arg("pay"),
         "For tests: whether precision 'high' takes three products; None leaves it to the CPU.");
   m.def("set_default_bfloat16_activations", &set_default_bfloat16_activations, py::arg("on"));
+}
+
+// oneDNN writes the code of its matrix products at the first one, which takes longer than many
+// training steps. Where there is a core to spare, that happens beside the package's import.
+std::thread* preparation = nullptr;
+
+void prepare() {
+  if (omp_get_num_procs() < 2) return;
+  preparation = new std::thread([] {
+    omp_set_num_threads(1);
+    try {
+      const Array a = zeros({64, 64}, Dtype::float32), c = empty_like(a);
+      matmul_kernels.on(Device{}).matmul(a, a, c, false);
+    } catch (const std::exception&) {
+      // What is wrong is said again where somebody can hear it: at the first product.
+    }
+  });
+}
+
+void finish_preparation() {
+  if (preparation == nullptr) return;
+  preparation->join();
+  delete std::exchange(preparation, nullptr);
 }
 
 }  // namespace
@@ -127,6 +153,8 @@ void bind_memory(py::module_& m) {
         };
       },
       py::arg("observer"), "Has observer(problem, kernel) called for every new choice.");
+  m.def("finish_preparation", &finish_preparation,
+        "Waits for what the core does beside the package's import.");
   m.def("host_name", [] { return to_string(Device{}); });
   m.def("device_names", [] {
     std::vector<std::string> names;
@@ -143,6 +171,7 @@ PYBIND11_MODULE(_core, m) {
   m.attr("__version__") = RENGA_VERSION;
   py::register_exception_translator(&translate);
   renga::long_work_hooks = {&lend_interpreter, &take_interpreter_back};
+  prepare();
   bind_graph(m);
   bind_variable(m);
   bind_hooks(m);

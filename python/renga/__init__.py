@@ -1,7 +1,9 @@
 """Define-by-run deep learning, spread over many processes by changing five lines."""
 
+from renga import _instruction_set as _instruction_set  # isort: skip  (before all)
 from renga import _openmp as _openmp  # isort: skip  (before the core)
 
+from renga import _core as _core
 from renga import backend as backend
 from renga import backends as backends
 from renga import computational_graph as computational_graph
@@ -106,3 +108,5 @@ from renga.backends.cuda import should_use_cudnn as should_use_cudnn
 from renga.backends.cuda import (
     should_use_cudnn_tensor_core as should_use_cudnn_tensor_core,
 )
+
+_core.finish_preparation()

@@ -1,0 +1,34 @@
+"""What the core asks of the CPU, checked before the core is loaded.
+
+The core is compiled for x86-64-v3; on a CPU without these instructions the process
+would be killed. Wider ones (AVX-512, AMX) are looked for while the program runs.
+"""
+
+from __future__ import annotations
+
+import platform
+
+NEEDED = ("avx2", "bmi1", "bmi2", "f16c", "fma", "movbe", "abm")
+
+
+def check(description: str) -> None:
+    """Raises ImportError for a CPU that lacks instructions, described as in cpuinfo."""
+    for line in description.splitlines():
+        name, _, flags = line.partition(":")
+        if name.strip() == "flags":
+            missing = sorted(set(NEEDED) - set(flags.split()))
+            if missing:
+                raise ImportError(
+                    "renga: expected a CPU with the instructions of x86-64-v3, got one "
+                    f"without {', '.join(missing)}"
+                )
+            return
+
+
+if platform.machine() == "x86_64":
+    try:
+        with open("/proc/cpuinfo", encoding="ascii", errors="replace") as file:
+            first = file.read(8192)  # one CPU's worth; there may be hundreds
+    except OSError:
+        first = ""  # not Linux
+    check(first)
