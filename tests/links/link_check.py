@@ -8,6 +8,7 @@ import pickle
 from typing import Any, Callable
 
 import numpy
+from function_check import strided
 
 import renga
 from renga import gradient_check
@@ -83,11 +84,11 @@ def check_doubles(case: Case) -> None:
     fill(link, case.keep)
     expected = reference_of(case, link)
 
-    def values_of(other: renga.Link) -> list[Any]:
-        return arrays_of(case.call(other, *case.inputs))
+    def values_of(other: renga.Link, inputs: Any = case.inputs) -> list[Any]:
+        return arrays_of(case.call(other, *inputs))
 
     # Links with running statistics or a state change in a call: copies are taken first.
-    others = copies(link)
+    others, another = copies(link), copy.deepcopy(link)
     files = saved(link)
     actual = values_of(link)
     assert len(actual) == len(expected)
@@ -96,6 +97,9 @@ def check_doubles(case: Case) -> None:
         numpy.testing.assert_allclose(y, e, rtol=1e-7, atol=1e-9)
     for other in others:
         equal(values_of(other), actual)
+    with_gaps = values_of(another, [strided(x) for x in case.inputs])
+    for y, e in zip(with_gaps, actual):
+        numpy.testing.assert_allclose(y, e, rtol=1e-9, atol=1e-12)
     for make in (case.make, case.lazy):
         if make is not None:
             equal(values_of(loaded(make(), files)), actual)
@@ -117,7 +121,6 @@ def copies(link: renga.Link) -> list[renga.Link]:
         assert not numpy.shares_memory(a.array, d.array)
     moved = copy.deepcopy(link)
     assert moved.to_device("@numpy") is moved
-    # What is shared goes last: to run it may change arrays of the others.
     return [copied, moved, pickle.loads(pickle.dumps(link)), copy.deepcopy(link)]
 
 
