@@ -117,7 +117,7 @@ class OverlappedMean:
         means: dict[int, Any] = {}
         for bucket, work in zip(self._buckets, self._works):
             means.update(zip(bucket, work.wait()))
-        for i in numpy.flatnonzero(flags == 2):
+        for i in numpy.flatnonzero(flags == 2).tolist():
             means[i] += packing.average(self._comm, [self._take(i)])[0]
         for i, param in enumerate(self._params):
             if flags[i] or self._zero_fill:
