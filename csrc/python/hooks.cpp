@@ -9,7 +9,8 @@ namespace {
 // What hooks see of an operation of the core on its way forward.
 struct Call {
   const char* label;
-  std::vector<Ref<VariableNode>> outputs;  // once it has run
+  py::tuple arguments;            // as Python passed them, with defaults
+  std::vector<Variable> outputs;  // once it has run
 };
 
 template <class... Args>
@@ -47,15 +48,14 @@ void set_function_hooks(const py::object& hooks) {
 
 }  // namespace
 
-HookedCall::HookedCall(const char* label, const std::vector<Variable>& xs)
-    : call_(py::cast(Call{label, {}})), in_data_(arrays_of(xs)) {
+HookedCall::HookedCall(const char* label, const std::vector<Variable>& xs, py::tuple arguments)
+    : call_(py::cast(Call{label, std::move(arguments), {}})), in_data_(arrays_of(xs)) {
   call_hooks("forward_preprocess", call_, in_data_);
 }
 
 void HookedCall::done(const std::vector<Variable>& ys) const {
   if (function_hooks == nullptr) return;
-  auto& outputs = call_.cast<Call&>().outputs;
-  for (const Variable& y : ys) outputs.push_back(y.node());
+  call_.cast<Call&>().outputs = ys;
   call_hooks("forward_postprocess", call_, in_data_);
 }
 
@@ -63,11 +63,20 @@ void bind_hooks(py::module_& m) {
   py::class_<Call>(m, "Call", "An operation of the core on its way forward.")
       .def_property_readonly("label", [](const Call& c) { return c.label; })
       .def_property_readonly("inputs", [](const Call&) { return py::none(); })
+      .def_property_readonly("arguments", [](const Call& c) { return c.arguments; })
+      .def_property_readonly("results",
+                             [](const Call& c) {
+                               py::tuple results(c.outputs.size());
+                               for (std::size_t i = 0; i < c.outputs.size(); ++i) {
+                                 results[i] = python_variable(c.outputs[i]);
+                               }
+                               return results;
+                             })
       .def_property_readonly("outputs",
                              [](const Call& c) {
                                py::tuple references(c.outputs.size());
                                for (std::size_t i = 0; i < c.outputs.size(); ++i) {
-                                 references[i] = reference_to(c.outputs[i]);
+                                 references[i] = reference_to(c.outputs[i].node());
                                }
                                return references;
                              })

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "python/options.h"
 #include "python/variable.h"
 
 namespace renga::python {
@@ -14,11 +15,11 @@ namespace renga::python {
 // This thread's hooks by name (a dict), nullptr where there are none.
 inline thread_local PyObject* function_hooks = nullptr;
 
-// Tells the hooks that operation `label` is about to run, and with done() that it has computed
-// `ys`.
+// Tells the hooks that operation `label` is about to run on `xs`, called with `arguments`, and
+// with done() that it has computed `ys`.
 class HookedCall {
  public:
-  HookedCall(const char* label, const std::vector<Variable>& xs);
+  HookedCall(const char* label, const std::vector<Variable>& xs, py::tuple arguments);
   void done(const std::vector<Variable>& ys) const;
 
  private:
@@ -63,7 +64,7 @@ auto hooked(const char* label, Result (*function)(Args...)) {
       return function(std::forward<Args>(args)...);
     std::vector<Variable> xs;
     (append_variables(xs, args), ...);
-    const HookedCall call(label, xs);
+    const HookedCall call(label, xs, py::make_tuple(args...));
     Result y = function(std::forward<Args>(args)...);
     call.done(outputs_of(y));
     return y;

@@ -43,8 +43,14 @@ Variable initialized(VariableBody& body) {
   return Variable(Ref<VariableBody>(&body));
 }
 
+// Its name, and whether the variable stands on the right.
+struct Operator {
+  const char* label;
+  bool reflected = false;
+};
+
 template <class WithVariable, class WithNumber>
-py::object apply(const char* label, VariableBody& self, py::handle other, WithVariable variable,
+py::object apply(const Operator& op, VariableBody& self, py::handle other, WithVariable variable,
                  WithNumber number) {
   const Variable x = initialized(self);
   const Operand o = operand(self, other);
@@ -53,16 +59,19 @@ py::object apply(const char* label, VariableBody& self, py::handle other, WithVa
   const auto compute = [&] { return o.is_number ? number(x, o.number) : variable(x, o.variable); };
   if (function_hooks == nullptr) [[likely]]
     return python_variable(compute());
-  const HookedCall call(label, o.is_number ? std::vector{x} : std::vector{x, o.variable});
+  const py::object with = o.is_number ? py::cast(o.number) : python_variable(o.variable);
+  const py::object mine = python_variable(x);
+  const HookedCall call(op.label, o.is_number ? std::vector{x} : std::vector{x, o.variable},
+                        op.reflected ? py::make_tuple(with, mine) : py::make_tuple(mine, with));
   const Variable y = compute();
   call.done({y});
   return python_variable(y);
 }
 
 template <class WithVariable, class WithNumber>
-auto method(const char* label, WithVariable variable, WithNumber number) {
+auto method(const Operator& op, WithVariable variable, WithNumber number) {
   return [=](VariableBody& self, py::handle other) {
-    return apply(label, self, other, variable, number);
+    return apply(op, self, other, variable, number);
   };
 }
 
@@ -78,34 +87,37 @@ void bind_operators(py::class_<VariableBody, Ref<VariableBody>>& c) {
   const Pair to_the = &power, floor_over = &floor_divide;
   const auto plus_number = [](const Variable& x, double n) { return add(x, n); };
   const auto times_number = [](const Variable& x, double n) { return multiply(x, n); };
-  c.def("__add__", method("_ + _", plus, plus_number));
-  c.def("__radd__", method("_ + _", swapped(plus), plus_number));
-  c.def("__sub__", method("_ - _", minus, [](const Variable& x, double n) { return add(x, -n); }));
-  c.def("__rsub__", method("_ - _", swapped(minus),
+  c.def("__add__", method({"_ + _"}, plus, plus_number));
+  c.def("__radd__", method({"_ + _", true}, swapped(plus), plus_number));
+  c.def("__sub__",
+        method({"_ - _"}, minus, [](const Variable& x, double n) { return add(x, -n); }));
+  c.def("__rsub__", method({"_ - _", true}, swapped(minus),
                            [](const Variable& x, double n) { return subtract_from(n, x); }));
-  c.def("__mul__", method("_ * _", times, times_number));
-  c.def("__rmul__", method("_ * _", swapped(times), times_number));
+  c.def("__mul__", method({"_ * _"}, times, times_number));
+  c.def("__rmul__", method({"_ * _", true}, swapped(times), times_number));
   c.def("__truediv__",
-        method("_ / _", over, [](const Variable& x, double n) { return multiply(x, 1 / n); }));
-  c.def("__rtruediv__", method("_ / _", swapped(over),
+        method({"_ / _"}, over, [](const Variable& x, double n) { return multiply(x, 1 / n); }));
+  c.def("__rtruediv__", method({"_ / _", true}, swapped(over),
                                [](const Variable& x, double n) { return divide_into(n, x); }));
-  c.def("__floordiv__", method("_ // _", floor_over,
+  c.def("__floordiv__", method({"_ // _"}, floor_over,
                                [](const Variable& x, double n) { return floor_divide(x, n); }));
-  c.def("__rfloordiv__", method("_ // _", swapped(floor_over), [](const Variable& x, double n) {
-          return floor_divide_into(n, x);
-        }));
+  c.def("__rfloordiv__",
+        method({"_ // _", true}, swapped(floor_over),
+               [](const Variable& x, double n) { return floor_divide_into(n, x); }));
   c.def("__pow__",
-        method("_ ** _", to_the, [](const Variable& x, double n) { return power(x, n); }));
-  c.def("__rpow__", method("_ ** _", swapped(to_the),
+        method({"_ ** _"}, to_the, [](const Variable& x, double n) { return power(x, n); }));
+  c.def("__rpow__", method({"_ ** _", true}, swapped(to_the),
                            [](const Variable& x, double n) { return power_of(n, x); }));
   const auto no_number = [](const Variable&, double) -> Variable {
     throw py::type_error("matmul: expected arrays, got a number");
   };
   const Pair product = [](const Variable& a, const Variable& b) { return matmul(a, b); };
-  c.def("__matmul__", method("MatMul", product, no_number));
-  c.def("__rmatmul__", method("MatMul", swapped(product), no_number));
-  c.def("__neg__", [](VariableBody& x) { return negative(initialized(x)); });
-  c.def("__abs__", [](VariableBody& x) { return absolute(initialized(x)); });
+  c.def("__matmul__", method({"MatMul"}, product, no_number));
+  c.def("__rmatmul__", method({"MatMul", true}, swapped(product), no_number));
+  c.def("__neg__",
+        [minus = hooked("negative", &negative)](VariableBody& x) { return minus(initialized(x)); });
+  c.def("__abs__",
+        [size = hooked("absolute", &absolute)](VariableBody& x) { return size(initialized(x)); });
   // NumPy leaves operators with a Variable on the right to the Variable.
   c.attr("__array_ufunc__") = py::none();
   c.attr("__array_priority__") = 200;

@@ -14,6 +14,7 @@ from renga import device_resident as device_resident
 from renga import distribution as distribution
 from renga import distributions as distributions
 from renga import dtypes as dtypes
+from renga import exporters as exporters
 from renga import function as function
 from renga import function_hook as function_hook
 from renga import function_hooks as function_hooks

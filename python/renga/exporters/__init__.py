@@ -1,0 +1,5 @@
+"""Models for other libraries."""
+
+from renga.exporters import onnx
+
+__all__ = ["onnx"]

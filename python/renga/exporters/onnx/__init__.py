@@ -1,0 +1,5 @@
+"""Models as ONNX graphs."""
+
+from renga.exporters.onnx.export import OPSET, export
+
+__all__ = ["OPSET", "export"]

@@ -1,0 +1,197 @@
+"""How arithmetic, activations, reductions and products are said in ONNX."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy
+
+from renga.exporters.onnx.registry import OPERATORS, Writer, writes
+from renga.variable import Variable, as_array
+
+_UNARY = {
+    "absolute": "Abs",
+    "arccos": "Acos",
+    "arcsin": "Asin",
+    "arctan": "Atan",
+    "ceil": "Ceil",
+    "cos": "Cos",
+    "cosh": "Cosh",
+    "erf": "Erf",
+    "exp": "Exp",
+    "floor": "Floor",
+    "log": "Log",
+    "negative": "Neg",
+    "reciprocal": "Reciprocal",
+    "relu": "Relu",
+    "sigmoid": "Sigmoid",
+    "sign": "Sign",
+    "sin": "Sin",
+    "sinh": "Sinh",
+    "sqrt": "Sqrt",
+    "tan": "Tan",
+    "tanh": "Tanh",
+}
+_BINARY = {
+    "add": "Add",
+    "_ + _": "Add",
+    "subtract": "Sub",
+    "_ - _": "Sub",
+    "multiply": "Mul",
+    "_ * _": "Mul",
+    "divide": "Div",
+    "_ / _": "Div",
+    "power": "Pow",
+    "_ ** _": "Pow",
+    "maximum": "Max",
+    "minimum": "Min",
+}
+_REDUCTIONS = {"max": "ReduceMax", "min": "ReduceMin", "prod": "ReduceProd"}
+
+
+def _unary(op: str) -> Writer:
+    return lambda graph, ys, x: [graph.node(op, x)]
+
+
+def _binary(op: str) -> Writer:
+    def write(graph: Any, ys: Any, a: Any, b: Any) -> Sequence[str]:
+        dtype = ys[0].dtype
+        return [graph.node(op, *(_operand(x, dtype) for x in (a, b)))]
+
+    return write
+
+
+def _reduction(op: str) -> Writer:
+    def write(graph: Any, ys: Any, x: Any, axis: Any, keepdims: Any) -> Sequence[str]:
+        return [graph.node(op, x, keepdims=int(keepdims), **_axes(axis))]
+
+    return write
+
+
+OPERATORS.update({label: _unary(op) for label, op in _UNARY.items()})
+OPERATORS.update({label: _binary(op) for label, op in _BINARY.items()})
+OPERATORS.update({label: _reduction(op) for label, op in _REDUCTIONS.items()})
+
+
+def _operand(x: Any, dtype: Any) -> Any:
+    return x if isinstance(x, Variable) else numpy.asarray(as_array(x), dtype)
+
+
+def _axes(axis: Any) -> dict[str, Any]:
+    if axis is None:
+        return {}
+    return {"axes": [axis] if isinstance(axis, int) else list(axis)}
+
+
+@writes("square")
+def _square(graph: Any, ys: Any, x: Any) -> Sequence[str]:
+    return [graph.node("Mul", x, x)]
+
+
+@writes("rsqrt")
+def _rsqrt(graph: Any, ys: Any, x: Any) -> Sequence[str]:
+    return [graph.node("Reciprocal", graph.node("Sqrt", x))]
+
+
+@writes("expm1")
+def _expm1(graph: Any, ys: Any, x: Any) -> Sequence[str]:
+    return [graph.node("Sub", graph.node("Exp", x), numpy.ones((), x.dtype))]
+
+
+@writes("log1p")
+def _log1p(graph: Any, ys: Any, x: Any) -> Sequence[str]:
+    return [graph.node("Log", graph.node("Add", x, numpy.ones((), x.dtype)))]
+
+
+def _log_of_base(base: float) -> Writer:
+    def write(graph: Any, ys: Any, x: Any) -> Sequence[str]:
+        scale = numpy.asarray(1 / numpy.log(base), x.dtype)
+        return [graph.node("Mul", graph.node("Log", x), scale)]
+
+    return write
+
+
+OPERATORS["log2"] = _log_of_base(2)
+OPERATORS["log10"] = _log_of_base(10)
+
+
+@writes("leaky_relu")
+def _leaky_relu(graph: Any, ys: Any, x: Any, slope: float) -> Sequence[str]:
+    return [graph.node("LeakyRelu", x, alpha=slope)]
+
+
+@writes("elu")
+def _elu(graph: Any, ys: Any, x: Any, alpha: float) -> Sequence[str]:
+    return [graph.node("Elu", x, alpha=alpha)]
+
+
+@writes("softplus")
+def _softplus(graph: Any, ys: Any, x: Any, beta: float) -> Sequence[str]:
+    beta_array = numpy.asarray(beta, x.dtype)
+    scaled = graph.node("Softplus", graph.node("Mul", x, beta_array))
+    return [graph.node("Div", scaled, beta_array)]
+
+
+@writes("clip")
+def _clip(graph: Any, ys: Any, x: Any, x_min: Any, x_max: Any) -> Sequence[str]:
+    bounds = (None if b is None else numpy.asarray(b, x.dtype) for b in (x_min, x_max))
+    return [graph.node("Clip", x, *bounds)]
+
+
+@writes("where")
+def _where(graph: Any, ys: Any, condition: Any, x: Any, y: Any) -> Sequence[str]:
+    chosen = as_array(condition)
+    return [graph.node("Where", numpy.asarray(chosen, bool), x, y)]
+
+
+@writes("sum")
+def _sum(graph: Any, ys: Any, x: Any, axis: Any, keepdims: Any) -> Sequence[str]:
+    axes = _axes(axis).get("axes")
+    axes = None if axes is None else numpy.array(axes, numpy.int64)
+    return [graph.node("ReduceSum", x, axes, keepdims=int(keepdims))]
+
+
+@writes("logsumexp")
+def _logsumexp(graph: Any, ys: Any, x: Any, axis: Any) -> Sequence[str]:
+    return [graph.node("ReduceLogSumExp", x, keepdims=0, **_axes(axis))]
+
+
+@writes("matmul", "MatMul")
+def _matmul(
+    graph: Any, ys: Any, a: Any, b: Any, transa: bool = False, transb: bool = False
+) -> Sequence[str]:
+    if transa:
+        a = _transposed(graph, a)
+    if transb:
+        b = _transposed(graph, b)
+    return [graph.node("MatMul", a, b)]
+
+
+def _transposed(graph: Any, x: Any) -> Any:
+    if x.ndim < 2:
+        return x
+    axes = [*range(x.ndim - 2), x.ndim - 1, x.ndim - 2]
+    return graph.node("Transpose", x, perm=axes)
+
+
+@writes("linear")
+def _linear(graph: Any, ys: Any, x: Any, W: Any, b: Any) -> Sequence[str]:
+    return [graph.node("Gemm", x, W, *([] if b is None else [b]), transB=1)]
+
+
+@writes("embed_id")
+def _embed_id(graph: Any, ys: Any, x: Any, W: Any, ignore_label: Any) -> Sequence[str]:
+    if ignore_label is not None:
+        raise NotImplementedError("export: embed_id has no ignore_label in ONNX")
+    return [graph.node("Gather", W, x)]
+
+
+@writes("softmax")
+def _softmax(graph: Any, ys: Any, x: Any, axis: int) -> Sequence[str]:
+    return [graph.node("Softmax", x, axis=axis)]
+
+
+@writes("log_softmax")
+def _log_softmax(graph: Any, ys: Any, x: Any, axis: int) -> Sequence[str]:
+    return [graph.node("LogSoftmax", x, axis=axis)]

@@ -1,0 +1,106 @@
+"""Models as ONNX graphs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, Union
+
+import numpy
+
+from renga import configuration
+from renga.exporters.onnx.recorder import Recorder
+from renga.link import Link
+from renga.serializers.atomic import atomic_write
+from renga.variable import Variable, as_array
+
+OPSET = 17
+
+Path = Union[str, "os.PathLike[str]"]
+
+
+def export(
+    model: Any,
+    args: Any,
+    filename: Path | None = None,
+    input_names: Sequence[str] | None = None,
+    output_names: Sequence[str] | None = None,
+) -> Any:
+    """The graph that ``model(*args)`` computes, as an ``onnx.ModelProto``.
+
+    The model, a link or a function, is run once in test mode on the arrays given and
+    what it does is written down: shapes are those of these arrays, and numbers taken
+    from arrays on the way become constants. Parameters are named as in the link, with
+    dots. With ``filename`` the graph is saved, too.
+
+    Args:
+        args: an array, a tuple or a list of arrays, or a dictionary of keywords.
+
+    Raises:
+        NotImplementedError: an operation has no counterpart in ONNX.
+        ImportError: the package onnx is not installed.
+    """
+    import onnx
+
+    inputs = _inputs(args, input_names)
+    recorder = Recorder(_parameters(model))
+    for name, x in inputs.items():
+        recorder.add_input(name, x)
+    with configuration.using_config("train", False), recorder:
+        if isinstance(args, Mapping):
+            result = model(**dict(zip(args, inputs.values())))
+        else:
+            result = model(*inputs.values())
+    outputs = _outputs(result)
+    names = output_names
+    if names is None:
+        names = [f"output_{i}" for i in range(len(outputs))]
+    if len(names) != len(outputs):
+        raise ValueError(
+            f"export: expected {len(outputs)} output_names, got {list(names)}"
+        )
+    graph = recorder.graph(type(model).__name__, dict(zip(names, outputs)))
+    opset = [onnx.helper.make_opsetid("", OPSET)]
+    proto = onnx.helper.make_model(graph, opset_imports=opset, producer_name="renga")
+    proto.ir_version = 8  # the version of this operator set
+    onnx.checker.check_model(proto, full_check=True)
+    if filename is not None:
+        with atomic_write(filename) as file:
+            file.write(proto.SerializeToString())
+    return proto
+
+
+def _inputs(args: Any, names: Sequence[str] | None) -> dict[str, Variable]:
+    if isinstance(args, Mapping):
+        names = names or list(args)
+        arrays = list(args.values())
+    else:
+        arrays = list(args) if isinstance(args, (tuple, list)) else [args]
+        names = names or [f"input_{i}" for i in range(len(arrays))]
+    if len(names) != len(arrays):
+        raise ValueError(
+            f"export: expected {len(arrays)} input_names, got {list(names)}"
+        )
+    variables = {}
+    for name, array in zip(names, map(as_array, arrays)):
+        # With a gradient to compute, whatever depends on an input says so.
+        floats = numpy.issubdtype(array.dtype, numpy.floating)
+        variables[name] = Variable(array, requires_grad=floats)
+    return variables
+
+
+def _parameters(model: Any) -> dict[str, Any]:
+    if not isinstance(model, Link):
+        return {}
+    return {
+        path.strip("/").replace("/", "."): parameter
+        for path, parameter in model.namedparams()
+    }
+
+
+def _outputs(result: Any) -> list[Variable]:
+    if isinstance(result, Variable):
+        return [result]
+    if isinstance(result, Mapping):
+        return list(result.values())
+    return list(result)

@@ -1,0 +1,130 @@
+"""The operations of a forward pass, written down as nodes of an ONNX graph."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy
+
+from renga.exporters.onnx import elementwise, images, shapes  # noqa: F401
+from renga.exporters.onnx.registry import OPERATORS
+from renga.function_hook import FunctionHook
+from renga.variable import Variable
+
+
+class Recorder(FunctionHook):
+    """A hook that makes a node, or several, of every operation of the core."""
+
+    name = "OnnxRecorder"
+
+    def __init__(self, parameters: Mapping[str, Any]) -> None:
+        self._names: dict[int, str] = {}
+        self._kept: list[Any] = []  # so that no identity is used twice
+        self._inputs: dict[str, Variable] = {}
+        self._nodes: list[Any] = []
+        self._constants: dict[str, numpy.ndarray] = {}
+        self._unknown: dict[int, str] = {}
+        self._parameters = {id(p): name for name, p in parameters.items()}
+        self._count = 0
+
+    def add_input(self, name: str, x: Variable) -> None:
+        """Makes ``x`` an input of the graph."""
+        self._inputs[name] = x
+        self._call(x, name)
+
+    def forward_postprocess(self, function: Any, in_data: Any) -> None:
+        """Writes down an operation that has run."""
+        if not hasattr(function, "arguments"):
+            return  # a function in Python; its results tell of it where they are used
+        write = OPERATORS.get(function.label)
+        if write is None:
+            for y in function.results:
+                self._kept.append(y)
+                self._unknown[id(y)] = function.label
+            return
+        names = write(self, function.results, *function.arguments)
+        for y, name in zip(function.results, names):
+            self._call(y, name)
+
+    def node(self, op: str, *inputs: Any, outputs: int = 1, **attributes: Any) -> Any:
+        """Adds a node; the name of its output, or the names of several.
+
+        Inputs are Variables, arrays, numbers, names, or None for one left out.
+        """
+        import onnx
+
+        names = ["" if x is None else self.name_of(x) for x in inputs]
+        made = [self._fresh(op.lower()) for _ in range(outputs)]
+        self._nodes.append(onnx.helper.make_node(op, names, made, **attributes))
+        return made[0] if outputs == 1 else made
+
+    def name_of(self, x: Any) -> str:
+        """The name under which a value is known; what is new becomes a constant."""
+        if isinstance(x, str):
+            return x
+        if not isinstance(x, Variable):
+            return self._constant("constant", numpy.asarray(x))
+        if id(x) in self._names:
+            return self._names[id(x)]
+        if id(x) in self._parameters:
+            name = self._parameters[id(x)]
+            self._constants[name] = numpy.asarray(x.array)
+        else:
+            self._refuse_computed(x)
+            name = self._constant("constant", numpy.asarray(x.array))
+        self._call(x, name)
+        return name
+
+    def graph(self, name: str, outputs: Mapping[str, Variable]) -> Any:
+        """The graph that computes ``outputs``: the nodes that they depend on."""
+        import onnx
+
+        for output, y in outputs.items():
+            self._nodes.append(
+                onnx.helper.make_node("Identity", [self.name_of(y)], [output])
+            )
+        needed, nodes = set(outputs), []
+        for node in reversed(self._nodes):
+            if needed & set(node.output):
+                needed |= set(node.input)
+                nodes.append(node)
+        constants = [
+            onnx.numpy_helper.from_array(array, key)
+            for key, array in self._constants.items()
+            if key in needed
+        ]
+        return onnx.helper.make_graph(
+            nodes[::-1],
+            name,
+            [_information(key, x) for key, x in self._inputs.items()],
+            [_information(key, y) for key, y in outputs.items()],
+            constants,
+        )
+
+    def _call(self, x: Variable, name: str) -> None:
+        self._kept.append(x)
+        self._names[id(x)] = name
+
+    def _fresh(self, stem: str) -> str:
+        self._count += 1
+        return f"{stem}_{self._count}"
+
+    def _constant(self, stem: str, array: numpy.ndarray) -> str:
+        name = self._fresh(stem)
+        self._constants[name] = array
+        return name
+
+    def _refuse_computed(self, x: Variable) -> None:
+        label = self._unknown.get(id(x))
+        if label is None and x.creator_node is not None:
+            label = x.creator_node.label
+        if label is not None:
+            raise NotImplementedError(f"export: {label} has no counterpart in ONNX")
+
+
+def _information(name: str, x: Variable) -> Any:
+    import onnx
+
+    dtype = onnx.helper.np_dtype_to_tensor_dtype(x.dtype)
+    return onnx.helper.make_tensor_value_info(name, dtype, x.shape)

@@ -1,0 +1,22 @@
+"""Which writer says each operation of the core in ONNX."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Callable
+
+# Called with the recorder, the results, and the operation's arguments; adds nodes and
+# returns the names of its outputs.
+Writer = Callable[..., Sequence[str]]
+
+OPERATORS: dict[str, Writer] = {}
+
+
+def writes(*labels: str) -> Callable[[Writer], Writer]:
+    """Decorator: this writer is that of the operations with these labels."""
+
+    def register(writer: Any) -> Writer:
+        OPERATORS.update(dict.fromkeys(labels, writer))
+        return writer
+
+    return register

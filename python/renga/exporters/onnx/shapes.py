@@ -1,0 +1,88 @@
+"""How operations on shapes are said in ONNX."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy
+
+from renga.exporters.onnx.registry import writes
+
+
+def _int64(values: Any) -> numpy.ndarray:
+    return numpy.array(values, numpy.int64)
+
+
+@writes("reshape", "flatten", "squeeze", "expand_dims")
+def _reshape(graph: Any, ys: Any, x: Any, *_: Any) -> Sequence[str]:
+    return [graph.node("Reshape", x, _int64(ys[0].shape), allowzero=1)]
+
+
+@writes("transpose")
+def _transpose(graph: Any, ys: Any, x: Any, axes: Any) -> Sequence[str]:
+    order = range(x.ndim)[::-1] if axes is None else (a % x.ndim for a in axes)
+    return [graph.node("Transpose", x, perm=list(order))]
+
+
+@writes("swapaxes")
+def _swapaxes(graph: Any, ys: Any, x: Any, axis1: int, axis2: int) -> Sequence[str]:
+    order = list(range(x.ndim))
+    order[axis1], order[axis2] = order[axis2], order[axis1]
+    return [graph.node("Transpose", x, perm=order)]
+
+
+@writes("broadcast_to")
+def _broadcast_to(graph: Any, ys: Any, x: Any, shape: Any) -> Sequence[str]:
+    return [graph.node("Expand", x, _int64(ys[0].shape))]
+
+
+@writes("concat")
+def _concat(graph: Any, ys: Any, xs: Any, axis: int) -> Sequence[str]:
+    return [graph.node("Concat", *xs, axis=axis)]
+
+
+@writes("stack")
+def _stack(graph: Any, ys: Any, xs: Any, axis: int) -> Sequence[str]:
+    axes = _int64([axis % ys[0].ndim])
+    return [
+        graph.node(
+            "Concat",
+            *(graph.node("Unsqueeze", x, axes) for x in xs),
+            axis=axis % ys[0].ndim,
+        )
+    ]
+
+
+@writes("split_axis")
+def _split_axis(graph: Any, ys: Any, x: Any, indices: Any, axis: int) -> Sequence[str]:
+    sizes = _int64([y.shape[axis] for y in ys])
+    if len(ys) == 1:
+        return [graph.node("Identity", x)]
+    return graph.node("Split", x, sizes, axis=axis, outputs=len(ys))
+
+
+@writes("pad")
+def _pad(
+    graph: Any, ys: Any, x: Any, before: Any, after: Any, value: float
+) -> Sequence[str]:
+    pads = _int64([*before, *after])
+    return [graph.node("Pad", x, pads, numpy.asarray(value, x.dtype))]
+
+
+@writes("slice")
+def _slice(graph: Any, ys: Any, x: Any, ranges: Any) -> Sequence[str]:
+    starts, lengths, steps = zip(*ranges)
+    ends = [s + n * step for s, n, step in zip(starts, lengths, steps)]
+    # Before the first element lies what ONNX takes for counted from the end.
+    ends = [e if e >= 0 else numpy.iinfo(numpy.int64).min for e in ends]
+    axes = range(len(ranges))
+    return [graph.node("Slice", x, *map(_int64, (starts, ends, axes, steps)))]
+
+
+@writes("cast")
+def _cast(graph: Any, ys: Any, x: Any, dtype: Any) -> Sequence[str]:
+    import onnx
+
+    to = onnx.helper.np_dtype_to_tensor_dtype(ys[0].dtype)
+    return [graph.node("Cast", x, to=to)]

@@ -1,0 +1,181 @@
+"""Exported graphs run by ONNX Runtime, against the models that they came from."""
+
+import numpy
+import pytest
+
+import renga
+import renga.functions as F
+import renga.links as L
+from renga.exporters.onnx import export
+
+onnx = pytest.importorskip("onnx")
+onnxruntime = pytest.importorskip("onnxruntime")
+
+rng = numpy.random.default_rng(0)
+
+
+def draw(*shape, dtype="f4"):
+    return rng.uniform(0.2, 0.9, shape).astype(dtype)
+
+
+def run(proto, *arrays):
+    session = onnxruntime.InferenceSession(
+        proto.SerializeToString(), providers=["CPUExecutionProvider"]
+    )
+    names = [each.name for each in session.get_inputs()]
+    return session.run(None, dict(zip(names, arrays)))
+
+
+def check(function, *arrays, tolerance=1e-5):
+    proto = export(function, arrays)
+    with renga.using_config("train", False):
+        expected = function(*map(renga.Variable, arrays))
+    if isinstance(expected, renga.Variable):
+        expected = [expected]
+    found = run(proto, *arrays)
+    assert len(found) == len(expected)
+    for y, want in zip(found, expected):
+        assert y.dtype == want.dtype and y.shape == want.shape
+        numpy.testing.assert_allclose(y, want.array, rtol=tolerance, atol=tolerance)
+    return proto
+
+
+X = draw(2, 3, 4)
+FUNCTIONS = {
+    "operators": lambda x: (1 - x) * 2 / (x + 3) - x**2 + 2**x - (-x) * abs(x),
+    "arrays": lambda x: x * draw_once + draw_once,
+    "max and min": lambda x: F.maximum(x, 0 * x + 0.5) + F.minimum(x, x * x),
+    "exp and log": lambda x: F.exp(x) + F.log(x) + F.log2(x) + F.log10(x) + F.expm1(x),
+    "roots": lambda x: F.sqrt(x) + F.rsqrt(x) + F.log1p(x) + F.square(x) + F.erf(x),
+    "sines": lambda x: F.sin(x) + F.cos(x) + F.tan(x) + F.sinh(x) + F.cosh(x),
+    "arcs": lambda x: F.arcsin(x) + F.arccos(x) + F.arctan(x),
+    "steps": lambda x: F.floor(3 * x) + F.ceil(3 * x) + F.sign(x - 0.5),
+    "activations": lambda x: F.relu(x) + F.sigmoid(x) + F.tanh(x) + F.softplus(x, 2.0),
+    "kinks": lambda x: (
+        F.leaky_relu(x - 0.5, 0.1) + F.elu(x - 0.5, 0.7) + F.clip(x, 0.3, 0.6)
+    ),
+    "softmax": lambda x: F.softmax(x, axis=1) + F.log_softmax(x, axis=2),
+    "sums": lambda x: (F.sum(x), F.sum(x, axis=(0, 2)), F.sum(x, 1, keepdims=True)),
+    "extremes": lambda x: (F.max(x, axis=1), F.min(x), F.prod(x, axis=0), F.mean(x, 2)),
+    "logsumexp": lambda x: F.logsumexp(x, axis=1),
+    "matmul": lambda x: F.matmul(x, x, transb=True) @ x,
+    "matmul a": lambda x: F.matmul(x, x, transa=True),
+    "shapes": lambda x: (
+        F.transpose(F.reshape(x, (4, 6)), (1, 0)) + F.expand_dims(F.flatten(x)[:4], 0)
+    ),
+    "axes": lambda x: F.swapaxes(x, 0, 2) + F.squeeze(F.expand_dims(x, 1), 1)[0, 0, 0],
+    "joined": lambda x: F.concat(
+        (F.stack((x, x), 1), F.broadcast_to(x, (2, 2, 3, 4))), 2
+    ),
+    "split": lambda x: F.split_axis(x, [1, 3], 2),
+    "slices": lambda x: (x[0], x[:, ::2, 1:3], x[:, ::-1], x[..., None, -1]),
+    "pad": lambda x: F.pad(x, ((0, 0), (1, 2), (3, 0)), "constant", constant_values=7),
+    "where": lambda x: F.where(X > 0.5, x, -x),
+    "cast": lambda x: F.cast(x, "f8") * 2,
+    "normalized": lambda x: F.normalize(F.reshape(x, (6, 4))),
+}
+draw_once = draw(3, 1)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_function(name):
+    check(FUNCTIONS[name], X)
+
+
+class Net(renga.Chain):
+    """Convolutions of every kind, normalization, pooling and a linear layer."""
+
+    def __init__(self):
+        super().__init__()
+        with self.init_scope():
+            self.conv = L.Convolution2D(3, 4, 3, stride=2, pad=1)
+            self.grouped = L.Convolution2D(4, 8, 3, pad=2, dilate=2, groups=2)
+            self.bn = L.BatchNormalization(8)
+            self.up = L.Deconvolution2D(8, 4, 4, stride=2, pad=1, nobias=True)
+            self.linear = L.Linear(None, 5)
+
+    def forward(self, x):
+        h = F.relu(self.bn(self.grouped(self.conv(x))))
+        h = F.max_pooling_2d(self.up(h), 3, 2)
+        h = F.average_pooling_2d(h, 2, 1, pad=1)
+        return self.linear(F.dropout(h))
+
+
+def test_network():
+    net = Net()
+    net.bn.avg_mean[...] = rng.normal(size=8)
+    net.bn.avg_var[...] = rng.uniform(0.5, 2, 8)
+    proto = check(net, draw(2, 3, 9, 10), tolerance=1e-4)
+    names = {each.name for each in proto.graph.initializer}
+    assert {"conv.W", "grouped.b", "bn.gamma", "linear.W"} <= names
+    assert [each.name for each in proto.graph.input] == ["input_0"]
+
+
+def test_convolutions_along_one_axis():
+    link = renga.Sequential(L.Convolution1D(2, 3, 3, 2), L.Deconvolution1D(3, 2, 2, 2))
+    check(link, draw(2, 2, 8))
+
+
+def test_sequence_of_links():
+    conv = [L.Convolution2D(None, 4, 3, pad=1) for _ in range(2)]
+    check(
+        renga.Sequential(
+            conv[0], F.relu, conv[1], F.relu, L.Linear(None, 3), F.softmax
+        ),
+        draw(2, 1, 5, 5),
+    )
+
+
+def test_embedding_and_recurrence():
+    class Model(renga.Chain):
+        def __init__(self):
+            super().__init__()
+            with self.init_scope():
+                self.embed = L.EmbedID(7, 4)
+                self.lstm = L.StatelessLSTM(4, 3)
+
+        def forward(self, words):
+            c = h = None
+            for t in range(words.shape[1]):
+                c, h = self.lstm(c, h, self.embed(words[:, t]))
+            return h
+
+    words = rng.integers(0, 7, (2, 5)).astype("i8")
+    check(Model(), words)
+
+
+def test_names_and_a_file(tmp_path):
+    path = tmp_path / "model.onnx"
+    link = L.Linear(4, 3)
+    proto = export(link, draw(2, 4), path, ["image"], ["scores"])
+    stored = onnx.load(path)
+    assert stored == proto
+    assert [each.name for each in stored.graph.input] == ["image"]
+    assert [each.name for each in stored.graph.output] == ["scores"]
+    by_keyword = export(lambda *, a, b: a - b, {"a": draw(2), "b": draw(2)})
+    assert [each.name for each in by_keyword.graph.input] == ["a", "b"]
+
+
+def test_what_is_not_used_is_left_out():
+    def function(x):
+        F.exp(x)
+        return x + 1
+
+    proto = export(function, X)
+    assert [node.op_type for node in proto.graph.node] == ["Add", "Identity"]
+
+
+def test_what_onnx_does_not_know():
+    with pytest.raises(NotImplementedError, match="sinc|arctan2|no counterpart"):
+        export(lambda x: F.arctan2(x, x) + 1, X)
+
+    class Own(renga.FunctionNode):
+        def forward(self, inputs):
+            return (inputs[0] * 2,)
+
+    with pytest.raises(NotImplementedError, match="Own has no counterpart"):
+        export(lambda x: Own().apply((x,))[0] + 1, X)
+    with pytest.raises(ValueError, match="1 input_names, got"):
+        export(F.relu, X, input_names=["a", "b"])
+    with pytest.raises(ValueError, match="1 output_names, got"):
+        export(F.relu, X, output_names=[])
