@@ -39,7 +39,7 @@ class DataParallel(Alone):
     """Each rank has the whole model and a part of every batch."""
 
     def __init__(self):
-        self.comm = create_communicator()
+        self.comm = create_communicator("mpi")
         self.rank, self.size = self.comm.rank, self.comm.size
 
     def model(self, model, *example):

@@ -1,0 +1,73 @@
+"""Models in four ways: by one process, data-, channel- and spatially parallel."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy
+import pytest
+
+from renga.launch import mpiexec_command, mpiexec_environment
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+
+pytestmark = pytest.mark.skipif(
+    "OMPI_COMM_WORLD_RANK" in os.environ, reason="starts mpiexec"
+)
+
+
+def run(script: str, ranks: int, *options: object) -> str:
+    start = mpiexec_command(ranks) if ranks > 1 else []
+    command = [*start, sys.executable, EXAMPLES / script, *options]
+    env = mpiexec_environment(ranks) | {"OMP_NUM_THREADS": "1"}
+    return subprocess.run(
+        list(map(str, command)),
+        env=env,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    ).stdout
+
+
+SMALL = ["--steps", 2, "--batch", 16, "--width", 4]
+
+
+@pytest.mark.parametrize("model", ["vgg", "dcgan"])
+def test_ways_have_the_losses_of_one_process(model):
+    script = f"02_parallel/train_{model}.py"
+    alone = json.loads(run(script, 1, *SMALL))
+    for way in ("channel", "spatial"):
+        out = json.loads(run(script, 2, *SMALL, "--way", way).splitlines()[-1])
+        numpy.testing.assert_allclose(out["losses"], alone["losses"], rtol=2e-3)
+    out = json.loads(run(script, 2, *SMALL, "--way", "data").splitlines()[-1])
+    assert numpy.isfinite(out["losses"]).all()
+
+
+def test_digits_in_parts_train_as_on_one_process(tmp_path):
+    run("01_digits/train_digits.py", 1, "--epoch", 1, "--out", tmp_path / "one")
+    for strategy, ranks in (("channel", 2), ("spatial", 3)):
+        out = tmp_path / strategy
+        script = "01_digits/train_digits_model_parallel.py"
+        run(script, ranks, "--strategy", strategy, "--epoch", 1, "--out", out)
+        with numpy.load(tmp_path / "one/model.npz") as a:
+            with numpy.load(out / "model.npz") as b:
+                assert set(a) == set(b)
+                for name in a:
+                    numpy.testing.assert_allclose(a[name], b[name], rtol=0, atol=1e-5)
+
+
+def test_segmentation_learns_and_does_not_depend_on_the_grid(tmp_path):
+    lines = {}
+    for ranks, grid in ((1, [1]), (4, [2, 2])):
+        options = ["--size", 96, "--steps", 6, "--out", tmp_path, "--grid", *grid]
+        out = run("03_spatial/segment.py", ranks, *options)
+        lines[ranks] = [line for line in out.splitlines() if line.startswith("step")]
+    first, *_, last = (float(line.split()[3].rstrip(",")) for line in lines[4])
+    assert last < 0.7 * first
+    assert lines[1] == lines[4]
+    assert (tmp_path / "segmented.png").stat().st_size > 0
