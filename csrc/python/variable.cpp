@@ -48,7 +48,8 @@ Ref<VariableBody> make_variable(py::handle data, const py::object& name, py::han
 
 void check_grad(const VariableBody& body, const Variable& grad) {
   if (!grad.defined() || !body.array().defined()) return;
-  if (grad.dtype() != body.array().dtype()) {
+  // As Python sees them: bfloat16 is float32.
+  if (dtype_to_python(grad.dtype()).ptr() != dtype_to_python(body.array().dtype()).ptr()) {
     throw py::type_error("grad: expected dtype " + std::string(name_of(body.array().dtype())) +
                          ", got " + std::string(name_of(grad.dtype())));
   }

@@ -10,8 +10,8 @@ import renga.functions as F
 from renga import _core
 from tests.python.functions.test_winograd import in_float64, in_renga, operands
 
-# Relative root mean square errors. One bfloat16 product of normal data rounds both factors, each
-# by 1.7e-3; Winograd's transforms amplify that by up to 2.9.
+# Relative root mean square errors. One bfloat16 product of normal data rounds both
+# factors, each by 1.7e-3; Winograd's transforms amplify that by up to 2.9.
 BOUNDS = {"highest": 3e-6, "high": 2e-5, "medium": 3e-3}
 WINOGRAD_BOUND = 8e-3
 
