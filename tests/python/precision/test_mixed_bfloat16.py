@@ -1,0 +1,179 @@
+"""``config.dtype = mixed_bfloat16``: what is bfloat16, what float32, and how exact."""
+
+import contextlib
+
+import numpy as np
+import pytest
+
+import renga
+import renga.functions as F
+import renga.links as L
+from renga import _core
+from tests.python.ops.test_coverage import (
+    ALL,
+    CASES,
+    gradients,
+    outputs,
+    random_arrays,
+    references,
+    scalar,
+    weights_for,
+)
+
+# A unit in the last place of a bfloat16 number near 1.
+UNIT = 2.0**-7
+
+
+@pytest.fixture(autouse=True)
+def mixed():
+    with renga.using_config("dtype", renga.mixed_bfloat16):
+        yield
+
+
+def rounded(x):
+    """``x`` as a Variable that is bfloat16 inside: what a product hands on."""
+    x = np.asarray(x, "f")
+    flat = _core.Variable(x.reshape(-1, 1))
+    return F.reshape(F.matmul(flat, np.ones((1, 1), "f")), x.shape)
+
+
+def test_values_are_rounded_to_nearest_even():
+    exact = [1 + UNIT / 2, 1 + 1.5 * UNIT, 1 + 0.6 * UNIT, -np.inf, 0]
+    expected = [1, 1 + 2 * UNIT, 1 + UNIT, -np.inf, 0]
+    for count in (1, 7, 40):  # the core rounds single numbers and vectors
+        for x, y in zip(exact, expected):
+            assert (rounded([x] * count).array == y).all()
+    assert np.isnan(rounded([np.nan]).array[0])
+
+
+def test_arrays_show_as_read_only_float32():
+    y = rounded([1.0, 2.0])
+    assert y.dtype == np.float32
+    assert y.array is y.array
+    with pytest.raises(ValueError, match="read-only"):
+        y.array[0] = 3
+    exact = F.cast(y, np.float32)
+    assert exact.array.flags.writeable
+    assert F.add(exact, np.full(2, UNIT / 4, "f")).array[0] != 1
+
+
+def test_a_gradient_of_float32_is_taken():
+    x = _core.Variable(np.ones((2, 3), "f"))
+    y = F.matmul(x, np.ones((3, 3), "f"))
+    y.grad = np.full((2, 3), 0.5, "f")
+    y.backward()
+    np.testing.assert_array_equal(x.grad, np.full((2, 3), 1.5, "f"))
+
+
+@pytest.mark.parametrize("name, i", ALL)
+def test_every_operation(name, i):
+    case = CASES[name][i]
+    if "f" not in case.dtypes or name == "dropout":
+        pytest.skip("draws numbers or takes no floats")
+    xs = [rounded(x) for x in random_arrays(case, "f")]
+    exact = references(case, [x.array for x in xs])
+    for y, expected in zip(outputs(case, xs), exact):
+        assert y.shape == np.shape(expected)
+        scale = max(1.0, float(np.abs(expected).max(initial=0)))
+        np.testing.assert_allclose(y.array, expected, 4 * UNIT, 4 * UNIT * scale)
+
+
+@pytest.mark.parametrize("name, i", [p for p in ALL if CASES[p[0]][p[1]].orders >= 1])
+def test_every_gradient(name, i):
+    case = CASES[name][i]
+    arrays = [rounded(x).array for x in random_arrays(case, "f")]
+    weights = [rounded(w).array.astype("d") for w in weights_for(case, arrays)]
+    with renga.using_config("dtype", np.dtype("f")):
+        _, exact = gradients(case, [x.astype("d") for x in arrays], weights)
+    xs = [rounded(x) for x in arrays]
+    gs = _core.grad([scalar(case, xs, weights)], xs, [], [])
+    for g, expected in zip(gs, exact):
+        scale = max(1.0, float(np.abs(expected.array).max(initial=0)))
+        np.testing.assert_allclose(g.array, expected.array, 8 * UNIT, 8 * UNIT * scale)
+
+
+@contextlib.contextmanager
+def random_numbers_from(seed):
+    before = np.random.get_state()
+    np.random.seed(seed)
+    yield
+    np.random.set_state(before)
+
+
+class Net(renga.Chain):
+    def __init__(self, channels=32):
+        super().__init__()
+        with self.init_scope():
+            self.conv1 = L.Convolution2D(1, channels, 3, pad=1)
+            self.norm = L.BatchNormalization(channels)
+            self.conv2 = L.Convolution2D(channels, channels, 3, pad=1, nobias=True)
+            self.halve = L.Convolution2D(channels, channels, 4, stride=2, pad=1)
+            self.out = L.Linear(channels * 4, 10)
+
+    def forward(self, x):
+        # Smooth functions: at a kink, rounding alone would change gradients.
+        h = F.elu(self.norm(self.conv1(x)))
+        h = F.elu(self.halve(F.elu(self.conv2(h))))
+        return self.out(F.average_pooling_2d(h, 2))
+
+
+def test_parameters_statistics_loss_and_gradients_are_float32():
+    model = L.Classifier(Net())
+    x, t = np.ones((4, 1, 8, 8), "f"), np.zeros(4, "i")
+    loss = model(x, t)
+    assert loss.array.flags.writeable  # float32 inside, too
+    model.cleargrads()
+    loss.backward()
+    for p in model.params():
+        assert p.dtype == np.float32 and p.grad.dtype == np.float32
+        assert p.grad.flags.writeable
+    assert model.predictor.norm.avg_mean.dtype == np.float32
+
+
+@pytest.mark.parametrize("kernel, bound", [("direct", 0.06), ("winograd", 0.12)])
+def test_gradients_of_a_network(kernel, bound):
+    rng = np.random.default_rng(0)
+    x, t = rng.standard_normal((16, 1, 8, 8)).astype("f"), rng.integers(0, 10, 16)
+    with random_numbers_from(0):
+        model = L.Classifier(Net())
+    _core.use_convolution_kernel(kernel)
+    loss = model(x, t.astype("i"))
+    model.cleargrads()
+    loss.backward()
+    _core.use_convolution_kernel("auto")
+    found = {name: p.grad.astype("d") for name, p in model.namedparams()}
+
+    with renga.using_config("dtype", np.dtype("f")):
+        for p in model.params():
+            p.array = p.array.astype("d")
+        exact = model(x.astype("d"), t.astype("i"))
+        model.cleargrads()
+        exact.backward()
+    assert abs(float(loss.array) - float(exact.array)) < 0.02
+    for name, p in model.namedparams():
+        if name == "/predictor/conv1/b":
+            continue  # 0 but for rounding: the normalization takes any bias away
+        distance = np.linalg.norm(found[name] - p.grad) / np.linalg.norm(p.grad)
+        assert distance < bound, name
+
+
+def accuracy_on_digits(dtype):
+    train, test = renga.datasets.get_digits(ndim=3)
+    with renga.using_config("dtype", dtype), random_numbers_from(0):
+        model = L.Classifier(Net())
+        optimizer = renga.optimizers.Adam(3e-3).setup(model)
+        x, t = (np.stack(part) for part in zip(*train))
+        for _ in range(4):
+            for batch in np.array_split(np.random.permutation(len(x)), 24):
+                optimizer.update(model, x[batch], t[batch])
+        images, labels = (np.stack(part) for part in zip(*test))
+        with renga.using_config("train", False), renga.no_backprop_mode():
+            scores = model.predictor(images).array
+    return float(np.mean(scores.argmax(1) == labels))
+
+
+def test_digits_are_learned_as_well_as_in_float32():
+    pytest.importorskip("sklearn")
+    exact = accuracy_on_digits(np.dtype("f"))
+    assert exact > 0.93
+    assert accuracy_on_digits(renga.mixed_bfloat16) > exact - 0.02
