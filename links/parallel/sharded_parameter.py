@@ -19,7 +19,7 @@ class Piece(NamedTuple):
 
     ranges: Mapping[int, Sequence[range]]
 
-    def index(self, shape: Sequence[int]) -> Any:
+    def place(self, shape: Sequence[int]) -> Any:
         """What takes the piece from an array of ``shape``, or puts it there."""
         taken = (
             [i for part in self.ranges.get(axis, (range(n),)) for i in part]
@@ -110,7 +110,7 @@ class ShardedParameter(Parameter):
         return _regrouped(whole, self.groups)
 
     def _index(self, rank: int, whole: numpy.ndarray) -> Any:
-        return self.pieces[rank].index(whole.shape)
+        return self.pieces[rank].place(whole.shape)
 
     def seen_whole(self, serializer: Any) -> Any:
         """A serializer to which this parameter's arrays look as on one rank alone."""

@@ -102,7 +102,7 @@ class ParallelBatchNormalization(BatchNormalization):
         yield "input_layout", self.input_layout
         yield "output_layout", self.output_layout
 
-    def forward(self, x: Any, *, finetune: bool = False) -> Variable:
+    def forward(self, x: Any, *, finetune: bool = False, **kwargs: Any) -> Variable:
         """The normalized ``x``."""
         x = as_variable(x)
         own = self._shares[self.comm.rank]
@@ -110,7 +110,7 @@ class ParallelBatchNormalization(BatchNormalization):
         parts, channel = lengths(self._shares), sharded(1)
         if self._source != channel:
             x = change_layout(x, self.comm, self._source, channel, to_parts=parts)
-        y = super().forward(x, finetune=finetune)
+        y = super().forward(x, finetune=finetune, **kwargs)
         if self._target != channel:
             y = change_layout(y, self.comm, channel, self._target, from_parts=parts)
         return y

@@ -64,7 +64,7 @@ class ParallelConvolution2D(ChannelImages):
         self._set_up(comm, input_layout, output_layout, algorithm, pieces)
         window = (stride, pad, dilate, groups)
         channels, initial = (in_channels, out_channels), (initialW, initial_bias)
-        self._build(channels, ksize, window, nobias, initial, insize)  # type: ignore[arg-type]
+        self._build(channels, ksize, window, nobias, initial, insize)
 
     def _weight_shape(self, in_channels: int) -> tuple[int, ...]:
         return (self.out_channels, in_channels // self.groups, *as_pair(self.ksize))
@@ -82,5 +82,6 @@ class ParallelConvolution2D(ChannelImages):
         )
 
     def _convolve(self, x: Any, W: Any, b: Any, groups: int) -> Variable:
-        window = dict(dilate=self.dilate, groups=groups)
-        return convolution_2d(x, W, b, self.stride, self.pad, **window)
+        return convolution_2d(
+            x, W, b, self.stride, self.pad, dilate=self.dilate, groups=groups
+        )

@@ -65,7 +65,7 @@ class ParallelDeconvolution2D(ChannelImages):
             self._in_axis, self._out_axis = 1, 0
         window = (stride, pad, dilate, groups)
         channels, initial = (in_channels, out_channels), (initialW, initial_bias)
-        self._build(channels, ksize, window, nobias, initial, insize)  # type: ignore[arg-type]
+        self._build(channels, ksize, window, nobias, initial, insize)
 
     @property
     def _regroup(self) -> int:
@@ -91,7 +91,7 @@ class ParallelDeconvolution2D(ChannelImages):
     def _convolve(self, x: Any, W: Any, b: Any, groups: int) -> Variable:
         if self.groups > 1:
             W = _by_inputs(W, groups)
-        window = dict(dilate=self.dilate, groups=groups)
+        window: dict[str, Any] = dict(dilate=self.dilate, groups=groups)
         return deconvolution_2d(x, W, b, self.stride, self.pad, self.outsize, **window)
 
 

@@ -14,8 +14,8 @@ from renga.links.parallel.channel.cost import Layer
 from renga.links.parallel.channel.grid import Grid
 from renga.links.parallel.channel.link import ChannelLink, require_channels
 from renga.links.parallel.relayout import REPLICATED, Change, Layout, sharded
-from renga.links.parallel.shard import lengths, shares
-from renga.links.parallel.sharded_parameter import Piece, ShardedParameter
+from renga.links.parallel.shard import lengths
+from renga.links.parallel.sharded_parameter import ShardedParameter
 from renga.variable import Variable, as_variable
 
 Pair = tuple[int, int]
@@ -25,7 +25,7 @@ class GroupPiece(NamedTuple):
     """Outputs of this rank that lie in one group, or fill whole ones."""
 
     first: int  # the group
-    count: int  # of groups
+    groups: int
     outputs: range  # counted from this rank's first one
 
 
@@ -50,7 +50,7 @@ class ChannelImages(ChannelLink):
     def _build(
         self,
         channels: tuple[int | None, Any],
-        ksize: int | Pair,
+        ksize: Any,
         window: tuple[Any, Any, Any, int],
         nobias: bool,
         initial: tuple[Any, Any],
@@ -66,11 +66,7 @@ class ChannelImages(ChannelLink):
             if self.in_channels is not None:
                 self._initialize(self.in_channels)
             if not nobias:
-                outputs = shares(self.out_channels, self.comm.size)
-                pieces = [Piece({0: [part]}) for part in outputs]
-                bias = 0 if initial[1] is None else initial[1]
-                shape = (self.out_channels,)
-                self.b = ShardedParameter(self.comm, bias, pieces, shape)
+                self.b = self._bias(self.out_channels, initial[1])
 
     @property
     def _regroup(self) -> int:
@@ -197,7 +193,7 @@ class ChannelImages(ChannelLink):
             part = x[:, :few]
             if k < len(cut[rank]):
                 piece = cut[rank][k]
-                first, count = piece.first * inputs - start, piece.count
+                first, count = piece.first * inputs - start, piece.groups
                 part = x[:, first : first + count * inputs]
                 outputs = slice(piece.outputs.start, piece.outputs.stop)
             own_b = None if b is None else b[outputs]

@@ -12,8 +12,7 @@ from renga.functions import linear, reshape
 from renga.links.parallel.channel.cost import Layer
 from renga.links.parallel.channel.link import ChannelLink, require_channels
 from renga.links.parallel.relayout import REPLICATED
-from renga.links.parallel.shard import shares
-from renga.links.parallel.sharded_parameter import Piece, ShardedParameter
+from renga.links.parallel.sharded_parameter import ShardedParameter
 from renga.variable import Variable, as_variable
 
 
@@ -70,9 +69,7 @@ class ParallelLinear(ChannelLink):
             if in_size is not None:
                 self._initialize(in_size)
             if not nobias:
-                pieces = [Piece({0: [part]}) for part in shares(out_size, comm.size)]  # type: ignore[arg-type]
-                bias = 0 if initial_bias is None else initial_bias
-                self.b = ShardedParameter(comm, bias, pieces, (out_size,))  # type: ignore[arg-type]
+                self.b = self._bias(out_size, initial_bias)
 
     @property
     def printable_specs(self) -> Iterator[tuple[str, Any]]:

@@ -17,7 +17,8 @@ from renga.links.parallel.channel.cost import (
 from renga.links.parallel.channel.grid import ChannelGrid, Grid, blocks_of, grids
 from renga.links.parallel.channel.overlap import pieces_of_batch, run
 from renga.links.parallel.relayout import LAYOUTS, Layout
-from renga.links.parallel.shard import describe
+from renga.links.parallel.shard import describe, shares
+from renga.links.parallel.sharded_parameter import Piece, ShardedParameter
 from renga.serializer import Deserializer
 from renga.utils.type_check import InvalidType
 from renga.variable import Variable
@@ -105,6 +106,13 @@ class ChannelLink(Link):
         if self._wanted is None:
             return every
         return [grid for grid in every if grid.algorithm == self._wanted]
+
+    def _bias(self, outputs: Any, initial: Any) -> ShardedParameter:
+        """A bias of which each rank has that of its own outputs."""
+        parts = shares(outputs, self.comm.size)
+        pieces = [Piece({0: [part]}) for part in parts]
+        initial = 0 if initial is None else initial
+        return ShardedParameter(self.comm, initial, pieces, (outputs,))
 
     def _run(self, x: Any, compute: Any, before: Any = None) -> Variable:
         """What ``compute(x, W, b)`` makes of blocks, with all that has to travel."""
