@@ -57,8 +57,9 @@ def set_nan_check(on: bool | None) -> None:
     """Turns the check on or off in this thread."""
     hooks = get_function_hooks()
     if on and NanCheck.name not in hooks:
-        hooks[NanCheck.name] = check = NanCheck()
-        check.number = _core.add_gradient_ready_hook(check.leaf_is_ready)
+        added = NanCheck()
+        added.number = _core.add_gradient_ready_hook(added.leaf_is_ready)
+        hooks[NanCheck.name] = added
         _core.set_function_hooks(hooks)
     elif not on and NanCheck.name in hooks:
         check = hooks.pop(NanCheck.name)

@@ -67,8 +67,8 @@ def to_coo(x: Any, ldnz: int | None = None, requires_grad: bool = False) -> CooM
     if x.ndim not in (2, 3):
         raise ValueError(f"to_coo: expected 2 or 3 axes, got {x.shape}")
     if x.ndim == 2:
-        row, col = (places.astype(numpy.int32) for places in numpy.nonzero(x))
-        return CooMatrix(x[row, col], row, col, x.shape, "C", requires_grad)
+        places = [places.astype(numpy.int32) for places in numpy.nonzero(x)]
+        return CooMatrix(x[tuple(places)], *places, x.shape, "C", requires_grad)
     found = [numpy.nonzero(matrix) for matrix in x]
     most = max([ldnz or 0, *(len(row) for row, _ in found)])
     data = numpy.zeros((len(x), most), x.dtype)

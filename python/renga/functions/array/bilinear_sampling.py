@@ -26,7 +26,7 @@ def sample_pixels(x: Any, rows: Any, columns: Any) -> Variable:
     top = numpy.clip(numpy.floor(as_array(rows)), -2, h)
     left = numpy.clip(numpy.floor(as_array(columns)), -2, w)
     below, beside = ops.subtract(rows, top), ops.subtract(columns, left)
-    y = None
+    parts = []
     for down, share_down in ((0, 1 - below), (1, below)):
         for across, share_across in ((0, 1 - beside), (1, beside)):
             i, j = (top + down).astype(int), (left + across).astype(int)
@@ -34,6 +34,6 @@ def sample_pixels(x: Any, rows: Any, columns: Any) -> Variable:
             at = numpy.where(inside, (images * h + i) * w + j, -1).astype(numpy.int32)
             corner = ops.embed_id(at, table, -1)
             share = ops.expand_dims(share_down * share_across, rows.ndim)
-            part = ops.multiply(corner, ops.broadcast_to(share, corner.shape))
-            y = part if y is None else ops.add(y, part)
+            parts.append(ops.multiply(corner, ops.broadcast_to(share, corner.shape)))
+    y = ops.add(ops.add(parts[0], parts[1]), ops.add(parts[2], parts[3]))
     return ops.transpose(y, (0, rows.ndim, *range(1, rows.ndim)))

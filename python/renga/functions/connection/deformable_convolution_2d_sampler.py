@@ -43,8 +43,9 @@ def deformable_convolution_2d_sampler(
         name, fits, "(N, I, H, W), (N, K, H', W'), (O, I, kh, kw)", x, offset, W
     )
     if x.dtype == "float16":
-        wide = [None if v is None else cast(v, "float32") for v in (x, offset, W, b)]
-        y = deformable_convolution_2d_sampler(*wide, stride, pad)
+        x, offset, W = (cast(v, "float32") for v in (x, offset, W))
+        b = None if b is None else cast(b, "float32")
+        y = deformable_convolution_2d_sampler(x, offset, W, b, stride, pad)
         return cast(y, "float16")
     ops = _core.ops
     step, border = as_pair(stride), as_pair(pad)

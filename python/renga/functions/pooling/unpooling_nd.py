@@ -38,8 +38,7 @@ def unpooling_nd(
     window = windows("unpooling_nd", x, ksize, stride, pad)
     sizes = x.shape[2:]
     if outsize is None:
-        geometry = zip(sizes, *window)
-        outs = tuple(get_deconv_outsize(*one, cover_all) for one in geometry)
+        outs = tuple(get_deconv_outsize(*one, cover_all) for one in zip(sizes, *window))
     else:
         outs = as_tuple(outsize, len(sizes))
     pooled = tuple(get_conv_outsize(*one, cover_all) for one in zip(outs, *window))
