@@ -46,6 +46,9 @@ class ArrayCommunicator(CommunicatorBase):
         ``"bfloat16"``. With ``out=x`` an array of :meth:`window` is reduced where
         it is.
         """
+        if x is out and wait and dtype is None and type(x) is np.ndarray:
+            self._native.all_reduce_in_place(x, op)
+            return x
         single = not isinstance(x, (list, tuple))
         xs = [np.asarray(a) for a in ([x] if single else x)]
         if out is None:

@@ -51,7 +51,8 @@ Shape shape_of(const std::vector<Array>& xs) {
 Communicator::Communicator(std::shared_ptr<Transport> transport, double seconds, bool debug)
     : transport_(std::move(transport)), seconds_(seconds), debug_(debug) {}
 
-void Communicator::take(const Turn& turn, const Body& body) {
+template <class Act>
+void Communicator::take(const Turn& turn, const Act& body) {
   if (!broken_.empty()) {
     fail<std::runtime_error>(turn.call.op, ": this communicator cannot be used after: ", broken_);
   }
@@ -117,6 +118,22 @@ Communicator::Result Communicator::all_reduce(const std::vector<Array>& xs,
   }
   return start(call, issue,
                [=, this](const Turn& turn) { reduce_all(turn, xs, ys, travels_as, reduction); });
+}
+
+void Communicator::all_reduce(const Array& x, Reduction reduction, const Issue& issue) {
+  Board* board = common_board();
+  const bool small = x.is_contiguous() && x.size() * x.itemsize() <= by_board::kSmall;
+  if (!small || board == nullptr || algorithm_ || !queue_.idle()) {
+    all_reduce(std::vector{x}, {x}, reduction, {}, issue);
+    return;
+  }
+  require(reduction != Reduction::mean || is_float(x.dtype()),
+          "all_reduce: expected a floating dtype for mean, got ", x.dtype());
+  Call call = Call("all_reduce").with(x.shape(), x.dtype()).with_detail(name_of(reduction));
+  call.sequence = ++sequence_;
+  const Turn turn{*transport_, call.at(issue.site), seconds_, true};
+  const LongWork lend;
+  take(turn, [&](const Turn&) { by_board::all_reduce_small(turn, *board, x, reduction); });
 }
 
 void Communicator::reduce_all(const Turn& turn, const std::vector<Array>& xs,

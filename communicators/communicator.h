@@ -45,6 +45,8 @@ class Communicator {
   // as `wire`, a floating dtype, where that is given; the sums are made in float32 at least.
   Result all_reduce(const std::vector<Array>& xs, const std::vector<Array>& ys, Reduction reduction,
                     std::optional<Dtype> wire, const Issue& issue);
+  // The same for one array in place, waited for: the quickest way for short ones.
+  void all_reduce(const Array& x, Reduction reduction, const Issue& issue);
   // x: (size, …) -> y: (…), the reduction of everybody's x[rank].
   Result reduce_scatter(const Array& x, const Array& y, Reduction reduction, const Issue& issue);
   // ys[r] receives rank r's x, whose size it has to have.
@@ -79,7 +81,8 @@ class Communicator {
  private:
   using Body = std::function<void(const Turn&)>;
   Result start(Call call, const Issue& issue, Body body);
-  void take(const Turn& turn, const Body& body);
+  template <class Act>
+  void take(const Turn& turn, const Act& body);
   // The board where all ranks are on it, null otherwise.
   Board* common_board() const;
   const all_reduce::Network& measured_network(const Turn& turn);

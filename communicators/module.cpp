@@ -95,6 +95,12 @@ void bind_collectives(py::class_<Communicator, std::shared_ptr<Communicator>>& c
       },
       py::arg("xs"), py::arg("ys"), py::arg("op"), py::arg("wire") = "", py::arg("wait") = true);
   c.def(
+      "all_reduce_in_place",
+      [](Communicator& self, const Array& x, const std::string& op) {
+        self.all_reduce(x, reduction_from_string(op), issue(self, true));
+      },
+      py::arg("x"), py::arg("op"));
+  c.def(
       "reduce_scatter",
       [](Communicator& self, const Array& x, const Array& y, const std::string& op, bool wait) {
         return self.reduce_scatter(x, y, reduction_from_string(op), issue(self, wait));

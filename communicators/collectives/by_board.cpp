@@ -8,19 +8,18 @@ namespace renga::by_board {
 
 namespace {
 
-// Up to here every rank reduces all of it, which costs less than a second meeting.
-constexpr std::int64_t kSmall = std::int64_t{1} << 14;
-
 // Reduces the same range of every rank's segment.
 void reduce_range(const Board& board, int half, Stretch range, Dtype dtype, Reduction reduction,
                   std::byte* y) {
-  std::vector<const std::byte*> xs;
+  // A rank joins hundreds of such in a second; their addresses need no new memory.
+  thread_local std::vector<const std::byte*> xs;
+  xs.clear();
   for (int r = 0; r < board.size(); ++r) xs.push_back(board.segment(r, half) + range.begin);
   reduce(reduction, dtype, xs, y, range.length() / size_of(dtype));
 }
 
-void all_reduce_small(const Turn& turn, Board& board, const Flat& x, const Flat& y, Dtype dtype,
-                      Reduction reduction) {
+void all_reduce_flat(const Turn& turn, Board& board, const Flat& x, const Flat& y, Dtype dtype,
+                     Reduction reduction) {
   alignas(64) std::byte result[kSmall];
   const int half = board.next_half();
   x.read(0, x.bytes(), board.segment(board.place(), half));
@@ -31,9 +30,17 @@ void all_reduce_small(const Turn& turn, Board& board, const Flat& x, const Flat&
 
 }  // namespace
 
+void all_reduce_small(const Turn& turn, Board& board, const Array& x, Reduction reduction) {
+  const int half = board.next_half();
+  const std::int64_t bytes = x.size() * x.itemsize();
+  std::memcpy(board.segment(board.place(), half), x.data(), static_cast<std::size_t>(bytes));
+  board.meet(turn);
+  reduce_range(board, half, {0, bytes}, x.dtype(), reduction, x.data());
+}
+
 void all_reduce(const Turn& turn, Board& board, const Flat& x, const Flat& y, Dtype dtype,
                 Reduction reduction) {
-  if (x.bytes() <= kSmall) return all_reduce_small(turn, board, x, y, dtype, reduction);
+  if (x.bytes() <= kSmall) return all_reduce_flat(turn, board, x, y, dtype, reduction);
   const int rank = board.place(), size = board.size();
   in_pieces(x.bytes(), Board::kSegment, [&](std::int64_t begin, std::int64_t length) {
     const int half = board.next_half();

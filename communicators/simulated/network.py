@@ -42,6 +42,9 @@ class Network:
         self.traffic.add("all_reduce", 2 * (self.size - 1), sent, seconds, wait)
         return None if wait else Over()
 
+    def all_reduce_in_place(self, x: Any, op: str) -> None:
+        self.all_reduce([x], [x], op, "")
+
     def _reduced(self, x: np.ndarray, op: str) -> np.ndarray:
         return _OF_EQUALS[op](x, self.size) if op in _OF_EQUALS else x
 
