@@ -67,15 +67,17 @@ def to_coo(x: Any, ldnz: int | None = None, requires_grad: bool = False) -> CooM
     if x.ndim not in (2, 3):
         raise ValueError(f"to_coo: expected 2 or 3 axes, got {x.shape}")
     if x.ndim == 2:
-        places = [places.astype(numpy.int32) for places in numpy.nonzero(x)]
-        return CooMatrix(x[tuple(places)], *places, x.shape, "C", requires_grad)
+        places = numpy.nonzero(x)
+        row, col = places[0].astype(numpy.int32), places[1].astype(numpy.int32)
+        return CooMatrix(x[places], row, col, x.shape, "C", requires_grad)
     found = [numpy.nonzero(matrix) for matrix in x]
-    most = max([ldnz or 0, *(len(row) for row, _ in found)])
+    most = max([ldnz or 0, *(len(places[0]) for places in found)])
     data = numpy.zeros((len(x), most), x.dtype)
     rows, cols = (numpy.full(data.shape, -1, numpy.int32) for _ in range(2))
-    for i, (row, col) in enumerate(found):
-        data[i, : len(row)] = x[i][row, col]
-        rows[i, : len(row)], cols[i, : len(row)] = row, col
+    for i, places in enumerate(found):
+        n = len(places[0])
+        data[i, :n] = x[i][places]
+        rows[i, :n], cols[i, :n] = places
     return CooMatrix(data, rows, cols, x.shape[1:], "C", requires_grad)
 
 
