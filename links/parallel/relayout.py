@@ -6,7 +6,7 @@ whole gradient, the same on all ranks; that of a shard is this rank's part of it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy
@@ -140,10 +140,7 @@ class Change(NamedTuple):
         return Relayout(self).apply((x,))[0]
 
     def start(self, x: numpy.ndarray, wait: bool = False) -> Finish:
-        """Starts to change an array; the function returned waits and gives it.
-
-        Arrays go on in the background unless shares are uneven.
-        """
+        """Starts to change an array; the function returned waits and gives it."""
         comm, source, target = self.comm, self.source, self.target
         if source == target or comm.size == 1:
             return lambda: x
@@ -194,27 +191,31 @@ def _gather(
 ) -> Finish:
     """All ranks' parts of an axis, one after another."""
     y = empty_image(_with_extent(x.shape, axis, sum(parts)), x.dtype)
+    own, at = in_memory_order(x), _moved(axis, x.ndim)
     if len(set(parts)) == 1:
-        rows = _rows(in_memory_order(y), _moved(axis, x.ndim), comm.size)
-        return _finish(
-            comm.all_gather(in_memory_order(x), out=rows, wait=wait), wait, y
-        )
-    for place, part in zip(split(y, axis, parts), comm.allgather(in_memory_order(x))):
-        in_memory_order(place)[...] = part
-    return lambda: y
+        rows = _rows(in_memory_order(y), at, comm.size)
+        return _finish(comm.all_gather(own, out=rows, wait=wait), wait, y)
+    padded = _padded(own, {at: max(parts)})
+    rows = _core.empty((comm.size, *padded.shape), x.dtype)
+    work = comm.all_gather(padded, out=rows, wait=wait)
+    places = split(in_memory_order(y), at, parts)
+    return _finish(work, wait, y, zip(places, rows))
 
 
 def _reduce_scatter(
     comm: Any, x: numpy.ndarray, axis: int, parts: Sequence[int], wait: bool
 ) -> Finish:
     """This rank's part along an axis of the sum of all ranks' ``x``."""
-    if len(set(parts)) > 1:
-        finish = _all_reduce(comm, x, wait)
-        return lambda: split(finish(), axis, parts)[comm.rank]
-    y = empty_image(_with_extent(x.shape, axis, parts[0]), x.dtype)
-    rows = _rows(in_memory_order(x), _moved(axis, x.ndim), comm.size)
-    work = comm.reduce_scatter(rows, out=in_memory_order(y), wait=wait)
-    return _finish(work, wait, y)
+    y = empty_image(_with_extent(x.shape, axis, parts[comm.rank]), x.dtype)
+    whole, at = in_memory_order(x), _moved(axis, x.ndim)
+    if len(set(parts)) == 1:
+        rows = _rows(whole, at, comm.size)
+        work = comm.reduce_scatter(rows, out=in_memory_order(y), wait=wait)
+        return _finish(work, wait, y)
+    rows = numpy.stack([_padded(p, {at: max(parts)}) for p in split(whole, at, parts)])
+    padded = _core.empty(rows.shape[1:], x.dtype)
+    work = comm.reduce_scatter(rows, out=padded, wait=wait)
+    return _finish(work, wait, y, [(in_memory_order(y), padded)])
 
 
 def _all_reduce(comm: Any, x: numpy.ndarray, wait: bool) -> Finish:
@@ -236,22 +237,38 @@ def _exchange(
     from_parts, to_parts = parts
     shape = _with_extent(x.shape, source, sum(from_parts))
     y = empty_image(_with_extent(shape, target, to_parts[comm.rank]), x.dtype)
+    own, result = in_memory_order(x), in_memory_order(y)
+    source, target = _moved(source, x.ndim), _moved(target, x.ndim)
     if len({*from_parts}) == len({*to_parts}) == 1:
-        sent = _rows(in_memory_order(x), _moved(target, x.ndim), comm.size)
-        places = _rows(in_memory_order(y), _moved(source, x.ndim), comm.size)
+        places = _rows(result, source, comm.size)
+        sent = _rows(own, target, comm.size)
         return _finish(comm.all_to_all(sent, out=places, wait=wait), wait, y)
-    parts_out = [in_memory_order(part) for part in split(x, target, to_parts)]
-    for place, part in zip(split(y, source, from_parts), comm.alltoall(parts_out)):
-        in_memory_order(place)[...] = part
-    return lambda: y
+    room = {source: max(from_parts), target: max(to_parts)}
+    sent = numpy.stack([_padded(part, room) for part in split(own, target, to_parts)])
+    rows = _core.empty(sent.shape, x.dtype)
+    work = comm.all_to_all(sent, out=rows, wait=wait)
+    return _finish(work, wait, y, zip(split(result, source, from_parts), rows))
 
 
-def _finish(work: Any, wait: bool, y: numpy.ndarray) -> Finish:
-    """Waits for ``work``, unless that is done, and returns ``y``."""
+def _padded(x: numpy.ndarray, extents: Mapping[int, int]) -> numpy.ndarray:
+    """``x`` with zeros behind it along some axes, up to these extents."""
+    behind = [(0, extents.get(i, n) - n) for i, n in enumerate(x.shape)]
+    return numpy.pad(x, behind)
+
+
+def _finish(
+    work: Any,
+    wait: bool,
+    y: numpy.ndarray,
+    padded: Iterable[tuple[numpy.ndarray, numpy.ndarray]] = (),
+) -> Finish:
+    """Waits for ``work``, unless that is done, fills places of ``y`` and returns it."""
 
     def finish() -> numpy.ndarray:
         if not wait:
             work.wait()
+        for place, part in padded:
+            place[...] = part[tuple(slice(n) for n in place.shape)]
         return y
 
     return finish

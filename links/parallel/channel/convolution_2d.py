@@ -24,8 +24,8 @@ class ParallelConvolution2D(ChannelImages):
             only its own channels of x or y.
         algorithm: ``stationary-x``, ``-y``, ``-w`` or ``gathered-w``; the one that a
             cost model finds cheapest if None.
-        pieces: of the batch, of which some travel while others are computed; as many
-            as the ranks' machines suggest if None.
+        pieces: of the batch, of which some travel while others are computed, 0 for
+            none; as many as the machine and the cost model suggest if None.
         insize: the (N, H, W) of the inputs that the cost model counts on.
 
     Shapes:

@@ -80,7 +80,7 @@ class ChannelLink(Link):
         self._source = channel_layout(kind, "input_layout", input_layout)
         self._target = channel_layout(kind, "output_layout", output_layout)
         self._wanted = algorithm
-        self.pieces = pieces_of_batch(comm) if pieces is None else pieces
+        self.pieces = pieces
         allowed = sorted({grid.algorithm for grid in grids(comm.size)})
         if algorithm is not None and algorithm not in allowed:
             raise ValueError(
@@ -121,7 +121,10 @@ class ChannelLink(Link):
         source, target = self._source, self._target
         W, b = channels.weights(self.W, self.b, self._out_axis)
         pieces = self.pieces
-        if channels.grid.gathers_weight:  # ranks should have as much of each
+        if pieces is None:
+            assert self.cost is not None
+            pieces = pieces_of_batch(self.comm, self.cost)
+        if channels.grid.gathers_weight and pieces > 1:  # as much of each for all ranks
             pieces = max(1, min(pieces, len(x) // self.comm.size))
         y = run(
             lambda block, *weights: compute(channels.block(block, source), *weights),

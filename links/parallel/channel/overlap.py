@@ -10,9 +10,9 @@ import numpy
 
 from renga._core import backprop_enabled
 from renga.function_node import FunctionNode, grad
-from renga.functions import concat
 from renga.functions.noise.seed import expect_parts
-from renga.links.parallel.relayout import REPLICATED, Change
+from renga.links.parallel.channel.cost import Cost
+from renga.links.parallel.relayout import REPLICATED, Change, empty_image, split
 from renga.links.parallel.shard import as_slice, shares
 from renga.variable import Variable
 
@@ -30,24 +30,28 @@ def run(
     after: Travel,
     pieces: int,
 ) -> Variable:
-    """``after(compute(before(x), W, b))``, in so many pieces of the batch."""
-    if pieces > 1:
+    """``after(compute(before(x), W, b))``, in so many pieces of the batch.
+
+    With 0 nothing is computed while something travels.
+    """
+    if pieces > 0:
         inputs = (x, W) if b is None else (x, W, b)
         return Overlapped(compute, before, after, pieces).apply(inputs)[0]
     samples = len(x)
     return _apply(after(samples), compute(_apply(before(samples), x), W, b))
 
 
-def pieces_of_batch(comm: Any) -> int:
-    """Into how many pieces a batch is cut; 1 where nothing can go on meanwhile.
+def pieces_of_batch(comm: Any, cost: Cost) -> int:
+    """Into how many pieces to cut the batch; 0 where nothing can go on meanwhile.
 
     Ranks that share memory copy with the cores that they compute with: without as
     many again, what travels in the background takes longer than it does at once.
+    Cutting costs time too; 1 still lets gradients travel meanwhile.
     """
-    if comm.size == 1:
-        return 1
     one_node = comm.intra_size == comm.size
-    return 1 if one_node and (os.cpu_count() or 1) < 2 * comm.intra_size else _PIECES
+    if one_node and (os.cpu_count() or 1) < 2 * comm.intra_size:
+        return 0
+    return _PIECES if cost.communication > cost.computation / 4 else 1
 
 
 class Overlapped(FunctionNode):
@@ -120,7 +124,7 @@ class Overlapped(FunctionNode):
         """The same computed again with functions, for derivatives of higher order."""
         x, W, *b = self.get_retained_inputs()
         travel = self.before, self.after
-        y = run(self.compute, x, W, b[0] if b else None, *travel, pieces=1)
+        y = run(self.compute, x, W, b[0] if b else None, *travel, pieces=0)
         targets = [(x, W, *b)[i] for i in target_input_indexes]
         return tuple(grad([y], targets, grad_outputs, enable_double_backprop=True))
 
@@ -138,4 +142,10 @@ def _apply(change: Change | None, x: Variable) -> Variable:
 
 
 def _joined(parts: Sequence[numpy.ndarray]) -> numpy.ndarray:
-    return parts[0] if len(parts) == 1 else concat(parts, 0).array
+    """Pieces of a batch one after another, images with their channels last."""
+    if len(parts) == 1:
+        return parts[0]
+    y = empty_image((sum(map(len, parts)), *parts[0].shape[1:]), parts[0].dtype)
+    for place, part in zip(split(y, 0, [len(part) for part in parts]), parts):
+        place[...] = part
+    return y

@@ -102,7 +102,7 @@ def image_cases(draw):
         board=draw(st.booleans()),
         layouts=(draw(LAYOUTS), draw(LAYOUTS)),
         algorithm=draw(st.sampled_from([None, *algorithms])),
-        pieces=draw(st.sampled_from([None, 2, 3])),
+        pieces=draw(st.sampled_from([None, 0, 1, 2, 3])),
         nobias=draw(st.booleans()),
         deferred=draw(st.booleans()),
     )
@@ -151,7 +151,7 @@ def test_images(serial, parallel, case):
     board=st.booleans(),
     layouts=st.tuples(LAYOUTS, LAYOUTS),
     choice=st.integers(0, 4),
-    pieces=st.sampled_from([None, 2]),
+    pieces=st.sampled_from([0, 1, 2]),
     nobias=st.booleans(),
     deferred=st.booleans(),
 )
