@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from renga.communicators.work import Work
+
 
 def broadcast(comm: Any, model: Any) -> None:
     """Gives every rank the parameters and persistent arrays of rank 0.
@@ -76,6 +78,8 @@ class GradientsUnderWay:
 def average(comm: Any, grads: list[np.ndarray], wait: bool = True) -> Any:
     """Replaces arrays by their mean over the ranks, as the communicator is set to."""
     travels_as = comm.get_config("allreduce_grad_dtype")
+    if comm.size == 1 and travels_as is None:
+        return grads if wait else Work(None, lambda: grads)
     return comm.all_reduce(grads, "mean", out=grads, wait=wait, dtype=travels_as)
 
 
