@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy
@@ -33,9 +34,8 @@ def local_response_normalization(
         return cast(local_response_normalization(wide, n, k, alpha, beta), "float16")
     ops = _core.ops
     batch, channels = x.shape[:2]
-    squares = ops.reshape(
-        ops.square(x), (batch, channels, x.size // (batch * channels))
-    )
+    pixels = math.prod(x.shape[2:])
+    squares = ops.reshape(ops.square(x), (batch, channels, pixels))
     i = numpy.arange(channels)
     near = (abs(i[:, None] - i) <= n // 2).astype(x.dtype)
     near = numpy.broadcast_to(near, (batch, *near.shape))

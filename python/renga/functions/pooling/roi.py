@@ -86,6 +86,13 @@ def weighted(
     return ops.matmul(rows[:, top:bottom].astype(x.dtype), y)
 
 
+def joined(ys: list[Variable], x: Any, sizes: tuple[int, int]) -> Variable:
+    """(R, C, rows, columns) of what became of the regions; there may be none."""
+    if ys:
+        return _core.ops.stack(ys, 0)
+    return Variable(numpy.empty((0, x.shape[1], *sizes), x.dtype), requires_grad=False)
+
+
 def _extent(weights: numpy.ndarray) -> tuple[int, int]:
     used = numpy.flatnonzero(weights.any(0))
     return (int(used[0]), int(used[-1]) + 1) if len(used) else (0, 1)

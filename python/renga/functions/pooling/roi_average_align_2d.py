@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from renga import _core
-from renga.functions.pooling.roi import checked_regions, samples, weighted
+from renga.functions.pooling.roi import checked_regions, joined, samples, weighted
 from renga.functions.pooling.sampling_ratio import as_ratios
 from renga.variable import Variable
 
@@ -50,4 +49,4 @@ def roi_average_align_2d(
             weights, count = samples(begin, end, out, size, ratio)
             parts.append(weights.reshape(out, count, size).mean(1))
         ys.append(weighted(x, int(image), *parts))
-    return _core.ops.stack(ys, 0)
+    return joined(ys, x, sizes)

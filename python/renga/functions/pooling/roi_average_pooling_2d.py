@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy
 
-from renga import _core
-from renga.functions.pooling.roi import cells, checked_regions, weighted
+from renga.functions.pooling.roi import cells, checked_regions, joined, weighted
 from renga.variable import Variable
 
 
@@ -37,7 +36,7 @@ def roi_average_pooling_2d(
         rows = _means(cells(top, bottom, sizes[0], x.shape[2]), x.shape[2])
         columns = _means(cells(left, right, sizes[1], x.shape[3]), x.shape[3])
         ys.append(weighted(x, int(image), rows, columns))
-    return _core.ops.stack(ys, 0)
+    return joined(ys, x, sizes)
 
 
 def _means(spans: list[tuple[int, int]], size: int) -> numpy.ndarray:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy
 
 from renga import _core
-from renga.functions.pooling.roi import checked_regions, samples, weighted
+from renga.functions.pooling.roi import checked_regions, joined, samples, weighted
 from renga.functions.pooling.sampling_ratio import as_ratios
 from renga.variable import Variable
 
@@ -49,5 +49,6 @@ def roi_max_align_2d(
         outside = numpy.where(inside, 0, -numpy.inf).astype(x.dtype)
         points = ops.add(points, numpy.broadcast_to(outside, points.shape))
         points = ops.expand_dims(points, 0)
-        ys.append(ops.max_pooling_2d(points, (counts, counts, (0, 0))))
-    return ops.concat(ys, 0)
+        largest = ops.max_pooling_2d(points, (counts, counts, (0, 0)))
+        ys.append(ops.squeeze(largest, 0))
+    return joined(ys, x, sizes)

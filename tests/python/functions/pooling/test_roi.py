@@ -140,20 +140,26 @@ def test_roi_align(ratio):
     )
 
 
-def test_points_outside_do_not_count():
-    outside = numpy.array([[0, 30, 2, 40]], float)
-    y = F.roi_max_align_2d(x, outside, images[:1], 1, 1.0, 2)
-    assert (y.array == -numpy.inf).all()
-    y = F.roi_average_align_2d(x, outside, images[:1], 1, 1.0, 2)
-    assert (y.array == 0).all()
-
-
 FUNCTIONS = [
     F.roi_average_align_2d,
     F.roi_average_pooling_2d,
     F.roi_max_align_2d,
     F.roi_max_pooling_2d,
 ]
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_no_regions(function):
+    y = function(x, rois[:0], images[:0], (2, 3), 1.0)
+    assert y.shape == (0, 2, 2, 3) and y.dtype == x.dtype
+
+
+def test_points_outside_do_not_count():
+    outside = numpy.array([[0, 30, 2, 40]], float)
+    y = F.roi_max_align_2d(x, outside, images[:1], 1, 1.0, 2)
+    assert (y.array == -numpy.inf).all()
+    y = F.roi_average_align_2d(x, outside, images[:1], 1, 1.0, 2)
+    assert (y.array == 0).all()
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
