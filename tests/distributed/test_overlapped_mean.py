@@ -247,6 +247,31 @@ def test_ranks_join_those_with_gradients_of_their_own(ranks):
     check(results, steps_of_all(len(results)))
 
 
+def test_trainers_whose_epochs_end_at_different_times(ranks):
+    def train(comm):
+        model, optimizer = make(comm)
+        # The last rank has three times as many samples as the first.
+        n = 4 + 8 * (comm.rank == comm.size - 1)
+        data = list(zip(X[0][:n], T[0][:n]))
+        iterator = renga.iterators.SerialIterator(data, 2, shuffle=False)
+        updater = renga.training.updaters.StandardUpdater(iterator, optimizer)
+        while updater.epoch < 1:
+            updater.update()
+        optimizer.join()
+        return parameters(model), optimizer.t, updater.iteration
+
+    results = ranks(train)
+    size = len(results)
+    model, optimizer = make()
+    for step in range(6):
+        span = slice(2 * step, 2 * step + 2)
+        # At first all ranks have the same samples, then only one has some.
+        optimizer.update(model, X[0][span], T[0][span])
+    check([params for params, _, _ in results], parameters(model))
+    assert {t for _, t, _ in results} == {6}
+    assert [i for _, _, i in results] == [2] * (size - 1) + [6]
+
+
 def test_parameters_that_one_rank_replaces_become_rank_0s(ranks, buckets):
     def train(comm):
         model, optimizer = make(comm, renga.optimizers.SGD)
