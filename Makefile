@@ -3,7 +3,7 @@
 #   make demo    train on images of digits with one process, then with two, and compare
 #   make test    every check: style, types, C++ tests, Python tests on 1, 2 and 3 processes
 #   make lint    the static checks alone
-#   make docs    the page of operations, from the compiled core
+#   make docs    the page of operations and, in build/docs, the whole documentation
 #   make cuda    build with the CUDA plugin (needs nvcc; fetches NVIDIA's wheels)
 #   make clean   remove everything that was made here
 
@@ -42,8 +42,11 @@ lint: EXTRAS := test,lint
 lint: renga
 	$(MAKE) style types
 
+docs: EXTRAS := docs,onnx
 docs: renga
 	$(BIN)/python docs/make_operations.py > docs/operations.md
+	$(BIN)/python docs/make_reference.py docs/reference
+	$(BIN)/python -m sphinx -q -W --keep-going -b html docs build/docs
 
 cuda: .venv/.tools
 	command -v nvcc

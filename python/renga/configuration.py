@@ -163,7 +163,15 @@ config = LocalConfig(global_config)
 def using_config(
     name: str, value: Any, config: LocalConfig | GlobalConfig = config
 ) -> Iterator[None]:
-    """Context in which the setting ``name`` has ``value``, in this thread."""
+    """Context in which the setting ``name`` has ``value``, in this thread.
+
+    >>> import renga
+    >>> with renga.using_config("train", False):
+    ...     print(renga.config.train)
+    False
+    >>> renga.config.train
+    True
+    """
     own = config._choices.by_name if isinstance(config, LocalConfig) else vars(config)
     old = own.get(name, _UNSET)
     setattr(config, name, value)

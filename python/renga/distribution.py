@@ -167,6 +167,11 @@ def kl_divergence(dist1: Distribution, dist2: Distribution) -> Variable:
     It is the mean of ``log p1(x) - log p2(x)`` over samples of ``dist1``, one number
     for each distribution of the batch.
 
+    >>> import renga
+    >>> from renga.distributions import Normal
+    >>> float(renga.kl_divergence(Normal(2.0, 1.0), Normal(0.0, 1.0)).array)
+    2.0
+
     Raises:
         KeyError: no formula is registered for the two classes.
     """

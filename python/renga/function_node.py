@@ -244,6 +244,13 @@ def grad(
     Starts from ``grad_outputs`` (ones where None), adds ``grad_inputs``, and leaves
     every variable's own gradient alone unless ``set_grad`` or ``retain_grad``.
 
+    >>> import numpy, renga
+    >>> x = renga.Variable(numpy.array([3.0]))
+    >>> (gx,) = renga.grad([x**3], [x], enable_double_backprop=True)
+    >>> (ggx,) = renga.grad([gx], [x])
+    >>> float(gx.array[0]), float(ggx.array[0])
+    (27.0, 18.0)
+
     Raises:
         TypeError: outputs or inputs are no tuple or list.
     """

@@ -17,6 +17,13 @@ class Sequential(ChainList):
     Links among them are children, numbered without the functions between them and in
     Chainer's order: the first of three links is "0", the last "1", the second "2". A
     tuple is handed on as separate arguments.
+
+    >>> import numpy, renga, renga.functions as F, renga.links as L
+    >>> model = renga.Sequential(L.Linear(4, 8), F.relu, L.Linear(8, 3))
+    >>> model(numpy.zeros((2, 4), numpy.float32)).shape
+    (2, 3)
+    >>> [name for name, _ in model.namedlinks(skipself=True)]
+    ['/0', '/1']
     """
 
     _layers: list[Callable[..., Any]]

@@ -48,7 +48,15 @@ class Summary:
 
 
 class DictSummary:
-    """A Summary for each key of the dictionaries added."""
+    """A Summary for each key of the dictionaries added.
+
+    >>> from renga import DictSummary
+    >>> summary = DictSummary()
+    >>> for loss in (1.0, 2.0, 6.0):
+    ...     summary.add({"loss": loss})
+    >>> float(summary.compute_mean()["loss"])
+    3.0
+    """
 
     def __init__(self) -> None:
         self._summaries: dict[str, Summary] = {}

@@ -8,7 +8,12 @@ from renga.dataset import DatasetMixin
 
 
 class TransformDataset(DatasetMixin):
-    """Example ``i`` is ``transform`` of the example ``i`` of another data set."""
+    """Example ``i`` is ``transform`` of the example ``i`` of another data set.
+
+    >>> from renga.datasets import TransformDataset
+    >>> TransformDataset([1, 2, 3], lambda x: x * x)[2]
+    9
+    """
 
     def __init__(self, dataset: Any, transform: Callable[[Any], Any]) -> None:
         self._dataset = dataset

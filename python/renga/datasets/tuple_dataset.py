@@ -8,6 +8,10 @@ from typing import Any
 class TupleDataset:
     """Example ``i`` is the tuple of the elements ``i`` of all data sets.
 
+    >>> from renga.datasets import TupleDataset
+    >>> TupleDataset([1.5, 2.5, 3.5], "abc")[1:]
+    [(2.5, 'b'), (3.5, 'c')]
+
     Raises: ValueError for no data set, or of different lengths.
     """
 

@@ -14,6 +14,19 @@ class Chain(Link):
 
     Links assigned within ``init_scope`` become children; so do the keyword
     arguments.
+
+    >>> import renga, renga.functions as F, renga.links as L
+    >>> class MLP(renga.Chain):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         with self.init_scope():
+    ...             self.hidden = L.Linear(4, 8)
+    ...             self.out = L.Linear(8, 3)
+    ...
+    ...     def forward(self, x):
+    ...         return self.out(F.relu(self.hidden(x)))
+    >>> sorted(name for name, _ in MLP().namedparams())
+    ['/hidden/W', '/hidden/b', '/out/W', '/out/b']
     """
 
     _children: set[str]

@@ -19,6 +19,11 @@ def from_data(data: Any, *, size: int | None = None) -> TabularDataset:
     ``data`` is a column, a tuple of them, or a dictionary of columns by key.
     ``size`` is needed where there are functions only.
 
+    >>> from renga.dataset import tabular
+    >>> table = tabular.from_data({"x": [1, 2, 3], "y": lambda i: i * i})
+    >>> table[2], table.slice[:2, "y"].fetch()
+    ({'x': 3, 'y': 4}, [0, 1])
+
     Raises: ValueError for a function without a key, and where the lengths differ or
     cannot be known.
     """

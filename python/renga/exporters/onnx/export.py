@@ -33,6 +33,12 @@ def export(
     from arrays on the way become constants. Parameters are named as in the link, with
     dots. With ``filename`` the graph is saved, too.
 
+    >>> import numpy, renga.links as L
+    >>> from renga.exporters.onnx import export
+    >>> proto = export(L.Linear(4, 3), numpy.zeros((2, 4), numpy.float32))
+    >>> [node.op_type for node in proto.graph.node]
+    ['Gemm', 'Identity']
+
     Args:
         args: an array, a tuple or a list of arrays, or a dictionary of keywords.
 
