@@ -122,7 +122,7 @@ class VariableStatisticsPlot(extension.Extension):
             title
             for title, wanted in (
                 ("Mean", self._plot_mean),
-                ("Standard deviation", self._plot_std),
+                ("Deviation", self._plot_std),
                 ("Percentiles", len(self._sigmas) > 0),
             )
             if wanted
@@ -146,7 +146,7 @@ class VariableStatisticsPlot(extension.Extension):
 
     def _draw_one(self, axes: Any, title: str, column: int) -> None:
         iterations, data = self._samples.in_order()
-        first = {"Mean": 0, "Standard deviation": 1, "Percentiles": 2}[title]
+        first = {"Mean": 0, "Deviation": 1, "Percentiles": 2}[title]
         axes.grid(self._grid)
         if first < 2:
             axes.plot(iterations, data[:, column, first], marker=self._marker)
