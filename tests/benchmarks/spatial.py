@@ -3,6 +3,10 @@
 ``mpiexec -n 2 python tests/benchmarks/spatial.py`` trains four 3 x 3 convolutions of
 64 channels on one image of 1024 x 1024 pixels (``--size``), forward, backward and
 update, in turn by rank 0 alone and by all ranks, and prints the times and their ratio.
+
+``--simulate 64`` runs one rank of 1, 2, 4, … 64, in the middle of the image, with the
+others simulated, and predicts: its processor time and what its messages would take on
+a network of 100 Gbit/s, as if none of them went on meanwhile.
 """
 
 from __future__ import annotations
@@ -17,6 +21,7 @@ import numpy as np
 import renga
 import renga.functions as F
 import renga.links as L
+from renga.communicators import simulated
 from renga.distributed import create_communicator
 from renga.links.parallel import spatial as S
 
@@ -41,13 +46,43 @@ def make_step(model: Any, x: np.ndarray) -> Callable[[], None]:
     return step
 
 
+def predict(args: argparse.Namespace) -> None:
+    """Prints a row for each number of ranks."""
+    first = 0.0
+    print("ranks  computes ms  messages ms  predicted ms  speed-up")
+    for ranks in (2**i for i in range(args.simulate.bit_length())):
+        comm = simulated.connect(ranks, ranks // 2, latency=5e-6, bandwidth=12.5e9)
+        shape = (1, args.channels, args.size // ranks, args.size)
+        x = np.random.default_rng(0).standard_normal(shape, np.float32)
+
+        def spatial(*options: Any, comm: Any = comm) -> Any:
+            return S.SpatialConvolution2D(comm, *options)
+
+        step, times = make_step(stack(spatial, args.layers, args.channels), x), []
+        step()
+        before = comm.traffic.seconds + comm.traffic.background_seconds
+        for _ in range(args.rounds):
+            begin = time.process_time()
+            step()
+            times.append(time.process_time() - begin)
+        after = comm.traffic.seconds + comm.traffic.background_seconds
+        computes, messages = statistics.median(times), (after - before) / args.rounds
+        first = first or computes
+        row = f"{ranks:5}{computes * 1e3:13.1f}{messages * 1e3:13.2f}"
+        total = computes + messages
+        print(f"{row}{total * 1e3:14.1f}{first / total:10.2f}", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--size", type=int, default=1024)
     parser.add_argument("--channels", type=int, default=64)
     parser.add_argument("--layers", type=int, default=4)
     parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--simulate", type=int, help="the largest number of ranks")
     args = parser.parse_args()
+    if args.simulate:
+        return predict(args)
     comm = create_communicator("mpi")
     shape = (1, args.channels, args.size, args.size)
     x = np.random.default_rng(0).standard_normal(shape, np.float32)

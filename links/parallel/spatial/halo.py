@@ -52,8 +52,8 @@ class Halo:
             result: (N, C, ...) of each box wanted, ``fill`` outside of the image
         """
         me = self.comm.rank
-        arriving = self._receive(self.taken, x)
         self._send(self.given, lambda i, part: x[index_in(part, self.own)])
+        arriving = self._receive(self.taken, x)
         pieces = [self._blank(i, x, fill) for i in range(len(self.wanted))]
         for i, part in self.taken[me]:
             pieces[i][index_in(part, self.wanted[i])] = x[index_in(part, self.own)]
@@ -66,25 +66,21 @@ class Halo:
         return finish
 
     def give_back(self, pieces: Sequence[numpy.ndarray]) -> numpy.ndarray:
-        """The transpose: adds up, in rank order, what all ranks have of each pixel.
+        """The transpose: adds up what all ranks have of each pixel.
 
         Shapes:
             pieces: (N, C, ...) of each box wanted
             result: (N, C, ...) of the own part
         """
         like = pieces[0]
-        arriving = self._receive(self.given, like)
         self._send(
             self.taken, lambda i, part: pieces[i][index_in(part, self.wanted[i])]
         )
+        arriving = self._receive(self.given, like)
         x = numpy.zeros_like(like, shape=(*like.shape[:2], *lengths(self.own)))
-        own = [
-            (self.comm.rank, part, pieces[i][index_in(part, self.wanted[i])])
-            for i, part in self.taken[self.comm.rank]
-        ]
+        for i, part in self.taken[self.comm.rank]:
+            x[index_in(part, self.own)] += pieces[i][index_in(part, self.wanted[i])]
         for (_, part), data in arriving():
-            x[index_in(part, self.own)] += data
-        for _, part, data in own:
             x[index_in(part, self.own)] += data
         return x
 
