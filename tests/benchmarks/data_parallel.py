@@ -5,7 +5,8 @@ Each rank is pinned to a core. Every round starts the single process, the ranks 
 half of its batch each (strong scaling) and those with a whole one each (weak), one
 after the other, so that a machine whose speed drifts is the same for all. A time is
 the least of all its steps, or the median with ``--median``: what else runs on the
-cores can only lengthen a step.
+cores can only lengthen a step. ``--cpu`` takes the time of rank 0's threads on its core
+instead, waiting not included, where cores are busy otherwise.
 """
 
 import argparse
@@ -18,7 +19,9 @@ import time
 BATCH = 64
 
 
-def measure(model: str, batch: int, steps: int, ranks: int, synchronized: bool) -> None:
+def measure(
+    model: str, batch: int, steps: int, ranks: int, synchronized: bool, cpu: bool
+) -> None:
     """Prints this rank 0's times of ``steps`` steps in milliseconds."""
     import numpy as np
 
@@ -27,7 +30,7 @@ def measure(model: str, batch: int, steps: int, ranks: int, synchronized: bool) 
 
     comm = None
     if ranks > 1:
-        comm = distributed.create_communicator()
+        comm = distributed.create_communicator("mpi")
         os.sched_setaffinity(0, {comm.rank % (os.cpu_count() or 1)})
     else:
         os.sched_setaffinity(0, {0})
@@ -35,21 +38,25 @@ def measure(model: str, batch: int, steps: int, ranks: int, synchronized: bool) 
     step = data_parallel_steps.STEPS[model](batch, comm, synchronized)
     for _ in range(3):
         step()
+    clock = time.process_time if cpu else time.perf_counter
     times = []
     for _ in range(steps):
-        start = time.perf_counter()
+        start = clock()
         step()
-        times.append(time.perf_counter() - start)
+        times.append(clock() - start)
     if comm is None or comm.rank == 0:
         print(*(f"{t * 1e3:.3f}" for t in times))
 
 
-def run(model: str, batch: int, ranks: int, steps: int, sync: bool) -> list[float]:
+def run(
+    model: str, batch: int, ranks: int, sync: bool, options: argparse.Namespace
+) -> list[float]:
     """The same in new processes."""
     command = ["mpiexec", "-n", str(ranks)] if ranks > 1 else []
     command += [sys.executable, "-m", "tests.benchmarks.data_parallel", "--measure"]
     command += [str(ranks), "--models", model, "--batch", str(batch)]
-    command += ["--steps", str(steps), *(["--synchronized"] if sync else [])]
+    command += ["--steps", str(options.steps)]
+    command += ["--synchronized"] * sync + ["--cpu"] * options.cpu
     env = os.environ | {"OMP_NUM_THREADS": "1"}
     out = subprocess.run(
         command, env=env, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, check=True
@@ -69,7 +76,7 @@ def compare(model: str, options: argparse.Namespace) -> None:
     times: dict[str, list[float]] = {kind: [] for kind in kinds}
     for _ in range(options.rounds):
         for kind, (batch, ranks, sync) in kinds.items():
-            times[kind] += run(model, batch, ranks, options.steps, sync)
+            times[kind] += run(model, batch, ranks, sync, options)
     reduce = statistics.median if options.median else min
     ms = {kind: reduce(values) for kind, values in times.items()}
     row = f"{model:>6}{ms['one']:9.1f}{ms['strong']:9.1f}{ms['weak']:9.1f}"
@@ -85,6 +92,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=8)
     parser.add_argument("--median", action="store_true")
+    parser.add_argument("--cpu", action="store_true")
     parser.add_argument(
         "--synchronized", action="store_true", help="batch normalization of all ranks"
     )
@@ -93,7 +101,8 @@ def main() -> None:
     options = parser.parse_args()
     if options.measure:
         model, sync = options.models[0], options.synchronized
-        measure(model, options.batch, options.steps, options.measure, sync)
+        ranks = options.measure
+        measure(model, options.batch, options.steps, ranks, sync, options.cpu)
         return
     print(" model   1x1 ms  2x1 32s  2x1 64s   strong     weak")
     for model in options.models:
