@@ -6,6 +6,7 @@ from typing import Any, Callable
 
 import numpy as np
 
+from renga.communicators import elements
 from renga.communicators.communicator_base import CommunicatorBase
 from renga.communicators.work import Work
 
@@ -46,7 +47,7 @@ class ArrayCommunicator(CommunicatorBase):
         ``"bfloat16"``. With ``out=x`` an array of :meth:`window` is reduced where
         it is.
         """
-        if x is out and wait and dtype is None and type(x) is np.ndarray:
+        if x is out and wait and dtype is None and _is_plain(x):
             self._native.all_reduce_in_place(x, op)
             return x
         single = not isinstance(x, (list, tuple))
@@ -57,7 +58,11 @@ class ArrayCommunicator(CommunicatorBase):
             ys = [out] if single else list(out)
         result = ys[0] if single else ys
         wire = _name(dtype)
-        native = self._native.all_reduce(xs, ys, op, wire, wait) if xs else None
+        native = None
+        if xs:
+            sent = [view for a in xs for view in elements.views(a, op)]
+            kept = [view for a in ys for view in elements.views(a, op)]
+            native = self._native.all_reduce(sent, kept, op, wire, wait)
         return _result(native, wait, lambda: result)
 
     def reduce_scatter(
@@ -125,6 +130,10 @@ class ArrayCommunicator(CommunicatorBase):
     def abort(self, code: int = 1) -> None:
         """Ends every rank, because this one cannot go on."""
         self._native.abort(code)
+
+
+def _is_plain(x: Any) -> bool:
+    return type(x) is np.ndarray and x.dtype.kind in "fib"
 
 
 def _name(dtype: Any) -> str:

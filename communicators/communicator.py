@@ -63,12 +63,16 @@ class Communicator(ArrayCommunicator):
             self._native.set_algorithm(kwargs["value"] or "")
         self._configs[name] = kwargs["value"]
 
-    def allreduce(self, data: Any) -> np.ndarray:
-        """The sum of the ranks' arrays, on every rank."""
+    def allreduce(self, data: Any) -> Any:
+        """The sum of the ranks' arrays, or of each of a tuple, on every rank."""
+        if isinstance(data, tuple):
+            return tuple(self.all_reduce(x) for x in data)
         return self.all_reduce(data)
 
     def allgather(self, x: Any) -> tuple[np.ndarray, ...]:
-        """The ranks' arrays as a tuple, on every rank; shapes may differ."""
+        """The ranks' arrays, or tuples of them, as a tuple; shapes may differ."""
+        if isinstance(x, tuple):
+            return tuple(self.allgather_obj(x))
         x = np.asarray(x)
         received = [headers.blank_header() for _ in range(self.size)]
         self._native.all_gather(header(x), received)
@@ -87,20 +91,24 @@ class Communicator(ArrayCommunicator):
         self._native.exchange("alltoall", [raw(x) for x in xs], [raw(y) for y in ys])
         return ys
 
-    def bcast(
-        self, data: Any, max_buf_len: int | None = None, root: int = 0
-    ) -> np.ndarray:
-        """The root's array, on every rank; ``data`` matters on the root only."""
-        mine = self.rank == root
-        data = np.asarray(data) if mine else data
-        head = header(data).copy() if mine else headers.blank_header()
+    def bcast(self, data: Any, max_buf_len: int | None = None, root: int = 0) -> Any:
+        """The root's array or tuple; ``data`` matters on the root only."""
+        kind, x = ARRAY, data
+        if self.rank == root:
+            kind = TUPLE if isinstance(data, tuple) else ARRAY
+            x = _pickled(data) if kind == TUPLE else np.asarray(data)
+        head = header(x, kind).copy() if self.rank == root else headers.blank_header()
         self._native.broadcast(head, root)
-        y = data if mine else headers.blank_array(head)
+        kind = headers.kind_of(head)
+        y = x if self.rank == root else headers.blank_array(head, kind)
         self._native.broadcast(raw(y), root)
-        return y
+        return y if kind == ARRAY else _unpickled(y)
 
     def gather(self, data: Any, root: int = 0) -> tuple[np.ndarray, ...] | None:
-        """The ranks' arrays as a tuple, on the root; None elsewhere."""
+        """The ranks' arrays, or tuples of them, on the root; None elsewhere."""
+        if isinstance(data, tuple):
+            gathered = self.gather_obj(data, root)
+            return None if gathered is None else tuple(gathered)
         data = np.asarray(data)
         received = [headers.blank_header() for _ in range(self.size)]
         self._exchange_with_root("gather", root, header(data), received)

@@ -147,6 +147,49 @@ def test_objects(ranks):
         assert long == "y" * 3_000_000
 
 
+def test_tuples(ranks):
+    def act(comm):
+        own = (np.full(comm.rank, 2.0), np.arange(3) + comm.rank)
+        return (
+            comm.allreduce((np.ones(2), np.arange(3))),
+            comm.bcast(own if comm.rank == comm.size - 1 else None, root=comm.size - 1),
+            comm.allgather(own),
+            comm.gather(own),
+        )
+
+    results = ranks(act)
+    size = len(results)
+    for r, (total, last, everyone, gathered) in enumerate(results):
+        np.testing.assert_array_equal(total[0], [size, size])
+        np.testing.assert_array_equal(total[1], np.arange(3) * size)
+        assert len(last[0]) == size - 1 and last[1][0] == size - 1
+        assert [len(first) for first, _ in everyone] == list(range(size))
+        assert (gathered is None) == (r > 0)
+    assert [second[0] for _, second in results[0][3]] == list(range(size))
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128", "uint16", "uint64"])
+def test_allreduce_of_dtypes_that_the_core_lacks(ranks, dtype):
+    random = np.random.RandomState(3)
+    xs = random.randint(0, 1 << 16, (4, 2, 5)) * (1 + 2j)
+    xs = xs.astype(dtype) if dtype[0] == "c" else xs.real.astype(dtype)
+
+    def act(comm):
+        x = xs[comm.rank, :, ::-1]
+        return comm.allreduce(x)
+
+    results = ranks(act)
+    for y in results:
+        assert y.dtype == dtype
+        expected = xs[: len(results), :, ::-1].sum(0, dtype=dtype)
+        np.testing.assert_allclose(y, expected, rtol=1e-6)
+
+
+def test_the_greatest_of_unsigned_integers_is_refused(ranks):
+    with pytest.raises(TypeError, match="expected signed integers for max, got uint32"):
+        ranks(lambda comm: comm.all_reduce(np.ones(2, "uint32"), "max"))
+
+
 def test_arrays_of_objects_are_refused(ranks):
     with pytest.raises(TypeError, match="methods that end in _obj"):
         ranks(lambda comm: comm.allgather(np.array([object()])))

@@ -29,6 +29,7 @@ def test_without_a_gpu_one_line_says_so_and_mpi_does_the_work(tmp_path):
     if not nccl.what_is_missing():
         pytest.skip("there is a GPU")
     program = """
+import numpy as np
 from renga.communicators import create_communicator
 comm = create_communicator()
 assert comm.all_reduce(np.full(3, comm.rank + 1.0)).tolist() == [3, 3, 3]
@@ -49,6 +50,7 @@ def test_every_collective_on_gpus(tmp_path):
         pytest.skip(nccl.what_is_missing() or "one GPU")
     program = """
 import cupy
+import numpy as np
 from renga.communicators import create_communicator
 comm = create_communicator("pure_nccl")
 cupy.cuda.Device(comm.intra_rank).use()

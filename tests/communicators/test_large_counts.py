@@ -1,0 +1,32 @@
+"""More elements than an int can count."""
+
+import os
+
+import numpy as np
+import pytest
+
+from renga.communicators import local
+
+LARGE = 5 << 29
+PLACES = [0, 1 << 30, (1 << 31) + 5, LARGE - 1]
+
+pytestmark = pytest.mark.skipif(
+    "RENGA_TEST_LARGE" not in os.environ,
+    reason="needs 8 GiB and half a minute; RENGA_TEST_LARGE=1 runs it",
+)
+
+
+@pytest.mark.parametrize("board", [True, False])
+def test_2_5_gib_are_sent_and_summed(board):
+    def act(comm):
+        x = np.zeros(LARGE, np.uint8)
+        if comm.rank == 0:
+            x[PLACES] = [1, 2, 3, 4]
+            comm.send(x, 1, tag=0)
+        else:
+            comm.recv(0, tag=0, out=x)
+        comm.all_reduce(x, out=x)
+        assert x[PLACES].tolist() == [2, 4, 6, 8]
+        assert np.count_nonzero(x) == 4
+
+    local.run(act, ranks=2, board=board)
