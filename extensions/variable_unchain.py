@@ -17,10 +17,10 @@ class unchain_variables(extension.Extension):
 
     priority = 0
 
-    def initialize(self, trainer: Trainer) -> None:
+    def initialize(self, _: Trainer) -> None:
         """Nothing is cut before the training."""
 
-    def trigger(self, trainer: Trainer) -> bool:
+    def trigger(self, _: Trainer) -> bool:
         """Fires where graphs are kept."""
         return configuration.config.keep_graph_on_report
 

@@ -22,18 +22,25 @@ _SOURCES = {
     "distribution": "chainer.distribution",
     "distributions": "chainer.distributions",
     "error": "chainer.utils.error",
+    "extensions": "chainer.training.extensions",
     "function_hook": "chainer.function_hook",
+    "function_link": "chainer.testing.function_link",
     "function_node": "chainer.function_node",
     "graph_optimizations": "chainer.graph_optimizations",
+    "helper": "chainer.testing.helper",
     "imgproc": "chainer.utils.imgproc",
     "initializers": "chainer.initializers",
     "intel64": "chainer.backends.intel64",
+    "interval_trigger": "chainer.training.triggers.interval_trigger",
     "link_hook": "chainer.link_hook",
     "link_hooks": "chainer.link_hooks",
+    "link_module": "chainer.link",
     "memory_layouts": "chainer.memory_layouts",
+    "optimizer_hooks": "chainer.optimizer_hooks",
     "precision": "chainer.utils.precision",
     "rnn": "chainer.functions.rnn",
     "sampling": "chainer.initializers.sampling",
+    "serializer_module": "chainer.serializer",
     "testing": "chainer.testing",
     "theano": "chainer.functions.theano",
     "types": "chainer.types",
@@ -42,28 +49,50 @@ _SOURCES = {
     "variable": "chainer.variable",
     "warnings": "chainer.warnings",
 }
+_CLASSES = {
+    "GradientClipping": "renga.optimizer_hooks",
+    "GradientHardClipping": "renga.optimizer_hooks",
+    "GradientNoise": "renga.optimizer_hooks",
+    "Lasso": "renga.optimizer_hooks",
+    "Parameter": "renga.parameter",
+    "WeightDecay": "renga.optimizer_hooks",
+}
 _IMPORTED = {
     "chainer": "array basic_math chainerx distribution distributions "
     "graph_optimizations link_hooks memory_layouts types warnings",
     "chainer.backend": "chainer chainerx types",
     "chainer.backends.cuda": "chainer chainerx config intel64 types",
     "chainer.backends.intel64": "chainer config",
+    "chainer.computational_graph": "function_node variable",
+    "chainer.configuration": "types",
+    "chainer.dataset.convert": "chainer",
     "chainer.function": "backend chainer chainerx configuration cuda function_node "
     "variable",
     "chainer.function_node": "backend chainer chainerx configuration cuda "
     "function_hook utils variable",
     "chainer.functions": "rnn theano util",
+    "chainer.graph_optimizations.static_graph": "chainer cuda",
     "chainer.gradient_check": "backend chainer chainerx configuration cuda testing "
     "utils variable",
     "chainer.initializers": "backend chainer sampling types",
     "chainer.link": "backend chainer cuda device_resident initializers link_hook types "
     "variable",
+    "chainer.optimizer": "chainer chainerx link_module optimizer_hooks "
+    "serializer_module variable GradientClipping GradientHardClipping GradientNoise "
+    "Lasso WeightDecay",
+    "chainer.reporter": "backend chainer chainerx serializer_module variable",
+    "chainer.testing": "function_link helper",
+    "chainer.training": "extensions",
+    "chainer.training.util": "interval_trigger",
     "chainer.utils": "cache chainer conv_nd_kernel error imgproc precision",
     "chainer.utils.conv": "cuda",
     "chainer.utils.conv_nd": "conv_nd_kernel cuda",
     "chainer.utils.type_check": "chainer cuda",
     "chainer.variable": "argument chainer chainerx constant cuda initializers intel64 "
     "types Parameter",
+    "chainermn": "chainer",
+    "chainermn.communicators": "argument",
+    "chainermn.optimizers": "chainer",
 }
 _TOP_LEVEL = (
     "Fallback",
@@ -85,8 +114,8 @@ def add_imported_names() -> None:
 def _value(name: str) -> object:
     if name == "config":
         return importlib.import_module("chainer.configuration").config
-    if name == "Parameter":
-        return importlib.import_module("renga.parameter").Parameter
+    if name in _CLASSES:
+        return getattr(importlib.import_module(_CLASSES[name]), name)
     return importlib.import_module(_SOURCES[name])
 
 

@@ -79,8 +79,12 @@ class ZippedImageDataset(DatasetMixin):
     def __len__(self) -> int:
         return len(self._names)
 
-    def get_example(self, i: int) -> numpy.ndarray:
-        return self._archive.read(self._names[i], self._dtype)
+    def get_example(self, i_or_filename: int | str) -> numpy.ndarray:
+        """The image of an index, or of a name in the archive."""
+        name = i_or_filename
+        if not isinstance(name, str):
+            name = self._names[name]
+        return self._archive.read(name, self._dtype)
 
 
 class MultiZippedImageDataset(DatasetMixin):

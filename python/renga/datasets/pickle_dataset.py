@@ -33,7 +33,7 @@ class PickleDatasetWriter:
     def __enter__(self) -> PickleDatasetWriter:
         return self
 
-    def __exit__(self, *_: Any) -> None:
+    def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
         self.close()
 
 
@@ -59,9 +59,9 @@ class PickleDataset(DatasetMixin):
     def __len__(self) -> int:
         return len(self._starts)
 
-    def get_example(self, i: int) -> Any:
+    def get_example(self, index: int) -> Any:
         with self._lock:
-            self._reader.seek(self._starts[i])
+            self._reader.seek(self._starts[index])
             return pickle.load(self._reader)
 
     def close(self) -> None:
@@ -71,7 +71,7 @@ class PickleDataset(DatasetMixin):
     def __enter__(self) -> PickleDataset:
         return self
 
-    def __exit__(self, *_: Any) -> None:
+    def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
         self.close()
 
     def __getstate__(self) -> dict[str, Any]:

@@ -55,9 +55,9 @@ class TextDataset(DatasetMixin):
     def __len__(self) -> int:
         return len(self._starts)
 
-    def get_example(self, i: int) -> Any:
+    def get_example(self, idx: int) -> Any:
         """The line, with its end; a tuple of lines where there are several files."""
-        lines = self._lines(i)
+        lines = self._lines(idx)
         return lines if len(lines) > 1 else lines[0]
 
     def close(self) -> None:

@@ -9,6 +9,7 @@ from renga.testing import (
     attr,
     backend,
     condition,
+    distribution_test,
     matrix,
     parameterized,
     random,
@@ -18,6 +19,7 @@ from renga.testing import (
 )
 from renga.testing.array import assert_allclose
 from renga.testing.backend import BackendConfig, inject_backend_tests
+from renga.testing.distribution_test import distribution_unittest
 from renga.testing.function_case import FunctionTestCase, FunctionTestError
 from renga.testing.link_case import (
     InitializerArgument,
@@ -62,6 +64,8 @@ __all__ = [
     "attr",
     "backend",
     "condition",
+    "distribution_test",
+    "distribution_unittest",
     "fix_random",
     "from_pytest_parameterize",
     "generate_matrix",

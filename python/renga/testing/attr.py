@@ -33,24 +33,24 @@ def get_error() -> ImportError | None:
     return None if _HAS_PYTEST else ImportError("pytest is not installed")
 
 
-def slow(f: Any) -> Any:
+def slow(*args: Any, **kwargs: Any) -> Any:
     """Mark of a test that takes long."""
-    return _marked("slow", f)
+    return _marked("slow", *args)
 
 
-def cudnn(f: Any) -> Any:
+def cudnn(*args: Any, **kwargs: Any) -> Any:
     """Mark of a test that needs cuDNN."""
-    return _marked("cudnn", f)
+    return _marked("cudnn", *args)
 
 
-def ideep(f: Any) -> Any:
+def ideep(*args: Any, **kwargs: Any) -> Any:
     """Mark of a test that needs iDeep."""
-    return _marked("ideep", f)
+    return _marked("ideep", *args)
 
 
-def chainerx(f: Any) -> Any:
+def chainerx(*args: Any, **kwargs: Any) -> Any:
     """Mark of a test that needs ChainerX."""
-    return _marked("chainerx", f)
+    return _marked("chainerx", *args)
 
 
 def multi_gpu(gpu_num: int) -> Any:

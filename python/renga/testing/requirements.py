@@ -9,7 +9,6 @@ import unittest
 import warnings
 from collections.abc import Iterator
 from typing import Any
-from unittest import mock
 
 _REQUIREMENT = re.compile(r"\s*([\w.-]+)\s*((?:(?:[<>=!~]=|<|>)\s*[\w.*]+\s*,?\s*)*)$")
 _CLAUSE = re.compile(r"([<>=!~]=|<|>)\s*([\w.*]+)")
@@ -41,6 +40,8 @@ def patch(target: str, *args: Any, **kwargs: Any) -> Any:
     """``unittest.mock.patch`` that calls what it replaces, unless told otherwise."""
     if not args and not {"new", "wraps", "side_effect"} & kwargs.keys():
         kwargs["wraps"] = _find(target)
+    from unittest import mock
+
     return mock.patch(target, *args, **kwargs)
 
 

@@ -65,6 +65,7 @@ def test_zipped_images(folder):
     assert len(dataset) == 2
     check(dataset[0], GRAY)
     check(pickle.loads(pickle.dumps(dataset))[1], COLOUR)
+    check(dataset.get_example("a.png"), COLOUR)
     several = datasets.MultiZippedImageDataset([path, path], dtype="f8")
     assert len(several) == 4
     for i, expected in enumerate([GRAY, COLOUR] * 2):
