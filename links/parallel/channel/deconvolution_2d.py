@@ -24,8 +24,8 @@ class ParallelDeconvolution2D(ChannelImages):
     Shapes:
         x: (N, in_channels, H, W), or this rank's channels of it
         y: (N, out_channels, H', W'), or this rank's channels of it
-        W: this rank's part of (in_channels, out_channels / groups, *ksize); with groups
-            of (out_channels, in_channels / groups, *ksize)
+        W: this rank's part of (in_channels, out_channels / groups, *ksize), or with
+            groups of (out_channels, in_channels / groups, *ksize)
         b: this rank's part of (out_channels,), or None with ``nobias``
 
     Raises:

@@ -43,13 +43,11 @@ def require_channels(
     expected = whole if layout.axis < 0 else len(own)
     if x.ndim > axis and x.shape[axis] == expected:
         return
-    shard = describe(own, whole, comm.rank, comm.size, "channels")
     named = f"{type(link).__name__} {link.name or ''}".rstrip()
-    what = f"all {whole} channels" if layout.axis < 0 else shard
-    raise InvalidType(
-        f"{named}: expected x with {what} on rank {comm.rank} of {comm.size}, "
-        f"got {x.shape}"
-    )
+    what = describe(own, whole, comm.rank, comm.size, "channels")
+    if layout.axis < 0:
+        what = f"all {whole} channels (rank {comm.rank} of {comm.size})"
+    raise InvalidType(f"{named}: expected x with {what}, got {x.shape}")
 
 
 class ChannelLink(Link):

@@ -12,7 +12,13 @@ from renga._core import backprop_enabled
 from renga.function_node import FunctionNode, grad
 from renga.functions.noise.seed import expect_parts
 from renga.links.parallel.channel.cost import Cost
-from renga.links.parallel.relayout import REPLICATED, Change, empty_image, split
+from renga.links.parallel.relayout import (
+    REPLICATED,
+    Change,
+    Finish,
+    empty_image,
+    split,
+)
 from renga.links.parallel.shard import as_slice, shares
 from renga.variable import Variable
 
@@ -83,14 +89,18 @@ class Overlapped(FunctionNode):
         self.batch = self.batch or [range(0)]
         self.weights = [Variable(w) for w in weights]
         self.graphs: list[tuple[Variable, Variable]] = []
-        coming = [_start(self.before(len(p)), x[as_slice(p)]) for p in self.batch]
+        # A single piece is waited for at once.
+        alone = len(self.batch) == 1
+        coming = [
+            _start(self.before(len(p)), x[as_slice(p)], alone) for p in self.batch
+        ]
         going = []
         for part, arrive in zip(self.batch, coming):
             block = Variable(arrive())
             y = self.compute(block, *self.weights)
             if backprop_enabled():
                 self.graphs.append((block, y))
-            going.append(_start(self.after(len(part)), y.array))
+            going.append(_start(self.after(len(part)), y.array, alone))
         return (_joined([finish() for finish in going]),)
 
     def backward(
@@ -99,8 +109,10 @@ class Overlapped(FunctionNode):
         if backprop_enabled():
             return self._composed(target_input_indexes, grad_outputs)
         gy = grad_outputs[0].array
+        alone = len(self.batch) == 1
         coming = [
-            _start(_adjoint(self.after(len(p))), gy[as_slice(p)]) for p in self.batch
+            _start(_adjoint(self.after(len(p))), gy[as_slice(p)], alone)
+            for p in self.batch
         ]
         gys, going = [], []
         for part, arrive, (block, y) in zip(self.batch, coming, self.graphs):
@@ -129,8 +141,8 @@ class Overlapped(FunctionNode):
         return tuple(grad([y], targets, grad_outputs, enable_double_backprop=True))
 
 
-def _start(change: Change | None, x: numpy.ndarray) -> Callable[[], numpy.ndarray]:
-    return (lambda: x) if change is None else change.start(x)
+def _start(change: Change | None, x: numpy.ndarray, wait: bool = False) -> Finish:
+    return (lambda: x) if change is None else change.start(x, wait)
 
 
 def _adjoint(change: Change | None) -> Change | None:
