@@ -66,6 +66,7 @@ _IMPORTED = {
     "chainer.computational_graph": "function_node variable",
     "chainer.configuration": "types",
     "chainer.dataset.convert": "chainer",
+    "chainer.distributions": "utils:chainer.distributions.utils",
     "chainer.function": "backend chainer chainerx configuration cuda function_node "
     "variable",
     "chainer.function_node": "backend chainer chainerx configuration cuda "
@@ -83,6 +84,7 @@ _IMPORTED = {
     "chainer.reporter": "backend chainer chainerx serializer_module variable",
     "chainer.testing": "function_link helper",
     "chainer.training": "extensions",
+    "chainer.training.extensions": "util:chainer.training.extensions.util",
     "chainer.training.util": "interval_trigger",
     "chainer.utils": "cache chainer conv_nd_kernel error imgproc precision",
     "chainer.utils.conv": "cuda",
@@ -108,7 +110,10 @@ def add_imported_names() -> None:
         _add(importlib.import_module("chainer"), name, getattr(top_level, name))
     for module, names in _IMPORTED.items():
         for name in names.split():
-            _add(importlib.import_module(module), name, _value(name))
+            # "name:module" where the name stands for another one elsewhere.
+            name, _, source = name.partition(":")
+            value = importlib.import_module(source) if source else _value(name)
+            _add(importlib.import_module(module), name, value)
 
 
 def _value(name: str) -> object:
