@@ -4,7 +4,8 @@ Run as ``python -m tests.benchmarks.training --peer PYTHON_WITH_TORCH``. The ste
 are in ``tests/benchmarks/steps``. Every round starts a process for each side, one
 after the other, so that a machine whose speed drifts is the same for both; a side's
 time is the median of its rounds' medians. PyTorch is taken at the better of plain
-and channels-last memory.
+and channels-last memory. ``--dtype mixed`` is renga's mixed_bfloat16 and PyTorch's
+bfloat16 autocast.
 """
 
 import argparse
@@ -35,12 +36,14 @@ def measure(module: str, model: str, steps: int) -> float:
     return statistics.median(times) * 1e3
 
 
-def run(side: str, python: str, model: str, threads: int, steps: int) -> float:
-    """The same in a new process of ``python``."""
+def run(side: str, model: str, threads: int, options: argparse.Namespace) -> float:
+    """The same in a new process of the side's Python."""
+    python = sys.executable if side == "renga" else options.peer
     module, channels_last = SIDES[side]
     env = os.environ | {"OMP_NUM_THREADS": str(threads), "CHANNELS_LAST": channels_last}
+    env["DTYPE"] = options.dtype
     command = [python, "-m", "tests.benchmarks.training", "--measure", module]
-    command += ["--models", model, "--steps", str(steps)]
+    command += ["--models", model, "--steps", str(options.steps)]
     return float(
         subprocess.run(command, env=env, stdout=subprocess.PIPE, check=True).stdout
     )
@@ -51,8 +54,7 @@ def compare(model: str, threads: int, options: argparse.Namespace) -> None:
     rounds: dict[str, list[float]] = {side: [] for side in SIDES}
     for _ in range(options.rounds):
         for side, times in rounds.items():
-            python = sys.executable if side == "renga" else options.peer
-            times.append(run(side, python, model, threads, options.steps))
+            times.append(run(side, model, threads, options))
     medians = {side: statistics.median(times) for side, times in rounds.items()}
     best = min((side for side in SIDES if side != "renga"), key=medians.__getitem__)
     ratios = sorted(
@@ -72,6 +74,7 @@ def main() -> None:
     parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=5)
+    parser.add_argument("--dtype", choices=["float32", "mixed"], default="float32")
     parser.add_argument("--measure", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.measure:

@@ -1,10 +1,15 @@
 """The training steps in renga."""
 
+import os
+
 import numpy as np
 
 import renga
 import renga.functions as F
 import renga.links as L
+
+if os.environ.get("DTYPE") == "mixed":
+    renga.global_config.dtype = renga.mixed_bfloat16
 
 VGG_STAGES = [(64, 2, 0.3), (128, 2, 0.4), (256, 3, 0.4), (512, 3, 0.4), (512, 3, 0.4)]
 

@@ -8,11 +8,16 @@ from torch import nn
 
 VGG_STAGES = [(64, 2, 0.3), (128, 2, 0.4), (256, 3, 0.4), (512, 3, 0.4), (512, 3, 0.4)]
 CHANNELS_LAST = os.environ.get("CHANNELS_LAST") == "1"
+MIXED = os.environ.get("DTYPE") == "mixed"
 torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
 
 
 def laid_out(x):
     return x.to(memory_format=torch.channels_last) if CHANNELS_LAST else x
+
+
+def precision():
+    return torch.autocast("cpu", torch.bfloat16, enabled=MIXED)
 
 
 class Beta(nn.BatchNorm2d):
@@ -64,7 +69,8 @@ def classifier(network, make_optimizer, x):
     t = torch.randint(0, 10, (len(x),))
 
     def step():
-        loss = F.cross_entropy(network(x), t)
+        with precision():
+            loss = F.cross_entropy(network(x).float(), t)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -97,7 +103,9 @@ def dcgan(batch=64):
     x, z = laid_out(torch.rand(batch, 3, 32, 32)), torch.rand(batch, 100) * 2 - 1
 
     def step():
-        fake, real = discriminator(generator(z)), discriminator(x)
+        with precision():
+            fake = discriminator(generator(z)).float()
+            real = discriminator(x).float()
         discriminator_loss = (F.softplus(-real).sum() + F.softplus(fake).sum()) / batch
         losses = F.softplus(-fake).sum() / batch, discriminator_loss
         for ps, loss in zip(parameters, losses):
