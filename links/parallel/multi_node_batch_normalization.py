@@ -53,15 +53,15 @@ class MultiNodeBatchNormalization(BatchNormalization):
     @classmethod
     def from_link(
         cls, link: BatchNormalization, comm: Any, communication_backend: str = "auto"
-    ) -> MultiNodeBatchNormalization:
+    ) -> Any:
         """A copy of a BatchNormalization for several ranks."""
         _check(communication_backend)
         new = cls.__new__(cls)
         vars(new).update(vars(copy.deepcopy(link)), comm=comm)
         return new
 
-    def forward(self, x: Any, finetune: bool = False) -> Variable:
-        return super().forward(x, finetune=finetune)
+    def forward(self, x: Any, finetune: bool = False, **kwargs: Any) -> Variable:
+        return super().forward(x, finetune=finetune, **kwargs)
 
     def _normalize(self, x: Any, gamma: Any, beta: Any, decay: float) -> Variable:
         x = as_variable(x)

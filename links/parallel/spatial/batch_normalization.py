@@ -60,7 +60,7 @@ class SpatialBatchNormalization(MultiNodeBatchNormalization):
     @classmethod
     def from_link(
         cls, link: BatchNormalization, comm: Any, communication_backend: str = "auto"
-    ) -> SpatialBatchNormalization:
+    ) -> Any:
         """A copy of a BatchNormalization for images in parts."""
         grid = SpatialGrid.of(comm)
         new = super().from_link(link, grid.comm, communication_backend)

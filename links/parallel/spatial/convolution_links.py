@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from renga.links.convolution.convolution_2d import Convolution2D
@@ -13,10 +14,22 @@ from renga.links.parallel.spatial.convolution import (
     spatial_deconvolution,
 )
 from renga.links.parallel.spatial.link import SpatialLink
+from renga.parameter import Parameter
 from renga.variable import Variable
 
 
-class SpatialConvolution2D(SpatialLink, Convolution2D):
+class _Convolution(SpatialLink):
+    W: Parameter
+    _weight_shape: Callable[[int], tuple[int, ...]]
+
+    def _start(self, x: Any) -> None:
+        """Gives W its shape by the first input, and all ranks the same values."""
+        if self.W.array is None:
+            self.W.initialize(self._weight_shape(x.shape[1]))
+            self._share()
+
+
+class SpatialConvolution2D(_Convolution, Convolution2D):
     """``Convolution2D`` of images of which each rank has a part.
 
     Neighbours swap the pixels that the kernel reaches over the edge, while the others
@@ -36,9 +49,7 @@ class SpatialConvolution2D(SpatialLink, Convolution2D):
 
     def forward(self, x: Any) -> Variable:
         """This rank's part of the convolution."""
-        if self.W.array is None:
-            self.W.initialize(self._weight_shape(x.shape[1]))
-            self._share()
+        self._start(x)
         return spatial_convolution(
             self.grid,
             x,
@@ -52,7 +63,7 @@ class SpatialConvolution2D(SpatialLink, Convolution2D):
         )
 
 
-class SpatialConvolutionND(SpatialLink, ConvolutionND):
+class SpatialConvolutionND(_Convolution, ConvolutionND):
     """``ConvolutionND`` of images of which each rank has a part.
 
     Args:
@@ -69,9 +80,7 @@ class SpatialConvolutionND(SpatialLink, ConvolutionND):
 
     def forward(self, x: Any) -> Variable:
         """This rank's part of the convolution."""
-        if self.W.array is None:
-            self._initialize_weight(x.shape[1])
-            self._share()
+        self._start(x)
         return spatial_convolution(
             self.grid,
             x,
@@ -86,7 +95,7 @@ class SpatialConvolutionND(SpatialLink, ConvolutionND):
         )
 
 
-class SpatialDeconvolution2D(SpatialLink, Deconvolution2D):
+class SpatialDeconvolution2D(_Convolution, Deconvolution2D):
     """``Deconvolution2D`` of images of which each rank has a part.
 
     The parts of ``y`` put together equal the deconvolution of the whole image.
@@ -106,9 +115,7 @@ class SpatialDeconvolution2D(SpatialLink, Deconvolution2D):
 
     def forward(self, x: Any) -> Variable:
         """This rank's part of the deconvolution."""
-        if self.W.array is None:
-            self.W.initialize(self._weight_shape(x.shape[1]))
-            self._share()
+        self._start(x)
         return spatial_deconvolution(
             self.grid,
             x,
@@ -123,7 +130,7 @@ class SpatialDeconvolution2D(SpatialLink, Deconvolution2D):
         )
 
 
-class SpatialDeconvolutionND(SpatialLink, DeconvolutionND):
+class SpatialDeconvolutionND(_Convolution, DeconvolutionND):
     """``DeconvolutionND`` of images of which each rank has a part.
 
     Args:
@@ -141,9 +148,7 @@ class SpatialDeconvolutionND(SpatialLink, DeconvolutionND):
 
     def forward(self, x: Any) -> Variable:
         """This rank's part of the deconvolution."""
-        if self.W.array is None:
-            self._initialize_weight(x.shape[1])
-            self._share()
+        self._start(x)
         return spatial_deconvolution(
             self.grid,
             x,

@@ -73,7 +73,9 @@ class Passage:
             if aligned is None:
                 return None
             axes.append(aligned)
-        xs, ys, pad = (tuple(axis[k] for axis in axes) for k in range(3))
+        xs: Box = tuple(axis[0] for axis in axes)
+        ys: Box = tuple(axis[1] for axis in axes)
+        pad = tuple(axis[2] for axis in axes)
         piece, result = (ys, xs) if self.up else (xs, ys)
         return Meeting(
             index_in(piece, box),

@@ -167,10 +167,16 @@ def test_parameters_are_rank_0s_wherever_they_come_from():
         np.random.seed(comm.rank)
         made = S.SpatialConvolution2D(comm, 2, 3, 3)
         deferred = S.SpatialDeconvolution2D(comm, None, 3, 3)
-        linear = S.SpatialLinear(comm, None, 2)
+        links = [
+            deferred,
+            S.SpatialConvolutionND(comm, 2, None, 3, 3),
+            S.SpatialDeconvolutionND(comm, 2, None, 3, 3),
+            S.SpatialLinear(comm, None, 2),
+        ]
         x = np.zeros((1, 2, 5, 4), "f")
-        linear(deferred(x))
-        return [link.W.array for link in (made, deferred, linear)]
+        for link in links:
+            x = link(x)
+        return [link.W.array for link in (made, *links)]
 
     first, *others = local.run(on_rank, ranks=3)
     for other in others:
