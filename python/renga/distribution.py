@@ -124,16 +124,31 @@ class Distribution:
         return noise(*parameters, size).astype(dtype)
 
 
+class Univariate(Distribution):
+    """A distribution of numbers; its parameters broadcast to the batch."""
+
+    event_shape = ()
+    parameter_names: tuple[str, ...] = ()
+
+    @property
+    def batch_shape(self) -> tuple[int, ...]:
+        shapes = (parameter.shape for parameter in self.params.values())
+        return numpy.broadcast_shapes(*shapes)
+
+    @property
+    def params(self) -> dict[str, Variable]:
+        return {name: getattr(self, name) for name in self.parameter_names}
+
+    def _whole(self, parameter: Variable) -> Variable:
+        """The parameter, broadcast to the batch."""
+        return F.broadcast_to(parameter, self.batch_shape)
+
+
 def as_parameter(value: Any) -> Variable:
     """A Variable over ``value``, which may also be a number."""
     if numpy.isscalar(value):
         value = numpy.asarray(value, get_dtype())
     return as_variable(value)
-
-
-def joint_shape(*parameters: Variable) -> tuple[int, ...]:
-    """The shape that parameters broadcast to."""
-    return numpy.broadcast_shapes(*(parameter.shape for parameter in parameters))
 
 
 def within(inside: Any, value: Variable, outside: float = -numpy.inf) -> Variable:

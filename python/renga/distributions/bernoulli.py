@@ -6,11 +6,11 @@ import math
 from typing import Any
 
 import renga.functions as F
-from renga.distribution import Distribution, as_parameter, register_kl, within
+from renga.distribution import Univariate, as_parameter, register_kl, within
 from renga.variable import Variable, as_array, as_variable
 
 
-class Bernoulli(Distribution):
+class Bernoulli(Univariate):
     """1 with probability ``p``, else 0; ``logit`` is ``log(p / (1 - p))``.
 
     With ``binary_check`` anything but 0 and 1 has probability 0; without it, values
@@ -21,7 +21,7 @@ class Bernoulli(Distribution):
     """
 
     support = "{0, 1}"
-    event_shape = ()
+    parameter_names = ("logit",)
 
     def __init__(
         self, p: Any = None, logit: Any = None, binary_check: bool = False
@@ -35,14 +35,6 @@ class Bernoulli(Distribution):
             self.logit = as_parameter(logit)
             self.p = F.sigmoid(self.logit)
         self.binary_check = binary_check
-
-    @property
-    def batch_shape(self) -> tuple[int, ...]:
-        return self.p.shape
-
-    @property
-    def params(self) -> dict[str, Variable]:
-        return {"logit": self.logit}
 
     @property
     def mean(self) -> Variable:

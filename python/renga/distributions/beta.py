@@ -6,9 +6,8 @@ from typing import Any
 
 import renga.functions as F
 from renga.distribution import (
-    Distribution,
+    Univariate,
     as_parameter,
-    joint_shape,
     register_kl,
     within,
 )
@@ -19,23 +18,15 @@ def _log_beta(a: Variable, b: Variable) -> Variable:
     return F.lgamma(a) + F.lgamma(b) - F.lgamma(a + b)
 
 
-class Beta(Distribution):
+class Beta(Univariate):
     """``p(x) = x^(a - 1) (1 - x)^(b - 1) / B(a, b)`` from 0 to 1."""
 
     support = "[0, 1]"
-    event_shape = ()
+    parameter_names = ("a", "b")
 
     def __init__(self, a: Any, b: Any) -> None:
         self.a = as_parameter(a)
         self.b = as_parameter(b)
-
-    @property
-    def batch_shape(self) -> tuple[int, ...]:
-        return joint_shape(self.a, self.b)
-
-    @property
-    def params(self) -> dict[str, Variable]:
-        return {"a": self.a, "b": self.b}
 
     @property
     def mean(self) -> Variable:

@@ -6,30 +6,22 @@ import math
 from typing import Any
 
 import renga.functions as F
-from renga.distribution import Distribution, as_parameter, joint_shape
+from renga.distribution import Univariate, as_parameter
 from renga.variable import Variable, as_variable
 
 
-class Cauchy(Distribution):
+class Cauchy(Univariate):
     """``p(x) = 1 / (π scale (1 + ((x - loc) / scale)²))``.
 
     Mean and variance are NaN.
     """
 
     support = "real"
-    event_shape = ()
+    parameter_names = ("loc", "scale")
 
     def __init__(self, loc: Any, scale: Any) -> None:
         self.loc = as_parameter(loc)
         self.scale = as_parameter(scale)
-
-    @property
-    def batch_shape(self) -> tuple[int, ...]:
-        return joint_shape(self.loc, self.scale)
-
-    @property
-    def params(self) -> dict[str, Variable]:
-        return {"loc": self.loc, "scale": self.scale}
 
     @property
     def mean(self) -> Variable:
@@ -39,11 +31,11 @@ class Cauchy(Distribution):
 
     @property
     def mode(self) -> Variable:
-        return F.broadcast_to(self.loc, self.batch_shape)
+        return self._whole(self.loc)
 
     @property
     def entropy(self) -> Variable:
-        return F.log(4 * math.pi * F.broadcast_to(self.scale, self.batch_shape))
+        return F.log(4 * math.pi * self._whole(self.scale))
 
     def log_prob(self, x: Any) -> Variable:
         z = (x - self.loc) / self.scale

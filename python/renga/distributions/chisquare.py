@@ -6,26 +6,18 @@ import math
 from typing import Any
 
 import renga.functions as F
-from renga.distribution import Distribution, as_parameter, within
+from renga.distribution import Univariate, as_parameter, within
 from renga.variable import Variable, as_array
 
 
-class Chisquare(Distribution):
+class Chisquare(Univariate):
     """``p(x) = x^(k/2 - 1) exp(-x / 2) / (2^(k/2) Γ(k/2))`` for ``x ≥ 0``."""
 
     support = "positive"
-    event_shape = ()
+    parameter_names = ("k",)
 
     def __init__(self, k: Any) -> None:
         self.k = as_parameter(k)
-
-    @property
-    def batch_shape(self) -> tuple[int, ...]:
-        return self.k.shape
-
-    @property
-    def params(self) -> dict[str, Variable]:
-        return {"k": self.k}
 
     @property
     def mean(self) -> Variable:

@@ -6,35 +6,26 @@ from typing import Any
 
 import renga.functions as F
 from renga.distribution import (
-    Distribution,
+    Univariate,
     as_parameter,
-    joint_shape,
     register_kl,
     within,
 )
 from renga.variable import Variable, as_array
 
 
-class Gamma(Distribution):
+class Gamma(Univariate):
     """``p(x) = x^(k - 1) exp(-x / theta) / (Γ(k) theta^k)`` for ``x ≥ 0``.
 
     Gradients of samples reach ``theta`` only.
     """
 
     support = "positive"
-    event_shape = ()
+    parameter_names = ("k", "theta")
 
     def __init__(self, k: Any, theta: Any) -> None:
         self.k = as_parameter(k)
         self.theta = as_parameter(theta)
-
-    @property
-    def batch_shape(self) -> tuple[int, ...]:
-        return joint_shape(self.k, self.theta)
-
-    @property
-    def params(self) -> dict[str, Variable]:
-        return {"k": self.k, "theta": self.theta}
 
     @property
     def mean(self) -> Variable:

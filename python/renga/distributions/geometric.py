@@ -5,26 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 import renga.functions as F
-from renga.distribution import Distribution, as_parameter, register_kl
+from renga.distribution import Univariate, as_parameter, register_kl
 from renga.variable import Variable, as_variable
 
 
-class Geometric(Distribution):
+class Geometric(Univariate):
     """``p(x) = p (1 - p)^(x - 1)`` for ``x = 1, 2, …``."""
 
     support = "positive integer"
-    event_shape = ()
+    parameter_names = ("p",)
 
     def __init__(self, p: Any) -> None:
         self.p = as_parameter(p)
-
-    @property
-    def batch_shape(self) -> tuple[int, ...]:
-        return self.p.shape
-
-    @property
-    def params(self) -> dict[str, Variable]:
-        return {"p": self.p}
 
     @property
     def mean(self) -> Variable:

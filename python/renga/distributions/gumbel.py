@@ -8,27 +8,19 @@ from typing import Any
 import numpy
 
 import renga.functions as F
-from renga.distribution import Distribution, as_parameter, joint_shape, register_kl
+from renga.distribution import Univariate, as_parameter, register_kl
 from renga.variable import Variable, as_variable
 
 
-class Gumbel(Distribution):
+class Gumbel(Univariate):
     """``p(x) = exp(-z - exp(-z)) / scale`` with ``z = (x - loc) / scale``."""
 
     support = "real"
-    event_shape = ()
+    parameter_names = ("loc", "scale")
 
     def __init__(self, loc: Any, scale: Any) -> None:
         self.loc = as_parameter(loc)
         self.scale = as_parameter(scale)
-
-    @property
-    def batch_shape(self) -> tuple[int, ...]:
-        return joint_shape(self.loc, self.scale)
-
-    @property
-    def params(self) -> dict[str, Variable]:
-        return {"loc": self.loc, "scale": self.scale}
 
     @property
     def mean(self) -> Variable:
@@ -36,16 +28,16 @@ class Gumbel(Distribution):
 
     @property
     def mode(self) -> Variable:
-        return F.broadcast_to(self.loc, self.batch_shape)
+        return self._whole(self.loc)
 
     @property
     def variance(self) -> Variable:
-        scale = F.broadcast_to(self.scale, self.batch_shape)
+        scale = self._whole(self.scale)
         return math.pi**2 / 6 * F.square(scale)
 
     @property
     def entropy(self) -> Variable:
-        scale = F.broadcast_to(self.scale, self.batch_shape)
+        scale = self._whole(self.scale)
         return F.log(scale) + (1 + numpy.euler_gamma)
 
     def log_prob(self, x: Any) -> Variable:

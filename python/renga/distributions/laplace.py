@@ -6,31 +6,23 @@ import math
 from typing import Any
 
 import renga.functions as F
-from renga.distribution import Distribution, as_parameter, joint_shape, register_kl
+from renga.distribution import Univariate, as_parameter, register_kl
 from renga.variable import Variable, as_array, as_variable
 
 
-class Laplace(Distribution):
+class Laplace(Univariate):
     """``p(x) = exp(-|x - loc| / scale) / (2 scale)``."""
 
     support = "real"
-    event_shape = ()
+    parameter_names = ("loc", "scale")
 
     def __init__(self, loc: Any, scale: Any) -> None:
         self.loc = as_parameter(loc)
         self.scale = as_parameter(scale)
 
     @property
-    def batch_shape(self) -> tuple[int, ...]:
-        return joint_shape(self.loc, self.scale)
-
-    @property
-    def params(self) -> dict[str, Variable]:
-        return {"loc": self.loc, "scale": self.scale}
-
-    @property
     def mean(self) -> Variable:
-        return F.broadcast_to(self.loc, self.batch_shape)
+        return self._whole(self.loc)
 
     mode = mean
 
@@ -40,11 +32,11 @@ class Laplace(Distribution):
 
     @property
     def stddev(self) -> Variable:
-        return math.sqrt(2) * F.broadcast_to(self.scale, self.batch_shape)
+        return math.sqrt(2) * self._whole(self.scale)
 
     @property
     def entropy(self) -> Variable:
-        return 1 + F.log(2 * F.broadcast_to(self.scale, self.batch_shape))
+        return 1 + F.log(2 * self._whole(self.scale))
 
     def log_prob(self, x: Any) -> Variable:
         return -F.absolute(x - self.loc) / self.scale - F.log(2 * self.scale)

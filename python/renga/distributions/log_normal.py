@@ -5,29 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 import renga.functions as F
-from renga.distribution import Distribution, kl_divergence, register_kl, within
+from renga.distribution import Univariate, kl_divergence, register_kl, within
 from renga.distributions.normal import Normal
 from renga.variable import Variable, as_array
 
 
-class LogNormal(Distribution):
+class LogNormal(Univariate):
     """``exp(z)`` for ``z`` of ``Normal(mu, sigma)``."""
 
     support = "positive"
-    event_shape = ()
+    parameter_names = ("mu", "sigma")
 
     def __init__(self, mu: Any, sigma: Any) -> None:
         self._normal = Normal(mu, sigma)
         self.mu = self._normal.loc
         self.sigma = self._normal.scale
-
-    @property
-    def batch_shape(self) -> tuple[int, ...]:
-        return self._normal.batch_shape
-
-    @property
-    def params(self) -> dict[str, Variable]:
-        return {"mu": self.mu, "sigma": self.sigma}
 
     @property
     def mean(self) -> Variable:

@@ -6,14 +6,14 @@ import math
 from typing import Any
 
 import renga.functions as F
-from renga.distribution import Distribution, as_parameter, joint_shape, register_kl
+from renga.distribution import Univariate, as_parameter, register_kl
 from renga.utils import argument
 from renga.variable import Variable
 
 _HALF_LOG_TAU = 0.5 * math.log(2 * math.pi)
 
 
-class Normal(Distribution):
+class Normal(Univariate):
     """``p(x) = exp(-(x - loc)² / (2 scale²)) / (scale √(2π))``.
 
     ``log_scale`` may be given in place of ``scale``.
@@ -23,7 +23,7 @@ class Normal(Distribution):
     """
 
     support = "real"
-    event_shape = ()
+    parameter_names = ("loc", "scale")
 
     def __init__(self, loc: Any, scale: Any = None, **kwargs: Any) -> None:
         (log_scale,) = argument.parse_kwargs(kwargs, ("log_scale", None))
@@ -40,16 +40,8 @@ class Normal(Distribution):
             self.scale = F.exp(self.log_scale)
 
     @property
-    def batch_shape(self) -> tuple[int, ...]:
-        return joint_shape(self.loc, self.scale)
-
-    @property
-    def params(self) -> dict[str, Variable]:
-        return {"loc": self.loc, "scale": self.scale}
-
-    @property
     def mean(self) -> Variable:
-        return F.broadcast_to(self.loc, self.batch_shape)
+        return self._whole(self.loc)
 
     mode = mean
 
@@ -59,11 +51,11 @@ class Normal(Distribution):
 
     @property
     def stddev(self) -> Variable:
-        return F.broadcast_to(self.scale, self.batch_shape)
+        return self._whole(self.scale)
 
     @property
     def entropy(self) -> Variable:
-        log_scale = F.broadcast_to(self.log_scale, self.batch_shape)
+        log_scale = self._whole(self.log_scale)
         return log_scale + (0.5 + _HALF_LOG_TAU)
 
     def _standard(self, x: Any) -> Variable:

@@ -7,32 +7,23 @@ from typing import Any
 
 import renga.functions as F
 from renga.distribution import (
-    Distribution,
+    Univariate,
     as_parameter,
-    joint_shape,
     register_kl,
     within,
 )
 from renga.variable import Variable, as_array, as_variable
 
 
-class Pareto(Distribution):
+class Pareto(Univariate):
     """``p(x) = alpha scale^alpha / x^(alpha + 1)`` for ``x ≥ scale``."""
 
     support = "[scale, inf]"
-    event_shape = ()
+    parameter_names = ("scale", "alpha")
 
     def __init__(self, scale: Any, alpha: Any) -> None:
         self.scale = as_parameter(scale)
         self.alpha = as_parameter(alpha)
-
-    @property
-    def batch_shape(self) -> tuple[int, ...]:
-        return joint_shape(self.scale, self.alpha)
-
-    @property
-    def params(self) -> dict[str, Variable]:
-        return {"scale": self.scale, "alpha": self.alpha}
 
     @property
     def mean(self) -> Variable:
@@ -41,7 +32,7 @@ class Pareto(Distribution):
 
     @property
     def mode(self) -> Variable:
-        return F.broadcast_to(self.scale, self.batch_shape)
+        return self._whole(self.scale)
 
     @property
     def variance(self) -> Variable:

@@ -5,26 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 import renga.functions as F
-from renga.distribution import Distribution, as_parameter, register_kl
+from renga.distribution import Univariate, as_parameter, register_kl
 from renga.variable import Variable, as_variable
 
 
-class Poisson(Distribution):
+class Poisson(Univariate):
     """``p(x) = lam^x exp(-lam) / x!`` for ``x = 0, 1, 2, …``."""
 
     support = "non negative integer"
-    event_shape = ()
+    parameter_names = ("lam",)
 
     def __init__(self, lam: Any) -> None:
         self.lam = as_parameter(lam)
-
-    @property
-    def batch_shape(self) -> tuple[int, ...]:
-        return self.lam.shape
-
-    @property
-    def params(self) -> dict[str, Variable]:
-        return {"lam": self.lam}
 
     @property
     def mean(self) -> Variable:

@@ -7,9 +7,8 @@ from typing import Any
 
 import renga.functions as F
 from renga.distribution import (
-    Distribution,
+    Univariate,
     as_parameter,
-    joint_shape,
     register_kl,
     within,
 )
@@ -17,7 +16,7 @@ from renga.utils import argument
 from renga.variable import Variable, as_array, as_variable
 
 
-class Uniform(Distribution):
+class Uniform(Univariate):
     """``p(x) = 1 / (high - low)`` from ``low`` to ``high``.
 
     Given are ``low`` and ``high``, or ``loc`` (the lower bound) and ``scale``.
@@ -27,7 +26,6 @@ class Uniform(Distribution):
     """
 
     support = "[low, high]"
-    event_shape = ()
 
     def __init__(self, **kwargs: Any) -> None:
         low, high, loc, scale = argument.parse_kwargs(
@@ -48,10 +46,6 @@ class Uniform(Distribution):
             self._params = {"loc": self.loc, "scale": self.scale}
 
     @property
-    def batch_shape(self) -> tuple[int, ...]:
-        return joint_shape(self.low, self.high)
-
-    @property
     def params(self) -> dict[str, Variable]:
         return dict(self._params)
 
@@ -65,11 +59,11 @@ class Uniform(Distribution):
 
     @property
     def stddev(self) -> Variable:
-        return F.broadcast_to(self.scale, self.batch_shape) / math.sqrt(12)
+        return self._whole(self.scale) / math.sqrt(12)
 
     @property
     def entropy(self) -> Variable:
-        return F.log(F.broadcast_to(self.scale, self.batch_shape))
+        return F.log(self._whole(self.scale))
 
     def log_prob(self, x: Any) -> Variable:
         x = as_array(x)
