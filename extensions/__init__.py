@@ -3,46 +3,50 @@
 from renga.extensions import (
     computational_graph,
     evaluator,
-    exponential_shift,
     fail_on_nonnumber,
-    inverse_shift,
-    linear_shift,
-    log_report,
-    micro_average,
-    multistep_shift,
-    parameter_statistics,
-    plot_report,
-    polynomial_shift,
-    print_report,
-    progress_bar,
-    snapshot_writers,
-    step_shift,
-    value_observation,
-    variable_statistics_plot,
     variable_unchain,
-    warmup_shift,
 )
-from renga.extensions._snapshot import snapshot, snapshot_object
 from renga.extensions.computational_graph import DumpGraph, dump_graph
 from renga.extensions.evaluator import Evaluator
-from renga.extensions.exponential_shift import ExponentialShift
 from renga.extensions.fail_on_nonnumber import FailOnNonNumber
-from renga.extensions.inverse_shift import InverseShift
 from renga.extensions.large_batch import BatchSizeShift, LinearScaling, RMSpropWarmup
-from renga.extensions.linear_shift import LinearShift
-from renga.extensions.log_report import LogReport
-from renga.extensions.micro_average import MicroAverage
-from renga.extensions.multistep_shift import MultistepShift
-from renga.extensions.parameter_statistics import ParameterStatistics
-from renga.extensions.plot_report import PlotReport
-from renga.extensions.polynomial_shift import PolynomialShift
-from renga.extensions.print_report import PrintReport
-from renga.extensions.progress_bar import ProgressBar
-from renga.extensions.step_shift import StepShift
-from renga.extensions.value_observation import observe_lr, observe_value
-from renga.extensions.variable_statistics_plot import VariableStatisticsPlot
+from renga.extensions.reports import (
+    log_report,
+    micro_average,
+    parameter_statistics,
+    plot_report,
+    print_report,
+    progress_bar,
+    value_observation,
+    variable_statistics_plot,
+)
+from renga.extensions.reports.log_report import LogReport
+from renga.extensions.reports.micro_average import MicroAverage
+from renga.extensions.reports.parameter_statistics import ParameterStatistics
+from renga.extensions.reports.plot_report import PlotReport
+from renga.extensions.reports.print_report import PrintReport
+from renga.extensions.reports.progress_bar import ProgressBar
+from renga.extensions.reports.value_observation import observe_lr, observe_value
+from renga.extensions.reports.variable_statistics_plot import VariableStatisticsPlot
+from renga.extensions.shifts import (
+    exponential_shift,
+    inverse_shift,
+    linear_shift,
+    multistep_shift,
+    polynomial_shift,
+    step_shift,
+    warmup_shift,
+)
+from renga.extensions.shifts.exponential_shift import ExponentialShift
+from renga.extensions.shifts.inverse_shift import InverseShift
+from renga.extensions.shifts.linear_shift import LinearShift
+from renga.extensions.shifts.multistep_shift import MultistepShift
+from renga.extensions.shifts.polynomial_shift import PolynomialShift
+from renga.extensions.shifts.step_shift import StepShift
+from renga.extensions.shifts.warmup_shift import WarmupShift
+from renga.extensions.snapshots import snapshot_writers
+from renga.extensions.snapshots.snapshot import snapshot, snapshot_object
 from renga.extensions.variable_unchain import unchain_variables
-from renga.extensions.warmup_shift import WarmupShift
 
 __all__ = [
     "DumpGraph",

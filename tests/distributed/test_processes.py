@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from renga.communicators import local
-from renga.extensions.snapshot_writers import ProcessWriter
+from renga.extensions.snapshots.snapshot_writers import ProcessWriter
 from renga.iterators import MultiprocessIterator
 
 

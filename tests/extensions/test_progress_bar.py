@@ -145,7 +145,7 @@ def test_only_rank_0_shows_it(capsys, rank, lines):
 def test_remaining_time_is_what_is_left_at_the_speed_so_far(monkeypatch, capsys):
     clock = iter(range(0, 1000, 10))
     monkeypatch.setattr(
-        sys.modules["renga.extensions.progress_bar"].time,
+        sys.modules["renga.extensions.reports.progress_bar"].time,
         "perf_counter",
         lambda: next(clock),
     )

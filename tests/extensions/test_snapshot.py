@@ -14,7 +14,7 @@ import numpy
 import pytest
 
 from renga import extensions, serializers
-from renga.extensions import snapshot_writers
+from renga.extensions.snapshots import snapshot_writers
 from renga.serializer import Deserializer
 from renga.testing import get_trainer_with_mock_updater
 from renga.training import Extension

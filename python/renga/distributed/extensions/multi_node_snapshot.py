@@ -11,8 +11,8 @@ from typing import Any
 import numpy
 
 from renga.distributed.extensions import resized
-from renga.extensions.snapshot_files import find_snapshots
-from renga.extensions.snapshot_writers import State, Writer
+from renga.extensions.snapshots.files import find_snapshots
+from renga.extensions.snapshots.snapshot_writers import State, Writer
 from renga.training import extension
 
 

@@ -10,7 +10,7 @@ import sys
 import time
 from typing import Any, TextIO
 
-from renga.extensions.terminal import is_first_rank
+from renga.extensions.reports.terminal import is_first_rank
 from renga.training import extension
 from renga.training.trainer import Trainer
 

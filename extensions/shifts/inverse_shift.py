@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from renga.extensions.hyperparameter_shift import HyperparameterShift
+from renga.extensions.shifts.hyperparameter_shift import HyperparameterShift
 
 
 class InverseShift(HyperparameterShift):

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Union
 
-from renga.extensions import snapshot_writers
-from renga.extensions.snapshot_files import find_snapshots, remove_old_snapshots
+from renga.extensions.snapshots import snapshot_writers
+from renga.extensions.snapshots.files import find_snapshots, remove_old_snapshots
 from renga.serializers import npz
 from renga.training import extension
 from renga.training.trainer import Trainer

@@ -7,8 +7,8 @@ import sys
 from collections.abc import Sequence
 from typing import Any, TextIO
 
-from renga.extensions.log_report import LogReport
-from renga.extensions.terminal import is_first_rank, print_above_bars
+from renga.extensions.reports.log_report import LogReport
+from renga.extensions.reports.terminal import is_first_rank, print_above_bars
 from renga.serializer import AbstractSerializer
 from renga.training import extension
 from renga.training.trainer import Trainer

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from renga.extensions.hyperparameter_shift import HyperparameterShift
+from renga.extensions.shifts.hyperparameter_shift import HyperparameterShift
 
 
 class MultistepShift(HyperparameterShift):

@@ -1,0 +1,1 @@
+"""Files that training goes on from."""
