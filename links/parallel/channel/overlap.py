@@ -12,13 +12,8 @@ from renga._core import backprop_enabled
 from renga.function_node import FunctionNode, grad
 from renga.functions.noise.seed import expect_parts
 from renga.links.parallel.channel.cost import Cost
-from renga.links.parallel.relayout import (
-    REPLICATED,
-    Change,
-    Finish,
-    empty_image,
-    split,
-)
+from renga.links.parallel.moves import Finish, empty_image, split
+from renga.links.parallel.relayout import REPLICATED, Change
 from renga.links.parallel.shard import as_slice, shares
 from renga.variable import Variable
 
