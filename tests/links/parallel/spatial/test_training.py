@@ -85,22 +85,28 @@ def assert_same(found, expected):
         )
 
 
-@pytest.mark.parametrize("shape", GRIDS)
-def test_three_steps_equal_those_of_one_process(shape, capsys):
-    expected = train(serial_net(), batches(), F.average)
-    serial = serial_net()
-
-    def on_rank(comm):
-        renga.config.dtype = np.float64
+def train_in_parts(comm, serial, shape):
+    with renga.using_config("dtype", np.float64):
         grid = S.SpatialGrid(comm, shape)
         net = parallelize(serial, grid, "spatial")
         net.pool = S.SpatialMaxPooling2D(grid, 3, 1, 1)
         xs = [S.scatter_image(grid, x).array for x in batches()]
         return train(net, xs, lambda y: S.spatial_average(grid, y))
 
-    for found in local.run(on_rank, ranks=int(np.prod(shape))):
+
+@pytest.mark.parametrize("shape", GRIDS)
+def test_three_steps_equal_those_of_one_process(shape, capsys):
+    expected = train(serial_net(), batches(), F.average)
+    ranks = int(np.prod(shape))
+    for found in local.run(train_in_parts, serial_net(), shape, ranks=ranks):
         assert_same(found, expected)
     assert "SpatialConvolution2D, halos, parts -> parts" in capsys.readouterr().out
+
+
+def test_three_steps_of_processes_and_without_shared_memory(ranks):
+    expected = train(serial_net(), batches(), F.average)
+    for found in ranks(train_in_parts, serial_net(), None):
+        assert_same(found, expected)
 
 
 def test_data_parallel_groups_of_spatial_ranks():
