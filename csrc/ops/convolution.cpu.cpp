@@ -80,7 +80,7 @@ void convolve(const Pass& pass, const Array& a, const Array& b, const Array& to,
     return pass.unfolded(a, b, to, window);
   }
   if (x.dtype() == Dtype::float16 || unfolded) return convolve_widened(pass, a, b, to, window);
-  const ConvolutionChoice choice = choose_convolution(pass.name, x, W, y, window);
+  const ConvolutionChoice choice = choose_convolution(pass.name, x, W, y, window, &W == &to);
   if (choice.winograd) return pass.winograd(a, b, to, window, choice.factors);
   if (choice.three_products) return multiply_three_times(pass, a, b, to, window);
   if (!onednn_convolves(x.dtype())) return convolve_widened(pass, a, b, to, window);

@@ -15,10 +15,14 @@ namespace {
 
 std::atomic<ConvolutionKernel> chosen{ConvolutionKernel::automatic};
 
-// Of a multiplication, direct or by Winograd's kernels, which know no AMX.
-double cost_of(Factors factors, bool direct) {
+enum class Multiplication { direct, direct_into_filters, winograd };
+
+// Of bfloat16 numbers AVX-512 multiplies twice as many at a time as of float32, and AMX eight times
+// as many, for which Winograd's kernels have no use and oneDNN's gradients of filters little
+// (measured: 36 to 400 GFLOP/s at images of up to 8x8, where float32 had 163).
+double cost_of(Multiplication kind, Factors factors) {
   if (factors == Factors::float32) return 1;
-  return direct && onednn::has_amx() ? 0.125 : 0.5;
+  return kind == Multiplication::direct && onednn::has_amx() ? 0.125 : 0.5;
 }
 
 // Taps that fall on the image, summed over all positions along an axis.
@@ -37,15 +41,16 @@ std::int64_t taps(const Array& x, const Array& W, const Array& y, const Window& 
 // `image` multiplications for each transformed element of an image, and as `filter` for each of a
 // filter (docs/performance.md has the measurements).
 double direct_cost(const Array& x, const Array& W, const Array& y, const Window& window,
-                   Factors factors) {
-  return cost_of(factors, true) *
+                   Factors factors, bool into_filters) {
+  const auto kind = into_filters ? Multiplication::direct_into_filters : Multiplication::direct;
+  return cost_of(kind, factors) *
          static_cast<double>(W.shape(0) * W.shape(1) * y.shape(0) * taps(x, W, y, window, 0) *
                              taps(x, W, y, window, 1));
 }
 
 double winograd_cost(const Array& x, const Array& W, const Array& y, const Window& window,
                      Factors factors) {
-  constexpr double image = 26, filter = 12;
+  constexpr double image = 14, filter = 12;
   const WinogradScheme scheme = winograd_scheme(x.shape(), window, factors);
   const auto tiles =
       static_cast<double>(y.shape(0) * ((y.shape(2) + scheme.rows - 1) / scheme.rows) *
@@ -53,7 +58,8 @@ double winograd_cost(const Array& x, const Array& W, const Array& y, const Windo
   const auto pairs = static_cast<double>(W.shape(0) * W.shape(1));
   const auto channels = static_cast<double>(W.shape(0) + W.shape(1));
   return static_cast<double>(scheme.points) *
-         (tiles * (cost_of(factors, false) * pairs + image * channels) + filter * pairs);
+         (tiles * (cost_of(Multiplication::winograd, factors) * pairs + image * channels) +
+          filter * pairs);
 }
 
 // What the choice depends on, in words.
@@ -76,7 +82,7 @@ Factors factors_for(const Array& x) {
 void use_convolution_kernel(ConvolutionKernel kernel) { chosen = kernel; }
 
 ConvolutionChoice choose_convolution(const char* pass, const Array& x, const Array& W,
-                                     const Array& y, const Window& window) {
+                                     const Array& y, const Window& window, bool into_filters) {
   const ConvolutionKernel kernel = chosen;
   const Factors factors = factors_for(x);
   if (x.dtype() == Dtype::float32 && compute_precision() == Precision::high &&
@@ -89,8 +95,8 @@ ConvolutionChoice choose_convolution(const char* pass, const Array& x, const Arr
   }
   if (kernel == ConvolutionKernel::winograd) return {true, factors};
   const auto by_shapes = [&] {
-    const bool pays =
-        winograd_cost(x, W, y, window, factors) < direct_cost(x, W, y, window, factors);
+    const bool pays = winograd_cost(x, W, y, window, factors) <
+                      direct_cost(x, W, y, window, factors, into_filters);
     return pays ? "winograd" : "direct";
   };
   return {chosen_kernel(problem(pass, x, W, window, factors), by_shapes) == "winograd", factors};

@@ -21,8 +21,9 @@ struct ConvolutionChoice {
 };
 
 // For the convolution of x to y or one of its gradients, which `pass` names, of float32 or bfloat16
-// images. Choices are among kernel_choices(), where those loaded win over the shapes.
-ConvolutionChoice choose_convolution(const char* pass, const Array& x, const Array& W, const Array& y,
-                                     const Window& window);
+// images; that of W if `into_filters`. Choices are among kernel_choices(), where those loaded win
+// over the shapes.
+ConvolutionChoice choose_convolution(const char* pass, const Array& x, const Array& W,
+                                     const Array& y, const Window& window, bool into_filters);
 
 }  // namespace renga

@@ -105,8 +105,8 @@ class Problem {
 
   Plan weight_grad(const dnnl::convolution_forward::primitive_desc& forward) const {
     const dnnl::convolution_backward_weights::primitive_desc back(
-        onednn::engine(), algorithm_, factor(x_), weights(Tag::any, type_of(W_.dtype())),
-        factor(y_), strides(), dilates(), before(), after(), forward, onednn::own_scratchpad());
+        onednn::engine(), algorithm_, factor(x_), weights(Tag::any, result_type(W_)), factor(y_),
+        strides(), dilates(), before(), after(), forward, onednn::own_scratchpad());
     return Plan(dnnl::convolution_backward_weights(back), back.scratchpad_desc(),
                 {Operand::input(DNNL_ARG_DIFF_DST, outside(y_), back.diff_dst_desc()),
                  Operand::input(DNNL_ARG_SRC, outside(x_), back.src_desc()),
@@ -121,9 +121,10 @@ class Problem {
     return {dims_of(x.array.shape()), factors_, channels_last(x.array)};
   }
   memory::desc result(const Image& x) const {
-    const bool wide = factors_ == memory::data_type::f32;
-    return {dims_of(x.array.shape()), wide ? factors_ : type_of(x.array.dtype()),
-            channels_last(x.array)};
+    return {dims_of(x.array.shape()), result_type(x.array), channels_last(x.array)};
+  }
+  memory::data_type result_type(const Array& x) const {
+    return factors_ == memory::data_type::f32 ? factors_ : type_of(x.dtype());
   }
 
   memory::desc weights() const {

@@ -7,6 +7,9 @@
 namespace renga {
 namespace {
 
+// As Python sees it.
+Array shown(const Array& x) { return x.dtype() == Dtype::bfloat16 ? cast(x, Dtype::float32) : x; }
+
 void check(const char* op, const Array& image, const Array& W, const Window& window,
            const Dims& extents) {
   const int axes = image.ndim() - 2;
@@ -36,15 +39,16 @@ void add(const std::optional<Array>& b, const Array& y) {
   if (!b) return;
   Shape column = Dims::filled(y.ndim() - 1, 1);
   column[0] = y.shape(1);
-  const Array added = reshape_view(contiguous(*b), column);
+  const Array added = reshape_view(contiguous(cast(*b, y.dtype())), column);
   elementwise_kernels.on(y.device())
       .binary(Binary::add, 0, y, broadcast_view("convolution_part", added, y.shape()), y);
 }
 
 }  // namespace
 
-Array convolution_part(const Array& x, const Array& W, const std::optional<Array>& b,
+Array convolution_part(const Array& image, const Array& filters, const std::optional<Array>& b,
                        const Window& window, const Dims& extents) {
+  const Array x = shown(image), W = shown(filters);
   check("convolution_part", x, W, window, extents);
   const Array y = empty_image(W.shape(0), extents, x);
   convolution_kernels.on(y.device()).forward(x, W, y, window);
@@ -52,8 +56,10 @@ Array convolution_part(const Array& x, const Array& W, const std::optional<Array
   return y;
 }
 
-Array convolution_part_input_grad(const Array& gy, const Array& W, const std::optional<Array>& b,
-                                  const Window& window, const Dims& extents) {
+Array convolution_part_input_grad(const Array& grad, const Array& filters,
+                                  const std::optional<Array>& b, const Window& window,
+                                  const Dims& extents) {
+  const Array gy = shown(grad), W = shown(filters);
   check("convolution_part_input_grad", gy, W, window, extents);
   const Array gx = empty_image(W.shape(1) * window.groups, extents, gy);
   convolution_kernels.on(gx.device()).input_grad(gy, W, gx, window);
@@ -61,8 +67,9 @@ Array convolution_part_input_grad(const Array& gy, const Array& W, const std::op
   return gx;
 }
 
-Array convolution_part_weight_grad(const Array& gy, const Array& x, const Window& window,
+Array convolution_part_weight_grad(const Array& grad, const Array& image, const Window& window,
                                    const Dims& kernel) {
+  const Array gy = shown(grad), x = shown(image);
   check("convolution_part_weight_grad", gy, x, window, kernel);
   Shape shape{gy.shape(1), x.shape(1) / window.groups};
   for (std::int64_t extent : kernel) shape.push_back(extent);
