@@ -83,13 +83,20 @@ def average(comm: Any, grads: list[np.ndarray], wait: bool = True) -> Any:
     return comm.all_reduce(grads, "mean", out=grads, wait=wait, dtype=travels_as)
 
 
-def take_gradient(param: Any, weight: float = 1.0) -> np.ndarray:
-    """``weight`` times the gradient, in memory that nothing else uses.
+def take_gradient(param: Any, weight: float = 1.0, place: Any = None) -> np.ndarray:
+    """``weight`` times the gradient, in ``place`` or memory that nothing else uses.
 
     It is taken away from the parameter. Where there is none, it is zero.
     """
     own, grad = param._owns_grad, param.grad
     param.grad = None
+    if place is not None:
+        zero = grad is None or weight == 0
+        if zero or weight == 1:
+            np.copyto(place, 0 if zero else grad)
+        else:
+            np.multiply(grad, grad.dtype.type(weight), out=place)
+        return place
     if grad is None or weight == 0:  # what is not a number counts as zero too
         return param.xp.zeros_like(param.array)
     if weight != 1:

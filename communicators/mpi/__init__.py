@@ -39,7 +39,7 @@ def connect(
         from mpi4py import MPI
 
         address = MPI._addressof(mpi_comm)
-    transport = native.connect(address, native.Boards[boards])
+    transport = native.connect(address, boards)
     comm = kind(
         _communicators.Communicator(transport, settings.timeout(), settings.debug())
     )

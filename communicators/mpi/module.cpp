@@ -1,6 +1,5 @@
 // The only code that is linked to MPI, loaded when somebody asks for an mpi communicator.
 #include <mpi.h>
-#include <pybind11/native_enum.h>
 #include <pybind11/pybind11.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -51,12 +50,14 @@ std::vector<std::weak_ptr<MpiTransport>>& transports() {
   return all;
 }
 
-std::shared_ptr<Transport> connect(std::uintptr_t comm_address, Boards boards) {
+std::shared_ptr<Transport> connect(std::uintptr_t comm_address, const std::string& boards) {
+  static const std::map<std::string, Boards> words = {
+      {"none", Boards::none}, {"one_node", Boards::one_node}, {"each_node", Boards::each_node}};
   initialize();
   const MPI_Comm comm =
       comm_address == 0 ? MPI_COMM_WORLD : *reinterpret_cast<const MPI_Comm*>(comm_address);
   const py::gil_scoped_release lend;
-  const auto transport = std::make_shared<MpiTransport>(comm, boards);
+  const auto transport = std::make_shared<MpiTransport>(comm, words.at(boards));
   transports().push_back(transport);
   return transport;
 }
@@ -76,12 +77,7 @@ void write_comm(const Transport& transport, std::uintptr_t address) {
 PYBIND11_MODULE(_communicators_mpi, m) {
   m.doc() = "Communication through MPI.";
   py::module_::import("renga._communicators");
-  py::native_enum<Boards>(m, "Boards", "enum.Enum")
-      .value("none", Boards::none)
-      .value("one_node", Boards::one_node)
-      .value("each_node", Boards::each_node)
-      .finalize();
-  m.def("connect", &connect, py::arg("comm_address") = 0, py::arg("boards") = Boards::each_node,
+  m.def("connect", &connect, py::arg("comm_address") = 0, py::arg("boards") = "each_node",
         "A transport over the MPI_Comm at an address; over all processes of the job for 0.");
   m.def(
       "thread_level",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import logging
 from typing import Any
 
@@ -27,7 +28,7 @@ def connect(mpi_comm: Any = None) -> mpi.MpiCommunicator:
 def what_is_missing() -> str:
     """Why NCCL cannot be used here; empty where it can."""
     try:
-        from renga import _communicators_nccl
+        native = importlib.import_module("renga._communicators_nccl")
     except ImportError:
         return "renga was built without RENGA_NCCL"
-    return _communicators_nccl.what_is_missing()
+    return str(native.what_is_missing())

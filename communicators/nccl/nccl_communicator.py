@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import numpy as np
@@ -24,8 +25,7 @@ class NcclCommunicator(MpiCommunicator):
     def _clique(self) -> Any:
         """Formed at the first use, which all ranks make together."""
         if self._formed is None:
-            from renga import _communicators_nccl as native
-
+            native = importlib.import_module("renga._communicators_nccl")
             mine = native.new_identity() if self.rank == 0 else None
             identity = self.bcast_obj(mine)
             self._formed = native.Clique(

@@ -81,7 +81,7 @@ class Hosts:
             subprocess.run([*words, "latency", "100ms"], check=True)
 
     def run(
-        self, program: str, *arguments: str, ranks_each: int = 1, timeout: float = 60
+        self, program: str, *arguments: str, ranks_each: int = 1, timeout: float = 100
     ) -> subprocess.CompletedProcess[str]:
         """Runs a Python program on every host, started from the first."""
         ranks = ranks_each * len(self.names)
@@ -89,7 +89,7 @@ class Hosts:
         environment = mpiexec_environment(ranks)
         python_path = os.pathsep.join(p or os.getcwd() for p in sys.path)
         environment.update(PYTHONPATH=python_path, OMP_NUM_THREADS="1")
-        environment.setdefault("RENGA_TIMEOUT", "30")
+        environment.setdefault("RENGA_TIMEOUT", "60")
         exported = [
             word
             for name in environment

@@ -61,7 +61,8 @@ def test_long_vectors_go_in_pieces(algorithm):
 )
 @pytest.mark.parametrize("dtype, op", [("float32", "sum"), ("float16", "mean")])
 def test_nodes_do_not_change_the_result(ranks, nodes, dtype, op):
-    sizes = [1, 1001, 3_000_000]
+    # In the last, more than goes between nodes at once.
+    sizes = [1, 1001, 2_200_000 if (ranks, dtype) == (4, "float32") else 300_000]
 
     def act(comm):
         assert comm.inter_size == nodes

@@ -38,7 +38,7 @@ def words(output, first):
 
 @pytest.mark.parametrize(
     "count, ranks_each, kind",
-    [(2, 1, "mpi"), (3, 1, "flat"), (2, 2, "hierarchical"), (2, 2, "naive")],
+    [(2, 1, "mpi"), (3, 1, "flat"), (2, 2, "hierarchical")],
 )
 def test_five_lines_train_as_one_process_does(tmp_path, count, ranks_each, kind):
     with hosts(count, tmp_path) as some:
@@ -61,7 +61,7 @@ def test_a_failure_on_one_host_ends_the_job_on_all(tmp_path, what, message):
     assert done.returncode != 0
     assert message in done.stdout
     assert "parameters" not in done.stdout
-    assert time.perf_counter() - begun < 20  # and not the 30 s of RENGA_TIMEOUT
+    assert time.perf_counter() - begun < 40  # and not the 60 s of RENGA_TIMEOUT
 
 
 def test_a_single_node_communicator_refuses_two(tmp_path):

@@ -12,6 +12,9 @@ from renga.launch import mpiexec_command, mpiexec_environment
 
 pytest.importorskip("renga._communicators_mpi", exc_type=ImportError)
 
+# Long before any time-out or sleep below is over, also where cores are short.
+SOON = 30
+
 BEGINNING = """
 import os, signal, sys, threading, time
 import numpy as np
@@ -59,7 +62,7 @@ def test_an_exception_in_one_rank_ends_all(tmp_path, name):
     assert "[rank 1] Traceback (most recent call last):" in output
     assert "[rank 1] ValueError: no luck" in output
     assert "reached the end" not in output
-    assert seconds < 5 + 3  # the job's start is not part of its end
+    assert seconds < SOON
 
 
 def test_an_exception_in_a_thread_ends_all(tmp_path):
@@ -73,7 +76,7 @@ def test_an_exception_in_a_thread_ends_all(tmp_path):
     code, output, seconds = run_job(tmp_path, body)
     assert code != 0
     assert "[rank 1] KeyError: 'in a thread'" in output
-    assert seconds < 8
+    assert seconds < SOON
 
 
 @pytest.mark.parametrize("number", ["SIGKILL", "SIGSEGV", "SIGTERM"])
@@ -86,7 +89,7 @@ def test_a_signal_that_ends_one_rank_ends_all(tmp_path, number):
     code, output, seconds = run_job(tmp_path, body)
     assert code != 0
     assert "reached the end" not in output
-    assert seconds < 8
+    assert seconds < SOON
 
 
 def test_sigterm_lets_a_rank_clean_up(tmp_path):
@@ -107,7 +110,7 @@ def test_sigterm_lets_a_rank_clean_up(tmp_path):
 def test_sys_exit_with_an_error_ends_all(tmp_path):
     code, output, seconds = run_job(tmp_path, "if comm.rank == 1: sys.exit(3)")
     assert code == 3
-    assert seconds < 8
+    assert seconds < SOON
 
 
 @pytest.mark.parametrize("name", ["mpi", "naive"])
@@ -133,7 +136,7 @@ def test_a_rank_that_leaves_in_the_middle_is_noticed(tmp_path, name, way):
     if "_exit" not in way:
         assert "[rank 0] renga.communicators.failure.RankFailed" in output
         assert "rank 1 has left, rank 0 waits for it" in output
-    assert seconds < 8
+    assert seconds < SOON
 
 
 def test_a_rank_that_leaves_is_noticed_by_who_receives_from_it(tmp_path):
@@ -148,7 +151,7 @@ def test_a_rank_that_leaves_is_noticed_by_who_receives_from_it(tmp_path):
         half.recv_obj(1, tag=1)
     if comm.rank < 2:
         half.barrier()
-        time.sleep(30)
+        time.sleep(60)
     """
     code, output, seconds = run_job(tmp_path, body, ranks=4)
     assert code != 0
@@ -156,7 +159,7 @@ def test_a_rank_that_leaves_is_noticed_by_who_receives_from_it(tmp_path):
     assert "[rank 2]" in output
     assert re.search(r"from rank 1 at .*script.py:\d+ in <module>: rank 1 has", output)
     assert "left, rank 0 waits for it" in output
-    assert seconds < 9
+    assert seconds < SOON
 
 
 def test_who_needs_nobody_may_go_on_when_others_have_left(tmp_path):
@@ -209,4 +212,4 @@ def test_an_exception_ends_all_where_mpi4py_came_first(tmp_path):
     code, output, seconds = run_job(tmp_path, body, first="from mpi4py import MPI")
     assert code != 0
     assert "[rank 1] ValueError: no luck" in output
-    assert seconds < 8
+    assert seconds < SOON
