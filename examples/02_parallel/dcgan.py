@@ -37,7 +37,10 @@ class Generator(renga.Chain):
 
 
 class Discriminator(renga.Chain):
-    """Shapes: (N, 3, 32, 32) -> (N, 1)."""
+    """Shapes: (N, 3, 32, 32) -> (N, 1).
+
+    Without batch normalization, by which it would tell batches instead of images.
+    """
 
     def __init__(self, width=64):
         super().__init__()
@@ -47,12 +50,9 @@ class Discriminator(renga.Chain):
                 k, s = (3, 1) if i == 0 else (4, 2)
                 conv = L.Convolution2D(a, b, k, s, 1, initialW=normal())
                 setattr(self, f"conv{i}", conv)
-                if i > 0:
-                    setattr(self, f"bn{i}", L.BatchNormalization(b))
             self.l4 = L.Linear(16 * channels[-1], 1, initialW=normal())
 
     def forward(self, x):
-        h = F.leaky_relu(self.conv0(x))
-        for i in range(1, 4):
-            h = F.leaky_relu(getattr(self, f"bn{i}")(getattr(self, f"conv{i}")(h)))
-        return self.l4(h)
+        for i in range(4):
+            x = F.leaky_relu(getattr(self, f"conv{i}")(x))
+        return self.l4(x)

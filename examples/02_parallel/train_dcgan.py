@@ -54,7 +54,8 @@ def train(way="alone", steps=20, batch=64, width=64, data="digits", hidden=100):
         loss_dis = F.sum(F.softplus(-real) + F.softplus(fake)) / count
         gen_loss = update(optimizers[0], gen, loss_gen)
         made.unchain_backward()
-        losses.append((gen_loss, update(optimizers[1], dis, loss_dis)))
+        dis_loss = update(optimizers[1], dis, loss_dis)
+        losses.append((way.mean(gen_loss), way.mean(dis_loss)))
         del real, made, fake, loss_gen, loss_dis
         times.append(time.perf_counter() - begin)
     with renga.no_backprop_mode(), renga.using_config("train", False):

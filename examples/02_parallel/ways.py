@@ -27,6 +27,10 @@ class Alone:
         """What this rank takes of a batch."""
         return x
 
+    def mean(self, loss):
+        """The loss of the whole batch, from that of what this rank took of it."""
+        return loss
+
     def part(self, images):
         """What this rank takes of images."""
         return images
@@ -51,6 +55,9 @@ class DataParallel(Alone):
     def batch(self, x):
         return x[self.rank :: self.size]
 
+    def mean(self, loss):
+        return self.comm.allreduce_obj(loss) / self.size
+
 
 class ChannelParallel(DataParallel):
     """Each rank has a part of every layer's channels."""
@@ -64,12 +71,19 @@ class ChannelParallel(DataParallel):
     def batch(self, x):
         return x
 
+    def mean(self, loss):
+        return loss
+
 
 class Spatial(ChannelParallel):
     """Each rank has a band of every image's rows."""
 
     def model(self, model, *example):
         return parallelize(model, self.comm, "spatial")
+
+    def mean(self, loss):
+        """The loss of the whole batch, from that of what this rank took of it."""
+        return loss
 
     def part(self, images):
         return scatter_image(self.comm, images)

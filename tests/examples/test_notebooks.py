@@ -1,0 +1,35 @@
+"""The notebooks run from top to bottom, small, and are kept with what they showed."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+NOTEBOOKS = Path(__file__).resolve().parents[2] / "examples" / "notebooks"
+nbformat = pytest.importorskip("nbformat")
+nbclient = pytest.importorskip("nbclient")
+pytest.importorskip("ipykernel")
+pytestmark = [
+    pytest.mark.skipif("OMPI_COMM_WORLD_RANK" in os.environ, reason="starts mpiexec"),
+    pytest.mark.timeout(300),
+]
+
+
+def pictures(notebook):
+    outputs = (output for cell in notebook.cells for output in cell.get("outputs", ()))
+    return sum("image/png" in output.get("data", ()) for output in outputs)
+
+
+@pytest.mark.parametrize("name", ["vgg", "dcgan"])
+def test_notebook(name, monkeypatch):
+    kept = nbformat.read(NOTEBOOKS / f"{name}.ipynb", as_version=4)
+    for what, value in (("STEPS", 6), ("WIDTH", 2), ("BATCH", 8)):
+        monkeypatch.setenv(f"RENGA_NOTEBOOK_{what}", str(value))
+    resources = {"metadata": {"path": str(NOTEBOOKS)}}
+    run = nbformat.from_dict(kept)
+    for cell in run.cells:
+        cell.get("outputs", []).clear()
+    nbclient.NotebookClient(run, timeout=300, resources=resources).execute()
+    assert pictures(run) == pictures(kept) >= 4
