@@ -23,7 +23,8 @@ class OverlappedMean:
     ready in the first iteration. Whether a bucket waits for a parameter that a rank
     does not use, nobody needs to know before: it starts with zeros when the way back
     has ended. A gradient that grows after its bucket has started, by a ``backward()``
-    inside of another one, follows in a round of its own.
+    inside of another one, follows in a round of its own. From the second iteration on,
+    gradients lie in memory that the ranks of a node share, until the next update.
 
     Args:
         comm: the communicator.
@@ -37,6 +38,8 @@ class OverlappedMean:
         self._zero_fill = zero_fill
         self._index = {id(param): i for i, param in enumerate(self._params)}
         self._agreed = False
+        self._flats: list[Any] = []
+        self._places: dict[int, Any] = {}
         self._fill_buckets(range(len(self._params) - 1, -1, -1))
 
     def _fill_buckets(self, order: Sequence[int]) -> None:
@@ -52,6 +55,17 @@ class OverlappedMean:
         self._bucket_of = {
             i: b for b, bucket in enumerate(self._buckets) for i in bucket
         }
+
+    def _lay_out(self) -> None:
+        """Gives each bucket memory that the ranks of a node share."""
+        self._flats, self._places = [], {}
+        for bucket in self._buckets:
+            arrays = [self._params[i].array for i in bucket]
+            ends = numpy.cumsum([x.size for x in arrays])
+            flat = self._comm.window((ends[-1],), arrays[0].dtype)
+            self._flats.append(flat)
+            for i, x, part in zip(bucket, arrays, numpy.split(flat, ends[:-1])):
+                self._places[i] = part.reshape(x.shape)
 
     def backward(self, loss: Any, loss_scale: float | None, notice: Notice) -> News:
         """``loss.backward()``, during which buckets start once ``notice`` is over.
@@ -96,16 +110,18 @@ class OverlappedMean:
             self._start_next()
 
     def _start_next(self) -> None:
-        bucket = self._buckets[len(self._works)]
-        grads = [self._take(i) for i in bucket]
-        self._works.append(packing.average(self._comm, grads, wait=False))
+        b = len(self._works)
+        grads = [self._take(i, self._places.get(i)) for i in self._buckets[b]]
+        travelling = [self._flats[b]] if self._flats else grads
+        work = packing.average(self._comm, travelling, wait=False)
+        self._works.append((work, grads))
 
-    def _take(self, i: int) -> Any:
+    def _take(self, i: int, place: Any = None) -> Any:
         """This rank's part in a mean, in memory that nothing else uses."""
         param = self._params[i]
         if param.grad_var is not None:
             self._flags[i] = 1
-        return packing.take_gradient(param, self._hear_news().weight)
+        return packing.take_gradient(param, self._hear_news().weight, place)
 
     def finish(self, loss_scale: float | None) -> None:
         """Waits for the means and makes them the gradients of the parameters."""
@@ -115,8 +131,9 @@ class OverlappedMean:
         self._flags[late] = 2
         flags = self._comm.all_reduce(self._flags, "max")
         means: dict[int, Any] = {}
-        for bucket, work in zip(self._buckets, self._works):
-            means.update(zip(bucket, work.wait()))
+        for bucket, (work, grads) in zip(self._buckets, self._works):
+            work.wait()
+            means.update(zip(bucket, grads))
         for i in numpy.flatnonzero(flags == 2).tolist():
             means[i] += packing.average(self._comm, [self._take(i)])[0]
         for i, param in enumerate(self._params):
@@ -130,4 +147,6 @@ class OverlappedMean:
     def _agree(self) -> None:
         rest = (i for i in range(len(self._params)) if i not in self._ready)
         self._fill_buckets(self._comm.bcast_obj([*self._ready, *rest]))
+        if self._comm.size > 1 and all(param.xp is numpy for param in self._params):
+            self._lay_out()
         self._agreed = True
