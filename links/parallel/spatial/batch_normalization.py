@@ -32,30 +32,9 @@ class SpatialBatchNormalization(MultiNodeBatchNormalization):
     algorithm = "common statistics"
     input_layout = output_layout = "parts"
 
-    def __init__(
-        self,
-        comm: Any,
-        size: int | tuple[int, ...],
-        decay: float = 0.9,
-        eps: float = 2e-5,
-        dtype: Any = None,
-        use_gamma: bool = True,
-        use_beta: bool = True,
-        initial_gamma: Any = None,
-        initial_beta: Any = None,
-    ) -> None:
+    def __init__(self, comm: Any, size: Any, *args: Any, **kwargs: Any) -> None:
         self.grid = SpatialGrid.of(comm)
-        super().__init__(
-            size,
-            self.grid.comm,
-            decay,
-            eps,
-            dtype,
-            use_gamma,
-            use_beta,
-            initial_gamma,
-            initial_beta,
-        )
+        super().__init__(size, self.grid.comm, *args, **kwargs)
 
     @classmethod
     def from_link(

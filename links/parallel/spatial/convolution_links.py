@@ -18,15 +18,39 @@ from renga.parameter import Parameter
 from renga.variable import Variable
 
 
-class _Convolution(SpatialLink):
+class _Windowed(SpatialLink):
     W: Parameter
+    b: Parameter | None
+    stride: Any
+    pad: Any
+    dilate: Any
+    groups: int
     _weight_shape: Callable[[int], tuple[int, ...]]
 
-    def _start(self, x: Any) -> None:
-        """Gives W its shape by the first input, and all ranks the same values."""
+    def _apply(self, function: Callable[..., Variable], x: Any, last: Any) -> Variable:
+        """The function by its parameters, which have their shape by now."""
         if self.W.array is None:
             self.W.initialize(self._weight_shape(x.shape[1]))
             self._share()
+        parameters = self.W, self.b, self.stride, self.pad, last
+        kept = {"dilate": self.dilate, "groups": self.groups}
+        return function(self.grid, x, *parameters, **kept, name=type(self).__name__)
+
+
+class _Convolution(_Windowed):
+    cover_all = False
+
+    def forward(self, x: Any) -> Variable:
+        """This rank's part of the convolution."""
+        return self._apply(spatial_convolution, x, self.cover_all)
+
+
+class _Deconvolution(_Windowed):
+    outsize: Any
+
+    def forward(self, x: Any) -> Variable:
+        """This rank's part of the deconvolution."""
+        return self._apply(spatial_deconvolution, x, self.outsize)
 
 
 class SpatialConvolution2D(_Convolution, Convolution2D):
@@ -47,21 +71,6 @@ class SpatialConvolution2D(_Convolution, Convolution2D):
         b: (out_channels,), or None with ``nobias``
     """
 
-    def forward(self, x: Any) -> Variable:
-        """This rank's part of the convolution."""
-        self._start(x)
-        return spatial_convolution(
-            self.grid,
-            x,
-            self.W,
-            self.b,
-            self.stride,
-            self.pad,
-            dilate=self.dilate,
-            groups=self.groups,
-            name=type(self).__name__,
-        )
-
 
 class SpatialConvolutionND(_Convolution, ConvolutionND):
     """``ConvolutionND`` of images of which each rank has a part.
@@ -78,24 +87,8 @@ class SpatialConvolutionND(_Convolution, ConvolutionND):
         b: (out_channels,), or None with ``nobias``
     """
 
-    def forward(self, x: Any) -> Variable:
-        """This rank's part of the convolution."""
-        self._start(x)
-        return spatial_convolution(
-            self.grid,
-            x,
-            self.W,
-            self.b,
-            self.stride,
-            self.pad,
-            self.cover_all,
-            dilate=self.dilate,
-            groups=self.groups,
-            name=type(self).__name__,
-        )
 
-
-class SpatialDeconvolution2D(_Convolution, Deconvolution2D):
+class SpatialDeconvolution2D(_Deconvolution, Deconvolution2D):
     """``Deconvolution2D`` of images of which each rank has a part.
 
     The parts of ``y`` put together equal the deconvolution of the whole image.
@@ -113,24 +106,8 @@ class SpatialDeconvolution2D(_Convolution, Deconvolution2D):
         b: (out_channels,), or None with ``nobias``
     """
 
-    def forward(self, x: Any) -> Variable:
-        """This rank's part of the deconvolution."""
-        self._start(x)
-        return spatial_deconvolution(
-            self.grid,
-            x,
-            self.W,
-            self.b,
-            self.stride,
-            self.pad,
-            self.outsize,
-            dilate=self.dilate,
-            groups=self.groups,
-            name=type(self).__name__,
-        )
 
-
-class SpatialDeconvolutionND(_Convolution, DeconvolutionND):
+class SpatialDeconvolutionND(_Deconvolution, DeconvolutionND):
     """``DeconvolutionND`` of images of which each rank has a part.
 
     Args:
@@ -145,19 +122,3 @@ class SpatialDeconvolutionND(_Convolution, DeconvolutionND):
         W: (in_channels, out_channels / groups, *ksize)
         b: (out_channels,), or None with ``nobias``
     """
-
-    def forward(self, x: Any) -> Variable:
-        """This rank's part of the deconvolution."""
-        self._start(x)
-        return spatial_deconvolution(
-            self.grid,
-            x,
-            self.W,
-            self.b,
-            self.stride,
-            self.pad,
-            self.outsize,
-            dilate=self.dilate,
-            groups=self.groups,
-            name=type(self).__name__,
-        )
