@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "placement.h"
+#include "collectives/placement.h"
 
 namespace renga {
 

@@ -1,4 +1,4 @@
-#include "placement.h"
+#include "collectives/placement.h"
 
 #include <algorithm>
 #include <bit>
