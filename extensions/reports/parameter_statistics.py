@@ -105,7 +105,7 @@ class ParameterStatistics(extension.Extension):
                 attr_name=attribute,
                 function_name=name,
             )
-            value = numpy.nan if broken else function(array)
+            value: Any = numpy.nan if broken else function(array)
             if numpy.ndim(value) == 0:
                 yield key, value
             else:

@@ -73,7 +73,7 @@ class VariableStatisticsPlot(extension.Extension):
         self._sigmas = numpy.atleast_1d(numpy.asarray(percentile_sigmas, float))
         self._trigger = get_trigger(trigger)
         self._filename = filename or file_name
-        self._figure_options = {} if figsize is None else {"figsize": figsize}
+        self._figsize = figsize
         self._marker = marker
         self._grid = grid
         shape = (len(self._attributes), 2 + len(self._sigmas))
@@ -127,7 +127,7 @@ class VariableStatisticsPlot(extension.Extension):
             )
             if wanted
         ]
-        figure = Figure(**self._figure_options)
+        figure = Figure(figsize=self._figsize)
         FigureCanvasAgg(figure)
         grid = figure.subplots(
             len(titles), len(self._attributes), sharex=True, squeeze=False

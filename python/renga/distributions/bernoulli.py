@@ -63,10 +63,10 @@ class Bernoulli(Univariate):
 
 def _times_logit(x: Variable, logit: Variable) -> Variable:
     """``x logit``, where 0 times an infinite logit is 0."""
-    x, logit = F.broadcast(x, logit)
     vanishes = (x.array == 0) & (abs(logit.array) == math.inf)
-    finite = within(~vanishes, logit, 0) if vanishes.any() else logit
-    return x * finite
+    if not vanishes.any():
+        return x * logit
+    return x * within(~vanishes, F.broadcast_to(logit, vanishes.shape), 0)
 
 
 @register_kl(Bernoulli, Bernoulli)

@@ -49,7 +49,7 @@ class Pareto(Univariate):
         return within(as_array(x) >= self.scale.array, density)
 
     def cdf(self, x: Any) -> Variable:
-        above = F.maximum(*F.broadcast(as_variable(x), self.scale))
+        above = self.scale + F.relu(as_variable(x) - self.scale)
         return -F.expm1(self.alpha * F.log(self.scale / above))
 
     def icdf(self, x: Any) -> Variable:

@@ -40,7 +40,7 @@ def write(
     if block is None or written.size > block.size:
         return written._replace(inline=[bytes(view) for view in views])
     for view, (start, length) in zip(views, extents):
-        block.buf[start : start + length] = view
+        _memory(block)[start : start + length] = view
     return written
 
 
@@ -50,8 +50,14 @@ def read(written: SharedPickle, block: SharedMemory | None, copy: bool = True) -
         return pickle.loads(written.payload, buffers=map(bytearray, written.inline))
     views = []
     if block is not None:
-        memory = block.buf.toreadonly()
+        memory = _memory(block).toreadonly()
         views = [memory[start : start + length] for start, length in written.extents]
     return pickle.loads(
         written.payload, buffers=map(bytearray, views) if copy else views
     )
+
+
+def _memory(block: SharedMemory) -> memoryview:
+    if block.buf is None:
+        raise ValueError("shared_pickle: expected an open block, got a closed one")
+    return block.buf

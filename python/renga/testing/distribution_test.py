@@ -44,7 +44,10 @@ class distribution_unittest(unittest.TestCase):
     continuous = True
     support: str = "real"
     test_targets: Any = frozenset()
-    tolerance = {"atol": 1e-4, "rtol": 1e-4}
+    dist: Any
+    scipy_dist: Any
+    params: dict[str, Any]
+    scipy_params: dict[str, Any]
 
     def setUp(self) -> None:
         self.setUp_configure()
@@ -101,7 +104,7 @@ class distribution_unittest(unittest.TestCase):
             expected = getattr(self.scipy_dist, name)(*points, **self.scipy_params)
         else:
             expected = self._one_by_one(name, *points)
-        assert_allclose(found, expected, **self.tolerance)
+        assert_allclose(found, expected, atol=1e-4, rtol=1e-4)
 
     def _one_by_one(self, name: str, *points: Any) -> numpy.ndarray:
         """SciPy's function at each point of each distribution."""

@@ -75,9 +75,9 @@ def unary_math_function_unittest(
         for method in [*tests, test_label] if label_expected else tests:
             setattr(cls, method.__name__, method)
         cls.setUp = setup  # type: ignore[attr-defined]
-        cases = {"shape": [(3, 2), ()], "dtype": ["f2", "f4", "f8"]}
-        dtypes = map(numpy.dtype, cases["dtype"])
-        return parameterize(*product({**cases, "dtype": list(dtypes)}))(cls)
+        dtypes = [numpy.dtype(name) for name in ("f2", "f4", "f8")]
+        cases: dict[str, list[Any]] = {"shape": [(3, 2), ()], "dtype": dtypes}
+        return parameterize(*product(cases))(cls)
 
     return decorate
 

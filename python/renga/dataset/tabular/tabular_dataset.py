@@ -131,4 +131,4 @@ def call(function: Callable, dataset: TabularDataset, values: tuple[Any, ...]) -
 
 
 def _as_array(column: Any) -> Any:
-    return column if isinstance(column, numpy.ndarray) else concat_examples(column)
+    return column if isinstance(column, numpy.ndarray) else concat_examples(column, None)

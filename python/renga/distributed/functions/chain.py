@@ -69,7 +69,7 @@ def token_for(delegate: Any) -> Variable:
         return Variable(nothing())
     if delegate.shape == (0,) and delegate.dtype == numpy.float32:
         return delegate
-    return F.cast(F.reshape(delegate, (-1,))[:0], numpy.float32)
+    return F.cast(F.get_item(F.reshape(delegate, (-1,)), slice(0)), numpy.float32)
 
 
 def nothing() -> numpy.ndarray:

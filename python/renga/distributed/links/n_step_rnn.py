@@ -50,7 +50,8 @@ class MultiNodeNStepRNN(Chain):
         states: list[Any] = [None] * self.actual_rnn.n_cells
         if self.rank_in is not None:
             # In one message, so that shapes and dtypes come with it.
-            _, states = Recv(self.communicator, self.rank_in, 0).communicate([])
+            _, received = Recv(self.communicator, self.rank_in, 0).communicate([])
+            states = list(received)
         outputs = self.actual_rnn(*states, *inputs)
         delegate = None
         if self.rank_out is not None:
