@@ -50,7 +50,7 @@ docs: renga
 
 cuda: .venv/.tools
 	command -v nvcc
-	$(BIN)/pip install -q 'nvidia-cublas==13.*' 'nvidia-cudnn-cu13==9.*'
+	$(BIN)/pip install -q 'nvidia-cublas==13.*' 'nvidia-cudnn-cu13==9.*' nvidia-nccl-cu13
 	$(MAKE) renga CUDA=ON EXTRAS=test,cuda
 	$(BIN)/python -m pytest -q -rs tests/devices
 
@@ -82,7 +82,8 @@ renga: .venv/.tools
 	$(BIN)/pip wheel -v --no-deps --no-build-isolation -w build/wheel \
 	  --config-settings=build-dir=$(BUILD) \
 	  --config-settings=cmake.define.RENGA_TESTS=$(TESTS) \
-	  --config-settings=cmake.define.RENGA_CUDA=$(CUDA) .
+	  --config-settings=cmake.define.RENGA_CUDA=$(CUDA) \
+	  --config-settings=cmake.define.RENGA_NCCL=$(CUDA) .
 	$(BIN)/pip install -q --no-deps --force-reinstall build/wheel/*.whl
 	$(BIN)/pip install -q "$$(echo build/wheel/*.whl)[$(EXTRAS)]"
 
