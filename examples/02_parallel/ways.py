@@ -39,12 +39,14 @@ class Alone:
         return F.max_pooling_2d(x, ksize)
 
 
-class DataParallel(Alone):
-    """Each rank has the whole model and a part of every batch."""
-
+class OnRanks(Alone):
     def __init__(self):
         self.comm = create_communicator("mpi")
         self.rank, self.size = self.comm.rank, self.comm.size
+
+
+class DataParallel(OnRanks):
+    """Each rank has the whole model and a part of every batch."""
 
     def model(self, model, *example):
         return create_mnbn_model(model, self.comm)
@@ -59,23 +61,14 @@ class DataParallel(Alone):
         return self.comm.allreduce_obj(loss) / self.size
 
 
-class ChannelParallel(DataParallel):
+class ChannelParallel(OnRanks):
     """Each rank has a part of every layer's channels."""
 
     def model(self, model, *example):
         return parallelize(model, self.comm, "channel", *example)
 
-    def optimizer(self, optimizer):
-        return optimizer
 
-    def batch(self, x):
-        return x
-
-    def mean(self, loss):
-        return loss
-
-
-class Spatial(ChannelParallel):
+class Spatial(OnRanks):
     """Each rank has a band of every image's rows."""
 
     def model(self, model, *example):
