@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy
 
+from renga.communicators import settings
 from renga.function_node import FunctionNode
 from renga.links.parallel.spatial.grid import (
     Box,
@@ -121,7 +122,7 @@ class Halo:
 
         def arriving() -> Iterable[Any]:
             for pieces, work in works:
-                data, begin = work.wait(), 0
+                data, begin = work.wait(settings.timeout()), 0
                 for piece in pieces:
                     shape = (like.shape[0], *lengths(piece[1]), like.shape[1])
                     end = begin + int(numpy.prod(shape))
