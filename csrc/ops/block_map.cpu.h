@@ -1,6 +1,6 @@
-// Runs kernels written for short contiguous blocks of float or double over arrays of any strides
-// and dtype: blocks are gathered, converted, computed and scattered while they are in the first
-// cache.
+// Runs kernels written for short contiguous blocks of a dtype, or of the type in which it is
+// computed, over arrays of any strides: blocks are gathered, converted, computed and scattered
+// while they are in the first cache.
 #pragma once
 
 #include <xsimd/xsimd.hpp>
@@ -43,33 +43,31 @@ void scatter(const Compute<T>* from, std::byte* to, std::int64_t step, std::int6
 // padded vector, so that every element is computed by the same instructions wherever it lies.
 template <class T, class F>
 void vector_map(const T* x, T* y, std::int64_t n, F f) {
-  using V = xsimd::batch<T>;
+  using V = xsimd::batch<Compute<T>>;
   constexpr auto width = static_cast<std::int64_t>(V::size);
   std::int64_t i = 0;
-  for (; i + width <= n; i += width) f(V::load_unaligned(x + i)).store_unaligned(y + i);
+  for (; i + width <= n; i += width) store(V(f(load<V>(x + i))), y + i);
   if (i == n) return;
   T in[V::size], out[V::size];
-  std::fill_n(in, V::size, T(1));
+  std::fill_n(in, V::size, T(Compute<T>(1)));
   std::copy(x + i, x + n, in);
-  f(V::load_unaligned(in)).store_unaligned(out);
+  store(V(f(load<V>(in))), out);
   std::copy_n(out, n - i, y + i);
 }
 
 template <class T, class F>
 void vector_map(const T* a, const T* b, T* y, std::int64_t n, F f) {
-  using V = xsimd::batch<T>;
+  using V = xsimd::batch<Compute<T>>;
   constexpr auto width = static_cast<std::int64_t>(V::size);
   std::int64_t i = 0;
-  for (; i + width <= n; i += width) {
-    f(V::load_unaligned(a + i), V::load_unaligned(b + i)).store_unaligned(y + i);
-  }
+  for (; i + width <= n; i += width) store(V(f(load<V>(a + i), load<V>(b + i))), y + i);
   if (i == n) return;
   T in_a[V::size], in_b[V::size], out[V::size];
-  std::fill_n(in_a, V::size, T(1));
-  std::fill_n(in_b, V::size, T(1));
+  std::fill_n(in_a, V::size, T(Compute<T>(1)));
+  std::fill_n(in_b, V::size, T(Compute<T>(1)));
   std::copy(a + i, a + n, in_a);
   std::copy(b + i, b + n, in_b);
-  f(V::load_unaligned(in_a), V::load_unaligned(in_b)).store_unaligned(out);
+  store(V(f(load<V>(in_a), load<V>(in_b))), out);
   std::copy_n(out, n - i, y + i);
 }
 
@@ -77,11 +75,9 @@ void vector_map(const T* a, const T* b, T* y, std::int64_t n, F f) {
 template <class T, class Block>
 void map_blocks(const Array& x, const Array& y, std::int64_t cost, const Block& block) {
   parallel_walk(make_loop<2>({&y, &x}), cost, [&](std::int64_t n, const auto& p, const auto& s) {
-    if constexpr (!is_half<T>) {
-      if (s[0] == sizeof(T) && s[1] == sizeof(T)) {
-        block(reinterpret_cast<const T*>(p[1]), reinterpret_cast<T*>(p[0]), n);
-        return;
-      }
+    if (s[0] == sizeof(T) && s[1] == sizeof(T)) {
+      block(reinterpret_cast<const T*>(p[1]), reinterpret_cast<T*>(p[0]), n);
+      return;
     }
     Compute<T> in[kBlock], out[kBlock];
     for (std::int64_t i = 0; i < n; i += kBlock) {
@@ -99,12 +95,10 @@ void map_blocks(const Array& a, const Array& b, const Array& y, std::int64_t cos
                 const Block& block) {
   parallel_walk(make_loop<3>({&y, &a, &b}), cost,
                 [&](std::int64_t n, const auto& p, const auto& s) {
-                  if constexpr (!is_half<T>) {
-                    if (s[0] == sizeof(T) && s[1] == sizeof(T) && s[2] == sizeof(T)) {
-                      block(reinterpret_cast<const T*>(p[1]), reinterpret_cast<const T*>(p[2]),
-                            reinterpret_cast<T*>(p[0]), n);
-                      return;
-                    }
+                  if (s[0] == sizeof(T) && s[1] == sizeof(T) && s[2] == sizeof(T)) {
+                    block(reinterpret_cast<const T*>(p[1]), reinterpret_cast<const T*>(p[2]),
+                          reinterpret_cast<T*>(p[0]), n);
+                    return;
                   }
                   Compute<T> in_a[kBlock], in_b[kBlock], out[kBlock];
                   for (std::int64_t i = 0; i < n; i += kBlock) {

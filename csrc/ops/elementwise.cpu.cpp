@@ -112,9 +112,10 @@ V softplus(V x, V beta) {
 }
 
 template <class T>
-void float_unary(Unary map, T p, T q, const T* x, T* y, std::int64_t n) {
-  using V = xsimd::batch<T>;
-  const V vp(p), vq(q), zero(T(0)), one(T(1));
+void float_unary(Unary map, Compute<T> p, Compute<T> q, const T* x, T* y, std::int64_t n) {
+  using C = Compute<T>;
+  using V = xsimd::batch<C>;
+  const V vp(p), vq(q), zero(C(0)), one(C(1));
   const auto run = [&](auto f) { vector_map(x, y, n, f); };
   switch (map) {
     case Unary::negative:
@@ -134,10 +135,10 @@ void float_unary(Unary map, T p, T q, const T* x, T* y, std::int64_t n) {
     case Unary::divide_into:
       return run([vp](V v) { return vp / v; });
     case Unary::power:
-      for (std::int64_t i = 0; i < n; ++i) y[i] = std::pow(x[i], p);
+      for (std::int64_t i = 0; i < n; ++i) y[i] = T(std::pow(C(x[i]), p));
       return;
     case Unary::power_of:
-      for (std::int64_t i = 0; i < n; ++i) y[i] = std::pow(p, x[i]);
+      for (std::int64_t i = 0; i < n; ++i) y[i] = T(std::pow(p, C(x[i])));
       return;
     case Unary::clip:
       return run([vp, vq](V v) { return minimum(maximum(v, vp), vq); });
@@ -201,9 +202,10 @@ void float_unary(Unary map, T p, T q, const T* x, T* y, std::int64_t n) {
 }
 
 template <class T>
-void float_binary(Binary map, T p, const T* a, const T* b, T* y, std::int64_t n) {
-  using V = xsimd::batch<T>;
-  const V vp(p), zero(T(0)), one(T(1));
+void float_binary(Binary map, Compute<T> p, const T* a, const T* b, T* y, std::int64_t n) {
+  using C = Compute<T>;
+  using V = xsimd::batch<C>;
+  const V vp(p), zero(C(0)), one(C(1));
   const auto run = [&](auto f) { vector_map(a, b, y, n, f); };
   switch (map) {
     case Binary::add:
@@ -217,7 +219,7 @@ void float_binary(Binary map, T p, const T* a, const T* b, T* y, std::int64_t n)
     case Binary::floor_divide:
       return run([](V u, V v) { return xsimd::floor(u / v); });
     case Binary::power:
-      for (std::int64_t i = 0; i < n; ++i) y[i] = std::pow(a[i], b[i]);
+      for (std::int64_t i = 0; i < n; ++i) y[i] = T(std::pow(C(a[i]), C(b[i])));
       return;
     case Binary::maximum:
       return run([](V u, V v) { return maximum(u, v); });
@@ -228,7 +230,7 @@ void float_binary(Binary map, T p, const T* a, const T* b, T* y, std::int64_t n)
     case Binary::less_equal:
       return run([=](V u, V v) { return xsimd::select(u <= v, one, zero); });
     case Binary::arctan2:
-      for (std::int64_t i = 0; i < n; ++i) y[i] = std::atan2(a[i], b[i]);
+      for (std::int64_t i = 0; i < n; ++i) y[i] = T(std::atan2(C(a[i]), C(b[i])));
       return;
     case Binary::relu_grad:
       return run([=](V u, V v) { return xsimd::select(u > zero, v, zero); });
@@ -251,9 +253,9 @@ void unary_cpu(Unary map, double p, double q, const Array& x, const Array& y) {
   const LongWork work(y.size());
   visit_dtype(y.dtype(), [&]<class T>(Type<T>) {
     using C = Compute<T>;
-    map_blocks<T>(x, y, cost_of(map), [=](const C* in, C* out, std::int64_t n) {
+    map_blocks<T>(x, y, cost_of(map), [=]<class S>(const S* in, S* out, std::int64_t n) {
       if constexpr (std::is_floating_point_v<C>) {
-        float_unary<C>(map, C(p), C(q), in, out, n);
+        float_unary<S>(map, C(p), C(q), in, out, n);
       } else if constexpr (!std::is_same_v<C, bool>) {
         integer_unary<C>(map, C(p), C(q), in, out, n);
       }
@@ -265,9 +267,9 @@ void binary_cpu(Binary map, double p, const Array& a, const Array& b, const Arra
   const LongWork work(y.size());
   visit_dtype(y.dtype(), [&]<class T>(Type<T>) {
     using C = Compute<T>;
-    map_blocks<T>(a, b, y, 1, [=](const C* in_a, const C* in_b, C* out, std::int64_t n) {
+    map_blocks<T>(a, b, y, 1, [=]<class S>(const S* in_a, const S* in_b, S* out, std::int64_t n) {
       if constexpr (std::is_floating_point_v<C>) {
-        float_binary<C>(map, C(p), in_a, in_b, out, n);
+        float_binary<S>(map, C(p), in_a, in_b, out, n);
       } else if constexpr (!std::is_same_v<C, bool>) {
         integer_binary<C>(map, in_a, in_b, out, n);
       }
