@@ -1,0 +1,181 @@
+"""Draws the pictures of the pages: ``python docs/make_pictures.py docs``."""
+
+from __future__ import annotations
+
+import pathlib
+import sys
+
+import matplotlib
+from matplotlib.figure import Figure
+from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
+
+BLUE, ORANGE, GREEN, GREY = "#cfe2f3", "#fce5cd", "#d9ead3", "#eeeeee"
+DIM = "#555555"
+
+
+class Picture:
+    """Boxes with words in them, and arrows between them."""
+
+    def __init__(self, width: float, height: float) -> None:
+        self.figure = Figure(figsize=(width, height))
+        self.axes = self.figure.add_axes((0, 0, 1, 1))
+        self.axes.set_xlim(0, width)
+        self.axes.set_ylim(0, height)
+        self.axes.axis("off")
+
+    def box(self, x, y, w, h, text="", color=GREY, size=9):
+        """A box whose lower left corner is (x, y); the middles of its sides."""
+        shape = FancyBboxPatch(
+            (x, y),
+            w,
+            h,
+            boxstyle="round,pad=0,rounding_size=0.06",
+            fc=color,
+            ec="#555555",
+        )
+        self.axes.add_patch(shape)
+        self.text(x + w / 2, y + h / 2, text, size)
+        return {
+            "left": (x, y + h / 2),
+            "right": (x + w, y + h / 2),
+            "top": (x + w / 2, y + h),
+            "bottom": (x + w / 2, y),
+        }
+
+    def arrow(self, begin, end, color="#333333", style="-", bend=0.0):
+        """An arrow from one point to another."""
+        shape = FancyArrowPatch(
+            begin,
+            end,
+            arrowstyle="-|>",
+            mutation_scale=12,
+            color=color,
+            linestyle=style,
+            connectionstyle=f"arc3,rad={bend}",
+            shrinkA=1,
+            shrinkB=1,
+        )
+        self.axes.add_patch(shape)
+
+    def text(self, x, y, text, size=9, color="#111111", align="center"):
+        """Words around a point."""
+        self.axes.text(x, y, text, ha=align, va="center", fontsize=size, color=color)
+
+    def save(self, path):
+        """The same file every time."""
+        matplotlib.rcParams["svg.hashsalt"] = "renga"
+        self.figure.savefig(path, metadata={"Date": None})
+
+
+def graph() -> Picture:
+    """What F.relu(F.linear(x, W)) leaves behind, and the way back over it."""
+    p = Picture(8.6, 3.1)
+    x = p.box(0.2, 2.0, 1.0, 0.5, "x", BLUE)
+    w = p.box(0.2, 1.1, 1.0, 0.5, "W", GREEN)
+    linear = p.box(2.0, 1.55, 1.5, 0.5, "linear", ORANGE)
+    h = p.box(4.3, 1.55, 1.0, 0.5, "h", BLUE)
+    relu = p.box(6.0, 1.55, 1.0, 0.5, "relu", ORANGE)
+    y = p.box(7.5, 1.55, 0.9, 0.5, "y", BLUE)
+    for begin, end in (
+        (x["right"], linear["left"]),
+        (w["right"], linear["left"]),
+        (linear["right"], h["left"]),
+        (h["right"], relu["left"]),
+        (relu["right"], y["left"]),
+    ):
+        p.arrow(begin, end)
+    back = "#b45309"
+    p.arrow(y["bottom"], relu["bottom"], back, "--", -0.5)
+    p.arrow(relu["bottom"], linear["bottom"], back, "--", -0.35)
+    p.arrow(linear["bottom"], w["bottom"], back, "--", -0.35)
+    p.text(7.2, 0.85, "gy", color=back)
+    p.text(4.75, 0.6, "gy where y > 0", color=back)
+    p.text(1.9, 0.55, "ghᵀ x", color=back)
+    p.text(0.7, 2.75, "leaves", 8, DIM)
+    p.text(2.75, 2.3, "Node: one closure\nfor each input", 8, DIM)
+    p.text(6.5, 2.3, "keeps y alone:\nits input is not needed", 8, DIM)
+    p.text(4.3, 0.15, "x wants no gradient: no closure is made for it", 8, DIM)
+    return p
+
+
+def allocator() -> Picture:
+    """Blocks in one training step, and in the next."""
+    p = Picture(8.6, 2.9)
+    for column, title in enumerate(("first step", "later steps")):
+        left = 0.3 + 4.3 * column
+        p.text(left + 1.8, 2.65, title, 10)
+        use = p.box(left, 1.6, 3.7, 0.75, "", BLUE)
+        p.text(left + 1.85, 2.2, "activations, gradients", 8)
+        for i, w in enumerate((0.5, 0.9, 1.3)):
+            p.box(
+                left + 0.15 + (0, 0.65, 1.7)[i], 1.68, w, 0.35, f"2^{20 + i}", GREY, 7
+            )
+        kept = p.box(left, 0.75, 1.75, 0.5, "free, by size class", GREEN, 8)
+        system = p.box(left + 2.3, 0.75, 1.4, 0.5, "system", ORANGE, 8)
+        p.arrow((left + 0.6, use["bottom"][1]), (left + 0.6, kept["top"][1]))
+        p.text(left + 0.3, 1.42, "freed", 7)
+        if column == 0:
+            p.arrow(system["top"], (system["top"][0], use["bottom"][1]))
+            p.text(left + 2.45, 1.42, "mmap, huge pages", 7)
+        else:
+            p.arrow((left + 1.3, kept["top"][1]), (left + 1.3, use["bottom"][1]))
+            p.text(left + 1.68, 1.42, "used again", 7)
+    p.text(4.3, 0.3, "in its steady state a step asks the system for nothing", 8, DIM)
+    return p
+
+
+def board() -> Picture:
+    """All-reduce of two ranks over shared memory, piece by piece."""
+    p = Picture(8.6, 3.2)
+    arrays = []
+    for rank in range(2):
+        y = 2.35 - 1.9 * rank
+        p.text(0.15, y + 0.25, f"rank {rank}", 9, align="left")
+        arrays.append(
+            [
+                p.box(1.0 + 0.75 * i, y, 0.7, 0.5, f"{'ab'[rank]}{i}", BLUE, 8)
+                for i in range(4)
+            ]
+        )
+    slots = [
+        p.box(1.0 + 0.85 * i, 1.4, 0.8, 0.5, text, ORANGE, 8)
+        for i, text in enumerate(("a2", "b2", "sum"))
+    ]
+    p.text(0.15, 1.65, "board", 9, align="left")
+    p.arrow(arrays[0][2]["bottom"], slots[0]["top"])
+    p.arrow(arrays[1][2]["top"], slots[1]["bottom"])
+    p.text(4.3, 2.95, "1  each rank copies its piece of 512 KiB", 8, align="left")
+    p.text(
+        4.3, 2.5, "2  each rank adds up one half of it, in rank order", 8, align="left"
+    )
+    p.text(4.3, 2.05, "3  each rank copies the sums back", 8, align="left")
+    p.text(
+        4.3,
+        1.45,
+        "The pieces stay in the cache; each segment has two halves,\n"
+        "so that one is filled while the other is read.",
+        8,
+        align="left",
+    )
+    p.text(
+        4.3,
+        0.75,
+        "A window is an array that lies on such memory from\n"
+        "the start: gradient buckets skip the copies.",
+        8,
+        align="left",
+    )
+    return p
+
+
+PICTURES = {"graph": graph, "allocator": allocator, "board": board}
+
+
+def main() -> None:
+    """Writes every picture into the folder given."""
+    for name, draw in PICTURES.items():
+        draw().save(pathlib.Path(sys.argv[1]) / f"{name}.svg")
+
+
+if __name__ == "__main__":
+    main()
