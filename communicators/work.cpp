@@ -20,7 +20,7 @@ bool TransferWork::test() {
 void TransferWork::wait(double seconds) {
   const LongWork lend;
   Turn turn = turn_;
-  turn.seconds = seconds;
+  if (seconds > 0) turn.seconds = seconds;
   finish(transfers_, turn);
 }
 

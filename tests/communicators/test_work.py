@@ -108,3 +108,19 @@ def test_wait_gives_up_after_its_own_time_out():
 
     for y in local.run(act, ranks=2):
         np.testing.assert_array_equal(y, 2)
+
+
+def test_a_message_that_does_not_come_is_not_waited_for_for_ever(monkeypatch):
+    monkeypatch.setenv("RENGA_TIMEOUT", "0.2")
+    given_up = threading.Event()
+
+    def act(comm):
+        if comm.rank == 1:
+            given_up.wait()
+            return
+        work = comm.recv(1, out=np.empty(3), wait=False)
+        with pytest.raises(TimeoutError, match="waited 0.2 s for rank 1"):
+            work.wait()
+        given_up.set()
+
+    local.run(act, ranks=2)
