@@ -110,7 +110,7 @@ def test_segmentation_learns_and_does_not_depend_on_the_grid(tmp_path):
     lines = {}
     for ranks, grid in ((1, [1]), (4, [2, 2])):
         options = ["--size", 96, "--steps", 6, "--out", tmp_path, "--grid", *grid]
-        out = run("03_spatial/segment.py", ranks, *options)
+        out = run("07_spatial/segment.py", ranks, *options)
         lines[ranks] = [line for line in out.splitlines() if line.startswith("step")]
     first, *_, last = (float(line.split()[3].rstrip(",")) for line in lines[4])
     assert last < 0.7 * first
