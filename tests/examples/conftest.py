@@ -1,0 +1,43 @@
+"""Scripts of the course, run as a reader would who has no network."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Callable
+
+import pytest
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+
+
+@pytest.fixture
+def run_offline(tmp_path: Path) -> Callable[..., SimpleNamespace]:
+    """Runs a script with its files in tmp_path; the lines it prints and its log."""
+
+    def run(script: str, *options: object) -> SimpleNamespace:
+        pytest.importorskip("sklearn")
+        command = [sys.executable, EXAMPLES / script, "--out", tmp_path, *options]
+        # Nobody listens at this port, so no download begins.
+        nowhere = dict.fromkeys(("http_proxy", "https_proxy"), "http://127.0.0.1:9")
+        env = {**os.environ, **nowhere, "CHAINER_DATASET_ROOT": str(tmp_path)}
+        env["OMP_NUM_THREADS"] = "1"
+        done = subprocess.run(
+            list(map(str, command)),
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+        )
+        log = tmp_path / "log"
+        return SimpleNamespace(
+            lines=done.stdout.splitlines(),
+            log=json.loads(log.read_text()) if log.exists() else [],
+        )
+
+    return run
