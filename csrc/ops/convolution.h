@@ -11,8 +11,8 @@ namespace renga {
 
 // Images are (N, channels, extents...) in any order of memory; W is (O, I / groups, kernel...),
 // with as many extents as the images, one or more. In each, x is the larger image (I channels) and
-// y the smaller one (O channels), or their gradients. All are of one dtype, but W and gW are float32
-// where images are bfloat16.
+// y the smaller one (O channels), or their gradients. All are of one dtype, but W and gW are
+// float32 where images are bfloat16.
 struct ConvolutionKernels {
   void (*forward)(const Array& x, const Array& W, const Array& y, const Window& window);
   void (*input_grad)(const Array& gy, const Array& W, const Array& gx, const Window& window);
