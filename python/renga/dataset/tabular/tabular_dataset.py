@@ -131,4 +131,6 @@ def call(function: Callable, dataset: TabularDataset, values: tuple[Any, ...]) -
 
 
 def _as_array(column: Any) -> Any:
-    return column if isinstance(column, numpy.ndarray) else concat_examples(column, None)
+    if isinstance(column, numpy.ndarray):
+        return column
+    return concat_examples(column, None)
