@@ -4,7 +4,7 @@
 
 Without a network it takes scikit-learn's digits, enlarged and in three equal colours
 (and not mirrored, as digits have a right and a left): 99.7 % of those to test with
-are recognized after 6 epochs, in about half a minute. For CIFAR-10 itself, take the
+are recognized after 6 epochs, in about six seconds. For CIFAR-10 itself, take the
 paper's ``--width 64`` and a hundred epochs or more.
 """
 

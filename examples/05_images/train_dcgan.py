@@ -3,7 +3,7 @@
     python train_dcgan.py
 
 One updater has both optimizers. Without a network the images are scikit-learn's digits,
-enlarged to 32 × 32: after 30 epochs, in about 40 seconds, many of the images in
+enlarged to 32 × 32: after 30 epochs, in about 20 seconds, many of the images in
 ``result/made.png`` can be taken for digits. The paper's width is ``--width 64``.
 """
 

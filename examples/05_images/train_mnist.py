@@ -3,7 +3,7 @@
     python train_mnist.py
 
 Without a network it takes scikit-learn's digits: 97.5 % of those to test with are
-recognized after 20 epochs, in about ten seconds. The folder ``result`` then has the
+recognized after 20 epochs, in about five seconds. The folder ``result`` then has the
 log, two plots, the graph of the network for Graphviz, and a snapshot to go on from:
 
     python train_mnist.py --epoch 40 --resume result/snapshot_iter_300

@@ -3,7 +3,7 @@
     python train_seq2seq.py
 
 The dates are made up, as "sat, 21 november 2026" or in other ways, and read and written
-letter by letter: "2026-11-21". After 5 epochs, in about 30 seconds, 97 % of those to
+letter by letter: "2026-11-21". After 5 epochs, in about 40 seconds, 97 % of those to
 test with are right in every letter.
 """
 

@@ -5,7 +5,7 @@
 
 Skip-gram tells the words around from a word, CBOW a word from those around it; either
 tells them from five words drawn by chance (negative sampling). Without a network the
-text is Python's documentation: after 4 epochs, in less than ten seconds, the loss on
+text is Python's documentation: after 4 epochs, in about four seconds, the loss on
 texts to test with is 2.40 with skip-gram and 2.11 with CBOW, where 2.55 is the best for
 who knows how frequent each word is. The words nearest to some are printed, such as
 "tuple" for "list"; ``result/words.npz`` has the vectors.

@@ -55,5 +55,5 @@ def test_a_dcgan_makes_images_like_those_it_saw(run_offline, tmp_path):
     picture = matplotlib.image.imread(tmp_path / "made.png")[:, :, 0]
     made = picture.reshape(10, 32, 10, 32).mean((0, 2)).ravel()
     train, _ = get_digits(withlabel=False, upscale=32)
-    # White noise has a correlation within 0.1 of 0.
-    assert numpy.corrcoef(made, train.mean(0))[0, 1] > 0.5
+    # 0.95; those of generators that have not been trained, -0.3 to 0.35.
+    assert numpy.corrcoef(made, train.mean(0))[0, 1] > 0.7
