@@ -3,8 +3,9 @@
     python train_dcgan.py
 
 One updater has both optimizers. Without a network the images are scikit-learn's digits,
-enlarged to 32 × 32: after 30 epochs, in about 20 seconds, many of the images in
-``result/made.png`` can be taken for digits. The paper's width is ``--width 64``.
+enlarged to 32 × 32: after 30 epochs, in about a minute, many of the images in
+``result/made.png`` can be taken for digits, and with ``--width 16 --epoch 40``, in two
+minutes, most. The paper's width is ``--width 64``.
 """
 
 import argparse
@@ -84,8 +85,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--batchsize", type=int, default=48)
     parser.add_argument("--epoch", type=int, default=30)
-    parser.add_argument("--width", type=int, default=8, help="channels at last")
-    parser.add_argument("--alpha", type=float, default=1e-3, help="of Adam")
+    parser.add_argument("--width", type=int, default=12, help="channels at last")
+    parser.add_argument("--alpha", type=float, default=5e-4, help="of Adam")
     parser.add_argument("--size", type=int, help="images to train with")
     parser.add_argument("--out", default="result", help="folder for what is written")
     args = parser.parse_args()

@@ -51,7 +51,7 @@ def test_a_vae_knows_more_than_what_pixels_are_like(run_offline, tmp_path):
 
 def test_a_dcgan_makes_images_like_those_it_saw(run_offline, tmp_path):
     options = ["--epoch", 3, "--width", 4, "--size", 480, "--batchsize", 16]
-    run_offline("05_images/train_dcgan.py", *options)
+    run_offline("05_images/train_dcgan.py", *options, "--alpha", 1e-3)
     picture = matplotlib.image.imread(tmp_path / "made.png")[:, :, 0]
     made = picture.reshape(10, 32, 10, 32).mean((0, 2)).ravel()
     train, _ = get_digits(withlabel=False, upscale=32)
