@@ -7,6 +7,7 @@ remote agent that enters the namespace, so that ranks talk over TCP as between m
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import pathlib
 import shutil
@@ -16,6 +17,8 @@ import sys
 from collections.abc import Iterator
 
 from renga.launch import mpiexec_command, mpiexec_environment
+
+_numbers = itertools.count()
 
 # What a host runs is told its name as uname sees it.
 _AGENT = """#!/bin/sh
@@ -48,7 +51,8 @@ class Hosts:
     """Some hosts on one switch."""
 
     def __init__(self, count: int, folder: pathlib.Path) -> None:
-        self._mark = f"{os.getpid() % 10**6}"
+        # What is deleted takes a moment to go: no name comes twice.
+        self._mark = f"{os.getpid() % 10**6}-{next(_numbers)}"
         self.names = [f"h{i}-{self._mark}" for i in range(count)]
         self._switch = f"sw{self._mark}"
         self._agent = folder / "agent"

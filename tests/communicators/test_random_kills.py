@@ -11,6 +11,11 @@ pytest.importorskip("renga._communicators_mpi", exc_type=ImportError)
 
 def test_killed_jobs_end_and_the_last_checkpoint_loads(tmp_path):
     chance = random.Random(5)
-    for _ in range(3):
+    for _ in range(10):
         kill_once(tmp_path, chance)
-    assert last_complete(tmp_path) > 0
+        if last_complete(tmp_path) > 0:
+            break
+    else:
+        pytest.fail("no job lived for as long as a checkpoint takes")
+    for _ in range(2):  # each goes on from the last complete checkpoint
+        kill_once(tmp_path, chance)

@@ -120,18 +120,18 @@ def test_old_checkpoints_are_removed(ranks, folder):
 
 
 def test_the_end_of_training_removes_all_but_an_error_none(ranks, folder):
-    def act(comm, fails):
+    def act(comm, error):
         trainer = new_trainer(comm, folder, 2)
         checkpointer = create_multi_node_checkpointer("cp", comm)
         trainer.extend(checkpointer, trigger=(1, "iteration"))
 
         def fail(trainer):
             if trainer.updater.iteration == 2:
-                raise RuntimeError("enough")
+                raise error("enough")
 
-        if fails:
+        if error:
             trainer.extend(fail, trigger=(1, "iteration"), priority=-200)
-            with pytest.raises(RuntimeError, match="enough"):
+            with pytest.raises(error, match="enough"):
                 trainer.run(show_loop_exception_msg=False)
         else:
             trainer.run()
@@ -141,10 +141,12 @@ def test_the_end_of_training_removes_all_but_an_error_none(ranks, folder):
         assert "seconds per checkpoint: mean" in checkpointer.get_stats()
         return left
 
-    results = ranks(act, True)
+    results = ranks(act, RuntimeError)
     names = [f"cp.{r}.{i}" for r in range(len(results)) for i in (1, 2)]
     assert results == [names] * len(results)
-    assert ranks(act, False) == [[]] * len(results)
+    # As the signal that ends the ranks of a job in which one has failed.
+    assert ranks(act, SystemExit) == [names] * len(results)
+    assert ranks(act, None) == [[]] * len(results)
 
 
 @pytest.mark.parametrize("harm", ["missing", "cut", "temporary"])

@@ -151,6 +151,8 @@ def test_objects_are_refused_and_the_old_file_stays(tmp_path, save_load, value):
 class DeviceArray(cuda.ndarray):
     """An array that only get and set reach, as on a GPU."""
 
+    shape = dtype = None  # of the instance, not of the base class
+
     def __init__(self, array):
         self.there = array
         self.shape, self.dtype = array.shape, array.dtype

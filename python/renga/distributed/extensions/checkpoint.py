@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import sys
 import time
 import zipfile
 from types import TracebackType
@@ -167,8 +168,12 @@ class MultiNodeCheckpointer(extension.Extension):
         self._failed = True
 
     def finalize(self) -> None:
-        """Removes this rank's files after the end of training."""
-        if self._failed:
+        """Removes this rank's files after the end of training.
+
+        They stay if training was ended by anything else: an interrupt or the signal
+        that ends the other ranks of a job is no error of this trainer's.
+        """
+        if self._failed or sys.exc_info()[0] is not None:
             return
         for rank, iteration in self._listed():
             if rank == self.comm.rank:
