@@ -8,7 +8,6 @@ import re
 import sys
 import time
 import zipfile
-from types import TracebackType
 from typing import Any
 
 import numpy
@@ -64,7 +63,6 @@ class MultiNodeCheckpointer(extension.Extension):
         self._file_name = name
         self._saved = 0
         self._seconds: list[float] = []
-        self._failed = False
 
     def __call__(self, trainer: Any) -> None:
         """Saves the trainer."""
@@ -163,17 +161,13 @@ class MultiNodeCheckpointer(extension.Extension):
     def _file(self, rank: int, iteration: int) -> str:
         return os.path.join(self._folder, f"{self._file_name}.{rank}.{iteration}")
 
-    def on_error(self, trainer: Any, exc: Exception, tb: TracebackType | None) -> None:
-        """Training has not come to its end: the files stay."""
-        self._failed = True
-
     def finalize(self) -> None:
         """Removes this rank's files after the end of training.
 
-        They stay if training was ended by anything else: an interrupt or the signal
-        that ends the other ranks of a job is no error of this trainer's.
+        They stay if training was ended by anything else: an error, an interrupt, or
+        the signal that ends the other ranks of a job.
         """
-        if self._failed or sys.exc_info()[0] is not None:
+        if sys.exc_info()[0] is not None:
             return
         for rank, iteration in self._listed():
             if rank == self.comm.rank:

@@ -34,6 +34,3 @@ class MultiprocessParallelUpdater(StandardUpdater):
     def available() -> bool:
         """Whether there are GPUs joined by NCCL; not in this library."""
         return False
-
-    def setup_workers(self) -> None:
-        """Nothing to set up."""
