@@ -6,7 +6,7 @@ would be killed. Wider ones (AVX-512, AMX) are looked for while the program runs
 
 from __future__ import annotations
 
-import platform
+import os
 
 NEEDED = ("avx2", "bmi1", "bmi2", "f16c", "fma", "movbe", "abm")
 
@@ -25,7 +25,7 @@ def check(description: str) -> None:
             return
 
 
-if platform.machine() == "x86_64":
+if os.uname().machine == "x86_64":
     try:
         with open("/proc/cpuinfo", encoding="ascii", errors="replace") as file:
             first = file.read(8192)  # one CPU's worth; there may be hundreds

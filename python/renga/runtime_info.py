@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
-import platform
 import sys
 from typing import Any
 
@@ -18,6 +16,8 @@ def print_runtime_info(out: Any = None) -> None:
 
     ``out`` is a file, by default the standard output.
     """
+    import platform
+
     lines = {
         "Platform": platform.platform(),
         "Python": platform.python_version(),
@@ -32,7 +32,9 @@ def print_runtime_info(out: Any = None) -> None:
 
 
 def _version(package: str) -> str:
+    from importlib import metadata  # slow to import
+
     try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
         return "not installed"
