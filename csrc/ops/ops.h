@@ -14,7 +14,9 @@
 #include "ops/normalization.h"
 #include "ops/normalization_parts.h"
 #include "ops/pooling.h"
+#include "ops/recurrent.h"
 #include "ops/reduction.h"
+#include "ops/sequence.h"
 #include "ops/softmax.h"
 
 namespace renga {
@@ -36,6 +38,8 @@ void list_ops(Visit&& visit) {
   list_softmax_ops(visit);
   list_loss_ops(visit);
   list_noise_ops(visit);
+  list_recurrent_ops(visit);
+  list_sequence_ops(visit);
 }
 
 }  // namespace renga

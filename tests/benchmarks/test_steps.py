@@ -3,7 +3,11 @@
 import pytest
 
 from renga.communicators import local
-from tests.benchmarks.steps import data_parallel_steps, renga_steps
+from tests.benchmarks.steps import (
+    data_parallel_steps,
+    recurrent_steps,
+    renga_steps,
+)
 from tests.benchmarks.training import measure
 
 
@@ -20,3 +24,8 @@ def test_a_data_parallel_step_runs(model, synchronized):
         return True
 
     assert all(local.run(on_rank, ranks=2))
+
+
+@pytest.mark.parametrize("kind", ["lstm", "gru", "rnn", "cell"])
+def test_a_recurrent_step_runs(kind):
+    assert recurrent_steps.renga_step(kind, "many")() > 0

@@ -420,3 +420,65 @@ for shape, axis, named in NORMALIZED:
          lambda o, x, g, m, s, t, u, a=axis: _core.Variable(o.channel_input_grad(x, g, m, s, t, u, a)),
          lambda x, g, m, s, t, u, a=axis: (g - wide(t, x, a)) * wide(s, x, a) - (x - wide(m, x, a)) * wide(u, x, a),
          shape, shape, *[(channels,)] * 4, **parts)
+
+
+def lstm_cell(c, a, i, f, o):
+    c = np.tanh(a) * scipy.special.expit(i) + c * scipy.special.expit(f)
+    return c, np.tanh(c) * scipy.special.expit(o)
+
+
+def lstm_in_turn(c, x):
+    new, h = lstm_cell(c[: len(x)], *(x[:, k::4] for k in range(4)))
+    return [np.concatenate([new, c[len(x) :]]), h]
+
+
+def lstm_step(seen, W, h, c):
+    return lstm_cell(c, *np.split(seen + h @ W.T, 4, 1))[::-1]
+
+
+def gru_step(seen, W, b, h):
+    x, y = np.split(seen, 3, 1), np.split(h @ W.T + b, 3, 1)
+    r, z = scipy.special.expit(x[0] + y[0]), scipy.special.expit(x[1] + y[1])
+    a = np.tanh(x[2] + r * y[2])
+    return ((1 - z) * a + z * h,)
+
+
+def over_steps(step, n_states, lengths, backwards):
+    """A layer as a loop: ``step(seen, *weights, *states)`` gives the next states."""
+    def layer(x, *operands):
+        states, weights = [s.copy() for s in operands[:n_states]], operands[n_states:]
+        parts, ys = np.split(x, np.cumsum(lengths)[:-1]), [None] * len(lengths)
+        for t in range(len(lengths))[:: -1 if backwards else 1]:
+            n = lengths[t]
+            for s, new in zip(states, step(parts[t], *weights, *(s[:n] for s in states))):
+                s[:n] = new
+            ys[t] = states[0][:n].copy()
+        return [np.concatenate(ys), *states]
+    return layer
+
+
+for c, x in (((3, 5), (3, 20)), ((3, 2), (1, 8)), ((2, 3, 4), (2, 12, 4)), ((0, 2), (0, 8)), ((2, 3), (0, 12))):
+    case("lstm", lambda o, c, x: list(o.lstm(c, x)), lstm_in_turn, c, x)
+for lengths in ((3, 2, 2, 1), (2, 0), (0,)):
+    for back in (False, True):
+        rows = sum(lengths)
+        case("lstm_layer", lambda o, x, h, c, W, n=lengths, r=back: list(o.lstm_layer(x, h, c, W, n, r)),
+             lambda x, h, c, W, n=lengths, r=back: over_steps(lstm_step, 2, n, r)(x, h, c, W),
+             (rows, 12), (4, 3), (4, 3), (12, 3))
+        case("gru_layer", lambda o, x, h, W, b, n=lengths, r=back: list(o.gru_layer(x, h, W, b, n, r)),
+             lambda x, h, W, b, n=lengths, r=back: over_steps(gru_step, 1, n, r)(x, h, W, b),
+             (rows, 9), (4, 3), (9, 3), (9,))
+        for name, f in (("tanh", np.tanh), ("relu", lambda x: x.clip(0))):
+            case("rnn_layer", lambda o, x, h, W, n=lengths, r=back, a=name: list(o.rnn_layer(x, h, W, n, r, a)),
+                 lambda x, h, W, n=lengths, r=back, f=f: over_steps(lambda s, W, h: (f(s + h @ W.T),), 1, n, r)(x, h, W),
+                 (rows, 3), (4, 3), (3, 3))
+
+
+def by_time(*xs):
+    return [np.stack([x[t] for x in xs if t < len(x)]) for t in range(len(xs[0]))]
+
+
+for lengths in ((4, 4, 2, 1), (3, 0), (2, 2)):
+    case("transpose_sequence", lambda o, *xs: o.transpose_sequence(list(xs)), by_time,
+         *[(n, 2) for n in lengths], dtypes=FLOATS_AND_INTS)
+case("transpose_sequence", lambda o, *xs: o.transpose_sequence(list(xs)), by_time, (3,), (1,))

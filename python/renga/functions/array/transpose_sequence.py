@@ -6,9 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from renga import _core
-from renga.functions.array.cast import cast
-from renga.functions.array.separate import separate
-from renga.utils.type_check import InvalidType
 from renga.variable import Variable
 
 
@@ -22,15 +19,4 @@ def transpose_sequence(xs: Sequence[Any]) -> tuple[Variable, ...]:
     Raises:
         InvalidType: lengths increase, or shapes do not fit.
     """
-    shapes = [x.shape for x in xs]
-    if any(a[:1] < b[:1] or a[1:] != b[1:] for a, b in zip(shapes, shapes[1:])):
-        raise InvalidType(
-            f"transpose_sequence: expected lengths that do not increase, got {shapes}"
-        )
-    if not shapes:
-        return ()
-    steps: list[list[Variable]] = [[] for _ in range(shapes[0][0])]
-    for x in xs:
-        for step, element in zip(steps, separate(cast(x, xs[0].dtype))):
-            step.append(element)
-    return tuple(_core.ops.stack(step, 0) for step in steps)
+    return tuple(_core.ops.transpose_sequence(list(xs)))

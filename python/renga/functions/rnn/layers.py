@@ -11,10 +11,9 @@ from renga.functions.array.separate import separate
 from renga.functions.noise.dropout import dropout
 from renga.utils.type_check import InvalidType
 
-# From the states (the output first) and a step's inputs to the next states.
-Cell = Callable[[tuple[Any, ...], Any], tuple[Any, ...]]
-# What one layer in one direction makes of its inputs: (all inputs) -> (inputs, cell).
-Layer = Callable[[Any], "tuple[Any, Cell]"]
+# One layer in one direction: from its inputs and first states, the lengths of the steps
+# and whether it goes backwards to its outputs and last states.
+Layer = Callable[..., "tuple[Any, ...]"]
 
 
 def run_layers(
@@ -35,9 +34,9 @@ def run_layers(
         xs: (B_t, I) each, B >= B_1 >= B_2 >= …
     """
     directions = 2 if bidirectional else 1
-    _check(name, n_layers * directions, states, layers, xs)
+    lengths = [len(x) for x in xs]
+    _check(name, n_layers * directions, states, layers, lengths)
     ops = _core.ops
-    cuts = list(itertools.accumulate(map(len, xs)))[:-1]
     initial = list(zip(*(separate(state) for state in states)))
     last: list[tuple[Any, ...]] = []
     inputs = ops.concat(list(xs), 0)
@@ -45,23 +44,27 @@ def run_layers(
         if number:
             inputs = dropout(inputs, dropout_ratio)
         outputs = []
-        for walk in (_forward, _backward)[:directions]:
-            seen, cell = layers[len(last)](inputs)
-            end, ys = walk(ops.split_axis(seen, cuts, 0), initial[len(last)], cell)
-            last.append(end)
-            outputs.append(ops.concat(ys, 0))
+        for backwards in (False, True)[:directions]:
+            layer, first = layers[len(last)], initial[len(last)]
+            ys, *end = layer(inputs, *first, lengths, backwards)
+            last.append(tuple(end))
+            outputs.append(ys)
         inputs = outputs[0] if directions == 1 else ops.concat(outputs, 1)
     final = [ops.stack(list(group), 0) for group in zip(*last)]
+    cuts = list(itertools.accumulate(lengths))[:-1]
     return final, tuple(ops.split_axis(inputs, cuts, 0))
 
 
 def _check(
-    name: str, n: int, states: Sequence[Any], layers: Sequence[Layer], xs: Sequence[Any]
+    name: str,
+    n: int,
+    states: Sequence[Any],
+    layers: Sequence[Layer],
+    lengths: Sequence[int],
 ) -> None:
     if len(layers) != n:
         raise ValueError(f"{name}: expected weights of {n} layers, got {len(layers)}")
-    lengths = [len(x) for x in xs]
-    if lengths != sorted(lengths, reverse=True):
+    if sorted(lengths, reverse=True) != lengths:
         raise ValueError(
             f"{name}: expected sequences sorted by length, longest first, got steps of "
             f"{lengths} sequences"
@@ -76,51 +79,3 @@ def _check(
                 f"{name}: expected states of shape ({n}, B, N) with B >= "
                 f"{max(lengths, default=0)}, got {state.shape}"
             )
-
-
-def _forward(
-    steps: Sequence[Any], states: tuple[Any, ...], cell: Cell
-) -> tuple[tuple[Any, ...], list[Any]]:
-    """States of sequences that have ended wait for the others."""
-    ended: list[tuple[Any, ...]] = []
-    ys = []
-    for x in steps:
-        going = len(x)
-        if going < len(states[0]):
-            ended.append(_rows(states, going, len(states[0])))
-            states = _rows(states, 0, going)
-        states = cell(states, x)
-        ys.append(states[0])
-    return _joined(states, *reversed(ended)), ys
-
-
-def _backward(
-    steps: Sequence[Any], states: tuple[Any, ...], cell: Cell
-) -> tuple[tuple[Any, ...], list[Any]]:
-    """From the end, where only the longest sequences have begun."""
-    going = _rows(states, 0, len(steps[-1]))
-    ys = []
-    for x in reversed(steps):
-        begun = len(going[0])
-        if begun < len(x):
-            going = _joined(going, _rows(states, begun, len(x)))
-        going = cell(going, x)
-        ys.append(going[0])
-    begun, all_rows = len(going[0]), len(states[0])
-    if begun < all_rows:
-        going = _joined(going, _rows(states, begun, all_rows))
-    return going, ys[::-1]
-
-
-def _rows(states: tuple[Any, ...], begin: int, end: int) -> tuple[Any, ...]:
-    return tuple(
-        _core.ops.slice(state, [(begin, end - begin, 1), (0, state.shape[1], 1)])
-        for state in states
-    )
-
-
-def _joined(*groups: tuple[Any, ...]) -> tuple[Any, ...]:
-    """States of different sequences, one below the other."""
-    if len(groups) == 1:
-        return groups[0]
-    return tuple(_core.ops.concat(list(parts), 0) for parts in zip(*groups))

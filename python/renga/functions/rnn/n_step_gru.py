@@ -83,19 +83,10 @@ def _run(
     return hy, ys
 
 
-def _layer(w: Sequence[Any], b: Sequence[Any], x: Any) -> tuple[Any, Any]:
+def _layer(
+    w: Sequence[Any], b: Sequence[Any], x: Any, h: Any, *options: Any
+) -> tuple[Any, ...]:
     ops = _core.ops
-    units = len(b[0])
     from_x, from_h = ops.concat(list(w[:3]), 0), ops.concat(list(w[3:]), 0)
     bias_x, bias_h = ops.concat(list(b[:3]), 0), ops.concat(list(b[3:]), 0)
-    cuts = [units, 2 * units]
-
-    def cell(states: tuple[Any, ...], seen: Any) -> tuple[Any, ...]:
-        (h,) = states
-        r_x, z_x, a_x = ops.split_axis(seen, cuts, 1)
-        r_h, z_h, a_h = ops.split_axis(ops.linear(h, from_h, bias_h), cuts, 1)
-        r, z = ops.sigmoid(r_x + r_h), ops.sigmoid(z_x + z_h)
-        a = ops.tanh(a_x + r * a_h)
-        return (a + z * (h - a),)
-
-    return ops.linear(x, from_x, bias_x), cell
+    return ops.gru_layer(ops.linear(x, from_x, bias_x), h, from_h, bias_h, *options)

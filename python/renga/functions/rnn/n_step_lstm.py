@@ -8,7 +8,6 @@ from typing import Any
 
 from renga import _core
 from renga.functions.rnn.layers import Layer, run_layers
-from renga.functions.rnn.lstm import lstm
 from renga.functions.rnn.weights import check_kwargs, check_weights
 from renga.variable import Variable
 
@@ -88,21 +87,16 @@ def _run(
     return hy, cy, ys
 
 
-def _layer(w: Sequence[Any], b: Sequence[Any], x: Any) -> tuple[Any, Any]:
+def _layer(
+    w: Sequence[Any], b: Sequence[Any], x: Any, h: Any, c: Any, *options: Any
+) -> tuple[Any, ...]:
     ops = _core.ops
-    to_gates = ops.add(_in_turn(b[:4]), _in_turn(b[4:]))
-    from_x, from_h = _in_turn(w[:4]), _in_turn(w[4:])
-
-    def cell(states: tuple[Any, ...], gates: Any) -> tuple[Any, ...]:
-        h, c = states
-        c, h = lstm(c, ops.add(gates, ops.linear(h, from_h)))
-        return h, c
-
-    return ops.linear(x, from_x, to_gates), cell
+    bias = ops.add(_in_order(b[:4]), _in_order(b[4:]))
+    seen = ops.linear(x, _in_order(w[:4]), bias)
+    return ops.lstm_layer(seen, h, c, _in_order(w[4:]), *options)
 
 
-def _in_turn(gates: Sequence[Any]) -> Variable:
-    """Weights of i, f, a and o as ``lstm`` takes them: rows of a, i, f, o in turn."""
+def _in_order(gates: Sequence[Any]) -> Variable:
+    """Weights of i, f, a and o as the core takes them: a, i, f, o."""
     i, f, a, o = gates
-    rows = _core.ops.stack([a, i, f, o], 1)
-    return _core.ops.reshape(rows, (4 * len(a), *a.shape[1:]))
+    return _core.ops.concat([a, i, f, o], 0)

@@ -82,16 +82,16 @@ def _run(
     if activation not in ("tanh", "relu"):
         raise ValueError(f"{name}: expected 'tanh' or 'relu', got {activation!r}")
     check_weights(name, 2, (hx,), ws, bs, xs, bidirectional)
-    f = getattr(_core.ops, activation)
-    layers: list[Layer] = [functools.partial(_layer, f, w, b) for w, b in zip(ws, bs)]
+    layers: list[Layer] = [
+        functools.partial(_layer, activation, w, b) for w, b in zip(ws, bs)
+    ]
     (hy,), ys = run_layers(name, n_layers, ratio, (hx,), layers, xs, bidirectional)
     return hy, ys
 
 
-def _layer(f: Any, w: Sequence[Any], b: Sequence[Any], x: Any) -> tuple[Any, Any]:
+def _layer(
+    f: str, w: Sequence[Any], b: Sequence[Any], x: Any, h: Any, *options: Any
+) -> tuple[Any, ...]:
     ops = _core.ops
-
-    def cell(states: tuple[Any, ...], seen: Any) -> tuple[Any, ...]:
-        return (f(ops.add(seen, ops.linear(states[0], w[1]))),)
-
-    return ops.linear(x, w[0], ops.add(b[0], b[1])), cell
+    seen = ops.linear(x, w[0], ops.add(b[0], b[1]))
+    return ops.rnn_layer(seen, h, w[1], *options, activation=f)
