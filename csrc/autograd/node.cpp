@@ -50,7 +50,7 @@ class ClosureNode final : public Node {
 
  private:
   const char* name_;
-  std::vector<std::unique_ptr<Closure>> closures_;
+  SmallVector<std::unique_ptr<Closure>> closures_;
 };
 
 class JointNode final : public Node {

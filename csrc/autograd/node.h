@@ -14,7 +14,7 @@
 namespace renga {
 
 // Where in the user's program an operation was called. The binding knows how to find out.
-class CallSite {
+class CallSite : public InSmallBlock {
  public:
   virtual ~CallSite() = default;
   virtual std::string describe() const = 0;
@@ -40,8 +40,8 @@ class Node : public RefCounted {
   // Drops the inputs, and with them the history before this node.
   virtual void unchain();
 
-  std::vector<Ref<VariableNode>> inputs;
-  std::vector<VariableNode*> outputs;  // not owned; nullptr once nobody needs the output
+  SmallVector<Ref<VariableNode>> inputs;
+  SmallVector<VariableNode*> outputs;  // not owned; nullptr once nobody needs the output
   int rank = 0;
   std::unique_ptr<CallSite> call_site;
 };
@@ -51,7 +51,7 @@ void release_later(Ref<Node> node);
 
 // The gradient of one input as a function of the output's, written with operations, so that it can
 // be differentiated again.
-class Closure {
+class Closure : public InSmallBlock {
  public:
   virtual ~Closure() = default;
   virtual Variable operator()(const Variable& gy) = 0;

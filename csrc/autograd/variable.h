@@ -21,7 +21,7 @@ class Node;
 class VariableBody;
 
 // A binding's own view of a variable's array (Python keeps the ndarray it shows here).
-class Face {
+class Face : public InSmallBlock {
  public:
   virtual ~Face() = default;
 };

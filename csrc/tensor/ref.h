@@ -5,9 +5,11 @@
 #include <cstddef>
 #include <utility>
 
+#include "devices/small_blocks.h"
+
 namespace renga {
 
-class RefCounted {
+class RefCounted : public InSmallBlock {
  public:
   RefCounted() = default;
   RefCounted(const RefCounted&) = delete;
