@@ -8,8 +8,8 @@
 
 namespace renga {
 
-// What a thread keeps of one size, in bytes; there are sixteen sizes. What is freed beyond that goes
-// back to the system.
+// What a thread keeps of one size, in bytes; there are sixteen sizes. What is freed beyond that
+// goes back to the system.
 inline constexpr std::size_t kSmallBlocksKept = std::size_t{256} << 10;
 
 // A block of at least `bytes`, aligned as operator new's are. Any thread may give it back; `bytes`

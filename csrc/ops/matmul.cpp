@@ -39,6 +39,11 @@ bool go_together(Dtype a, Dtype b) {
 }
 
 Array product(const Array& a, const Array& b, Dtype dtype) {
+  if (a.ndim() == 2 && b.ndim() == 2) {
+    Array c = empty({a.shape(0), b.shape(1)}, dtype, a.device());
+    matmul_kernels.on(c.device()).matmul(a, b, c, false);
+    return c;
+  }
   const Shape batch = broadcast_shapes("matmul", batch_of(a.shape()), batch_of(b.shape()));
   Shape shape = batch;
   shape.push_back(a.shape(a.ndim() - 2));

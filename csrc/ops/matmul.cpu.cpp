@@ -58,6 +58,25 @@ struct Sizes {
   std::int64_t m, n, k;
 };
 
+// c (+)= a b of single matrices so small that even looking at how they lie would take as long.
+template <class T>
+void multiply_small(const Array& a, const Array& b, const Array& c, bool accumulate) {
+  const std::int64_t item = sizeof(T), m = c.shape(0), n = c.shape(1), inner = a.shape(1);
+  const std::int64_t a_down = a.strides()[0] / item, a_across = a.strides()[1] / item;
+  const std::int64_t b_down = b.strides()[0] / item, b_across = b.strides()[1] / item;
+  const T *left = a.as<T>(), *right = b.as<T>();
+  T* out = c.as<T>();
+  for (std::int64_t i = 0; i < m; ++i) {
+    for (std::int64_t j = 0; j < n; ++j) {
+      T total = accumulate ? out[i * n + j] : T(0);
+      for (std::int64_t k = 0; k < inner; ++k) {
+        total += left[i * a_down + k * a_across] * right[k * b_down + j * b_across];
+      }
+      out[i * n + j] = total;
+    }
+  }
+}
+
 // c (+)= a b by rows of b: the inner loop runs over contiguous elements of b and c.
 template <class T>
 void multiply_rows(const T* a, std::int64_t down, std::int64_t across, const T* b, std::int64_t ldb,
@@ -101,6 +120,10 @@ void float_gemm(const Matrix& a, const Matrix& b, float* c, std::int64_t batch, 
 
 template <class T>
 void gemm(const Array& a, const Array& b, const Array& c, bool accumulate) {
+  constexpr std::int64_t kSmall = 256;
+  if (c.ndim() == 2 && c.size() * a.shape(1) <= kSmall) {
+    return multiply_small<T>(a, b, c, accumulate);
+  }
   const Array left = with_one_batch_axis(a), right = with_one_batch_axis(b);
   const Matrix ma = as_matrix(left), mb = as_matrix(right);
   const Sizes size{c.shape(c.ndim() - 2), c.shape(c.ndim() - 1), a.shape(a.ndim() - 1)};

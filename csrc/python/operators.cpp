@@ -1,4 +1,6 @@
-// Python's operators on variables, with variables, arrays and numbers on either side.
+// Python's operators on variables, with variables, arrays and numbers on either side. They are the
+// type's slots and not methods bound by pybind11, which would take longer to call than a small
+// operation takes to compute.
 #include "ops/arithmetic.h"
 #include "ops/math.h"
 #include "ops/matmul.h"
@@ -6,8 +8,6 @@
 
 namespace renga::python {
 namespace {
-
-using Pair = Variable (*)(const Variable&, const Variable&);
 
 // The other operand: a number, or something to work on element by element.
 struct Operand {
@@ -43,84 +43,103 @@ Variable initialized(VariableBody& body) {
   return Variable(Ref<VariableBody>(&body));
 }
 
-// Its name, and whether the variable stands on the right.
+// A binary operator: its label, and what computes it for a variable with a variable, with a number
+// on the right, and with a number on the left.
 struct Operator {
   const char* label;
-  bool reflected = false;
+  Variable (*pair)(const Variable&, const Variable&);
+  Variable (*with_number)(const Variable&, double);
+  Variable (*of_number)(const Variable&, double);
 };
 
-template <class WithVariable, class WithNumber>
-py::object apply(const Operator& op, VariableBody& self, py::handle other, WithVariable variable,
-                 WithNumber number) {
+Variable product_with_number(const Variable&, double) {
+  throw py::type_error("matmul: expected arrays, got a number");
+}
+
+constexpr Operator plus{"_ + _", &add, &add, &add};
+constexpr Operator minus{"_ - _", &subtract, [](const Variable& x, double n) { return add(x, -n); },
+                         [](const Variable& x, double n) { return subtract_from(n, x); }};
+constexpr Operator times{"_ * _", &multiply, &multiply, &multiply};
+constexpr Operator over{"_ / _", &divide,
+                        [](const Variable& x, double n) { return multiply(x, 1 / n); },
+                        [](const Variable& x, double n) { return divide_into(n, x); }};
+constexpr Operator floor_over{"_ // _", &floor_divide, &floor_divide,
+                              [](const Variable& x, double n) { return floor_divide_into(n, x); }};
+constexpr Operator to_the{"_ ** _", &power, &power,
+                          [](const Variable& x, double n) { return power_of(n, x); }};
+constexpr Operator product{"MatMul",
+                           [](const Variable& a, const Variable& b) { return matmul(a, b); },
+                           &product_with_number, &product_with_number};
+
+// The operator on `self` and `other`; `reflected` says that self stands on the right.
+py::object apply(const Operator& op, VariableBody& self, py::handle other, bool reflected) {
   const Variable x = initialized(self);
   const Operand o = operand(self, other);
   if (!o.known) return py::reinterpret_borrow<py::object>(Py_NotImplemented);
   if (o.variable.defined()) known_array(*o.variable.body());
-  const auto compute = [&] { return o.is_number ? number(x, o.number) : variable(x, o.variable); };
+  const auto compute = [&] {
+    if (o.is_number) return (reflected ? op.of_number : op.with_number)(x, o.number);
+    return reflected ? op.pair(o.variable, x) : op.pair(x, o.variable);
+  };
   if (function_hooks == nullptr) [[likely]]
     return python_variable(compute());
   const py::object with = o.is_number ? py::cast(o.number) : python_variable(o.variable);
   const py::object mine = python_variable(x);
   const HookedCall call(op.label, o.is_number ? std::vector{x} : std::vector{x, o.variable},
-                        op.reflected ? py::make_tuple(with, mine) : py::make_tuple(mine, with));
+                        reflected ? py::make_tuple(with, mine) : py::make_tuple(mine, with));
   const Variable y = compute();
   call.done({y});
   return python_variable(y);
 }
 
-template <class WithVariable, class WithNumber>
-auto method(const Operator& op, WithVariable variable, WithNumber number) {
-  return [=](VariableBody& self, py::handle other) {
-    return apply(op, self, other, variable, number);
-  };
+// What `compute` returns as a new reference, or nullptr with Python's error set.
+template <class Compute>
+PyObject* result_of(const Compute& compute) noexcept {
+  try {
+    return compute().release().ptr();
+  } catch (...) {
+    py::detail::try_translate_exceptions();
+    return nullptr;
+  }
 }
 
-// The same with the operands exchanged.
-auto swapped(Pair f) {
-  return [f](const Variable& x, const Variable& y) { return f(y, x); };
+// Python calls a slot with both operands in their order, of which at least one is a Variable.
+template <const Operator& op>
+PyObject* binary(PyObject* left, PyObject* right) noexcept {
+  return result_of([&] {
+    if (VariableBody* self = variable_body(left)) return apply(op, *self, right, false);
+    return apply(op, *variable_body(right), left, true);
+  });
+}
+
+PyObject* raised(PyObject* left, PyObject* right, PyObject* modulus) noexcept {
+  if (modulus != Py_None) Py_RETURN_NOTIMPLEMENTED;
+  return binary<to_the>(left, right);
+}
+
+PyObject* negated(PyObject* x) noexcept {
+  static const auto run = hooked("negative", &negative);
+  return result_of([&] { return python_variable(run(initialized(*variable_body(x)))); });
+}
+
+PyObject* magnitude(PyObject* x) noexcept {
+  static const auto run = hooked("absolute", &absolute);
+  return result_of([&] { return python_variable(run(initialized(*variable_body(x)))); });
 }
 
 }  // namespace
 
-void bind_operators(py::class_<VariableBody, Ref<VariableBody>>& c) {
-  const Pair plus = &add, times = &multiply, minus = &subtract, over = &divide;
-  const Pair to_the = &power, floor_over = &floor_divide;
-  const auto plus_number = [](const Variable& x, double n) { return add(x, n); };
-  const auto times_number = [](const Variable& x, double n) { return multiply(x, n); };
-  c.def("__add__", method({"_ + _"}, plus, plus_number));
-  c.def("__radd__", method({"_ + _", true}, swapped(plus), plus_number));
-  c.def("__sub__",
-        method({"_ - _"}, minus, [](const Variable& x, double n) { return add(x, -n); }));
-  c.def("__rsub__", method({"_ - _", true}, swapped(minus),
-                           [](const Variable& x, double n) { return subtract_from(n, x); }));
-  c.def("__mul__", method({"_ * _"}, times, times_number));
-  c.def("__rmul__", method({"_ * _", true}, swapped(times), times_number));
-  c.def("__truediv__",
-        method({"_ / _"}, over, [](const Variable& x, double n) { return multiply(x, 1 / n); }));
-  c.def("__rtruediv__", method({"_ / _", true}, swapped(over),
-                               [](const Variable& x, double n) { return divide_into(n, x); }));
-  c.def("__floordiv__", method({"_ // _"}, floor_over,
-                               [](const Variable& x, double n) { return floor_divide(x, n); }));
-  c.def("__rfloordiv__",
-        method({"_ // _", true}, swapped(floor_over),
-               [](const Variable& x, double n) { return floor_divide_into(n, x); }));
-  c.def("__pow__",
-        method({"_ ** _"}, to_the, [](const Variable& x, double n) { return power(x, n); }));
-  c.def("__rpow__", method({"_ ** _", true}, swapped(to_the),
-                           [](const Variable& x, double n) { return power_of(n, x); }));
-  const auto no_number = [](const Variable&, double) -> Variable {
-    throw py::type_error("matmul: expected arrays, got a number");
-  };
-  const Pair product = [](const Variable& a, const Variable& b) { return matmul(a, b); };
-  c.def("__matmul__", method({"MatMul"}, product, no_number));
-  c.def("__rmatmul__", method({"MatMul", true}, swapped(product), no_number));
-  c.def("__neg__",
-        [minus = hooked("negative", &negative)](VariableBody& x) { return minus(initialized(x)); });
-  c.def("__abs__",
-        [size = hooked("absolute", &absolute)](VariableBody& x) { return size(initialized(x)); });
-  // NumPy leaves operators with a Variable on the right to the Variable.
-  c.attr("__array_ufunc__") = py::none();
-  c.attr("__array_priority__") = 200;
+void set_operators(PyHeapTypeObject* variable) {
+  PyNumberMethods& slots = variable->as_number;
+  slots.nb_add = &binary<plus>;
+  slots.nb_subtract = &binary<minus>;
+  slots.nb_multiply = &binary<times>;
+  slots.nb_true_divide = &binary<over>;
+  slots.nb_floor_divide = &binary<floor_over>;
+  slots.nb_power = &raised;
+  slots.nb_matrix_multiply = &binary<product>;
+  slots.nb_negative = &negated;
+  slots.nb_absolute = &magnitude;
 }
 
 }  // namespace renga::python

@@ -21,7 +21,8 @@ py::object python_variable(const Variable& x);
 VariableBody* variable_body(py::handle object);
 
 void bind_variable(py::module_& m);
-void bind_operators(py::class_<VariableBody, Ref<VariableBody>>& variable);
+// Fills in the type's slots for Python's operators, before the type is ready.
+void set_operators(PyHeapTypeObject* variable);
 void bind_graph(py::module_& m);
 void bind_ops(py::module_& m);
 void bind_optimizers(py::module_& m);
