@@ -10,8 +10,8 @@ namespace {
 
 using winograd::Filters;
 using winograd::Images;
-using winograd::Sink;
 using winograd::Source;
+using winograd::Taps;
 
 using TwoByTwo = winograd::Scheme<winograd::PairOfThree, winograd::PairOfThree>;
 using Halved = winograd::Scheme<winograd::FourOfTwo, winograd::FourOfTwo>;
@@ -55,25 +55,25 @@ struct Phase {
   Pair pad{};
 };
 
-// W's taps, `step` apart, of a phase. W is row-major.
-Filters filters(const Array& W, std::int64_t step = 1, int row = 0, int column = 0) {
-  const std::int64_t columns = W.shape(3), taps = W.shape(2) * columns;
-  return {W.as<float>() + row * columns + column,
-          W.shape(1),
-          W.shape(0),
-          taps,
-          W.shape(1) * taps,
-          {step * columns, step}};
+// W is row-major.
+Filters filters(const Array& W) {
+  const std::int64_t size = W.shape(2) * W.shape(3);
+  return {W.as<float>(), W.shape(1), W.shape(0), size, W.shape(1) * size};
 }
 
-// The filters by which the gradient of y becomes that of x: the last tap comes first.
-Filters turned(const Filters& W, int taps) {
-  return {W.data + (taps - 1) * (W.tap_step[0] + W.tap_step[1]),
-          W.outputs,
-          W.inputs,
-          W.output_step,
-          W.input_step,
-          {-W.tap_step[0], -W.tap_step[1]}};
+// The filters by which the gradient of y becomes that of x, with turned taps.
+Filters exchanged(const Filters& W) {
+  return {W.data, W.outputs, W.inputs, W.output_step, W.input_step};
+}
+
+constexpr Taps kWhole{0, 3, 1};
+
+// Of filters of 4 by 4, those that meet a phase's pixels.
+Taps taps_of_phase(int row, int column) { return {4 * row + column, 8, 2}; }
+
+// The last tap comes first.
+Taps turned(const Taps& taps, int count) {
+  return {taps.at(count - 1, count - 1), -taps.down, -taps.across};
 }
 
 // Calls body(phase's row, phase's column) for each.
@@ -105,54 +105,56 @@ class Pass {
       std::vector<Source<Pixel>> phases;
       each_phase([&](int row, int column) {
         const Phase phase(x_, window_, row, column);
-        phases.push_back({phase.x, phase.pad, filters(W_, 2, row, column)});
+        phases.push_back({phase.x, phase.pad, taps_of_phase(row, column)});
       });
-      convolve<Halved>(phases, y_);
+      convolve<Halved>(phases, filters(W_), y_);
     } else if (is_pair(x_.extents, y_.extents, window_)) {
-      convolve<TwoByTwo>({{x_, pads(window_), filters(W_)}}, y_);
+      convolve<TwoByTwo>({{x_, pads(window_), kWhole}}, filters(W_), y_);
     } else {
-      convolve<Whole<Number>>({{x_, pads(window_), filters(W_)}}, y_);
+      convolve<Whole<Number>>({{x_, pads(window_), kWhole}}, filters(W_), y_);
     }
   }
 
   void input_grad() const {
+    const Filters W = exchanged(filters(W_));
     const Pair pad{2 - window_.pad[0], 2 - window_.pad[1]};
     if (is_halved(window_)) {
       each_phase([&](int row, int column) {
         const Phase phase(x_, window_, row, column);
         const Pair before{1 - phase.pad[0], 1 - phase.pad[1]};
-        convolve<Halved>({{y_, before, turned(filters(W_, 2, row, column), 2)}}, phase.x);
+        convolve<Halved>({{y_, before, turned(taps_of_phase(row, column), 2)}}, W, phase.x);
       });
     } else if (is_pair(x_.extents, y_.extents, window_)) {
-      convolve<TwoByTwo>({{y_, pad, turned(filters(W_), 3)}}, x_);
+      convolve<TwoByTwo>({{y_, pad, turned(kWhole, 3)}}, W, x_);
     } else {
-      convolve<Whole<Number>>({{y_, pad, turned(filters(W_), 3)}}, x_);
+      convolve<Whole<Number>>({{y_, pad, turned(kWhole, 3)}}, W, x_);
     }
   }
 
   void weight_grad() const {
     if (is_halved(window_)) {
-      std::vector<Sink<Pixel>> phases;
+      std::vector<Source<Pixel>> phases;
       each_phase([&](int row, int column) {
         const Phase phase(x_, window_, row, column);
-        phases.push_back({phase.x, phase.pad, filters(W_, 2, row, column)});
+        phases.push_back({phase.x, phase.pad, taps_of_phase(row, column)});
       });
       correlate<Halved>(phases);
     } else if (is_pair(x_.extents, y_.extents, window_)) {
-      correlate<TwoByTwo>({{x_, pads(window_), filters(W_)}});
+      correlate<TwoByTwo>({{x_, pads(window_), kWhole}});
     } else {
-      correlate<Whole<Number>>({{x_, pads(window_), filters(W_)}});
+      correlate<Whole<Number>>({{x_, pads(window_), kWhole}});
     }
   }
 
  private:
   template <class Scheme>
-  void convolve(const std::vector<Source<Pixel>>& sources, const Images<Pixel>& to) const {
-    winograd::Convolution<Scheme, Number, Pixel>(sources, to).run();
+  void convolve(const std::vector<Source<Pixel>>& sources, const Filters& W,
+                const Images<Pixel>& to) const {
+    winograd::Convolution<Scheme, Number, Pixel>(sources, W, to).run();
   }
   template <class Scheme>
-  void correlate(const std::vector<Sink<Pixel>>& sinks) const {
-    winograd::WeightGrad<Scheme, Number, Pixel>(sinks, y_).run();
+  void correlate(const std::vector<Source<Pixel>>& sources) const {
+    winograd::WeightGrad<Scheme, Number, Pixel>(sources, filters(W_), y_).run();
   }
 
   const Images<Pixel> x_, y_;

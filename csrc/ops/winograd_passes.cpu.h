@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "devices/parallel.h"
-#include "ops/winograd_tiles.cpu.h"
+#include "ops/winograd_filters.cpu.h"
 #include "tensor/array.h"
 
 namespace renga::winograd {
@@ -31,21 +31,31 @@ Pair inner_pad(const Pair& pad) {
   return {pad[0] - Scheme::Down::skipped, pad[1] - Scheme::Across::skipped};
 }
 
-// A part of what is convolved: images, how far before each output its window starts, and filters.
+// A part of what is convolved: images, how far before each output its window starts, and which taps
+// of the filters belong to it.
 template <class Pixel>
 struct Source {
   Images<Pixel> x;
   Pair pad;
-  Filters W;
+  Taps taps;
 };
+
+template <class Pixel>
+std::vector<Taps> taps_of(const std::vector<Source<Pixel>>& sources) {
+  std::vector<Taps> taps;
+  for (const Source<Pixel>& source : sources) taps.push_back(source.taps);
+  return taps;
+}
 
 // y = the sum of the sources' convolutions, which are alike in channels, as a sequence of blocks of
 // tiles times panels of outputs.
 template <class Scheme, class Number, class Pixel>
 class Convolution {
  public:
-  Convolution(const std::vector<Source<Pixel>>& sources, const Images<Pixel>& y)
+  Convolution(const std::vector<Source<Pixel>>& sources, const Filters& W, const Images<Pixel>& y)
       : sources_(sources),
+        taps_(taps_of(sources)),
+        W_(W),
         y_(y),
         tiles_(Tiles::of<Scheme>(y)),
         inputs_{Scheme::points, block_rows(tiles_, channels()), channels() / kPanel},
@@ -108,10 +118,7 @@ class Convolution {
   }
 
   void transform_filters(std::int64_t panel, Number* to) const {
-    for (const Source<Pixel>& source : sources_) {
-      winograd::transform_filters<Scheme>(source.W, panel, filters_, to);
-      to += source.x.channels * kPanel;
-    }
+    winograd::transform_filters<Scheme>(W_, taps_, panel, filters_, to);
   }
   void transform_inputs(std::int64_t block, Number* to) const {
     for (const Source<Pixel>& source : sources_) {
@@ -131,6 +138,8 @@ class Convolution {
   }
 
   const std::vector<Source<Pixel>> sources_;
+  const std::vector<Taps> taps_;
+  const Filters W_;
   const Images<Pixel> y_;
   const Tiles tiles_;
   const Layout<Number> inputs_, filters_;
@@ -138,33 +147,27 @@ class Convolution {
   const std::int64_t blocks_;
 };
 
-// A part of what is convolved, and where the gradient of its filters goes.
-template <class Pixel>
-struct Sink {
-  Images<Pixel> x;
-  Pair pad;
-  Filters gW;
-};
-
-// The gradients of the filters of sinks that are alike in channels, from one gradient of y: for
+// The gradients of the filters of sources that are alike in channels, from one gradient of y: for
 // each pair of a panel of inputs and one of outputs, products summed over the tiles. These come in
 // blocks, short enough for the cache, one after the other whatever the number of threads, so that
 // it does not change the sums.
 template <class Scheme, class Number, class Pixel>
 class WeightGrad {
  public:
-  WeightGrad(const std::vector<Sink<Pixel>>& sinks, const Images<Pixel>& gy)
-      : sinks_(sinks),
+  WeightGrad(const std::vector<Source<Pixel>>& sources, const Filters& gW, const Images<Pixel>& gy)
+      : sources_(sources),
+        taps_(taps_of(sources)),
+        gW_(gW),
         gy_(gy),
         tiles_(Tiles::of<Scheme>(gy)),
-        inputs_{Scheme::points, block(), sinks.front().x.panels()},
+        inputs_{Scheme::points, block(), sources.front().x.panels()},
         grads_{Scheme::points, block(), gy.panels()} {}
 
   void run() const {
-    const Array inputs = buffer<Number>(sink_count() * inputs_.size());
+    const Array inputs = buffer<Number>(parts() * inputs_.size());
     const Array grads = buffer<Number>(grads_.size());
-    const std::int64_t pairs = sink_count() * inputs_.panels * grads_.panels;
-    const Array sums = buffer<float>(pairs * sums_.size());
+    const std::int64_t pairs = inputs_.panels * grads_.panels;
+    const Array sums = buffer<float>(pairs * parts() * sums_.size());
     for (std::int64_t first = 0; first < tiles_.count; first += block()) {
       const std::int64_t rows = stacked(std::min(block(), tiles_.count - first));
       parallel_for(rows / kStack<Number>, kDear, [&](std::int64_t begin, std::int64_t end) {
@@ -182,22 +185,21 @@ class WeightGrad {
     }
     parallel_for(pairs, kDear, [&](std::int64_t begin, std::int64_t end) {
       for (; begin < end; ++begin) {
-        const std::int64_t input = begin % inputs_.panels, rest = begin / inputs_.panels;
-        const Sink<Pixel>& sink = sinks_[static_cast<std::size_t>(rest / grads_.panels)];
-        transform_filter_grads<Scheme>(sums.as<float>() + begin * sums_.size(), sums_, input,
-                                       rest % grads_.panels, sink.gW);
+        transform_filter_grads<Scheme>(sums.as<float>() + begin * parts() * sums_.size(),
+                                       sums_.size(), sums_, taps_, begin % inputs_.panels,
+                                       begin / inputs_.panels, gW_);
       }
     });
   }
 
  private:
-  std::int64_t sink_count() const { return static_cast<std::int64_t>(sinks_.size()); }
+  std::int64_t parts() const { return static_cast<std::int64_t>(sources_.size()); }
   static std::int64_t stacked(std::int64_t rows) {
     return (rows + kStack<Number> - 1) / kStack<Number> * kStack<Number>;
   }
   // Tiles in a block.
   std::int64_t block() const {
-    const std::int64_t channels = sink_count() * sinks_.front().x.channels + gy_.channels;
+    const std::int64_t channels = parts() * sources_.front().x.channels + gy_.channels;
     const std::int64_t fit =
         kBytes / (Scheme::points * channels * static_cast<int>(sizeof(Number)));
     return std::min(stacked(tiles_.count), std::max<std::int64_t>(64, fit / 64 * 64));
@@ -209,9 +211,9 @@ class WeightGrad {
     using Down = typename Scheme::Down;
     using Across = typename Scheme::Across;
     first += begin;
-    for (const Sink<Pixel>& sink : sinks_) {
+    for (const Source<Pixel>& source : sources_) {
       transform_tiles<typename Down::Input, typename Across::Input, true>(
-          sink.x, tiles_, inner_pad<Scheme>(sink.pad), first, end - begin, inputs_,
+          source.x, tiles_, inner_pad<Scheme>(source.pad), first, end - begin, inputs_,
           inputs + begin * kPanel);
       inputs += inputs_.size();
     }
@@ -225,18 +227,20 @@ class WeightGrad {
     grads += point * grads_.point() + output * grads_.panel();
     inputs += point * inputs_.point();
     sums += point * sums_.point();
-    for (std::int64_t sink = 0; sink < sink_count(); ++sink) {
-      for (std::int64_t input = 0; input < inputs_.panels; ++input) {
-        const std::int64_t pair = (sink * grads_.panels + output) * inputs_.panels + input;
-        multiply_transposed_panel(inputs + sink * inputs_.size() + input * inputs_.panel(), grads,
-                                  rows, sums + pair * sums_.size(), first > 0);
+    for (std::int64_t input = 0; input < inputs_.panels; ++input) {
+      const std::int64_t pair = output * inputs_.panels + input;
+      for (std::int64_t part = 0; part < parts(); ++part) {
+        multiply_transposed_panel(inputs + part * inputs_.size() + input * inputs_.panel(), grads,
+                                  rows, sums + (pair * parts() + part) * sums_.size(), first > 0);
       }
     }
   }
 
   static constexpr std::int64_t kBytes = 4 << 20;
 
-  const std::vector<Sink<Pixel>> sinks_;
+  const std::vector<Source<Pixel>> sources_;
+  const std::vector<Taps> taps_;
+  const Filters gW_;
   const Images<Pixel> gy_;
   const Tiles tiles_;
   const Layout<float> sums_{Scheme::points, kPanel, 1};

@@ -1,4 +1,4 @@
-// What Winograd's convolutions move between images, filters and panels (see panel_product.cpu.h).
+// What Winograd's convolutions move between images and panels (see panel_product.cpu.h).
 #pragma once
 
 #include <algorithm>
@@ -23,16 +23,6 @@ struct Images {
   Pair pixel_step;  // to the next row and column
 
   std::int64_t panels() const { return channels / kPanel; }
-};
-
-// Filters in memory, seen as (inputs, outputs).
-struct Filters {
-  float* data;
-  std::int64_t inputs, outputs;
-  std::int64_t input_step, output_step;
-  Pair tap_step;  // to the next row and column
-
-  std::int64_t panels() const { return outputs / kPanel; }
 };
 
 // The rectangles of pixels that cover images, numbered image by image, row by row.
@@ -198,97 +188,6 @@ void transform_outputs(const float* from, const Layout<float>& layout, const Til
       }
     }
   });
-}
-
-// Filters of one panel of outputs and some inputs, tap after tap of kPanel lanes.
-template <int Taps>
-struct TapLanes {
-  static constexpr std::int64_t kInputs = 16;
-
-  float& at(std::int64_t input, int tap, std::int64_t lane) {
-    return lanes[(input * Taps * Taps + tap) * kPanel + lane];
-  }
-
-  alignas(64) float lanes[kInputs * Taps * Taps * kPanel];
-};
-
-// A panel of outputs: rows are inputs, stacked.
-template <class Scheme, class Number>
-void transform_filters(const Filters& W, std::int64_t panel, const Layout<Number>& layout,
-                       Number* to) {
-  using Down = typename Scheme::Down;
-  using Across = typename Scheme::Across;
-  constexpr int stack = kStack<Number>, taps = Scheme::taps;
-  TapLanes<taps> lanes;
-  for (std::int64_t first = 0; first < W.inputs; first += lanes.kInputs) {
-    const std::int64_t count = std::min(lanes.kInputs, W.inputs - first);
-    for (std::int64_t lane = 0; lane < kPanel; ++lane) {
-      const float* from = W.data + (panel * kPanel + lane) * W.output_step + first * W.input_step;
-      for (std::int64_t i = 0; i < count; ++i, from += W.input_step) {
-        __builtin_prefetch(from + count * W.input_step);  // of the inputs that come next
-        for (int tap = 0; tap < taps * taps; ++tap) {
-          lanes.at(i, tap, lane) = from[tap / taps * W.tap_step[0] + tap % taps * W.tap_step[1]];
-        }
-      }
-    }
-    on_best_target<Number>([ =, &lanes ](auto target) __attribute__((always_inline)) {
-      using Target = decltype(target);
-      using V = Stack<Target, stack>;
-      const std::int64_t step = layout.point();
-      for (std::int64_t i = 0; i < count; i += stack) {
-        for (std::int64_t c = 0; c < kPanel; c += Target::width) {
-          Number* const row = to + (first + i) * kPanel + c * stack;
-          transform_square<typename Down::Filter, typename Across::Filter, V>(
-              [&](int k, int l, V& v) __attribute__((always_inline)) {
-                load_stack<Target>(&lanes.at(i, k * taps + l, c),
-                                   &lanes.at(i + stack - 1, k * taps + l, c), v);
-              },
-              [&](int k, int l, const V& v) __attribute__((always_inline)) {
-                store_stack<Target>(v, row + (k * Across::points + l) * step);
-              });
-        }
-      }
-    });
-  }
-}
-
-// Writes the taps of one panel of inputs (the rows) and one of outputs.
-template <class Scheme>
-void transform_filter_grads(const float* from, const Layout<float>& layout,
-                            std::int64_t input_panel, std::int64_t output_panel,
-                            const Filters& gW) {
-  using Down = typename Scheme::Down;
-  using Across = typename Scheme::Across;
-  constexpr int taps = Scheme::taps;
-  TapLanes<taps> lanes;
-  for (std::int64_t first = 0; first < kPanel; first += lanes.kInputs) {
-    on_best_target<float>([ =, &lanes ](auto target) __attribute__((always_inline)) {
-      using Target = decltype(target);
-      using V = Stack<Target, 1>;
-      const std::int64_t step = layout.point();
-      for (std::int64_t i = 0; i < lanes.kInputs; ++i) {
-        for (std::int64_t c = 0; c < kPanel; c += Target::width) {
-          const float* const row = from + (first + i) * kPanel + c;
-          transform_square<typename Down::FilterGrad, typename Across::FilterGrad, V>(
-              [&](int k, int l, V& v) __attribute__((always_inline)) {
-                v = load_floats<Target>(row + (k * Across::points + l) * step);
-              },
-              [&](int k, int l, const V& v) __attribute__((always_inline)) {
-                store_floats<Target>(v, &lanes.at(i, k * taps + l, c));
-              });
-        }
-      }
-    });
-    for (std::int64_t lane = 0; lane < kPanel; ++lane) {
-      float* to = gW.data + (output_panel * kPanel + lane) * gW.output_step +
-                  (input_panel * kPanel + first) * gW.input_step;
-      for (std::int64_t i = 0; i < lanes.kInputs; ++i, to += gW.input_step) {
-        for (int tap = 0; tap < taps * taps; ++tap) {
-          to[tap / taps * gW.tap_step[0] + tap % taps * gW.tap_step[1]] = lanes.at(i, tap, lane);
-        }
-      }
-    }
-  }
 }
 
 }  // namespace renga::winograd
