@@ -7,6 +7,7 @@
 
 #include "devices/cpu/onednn.h"
 #include "ops/kernel_choices.h"
+#include "ops/panel_product.cpu.h"
 #include "ops/three_products.cpu.h"
 #include "ops/winograd.cpu.h"
 
@@ -37,24 +38,27 @@ std::int64_t taps(const Array& x, const Array& W, const Array& y, const Window& 
 }
 
 // What takes as long as one multiplication of float32 numbers is 1. Both kernels multiply at the
-// machine's speed, direct ones without the taps that fall on padding. Transforms cost as much as
-// `image` multiplications for each transformed element of an image, and as `filter` for each of a
-// filter (docs/performance.md has the measurements).
+// machine's speed, direct ones without the taps that fall on padding, Winograd's whole groups of
+// tiles. Before, direct ones reorder the filters, each tap of which costs as much as `reorder`
+// multiplications; transforms cost `image` for each transformed element of an image, and `filter`
+// for each of a filter (docs/performance.md has the measurements).
 double direct_cost(const Array& x, const Array& W, const Array& y, const Window& window,
                    Factors factors, bool into_filters) {
+  constexpr double reorder = 24;
   const auto kind = into_filters ? Multiplication::direct_into_filters : Multiplication::direct;
-  return cost_of(kind, factors) *
-         static_cast<double>(W.shape(0) * W.shape(1) * y.shape(0) * taps(x, W, y, window, 0) *
-                             taps(x, W, y, window, 1));
+  const auto taps_met =
+      static_cast<double>(y.shape(0) * taps(x, W, y, window, 0) * taps(x, W, y, window, 1));
+  const auto pairs = static_cast<double>(W.shape(0) * W.shape(1));
+  return pairs * cost_of(kind, factors) * taps_met + reorder * static_cast<double>(W.size());
 }
 
 double winograd_cost(const Array& x, const Array& W, const Array& y, const Window& window,
                      Factors factors) {
-  constexpr double image = 14, filter = 12;
+  constexpr double image = 14, filter = 5;
   const WinogradScheme scheme = winograd_scheme(x.shape(), window, factors);
-  const auto tiles =
-      static_cast<double>(y.shape(0) * ((y.shape(2) + scheme.rows - 1) / scheme.rows) *
-                          ((y.shape(3) + scheme.columns - 1) / scheme.columns));
+  const std::int64_t covering = y.shape(0) * ((y.shape(2) + scheme.rows - 1) / scheme.rows) *
+                                ((y.shape(3) + scheme.columns - 1) / scheme.columns);
+  const auto tiles = static_cast<double>((covering + kPanelRows - 1) / kPanelRows * kPanelRows);
   const auto pairs = static_cast<double>(W.shape(0) * W.shape(1));
   const auto channels = static_cast<double>(W.shape(0) + W.shape(1));
   return static_cast<double>(scheme.points) *

@@ -166,34 +166,53 @@ class WeightGrad {
   void run() const {
     const Array inputs = buffer<Number>(parts() * inputs_.size());
     const Array grads = buffer<Number>(grads_.size());
-    const std::int64_t pairs = inputs_.panels * grads_.panels;
-    const Array sums = buffer<float>(pairs * parts() * sums_.size());
-    for (std::int64_t first = 0; first < tiles_.count; first += block()) {
-      const std::int64_t rows = stacked(std::min(block(), tiles_.count - first));
-      parallel_for(rows / kStack<Number>, kDear, [&](std::int64_t begin, std::int64_t end) {
-        transform(first, begin * kStack<Number>, end * kStack<Number>, inputs.as<Number>(),
-                  grads.as<Number>());
-      });
-      // Point by point, as all panels of a point stay in the nearest cache but one.
-      parallel_for(Scheme::points * grads_.panels, kDear,
-                   [&](std::int64_t begin, std::int64_t end) {
-                     for (; begin < end; ++begin) {
-                       accumulate(first, rows, begin / grads_.panels, begin % grads_.panels,
-                                  inputs.as<Number>(), grads.as<Number>(), sums.as<float>());
-                     }
-                   });
+    if (tiles_.count <= block()) {
+      by_pairs(inputs.as<Number>(), grads.as<Number>());
+    } else {
+      by_blocks(inputs.as<Number>(), grads.as<Number>());
     }
-    parallel_for(pairs, kDear, [&](std::int64_t begin, std::int64_t end) {
+  }
+
+ private:
+  // One block: the sums of a pair of panels are complete, and transformed, before the next pair's.
+  void by_pairs(Number* inputs, Number* grads) const {
+    const std::int64_t rows = transform(0, inputs, grads);
+    parallel_for(pairs(), kDear, [&](std::int64_t begin, std::int64_t end) {
+      const Array sums = buffer<float>(parts() * sums_.size());
       for (; begin < end; ++begin) {
-        transform_filter_grads<Scheme>(sums.as<float>() + begin * parts() * sums_.size(),
-                                       sums_.size(), sums_, taps_, begin % inputs_.panels,
-                                       begin / inputs_.panels, gW_);
+        for (std::int64_t point = 0; point < Scheme::points; ++point) {
+          accumulate(rows, point, begin, inputs, grads, sums.as<float>(), false);
+        }
+        finish(begin, sums.as<float>());
       }
     });
   }
 
- private:
+  // Point by point, as all panels of a point stay in the nearest cache but one.
+  void by_blocks(Number* inputs, Number* grads) const {
+    const std::int64_t size = parts() * sums_.size();  // of a pair
+    const Array sums = buffer<float>(pairs() * size);
+    for (std::int64_t first = 0; first < tiles_.count; first += block()) {
+      const std::int64_t rows = transform(first, inputs, grads);
+      parallel_for(Scheme::points * grads_.panels, kDear,
+                   [&](std::int64_t begin, std::int64_t end) {
+                     for (; begin < end; ++begin) {
+                       const std::int64_t pair = begin % grads_.panels * inputs_.panels;
+                       for (std::int64_t input = 0; input < inputs_.panels; ++input) {
+                         accumulate(rows, begin / grads_.panels, pair + input, inputs, grads,
+                                    sums.as<float>() + (pair + input) * size, first > 0);
+                       }
+                     }
+                   });
+    }
+    parallel_for(pairs(), kDear, [&](std::int64_t begin, std::int64_t end) {
+      for (; begin < end; ++begin) finish(begin, sums.as<float>() + begin * size);
+    });
+  }
+
   std::int64_t parts() const { return static_cast<std::int64_t>(sources_.size()); }
+  // Of a panel of outputs and, which vary faster, one of inputs.
+  std::int64_t pairs() const { return grads_.panels * inputs_.panels; }
   static std::int64_t stacked(std::int64_t rows) {
     return (rows + kStack<Number> - 1) / kStack<Number> * kStack<Number>;
   }
@@ -205,9 +224,16 @@ class WeightGrad {
     return std::min(stacked(tiles_.count), std::max<std::int64_t>(64, fit / 64 * 64));
   }
 
-  // The tiles `begin` to `end` of a block.
-  void transform(std::int64_t first, std::int64_t begin, std::int64_t end, Number* inputs,
-                 Number* grads) const {
+  // The block of tiles from `first` on; returns how many rows they make.
+  std::int64_t transform(std::int64_t first, Number* inputs, Number* grads) const {
+    const std::int64_t rows = stacked(std::min(block(), tiles_.count - first));
+    parallel_for(rows / kStack<Number>, kDear, [&](std::int64_t begin, std::int64_t end) {
+      transform_rows(first, begin * kStack<Number>, end * kStack<Number>, inputs, grads);
+    });
+    return rows;
+  }
+  void transform_rows(std::int64_t first, std::int64_t begin, std::int64_t end, Number* inputs,
+                      Number* grads) const {
     using Down = typename Scheme::Down;
     using Across = typename Scheme::Across;
     first += begin;
@@ -221,19 +247,21 @@ class WeightGrad {
         gy_, tiles_, {0, 0}, first, end - begin, grads_, grads + begin * kPanel);
   }
 
-  // Adds a block's products at one point, of all panels of inputs and one of outputs.
-  void accumulate(std::int64_t first, std::int64_t rows, std::int64_t point, std::int64_t output,
-                  const Number* inputs, const Number* grads, float* sums) const {
-    grads += point * grads_.point() + output * grads_.panel();
-    inputs += point * inputs_.point();
+  // A block's products at one point, of one pair of panels, added to its sums or in their place.
+  void accumulate(std::int64_t rows, std::int64_t point, std::int64_t pair, const Number* inputs,
+                  const Number* grads, float* sums, bool add) const {
+    inputs += point * inputs_.point() + pair % inputs_.panels * inputs_.panel();
+    grads += point * grads_.point() + pair / inputs_.panels * grads_.panel();
     sums += point * sums_.point();
-    for (std::int64_t input = 0; input < inputs_.panels; ++input) {
-      const std::int64_t pair = output * inputs_.panels + input;
-      for (std::int64_t part = 0; part < parts(); ++part) {
-        multiply_transposed_panel(inputs + part * inputs_.size() + input * inputs_.panel(), grads,
-                                  rows, sums + (pair * parts() + part) * sums_.size(), first > 0);
-      }
+    for (std::int64_t part = 0; part < parts(); ++part) {
+      multiply_transposed_panel(inputs + part * inputs_.size(), grads, rows,
+                                sums + part * sums_.size(), add);
     }
+  }
+
+  void finish(std::int64_t pair, const float* sums) const {
+    transform_filter_grads<Scheme>(sums, sums_.size(), sums_, taps_, pair % inputs_.panels,
+                                   pair / inputs_.panels, gW_);
   }
 
   static constexpr std::int64_t kBytes = 4 << 20;
