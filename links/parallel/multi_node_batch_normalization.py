@@ -68,10 +68,7 @@ class MultiNodeBatchNormalization(BatchNormalization):
         axis = self.axis or (0, *range(1 + gamma.ndim, x.ndim))
         node = function.MultiNodeBatchNormalization(self.comm, self.eps, axis)
         (y,) = node.apply((function.token(), x, gamma, beta))
-        if node.count > 0:
-            unbiased = node.var * (node.count / max(1, node.count - 1))
-            _follow(self.avg_mean, node.mean, decay)
-            _follow(self.avg_var, unbiased, decay)
+        follow((self.avg_mean, self.avg_var), node, decay)
         return y
 
 
@@ -83,5 +80,14 @@ def _check(backend: str) -> None:
         )
 
 
-def _follow(running: Any, statistic: Any, decay: float) -> None:
-    running[...] = decay * running + (1 - decay) * statistic.reshape(running.shape)
+def follow(running: tuple[Any, Any], node: Any, decay: float, own: Any = ...) -> None:
+    """Moves a running mean and variance towards what the function ``node`` found.
+
+    Args:
+        own: which of its channels there are running statistics of.
+    """
+    if node.count > 0:
+        unbiased = node.var * (node.count / max(1, node.count - 1))
+        for average, statistic in zip(running, (node.mean, unbiased)):
+            found = statistic[own].reshape(average.shape)
+            average[...] = decay * average + (1 - decay) * found

@@ -30,7 +30,7 @@ class MultiNodeBatchNormalization(FunctionNode):
     def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         _, x, gamma, beta = inputs
         self.retain_inputs((1, 2))
-        self.beta_dtype = beta.dtype
+        self.beta_dtype, self.shape = beta.dtype, beta.shape
         count, mean, var = merge_moments(self.comm, x, self.axis)
         self.count, self.mean, self.var = count, mean, var
         self.inv_std = 1 / numpy.sqrt(var + self.eps)
@@ -49,17 +49,22 @@ class MultiNodeBatchNormalization(FunctionNode):
         """Two passes over x and gy, between which the ranks add up their sums."""
         sums = ops.channel_gradient_sums(x.array, gy.array, self.mean, self.axis)
         own_gy, own_gy_x = (s.astype(numpy.float64) for s in sums)
-        own_ggamma = own_gy_x * self.inv_std
-        gbeta, ggamma = self.comm.all_reduce(numpy.stack([own_gy, own_ggamma]))
+        own = numpy.stack([own_gy, own_gy_x * self.inv_std])
+        gbeta, ggamma = total = self.comm.all_reduce(own)
         share = 1 / max(1, self.count)
         scale = gamma.array.reshape(-1) * self.inv_std
         shift, slope = gbeta * share, scale * ggamma * self.inv_std * share
         gx = ops.channel_input_grad(
             x.array, gy.array, self.mean, scale, shift, slope, self.axis
         )
-        ggamma = own_ggamma.reshape(gamma.shape).astype(gamma.dtype)
-        gbeta = own_gy.reshape(gamma.shape).astype(self.beta_dtype)
+        gbeta, ggamma = self._wanted(own, total)
+        ggamma = ggamma.reshape(self.shape).astype(gamma.dtype)
+        gbeta = gbeta.reshape(self.shape).astype(self.beta_dtype)
         return Variable(gx), Variable(ggamma), Variable(gbeta)
+
+    def _wanted(self, own: numpy.ndarray, total: numpy.ndarray) -> numpy.ndarray:
+        """Which of the sums are the gradients of beta and gamma."""
+        return own
 
     def _composed(self, x: Variable, gamma: Variable, gy: Variable) -> tuple[Any, ...]:
         """The same written with functions, for derivatives of higher order."""

@@ -49,10 +49,11 @@ def sharded(axis: int) -> Layout:
     return Layout("sharded", axis)
 
 
+BATCH, CHANNEL = sharded(0), sharded(1)
 LAYOUTS = {
     "replicated": REPLICATED,
-    "batch": sharded(0),
-    "channel": sharded(1),
+    "batch": BATCH,
+    "channel": CHANNEL,
     "rows": sharded(2),
     "columns": sharded(3),
 }
@@ -100,12 +101,11 @@ def relayout(
         return x
     from_parts: Sequence[int] = ()
     if source.axis >= 0:
-        own = x.shape[source.axis]
-        if extent is not None:
-            from_parts = lengths(shares(extent, comm.size))
+        if extent is None:
+            from_parts = told_parts(x, comm, source.axis)
         else:
-            from_parts = comm.all_gather(numpy.array(own)).tolist()
-        _require_share(comm, source, own, from_parts)
+            from_parts = lengths(shares(extent, comm.size))
+        _require_share(comm, source, x.shape[source.axis], from_parts)
     to_parts: Sequence[int] = ()
     if target.axis >= 0:
         to_parts = lengths(shares(x.shape[target.axis], comm.size))
@@ -162,6 +162,11 @@ class Change(NamedTuple):
             own = split(x, target.axis, self.to_parts)[comm.rank]
             return lambda: own
         return lambda: x
+
+
+def told_parts(x: Any, comm: Any, axis: int) -> list[int]:
+    """How much of an axis each rank has, which they tell each other."""
+    return comm.all_gather(numpy.array(x.shape[axis])).tolist()
 
 
 def _require_share(comm: Any, source: Layout, own: int, parts: Sequence[int]) -> None:

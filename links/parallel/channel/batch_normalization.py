@@ -8,11 +8,26 @@ from typing import Any
 import numpy
 
 from renga import initializers
+from renga.configuration import config
+from renga.functions import fixed_batch_normalization
 from renga.links.normalization.batch_normalization import BatchNormalization
 from renga.links.normalization.precise import with_dtype
-from renga.links.parallel.channel.link import channel_layout, require_channels
-from renga.links.parallel.relayout import change_layout, sharded
-from renga.links.parallel.shard import lengths, shares
+from renga.links.parallel.channel.link import (
+    batch_shares,
+    channel_layout,
+    require_channels,
+)
+from renga.links.parallel.channel.sample_normalization import SampleNormalization
+from renga.links.parallel.multi_node_batch_normalization import follow
+from renga.links.parallel.multi_node_normalization import token
+from renga.links.parallel.relayout import (
+    BATCH,
+    CHANNEL,
+    EACH,
+    change_layout,
+    sharded,
+)
+from renga.links.parallel.shard import as_slice, lengths, shares
 from renga.links.parallel.sharded_parameter import Piece, ShardedParameter
 from renga.variable import Variable, as_variable
 
@@ -20,17 +35,18 @@ from renga.variable import Variable, as_variable
 class ParallelBatchNormalization(BatchNormalization):
     """``BatchNormalization`` by channels: each rank normalizes its own.
 
-    No message is needed where x and y are shared out by ``channel``. Files hold the
-    whole parameters and statistics; every rank has to take part in saving them.
+    No message is needed where x and y are shared out by ``channel``. Where both are by
+    ``batch``, the ranks merge the statistics of their samples. Files hold the whole
+    parameters and statistics; every rank has to take part in saving them.
 
     Args:
         comm: the communicator of the ranks.
         size: the number of channels, which are the second axis of x.
         decay, ..., initial_avg_var: as for BatchNormalization.
-        input_layout, output_layout: ``channel``, or ``replicated``.
+        input_layout, output_layout: ``channel``, ``batch`` or ``replicated``.
 
     Shapes:
-        x, y: (N, size, ...), or this rank's channels of it
+        x, y: (N, size, ...), or this rank's channels or samples of it
         gamma, beta, avg_mean, avg_var: this rank's part of (size,)
 
     Raises:
@@ -107,13 +123,42 @@ class ParallelBatchNormalization(BatchNormalization):
         x = as_variable(x)
         own = self._shares[self.comm.rank]
         require_channels(self, x, 1, own, self.size, self._source)
-        parts, channel = lengths(self._shares), sharded(1)
-        if self._source != channel:
-            x = change_layout(x, self.comm, self._source, channel, to_parts=parts)
+        if self._source == self._target == BATCH:
+            if not config.train:
+                return self._fixed(x)
+            return super().forward(x, finetune=finetune, **kwargs)
+        comm, parts, samples = self.comm, lengths(self._shares), [0]
+        if BATCH in (self._source, self._target):
+            told = self._source == BATCH
+            batch = batch_shares(self, x) if told else shares(len(x), comm.size)
+            samples = lengths(batch)
+        if self._source != CHANNEL:
+            x = change_layout(x, comm, self._source, CHANNEL, samples, parts)
         y = super().forward(x, finetune=finetune, **kwargs)
-        if self._target != channel:
-            y = change_layout(y, self.comm, channel, self._target, from_parts=parts)
+        if self._target != CHANNEL:
+            y = change_layout(y, comm, CHANNEL, self._target, parts, samples)
         return y
+
+    def _normalize(self, x: Any, gamma: Any, beta: Any, decay: float) -> Variable:
+        if not self._source == self._target == BATCH:
+            return super()._normalize(x, gamma, beta, decay)
+        axis = (0, *range(2, x.ndim))
+        node = SampleNormalization(self.comm, self.eps, axis, self._shares)
+        (y,) = node.apply((token(), x, gamma, beta))
+        own = as_slice(self._shares[self.comm.rank])
+        follow((self.avg_mean, self.avg_var), node, decay, own)
+        return y
+
+    def _fixed(self, x: Variable) -> Variable:
+        """Samples normalized by the running statistics of all channels."""
+        gamma = self._scale() if self.gamma is None else self.gamma
+        beta = self._shift() if self.beta is None else self.beta
+        features, parts = sharded(0), lengths(self._shares)
+        whole = [
+            change_layout(a, self.comm, features, EACH, parts)
+            for a in (gamma, beta, self.avg_mean, self.avg_var)
+        ]
+        return fixed_batch_normalization(x, *whole, self.eps)
 
     def serialize(self, serializer: Any) -> None:
         """Saves or loads the whole parameters and statistics."""

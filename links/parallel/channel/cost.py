@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from renga.links.parallel.channel.grid import Grid
-from renga.links.parallel.relayout import REPLICATED, Layout
+from renga.links.parallel.relayout import BATCH, CHANNEL, REPLICATED, Layout
 
 
 class Rates(NamedTuple):
@@ -26,6 +27,38 @@ class Layer(NamedTuple):
     flops: float  # forward
     image_flops: float = 0.0  # more, for each byte of x and y: Winograd's transforms
     filter_flops: float = 0.0  # more, for each byte of W
+
+
+def image_layer(
+    x: tuple[int, int],
+    y: tuple[int, int],
+    kernel: Sequence[int],
+    stride: Sequence[int],
+    dilate: Sequence[int],
+    groups: int,
+) -> Layer:
+    """A convolution, or a transposed one, of (channels, pixels of the batch)."""
+    pairs = x[0] * y[0] // groups * math.prod(kernel)
+    products = 2.0 * pairs * min(x[1], y[1])
+    plain = groups == 1 and set(dilate) == {1}
+    window = tuple(kernel), tuple(stride)
+    # What is left of the products; what transforms cost per byte of x, y and W.
+    saved, moved, filters = 1.0, 1.0, 1.0
+    if plain and window == ((3, 3), (1, 1)):
+        saved, moved, filters = 2.25 / 9, 2.25 * 26 * 2 / 4, 36 / 9 * 12 * 2 / 4
+    if plain and window == ((4, 4), (2, 2)):
+        saved, moved = 6.25 / 16, 6.25 / 4 * 26 * 2 / 4
+        filters = 100 / 16 * 12 * 2 / 4
+    sizes = 4 * x[0] * x[1], 4 * y[0] * y[1], 4 * pairs
+    return Layer(*sizes, products * saved, moved, filters)
+
+
+def linear_layer(in_size: int, out_size: int, batch: int) -> Layer:
+    """A product of a batch and a matrix."""
+    pairs = in_size * out_size
+    return Layer(
+        4 * batch * in_size, 4 * batch * out_size, 4 * pairs, 2.0 * batch * pairs
+    )
 
 
 class Cost(NamedTuple):
@@ -83,11 +116,21 @@ def _messages(
     """
     size = grid.inputs * grid.outputs
     x_whole, y_whole = source == REPLICATED, target == REPLICATED
+    # What a rank gets in an exchange is but its share of the whole.
+    x_exchanged, y_exchanged = (layer.x / size, size, 2), (layer.y / size, size, 2)
     if grid.gathers_weight:
-        # What a rank gets in an exchange is but its share of the whole.
-        x = (float(layer.x), size, 1) if x_whole else (layer.x / size, size, 2)
-        y = (float(layer.y), size, 1) if y_whole else (layer.y / size, size, 2)
-        return [(float(layer.W), size, 2), x, y]
+        messages = [(float(layer.W), size, 2)]
+        if source != BATCH:
+            messages.append((float(layer.x), size, 1) if x_whole else x_exchanged)
+        if target != BATCH:
+            messages.append((float(layer.y), size, 1) if y_whole else y_exchanged)
+        return messages
+    if BATCH in (source, target):
+        x_between = [x_exchanged] if source == BATCH else []
+        y_between = [y_exchanged] if target == BATCH else []
+        source, target = (CHANNEL if a == BATCH else a for a in (source, target))
+        between = _messages(layer, grid, source, target)
+        return [*x_between, *between, *y_between]
     if x_whole:  # only its gradient travels
         messages = [(float(layer.x), size, 1 if grid.outputs == 1 else 2)]
     else:
@@ -98,10 +141,12 @@ def _messages(
     return [*messages, (float(layer.y), size, 1 if y_whole else 0)]
 
 
-def choose_grid(
+def cheapest(
     layer: Layer, grids: Sequence[Grid], comm: Any, source: Layout, target: Layout
-) -> Grid:
-    """The cheapest of the grids; the first of equal ones."""
+) -> tuple[Grid, Cost]:
+    """The cheapest of the grids, the first of equal ones, and its cost."""
     rates = rates_of(comm)
-    costs = [cost_of(layer, grid, rates, source, target).total for grid in grids]
-    return grids[costs.index(min(costs))]
+    costs = [cost_of(layer, grid, rates, source, target) for grid in grids]
+    totals = [cost.total for cost in costs]
+    least = totals.index(min(totals))
+    return grids[least], costs[least]

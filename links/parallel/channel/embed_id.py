@@ -44,7 +44,9 @@ class ParallelEmbedID(Link):
         output_layout: str = "replicated",
     ) -> None:
         super().__init__()
-        self._target = channel_layout("ParallelEmbedID", "output_layout", output_layout)
+        self._target = channel_layout(
+            "ParallelEmbedID", "output_layout", output_layout, ("replicated", "channel")
+        )
         self.comm, self.output_layout = comm, output_layout
         self.ignore_label = ignore_label
         self._shares = shares(out_size, comm.size)

@@ -14,11 +14,14 @@ from __future__ import annotations
 
 import math
 import weakref
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from renga.functions import pad, reshape
 from renga.links.parallel.groups import split_by
 from renga.links.parallel.relayout import (
+    BATCH,
+    CHANNEL,
     EACH,
     PARTIAL,
     REPLICATED,
@@ -52,6 +55,11 @@ def grids(size: int) -> list[Grid]:
     """All grids of ``size`` ranks, stationary-y first and gathered-w last."""
     blocks = [Grid(n, size // n) for n in range(1, size + 1) if size % n == 0]
     return blocks if size == 1 else [*blocks, Grid(1, size, True)]
+
+
+def grouped_grids(candidates: Sequence[Grid]) -> list[Grid]:
+    """Those for a grouped weight, of which a block of inputs is no rectangle."""
+    return [grid for grid in candidates if grid.inputs == 1]
 
 
 class ChannelGrid:
@@ -93,16 +101,16 @@ class ChannelGrid:
 
     def before(self, layout: Layout, samples: int) -> Change | None:
         """What brings this rank its block of the inputs of some samples."""
-        comm, channel = self.comm, sharded(1)
+        comm = self.comm
         if layout == REPLICATED:
             if self.grid.outputs > 1:
                 return Change(comm, REPLICATED, EACH)
             parts = lengths(self.in_shares)
-            return Change(comm, REPLICATED, channel, to_parts=parts)
+            return Change(comm, REPLICATED, CHANNEL, to_parts=parts)
         if self.grid.outputs == 1:
             return None
         parts = lengths(self.in_block(comm.rank))
-        return Change(self.gatherers, channel, EACH, from_parts=parts)
+        return Change(self.gatherers, CHANNEL, EACH, from_parts=parts)
 
     def block(self, x: Any, layout: Layout) -> Any:
         """This rank's block of what ``before`` brings."""
@@ -124,12 +132,12 @@ class ChannelGrid:
 
     def after(self, layout: Layout, samples: int) -> Change | None:
         """What adds up the outputs of some samples, or puts them together."""
-        grid, comm, channel = self.grid, self.comm, sharded(1)
+        grid, comm = self.grid, self.comm
         if grid.outputs == 1 and layout == REPLICATED:
             return Change(comm, PARTIAL, REPLICATED)
         if grid.inputs > 1:
             parts = lengths(self.out_block(comm.rank))
-            return Change(self.adders, PARTIAL, channel, to_parts=parts)
+            return Change(self.adders, PARTIAL, CHANNEL, to_parts=parts)
         return self._put_together(layout)
 
     def lastly(self, layout: Layout) -> Change | None:
@@ -140,7 +148,7 @@ class ChannelGrid:
         if layout != REPLICATED:
             return None
         parts = lengths(self.out_shares)
-        return Change(self.comm, sharded(1), REPLICATED, from_parts=parts)
+        return Change(self.comm, CHANNEL, REPLICATED, from_parts=parts)
 
 
 class GatheredWeight(ChannelGrid):
@@ -152,9 +160,11 @@ class GatheredWeight(ChannelGrid):
     """
 
     def before(self, layout: Layout, samples: int) -> Change | None:
+        if layout == BATCH:
+            return None
         parts = [] if layout == REPLICATED else lengths(self.in_shares)
         batch = lengths(shares(samples, self.comm.size))
-        return Change(self.comm, layout, sharded(0), parts, batch)
+        return Change(self.comm, layout, BATCH, parts, batch)
 
     def weights(self, W: Any, b: Any, out_axis: int) -> tuple[Any, Any]:
         parts = lengths(self.out_shares)
@@ -169,9 +179,11 @@ class GatheredWeight(ChannelGrid):
         return reshape(matrix, shape), b
 
     def after(self, layout: Layout, samples: int) -> Change | None:
+        if layout == BATCH:
+            return None
         parts = [] if layout == REPLICATED else lengths(self.out_shares)
         batch = lengths(shares(samples, self.comm.size))
-        return Change(self.comm, sharded(0), layout, batch, parts)
+        return Change(self.comm, BATCH, layout, batch, parts)
 
 
 def blocks_of(

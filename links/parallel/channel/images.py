@@ -10,10 +10,10 @@ import numpy
 from renga.functions import concat
 from renga.functions.pair import as_pair
 from renga.links.convolution.convolution_2d import require_groups
-from renga.links.parallel.channel.cost import Layer
-from renga.links.parallel.channel.grid import Grid
+from renga.links.parallel.channel.cost import Layer, image_layer
+from renga.links.parallel.channel.grid import Grid, grouped_grids
 from renga.links.parallel.channel.link import ChannelLink, require_channels
-from renga.links.parallel.relayout import REPLICATED, Change, Layout, sharded
+from renga.links.parallel.relayout import CHANNEL, REPLICATED, Change, Layout
 from renga.links.parallel.shard import lengths
 from renga.links.parallel.sharded_parameter import ShardedParameter
 from renga.variable import Variable, as_variable
@@ -100,8 +100,7 @@ class ChannelImages(ChannelLink):
         candidates = super()._candidates()
         if self.groups == 1:
             return candidates
-        # A block of inputs and outputs is no rectangle of a grouped weight.
-        candidates = [grid for grid in candidates if grid.inputs == 1]
+        candidates = grouped_grids(candidates)
         if not candidates:
             raise ValueError(
                 f"{type(self).__name__}: expected stationary-y for {self.groups} "
@@ -127,22 +126,9 @@ class ChannelImages(ChannelLink):
         n, *extents = self.insize
         pixels = n * extents[0] * extents[1]
         out_pixels = n * self._outsize(0) * self._outsize(1)
-        kernel = as_pair(self.ksize)
-        outputs = self.out_channels
-        pairs = in_channels * outputs // self.groups * kernel[0] * kernel[1]
-        products = 2.0 * pairs * min(pixels, out_pixels)
-        saved, moved, filters = self._winograd(kernel)
-        x, y = 4 * in_channels * pixels, 4 * outputs * out_pixels
-        return Layer(x, y, 4 * pairs, products * saved, moved, filters)
-
-    def _winograd(self, kernel: Pair) -> tuple[float, float, float]:
-        """What is left of the products; what transforms cost per byte of x, y and W."""
-        plain = self.groups == 1 and self.dilate == (1, 1)
-        if plain and kernel == (3, 3) and self.stride == (1, 1):
-            return 2.25 / 9, 2.25 * 26 * 2 / 4, 36 / 9 * 12 * 2 / 4
-        if plain and kernel == (4, 4) and self.stride == (2, 2):
-            return 6.25 / 16, 6.25 / 4 * 26 * 2 / 4, 100 / 16 * 12 * 2 / 4
-        return 1.0, 1.0, 1.0
+        x, y = (in_channels, pixels), (self.out_channels, out_pixels)
+        window = as_pair(self.ksize), self.stride, self.dilate
+        return image_layer(x, y, *window, self.groups)
 
     def forward(self, x: Any) -> Variable:
         """The layer's output for ``x``."""
@@ -161,7 +147,7 @@ class ChannelImages(ChannelLink):
         return self._convolve(x, W, b, self.groups)
 
     def _whole_channels(self, x: Any) -> int:
-        if self._source == REPLICATED:
+        if self._source != CHANNEL:
             return x.shape[1]
         return int(self.comm.all_gather(numpy.array(x.shape[1])).sum())
 
@@ -174,7 +160,7 @@ class ChannelImages(ChannelLink):
         if layout != REPLICATED:
             return None
         parts = lengths(channels.in_shares)
-        return Change(self.comm, REPLICATED, sharded(1), to_parts=parts)
+        return Change(self.comm, REPLICATED, CHANNEL, to_parts=parts)
 
     def _grouped(self, x: Any, W: Any, b: Any = None) -> Variable:
         """This rank's outputs, convolved group by group where they share some."""

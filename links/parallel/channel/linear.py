@@ -9,9 +9,9 @@ from typing import Any
 import numpy
 
 from renga.functions import linear, reshape
-from renga.links.parallel.channel.cost import Layer
+from renga.links.parallel.channel.cost import linear_layer
 from renga.links.parallel.channel.link import ChannelLink, require_channels
-from renga.links.parallel.relayout import REPLICATED
+from renga.links.parallel.relayout import CHANNEL
 from renga.links.parallel.sharded_parameter import ShardedParameter
 from renga.variable import Variable, as_variable
 
@@ -80,9 +80,7 @@ class ParallelLinear(ChannelLink):
 
     def _initialize(self, in_size: int) -> None:
         self.in_size = in_size
-        batch, pairs = self.batch, in_size * self.out_size
-        x, y = 4 * batch * in_size, 4 * batch * self.out_size
-        layer = Layer(x, y, 4 * pairs, 2.0 * batch * pairs)
+        layer = linear_layer(in_size, self.out_size, self.batch)
         self._lay_out(in_size, self.out_size, layer, self.pixels)
         assert self._channels is not None
         shape = (self.out_size, in_size)
@@ -109,6 +107,6 @@ class ParallelLinear(ChannelLink):
         return y if n_batch_axes == 1 else reshape(y, (*batch, y.shape[1]))
 
     def _whole_size(self, own: int) -> int:
-        if self._source == REPLICATED:
+        if self._source != CHANNEL:
             return own
         return int(self.comm.all_gather(numpy.array(own)).sum())

@@ -3,35 +3,41 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from renga.link import Link
 from renga.links.parallel.channel.cost import (
     Cost,
     Layer,
-    choose_grid,
-    cost_of,
-    rates_of,
+    cheapest,
 )
 from renga.links.parallel.channel.grid import ChannelGrid, Grid, blocks_of, grids
 from renga.links.parallel.channel.overlap import pieces_of_batch, run
-from renga.links.parallel.relayout import LAYOUTS, Layout
-from renga.links.parallel.shard import describe, shares
+from renga.links.parallel.relayout import (
+    BATCH,
+    CHANNEL,
+    LAYOUTS,
+    Layout,
+    change_layout,
+    told_parts,
+)
+from renga.links.parallel.shard import describe, lengths, shares
 from renga.links.parallel.sharded_parameter import Piece, ShardedParameter
 from renga.serializer import Deserializer
 from renga.utils.type_check import InvalidType
 from renga.variable import Variable
 
-_CHANNEL_LAYOUTS = ("replicated", "channel")
+_CHANNEL_LAYOUTS = ("replicated", "channel", "batch")
 
 
-def channel_layout(link: str, name: str, layout: str) -> Layout:
-    """The layout of that name; ValueError unless channels may lie so."""
-    if layout not in _CHANNEL_LAYOUTS:
-        raise ValueError(
-            f"{link}: expected {name} to be replicated or channel, got {layout!r}"
-        )
+def channel_layout(
+    link: str, name: str, layout: str, known: Sequence[str] = _CHANNEL_LAYOUTS
+) -> Layout:
+    """The layout of that name; ValueError unless it is known."""
+    if layout not in known:
+        names = f"{', '.join(known[:-1])} or {known[-1]}"
+        raise ValueError(f"{link}: expected {name} to be {names}, got {layout!r}")
     return LAYOUTS[layout]
 
 
@@ -40,14 +46,31 @@ def require_channels(
 ) -> None:
     """Raises InvalidType unless x has the channels of this rank."""
     comm: Any = link.comm  # type: ignore[attr-defined]
-    expected = whole if layout.axis < 0 else len(own)
+    expected = len(own) if layout == CHANNEL else whole
     if x.ndim > axis and x.shape[axis] == expected:
         return
     named = f"{type(link).__name__} {link.name or ''}".rstrip()
     what = describe(own, whole, comm.rank, comm.size, "channels")
-    if layout.axis < 0:
+    if layout != CHANNEL:
         what = f"all {whole} channels (rank {comm.rank} of {comm.size})"
     raise InvalidType(f"{named}: expected x with {what}, got {x.shape}")
+
+
+def batch_shares(link: Link, x: Any) -> tuple[range, ...]:
+    """The samples that each rank has of a batch of which this one has ``x``.
+
+    Raises:
+        InvalidType: it is not shared out as ``shares`` says; on all ranks.
+    """
+    comm: Any = link.comm  # type: ignore[attr-defined]
+    told = told_parts(x, comm, 0)
+    batch = shares(sum(told), comm.size)
+    for rank, (own, found) in enumerate(zip(batch, told)):
+        if len(own) != found:
+            named = f"{type(link).__name__} {link.name or ''}".rstrip()
+            what = describe(own, sum(told), rank, comm.size, "samples")
+            raise InvalidType(f"{named}: expected x with {what}, got {found}")
+    return batch
 
 
 class ChannelLink(Link):
@@ -94,10 +117,9 @@ class ChannelLink(Link):
     def _lay_out(self, inputs: int, outputs: int, layer: Layer, unit: int = 1) -> None:
         """Chooses what this rank multiplies."""
         candidates = self._candidates()
-        grid = choose_grid(layer, candidates, self.comm, self._source, self._target)
+        layouts = self._source, self._target
+        grid, self.cost = cheapest(layer, candidates, self.comm, *layouts)
         self._channels = blocks_of(self.comm, inputs, outputs, grid, unit)
-        rates = rates_of(self.comm)
-        self.cost = cost_of(layer, grid, rates, self._source, self._target)
 
     def _candidates(self) -> list[Grid]:
         every = grids(self.comm.size)
@@ -114,9 +136,39 @@ class ChannelLink(Link):
 
     def _run(self, x: Any, compute: Any, before: Any = None) -> Variable:
         """What ``compute(x, W, b)`` makes of blocks, with all that has to travel."""
-        channels = self._channels
+        if BATCH in (self._source, self._target):
+            return self._run_samples(x, compute, before)
+        return self._run_channels(x, compute, before, self._source, self._target)
+
+    def _run_samples(self, x: Any, compute: Any, before: Any) -> Variable:
+        """The same where x or y is shared out by samples."""
+        channels, comm = self._channels, self.comm
         assert channels is not None
         source, target = self._source, self._target
+        if channels.grid.gathers_weight and source == target:
+            return compute(x, *channels.weights(self.W, self.b, self._out_axis))
+        batch = batch_shares(self, x) if source == BATCH else shares(len(x), comm.size)
+        samples = lengths(batch)
+        if channels.grid.gathers_weight:
+            W, b = channels.weights(self.W, self.b, self._out_axis)
+            change = channels.before(source, sum(samples))
+            y = compute(x if change is None else change.apply(x), W, b)
+            change = channels.after(target, sum(samples))
+            return y if change is None else change.apply(y)
+        if source == BATCH:
+            parts, source = lengths(channels.in_shares), CHANNEL
+            x = change_layout(x, comm, BATCH, CHANNEL, samples, parts)
+        if target != BATCH:
+            return self._run_channels(x, compute, before, source, target)
+        y = self._run_channels(x, compute, before, source, CHANNEL)
+        parts = lengths(channels.out_shares)
+        return change_layout(y, comm, CHANNEL, BATCH, parts, samples)
+
+    def _run_channels(
+        self, x: Any, compute: Any, before: Any, source: Layout, target: Layout
+    ) -> Variable:
+        channels = self._channels
+        assert channels is not None
         W, b = channels.weights(self.W, self.b, self._out_axis)
         pieces = self.pieces
         if pieces is None:

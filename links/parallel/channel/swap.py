@@ -14,12 +14,13 @@ from renga.links.convolution.convolution_2d import Convolution2D
 from renga.links.convolution.deconvolution_2d import Deconvolution2D
 from renga.links.normalization.batch_normalization import BatchNormalization
 from renga.links.parallel.channel.batch_normalization import ParallelBatchNormalization
+from renga.links.parallel.channel.choice import choose_layouts, cost_of_call
 from renga.links.parallel.channel.convolution_2d import ParallelConvolution2D
-from renga.links.parallel.channel.cost import Cost, rates_of
+from renga.links.parallel.channel.cost import Cost
 from renga.links.parallel.channel.deconvolution_2d import ParallelDeconvolution2D
 from renga.links.parallel.channel.embed_id import ParallelEmbedID
 from renga.links.parallel.channel.linear import ParallelLinear
-from renga.links.parallel.channel.trace import Call, Trace, trace
+from renga.links.parallel.channel.trace import Call, Classes, Trace, trace
 
 
 class Swap(NamedTuple):
@@ -38,7 +39,7 @@ def channel_swaps(model: Link, comm: Any, inputs: Sequence[Any]) -> list[Swap]:
     by channel wherever all that reads them can do with that; without, they are whole
     between links.
     """
-    seen = Trace([], None)  # type: ignore[arg-type]
+    seen = Trace([], Classes())
     if inputs:
         seen = trace(model, inputs, tuple(_MAKERS))
         for link in model.links():
@@ -48,41 +49,35 @@ def channel_swaps(model: Link, comm: Any, inputs: Sequence[Any]) -> list[Swap]:
                 if words or _obstacle(link):
                     seen.classes.keep_whole(call.x)
                     seen.classes.keep_whole(call.y)
+                if isinstance(link, EmbedID):
+                    seen.classes.exclude(call.y, "batch")
+    layouts = choose_layouts(seen, comm)
     swaps = []
     for link in dict.fromkeys(model.links()):
         if link._params:
-            swaps.append(_swap(link, comm, seen))
+            calls = [call for call in seen.calls if call.link is link]
+            swaps.append(_swap(link, comm, layouts(link), calls))
     return swaps
 
 
-def _swap(link: Link, comm: Any, seen: Trace) -> Swap:
+def _swap(
+    link: Link, comm: Any, layouts: tuple[str, str], calls: Sequence[Call]
+) -> Swap:
     make = _MAKERS.get(type(link))
     if make is None:
         return Swap(link, None, "no channel-parallel link of its kind")
     reason = _obstacle(link)
-    layouts = seen.layouts(link)
     if not reason and isinstance(link, BatchNormalization):
-        reason = "" if "channel" in layouts else "what it normalizes is whole"
+        whole = layouts == ("replicated", "replicated")
+        reason = "what it normalizes is whole" if whole else ""
     if reason:
         return Swap(link, None, reason)
-    calls = [call for call in seen.calls if call.link is link]
     new = make(link, comm, layouts, calls[0] if calls else None)
     new.name = link.name
-    cost = getattr(new, "cost", None) or _cost_of_change(comm, layouts, calls)
+    cost = getattr(new, "cost", None)
+    if cost is None:
+        cost = cost_of_call(link, comm, layouts, calls[0]) if calls else Cost(0, 0, 0)
     return Swap(link, new, "", cost)
-
-
-def _cost_of_change(comm: Any, layouts: tuple[str, str], calls: Sequence[Call]) -> Cost:
-    """What a link costs that computes each channel alone."""
-    rates, cost = rates_of(comm), 0.0
-    moved = 0.0
-    for call in calls[:1]:
-        for layout, shape in zip(layouts, (call.x_shape, call.y_shape)):
-            if "channel" in layouts and layout == "replicated" and comm.size > 1:
-                part = 4 * math.prod(shape) * (comm.size - 1) / comm.size
-                moved += part
-                cost += rates.alpha + rates.beta * part
-    return Cost(cost, 0, moved)
 
 
 def _obstacle(link: Any) -> str:

@@ -18,6 +18,11 @@ CHANNEL_WISE = frozenset(
     max_pooling_2d maximum minimum multiply negative power relu rsqrt sigmoid sign
     softplus sqrt square subtract tanh""".split()
 )
+# Operations that compute each sample, the first axis, from the same sample alone.
+SAMPLE_WISE = CHANNEL_WISE - {"batch_normalization", "fixed_batch_normalization"}
+
+
+SHARED = ("channel", "batch")  # the layouts of what is not whole on every rank
 
 
 class Call(NamedTuple):
@@ -53,9 +58,10 @@ class Classes:
 
     def __init__(self) -> None:
         self._parent: dict[Any, Any] = {}
-        self._whole: set[Any] = set()
+        self._excluded: dict[Any, frozenset[str]] = {}
 
     def find(self, vertex: Any) -> Any:
+        """What stands for all that lie like a vertex."""
         root = vertex
         while self._parent.get(root, root) is not root:
             root = self._parent[root]
@@ -68,17 +74,24 @@ class Classes:
             other = self.find(vertex)
             if other != first:
                 self._parent[other] = first
-                if other in self._whole:
-                    self._whole.add(first)
+                self.exclude(first, *self._excluded.pop(other, ()))
+
+    def exclude(self, vertex: Any, *layouts: str) -> None:
+        """It cannot lie so."""
+        if vertex is not None:
+            root = self.find(vertex)
+            self._excluded[root] = self._excluded.get(root, frozenset()).union(layouts)
 
     def keep_whole(self, vertex: Any) -> None:
         """It has to be whole on every rank."""
-        if vertex is not None:
-            self._whole.add(self.find(vertex))
+        self.exclude(vertex, *SHARED)
 
-    def is_whole(self, vertex: Any) -> bool:
-        """Whether it, or what lies like it, has to be whole."""
-        return vertex is None or self.find(vertex) in self._whole
+    def choices(self, vertex: Any) -> list[str]:
+        """How it may be shared out; not at all where it has to be whole."""
+        if vertex is None:
+            return []
+        excluded = self._excluded.get(self.find(vertex), ())
+        return [layout for layout in SHARED if layout not in excluded]
 
 
 class Trace(NamedTuple):
@@ -86,13 +99,6 @@ class Trace(NamedTuple):
 
     calls: list[Call]
     classes: Classes
-
-    def layouts(self, link: Link) -> tuple[str, str]:
-        """How the inputs and outputs of a link may lie."""
-        calls = [call for call in self.calls if call.link is link]
-        x_whole = any(self.classes.is_whole(call.x) for call in calls)
-        y_whole = any(self.classes.is_whole(call.y) for call in calls)
-        return _name(x_whole or not calls), _name(y_whole or not calls)
 
 
 def trace(model: Link, inputs: Sequence[Any], kinds: tuple[type, ...]) -> Trace:
@@ -117,11 +123,16 @@ def trace(model: Link, inputs: Sequence[Any], kinds: tuple[type, ...]) -> Trace:
         classes.join([other.y for other in alike])
         if all(other.x is not None for other in alike):
             classes.join([other.x for other in alike])
+        else:
+            classes.keep_whole(call.x)
         if call.x is None or call.x.creator_node is None:
             classes.keep_whole(call.x)
         if not call.plain or len(call.y_shape) < 2:
             classes.keep_whole(call.x)
             classes.keep_whole(call.y)
+        if call.x_shape[:1] != call.y_shape[:1]:
+            classes.exclude(call.x, "batch")
+            classes.exclude(call.y, "batch")
     return Trace(calls, classes)
 
 
@@ -129,16 +140,23 @@ def _constrain(node: Any, classes: Classes) -> None:
     """What one operation outside of the links says about how its variables lie."""
     ys = [y for y in (reference() for reference in node.outputs) if y is not None]
     xs = [x for x in node.inputs if len(x.shape) > 0 and set(x.shape) != {1}]
-    everything = [*xs, *ys]
-    channel_wise = operation_name(node) in CHANNEL_WISE and all(
-        len(v.shape) == len(ys[0].shape) > 1 and v.shape[1] == ys[0].shape[1]
-        for v in everything
-    )
-    if channel_wise and all(x.creator_node is not None for x in xs):
+    everything, name = [*xs, *ys], operation_name(node)
+    computed = all(x.creator_node is not None for x in xs)
+    possible = []
+    for layout, axis, operations in (
+        ("channel", 1, CHANNEL_WISE),
+        ("batch", 0, SAMPLE_WISE),
+    ):
+        alike = all(
+            len(v.shape) == len(ys[0].shape) > 1 and v.shape[axis] == ys[0].shape[axis]
+            for v in everything
+        )
+        if computed and alike and name in operations:
+            possible.append(layout)
+    if possible:
         classes.join(everything)
-        return
     for vertex in everything:
-        classes.keep_whole(vertex)
+        classes.exclude(vertex, *(a for a in SHARED if a not in possible))
 
 
 def _nodes_before(vertices: Iterable[Any], until: Any = None) -> list[Any]:
@@ -167,7 +185,3 @@ def _variables(value: Any) -> Iterator[Variable]:
     elif isinstance(value, (list, tuple)):
         for item in value:
             yield from _variables(item)
-
-
-def _name(whole: bool) -> str:
-    return "replicated" if whole else "channel"

@@ -21,7 +21,7 @@ from renga.links.parallel.shard import as_slice, share
 from renga.utils.type_check import InvalidType
 from tests.links.parallel.differentiate import array, differentiate
 
-LAYOUTS = st.sampled_from(["replicated", "channel"])
+LAYOUTS = st.sampled_from(["replicated", "channel", "batch"])
 ALGORITHMS = {
     1: ["stationary-y"],
     2: ["stationary-x", "stationary-y", "gathered-w"],
@@ -37,6 +37,7 @@ IMAGES = [
 def own_part(comm, layout, x, axis=1):
     if layout == "replicated":
         return x
+    axis = 0 if layout == "batch" else axis
     taken = as_slice(share(x.shape[axis], comm.size, comm.rank))
     return x[(slice(None),) * axis + (taken,)]
 
@@ -75,7 +76,7 @@ def check(ranks, board, serial, make, x, layouts, params):
                 close(found[key], whole, f"{key} on rank {rank}")
         else:
             parts = [found[key] for found in results]
-            close(np.concatenate(parts, 1), whole, key)
+            close(np.concatenate(parts, 1 if layout == "channel" else 0), whole, key)
 
 
 @st.composite
@@ -315,7 +316,7 @@ def test_errors_name_the_link_the_rank_the_shard_and_the_whole(ranks):
         wrong = x[:, : 0 if len(own) == 4 else 4]
         with pytest.raises(InvalidType, match=f"channels {span}.*{place}"):
             shard(wrong)
-        with pytest.raises(ValueError, match="input_layout to be replicated or"):
+        with pytest.raises(ValueError, match="replicated, channel or batch, got"):
             ParallelLinear(comm, 3, 3, input_layout="rows")
         with pytest.raises(ValueError, match="expected algorithm to be one of"):
             ParallelLinear(comm, 3, 3, algorithm="stationary-z")
