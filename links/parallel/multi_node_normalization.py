@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy
@@ -31,11 +32,16 @@ class MultiNodeBatchNormalization(FunctionNode):
         _, x, gamma, beta = inputs
         self.retain_inputs((1, 2))
         self.beta_dtype, self.shape = beta.dtype, beta.shape
-        count, mean, var = merge_moments(self.comm, x, self.axis)
-        self.count, self.mean, self.var = count, mean, var
+        gamma, beta = self._merge(x, gamma, beta)
+        mean, var = self.mean, self.var
         self.inv_std = 1 / numpy.sqrt(var + self.eps)
         scale = gamma.reshape(-1) * self.inv_std
         return (ops.channel_normalize(x, mean, scale, beta.reshape(-1), self.axis),)
+
+    def _merge(self, x: Any, gamma: Any, beta: Any) -> tuple[Any, Any]:
+        """Finds the statistics, and returns the gamma and beta of all channels."""
+        self.count, self.mean, self.var, _ = merge_moments(self.comm, x, self.axis)
+        return gamma, beta
 
     def backward(
         self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]
@@ -102,22 +108,27 @@ def token() -> Variable:
 
 
 def merge_moments(
-    comm: Any, x: numpy.ndarray, axis: tuple[int, ...]
-) -> tuple[int, numpy.ndarray, numpy.ndarray]:
+    comm: Any,
+    x: numpy.ndarray,
+    axis: tuple[int, ...],
+    added: Iterable[numpy.ndarray] = (),
+) -> tuple[int, numpy.ndarray, numpy.ndarray, numpy.ndarray]:
     """The number, mean and variance of all ranks' elements of each channel.
 
     Every rank tells its own in one message of float64 and merges all, by their
     distance from the common mean, in rank order: nothing cancels, all get the same
-    bits, and a rank may have no elements.
+    bits, and a rank may have no elements. Last come the sums over the ranks of what is
+    ``added`` to the message.
 
     Source: Chan, Golub and LeVeque, The American Statistician 37, 1983.
     """
     count = int(numpy.prod([x.shape[i] for i in axis], dtype=numpy.int64))
     own = ops.channel_moments(x, axis)
-    packed = comm.all_gather(numpy.array([numpy.full(own[0].shape, count), *own]))
+    rows = numpy.array([numpy.full(own[0].shape, count), *own, *added])
+    packed = comm.all_gather(rows)
     counts, means, variances = packed[:, 0], packed[:, 1], packed[:, 2]
     total = counts[:, :1].sum()
     weights = counts / max(1, total)
     mean = (weights * means).sum(0)
     var = (weights * (variances + (means - mean) ** 2)).sum(0)
-    return int(total), mean, var
+    return int(total), mean, var, packed[:, 3:].sum(0)

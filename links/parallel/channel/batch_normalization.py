@@ -94,6 +94,12 @@ class ParallelBatchNormalization(BatchNormalization):
             initial_avg_var,
         )
 
+    @property
+    def algorithm(self) -> str:
+        """How it finds the statistics."""
+        merges = self._source == self._target == BATCH
+        return "common statistics" if merges else "local"
+
     def _parameter(self, initial: Any, default: float) -> ShardedParameter:
         initializer = with_dtype(
             default if initial is None else initial, self._highprec_dtype
@@ -154,11 +160,11 @@ class ParallelBatchNormalization(BatchNormalization):
         gamma = self._scale() if self.gamma is None else self.gamma
         beta = self._shift() if self.beta is None else self.beta
         features, parts = sharded(0), lengths(self._shares)
-        whole = [
+        gamma, beta, mean, var = (
             change_layout(a, self.comm, features, EACH, parts)
             for a in (gamma, beta, self.avg_mean, self.avg_var)
-        ]
-        return fixed_batch_normalization(x, *whole, self.eps)
+        )
+        return fixed_batch_normalization(x, gamma, beta, mean, var, self.eps)
 
     def serialize(self, serializer: Any) -> None:
         """Saves or loads the whole parameters and statistics."""

@@ -98,7 +98,8 @@ def cost_of_call(link: Any, comm: Any, layouts: tuple[str, str], call: Call) -> 
     """What a step of a link costs, forward and back, for inputs as it was given."""
     every, ways = grids(comm.size), [LAYOUTS[layout] for layout in layouts]
     if isinstance(link, Linear):
-        layer = linear_layer(*link.W.shape[::-1], call.x_shape[0])
+        outputs, inputs = link.W.shape
+        layer = linear_layer(inputs, outputs, call.x_shape[0])
         return cheapest(layer, every, comm, *ways)[1]
     if isinstance(link, (Convolution2D, Deconvolution2D)):
         x, y = (

@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy
 
-from renga.links.parallel.moves import gather
-from renga.links.parallel.multi_node_normalization import MultiNodeBatchNormalization
+from renga.links.parallel.multi_node_normalization import (
+    MultiNodeBatchNormalization,
+    merge_moments,
+)
 from renga.links.parallel.relayout import EACH, PARTIAL, change_layout, sharded
 from renga.links.parallel.shard import as_slice, lengths
 from renga.variable import Variable
@@ -31,12 +33,14 @@ class SampleNormalization(MultiNodeBatchNormalization):
         super().__init__(comm, eps, axis)
         self.own, self.parts = as_slice(parts[comm.rank]), lengths(parts)
 
-    def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-        token, x, *own = inputs
-        gamma, beta = gather(self.comm, numpy.stack(own), 1, self.parts, wait=True)()
-        y = super().forward((token, x, gamma, beta))
-        self.gamma, self.shape = gamma, own[1].shape
-        return y
+    def _merge(self, x: Any, gamma: Any, beta: Any) -> tuple[Any, Any]:
+        own = numpy.zeros((2, sum(self.parts)))
+        own[:, self.own] = gamma, beta
+        self.count, self.mean, self.var, whole = merge_moments(
+            self.comm, x, self.axis, own
+        )
+        self.gamma = whole[0].astype(gamma.dtype)
+        return self.gamma, whole[1].astype(beta.dtype)
 
     def _fused(self, x: Variable, gamma: Variable, gy: Variable) -> tuple[Any, ...]:
         return super()._fused(x, Variable(self.gamma), gy)
