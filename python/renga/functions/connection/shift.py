@@ -14,8 +14,9 @@ def shift(x: Any, ksize: Any = 3, dilate: Any = 1) -> Variable:
     """Groups of channels, each moved to another place of a window; zeros come after.
 
     The window has ``ksize`` places, ``dilate`` pixels apart, both numbers or pairs
-    (rows, columns). It is a convolution whose filters have a single 1. Channels that
-    cannot be divided among the places stay where they are.
+    (rows, columns). It is a convolution whose filters have a single 1. The middle place
+    and the last one are exchanged, so that the last group stays where it is, as do the
+    channels that cannot be divided among the places.
 
     Shapes:
         x, return: (N, C, H, W)
@@ -36,8 +37,10 @@ def shift(x: Any, ksize: Any = 3, dilate: Any = 1) -> Variable:
     ops = _core.ops
     size = x.shape[1] // (kh * kw)
     *groups, rest = ops.split_axis(x, [size * (i + 1) for i in range(kh * kw)], 1)
+    places = list(range(kh * kw))
+    places[len(places) // 2], places[-1] = places[-1], places[len(places) // 2]
     moved = []
-    for place, group in enumerate(groups):
+    for place, group in zip(places, groups):
         row, column = divmod(place, kw)
         moved.append(_moved(group, (kh // 2 - row) * dy, (kw // 2 - column) * dx))
     return ops.concat([*moved, rest], 1)

@@ -18,7 +18,7 @@ def classification_summary(
     beta: float = 1.0,
     ignore_label: int = -1,
 ) -> tuple[Variable, Variable, Variable, Variable]:
-    """Precision, recall, F-beta score and number of samples of each class.
+    """Precision, recall, F-beta score (float64) and number (int64) of each class.
 
     ``label_num`` is the number of classes, one more than the largest label if None.
     Samples labelled ``ignore_label`` do not count; a share of nothing is NaN.
@@ -55,8 +55,8 @@ def classification_summary(
         recall = right / support
         weight = beta * beta
         score = (1 + weight) * precision * recall / (weight * precision + recall)
-    shares = (as_variable(x.astype(y.dtype)) for x in (precision, recall, score))
-    return (*shares, as_variable(support.astype("int32")))  # type: ignore
+    found = (precision, recall, score, support.astype("int64"))
+    return tuple(map(as_variable, found))  # type: ignore
 
 
 def precision(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from renga import _core
@@ -33,7 +34,9 @@ def cross_covariance(y: Any, z: Any, reduce: str = "half_squared_sum") -> Variab
     fits = y.ndim == z.ndim == 2 and y.shape[0] == z.shape[0]
     check_shape("cross_covariance", fits, "(N, K) and (N, L)", y, z)
     y, z = (_core.ops.subtract(x, average(x, 0, keepdims=True)) for x in (y, z))
-    covariance = _core.ops.matmul(y * (1 / y.shape[0]), z, transa=True)
+    covariance = _core.ops.matmul(y * (1 / max(len(y), 1)), z, transa=True)
+    if len(y) == 0:
+        covariance = covariance * math.nan  # the mean of nothing
     if reduce == "no":
         return covariance
     return _core.ops.sum(_core.ops.square(covariance)) * 0.5

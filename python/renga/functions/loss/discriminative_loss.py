@@ -65,7 +65,7 @@ def discriminative_margin_based_clustering_loss(
     return (
         ops.sum(spread) * (alpha / k),
         ops.sum(ops.square(near)) * (beta / max(len(first) * n, 1)),
-        ops.sum(_norm(means, (1, 2), norm)) * (gamma / (k * n)),
+        ops.sum(_norm(means, (1, 2), norm)) * (gamma / max(k * n, 1)),
     )
 
 

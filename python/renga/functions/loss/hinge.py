@@ -10,6 +10,7 @@ from renga import _core
 from renga.functions.check import check_floats, check_shape
 from renga.functions.loss.reduction import check_reduce
 from renga.functions.loss.scores import in_full
+from renga.functions.math.average import average
 from renga.utils.type_check import InvalidType
 from renga.variable import Variable, as_array
 
@@ -43,4 +44,4 @@ def hinge(x: Any, t: Any, norm: str = "L1", reduce: str = "mean") -> Variable:
     loss = _core.ops.relu(_core.ops.multiply(in_full(x), sign) + 1)
     if norm == "L2":
         loss = _core.ops.square(loss)
-    return loss if reduce == "no" else _core.ops.sum(loss) * (1 / max(len(t), 1))
+    return loss if reduce == "no" else average(_core.ops.sum(loss, 1))

@@ -48,7 +48,9 @@ def batch_renormalization(
             raise TypeError(f"{name}: expected {label}, got None")
     axes = check_parameters(name, x, gamma, beta)
     wide = as_array(x).astype(numpy.promote_types(x.dtype, "f"), copy=False)
-    mean, var = wide.mean(axes), wide.var(axes)
+    mean, var = running_mean, running_var
+    if wide.size:
+        mean, var = wide.mean(axes), wide.var(axes)
     deviation, running = numpy.sqrt(var + eps), numpy.sqrt(running_var + eps)
     r = numpy.clip(deviation / running, 1.0 / rmax, rmax).astype(gamma.dtype)
     d = numpy.clip((mean - running_mean) / running, -dmax, dmax).astype(gamma.dtype)

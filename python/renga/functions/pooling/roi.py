@@ -90,7 +90,8 @@ def joined(ys: list[Variable], x: Any, sizes: tuple[int, int]) -> Variable:
     """(R, C, rows, columns) of what became of the regions; there may be none."""
     if ys:
         return _core.ops.stack(ys, 0)
-    return Variable(numpy.empty((0, x.shape[1], *sizes), x.dtype), requires_grad=False)
+    nothing = [(0, 0, 1), (0, x.shape[1], 1), (0, 0, 1), (0, 0, 1)]
+    return _core.ops.reshape(_core.ops.slice(x, nothing), (0, x.shape[1], *sizes))
 
 
 def _extent(weights: numpy.ndarray) -> tuple[int, int]:
