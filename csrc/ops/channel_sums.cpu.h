@@ -1,5 +1,5 @@
-// Two numbers per channel of an image, found block by block: blocks fit the first cache, and what
-// they give is merged in float64.
+// Two numbers per channel of an image, found block by block: blocks are short enough for sums in
+// float32, and what they give is merged in float64.
 #pragma once
 
 #include <algorithm>
@@ -48,7 +48,7 @@ void reduce_rows(const ChannelLayout& layout, const Merge& merge, const Block& b
   const std::int64_t rows = layout.outer, channels = layout.channels;
   if (channels == 0) return;
   const std::int64_t tiles = (channels + kTile - 1) / kTile;
-  const std::int64_t height = std::min<std::int64_t>(256, 16384 / std::min(channels, kTile));
+  const std::int64_t height = std::clamp<std::int64_t>(16384 / std::min(channels, kTile), 64, 256);
   const std::int64_t blocks = (rows + height - 1) / height;
   const std::int64_t chunks = tiles >= 8 ? 1 : std::clamp<std::int64_t>(blocks, 1, 16);
   const auto width_of = [&](std::int64_t tile) { return std::min(kTile, channels - tile * kTile); };

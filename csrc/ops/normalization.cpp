@@ -78,22 +78,24 @@ using Gradients = std::vector<Variable>;
 
 // The gradients of x, gamma and beta in two passes over x and gy.
 Gradients fused_gradients(const Batch& batch, const Variable& gy) {
+  const Dtype dtype = batch.mean.dtype();
   const Channels x = by_channels(batch.x.array(), batch.reduced);
+  const Normalization of{x, batch.mean, times(as_vector(batch.gamma.array(), dtype), batch.inv_std),
+                         as_vector(batch.beta.array(), dtype)};
   const Array gys = in_layout_of(x, gy.array());
   const auto& kernels = normalization_kernels.on(x.array.device());
-  const Array sum_gy = empty_like(batch.mean), sum_gy_x = empty_like(batch.mean);
-  kernels.gradient_sums(x.array, gys, x.layout, batch.mean, sum_gy, sum_gy_x);
-  const Array ggamma = times(sum_gy_x, batch.inv_std);
+  const Array sum_g = empty_like(batch.mean), sum_g_x = empty_like(batch.mean);
+  kernels.gradient_sums(of, gys, sum_g, sum_g_x);
+  const Array ggamma = times(sum_g_x, batch.inv_std);
 
   const double share = 1.0 / static_cast<double>(std::max<std::int64_t>(1, x.layout.count()));
-  const Array scale = times(as_vector(batch.gamma.array(), batch.mean.dtype()), batch.inv_std);
-  const Array shift = apply(Unary::multiply, sum_gy, share);
-  const Array slope = apply(Unary::multiply, times(times(scale, ggamma), batch.inv_std), share);
+  const Array shift = apply(Unary::multiply, sum_g, share);
+  const Array slope = apply(Unary::multiply, times(times(of.scale, ggamma), batch.inv_std), share);
   const Array gx = empty_like(x.array);
-  kernels.input_grad(x.array, gys, x.layout, batch.mean, scale, shift, slope, gx);
+  kernels.input_grad(of, gys, shift, slope, gx);
   const Shape& shape = batch.gamma.shape();
   return {Variable(gx), as_parameter(ggamma, shape, batch.gamma.dtype()),
-          as_parameter(sum_gy, shape, batch.beta.dtype())};
+          as_parameter(sum_g, shape, batch.beta.dtype())};
 }
 
 // The same written with operations, for derivatives of higher order.
@@ -150,7 +152,7 @@ Array normalized(const Channels& x, const Array& mean, const Array& inv_std, con
   const Array y = empty_like(x.array);
   const Array scale = times(as_vector(gamma.array(), mean.dtype()), inv_std);
   normalization_kernels.on(y.device())
-      .normalize(x.array, x.layout, mean, scale, as_vector(beta.array(), mean.dtype()), y);
+      .normalize({x, mean, scale, as_vector(beta.array(), mean.dtype())}, y);
   return y;
 }
 
@@ -217,7 +219,7 @@ Variable batch_normalization(const Variable& x, const Variable& gamma, const Var
   const Channels xs = by_channels(x.array(), reduced);
   const Array mean = empty({xs.layout.channels}, statistics_dtype(x.dtype()), xs.array.device());
   const Array var = empty_like(mean);
-  normalization_kernels.on(mean.device()).moments(xs.array, xs.layout, mean, var);
+  normalization_kernels.on(mean.device()).moments(xs, mean, var);
   const Array inv_std = inverse_deviation(var, eps);
   const Array y = normalized(xs, mean, inv_std, gamma, beta);
 

@@ -16,30 +16,43 @@ struct ChannelLayout {
   std::int64_t count() const { return outer * inner; }  // elements per channel
 };
 
-// x, gy, y and gx are dense, of one dtype and one layout. The rest are vectors over channels, of
-// float64 where x is, else of float32.
-struct NormalizationKernels {
-  // The mean and the mean squared difference from it.
-  void (*moments)(const Array& x, const ChannelLayout& layout, const Array& mean, const Array& var);
-  // y = (x - mean) scale + beta
-  void (*normalize)(const Array& x, const ChannelLayout& layout, const Array& mean,
-                    const Array& scale, const Array& beta, const Array& y);
-  // Sums over each channel of gy and of gy (x - mean).
-  void (*gradient_sums)(const Array& x, const Array& gy, const ChannelLayout& layout,
-                        const Array& mean, const Array& sum_gy, const Array& sum_gy_x);
-  // gx = (gy - shift) scale - (x - mean) slope
-  void (*input_grad)(const Array& x, const Array& gy, const ChannelLayout& layout,
-                     const Array& mean, const Array& scale, const Array& shift, const Array& slope,
-                     const Array& gx);
-};
-extern KernelTable<NormalizationKernels> normalization_kernels;
-
-// An array in a layout that the kernels know: itself, or a copy with its channels innermost.
+// An array in a layout that the kernels know.
 struct Channels {
   Array array;
   ChannelLayout layout;
 };
+// `x` itself where it lies so, or a copy with its channels innermost.
 Channels by_channels(const Array& x, const Axes& reduced);
+
+// An activation taken in the same pass. Between the two stands a number as x's dtype holds it, so
+// that the result has the same bits as that of two passes.
+struct Activation {
+  enum class Kind : std::uint8_t { none, relu, leaky_relu };
+  Kind kind = Kind::none;
+  double slope = 1;  // of leaky_relu, above 0
+};
+
+// y = activation((x - mean) scale + beta). The vectors over channels are of float64 where x is,
+// else of float32.
+struct Normalization {
+  Channels x;
+  Array mean, scale, beta;
+  Activation activation = {};
+};
+
+// gy, y and gx have x's dtype and layout; g is the gradient that the activation makes of gy.
+struct NormalizationKernels {
+  // The mean and the mean squared difference from it.
+  void (*moments)(const Channels& x, const Array& mean, const Array& var);
+  void (*normalize)(const Normalization& of, const Array& y);
+  // Sums over each channel of g and of g (x - mean).
+  void (*gradient_sums)(const Normalization& of, const Array& gy, const Array& sum_g,
+                        const Array& sum_g_x);
+  // gx = (g - shift) scale - (x - mean) slope
+  void (*input_grad)(const Normalization& of, const Array& gy, const Array& shift,
+                     const Array& slope, const Array& gx);
+};
+extern KernelTable<NormalizationKernels> normalization_kernels;
 
 // The axes to reduce over: `axis` once checked, or all that gamma, standing from axis 1 on, lacks.
 Axes normalization_axes(const char* op, const Variable& x, const Variable& gamma,

@@ -42,7 +42,7 @@ Array in_layout_of(const char* op, const Channels& x, const Array& gy) {
 std::tuple<Array, Array> channel_moments(const Array& x, const Axes& axes) {
   const Channels xs = channels_of("channel_moments", x, axes);
   const Array mean = vector_for(xs), var = vector_for(xs);
-  kernels(xs.array).moments(xs.array, xs.layout, mean, var);
+  kernels(xs.array).moments(xs, mean, var);
   return {mean, var};
 }
 
@@ -51,8 +51,8 @@ Array channel_normalize(const Array& x, const Array& mean, const Array& scale, c
   const char* op = "channel_normalize";
   const Channels xs = channels_of(op, x, axes);
   const Array y = empty_like(xs.array);
-  kernels(y).normalize(xs.array, xs.layout, as_vector(op, mean, xs), as_vector(op, scale, xs),
-                       as_vector(op, beta, xs), y);
+  kernels(y).normalize(
+      {xs, as_vector(op, mean, xs), as_vector(op, scale, xs), as_vector(op, beta, xs)}, y);
   return y;
 }
 
@@ -61,8 +61,9 @@ std::tuple<Array, Array> channel_gradient_sums(const Array& x, const Array& gy, 
   const char* op = "channel_gradient_sums";
   const Channels xs = channels_of(op, x, axes);
   const Array sum_gy = vector_for(xs), sum_gy_x = vector_for(xs);
-  kernels(xs.array).gradient_sums(xs.array, in_layout_of(op, xs, gy), xs.layout,
-                                  as_vector(op, mean, xs), sum_gy, sum_gy_x);
+  const Array about = as_vector(op, mean, xs), none = vector_for(xs);
+  kernels(xs.array).gradient_sums({xs, about, none, none}, in_layout_of(op, xs, gy), sum_gy,
+                                  sum_gy_x);
   return {sum_gy, sum_gy_x};
 }
 
@@ -71,8 +72,8 @@ Array channel_input_grad(const Array& x, const Array& gy, const Array& mean, con
   const char* op = "channel_input_grad";
   const Channels xs = channels_of(op, x, axes);
   const Array gx = empty_like(xs.array);
-  kernels(gx).input_grad(xs.array, in_layout_of(op, xs, gy), xs.layout, as_vector(op, mean, xs),
-                         as_vector(op, scale, xs), as_vector(op, shift, xs),
+  const Normalization of{xs, as_vector(op, mean, xs), as_vector(op, scale, xs), vector_for(xs)};
+  kernels(gx).input_grad(of, in_layout_of(op, xs, gy), as_vector(op, shift, xs),
                          as_vector(op, slope, xs), gx);
   return gx;
 }

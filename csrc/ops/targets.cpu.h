@@ -92,7 +92,9 @@ template <class Target>
 // Rounded to nearest even.
 template <class Target>
 [[gnu::always_inline]] inline void store_floats(const Floats<Target>& v, bfloat16* to) {
-  auto& halves = *reinterpret_cast<typename VectorsOf<Target>::HalvesAnywhere*>(to);
+  // Its type in full: `auto` would take it to be aligned.
+  typename VectorsOf<Target>::HalvesAnywhere& halves =
+      *reinterpret_cast<typename VectorsOf<Target>::HalvesAnywhere*>(to);
   if constexpr (Target::bfloat16_products) {
     typename VectorsOf<Target>::Halves rounded;
     asm("vcvtneps2bf16 %1, %0" : "=v"(rounded) : "v"(v));

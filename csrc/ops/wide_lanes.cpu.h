@@ -1,0 +1,90 @@
+// Loops over elements of any float dtype in vectors of the best instruction set (targets.cpu.h).
+// Everything is inlined, to be compiled for the set of its caller.
+#pragma once
+
+#include "ops/targets.cpu.h"
+#include "tensor/dtype.h"
+
+namespace renga {
+
+// As many numbers of type C as a vector of the target holds. Elements of a dtype computed in C are
+// converted on their way from and to memory.
+template <class Target, class C>
+struct Lanes {
+  static constexpr int width = 4 * Target::width / static_cast<int>(sizeof(C));
+  using V [[gnu::vector_size(4 * Target::width)]] = C;
+  using Anywhere [[gnu::vector_size(4 * Target::width), gnu::aligned(4), gnu::may_alias]] = C;
+  using Halves [[gnu::vector_size(2 * Target::width), gnu::aligned(2), gnu::may_alias]] =
+      std::uint16_t;
+
+  [[gnu::always_inline]] static V fill(C value) { return value - V{}; }
+  [[gnu::always_inline]] static V load(const C* from) {
+    return *reinterpret_cast<const Anywhere*>(from);
+  }
+  [[gnu::always_inline]] static void store(const V& v, C* to) {
+    *reinterpret_cast<Anywhere*>(to) = v;
+  }
+  [[gnu::always_inline]] static V load(const bfloat16* from) { return load_floats<Target>(from); }
+  [[gnu::always_inline]] static void store(const V& v, bfloat16* to) {
+    store_floats<Target>(v, to);
+  }
+  [[gnu::always_inline]] static V load(const float16* from) {
+    V v;
+    asm("vcvtph2ps %1, %0" : "=v"(v) : "m"(*reinterpret_cast<const Halves*>(from)));
+    return v;
+  }
+  [[gnu::always_inline]] static void store(const V& v, float16* to) {
+    asm("vcvtps2ph $0, %1, %0" : "=m"(*reinterpret_cast<Halves*>(to)) : "v"(v));
+  }
+  [[gnu::always_inline]] static C sum(const V& v) {
+    C total = 0;
+    for (int lane = 0; lane < width; ++lane) total += v[lane];
+    return total;
+  }
+};
+
+// One element, for runs that are shorter than a vector.
+template <class C>
+struct Single {
+  static constexpr int width = 1;
+  using V = C;
+
+  static V fill(C value) { return value; }
+  template <class T>
+  [[gnu::always_inline]] static V load(const T* from) {
+    return static_cast<C>(*from);
+  }
+  template <class T>
+  [[gnu::always_inline]] static void store(V v, T* to) {
+    *to = T(v);
+  }
+  [[gnu::always_inline]] static C sum(V v) { return v; }
+};
+
+// Calls body(Lanes{}, i) or body(Single{}, i) for stretches from i on that cover [begin, n). The
+// last vector reaches back over elements that had their turn already.
+template <class Target, class C, class Body>
+[[gnu::always_inline]] inline void cover(std::int64_t begin, std::int64_t n, const Body& body) {
+  using L = Lanes<Target, C>;
+  std::int64_t i = begin;
+  if (n < L::width) {
+    for (; i < n; ++i) body(Single<C>{}, i);
+    return;
+  }
+  for (; i + L::width <= n; i += L::width) body(L{}, i);
+  if (i < n) body(L{}, n - L::width);
+}
+
+// What is left of a number when it is kept as a T.
+template <class T, class L>
+[[gnu::always_inline]] inline typename L::V as_kept(L, const typename L::V& v) {
+  if constexpr (!is_half<T>) {
+    return v;
+  } else {
+    T kept[L::width];
+    L::store(v, kept);
+    return L::load(kept);
+  }
+}
+
+}  // namespace renga
