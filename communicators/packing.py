@@ -92,8 +92,11 @@ def take_gradient(param: Any, weight: float = 1.0, place: Any = None) -> np.ndar
     param.grad = None
     if place is not None:
         zero = grad is None or weight == 0
-        if zero or weight == 1:
-            np.copyto(place, 0 if zero else grad)
+        if zero:
+            place[...] = 0
+        elif weight == 1:
+            if not _is_there(grad, place):
+                np.copyto(place, grad)
         else:
             np.multiply(grad, grad.dtype.type(weight), out=place)
         return place
@@ -102,6 +105,12 @@ def take_gradient(param: Any, weight: float = 1.0, place: Any = None) -> np.ndar
     if weight != 1:
         return grad * grad.dtype.type(weight)
     return grad if own else grad.copy()
+
+
+def _is_there(x: np.ndarray, place: np.ndarray) -> bool:
+    """Whether an array of a place's shape and dtype is the place itself."""
+    ours, theirs = x.__array_interface__, place.__array_interface__
+    return ours["data"] == theirs["data"] and ours["strides"] == theirs["strides"]
 
 
 def _that_take_part(comm: Any, model: Any, zero_fill: bool) -> list[list[Any]]:

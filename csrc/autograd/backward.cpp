@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "autograd/accumulate.h"
+#include "autograd/gradient_place.h"
 
 namespace renga {
 namespace {
@@ -41,6 +42,7 @@ class Walk {
 
   void run() {
     const BackpropMode mode(options_.create_graph);
+    const OpenPlaces places(keeps_gradients() && open_walks == 1 && !options_.create_graph);
     while (!queue_.empty()) {
       const Ref<Node> node = queue_.top().node;
       queue_.pop();
@@ -56,6 +58,8 @@ class Walk {
   virtual void finished(VariableNode* x, const Variable& gx) = 0;
   // A node's edges into its inputs are used up.
   virtual void used(const Node&) {}
+  // Whether gradients stay with the leaves; otherwise they are handed out.
+  virtual bool keeps_gradients() const { return false; }
 
   Variable take(VariableNode* x) {
     const auto found = grads_.find(x);
@@ -188,6 +192,8 @@ class LeafWalk final : public Walk {
   }
 
  private:
+  bool keeps_gradients() const override { return true; }
+
   void finished(VariableNode* x, const Variable& gx) override {
     VariableBody* body = x->variable;
     if (x->creator || body == nullptr || roots_.contains(x)) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "autograd/accumulate.h"
+#include "autograd/gradient_place.h"
 
 namespace renga {
 
@@ -39,7 +40,9 @@ class ClosureNode final : public Node {
                 std::span<Variable> gxs) override {
     const CurrentNode scope(this);
     for (int i : wanted) {
-      if (closures_[i]) gxs[i] = add_gradients(gxs[i], (*closures_[i])(gys[0]));
+      if (!closures_[i]) continue;
+      const GradientOf target(*inputs[i], gxs[i]);
+      gxs[i] = add_gradients(gxs[i], (*closures_[i])(gys[0]));
     }
   }
 

@@ -1,6 +1,7 @@
 // Convolution: shapes, forward and gradients. Its kernels are in convolution.cpu.cpp.
 #include "ops/convolution.h"
 
+#include "autograd/gradient_place.h"
 #include "autograd/node.h"
 #include "ops/elementwise.h"
 #include "ops/manipulation.h"
@@ -107,8 +108,8 @@ Variable input_grad(const Variable& gy, const Variable& W, const Bias& b, const 
 
 Variable weight_grad(const Variable& gy, const Variable& x, const Window& window,
                      const Dims& kernel) {
-  const Array gW = empty(joined(gy.shape(1), x.shape(1) / window.groups, kernel),
-                         filter_dtype(x.dtype()), x.device());
+  const Array gW = gradient_array(joined(gy.shape(1), x.shape(1) / window.groups, kernel),
+                                  filter_dtype(x.dtype()), x.device());
   convolution_kernels.on(x.device())
       .weight_grad(cast(gy.array(), x.dtype()), x.array(), gW, window);
   auto to_gy = [x, window, extents = extents_of(gy)](const Variable& ggW) {

@@ -1,5 +1,6 @@
 #include "ops/matmul.h"
 
+#include "autograd/gradient_place.h"
 #include "autograd/node.h"
 #include "ops/manipulation.h"
 #include "ops/precision.h"
@@ -40,7 +41,7 @@ bool go_together(Dtype a, Dtype b) {
 
 Array product(const Array& a, const Array& b, Dtype dtype) {
   if (a.ndim() == 2 && b.ndim() == 2) {
-    Array c = empty({a.shape(0), b.shape(1)}, dtype, a.device());
+    const Array c = gradient_array({a.shape(0), b.shape(1)}, dtype, a.device());
     matmul_kernels.on(c.device()).matmul(a, b, c, false);
     return c;
   }

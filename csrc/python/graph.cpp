@@ -4,6 +4,7 @@
 #include <pybind11/stl.h>
 
 #include "autograd/backward.h"
+#include "autograd/gradient_place.h"
 
 namespace renga::python {
 namespace {
@@ -257,6 +258,17 @@ void bind_graph(py::module_& m) {
   m.def("add_gradient_ready_hook", &add_gradient_ready_hook, py::arg("hook"),
         "Calls hook(leaf) when a leaf's gradient is complete; returns a number to remove it by.");
   m.def("remove_gradient_ready_hook", &remove_gradient_ready_hook, py::arg("number"));
+  m.def(
+      "set_gradient_places",
+      [](const std::vector<Variable>& leaves, const std::vector<Array>& arrays) {
+        GradientPlaces places;
+        for (std::size_t i = 0; i < leaves.size(); ++i) {
+          places.emplace(leaves[i].node().get(), arrays.at(i));
+        }
+        set_gradient_places(std::move(places));
+      },
+      py::arg("leaves"), py::arg("arrays"),
+      "Where this thread's backward() may leave the first gradients of these leaves.");
   m.def("backprop_enabled", &backprop_enabled);
   m.def("set_backprop_enabled", &set_backprop_enabled, py::arg("enabled"));
   m.def("thread_backprop_enabled", &thread_backprop_enabled);

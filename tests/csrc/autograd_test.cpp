@@ -3,8 +3,10 @@
 #include <cmath>
 
 #include "autograd/backward.h"
+#include "autograd/gradient_place.h"
 #include "ops/arithmetic.h"
 #include "ops/math.h"
+#include "ops/matmul.h"
 #include "ops/reduction.h"
 
 using namespace renga;
@@ -97,4 +99,28 @@ TEST_CASE("the loss scale multiplies the start of the way back") {
   options.loss_scale = 8;
   backward({&y, 1}, options);
   CHECK(value(x.body()->grad) == 48);
+}
+
+TEST_CASE("first gradients of leaves lie in their places, others do not") {
+  const Variable x(full({3, 2}, 2.0, Dtype::float64)), w(full({4, 2}, 1.0, Dtype::float64), true);
+  const Array place = full({4, 2}, -1.0, Dtype::float64);
+  const auto product = [&] { return sum(matmul(x, w, false, true)); };
+  set_gradient_places({{w.node().get(), place}});
+  Variable y = product();
+  CHECK(gradient(y, w).array().data() != place.data());
+  backward({&y, 1}, {});
+  CHECK(w.body()->grad.array().data() == place.data());
+  CHECK(place.as<double>()[0] == 6);
+  y = product();
+  backward({&y, 1}, {});  // to what is there already
+  CHECK(w.body()->grad.array().as<double>()[7] == 12);
+  w.body()->grad = Variable();
+  y = add(product(), product());
+  backward({&y, 1}, {});
+  CHECK(w.body()->grad.array().as<double>()[0] == 12);
+  w.body()->grad = Variable();
+  set_gradient_places({});
+  y = product();
+  backward({&y, 1}, {});
+  CHECK(w.body()->grad.array().data() != place.data());
 }

@@ -14,6 +14,7 @@ from renga.distributed.optimizers.notice import News, Notice
 # Bytes of a bucket: large enough that messages cost little, small enough that the first
 # is on its way soon.
 _BUCKET = 4 << 20
+_LINE = 64  # bytes of a line of the cache
 
 
 class OverlappedMean:
@@ -61,11 +62,15 @@ class OverlappedMean:
         self._flats, self._places = [], {}
         for bucket in self._buckets:
             arrays = [self._params[i].array for i in bucket]
-            ends = numpy.cumsum([x.size for x in arrays])
-            flat = self._comm.window((ends[-1],), arrays[0].dtype)
+            # Kernels write gradients there, fastest where lines of the cache begin.
+            line = _LINE // arrays[0].itemsize
+            rooms = [-(-x.size // line) * line for x in arrays]
+            flat = self._comm.window((sum(rooms),), arrays[0].dtype)
+            flat[:] = 0
             self._flats.append(flat)
-            for i, x, part in zip(bucket, arrays, numpy.split(flat, ends[:-1])):
-                self._places[i] = part.reshape(x.shape)
+            parts = numpy.split(flat, numpy.cumsum(rooms)[:-1])
+            for i, x, part in zip(bucket, arrays, parts):
+                self._places[i] = part[: x.size].reshape(x.shape)
 
     def backward(self, loss: Any, loss_scale: float | None, notice: Notice) -> News:
         """``loss.backward()``, during which buckets start once ``notice`` is over.
@@ -74,9 +79,12 @@ class OverlappedMean:
         """
         self.begin(notice)
         number = _core.add_gradient_ready_hook(self._hear)
+        placed = [self._params[i] for i in self._places]
+        _core.set_gradient_places(placed, list(self._places.values()))
         try:
             loss.backward(loss_scale=loss_scale)
         finally:
+            _core.set_gradient_places([], [])
             _core.remove_gradient_ready_hook(number)
         return self._hear_news()
 
