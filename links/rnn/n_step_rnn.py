@@ -133,8 +133,10 @@ class NStepRNNBase(ChainList):
             self.n_layers, self.dropout, *given, self.ws, self.bs, steps
         )
         last = [permutate(h, order, axis=1, inv=True) for h in last]
-        ys = transpose_sequence(ys)
-        return *last, [ys[k] for k in numpy.argsort(order)]
+        outputs = list(transpose_sequence(ys))
+        # Sequences of no steps are in none of them.
+        outputs += [outputs[0][:0]] * (len(xs) - len(outputs))
+        return *last, [outputs[k] for k in numpy.argsort(order)]
 
 
 class NStepPlainRNNBase(NStepRNNBase):

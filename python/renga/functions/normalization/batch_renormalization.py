@@ -54,7 +54,7 @@ def batch_renormalization(
     deviation, running = numpy.sqrt(var + eps), numpy.sqrt(running_var + eps)
     r = numpy.clip(deviation / running, 1.0 / rmax, rmax).astype(gamma.dtype)
     d = numpy.clip((mean - running_mean) / running, -dmax, dmax).astype(gamma.dtype)
-    if update_statistics and not config.in_recomputing:
+    if update_statistics and wide.size and not config.in_recomputing:
         count = wide.size // max(mean.size, 1)
         unbiased = var * (count / max(count - 1.0, 1.0))
         for average, fresh in ((running_mean, mean), (running_var, unbiased)):

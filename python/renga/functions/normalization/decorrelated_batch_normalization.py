@@ -52,7 +52,7 @@ def decorrelated_batch_normalization(x: Any, **kwargs: Any) -> Variable:
     projection = inverse_root(
         ops.add(covariance, numpy.broadcast_to(diagonal, covariance.shape))
     )
-    if not config.in_recomputing:
+    if pixels.size and not config.in_recomputing:
         count = pixels.shape[2]
         # Unbiased as Chainer has it: variances would take the root of this factor.
         unbiased = projection.array * (count / max(count - 1.0, 1.0))

@@ -1,0 +1,146 @@
+"""Every link with batches of nothing and of two, float32 and float16, odd strides.
+
+The outcomes are Chainer 7.8.1's, which writes ``edge_links.json`` (``edge_links.py``):
+outputs, statistics, and gradients of inputs and parameters. The tables below name where
+renga's are others on purpose.
+"""
+
+import json
+from pathlib import Path
+
+import edge_cases
+import edge_links
+import numpy
+import pytest
+from edge_cases import same
+from function_check import strided
+
+import renga
+import renga.functions as F
+import renga.links as L
+from renga import Variable
+
+CHAINER = json.loads(Path(__file__).with_name("edge_links.json").read_text())
+
+# Chainer fails with batches of nothing; renga gives what samples would.
+NOTHING = {
+    "BlackOut": [()],
+    "CRF1d": [()],
+    "DeformableConvolution2D": [(0, 2, 3, 3)],
+    "GroupNormalization": [(0, 4, 3)],
+    "Inception": [(0, 11, 5, 5)],
+    "InceptionBN": [(0, 11, 5, 5)],
+    "Linear": [(0, 2)],
+    "NStepBiGRU": [(4, 2, 2), (0, 4), (2, 4)],
+    "NStepBiLSTM": [(4, 2, 2), (4, 2, 2), (0, 4), (2, 4)],
+    "NStepBiRNNReLU": [(4, 2, 2), (0, 4), (2, 4)],
+    "NStepBiRNNTanh": [(4, 2, 2), (0, 4), (2, 4)],
+    "NStepGRU": [(2, 2, 2), (0, 2), (2, 2)],
+    "NStepLSTM": [(2, 2, 2), (2, 2, 2), (0, 2), (2, 2)],
+    "NStepRNNReLU": [(2, 2, 2), (0, 2), (2, 2)],
+    "NStepRNNTanh": [(2, 2, 2), (0, 2), (2, 2)],
+}
+
+# Running averages become NaN in Chainer; nothing changes nothing here.
+STATISTICS = {
+    "BatchNormalization",
+    "BatchRenormalization",
+    "DecorrelatedBatchNormalization",
+    "InceptionBN",
+}
+
+# Samples are drawn, each library in its own way.
+DRAWN = {"BlackOut", "NegativeSampling", "SimplifiedDropconnect"}
+DRAWN.add("StatefulZoneoutLSTM")
+
+# Chainer knows these in float32 alone.
+NOT_IN_HALF = {"Bilinear", "DecorrelatedBatchNormalization"}
+
+# They take no batch, or are tested with pictures, or on several ranks.
+OTHERS = {"Parameter", "GoogLeNet", "VGG16Layers", "VGG19Layers"}
+OTHERS |= {f"ResNet{n}Layers" for n in (50, 101, 152)}
+
+TOLERANCE = {"nothing": 1e-5, "two": 1e-4, "half": 1e-1}
+
+
+def name_of(call):
+    return call.partition("L.")[2].partition("(")[0]
+
+
+def run(call, mode, layout=edge_cases.plain):
+    inputs = edge_links.Inputs(renga, *edge_cases.MODES[mode], layout)
+    return edge_cases.outcome(call, inputs)
+
+
+def test_every_link_is_called_with_batches():
+    called = {name_of(call) for call in CHAINER if "N" in call.partition("(L.")[2]}
+    public = {n for n, c in vars(L).items() if isinstance(c, type)}
+    parallel = {n for n in public if n.startswith(("Parallel", "Spatial"))}
+    assert public - called <= OTHERS | parallel
+    assert set(CHAINER) == set(edge_links.CALLS)
+
+
+@pytest.mark.parametrize("call", CHAINER)
+def test_batch_of_nothing(call):
+    expected, found = CHAINER[call]["nothing"], run(call, "nothing")
+    name = name_of(call)
+    if isinstance(found, str):
+        assert found == expected
+        return
+    if isinstance(expected, str):
+        shapes = [tuple(y[1]) for y in found["outputs"]]
+        assert shapes[: len(NOTHING[name])] == NOTHING[name]
+    elif name not in STATISTICS:
+        same(expected["outputs"], found["outputs"], TOLERANCE["nothing"])
+    if not isinstance(expected, str) and not isinstance(expected["gradients"], str):
+        same(expected["gradients"], found["gradients"], TOLERANCE["nothing"])
+    elif "s(2, 3)" not in call:
+        assert all(gx is None or gx[2:] == [0, 0] for gx in found["gradients"])
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        L.BatchNormalization(3),
+        L.BatchRenormalization(3),
+        L.DecorrelatedBatchNormalization(3, groups=1),
+    ],
+)
+def test_nothing_leaves_running_averages_as_they_are(link):
+    rng = numpy.random.default_rng(0)
+    link(rng.normal(size=(8, 3)).astype("f"))
+    before = [numpy.array(getattr(link, name)) for name in sorted(link._persistent)]
+    link(numpy.zeros((0, 3), "f"))
+    for name, value in zip(sorted(link._persistent), before):
+        if name != "N":
+            numpy.testing.assert_array_equal(getattr(link, name), value)
+
+
+@pytest.mark.parametrize("layout", [edge_cases.plain, strided])
+@pytest.mark.parametrize("mode", ["two", "half"])
+@pytest.mark.parametrize("call", CHAINER)
+def test_batch_of_two(call, mode, layout):
+    expected, found = CHAINER[call][mode], run(call, mode, layout)
+    name = name_of(call)
+    if mode == "half" and isinstance(expected, str):
+        assert name in NOT_IN_HALF
+        assert found["outputs"][0][0] == "float16"
+        return
+    tolerance = None if name in DRAWN else TOLERANCE[mode]
+    same(expected["outputs"], found["outputs"], tolerance)
+    same(expected["gradients"], found["gradients"], tolerance)
+
+
+def test_sequence_of_no_steps():
+    """The states of one stay as they were, and others do not notice it."""
+    rng = numpy.random.default_rng(0)
+    x, nothing = rng.normal(size=(4, 3)).astype("f"), numpy.zeros((0, 3), "f")
+    h = rng.normal(size=(1, 2, 2)).astype("f")
+    link = L.NStepGRU(1, 3, 2, 0.0)
+    hy, (first, second) = link(Variable(h), [nothing, x])
+    alone, (expected,) = link(Variable(h[:, 1:]), [x])
+    assert first.shape == (0, 2)
+    numpy.testing.assert_allclose(second.array, expected.array, rtol=1e-6)
+    numpy.testing.assert_array_equal(hy.array[:, 0], h[:, 0])
+    numpy.testing.assert_allclose(hy.array[:, 1], alone.array[:, 0], rtol=1e-6)
+    F.sum(second).backward()
