@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy
 
 from renga.functions import (
+    get_item,
     n_step_birnn,
     n_step_rnn,
     permutate,
@@ -135,7 +136,8 @@ class NStepRNNBase(ChainList):
         last = [permutate(h, order, axis=1, inv=True) for h in last]
         outputs = list(transpose_sequence(ys))
         # Sequences of no steps are in none of them.
-        outputs += [outputs[0][:0]] * (len(xs) - len(outputs))
+        nothing = get_item(outputs[0], slice(0, 0))
+        outputs += [nothing] * (len(xs) - len(outputs))
         return *last, [outputs[k] for k in numpy.argsort(order)]
 
 

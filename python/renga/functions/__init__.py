@@ -29,7 +29,6 @@ from renga._core.ops import log2 as log2
 from renga._core.ops import log10 as log10
 from renga._core.ops import log_softmax as log_softmax
 from renga._core.ops import logsumexp as logsumexp
-from renga._core.ops import lstm as lstm
 from renga._core.ops import matmul as matmul
 from renga._core.ops import max as max
 from renga._core.ops import maximum as maximum
@@ -290,6 +289,7 @@ from renga.functions.pooling.unpooling_nd import unpooling_1d as unpooling_1d
 from renga.functions.pooling.unpooling_nd import unpooling_3d as unpooling_3d
 from renga.functions.pooling.unpooling_nd import unpooling_nd as unpooling_nd
 from renga.functions.pooling.upsampling_2d import upsampling_2d as upsampling_2d
+from renga.functions.rnn.lstm import lstm as lstm
 from renga.functions.rnn.n_step_gru import n_step_bigru as n_step_bigru
 from renga.functions.rnn.n_step_gru import n_step_gru as n_step_gru
 from renga.functions.rnn.n_step_lstm import n_step_bilstm as n_step_bilstm

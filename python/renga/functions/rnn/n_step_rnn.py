@@ -90,8 +90,14 @@ def _run(
 
 
 def _layer(
-    f: str, w: Sequence[Any], b: Sequence[Any], x: Any, h: Any, *options: Any
+    f: str,
+    w: Sequence[Any],
+    b: Sequence[Any],
+    x: Any,
+    h: Any,
+    lengths: list[int],
+    backwards: bool,
 ) -> tuple[Any, ...]:
     ops = _core.ops
     seen = ops.linear(x, w[0], ops.add(b[0], b[1]))
-    return ops.rnn_layer(seen, h, w[1], *options, activation=f)
+    return ops.rnn_layer(seen, h, w[1], lengths, backwards, f)

@@ -1,0 +1,28 @@
+"""Long short-term memory: one step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from renga import _core
+from renga.variable import Variable
+
+
+def lstm(c_prev: Any, x: Any) -> tuple[Variable, Variable]:
+    """New cell and output ``(c, h)`` from the old cell and the gates' inputs.
+
+    ``c = tanh(a) sigmoid(i) + c_prev sigmoid(f)`` and ``h = tanh(c) sigmoid(o)``, with
+    a, i, f, o taken in turn from axis 1 of ``x``. Cells of samples that ``x`` no longer
+    has stay as they are.
+
+    Shapes:
+        c_prev, c: (B, C, …)
+        x: (N, 4 C, …), N <= B
+        h: (N, C, …)
+
+    Raises:
+        InvalidType: shapes or dtypes do not fit.
+
+    Source: Hochreiter and Schmidhuber, Long short-term memory, 1997.
+    """
+    return _core.ops.lstm(c_prev, x)
