@@ -25,7 +25,7 @@ def train(way="alone", steps=20, batch=64, width=64, data="digits", lr=0.01):
     images, test_images = images.astype("f"), test_images[:256].astype("f")
     # All is drawn here, so that all ways and all ranks see the same.
     chosen = [numpy.random.choice(len(images), batch, False) for _ in range(steps)]
-    model = way.model(VGG16(way.pool, width), images[:batch])
+    model = way.model(VGG16(width), images[:batch])
     optimizer = way.optimizer(renga.optimizers.MomentumSGD(lr))
     optimizer.setup(model)
 

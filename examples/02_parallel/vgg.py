@@ -9,15 +9,10 @@ LAYERS = [1, 1, 0, 2, 2, 0, 4, 4, 4, 0, 8, 8, 8, 0, 8, 8, 8, 0]
 
 
 class VGG16(renga.Chain):
-    """Shapes: (N, 3, 32, 32) -> (N, classes).
+    """Shapes: (N, 3, 32, 32) -> (N, classes); ``width`` channels in the first layer."""
 
-    Args:
-        pool: what halves an image: of (x, 2).
-    """
-
-    def __init__(self, pool=F.max_pooling_2d, width=64, classes=10):
+    def __init__(self, width=64, classes=10):
         super().__init__()
-        self.pool = pool
         self.layers = []
         channels = 3
         with self.init_scope():
@@ -44,5 +39,5 @@ class VGG16(renga.Chain):
                 conv, bn = getattr(self, f"conv{i}"), getattr(self, f"bn{i}")
                 x = F.relu(bn(conv(x)))
             else:
-                x = self.pool(x, 2)
+                x = F.max_pooling_2d(x, 2)
         return self.fc2(F.relu(self.bn_fc1(self.fc1(x))))

@@ -1,13 +1,11 @@
 """Ways to train a model: alone, or on ranks that share batches, channels or pixels."""
 
-import renga.functions as F
 from renga.distributed import (
     create_communicator,
     create_multi_node_optimizer,
     parallelize,
     scatter_image,
 )
-from renga.distributed.functions import spatial_max_pooling
 from renga.distributed.links import create_mnbn_model
 
 
@@ -34,9 +32,6 @@ class Alone:
     def part(self, images):
         """What this rank takes of images."""
         return images
-
-    def pool(self, x, ksize):
-        return F.max_pooling_2d(x, ksize)
 
 
 class OnRanks(Alone):
@@ -80,9 +75,6 @@ class Spatial(OnRanks):
 
     def part(self, images):
         return scatter_image(self.comm, images)
-
-    def pool(self, x, ksize):
-        return spatial_max_pooling(self.comm, x, ksize)
 
 
 WAYS = {

@@ -117,14 +117,18 @@ class BatchNormalization(Link):
         gamma = self._scale() if self.gamma is None else self.gamma
         beta = self._shift() if self.beta is None else self.beta
         if not config.train:
-            return fixed_batch_normalization(
-                x, gamma, beta, self.avg_mean, self.avg_var, self.eps, self.axis
-            )
+            return self._fixed(x, gamma, beta)
         decay = self.decay
         if finetune:
             self.N += 1
             decay = 1 - 1 / self.N
         return self._normalize(x, gamma, beta, decay)
+
+    def _fixed(self, x: Any, gamma: Any, beta: Any) -> Variable:
+        """Normalizes by the running statistics."""
+        return fixed_batch_normalization(
+            x, gamma, beta, self.avg_mean, self.avg_var, self.eps, self.axis
+        )
 
     def _normalize(self, x: Any, gamma: Any, beta: Any, decay: float) -> Variable:
         """Normalizes over the batch, whose statistics the running ones follow."""

@@ -8,7 +8,6 @@ from typing import Any
 import numpy
 
 from renga import initializers
-from renga.configuration import config
 from renga.functions import fixed_batch_normalization
 from renga.links.normalization.batch_normalization import BatchNormalization
 from renga.links.normalization.precise import with_dtype
@@ -130,8 +129,6 @@ class ParallelBatchNormalization(BatchNormalization):
         own = self._shares[self.comm.rank]
         require_channels(self, x, 1, own, self.size, self._source)
         if self._source == self._target == BATCH:
-            if not config.train:
-                return self._fixed(x)
             return super().forward(x, finetune=finetune, **kwargs)
         comm, parts, samples = self.comm, lengths(self._shares), [0]
         if BATCH in (self._source, self._target):
@@ -155,10 +152,9 @@ class ParallelBatchNormalization(BatchNormalization):
         follow((self.avg_mean, self.avg_var), node, decay, own)
         return y
 
-    def _fixed(self, x: Variable) -> Variable:
-        """Samples normalized by the running statistics of all channels."""
-        gamma = self._scale() if self.gamma is None else self.gamma
-        beta = self._shift() if self.beta is None else self.beta
+    def _fixed(self, x: Any, gamma: Any, beta: Any) -> Variable:
+        if not self._source == self._target == BATCH:
+            return super()._fixed(x, gamma, beta)
         features, parts = sharded(0), lengths(self._shares)
         gamma, beta, mean, var = (
             change_layout(a, self.comm, features, EACH, parts)

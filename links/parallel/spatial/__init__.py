@@ -25,6 +25,7 @@ from renga.links.parallel.spatial.grid import SpatialGrid as SpatialGrid
 from renga.links.parallel.spatial.image import gather_image as gather_image
 from renga.links.parallel.spatial.image import scatter_image as scatter_image
 from renga.links.parallel.spatial.image import spatial_average as spatial_average
+from renga.links.parallel.spatial.image import spatial_broadcast as spatial_broadcast
 from renga.links.parallel.spatial.image import spatial_sum as spatial_sum
 from renga.links.parallel.spatial.linear import SpatialLinear as SpatialLinear
 from renga.links.parallel.spatial.pooling import (

@@ -9,6 +9,7 @@ from renga.links.parallel.multi_node_batch_normalization import (
     MultiNodeBatchNormalization,
 )
 from renga.links.parallel.spatial.grid import SpatialGrid
+from renga.links.parallel.spatial.parts import is_whole, of_parts
 from renga.links.parallel.spatial.plan import replicate
 from renga.variable import Variable
 
@@ -47,7 +48,21 @@ class SpatialBatchNormalization(MultiNodeBatchNormalization):
         return new
 
     def _normalize(self, x: Any, gamma: Any, beta: Any, decay: float) -> Variable:
-        if x.ndim == 2:
+        if x.ndim == 2 or is_whole(x):
             return BatchNormalization._normalize(self, x, gamma, beta, decay)
+        return self._normalize_parts(x, gamma, beta, decay)
+
+    @of_parts()
+    def _normalize_parts(self, x: Any, gamma: Any, beta: Any, decay: float) -> Variable:
         gamma, beta = replicate(self.grid, gamma), replicate(self.grid, beta)
         return super()._normalize(x, gamma, beta, decay)
+
+    def _fixed(self, x: Any, gamma: Any, beta: Any) -> Variable:
+        if x.ndim == 2 or is_whole(x):
+            return super()._fixed(x, gamma, beta)
+        return self._fixed_parts(x, gamma, beta)
+
+    @of_parts()
+    def _fixed_parts(self, x: Any, gamma: Any, beta: Any) -> Variable:
+        gamma, beta = replicate(self.grid, gamma), replicate(self.grid, beta)
+        return super()._fixed(x, gamma, beta)

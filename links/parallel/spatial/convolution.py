@@ -7,6 +7,7 @@ from typing import Any
 from renga import _core
 from renga.links.parallel.spatial.convolution_node import SpatialConvolution
 from renga.links.parallel.spatial.grid import SpatialGrid
+from renga.links.parallel.spatial.parts import of_parts
 from renga.links.parallel.spatial.plan import require
 from renga.links.parallel.spatial.window import SpatialWindow
 from renga.variable import Variable, as_variable
@@ -14,6 +15,7 @@ from renga.variable import Variable, as_variable
 ops = _core.ops
 
 
+@of_parts()
 def spatial_convolution(
     comm: Any,
     x: Any,
@@ -57,6 +59,7 @@ def spatial_convolution(
     return _apply(grid, window, groups, (inputs, outputs), False, (x, W, b))
 
 
+@of_parts()
 def spatial_deconvolution(
     comm: Any,
     x: Any,

@@ -9,6 +9,7 @@ import numpy
 import renga
 from renga import _core
 from renga.function_node import FunctionNode
+from renga.functions.noise.seed import expect_parts
 from renga.links.parallel.spatial.grid import SpatialGrid
 from renga.links.parallel.spatial.passage import passage
 from renga.links.parallel.spatial.plan import (
@@ -42,6 +43,9 @@ class SpatialConvolution(FunctionNode):
         self.grid, self.window, self.groups = grid, window, groups
         self.extents, self.up = extents, up
         self.there = passage(grid, window, *extents, up)
+        # Random numbers for parts differ, as they do within the whole.
+        self.random_stream = grid.rank + 1
+        expect_parts()
 
     def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         x, W, b = (*inputs, None)[:3]

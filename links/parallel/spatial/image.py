@@ -6,9 +6,12 @@ from typing import Any
 
 from renga import functions as F
 from renga.function_node import FunctionNode
+from renga.functions.noise.seed import expect_parts
 from renga.links.parallel.relayout import PARTIAL, REPLICATED, change_layout
 from renga.links.parallel.spatial.grid import Box, SpatialGrid, index_in
 from renga.links.parallel.spatial.halo import Halo
+from renga.links.parallel.spatial.parts import of_parts
+from renga.links.parallel.spatial.plan import replicate
 from renga.variable import Variable, as_variable
 
 
@@ -18,6 +21,8 @@ class Scatter(FunctionNode):
     def __init__(self, grid: SpatialGrid, extents: tuple[int, ...]) -> None:
         self.grid = grid
         self.extents = extents
+        self.random_stream = grid.rank + 1
+        expect_parts()
 
     def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         own = self.grid.boxes(self.extents)[self.grid.rank]
@@ -31,6 +36,8 @@ class Scatter(FunctionNode):
 
 class Gather(FunctionNode):
     """The whole image of which each rank has a part."""
+
+    random_stream = 0  # the same random numbers on every rank
 
     def __init__(self, grid: SpatialGrid, extents: tuple[int, ...]) -> None:
         self.grid = grid
@@ -48,6 +55,7 @@ class Gather(FunctionNode):
         return Scatter(self.grid, self.extents).apply(grad_outputs)
 
 
+@of_parts(takes="whole")
 def scatter_image(comm: Any, x: Any) -> Variable:
     """This rank's part of images that every rank has.
 
@@ -67,6 +75,7 @@ def scatter_image(comm: Any, x: Any) -> Variable:
     return Scatter(grid, x.shape[2:]).apply((x,))[0]
 
 
+@of_parts("whole")
 def gather_image(comm: Any, x: Any) -> Variable:
     """The whole images, on every rank, of which each has its part ``x``.
 
@@ -91,6 +100,7 @@ def gather_image(comm: Any, x: Any) -> Variable:
     return Gather(grid, extents).apply((x,))[0]
 
 
+@of_parts("whole")
 def spatial_sum(comm: Any, x: Any, axis: Any = None) -> Variable:
     """The sum over axes of an image, the spatial ones among them, on every rank.
 
@@ -108,6 +118,7 @@ def spatial_sum(comm: Any, x: Any, axis: Any = None) -> Variable:
     return change_layout(F.sum(x, axis), grid.comm, PARTIAL, REPLICATED)
 
 
+@of_parts("whole")
 def spatial_average(comm: Any, x: Any, axis: Any = None) -> Variable:
     """The mean over axes of an image, the spatial ones among them, on every rank.
 
@@ -134,6 +145,22 @@ def spatial_average(comm: Any, x: Any, axis: Any = None) -> Variable:
     for i in axes:
         count *= shape[i]
     return spatial_sum(grid, x, axis) * (1 / count)
+
+
+@of_parts("for parts", takes="whole")
+def spatial_broadcast(comm: Any, x: Any) -> Variable:
+    """What is the same on every rank, for each to use with its part of an image.
+
+    The gradient is the sum of what the ranks find, on every rank: that of weights, or
+    of what is computed from whole images, which multiply or shift all pixels.
+
+    Args:
+        comm: a communicator or a :class:`SpatialGrid`.
+
+    Shapes:
+        x, result: any, the same on every rank
+    """
+    return replicate(SpatialGrid.of(comm), as_variable(x))
 
 
 def _whole(extents: tuple[int, ...]) -> Box:

@@ -7,6 +7,7 @@ from typing import Any
 from renga.links.connection.linear import Linear
 from renga.links.parallel.spatial.image import gather_image
 from renga.links.parallel.spatial.link import SpatialLink
+from renga.links.parallel.spatial.parts import is_whole
 from renga.variable import Variable
 
 
@@ -30,7 +31,7 @@ class SpatialLinear(SpatialLink, Linear):
 
     def forward(self, x: Any, n_batch_axes: int = 1) -> Variable:
         """The same on every rank."""
-        if x.ndim > 2:
+        if x.ndim > 2 and not is_whole(x):
             x = gather_image(self.grid, x)
         starts = not self.W.is_initialized
         y = super().forward(x, n_batch_axes)

@@ -8,6 +8,7 @@ import numpy
 
 from renga import functions as F
 from renga.links.parallel.spatial.grid import SpatialGrid
+from renga.links.parallel.spatial.parts import of_parts
 from renga.links.parallel.spatial.plan import (
     Plan,
     plan_convolution,
@@ -18,6 +19,7 @@ from renga.links.parallel.spatial.window import SpatialWindow
 from renga.variable import Variable, as_array, as_variable
 
 
+@of_parts()
 def spatial_max_pooling(
     comm: Any,
     x: Any,
@@ -54,6 +56,7 @@ def spatial_max_pooling(
     return plan.keep(y[0]), as_array(plan.keep(y[1]))
 
 
+@of_parts()
 def spatial_average_pooling(
     comm: Any, x: Any, ksize: Any, stride: Any = None, pad: Any = 0
 ) -> Variable:
@@ -74,6 +77,7 @@ def spatial_average_pooling(
     return plan.keep(y)
 
 
+@of_parts()
 def spatial_unpooling(
     comm: Any,
     x: Any,
@@ -103,6 +107,7 @@ def spatial_unpooling(
     return plan.keep(y)
 
 
+@of_parts()
 def spatial_upsampling_2d(
     comm: Any,
     x: Any,

@@ -8,10 +8,12 @@ import numpy
 
 from renga.functions.array.resize_images import resample, weights_of_pixels
 from renga.links.parallel.spatial.grid import Box, SpatialGrid
+from renga.links.parallel.spatial.parts import of_parts
 from renga.links.parallel.spatial.plan import Plan, require
 from renga.variable import Variable, as_variable
 
 
+@of_parts()
 def spatial_resize_images(
     comm: Any,
     x: Any,

@@ -11,7 +11,8 @@ import numpy
 from renga.link import Link
 from renga.links.parallel.channel.swap import Swap, channel_swaps
 from renga.links.parallel.spatial.grid import SpatialGrid
-from renga.links.parallel.spatial.swap import spatial_swaps
+from renga.links.parallel.spatial.model.swap import spatial_swaps
+from renga.links.parallel.spatial.model.watch import watch
 
 Plan = Callable[[Link, Any, Sequence[Any]], list[Swap]]
 
@@ -51,7 +52,10 @@ def parallelize(model: Link, comm: Any, strategy: str = "channel", *inputs: Any)
     if comm.rank == 0:
         print(_report(model, swaps, strategy, comm.size), flush=True)
     replacements = {id(s.link): s.new for s in swaps if s.new is not None}
-    return copy.deepcopy(model, replacements)
+    new = copy.deepcopy(model, replacements)
+    if strategy == "spatial" and ranks.size > 1:
+        watch(new, SpatialGrid.of(comm))
+    return new
 
 
 def _initialize(model: Any, inputs: Sequence[Any]) -> None:

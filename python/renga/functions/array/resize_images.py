@@ -8,9 +8,11 @@ import numpy
 
 from renga import _core
 from renga.functions.check import check_floats, check_shape
+from renga.functions.whole_images import of_whole_images
 from renga.variable import Variable
 
 
+@of_whole_images
 def resize_images(
     x: Any,
     output_shape: tuple[int, int],

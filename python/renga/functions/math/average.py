@@ -7,10 +7,12 @@ from typing import Any
 
 from renga import _core
 from renga.functions.array.cast import cast
+from renga.functions.whole_images import of_whole_images
 from renga.utils.type_check import InvalidType
 from renga.variable import Variable
 
 
+@of_whole_images
 def average(
     x: Any,
     axis: int | tuple[int, ...] | None = None,

@@ -10,9 +10,11 @@ import numpy
 from renga import _core
 from renga.functions.array.cast import cast
 from renga.functions.check import check_floats, check_shape
+from renga.functions.whole_images import of_whole_images
 from renga.variable import Variable
 
 
+@of_whole_images
 def local_response_normalization(
     x: Any, n: int = 5, k: float = 2, alpha: float = 1e-4, beta: float = 0.75
 ) -> Variable:

@@ -6,9 +6,11 @@ from typing import Any
 
 from renga import _core
 from renga.functions.pair import as_pair
+from renga.functions.whole_images import of_whole_images
 from renga.variable import Variable
 
 
+@of_whole_images
 def average_pooling_2d(
     x: Any, ksize: Any, stride: Any = None, pad: Any = 0
 ) -> Variable:

@@ -9,9 +9,11 @@ import numpy
 from renga import _core
 from renga.functions.check import check_axes
 from renga.functions.pooling.axes import pool_all, windows
+from renga.functions.whole_images import of_whole_images
 from renga.variable import Variable
 
 
+@of_whole_images
 def average_pooling_nd(
     x: Any, ksize: Any, stride: Any = None, pad: Any = 0, pad_value: int | None = 0
 ) -> Variable:

@@ -9,8 +9,10 @@ import numpy
 from renga import _core
 from renga.functions.check import check_axes
 from renga.functions.pair import as_pair
+from renga.functions.whole_images import of_whole_images
 
 
+@of_whole_images
 def max_pooling_2d(
     x: Any,
     ksize: Any,

@@ -16,8 +16,10 @@ from renga.functions.pooling.axes import (
     pool_rows_and_columns,
     windows,
 )
+from renga.functions.whole_images import of_whole_images
 
 
+@of_whole_images
 def max_pooling_nd(
     x: Any,
     ksize: Any,

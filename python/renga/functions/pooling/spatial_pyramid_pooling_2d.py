@@ -7,9 +7,11 @@ from typing import Any
 from renga import _core
 from renga.functions.check import check_floats, check_shape
 from renga.functions.pooling.max_pooling_2d import max_pooling_2d
+from renga.functions.whole_images import of_whole_images
 from renga.variable import Variable
 
 
+@of_whole_images
 def spatial_pyramid_pooling_2d(
     x: Any, pyramid_height: int, pooling: str | None = None
 ) -> Variable:

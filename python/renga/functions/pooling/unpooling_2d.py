@@ -6,9 +6,11 @@ from typing import Any
 
 from renga.functions.check import check_floats, check_shape
 from renga.functions.pooling.unpooling_nd import unpooling_nd
+from renga.functions.whole_images import of_whole_images
 from renga.variable import Variable
 
 
+@of_whole_images
 def unpooling_2d(
     x: Any,
     ksize: Any,

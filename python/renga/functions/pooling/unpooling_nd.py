@@ -10,11 +10,13 @@ import numpy
 from renga import _core
 from renga.functions.check import check_axes, check_shape
 from renga.functions.pooling.axes import windows
+from renga.functions.whole_images import of_whole_images
 from renga.utils.conv import get_conv_outsize, get_deconv_outsize
 from renga.utils.conv_nd import as_tuple
 from renga.variable import Variable
 
 
+@of_whole_images
 def unpooling_nd(
     x: Any,
     ksize: Any,

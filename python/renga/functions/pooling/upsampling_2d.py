@@ -10,10 +10,12 @@ from renga import _core
 from renga.functions.array.get_item import PutItems
 from renga.functions.check import check_floats, check_shape
 from renga.functions.pair import as_pair
+from renga.functions.whole_images import of_whole_images
 from renga.utils.conv import get_deconv_outsize
 from renga.variable import Variable, as_array
 
 
+@of_whole_images
 def upsampling_2d(
     x: Any,
     indexes: Any,

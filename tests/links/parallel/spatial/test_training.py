@@ -89,7 +89,6 @@ def train_in_parts(comm, serial, shape):
     with renga.using_config("dtype", np.float64):
         grid = S.SpatialGrid(comm, shape)
         net = parallelize(serial, grid, "spatial")
-        net.pool = S.SpatialMaxPooling2D(grid, 3, 1, 1)
         xs = [S.scatter_image(grid, x).array for x in batches()]
         return train(net, xs, lambda y: S.spatial_average(grid, y))
 
@@ -305,13 +304,3 @@ def test_errors_name_link_rank_part_and_whole():
 
     with pytest.raises(ValueError, match="expected a grid of 2 ranks"):
         local.run(wrong_grid, ranks=2)
-
-
-def test_pooling_by_functions_is_found_out():
-    serial = serial_net()
-
-    def on_rank(comm):
-        parallelize(serial, comm, "spatial", numbers(1, *IMAGE))
-
-    with pytest.raises(ValueError, match="spatial_max_pooling"):
-        local.run(on_rank, ranks=2)

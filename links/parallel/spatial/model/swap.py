@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from renga.function_hook import FunctionHook
 from renga.link import Link
 from renga.links.connection.linear import Linear
 from renga.links.convolution.convolution_2d import Convolution2D
@@ -42,21 +41,16 @@ _SWAPS: dict[type, Callable[[Any, Any], Any]] = {
 def spatial_swaps(model: Link, comm: Any, inputs: Sequence[Any]) -> list[Swap]:
     """A swap for every link of a model that has parameters of its own.
 
-    The new model takes this rank's part of the images. Functions that look at a
-    pixel's neighbours, as pooling does, have to be the spatial ones.
+    The new model takes this rank's part of the images.
 
     Args:
         comm: a communicator, for bands of rows, or a :class:`SpatialGrid`.
         inputs: examples of whole inputs, which tell what will travel; or none.
-
-    Raises:
-        ValueError: the model pools by a function that would see its part only.
     """
     grid = SpatialGrid.of(comm)
     calls: Sequence[Call] = []
     if inputs:
-        with _Watch():
-            calls = trace(model, inputs, tuple(_SWAPS)).calls
+        calls = trace(model, inputs, tuple(_SWAPS)).calls
     swaps = []
     for link in dict.fromkeys(model.links()):
         if not link._params:
@@ -69,19 +63,6 @@ def spatial_swaps(model: Link, comm: Any, inputs: Sequence[Any]) -> list[Swap]:
         own = [call for call in calls if call.link is link]
         swaps.append(Swap(link, make(link, grid), "", _cost(link, grid, own)))
     return swaps
-
-
-class _Watch(FunctionHook):
-    """Looks out for pooling, which on a part of an image would be another function."""
-
-    name = "spatial watch"
-
-    def forward_preprocess(self, function: Any, in_data: Any) -> None:
-        if "pooling" in function.label.lower():
-            raise ValueError(
-                "parallelize: expected spatial_max_pooling, or another of its kind, "
-                f"in the place of {function.label}, which sees no other rank's pixels"
-            )
 
 
 def _cost(link: Any, grid: SpatialGrid, calls: Sequence[Call]) -> Cost:

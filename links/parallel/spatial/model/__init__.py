@@ -1,0 +1,1 @@
+"""Models whose images lie on several ranks in parts."""

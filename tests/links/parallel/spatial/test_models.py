@@ -1,0 +1,188 @@
+"""Functions in the forward of models whose images are in parts: right, or refused."""
+
+import copy
+
+import numpy as np
+import pytest
+
+import renga
+import renga.functions as F
+import renga.links as L
+from renga.communicators import local
+from renga.distributed.parallelize import parallelize
+from renga.links.parallel import spatial as S
+from renga.utils.type_check import InvalidType
+
+IMAGE = (2, 3, 13, 9)
+
+
+def numbers(seed, *shape):
+    return np.random.default_rng(seed).normal(0, 1, shape)
+
+
+class Functions(renga.Chain):
+    """All that is replaced, and what passes."""
+
+    def __init__(self):
+        super().__init__()
+        random = np.random.RandomState(0)
+
+        def init(a):
+            a[...] = random.uniform(-0.4, 0.4, a.shape)
+
+        self.spread = self.gather = lambda x: x
+        with self.init_scope():
+            self.conv = L.Convolution2D(3, 4, 3, pad=1, initialW=init)
+            self.bn = L.BatchNormalization(4)
+            self.mix = L.Convolution2D(8, 4, 1, initialW=init)
+            self.gate = L.Linear(4, 4, initialW=init)
+            self.fc = L.Linear(100, 3, initialW=init)
+            self.last = L.Linear(4, 3, initialW=init)
+
+    def forward(self, x):
+        h = F.average_pooling_2d(x, 3, 1, 1)
+        h = F.elu(self.bn(self.conv(h)))
+        h = F.local_response_normalization(F.max_pooling_2d(h, 2) + 0.5)
+        # A gate for each channel, of the whole image.
+        gate = F.sigmoid(self.gate(F.average(h, (2, 3))))
+        h = h * F.reshape(self.spread(gate), (len(h), 4, 1, 1))
+        h = F.dropout(self.mix(F.concat([h, F.tanh(h[:, ::-1])])), 0.0)
+        mean = F.mean(F.average_pooling_nd(h, (2, 3), 1, 0), axis=(2, 3), keepdims=True)
+        mean = F.reshape(mean, (len(h), 4))
+        h = F.resize_images(F.unpooling_2d(h, 2, cover_all=False), (5, 5))
+        y = self.fc(F.reshape(self.gather(h), (len(h), 100)))
+        return y + self.last(mean), F.mean_squared_error(h, F.relu(h))
+
+
+def train(net, xs):
+    optimizer = renga.optimizers.MomentumSGD(0.1).setup(net)
+    for x in xs:
+        optimizer.update(lambda x: F.average(F.square(net(x)[0] - 1)) + net(x)[1], x)
+    with renga.using_config("train", False), renga.no_backprop_mode():
+        y = net(xs[0])[0].array
+    return {name: p.array for name, p in net.namedparams()} | {"y": y}
+
+
+@pytest.mark.parametrize("shape", [(1,), (2,), (3,), (2, 2)])
+def test_three_steps_equal_those_of_one_process(shape):
+    xs = [numbers(seed, *IMAGE) for seed in range(3)]
+    with renga.using_config("dtype", np.float64):
+        serial = Functions()
+        expected = train(copy.deepcopy(serial), xs)
+
+    def on_rank(comm):
+        renga.config.dtype = np.float64
+        grid = S.SpatialGrid(comm, shape)
+        net = parallelize(serial, grid, "spatial", xs[0])
+        net.spread = lambda x: S.spatial_broadcast(grid, x)
+        net.gather = lambda x: S.gather_image(grid, x)
+        return train(net, [S.scatter_image(grid, x).array for x in xs])
+
+    for found in local.run(on_rank, ranks=int(np.prod(shape))):
+        assert found.keys() == expected.keys()
+        for name, value in expected.items():
+            np.testing.assert_allclose(found[name], value, 1e-9, 1e-10, err_msg=name)
+
+
+W = np.ones((4, 4, 3, 3))
+REFUSED = {
+    "flatten": lambda h: F.flatten(h),
+    "reshape.*gather_image": lambda h: F.reshape(h, (len(h), -1)),
+    "reshape": lambda h: F.linear(h, np.ones((2, h.size // len(h)))),
+    "sum.*spatial_sum": lambda h: F.sum(h, axis=2, keepdims=True),
+    "sum": lambda h: F.sum(h, axis=1),
+    "sum.*spatial_average": lambda h: F.average(h, axis=2),
+    "softmax.*gather_image": lambda h: F.softmax(h, axis=2),
+    "concat": lambda h: F.concat([h, h], axis=2),
+    "slice.*gather_image": lambda h: h[:, :, 1:],
+    "slice": lambda h: F.flip(h, 3),
+    "GetItem": lambda h: h[:, [0, 2]],
+    "swapaxes": lambda h: F.swapaxes(h, 2, 3),
+    "pad": lambda h: F.pad(h, [(0, 0), (0, 0), (1, 0), (0, 0)], "constant"),
+    "convolution_2d.*spatial_convolution": lambda h: F.convolution_2d(h, W, pad=1),
+    "batch_normalization.*link": lambda h: F.batch_normalization(h, *np.ones((2, 4))),
+    "spatial_pyramid_pooling_2d": lambda h: F.spatial_pyramid_pooling_2d(h, 1, "max"),
+    "matmul": lambda h: F.matmul(h, h, transb=True),
+    "pad_value 0": lambda h: F.average_pooling_nd(h, 3, 1, 1, None),
+}
+
+
+class Refused(renga.Chain):
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+        with self.init_scope():
+            self.conv = L.Convolution2D(4, 4, 3, pad=1)
+            self.scale = L.Scale(1, (4,))
+            self.fc = L.Linear(3, 8)
+
+    def forward(self, x):
+        return self.function(self.conv(x))
+
+
+def raised_by(function, error=ValueError, ranks=2):
+    def on_rank(comm):
+        renga.config.dtype = np.float64
+        net = parallelize(Refused(function), comm, "spatial")
+        with pytest.raises(error) as raised:
+            net(numbers(comm.rank, 2, 4, 3, 4))
+        # What does not go on behind the model is not looked at.
+        assert F.flatten(np.ones((1, 2, 3, 4))).size == 24
+        return net, str(raised.value)
+
+    (_, message), *_ = local.run(on_rank, ranks=ranks)
+    return message
+
+
+@pytest.mark.parametrize("message", REFUSED)
+def test_functions_that_would_see_their_part_only(message):
+    found = raised_by(REFUSED[message])
+    assert all(word in found for word in message.split(".*")), found
+
+
+def test_parameters_without_a_spatial_link():
+    def on_rank(comm):
+        renga.config.dtype = np.float64
+        model = parallelize(Refused(None), comm, "spatial")
+        model.function = model.scale
+        with pytest.raises(ValueError, match="expected .* spatial_broadcast"):
+            model(numbers(0, 2, 4, 3, 4))
+        with renga.no_backprop_mode():  # without gradients there is nothing to add up
+            return model(numbers(0, 2, 4, 3, 4)).shape
+
+    assert local.run(on_rank, ranks=2) == [(2, 4, 3, 4)] * 2
+
+
+def test_whole_images_where_parts_belong():
+    def on_rank(comm):
+        renga.config.dtype = np.float64
+        net = parallelize(Refused(None), comm, "spatial")
+
+        def whole_again(h):
+            pooled = net.fc(F.average(h, (1, 2, 3))[:, None] * np.ones(3))
+            return net.conv(F.reshape(pooled, (2, 4, 2, 1)))
+
+        def part_again(h):
+            return net.conv(S.scatter_image(comm, S.gather_image(comm, h)))
+
+        net.function = whole_again
+        with pytest.raises(InvalidType, match="scatter_image"):
+            net(numbers(0, 2, 4, 3, 4))
+        net.function = part_again
+        return net(numbers(0, 2, 4, 3, 4)).shape
+
+    assert local.run(on_rank, ranks=2) == [(2, 4, 3, 4)] * 2
+
+
+def test_random_zeros_differ_between_parts_and_agree_on_whole_images(monkeypatch):
+    # Every rank's generator is in the same state, as after parallelize().
+    monkeypatch.setattr(np.random, "random_sample", lambda: 0.625)
+
+    def on_rank(comm):
+        h = S.SpatialConvolution2D(comm, 1, 20, 1)(np.ones((1, 1, 16, 16), "f"))
+        part = F.dropout(h, 0.5).array == 0
+        return part, F.dropout(S.gather_image(comm, h), 0.5).array
+
+    (one, whole), (other, again) = local.run(on_rank, ranks=2)
+    assert 0.4 < np.mean(one == other) < 0.6
+    np.testing.assert_array_equal(whole, again)
