@@ -8,11 +8,13 @@
 #include <string>
 #include <vector>
 
+#include "devices/large_blocks.h"
+
 namespace renga {
 namespace {
 
-// Size classes: four per power of two, from 64 bytes up, so that at most a fifth of a block is
-// lost.
+// Size classes of small blocks: four per power of two, from 64 bytes up, so that at most a fifth of
+// a block is lost.
 constexpr std::size_t kSmallest = 64;
 
 struct SizeClass {
@@ -31,38 +33,35 @@ SizeClass size_class(std::size_t bytes) {
 
 class Pool {
  public:
-  explicit Pool(Device device) : device_(device) {}
+  explicit Pool(Device device) : device_(device), large_(device) {}
 
   void* take(std::size_t bytes) {
-    const SizeClass kind = size_class(bytes);
     const std::lock_guard lock(mutex_);
+    const LargeBlocks::Taken taken =
+        bytes < LargeBlocks::least ? take_small(bytes) : take_large(bytes);
     ++stats_.allocations;
-    auto& kept = free_[kind.index];
-    void* block = nullptr;
-    if (!kept.empty()) {
-      block = kept.back();
-      kept.pop_back();
-      stats_.cached -= static_cast<std::int64_t>(kind.bytes);
-      ++stats_.hits;
-    } else {
-      block = reserve(kind.bytes, bytes);
-    }
-    stats_.in_use += static_cast<std::int64_t>(kind.bytes);
+    ++(taken.was_used ? stats_.hits : stats_.reserves);
+    stats_.in_use += size_of_block(bytes);
     stats_.peak = std::max(stats_.peak, stats_.in_use);
-    return block;
+    return taken.block;
   }
 
   void give(void* block, std::size_t bytes) {
-    const SizeClass kind = size_class(bytes);
     const std::lock_guard lock(mutex_);
-    free_[kind.index].push_back(block);
-    stats_.in_use -= static_cast<std::int64_t>(kind.bytes);
-    stats_.cached += static_cast<std::int64_t>(kind.bytes);
+    if (bytes < LargeBlocks::least) {
+      free_[size_class(bytes).index].push_back(block);
+      stats_.cached += size_of_block(bytes);
+    } else {
+      large_.give(block);
+    }
+    stats_.in_use -= size_of_block(bytes);
   }
 
   MemoryStats stats() {
     const std::lock_guard lock(mutex_);
-    return stats_;
+    MemoryStats all = stats_;
+    all.cached += static_cast<std::int64_t>(large_.cached());
+    return all;
   }
 
   void empty() {
@@ -71,20 +70,41 @@ class Pool {
   }
 
  private:
-  void* reserve(std::size_t bytes, std::size_t asked) {
-    Driver& driver = driver_of(device_);
-    void* block = driver.reserve(bytes, device_.index);
-    if (block == nullptr) {
-      release_cached();
-      block = driver.reserve(bytes, device_.index);
+  static std::int64_t size_of_block(std::size_t bytes) {
+    return static_cast<std::int64_t>(bytes < LargeBlocks::least ? size_class(bytes).bytes
+                                                                : LargeBlocks::rounded(bytes));
+  }
+
+  LargeBlocks::Taken take_small(std::size_t bytes) {
+    const SizeClass kind = size_class(bytes);
+    auto& kept = free_[kind.index];
+    if (kept.empty()) {
+      const auto reserve = [&] { return driver_of(device_).reserve(kind.bytes, device_.index); };
+      return {found(reserve(), reserve, bytes), false};
     }
-    if (block == nullptr) {
-      throw OutOfMemory("out of memory on " + to_string(device_) + ": asked for " +
-                        std::to_string(asked) + " bytes, " + std::to_string(stats_.in_use) +
-                        " bytes are in use");
-    }
-    ++stats_.reserves;
-    return block;
+    void* const block = kept.back();
+    kept.pop_back();
+    stats_.cached -= static_cast<std::int64_t>(kind.bytes);
+    return {block, true};
+  }
+
+  LargeBlocks::Taken take_large(std::size_t bytes) {
+    const LargeBlocks::Taken first = large_.take(bytes);
+    return {found(
+                first.block, [&] { return large_.take(bytes).block; }, bytes),
+            first.was_used};
+  }
+
+  // The block, or what the second try says once the cache is empty.
+  template <class Try>
+  void* found(void* block, const Try& again, std::size_t bytes) {
+    if (block != nullptr) return block;
+    release_cached();
+    block = again();
+    if (block != nullptr) return block;
+    throw OutOfMemory("out of memory on " + to_string(device_) + ": asked for " +
+                      std::to_string(bytes) + " bytes, " + std::to_string(stats_.in_use) +
+                      " bytes are in use");
   }
 
   void release_cached() {
@@ -94,6 +114,7 @@ class Pool {
       free_[i].clear();
     }
     stats_.cached = 0;
+    large_.release_cached();
   }
 
   static std::size_t class_bytes(std::size_t index) {
@@ -104,8 +125,9 @@ class Pool {
 
   Device device_;
   std::mutex mutex_;
-  std::array<std::vector<void*>, 4 * 48> free_;
-  MemoryStats stats_;
+  std::array<std::vector<void*>, 4 * 13> free_;  // up to LargeBlocks::least
+  LargeBlocks large_;
+  MemoryStats stats_;  // its `cached` is that of small blocks
 };
 
 Pool& pool_of(Device device) {

@@ -1,5 +1,6 @@
-// The caching allocator: freed blocks are kept by size class and handed out again, so that a
-// training step in its steady state never asks the system for memory.
+// The caching allocator: freed blocks are kept, small ones by size class and large ones to be cut
+// and joined, and handed out again, so that a training step in its steady state never asks the
+// system for memory.
 #pragma once
 
 #include <cstddef>
@@ -22,8 +23,8 @@ struct MemoryStats {
   std::int64_t peak = 0;
   std::int64_t cached = 0;
   std::int64_t allocations = 0;  // blocks handed out
-  std::int64_t hits = 0;         // of those, taken from the cache
-  std::int64_t reserves = 0;     // of those, asked of the system
+  std::int64_t hits = 0;         // of those, in memory that was used before
+  std::int64_t reserves = 0;     // of those, in memory that was not
 };
 
 // A block of at least `bytes`, aligned to 64. Throws OutOfMemory after the cache was emptied in

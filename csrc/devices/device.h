@@ -26,6 +26,8 @@ class Driver {
   // Raw memory, aligned to at least 64 bytes; nullptr where there is none left.
   virtual void* reserve(std::size_t bytes, int index) = 0;
   virtual void release(void* block, std::size_t bytes, int index) = 0;
+  // Gives memory back but not its addresses, whose contents are lost; false where that cannot be.
+  virtual bool forget(void*, std::size_t, int) { return false; }
   virtual void copy_from_host(void* to, const void* from, std::size_t bytes, int index) = 0;
   virtual void copy_to_host(void* to, const void* from, std::size_t bytes, int index) = 0;
   virtual void copy_within(void* to, const void* from, std::size_t bytes, int index) = 0;

@@ -41,6 +41,10 @@ class CpuDriver final : public Driver {
     }
   }
 
+  bool forget(void* block, std::size_t bytes, int) override {
+    return madvise(block, bytes, MADV_DONTNEED) == 0;
+  }
+
   void copy_from_host(void* to, const void* from, std::size_t bytes, int) override {
     std::memcpy(to, from, bytes);
   }
