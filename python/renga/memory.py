@@ -11,8 +11,8 @@ def stats(device=None):
 
     Returns:
         A dict. ``in_use``, ``peak`` and ``cached`` are bytes; ``allocations``,
-        ``hits`` (allocations served from the cache) and ``reserves``
-        (allocations for which the system was asked) count since the start.
+        ``hits`` (allocations in memory that was used before) and ``reserves``
+        (allocations in memory that was not) count since the start.
 
     """
     return _core.memory_stats(device or _core.host_name())

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from renga import backend, initializers
+from renga import _core, backend, initializers
 from renga.dtypes import get_dtype
 from renga.variable import Variable
 
@@ -84,11 +84,18 @@ class Parameter(Variable):
             fill, shape, numpy, device=self._initial_device
         )
         self.array = array
+        self.grad = self._make_first_grad()
+
+    def _make_first_grad(self) -> Any:
         if self._first_grad is None:
-            self.grad = None
-        else:
-            xp = backend.get_array_module(array)
-            self.grad = xp.full_like(array, self._first_grad)
+            return None
+        xp = backend.get_array_module(self.array)
+        if xp is not numpy:
+            return xp.full_like(self.array, self._first_grad)
+        # The core's memory: the gradients of the first step will need as much.
+        grad = _core.empty(self.shape, self.dtype)
+        grad.fill(self._first_grad)
+        return grad
 
     def cleargrad(self) -> None:
         """Forgets the gradient; a parameter yet to be initialised starts without."""
