@@ -11,6 +11,7 @@ import warnings
 from pathlib import Path
 
 import edge_cases
+import numpy
 import pytest
 from edge_cases import same
 from function_check import strided
@@ -128,6 +129,25 @@ def test_batch_of_nothing(call):
     if isinstance(expected["gradients"], str):
         return check_nothing(call, found)
     same(expected["gradients"], found["gradients"], TOLERANCE["nothing"])
+
+
+@pytest.mark.parametrize("call", CHAINER)
+def test_second_derivatives_of_nothing(call):
+    if isinstance(run(call, "nothing"), str):
+        return  # an error, which the test above knows
+    inputs = edge_cases.Inputs(renga, 0, "f")
+    with warnings.catch_warnings(), numpy.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        ys = edge_cases.flat(eval(call, inputs.names))
+        squares = [y * y for y in ys if getattr(y, "requires_grad", False)]
+        xs = [x for x in inputs.variables if squares]
+        gxs = renga.grad(squares, xs, enable_double_backprop=True) if xs else []
+        again = sum(F.sum(F.square(gx)) for gx in gxs if gx is not None)
+    if not isinstance(again, int):
+        again.backward()
+        for x in xs:
+            if x.grad is not None:
+                assert x.grad.shape == x.shape and numpy.isfinite(x.grad).all()
 
 
 def check_shapes(shapes, found):
