@@ -457,21 +457,22 @@ def over_steps(step, n_states, lengths, backwards):
     return layer
 
 
-for c, x in (((3, 5), (3, 20)), ((3, 2), (1, 8)), ((2, 3, 4), (2, 12, 4)), ((0, 2), (0, 8)), ((2, 3), (0, 12))):
+for c, x in (((3, 5), (3, 20)), ((3, 2), (1, 8)), ((2, 3, 37), (2, 12, 37)), ((2, 150), (2, 600)),
+             ((0, 2), (0, 8)), ((2, 3), (0, 12))):
     case("lstm", lambda o, c, x: list(o.lstm(c, x)), lstm_in_turn, c, x)
-for lengths in ((3, 2, 2, 1), (2, 0), (0,)):
+for lengths, units in (((3, 2, 2, 1), 3), ((2, 1), 21), ((2, 0), 3), ((0,), 3)):
     for back in (False, True):
-        rows = sum(lengths)
-        case("lstm_layer", lambda o, x, h, c, W, n=lengths, r=back: list(o.lstm_layer(x, h, c, W, n, r)),
-             lambda x, h, c, W, n=lengths, r=back: over_steps(lstm_step, 2, n, r)(x, h, c, W),
-             (rows, 12), (4, 3), (4, 3), (12, 3))
-        case("gru_layer", lambda o, x, h, W, b, n=lengths, r=back: list(o.gru_layer(x, h, W, b, n, r)),
-             lambda x, h, W, b, n=lengths, r=back: over_steps(gru_step, 1, n, r)(x, h, W, b),
-             (rows, 9), (4, 3), (9, 3), (9,))
+        rows, n = sum(lengths), units
+        case("lstm_layer", lambda o, x, h, c, W, t=lengths, r=back: list(o.lstm_layer(x, h, c, W, t, r)),
+             lambda x, h, c, W, t=lengths, r=back: over_steps(lstm_step, 2, t, r)(x, h, c, W),
+             (rows, 4 * n), (4, n), (4, n), (4 * n, n))
+        case("gru_layer", lambda o, x, h, W, b, t=lengths, r=back: list(o.gru_layer(x, h, W, b, t, r)),
+             lambda x, h, W, b, t=lengths, r=back: over_steps(gru_step, 1, t, r)(x, h, W, b),
+             (rows, 3 * n), (4, n), (3 * n, n), (3 * n,))
         for name, f in (("tanh", np.tanh), ("relu", lambda x: x.clip(0))):
-            case("rnn_layer", lambda o, x, h, W, n=lengths, r=back, a=name: list(o.rnn_layer(x, h, W, n, r, a)),
-                 lambda x, h, W, n=lengths, r=back, f=f: over_steps(lambda s, W, h: (f(s + h @ W.T),), 1, n, r)(x, h, W),
-                 (rows, 3), (4, 3), (3, 3))
+            case("rnn_layer", lambda o, x, h, W, t=lengths, r=back, a=name: list(o.rnn_layer(x, h, W, t, r, a)),
+                 lambda x, h, W, t=lengths, r=back, f=f: over_steps(lambda s, W, h: (f(s + h @ W.T),), 1, t, r)(x, h, W),
+                 (rows, n), (4, n), (n, n))
 
 
 def by_time(*xs):
