@@ -10,6 +10,7 @@
 #include "devices/long_work.h"
 #include "ops/convolution_choice.cpu.h"
 #include "ops/kernel_choices.h"
+#include "ops/manipulation.h"
 #include "ops/matmul.h"
 #include "ops/precision.h"
 #include "ops/three_products.cpu.h"
@@ -65,6 +66,11 @@ void bind_precision(py::module_& m) {
   m.def("let_three_products_pay", &let_three_products_pay, py::arg("pay"),
         "For tests: whether precision 'high' takes three products; None leaves it to the CPU.");
   m.def("set_default_bfloat16_activations", &set_default_bfloat16_activations, py::arg("on"));
+  m.def("as_activation", &as_activation, py::arg("x"),
+        "What a product takes of x: rounded to bfloat16 where activations are.");
+  m.def(
+      "in_dtype_of", [](const Variable& y, const Variable& x) { return cast(y, x.dtype()); },
+      py::arg("y"), py::arg("x"), "y in the dtype that x has in the core, bfloat16 among them.");
 }
 
 // oneDNN writes the code of its matrix products at the first one, which takes longer than many

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+from renga import _core
 from renga.links.normalization.batch_normalization import BatchNormalization
 from renga.links.parallel import multi_node_normalization as function
 from renga.variable import Variable, as_variable
@@ -69,7 +70,7 @@ class MultiNodeBatchNormalization(BatchNormalization):
         node = function.MultiNodeBatchNormalization(self.comm, self.eps, axis)
         (y,) = node.apply((function.token(), x, gamma, beta))
         follow((self.avg_mean, self.avg_var), node, decay)
-        return y
+        return _core.in_dtype_of(y, x)
 
 
 def _check(backend: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy
 
-from renga import initializers
+from renga import _core, initializers
 from renga.functions import fixed_batch_normalization
 from renga.links.normalization.batch_normalization import BatchNormalization
 from renga.links.normalization.precise import with_dtype
@@ -150,7 +150,7 @@ class ParallelBatchNormalization(BatchNormalization):
         (y,) = node.apply((token(), x, gamma, beta))
         own = as_slice(self._shares[self.comm.rank])
         follow((self.avg_mean, self.avg_var), node, decay, own)
-        return y
+        return _core.in_dtype_of(y, x)
 
     def _fixed(self, x: Any, gamma: Any, beta: Any) -> Variable:
         if not self._source == self._target == BATCH:

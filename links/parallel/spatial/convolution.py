@@ -49,6 +49,7 @@ def spatial_convolution(
         InvalidType: shapes do not fit.
     """
     grid, x, W = SpatialGrid.of(comm), as_variable(x), as_variable(W)
+    x = _core.as_activation(x)
     window = SpatialWindow.of(W.shape[2:], stride, pad, dilate, W.ndim - 2)
     inputs = grid.whole(name, x)
     outputs = window.out_extents(inputs, cover_all)
@@ -94,6 +95,7 @@ def spatial_deconvolution(
         InvalidType: shapes do not fit.
     """
     grid, x, W = SpatialGrid.of(comm), as_variable(x), as_variable(W)
+    x = _core.as_activation(x)
     window = SpatialWindow.of(W.shape[2:], stride, pad, dilate, W.ndim - 2)
     inputs = grid.whole(name, x)
     outputs = window.in_extents(inputs) if outsize is None else tuple(outsize)
@@ -120,8 +122,12 @@ def _apply(
     up: bool,
     xs: Any,
 ) -> Variable:
-    node = SpatialConvolution(grid, window, groups, extents, up)
-    return node.apply(xs[: 2 if xs[2] is None else 3])[0]
+    x, W, b = xs
+    # The node's arrays are NumPy's, which has no bfloat16.
+    exact = ops.cast(x, x.dtype)
+    node = SpatialConvolution(grid, window, groups, extents, up, exact is not x)
+    (y,) = node.apply((exact, W) if b is None else (exact, W, b))
+    return _core.in_dtype_of(y, x)
 
 
 def _check(

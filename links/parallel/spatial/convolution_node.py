@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import numpy
@@ -27,9 +28,10 @@ Extents = tuple[int, ...]
 class SpatialConvolution(FunctionNode):
     """Of (x, W) or (x, W, b); W and b are the same on every rank.
 
-    ``up`` is the transposed convolution, from the smaller image to the larger. On the
-    way back halos travel while W's gradient is computed, and then this does while x's
-    is: the ranks sum up what they have found.
+    ``up`` is the transposed convolution, from the smaller image to the larger; it
+    ``rounds`` what it multiplies to bfloat16. On the way back halos travel while W's
+    gradient is computed, and then this does while x's is: the ranks sum up what they
+    have found.
     """
 
     def __init__(
@@ -39,9 +41,11 @@ class SpatialConvolution(FunctionNode):
         groups: int,
         extents: tuple[Extents, Extents],
         up: bool = False,
+        rounds: bool = False,
     ) -> None:
         self.grid, self.window, self.groups = grid, window, groups
         self.extents, self.up = extents, up
+        self.rounds = rounds
         self.there = passage(grid, window, *extents, up)
         # Random numbers for parts differ, as they do within the whole.
         self.random_stream = grid.rank + 1
@@ -50,8 +54,15 @@ class SpatialConvolution(FunctionNode):
     def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         x, W, b = (*inputs, None)[:3]
         self.retain_inputs(range(len(inputs)))
-        y, self.halos = self.there.run(x, _like(x, W), b, self.groups)
+        with self._precision():
+            y, self.halos = self.there.run(x, _like(x, W), b, self.groups)
         return (y,)
+
+    def _precision(self) -> Any:
+        """What multiplies bfloat16 numbers and adds up in float32, where it rounds."""
+        if not self.rounds:
+            return contextlib.nullcontext()
+        return renga.using_config("compute_precision", "medium")
 
     def backward(
         self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]
@@ -59,7 +70,9 @@ class SpatialConvolution(FunctionNode):
         xs = self.get_retained_inputs()
         if not _core.backprop_enabled():
             arrays = [x.array for x in xs]
-            return self._gradients(target_input_indexes, arrays, grad_outputs[0].array)
+            with self._precision():
+                gy = grad_outputs[0].array
+                return self._gradients(target_input_indexes, arrays, gy)
         ways = grad_outputs, [xs[i] for i in target_input_indexes]
         return tuple(
             renga.grad(

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy
 
+from renga import _core
 from renga.communicators import settings
 from renga.function_node import FunctionNode
 from renga.links.parallel.spatial.grid import (
@@ -184,4 +185,5 @@ def extend(halo: Halo, x: Any, fill: float = 0) -> Variable:
     """
     if halo.is_idle:
         return as_variable(x)
-    return Extend(halo, fill).apply((x,))[0]
+    x = as_variable(x)
+    return _core.in_dtype_of(Extend(halo, fill).apply((x,))[0], x)

@@ -55,6 +55,18 @@ def test_convolution(precision, kernel, batch, channels, filters, extents, strid
         assert relative_error(actual, exact) < bound
 
 
+@pytest.mark.parametrize("width, stride", [(1, 2), (2, 3), (3, 4)])
+def test_images_narrower_than_a_stride(precision, width, stride):
+    x, W = np.random.default_rng(0).normal(0, 1, (2, 2, 32, 5, 5)).astype("f")
+    x, W = x[..., :width], W[..., :3]
+    gradients = []
+    for dtype in ("f", "d"):
+        weights = renga.Variable(np.asarray(W, dtype))
+        F.sum(F.convolution_2d(x.astype(dtype), weights, None, stride, 2)).backward()
+        gradients.append(weights.grad)
+    assert relative_error(*gradients) < BOUNDS[precision]
+
+
 def test_deconvolution(precision, kernel):
     gy, W, x = operands(3, 32, 64, (8, 8), (1, 1))
     gx, gy, W = renga.Variable(x), renga.Variable(gy), renga.Variable(W)
