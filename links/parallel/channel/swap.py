@@ -24,12 +24,16 @@ from renga.links.parallel.channel.trace import Call, Classes, Trace, trace
 
 
 class Swap(NamedTuple):
-    """A link, what takes its place, and why not where nothing does."""
+    """A link, what takes its place, and why not where nothing does.
+
+    ``cost`` is what a step takes of inputs like the example, None where no example
+    came to the link.
+    """
 
     link: Link
     new: Any
     reason: str = ""
-    cost: Cost = Cost(0, 0, 0)
+    cost: Cost | None = None
 
 
 def channel_swaps(model: Link, comm: Any, inputs: Sequence[Any]) -> list[Swap]:
@@ -74,9 +78,7 @@ def _swap(
         return Swap(link, None, reason)
     new = make(link, comm, layouts, calls[0] if calls else None)
     new.name = link.name
-    cost = getattr(new, "cost", None)
-    if cost is None:
-        cost = cost_of_call(link, comm, layouts, calls[0]) if calls else Cost(0, 0, 0)
+    cost = cost_of_call(link, comm, layouts, calls[0]) if calls else None
     return Swap(link, new, "", cost)
 
 

@@ -75,17 +75,29 @@ def _report(model: Link, swaps: Sequence[Swap], strategy: str, size: int) -> str
         if swap.new is None:
             lines.append(f"  {path:{width}}  {kind} left: {swap.reason}")
             continue
-        cost = swap.cost
         algorithm = getattr(swap.new, "algorithm", None) or "local"
         layouts = f"{getattr(swap.new, 'input_layout', 'replicated')} -> "
         layouts += getattr(swap.new, "output_layout", "replicated")
-        lines.append(
-            f"  {path:{width}}  {type(swap.new).__name__}, {algorithm}, {layouts}, "
-            f"{cost.bytes / 1e6:.2f} MB, {cost.communication * 1e3:.2f} ms"
-        )
-    moved = sum(swap.cost.bytes for swap in swaps) / 1e6
-    seconds = sum(swap.cost.communication for swap in swaps)
-    lines.append(
+        cost = "what travels is not known"
+        if swap.cost is not None:
+            moved, seconds = swap.cost.bytes, swap.cost.communication
+            cost = f"{moved / 1e6:.2f} MB, {seconds * 1e3:.2f} ms"
+        what = f"{type(swap.new).__name__}, {algorithm}, {layouts}"
+        lines.append(f"  {path:{width}}  {what}, {cost}")
+    return "\n".join([*lines, _sum(swaps)])
+
+
+def _sum(swaps: Sequence[Swap]) -> str:
+    """What a rank receives in all, as far as an example told it."""
+    costs = [swap.cost for swap in swaps if swap.cost is not None]
+    unknown = sum(swap.new is not None and swap.cost is None for swap in swaps)
+    if unknown and not costs:
+        return "  an example of the input would tell what travels"
+    moved = sum(cost.bytes for cost in costs) / 1e6
+    seconds = sum(cost.communication for cost in costs)
+    total = (
         f"  each rank receives {moved:.1f} MB per step, about {seconds * 1e3:.1f} ms"
     )
-    return "\n".join(lines)
+    if unknown:
+        total += f", and what {unknown} links need to which no example came"
+    return total

@@ -61,25 +61,25 @@ def spatial_swaps(model: Link, comm: Any, inputs: Sequence[Any]) -> list[Swap]:
             swaps.append(Swap(link, None, reason))
             continue
         own = [call for call in calls if call.link is link]
-        swaps.append(Swap(link, make(link, grid), "", _cost(link, grid, own)))
+        cost = _cost(link, grid, own[0]) if own else None
+        swaps.append(Swap(link, make(link, grid), "", cost))
     return swaps
 
 
-def _cost(link: Any, grid: SpatialGrid, calls: Sequence[Call]) -> Cost:
+def _cost(link: Any, grid: SpatialGrid, call: Call) -> Cost:
     """Of a step forward and back: halos, and the sum of the gradients."""
     rates, messages = rates_of(grid.comm), 0
-    parameters = 4 * sum(p.size for p in link.params() if p.is_initialized)
+    parameters = 4 * sum(p.size for p in link.params())
     moved = 0.0
     if grid.size > 1 and not isinstance(link, Linear):
         messages, moved = 2, 2 * parameters * (grid.size - 1) / grid.size
-    for call in calls[:1]:
-        if isinstance(link, Linear):
-            part = 4 * math.prod(call.x_shape) * (grid.size - 1) / grid.size
-            messages, moved = messages + 1, moved + part
-        elif not isinstance(link, BatchNormalization):
-            for up in (False, True):
-                pixels = _halo(link, grid, call, up)
-                messages, moved = messages + bool(pixels), moved + 4 * pixels
+    if isinstance(link, Linear):
+        part = 4 * math.prod(call.x_shape) * (grid.size - 1) / grid.size
+        messages, moved = messages + 1, moved + part
+    elif not isinstance(link, BatchNormalization):
+        for up in (False, True):
+            pixels = _halo(link, grid, call, up)
+            messages, moved = messages + bool(pixels), moved + 4 * pixels
     return Cost(messages * rates.alpha + moved * rates.beta, 0, moved)
 
 

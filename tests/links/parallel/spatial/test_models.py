@@ -84,6 +84,23 @@ def test_three_steps_equal_those_of_one_process(shape):
             np.testing.assert_allclose(found[name], value, 1e-9, 1e-10, err_msg=name)
 
 
+@pytest.mark.parametrize("strategy", ["channel", "spatial"])
+def test_what_travels_is_told_as_far_as_it_is_known(strategy, capsys):
+    x = np.zeros((2, 3, 12, 8), "f")
+
+    def on_rank(comm, *example):
+        net = renga.Sequential(L.Convolution2D(None, 4, 3), L.Linear(None, 2))
+        parallelize(net, comm, strategy, *example)
+
+    local.run(on_rank, ranks=2)
+    told = capsys.readouterr().out
+    assert "would tell" in told
+    local.run(on_rank, x, ranks=2)
+    told = capsys.readouterr().out
+    assert "each rank receives 0.0 MB per step, about 0." in told
+    assert "known" not in told and "example" not in told
+
+
 W = np.ones((4, 4, 3, 3))
 REFUSED = {
     "flatten": lambda h: F.flatten(h),
