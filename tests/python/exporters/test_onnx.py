@@ -144,6 +144,27 @@ def test_embedding_and_recurrence():
     check(Model(), words)
 
 
+@pytest.mark.parametrize(
+    "name", ["NStepLSTM", "NStepGRU", "NStepRNNTanh", "NStepBiRNNReLU", "NStepBiLSTM"]
+)
+def test_sequences(name):
+    link = getattr(L, name)(2, 3, 4, 0.0)
+
+    def model(h, *xs):
+        steps = F.transpose_sequence(list(xs))
+        states = [h] * link.n_cells
+        *last, ys = link.rnn(2, 0.0, *states, link.ws, link.bs, steps)
+        return (*last, *ys)
+
+    states = draw(2 * link.direction, 3, 4)
+    check(model, states, draw(4, 3), draw(3, 3), draw(2, 3))
+
+
+def test_cells_of_samples_that_have_ended():
+    check(F.lstm, draw(3, 2), draw(2, 8))
+    check(F.lstm, draw(3, 2, 5), draw(3, 8, 5))
+
+
 def test_names_and_a_file(tmp_path):
     path = tmp_path / "model.onnx"
     link = L.Linear(4, 3)

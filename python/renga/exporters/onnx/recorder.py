@@ -7,7 +7,12 @@ from typing import Any
 
 import numpy
 
-from renga.exporters.onnx import elementwise, images, shapes  # noqa: F401
+from renga.exporters.onnx import (  # noqa: F401
+    elementwise,
+    images,
+    recurrent,
+    shapes,
+)
 from renga.exporters.onnx.registry import OPERATORS
 from renga.function_hook import FunctionHook
 from renga.variable import Variable
