@@ -52,9 +52,9 @@ bool Patience::pause() {
     if (rounds_ % 64 != 0) return true;
   } else {
     // Each nap costs two changes of thread, so they get longer soon.
-    const int naps = std::min(rounds_ - kSpins - kYields, 1000);
+    const int naps = std::min(rounds_ - kSpins - kYields, 10);
     std::this_thread::sleep_for(
-        std::min<std::chrono::microseconds>(std::chrono::microseconds(20 * naps), kLongestNap));
+        std::min<std::chrono::microseconds>(std::chrono::microseconds(20 << naps), kLongestNap));
   }
   const auto now = Clock::now();
   if (interruptible_ && check_signals != nullptr && now - signals_checked_ > kSignalInterval) {
