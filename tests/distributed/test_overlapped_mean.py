@@ -5,66 +5,20 @@ import pytest
 
 import renga
 import renga.functions as F
-import renga.links as L
 from renga.communicators import packing
 from renga.distributed import create_multi_node_optimizer
 from renga.distributed.optimizers import overlapped_mean
-
-STEPS, BATCH, WIDTH = 3, 12, 5
-RANDOM = np.random.RandomState(5)
-X = RANDOM.uniform(-1, 1, (STEPS, BATCH, WIDTH)).astype("float32")
-T = RANDOM.randint(0, WIDTH, (STEPS, BATCH)).astype("int32")
-UNEVEN = {1: [12], 2: [1, 11], 3: [5, 0, 7], 4: [0, 8, 1, 3]}
-
-
-@pytest.fixture(params=[1 << 22, 40], ids=["one bucket", "small buckets"])
-def buckets(request, monkeypatch):
-    monkeypatch.setattr(overlapped_mean, "_BUCKET", request.param)
-
-
-class Net(renga.Chain):
-    """Layers of which a call names those it uses."""
-
-    def __init__(self, seed=0):
-        super().__init__()
-        random = np.random.RandomState(seed)
-        with self.init_scope():
-            self.layers = renga.ChainList()
-        for _ in range(4):
-            array = random.uniform(-1, 1, (WIDTH, WIDTH)).astype("float32")
-            self.layers.append(L.Linear(WIDTH, WIDTH, initialW=array))
-
-    def forward(self, x, t, used=(0, 1, 2, 3)):
-        for i in used:
-            x = F.tanh(self.layers[i](x))
-        return F.softmax_cross_entropy(x, t)
-
-
-def make(comm=None, kind=renga.optimizers.MomentumSGD, **options):
-    # Different parameters on each rank: those of rank 0 have to win.
-    model = Net(seed=0 if comm is None else comm.rank)
-    optimizer = kind(0.1).setup(model)
-    if comm is not None:
-        optimizer = create_multi_node_optimizer(optimizer, comm, **options)
-    return model, optimizer
-
-
-def parameters(model):
-    return {name: param.array.copy() for name, param in model.namedparams()}
-
-
-def check(results, expected, atol=2e-6):
-    for params in results:
-        for name in expected:
-            np.testing.assert_allclose(params[name], expected[name], rtol=0, atol=atol)
-            np.testing.assert_array_equal(params[name], results[0][name])
-
-
-def own(comm, batch, counts=None):
-    if counts is None:
-        return batch[comm.rank :: comm.size]
-    stop = np.cumsum(counts[comm.size])[comm.rank]
-    return batch[stop - counts[comm.size][comm.rank] : stop]
+from tests.distributed.averaged_steps import (
+    STEPS,
+    UNEVEN,
+    WIDTH,
+    T,
+    X,
+    check,
+    make,
+    own,
+    parameters,
+)
 
 
 def test_same_bits_as_averaging_afterwards(ranks, buckets):
@@ -166,110 +120,6 @@ def test_gradients_that_no_rank_has(ranks, buckets):
     for grads in ranks(train, False):
         assert [g is None for g in grads] == [False, False, True, True]
         assert np.abs(grads[1]).max() > 0
-
-
-def test_uneven_batches_count_by_their_samples(ranks, buckets):
-    def train(comm):
-        model, optimizer = make(comm)
-        for x, t in zip(X, T):
-            optimizer.update(model, own(comm, x, UNEVEN), own(comm, t, UNEVEN))
-        return parameters(model)
-
-    model, optimizer = make()
-    for x, t in zip(X, T):
-        optimizer.update(model, x, t)
-    check(ranks(train), parameters(model))
-
-
-def test_uneven_batches_with_double_buffering(ranks):
-    def train(comm):
-        model, optimizer = make(comm, renga.optimizers.SGD, double_buffering=True)
-        for x, t in zip(X, T):
-            optimizer.update(model, own(comm, x, UNEVEN), own(comm, t, UNEVEN))
-        return parameters(model)
-
-    model, _ = make()
-    late = []
-    for x, t in zip(X, T):
-        model.cleargrads()
-        model(x, t).backward()
-        late.append({name: param.grad for name, param in model.namedparams()})
-        if len(late) > 1:
-            for name, param in model.namedparams():
-                param.array[...] -= np.float32(0.1) * late[-2][name]
-    check(ranks(train), parameters(model))
-
-
-def batches(rank, size):
-    """Two samples a step; the first ranks run out of them, or have none at all."""
-    count = STEPS * (rank + 1) // size
-    span = slice(2 * rank, 2 * rank + 2)
-    return [(X[step][span], T[step][span]) for step in range(count)]
-
-
-def steps_of_all(size):
-    model, optimizer = make()
-    every = [batches(rank, size) for rank in range(size)]
-    for step in range(STEPS):
-        at_work = [own[step] for own in every if step < len(own)]
-        optimizer.update(model, *(np.concatenate(parts) for parts in zip(*at_work)))
-    return parameters(model)
-
-
-def test_ranks_without_more_data_join(ranks, buckets):
-    def train(comm):
-        model, optimizer = make(comm)
-        for x, t in batches(comm.rank, comm.size):
-            optimizer.update(model, x, t)
-        optimizer.join()
-        return parameters(model), optimizer.t
-
-    results = ranks(train)
-    check([params for params, _ in results], steps_of_all(len(results)))
-    assert {t for _, t in results} == {STEPS}
-
-
-def test_ranks_join_those_with_gradients_of_their_own(ranks):
-    def train(comm):
-        model, optimizer = make(comm)
-        comm.bcast_data(model)
-        for x, t in batches(comm.rank, comm.size):
-            model.cleargrads()
-            size_at_work = sum(
-                optimizer.t < len(batches(r, comm.size)) for r in range(comm.size)
-            )
-            (model(x, t) * (comm.size / size_at_work)).backward()
-            optimizer.update()
-        optimizer.join()
-        return parameters(model)
-
-    results = ranks(train)
-    check(results, steps_of_all(len(results)))
-
-
-def test_trainers_whose_epochs_end_at_different_times(ranks):
-    def train(comm):
-        model, optimizer = make(comm)
-        # The last rank has three times as many samples as the first.
-        n = 4 + 8 * (comm.rank == comm.size - 1)
-        data = list(zip(X[0][:n], T[0][:n]))
-        iterator = renga.iterators.SerialIterator(data, 2, shuffle=False)
-        updater = renga.training.updaters.StandardUpdater(iterator, optimizer)
-        while updater.epoch < 1:
-            updater.update()
-        optimizer.join()
-        return parameters(model), optimizer.t, updater.iteration
-
-    results = ranks(train)
-    size = len(results)
-    model, optimizer = make()
-    for step in range(6):
-        span = slice(2 * step, 2 * step + 2)
-        # At first all ranks have the same samples, then only one has some.
-        optimizer.update(model, X[0][span], T[0][span])
-    check([params for params, _, _ in results], parameters(model))
-    assert {t for _, t, _ in results} == {6}
-    assert [i for _, _, i in results] == [2] * (size - 1) + [6]
 
 
 def test_parameters_that_one_rank_replaces_become_rank_0s(ranks, buckets):
