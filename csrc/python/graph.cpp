@@ -156,6 +156,9 @@ void bind_vertices(py::module_& m) {
       [](VariableNode& n, py::handle f) { set_creator(n, f); });
   c.def_property_readonly("shape", [](const VariableNode& n) { return n.shape; });
   c.def_property_readonly("dtype", [](const VariableNode& n) { return n.dtype; });
+  c.def_property_readonly(
+      "nbytes", [](const VariableNode& n) { return n.shape.product() * size_of(n.dtype); },
+      "Bytes of the array in the core, where an element of bfloat16 takes 2.");
   c.def_property_readonly("rank", &VariableNode::rank);
   c.def_readwrite("requires_grad", &VariableNode::requires_grad);
   c.def_property_readonly("name", [](const VariableNode& n) -> py::object {

@@ -10,6 +10,7 @@ namespace {
 struct Call {
   const char* label;
   py::tuple arguments;            // as Python passed them, with defaults
+  std::int64_t in_bytes;          // of the inputs, of which hooks see bfloat16 ones as float32
   std::vector<Variable> outputs;  // once it has run
 };
 
@@ -40,6 +41,14 @@ void observe_backward(Node& node, std::span<const Variable> gys, bool done) {
              in_data, arrays_of(gys));
 }
 
+std::int64_t bytes_of(std::span<const Variable> xs) {
+  std::int64_t bytes = 0;
+  for (const Variable& x : xs) {
+    if (x.defined()) bytes += x.size() * size_of(x.dtype());
+  }
+  return bytes;
+}
+
 // The dict is kept alive by its thread's Python side, which takes it back with None.
 void set_function_hooks(const py::object& hooks) {
   function_hooks = hooks.is_none() ? nullptr : hooks.ptr();
@@ -49,7 +58,8 @@ void set_function_hooks(const py::object& hooks) {
 }  // namespace
 
 HookedCall::HookedCall(const char* label, const std::vector<Variable>& xs, py::tuple arguments)
-    : call_(py::cast(Call{label, std::move(arguments), {}})), in_data_(arrays_of(xs)) {
+    : call_(py::cast(Call{label, std::move(arguments), bytes_of(xs), {}})),
+      in_data_(arrays_of(xs)) {
   call_hooks("forward_preprocess", call_, in_data_);
 }
 
@@ -64,6 +74,7 @@ void bind_hooks(py::module_& m) {
       .def_property_readonly("label", [](const Call& c) { return c.label; })
       .def_property_readonly("inputs", [](const Call&) { return py::none(); })
       .def_property_readonly("arguments", [](const Call& c) { return c.arguments; })
+      .def_readonly("in_bytes", &Call::in_bytes)
       .def_property_readonly("results",
                              [](const Call& c) {
                                py::tuple results(c.outputs.size());

@@ -40,7 +40,9 @@ def forward_cost(function: Any, in_data: Sequence[Any]) -> Cost:
         return Cost(None, None)
     xs = [x for x in in_data if x is not None]
     flops = _product_flops(function, xs, ys[0])
-    return Cost(_bytes(xs) + _bytes(ys), flops)
+    # What hooks see of a bfloat16 array is a copy in float32.
+    read = function.in_bytes if isinstance(function, _core.Call) else _bytes(xs)
+    return Cost(read + _bytes(ys), flops)
 
 
 def backward_cost(function: Any, out_grad: Sequence[Any]) -> Cost:
@@ -52,7 +54,9 @@ def backward_cost(function: Any, out_grad: Sequence[Any]) -> Cost:
     xs = function.inputs
     if xs is None:
         return Cost(None, None)
-    gys = [gy for gy in out_grad if gy is not None]
+    # Gradients have the dtypes of the outputs, which know the core's.
+    ys = [reference() for reference in function.outputs or ()]
+    gys = [y or gy for y, gy in zip(ys, out_grad) if gy is not None]
     wanted = [x for x in xs if x.requires_grad]
     flops = _product_flops(function, xs, gys[0])
     if flops is not None:
@@ -61,7 +65,7 @@ def backward_cost(function: Any, out_grad: Sequence[Any]) -> Cost:
 
 
 def _bytes(arrays: Sequence[Any]) -> int:
-    return sum(math.prod(x.shape) * x.dtype.itemsize for x in arrays)
+    return sum(x.nbytes for x in arrays)
 
 
 def _product_flops(function: Any, xs: Sequence[Any], y: Any) -> int | None:

@@ -71,6 +71,22 @@ def test_counts_bytes_and_flops():
     assert rows["relu", "forward"].flops is None
 
 
+def test_bfloat16_takes_two_bytes_per_element():
+    x, w, v = floats(2, 4, 5, 5), variable(6, 4, 3, 3), variable(10, 150)
+    with renga.using_config("dtype", renga.mixed_bfloat16):
+        with renga.profiler() as profile:
+            y = F.relu(F.convolution_2d(x, w, pad=1))
+            F.sum(F.cast(F.linear(y, v), "f")).backward()
+    rows = rows_of(profile)
+    assert rows["cast", "forward"].bytes is not None
+    # The image is rounded first; y and its gradient are bfloat16, W and gW float32.
+    assert rows["convolution_2d", "forward"].bytes == 4 * 200 + 4 * 216 + 2 * 300
+    assert rows["convolution_2d", "backward"].bytes == 2 * 200 + 2 * 4 * 216 + 2 * 300
+    assert rows["relu", "forward"].bytes == 2 * (300 + 300)
+    assert rows["relu", "backward"].bytes == 2 * (300 + 300 + 300)  # x gy gx
+    assert rows["linear", "forward"].bytes == 2 * 300 + 4 * 1500 + 2 * 20
+
+
 @pytest.mark.parametrize(
     "compute, products",
     [
