@@ -66,12 +66,13 @@ double winograd_cost(const Array& x, const Array& W, const Array& y, const Windo
           filter * pairs);
 }
 
-// What the choice depends on, in words.
-std::string problem(const char* pass, const Array& x, const Array& W, const Window& window,
-                    Factors factors) {
+// What the choice depends on, in words. The extents of y do not follow from the rest (cover_all);
+// dilated and grouped convolutions have no choice.
+std::string problem(const char* pass, const Array& x, const Array& W, const Array& y,
+                    const Window& window, Factors factors) {
   std::ostringstream text;
-  text << "convolution " << pass << ", x " << x.shape() << ", W " << W.shape() << ", stride "
-       << window.stride << ", pad " << window.pad << ", products of "
+  text << "convolution " << pass << ", x " << x.shape() << ", W " << W.shape() << ", y "
+       << y.shape() << ", stride " << window.stride << ", pad " << window.pad << ", products of "
        << (factors == Factors::bfloat16 ? "bfloat16" : "float32");
   return text.str();
 }
@@ -103,7 +104,7 @@ ConvolutionChoice choose_convolution(const char* pass, const Array& x, const Arr
                       direct_cost(x, W, y, window, factors, into_filters);
     return pays ? "winograd" : "direct";
   };
-  return {chosen_kernel(problem(pass, x, W, window, factors), by_shapes) == "winograd", factors};
+  return {chosen_kernel(problem(pass, x, W, y, window, factors), by_shapes) == "winograd", factors};
 }
 
 }  // namespace renga

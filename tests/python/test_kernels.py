@@ -66,6 +66,16 @@ def test_nothing_is_shown_unless_asked_for(capsys: pytest.CaptureFixture[str]) -
     assert len(kernels.choices()) == 1
 
 
+def test_outputs_of_other_extents_are_another_problem() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((4, 32, 9, 9)).astype("f")
+    W = rng.standard_normal((32, 32, 4, 4)).astype("f")
+    for cover_all, extent in ((False, 4), (True, 5)):
+        y = F.convolution_2d(x, W, stride=2, pad=1, cover_all=cover_all)
+        assert y.shape == (4, 32, extent, extent)
+    assert len(kernels.choices()) == 2
+
+
 @pytest.mark.parametrize("kernel", ["direct", "winograd"])
 def test_what_is_loaded_wins(tmp_path: Path, kernel: str) -> None:
     x, W = images()
