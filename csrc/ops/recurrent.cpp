@@ -58,16 +58,20 @@ void lstm_step_back(const Array& kept, Arrays before, Arrays gstates, const Arra
                  gstates[1]);
 }
 
-constexpr Cell kLstm{"NStepLSTM",
-                     4,
-                     4,
-                     false,
-                     lstm_step,
-                     lstm_step_back,
-                     [](const Variable& seen, const Variable& hidden, Variables before) {
-                       const auto both = compose_lstm(split_gates(add(seen, hidden), 4), before[1]);
-                       return std::vector<Variable>{both[1], both[0]};
-                     }};
+std::vector<Variable> compose_lstm_step(const Variable& seen, const Variable& hidden,
+                                        Variables before) {
+  const std::vector<Variable> both = compose_lstm(split_gates(add(seen, hidden), 4), before[1]);
+  return {both[1], both[0]};
+}
+
+constexpr Cell kLstm{.op = "lstm_layer",
+                     .name = "LSTMLayer",
+                     .gates = 4,
+                     .kept = 4,
+                     .apart = false,
+                     .step = lstm_step,
+                     .step_back = lstm_step_back,
+                     .compose = compose_lstm_step};
 
 void gru_step(const Array& seen, const Array& hidden, Arrays before, const Array& kept,
               Arrays after) {
@@ -89,7 +93,14 @@ std::vector<Variable> compose_gru(const Variable& seen, const Variable& hidden, 
   return {add(a, multiply(z, subtract(before[0], a)))};
 }
 
-constexpr Cell kGru{"NStepGRU", 3, 4, true, gru_step, gru_step_back, compose_gru};
+constexpr Cell kGru{.op = "gru_layer",
+                    .name = "GRULayer",
+                    .gates = 3,
+                    .kept = 4,
+                    .apart = true,
+                    .step = gru_step,
+                    .step_back = gru_step_back,
+                    .compose = compose_gru};
 
 template <Unary activation>
 void plain_step(const Array& seen, const Array& hidden, Arrays, const Array& kept, Arrays after) {
@@ -109,12 +120,17 @@ std::vector<Variable> compose_plain(const Variable& seen, const Variable& hidden
   return {activation(add(seen, hidden))};
 }
 
-constexpr Cell kTanh{
-    "NStepRNNTanh",     1, 1, false, plain_step<Unary::tanh>, plain_step_back<Binary::tanh_grad>,
-    compose_plain<tanh>};
-constexpr Cell kReLU{
-    "NStepRNNReLU",     1, 1, false, plain_step<Unary::relu>, plain_step_back<Binary::relu_grad>,
-    compose_plain<relu>};
+template <Unary activation, Binary activation_grad, Variable (*operation)(const Variable&)>
+constexpr Cell kPlain{.op = "rnn_layer",
+                      .name = "RNNLayer",
+                      .gates = 1,
+                      .kept = 1,
+                      .apart = false,
+                      .step = plain_step<activation>,
+                      .step_back = plain_step_back<activation_grad>,
+                      .compose = compose_plain<operation>};
+constexpr const Cell& kTanh = kPlain<Unary::tanh, Binary::tanh_grad, tanh>;
+constexpr const Cell& kReLU = kPlain<Unary::relu, Binary::relu_grad, relu>;
 
 bool is_activation(Dtype dtype) { return dtype == Dtype::bfloat16 || dtype == Dtype::float32; }
 

@@ -69,7 +69,7 @@ struct Operands {
 };
 
 void check(const Layer& layer, const Operands& x, const std::vector<std::int64_t>& lengths) {
-  const char* name = layer.cell.name;
+  const char* name = layer.cell.op;
   const Shape& state = x.states()[0].shape();
   require(state.size() == 2, name, ": expected states of shape (B, N), got ", state);
   const bool sorted =
