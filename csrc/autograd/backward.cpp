@@ -322,6 +322,7 @@ Variable scaled_one(const Variable& y, const std::optional<double>& loss_scale) 
 Companions (*take_companions)() = nullptr;
 
 void set_backward_observer(BackwardObserver observer) { backward_observer = observer; }
+bool has_backward_observer() { return backward_observer != nullptr; }
 
 void backward(std::span<const Variable> asked, const BackwardOptions& options) {
   const std::vector<Variable> outputs = joined(asked, companions().outputs);

@@ -49,5 +49,6 @@ void remove_gradient_ready_hook(int number);
 // Called around each node's backward on this thread; `done` tells which side. For function hooks.
 using BackwardObserver = void (*)(Node& node, std::span<const Variable> gys, bool done);
 void set_backward_observer(BackwardObserver observer);
+bool has_backward_observer();
 
 }  // namespace renga

@@ -49,10 +49,12 @@ VariableBody::VariableBody(const Array& array, Ref<VariableNode> node)
 }
 
 VariableBody::~VariableBody() {
+  drop_deferred();
   if (node_->variable == this) node_->variable = nullptr;
 }
 
 void VariableBody::set_array(const Array& array) {
+  drop_deferred();
   array_ = array;
   face.reset();
   if (!array.defined()) return;

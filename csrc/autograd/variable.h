@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 
+#include "autograd/deferred.h"
 #include "tensor/array.h"
 
 namespace renga {
@@ -57,12 +58,13 @@ class Variable {
   inline const Array& array() const;
   inline const Ref<VariableNode>& node() const;
   inline bool requires_grad() const;
-  const Shape& shape() const { return array().shape(); }
-  std::int64_t shape(int axis) const { return array().shape(axis); }
-  int ndim() const { return array().ndim(); }
-  std::int64_t size() const { return array().size(); }
-  Dtype dtype() const { return array().dtype(); }
-  Device device() const { return array().device(); }
+  inline const Array& outline() const;
+  const Shape& shape() const { return outline().shape(); }
+  std::int64_t shape(int axis) const { return outline().shape(axis); }
+  int ndim() const { return outline().ndim(); }
+  std::int64_t size() const { return outline().size(); }
+  Dtype dtype() const { return outline().dtype(); }
+  Device device() const { return outline().device(); }
   const Ref<VariableBody>& body() const { return body_; }
 
  private:
@@ -74,7 +76,15 @@ class VariableBody final : public RefCounted {
   VariableBody(const Array& array, Ref<VariableNode> node);
   ~VariableBody() override;
 
-  const Array& array() const { return array_; }
+  const Array& array() const {
+    if (deferred_) compute();
+    return array_;
+  }
+  // The same for those who want to know all but its elements, which may not be computed yet.
+  const Array& outline() const { return array_; }
+  // Leaves the elements to be computed when they are asked for; nullptr once they are.
+  void defer(Ref<const Deferred> deferred);
+  const Deferred* deferred() const { return deferred_.get(); }
   // Replaces the array; the binding's view of the old one is dropped.
   void set_array(const Array& array);
   // Moves the variable to a fresh vertex without a creator's history.
@@ -86,11 +96,16 @@ class VariableBody final : public RefCounted {
   std::optional<double> loss_scale;
 
  private:
+  void compute() const;
+  void drop_deferred() const;
+
   Array array_;
+  mutable Ref<const Deferred> deferred_;
   Ref<VariableNode> node_;
 };
 
 const Array& Variable::array() const { return body_->array(); }
+const Array& Variable::outline() const { return body_->outline(); }
 const Ref<VariableNode>& Variable::node() const { return body_->node(); }
 bool Variable::requires_grad() const { return body_->node()->requires_grad; }
 

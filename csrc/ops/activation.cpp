@@ -3,6 +3,7 @@
 #include "autograd/node.h"
 #include "ops/arithmetic.h"
 #include "ops/math.h"
+#include "ops/normalization_fusion.h"
 
 namespace renga {
 namespace {
@@ -45,22 +46,35 @@ Variable tanh(const Variable& x) {
   return record("Tanh", y, {{x, to_x}});
 }
 
-Variable relu(const Variable& x) {
+Variable activation_grad(const Activation& activation, const Array& y, const Variable& gy) {
   // y has the sign that matters, so that x need not be kept.
-  const Array y = apply(Unary::relu, x.array());
-  auto to_x = [y](const Variable& gy) {
+  if (activation.kind == Activation::Kind::relu) {
     return piecewise_grad("ReLUGrad", Binary::relu_grad, 0, y, gy);
-  };
-  return record("ReLU", y, {{x, to_x}});
+  }
+  return piecewise_grad("LeakyReLUGrad", Binary::leaky_relu_grad, activation.slope, y, gy);
+}
+
+Variable relu(const Variable& x) {
+  const char* name = "ReLU";
+  const Activation relu{Activation::Kind::relu};
+  if (Variable y = activate_deferred(name, x, relu); y.defined()) return y;
+  const Array y = apply(Unary::relu, x.array());
+  auto to_x = [=](const Variable& gy) { return activation_grad(relu, y, gy); };
+  return record(name, y, {{x, to_x}});
 }
 
 Variable leaky_relu(const Variable& x, double slope) {
+  const char* name = "LeakyReLU";
+  const Activation leaky{Activation::Kind::leaky_relu, slope};
+  if (slope > 0) {
+    if (Variable y = activate_deferred(name, x, leaky); y.defined()) return y;
+  }
   const Array y = apply(Unary::leaky_relu, x.array(), slope);
-  // With a positive slope y has the sign of x, and x need not be kept.
-  auto to_x = [sign = slope >= 0 ? y : x.array(), slope](const Variable& gy) {
-    return piecewise_grad("LeakyReLUGrad", Binary::leaky_relu_grad, slope, sign, gy);
+  // With a slope below 0 only x has the sign that matters.
+  auto to_x = [sign = slope >= 0 ? y : x.array(), leaky](const Variable& gy) {
+    return activation_grad(leaky, sign, gy);
   };
-  return record("LeakyReLU", y, {{x, to_x}});
+  return record(name, y, {{x, to_x}});
 }
 
 Variable elu(const Variable& x, double alpha) {

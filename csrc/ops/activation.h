@@ -13,6 +13,15 @@ Variable leaky_relu(const Variable& x, double slope);
 Variable elu(const Variable& x, double alpha);
 Variable softplus(const Variable& x, double beta);
 
+// What follows an operation in the same pass.
+struct Activation {
+  enum class Kind : std::uint8_t { none, relu, leaky_relu };
+  Kind kind = Kind::none;
+  double slope = 1;  // of leaky_relu, above 0
+};
+// gy times the activation's slope where it gave y.
+Variable activation_grad(const Activation& activation, const Array& y, const Variable& gy);
+
 template <class Visit>
 void list_activation_ops(Visit&& visit) {
   visit(Op{"sigmoid", "(...) -> (...)", "1 / (1 + exp(-x))."}, &sigmoid, Arg{"x"});

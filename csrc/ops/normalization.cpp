@@ -5,6 +5,7 @@
 #include "ops/arithmetic.h"
 #include "ops/manipulation.h"
 #include "ops/math.h"
+#include "ops/normalization_fusion.h"
 #include "ops/reduction.h"
 #include "tensor/views.h"
 
@@ -71,27 +72,26 @@ struct Batch {
   Variable x, gamma, beta;
   Axes reduced;
   double eps;
-  Array mean, inv_std;  // vectors over channels
+  Array inv_std;  // a vector over channels
+  Normalization of;
 };
 
 using Gradients = std::vector<Variable>;
 
 // The gradients of x, gamma and beta in two passes over x and gy.
 Gradients fused_gradients(const Batch& batch, const Variable& gy) {
-  const Dtype dtype = batch.mean.dtype();
-  const Channels x = by_channels(batch.x.array(), batch.reduced);
-  const Normalization of{x, batch.mean, times(as_vector(batch.gamma.array(), dtype), batch.inv_std),
-                         as_vector(batch.beta.array(), dtype)};
-  const Array gys = in_layout_of(x, gy.array());
-  const auto& kernels = normalization_kernels.on(x.array.device());
-  const Array sum_g = empty_like(batch.mean), sum_g_x = empty_like(batch.mean);
+  Normalization of = batch.of;
+  const std::optional<Array> taken = take_gradient(gy, of);
+  const Array gys = in_layout_of(of.x, taken ? *taken : gy.array());
+  const auto& kernels = normalization_kernels.on(of.mean.device());
+  const Array sum_g = empty_like(of.mean), sum_g_x = empty_like(of.mean);
   kernels.gradient_sums(of, gys, sum_g, sum_g_x);
   const Array ggamma = times(sum_g_x, batch.inv_std);
 
-  const double share = 1.0 / static_cast<double>(std::max<std::int64_t>(1, x.layout.count()));
+  const double share = 1.0 / static_cast<double>(std::max<std::int64_t>(1, of.x.layout.count()));
   const Array shift = apply(Unary::multiply, sum_g, share);
   const Array slope = apply(Unary::multiply, times(times(of.scale, ggamma), batch.inv_std), share);
-  const Array gx = empty_like(x.array);
+  const Array gx = empty_like(of.x.array);
   kernels.input_grad(of, gys, shift, slope, gx);
   const Shape& shape = batch.gamma.shape();
   return {Variable(gx), as_parameter(ggamma, shape, batch.gamma.dtype()),
@@ -101,9 +101,10 @@ Gradients fused_gradients(const Batch& batch, const Variable& gy) {
 // The same written with operations, for derivatives of higher order.
 Gradients composed_gradients(const Batch& batch, const Variable& gradient) {
   const Axes& axes = batch.reduced;
-  const Variable x = cast(batch.x, batch.mean.dtype()), gy = cast(gradient, batch.mean.dtype());
+  const Variable x = cast(batch.x, batch.of.mean.dtype()),
+                 gy = cast(gradient, batch.of.mean.dtype());
   const Variable gamma = along_channels(batch.gamma, batch.x, axes);
-  const double share = static_cast<double>(batch.mean.size()) /
+  const double share = static_cast<double>(batch.of.mean.size()) /
                        static_cast<double>(std::max<std::int64_t>(1, x.size()));
   const Variable centred = subtract(x, multiply(sum(x, axes, true), share));
   const Variable var = multiply(sum(square(centred), axes, true), share);
@@ -147,13 +148,12 @@ void check(const char* op, const Variable& x, std::span<const Variable> paramete
   }
 }
 
-Array normalized(const Channels& x, const Array& mean, const Array& inv_std, const Variable& gamma,
-                 const Variable& beta) {
-  const Array y = empty_like(x.array);
-  const Array scale = times(as_vector(gamma.array(), mean.dtype()), inv_std);
-  normalization_kernels.on(y.device())
-      .normalize({x, mean, scale, as_vector(beta.array(), mean.dtype())}, y);
-  return y;
+// The normalization of x, whose way back may need scale and beta as they are now.
+Normalization normalization(const Channels& x, const Array& mean, const Array& inv_std,
+                            const Variable& gamma, const Variable& beta) {
+  const Dtype dtype = mean.dtype();
+  return {x, mean, times(as_vector(gamma.array(), dtype), inv_std),
+          copy_of(as_vector(beta.array(), dtype))};
 }
 
 }  // namespace
@@ -216,23 +216,28 @@ Variable batch_normalization(const Variable& x, const Variable& gamma, const Var
             ": expected running statistics of shape ", gamma.shape(), ", got ",
             running ? running->shape() : Shape{});
   }
+  const bool stays = is_unshared(x.array());
   const Channels xs = by_channels(x.array(), reduced);
   const Array mean = empty({xs.layout.channels}, statistics_dtype(x.dtype()), xs.array.device());
   const Array var = empty_like(mean);
   normalization_kernels.on(mean.device()).moments(xs, mean, var);
   const Array inv_std = inverse_deviation(var, eps);
-  const Array y = normalized(xs, mean, inv_std, gamma, beta);
+  const Normalization of = normalization(xs, mean, inv_std, gamma, beta);
 
   const auto m = static_cast<double>(xs.layout.count());
   if (m > 0) {
     update_running(running_mean, mean, decay, 1);
     update_running(running_var, var, decay, m / std::max(m - 1, 1.0));
   }
-  auto back = [batch = Batch{x, gamma, beta, reduced, eps, mean, inv_std}](
+  auto back = [batch = Batch{x, gamma, beta, reduced, eps, inv_std, of}](
                   std::span<const Variable> gys, std::span<const int>) {
     return backprop_enabled() ? composed_gradients(batch, gys[0]) : fused_gradients(batch, gys[0]);
   };
-  return record_all("BatchNormalization", {&y, 1}, std::array{x, gamma, beta}, std::move(back))[0];
+  const Array y = empty_like(xs.array);
+  const Variable result =
+      record_all("BatchNormalization", {&y, 1}, std::array{x, gamma, beta}, std::move(back))[0];
+  normalize_into(result, of, stays);
+  return result;
 }
 
 Variable fixed_batch_normalization(const Variable& x, const Variable& gamma, const Variable& beta,
@@ -243,13 +248,19 @@ Variable fixed_batch_normalization(const Variable& x, const Variable& gamma, con
   check(op, x, std::array{gamma, beta, mean, var}, reduced);
   const Dtype dtype = statistics_dtype(x.dtype());
   const Array inv_std = inverse_deviation(as_vector(var.array(), dtype), eps);
-  const Array y = normalized(by_channels(x.array(), reduced), as_vector(mean.array(), dtype),
-                             inv_std, gamma, beta);
+  const bool stays = is_unshared(x.array());
+  const Normalization of =
+      normalization(by_channels(x.array(), reduced), copy_of(as_vector(mean.array(), dtype)),
+                    inv_std, gamma, beta);
   const std::array inputs{x, gamma, beta, mean, var};
   auto back = [inputs, reduced, eps](std::span<const Variable> gys, std::span<const int>) {
     return fixed_gradients(inputs, gys[0], reduced, eps);
   };
-  return record_all("FixedBatchNormalization", {&y, 1}, inputs, std::move(back))[0];
+  const Array y = empty_like(of.x.array);
+  const Variable result =
+      record_all("FixedBatchNormalization", {&y, 1}, inputs, std::move(back))[0];
+  normalize_into(result, of, stays);
+  return result;
 }
 
 }  // namespace renga

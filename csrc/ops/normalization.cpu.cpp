@@ -9,28 +9,22 @@
 namespace renga {
 namespace {
 
-// Activations v -> y, and what they make of gy. Comparisons with NaN are false: as in the
-// operations of these names, ReLU's gradient is then 0.
+// Activations of numbers v as T holds them, and what they make of a gradient, given y or another
+// number of its sign. Comparisons with NaN are false: as in the operations of these names, ReLU's
+// gradient is then 0.
 struct Identity {
   static constexpr bool is_identity = true;
-  template <class V>
-  [[gnu::always_inline]] V value(const V& v) const {
-    return v;
-  }
-  template <class V>
-  [[gnu::always_inline]] V gradient(const V&, const V& gy) const {
-    return gy;
-  }
 };
 
 struct Relu {
   static constexpr bool is_identity = false;
-  template <class V>
-  [[gnu::always_inline]] V value(const V& v) const {
+  // Rounding y does the same as rounding v before.
+  template <class T, class L, class V>
+  [[gnu::always_inline]] V value(L, const V& v) const {
     return v < V{} ? V{} : v;
   }
-  template <class V>
-  [[gnu::always_inline]] V gradient(const V& y, const V& gy) const {
+  template <class T, class L, class V>
+  [[gnu::always_inline]] V gradient(L, const V& y, const V& gy) const {
     return y > V{} ? gy : V{};
   }
 };
@@ -39,13 +33,14 @@ template <class S>
 struct LeakyRelu {
   static constexpr bool is_identity = false;
   S slope;
-  template <class V>
-  [[gnu::always_inline]] V value(const V& v) const {
-    return v < V{} ? v * slope : v;
+  template <class T, class L, class V>
+  [[gnu::always_inline]] V value(L, const V& v) const {
+    const V kept = L::template kept<T>(v);
+    return kept < V{} ? kept * slope : kept;
   }
-  template <class V>
-  [[gnu::always_inline]] V gradient(const V& y, const V& gy) const {
-    return y < V{} ? gy * slope : gy;
+  template <class T, class L, class V>
+  [[gnu::always_inline]] V gradient(L, const V& y, const V& gy) const {
+    return y < V{} ? L::template kept<T>(gy * slope) : gy;
   }
 };
 
@@ -83,18 +78,32 @@ struct Typed {
   }
 
   template <class L, class Of>
+  [[gnu::always_inline]] typename L::V before(L l, typename L::V centred, Of of) const {
+    return centred * of.get(l, scale) + of.get(l, beta);
+  }
+
+  template <class L, class Of>
   [[gnu::always_inline]] typename L::V value(L l, typename L::V centred, Of of) const {
-    const typename L::V v = centred * of.get(l, scale) + of.get(l, beta);
-    if constexpr (A::is_identity) return v;
-    return activation.value(as_kept<T>(l, v));
+    const typename L::V v = before(l, centred, of);
+    if constexpr (A::is_identity) {
+      return v;
+    } else {
+      return activation.template value<T>(l, v);
+    }
   }
 
   template <class L, class Of>
   [[gnu::always_inline]] typename L::V gradient(L l, typename L::V centred, Of of,
                                                 typename L::V gy) const {
-    if constexpr (A::is_identity) return gy;
-    const typename L::V y = as_kept<T>(l, value(l, centred, of));
-    return as_kept<T>(l, activation.gradient(y, gy));
+    if constexpr (A::is_identity) {
+      return gy;
+    } else if constexpr (std::is_same_v<T, float16>) {
+      // Numbers near 0 become 0 in float16, and in no other dtype.
+      const typename L::V y = L::template kept<T>(value(l, centred, of));
+      return activation.template gradient<T>(l, y, gy);
+    } else {
+      return activation.template gradient<T>(l, before(l, centred, of), gy);
+    }
   }
 };
 

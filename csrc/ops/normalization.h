@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "devices/kernel_table.h"
+#include "ops/activation.h"
 #include "ops/list.h"
 
 namespace renga {
@@ -24,16 +25,9 @@ struct Channels {
 // `x` itself where it lies so, or a copy with its channels innermost.
 Channels by_channels(const Array& x, const Axes& reduced);
 
-// An activation taken in the same pass. Between the two stands a number as x's dtype holds it, so
-// that the result has the same bits as that of two passes.
-struct Activation {
-  enum class Kind : std::uint8_t { none, relu, leaky_relu };
-  Kind kind = Kind::none;
-  double slope = 1;  // of leaky_relu, above 0
-};
-
 // y = activation((x - mean) scale + beta). The vectors over channels are of float64 where x is,
-// else of float32.
+// else of float32. The activation gets numbers rounded to x's dtype, so that y has the same bits as
+// that of two passes.
 struct Normalization {
   Channels x;
   Array mean, scale, beta;

@@ -73,15 +73,20 @@ template <class Target>
   return *reinterpret_cast<const typename VectorsOf<Target>::FloatsAnywhere*>(from);
 }
 
-template <class Target>
-[[gnu::always_inline]] inline Floats<Target> load_floats(const bfloat16* from) {
+// Bits of bfloat16 numbers as floats.
+template <class Target, class Halves>
+[[gnu::always_inline]] inline Floats<Target> widened(const Halves& halves) {
   typename VectorsOf<Target>::Words words;
   // What the compiler makes of a conversion takes three times as many instructions.
-  asm("vpmovzxwd %1, %0"
-      : "=v"(words)
-      : "m"(*reinterpret_cast<const typename VectorsOf<Target>::HalvesAnywhere*>(from)));
+  asm("vpmovzxwd %1, %0" : "=v"(words) : "vm"(halves));
   words <<= 16;
   return reinterpret_cast<Floats<Target>>(words);
+}
+
+template <class Target>
+[[gnu::always_inline]] inline Floats<Target> load_floats(const bfloat16* from) {
+  using Halves = typename VectorsOf<Target>::HalvesAnywhere;
+  return widened<Target, Halves>(*reinterpret_cast<const Halves*>(from));
 }
 
 template <class Target>
@@ -91,22 +96,28 @@ template <class Target>
 
 // Rounded to nearest even.
 template <class Target>
-[[gnu::always_inline]] inline void store_floats(const Floats<Target>& v, bfloat16* to) {
-  // Its type in full: `auto` would take it to be aligned.
-  typename VectorsOf<Target>::HalvesAnywhere& halves =
-      *reinterpret_cast<typename VectorsOf<Target>::HalvesAnywhere*>(to);
+[[gnu::always_inline]] inline typename VectorsOf<Target>::Halves as_bfloat16(
+    const Floats<Target>& v) {
   if constexpr (Target::bfloat16_products) {
     typename VectorsOf<Target>::Halves rounded;
     asm("vcvtneps2bf16 %1, %0" : "=v"(rounded) : "v"(v));
-    halves = rounded;
+    return rounded;
   } else {
     using Words = typename VectorsOf<Target>::Words;
     const Words words = reinterpret_cast<Words>(v);
     const Words rounded = (words + 0x7fffu + ((words >> 16) & 1u)) >> 16;
     const Words quiet_nan = (words >> 16) | 0x40u;
     const Words result = (words & 0x7fffffffu) > 0x7f800000u ? quiet_nan : rounded;
-    halves = __builtin_convertvector(result, typename VectorsOf<Target>::Halves);
+    return __builtin_convertvector(result, typename VectorsOf<Target>::Halves);
   }
+}
+
+template <class Target>
+[[gnu::always_inline]] inline void store_floats(const Floats<Target>& v, bfloat16* to) {
+  // Its type in full: `auto` would take it to be aligned.
+  typename VectorsOf<Target>::HalvesAnywhere& halves =
+      *reinterpret_cast<typename VectorsOf<Target>::HalvesAnywhere*>(to);
+  halves = as_bfloat16<Target>(v);
 }
 
 // One after the other from each: v[0], w[0], v[1], w[1], ...

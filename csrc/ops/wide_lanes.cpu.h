@@ -36,6 +36,19 @@ struct Lanes {
   [[gnu::always_inline]] static void store(const V& v, float16* to) {
     asm("vcvtps2ph $0, %1, %0" : "=m"(*reinterpret_cast<Halves*>(to)) : "v"(v));
   }
+  // What is left of numbers that are kept as Ts.
+  template <class T>
+  [[gnu::always_inline]] static V kept(const V& v) {
+    if constexpr (std::is_same_v<T, bfloat16>) {
+      return widened<Target, typename VectorsOf<Target>::Halves>(as_bfloat16<Target>(v));
+    } else if constexpr (std::is_same_v<T, float16>) {
+      T halves[width];
+      store(v, halves);
+      return load(halves);
+    } else {
+      return v;
+    }
+  }
   [[gnu::always_inline]] static C sum(const V& v) {
     C total = 0;
     for (int lane = 0; lane < width; ++lane) total += v[lane];
@@ -58,6 +71,10 @@ struct Single {
   [[gnu::always_inline]] static void store(V v, T* to) {
     *to = T(v);
   }
+  template <class T>
+  [[gnu::always_inline]] static V kept(V v) {
+    return static_cast<V>(T(v));
+  }
   [[gnu::always_inline]] static C sum(V v) { return v; }
 };
 
@@ -73,18 +90,6 @@ template <class Target, class C, class Body>
   }
   for (; i + L::width <= n; i += L::width) body(L{}, i);
   if (i < n) body(L{}, n - L::width);
-}
-
-// What is left of a number when it is kept as a T.
-template <class T, class L>
-[[gnu::always_inline]] inline typename L::V as_kept(L, const typename L::V& v) {
-  if constexpr (!is_half<T>) {
-    return v;
-  } else {
-    T kept[L::width];
-    L::store(v, kept);
-    return L::load(kept);
-  }
 }
 
 }  // namespace renga

@@ -108,6 +108,7 @@ Array from_numpy(py::handle object) {
 }
 
 py::object to_numpy(const Array& given) {
+  compute_deferred();
   const bool shared = given.dtype() != Dtype::bfloat16;
   const Array x =
       shared ? to_device(given, Device{}) : cast(to_device(given, Device{}), Dtype::float32);
@@ -138,6 +139,7 @@ bool type_caster<renga::Array>::load(handle source, bool) {
     return true;
   }
   if (isinstance<renga::VariableBody>(source)) {
+    renga::compute_deferred();
     value = source.cast<const renga::VariableBody&>().array();
     return true;
   }

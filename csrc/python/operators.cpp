@@ -30,7 +30,7 @@ Operand operand(const VariableBody& self, py::handle other) {
   } else if (is_ndarray(other)) {
     // Arrays follow the variable's dtype, as numbers do.
     o.known = true;
-    o.variable = Variable(cast(from_numpy(other), self.array().dtype()));
+    o.variable = Variable(cast(from_numpy(other), self.outline().dtype()));
   } else if (py::hasattr(other, "dtype") && PyNumber_Check(p)) {
     o.known = o.is_number = true;
     o.number = other.attr("__float__")().cast<double>();
@@ -39,7 +39,7 @@ Operand operand(const VariableBody& self, py::handle other) {
 }
 
 Variable initialized(VariableBody& body) {
-  known_array(body);
+  known_outline(body);
   return Variable(Ref<VariableBody>(&body));
 }
 
@@ -76,7 +76,7 @@ py::object apply(const Operator& op, VariableBody& self, py::handle other, bool 
   const Variable x = initialized(self);
   const Operand o = operand(self, other);
   if (!o.known) return py::reinterpret_borrow<py::object>(Py_NotImplemented);
-  if (o.variable.defined()) known_array(*o.variable.body());
+  if (o.variable.defined()) known_outline(*o.variable.body());
   const auto compute = [&] {
     if (o.is_number) return (reflected ? op.of_number : op.with_number)(x, o.number);
     return reflected ? op.pair(o.variable, x) : op.pair(x, o.variable);

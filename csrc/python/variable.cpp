@@ -47,14 +47,15 @@ Ref<VariableBody> make_variable(py::handle data, const py::object& name, py::han
 }
 
 void check_grad(const VariableBody& body, const Variable& grad) {
-  if (!grad.defined() || !body.array().defined()) return;
+  const Array& own = body.outline();
+  if (!grad.defined() || !own.defined()) return;
   // As Python sees them: bfloat16 is float32.
-  if (dtype_to_python(grad.dtype()).ptr() != dtype_to_python(body.array().dtype()).ptr()) {
-    throw py::type_error("grad: expected dtype " + std::string(name_of(body.array().dtype())) +
-                         ", got " + std::string(name_of(grad.dtype())));
+  if (dtype_to_python(grad.dtype()).ptr() != dtype_to_python(own.dtype()).ptr()) {
+    throw py::type_error("grad: expected dtype " + std::string(name_of(own.dtype())) + ", got " +
+                         std::string(name_of(grad.dtype())));
   }
-  require<std::invalid_argument>(grad.shape() == body.array().shape(), "grad: expected shape ",
-                                 body.array().shape(), ", got ", grad.shape());
+  require<std::invalid_argument>(grad.shape() == own.shape(), "grad: expected shape ", own.shape(),
+                                 ", got ", grad.shape());
 }
 
 void set_grad(VariableBody& body, py::handle grad) {
@@ -96,7 +97,7 @@ void unchain_backward(const VariableBody& body) {
 
 void backward_from(VariableBody& body, bool retain_grad, bool enable_double_backprop,
                    std::optional<double> loss_scale) {
-  known_array(body);
+  known_outline(body);
   const Variable self{Ref<VariableBody>(&body)};
   backward({&self, 1}, {retain_grad, enable_double_backprop, loss_scale});
 }
@@ -133,20 +134,20 @@ void bind_data(PyVariable& c) {
     c.attr(attribute.name) = py::reinterpret_steal<py::object>(
         PyDescr_NewGetSet(reinterpret_cast<PyTypeObject*>(c.ptr()), &attribute));
   }
-  c.def_property_readonly("shape", [](const VariableBody& v) { return known_array(v).shape(); });
-  c.def_property_readonly("ndim", [](const VariableBody& v) { return known_array(v).ndim(); });
-  c.def_property_readonly("size", [](const VariableBody& v) { return known_array(v).size(); });
-  c.def_property_readonly("dtype", [](const VariableBody& v) { return known_array(v).dtype(); });
+  c.def_property_readonly("shape", [](const VariableBody& v) { return known_outline(v).shape(); });
+  c.def_property_readonly("ndim", [](const VariableBody& v) { return known_outline(v).ndim(); });
+  c.def_property_readonly("size", [](const VariableBody& v) { return known_outline(v).size(); });
+  c.def_property_readonly("dtype", [](const VariableBody& v) { return known_outline(v).dtype(); });
   c.def_property_readonly("_device_name", [](const VariableBody& v) {
-    return to_string(v.array().defined() ? v.array().device() : Device{});
+    return to_string(v.outline().defined() ? v.outline().device() : Device{});
   });
   c.def("_to_device", [](VariableBody& v, const std::string& device) {
     const Device to = device_from_string(device);
-    if (v.array().defined()) v.set_array(to_device(v.array(), to));
+    if (v.outline().defined()) v.set_array(to_device(v.array(), to));
     if (v.grad.defined()) v.grad = Variable(to_device(v.grad.array(), to));
   });
   c.def("__len__", [](const VariableBody& v) {
-    const Array& x = known_array(v);
+    const Array& x = known_outline(v);
     if (x.ndim() == 0) throw py::type_error("len() of unsized object");
     return x.shape(0);
   });
@@ -210,14 +211,14 @@ void bind_history(PyVariable& c) {
 
 }  // namespace
 
-const Array& known_array(const VariableBody& body) {
-  require<std::runtime_error>(body.array().defined(),
+const Array& known_outline(const VariableBody& body) {
+  require<std::runtime_error>(body.outline().defined(),
                               "Variable: expected an initialized array, but it has none yet");
-  return body.array();
+  return body.outline();
 }
 
 py::object python_array(VariableBody& body) {
-  if (!body.array().defined()) return py::none();
+  if (!body.outline().defined()) return py::none();
   if (!body.face) body.face = std::make_unique<PythonFace>(to_numpy(body.array()));
   return static_cast<PythonFace&>(*body.face).array;
 }
@@ -262,7 +263,7 @@ namespace pybind11::detail {
 
 bool type_caster<renga::Variable>::load(handle source, bool) {
   if (renga::VariableBody* body = renga::python::variable_body(source)) {
-    renga::python::known_array(*body);
+    renga::python::known_outline(*body);
     value = renga::Variable(renga::Ref<renga::VariableBody>(body));
     return true;
   }

@@ -13,8 +13,8 @@ namespace renga::python {
 
 // The variable's array as Python sees it: always the same object until the array is replaced.
 py::object python_array(VariableBody& body);
-// The variable's array; throws while it has none.
-const Array& known_array(const VariableBody& body);
+// The outline of the variable's array; throws while it has none.
+const Array& known_outline(const VariableBody& body);
 // The Python object of a variable, None for an undefined one.
 py::object python_variable(const Variable& x);
 // The body that a Python Variable is; nullptr for any other object.

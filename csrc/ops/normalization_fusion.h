@@ -1,0 +1,37 @@
+// Normalization and the activation after it in one pass over memory, forward and back: a
+// normalization is deferred (autograd/deferred.h), and an activation that meets it takes it up.
+#pragma once
+
+#include <optional>
+
+#include "ops/normalization.h"
+
+namespace renga {
+
+// A Variable's array yet to be computed.
+struct DeferredNormalization final : Deferred {
+  explicit DeferredNormalization(Normalization of) : of(std::move(of)) {}
+  void compute(const Array& y) const override;
+  const Normalization of;
+};
+
+// The gradient with respect to what `of` gave to its activation, given that of the activation.
+struct DeferredGradient final : Deferred {
+  DeferredGradient(Normalization of, Array gy) : of(std::move(of)), gy(std::move(gy)) {}
+  void compute(const Array& gx) const override;
+  const Normalization of;
+  const Array gy;
+};
+
+// Fills the Variable's array with the normalization: later, if it is large and `x_stays`, that is,
+// nobody can write to what is normalized unseen.
+void normalize_into(const Variable& y, const Normalization& of, bool x_stays);
+
+// The activation of x if that is deferred; an undefined Variable otherwise.
+Variable activate_deferred(const char* name, const Variable& x, Activation activation);
+
+// gy for a kernel that applies the activation's gradient itself, which `of` is then told; nothing
+// where gy is not the deferred gradient of this normalization.
+std::optional<Array> take_gradient(const Variable& gy, Normalization& of);
+
+}  // namespace renga

@@ -1,0 +1,66 @@
+// Which arrays are written when an activation follows a normalization; the numbers are tested in
+// Python.
+#include <doctest/doctest.h>
+
+#include "autograd/backward.h"
+#include "ops/activation.h"
+#include "ops/arithmetic.h"
+#include "ops/normalization.h"
+
+using namespace renga;
+
+namespace {
+
+struct Operands {
+  Variable x = Variable(full({16, 8, 16, 16}, 1, Dtype::float32), true);
+  Variable gamma = Variable(full({8}, 1, Dtype::float32), true);
+  Variable beta = Variable(full({8}, 3, Dtype::float32), true);
+  Variable normalized() const { return batch_normalization(x, gamma, beta); }
+};
+
+bool is_written(const Variable& x) { return x.body()->deferred() == nullptr; }
+
+}  // namespace
+
+TEST_CASE("what stands between a normalization and an activation is never written") {
+  const Operands o;
+  const Variable h = o.normalized(), y = relu(h);
+  CHECK_FALSE(is_written(h));
+  CHECK_FALSE(is_written(y));
+  CHECK(y.array().as<float>()[0] == 3);
+  CHECK(is_written(y));
+  CHECK_FALSE(is_written(h));
+
+  const Variable z = multiply(y, 2);
+  z.body()->grad = Variable(full(z.shape(), 1, Dtype::float32));
+  BackwardOptions keep;
+  keep.retain_grad = true;
+  backward({&z, 1}, keep);
+  CHECK_FALSE(is_written(h));
+  CHECK_FALSE(is_written(h.body()->grad));
+  CHECK(o.beta.body()->grad.array().as<float>()[0] == 2 * 16 * 256);
+  CHECK(h.body()->grad.array().as<float>()[0] == 2);
+  CHECK(h.array().as<float>()[0] == 3);
+}
+
+TEST_CASE("what somebody else can change is not waited for") {
+  const Operands o;
+  const Array also = o.x.array();
+  CHECK(is_written(o.normalized()));
+}
+
+TEST_CASE("all that is deferred can be asked for") {
+  const Operands o;
+  const Variable h = o.normalized(), y = leaky_relu(h, 0.5);
+  compute_deferred();
+  CHECK(is_written(h));
+  CHECK(is_written(y));
+}
+
+TEST_CASE("arrays that a variable had before do not come back") {
+  const Operands o;
+  const Variable h = o.normalized();
+  h.body()->set_array(full(h.shape(), -1, Dtype::float32));
+  CHECK(is_written(h));
+  CHECK(relu(h).array().as<float>()[0] == 0);
+}
