@@ -8,12 +8,20 @@ constinit KernelTable<ElementwiseKernels> elementwise_kernels{"elementwise"};
 
 namespace {
 
+// Whether elements stand for several, as those of a gradient of a sum do.
+bool repeats(const Array& x) {
+  for (int axis = 0; axis < x.ndim(); ++axis) {
+    if (x.strides()[axis] == 0 && x.shape(axis) > 1) return true;
+  }
+  return false;
+}
+
 // A fresh array for the result of broadcasting; it takes the memory order of an operand that has
-// the result's shape already.
+// the result's shape already, of one that has all its elements in memory if there is any.
 Array empty_for(const Shape& shape, const Array& a, const Array& b) {
-  if (a.shape() == shape) return empty_like(a);
-  if (b.shape() == shape) return empty_like(b, a.dtype());
-  return empty(shape, a.dtype(), a.device());
+  const bool like_b = b.shape() == shape && (a.shape() != shape || repeats(a));
+  if (like_b) return empty_like(b, a.dtype());
+  return a.shape() == shape ? empty_like(a) : empty(shape, a.dtype(), a.device());
 }
 
 // Of a bfloat16 and a float32 array the result is float32, which holds both.
@@ -48,7 +56,7 @@ Array apply(const char* op, Binary map, const Array& a, const Array& b, double p
   require(a.dtype() != Dtype::bool_, op, ": expected numbers, got bool");
   require_same_device(op, a, b);
   if (a.shape() == b.shape()) {
-    Array y = empty_like(a);
+    Array y = empty_for(a.shape(), a, b);
     elementwise_kernels.on(a.device()).binary(map, p, a, b, y);
     return y;
   }

@@ -92,3 +92,12 @@ def test_mean_faults():
     with pytest.raises(TypeError):
         F.mean(x, 1.5)
     assert numpy.isnan(F.mean(numpy.zeros((0, 2))).array)
+
+
+def test_results_lie_in_memory_as_operands_that_fill_theirs():
+    image = numpy.moveaxis(rng.normal(size=(2, 3, 4, 5)), -1, 1)
+    repeated = numpy.broadcast_to(numpy.float64(2), image.shape)
+    for a, b in ((repeated, image), (image, repeated)):
+        y = renga.Variable(a) * b
+        assert y.array.strides == image.strides
+        numpy.testing.assert_array_equal(y.array, 2 * image)
