@@ -47,15 +47,20 @@ class ArrayCommunicator(CommunicatorBase):
         ``"bfloat16"``. With ``out=x`` an array of :meth:`window` is reduced where
         it is.
         """
-        if x is out and wait and dtype is None and _is_plain(x):
-            self._native.all_reduce_in_place(x, op)
-            return x
+        if x is out and wait and dtype is None:
+            if self._native.all_reduce_in_place(x, op):
+                return x
+        return self._all_reduce(x, op, out, wait, dtype)
+
+    def _all_reduce(self, x: Any, op: str, out: Any, wait: bool, dtype: Any) -> Any:
         single = not isinstance(x, (list, tuple))
         xs = [np.asarray(a) for a in ([x] if single else x)]
         if out is None:
             ys = [np.empty(a.shape, a.dtype) for a in xs]
         else:
             ys = [out] if single else list(out)
+        if not all(y.flags.writeable for y in ys):
+            raise ValueError("all_reduce: expected an out that may be written to")
         result = ys[0] if single else ys
         wire = _name(dtype)
         native = None
@@ -130,10 +135,6 @@ class ArrayCommunicator(CommunicatorBase):
     def abort(self, code: int = 1) -> None:
         """Ends every rank, because this one cannot go on."""
         self._native.abort(code)
-
-
-def _is_plain(x: Any) -> bool:
-    return type(x) is np.ndarray and x.dtype.kind in "fib"
 
 
 def _name(dtype: Any) -> str:

@@ -1,5 +1,6 @@
 #include "call.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <sstream>
@@ -8,9 +9,10 @@ namespace renga {
 
 namespace {
 
+// What follows the text is zero already.
 template <std::size_t N>
 void set_text(char (&to)[N], const char* text) {
-  std::strncpy(to, text, N - 1);
+  for (std::size_t i = 0; i + 1 < N && text[i] != 0; ++i) to[i] = text[i];
 }
 
 }  // namespace
@@ -62,6 +64,23 @@ std::string Call::text_and_site() const { return site[0] ? text() + " at " + sit
 bool Call::agrees_with(const Call& other) const {
   static_assert(offsetof(Call, shape) == 40, "no padding that memcmp would read");
   return std::memcmp(this, &other, offsetof(Call, site)) == 0;
+}
+
+std::uint64_t Call::digest() const {
+  constexpr std::size_t word = sizeof(std::uint64_t);
+  std::uint64_t hash = 0x9e3779b97f4a7c15u;
+  const auto mix = [&hash](const void* from, std::size_t bytes) {
+    for (std::size_t at = 0; at < bytes; at += word) {
+      std::uint64_t next = 0;
+      std::memcpy(&next, static_cast<const char*>(from) + at, word);
+      hash = (hash ^ next) * 0xd6e8feb86659fd93u;
+      hash ^= hash >> 32;
+    }
+  };
+  // Axes that there are not have extent 0.
+  mix(this, offsetof(Call, shape) + word * static_cast<std::size_t>(std::max(ndim, 0)));
+  mix(&sequence, word);
+  return hash;
 }
 
 }  // namespace renga

@@ -32,6 +32,8 @@ struct Call {
   std::string text_and_site() const;
   // Whether all but the site are the same.
   bool agrees_with(const Call& other) const;
+  // A number that two calls have in common if they agree, and else all but never.
+  std::uint64_t digest() const;
 };
 
 }  // namespace renga

@@ -46,6 +46,13 @@ Shape shape_of(const std::vector<Array>& xs) {
   return {n};
 }
 
+// Whether copies to the board cost less than a second meeting.
+bool is_short(const std::vector<Array>& xs) {
+  std::int64_t bytes = 0;
+  for (const Array& x : xs) bytes += x.size() * x.itemsize();
+  return bytes <= by_board::kSmall;
+}
+
 }  // namespace
 
 Communicator::Communicator(std::shared_ptr<Transport> transport, double seconds, bool debug)
@@ -109,7 +116,7 @@ Communicator::Result Communicator::all_reduce(const std::vector<Array>& xs,
   require(reduction != Reduction::mean || is_float(dtype),
           "all_reduce: expected a floating dtype for mean, got ", dtype);
   Call call = Call("all_reduce").with(shape_of(xs), travels_as).with_detail(name_of(reduction));
-  if (in_place && common_board() != nullptr && !algorithm_) {
+  if (in_place && common_board() != nullptr && !algorithm_ && !is_short(xs)) {
     if (const Windows::Found found = windows_.find(xs); !found.arrays.empty()) {
       return start(call.in_window(found.places), issue, [=, this](const Turn& turn) {
         by_board::all_reduce(turn, *common_board(), xs, found.arrays, reduction);
@@ -120,20 +127,18 @@ Communicator::Result Communicator::all_reduce(const std::vector<Array>& xs,
                [=, this](const Turn& turn) { reduce_all(turn, xs, ys, travels_as, reduction); });
 }
 
-void Communicator::all_reduce(const Array& x, Reduction reduction, const Issue& issue) {
+bool Communicator::all_reduce_short(std::byte* x, const Shape& shape, Dtype dtype,
+                                    Reduction reduction, const Issue& issue) {
   Board* board = common_board();
-  const bool small = x.is_contiguous() && x.size() * x.itemsize() <= by_board::kSmall;
-  if (!small || board == nullptr || algorithm_ || !queue_.idle()) {
-    all_reduce(std::vector{x}, {x}, reduction, {}, issue);
-    return;
-  }
-  require(reduction != Reduction::mean || is_float(x.dtype()),
-          "all_reduce: expected a floating dtype for mean, got ", x.dtype());
-  Call call = Call("all_reduce").with(x.shape(), x.dtype()).with_detail(name_of(reduction));
-  call.sequence = ++sequence_;
-  const Turn turn{*transport_, call.at(issue.site), seconds_, true};
-  const LongWork lend;
-  take(turn, [&](const Turn&) { by_board::all_reduce_small(turn, *board, x, reduction); });
+  const std::int64_t bytes = shape.product() * size_of(dtype);
+  if (bytes > by_board::kSmall || board == nullptr || algorithm_ || !queue_.idle()) return false;
+  if (reduction == Reduction::mean && !is_float(dtype)) return false;
+  Turn turn{*transport_, Call("all_reduce"), seconds_, true};
+  turn.call.with(shape, dtype).with_detail(name_of(reduction)).at(issue.site);
+  turn.call.sequence = ++sequence_;
+  take(turn,
+       [&](const Turn&) { by_board::all_reduce_short(turn, *board, x, bytes, dtype, reduction); });
+  return true;
 }
 
 void Communicator::reduce_all(const Turn& turn, const std::vector<Array>& xs,

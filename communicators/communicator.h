@@ -45,8 +45,10 @@ class Communicator {
   // as `wire`, a floating dtype, where that is given; the sums are made in float32 at least.
   Result all_reduce(const std::vector<Array>& xs, const std::vector<Array>& ys, Reduction reduction,
                     std::optional<Dtype> wire, const Issue& issue);
-  // The same for one array in place, waited for: the quickest way for short ones.
-  void all_reduce(const Array& x, Reduction reduction, const Issue& issue);
+  // The same for few elements without gaps, in place and waited for. False, and nothing is done,
+  // where that is not what the other way would do.
+  bool all_reduce_short(std::byte* x, const Shape& shape, Dtype dtype, Reduction reduction,
+                        const Issue& issue);
   // x: (size, …) -> y: (…), the reduction of everybody's x[rank].
   Result reduce_scatter(const Array& x, const Array& y, Reduction reduction, const Issue& issue);
   // ys[r] receives rank r's x, whose size it has to have.

@@ -49,6 +49,22 @@ std::optional<Dtype> floating_dtype(const std::string& name) {
   fail<std::invalid_argument>("all_reduce: expected a floating dtype to travel as, got ", name);
 }
 
+// The shortest way from Python. False, and nothing is done, where `x` is not an ordinary array.
+bool all_reduce_in_place(Communicator& self, py::handle x, const std::string& op) {
+  const auto dtype = python::plain_dtype(x);
+  if (!dtype) return false;
+  const auto* array = py::detail::array_proxy(x.ptr());
+  const Shape shape(std::span(array->dimensions, static_cast<std::size_t>(array->nd)));
+  const Reduction reduction = reduction_from_string(op);
+  const Issue here = issue(self, true);
+  auto* data = reinterpret_cast<std::byte*>(array->data);
+  if (!self.all_reduce_short(data, shape, *dtype, reduction, here)) {
+    const std::vector<Array> xs{python::from_numpy(x)};
+    self.all_reduce(xs, xs, reduction, {}, here);
+  }
+  return true;
+}
+
 void bind_transports(py::module_& m) {
   py::class_<Transport, std::shared_ptr<Transport>>(m, "Transport");
   py::class_<Failure, std::shared_ptr<Failure>>(m, "Failure")
@@ -94,12 +110,7 @@ void bind_collectives(py::class_<Communicator, std::shared_ptr<Communicator>>& c
                                issue(self, wait));
       },
       py::arg("xs"), py::arg("ys"), py::arg("op"), py::arg("wire") = "", py::arg("wait") = true);
-  c.def(
-      "all_reduce_in_place",
-      [](Communicator& self, const Array& x, const std::string& op) {
-        self.all_reduce(x, reduction_from_string(op), issue(self, true));
-      },
-      py::arg("x"), py::arg("op"));
+  c.def("all_reduce_in_place", &all_reduce_in_place, py::arg("x"), py::arg("op"));
   c.def(
       "reduce_scatter",
       [](Communicator& self, const Array& x, const Array& y, const std::string& op, bool wait) {

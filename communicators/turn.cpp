@@ -11,7 +11,7 @@ namespace renga {
 
 namespace {
 
-constexpr int kSpins = 1000;    // about 30 µs
+constexpr int kSpins = 150;     // about 4 µs; who spins longer may keep the other from their core
 constexpr int kYields = 20000;  // where nothing else wants to run, as good as spinning
 constexpr std::chrono::microseconds kLongestNap{1000};
 constexpr std::chrono::milliseconds kSignalInterval{50};

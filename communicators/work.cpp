@@ -88,14 +88,10 @@ std::shared_ptr<Work> WorkQueue::push(Turn turn, std::function<void()> job) {
   auto work = std::make_shared<Job>(std::move(turn), std::move(job));
   const std::lock_guard lock(mutex_);
   jobs_.push_back(work);
+  ++open_;
   if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
   changed_.notify_all();
   return work;
-}
-
-bool WorkQueue::idle() {
-  const std::lock_guard lock(mutex_);
-  return jobs_.empty();
 }
 
 void WorkQueue::run() {
@@ -108,6 +104,7 @@ void WorkQueue::run() {
     job->carry_out();
     lock.lock();
     jobs_.pop_front();
+    --open_;
   }
 }
 

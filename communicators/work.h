@@ -1,6 +1,7 @@
 // Communication under way, and the thread that carries out what is not waited for.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <exception>
@@ -46,7 +47,7 @@ class WorkQueue {
   ~WorkQueue();
   std::shared_ptr<Work> push(Turn turn, std::function<void()> job);
   // Whether nothing is under way or queued, so that a caller may act itself without overtaking.
-  bool idle();
+  bool idle() const { return open_.load(std::memory_order_acquire) == 0; }
 
  private:
   class Job;
@@ -55,6 +56,7 @@ class WorkQueue {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<std::shared_ptr<Job>> jobs_;
+  std::atomic<int> open_ = 0;  // jobs that are not over
   bool closed_ = false;
   std::thread thread_;
 };

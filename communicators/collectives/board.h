@@ -34,6 +34,9 @@ class Board {
   // Which half the next piece goes to.
   int next_half() { return half_ ^= 1; }
 
+  // Room for an address of each place, so that joining what lies there needs no new memory.
+  std::vector<const std::byte*>& operands() { return operands_; }
+
   // Says what this rank asks for; the next meeting throws unless all ranks ask for the same.
   void announce(const Call& call);
   // Whether no meeting has followed the last announcement.
@@ -42,11 +45,16 @@ class Board {
   void meet(const Turn& turn);
 
  private:
+  // What others read at every meeting is one line; the calls are read when digests differ.
   struct Slot {
     alignas(64) std::atomic<std::uint64_t> steps;
+    std::uint64_t digests[2];
     alignas(64) Call calls[2];
   };
   Slot& slot(int place) const { return reinterpret_cast<Slot*>(memory_)[place]; }
+  // Whether every rank comes as far as this one before others could make use of this core.
+  bool come_at_once() const;
+  void wait_for_all(const Turn& turn);
   // The places that have not come as far as this one.
   std::vector<int> missing() const;
   std::string last_calls(const Turn& turn) const;
@@ -58,6 +66,7 @@ class Board {
   int size_;
   int first_;
   std::shared_ptr<void> owner_;
+  std::vector<const std::byte*> operands_;
   std::uint64_t steps_ = 0;
   std::uint64_t calls_ = 0;
   bool announced_ = false;

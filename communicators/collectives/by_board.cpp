@@ -8,13 +8,12 @@ namespace renga::by_board {
 
 namespace {
 
-// Reduces the same range of every rank's segment.
-void reduce_range(const Board& board, int half, Stretch range, Dtype dtype, Reduction reduction,
-                  std::byte* y) {
-  // A rank joins hundreds of such in a second; their addresses need no new memory.
-  thread_local std::vector<const std::byte*> xs;
-  xs.clear();
-  for (int r = 0; r < board.size(); ++r) xs.push_back(board.segment(r, half) + range.begin);
+// Reduces the same range of every rank's segment; of this rank's `mine` where that is given.
+void reduce_range(Board& board, int half, Stretch range, Dtype dtype, Reduction reduction,
+                  std::byte* y, const std::byte* mine = nullptr) {
+  std::vector<const std::byte*>& xs = board.operands();
+  for (int r = 0; r < board.size(); ++r) xs[r] = board.segment(r, half) + range.begin;
+  if (mine != nullptr) xs[board.place()] = mine;
   reduce(reduction, dtype, xs, y, range.length() / size_of(dtype));
 }
 
@@ -30,12 +29,14 @@ void all_reduce_flat(const Turn& turn, Board& board, const Flat& x, const Flat& 
 
 }  // namespace
 
-void all_reduce_small(const Turn& turn, Board& board, const Array& x, Reduction reduction) {
+void all_reduce_short(const Turn& turn, Board& board, std::byte* x, std::int64_t bytes, Dtype dtype,
+                      Reduction reduction) {
   const int half = board.next_half();
-  const std::int64_t bytes = x.size() * x.itemsize();
-  std::memcpy(board.segment(board.place(), half), x.data(), static_cast<std::size_t>(bytes));
+  std::memcpy(board.segment(board.place(), half), x, static_cast<std::size_t>(bytes));
   board.meet(turn);
-  reduce_range(board, half, {0, bytes}, x.dtype(), reduction, x.data());
+  // Of more than two operands, this one's place may be written before it is read.
+  const std::byte* mine = board.size() == 2 ? x : nullptr;
+  reduce_range(board, half, {0, bytes}, dtype, reduction, x, mine);
 }
 
 void all_reduce(const Turn& turn, Board& board, const Flat& x, const Flat& y, Dtype dtype,

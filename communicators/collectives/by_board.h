@@ -13,8 +13,9 @@ namespace renga::by_board {
 // Up to here every rank reduces all of it, which costs less than a second meeting.
 inline constexpr std::int64_t kSmall = std::int64_t{1} << 14;
 
-// Of at most kSmall bytes, in place.
-void all_reduce_small(const Turn& turn, Board& board, const Array& x, Reduction reduction);
+// Of at most kSmall bytes without gaps, in place.
+void all_reduce_short(const Turn& turn, Board& board, std::byte* x, std::int64_t bytes, Dtype dtype,
+                      Reduction reduction);
 
 // Every rank reduces its own share of each piece in rank order.
 void all_reduce(const Turn& turn, Board& board, const Flat& x, const Flat& y, Dtype dtype,

@@ -34,8 +34,10 @@ void visit_operation(Reduction reduction, const Visit& visit) {
   }
 }
 
+// y may be either operand, but must not overlap one otherwise.
 template <class A, class X, class Y, class Op>
 void join(const X* left, const Y* right, A* y, std::int64_t n, const Op& op) {
+#pragma GCC ivdep
   for (std::int64_t i = 0; i < n; ++i) {
     y[i] = static_cast<A>(op(static_cast<A>(left[i]), static_cast<A>(right[i])));
   }
@@ -112,6 +114,7 @@ void finish(Reduction reduction, int operands, const Compute<T>* partial, T* y, 
   if constexpr (is_floating<T>) {
     if (reduction == Reduction::mean) {
       const auto count = static_cast<Compute<T>>(operands);
+#pragma GCC ivdep
       for (std::int64_t i = 0; i < n; ++i) y[i] = static_cast<T>(partial[i] / count);
       return;
     }
@@ -120,15 +123,38 @@ void finish(Reduction reduction, int operands, const Compute<T>* partial, T* y, 
 }
 
 template <class T>
+void copy_to(Results ys, std::int64_t begin, std::int64_t length, const T* from) {
+  for (std::byte* y : ys) {
+    std::memcpy(reinterpret_cast<T*>(y) + begin, from,
+                static_cast<std::size_t>(length) * sizeof(T));
+  }
+}
+
+// Two operands need no accumulators besides the result.
+template <class T>
+void reduce_two(Reduction reduction, Operands xs, Results ys, std::int64_t n) {
+  const T *left = reinterpret_cast<const T*>(xs[0]), *right = reinterpret_cast<const T*>(xs[1]);
+  visit_operation(reduction, [&](const auto& op) {
+    for (std::int64_t begin = 0; begin < n; begin += kBlock) {
+      const std::int64_t length = std::min(kBlock, n - begin);
+      T* y = reinterpret_cast<T*>(ys[0]) + begin;
+      join(left + begin, right + begin, y, length, op);
+      if (reduction == Reduction::mean) finish(reduction, 2, y, y, length);
+      copy_to(ys.subspan(1), begin, length, y);
+    }
+  });
+}
+
+template <class T>
 void reduce_as(Reduction reduction, Operands xs, Results ys, std::int64_t n) {
+  if constexpr (std::is_same_v<T, Compute<T>>) {
+    if (xs.size() == 2) return reduce_two<T>(reduction, xs, ys, n);
+  }
   const int operands = static_cast<int>(xs.size());
   reduce_blocks<T>(reduction, xs, n, [&](std::int64_t begin, std::int64_t length, const auto* acc) {
-    T* first = reinterpret_cast<T*>(ys[0]) + begin;
-    finish(reduction, operands, acc, first, length);
-    for (std::byte* y : ys.subspan(1)) {
-      std::memcpy(reinterpret_cast<T*>(y) + begin, first,
-                  static_cast<std::size_t>(length) * sizeof(T));
-    }
+    T* y = reinterpret_cast<T*>(ys[0]) + begin;
+    finish(reduction, operands, acc, y, length);
+    copy_to(ys.subspan(1), begin, length, y);
   });
 }
 

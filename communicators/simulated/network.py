@@ -42,8 +42,11 @@ class Network:
         self.traffic.add("all_reduce", 2 * (self.size - 1), sent, seconds, wait)
         return None if wait else Over()
 
-    def all_reduce_in_place(self, x: Any, op: str) -> None:
+    def all_reduce_in_place(self, x: Any, op: str) -> bool:
+        if not isinstance(x, np.ndarray):
+            return False
         self.all_reduce([x], [x], op, "")
+        return True
 
     def _reduced(self, x: np.ndarray, op: str) -> np.ndarray:
         return _OF_EQUALS[op](x, self.size) if op in _OF_EQUALS else x

@@ -87,6 +87,15 @@ bool is_ndarray(py::handle object) {
   return py::detail::npy_api::get().PyArray_Check_(object.ptr());
 }
 
+std::optional<Dtype> plain_dtype(py::handle object) {
+  using api = py::detail::npy_api;
+  constexpr int needed =
+      api::NPY_ARRAY_ALIGNED_ | api::NPY_ARRAY_WRITEABLE_ | api::NPY_ARRAY_C_CONTIGUOUS_;
+  if (Py_TYPE(object.ptr()) != api::get().PyArray_Type_) return std::nullopt;
+  const auto* proxy = py::detail::array_proxy(object.ptr());
+  return (proxy->flags & needed) == needed ? own_dtype(proxy->descr) : std::nullopt;
+}
+
 Dtype dtype_from_python(py::handle given) {
   return known_dtype(py::dtype::from_args(py::reinterpret_borrow<py::object>(given)));
 }

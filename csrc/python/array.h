@@ -22,6 +22,9 @@ Dtype dtype_from_python(py::handle dtype);
 py::dtype dtype_to_python(Dtype dtype);
 
 bool is_ndarray(py::handle object);
+// The dtype of an ndarray, and of nothing derived from it, that one may write into as it lies in
+// memory, without gaps; none for others.
+std::optional<Dtype> plain_dtype(py::handle object);
 
 }  // namespace renga::python
 

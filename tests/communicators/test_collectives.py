@@ -74,18 +74,48 @@ def test_any_strides_in_and_out(ranks):
         assert np.isnan(y[1::2]).all()
 
 
-def test_in_place(ranks):
+@pytest.mark.parametrize("size", [(), 0, 5, 1025, (50, 60), 300_000])
+@pytest.mark.parametrize(
+    "dtype, op",
+    [("float32", "sum"), ("float32", "mean"), ("float16", "mean"), ("int32", "max")],
+)
+def test_in_place(ranks, size, dtype, op):
     def act(comm):
-        x = data(comm.rank, 300_000, "float32")
-        comm.all_reduce(x, out=x)
+        x = data(comm.rank, size, dtype)
+        assert comm.all_reduce(x, op, out=x) is x
         return x
 
     ys = ranks(act)
-    expected = in_rank_order(
-        [data(r, 300_000, "float32") for r in range(len(ys))], "sum"
-    )
+    expected = in_rank_order([data(r, size, dtype) for r in range(len(ys))], op)
     for y in ys:
         np.testing.assert_array_equal(y, expected)
+        assert y.dtype == dtype
+
+
+def test_in_place_with_gaps(ranks):
+    def act(comm):
+        x = data(comm.rank, (20, 3), "float64")
+        comm.all_reduce(x[:, 1], out=x[:, 1])
+        comm.all_reduce(x.T[2:], "max", out=x.T[2:])
+        return x
+
+    results = ranks(act)
+    xs = [data(r, (20, 3), "float64") for r in range(len(results))]
+    for x, y in zip(xs, results):
+        np.testing.assert_array_equal(y[:, 0], x[:, 0])
+        np.testing.assert_array_equal(y[:, 1], in_rank_order(xs, "sum")[:, 1])
+        np.testing.assert_array_equal(y[:, 2], in_rank_order(xs, "max")[:, 2])
+
+
+def test_read_only_results_are_refused(ranks):
+    def act(comm):
+        x = np.ones(3, "float32")
+        x.flags.writeable = False
+        with pytest.raises(ValueError, match="out that may be written to"):
+            comm.all_reduce(x, out=x)
+        return x
+
+    assert all((x == 1).all() for x in ranks(act))
 
 
 @pytest.mark.parametrize("row", [(), (0,), (5,), (200_000,), (3, 2)])
