@@ -1,31 +1,12 @@
 #include "ops/softmax.h"
 
-#include <cmath>
 #include <vector>
 
 #include "devices/long_work.h"
-#include "ops/block_map.cpu.h"
+#include "ops/softmax_row.cpu.h"
 
 namespace renga {
 namespace {
-
-// One row in place: x becomes its softmax or the logarithm of it.
-template <class T>
-void softmax_row(T* x, std::int64_t n, bool log, T* terms) {
-  T top = x[0];
-  for (std::int64_t i = 1; i < n; ++i) top = x[i] > top ? x[i] : top;
-  vector_map(x, x, n, [top](auto v) { return v - top; });
-  vector_map(x, terms, n, [](auto v) { return xsimd::exp(v); });
-  double total = 0;
-  for (std::int64_t i = 0; i < n; ++i) total += static_cast<double>(terms[i]);
-  if (log) {
-    const T shift = static_cast<T>(std::log(total));
-    vector_map(x, x, n, [shift](auto v) { return v - shift; });
-  } else {
-    const T scale = static_cast<T>(1 / total);
-    vector_map(terms, x, n, [scale](auto v) { return v * scale; });
-  }
-}
 
 template <class T>
 void softmax_rows(const Array& x, int axis, bool log, const Array& y) {

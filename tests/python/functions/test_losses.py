@@ -122,6 +122,32 @@ def test_softmax_cross_entropy_ignores_another_label():
     numpy.testing.assert_allclose(found.array, losses)
 
 
+@pytest.mark.parametrize("dtype, tolerance", [("d", 1e-13), ("f", 2e-6), ("e", 2e-3)])
+@pytest.mark.parametrize("extra", [(), (3,)])
+def test_softmax_cross_entropy_of_many_classes(dtype, tolerance, extra):
+    x = rng.normal(0, 3, size=(5, 1003, *extra)).astype(dtype)
+    x[0, 7] = 60  # certain of one class
+    t = rng.integers(0, 1003, size=(5, *extra))
+    t[1] = -1
+    variable = renga.Variable(x)
+    losses = F.softmax_cross_entropy(variable, t, reduce="no")
+    expected = cross_entropies(x.astype("d"), t)
+    numpy.testing.assert_allclose(losses.array, expected, tolerance, tolerance)
+    losses.grad = gy = rng.uniform(-1, 1, size=t.shape).astype(dtype)
+    losses.backward()
+    onehot = numpy.moveaxis(numpy.eye(1003)[t], -1, 1)
+    slope = special.softmax(x.astype("d"), axis=1) - onehot
+    gx = slope * (gy * (t != -1))[:, None]
+    numpy.testing.assert_allclose(variable.grad, gx, 10 * tolerance, tolerance)
+
+
+def test_softmax_cross_entropy_of_no_classes():
+    x, t = renga.Variable(numpy.empty((2, 0), "f")), numpy.array([-1, -1])
+    loss = F.softmax_cross_entropy(x, t)
+    loss.backward()
+    assert loss.array == 0 and x.grad.shape == (2, 0)
+
+
 @pytest.mark.parametrize("kind", ["cross-entropy", "kl-divergence"])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_soft_targets(kind, weighted):
