@@ -6,6 +6,7 @@
 #include "devices/cpu/onednn.h"
 #include "devices/long_work.h"
 #include "ops/philox.h"
+#include "ops/wide_lanes.cpu.h"
 #include "tensor/strided_loop.h"
 
 namespace renga {
@@ -15,33 +16,51 @@ namespace {
 template <class Body>
 void draw(std::uint64_t seed, std::int64_t begin, std::int64_t n, const Body& body) {
   const bool wide = onednn::has_avx512();
-  PhiloxBlock numbers;
+  std::array<PhiloxBlock, 2> numbers;
   for (std::int64_t i = 0; i < n;) {
     const std::int64_t within = (begin + i) % kPhiloxBlock;
-    const std::int64_t m = std::min(n - i, kPhiloxBlock - within);
+    const std::int64_t m = std::min(n - i, 2 * kPhiloxBlock - within);
     philox(seed, (begin + i) / kPhiloxBlock, numbers, wide);
-    body(i, m, numbers.data() + within);
+    body(i, m, numbers[0].data() + within);
     i += m;
   }
 }
 
+// y = x scale where the number is at least the threshold, else 0.
 template <class T>
-void drop(const std::byte* x, std::int64_t step, T* y, std::int64_t n, const std::uint32_t* numbers,
-          std::uint32_t threshold, Compute<T> scale) {
-  const auto one = [=](Compute<T> v, std::uint32_t number) {
+struct Drop {
+  std::uint32_t threshold;
+  Compute<T> scale;
+
+  void one(const T* x, T* y, std::uint32_t number) const {
     // Scaled either way: a choice between two values is one instruction, a branch a coin's toss.
-    const Compute<T> kept = v * scale;
-    return T(number >= threshold ? kept : Compute<T>(0));
-  };
-  if (step == sizeof(T)) {
-    const auto* from = reinterpret_cast<const T*>(x);
-    for (std::int64_t i = 0; i < n; ++i) y[i] = one(static_cast<Compute<T>>(from[i]), numbers[i]);
-    return;
+    const Compute<T> kept = static_cast<Compute<T>>(*x) * scale;
+    *y = T(number >= threshold ? kept : Compute<T>(0));
   }
-  for (std::int64_t i = 0; i < n; ++i) {
-    y[i] = one(static_cast<Compute<T>>(*reinterpret_cast<const T*>(x + i * step)), numbers[i]);
+
+  void strided(const std::byte* x, std::int64_t step, T* y, std::int64_t n,
+               const std::uint32_t* numbers) const {
+    for (std::int64_t i = 0; i < n; ++i) {
+      one(reinterpret_cast<const T*>(x + i * step), y + i, numbers[i]);
+    }
   }
-}
+
+  void adjoining(const T* x, T* y, std::int64_t n, const std::uint32_t* numbers) const {
+    std::int64_t i = 0;
+    if constexpr (sizeof(Compute<T>) == sizeof(float)) {  // as many lanes as of numbers
+      on_best_target<float>([ =, &i, this ](auto target) __attribute__((always_inline)) {
+        using L = Lanes<decltype(target), float>;
+        using Words = typename VectorsOf<decltype(target)>::WordsAnywhere;
+        for (; i + L::width <= n; i += L::width) {
+          const Words& drawn = *reinterpret_cast<const Words*>(numbers + i);
+          const typename L::V kept = L::load(x + i) * scale;
+          L::store(drawn >= threshold ? kept : typename L::V{}, y + i);
+        }
+      });
+    }
+    for (; i < n; ++i) one(x + i, y + i, numbers[i]);
+  }
+};
 
 void dropout_cpu(const Array& x, double ratio, double scale, std::uint64_t seed, const Array& y) {
   const LongWork work(y.size());
@@ -49,13 +68,18 @@ void dropout_cpu(const Array& x, double ratio, double scale, std::uint64_t seed,
       static_cast<std::uint32_t>(std::min(std::round(ratio * 0x1p32), 0x1p32 - 1));
   visit_dtype(y.dtype(), [&]<class T>(Type<T>) {
     if constexpr (is_floating<T>) {
-      const auto factor = static_cast<Compute<T>>(scale);
+      const Drop<T> drop{threshold, static_cast<Compute<T>>(scale)};
       // y is dense and comes first, so the runs are stretches of its memory.
       parallel_walk(make_loop<2>({&y, &x}), 4, [&](std::int64_t n, const auto& p, const auto& s) {
         T* to = reinterpret_cast<T*>(p[0]);
         draw(seed, to - y.as<T>(), n,
              [&](std::int64_t i, std::int64_t m, const std::uint32_t* numbers) {
-               drop<T>(p[1] + i * s[1], s[1], to + i, m, numbers, threshold, factor);
+               const std::byte* from = p[1] + i * s[1];
+               if (s[1] == sizeof(T)) {
+                 drop.adjoining(reinterpret_cast<const T*>(from), to + i, m, numbers);
+               } else {
+                 drop.strided(from, s[1], to + i, m, numbers);
+               }
              });
       });
     }

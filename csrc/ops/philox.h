@@ -55,34 +55,42 @@ inline void philox_eight(std::uint64_t seed, std::uint64_t first, std::uint32_t*
   }
 }
 
-// The same for sixteen counters.
-[[gnu::target("avx512f,avx512vl,avx512dq,avx512bw")]] inline void philox_sixteen(
+// The same for two blocks of sixteen counters: a round of one is over before that of the other.
+[[gnu::target("avx512f,avx512vl,avx512dq,avx512bw")]] inline void philox_two_blocks(
     std::uint64_t seed, std::uint64_t first, std::uint32_t* numbers) {
+  constexpr int kVectors = 4, kExclusiveOr = 0x96;
   const __m512i multiply0 = _mm512_set1_epi64(kMultiply0);
   const __m512i multiply1 = _mm512_set1_epi64(kMultiply1);
-  const __m512i start = _mm512_set1_epi64(static_cast<std::int64_t>(first & 0xFFFFFFFF));
-  const __m512i high = _mm512_set1_epi64(static_cast<std::int64_t>(first >> 32));
-  __m512i c0[2] = {_mm512_add_epi64(start, _mm512_set_epi64(13, 12, 9, 8, 5, 4, 1, 0)),
-                   _mm512_add_epi64(start, _mm512_set_epi64(15, 14, 11, 10, 7, 6, 3, 2))};
-  __m512i c1[2] = {high, high}, c2[2] = {}, c3[2] = {};
+  const __m512i order[2] = {_mm512_set_epi64(13, 12, 9, 8, 5, 4, 1, 0),
+                            _mm512_set_epi64(15, 14, 11, 10, 7, 6, 3, 2)};
+  __m512i c0[kVectors], c1[kVectors], c2[kVectors], c3[kVectors];
+  for (int v = 0; v < kVectors; ++v) {
+    const std::uint64_t start = first + static_cast<std::uint64_t>(v / 2 * kCounters);
+    c0[v] = _mm512_add_epi64(_mm512_set1_epi64(static_cast<std::int64_t>(start & 0xFFFFFFFF)),
+                             order[v % 2]);
+    c1[v] = _mm512_set1_epi64(static_cast<std::int64_t>(start >> 32));
+    c2[v] = c3[v] = _mm512_setzero_si512();
+  }
   auto key0 = static_cast<std::uint32_t>(seed), key1 = static_cast<std::uint32_t>(seed >> 32);
   for (int round = 0; round < kRounds; ++round) {
     const __m512i k0 = _mm512_set1_epi64(key0), k1 = _mm512_set1_epi64(key1);
-    for (int v = 0; v < 2; ++v) {
+    for (int v = 0; v < kVectors; ++v) {
       const __m512i p0 = _mm512_mul_epu32(c0[v], multiply0);
       const __m512i p1 = _mm512_mul_epu32(c2[v], multiply1);
-      c0[v] = _mm512_xor_si512(_mm512_xor_si512(_mm512_srli_epi64(p1, 32), c1[v]), k0);
-      c2[v] = _mm512_xor_si512(_mm512_xor_si512(_mm512_srli_epi64(p0, 32), c3[v]), k1);
+      c0[v] = _mm512_ternarylogic_epi64(_mm512_srli_epi64(p1, 32), c1[v], k0, kExclusiveOr);
+      c2[v] = _mm512_ternarylogic_epi64(_mm512_srli_epi64(p0, 32), c3[v], k1, kExclusiveOr);
       c1[v] = p1;
       c3[v] = p0;
     }
     key0 += kWeyl0;
     key1 += kWeyl1;
   }
-  for (const auto* word : {c0, c1, c2, c3}) {
-    _mm512_storeu_ps(numbers, _mm512_shuffle_ps(_mm512_castsi512_ps(word[0]),
-                                                _mm512_castsi512_ps(word[1]), 0x88));
-    numbers += kCounters;
+  for (int v = 0; v < kVectors; v += 2) {
+    for (const auto* word : {c0, c1, c2, c3}) {
+      _mm512_storeu_ps(numbers, _mm512_shuffle_ps(_mm512_castsi512_ps(word[v]),
+                                                  _mm512_castsi512_ps(word[v + 1]), 0x88));
+      numbers += kCounters;
+    }
   }
 }
 
@@ -111,12 +119,9 @@ inline void philox_one(std::uint64_t seed, std::uint64_t counter, std::uint32_t*
 
 }  // namespace detail
 
-// `wide` says that the CPU has AVX-512; the numbers are the same.
-inline void philox(std::uint64_t seed, std::int64_t block, PhiloxBlock& numbers,
-                   [[maybe_unused]] bool wide = false) {
+inline void philox(std::uint64_t seed, std::int64_t block, PhiloxBlock& numbers) {
   const std::uint64_t first = static_cast<std::uint64_t>(block) * detail::kCounters;
 #if defined(__AVX2__)
-  if (wide) return detail::philox_sixteen(seed, first, numbers.data());
   for (int i = 0; i < detail::kCounters; i += 8) {
     detail::philox_eight(seed, first + static_cast<std::uint64_t>(i), numbers.data() + i);
   }
@@ -125,6 +130,19 @@ inline void philox(std::uint64_t seed, std::int64_t block, PhiloxBlock& numbers,
     detail::philox_one(seed, first + static_cast<std::uint64_t>(i), numbers.data() + i);
   }
 #endif
+}
+
+// Two blocks, one after the other. `wide` says that the CPU has AVX-512; the numbers are the same.
+inline void philox(std::uint64_t seed, std::int64_t block, std::array<PhiloxBlock, 2>& numbers,
+                   [[maybe_unused]] bool wide) {
+#if defined(__AVX2__)
+  if (wide) {
+    const std::uint64_t first = static_cast<std::uint64_t>(block) * detail::kCounters;
+    return detail::philox_two_blocks(seed, first, numbers[0].data());
+  }
+#endif
+  philox(seed, block, numbers[0]);
+  philox(seed, block + 1, numbers[1]);
 }
 
 }  // namespace renga
