@@ -2,10 +2,12 @@
 
 Run as ``OMP_NUM_THREADS=1 mpiexec -n 2 python -m tests.benchmarks.model_parallel``.
 The steps are those of ``tests/benchmarks/steps``. Rank 0 makes a step alone, while the
-others sleep, then all make one together, and so on: a machine whose speed drifts is
-the same for both. Ranks wait for each other, so what other programs take from one of
-them is lost for all: the share of a core that others had is measured, and rounds in
-which it was too large are not counted, unless only few are left.
+others sleep, then all make one together, then each one apart with its share of the
+batch, and so on: a machine whose speed drifts is the same for all. Steps apart tell
+what cores that share memory reach with nothing to send, though each has all of the
+weights to transform and to update. Ranks wait for each other, so what other programs
+take from one of them is lost for all: the share of a core that others had is measured,
+and rounds in which it was too large are not counted, unless only few are left.
 """
 
 import argparse
@@ -40,7 +42,9 @@ def held_bytes(optimizers: list[Any]) -> int:
     return sum(a.nbytes for a in arrays if isinstance(a, np.ndarray))
 
 
-def build(model: str, comm: Any) -> tuple[Callable[[], Any], list[Any]]:
+def build(
+    model: str, comm: Any, batch: int = 64
+) -> tuple[Callable[[], Any], list[Any]]:
     """A step on all ranks of ``comm``, or on this one if None, and its optimizers."""
     optimizers: list[Any] = []
     setup = Optimizer.setup
@@ -56,9 +60,8 @@ def build(model: str, comm: Any) -> tuple[Callable[[], Any], list[Any]]:
 
     Optimizer.setup = noted  # type: ignore[method-assign]
     try:
-        return functools.partial(
-            renga_steps.STEPS[model], prepare=prepare
-        )(), optimizers
+        make = functools.partial(renga_steps.STEPS[model], batch=batch)
+        return make(prepare=prepare), optimizers
     finally:
         Optimizer.setup = setup  # type: ignore[method-assign]
 
@@ -79,6 +82,7 @@ def compare(comm: Any, model: str, options: argparse.Namespace) -> None:
     """Prints one row of the table."""
     together, optimizers = build(model, comm)
     alone, serial_optimizers = build(model, None)
+    apart, _ = build(model, None, 64 // comm.size)
     first = comm.rank == 0
     rounds = []
     for k in range(options.rounds + 2):
@@ -87,22 +91,28 @@ def compare(comm: Any, model: str, options: argparse.Namespace) -> None:
         one = timed(comm, alone if first else None)
         np.random.set_state(state)
         several = timed(comm, together)
+        state = np.random.get_state()
+        parts = timed(comm, apart)
+        np.random.set_state(state)
         if k >= 2:
-            rounds.append((one[0], several[0], max(one[1], several[1])))
-    rounds.sort(key=lambda times: times[2])
-    kept = [r for r in rounds if r[2] < QUIET]
+            times, others = zip(one, several, parts)
+            rounds.append((*times, max(others)))
+    rounds.sort(key=lambda times: times[3])
+    kept = [r for r in rounds if r[3] < QUIET]
     kept = kept if len(kept) >= 3 else rounds[:3]
     held = int(comm.all_reduce(np.array([held_bytes(optimizers)]), "max")[0])
     if first:
-        one, several = (
-            statistics.median(column) * 1e3 for column in list(zip(*kept))[:2]
+        one, several, parts = (
+            statistics.median(column) * 1e3 for column in list(zip(*kept))[:3]
         )
         ratios = sorted(r[0] / r[1] for r in kept)
+        reached = statistics.median(r[0] / r[2] for r in kept)
         print(
             f"{model:>6}{comm.size:6}{one:11.1f}{several:14.1f}"
             f"{statistics.median(ratios):9.2f}  ({ratios[0]:.2f}-{ratios[-1]:.2f})"
+            f"{parts:10.1f}{reached:8.2f}"
             f"{held / held_bytes(serial_optimizers):9.2f}{len(kept):5}/{len(rounds)}"
-            f"{kept[-1][2]:8.2f}",
+            f"{kept[-1][3]:8.2f}",
             flush=True,
         )
 
@@ -116,7 +126,7 @@ def main() -> None:
     np.random.seed(0)
     if comm.rank == 0:
         print(" model ranks  1 rank ms  all ranks ms   faster  (spread)", end="")
-        print("     memory  rounds  others")
+        print("  apart ms  faster     memory  rounds  others")
     for model in options.models:
         compare(comm, model, options)
 

@@ -2,7 +2,9 @@
 
 ``mpiexec -n 2 python tests/benchmarks/spatial.py`` trains four 3 x 3 convolutions of
 64 channels on one image of 1024 x 1024 pixels (``--size``), forward, backward and
-update, in turn by rank 0 alone and by all ranks, and prints the times and their ratio.
+update, in turn by rank 0 alone, by all ranks, and by each rank alone with its part as a
+whole image: what cores that share memory reach with nothing to send. It prints the
+times and their ratios.
 
 ``--simulate 64`` runs one rank of 1, 2, 4, … 64, in the middle of the image, with the
 others simulated, and predicts: its processor time and what its messages would take on
@@ -93,30 +95,36 @@ def main() -> None:
     alone = make_step(stack(L.Convolution2D, args.layers, args.channels), x)
     own = S.scatter_image(comm, x).array.copy()
     together = make_step(stack(spatial, args.layers, args.channels), own)
-    times: dict[str, list[float]] = {"alone": [], "together": []}
-    work: dict[str, list[float]] = {"alone": [], "together": []}
+    apart = make_step(stack(L.Convolution2D, args.layers, args.channels), own)
+    steps = {"alone": alone, "together": together, "apart": apart}
+    times: dict[str, list[float]] = {name: [] for name in steps}
+    work: dict[str, list[float]] = {name: [] for name in steps}
     for _ in range(args.rounds + 1):
-        for name, step in (("alone", alone), ("together", together)):
+        for name, step in steps.items():
             comm.barrier()
             begin, used = time.perf_counter(), time.process_time()
-            if name == "together" or comm.rank == 0:
+            if name != "alone" or comm.rank == 0:
                 step()
             work[name].append(time.process_time() - used)
             comm.barrier()
             times[name].append(time.perf_counter() - begin)
     if comm.rank == 0:
         report({name: values[1:] for name, values in times.items()}, comm.size)
-        one, all_ranks = (statistics.median(v[1:]) for v in work.values())
+        one, all_ranks, _ = (statistics.median(v[1:]) for v in work.values())
         print(f"processor time of rank 0: {one:.2f} s, {all_ranks:.2f} s", end=", ")
         print(f"{one / all_ranks:.2f} times less (what counts on a busy machine)")
 
 
 def report(times: dict[str, list[float]], ranks: int) -> None:
-    one, all_ranks = (statistics.median(values) for values in times.values())
-    ratios = [a / b for a, b in zip(times["alone"], times["together"])]
-    print(f"1 rank {one * 1e3:.0f} ms, {ranks} ranks {all_ranks * 1e3:.0f} ms")
-    print(f"speed-up: median of pairs {statistics.median(ratios):.2f},", end=" ")
-    print("all", *(f"{r:.2f}" for r in sorted(ratios)))
+    medians = {name: statistics.median(values) * 1e3 for name, values in times.items()}
+    print(f"1 rank {medians['alone']:.0f} ms")
+    for name, title in (
+        ("together", f"{ranks} ranks"),
+        ("apart", "with nothing to send"),
+    ):
+        ratios = sorted(a / b for a, b in zip(times["alone"], times[name]))
+        print(f"{title} {medians[name]:.0f} ms, speed-up: median of pairs", end=" ")
+        print(f"{statistics.median(ratios):.2f}, all", *(f"{r:.2f}" for r in ratios))
 
 
 if __name__ == "__main__":

@@ -124,9 +124,9 @@ def mlp():
     return classifier(MLP(), renga.optimizers.Adam(), x)
 
 
-def vgg(prepare=as_it_is):
+def vgg(batch=64, prepare=as_it_is):
     """``prepare`` gets each network with an example of its inputs, and returns one."""
-    x = np.random.randn(64, 3, 32, 32).astype("f")
+    x = np.random.randn(batch, 3, 32, 32).astype("f")
     decay = renga.optimizer_hooks.WeightDecay(5e-4)
     network = prepare(VGG(), x)
     return classifier(network, renga.optimizers.MomentumSGD(0.05), x, decay)
