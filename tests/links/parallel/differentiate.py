@@ -32,3 +32,13 @@ def differentiate(link, x, weight, weight2):
 
 def array(seed, *shape):
     return np.random.default_rng(seed).normal(0, 1, shape)
+
+
+def in_float64(function):
+    """What a rank does, with links and data of that dtype."""
+
+    def on_rank(comm):
+        with renga.using_config("dtype", np.float64):
+            return function(comm)
+
+    return on_rank

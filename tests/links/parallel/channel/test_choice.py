@@ -11,7 +11,7 @@ from renga.communicators import local
 from renga.distributed.parallelize import parallelize
 from renga.links.parallel.channel.batch_normalization import ParallelBatchNormalization
 from renga.utils.type_check import InvalidType
-from tests.links.parallel.differentiate import array
+from tests.links.parallel.differentiate import array, in_float64
 
 
 class Images(renga.Chain):
@@ -61,8 +61,8 @@ def test_three_steps(ranks):
     with renga.using_config("dtype", np.float64):
         expected, last = train(Images())
 
+    @in_float64
     def on_rank(comm):
-        renga.config.dtype = np.float64
         model = parallelize(Images(), comm, "channel", next(batches())[0])
         links = dict(model.namedlinks(skipself=True))
         layouts = {}
@@ -110,8 +110,8 @@ def test_statistics_of_samples(ranks):
         with renga.using_config("train", False):
             fixed = serial(x).array
 
+    @in_float64
     def on_rank(comm):
-        renga.config.dtype = np.float64
         link = ParallelBatchNormalization(
             comm,
             7,

@@ -19,6 +19,7 @@ from renga.links.parallel.channel.linear import ParallelLinear
 from renga.links.parallel.groups import create_groups
 from renga.links.parallel.relayout import relayout
 from renga.links.parallel.sharded_parameter import ShardedParameter
+from tests.links.parallel.differentiate import in_float64
 
 CLASSES, BATCH = 3, 6
 
@@ -97,14 +98,6 @@ def train(model, optimizer, count=3):
         loss.backward()
         optimizer.update()
     return losses
-
-
-def in_float64(function):
-    def on_rank(comm):
-        with renga.using_config("dtype", np.float64):
-            return function(comm)
-
-    return on_rank
 
 
 def values_of(model):
