@@ -1,54 +1,163 @@
-"""All-reduce in place beside MPI_Allreduce, in turn, in the same processes.
+"""All-reduce in place of float32 on two ranks of one node, beside MPI and gloo.
 
-    mpiexec -n 2 python tests/benchmarks/all_reduce.py
+    python tests/benchmarks/all_reduce.py --peer PYTHON_WITH_TORCH
 
-Prints, for each size, the median microseconds of rank 0 for MPI (through mpi4py), for
-renga on ordinary arrays and on arrays of a window, and how many times as fast as MPI
-these are.
+Prints, for each size, the microseconds of rank 0 for renga on ordinary arrays and on
+arrays of a window; for Open MPI called from C, where there is an mpicc; for gloo, where
+``--peer`` names a Python that has PyTorch; and how many times as fast as those two the
+slower of ours is. The programs take turns; each figure is the least of the turns'
+medians, so that what else the machine does counts for none of them.
 """
 
 from __future__ import annotations
 
+import argparse
+import json
+import os
+import pathlib
+import shutil
 import statistics
+import subprocess
+import sys
+import tempfile
 import time
-
-import numpy as np
-from mpi4py import MPI
-
-from renga.communicators import create_communicator
+from typing import Any, Callable
 
 SIZES = [4 << 10 << (2 * i) for i in range(9)]
+ROUNDS = [400 if size <= 1 << 20 else 60 if size <= 16 << 20 else 7 for size in SIZES]
+TURNS = 4
+
+
+def median_us(act: Callable[[], Any], meet: Callable[[], Any], rounds: int) -> float:
+    """What ``act()`` takes after all ranks have met."""
+    times = []
+    for turn in range(rounds + 3):
+        meet()
+        begun = time.perf_counter()
+        act()
+        if turn >= 3:
+            times.append(time.perf_counter() - begun)
+    return statistics.median(times) * 1e6
+
+
+def play_renga_rank() -> None:
+    import numpy as np
+
+    from renga.communicators import create_communicator
+
+    comm = create_communicator("mpi")
+    ways = {"ordinary": np.zeros(SIZES[-1] // 4, np.float32)}
+    ways["window"] = comm.window(SIZES[-1] // 4)
+    result: dict[str, list[float]] = {}
+    for name, whole in ways.items():
+        whole[:] = 0
+        result[name] = []
+        for size, rounds in zip(SIZES, ROUNDS):
+            x = whole[: size // 4]
+            act = lambda x=x: comm.all_reduce(x, out=x)  # noqa: E731
+            result[name].append(median_us(act, comm.barrier, rounds))
+    if comm.rank == 0:
+        print("result", json.dumps(result), flush=True)
+
+
+def play_gloo_rank(rank: int, meeting_place: str) -> None:
+    import torch
+    import torch.distributed as dist
+
+    torch.set_num_threads(1)
+    place = f"file://{meeting_place}"
+    dist.init_process_group("gloo", init_method=place, rank=rank, world_size=2)
+    result = []
+    for size, rounds in zip(SIZES, ROUNDS):
+        x = torch.zeros(size // 4)
+        act = lambda x=x: dist.all_reduce(x)  # noqa: E731
+        result.append(median_us(act, dist.barrier, min(rounds, 100)))
+    dist.destroy_process_group()
+    if rank == 0:
+        print("result", json.dumps({"gloo": result}), flush=True)
+
+
+def run_renga() -> dict[str, list[float]]:
+    return _result(_output_of_ranks([sys.executable, __file__, "--rank"]))
+
+
+def run_mpi(program: str) -> dict[str, list[float]]:
+    pairs = [str(n) for pair in zip(SIZES, ROUNDS) for n in pair]
+    lines = _output_of_ranks([program, *pairs]).split()
+    return {"Open MPI": [float(line) for line in lines[-len(SIZES) :]]}
+
+
+def run_gloo(python: str) -> dict[str, list[float]]:
+    with tempfile.TemporaryDirectory() as folder:
+        command = [python, __file__, "--meeting-place", f"{folder}/place", "--gloo"]
+        ranks = [
+            subprocess.Popen([*command, str(r)], stdout=subprocess.PIPE, text=True)
+            for r in range(2)
+        ]
+        outputs = [rank.communicate(timeout=100)[0] for rank in ranks]
+    return _result(outputs[0])
+
+
+def _output_of_ranks(command: list[str]) -> str:
+    from renga.launch import mpiexec_command, mpiexec_environment
+
+    return subprocess.run(
+        [*mpiexec_command(2), *command],
+        env={**mpiexec_environment(2), "OMP_NUM_THREADS": "1"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+        timeout=100,
+    ).stdout
+
+
+def _result(output: str) -> dict[str, list[float]]:
+    line = next(s for s in output.splitlines() if s.startswith("result "))
+    return json.loads(line[len("result ") :])
+
+
+def compare(peer: str | None) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        programs: list[Callable[[], dict[str, list[float]]]] = [run_renga]
+        beside = pathlib.Path(sys.executable).parent
+        places = os.pathsep.join([str(beside), os.environ["PATH"]])
+        if mpicc := shutil.which("mpicc", path=places):
+            program = f"{folder}/all_reduce"
+            source = str(pathlib.Path(__file__).with_suffix(".c"))
+            subprocess.run([mpicc, "-O3", source, "-o", program], check=True)
+            programs.append(lambda: run_mpi(program))
+        if peer:
+            programs.append(lambda: run_gloo(peer))
+        times: dict[str, list[float]] = {}
+        for _ in range(TURNS):
+            for run in programs:
+                for name, turn in run().items():
+                    best = times.setdefault(name, turn)
+                    times[name] = [min(pair) for pair in zip(best, turn)]
+    others = [name for name in times if name not in ("ordinary", "window")]
+    print(f"{'bytes':>10}" + "".join(f"{name:>12}" for name in times), end="")
+    print("".join(f"{f'/ {name}':>12}" for name in others))
+    for i, size in enumerate(SIZES):
+        cells = "".join(f"{column[i]:>12.1f}" for column in times.values())
+        ours = max(times["ordinary"][i], times["window"][i])
+        ratios = "".join(f"{times[name][i] / ours:>12.2f}" for name in others)
+        print(f"{size:>10}{cells}{ratios}")
 
 
 def main() -> None:
-    comm = create_communicator("mpi")
-    ordinary = np.zeros(SIZES[-1] // 4, np.float32)
-    window = comm.window(SIZES[-1] // 4)
-    window[:] = 0
-    world = MPI.COMM_WORLD
-    if comm.rank == 0:
-        print(f"{'bytes':>10}{'MPI':>12}{'ordinary':>12}{'window':>12}   ratios")
-    for size in SIZES:
-        ours, shared = ordinary[: size // 4], window[: size // 4]
-        ways = {
-            "MPI": lambda x=ours: world.Allreduce(MPI.IN_PLACE, x),
-            "ordinary": lambda x=ours: comm.all_reduce(x, out=x),
-            "window": lambda x=shared: comm.all_reduce(x, out=x),
-        }
-        rounds = 1000 if size <= 1 << 16 else 200 if size <= 4 << 20 else 15
-        times: dict[str, list[float]] = {name: [] for name in ways}
-        for turn in range(rounds + 3):
-            for name, act in ways.items():
-                world.Barrier()
-                begun = time.perf_counter()
-                act()
-                if turn >= 3:
-                    times[name].append(time.perf_counter() - begun)
-        medians = {name: statistics.median(t) * 1e6 for name, t in times.items()}
-        if comm.rank == 0:
-            cells = "".join(f"{value:>12.1f}" for value in medians.values())
-            ratios = [medians["MPI"] / medians[k] for k in ("ordinary", "window")]
-            print(f"{size:>10}{cells}   " + "  ".join(f"{r:.2f}" for r in ratios))
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--peer", help="a Python that has PyTorch")
+    parser.add_argument("--rank", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--gloo", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--meeting-place", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.rank:
+        play_renga_rank()
+    elif options.gloo is not None:
+        play_gloo_rank(options.gloo, options.meeting_place)
+    else:
+        compare(options.peer)
 
 
 if __name__ == "__main__":
