@@ -145,7 +145,9 @@ void Communicator::reduce_all(const Turn& turn, const std::vector<Array>& xs,
                               const std::vector<Array>& ys, Dtype wire, Reduction reduction) {
   const std::vector<Array> landed = landing(ys), from = contiguous_all(xs);
   const Flat x(from, wire), y(landed, wire);
-  if (algorithm_ || transport_->board() == nullptr) {
+  // A node of one rank has no partial result, which is wider than an operand of 16 bits.
+  const bool alone = placement().inter_size > 1 && placement().intra_size == 1;
+  if (algorithm_ || transport_->board() == nullptr || alone) {
     const auto network = algorithm_ ? all_reduce::Network() : measured_network(turn);
     by_messages::all_reduce(turn, network, algorithm_, x, y, wire, reduction);
   } else if (Board* board = common_board()) {

@@ -13,6 +13,7 @@ namespace {
 
 constexpr int kSpins = 150;     // about 4 µs; who spins longer may keep the other from their core
 constexpr int kYields = 20000;  // where nothing else wants to run, as good as spinning
+constexpr std::chrono::microseconds kShortestNap{20};
 constexpr std::chrono::microseconds kLongestNap{1000};
 constexpr std::chrono::milliseconds kSignalInterval{50};
 // What a rank sent before it left arrives within this time after its farewell.
@@ -32,8 +33,8 @@ std::string what_and_where(const Turn& turn) {
 
 }  // namespace
 
-Patience::Patience(Transport& transport, double seconds, bool interruptible)
-    : transport_(transport), seconds_(seconds), interruptible_(interruptible) {
+Patience::Patience(Transport& transport, double seconds, bool interruptible, bool drives)
+    : transport_(transport), seconds_(seconds), interruptible_(interruptible), drives_(drives) {
   // Who spins where cores are short keeps the others from arriving; in the background, it takes
   // the core from its own rank, which computes meanwhile.
   if (more_ranks_than_cores(transport)) rounds_ = kSpins;
@@ -52,9 +53,9 @@ bool Patience::pause() {
     if (rounds_ % 64 != 0) return true;
   } else {
     // Each nap costs two changes of thread, so they get longer soon.
-    const int naps = std::min(rounds_ - kSpins - kYields, 10);
-    std::this_thread::sleep_for(
-        std::min<std::chrono::microseconds>(std::chrono::microseconds(20 << naps), kLongestNap));
+    const Clock::duration doubled = kShortestNap * (1 << std::min(rounds_ - kSpins - kYields, 10));
+    const Clock::duration nap = drives_ ? (Clock::now() - start_) / 64 : doubled;
+    std::this_thread::sleep_for(std::clamp<Clock::duration>(nap, kShortestNap, kLongestNap));
   }
   const auto now = Clock::now();
   if (interruptible_ && check_signals != nullptr && now - signals_checked_ > kSignalInterval) {
@@ -89,7 +90,7 @@ void time_out(const Turn& turn, const std::vector<int>& missing, const std::stri
 }
 
 void finish(Transfers& transfers, const Turn& turn) {
-  Patience patience(turn);
+  Patience patience(turn, true);
   const auto over = [](const std::unique_ptr<Transfer>& transfer) { return transfer->test(); };
   while (true) {
     std::erase_if(transfers, over);

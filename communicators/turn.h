@@ -44,9 +44,11 @@ inline std::string (*current_site)() = nullptr;
 // How a rank waits: it spins, then gives way to other threads, then naps.
 class Patience {
  public:
-  Patience(Transport& transport, double seconds, bool interruptible);
-  explicit Patience(const Turn& turn)
-      : Patience(turn.transport, turn.seconds, turn.interruptible) {}
+  // Where the wait is for messages, this rank `drives` them on whenever it looks: its naps are then
+  // a small part of the whole wait.
+  Patience(Transport& transport, double seconds, bool interruptible, bool drives = false);
+  explicit Patience(const Turn& turn, bool drives = false)
+      : Patience(turn.transport, turn.seconds, turn.interruptible, drives) {}
   // Waits a little longer than the last time; false when time is up.
   bool pause();
   // Whether `peer`, for whom this rank waits, has been gone for so long that nothing of it is still
@@ -58,6 +60,7 @@ class Patience {
   Transport& transport_;
   double seconds_;
   bool interruptible_;
+  bool drives_;
   int rounds_ = 0;
   Clock::time_point start_ = Clock::now();
   Clock::time_point signals_checked_ = start_;

@@ -33,8 +33,8 @@ void receive(const Group& group, std::span<std::byte> data, int from) {
 void swap(const Group& group, std::span<const std::byte> sent, int to, std::span<std::byte> kept,
           int from) {
   Transfers transfers;
-  post_receive(transfers, group, kept, from);
   post_send(transfers, group, sent, to);
+  post_receive(transfers, group, kept, from);
   finish(transfers, group.turn);
 }
 

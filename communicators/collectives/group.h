@@ -23,7 +23,10 @@ Group everyone(const Turn& turn);
 // The `count` ranks that lie `step` apart from `first` on; this rank is among them.
 Group every(const Turn& turn, int first, int step, int count);
 
-// What a message that waits for nobody else needs: nothing is posted for empty ones.
+// What a message that waits for nobody else needs: nothing is posted for empty ones. Sends go
+// first: a long message is announced, and goes when the other rank has answered. An answer that
+// comes before this rank's own announcement lets the message into the cable ahead of it, and what
+// comes back would wait until all of that is through.
 void post_send(Transfers& transfers, const Group& group, std::span<const std::byte> data, int to);
 void post_receive(Transfers& transfers, const Group& group, std::span<std::byte> data, int from);
 
@@ -40,12 +43,12 @@ void swap_with_all(const Group& group, const Sent& sent, const Kept& kept) {
   const int size = group.size();
   // Starting behind oneself spreads the load: no rank is everybody's first partner.
   for (int step = 1; step < size; ++step) {
-    const int from = (group.place - step + size) % size;
-    post_receive(transfers, group, kept(from), from);
-  }
-  for (int step = 1; step < size; ++step) {
     const int to = (group.place + step) % size;
     post_send(transfers, group, sent(to), to);
+  }
+  for (int step = 1; step < size; ++step) {
+    const int from = (group.place - step + size) % size;
+    post_receive(transfers, group, kept(from), from);
   }
   finish(transfers, group.turn);
 }

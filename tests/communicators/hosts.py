@@ -77,12 +77,18 @@ class Hosts:
             subprocess.run(["ip", "netns", "delete", name], capture_output=True)
         subprocess.run(["ip", "link", "delete", self._switch], capture_output=True)
 
-    def limit(self, rate: str) -> None:
-        """Lets each host send at most ``rate``, such as ``1gbit``."""
+    def limit(self, megabits: int) -> None:
+        """Lets each host send at most ``megabits`` per second.
+
+        What may go at once is what the rate lets through in half a millisecond, so that
+        short messages are slow too.
+        """
+        burst = max(64_000, megabits * 60)
         for name in self.names:
             words = ["ip", "netns", "exec", name, "tc", "qdisc", "replace", "dev"]
-            words += ["eth0", "root", "tbf", "rate", rate, "burst", "512kb"]
-            subprocess.run([*words, "latency", "100ms"], check=True)
+            words += ["eth0", "root", "tbf", "rate", f"{megabits}mbit"]
+            words += ["burst", str(burst), "latency", "100ms"]
+            subprocess.run(words, check=True)
 
     def run(
         self, program: str, *arguments: str, ranks_each: int = 1, timeout: float = 100
