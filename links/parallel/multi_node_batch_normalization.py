@@ -32,6 +32,8 @@ class MultiNodeBatchNormalization(BatchNormalization):
         ValueError: there is no such backend.
     """
 
+    _function = function.MultiNodeBatchNormalization
+
     def __init__(
         self,
         size: int | tuple[int, ...],
@@ -67,7 +69,7 @@ class MultiNodeBatchNormalization(BatchNormalization):
     def _normalize(self, x: Any, gamma: Any, beta: Any, decay: float) -> Variable:
         x = as_variable(x)
         axis = self.axis or (0, *range(1 + gamma.ndim, x.ndim))
-        node = function.MultiNodeBatchNormalization(self.comm, self.eps, axis)
+        node = self._function(self.comm, self.eps, axis)
         (y,) = node.apply((function.token(), x, gamma, beta))
         follow((self.avg_mean, self.avg_var), node, decay)
         return _core.in_dtype_of(y, x)

@@ -10,7 +10,7 @@ import numpy
 from renga import functions as F
 from renga._core import backprop_enabled, ops
 from renga.function_node import FunctionNode
-from renga.links.parallel.relayout import EACH, PARTIAL, change_layout
+from renga.links.parallel.relayout import EACH, PARTIAL, REPLICATED, change_layout
 from renga.variable import Variable
 
 
@@ -100,6 +100,22 @@ class MultiNodeBatchNormalization(FunctionNode):
             F.cast(F.reshape(ggamma, shape), gamma.dtype),
             F.cast(F.reshape(gbeta, shape), self.beta_dtype),
         )
+
+
+class CommonBatchNormalization(MultiNodeBatchNormalization):
+    """The same where the gradients of gamma and beta are to be those of all ranks.
+
+    They are the sums that the gradient of x takes anyway.
+    """
+
+    def _wanted(self, own: numpy.ndarray, total: numpy.ndarray) -> numpy.ndarray:
+        return total
+
+    def _composed(self, x: Variable, gamma: Variable, gy: Variable) -> tuple[Any, ...]:
+        gamma = change_layout(gamma, self.comm, REPLICATED, EACH)
+        gx, *own = super()._composed(x, gamma, gy)
+        way = self.comm, PARTIAL, REPLICATED
+        return (gx, *(change_layout(g, *way) for g in own))
 
 
 def token() -> Variable:

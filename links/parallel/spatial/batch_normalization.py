@@ -8,6 +8,7 @@ from renga.links.normalization.batch_normalization import BatchNormalization
 from renga.links.parallel.multi_node_batch_normalization import (
     MultiNodeBatchNormalization,
 )
+from renga.links.parallel.multi_node_normalization import CommonBatchNormalization
 from renga.links.parallel.spatial.grid import SpatialGrid
 from renga.links.parallel.spatial.parts import is_whole, of_parts
 from renga.links.parallel.spatial.plan import replicate
@@ -30,6 +31,7 @@ class SpatialBatchNormalization(MultiNodeBatchNormalization):
         x, y: (N, size, ...) of this rank, or (N, size) on every rank
     """
 
+    _function = CommonBatchNormalization
     algorithm = "common statistics"
     input_layout = output_layout = "parts"
 
@@ -54,7 +56,6 @@ class SpatialBatchNormalization(MultiNodeBatchNormalization):
 
     @of_parts()
     def _normalize_parts(self, x: Any, gamma: Any, beta: Any, decay: float) -> Variable:
-        gamma, beta = replicate(self.grid, gamma), replicate(self.grid, beta)
         return super()._normalize(x, gamma, beta, decay)
 
     def _fixed(self, x: Any, gamma: Any, beta: Any) -> Variable:
