@@ -11,19 +11,7 @@ from train_digits import load
 import renga
 import renga.links as L
 from renga import training
-from renga.distributed.functions import spatial_average_pooling
 from renga.training import extensions
-
-
-def make(strategy, comm, images):
-    """The network: of channels, or of rows of the images, that each rank has."""
-    if strategy == "channel":
-        return renga.distributed.parallelize(VGG(), comm, strategy, images)
-
-    def pool(x, ksize):
-        return spatial_average_pooling(comm, x, ksize)
-
-    return renga.distributed.parallelize(VGG(pool), comm, strategy)
 
 
 def main():
@@ -38,7 +26,8 @@ def main():
     numpy.random.seed(0)
     train, test = load()
     images = numpy.stack([x for x, _ in train[: args.batchsize]])
-    model = L.Classifier(make(args.strategy, comm, images))
+    network = renga.distributed.parallelize(VGG(), comm, args.strategy, images)
+    model = L.Classifier(network)
     optimizer = renga.optimizers.MomentumSGD(lr=0.02)
     optimizer.setup(model)
 
