@@ -128,8 +128,6 @@ template <class Target>
                                                bfloat16* to) {
   static_assert(Target::bfloat16_products);
   using Halves [[gnu::vector_size(64)]] = std::uint16_t;
-  using WordsAnywhere [[gnu::vector_size(4 * Target::width), gnu::aligned(4), gnu::may_alias]] =
-      std::uint32_t;
   using HalvesAnywhere [[gnu::vector_size(64), gnu::aligned(2), gnu::may_alias]] = std::uint16_t;
   Halves rounded;
   asm("vcvtne2ps2bf16 %1, %2, %0" : "=v"(rounded) : "v"(v), "v"(w));
