@@ -2,21 +2,22 @@
 
 #include <atomic>
 #include <mutex>
-#include <unordered_set>
+#include <thread>
+#include <unordered_map>
 
 #include "autograd/backward.h"
 
 namespace renga {
 namespace {
 
-// All variables whose arrays are deferred.
+// All variables whose arrays are deferred, with the threads that did so.
 std::mutex mutex;
-std::unordered_set<const VariableBody*> waiting;
+std::unordered_map<const VariableBody*, std::thread::id> waiting;
 std::atomic<std::size_t> count = 0;
 
 void wait(const VariableBody* body) {
   const std::lock_guard lock(mutex);
-  waiting.insert(body);
+  waiting.emplace(body, std::this_thread::get_id());
   count = waiting.size();
 }
 
@@ -26,9 +27,12 @@ void forget(const VariableBody* body) {
   count = waiting.size();
 }
 
-Ref<const VariableBody> any() {
+Ref<const VariableBody> next_of_this_thread() {
   const std::lock_guard lock(mutex);
-  return waiting.empty() ? nullptr : Ref<const VariableBody>(*waiting.begin());
+  for (const auto& [body, thread] : waiting) {
+    if (thread == std::this_thread::get_id()) return Ref<const VariableBody>(body);
+  }
+  return nullptr;
 }
 
 }  // namespace
@@ -38,9 +42,8 @@ bool is_unshared(const Array& x) {
 }
 
 void compute_deferred() {
-  while (count > 0) {
-    if (const auto body = any()) body->array();
-  }
+  if (count == 0) return;
+  while (const auto body = next_of_this_thread()) body->array();
 }
 
 void VariableBody::defer(Ref<const Deferred> deferred) {

@@ -21,7 +21,9 @@ class Deferred : public RefCounted {
 // compute_deferred().
 bool is_unshared(const Array& x);
 
-// Computes all that is deferred. The binding calls it before it lets Python write to any memory.
+// Computes all that this thread has deferred. The binding calls it before it lets Python write to
+// any memory. (A thread that computed what another one is about to would take its time, and write
+// to an array that the other may already have changed.)
 void compute_deferred();
 
 }  // namespace renga
