@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy
 
+from renga import _core
 from renga.optimizer.hooks import Hookable
 from renga.optimizer.hyperparameter import Hyperparameter
 from renga.serializer import Deserializer
@@ -92,6 +93,16 @@ class UpdateRule(Hookable):
 
     def init_state(self, param: Any) -> None:
         """Fills ``state`` before the first update of ``param``."""
+
+    def init_zeros(self, param: Any, *names: str) -> None:
+        """Fills ``state`` with arrays like that of ``param`` under these names."""
+        for name in names:
+            if not isinstance(param.array, numpy.ndarray):
+                self.state[name] = param.xp.zeros_like(param.array)
+                continue
+            # In memory of the core, which the step's activations have just left.
+            self.state[name] = _core.empty(param.shape, param.dtype)
+            self.state[name][...] = 0
 
     def use_fp32_update(self, flag: bool = True) -> None:
         """Whether a float16 parameter is updated through a float32 copy of it."""

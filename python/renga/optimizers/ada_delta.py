@@ -14,8 +14,7 @@ class AdaDeltaRule(UpdateRule):
     is_elementwise = True
 
     def init_state(self, param: Any) -> None:
-        self.state["msg"] = param.xp.zeros_like(param.array)
-        self.state["msdx"] = param.xp.zeros_like(param.array)
+        self.init_zeros(param, "msg", "msdx")
 
     def update_core_cpu(self, param: Any) -> None:
         hp = self.hyperparam

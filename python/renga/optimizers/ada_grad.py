@@ -14,7 +14,7 @@ class AdaGradRule(UpdateRule):
     is_elementwise = True
 
     def init_state(self, param: Any) -> None:
-        self.state["h"] = param.xp.zeros_like(param.array)
+        self.init_zeros(param, "h")
 
     def update_core_cpu(self, param: Any) -> None:
         hp = self.hyperparam

@@ -26,8 +26,7 @@ class AdamRule(UpdateRule):
 
     def init_state(self, param: Any) -> None:
         names = ("m", "v", "vhat") if self.hyperparam.amsgrad else ("m", "v")
-        for name in names:
-            self.state[name] = param.xp.zeros_like(param.array)
+        self.init_zeros(param, *names)
 
     @property
     def alpha_t(self) -> float:

@@ -14,7 +14,7 @@ class CorrectedMomentumSGDRule(UpdateRule):
     is_elementwise = True
 
     def init_state(self, param: Any) -> None:
-        self.state["v"] = param.xp.zeros_like(param.array)
+        self.init_zeros(param, "v")
 
     def update_core_cpu(self, param: Any) -> None:
         hp = self.hyperparam

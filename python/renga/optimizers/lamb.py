@@ -13,8 +13,7 @@ class LAMBRule(UpdateRule):
     """The step of LAMB for one parameter."""
 
     def init_state(self, param: Any) -> None:
-        for name in ("m", "v"):
-            self.state[name] = param.xp.zeros_like(param.array)
+        self.init_zeros(param, "m", "v")
 
     def update_core(self, param: Any) -> None:
         if param.grad is None:

@@ -14,8 +14,7 @@ class MSVAGRule(UpdateRule):
     is_elementwise = True
 
     def init_state(self, param: Any) -> None:
-        self.state["m"] = param.xp.zeros_like(param.array)
-        self.state["v"] = param.xp.zeros_like(param.array)
+        self.init_zeros(param, "m", "v")
 
     def update_core_cpu(self, param: Any) -> None:
         hp = self.hyperparam

@@ -14,7 +14,7 @@ class RMSpropRule(UpdateRule):
     is_elementwise = True
 
     def init_state(self, param: Any) -> None:
-        self.state["ms"] = param.xp.zeros_like(param.array)
+        self.init_zeros(param, "ms")
 
     def update_core_cpu(self, param: Any) -> None:
         hp = self.hyperparam

@@ -14,9 +14,7 @@ class RMSpropGravesRule(UpdateRule):
     is_elementwise = True
 
     def init_state(self, param: Any) -> None:
-        self.state["n"] = param.xp.zeros_like(param.array)
-        self.state["g"] = param.xp.zeros_like(param.array)
-        self.state["delta"] = param.xp.zeros_like(param.array)
+        self.init_zeros(param, "n", "g", "delta")
 
     def update_core_cpu(self, param: Any) -> None:
         hp = self.hyperparam

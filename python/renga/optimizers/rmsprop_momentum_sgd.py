@@ -13,8 +13,7 @@ class RMSpropMomentumSGDRule(UpdateRule):
     is_elementwise = True
 
     def init_state(self, param: Any) -> None:
-        for name in ("ms", "v"):
-            self.state[name] = param.xp.zeros_like(param.array)
+        self.init_zeros(param, "ms", "v")
 
     def update_core(self, param: Any) -> None:
         if param.grad is None:

@@ -15,8 +15,7 @@ class SMORMS3Rule(UpdateRule):
 
     def init_state(self, param: Any) -> None:
         self.state["mem"] = param.xp.ones_like(param.array)
-        self.state["g"] = param.xp.zeros_like(param.array)
-        self.state["g2"] = param.xp.zeros_like(param.array)
+        self.init_zeros(param, "g", "g2")
 
     def update_core_cpu(self, param: Any) -> None:
         hp = self.hyperparam
