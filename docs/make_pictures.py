@@ -106,11 +106,9 @@ def allocator() -> Picture:
         p.text(left + 1.8, 2.65, title, 10)
         use = p.box(left, 1.6, 3.7, 0.75, "", BLUE)
         p.text(left + 1.85, 2.2, "activations, gradients", 8)
-        for i, w in enumerate((0.5, 0.9, 1.3)):
-            p.box(
-                left + 0.15 + (0, 0.65, 1.7)[i], 1.68, w, 0.35, f"2^{20 + i}", GREY, 7
-            )
-        kept = p.box(left, 0.75, 1.75, 0.5, "free, by size class", GREEN, 8)
+        for x, w, size in ((0, 0.5, 3), (0.65, 0.9, 6), (1.7, 1.3, 9)):
+            p.box(left + 0.15 + x, 1.68, w, 0.35, f"{size} MiB", GREY, 7)
+        kept = p.box(left, 0.75, 1.75, 0.5, "free: cut and joined", GREEN, 8)
         system = p.box(left + 2.3, 0.75, 1.4, 0.5, "system", ORANGE, 8)
         p.arrow((left + 0.6, use["bottom"][1]), (left + 0.6, kept["top"][1]))
         p.text(left + 0.3, 1.42, "freed", 7)
