@@ -3,7 +3,9 @@
 Run as ``python -m tests.benchmarks.data_parallel`` where ``mpiexec`` is to be found.
 Each rank is pinned to a core. Every round starts the single process, the ranks with
 half of its batch each (strong scaling) and those with a whole one each (weak), one
-after the other, so that a machine whose speed drifts is the same for all. A time is
+after the other, so that a machine whose speed drifts is the same for all. "Apart" are
+two processes at once that do the same and send nothing: what they lose, the cores
+lose by sharing memory, and ranks cannot do better. A time is
 the least of all its steps, or the median with ``--median``: what else runs on the
 cores can only lengthen a step. ``--cpu`` takes the time of rank 0's threads on its core
 instead, waiting not included, where cores are busy otherwise.
@@ -19,28 +21,27 @@ import time
 BATCH = 64
 
 
-def measure(
-    model: str, batch: int, steps: int, ranks: int, synchronized: bool, cpu: bool
-) -> None:
-    """Prints this rank 0's times of ``steps`` steps in milliseconds."""
+def measure(options: argparse.Namespace) -> None:
+    """Prints this rank 0's times of the steps in milliseconds."""
     import numpy as np
 
     from renga import distributed
     from tests.benchmarks.steps import data_parallel_steps
 
     comm = None
-    if ranks > 1:
+    if options.measure > 1:
         comm = distributed.create_communicator("mpi")
         os.sched_setaffinity(0, {comm.rank % (os.cpu_count() or 1)})
     else:
-        os.sched_setaffinity(0, {0})
+        os.sched_setaffinity(0, {options.core})
     np.random.seed(0 if comm is None else comm.rank)
-    step = data_parallel_steps.STEPS[model](batch, comm, synchronized)
+    make = data_parallel_steps.STEPS[options.models[0]]
+    step = make(options.batch, comm, options.synchronized)
     for _ in range(3):
         step()
-    clock = time.process_time if cpu else time.perf_counter
+    clock = time.process_time if options.cpu else time.perf_counter
     times = []
-    for _ in range(steps):
+    for _ in range(options.steps):
         start = clock()
         step()
         times.append(clock() - start)
@@ -51,24 +52,35 @@ def measure(
 def run(
     model: str, batch: int, ranks: int, sync: bool, options: argparse.Namespace
 ) -> list[float]:
-    """The same in new processes."""
+    """The same in new processes; with ``ranks`` 0 in two at once that send nothing."""
     command = ["mpiexec", "-n", str(ranks)] if ranks > 1 else []
     command += [sys.executable, "-m", "tests.benchmarks.data_parallel", "--measure"]
-    command += [str(ranks), "--models", model, "--batch", str(batch)]
+    command += [str(max(1, ranks)), "--models", model, "--batch", str(batch)]
     command += ["--steps", str(options.steps)]
     command += ["--synchronized"] * sync + ["--cpu"] * options.cpu
     env = os.environ | {"OMP_NUM_THREADS": "1"}
-    out = subprocess.run(
-        command, env=env, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, check=True
-    ).stdout
-    return [float(word) for word in out.split()]
+    started = [
+        subprocess.Popen(
+            [*command, "--core", str(core)],
+            env=env,
+            stdout=subprocess.PIPE,
+            stdin=subprocess.DEVNULL,
+        )
+        for core in range(1 if ranks else 2)
+    ]
+    outs = [process.communicate()[0] for process in started]
+    if any(process.returncode for process in started):
+        raise RuntimeError(f"{' '.join(command)} failed")
+    return [float(word) for word in outs[0].split()]
 
 
 def compare(model: str, options: argparse.Namespace) -> None:
     """Prints one row of the table."""
     kinds = {
         "one": (BATCH, 1, False),
+        "half apart": (BATCH // 2, 0, False),
         "strong": (BATCH // 2, 2, False),
+        "apart": (BATCH, 0, False),
         "weak": (BATCH, 2, False),
     }
     if options.synchronized:
@@ -79,8 +91,10 @@ def compare(model: str, options: argparse.Namespace) -> None:
             times[kind] += run(model, batch, ranks, sync, options)
     reduce = statistics.median if options.median else min
     ms = {kind: reduce(values) for kind, values in times.items()}
-    row = f"{model:>6}{ms['one']:9.1f}{ms['strong']:9.1f}{ms['weak']:9.1f}"
-    row += f"{ms['one'] / ms['strong']:9.2f}{2 * ms['one'] / ms['weak']:9.2f}"
+    one = ms["one"]
+    row = f"{model:>6}{one:9.1f}{ms['strong']:9.1f}{ms['weak']:9.1f}"
+    row += f"{one / ms['strong']:9.2f} ({one / ms['half apart']:.2f})"
+    row += f"{2 * one / ms['weak']:9.2f} ({2 * one / ms['apart']:.2f})"
     if "sync" in ms:
         row += f"{100 * (ms['sync'] / ms['weak'] - 1):9.1f} %"
     print(row, flush=True)
@@ -98,13 +112,12 @@ def main() -> None:
     )
     parser.add_argument("--batch", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--measure", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--core", type=int, default=0, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.measure:
-        model, sync = options.models[0], options.synchronized
-        ranks = options.measure
-        measure(model, options.batch, options.steps, ranks, sync, options.cpu)
+        measure(options)
         return
-    print(" model   1x1 ms  2x1 32s  2x1 64s   strong     weak")
+    print(" model   1x1 ms  2x1 32s  2x1 64s   strong (apart)   weak (apart)")
     for model in options.models:
         compare(model, options)
 
