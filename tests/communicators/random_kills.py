@@ -88,7 +88,7 @@ def kill_once(folder: pathlib.Path, chance: random.Random) -> tuple[float, str]:
     wait_until(lambda: len(rank_processes()) == RANKS, 60, "three processes")
     early = chance.random() < 0.25
     if not early:
-        wait_until(begun.exists, 60, "training begins")
+        wait_until(lambda: begun.exists() and begun.read_text(), 60, "training begins")
         assert int(begun.read_text()) == expected, "not the last complete checkpoint"
     time.sleep(chance.uniform(0, 1))
     number, victim = chance.choice(SIGNALS), chance.randrange(RANKS)
