@@ -68,11 +68,16 @@ class GradientsUnderWay:
             copies = [take_gradient(param, weight) for param in params]
             self._parts.append((params, average(comm, copies, wait=False)))
 
+    def means(self) -> list[tuple[Any, Any]]:
+        """Waits; the parameters with their means."""
+        return [
+            pair for params, work in self._parts for pair in zip(params, work.wait())
+        ]
+
     def arrive(self) -> None:
         """Waits for the mean and makes it the gradients of the model."""
-        for params, work in self._parts:
-            for param, mean in zip(params, work.wait()):
-                param.grad = mean
+        for param, mean in self.means():
+            param.grad = mean
 
 
 def average(comm: Any, grads: list[np.ndarray], wait: bool = True) -> Any:

@@ -79,14 +79,9 @@ class DoubleBufferingOptimizer(MultiNodeOptimizer):
     def _means_under_way(self) -> dict[str, Any]:
         if self._under_way is None:
             return {}
-        named = list(self.target.namedparams(include_uninit=False))
-        own = [param.grad for _, param in named]
-        self.target.cleargrads()
-        self._under_way.arrive()
-        means = {name: param.grad for name, param in named if param.grad is not None}
-        for (_, param), grad in zip(named, own):
-            param.grad = grad
-        return means
+        means = {id(param): mean for param, mean in self._under_way.means()}
+        named = self.target.namedparams(include_uninit=False)
+        return {name: means[id(param)] for name, param in named if id(param) in means}
 
 
 class _Arrived:
@@ -95,8 +90,14 @@ class _Arrived:
     def __init__(self, target: Any, means: dict[str, Any]) -> None:
         self._target, self._means = target, means
 
+    def means(self) -> list[tuple[Any, Any]]:
+        """The parameters with their means."""
+        named = self._target.namedparams(include_uninit=False)
+        means = ((param, self._means.get(name)) for name, param in named)
+        return [(p, p.xp.asarray(mean)) for p, mean in means if mean is not None]
+
     def arrive(self) -> None:
         """Makes them the gradients of the model."""
-        for name, param in self._target.namedparams(include_uninit=False):
-            mean = self._means.get(name)
-            param.grad = None if mean is None else param.xp.asarray(mean)
+        self._target.cleargrads()
+        for param, mean in self.means():
+            param.grad = mean
