@@ -25,10 +25,11 @@ void multiply_panels(const bfloat16* a, std::int64_t a_step, std::int64_t panels
                      float* c, std::int64_t rows);
 
 // c += a^T b (c = a^T b unless `accumulate`), where a and b are (depth, kPanel), stacked, and c is
-// (kPanel, kPanel). Of bfloat16 numbers `depth` is even.
+// (kPanel, kPanel). Of bfloat16 numbers `depth` is even. The next product's a
+// and b are fetched meanwhile.
 void multiply_transposed_panel(const float* a, const float* b, std::int64_t depth, float* c,
-                               bool accumulate);
+                               bool accumulate, const float* next_a, const float* next_b);
 void multiply_transposed_panel(const bfloat16* a, const bfloat16* b, std::int64_t depth, float* c,
-                               bool accumulate);
+                               bool accumulate, const bfloat16* next_a, const bfloat16* next_b);
 
 }  // namespace renga

@@ -181,7 +181,8 @@ class WeightGrad {
       const Array sums = buffer<float>(parts() * sums_.size());
       for (; begin < end; ++begin) {
         for (std::int64_t point = 0; point < Scheme::points; ++point) {
-          accumulate(rows, point, begin, inputs, grads, sums.as<float>(), false);
+          accumulate(rows, point, begin, inputs, grads, sums.as<float>(), false, inputs_.point(),
+                     grads_.point());
         }
         finish(begin, sums.as<float>());
       }
@@ -194,16 +195,16 @@ class WeightGrad {
     const Array sums = buffer<float>(pairs() * size);
     for (std::int64_t first = 0; first < tiles_.count; first += block()) {
       const std::int64_t rows = transform(first, inputs, grads);
-      parallel_for(Scheme::points * grads_.panels, kDear,
-                   [&](std::int64_t begin, std::int64_t end) {
-                     for (; begin < end; ++begin) {
-                       const std::int64_t pair = begin % grads_.panels * inputs_.panels;
-                       for (std::int64_t input = 0; input < inputs_.panels; ++input) {
-                         accumulate(rows, begin / grads_.panels, pair + input, inputs, grads,
-                                    sums.as<float>() + (pair + input) * size, first > 0);
-                       }
-                     }
-                   });
+      parallel_for(
+          Scheme::points * grads_.panels, kDear, [&](std::int64_t begin, std::int64_t end) {
+            for (; begin < end; ++begin) {
+              const std::int64_t pair = begin % grads_.panels * inputs_.panels;
+              for (std::int64_t input = 0; input < inputs_.panels; ++input) {
+                accumulate(rows, begin / grads_.panels, pair + input, inputs, grads,
+                           sums.as<float>() + (pair + input) * size, first > 0, inputs_.panel(), 0);
+              }
+            }
+          });
     }
     parallel_for(pairs(), kDear, [&](std::int64_t begin, std::int64_t end) {
       for (; begin < end; ++begin) finish(begin, sums.as<float>() + begin * size);
@@ -248,14 +249,19 @@ class WeightGrad {
   }
 
   // A block's products at one point, of one pair of panels, added to its sums or in their place.
+  // The next ones' operands lie so far behind these.
   void accumulate(std::int64_t rows, std::int64_t point, std::int64_t pair, const Number* inputs,
-                  const Number* grads, float* sums, bool add) const {
+                  const Number* grads, float* sums, bool add, std::int64_t next_inputs,
+                  std::int64_t next_grads) const {
     inputs += point * inputs_.point() + pair % inputs_.panels * inputs_.panel();
     grads += point * grads_.point() + pair / inputs_.panels * grads_.panel();
     sums += point * sums_.point();
     for (std::int64_t part = 0; part < parts(); ++part) {
-      multiply_transposed_panel(inputs + part * inputs_.size(), grads, rows,
-                                sums + part * sums_.size(), add);
+      const bool last = part + 1 == parts();
+      const Number* const own = inputs + part * inputs_.size();
+      multiply_transposed_panel(own, grads, rows, sums + part * sums_.size(), add,
+                                last ? inputs + next_inputs : own + inputs_.size(),
+                                last ? grads + next_grads : grads);
     }
   }
 
