@@ -6,6 +6,7 @@
 #include "devices/kernel_table.h"
 #include "ops/activation.h"
 #include "ops/list.h"
+#include "ops/normalization_ranks.h"
 
 namespace renga {
 
@@ -48,6 +49,11 @@ struct NormalizationKernels {
 };
 extern KernelTable<NormalizationKernels> normalization_kernels;
 
+// Of what x's statistics and the computations with them are.
+inline Dtype statistics_dtype(Dtype x) {
+  return x == Dtype::float64 ? Dtype::float64 : Dtype::float32;
+}
+
 // The axes to reduce over: `axis` once checked, or all that gamma, standing from axis 1 on, lacks.
 Axes normalization_axes(const char* op, const Variable& x, const Variable& gamma,
                         const std::optional<Axes>& axis);
@@ -58,6 +64,12 @@ Variable batch_normalization(const Variable& x, const Variable& gamma, const Var
                              double eps = 2e-5, const std::optional<Array>& running_mean = {},
                              const std::optional<Array>& running_var = {}, double decay = 0.9,
                              const std::optional<Axes>& axis = {});
+// With those of all ranks' batches together. gamma, beta and the running statistics may be parts.
+Variable multi_node_batch_normalization(const Variable& x, const Variable& gamma,
+                                        const Variable& beta, const Ranks& ranks, double eps = 2e-5,
+                                        const std::optional<Array>& running_mean = {},
+                                        const std::optional<Array>& running_var = {},
+                                        double decay = 0.9, const std::optional<Axes>& axis = {});
 // With given statistics.
 Variable fixed_batch_normalization(const Variable& x, const Variable& gamma, const Variable& beta,
                                    const Variable& mean, const Variable& var, double eps = 2e-5,
@@ -73,6 +85,10 @@ void list_normalization_ops(Visit&& visit) {
            "Mean 0 and variance 1 over the batch, times gamma, plus beta."},
         &batch_normalization, Arg{"x"}, Arg{"gamma"}, Arg{"beta"}, eps, none, no_var,
         Default{"decay", 0.9}, axis);
+  visit(Op{"multi_node_batch_normalization", "(N, C, ...), (C,), (C,) -> (N, C, ...)",
+           "batch_normalization over the batches of all ranks together."},
+        &multi_node_batch_normalization, Arg{"x"}, Arg{"gamma"}, Arg{"beta"}, Arg{"ranks"}, eps,
+        none, no_var, Default{"decay", 0.9}, axis);
   visit(Op{"fixed_batch_normalization", "(N, C, ...), (C,), (C,), (C,), (C,) -> (N, C, ...)",
            "(x - mean) / sqrt(var + eps), times gamma, plus beta."},
         &fixed_batch_normalization, Arg{"x"}, Arg{"gamma"}, Arg{"beta"}, Arg{"mean"}, Arg{"var"},

@@ -12,7 +12,6 @@
 #include "ops/matmul.h"
 #include "ops/noise.h"
 #include "ops/normalization.h"
-#include "ops/normalization_parts.h"
 #include "ops/pooling.h"
 #include "ops/recurrent.h"
 #include "ops/reduction.h"
@@ -32,7 +31,6 @@ void list_ops(Visit&& visit) {
   list_convolution_parts_ops(visit);
   list_pooling_ops(visit);
   list_normalization_ops(visit);
-  list_normalization_parts_ops(visit);
   list_manipulation_ops(visit);
   list_indexing_ops(visit);
   list_softmax_ops(visit);

@@ -5,6 +5,7 @@
 
 #include "python/hooks.h"
 #include "python/options.h"
+#include "python/ranks.h"
 
 namespace pybind11::detail {
 

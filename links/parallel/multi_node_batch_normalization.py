@@ -5,10 +5,11 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from renga import _core
 from renga.links.normalization.batch_normalization import BatchNormalization
-from renga.links.parallel import multi_node_normalization as function
-from renga.variable import Variable, as_variable
+from renga.links.parallel.multi_node_normalization import (
+    multi_node_batch_normalization,
+)
+from renga.variable import Variable
 
 _BACKENDS = ("auto", "mpi", "nccl")
 
@@ -32,7 +33,8 @@ class MultiNodeBatchNormalization(BatchNormalization):
         ValueError: there is no such backend.
     """
 
-    _function = function.MultiNodeBatchNormalization
+    # Whether gradients of gamma and beta are those of all batches.
+    _common = False
 
     def __init__(
         self,
@@ -67,12 +69,18 @@ class MultiNodeBatchNormalization(BatchNormalization):
         return super().forward(x, finetune=finetune, **kwargs)
 
     def _normalize(self, x: Any, gamma: Any, beta: Any, decay: float) -> Variable:
-        x = as_variable(x)
-        axis = self.axis or (0, *range(1 + gamma.ndim, x.ndim))
-        node = self._function(self.comm, self.eps, axis)
-        (y,) = node.apply((function.token(), x, gamma, beta))
-        follow((self.avg_mean, self.avg_var), node, decay)
-        return _core.in_dtype_of(y, x)
+        return multi_node_batch_normalization(
+            x,
+            gamma,
+            beta,
+            self.comm,
+            self.eps,
+            self.avg_mean,
+            self.avg_var,
+            decay,
+            self.axis,
+            common=self._common,
+        )
 
 
 def _check(backend: str) -> None:
@@ -81,16 +89,3 @@ def _check(backend: str) -> None:
             f"MultiNodeBatchNormalization: expected communication_backend to be "
             f"one of {', '.join(_BACKENDS)}, got {backend!r}"
         )
-
-
-def follow(running: tuple[Any, Any], node: Any, decay: float, own: Any = ...) -> None:
-    """Moves a running mean and variance towards what the function ``node`` found.
-
-    Args:
-        own: which of its channels there are running statistics of.
-    """
-    if node.count > 0:
-        unbiased = node.var * (node.count / max(1, node.count - 1))
-        for average, statistic in zip(running, (node.mean, unbiased)):
-            found = statistic[own].reshape(average.shape)
-            average[...] = decay * average + (1 - decay) * found

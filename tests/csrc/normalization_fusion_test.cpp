@@ -8,6 +8,7 @@
 #include "ops/activation.h"
 #include "ops/arithmetic.h"
 #include "ops/normalization.h"
+#include "tensor/views.h"
 
 using namespace renga;
 
@@ -67,4 +68,22 @@ TEST_CASE("arrays that a variable had before do not come back") {
   h.body()->set_array(full(h.shape(), -1, Dtype::float32));
   CHECK(is_written(h));
   CHECK(relu(h).array().as<float>()[0] == 0);
+}
+
+TEST_CASE("nor is it where the batches of several ranks are normalized") {
+  const Operands o;
+  const Ranks two{[](const Array& own) {
+    const Array all = empty({2, own.shape(0), own.shape(1)}, own.dtype());
+    for (int rank : {0, 1}) copy(own, select_view(all, 0, rank));
+    return all;
+  }};
+  const Variable h = multi_node_batch_normalization(o.x, o.gamma, o.beta, two), y = relu(h);
+  const Variable z = multiply(y, 2);
+  z.body()->grad = Variable(full(z.shape(), 1, Dtype::float32));
+  BackwardOptions keep;
+  keep.retain_grad = true;
+  backward({&z, 1}, keep);
+  CHECK_FALSE(is_written(h));
+  CHECK_FALSE(is_written(h.body()->grad));
+  CHECK(o.beta.body()->grad.array().as<float>()[0] == 2 * 16 * 256);
 }

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy
 
-from renga import _core, initializers
+from renga import initializers
 from renga.functions import fixed_batch_normalization
 from renga.links.normalization.batch_normalization import BatchNormalization
 from renga.links.normalization.precise import with_dtype
@@ -16,9 +16,9 @@ from renga.links.parallel.channel.link import (
     channel_layout,
     require_channels,
 )
-from renga.links.parallel.channel.sample_normalization import SampleNormalization
-from renga.links.parallel.multi_node_batch_normalization import follow
-from renga.links.parallel.multi_node_normalization import token
+from renga.links.parallel.multi_node_normalization import (
+    multi_node_batch_normalization,
+)
 from renga.links.parallel.relayout import (
     BATCH,
     CHANNEL,
@@ -26,7 +26,7 @@ from renga.links.parallel.relayout import (
     change_layout,
     sharded,
 )
-from renga.links.parallel.shard import as_slice, lengths, shares
+from renga.links.parallel.shard import lengths, shares
 from renga.links.parallel.sharded_parameter import Piece, ShardedParameter
 from renga.variable import Variable, as_variable
 
@@ -145,12 +145,18 @@ class ParallelBatchNormalization(BatchNormalization):
     def _normalize(self, x: Any, gamma: Any, beta: Any, decay: float) -> Variable:
         if not self._source == self._target == BATCH:
             return super()._normalize(x, gamma, beta, decay)
-        axis = (0, *range(2, x.ndim))
-        node = SampleNormalization(self.comm, self.eps, axis, self._shares)
-        (y,) = node.apply((token(), x, gamma, beta))
-        own = as_slice(self._shares[self.comm.rank])
-        follow((self.avg_mean, self.avg_var), node, decay, own)
-        return _core.in_dtype_of(y, x)
+        return multi_node_batch_normalization(
+            x,
+            gamma,
+            beta,
+            self.comm,
+            self.eps,
+            self.avg_mean,
+            self.avg_var,
+            decay,
+            common=True,
+            first=self._shares[self.comm.rank].start,
+        )
 
     def _fixed(self, x: Any, gamma: Any, beta: Any) -> Variable:
         if not self._source == self._target == BATCH:

@@ -8,7 +8,6 @@ from renga.links.normalization.batch_normalization import BatchNormalization
 from renga.links.parallel.multi_node_batch_normalization import (
     MultiNodeBatchNormalization,
 )
-from renga.links.parallel.multi_node_normalization import CommonBatchNormalization
 from renga.links.parallel.spatial.grid import SpatialGrid
 from renga.links.parallel.spatial.parts import is_whole, of_parts
 from renga.links.parallel.spatial.plan import replicate
@@ -31,7 +30,7 @@ class SpatialBatchNormalization(MultiNodeBatchNormalization):
         x, y: (N, size, ...) of this rank, or (N, size) on every rank
     """
 
-    _function = CommonBatchNormalization
+    _common = True
     algorithm = "common statistics"
     input_layout = output_layout = "parts"
 

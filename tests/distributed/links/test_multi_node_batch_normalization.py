@@ -93,6 +93,99 @@ def test_values_gradients_and_statistics(ranks, shape, counts, order, dtype, rto
             np.testing.assert_array_equal(result[2][i], results[0][2][i])
 
 
+ACTIVATIONS = {"relu": F.relu, "leaky_relu": lambda h: F.leaky_relu(h, 0.1)}
+
+
+def to_bfloat16(x):
+    """What products hand on."""
+    with renga.using_config("dtype", renga.mixed_bfloat16):
+        return F.convolution_2d(x, np.eye(CHANNELS, dtype="f4")[:, :, None, None])
+
+
+def activated(link, activation, x, weight, look=lambda h: None, before=lambda x: x * 1):
+    """Outputs, gradients and statistics with an activation right after the link.
+
+    The link's input is an operation's output, as that of a convolution, and large:
+    what is done to it may be put off until somebody looks.
+    """
+    x = renga.Variable(x)
+    h = link(before(x))
+    y = activation(h)
+    look(h)
+    link.cleargrads()
+    F.sum(weight * (y * 1.0)).backward()
+    gparams = [link.gamma.grad, link.beta.grad]
+    return y.array, x.grad, gparams, (link.avg_mean, link.avg_var)
+
+
+@pytest.mark.parametrize("counts", [EVEN, UNEVEN], ids=["even", "uneven"])
+@pytest.mark.parametrize("name", ACTIVATIONS)
+@pytest.mark.parametrize("dtype, rtol", [("f8", 1e-9), ("f4", 2e-4), ("f2", 3e-2)])
+def test_an_activation_in_the_same_pass(ranks, name, counts, dtype, rtol):
+    shape = (12, CHANNELS, 48, 48)
+    x, weight = array(8, *shape).astype(dtype), (array(9, *shape) / 10).astype(dtype)
+    activation = ACTIVATIONS[name]
+
+    def on_rank(comm, look=lambda h: None):
+        def new(size, **kept):
+            return MultiNodeBatchNormalization(size, comm, **kept)
+
+        own = [part(comm, counts, a) for a in (x, weight)]
+        return activated(make(new, dtype), activation, *own, look)
+
+    results = ranks(on_rank)
+    # Looked at in between, the two are computed one after the other: the same bits.
+    for one, other in zip(results, ranks(on_rank, lambda h: h.array)):
+        for i in range(2):
+            np.testing.assert_array_equal(one[i], other[i])
+            np.testing.assert_array_equal(one[2][i], other[2][i])
+    exact = make(L.BatchNormalization, "f8")
+    for param in exact.params():
+        param.array[...] = param.array.astype(dtype)
+    y, gx, gparams, statistics = activated(
+        exact, activation, x.astype("f8"), weight.astype("f8")
+    )
+
+    # Rounding takes some numbers over the kink: there the slope may be the other one.
+    away = abs(y) > (3e-2 if dtype == "f2" else 1e-4)
+
+    def check(actual, expected, where=...):
+        atol = rtol * abs(expected).max()
+        np.testing.assert_allclose(actual[where], expected[where], rtol=rtol, atol=atol)
+
+    check(np.concatenate([r[0] for r in results]), y)
+    check(np.concatenate([r[1] for r in results]), gx, away)
+    for i in range(2):
+        check(sum(r[2][i].astype("f8") for r in results), gparams[i])
+        for result in results:
+            check(result[3][i], statistics[i])
+
+
+@pytest.mark.parametrize(
+    "before", [lambda x: x * 1, to_bfloat16], ids=["float32", "bfloat16"]
+)
+def test_one_rank_computes_what_the_serial_link_does(ranks, before):
+    x, weight = (array(seed, 6, CHANNELS, 48, 48).astype("f4") for seed in (10, 11))
+
+    def on_rank(comm):
+        comm = comm.split(comm.rank, 0)  # alone
+
+        def new(size, **kept):
+            return MultiNodeBatchNormalization(size, comm, **kept)
+
+        return activated(make(new, "f4"), F.relu, x, weight, before=before)
+
+    y, gx, gparams, statistics = activated(
+        make(L.BatchNormalization, "f4"), F.relu, x, weight, before=before
+    )
+    for result in ranks(on_rank):
+        np.testing.assert_array_equal(result[0], y)
+        np.testing.assert_array_equal(result[1], gx)
+        for i in range(2):
+            np.testing.assert_array_equal(result[2][i], gparams[i])
+            np.testing.assert_array_equal(result[3][i], statistics[i])
+
+
 def test_statistics_far_from_zero(ranks):
     # Squares of these have no digits left for the variance.
     x = (1e4 + array(5, 12, CHANNELS)).astype("f4")

@@ -379,16 +379,6 @@ def normalized(x, gamma, beta, axis, mean=None, var=None):
     return (x - mean) / np.sqrt(var + 2e-5) * along(gamma) + along(beta)
 
 
-def as_variables(*arrays):
-    return [_core.Variable(a) for a in arrays]
-
-
-def wide(vector, x, axis):
-    """A vector over the channels of ``x``, to be broadcast along ``axis``."""
-    kept = [1 if i in axis else n for i, n in enumerate(x.shape)]
-    return vector.reshape(kept)
-
-
 NORMALIZED = [  # x's shape, the axes reduced, those named
     ((7, 5), (0,), None),
     ((4, 3, 5, 6), (0, 2, 3), None),
@@ -405,21 +395,12 @@ for shape, axis, named in NORMALIZED:
     case("fixed_batch_normalization",
          lambda o, x, g, b, m, v, a=named: o.fixed_batch_normalization(x, g, b, m, v, axis=a),
          lambda x, g, b, m, v, a=axis: normalized(x, g, b, a, m, v), shape, *[kept] * 4, **options)
-    channels = int(np.prod(kept))
-    parts = dict(tolerance=1e-4, orders=0)
-    case("channel_moments", lambda o, x, a=axis: as_variables(*o.channel_moments(x, a)),
-         lambda x, a=axis: [x.mean(a).ravel(), x.var(a).ravel()], shape, **parts)
-    case("channel_normalize", lambda o, x, m, s, b, a=axis: _core.Variable(o.channel_normalize(x, m, s, b, a)),
-         lambda x, m, s, b, a=axis: (x - wide(m, x, a)) * wide(s, x, a) + wide(b, x, a),
-         shape, *[(channels,)] * 3, **parts)
-    case("channel_gradient_sums",
-         lambda o, x, g, m, a=axis: as_variables(*o.channel_gradient_sums(x, g, m, a)),
-         lambda x, g, m, a=axis: [g.sum(a).ravel(), (g * (x - wide(m, x, a))).sum(a).ravel()],
-         shape, shape, (channels,), **parts)
-    case("channel_input_grad",
-         lambda o, x, g, m, s, t, u, a=axis: _core.Variable(o.channel_input_grad(x, g, m, s, t, u, a)),
-         lambda x, g, m, s, t, u, a=axis: (g - wide(t, x, a)) * wide(s, x, a) - (x - wide(m, x, a)) * wide(u, x, a),
-         shape, shape, *[(channels,)] * 4, **parts)
+    # One rank, whose parameters are its own, the same on all ranks, or a part of all.
+    for common, first in [(False, None), (True, None), (True, 0)][: 2 + (len(kept) == 1)]:
+        case("multi_node_batch_normalization",
+             lambda o, x, g, b, a=named, r=(common, first): o.multi_node_batch_normalization(
+                 x, g, b, (lambda own: own[None], *r), axis=a),
+             lambda x, g, b, a=axis: normalized(x, g, b, a), shape, kept, kept, **options)
 
 
 def lstm_cell(c, a, i, f, o):

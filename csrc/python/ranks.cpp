@@ -1,0 +1,40 @@
+#include "python/ranks.h"
+
+#include <pybind11/stl.h>
+
+#include "python/interpreter.h"
+
+namespace renga::python {
+
+PythonGather::PythonGather(py::function function) : function_(function.release().ptr(), &release) {}
+
+Array PythonGather::operator()(const Array& own) const {
+  const py::gil_scoped_acquire lock;
+  // A copy. To show the core's own memory would take all that is deferred to be computed: that of
+  // this very normalization, on its way back.
+  const py::array_t<double> sent(std::vector<py::ssize_t>(own.shape().begin(), own.shape().end()),
+                                 own.as<double>());
+  return py::cast<Array>(function()(sent));
+}
+
+}  // namespace renga::python
+
+namespace pybind11::detail {
+
+using renga::python::PythonGather;
+using Members = std::tuple<function, bool, std::optional<std::int64_t>>;
+
+bool type_caster<renga::Ranks>::load(handle source, bool convert) {
+  make_caster<Members> members;
+  if (!members.load(source, convert)) return false;
+  auto [gather, common, first] = cast_op<Members>(std::move(members));
+  value = {PythonGather(std::move(gather)), common, first};
+  return true;
+}
+
+handle type_caster<renga::Ranks>::cast(const renga::Ranks& ranks, return_value_policy, handle) {
+  const auto& gather = *ranks.gather.target<PythonGather>();
+  return pybind11::make_tuple(gather.function(), ranks.common, ranks.first).release();
+}
+
+}  // namespace pybind11::detail

@@ -1,0 +1,36 @@
+// What connects ranks, as the core takes it and Python gives it.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include <memory>
+
+#include "ops/normalization_ranks.h"
+#include "python/array.h"
+
+namespace renga::python {
+
+// A Python function of an array. Copies need no lock of Python's.
+class PythonGather {
+ public:
+  explicit PythonGather(py::function function);
+  Array operator()(const Array& own) const;
+  py::handle function() const { return function_.get(); }
+
+ private:
+  std::shared_ptr<PyObject> function_;
+};
+
+}  // namespace renga::python
+
+namespace pybind11::detail {
+
+// In Python a tuple of the members.
+template <>
+struct type_caster<renga::Ranks> {
+  PYBIND11_TYPE_CASTER(renga::Ranks, const_name("tuple"));
+  bool load(handle source, bool convert);
+  static handle cast(const renga::Ranks& ranks, return_value_policy, handle);
+};
+
+}  // namespace pybind11::detail
