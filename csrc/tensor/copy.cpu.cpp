@@ -44,9 +44,78 @@ void copy_run(std::int64_t n, const std::byte* from, std::int64_t from_step, std
   }
 }
 
+// Where the elements of `to` adjoin along its last axis and those of `from` along another one, a
+// run along either jumps through the other's memory. Such copies go tile by tile, whose lines of
+// the cache stay in the nearest one.
+constexpr std::int64_t kTileRows = 64, kTileColumns = 16;
+
+// The axis along which `from` adjoins, the tiles' rows; -1 where tiles would gain nothing.
+int crossing_axis(const StridedLoop<2>& loop, std::int64_t itemsize) {
+  const int last = loop.extents.size() - 1;
+  if (loop.strides[0][last] != itemsize || loop.extents[last] < kTileColumns) return -1;
+  for (int axis = 0; axis < last; ++axis) {
+    if (loop.strides[1][axis] == itemsize && loop.extents[axis] >= kTileColumns) return axis;
+  }
+  return -1;
+}
+
+// The axes that are in no tile.
+StridedLoop<2> around_tiles(const StridedLoop<2>& loop, int axis) {
+  StridedLoop<2> outer{{1}, {Strides{0}, Strides{0}}, loop.data};
+  for (int other = 0; other + 1 < loop.extents.size(); ++other) {
+    if (other == axis) continue;
+    outer.extents.push_back(loop.extents[other]);
+    for (int k : {0, 1}) outer.strides[k].push_back(loop.strides[k][other]);
+  }
+  return outer;
+}
+
+template <class Bits>
+void copy_crossing(const StridedLoop<2>& loop, int axis) {
+  const StridedLoop<2> outer = around_tiles(loop, axis);
+  const std::int64_t rows = loop.extents[axis], columns = loop.extents.back();
+  const std::int64_t to_row = loop.strides[0][axis], from_column = loop.strides[1].back();
+  const auto copy_tile = [=](std::byte* to, const std::byte* from, std::int64_t height,
+                             std::int64_t width) {
+    for (std::int64_t i = 0; i < height; ++i, to += to_row, from += sizeof(Bits)) {
+      for (std::int64_t j = 0; j < width; ++j) {
+        reinterpret_cast<Bits*>(to)[j] = *reinterpret_cast<const Bits*>(from + j * from_column);
+      }
+    }
+  };
+  const std::int64_t strips = (rows + kTileRows - 1) / kTileRows;
+  parallel_for(
+      outer.size() * strips, 2 * kTileRows * columns, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t k = begin; k < end; ++k) {
+          const std::int64_t row = k % strips * kTileRows;
+          walk(outer, k / strips, k / strips + 1, [&](std::int64_t, const auto& p, const auto&) {
+            for (std::int64_t column = 0; column < columns; column += kTileColumns) {
+              copy_tile(p[0] + row * to_row + column * static_cast<int>(sizeof(Bits)),
+                        p[1] + row * static_cast<int>(sizeof(Bits)) + column * from_column,
+                        std::min(kTileRows, rows - row), std::min(kTileColumns, columns - column));
+            }
+          });
+        }
+      });
+}
+
+// Calls visit(type) with an integer that is as large as an element.
+template <class Visit>
+void visit_bits(std::int64_t itemsize, const Visit& visit) {
+  if (itemsize == 1) return visit(Type<std::uint8_t>{});
+  if (itemsize == 2) return visit(Type<std::uint16_t>{});
+  if (itemsize == 4) return visit(Type<std::uint32_t>{});
+  visit(Type<std::uint64_t>{});
+}
+
 void copy_cpu(const Array& from, const Array& to) {
   const LongWork work(to.size());
   const auto loop = make_loop<2>({&to, &from});
+  const int crossing = from.dtype() == to.dtype() ? crossing_axis(loop, to.itemsize()) : -1;
+  if (crossing >= 0) {
+    return visit_bits(to.itemsize(),
+                      [&]<class Bits>(Type<Bits>) { copy_crossing<Bits>(loop, crossing); });
+  }
   visit_dtype(from.dtype(), [&]<class From>(Type<From>) {
     visit_dtype(to.dtype(), [&]<class To>(Type<To>) {
       parallel_walk(loop, 2, [](std::int64_t n, const auto& p, const auto& s) {

@@ -76,6 +76,29 @@ TEST_CASE("copies convert strides and dtypes together") {
   CHECK(values(cast(counted({3}), Dtype::bool_)) == Values{0, 1, 1});
 }
 
+TEST_CASE("copies across the order of memory go in tiles of any size") {
+  // Values fit into a byte, so that all dtypes hold them.
+  for (const auto& [n, rows, columns] : {std::array{1, 16, 16}, {3, 129, 17}, {2, 63, 40}}) {
+    Array x = empty({n, columns, rows}, Dtype::int64);
+    Array expected = empty({n, rows, columns}, Dtype::int64);
+    for (std::int64_t i = 0; i < x.size(); ++i) {
+      const std::int64_t row = i % rows, column = i / rows % columns, image = i / rows / columns;
+      const std::int64_t value = i * i % 127;
+      x.as<std::int64_t>()[i] = value;
+      expected.as<std::int64_t>()[(image * rows + row) * columns + column] = value;
+    }
+    for (Dtype dtype : {Dtype::int8, Dtype::bfloat16, Dtype::float32, Dtype::float64}) {
+      const Array typed = cast(x, dtype);
+      const Array y = empty(expected.shape(), dtype);
+      copy(transpose_view(typed, {0, 2, 1}), y);
+      CHECK(values(y) == values(cast(expected, dtype)));
+      const Array back = empty_like(transpose_view(typed, {0, 2, 1}));
+      copy(y, back);
+      CHECK(values(back) == values(y));
+    }
+  }
+}
+
 TEST_CASE("16-bit floats round to nearest even") {
   CHECK(static_cast<float>(float16(1.0009765625f + 0.00048828125f)) == 1.001953125f);
   CHECK(static_cast<float>(float16(65504.f)) == 65504.f);
