@@ -88,8 +88,8 @@ Variable normalize_batch(const char* op, const char* name, const Variable& x, co
   const Channels xs = by_channels(x.array(), reduced);
   const Dtype dtype = statistics_dtype(x.dtype());
   const Array mean = empty({xs.layout.channels}, dtype, xs.array.device());
-  BatchStatistics by{static_cast<double>(xs.layout.count()), mean, empty_like(mean), as_vector(gamma.array(), dtype),
-                     as_vector(beta.array(), dtype)};
+  BatchStatistics by{static_cast<double>(xs.layout.count()), mean, empty_like(mean),
+                     as_vector(gamma.array(), dtype), as_vector(beta.array(), dtype)};
   normalization_kernels.on(mean.device()).moments(xs, by.mean, by.var);
   if (ranks) by = merge(*ranks, by);
   const Array inv_std = inverse_deviation(by.var, options.eps);

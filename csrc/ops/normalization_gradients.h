@@ -15,8 +15,8 @@ struct NormalizedBatch {
   Variable x, gamma, beta;
   Axes reduced;
   double eps;
-  double count;        // of elements per channel
-  Array inv_std;       // a vector over channels
+  double count;   // of elements per channel
+  Array inv_std;  // a vector over channels
   Normalization of;
   std::optional<Ranks> ranks;
 };

@@ -67,7 +67,8 @@ BatchStatistics merge(const Ranks& ranks, const BatchStatistics& own) {
     return to_device(cast(x, own.mean.dtype()), own.mean.device());
   };
   const bool parts = ranks.first.has_value();
-  return {count.size() == 0 ? 0 : count.as<double>()[0], as_own(mean), as_own(var), parts ? as_own(sum_of_rows(row(3))) : own.gamma,
+  return {count.size() == 0 ? 0 : count.as<double>()[0], as_own(mean), as_own(var),
+          parts ? as_own(sum_of_rows(row(3))) : own.gamma,
           parts ? as_own(sum_of_rows(row(4))) : own.beta};
 }
 

@@ -17,7 +17,16 @@ struct Lanes {
   using Halves [[gnu::vector_size(2 * Target::width), gnu::aligned(2), gnu::may_alias]] =
       std::uint16_t;
 
-  [[gnu::always_inline]] static V fill(C value) { return value - V{}; }
+  // One number in all lanes: one instruction, of which the compiler makes one for every lane.
+  [[gnu::always_inline]] static V repeat(const C* from) {
+    V v;
+    if constexpr (sizeof(C) == sizeof(float)) {
+      asm("vbroadcastss %1, %0" : "=v"(v) : "m"(*from));
+    } else {
+      asm("vbroadcastsd %1, %0" : "=v"(v) : "m"(*from));
+    }
+    return v;
+  }
   [[gnu::always_inline]] static V load(const C* from) {
     return *reinterpret_cast<const Anywhere*>(from);
   }
@@ -62,7 +71,7 @@ struct Single {
   static constexpr int width = 1;
   using V = C;
 
-  static V fill(C value) { return value; }
+  static V repeat(const C* from) { return *from; }
   template <class T>
   [[gnu::always_inline]] static V load(const T* from) {
     return static_cast<C>(*from);
