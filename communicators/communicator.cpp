@@ -12,17 +12,23 @@ namespace renga {
 
 namespace {
 
-std::vector<Array> contiguous_all(const std::vector<Array>& xs) {
+// Whether messages or the board can take an array as it lies.
+using Suits = bool (*)(const Array& x);
+
+bool is_message(const Array& x) { return x.is_contiguous(); }
+
+// What is sent: the arrays themselves where they suit, copies without gaps otherwise.
+std::vector<Array> leaving(const std::vector<Array>& xs, Suits suits) {
   std::vector<Array> result;
-  for (const Array& x : xs) result.push_back(x.defined() ? contiguous(x) : x);
+  for (const Array& x : xs) result.push_back(!x.defined() || suits(x) ? x : contiguous(x));
   return result;
 }
 
-// Contiguous arrays to receive into: the arrays themselves where they are so already.
-std::vector<Array> landing(const std::vector<Array>& ys) {
+// Arrays to receive into: the arrays themselves where they suit.
+std::vector<Array> landing(const std::vector<Array>& ys, Suits suits) {
   std::vector<Array> result;
   for (const Array& y : ys) {
-    result.push_back(!y.defined() || y.is_contiguous() ? y : empty(y.shape(), y.dtype()));
+    result.push_back(!y.defined() || suits(y) ? y : empty(y.shape(), y.dtype()));
   }
   return result;
 }
@@ -143,7 +149,7 @@ bool Communicator::all_reduce_short(std::byte* x, const Shape& shape, Dtype dtyp
 
 void Communicator::reduce_all(const Turn& turn, const std::vector<Array>& xs,
                               const std::vector<Array>& ys, Dtype wire, Reduction reduction) {
-  const std::vector<Array> landed = landing(ys), from = contiguous_all(xs);
+  const std::vector<Array> landed = landing(ys, Flat::suits), from = leaving(xs, Flat::suits);
   const Flat x(from, wire), y(landed, wire);
   // A node of one rank has no partial result, which is wider than an operand of 16 bits.
   const bool alone = placement().inter_size > 1 && placement().intra_size == 1;
@@ -200,7 +206,7 @@ Communicator::Result Communicator::reduce_scatter(const Array& x, const Array& y
   const Call call =
       Call("reduce_scatter").with(x.shape(), x.dtype()).with_detail(name_of(reduction));
   return start(call, issue, [=, this](const Turn& turn) {
-    const std::vector<Array> landed = landing({y}), from = contiguous_all({x});
+    const std::vector<Array> landed = landing({y}, Flat::suits), from = leaving({x}, Flat::suits);
     const Flat flat_x(from), flat_y(landed);
     if (Board* board = common_board()) {
       by_board::reduce_scatter(turn, *board, flat_x, flat_y, x.dtype(), reduction);
@@ -216,12 +222,13 @@ Communicator::Result Communicator::all_gather(const Array& x, const std::vector<
   require(std::ssize(ys) == size(), "all_gather: expected one result per rank, got ", ys.size());
   require_same("all_gather", x, ys[rank()]);
   return start(Call("all_gather"), issue, [=, this](const Turn& turn) {
-    const std::vector<Array> landed = landing(ys);
-    const Array from = contiguous(x);
-    if (Board* board = common_board()) {
-      by_board::all_gather(turn, *board, from, landed);
+    Board* board = common_board();
+    const Suits suits = board != nullptr ? Flat::suits : is_message;
+    const std::vector<Array> landed = landing(ys, suits), from = leaving({x}, suits);
+    if (board != nullptr) {
+      by_board::all_gather(turn, *board, from[0], landed);
     } else {
-      by_messages::exchange(turn, std::vector<Array>(size(), from), landed);
+      by_messages::exchange(turn, std::vector<Array>(size(), from[0]), landed);
     }
     move_landed(landed, ys);
   });
@@ -233,11 +240,13 @@ Communicator::Result Communicator::exchange(const char* name, const std::vector<
   require(std::ssize(sent) == size() && std::ssize(received) == size(), name,
           ": expected one array per rank, got ", sent.size(), " and ", received.size());
   return start(Call(name), issue, [=, this](const Turn& turn) {
-    const std::vector<Array> landed = landing(received);
-    if (Board* board = common_board()) {
-      by_board::exchange(turn, *board, contiguous_all(sent), landed);
+    Board* board = common_board();
+    const Suits suits = board != nullptr ? Flat::suits : is_message;
+    const std::vector<Array> landed = landing(received, suits), from = leaving(sent, suits);
+    if (board != nullptr) {
+      by_board::exchange(turn, *board, from, landed);
     } else {
-      by_messages::exchange(turn, contiguous_all(sent), landed);
+      by_messages::exchange(turn, from, landed);
     }
     move_landed(landed, received);
   });
@@ -248,7 +257,7 @@ Communicator::Result Communicator::broadcast(const Array& x, int root, const Iss
   const Call call = Call("broadcast").with(x.shape(), x.dtype()).with_peer(root);
   return start(call, issue, [=, this](const Turn& turn) {
     const bool gives = turn.rank() == root;
-    const Array place = gives ? contiguous(x) : landing({x})[0];
+    const Array place = gives ? contiguous(x) : landing({x}, is_message)[0];
     if (Board* board = common_board()) {
       by_board::broadcast(turn, *board, place, root);
     } else {
@@ -315,7 +324,7 @@ Communicator::Result Communicator::send(const std::vector<Array>& xs, int to, in
                                         const Issue& issue) {
   check_message("send", to, tag);
   std::erase_if(sent_, [](const Result& work) { return work->test(); });
-  Result work = message(Call("send").with_peer(to), contiguous_all(xs), issue,
+  Result work = message(Call("send").with_peer(to), leaving(xs, is_message), issue,
                         [=, this](const std::byte* data, std::int64_t bytes) {
                           return transport_->send(data, bytes, to, tag);
                         });

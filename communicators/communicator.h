@@ -41,7 +41,7 @@ class Communicator {
   // Ranks with the same `color` form a group, ordered by `key`, then rank. No color: null.
   std::shared_ptr<Communicator> split(std::optional<int> color, int key, const Issue& issue);
 
-  // xs[i] are reduced into ys[i]; all of one dtype. x and y may share memory. The elements travel
+  // xs[i] are reduced into ys[i]; all of one dtype. x and y may be the same. The elements travel
   // as `wire`, a floating dtype, where that is given; the sums are made in float32 at least.
   Result all_reduce(const std::vector<Array>& xs, const std::vector<Array>& ys, Reduction reduction,
                     std::optional<Dtype> wire, const Issue& issue);

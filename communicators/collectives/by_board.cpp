@@ -79,11 +79,18 @@ void reduce_scatter(const Turn& turn, Board& board, const Flat& x, const Flat& y
   in_pieces(y.bytes(), piece, [&](std::int64_t begin, std::int64_t length) {
     const int half = board.next_half();
     std::byte* mine = board.segment(rank, half);
-    for (int r = 0; r < size; ++r) x.read(r * y.bytes() + begin, length, mine + r * length);
+    // What nobody else wants is read, and the result written, where it is if that has no gaps.
+    const std::byte* kept = x.place(rank * y.bytes() + begin, length);
+    for (int r = 0; r < size; ++r) {
+      if (r == rank && kept != nullptr) continue;
+      x.read(r * y.bytes() + begin, length, mine + r * length);
+    }
     board.meet(turn);
     const Stretch own{rank * length, (rank + 1) * length};
-    reduce_range(board, half, own, dtype, reduction, mine + own.begin);
-    y.write(begin, length, mine + own.begin);
+    std::byte* result = y.place(begin, length);
+    std::byte* sum = result != nullptr ? result : mine + own.begin;
+    reduce_range(board, half, own, dtype, reduction, sum, kept);
+    if (result == nullptr) y.write(begin, length, sum);
   });
 }
 

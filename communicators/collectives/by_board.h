@@ -32,10 +32,11 @@ void reduce_scatter(const Turn& turn, Board& board, const Flat& x, const Flat& y
 // Every rank's `x`; ys[r] is as large as rank r's.
 void all_gather(const Turn& turn, Board& board, const Array& x, const std::vector<Array>& ys);
 
-// The root's `x` into everybody's.
-// Contiguous arrays; received[r] gets what rank r sends to this one. Undefined ones are nothing.
+// received[r] gets what rank r sends to this one. Undefined arrays are nothing.
 void exchange(const Turn& turn, Board& board, const std::vector<Array>& sent,
               const std::vector<Array>& received);
+
+// The root's `x` into everybody's.
 void broadcast(const Turn& turn, Board& board, const Array& x, int root);
 
 }  // namespace renga::by_board

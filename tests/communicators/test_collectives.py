@@ -74,6 +74,33 @@ def test_any_strides_in_and_out(ranks):
         assert np.isnan(y[1::2]).all()
 
 
+@pytest.mark.parametrize("channels", [3, 40])  # runs shorter and longer than a line
+@pytest.mark.parametrize("pixels", [7, 20_000])
+def test_parts_of_pixels(ranks, channels, pixels):
+    """Blocks of channels of (pixels, ranks * channels), as they lie."""
+
+    def act(comm):
+        x = data(comm.rank, (pixels, comm.size * channels), "float32")
+        parts = x.reshape(pixels, comm.size, channels).swapaxes(0, 1)
+        gathered, exchanged = np.full_like(x, np.nan), np.full_like(x, np.nan)
+        places = [y.reshape(parts.shape[1], -1, channels) for y in (gathered, exchanged)]
+        comm.all_gather(parts[0], out=places[0].swapaxes(0, 1))
+        comm.all_to_all(parts, out=places[1].swapaxes(0, 1))
+        return gathered, exchanged, comm.reduce_scatter(parts)
+
+    results = ranks(act)
+    size = len(results)
+    xs = [data(r, (pixels, size * channels), "float32") for r in range(size)]
+    total = in_rank_order(xs, "sum")
+    for rank, (gathered, exchanged, scattered) in enumerate(results):
+        own = slice(rank * channels, (rank + 1) * channels)
+        first = np.concatenate([x[:, :channels] for x in xs], axis=1)
+        np.testing.assert_array_equal(gathered, first)
+        theirs = np.concatenate([x[:, own] for x in xs], axis=1)
+        np.testing.assert_array_equal(exchanged, theirs)
+        np.testing.assert_array_equal(scattered, total[:, own])
+
+
 @pytest.mark.parametrize("size", [(), 0, 5, 1025, (50, 60), 300_000])
 @pytest.mark.parametrize(
     "dtype, op",
