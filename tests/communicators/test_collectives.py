@@ -81,11 +81,11 @@ def test_parts_of_pixels(ranks, channels, pixels):
 
     def act(comm):
         x = data(comm.rank, (pixels, comm.size * channels), "float32")
-        parts = x.reshape(pixels, comm.size, channels).swapaxes(0, 1)
+        by_rank = pixels, comm.size, channels
+        parts = x.reshape(by_rank).swapaxes(0, 1)
         gathered, exchanged = np.full_like(x, np.nan), np.full_like(x, np.nan)
-        places = [y.reshape(parts.shape[1], -1, channels) for y in (gathered, exchanged)]
-        comm.all_gather(parts[0], out=places[0].swapaxes(0, 1))
-        comm.all_to_all(parts, out=places[1].swapaxes(0, 1))
+        comm.all_gather(parts[0], out=gathered.reshape(by_rank).swapaxes(0, 1))
+        comm.all_to_all(parts, out=exchanged.reshape(by_rank).swapaxes(0, 1))
         return gathered, exchanged, comm.reduce_scatter(parts)
 
     results = ranks(act)
