@@ -116,7 +116,7 @@ def empty_image(shape: Sequence[int], dtype: Any) -> numpy.ndarray:
     if len(shape) < 4:
         return _core.empty(tuple(shape), numpy.dtype(dtype))
     memory = _core.empty((shape[0], *shape[2:], shape[1]), numpy.dtype(dtype))
-    return numpy.moveaxis(memory, -1, 1)
+    return memory.transpose(0, -1, *range(1, len(shape) - 1))
 
 
 def in_memory_order(x: numpy.ndarray) -> numpy.ndarray:
@@ -124,7 +124,7 @@ def in_memory_order(x: numpy.ndarray) -> numpy.ndarray:
 
     It is a matter of the number of axes only: all ranks have to send in one order.
     """
-    return x if x.ndim < 4 else numpy.moveaxis(x, 1, -1)
+    return x if x.ndim < 4 else x.transpose(0, *range(2, x.ndim), 1)
 
 
 def _moved(axis: int, ndim: int) -> int:
@@ -137,7 +137,7 @@ def _moved(axis: int, ndim: int) -> int:
 def _rows(x: numpy.ndarray, axis: int, size: int) -> numpy.ndarray:
     """A view whose first axis are the equal parts of another one."""
     shape = (*x.shape[:axis], size, x.shape[axis] // size, *x.shape[axis + 1 :])
-    return numpy.moveaxis(x.reshape(shape), axis, 0)
+    return x.reshape(shape).transpose(axis, *range(axis), *range(axis + 1, len(shape)))
 
 
 def _with_extent(shape: Sequence[int], axis: int, extent: int) -> tuple[int, ...]:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy
 
+from renga import _core
 from renga.function_node import FunctionNode
 from renga.functions.noise.seed import expect_parts
 from renga.links.parallel.moves import (
@@ -193,4 +194,7 @@ class Relayout(FunctionNode):
     def backward(
         self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]
     ) -> tuple[Any, ...]:
-        return (self.change.adjoint().apply(grad_outputs[0]),)
+        back, gy = self.change.adjoint(), grad_outputs[0]
+        if _core.backprop_enabled():
+            return (back.apply(gy),)
+        return (Variable(back.start(gy.array, wait=True)()),)

@@ -20,6 +20,7 @@ from renga.variable import Variable
 # By the number of samples; None where nothing has to travel.
 Travel = Callable[[int], Optional[Change]]
 _PIECES = 4
+_CORES = os.cpu_count() or 1  # asking takes as long as a short message
 
 
 def run(
@@ -50,7 +51,7 @@ def pieces_of_batch(comm: Any, cost: Cost) -> int:
     Cutting costs time too; 1 still lets gradients travel meanwhile.
     """
     one_node = comm.intra_size == comm.size
-    if one_node and (os.cpu_count() or 1) < 2 * comm.intra_size:
+    if one_node and _CORES < 2 * comm.intra_size:
         return 0
     return _PIECES if cost.communication > cost.computation / 4 else 1
 
