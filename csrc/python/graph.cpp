@@ -46,8 +46,10 @@ class PythonNode final : public Node {
       sums[i] = python_variable(gxs[static_cast<std::size_t>(wanted[i])]);
     }
     const py::tuple found = accumulate(targets, tuple_of(gys), sums);
-    require<std::invalid_argument>(found.size() == wanted.size(), label(), ": expected ",
-                                   wanted.size(), " gradients from backward, got ", found.size());
+    if (found.size() != wanted.size()) {
+      fail<std::invalid_argument>(label(), ": expected ", wanted.size(),
+                                  " gradients from backward, got ", found.size());
+    }
     for (std::size_t i = 0; i < wanted.size(); ++i) {
       Variable& gx = gxs[static_cast<std::size_t>(wanted[i])];
       gx = found[i].is_none() ? Variable() : found[i].cast<Variable>();
