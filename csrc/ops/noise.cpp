@@ -3,29 +3,27 @@
 #include "autograd/node.h"
 #include "ops/arithmetic.h"
 #include "ops/math.h"
+#include "ops/normalization_fusion.h"
 
 namespace renga {
 
 constinit KernelTable<NoiseKernels> noise_kernels{"noise"};
 
-namespace {
-
-// The mask is never stored: the way back draws the same numbers again, for which its elements must
-// lie in memory in the same order.
-Variable dropout_in_order(const Variable& x, double ratio, std::uint64_t seed, const Axes& order) {
+Variable dropped(const Variable& x, const Drop& drop, const Axes& order) {
   const Array y = empty_in_order(x.shape(), order, x.dtype(), x.device());
-  noise_kernels.on(y.device()).dropout(x.array(), ratio, 1 / (1 - ratio), seed, y);
-  auto to_x = [=](const Variable& gy) { return dropout_in_order(gy, ratio, seed, order); };
+  noise_kernels.on(y.device()).drop(x.array(), drop, y);
+  auto to_x = [=](const Variable& gy) { return dropped(gy, drop, order); };
   return record("Dropout", y, {{x, to_x}});
 }
-
-}  // namespace
 
 Variable dropout(const Variable& x, double ratio, std::uint64_t seed) {
   require(is_float(x.dtype()), "dropout: expected a float dtype, got ", x.dtype());
   require<std::invalid_argument>(ratio >= 0 && ratio < 1, "dropout: expected 0 <= ratio < 1, got ",
                                  ratio);
-  return dropout_in_order(x, ratio, seed, memory_order(x.array()));
+  const Drop drop{empty({(x.size() + 63) / 64 + 1}, Dtype::int64, x.device()), 1 / (1 - ratio)};
+  noise_kernels.on(x.device()).draw(ratio, seed, drop.mask);
+  if (Variable y = drop_deferred("Dropout", x, drop); y.defined()) return y;
+  return dropped(x, drop, memory_order(x.array()));
 }
 
 Variable gaussian(const Variable& mean, const Variable& ln_var, std::uint64_t seed) {

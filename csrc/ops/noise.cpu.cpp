@@ -5,6 +5,7 @@
 
 #include "devices/cpu/onednn.h"
 #include "devices/long_work.h"
+#include "ops/drop_mask.cpu.h"
 #include "ops/philox.h"
 #include "ops/wide_lanes.cpu.h"
 #include "tensor/strided_loop.h"
@@ -12,81 +13,58 @@
 namespace renga {
 namespace {
 
-// Calls body(i, m, numbers) for stretches i..i+m of places begin..begin+n, with their numbers.
-template <class Body>
-void draw(std::uint64_t seed, std::int64_t begin, std::int64_t n, const Body& body) {
+void draw_cpu(double ratio, std::uint64_t seed, const Array& mask) {
+  const LongWork work(kPhiloxBlock * mask.size());
+  const auto threshold =
+      static_cast<std::uint32_t>(std::min(std::round(ratio * 0x1p32), 0x1p32 - 1));
   const bool wide = onednn::has_avx512();
-  std::array<PhiloxBlock, 2> numbers;
-  for (std::int64_t i = 0; i < n;) {
-    const std::int64_t within = (begin + i) % kPhiloxBlock;
-    const std::int64_t m = std::min(n - i, 2 * kPhiloxBlock - within);
-    philox(seed, (begin + i) / kPhiloxBlock, numbers, wide);
-    body(i, m, numbers[0].data() + within);
-    i += m;
-  }
+  const std::int64_t blocks = mask.size();
+  auto* bits = mask.as<std::uint64_t>();
+  parallel_for((blocks + 1) / 2, 8 * kPhiloxBlock, [=](std::int64_t begin, std::int64_t end) {
+    std::array<PhiloxBlock, 2> numbers;
+    for (std::int64_t b = 2 * begin; b < std::min(2 * end, blocks); b += 2) {
+      philox(seed, b, numbers, wide);
+      bits[b] = at_least(threshold, numbers[0], wide);
+      if (b + 1 < blocks) bits[b + 1] = at_least(threshold, numbers[1], wide);
+    }
+  });
 }
 
-// y = x scale where the number is at least the threshold, else 0.
 template <class T>
-struct Drop {
-  std::uint32_t threshold;
+struct TypedDrop {
+  DropMask mask;
   Compute<T> scale;
 
-  void one(const T* x, T* y, std::uint32_t number) const {
-    // Scaled either way: a choice between two values is one instruction, a branch a coin's toss.
-    const Compute<T> kept = static_cast<Compute<T>>(*x) * scale;
-    *y = T(number >= threshold ? kept : Compute<T>(0));
+  template <class L>
+  [[gnu::always_inline]] void one(L l, const T* x, T* y, std::int64_t place) const {
+    l.store(l.chosen(mask.from(place), l.load(x) * scale), y);
   }
 
-  void strided(const std::byte* x, std::int64_t step, T* y, std::int64_t n,
-               const std::uint32_t* numbers) const {
-    for (std::int64_t i = 0; i < n; ++i) {
-      one(reinterpret_cast<const T*>(x + i * step), y + i, numbers[i]);
-    }
-  }
-
-  void adjoining(const T* x, T* y, std::int64_t n, const std::uint32_t* numbers) const {
-    // Elements are fetched while numbers are drawn, of which this many take as long as that.
-    constexpr std::int64_t kAhead = 512;
-    for (std::int64_t line = 0; line < n; line += 64 / static_cast<std::int64_t>(sizeof(T))) {
-      __builtin_prefetch(x + kAhead + line);
-      __builtin_prefetch(y + kAhead + line, 1);
-    }
-    std::int64_t i = 0;
-    if constexpr (sizeof(Compute<T>) == sizeof(float)) {  // as many lanes as of numbers
-      on_best_target<float>([ =, &i, this ](auto target) __attribute__((always_inline)) {
-        using L = Lanes<decltype(target), float>;
-        using Words = typename VectorsOf<decltype(target)>::WordsAnywhere;
-        for (; i + L::width <= n; i += L::width) {
-          const Words& drawn = *reinterpret_cast<const Words*>(numbers + i);
-          const typename L::V kept = L::load(x + i) * scale;
-          L::store(drawn >= threshold ? kept : typename L::V{}, y + i);
-        }
-      });
-    }
-    for (; i < n; ++i) one(x + i, y + i, numbers[i]);
+  void adjoining(const T* x, T* y, std::int64_t n, std::int64_t place) const {
+    on_best_target<float>([ =, this ](auto target) __attribute__((always_inline)) {
+      cover<decltype(target), Compute<T>>(
+          0, n, [ =, this ](auto l, std::int64_t i) __attribute__((always_inline)) {
+            one(l, x + i, y + i, place + i);
+          });
+    });
   }
 };
 
-void dropout_cpu(const Array& x, double ratio, double scale, std::uint64_t seed, const Array& y) {
+void drop_cpu(const Array& x, const Drop& drop, const Array& y) {
   const LongWork work(y.size());
-  const auto threshold =
-      static_cast<std::uint32_t>(std::min(std::round(ratio * 0x1p32), 0x1p32 - 1));
   visit_dtype(y.dtype(), [&]<class T>(Type<T>) {
     if constexpr (is_floating<T>) {
-      const Drop<T> drop{threshold, static_cast<Compute<T>>(scale)};
+      const TypedDrop<T> typed{DropMask(drop.mask), static_cast<Compute<T>>(drop.scale)};
       // y is dense and comes first, so the runs are stretches of its memory.
-      parallel_walk(make_loop<2>({&y, &x}), 4, [&](std::int64_t n, const auto& p, const auto& s) {
+      parallel_walk(make_loop<2>({&y, &x}), 2, [&](std::int64_t n, const auto& p, const auto& s) {
         T* to = reinterpret_cast<T*>(p[0]);
-        draw(seed, to - y.as<T>(), n,
-             [&](std::int64_t i, std::int64_t m, const std::uint32_t* numbers) {
-               const std::byte* from = p[1] + i * s[1];
-               if (s[1] == sizeof(T)) {
-                 drop.adjoining(reinterpret_cast<const T*>(from), to + i, m, numbers);
-               } else {
-                 drop.strided(from, s[1], to + i, m, numbers);
-               }
-             });
+        const std::int64_t place = to - y.as<T>();
+        const auto* from = reinterpret_cast<const T*>(p[1]);
+        if (s[1] == sizeof(T)) return typed.adjoining(from, to, n, place);
+        for (std::int64_t i = 0; i < n; ++i) {
+          from = reinterpret_cast<const T*>(p[1] + i * s[1]);
+          typed.one(Single<Compute<T>>{}, from, to + i, place + i);
+        }
       });
     }
   });
@@ -123,7 +101,7 @@ void normal_cpu(std::uint64_t seed, const Array& y) {
   });
 }
 
-[[maybe_unused]] const bool registered = noise_kernels.add(0, {dropout_cpu, normal_cpu});
+[[maybe_unused]] const bool registered = noise_kernels.add(0, {draw_cpu, drop_cpu, normal_cpu});
 
 }  // namespace
 }  // namespace renga

@@ -7,16 +7,26 @@
 
 namespace renga {
 
+// Which elements a dropout keeps, and what it multiplies them by. Each place in the memory of a
+// dense array has a bit in the mask, 64 of them an int64; one more of these stands behind the last.
+struct Drop {
+  Array mask;
+  double scale;
+};
+
 struct NoiseKernels {
-  // y = x scale where a uniform number of the element's place in y's memory is at least `ratio`,
-  // else 0. y is dense in memory.
-  void (*dropout)(const Array& x, double ratio, double scale, std::uint64_t seed, const Array& y);
+  // A bit is set where the place's uniform number is at least `ratio`.
+  void (*draw)(double ratio, std::uint64_t seed, const Array& mask);
+  // y = x scale where the element is kept, else 0. y is dense in memory.
+  void (*drop)(const Array& x, const Drop& drop, const Array& y);
   // Standard normal numbers; y is row-major.
   void (*normal)(std::uint64_t seed, const Array& y);
 };
 extern KernelTable<NoiseKernels> noise_kernels;
 
 Variable dropout(const Variable& x, double ratio, std::uint64_t seed);
+// x with elements dropped, in an array whose axes lie in memory in the given order.
+Variable dropped(const Variable& x, const Drop& drop, const Axes& order);
 Variable gaussian(const Variable& mean, const Variable& ln_var, std::uint64_t seed);
 
 template <class Visit>

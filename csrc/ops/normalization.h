@@ -6,6 +6,7 @@
 #include "devices/kernel_table.h"
 #include "ops/activation.h"
 #include "ops/list.h"
+#include "ops/noise.h"
 #include "ops/normalization_ranks.h"
 
 namespace renga {
@@ -26,16 +27,18 @@ struct Channels {
 // `x` itself where it lies so, or a copy with its channels innermost.
 Channels by_channels(const Array& x, const Axes& reduced);
 
-// y = activation((x - mean) scale + beta). The vectors over channels are of float64 where x is,
-// else of float32. The activation gets numbers rounded to x's dtype, so that y has the same bits as
-// that of two passes.
+// y = drop(activation((x - mean) scale + beta)). The vectors over channels are of float64 where x
+// is, else of float32. Activation and dropout get numbers rounded to x's dtype, so that y has the
+// same bits as that of several passes.
 struct Normalization {
   Channels x;
   Array mean, scale, beta;
   Activation activation = {};
+  std::optional<Drop> drop = {};
 };
 
-// gy, y and gx have x's dtype and layout; g is the gradient that the activation makes of gy.
+// gy, y and gx have x's dtype and layout; g is what activation and dropout make of gy on the way
+// back.
 struct NormalizationKernels {
   // The mean and the mean squared difference from it.
   void (*moments)(const Channels& x, const Array& mean, const Array& var);

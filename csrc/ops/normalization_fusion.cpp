@@ -4,6 +4,7 @@
 #include "devices/long_work.h"
 #include "ops/activation.h"
 #include "ops/elementwise.h"
+#include "ops/noise.h"
 
 namespace renga {
 namespace {
@@ -16,9 +17,37 @@ Array value_of(const Normalization& of) {
   return y;
 }
 
-// What the activation alone does with gy.
+bool activates(const Normalization& of) { return of.activation.kind != Activation::Kind::none; }
+
+// What activation and dropout do with gy, each by itself.
 Variable separate_gradient(const Normalization& of, const Variable& gy) {
-  return activation_grad(of.activation, value_of(of), gy);
+  const Variable g = of.drop ? dropped(gy, *of.drop, memory_order(of.x.array)) : gy;
+  if (!activates(of)) return g;
+  Normalization before = of;
+  before.drop.reset();
+  return activation_grad(of.activation, value_of(before), g);
+}
+
+// The gradient handed on by the operation that has taken up `of` and added `part` of it.
+Variable gradient_through(const Normalization& part, const Variable& gy) {
+  if (backprop_enabled()) return separate_gradient(part, gy);
+  Normalization through = part;
+  std::optional<Array> gys = take_gradient(gy, through);
+  if (!gys) {
+    if (!is_unshared(gy.array())) return separate_gradient(part, gy);
+    gys = gy.array();
+  }
+  Variable gx(empty_like(part.x.array));
+  gx.body()->defer(make_ref<DeferredGradient>(through, *gys));
+  return gx;
+}
+
+Variable take_up(const char* name, const Variable& x, const Normalization& of,
+                 const Normalization& part) {
+  auto to_x = [part](const Variable& gy) { return gradient_through(part, gy); };
+  Variable y = record(name, empty_like(of.x.array), {{x, to_x}});
+  y.body()->defer(make_ref<DeferredNormalization>(of));
+  return y;
 }
 
 }  // namespace
@@ -39,26 +68,31 @@ void normalize_into(const Variable& y, const Normalization& of, bool x_stays) {
   }
 }
 
-Variable activate_deferred(const char* name, const Variable& x, Activation activation) {
+Variable activate_deferred(const char* name, const Variable& x, const Activation& activation) {
   const auto* before = dynamic_cast<const DeferredNormalization*>(x.body()->deferred());
-  if (before == nullptr || before->of.activation.kind != Activation::Kind::none) return Variable();
+  if (before == nullptr || activates(before->of) || before->of.drop) return Variable();
   Normalization of = before->of;
   of.activation = activation;
-  auto to_x = [of](const Variable& gy) {
-    if (backprop_enabled() || !is_unshared(gy.array())) return separate_gradient(of, gy);
-    Variable gx(empty_like(of.x.array));
-    gx.body()->defer(make_ref<DeferredGradient>(of, gy.array()));
-    return gx;
-  };
-  Variable y = record(name, empty_like(of.x.array), {{x, to_x}});
-  y.body()->defer(make_ref<DeferredNormalization>(of));
-  return y;
+  return take_up(name, x, of, of);
+}
+
+Variable drop_deferred(const char* name, const Variable& x, const Drop& drop) {
+  const auto* before = dynamic_cast<const DeferredNormalization*>(x.body()->deferred());
+  if (before == nullptr || before->of.drop) return Variable();
+  Normalization of = before->of, part = of;
+  of.drop = part.drop = drop;
+  part.activation = {};
+  return take_up(name, x, of, part);
 }
 
 std::optional<Array> take_gradient(const Variable& gy, Normalization& of) {
   const auto* deferred = dynamic_cast<const DeferredGradient*>(gy.body()->deferred());
   if (deferred == nullptr || deferred->of.mean.data() != of.mean.data()) return std::nullopt;
-  of.activation = deferred->of.activation;
+  const Normalization& after = deferred->of;
+  // A kernel does the dropout's part first, then the activation's.
+  if (of.drop || (activates(of) && activates(after))) return std::nullopt;
+  of.drop = after.drop;
+  if (activates(after)) of.activation = after.activation;
   return deferred->gy;
 }
 

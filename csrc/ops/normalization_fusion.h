@@ -1,5 +1,5 @@
-// Normalization and the activation after it in one pass over memory, forward and back: a
-// normalization is deferred (autograd/deferred.h), and an activation that meets it takes it up.
+// A normalization, the activation and the dropout after it in one pass over memory, forward and
+// back: a normalization is deferred (autograd/deferred.h), and what meets it takes it up.
 #pragma once
 
 #include <optional>
@@ -15,7 +15,7 @@ struct DeferredNormalization final : Deferred {
   const Normalization of;
 };
 
-// The gradient with respect to what `of` gave to its activation, given that of the activation.
+// What `of`'s activation and dropout, those that it has, make of gy on the way back.
 struct DeferredGradient final : Deferred {
   DeferredGradient(Normalization of, Array gy) : of(std::move(of)), gy(std::move(gy)) {}
   void compute(const Array& gx) const override;
@@ -27,11 +27,12 @@ struct DeferredGradient final : Deferred {
 // nobody can write to what is normalized unseen.
 void normalize_into(const Variable& y, const Normalization& of, bool x_stays);
 
-// The activation of x if that is deferred; an undefined Variable otherwise.
-Variable activate_deferred(const char* name, const Variable& x, Activation activation);
+// What operation `name` makes of x if that is deferred; an undefined Variable otherwise.
+Variable activate_deferred(const char* name, const Variable& x, const Activation& activation);
+Variable drop_deferred(const char* name, const Variable& x, const Drop& drop);
 
-// gy for a kernel that applies the activation's gradient itself, which `of` is then told; nothing
-// where gy is not the deferred gradient of this normalization.
+// gy for a kernel that does itself what activation and dropout do on the way back, which `of` is
+// then told; nothing where gy is not the deferred gradient of this normalization.
 std::optional<Array> take_gradient(const Variable& gy, Normalization& of);
 
 }  // namespace renga

@@ -145,4 +145,35 @@ inline void philox(std::uint64_t seed, std::int64_t block, std::array<PhiloxBloc
   philox(seed, block + 1, numbers[1]);
 }
 
+#if defined(__AVX2__)
+namespace detail {
+
+[[gnu::target("avx512f")]] inline std::uint64_t at_least_wide(std::uint32_t threshold,
+                                                              const std::uint32_t* numbers) {
+  const __m512i least = _mm512_set1_epi32(static_cast<int>(threshold));
+  std::uint64_t bits = 0;
+  for (int j = 0; j < kPhiloxBlock; j += 16) {
+    const __m512i drawn = _mm512_loadu_si512(numbers + j);
+    bits |= std::uint64_t{_mm512_cmpge_epu32_mask(drawn, least)} << j;
+  }
+  return bits;
+}
+
+}  // namespace detail
+#endif
+
+// Bit j says whether number j is at least `threshold`.
+inline std::uint64_t at_least(std::uint32_t threshold, const PhiloxBlock& numbers,
+                              [[maybe_unused]] bool wide) {
+#if defined(__AVX2__)
+  if (wide) return detail::at_least_wide(threshold, numbers.data());
+#endif
+  std::uint64_t bits = 0;
+  for (int j = 0; j < kPhiloxBlock; ++j) {
+    const std::uint64_t held = numbers[static_cast<std::size_t>(j)] >= threshold;
+    bits |= held << j;
+  }
+  return bits;
+}
+
 }  // namespace renga

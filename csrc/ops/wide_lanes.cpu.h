@@ -7,6 +7,14 @@
 
 namespace renga {
 
+// Numbers that are loaded whatever is chosen. The compiler would make a load and a choice one
+// instruction, which asks the memory only when it knows the choice.
+template <class V>
+[[gnu::always_inline]] inline V loaded(V v) {
+  asm("" : "+v"(v));
+  return v;
+}
+
 // As many numbers of type C as a vector of the target holds. Elements of a dtype computed in C are
 // converted on their way from and to memory.
 template <class Target, class C>
@@ -45,6 +53,19 @@ struct Lanes {
   [[gnu::always_inline]] static void store(const V& v, float16* to) {
     asm("vcvtps2ph $0, %1, %0" : "=m"(*reinterpret_cast<Halves*>(to)) : "v"(v));
   }
+  // v in the lanes whose bits are set, 0 in the others.
+  [[gnu::always_inline]] static V chosen(std::uint32_t bits, const V& v) {
+    using Words [[gnu::vector_size(4 * Target::width)]] =
+        std::conditional_t<sizeof(C) == sizeof(float), std::uint32_t, std::uint64_t>;
+    Words all, lane;
+    if constexpr (sizeof(C) == sizeof(float)) {
+      asm("vmovd %1, %x0\n\tvpbroadcastd %x0, %0" : "=v"(all) : "r"(bits));
+    } else {
+      asm("vmovd %1, %x0\n\tvpbroadcastq %x0, %0" : "=v"(all) : "r"(bits));
+    }
+    for (int k = 0; k < width; ++k) lane[k] = 1u << k;
+    return (all & lane) != 0 ? loaded(v) : V{};
+  }
   // What is left of numbers that are kept as Ts.
   template <class T>
   [[gnu::always_inline]] static V kept(const V& v) {
@@ -80,6 +101,7 @@ struct Single {
   [[gnu::always_inline]] static void store(V v, T* to) {
     *to = T(v);
   }
+  [[gnu::always_inline]] static V chosen(std::uint32_t bits, V v) { return bits & 1 ? v : V{}; }
   template <class T>
   [[gnu::always_inline]] static V kept(V v) {
     return static_cast<V>(T(v));

@@ -7,6 +7,7 @@
 #include "autograd/backward.h"
 #include "ops/activation.h"
 #include "ops/arithmetic.h"
+#include "ops/noise.h"
 #include "ops/normalization.h"
 #include "tensor/views.h"
 
@@ -86,4 +87,21 @@ TEST_CASE("nor is it where the batches of several ranks are normalized") {
   CHECK_FALSE(is_written(h));
   CHECK_FALSE(is_written(h.body()->grad));
   CHECK(o.beta.body()->grad.array().as<float>()[0] == 2 * 16 * 256);
+}
+
+TEST_CASE("nor is what stands before a dropout") {
+  const Operands o;
+  const Variable h = o.normalized(), r = relu(h), y = dropout(r, 0.5, 1), z = multiply(y, 2);
+  CHECK_FALSE(is_written(h));
+  CHECK_FALSE(is_written(r));
+  z.body()->grad = Variable(full(z.shape(), 1, Dtype::float32));
+  BackwardOptions keep;
+  keep.retain_grad = true;
+  backward({&z, 1}, keep);
+  CHECK_FALSE(is_written(r));
+  CHECK_FALSE(is_written(r.body()->grad));
+  CHECK_FALSE(is_written(h.body()->grad));
+  const float kept = z.array().as<float>()[0] / 3;  // 0, or twice 2
+  CHECK(r.body()->grad.array().as<float>()[0] == kept);
+  CHECK(h.body()->grad.array().as<float>()[0] == kept);
 }
