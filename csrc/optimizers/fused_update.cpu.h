@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "devices/long_work.h"
+#include "optimizers/update_rules.h"
 #include "tensor/strided_loop.h"
 
 namespace renga {
@@ -39,48 +40,95 @@ void update_strided(const std::array<std::byte*, N>& p, const std::array<std::in
     }
     update_block(x, m, rule, std::make_index_sequence<N>());
     for (std::size_t k = 0; k < N; ++k) {
-      if (k == 1) continue;  // the gradient stays as it is
+      if (k == 1) continue;  // the second one stays as it is
       for (std::int64_t i = 0; i < m; ++i) *element(k, i) = T(x[k][i]);
     }
   }
 }
 
+template <class T, std::size_t N, class Rule>
+void update_run(const std::array<std::byte*, N>& p, const std::array<std::int64_t, N>& step,
+                std::int64_t n, const Rule& rule) {
+  if constexpr (std::is_same_v<Compute<T>, T>) {
+    const bool dense = std::all_of(step.begin(), step.end(),
+                                   [](std::int64_t s) { return s == std::int64_t{sizeof(T)}; });
+    if (dense) {
+      std::array<T*, N> typed;
+      for (std::size_t k = 0; k < N; ++k) typed[k] = reinterpret_cast<T*>(p[k]);
+      return update_block(typed, n, rule, std::make_index_sequence<N>());
+    }
+  }
+  update_strided<T>(p, step, n, rule);
+}
+
+template <class C>
+struct AddScaled {
+  C scale;
+  void operator()(C& y, C x) const { y += scale * x; }
+};
+
+// The gradient gets its decay, and x its update, block by block, which stays in the cache between.
+template <class T, std::size_t N, class Rule>
+void update_decayed(std::array<std::byte*, N> p, const std::array<std::int64_t, N>& step,
+                    std::int64_t n, const Rule& rule, double decay) {
+  constexpr std::int64_t kBlock = 1024;
+  const AddScaled<Compute<T>> add{static_cast<Compute<T>>(decay)};
+  for (std::int64_t begin = 0; begin < n; begin += kBlock) {
+    const std::int64_t m = std::min(kBlock, n - begin);
+    update_run<T, 2>({p[1], p[0]}, {step[1], step[0]}, m, add);
+    update_run<T, N>(p, step, m, rule);
+    for (std::size_t k = 0; k < N; ++k) p[k] += m * step[k];
+  }
+}
+
+// Calls body(Type<T>{}) with the type of a float dtype.
+template <class Body>
+void visit_float(Dtype dtype, const Body& body) {
+  switch (dtype) {
+    case Dtype::float16:
+      return body(Type<float16>{});
+    case Dtype::bfloat16:
+      return body(Type<bfloat16>{});
+    case Dtype::float32:
+      return body(Type<float>{});
+    default:
+      return body(Type<double>{});
+  }
+}
+
 }  // namespace detail
 
-// Calls rule(x, g, states…) on every element; `make_rule(Type<C>{})` makes the rule for the compute
-// type C. The rule takes x and the states by reference and must not change the second, g.
-template <class MakeRule, class... Arrays>
-void fused_update(const MakeRule& make_rule, const Array& x, const Arrays&... others) {
-  constexpr int N = 1 + sizeof...(Arrays);
+// Calls rule(x, g, states…) on every element, of g after its decay; `make_rule(Type<C>{})` makes
+// the rule for the compute type C. The rule takes x and the states by reference and must not change
+// the second, g.
+template <class MakeRule, class... States>
+void fused_update(const MakeRule& make_rule, const Array& x, const Gradient& g,
+                  const States&... states) {
+  constexpr int N = 2 + sizeof...(States);
   const LongWork work(x.size());
-  const auto loop = make_loop<N>({&x, &others...});
-  const auto update = [&]<class T>(Type<T>) {
-    using C = Compute<T>;
-    const auto rule = make_rule(Type<C>{});
+  const auto loop = make_loop<N>({&x, &g.array, &states...});
+  detail::visit_float(x.dtype(), [&]<class T>(Type<T>) {
+    const auto rule = make_rule(Type<Compute<T>>{});
     parallel_walk(loop, 2 * N, [&](std::int64_t n, const auto& p, const auto& step) {
-      const bool dense = std::all_of(step.begin(), step.end(),
-                                     [](std::int64_t s) { return s == std::int64_t{sizeof(T)}; });
-      if constexpr (std::is_same_v<C, T>) {
-        if (dense) {
-          std::array<C*, N> typed;
-          for (int k = 0; k < N; ++k) typed[k] = reinterpret_cast<C*>(p[k]);
-          detail::update_block(typed, n, rule, std::make_index_sequence<N>());
-          return;
-        }
+      if (g.decay == 0) {
+        detail::update_run<T>(p, step, n, rule);
+      } else {
+        detail::update_decayed<T>(p, step, n, rule, g.decay);
       }
-      detail::update_strided<T>(p, step, n, rule);
     });
-  };
-  switch (x.dtype()) {
-    case Dtype::float16:
-      return update(Type<float16>{});
-    case Dtype::bfloat16:
-      return update(Type<bfloat16>{});
-    case Dtype::float32:
-      return update(Type<float>{});
-    default:
-      return update(Type<double>{});
-  }
+  });
+}
+
+// y += scale x
+inline void fused_add_scaled(const Array& y, const Array& x, double scale) {
+  const LongWork work(y.size());
+  const auto loop = make_loop<2>({&y, &x});
+  detail::visit_float(y.dtype(), [&]<class T>(Type<T>) {
+    const detail::AddScaled<Compute<T>> add{static_cast<Compute<T>>(scale)};
+    parallel_walk(loop, 4, [&](std::int64_t n, const auto& p, const auto& step) {
+      detail::update_run<T>(p, step, n, add);
+    });
+  });
 }
 
 }  // namespace renga

@@ -22,57 +22,61 @@ const UpdateKernels& kernels(const char* rule, const Array& x,
 
 }  // namespace
 
-void sgd(const Array& x, const Array& g, double lr) { kernels("sgd", x, {&g}).sgd(x, g, lr); }
-
-void momentum_sgd(const Array& x, const Array& g, const Array& v, double lr, double momentum) {
-  kernels("momentum_sgd", x, {&g, &v}).momentum_sgd(x, g, v, lr, momentum);
+void sgd(const Array& x, const Gradient& g, double lr) {
+  kernels("sgd", x, {&g.array}).sgd(x, g, lr);
 }
 
-void nesterov_ag(const Array& x, const Array& g, const Array& v, double lr, double momentum) {
-  kernels("nesterov_ag", x, {&g, &v}).nesterov_ag(x, g, v, lr, momentum);
+void momentum_sgd(const Array& x, const Gradient& g, const Array& v, double lr, double momentum) {
+  kernels("momentum_sgd", x, {&g.array, &v}).momentum_sgd(x, g, v, lr, momentum);
 }
 
-void rmsprop(const Array& x, const Array& g, const Array& ms, double lr, double alpha, double eps,
-             bool eps_inside_sqrt) {
-  kernels("rmsprop", x, {&g, &ms}).rmsprop(x, g, ms, lr, alpha, eps, eps_inside_sqrt);
+void nesterov_ag(const Array& x, const Gradient& g, const Array& v, double lr, double momentum) {
+  kernels("nesterov_ag", x, {&g.array, &v}).nesterov_ag(x, g, v, lr, momentum);
 }
 
-void adam(const Array& x, const Array& g, const Array& m, const Array& v, const Array& vhat,
+void rmsprop(const Array& x, const Gradient& g, const Array& ms, double lr, double alpha,
+             double eps, bool eps_inside_sqrt) {
+  kernels("rmsprop", x, {&g.array, &ms}).rmsprop(x, g, ms, lr, alpha, eps, eps_inside_sqrt);
+}
+
+void adam(const Array& x, const Gradient& g, const Array& m, const Array& v, const Array& vhat,
           const AdamStep& step) {
   if (vhat.defined()) {
-    kernels("adam", x, {&g, &m, &v, &vhat}).amsgrad(x, g, m, v, vhat, step);
+    kernels("adam", x, {&g.array, &m, &v, &vhat}).amsgrad(x, g, m, v, vhat, step);
   } else {
-    kernels("adam", x, {&g, &m, &v}).adam(x, g, m, v, step);
+    kernels("adam", x, {&g.array, &m, &v}).adam(x, g, m, v, step);
   }
 }
 
-void corrected_momentum_sgd(const Array& x, const Array& g, const Array& v, double lr,
+void corrected_momentum_sgd(const Array& x, const Gradient& g, const Array& v, double lr,
                             double momentum) {
-  kernels("corrected_momentum_sgd", x, {&g, &v}).corrected_momentum_sgd(x, g, v, lr, momentum);
+  kernels("corrected_momentum_sgd", x, {&g.array, &v})
+      .corrected_momentum_sgd(x, g, v, lr, momentum);
 }
 
-void adagrad(const Array& x, const Array& g, const Array& h, double lr, double eps) {
-  kernels("adagrad", x, {&g, &h}).adagrad(x, g, h, lr, eps);
+void adagrad(const Array& x, const Gradient& g, const Array& h, double lr, double eps) {
+  kernels("adagrad", x, {&g.array, &h}).adagrad(x, g, h, lr, eps);
 }
 
-void adadelta(const Array& x, const Array& g, const Array& msg, const Array& msdx, double rho,
+void adadelta(const Array& x, const Gradient& g, const Array& msg, const Array& msdx, double rho,
               double eps) {
-  kernels("adadelta", x, {&g, &msg, &msdx}).adadelta(x, g, msg, msdx, rho, eps);
+  kernels("adadelta", x, {&g.array, &msg, &msdx}).adadelta(x, g, msg, msdx, rho, eps);
 }
 
-void smorms3(const Array& x, const Array& g, const Array& mem, const Array& m, const Array& v,
+void smorms3(const Array& x, const Gradient& g, const Array& mem, const Array& m, const Array& v,
              double lr, double eps) {
-  kernels("smorms3", x, {&g, &mem, &m, &v}).smorms3(x, g, mem, m, v, lr, eps);
+  kernels("smorms3", x, {&g.array, &mem, &m, &v}).smorms3(x, g, mem, m, v, lr, eps);
 }
 
-void rmsprop_graves(const Array& x, const Array& g, const Array& n, const Array& m,
+void rmsprop_graves(const Array& x, const Gradient& g, const Array& n, const Array& m,
                     const Array& delta, double lr, double alpha, double momentum, double eps) {
-  kernels("rmsprop_graves", x, {&g, &n, &m, &delta})
+  kernels("rmsprop_graves", x, {&g.array, &n, &m, &delta})
       .rmsprop_graves(x, g, n, m, delta, lr, alpha, momentum, eps);
 }
 
-void msvag(const Array& x, const Array& g, const Array& m, const Array& v, const MsvagStep& step) {
-  kernels("msvag", x, {&g, &m, &v}).msvag(x, g, m, v, step);
+void msvag(const Array& x, const Gradient& g, const Array& m, const Array& v,
+           const MsvagStep& step) {
+  kernels("msvag", x, {&g.array, &m, &v}).msvag(x, g, m, v, step);
 }
 
 void add_scaled(const Array& y, const Array& x, double scale) {

@@ -1,5 +1,3 @@
-#include "optimizers/update_rules.h"
-
 #include <cmath>
 
 #include "optimizers/fused_update.cpu.h"
@@ -7,11 +5,12 @@
 namespace renga {
 namespace {
 
-void sgd_cpu(const Array& x, const Array& g, double lr) {
+void sgd_cpu(const Array& x, const Gradient& g, double lr) {
   fused_update([=]<class C>(Type<C>) { return [lr = C(lr)](C& x, C g) { x -= lr * g; }; }, x, g);
 }
 
-void momentum_sgd_cpu(const Array& x, const Array& g, const Array& v, double lr, double momentum) {
+void momentum_sgd_cpu(const Array& x, const Gradient& g, const Array& v, double lr,
+                      double momentum) {
   fused_update(
       [=]<class C>(Type<C>) {
         return [lr = C(lr), momentum = C(momentum)](C& x, C g, C& v) {
@@ -22,7 +21,8 @@ void momentum_sgd_cpu(const Array& x, const Array& g, const Array& v, double lr,
       x, g, v);
 }
 
-void nesterov_ag_cpu(const Array& x, const Array& g, const Array& v, double lr, double momentum) {
+void nesterov_ag_cpu(const Array& x, const Gradient& g, const Array& v, double lr,
+                     double momentum) {
   fused_update(
       [=]<class C>(Type<C>) {
         return [lr = C(lr), momentum = C(momentum)](C& x, C g, C& v) {
@@ -33,7 +33,7 @@ void nesterov_ag_cpu(const Array& x, const Array& g, const Array& v, double lr, 
       x, g, v);
 }
 
-void rmsprop_cpu(const Array& x, const Array& g, const Array& ms, double lr, double alpha,
+void rmsprop_cpu(const Array& x, const Gradient& g, const Array& ms, double lr, double alpha,
                  double eps, bool eps_inside_sqrt) {
   fused_update(
       [=]<class C>(Type<C>) {
@@ -81,17 +81,17 @@ struct AdamRule {
   C alpha, take1, take2, eps, eta, decay, lower, upper;
 };
 
-void adam_cpu(const Array& x, const Array& g, const Array& m, const Array& v,
+void adam_cpu(const Array& x, const Gradient& g, const Array& m, const Array& v,
               const AdamStep& step) {
   fused_update([&]<class C>(Type<C>) { return AdamRule<C>(step); }, x, g, m, v);
 }
 
-void amsgrad_cpu(const Array& x, const Array& g, const Array& m, const Array& v, const Array& vhat,
-                 const AdamStep& step) {
+void amsgrad_cpu(const Array& x, const Gradient& g, const Array& m, const Array& v,
+                 const Array& vhat, const AdamStep& step) {
   fused_update([&]<class C>(Type<C>) { return AdamRule<C>(step); }, x, g, m, v, vhat);
 }
 
-void corrected_momentum_sgd_cpu(const Array& x, const Array& g, const Array& v, double lr,
+void corrected_momentum_sgd_cpu(const Array& x, const Gradient& g, const Array& v, double lr,
                                 double momentum) {
   fused_update(
       [=]<class C>(Type<C>) {
@@ -103,7 +103,7 @@ void corrected_momentum_sgd_cpu(const Array& x, const Array& g, const Array& v, 
       x, g, v);
 }
 
-void adagrad_cpu(const Array& x, const Array& g, const Array& h, double lr, double eps) {
+void adagrad_cpu(const Array& x, const Gradient& g, const Array& h, double lr, double eps) {
   fused_update(
       [=]<class C>(Type<C>) {
         return [lr = C(lr), eps = C(eps)](C& x, C g, C& h) {
@@ -114,8 +114,8 @@ void adagrad_cpu(const Array& x, const Array& g, const Array& h, double lr, doub
       x, g, h);
 }
 
-void adadelta_cpu(const Array& x, const Array& g, const Array& msg, const Array& msdx, double rho,
-                  double eps) {
+void adadelta_cpu(const Array& x, const Gradient& g, const Array& msg, const Array& msdx,
+                  double rho, double eps) {
   fused_update(
       [=]<class C>(Type<C>) {
         return [keep = C(rho), take = C(1 - rho), eps = C(eps)](C& x, C g, C& msg, C& msdx) {
@@ -128,8 +128,8 @@ void adadelta_cpu(const Array& x, const Array& g, const Array& msg, const Array&
       x, g, msg, msdx);
 }
 
-void smorms3_cpu(const Array& x, const Array& g, const Array& mem, const Array& m, const Array& v,
-                 double lr, double eps) {
+void smorms3_cpu(const Array& x, const Gradient& g, const Array& mem, const Array& m,
+                 const Array& v, double lr, double eps) {
   fused_update(
       [=]<class C>(Type<C>) {
         return [lr = C(lr), eps = C(eps)](C& x, C g, C& mem, C& m, C& v) {
@@ -144,7 +144,7 @@ void smorms3_cpu(const Array& x, const Array& g, const Array& mem, const Array& 
       x, g, mem, m, v);
 }
 
-void rmsprop_graves_cpu(const Array& x, const Array& g, const Array& n, const Array& m,
+void rmsprop_graves_cpu(const Array& x, const Gradient& g, const Array& n, const Array& m,
                         const Array& delta, double lr, double alpha, double momentum, double eps) {
   fused_update(
       [=]<class C>(Type<C>) {
@@ -159,7 +159,8 @@ void rmsprop_graves_cpu(const Array& x, const Array& g, const Array& n, const Ar
       x, g, n, m, delta);
 }
 
-void msvag_cpu(const Array& x, const Array& g, const Array& m, const Array& v, const MsvagStep& s) {
+void msvag_cpu(const Array& x, const Gradient& g, const Array& m, const Array& v,
+               const MsvagStep& s) {
   fused_update(
       [&]<class C>(Type<C>) {
         // After one step the mean holds all of the variance, and nothing can be said of it.
@@ -178,15 +179,10 @@ void msvag_cpu(const Array& x, const Array& g, const Array& m, const Array& v, c
       x, g, m, v);
 }
 
-void add_scaled_cpu(const Array& y, const Array& x, double scale) {
-  fused_update([=]<class C>(Type<C>) { return [scale = C(scale)](C& y, C x) { y += scale * x; }; },
-               y, x);
-}
-
 [[maybe_unused]] const bool registered =
     update_kernels.add(0, {sgd_cpu, momentum_sgd_cpu, nesterov_ag_cpu, rmsprop_cpu, adam_cpu,
                            amsgrad_cpu, corrected_momentum_sgd_cpu, adagrad_cpu, adadelta_cpu,
-                           smorms3_cpu, rmsprop_graves_cpu, msvag_cpu, add_scaled_cpu});
+                           smorms3_cpu, rmsprop_graves_cpu, msvag_cpu, fused_add_scaled});
 
 }  // namespace
 }  // namespace renga

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <limits>
+#include <utility>
 
 #include "devices/kernel_table.h"
 #include "tensor/array.h"
@@ -32,66 +33,80 @@ struct MsvagStep {
   double weight_decay_rate = 0;
 };
 
+// A gradient to which an update first adds `decay` times the parameter, in the same pass over
+// memory.
+struct Gradient {
+  Gradient() = default;
+  Gradient(Array array, double decay = 0) : array(std::move(array)), decay(decay) {}
+
+  Array array;
+  double decay = 0;
+};
+
 struct UpdateKernels {
-  void (*sgd)(const Array& x, const Array& g, double lr);
-  void (*momentum_sgd)(const Array& x, const Array& g, const Array& v, double lr, double momentum);
-  void (*nesterov_ag)(const Array& x, const Array& g, const Array& v, double lr, double momentum);
-  void (*rmsprop)(const Array& x, const Array& g, const Array& ms, double lr, double alpha,
+  void (*sgd)(const Array& x, const Gradient& g, double lr);
+  void (*momentum_sgd)(const Array& x, const Gradient& g, const Array& v, double lr,
+                       double momentum);
+  void (*nesterov_ag)(const Array& x, const Gradient& g, const Array& v, double lr,
+                      double momentum);
+  void (*rmsprop)(const Array& x, const Gradient& g, const Array& ms, double lr, double alpha,
                   double eps, bool eps_inside_sqrt);
-  void (*adam)(const Array& x, const Array& g, const Array& m, const Array& v,
+  void (*adam)(const Array& x, const Gradient& g, const Array& m, const Array& v,
                const AdamStep& step);
-  void (*amsgrad)(const Array& x, const Array& g, const Array& m, const Array& v, const Array& vhat,
-                  const AdamStep& step);
-  void (*corrected_momentum_sgd)(const Array& x, const Array& g, const Array& v, double lr,
+  void (*amsgrad)(const Array& x, const Gradient& g, const Array& m, const Array& v,
+                  const Array& vhat, const AdamStep& step);
+  void (*corrected_momentum_sgd)(const Array& x, const Gradient& g, const Array& v, double lr,
                                  double momentum);
-  void (*adagrad)(const Array& x, const Array& g, const Array& h, double lr, double eps);
-  void (*adadelta)(const Array& x, const Array& g, const Array& msg, const Array& msdx, double rho,
-                   double eps);
-  void (*smorms3)(const Array& x, const Array& g, const Array& mem, const Array& m, const Array& v,
-                  double lr, double eps);
-  void (*rmsprop_graves)(const Array& x, const Array& g, const Array& n, const Array& m,
+  void (*adagrad)(const Array& x, const Gradient& g, const Array& h, double lr, double eps);
+  void (*adadelta)(const Array& x, const Gradient& g, const Array& msg, const Array& msdx,
+                   double rho, double eps);
+  void (*smorms3)(const Array& x, const Gradient& g, const Array& mem, const Array& m,
+                  const Array& v, double lr, double eps);
+  void (*rmsprop_graves)(const Array& x, const Gradient& g, const Array& n, const Array& m,
                          const Array& delta, double lr, double alpha, double momentum, double eps);
-  void (*msvag)(const Array& x, const Array& g, const Array& m, const Array& v,
+  void (*msvag)(const Array& x, const Gradient& g, const Array& m, const Array& v,
                 const MsvagStep& step);
   void (*add_scaled)(const Array& y, const Array& x, double scale);
 };
 extern KernelTable<UpdateKernels> update_kernels;
 
-// All arrays of a call have one shape, float dtype and device; all but the gradient are changed.
+// All arrays of a call have one shape, float dtype and device; all are changed, the gradient only
+// by its decay.
 
 // x -= lr g
-void sgd(const Array& x, const Array& g, double lr);
+void sgd(const Array& x, const Gradient& g, double lr);
 // v = momentum v - lr g;  x += v
-void momentum_sgd(const Array& x, const Array& g, const Array& v, double lr, double momentum);
+void momentum_sgd(const Array& x, const Gradient& g, const Array& v, double lr, double momentum);
 // v = momentum v - lr g;  x += momentum² v - (1 + momentum) lr g
-void nesterov_ag(const Array& x, const Array& g, const Array& v, double lr, double momentum);
+void nesterov_ag(const Array& x, const Gradient& g, const Array& v, double lr, double momentum);
 // ms = alpha ms + (1 - alpha) g²;  x -= lr g / (√ms + eps), or lr g / √(ms + eps)
-void rmsprop(const Array& x, const Array& g, const Array& ms, double lr, double alpha, double eps,
-             bool eps_inside_sqrt);
+void rmsprop(const Array& x, const Gradient& g, const Array& ms, double lr, double alpha,
+             double eps, bool eps_inside_sqrt);
 // m += (1 - beta1) (g - m);  v += (1 - beta2) (g² - v);
 // x -= eta (step m + weight_decay_rate x). With vhat, AMSGrad: its running maximum stands for v.
-void adam(const Array& x, const Array& g, const Array& m, const Array& v, const Array& vhat,
+void adam(const Array& x, const Gradient& g, const Array& m, const Array& v, const Array& vhat,
           const AdamStep& step);
 // v = momentum v - g;  x += lr v
-void corrected_momentum_sgd(const Array& x, const Array& g, const Array& v, double lr,
+void corrected_momentum_sgd(const Array& x, const Gradient& g, const Array& v, double lr,
                             double momentum);
 // h += g²;  x -= lr g / (√h + eps)
-void adagrad(const Array& x, const Array& g, const Array& h, double lr, double eps);
+void adagrad(const Array& x, const Gradient& g, const Array& h, double lr, double eps);
 // msg = rho msg + (1 - rho) g²;  dx = √((msdx + eps) / (msg + eps)) g
 // msdx = rho msdx + (1 - rho) dx²;  x -= dx
-void adadelta(const Array& x, const Array& g, const Array& msg, const Array& msdx, double rho,
+void adadelta(const Array& x, const Gradient& g, const Array& msg, const Array& msdx, double rho,
               double eps);
 // r = 1 / (mem + 1);  m += r (g - m);  v += r (g² - v);  share = m² / (v + eps)
 // mem = 1 + mem (1 - share);  x -= min(lr, share) g / (√v + eps)
-void smorms3(const Array& x, const Array& g, const Array& mem, const Array& m, const Array& v,
+void smorms3(const Array& x, const Gradient& g, const Array& mem, const Array& m, const Array& v,
              double lr, double eps);
 // n += (1 - alpha) (g² - n);  m += (1 - alpha) (g - m)
 // delta = momentum delta - lr g / √(n - m² + eps);  x += delta
-void rmsprop_graves(const Array& x, const Array& g, const Array& n, const Array& m,
+void rmsprop_graves(const Array& x, const Gradient& g, const Array& n, const Array& m,
                     const Array& delta, double lr, double alpha, double momentum, double eps);
 // m += (1 - beta) (g - m);  v += (1 - beta) (g² - v);  both corrected for their bias
 // s = (v - m²) / (1 - rho);  x -= eta (lr m³ / (m² + rho s) + weight_decay_rate x)
-void msvag(const Array& x, const Array& g, const Array& m, const Array& v, const MsvagStep& step);
+void msvag(const Array& x, const Gradient& g, const Array& m, const Array& v,
+           const MsvagStep& step);
 // y += scale x
 void add_scaled(const Array& y, const Array& x, double scale);
 

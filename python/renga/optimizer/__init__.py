@@ -5,3 +5,4 @@ from renga.optimizer.gradient_method import GradientMethod as GradientMethod
 from renga.optimizer.hyperparameter import Hyperparameter as Hyperparameter
 from renga.optimizer.hyperparameter import HyperparameterProxy as HyperparameterProxy
 from renga.optimizer.update_rule import UpdateRule as UpdateRule
+from renga.optimizer.update_rule import takes_decay as takes_decay

@@ -8,6 +8,7 @@ from renga.link import Link
 from renga.optimizer.base import Optimizer
 from renga.optimizer.hyperparameter import Hyperparameter
 from renga.optimizer.update_rule import UpdateRule
+from renga.optimizer_hooks.weight_decay import WeightDecay
 
 
 class GradientMethod(Optimizer):
@@ -61,15 +62,35 @@ class GradientMethod(Optimizer):
         self.reallocate_cleared_grads()
         self.check_nan_in_grads()
         safe = self.is_safe_to_update()
-        if safe:
-            self.call_hooks("pre")
+        decay = self._call_pre_hooks() if safe else None
         self.t += 1
         if safe:
             for param in self.target.params():
+                if decay is not None:
+                    decay.before_update(param)
                 param.update()
             self.reallocate_cleared_grads()
             self.call_hooks("post")
         self.update_loss_scale()
+
+    def _call_pre_hooks(self) -> WeightDecay | None:
+        """Calls the hooks, but for a WeightDecay that comes last.
+
+        That is returned, to go with each parameter's update in one pass over memory.
+        """
+        hooks = list(self._hooks("pre").values())
+        cls = type(self)
+        ours = (cls.call_hooks, cls.call_hook) == (
+            Optimizer.call_hooks,
+            Optimizer.call_hook,
+        )
+        if not (ours and hooks and type(hooks[-1]) is WeightDecay):
+            self.call_hooks("pre")
+            return None
+        *others, decay = hooks
+        for hook in others:
+            self.call_hook(hook)
+        return decay
 
     def reallocate_cleared_grads(self) -> None:
         """Fills in zeros where a parameter has no gradient."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Callable
 
 import numpy
 
@@ -11,6 +11,12 @@ from renga.optimizer.hooks import Hookable
 from renga.optimizer.hyperparameter import Hyperparameter
 from renga.serializer import Deserializer
 from renga.variable import Variable
+
+
+def takes_decay(update_core_cpu: Callable[..., None]) -> Callable[..., None]:
+    """Marks an ``update_core_cpu`` that asks ``gradient_of`` for the gradient."""
+    update_core_cpu.takes_decay = True  # type: ignore[attr-defined]
+    return update_core_cpu
 
 
 class UpdateRule(Hookable):
@@ -31,6 +37,7 @@ class UpdateRule(Hookable):
         self._state: dict[str, Any] | None = None
         self._use_fp32_update = False
         self._fp32_param: Variable | None = None
+        self._decay = 0.0
 
     @property
     def state(self) -> Any:
@@ -90,6 +97,33 @@ class UpdateRule(Hookable):
     def update_core_gpu(self, param: Any) -> None:
         """Changes ``param`` on a GPU."""
         raise NotImplementedError
+
+    def leave_decay(self, param: Any, rate: float) -> bool:
+        """Has the next update add ``rate * param`` to the gradient in its own pass.
+
+        Returns False, and does nothing, where the rule cannot or somebody might look at
+        the gradient before.
+        """
+        cls = type(self)
+        plain = cls.update is UpdateRule.update and (
+            cls.update_core is UpdateRule.update_core
+        )
+        can = (
+            plain
+            and getattr(cls.update_core_cpu, "takes_decay", False)
+            and self.enabled
+            and not (self._use_fp32_update or self._hooks("pre"))
+            and isinstance(param.array, numpy.ndarray)
+            and param.grad is not None
+            and param._loss_scale is None
+        )
+        self._decay = rate if can else 0.0
+        return can
+
+    def gradient_of(self, param: Any) -> Any:
+        """The gradient as the core's rules take it: with what is left to them."""
+        decay, self._decay = self._decay, 0.0
+        return (param.grad, decay) if decay else param.grad
 
     def init_state(self, param: Any) -> None:
         """Fills ``state`` before the first update of ``param``."""

@@ -28,3 +28,9 @@ class WeightDecay:
             _core.optimizers.add_scaled(param.grad, param.array, rate)
         else:
             param.grad += rate * param.array
+
+    def before_update(self, param: Any) -> None:
+        """The same for a hook after which nothing but the update follows."""
+        rule = param.update_rule
+        if rule is None or not rule.leave_decay(param, self.rate):
+            self(rule, param)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from renga import _core
-from renga.optimizer import GradientMethod, HyperparameterProxy, UpdateRule
+from renga.optimizer import GradientMethod, HyperparameterProxy, UpdateRule, takes_decay
 
 
 class AdaDeltaRule(UpdateRule):
@@ -16,11 +16,12 @@ class AdaDeltaRule(UpdateRule):
     def init_state(self, param: Any) -> None:
         self.init_zeros(param, "msg", "msdx")
 
+    @takes_decay
     def update_core_cpu(self, param: Any) -> None:
         hp = self.hyperparam
         _core.optimizers.adadelta(
             param.array,
-            param.grad,
+            self.gradient_of(param),
             self.state["msg"],
             self.state["msdx"],
             hp.rho,

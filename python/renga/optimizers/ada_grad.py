@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from renga import _core
-from renga.optimizer import GradientMethod, HyperparameterProxy, UpdateRule
+from renga.optimizer import GradientMethod, HyperparameterProxy, UpdateRule, takes_decay
 
 
 class AdaGradRule(UpdateRule):
@@ -16,10 +16,11 @@ class AdaGradRule(UpdateRule):
     def init_state(self, param: Any) -> None:
         self.init_zeros(param, "h")
 
+    @takes_decay
     def update_core_cpu(self, param: Any) -> None:
         hp = self.hyperparam
         _core.optimizers.adagrad(
-            param.array, param.grad, self.state["h"], hp.lr, hp.eps
+            param.array, self.gradient_of(param), self.state["h"], hp.lr, hp.eps
         )
 
 

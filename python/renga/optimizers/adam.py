@@ -11,6 +11,7 @@ from renga.optimizer import (
     Hyperparameter,
     HyperparameterProxy,
     UpdateRule,
+    takes_decay,
 )
 
 
@@ -43,11 +44,12 @@ class AdamRule(UpdateRule):
         grown = hp.gamma * self.t
         return final_lr * (1 - 1 / (grown + 1)), final_lr * (1 + 1 / grown)
 
+    @takes_decay
     def update_core_cpu(self, param: Any) -> None:
         hp = self.hyperparam
         _core.optimizers.adam(
             param.array,
-            param.grad,
+            self.gradient_of(param),
             self.state["m"],
             self.state["v"],
             self.state["vhat"] if hp.amsgrad else None,

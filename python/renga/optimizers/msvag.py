@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from renga import _core
-from renga.optimizer import GradientMethod, HyperparameterProxy, UpdateRule
+from renga.optimizer import GradientMethod, HyperparameterProxy, UpdateRule, takes_decay
 
 
 class MSVAGRule(UpdateRule):
@@ -16,6 +16,7 @@ class MSVAGRule(UpdateRule):
     def init_state(self, param: Any) -> None:
         self.init_zeros(param, "m", "v")
 
+    @takes_decay
     def update_core_cpu(self, param: Any) -> None:
         hp = self.hyperparam
         power = hp.beta**self.t
@@ -23,7 +24,7 @@ class MSVAGRule(UpdateRule):
         rho = (1 - hp.beta) * (1 + power) / ((1 + hp.beta) * (1 - power))
         _core.optimizers.msvag(
             param.array,
-            param.grad,
+            self.gradient_of(param),
             self.state["m"],
             self.state["v"],
             hp.lr,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from renga import _core
-from renga.optimizer import GradientMethod, HyperparameterProxy, UpdateRule
+from renga.optimizer import GradientMethod, HyperparameterProxy, UpdateRule, takes_decay
 
 
 class SGDRule(UpdateRule):
@@ -13,8 +13,9 @@ class SGDRule(UpdateRule):
 
     is_elementwise = True
 
+    @takes_decay
     def update_core_cpu(self, param: Any) -> None:
-        _core.optimizers.sgd(param.array, param.grad, self.hyperparam.lr)
+        _core.optimizers.sgd(param.array, self.gradient_of(param), self.hyperparam.lr)
 
 
 class SGD(GradientMethod):

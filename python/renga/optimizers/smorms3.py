@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from renga import _core
-from renga.optimizer import GradientMethod, HyperparameterProxy, UpdateRule
+from renga.optimizer import GradientMethod, HyperparameterProxy, UpdateRule, takes_decay
 
 
 class SMORMS3Rule(UpdateRule):
@@ -17,11 +17,12 @@ class SMORMS3Rule(UpdateRule):
         self.state["mem"] = param.xp.ones_like(param.array)
         self.init_zeros(param, "g", "g2")
 
+    @takes_decay
     def update_core_cpu(self, param: Any) -> None:
         hp = self.hyperparam
         _core.optimizers.smorms3(
             param.array,
-            param.grad,
+            self.gradient_of(param),
             self.state["mem"],
             self.state["g"],
             self.state["g2"],

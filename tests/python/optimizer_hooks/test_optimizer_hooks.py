@@ -118,3 +118,71 @@ def test_gradient_noise_of_ones_own():
     rule.add_hook(optimizer_hooks.GradientNoise(0.5, noise))
     rule.update(param)
     numpy.testing.assert_allclose(param.grad, 0.5 * 4)
+
+
+def decayed_sgd(make_optimizer, *hooks, n=3000):
+    """Parameter and gradient after a step from 0.5 with gradients near 1."""
+    x, g = numpy.full(n, 0.5), numpy.linspace(0.5, 1.5, n)
+    model = Link()
+    with model.init_scope():
+        model.W = Parameter(x.copy())
+    optimizer = make_optimizer().setup(model)
+    for hook in hooks:
+        optimizer.add_hook(hook)
+    model.W.grad = g.copy()
+    optimizer.update()
+    return x, g, model.W
+
+
+def test_decay_goes_with_the_update():
+    x, g, W = decayed_sgd(lambda: optimizers.MomentumSGD(0.1), hooks.WeightDecay(0.25))
+    numpy.testing.assert_allclose(W.grad, g + 0.25 * x, rtol=1e-15)
+    numpy.testing.assert_allclose(W.array, x - 0.1 * (g + 0.25 * x), rtol=1e-15)
+    numpy.testing.assert_allclose(
+        W.update_rule.state["v"], -0.1 * (g + 0.25 * x), rtol=1e-15
+    )
+
+
+def test_decay_before_another_hook_is_seen_by_it():
+    clip = hooks.GradientHardClipping(-1.0, 1.0)
+    x, g, W = decayed_sgd(lambda: optimizers.SGD(0.1), hooks.WeightDecay(0.25), clip)
+    expected = numpy.minimum(g + 0.25 * x, 1)
+    numpy.testing.assert_allclose(W.grad, expected, rtol=1e-15)
+    numpy.testing.assert_allclose(W.array, x - 0.1 * expected, rtol=1e-15)
+
+
+class HalvedRule(optimizers.sgd.SGDRule):
+    """A rule of the user's own, which looks at the gradient."""
+
+    def update_core_cpu(self, param):
+        param.array -= 0.5 * param.grad
+
+
+class Halved(optimizers.SGD):
+    def create_update_rule(self):
+        return HalvedRule(self.hyperparam)
+
+
+@pytest.mark.parametrize("rule_hook", [False, True])
+def test_rules_and_hooks_that_look_at_the_gradient_see_the_decay(rule_hook):
+    seen = []
+    make = optimizers.SGD if rule_hook else Halved
+
+    def make_optimizer():
+        optimizer = make(0.5)
+        create = optimizer.create_update_rule
+
+        def create_with_hook():
+            rule = create()
+            if rule_hook:
+                rule.add_hook(lambda _, p: seen.append(p.grad.copy()), "look")
+            return rule
+
+        optimizer.create_update_rule = create_with_hook
+        return optimizer
+
+    x, g, W = decayed_sgd(make_optimizer, hooks.WeightDecay(0.25))
+    numpy.testing.assert_allclose(W.array, x - 0.5 * (g + 0.25 * x), rtol=1e-15)
+    assert len(seen) == rule_hook
+    for gradient in seen:
+        numpy.testing.assert_allclose(gradient, g + 0.25 * x, rtol=1e-15)
