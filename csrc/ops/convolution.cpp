@@ -58,23 +58,9 @@ Array empty_image(std::int64_t channels, const Dims& extents, const Variable& li
                         like.dtype(), like.device());
 }
 
-// Adds b to every pixel of y, in place. Several pixels of few channels go together, as one long row
-// takes less time than many short ones.
-void add_bias(const char* name, const Array& y, const Array& b) {
-  constexpr std::int64_t kRow = 512;
-  const Array pixels = transpose_view(y, image_axes(y.ndim(), true));
-  const std::int64_t channels = b.size(), count = channels == 0 ? 0 : y.size() / channels;
-  std::int64_t together = 1;
-  while (together * channels < kRow && count % (2 * together) == 0) together *= 2;
-  const Array rows = reshape_view(pixels, {count / together, together * channels});
-  const Array row = contiguous(broadcast_view(name, cast(b, y.dtype()), {together, channels}));
-  const Array all = broadcast_view(name, reshape_view(row, {row.size()}), rows.shape());
-  elementwise_kernels.on(y.device()).binary(Binary::add, 0, rows, all, rows);
-}
-
 Variable finish(const char* name, const Array& y, const Bias& b, Edge to_x, Edge to_W) {
   if (!b) return record(name, y, {std::move(to_x), std::move(to_W)});
-  if (y.size() > 0) add_bias(name, y, b->array());
+  add_bias(name, y, b->array());
   auto to_b = [](const Variable& gy) { return sum(gy, image_axes(gy.ndim(), false)); };
   return record(name, y, {std::move(to_x), std::move(to_W), {*b, to_b}});
 }
@@ -205,6 +191,23 @@ Variable deconvolution(const char* op, const Variable& given, const Variable& W,
 }
 
 }  // namespace
+
+// Several pixels of few channels go together, as one long row takes less time than many short ones.
+void add_bias(const char* op, const Array& y, const Array& b) {
+  constexpr std::int64_t kRow = 512;
+  const std::int64_t channels = y.shape(1);
+  require(b.shape() == Shape{channels}, op, ": expected b of ", channels, " channels, got ",
+          b.shape());
+  if (y.size() == 0) return;
+  const std::int64_t count = y.size() / channels;
+  std::int64_t together = 1;
+  while (together * channels < kRow && count % (2 * together) == 0) together *= 2;
+  const Array pixels = transpose_view(y, image_axes(y.ndim(), true));
+  const Array rows = reshape_view(pixels, {count / together, together * channels});
+  const Array row = contiguous(broadcast_view(op, cast(b, y.dtype()), {together, channels}));
+  const Array all = broadcast_view(op, reshape_view(row, {row.size()}), rows.shape());
+  elementwise_kernels.on(y.device()).binary(Binary::add, 0, rows, all, rows);
+}
 
 Variable convolution_2d(const Variable& x, const Variable& W, const Bias& b, const Window& window,
                         bool cover_all) {

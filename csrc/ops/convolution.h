@@ -20,6 +20,10 @@ struct ConvolutionKernels {
 };
 extern KernelTable<ConvolutionKernels> convolution_kernels;
 
+// Adds b to every pixel of y, whose channels are last in memory, in place. `op` is what errors
+// name.
+void add_bias(const char* op, const Array& y, const Array& b);
+
 Variable convolution_2d(const Variable& x, const Variable& W, const std::optional<Variable>& b = {},
                         const Window& window = {}, bool cover_all = false);
 

@@ -1,7 +1,6 @@
 #include "ops/convolution_parts.h"
 
 #include "ops/convolution.h"
-#include "ops/elementwise.h"
 #include "tensor/views.h"
 
 namespace renga {
@@ -34,16 +33,6 @@ Array empty_image(std::int64_t channels, const Dims& extents, const Array& like)
   return empty_in_order(shape, order, like.dtype(), like.device());
 }
 
-// Adds b to every pixel, in place.
-void add(const std::optional<Array>& b, const Array& y) {
-  if (!b) return;
-  Shape column = Dims::filled(y.ndim() - 1, 1);
-  column[0] = y.shape(1);
-  const Array added = reshape_view(contiguous(cast(*b, y.dtype())), column);
-  elementwise_kernels.on(y.device())
-      .binary(Binary::add, 0, y, broadcast_view("convolution_part", added, y.shape()), y);
-}
-
 }  // namespace
 
 Array convolution_part(const Array& image, const Array& filters, const std::optional<Array>& b,
@@ -52,7 +41,7 @@ Array convolution_part(const Array& image, const Array& filters, const std::opti
   check("convolution_part", x, W, window, extents);
   const Array y = empty_image(W.shape(0), extents, x);
   convolution_kernels.on(y.device()).forward(x, W, y, window);
-  add(b, y);
+  if (b) add_bias("convolution_part", y, *b);
   return y;
 }
 
@@ -63,7 +52,7 @@ Array convolution_part_input_grad(const Array& grad, const Array& filters,
   check("convolution_part_input_grad", gy, W, window, extents);
   const Array gx = empty_image(W.shape(1) * window.groups, extents, gy);
   convolution_kernels.on(gx.device()).input_grad(gy, W, gx, window);
-  add(b, gx);
+  if (b) add_bias("convolution_part_input_grad", gx, *b);
   return gx;
 }
 
