@@ -58,9 +58,10 @@ Array empty_image(std::int64_t channels, const Dims& extents, const Variable& li
                         like.dtype(), like.device());
 }
 
+Array array_of(const Bias& b) { return b ? b->array() : Array(); }
+
 Variable finish(const char* name, const Array& y, const Bias& b, Edge to_x, Edge to_W) {
   if (!b) return record(name, y, {std::move(to_x), std::move(to_W)});
-  add_bias(name, y, b->array());
   auto to_b = [](const Variable& gy) { return sum(gy, image_axes(gy.ndim(), false)); };
   return record(name, y, {std::move(to_x), std::move(to_W), {*b, to_b}});
 }
@@ -68,7 +69,7 @@ Variable finish(const char* name, const Array& y, const Bias& b, Edge to_x, Edge
 Variable forward(const Variable& x, const Variable& W, const Bias& b, const Window& window,
                  const Dims& extents) {
   const Array y = empty_image(W.shape(0), extents, x);
-  convolution_kernels.on(x.device()).forward(x.array(), W.array(), y, window);
+  convolution_kernels.on(x.device()).forward(x.array(), W.array(), y, window, array_of(b));
   auto to_x = [W, window, extents = extents_of(x)](const Variable& gy) {
     return input_grad(gy, W, {}, window, extents);
   };
@@ -81,7 +82,7 @@ Variable forward(const Variable& x, const Variable& W, const Bias& b, const Wind
 Variable input_grad(const Variable& gy, const Variable& W, const Bias& b, const Window& window,
                     const Dims& extents) {
   const Array gx = empty_image(W.shape(1) * window.groups, extents, gy);
-  convolution_kernels.on(gy.device()).input_grad(gy.array(), W.array(), gx, window);
+  convolution_kernels.on(gy.device()).input_grad(gy.array(), W.array(), gx, window, array_of(b));
   auto to_gy = [W, window, extents = extents_of(gy)](const Variable& ggx) {
     return forward(ggx, W, {}, window, extents);
   };
@@ -193,19 +194,17 @@ Variable deconvolution(const char* op, const Variable& given, const Variable& W,
 }  // namespace
 
 // Several pixels of few channels go together, as one long row takes less time than many short ones.
-void add_bias(const char* op, const Array& y, const Array& b) {
+void add_bias(const Array& y, const Array& b) {
   constexpr std::int64_t kRow = 512;
   const std::int64_t channels = y.shape(1);
-  require(b.shape() == Shape{channels}, op, ": expected b of ", channels, " channels, got ",
-          b.shape());
   if (y.size() == 0) return;
   const std::int64_t count = y.size() / channels;
   std::int64_t together = 1;
   while (together * channels < kRow && count % (2 * together) == 0) together *= 2;
   const Array pixels = transpose_view(y, image_axes(y.ndim(), true));
   const Array rows = reshape_view(pixels, {count / together, together * channels});
-  const Array row = contiguous(broadcast_view(op, cast(b, y.dtype()), {together, channels}));
-  const Array all = broadcast_view(op, reshape_view(row, {row.size()}), rows.shape());
+  const Array row = contiguous(broadcast_view("bias", cast(b, y.dtype()), {together, channels}));
+  const Array all = broadcast_view("bias", reshape_view(row, {row.size()}), rows.shape());
   elementwise_kernels.on(y.device()).binary(Binary::add, 0, rows, all, rows);
 }
 

@@ -16,12 +16,15 @@ namespace {
 
 using Kernel = void (*)(const Array&, const Array&, const Array&, const Window&);
 using FactorsKernel = void (*)(const Array&, const Array&, const Array&, const Window&, Factors);
+using BiasKernel = void (*)(const Array&, const Array&, const Array&, const Window&, Factors,
+                            const Array&);
 
 // The kernels of a pass, and where among its operands x, W and y are.
 struct Pass {
   const char* name;
   Kernel unfolded;
-  FactorsKernel direct, winograd;
+  FactorsKernel direct;
+  BiasKernel winograd;
   int x, W, y;
 };
 
@@ -29,7 +32,14 @@ constexpr Pass kForward{"forward", unfolded_forward, onednn_forward, winograd_fo
 constexpr Pass kInputGrad{
     "input gradient", unfolded_input_grad, onednn_input_grad, winograd_input_grad, 2, 1, 0};
 constexpr Pass kWeightGrad{
-    "weight gradient", unfolded_weight_grad, onednn_weight_grad, winograd_weight_grad, 1, 2, 0};
+    "weight gradient",
+    unfolded_weight_grad,
+    onednn_weight_grad,
+    [](const Array& gy, const Array& x, const Array& gW, const Window& window, Factors factors,
+       const Array&) { winograd_weight_grad(gy, x, gW, window, factors); },
+    1,
+    2,
+    0};
 
 // An image of one axis as one of one row.
 Array with_rows(const Array& x) { return expand_view(x, 2); }
@@ -54,49 +64,73 @@ void multiply_three_times(const Pass& pass, const Array& a, const Array& b, cons
   add(as.high, bs.high);
 }
 
-void convolve(const Pass& pass, const Array& a, const Array& b, const Array& to,
-              const Window& window);
+// Returns whether it has added the bias.
+bool convolve(const Pass& pass, const Array& a, const Array& b, const Array& to,
+              const Window& window, const Array& bias);
 
 // Through float32, for dtypes that a kernel does not know.
-void convolve_widened(const Pass& pass, const Array& a, const Array& b, const Array& to,
-                      const Window& window) {
+bool convolve_widened(const Pass& pass, const Array& a, const Array& b, const Array& to,
+                      const Window& window, const Array& bias) {
   const Array wide = to.dtype() == Dtype::float32 ? to : empty_like(to, Dtype::float32);
-  convolve(pass, cast(a, Dtype::float32), cast(b, Dtype::float32), wide, window);
+  const bool added =
+      convolve(pass, cast(a, Dtype::float32), cast(b, Dtype::float32), wide, window, bias);
   if (to.dtype() != Dtype::float32) copy(wide, to);
+  return added;
 }
 
-void convolve(const Pass& pass, const Array& a, const Array& b, const Array& to,
-              const Window& window) {
-  const LongWork work;
-  if (to.size() == 0) return;
-  if (a.size() == 0 || b.size() == 0) return fill(to, 0);
+bool convolve(const Pass& pass, const Array& a, const Array& b, const Array& to,
+              const Window& window, const Array& bias) {
   if (to.ndim() == 3) {
-    return convolve(pass, with_rows(a), with_rows(b), with_rows(to), with_rows(window));
+    return convolve(pass, with_rows(a), with_rows(b), with_rows(to), with_rows(window), bias);
   }
   const std::array operands{&a, &b, &to};
   const Array &x = *operands[pass.x], &W = *operands[pass.W], &y = *operands[pass.y];
   const bool unfolded = to.ndim() > kMostOnednnAxes;
   if (x.dtype() == Dtype::float64 || (x.dtype() == Dtype::float32 && unfolded)) {
-    return pass.unfolded(a, b, to, window);
+    pass.unfolded(a, b, to, window);
+    return false;
   }
-  if (x.dtype() == Dtype::float16 || unfolded) return convolve_widened(pass, a, b, to, window);
+  if (x.dtype() == Dtype::float16 || unfolded) {
+    return convolve_widened(pass, a, b, to, window, bias);
+  }
   const ConvolutionChoice choice = choose_convolution(pass.name, x, W, y, window, &W == &to);
-  if (choice.winograd) return pass.winograd(a, b, to, window, choice.factors);
-  if (choice.three_products) return multiply_three_times(pass, a, b, to, window);
-  if (!onednn_convolves(x.dtype())) return convolve_widened(pass, a, b, to, window);
+  if (choice.winograd) {
+    pass.winograd(a, b, to, window, choice.factors, bias);
+    return true;
+  }
+  if (choice.three_products) {
+    multiply_three_times(pass, a, b, to, window);
+    return false;
+  }
+  if (!onednn_convolves(x.dtype())) return convolve_widened(pass, a, b, to, window, bias);
   pass.direct(a, b, to, window, choice.factors);
+  return false;
 }
 
-void forward(const Array& x, const Array& W, const Array& y, const Window& window) {
-  convolve(kForward, x, W, y, window);
+void run(const Pass& pass, const Array& a, const Array& b, const Array& to, const Window& window,
+         const Array& bias = {}) {
+  const LongWork work;
+  if (to.size() == 0) return;
+  bool added = false;
+  if (a.size() == 0 || b.size() == 0) {
+    fill(to, 0);
+  } else {
+    added = convolve(pass, a, b, to, window, bias);
+  }
+  if (bias.defined() && !added) add_bias(to, bias);
 }
 
-void input_grad(const Array& gy, const Array& W, const Array& gx, const Window& window) {
-  convolve(kInputGrad, gy, W, gx, window);
+void forward(const Array& x, const Array& W, const Array& y, const Window& window, const Array& b) {
+  run(kForward, x, W, y, window, b);
+}
+
+void input_grad(const Array& gy, const Array& W, const Array& gx, const Window& window,
+                const Array& b) {
+  run(kInputGrad, gy, W, gx, window, b);
 }
 
 void weight_grad(const Array& gy, const Array& x, const Array& gW, const Window& window) {
-  convolve(kWeightGrad, gy, x, gW, window);
+  run(kWeightGrad, gy, x, gW, window);
 }
 
 [[maybe_unused]] const bool registered =

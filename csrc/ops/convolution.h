@@ -12,17 +12,19 @@ namespace renga {
 // Images are (N, channels, extents...) in any order of memory; W is (O, I / groups, kernel...),
 // with as many extents as the images, one or more. In each, x is the larger image (I channels) and
 // y the smaller one (O channels), or their gradients. All are of one dtype, but W and gW are
-// float32 where images are bfloat16.
+// float32 where images are bfloat16. b, one number for each channel of the result, is added to its
+// pixels where it is defined.
 struct ConvolutionKernels {
-  void (*forward)(const Array& x, const Array& W, const Array& y, const Window& window);
-  void (*input_grad)(const Array& gy, const Array& W, const Array& gx, const Window& window);
+  void (*forward)(const Array& x, const Array& W, const Array& y, const Window& window,
+                  const Array& b);
+  void (*input_grad)(const Array& gy, const Array& W, const Array& gx, const Window& window,
+                     const Array& b);
   void (*weight_grad)(const Array& gy, const Array& x, const Array& gW, const Window& window);
 };
 extern KernelTable<ConvolutionKernels> convolution_kernels;
 
-// Adds b to every pixel of y, whose channels are last in memory, in place. `op` is what errors
-// name.
-void add_bias(const char* op, const Array& y, const Array& b);
+// Adds b to every pixel of y, whose channels are last in memory, in place.
+void add_bias(const Array& y, const Array& b);
 
 Variable convolution_2d(const Variable& x, const Variable& W, const std::optional<Variable>& b = {},
                         const Window& window = {}, bool cover_all = false);

@@ -21,6 +21,11 @@ void check(const char* op, const Array& image, const Array& W, const Window& win
                                  " and pad ", window.pad);
 }
 
+void check_bias(const char* op, const std::optional<Array>& b, const Array& y) {
+  require(!b || b->shape() == Shape{y.shape(1)}, op, ": expected b of ", y.shape(1),
+          " channels, got ", b ? b->shape() : Shape{});
+}
+
 // Images are written channels last, as those of whole convolutions are.
 Array empty_image(std::int64_t channels, const Dims& extents, const Array& like) {
   Shape shape{like.shape(0), channels};
@@ -40,8 +45,8 @@ Array convolution_part(const Array& image, const Array& filters, const std::opti
   const Array x = shown(image), W = shown(filters);
   check("convolution_part", x, W, window, extents);
   const Array y = empty_image(W.shape(0), extents, x);
-  convolution_kernels.on(y.device()).forward(x, W, y, window);
-  if (b) add_bias("convolution_part", y, *b);
+  check_bias("convolution_part", b, y);
+  convolution_kernels.on(y.device()).forward(x, W, y, window, b.value_or(Array()));
   return y;
 }
 
@@ -51,8 +56,8 @@ Array convolution_part_input_grad(const Array& grad, const Array& filters,
   const Array gy = shown(grad), W = shown(filters);
   check("convolution_part_input_grad", gy, W, window, extents);
   const Array gx = empty_image(W.shape(1) * window.groups, extents, gy);
-  convolution_kernels.on(gx.device()).input_grad(gy, W, gx, window);
-  if (b) add_bias("convolution_part_input_grad", gx, *b);
+  check_bias("convolution_part_input_grad", b, gx);
+  convolution_kernels.on(gx.device()).input_grad(gy, W, gx, window, b.value_or(Array()));
   return gx;
 }
 

@@ -47,16 +47,18 @@ std::vector<Taps> taps_of(const std::vector<Source<Pixel>>& sources) {
   return taps;
 }
 
-// y = the sum of the sources' convolutions, which are alike in channels, as a sequence of blocks of
-// tiles times panels of outputs.
+// y = the sum of the sources' convolutions, which are alike in channels, and of the bias, if it is
+// not null, as a sequence of blocks of tiles times panels of outputs.
 template <class Scheme, class Number, class Pixel>
 class Convolution {
  public:
-  Convolution(const std::vector<Source<Pixel>>& sources, const Filters& W, const Images<Pixel>& y)
+  Convolution(const std::vector<Source<Pixel>>& sources, const Filters& W, const Images<Pixel>& y,
+              const float* bias)
       : sources_(sources),
         taps_(taps_of(sources)),
         W_(W),
         y_(y),
+        bias_(bias),
         tiles_(Tiles::of<Scheme>(y)),
         inputs_{Scheme::points, block_rows(tiles_, channels()), channels() / kPanel},
         filters_{Scheme::points, channels(), 1},
@@ -134,13 +136,14 @@ class Convolution {
       multiply_panels(inputs + p * inputs_.point(), inputs_.panel(), inputs_.panels,
                       filters + p * filters_.point(), outputs + p * outputs_.point(), inputs_.rows);
     }
-    transform_outputs<Scheme>(outputs, outputs_, tiles_, block * inputs_.rows, panel, y_);
+    transform_outputs<Scheme>(outputs, outputs_, tiles_, block * inputs_.rows, panel, y_, bias_);
   }
 
   const std::vector<Source<Pixel>> sources_;
   const std::vector<Taps> taps_;
   const Filters W_;
   const Images<Pixel> y_;
+  const float* const bias_;
   const Tiles tiles_;
   const Layout<Number> inputs_, filters_;
   const Layout<float> outputs_;

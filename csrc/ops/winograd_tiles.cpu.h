@@ -158,10 +158,11 @@ void transform_tiles(const Images<Pixel>& x, const Tiles& tiles, const Pair& pad
   });
 }
 
-// Writes the pixels of up to `layout.rows` tiles, of one panel of channels.
+// Writes the pixels of up to `layout.rows` tiles, of one panel of channels, with the bias, if any.
 template <class Scheme, class Pixel>
 void transform_outputs(const float* from, const Layout<float>& layout, const Tiles& tiles,
-                       std::int64_t first, std::int64_t panel, const Images<Pixel>& y) {
+                       std::int64_t first, std::int64_t panel, const Images<Pixel>& y,
+                       const float* bias) {
   using Down = typename Scheme::Down;
   using Across = typename Scheme::Across;
   std::vector<Pixel> nowhere(static_cast<std::size_t>(y.channels));
@@ -178,12 +179,13 @@ void transform_outputs(const float* from, const Layout<float>& layout, const Til
       for (std::int64_t c = 0; c < kPanel; c += Target::width) {
         next.prefetch(panel * kPanel + c);
         const float* const row = from + t * kPanel + c;
+        const V added = bias == nullptr ? V{} : load_floats<Target>(bias + panel * kPanel + c);
         transform_square<typename Down::Output, typename Across::Output, V>(
             [&](int i, int j, V& v) __attribute__((always_inline)) {
               v = load_floats<Target>(row + (i * Across::points + j) * step);
             },
             [&](int i, int j, const V& v) __attribute__((always_inline)) {
-              store_floats<Target>(v, to.pixels[i][j] + panel * kPanel + c);
+              store_floats<Target>(v + added, to.pixels[i][j] + panel * kPanel + c);
             });
       }
     }
