@@ -58,7 +58,8 @@ void check(const char* op, const Variable& x, std::span<const Variable> paramete
 
 struct BatchOptions {
   double eps;
-  const std::optional<Array>&running_mean, &running_var;
+  const std::optional<Array>& running_mean;
+  const std::optional<Array>& running_var;
   double decay;
   const std::optional<Axes>& axis;
 };

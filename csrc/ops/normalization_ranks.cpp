@@ -1,7 +1,5 @@
 #include "ops/normalization_ranks.h"
 
-#include <algorithm>
-
 #include "autograd/node.h"
 #include "ops/elementwise.h"
 #include "ops/manipulation.h"
@@ -40,7 +38,7 @@ Variable over_ranks(const Ranks& ranks, const Variable& x, bool here, bool there
 
 BatchStatistics merge(const Ranks& ranks, const BatchStatistics& own) {
   const Array told = zeros({ranks.first ? 5 : 3, own.mean.size()}, Dtype::float64);
-  fill(select_view(told, 0, 0), static_cast<double>(own.count));
+  fill(select_view(told, 0, 0), own.count);
   copy(own.mean, select_view(told, 0, 1));
   copy(own.var, select_view(told, 0, 2));
   if (ranks.first) {
@@ -73,7 +71,7 @@ BatchStatistics merge(const Ranks& ranks, const BatchStatistics& own) {
 }
 
 Array sum_over(const Ranks& ranks, const Array& x) {
-  const Array own = to_device(cast(x, Dtype::float64), Device{});
+  const Array own = contiguous(to_device(cast(x, Dtype::float64), Device{}));
   return to_device(cast(sum_of_rows(gathered(ranks, own)), x.dtype()), x.device());
 }
 

@@ -10,8 +10,8 @@
 namespace renga {
 
 struct Ranks {
-  // (...) of float64 on each rank -> (ranks, ...), the same on all. Each calls it when the others
-  // do.
+  // (...) of float64, without gaps, on each rank -> (ranks, ...), the same on all. Each calls it
+  // when the others do.
   std::function<Array(const Array&)> gather;
   // Whether gamma and beta are the same on all ranks: so are their gradients then, those of all
   // batches together. Otherwise a rank's are of its own batch.

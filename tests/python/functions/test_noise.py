@@ -23,6 +23,23 @@ def test_dropout_zeroes_some_and_scales_the_rest():
     numpy.testing.assert_allclose(v.grad, numpy.where(kept, x / 0.7, 0), 1e-5)
 
 
+@pytest.mark.parametrize("dtype", ["d", "f", "e"])
+def test_dropout_of_elements_with_gaps(dtype):
+    wide = numpy.repeat(x.astype(dtype), 2, axis=1)
+    results = []
+    for v, gy in ((x.astype(dtype), x), (wide[:, ::2], x[:, ::-1].copy()[:, ::-1])):
+        v = renga.Variable(v)
+        numpy.random.seed(1)
+        y = F.dropout(v, 0.3)
+        y.grad = gy.astype(dtype)
+        y.backward()
+        results.append((y.array, v.grad))
+    for a, b in zip(*results):
+        numpy.testing.assert_array_equal(a, b)
+    kept = results[0][0] != 0
+    numpy.testing.assert_allclose(results[1][1], kept * x / 0.7, 2e-3)
+
+
 def test_numpys_seed_decides():
     def draw():
         numpy.random.seed(5)
