@@ -22,6 +22,14 @@ struct Operands {
   Variable normalized() const { return batch_normalization(x, gamma, beta); }
 };
 
+// From a gradient of ones, keeping those in between.
+void go_back(const Variable& z) {
+  z.body()->grad = Variable(full(z.shape(), 1, Dtype::float32));
+  BackwardOptions keep;
+  keep.retain_grad = true;
+  backward({&z, 1}, keep);
+}
+
 bool is_written(const Variable& x) { return x.body()->deferred() == nullptr; }
 
 }  // namespace
@@ -36,10 +44,7 @@ TEST_CASE("what stands between a normalization and an activation is never writte
   CHECK_FALSE(is_written(h));
 
   const Variable z = multiply(y, 2);
-  z.body()->grad = Variable(full(z.shape(), 1, Dtype::float32));
-  BackwardOptions keep;
-  keep.retain_grad = true;
-  backward({&z, 1}, keep);
+  go_back(z);
   CHECK_FALSE(is_written(h));
   CHECK_FALSE(is_written(h.body()->grad));
   CHECK(o.beta.body()->grad.array().as<float>()[0] == 2 * 16 * 256);
@@ -80,10 +85,7 @@ TEST_CASE("nor is it where the batches of several ranks are normalized") {
   }};
   const Variable h = multi_node_batch_normalization(o.x, o.gamma, o.beta, two), y = relu(h);
   const Variable z = multiply(y, 2);
-  z.body()->grad = Variable(full(z.shape(), 1, Dtype::float32));
-  BackwardOptions keep;
-  keep.retain_grad = true;
-  backward({&z, 1}, keep);
+  go_back(z);
   CHECK_FALSE(is_written(h));
   CHECK_FALSE(is_written(h.body()->grad));
   CHECK(o.beta.body()->grad.array().as<float>()[0] == 2 * 16 * 256);
@@ -94,10 +96,7 @@ TEST_CASE("nor is what stands before a dropout") {
   const Variable h = o.normalized(), r = relu(h), y = dropout(r, 0.5, 1), z = multiply(y, 2);
   CHECK_FALSE(is_written(h));
   CHECK_FALSE(is_written(r));
-  z.body()->grad = Variable(full(z.shape(), 1, Dtype::float32));
-  BackwardOptions keep;
-  keep.retain_grad = true;
-  backward({&z, 1}, keep);
+  go_back(z);
   CHECK_FALSE(is_written(r));
   CHECK_FALSE(is_written(r.body()->grad));
   CHECK_FALSE(is_written(h.body()->grad));
