@@ -170,7 +170,7 @@ def test_other_orders_and_several_dropouts():
 
 @activations
 def test_double_backward(name):
-    # The check makes arrays in row-major order; which elements are dropped depends on it.
+    # The check makes arrays in row-major order, on which the elements dropped depend.
     x, gamma, beta, gy = operands("d", LAYOUTS[0])
     rng = np.random.RandomState(2)
     ggs = tuple(rng.uniform(-1, 1, a.shape) for a in (x, gamma, beta))
