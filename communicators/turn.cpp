@@ -11,8 +11,11 @@ namespace renga {
 
 namespace {
 
-constexpr int kSpins = 150;     // about 4 µs; who spins longer may keep the other from their core
-constexpr int kYields = 20000;  // where nothing else wants to run, as good as spinning
+// About half a millisecond: who yields to another program gets the core back some milliseconds
+// later, and the ranks' times between two meetings differ by less.
+constexpr int kSpins = 20000;
+constexpr int kSpinsBetweenLooks = 64;  // at messages, which others may wait for
+constexpr int kYields = 20000;          // where nothing else wants to run, as good as spinning
 constexpr std::chrono::microseconds kShortestNap{20};
 constexpr std::chrono::microseconds kLongestNap{1000};
 constexpr std::chrono::milliseconds kSignalInterval{50};
@@ -45,6 +48,7 @@ bool Patience::pause() {
   ++rounds_;
   if (rounds_ < kSpins) {
     _mm_pause();
+    if (rounds_ % kSpinsBetweenLooks == 0) transport_.progress();
     return true;
   }
   transport_.progress();
@@ -57,6 +61,10 @@ bool Patience::pause() {
     const Clock::duration nap = drives_ ? (Clock::now() - start_) / 64 : doubled;
     std::this_thread::sleep_for(std::clamp<Clock::duration>(nap, kShortestNap, kLongestNap));
   }
+  return lasts();
+}
+
+bool Patience::lasts() {
   const auto now = Clock::now();
   if (interruptible_ && check_signals != nullptr && now - signals_checked_ > kSignalInterval) {
     signals_checked_ = now;

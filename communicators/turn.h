@@ -51,6 +51,8 @@ class Patience {
       : Patience(turn.transport, turn.seconds, turn.interruptible, drives) {}
   // Waits a little longer than the last time; false when time is up.
   bool pause();
+  // For who waits in another way: runs signal handlers now and then; false when time is up.
+  bool lasts();
   // Whether `peer`, for whom this rank waits, has been gone for so long that nothing of it is still
   // on its way.
   bool is_vain(int peer);

@@ -52,7 +52,7 @@ class WorkQueue::Job final : public Work {
     const LongWork lend;
     Patience patience(turn_.transport, seconds, true);
     while (!wait_a_little()) {
-      if (!patience.pause()) {
+      if (!patience.lasts()) {
         fail<TimeOut>(turn_.call.text_and_site(), ": not over after ", seconds, " s on rank ",
                       turn_.rank());
       }
