@@ -84,13 +84,13 @@ class GradientMethod(Optimizer):
             Optimizer.call_hooks,
             Optimizer.call_hook,
         )
-        if not (ours and hooks and type(hooks[-1]) is WeightDecay):
-            self.call_hooks("pre")
-            return None
-        *others, decay = hooks
-        for hook in others:
-            self.call_hook(hook)
-        return decay
+        last = hooks[-1] if hooks else None
+        if ours and type(last) is WeightDecay:
+            for hook in hooks[:-1]:
+                self.call_hook(hook)
+            return last
+        self.call_hooks("pre")
+        return None
 
     def reallocate_cleared_grads(self) -> None:
         """Fills in zeros where a parameter has no gradient."""
