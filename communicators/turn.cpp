@@ -11,9 +11,9 @@ namespace renga {
 
 namespace {
 
-// About half a millisecond: who yields to another program gets the core back some milliseconds
-// later, and the ranks' times between two meetings differ by less.
-constexpr int kSpins = 20000;
+// About 0.1 ms, in which a rank mostly comes that is on its way: who yields to another program gets
+// the core back some milliseconds later.
+constexpr int kSpins = 4000;
 constexpr int kSpinsBetweenLooks = 64;  // at messages, which others may wait for
 constexpr int kYields = 20000;          // where nothing else wants to run, as good as spinning
 constexpr std::chrono::microseconds kShortestNap{20};
