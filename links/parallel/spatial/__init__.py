@@ -3,22 +3,22 @@
 from renga.links.parallel.spatial.batch_normalization import (
     SpatialBatchNormalization as SpatialBatchNormalization,
 )
-from renga.links.parallel.spatial.convolution import (
+from renga.links.parallel.spatial.convolution.functions import (
     spatial_convolution as spatial_convolution,
 )
-from renga.links.parallel.spatial.convolution import (
+from renga.links.parallel.spatial.convolution.functions import (
     spatial_deconvolution as spatial_deconvolution,
 )
-from renga.links.parallel.spatial.convolution_links import (
+from renga.links.parallel.spatial.convolution.links import (
     SpatialConvolution2D as SpatialConvolution2D,
 )
-from renga.links.parallel.spatial.convolution_links import (
+from renga.links.parallel.spatial.convolution.links import (
     SpatialConvolutionND as SpatialConvolutionND,
 )
-from renga.links.parallel.spatial.convolution_links import (
+from renga.links.parallel.spatial.convolution.links import (
     SpatialDeconvolution2D as SpatialDeconvolution2D,
 )
-from renga.links.parallel.spatial.convolution_links import (
+from renga.links.parallel.spatial.convolution.links import (
     SpatialDeconvolutionND as SpatialDeconvolutionND,
 )
 from renga.links.parallel.spatial.grid import SpatialGrid as SpatialGrid

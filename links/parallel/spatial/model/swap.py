@@ -17,15 +17,15 @@ from renga.links.parallel.channel.cost import Cost, rates_of
 from renga.links.parallel.channel.swap import Swap
 from renga.links.parallel.channel.trace import Call, trace
 from renga.links.parallel.spatial.batch_normalization import SpatialBatchNormalization
-from renga.links.parallel.spatial.convolution_links import (
+from renga.links.parallel.spatial.convolution.links import (
     SpatialConvolution2D,
     SpatialConvolutionND,
     SpatialDeconvolution2D,
     SpatialDeconvolutionND,
 )
+from renga.links.parallel.spatial.convolution.passage import passage
 from renga.links.parallel.spatial.grid import SpatialGrid, lengths
 from renga.links.parallel.spatial.linear import SpatialLinear
-from renga.links.parallel.spatial.passage import passage
 from renga.links.parallel.spatial.window import SpatialWindow
 
 _SWAPS: dict[type, Callable[[Any, Any], Any]] = {

@@ -9,7 +9,7 @@ from renga.links.convolution.convolution_2d import Convolution2D
 from renga.links.convolution.convolution_nd import ConvolutionND
 from renga.links.convolution.deconvolution_2d import Deconvolution2D
 from renga.links.convolution.deconvolution_nd import DeconvolutionND
-from renga.links.parallel.spatial.convolution import (
+from renga.links.parallel.spatial.convolution.functions import (
     spatial_convolution,
     spatial_deconvolution,
 )

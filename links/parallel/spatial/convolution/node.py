@@ -11,8 +11,8 @@ import renga
 from renga import _core
 from renga.function_node import FunctionNode
 from renga.functions.noise.seed import expect_parts
+from renga.links.parallel.spatial.convolution.passage import passage
 from renga.links.parallel.spatial.grid import SpatialGrid
-from renga.links.parallel.spatial.passage import passage
 from renga.links.parallel.spatial.plan import (
     plan_convolution,
     plan_transposed,

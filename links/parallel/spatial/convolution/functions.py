@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from renga import _core
-from renga.links.parallel.spatial.convolution_node import SpatialConvolution
+from renga.links.parallel.spatial.convolution.node import SpatialConvolution
 from renga.links.parallel.spatial.grid import SpatialGrid
 from renga.links.parallel.spatial.parts import of_parts
 from renga.links.parallel.spatial.plan import require

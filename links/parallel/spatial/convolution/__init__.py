@@ -1,0 +1,1 @@
+"""Convolutions of images whose parts lie on several ranks."""
