@@ -116,8 +116,7 @@ void convolve(const Array& given_a, const Array& given_b, const Array& to, const
   if (!in_place) copy(y, to);
 }
 
-void forward(const Array& x, const Array& W, const Array& y, const Window& window,
-             const Array& b) {
+void forward(const Array& x, const Array& W, const Array& y, const Window& window, const Array& b) {
   convolve<Forward, Image, Filter, Image>(x, cast(W, x.dtype()), y, window);
   if (b.defined()) add_bias(y, b);
 }
