@@ -52,12 +52,6 @@ const char* name_for(const Variable& x, const char* of_images, const char* of_an
   return x.ndim() == 4 ? of_images : of_any;
 }
 
-// Images are written channels last: the kernels are fastest there, and so is what follows.
-Array empty_image(std::int64_t channels, const Dims& extents, const Variable& like) {
-  return empty_in_order(joined(like.shape(0), channels, extents), image_axes(like.ndim(), true),
-                        like.dtype(), like.device());
-}
-
 Array array_of(const Bias& b) { return b ? b->array() : Array(); }
 
 Variable finish(const char* name, const Array& y, const Bias& b, Edge to_x, Edge to_W) {
@@ -68,7 +62,7 @@ Variable finish(const char* name, const Array& y, const Bias& b, Edge to_x, Edge
 
 Variable forward(const Variable& x, const Variable& W, const Bias& b, const Window& window,
                  const Dims& extents) {
-  const Array y = empty_image(W.shape(0), extents, x);
+  const Array y = empty_image(W.shape(0), extents, x.array());
   convolution_kernels.on(x.device()).forward(x.array(), W.array(), y, window, array_of(b));
   auto to_x = [W, window, extents = extents_of(x)](const Variable& gy) {
     return input_grad(gy, W, {}, window, extents);
@@ -81,7 +75,7 @@ Variable forward(const Variable& x, const Variable& W, const Bias& b, const Wind
 
 Variable input_grad(const Variable& gy, const Variable& W, const Bias& b, const Window& window,
                     const Dims& extents) {
-  const Array gx = empty_image(W.shape(1) * window.groups, extents, gy);
+  const Array gx = empty_image(W.shape(1) * window.groups, extents, gy.array());
   convolution_kernels.on(gy.device()).input_grad(gy.array(), W.array(), gx, window, array_of(b));
   auto to_gy = [W, window, extents = extents_of(gy)](const Variable& ggx) {
     return forward(ggx, W, {}, window, extents);
@@ -192,6 +186,11 @@ Variable deconvolution(const char* op, const Variable& given, const Variable& W,
 }
 
 }  // namespace
+
+Array empty_image(std::int64_t channels, const Dims& extents, const Array& like) {
+  return empty_in_order(joined(like.shape(0), channels, extents), image_axes(like.ndim(), true),
+                        like.dtype(), like.device());
+}
 
 // Several pixels of few channels go together, as one long row takes less time than many short ones.
 void add_bias(const Array& y, const Array& b) {

@@ -23,6 +23,10 @@ struct ConvolutionKernels {
 };
 extern KernelTable<ConvolutionKernels> convolution_kernels;
 
+// An image of so many channels and extents for the samples of `like`, of its dtype, channels last
+// in memory: the kernels are fastest there, and so is what follows.
+Array empty_image(std::int64_t channels, const Dims& extents, const Array& like);
+
 // Adds b to every pixel of y, whose channels are last in memory, in place.
 void add_bias(const Array& y, const Array& b);
 

@@ -26,18 +26,6 @@ void check_bias(const char* op, const std::optional<Array>& b, const Array& y) {
           " channels, got ", b ? b->shape() : Shape{});
 }
 
-// Images are written channels last, as those of whole convolutions are.
-Array empty_image(std::int64_t channels, const Dims& extents, const Array& like) {
-  Shape shape{like.shape(0), channels};
-  Axes order{0};
-  for (std::int64_t extent : extents) {
-    order.push_back(shape.size());
-    shape.push_back(extent);
-  }
-  order.push_back(1);
-  return empty_in_order(shape, order, like.dtype(), like.device());
-}
-
 }  // namespace
 
 Array convolution_part(const Array& image, const Array& filters, const std::optional<Array>& b,

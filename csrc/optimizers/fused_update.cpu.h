@@ -11,6 +11,13 @@
 
 namespace renga {
 
+// y += scale x
+template <class C>
+struct AddScaled {
+  C scale;
+  void operator()(C& y, C x) const { y += scale * x; }
+};
+
 namespace detail {
 
 inline constexpr std::int64_t kUpdateBlock = 256;
@@ -61,12 +68,6 @@ void update_run(const std::array<std::byte*, N>& p, const std::array<std::int64_
   update_strided<T>(p, step, n, rule);
 }
 
-template <class C>
-struct AddScaled {
-  C scale;
-  void operator()(C& y, C x) const { y += scale * x; }
-};
-
 // The gradient gets its decay, and x its update, block by block, which stays in the cache between.
 template <class T, std::size_t N, class Rule>
 void update_decayed(std::array<std::byte*, N> p, const std::array<std::int64_t, N>& step,
@@ -81,21 +82,6 @@ void update_decayed(std::array<std::byte*, N> p, const std::array<std::int64_t, 
   }
 }
 
-// Calls body(Type<T>{}) with the type of a float dtype.
-template <class Body>
-void visit_float(Dtype dtype, const Body& body) {
-  switch (dtype) {
-    case Dtype::float16:
-      return body(Type<float16>{});
-    case Dtype::bfloat16:
-      return body(Type<bfloat16>{});
-    case Dtype::float32:
-      return body(Type<float>{});
-    default:
-      return body(Type<double>{});
-  }
-}
-
 }  // namespace detail
 
 // Calls rule(x, g, states…) on every element, of g after its decay; `make_rule(Type<C>{})` makes
@@ -107,27 +93,17 @@ void fused_update(const MakeRule& make_rule, const Array& x, const Gradient& g,
   constexpr int N = 2 + sizeof...(States);
   const LongWork work(x.size());
   const auto loop = make_loop<N>({&x, &g.array, &states...});
-  detail::visit_float(x.dtype(), [&]<class T>(Type<T>) {
-    const auto rule = make_rule(Type<Compute<T>>{});
-    parallel_walk(loop, 2 * N, [&](std::int64_t n, const auto& p, const auto& step) {
-      if (g.decay == 0) {
-        detail::update_run<T>(p, step, n, rule);
-      } else {
-        detail::update_decayed<T>(p, step, n, rule, g.decay);
-      }
-    });
-  });
-}
-
-// y += scale x
-inline void fused_add_scaled(const Array& y, const Array& x, double scale) {
-  const LongWork work(y.size());
-  const auto loop = make_loop<2>({&y, &x});
-  detail::visit_float(y.dtype(), [&]<class T>(Type<T>) {
-    const detail::AddScaled<Compute<T>> add{static_cast<Compute<T>>(scale)};
-    parallel_walk(loop, 4, [&](std::int64_t n, const auto& p, const auto& step) {
-      detail::update_run<T>(p, step, n, add);
-    });
+  visit_dtype(x.dtype(), [&]<class T>(Type<T>) {
+    if constexpr (is_floating<T>) {
+      const auto rule = make_rule(Type<Compute<T>>{});
+      parallel_walk(loop, 2 * N, [&](std::int64_t n, const auto& p, const auto& step) {
+        if (g.decay == 0) {
+          detail::update_run<T>(p, step, n, rule);
+        } else {
+          detail::update_decayed<T>(p, step, n, rule, g.decay);
+        }
+      });
+    }
   });
 }
 

@@ -179,10 +179,14 @@ void msvag_cpu(const Array& x, const Gradient& g, const Array& m, const Array& v
       x, g, m, v);
 }
 
+void add_scaled_cpu(const Array& y, const Array& x, double scale) {
+  fused_update([=]<class C>(Type<C>) { return AddScaled<C>{C(scale)}; }, y, x);
+}
+
 [[maybe_unused]] const bool registered =
     update_kernels.add(0, {sgd_cpu, momentum_sgd_cpu, nesterov_ag_cpu, rmsprop_cpu, adam_cpu,
                            amsgrad_cpu, corrected_momentum_sgd_cpu, adagrad_cpu, adadelta_cpu,
-                           smorms3_cpu, rmsprop_graves_cpu, msvag_cpu, fused_add_scaled});
+                           smorms3_cpu, rmsprop_graves_cpu, msvag_cpu, add_scaled_cpu});
 
 }  // namespace
 }  // namespace renga

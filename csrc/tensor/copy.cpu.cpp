@@ -70,33 +70,40 @@ StridedLoop<2> around_tiles(const StridedLoop<2>& loop, int axis) {
   return outer;
 }
 
+// One tile: `from` adjoins down its columns, which lie `from_column` apart, and `to` along its
+// rows.
+template <class Bits>
+void copy_tile(std::int64_t rows, std::int64_t columns, const std::byte* from,
+               std::int64_t from_column, std::byte* to, std::int64_t to_row) {
+  for (std::int64_t i = 0; i < rows; ++i, to += to_row, from += sizeof(Bits)) {
+    for (std::int64_t j = 0; j < columns; ++j) {
+      reinterpret_cast<Bits*>(to)[j] = *reinterpret_cast<const Bits*>(from + j * from_column);
+    }
+  }
+}
+
 template <class Bits>
 void copy_crossing(const StridedLoop<2>& loop, int axis) {
+  constexpr std::int64_t itemsize = sizeof(Bits);
   const StridedLoop<2> outer = around_tiles(loop, axis);
   const std::int64_t rows = loop.extents[axis], columns = loop.extents.back();
   const std::int64_t to_row = loop.strides[0][axis], from_column = loop.strides[1].back();
-  const auto copy_tile = [=](std::byte* to, const std::byte* from, std::int64_t height,
-                             std::int64_t width) {
-    for (std::int64_t i = 0; i < height; ++i, to += to_row, from += sizeof(Bits)) {
-      for (std::int64_t j = 0; j < width; ++j) {
-        reinterpret_cast<Bits*>(to)[j] = *reinterpret_cast<const Bits*>(from + j * from_column);
-      }
+  const std::int64_t strips = (rows + kTileRows - 1) / kTileRows;
+  const auto copy_strip = [&](std::int64_t row, std::byte* to, const std::byte* from) {
+    for (std::int64_t column = 0; column < columns; column += kTileColumns) {
+      copy_tile<Bits>(std::min(kTileRows, rows - row), std::min(kTileColumns, columns - column),
+                      from + row * itemsize + column * from_column, from_column,
+                      to + row * to_row + column * itemsize, to_row);
     }
   };
-  const std::int64_t strips = (rows + kTileRows - 1) / kTileRows;
-  parallel_for(
-      outer.size() * strips, 2 * kTileRows * columns, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t k = begin; k < end; ++k) {
-          const std::int64_t row = k % strips * kTileRows;
-          walk(outer, k / strips, k / strips + 1, [&](std::int64_t, const auto& p, const auto&) {
-            for (std::int64_t column = 0; column < columns; column += kTileColumns) {
-              copy_tile(p[0] + row * to_row + column * static_cast<int>(sizeof(Bits)),
-                        p[1] + row * static_cast<int>(sizeof(Bits)) + column * from_column,
-                        std::min(kTileRows, rows - row), std::min(kTileColumns, columns - column));
-            }
-          });
-        }
+  const std::int64_t cost = 2 * kTileRows * columns;
+  parallel_for(outer.size() * strips, cost, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t k = begin; k < end; ++k) {
+      walk(outer, k / strips, k / strips + 1, [&](std::int64_t, const auto& p, const auto&) {
+        copy_strip(k % strips * kTileRows, p[0], p[1]);
       });
+    }
+  });
 }
 
 // Calls visit(type) with an integer that is as large as an element.

@@ -6,7 +6,7 @@ generator's definition.
 
 import numpy as np
 import pytest
-from test_normalization_fusion import EPS, LAYOUTS, definition, made, operands
+from test_normalization_fusion import EPS, LAYOUTS, Recorder, definition, made, operands
 
 import renga
 import renga.functions as F
@@ -187,21 +187,10 @@ def test_double_backward(name):
 def test_hooks_see_every_operation():
     arrays = operands("d")
     kept = factors(arrays[0])
-    seen = {}
-
-    class Hook(renga.FunctionHook):
-        name = "Hook"
-
-        def forward_preprocess(self, function, in_data):
-            seen[function.label, "forward"] = in_data[0]
-
-        def backward_preprocess(self, function, in_data, out_grad):
-            seen[function.label, "backward"] = out_grad[0]
-
-    with Hook():
+    with Recorder() as recorder:
         run("relu", arrays)
     value, *_, gh = definition(*arrays[:3], arrays[3] * kept, 0)
-    np.testing.assert_allclose(seen["dropout", "forward"], value, 1e-11, 1e-11)
-    np.testing.assert_allclose(seen["Dropout", "backward"], arrays[3])
-    np.testing.assert_allclose(seen["ReLU", "backward"], arrays[3] * kept)
-    np.testing.assert_allclose(seen["BatchNormalization", "backward"], gh)
+    np.testing.assert_allclose(recorder.seen["dropout", "forward"], value, 1e-11, 1e-11)
+    np.testing.assert_allclose(recorder.seen["Dropout", "backward"], arrays[3])
+    np.testing.assert_allclose(recorder.seen["ReLU", "backward"], arrays[3] * kept)
+    np.testing.assert_allclose(recorder.seen["BatchNormalization", "backward"], gh)

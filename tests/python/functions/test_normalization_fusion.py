@@ -54,6 +54,21 @@ def definition(x, gamma, beta, gy, slope):
     return y, h, gx, (gh * hat).sum(AXES), gh.sum(AXES), gh
 
 
+class Recorder(renga.FunctionHook):
+    """Keeps what each operation is given on either way."""
+
+    name = "Recorder"
+
+    def __init__(self):
+        self.seen = {}
+
+    def forward_preprocess(self, function, in_data):
+        self.seen[function.label, "forward"] = in_data[0]
+
+    def backward_preprocess(self, function, in_data, out_grad):
+        self.seen[function.label, "backward"] = out_grad[0]
+
+
 def run(name, arrays, look=lambda x, h, y: None):
     """Values, and gradients of x, gamma and beta; ``look`` gets what is in between."""
     x, gamma, beta = (renga.Variable(a) for a in arrays[:3])
@@ -262,27 +277,16 @@ def test_double_backward(name):
 def test_hooks_see_every_operation():
     arrays = operands("d")
     y, h, *_ = definition(*arrays, 0)
-    seen = {}
-
-    class Hook(renga.FunctionHook):
-        name = "Hook"
-
-        def forward_preprocess(self, function, in_data):
-            seen[function.label, "forward"] = in_data[0]
-
-        def backward_preprocess(self, function, in_data, out_grad):
-            seen[function.label, "backward"] = out_grad[0]
-
     gamma = renga.Variable(arrays[1])
-    with Hook():
+    with Recorder() as recorder:
         x = made(arrays[0])
         out = F.relu(F.batch_normalization(x, gamma, arrays[2])) * 1.0
         out.grad = arrays[3]
         out.backward()
-    np.testing.assert_allclose(seen["relu", "forward"], h, 1e-11, 1e-11)
-    np.testing.assert_allclose(seen["ReLU", "backward"], arrays[3])
+    np.testing.assert_allclose(recorder.seen["relu", "forward"], h, 1e-11, 1e-11)
+    np.testing.assert_allclose(recorder.seen["ReLU", "backward"], arrays[3])
     gh = definition(*arrays, 0)[5]
-    np.testing.assert_allclose(seen["BatchNormalization", "backward"], gh)
+    np.testing.assert_allclose(recorder.seen["BatchNormalization", "backward"], gh)
     with renga.profiler() as profile:
         F.relu(F.batch_normalization(made(arrays[0]), gamma, arrays[2]))
     calls = {(row.name, row.way): row.calls for row in profile.rows()}
