@@ -4,6 +4,7 @@
 
 #include "devices/long_work.h"
 #include "ops/convolution_choice.cpu.h"
+#include "ops/convolution_gemm.cpu.h"
 #include "ops/convolution_onednn.cpu.h"
 #include "ops/convolution_unfold.h"
 #include "ops/elementwise.h"
@@ -21,22 +22,36 @@ using BiasKernel = void (*)(const Array&, const Array&, const Array&, const Wind
 
 // The kernels of a pass, and where among its operands x, W and y are.
 struct Pass {
-  const char* name;
+  ConvolutionPass pass;
   Kernel unfolded;
   FactorsKernel direct;
-  BiasKernel winograd;
+  BiasKernel winograd, gemm;
   int x, W, y;
 };
 
-constexpr Pass kForward{"forward", unfolded_forward, onednn_forward, winograd_forward, 0, 1, 2};
-constexpr Pass kInputGrad{
-    "input gradient", unfolded_input_grad, onednn_input_grad, winograd_input_grad, 2, 1, 0};
+constexpr Pass kForward{ConvolutionPass::forward,
+                        unfolded_forward,
+                        onednn_forward,
+                        winograd_forward,
+                        gemm_forward,
+                        0,
+                        1,
+                        2};
+constexpr Pass kInputGrad{ConvolutionPass::input_grad,
+                          unfolded_input_grad,
+                          onednn_input_grad,
+                          winograd_input_grad,
+                          gemm_input_grad,
+                          2,
+                          1,
+                          0};
 constexpr Pass kWeightGrad{
-    "weight gradient",
+    ConvolutionPass::weight_grad,
     unfolded_weight_grad,
     onednn_weight_grad,
     [](const Array& gy, const Array& x, const Array& gW, const Window& window, Factors factors,
        const Array&) { winograd_weight_grad(gy, x, gW, window, factors); },
+    nullptr,
     1,
     2,
     0};
@@ -93,9 +108,11 @@ bool convolve(const Pass& pass, const Array& a, const Array& b, const Array& to,
   if (x.dtype() == Dtype::float16 || unfolded) {
     return convolve_widened(pass, a, b, to, window, bias);
   }
-  const ConvolutionChoice choice = choose_convolution(pass.name, x, W, y, window, &W == &to);
-  if (choice.winograd) {
-    pass.winograd(a, b, to, window, choice.factors, bias);
+  const ConvolutionChoice choice = choose_convolution(pass.pass, x, W, y, window);
+  if (choice.kernel != ConvolutionKernel::direct) {
+    const BiasKernel kernel =
+        choice.kernel == ConvolutionKernel::winograd ? pass.winograd : pass.gemm;
+    kernel(a, b, to, window, choice.factors, bias);
     return true;
   }
   if (choice.three_products) {

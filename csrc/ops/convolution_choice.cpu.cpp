@@ -1,11 +1,13 @@
 #include "ops/convolution_choice.cpu.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <sstream>
 #include <string>
 
 #include "devices/cpu/onednn.h"
+#include "ops/convolution_gemm.cpu.h"
 #include "ops/kernel_choices.h"
 #include "ops/panel_product.cpu.h"
 #include "ops/three_products.cpu.h"
@@ -16,14 +18,21 @@ namespace {
 
 std::atomic<ConvolutionKernel> chosen{ConvolutionKernel::automatic};
 
-enum class Multiplication { direct, direct_into_filters, winograd };
+using Kernel = ConvolutionKernel;
+using Pass = ConvolutionPass;
+
+constexpr std::array kKernels{"automatic", "direct", "winograd", "gemm"};
+constexpr std::array kPasses{"forward", "input gradient", "weight gradient"};
+
+const char* name_of(Kernel kernel) { return kKernels[static_cast<std::size_t>(kernel)]; }
 
 // Of bfloat16 numbers AVX-512 multiplies twice as many at a time as of float32, and AMX eight times
 // as many, for which Winograd's kernels have no use and oneDNN's gradients of filters little
 // (measured: 36 to 400 GFLOP/s at images of up to 8x8, where float32 had 163).
-double cost_of(Multiplication kind, Factors factors) {
-  if (factors == Factors::float32) return 1;
-  return kind == Multiplication::direct && onednn::has_amx() ? 0.125 : 0.5;
+double cost_of(Kernel kernel, Pass pass, Factors factors) {
+  if (factors == Factors::float32 || kernel == Kernel::gemm) return 1;
+  const bool tiles = kernel == Kernel::direct && pass != Pass::weight_grad && onednn::has_amx();
+  return tiles ? 0.125 : 0.5;
 }
 
 // Taps that fall on the image, summed over all positions along an axis.
@@ -37,74 +46,115 @@ std::int64_t taps(const Array& x, const Array& W, const Array& y, const Window& 
   return count;
 }
 
-// What takes as long as one multiplication of float32 numbers is 1. Both kernels multiply at the
-// machine's speed, direct ones without the taps that fall on padding, Winograd's whole groups of
-// tiles. Before, direct ones reorder the filters, each tap of which costs as much as `reorder`
-// multiplications; transforms cost `image` for each transformed element of an image, and `filter`
-// for each of a filter (docs/performance.md has the measurements).
-double direct_cost(const Array& x, const Array& W, const Array& y, const Window& window,
-                   Factors factors, bool into_filters) {
-  constexpr double reorder = 24;
-  const auto kind = into_filters ? Multiplication::direct_into_filters : Multiplication::direct;
-  const auto taps_met =
-      static_cast<double>(y.shape(0) * taps(x, W, y, window, 0) * taps(x, W, y, window, 1));
-  const auto pairs = static_cast<double>(W.shape(0) * W.shape(1));
-  return pairs * cost_of(kind, factors) * taps_met + reorder * static_cast<double>(W.size());
-}
+// A pass of a convolution, and what its kernels cost by its shapes. What takes as long as one
+// multiplication of float32 numbers is 1; all kernels multiply at the machine's speed
+// (docs/performance.md has the measurements).
+struct Problem {
+  Pass pass;
+  const Array &x, &W, &y;
+  const Window& window;
+  Factors factors;
 
-double winograd_cost(const Array& x, const Array& W, const Array& y, const Window& window,
-                     Factors factors) {
-  constexpr double image = 14, filter = 5;
-  const WinogradScheme scheme = winograd_scheme(x.shape(), window, factors);
-  const std::int64_t covering = y.shape(0) * ((y.shape(2) + scheme.rows - 1) / scheme.rows) *
-                                ((y.shape(3) + scheme.columns - 1) / scheme.columns);
-  const auto tiles = static_cast<double>((covering + kPanelRows - 1) / kPanelRows * kPanelRows);
-  const auto pairs = static_cast<double>(W.shape(0) * W.shape(1));
-  const auto channels = static_cast<double>(W.shape(0) + W.shape(1));
-  return static_cast<double>(scheme.points) *
-         (tiles * (cost_of(Multiplication::winograd, factors) * pairs + image * channels) +
-          filter * pairs);
-}
+  // Without the taps that fall on padding. The channels of an image that is written come in vectors
+  // of 16. Before, filters are reordered, each tap of which costs as much as `reorder`.
+  double direct_cost() const {
+    constexpr double reorder = 24;
+    constexpr std::int64_t vector = 16;
+    const std::int64_t full =
+        pass == Pass::weight_grad ? written() : (written() + vector - 1) / vector * vector;
+    const auto taps_met =
+        static_cast<double>(y.shape(0) * taps(x, W, y, window, 0) * taps(x, W, y, window, 1));
+    return static_cast<double>(full * (pairs() / written())) *
+               cost_of(Kernel::direct, pass, factors) * taps_met +
+           reorder * static_cast<double>(W.size());
+  }
 
-// What the choice depends on, in words. The extents of y do not follow from the rest (cover_all);
-// dilated and grouped convolutions have no choice.
-std::string problem(const char* pass, const Array& x, const Array& W, const Array& y,
-                    const Window& window, Factors factors) {
-  std::ostringstream text;
-  text << "convolution " << pass << ", x " << x.shape() << ", W " << W.shape() << ", y "
-       << y.shape() << ", stride " << window.stride << ", pad " << window.pad << ", products of "
-       << (factors == Factors::bfloat16 ? "bfloat16" : "float32");
-  return text.str();
-}
+  // Whole groups of tiles. Transforms cost `image` for each transformed element of an image, and
+  // `filter` for each of a filter.
+  double winograd_cost() const {
+    constexpr double image = 14, filter = 5;
+    const WinogradScheme scheme = winograd_scheme(x.shape(), window, factors);
+    const std::int64_t covering = y.shape(0) * ((y.shape(2) + scheme.rows - 1) / scheme.rows) *
+                                  ((y.shape(3) + scheme.columns - 1) / scheme.columns);
+    const auto tiles = static_cast<double>((covering + kPanelRows - 1) / kPanelRows * kPanelRows);
+    const auto channels = static_cast<double>(W.shape(0) + W.shape(1));
+    const auto all = static_cast<double>(pairs());
+    return static_cast<double>(scheme.points) *
+           (tiles * (cost_of(Kernel::winograd, pass, factors) * all + image * channels) +
+            filter * all);
+  }
+
+  // All taps of every row, in whole panels; `fold` for each that a pixel of the result adds up.
+  double gemm_cost() const {
+    constexpr double fold = 20;
+    const Array &factor = pass == Pass::forward ? x : y, &result = pass == Pass::forward ? y : x;
+    const std::int64_t columns = (factor.shape(3) + kPanelRows - 1) / kPanelRows * kPanelRows;
+    const std::int64_t read = (pairs() / written() + kPanel - 1) / kPanel * kPanel;
+    const std::int64_t width = gemm_width(written(), W.shape(2) * W.shape(3));
+    const auto rows = static_cast<double>(factor.shape(0) * factor.shape(2));
+    const std::int64_t met = result.shape(0) * taps(x, W, y, window, 0) * taps(x, W, y, window, 1);
+    return rows * static_cast<double>(columns * read * width) + fold * static_cast<double>(met);
+  }
+
+  // What the choice depends on, in words. The extents of y do not follow from the rest (cover_all);
+  // dilated and grouped convolutions have no choice.
+  std::string in_words() const {
+    std::ostringstream text;
+    text << "convolution " << kPasses[static_cast<std::size_t>(pass)] << ", x " << x.shape()
+         << ", W " << W.shape() << ", y " << y.shape() << ", stride " << window.stride << ", pad "
+         << window.pad << ", products of "
+         << (factors == Factors::bfloat16 ? "bfloat16" : "float32");
+    return text.str();
+  }
+
+  bool knows(Kernel kernel) const {
+    if (kernel == Kernel::winograd) return winograd_convolves(W.shape(), window);
+    if (kernel != Kernel::gemm) return true;
+    return pass != Pass::weight_grad && gemm_convolves(written(), window);
+  }
+
+ private:
+  std::int64_t pairs() const { return W.shape(0) * W.shape(1); }
+  // Channels of the image that is written, if it is one.
+  std::int64_t written() const { return W.shape(pass == Pass::input_grad ? 1 : 0); }
+};
 
 Factors factors_for(const Array& x) {
   const bool coarse = x.dtype() == Dtype::bfloat16 || compute_precision() == Precision::medium;
   return coarse && onednn::has_bfloat16_products() ? Factors::bfloat16 : Factors::float32;
 }
 
+Kernel cheapest(const Problem& problem) {
+  if (problem.knows(Kernel::winograd)) {
+    return problem.winograd_cost() < problem.direct_cost() ? Kernel::winograd : Kernel::direct;
+  }
+  return problem.gemm_cost() < problem.direct_cost() ? Kernel::gemm : Kernel::direct;
+}
+
 }  // namespace
 
 void use_convolution_kernel(ConvolutionKernel kernel) { chosen = kernel; }
 
-ConvolutionChoice choose_convolution(const char* pass, const Array& x, const Array& W,
-                                     const Array& y, const Window& window, bool into_filters) {
-  const ConvolutionKernel kernel = chosen;
+ConvolutionChoice choose_convolution(ConvolutionPass pass, const Array& x, const Array& W,
+                                     const Array& y, const Window& window) {
+  const Kernel wanted = chosen;
   const Factors factors = factors_for(x);
   if (x.dtype() == Dtype::float32 && compute_precision() == Precision::high &&
       three_products_pay()) {
-    return {false, Factors::bfloat16, true};
+    return {Kernel::direct, Factors::bfloat16, true};
   }
-  if (kernel == ConvolutionKernel::direct || x.ndim() != 4 ||
-      !winograd_convolves(W.shape(), window)) {
-    return {false, factors};
+  const Problem problem{pass, x, W, y, window, factors};
+  const bool open =
+      x.ndim() == 4 && (problem.knows(Kernel::winograd) || problem.knows(Kernel::gemm));
+  if (!open) return {Kernel::direct, factors};
+  if (wanted != Kernel::automatic) {
+    return {problem.knows(wanted) ? wanted : Kernel::direct, factors};
   }
-  if (kernel == ConvolutionKernel::winograd) return {true, factors};
-  const auto by_shapes = [&] {
-    const bool pays = winograd_cost(x, W, y, window, factors) <
-                      direct_cost(x, W, y, window, factors, into_filters);
-    return pays ? "winograd" : "direct";
-  };
-  return {chosen_kernel(problem(pass, x, W, y, window, factors), by_shapes) == "winograd", factors};
+  const std::string name =
+      chosen_kernel(problem.in_words(), [&] { return name_of(cheapest(problem)); });
+  const auto found = std::find(kKernels.begin(), kKernels.end(), name);
+  return {found == kKernels.end() ? Kernel::direct : static_cast<Kernel>(found - kKernels.begin()),
+          factors};
 }
 
 }  // namespace renga

@@ -7,23 +7,23 @@
 
 namespace renga {
 
-enum class ConvolutionKernel { automatic, direct, winograd };
+enum class ConvolutionKernel { automatic, direct, winograd, gemm };
+enum class ConvolutionPass { forward, input_grad, weight_grad };
 
 // What all convolutions run on that can; `automatic`, the default, leaves it to their shapes. Never
 // to a clock: a program computes the same numbers every time it runs, and on every rank.
 void use_convolution_kernel(ConvolutionKernel kernel);
 
 struct ConvolutionChoice {
-  bool winograd;
+  ConvolutionKernel kernel;  // not `automatic`
   Factors factors;
   // Products of float32 numbers are made of three of bfloat16 numbers each, which are the factors.
   bool three_products = false;
 };
 
-// For the convolution of x to y or one of its gradients, which `pass` names, of float32 or bfloat16
-// images; that of W if `into_filters`. Choices are among kernel_choices(), where those loaded win
-// over the shapes.
-ConvolutionChoice choose_convolution(const char* pass, const Array& x, const Array& W,
-                                     const Array& y, const Window& window, bool into_filters);
+// For the convolution of x to y or one of its gradients, of float32 or bfloat16 images. Choices are
+// among kernel_choices(), where those loaded win over the shapes.
+ConvolutionChoice choose_convolution(ConvolutionPass pass, const Array& x, const Array& W,
+                                     const Array& y, const Window& window);
 
 }  // namespace renga

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "ops/channels_last.cpu.h"
 #include "ops/winograd_passes.cpu.h"
-#include "tensor/views.h"
 
 namespace renga {
 namespace {
@@ -21,8 +21,6 @@ template <class Number>
 using Whole = winograd::Scheme<
     winograd::FourOfThree,
     std::conditional_t<std::is_same_v<Number, float>, winograd::FourOfThree, winograd::TwoOfThree>>;
-
-Array channels_last(const Array& x) { return transpose_view(x, {0, 2, 3, 1}); }
 
 // Of an array (N, H, W, C), row-major.
 template <class Pixel>
@@ -179,21 +177,6 @@ void run(const Array& x, const Array& W, const Array& y, const Window& window, F
   x.dtype() == Dtype::bfloat16 ? run_on(Type<bfloat16>{}) : run_on(Type<float>{});
 }
 
-// An image (N, C, H, W) in any order of memory that is written to as (N, H, W, C), row-major.
-class Target {
- public:
-  explicit Target(const Array& image) : image_(channels_last(image)) {
-    dense_ = image_.is_contiguous() ? image_ : empty(image_.shape(), image_.dtype());
-  }
-  const Array& dense() const { return dense_; }
-  void finish() const {
-    if (!image_.is_contiguous()) copy(dense_, image_);
-  }
-
- private:
-  Array image_, dense_;
-};
-
 }  // namespace
 
 bool winograd_convolves(const Shape& W, const Window& window) {
@@ -215,7 +198,7 @@ WinogradScheme winograd_scheme(const Shape& x, const Window& window, Factors fac
 
 void winograd_forward(const Array& x, const Array& W, const Array& y, const Window& window,
                       Factors factors, const Array& b) {
-  const Target to(y);
+  const ChannelsLastTarget to(y);
   run(contiguous(channels_last(x)), contiguous(W), to.dense(), window, factors, b,
       [](const auto& pass) { pass.forward(); });
   to.finish();
@@ -223,7 +206,7 @@ void winograd_forward(const Array& x, const Array& W, const Array& y, const Wind
 
 void winograd_input_grad(const Array& gy, const Array& W, const Array& gx, const Window& window,
                          Factors factors, const Array& b) {
-  const Target to(gx);
+  const ChannelsLastTarget to(gx);
   run(to.dense(), contiguous(W), contiguous(channels_last(gy)), window, factors, b,
       [](const auto& pass) { pass.input_grad(); });
   to.finish();

@@ -134,11 +134,12 @@ void bind_memory(py::module_& m) {
         const std::map<std::string, ConvolutionKernel> kernels{
             {"auto", ConvolutionKernel::automatic},
             {"direct", ConvolutionKernel::direct},
-            {"winograd", ConvolutionKernel::winograd}};
+            {"winograd", ConvolutionKernel::winograd},
+            {"gemm", ConvolutionKernel::gemm}};
         const auto kernel = kernels.find(name);
         require<std::invalid_argument>(kernel != kernels.end(),
-                                       "use_convolution_kernel: expected auto, direct or winograd, "
-                                       "got ",
+                                       "use_convolution_kernel: expected auto, direct, winograd or "
+                                       "gemm, got ",
                                        name);
         use_convolution_kernel(kernel->second);
       },
