@@ -86,6 +86,10 @@ def test_slices(chosen, keys):
     assert rows(part.asdict().slice[:, keys[0]].astuple()) == [r[:1] for r in want]
 
 
+def test_no_rows_turned_round_are_none():
+    assert len(Table().slice[:0].slice[::-1].fetch()[0]) == 0
+
+
 @given(row_choices, st.data())
 def test_slices_of_slices(first, data):
     outer = chosen_rows(first, 5)

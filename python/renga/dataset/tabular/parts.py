@@ -117,6 +117,8 @@ def compose(first: Any, second: Any, length: int) -> Any:
 
 def as_slice(rows: range) -> slice:
     """The slice that takes these rows, none of which is negative."""
+    if not rows:
+        return _slice(0, 0)
     stop = rows.stop if rows.stop >= 0 else None
     return _slice(rows.start, stop, rows.step)
 
