@@ -57,6 +57,7 @@ void VariableBody::set_array(const Array& array) {
   drop_deferred();
   array_ = array;
   face.reset();
+  made = nullptr;
   if (!array.defined()) return;
   node_->shape = array.shape();
   node_->dtype = array.dtype();

@@ -25,6 +25,8 @@ class VariableBody;
 class Face : public InSmallBlock {
  public:
   virtual ~Face() = default;
+  // Whether nobody but the variable, whose memory it is, holds what this shows.
+  virtual bool is_alone(const Storage& memory) const = 0;
 };
 
 class VariableNode final : public RefCounted {
@@ -90,9 +92,12 @@ class VariableBody final : public RefCounted {
   // Moves the variable to a fresh vertex without a creator's history.
   void set_node(Ref<VariableNode> node);
   const Ref<VariableNode>& node() const { return node_; }
+  // Whether nobody can write to the array without its storage being shown once more.
+  bool is_private() const { return face ? face->is_alone(*array_.storage()) : is_unshared(array_); }
 
   Variable grad;
   std::unique_ptr<Face> face;
+  Ref<RefCounted> made;  // of the array, by an operation that knows whether it still fits
   std::optional<double> loss_scale;
 
  private:

@@ -63,7 +63,8 @@ Variable finish(const char* name, const Array& y, const Bias& b, Edge to_x, Edge
 Variable forward(const Variable& x, const Variable& W, const Bias& b, const Window& window,
                  const Dims& extents) {
   const Array y = empty_image(W.shape(0), extents, x.array());
-  convolution_kernels.on(x.device()).forward(x.array(), W.array(), y, window, array_of(b));
+  convolution_kernels.on(x.device())
+      .forward(x.array(), W.array(), y, window, array_of(b), filter_forms(W).get());
   auto to_x = [W, window, extents = extents_of(x)](const Variable& gy) {
     return input_grad(gy, W, {}, window, extents);
   };
@@ -76,7 +77,8 @@ Variable forward(const Variable& x, const Variable& W, const Bias& b, const Wind
 Variable input_grad(const Variable& gy, const Variable& W, const Bias& b, const Window& window,
                     const Dims& extents) {
   const Array gx = empty_image(W.shape(1) * window.groups, extents, gy.array());
-  convolution_kernels.on(gy.device()).input_grad(gy.array(), W.array(), gx, window, array_of(b));
+  convolution_kernels.on(gy.device())
+      .input_grad(gy.array(), W.array(), gx, window, array_of(b), filter_forms(W).get());
   auto to_gy = [W, window, extents = extents_of(gy)](const Variable& ggx) {
     return forward(ggx, W, {}, window, extents);
   };

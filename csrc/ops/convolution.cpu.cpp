@@ -16,15 +16,16 @@ namespace renga {
 namespace {
 
 using Kernel = void (*)(const Array&, const Array&, const Array&, const Window&);
-using FactorsKernel = void (*)(const Array&, const Array&, const Array&, const Window&, Factors);
+using DirectKernel = void (*)(const Array&, const Array&, const Array&, const Window&, Factors,
+                              FilterForms*);
 using BiasKernel = void (*)(const Array&, const Array&, const Array&, const Window&, Factors,
-                            const Array&);
+                            const Array&, FilterForms*);
 
 // The kernels of a pass, and where among its operands x, W and y are.
 struct Pass {
   ConvolutionPass pass;
   Kernel unfolded;
-  FactorsKernel direct;
+  DirectKernel direct;
   BiasKernel winograd, gemm;
   int x, W, y;
 };
@@ -48,9 +49,10 @@ constexpr Pass kInputGrad{ConvolutionPass::input_grad,
 constexpr Pass kWeightGrad{
     ConvolutionPass::weight_grad,
     unfolded_weight_grad,
-    onednn_weight_grad,
     [](const Array& gy, const Array& x, const Array& gW, const Window& window, Factors factors,
-       const Array&) { winograd_weight_grad(gy, x, gW, window, factors); },
+       FilterForms*) { onednn_weight_grad(gy, x, gW, window, factors); },
+    [](const Array& gy, const Array& x, const Array& gW, const Window& window, Factors factors,
+       const Array&, FilterForms*) { winograd_weight_grad(gy, x, gW, window, factors); },
     nullptr,
     1,
     2,
@@ -71,32 +73,33 @@ void multiply_three_times(const Pass& pass, const Array& a, const Array& b, cons
   const BfloatParts as(a), bs(b);
   const Array part = empty_like(to);
   const auto add = [&](const Array& left, const Array& right) {
-    pass.direct(left, right, part, window, Factors::bfloat16);
+    pass.direct(left, right, part, window, Factors::bfloat16, nullptr);
     elementwise_kernels.on(to.device()).binary(Binary::add, 0, to, part, to);
   };
-  pass.direct(as.low, bs.high, to, window, Factors::bfloat16);
+  pass.direct(as.low, bs.high, to, window, Factors::bfloat16, nullptr);
   add(as.high, bs.low);
   add(as.high, bs.high);
 }
 
 // Returns whether it has added the bias.
 bool convolve(const Pass& pass, const Array& a, const Array& b, const Array& to,
-              const Window& window, const Array& bias);
+              const Window& window, const Array& bias, FilterForms* forms);
 
 // Through float32, for dtypes that a kernel does not know.
 bool convolve_widened(const Pass& pass, const Array& a, const Array& b, const Array& to,
-                      const Window& window, const Array& bias) {
+                      const Window& window, const Array& bias, FilterForms* forms) {
   const Array wide = to.dtype() == Dtype::float32 ? to : empty_like(to, Dtype::float32);
   const bool added =
-      convolve(pass, cast(a, Dtype::float32), cast(b, Dtype::float32), wide, window, bias);
+      convolve(pass, cast(a, Dtype::float32), cast(b, Dtype::float32), wide, window, bias, forms);
   if (to.dtype() != Dtype::float32) copy(wide, to);
   return added;
 }
 
 bool convolve(const Pass& pass, const Array& a, const Array& b, const Array& to,
-              const Window& window, const Array& bias) {
+              const Window& window, const Array& bias, FilterForms* forms) {
   if (to.ndim() == 3) {
-    return convolve(pass, with_rows(a), with_rows(b), with_rows(to), with_rows(window), bias);
+    return convolve(pass, with_rows(a), with_rows(b), with_rows(to), with_rows(window), bias,
+                    forms);
   }
   const std::array operands{&a, &b, &to};
   const Array &x = *operands[pass.x], &W = *operands[pass.W], &y = *operands[pass.y];
@@ -106,44 +109,45 @@ bool convolve(const Pass& pass, const Array& a, const Array& b, const Array& to,
     return false;
   }
   if (x.dtype() == Dtype::float16 || unfolded) {
-    return convolve_widened(pass, a, b, to, window, bias);
+    return convolve_widened(pass, a, b, to, window, bias, forms);
   }
   const ConvolutionChoice choice = choose_convolution(pass.pass, x, W, y, window);
   if (choice.kernel != ConvolutionKernel::direct) {
     const BiasKernel kernel =
         choice.kernel == ConvolutionKernel::winograd ? pass.winograd : pass.gemm;
-    kernel(a, b, to, window, choice.factors, bias);
+    kernel(a, b, to, window, choice.factors, bias, forms);
     return true;
   }
   if (choice.three_products) {
     multiply_three_times(pass, a, b, to, window);
     return false;
   }
-  if (!onednn_convolves(x.dtype())) return convolve_widened(pass, a, b, to, window, bias);
-  pass.direct(a, b, to, window, choice.factors);
+  if (!onednn_convolves(x.dtype())) return convolve_widened(pass, a, b, to, window, bias, forms);
+  pass.direct(a, b, to, window, choice.factors, forms);
   return false;
 }
 
 void run(const Pass& pass, const Array& a, const Array& b, const Array& to, const Window& window,
-         const Array& bias = {}) {
+         const Array& bias = {}, FilterForms* forms = nullptr) {
   const LongWork work;
   if (to.size() == 0) return;
   bool added = false;
   if (a.size() == 0 || b.size() == 0) {
     fill(to, 0);
   } else {
-    added = convolve(pass, a, b, to, window, bias);
+    added = convolve(pass, a, b, to, window, bias, forms);
   }
   if (bias.defined() && !added) add_bias(to, bias);
 }
 
-void forward(const Array& x, const Array& W, const Array& y, const Window& window, const Array& b) {
-  run(kForward, x, W, y, window, b);
+void forward(const Array& x, const Array& W, const Array& y, const Window& window, const Array& b,
+             FilterForms* forms) {
+  run(kForward, x, W, y, window, b, forms);
 }
 
 void input_grad(const Array& gy, const Array& W, const Array& gx, const Window& window,
-                const Array& b) {
-  run(kInputGrad, gy, W, gx, window, b);
+                const Array& b, FilterForms* forms) {
+  run(kInputGrad, gy, W, gx, window, b, forms);
 }
 
 void weight_grad(const Array& gy, const Array& x, const Array& gW, const Window& window) {

@@ -116,14 +116,15 @@ void convolve(const Array& given_a, const Array& given_b, const Array& to, const
   if (!in_place) copy(y, to);
 }
 
-void forward(const Array& x, const Array& W, const Array& y, const Window& window, const Array& b) {
+void forward(const Array& x, const Array& W, const Array& y, const Window& window, const Array& b,
+             FilterForms*) {
   convolve<Forward, Image, Filter, Image>(x, cast(W, x.dtype()), y, window);
   if (b.defined()) add_bias(y, b);
 }
 
 // cuDNN takes the filter first here.
 void input_grad(const Array& gy, const Array& W, const Array& gx, const Window& window,
-                const Array& b) {
+                const Array& b, FilterForms*) {
   convolve<InputGrad, Filter, Image, Image>(cast(W, gy.dtype()), gy, gx, window);
   if (b.defined()) add_bias(gx, b);
 }

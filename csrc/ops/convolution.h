@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "devices/kernel_table.h"
+#include "ops/filter_forms.h"
 #include "ops/list.h"
 #include "ops/window.h"
 
@@ -13,12 +14,12 @@ namespace renga {
 // with as many extents as the images, one or more. In each, x is the larger image (I channels) and
 // y the smaller one (O channels), or their gradients. All are of one dtype, but W and gW are
 // float32 where images are bfloat16. b, one number for each channel of the result, is added to its
-// pixels where it is defined.
+// pixels where it is defined. Where there are `forms`, kernels keep what they make of W there.
 struct ConvolutionKernels {
   void (*forward)(const Array& x, const Array& W, const Array& y, const Window& window,
-                  const Array& b);
+                  const Array& b, FilterForms* forms);
   void (*input_grad)(const Array& gy, const Array& W, const Array& gx, const Window& window,
-                     const Array& b);
+                     const Array& b, FilterForms* forms);
   void (*weight_grad)(const Array& gy, const Array& x, const Array& gW, const Window& window);
 };
 extern KernelTable<ConvolutionKernels> convolution_kernels;

@@ -239,7 +239,7 @@ std::int64_t gemm_width(std::int64_t channels, std::int64_t taps) {
 }
 
 void gemm_forward(const Array& x, const Array& given, const Array& y, const Window& window, Factors,
-                  const Array& b) {
+                  const Array& b, FilterForms*) {
   const Array W = contiguous(given);
   const std::int64_t size = W.shape(2) * W.shape(3);
   convolve(x, Taps(W, W.shape(1), W.shape(0), size, W.shape(1) * size), W, y, b,
@@ -249,7 +249,7 @@ void gemm_forward(const Array& x, const Array& given, const Array& y, const Wind
 }
 
 void gemm_input_grad(const Array& gy, const Array& given, const Array& gx, const Window& window,
-                     Factors, const Array& b) {
+                     Factors, const Array& b, FilterForms*) {
   const Array W = contiguous(given);
   const std::int64_t size = W.shape(2) * W.shape(3);
   convolve(gy, Taps(W, W.shape(0), W.shape(1), W.shape(1) * size, size), W, gx, b,

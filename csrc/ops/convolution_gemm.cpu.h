@@ -4,6 +4,7 @@
 // would leave most of it empty.
 #pragma once
 
+#include "ops/filter_forms.h"
 #include "ops/precision.h"
 #include "ops/window.h"
 #include "tensor/array.h"
@@ -20,8 +21,8 @@ std::int64_t gemm_width(std::int64_t channels, std::int64_t taps);
 // empty. b may be of any float dtype, or undefined. Products and sums are of float32 numbers.
 // Results do not depend on the number of threads.
 void gemm_forward(const Array& x, const Array& W, const Array& y, const Window& window, Factors,
-                  const Array& b);
+                  const Array& b, FilterForms*);
 void gemm_input_grad(const Array& gy, const Array& W, const Array& gx, const Window& window,
-                     Factors, const Array& b);
+                     Factors, const Array& b, FilterForms*);
 
 }  // namespace renga

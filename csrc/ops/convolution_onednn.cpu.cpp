@@ -172,12 +172,22 @@ class Problem {
   memory::data_type factors_;
 };
 
-void run(Pass pass, const Problem& problem, const std::array<const Array*, 3>& operands) {
+// The second operand are the filters, where there are any to keep.
+void run(Pass pass, const Problem& problem, const std::array<const Array*, 3>& operands,
+         FilterForms* forms = nullptr) {
   static auto* const plans = new onednn::Plans;
   const auto plan = plans->get(problem.key(pass), [&] { return problem.plan(pass); });
   std::array<void*, 3> data;
   for (int i = 0; i < 3; ++i) data[i] = operands[i]->data();
-  plan->run(data);
+  const std::size_t bytes = forms != nullptr ? plan->inside_bytes(1) : 0;
+  if (bytes == 0) return plan->run(data);
+  const Array kept = forms->get(plan->inside_key(1), [&] {
+    const Array inside = empty({static_cast<std::int64_t>(bytes)}, Dtype::uint8);
+    plan->bring(1, data[1], inside.data());
+    return inside;
+  });
+  data[1] = kept.data();
+  plan->run(data, 1);
 }
 
 // With zeros behind its columns.
@@ -197,19 +207,19 @@ bool onednn_convolves(Dtype dtype) {
 }
 
 void onednn_forward(const Array& x, const Array& W, const Array& y, const Window& window,
-                    Factors factors) {
+                    Factors factors, FilterForms* forms) {
   const Image from = as_image(x), to = as_image(y);
   const Array weights = contiguous(W);
   run(Pass::forward, Problem(from, weights, to, window, factors),
-      {&from.array, &weights, &to.array});
+      {&from.array, &weights, &to.array}, forms);
 }
 
 void onednn_input_grad(const Array& gy, const Array& W, const Array& gx, const Window& window,
-                       Factors factors) {
+                       Factors factors, FilterForms* forms) {
   const Image from = as_image(gy), to = as_image(gx);
   const Array weights = contiguous(W);
   run(Pass::input_grad, Problem(to, weights, from, window, factors),
-      {&from.array, &weights, &to.array});
+      {&from.array, &weights, &to.array}, forms);
 }
 
 void onednn_weight_grad(const Array& gy, const Array& x, const Array& gW, const Window& window,

@@ -1,6 +1,7 @@
 // Convolution by oneDNN: float32 everywhere, bfloat16 where the CPU can.
 #pragma once
 
+#include "ops/filter_forms.h"
 #include "ops/precision.h"
 #include "ops/window.h"
 #include "tensor/array.h"
@@ -14,9 +15,9 @@ inline constexpr int kMostOnednnAxes = 5;
 // As ConvolutionKernels; arrays of dtypes that onednn_convolves, none of them empty, those written
 // to dense. Fastest where images are channels last.
 void onednn_forward(const Array& x, const Array& W, const Array& y, const Window& window,
-                    Factors factors);
+                    Factors factors, FilterForms* forms);
 void onednn_input_grad(const Array& gy, const Array& W, const Array& gx, const Window& window,
-                       Factors factors);
+                       Factors factors, FilterForms* forms);
 void onednn_weight_grad(const Array& gy, const Array& x, const Array& gW, const Window& window,
                         Factors factors);
 

@@ -34,7 +34,7 @@ Array convolution_part(const Array& image, const Array& filters, const std::opti
   check("convolution_part", x, W, window, extents);
   const Array y = empty_image(W.shape(0), extents, x);
   check_bias("convolution_part", b, y);
-  convolution_kernels.on(y.device()).forward(x, W, y, window, b.value_or(Array()));
+  convolution_kernels.on(y.device()).forward(x, W, y, window, b.value_or(Array()), nullptr);
   return y;
 }
 
@@ -45,7 +45,7 @@ Array convolution_part_input_grad(const Array& grad, const Array& filters,
   check("convolution_part_input_grad", gy, W, window, extents);
   const Array gx = empty_image(W.shape(1) * window.groups, extents, gy);
   check_bias("convolution_part_input_grad", b, gx);
-  convolution_kernels.on(gx.device()).input_grad(gy, W, gx, window, b.value_or(Array()));
+  convolution_kernels.on(gx.device()).input_grad(gy, W, gx, window, b.value_or(Array()), nullptr);
   return gx;
 }
 

@@ -95,8 +95,14 @@ bool is_pair(const Pair& x, const Pair& y, const Window& window) {
 template <class Pixel, class Number>
 class Pass {
  public:
-  Pass(const Array& x, const Array& W, const Array& y, const Window& window, const float* bias)
-      : x_(images<Pixel>(x)), y_(images<Pixel>(y)), W_(W), window_(window), bias_(bias) {}
+  Pass(const Array& x, const Array& W, const Array& y, const Window& window, const float* bias,
+       FilterForms* forms)
+      : x_(images<Pixel>(x)),
+        y_(images<Pixel>(y)),
+        W_(W),
+        window_(window),
+        bias_(bias),
+        forms_(forms) {}
 
   void forward() const {
     if (is_halved(window_)) {
@@ -148,7 +154,7 @@ class Pass {
   template <class Scheme>
   void convolve(const std::vector<Source<Pixel>>& sources, const Filters& W,
                 const Images<Pixel>& to) const {
-    winograd::Convolution<Scheme, Number, Pixel>(sources, W, to, bias_).run();
+    winograd::Convolution<Scheme, Number, Pixel>(sources, W, to, bias_, forms_).run();
   }
   template <class Scheme>
   void correlate(const std::vector<Source<Pixel>>& sources) const {
@@ -159,19 +165,20 @@ class Pass {
   const Array& W_;
   const Window& window_;
   const float* bias_;
+  FilterForms* forms_;
 };
 
 // Calls body(Pass of the operands' types). Images are (N, H, W, C), row-major.
 template <class Body>
 void run(const Array& x, const Array& W, const Array& y, const Window& window, Factors factors,
-         const Array& b, const Body& body) {
+         const Array& b, FilterForms* forms, const Body& body) {
   const Array dense = b.defined() ? contiguous(cast(b, Dtype::float32)) : Array();
   const float* const bias = b.defined() ? dense.as<const float>() : nullptr;
   const auto run_on = [&]<class Pixel>(Type<Pixel>) {
     if (factors == Factors::bfloat16) {
-      body(Pass<Pixel, bfloat16>(x, W, y, window, bias));
+      body(Pass<Pixel, bfloat16>(x, W, y, window, bias, forms));
     } else {
-      body(Pass<Pixel, float>(x, W, y, window, bias));
+      body(Pass<Pixel, float>(x, W, y, window, bias, forms));
     }
   };
   x.dtype() == Dtype::bfloat16 ? run_on(Type<bfloat16>{}) : run_on(Type<float>{});
@@ -197,17 +204,17 @@ WinogradScheme winograd_scheme(const Shape& x, const Window& window, Factors fac
 }
 
 void winograd_forward(const Array& x, const Array& W, const Array& y, const Window& window,
-                      Factors factors, const Array& b) {
+                      Factors factors, const Array& b, FilterForms* forms) {
   const ChannelsLastTarget to(y);
-  run(contiguous(channels_last(x)), contiguous(W), to.dense(), window, factors, b,
+  run(contiguous(channels_last(x)), contiguous(W), to.dense(), window, factors, b, forms,
       [](const auto& pass) { pass.forward(); });
   to.finish();
 }
 
 void winograd_input_grad(const Array& gy, const Array& W, const Array& gx, const Window& window,
-                         Factors factors, const Array& b) {
+                         Factors factors, const Array& b, FilterForms* forms) {
   const ChannelsLastTarget to(gx);
-  run(to.dense(), contiguous(W), contiguous(channels_last(gy)), window, factors, b,
+  run(to.dense(), contiguous(W), contiguous(channels_last(gy)), window, factors, b, forms,
       [](const auto& pass) { pass.input_grad(); });
   to.finish();
 }
@@ -215,7 +222,7 @@ void winograd_input_grad(const Array& gy, const Array& W, const Array& gx, const
 void winograd_weight_grad(const Array& gy, const Array& x, const Array& gW, const Window& window,
                           Factors factors) {
   run(contiguous(channels_last(x)), gW, contiguous(channels_last(gy)), window, factors, Array(),
-      [](const auto& pass) { pass.weight_grad(); });
+      nullptr, [](const auto& pass) { pass.weight_grad(); });
 }
 
 }  // namespace renga

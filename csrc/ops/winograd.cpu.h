@@ -3,6 +3,7 @@
 // a direct sum has.
 #pragma once
 
+#include "ops/filter_forms.h"
 #include "ops/precision.h"
 #include "ops/window.h"
 #include "tensor/array.h"
@@ -21,13 +22,13 @@ struct WinogradScheme {
 WinogradScheme winograd_scheme(const Shape& x, const Window& window, Factors factors);
 
 // As ConvolutionKernels; images of float32 or bfloat16, W and gW of float32 and gW row-major, none
-// of them empty. b may be of any float dtype, or undefined. Factors of bfloat16 need
+// of them empty. b may be of any float dtype, or undefined, forms nullptr. Factors of bfloat16 need
 // onednn::has_bfloat16_products. Fastest where images are channels last. Results do not depend on
 // the number of threads.
 void winograd_forward(const Array& x, const Array& W, const Array& y, const Window& window,
-                      Factors factors, const Array& b);
+                      Factors factors, const Array& b, FilterForms* forms);
 void winograd_input_grad(const Array& gy, const Array& W, const Array& gx, const Window& window,
-                         Factors factors, const Array& b);
+                         Factors factors, const Array& b, FilterForms* forms);
 void winograd_weight_grad(const Array& gy, const Array& x, const Array& gW, const Window& window,
                           Factors factors);
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "devices/parallel.h"
+#include "ops/filter_forms.h"
 #include "ops/winograd_filters.cpu.h"
 #include "tensor/array.h"
 
@@ -53,12 +54,13 @@ template <class Scheme, class Number, class Pixel>
 class Convolution {
  public:
   Convolution(const std::vector<Source<Pixel>>& sources, const Filters& W, const Images<Pixel>& y,
-              const float* bias)
+              const float* bias, FilterForms* forms)
       : sources_(sources),
         taps_(taps_of(sources)),
         W_(W),
         y_(y),
         bias_(bias),
+        forms_(forms),
         tiles_(Tiles::of<Scheme>(y)),
         inputs_{Scheme::points, block_rows(tiles_, channels()), channels() / kPanel},
         filters_{Scheme::points, channels(), 1},
@@ -76,12 +78,7 @@ class Convolution {
  private:
   // Many tiles: all filters are transformed first, and then tiles block by block.
   void by_blocks() const {
-    const Array filters = buffer<Number>(y_.panels() * filters_.size());
-    parallel_for(y_.panels(), kDear, [&](std::int64_t begin, std::int64_t end) {
-      for (; begin < end; ++begin) {
-        transform_filters(begin, filters.as<Number>() + begin * filters_.size());
-      }
-    });
+    const Array filters = forms_ != nullptr ? kept_filters() : all_filters();
     parallel_for(blocks_, kDear, [&](std::int64_t begin, std::int64_t end) {
       const Array inputs = buffer<Number>(inputs_.size()), outputs = buffer<float>(outputs_.size());
       for (; begin < end; ++begin) {
@@ -94,8 +91,10 @@ class Convolution {
     });
   }
 
-  // Many filters: all tiles are transformed first, and then filters panel by panel.
+  // Many filters: all tiles are transformed first, and then filters panel by panel, unless they are
+  // kept.
   void by_panels() const {
+    const Array kept = forms_ != nullptr ? kept_filters() : Array();
     const Array inputs = buffer<Number>(blocks_ * inputs_.size());
     parallel_for(blocks_, kDear, [&](std::int64_t begin, std::int64_t end) {
       for (; begin < end; ++begin) {
@@ -103,16 +102,37 @@ class Convolution {
       }
     });
     parallel_for(y_.panels(), kDear, [&](std::int64_t begin, std::int64_t end) {
-      const Array filters = buffer<Number>(filters_.size());
+      const Array own = kept.defined() ? kept : buffer<Number>(filters_.size());
       const Array outputs = buffer<float>(outputs_.size());
       for (; begin < end; ++begin) {
-        transform_filters(begin, filters.as<Number>());
+        Number* filters = own.as<Number>();
+        if (kept.defined()) {
+          filters += begin * filters_.size();
+        } else {
+          transform_filters(begin, filters);
+        }
         for (std::int64_t block = 0; block < blocks_; ++block) {
-          multiply(inputs.as<Number>() + block * inputs_.size(), filters.as<Number>(), block, begin,
+          multiply(inputs.as<Number>() + block * inputs_.size(), filters, block, begin,
                    outputs.as<float>());
         }
       }
     });
+  }
+
+  Array all_filters() const {
+    const Array filters = buffer<Number>(y_.panels() * filters_.size());
+    parallel_for(y_.panels(), kDear, [&](std::int64_t begin, std::int64_t end) {
+      for (; begin < end; ++begin) {
+        transform_filters(begin, filters.as<Number>() + begin * filters_.size());
+      }
+    });
+    return filters;
+  }
+  // What the transformed filters depend on besides the scheme, which their points tell.
+  Array kept_filters() const {
+    FilterForms::Key key{Scheme::points, sizeof(Number), W_.input_step, W_.output_step};
+    for (const Taps& taps : taps_) key.insert(key.end(), {taps.first, taps.down, taps.across});
+    return forms_->get(key, [this] { return all_filters(); });
   }
 
   std::int64_t channels() const {
@@ -144,6 +164,7 @@ class Convolution {
   const Filters W_;
   const Images<Pixel> y_;
   const float* const bias_;
+  FilterForms* const forms_;
   const Tiles tiles_;
   const Layout<Number> inputs_, filters_;
   const Layout<float> outputs_;

@@ -121,6 +121,7 @@ py::object to_numpy(const Array& given) {
   const bool shared = given.dtype() != Dtype::bfloat16;
   const Array x =
       shared ? to_device(given, Device{}) : cast(to_device(given, Device{}), Dtype::float32);
+  x.storage()->show();
   x.storage()->acquire();
   const auto owner = py::reinterpret_steal<py::object>(
       PyCapsule_New(x.storage().get(), nullptr, &release_storage));
@@ -150,6 +151,7 @@ bool type_caster<renga::Array>::load(handle source, bool) {
   if (isinstance<renga::VariableBody>(source)) {
     renga::compute_deferred();
     value = source.cast<const renga::VariableBody&>().array();
+    if (value.defined()) value.storage()->show();
     return true;
   }
   // NumPy's scalars and Python's numbers are arrays without axes.

@@ -15,6 +15,16 @@ class PythonFace final : public Face {
  public:
   explicit PythonFace(py::object array) : array(std::move(array)) {}
   ~PythonFace() override { release(array.release().ptr()); }
+
+  // An ndarray that owns its memory is held here and by the storage that borrows the memory; one of
+  // the core's memory is held here, and holds the storage.
+  bool is_alone(const Storage& memory) const override {
+    const bool owns = (py::detail::array_proxy(array.ptr())->flags &
+                       py::detail::npy_api::NPY_ARRAY_OWNDATA_) != 0;
+    if (memory.is_borrowed()) return owns && array.ref_count() == 2 && memory.use_count() == 1;
+    return array.ref_count() == 1 && memory.use_count() == 2;
+  }
+
   py::object array;
 };
 
@@ -128,6 +138,9 @@ void bind_data(PyVariable& c) {
   c.def_property_readonly("ndim", [](const VariableBody& v) { return known_outline(v).ndim(); });
   c.def_property_readonly("size", [](const VariableBody& v) { return known_outline(v).size(); });
   c.def_property_readonly("dtype", [](const VariableBody& v) { return known_outline(v).dtype(); });
+  c.def_property_readonly(
+      "is_initialized", [](const VariableBody& v) { return v.outline().defined(); },
+      "Whether there is an array.");
   c.def_property_readonly("_device_name", [](const VariableBody& v) {
     return to_string(v.outline().defined() ? v.outline().device() : Device{});
   });
@@ -209,6 +222,8 @@ const Array& known_outline(const VariableBody& body) {
 
 py::object python_array(VariableBody& body) {
   if (!body.outline().defined()) return py::none();
+  body.made = nullptr;
+  body.array().storage()->show();
   if (!body.face) body.face = std::make_unique<PythonFace>(to_numpy(body.array()));
   return static_cast<PythonFace&>(*body.face).array;
 }

@@ -1,7 +1,9 @@
 // A block of a device's memory that arrays share.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 
 #include "devices/device.h"
@@ -23,10 +25,16 @@ class Storage final : public RefCounted {
   // Whether the memory is somebody else's.
   bool is_borrowed() const { return static_cast<bool>(forget_); }
 
+  // To be called when somebody gets the memory who may write to it whenever he likes; `shows`
+  // counts how often that was so.
+  void show() const { shows_.fetch_add(1, std::memory_order_relaxed); }
+  std::uint32_t shows() const { return shows_.load(std::memory_order_relaxed); }
+
  private:
   std::byte* data_;
   std::size_t bytes_;
   Device device_;
+  mutable std::atomic<std::uint32_t> shows_{0};
   std::function<void()> forget_;
 };
 

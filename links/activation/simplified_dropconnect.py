@@ -59,7 +59,7 @@ class SimplifiedDropconnect(Link):
         use_batchwise_mask: bool = True,
     ) -> Variable:
         """The output for ``x``; ``mask`` may say which weights are kept."""
-        if self.W.array is None:
+        if not self.W.is_initialized:
             self.W.initialize((self.out_size, math.prod(x.shape[1:])))
         return simplified_dropconnect(
             x, self.W, self.b, self.ratio, train, mask, use_batchwise_mask

@@ -34,6 +34,6 @@ class Swish(Link):
 
     def forward(self, x: Any) -> Variable:
         """The activation of ``x``."""
-        if self.beta.array is None:
+        if not self.beta.is_initialized:
             self.beta.initialize(x.shape[1:])
         return swish(x, self.beta)

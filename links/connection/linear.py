@@ -75,6 +75,6 @@ class Linear(Link):
 
     def forward(self, x: Any, n_batch_axes: int = 1) -> Variable:
         """The output for ``x``, whose first ``n_batch_axes`` axes are the batch's."""
-        if self.W.array is None:
+        if not self.W.is_initialized:
             self._initialize_weight(math.prod(x.shape[n_batch_axes:]))
         return linear(x, self.W, self.b, n_batch_axes=n_batch_axes)

@@ -43,7 +43,7 @@ class Filters(Link):
 
     def _ensure_filters(self, x: Any) -> None:
         """Gives the filters the shape that the first input ``x`` asks for."""
-        if self.W.array is None:
+        if not self.W.is_initialized:
             self._initialize_filters(x.shape[1])
 
 

@@ -67,6 +67,6 @@ class LocalConvolution2D(Link):
 
     def forward(self, x: Any) -> Variable:
         """The local convolution of ``x``."""
-        if self.W.array is None:
+        if not self.W.is_initialized:
             self._initialize(x.shape[1], x.shape[2:])
         return local_convolution_2d(x, self.W, self.b, self.stride)

@@ -54,7 +54,7 @@ class GroupNormalization(Link):
 
     def forward(self, x: Any) -> Variable:
         """The normalized ``x``."""
-        if self.gamma.array is None:
+        if not self.gamma.is_initialized:
             if x.ndim < 2:
                 raise ValueError(
                     f"GroupNormalization: expected (N, C, …), got {x.shape}"

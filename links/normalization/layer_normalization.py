@@ -44,7 +44,7 @@ class LayerNormalization(Link):
 
     def forward(self, x: Any) -> Variable:
         """The normalized ``x``."""
-        if self.gamma.array is None:
+        if not self.gamma.is_initialized:
             size = math.prod(x.shape[1:])
             self.gamma.initialize(size)
             self.beta.initialize(size)

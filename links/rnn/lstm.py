@@ -59,7 +59,7 @@ class LSTMBase(Chain):
             fill(gates[:, :, gate])
 
     def _upward(self, x: Any) -> Variable:
-        if self.upward.W.array is None:
+        if not self.upward.W.is_initialized:
             self.upward._initialize_weight(math.prod(x.shape[1:]))
             self._initialize_gates()
         return self.upward(x)

@@ -52,27 +52,22 @@ class Parameter(Variable):
             self.initialize(shape)
 
     @property
-    def is_initialized(self) -> bool:
-        """Whether the parameter has an array."""
-        return self.array is not None
-
-    @property
     def dtype(self) -> numpy.dtype:
         """The dtype of the array, or what it will be."""
-        if self.array is not None:
-            return self.array.dtype
+        if self.is_initialized:
+            return super().dtype
         return get_dtype(getattr(self.initializer, "dtype", None))
 
     @property
     def device(self) -> Any:
         """The device of the array, or where it will be."""
-        if self.array is None and self._initial_device is not None:
+        if not self.is_initialized and self._initial_device is not None:
             return self._initial_device
         return super().device
 
     def to_device(self, device: Any) -> None:
         """Moves the array, or chooses where it will be."""
-        if self.array is None:
+        if not self.is_initialized:
             self._initial_device = backend.get_device(device)
         else:
             super().to_device(device)
@@ -100,30 +95,30 @@ class Parameter(Variable):
     def cleargrad(self) -> None:
         """Forgets the gradient; a parameter yet to be initialised starts without."""
         super().cleargrad()
-        if self.array is None:
+        if not self.is_initialized:
             self._first_grad = None
 
     def zerograd(self) -> None:
         """Fills the gradient with zeros, now or when the array appears."""
-        if self.array is None:
+        if not self.is_initialized:
             self._first_grad = 0.0
         else:
             super().zerograd()
 
     def addgrad(self, var: Variable) -> None:
         """Adds the gradient of ``var``, whose shape an uninitialised one takes."""
-        if self.array is None:
+        if not self.is_initialized:
             self.cleargrad()
             self.initialize(var.shape)
         super().addgrad(var)
 
     def copydata(self, var: Any) -> None:
         """Copies the values of ``var``; whichever has no shape takes the other's."""
-        if self.array is None:
-            if var.array is None:
+        if not self.is_initialized:
+            if not var.is_initialized:
                 return
             self.initialize(var.shape)
-        elif var.array is None:
+        elif not var.is_initialized:
             var.initialize(self.shape)
         if self.shape != var.shape:
             raise ValueError(f"copydata: expected shape {self.shape}, got {var.shape}")

@@ -13,6 +13,27 @@
 #include "devices/allocator.h"
 
 namespace renga::onednn {
+
+// Memory that primitives need for the length of a call.
+class Buffers {
+ public:
+  Buffers() = default;
+  ~Buffers() {
+    for (const auto& [data, bytes] : blocks_) deallocate(data, bytes, Device{});
+  }
+  Buffers(const Buffers&) = delete;
+  Buffers& operator=(const Buffers&) = delete;
+
+  dnnl::memory add(const dnnl::memory::desc& layout) {
+    const std::size_t bytes = layout.get_size();
+    blocks_.emplace_back(allocate(bytes, Device{}), bytes);
+    return dnnl::memory(layout, engine(), blocks_.back().first);
+  }
+
+ private:
+  std::vector<std::pair<void*, std::size_t>> blocks_;
+};
+
 namespace {
 
 // What RENGA_MAX_CPU_ISA, where it is set, leaves to renga's own kernels.
@@ -44,26 +65,6 @@ dnnl::stream& stream() {
   thread_local dnnl::stream own(engine());
   return own;
 }
-
-// Memory that primitives need for the length of a call.
-class Buffers {
- public:
-  Buffers() = default;
-  ~Buffers() {
-    for (const auto& [data, bytes] : blocks_) deallocate(data, bytes, Device{});
-  }
-  Buffers(const Buffers&) = delete;
-  Buffers& operator=(const Buffers&) = delete;
-
-  dnnl::memory add(const dnnl::memory::desc& layout) {
-    const std::size_t bytes = layout.get_size();
-    blocks_.emplace_back(allocate(bytes, Device{}), bytes);
-    return dnnl::memory(layout, engine(), blocks_.back().first);
-  }
-
- private:
-  std::vector<std::pair<void*, std::size_t>> blocks_;
-};
 
 void execute(const dnnl::primitive& primitive, std::unordered_map<int, dnnl::memory>& arguments,
              const dnnl::memory::desc& scratchpad, Buffers& buffers) {
@@ -118,19 +119,21 @@ Operand Operand::output(int name, dnnl::memory::desc outside, dnnl::memory::desc
   return Operand(name, std::move(outside), std::move(inside), true);
 }
 
-void Plan::run(std::span<void* const> data) const {
+void Operand::move(const dnnl::memory& from, const dnnl::memory& to, Buffers& buffers) const {
+  std::unordered_map<int, dnnl::memory> ends{{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}};
+  execute(move_, ends, move_scratchpad_, buffers);
+}
+
+void Plan::run(std::span<void* const> data, int ready) const {
   Buffers buffers;
   std::unordered_map<int, dnnl::memory> arguments;
-  const auto move = [&](const Operand& operand, const dnnl::memory& from, const dnnl::memory& to) {
-    std::unordered_map<int, dnnl::memory> ends{{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}};
-    execute(operand.move_, ends, operand.move_scratchpad_, buffers);
-  };
   for (std::size_t i = 0; i < operands_.size(); ++i) {
     const Operand& operand = operands_[i];
-    dnnl::memory memory(operand.outside_, engine(), data[i]);
-    if (operand.move_) {
+    const bool is_inside = static_cast<int>(i) == ready;
+    dnnl::memory memory(is_inside ? operand.inside_ : operand.outside_, engine(), data[i]);
+    if (operand.move_ && !is_inside) {
       const dnnl::memory outside = std::exchange(memory, buffers.add(operand.inside_));
-      if (!operand.is_output_) move(operand, outside, memory);
+      if (!operand.is_output_) operand.move(outside, memory, buffers);
     }
     arguments.emplace(operand.name_, std::move(memory));
   }
@@ -138,9 +141,33 @@ void Plan::run(std::span<void* const> data) const {
   for (std::size_t i = 0; i < operands_.size(); ++i) {
     const Operand& operand = operands_[i];
     if (!operand.move_ || !operand.is_output_) continue;
-    move(operand, arguments.at(operand.name_), dnnl::memory(operand.outside_, engine(), data[i]));
+    operand.move(arguments.at(operand.name_), dnnl::memory(operand.outside_, engine(), data[i]),
+                 buffers);
   }
   stream().wait();
+}
+
+std::size_t Plan::inside_bytes(int operand) const {
+  const Operand& input = operands_[static_cast<std::size_t>(operand)];
+  return input.move_ ? input.inside_.get_size() : 0;
+}
+
+void Plan::bring(int operand, void* from, void* inside) const {
+  const Operand& input = operands_[static_cast<std::size_t>(operand)];
+  Buffers buffers;
+  input.move(dnnl::memory(input.outside_, engine(), from),
+             dnnl::memory(input.inside_, engine(), inside), buffers);
+  stream().wait();
+}
+
+Key Plan::inside_key(int operand) const {
+  const dnnl::memory::desc& layout = operands_[static_cast<std::size_t>(operand)].inside_;
+  Key key{static_cast<std::int64_t>(layout.get_data_type())};
+  for (const auto& part : {layout.get_dims(), layout.get_padded_dims(), layout.get_strides(),
+                           layout.get_inner_blks(), layout.get_inner_idxs()}) {
+    key.insert(key.end(), part.begin(), part.end());
+  }
+  return key;
 }
 
 std::size_t Plans::Hash::operator()(const Key& key) const {

@@ -15,6 +15,9 @@ namespace renga::onednn {
 
 const dnnl::engine& engine();
 
+// Everything a plan or a layout depends on, as a row of numbers.
+using Key = std::vector<std::int64_t>;
+
 // Whether the CPU has AVX-512 and it may be used: ONEDNN_MAX_CPU_ISA limits oneDNN and renga,
 // RENGA_MAX_CPU_ISA, which knows the same names, only renga.
 bool has_avx512();
@@ -23,6 +26,8 @@ bool has_avx512();
 // AMX's, on tiles, at many times the speed of all others.
 bool has_bfloat16_products();
 bool has_amx();
+
+class Buffers;
 
 // What an operand is to the caller and to the primitive.
 class Operand {
@@ -35,6 +40,7 @@ class Operand {
  private:
   friend class Plan;
   Operand(int name, dnnl::memory::desc outside, dnnl::memory::desc inside, bool is_output);
+  void move(const dnnl::memory& from, const dnnl::memory& to, Buffers& buffers) const;
 
   int name_;
   dnnl::memory::desc outside_, inside_;
@@ -52,8 +58,15 @@ class Plan {
         scratchpad_(std::move(scratchpad)),
         operands_(std::move(operands)) {}
 
-  // `data` holds one pointer per operand, in their order.
-  void run(std::span<void* const> data) const;
+  // `data` holds one pointer per operand, in their order. That of operand `ready`, if it is one, is
+  // inside already.
+  void run(std::span<void* const> data, int ready = -1) const;
+
+  // What an input takes as the primitive wants it; 0 where the caller has it so.
+  std::size_t inside_bytes(int operand) const;
+  void bring(int operand, void* from, void* inside) const;
+  // Tells layouts apart, by everything that they consist of.
+  Key inside_key(int operand) const;
 
  private:
   dnnl::primitive primitive_;
@@ -64,9 +77,6 @@ class Plan {
 // Attributes by which a primitive takes its scratchpad from the caller: oneDNN's own belongs to the
 // thread that made the primitive.
 dnnl::primitive_attr own_scratchpad();
-
-// Everything a plan depends on, the number of threads included, as a row of numbers.
-using Key = std::vector<std::int64_t>;
 
 // Making a primitive takes far longer than looking one up, so plans are kept.
 class Plans {

@@ -36,7 +36,7 @@ class WeightHook(LinkHook):
     def added(self, link: Any) -> None:
         if getattr(link, self.weight_name, None) is None:
             raise ValueError(f"Weight '{self.weight_name}' does not exist!")
-        if self._weight(link).array is not None:
+        if self._weight(link).is_initialized:
             self.prepare(link)
 
     def prepare(self, link: Any) -> None:
@@ -50,7 +50,7 @@ class WeightHook(LinkHook):
         link = cb_args.link
         # A call that raised has left its weight behind.
         self._restore(link)
-        if self._weight(link).array is None:
+        if not self._weight(link).is_initialized:
             # The link itself knows what shape its weight takes from these inputs.
             with no_backprop_mode():
                 link.forward(*cb_args.args, **cb_args.kwargs)

@@ -49,7 +49,7 @@ class UpdateRule(Hookable):
 
         A parameter that is not initialised yet stays as it is.
         """
-        if not self.enabled or param.array is None:
+        if not self.enabled or not param.is_initialized:
             return
         self.t += 1
         if self._use_fp32_update and param.dtype == numpy.float16:

@@ -29,7 +29,7 @@ class _Windowed(SpatialLink):
 
     def _apply(self, function: Callable[..., Variable], x: Any, last: Any) -> Variable:
         """The function by its parameters, which have their shape by now."""
-        if self.W.array is None:
+        if not self.W.is_initialized:
             self.W.initialize(self._weight_shape(x.shape[1]))
             self._share()
         parameters = self.W, self.b, self.stride, self.pad, last
