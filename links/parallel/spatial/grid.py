@@ -9,12 +9,26 @@ from typing import Any
 
 import numpy
 
+from renga import _core
+from renga.function_node import FunctionNode
 from renga.links.parallel.shard import shares
 from renga.utils.type_check import InvalidType
 
 Box = tuple[range, ...]  # the positions along each spatial axis
 
 _MOST_AXES = 16
+# Operations that make one image of one image, pixel by pixel.
+_KEEP_EXTENTS = frozenset(
+    """BatchNormalization Cast Clip Dropout ELU FixedBatchNormalization LeakyReLU ReLU
+    Sigmoid Softplus Tanh""".split()
+)
+
+
+class PartFunction(FunctionNode):
+    """A vertex of the graph whose result is each rank's part of an image."""
+
+    grid: SpatialGrid
+    result_extents: tuple[int, ...]  # of the whole
 
 
 class SpatialGrid:
@@ -76,12 +90,29 @@ class SpatialGrid:
     def whole(self, link: str, x: Any) -> tuple[int, ...]:
         """The extents of the image of which each rank has its part ``x``.
 
-        The ranks tell each other what they have, so that all raise the same error.
+        The graph tells where it says the same on every rank. Else the ranks tell each
+        other what they have, so that all raise the same error, and wait for each other.
 
         Raises:
             InvalidType: what a rank has is no part that it would be given; the
                 message names the link, the rank, its part and the whole.
         """
+        return self._made_extents(x) or self._told_extents(link, x)
+
+    def _made_extents(self, x: Any) -> tuple[int, ...] | None:
+        """What the function made that ``x`` comes from, pixel by pixel; or None."""
+        node = getattr(x, "creator_node", None)
+        while isinstance(node, _core.Node) and node.label in _KEEP_EXTENTS:
+            node = node.inputs[0].creator_node
+        if not isinstance(node, PartFunction):
+            return None
+        if node.grid.comm is not self.comm or node.grid.shape != self.shape:
+            return None
+        # Somebody may have given the variable another array.
+        part = lengths(self.boxes(node.result_extents)[self.rank])
+        return node.result_extents if x.shape[2:] == part else None
+
+    def _told_extents(self, link: str, x: Any) -> tuple[int, ...]:
         form = numpy.full(_MOST_AXES, -1, numpy.int64)
         form[: x.ndim] = x.shape
         forms = self.comm.all_gather(form)

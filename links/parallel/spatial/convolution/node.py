@@ -9,10 +9,9 @@ import numpy
 
 import renga
 from renga import _core
-from renga.function_node import FunctionNode
 from renga.functions.noise.seed import expect_parts
 from renga.links.parallel.spatial.convolution.passage import passage
-from renga.links.parallel.spatial.grid import SpatialGrid
+from renga.links.parallel.spatial.grid import PartFunction, SpatialGrid
 from renga.links.parallel.spatial.plan import (
     plan_convolution,
     plan_transposed,
@@ -25,7 +24,7 @@ ops = _core.ops
 Extents = tuple[int, ...]
 
 
-class SpatialConvolution(FunctionNode):
+class SpatialConvolution(PartFunction):
     """Of (x, W) or (x, W, b); W and b are the same on every rank.
 
     ``up`` is the transposed convolution, from the smaller image to the larger; it
@@ -45,6 +44,7 @@ class SpatialConvolution(FunctionNode):
     ) -> None:
         self.grid, self.window, self.groups = grid, window, groups
         self.extents, self.up = extents, up
+        self.result_extents = extents[1]
         self.rounds = rounds
         self.there = passage(grid, window, *extents, up)
         # Random numbers for parts differ, as they do within the whole.
