@@ -10,6 +10,7 @@ import numpy
 import renga
 from renga import _core
 from renga.functions.noise.seed import expect_parts
+from renga.links.parallel.moves import channels_last
 from renga.links.parallel.spatial.convolution.passage import passage
 from renga.links.parallel.spatial.grid import PartFunction, SpatialGrid
 from renga.links.parallel.spatial.plan import (
@@ -54,8 +55,10 @@ class SpatialConvolution(PartFunction):
     def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         x, W, b = (*inputs, None)[:3]
         self.retain_inputs(range(len(inputs)))
+        image = _in_order(x)
+        self.reordered = None if image is x else image
         with self._precision():
-            y, self.halos = self.there.run(x, _like(x, W), b, self.groups)
+            y, self.halos = self.there.run(image, _like(x, W), b, self.groups)
         return (y,)
 
     def _precision(self) -> Any:
@@ -70,8 +73,10 @@ class SpatialConvolution(PartFunction):
         xs = self.get_retained_inputs()
         if not _core.backprop_enabled():
             arrays = [x.array for x in xs]
+            if self.reordered is not None:
+                arrays[0] = self.reordered
             with self._precision():
-                gy = grad_outputs[0].array
+                gy = _in_order(grad_outputs[0].array)
                 return self._gradients(target_input_indexes, arrays, gy)
         ways = grad_outputs, [xs[i] for i in target_input_indexes]
         return tuple(
@@ -113,6 +118,12 @@ class SpatialConvolution(PartFunction):
             return y
         b = ops.reshape(replicate(self.grid, b), (-1,) + (1,) * len(options[0]))
         return ops.add(y, ops.broadcast_to(b, y.shape))
+
+
+def _in_order(x: numpy.ndarray) -> numpy.ndarray:
+    """``x`` as float32 kernels want images, so that none of them has to copy it."""
+    is_wanted = x.dtype == numpy.float32 and x.ndim == 4
+    return channels_last(x) if is_wanted else x
 
 
 def _like(x: numpy.ndarray, W: numpy.ndarray) -> numpy.ndarray:

@@ -257,3 +257,43 @@ def test_batch_normalization(case, use_beta):
     with renga.using_config("dtype", np.float64):
         serial = L.BatchNormalization(3, **options)
     check(case["shape"], case["board"], serial, make, x)
+
+
+ORDERS = {
+    "channels first": lambda x: x.copy(),
+    "channels last": lambda x: np.moveaxis(np.moveaxis(x, 1, -1).copy(), -1, 1),
+    "from the end": lambda x: x[:, ::-1, :, ::-1].copy()[:, ::-1, :, ::-1],
+}
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("up", [False, True])
+def test_float32_images_in_any_order_of_memory(order, up):
+    x, W, b = (
+        np.float32(array(*s)) for s in [(1, 1, 3, 9, 6), (2, 3, 3, 3, 3), (3, 3)]
+    )
+    weight = np.float32(array(4, 1, 3, 9, 6))
+    serial = F.deconvolution_2d if up else F.convolution_2d
+    parallel = S.spatial_deconvolution if up else S.spatial_convolution
+
+    def gradients(convolve, x, weight, *kept):
+        xs = [renga.Variable(a) for a in (x, *kept)]
+        y = convolve(*xs, pad=1)
+        y.grad = weight
+        y.backward()
+        return y.array, *(v.grad for v in xs)
+
+    exact = (a.astype(float) for a in (x, weight, W, b))
+    y, gx, gW, gb = gradients(serial, *exact)
+
+    def on_rank(comm):
+        grid = S.SpatialGrid(comm)
+        parts = [ORDERS[order](part_of(grid, a)) for a in (x, weight)]
+        return gradients(lambda *xs, pad: parallel(grid, *xs, pad=pad), *parts, W, b)
+
+    found = list(zip(*local.run(on_rank, ranks=2)))
+    for parts, wanted in zip(found[:2], (y, gx)):
+        np.testing.assert_allclose(np.concatenate(parts, 2), wanted, atol=2e-5)
+    for grads, wanted in zip(found[2:], (gW, gb)):
+        for grad in grads:
+            np.testing.assert_allclose(grad, wanted, atol=2e-5)
