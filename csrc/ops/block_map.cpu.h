@@ -3,9 +3,11 @@
 // while they are in the first cache.
 #pragma once
 
+#include <algorithm>
 #include <xsimd/xsimd.hpp>
 
 #include "ops/lanes.cpu.h"
+#include "ops/streaming.cpu.h"
 #include "tensor/strided_loop.h"
 
 namespace renga {
@@ -71,20 +73,89 @@ void vector_map(const T* a, const T* b, T* y, std::int64_t n, F f) {
   std::copy_n(out, n - i, y + i);
 }
 
+// An operand of a run of n elements: blocks of it where they lie or, if they do not adjoin or are
+// not of the compute type, gathered. One element for all of them is gathered once.
+template <class T>
+class Blocks {
+ public:
+  Blocks(const std::byte* data, std::int64_t step, std::int64_t n) : data_(data), step_(step) {
+    if (step == 0) gather<T>(data, 0, std::min(kBlock, n), block_);
+  }
+  const Compute<T>* at(std::int64_t i, std::int64_t n) {
+    if (step_ == 0) return block_;
+    if constexpr (std::is_same_v<T, Compute<T>>) {
+      if (step_ == sizeof(T)) return reinterpret_cast<const T*>(data_) + i;
+    }
+    gather<T>(data_ + i * step_, step_, n, block_);
+    return block_;
+  }
+
+ private:
+  const std::byte* data_;
+  std::int64_t step_;
+  Compute<T> block_[kBlock];
+};
+
+// The results of a run of n elements: blocks of them where they are to lie or, if they do not
+// adjoin or are not of the compute type, on their way there.
+template <class T>
+class Results {
+ public:
+  Results(std::byte* data, std::int64_t step, bool streams)
+      : data_(data), step_(step), streams_(streams) {}
+  ~Results() {
+    if (streams_) finish_streaming();
+  }
+  Compute<T>* at(std::int64_t i) {
+    if constexpr (std::is_same_v<T, Compute<T>>) {
+      if (step_ == sizeof(T) && !streams_) return reinterpret_cast<T*>(data_) + i;
+    }
+    return block_;
+  }
+  void put(std::int64_t i, std::int64_t n) {
+    if constexpr (std::is_same_v<T, Compute<T>>) {
+      if (step_ == sizeof(T)) {
+        if (streams_) stream(block_, reinterpret_cast<T*>(data_) + i, n);
+        return;
+      }
+    }
+    scatter<T>(block_, data_ + i * step_, step_, n);
+  }
+
+ private:
+  std::byte* data_;
+  std::int64_t step_;
+  bool streams_;
+  alignas(64) Compute<T> block_[kBlock];
+};
+
+// Whether all operands of a run adjoin.
+template <class T, std::size_t N>
+bool adjoin(const std::array<std::int64_t, N>& steps) {
+  return std::ranges::all_of(steps, [](std::int64_t step) { return step == sizeof(T); });
+}
+
+// Whether runs of n elements of y are worth it.
+template <class T>
+bool streams(const Array& y, std::int64_t n) {
+  return n >= kBlock && !is_half<T> && pays_streaming(y.size() * y.itemsize());
+}
+
 // Applies block(x, y, n) to whole arrays of dtype T.
 template <class T, class Block>
 void map_blocks(const Array& x, const Array& y, std::int64_t cost, const Block& block) {
   parallel_walk(make_loop<2>({&y, &x}), cost, [&](std::int64_t n, const auto& p, const auto& s) {
-    if (s[0] == sizeof(T) && s[1] == sizeof(T)) {
+    const bool streamed = streams<T>(y, n);
+    if (adjoin<T>(s) && !streamed) {
       block(reinterpret_cast<const T*>(p[1]), reinterpret_cast<T*>(p[0]), n);
       return;
     }
-    Compute<T> in[kBlock], out[kBlock];
+    Blocks<T> in(p[1], s[1], n);
+    Results<T> out(p[0], s[0], streamed);
     for (std::int64_t i = 0; i < n; i += kBlock) {
       const std::int64_t m = std::min(kBlock, n - i);
-      gather<T>(p[1] + i * s[1], s[1], m, in);
-      block(in, out, m);
-      scatter<T>(out, p[0] + i * s[0], s[0], m);
+      block(in.at(i, m), out.at(i), m);
+      out.put(i, m);
     }
   });
 }
@@ -95,18 +166,18 @@ void map_blocks(const Array& a, const Array& b, const Array& y, std::int64_t cos
                 const Block& block) {
   parallel_walk(make_loop<3>({&y, &a, &b}), cost,
                 [&](std::int64_t n, const auto& p, const auto& s) {
-                  if (s[0] == sizeof(T) && s[1] == sizeof(T) && s[2] == sizeof(T)) {
+                  const bool streamed = streams<T>(y, n);
+                  if (adjoin<T>(s) && !streamed) {
                     block(reinterpret_cast<const T*>(p[1]), reinterpret_cast<const T*>(p[2]),
                           reinterpret_cast<T*>(p[0]), n);
                     return;
                   }
-                  Compute<T> in_a[kBlock], in_b[kBlock], out[kBlock];
+                  Blocks<T> in_a(p[1], s[1], n), in_b(p[2], s[2], n);
+                  Results<T> out(p[0], s[0], streamed);
                   for (std::int64_t i = 0; i < n; i += kBlock) {
                     const std::int64_t m = std::min(kBlock, n - i);
-                    gather<T>(p[1] + i * s[1], s[1], m, in_a);
-                    gather<T>(p[2] + i * s[2], s[2], m, in_b);
-                    block(in_a, in_b, out, m);
-                    scatter<T>(out, p[0] + i * s[0], s[0], m);
+                    block(in_a.at(i, m), in_b.at(i, m), out.at(i), m);
+                    out.put(i, m);
                   }
                 });
 }

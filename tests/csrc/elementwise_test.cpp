@@ -54,3 +54,30 @@ TEST_CASE("reductions over any axes of any order of memory") {
     check_equal(reduce(Reduction::min, turned, axes), xt::amin(a, over));
   }
 }
+
+TEST_CASE("arrays that no cache keeps, wherever they begin") {
+  const std::int64_t n = (std::int64_t{1} << 22) + 100;  // of 8 bytes, and more than 32 MiB
+  const Array memory = empty({n + 1}, Dtype::float64), x = empty({n}, Dtype::float64);
+  for (std::int64_t i = 0; i < n; ++i) x.as<double>()[i] = static_cast<double>(i % 1009 - 500);
+  const auto holds = [n](const Array& y, auto expected) {
+    std::int64_t wrong = 0;
+    for (std::int64_t i = 0; i < n; ++i) {
+      wrong += y.as<double>()[i] != expected(static_cast<double>(i % 1009 - 500));
+    }
+    return wrong == 0;
+  };
+  const auto doubled = [](double v) { return 2 * v; };
+  const ElementwiseKernels& kernels = elementwise_kernels.on(x.device());
+  const Array two = full({}, 2, Dtype::float64);
+  for (std::int64_t first : {0, 1}) {
+    const Array y = slice_view(memory, 0, first, n);
+    kernels.unary(Unary::square, 0, 0, x, y);
+    CHECK(holds(y, [](double v) { return v * v; }));
+    kernels.binary(Binary::add, 0, x, x, y);
+    CHECK(holds(y, doubled));
+    kernels.binary(Binary::multiply, 0, broadcast_view("test", two, x.shape()), x, y);
+    CHECK(holds(y, doubled));
+  }
+  kernels.binary(Binary::add, 0, x, x, x);
+  CHECK(holds(x, doubled));
+}

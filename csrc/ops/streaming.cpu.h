@@ -1,0 +1,34 @@
+// Writing past the caches. An ordinary store reads its line from memory first, a third of what an
+// operation on one array moves, and drives out of the caches what somebody may still want.
+#pragma once
+
+#include <immintrin.h>
+
+#include <cstdint>
+#include <cstring>
+
+namespace renga {
+
+// Whether an array of so many bytes will have left the caches before somebody reads it.
+constexpr bool pays_streaming(std::int64_t bytes) { return bytes >= std::int64_t{1} << 25; }
+
+// Copies n elements, best to whole lines of the cache. Nobody else may look before
+// finish_streaming().
+template <class T>
+void stream(const T* from, T* to, std::int64_t n) {
+  const auto bytes = static_cast<std::size_t>(n) * sizeof(T);
+  constexpr std::size_t line = 64;
+  if (reinterpret_cast<std::uintptr_t>(to) % line != 0 || bytes % line != 0) {
+    std::memcpy(to, from, bytes);
+    return;
+  }
+  const auto* x = reinterpret_cast<const __m256i*>(from);
+  auto* y = reinterpret_cast<__m256i*>(to);
+  for (std::size_t i = 0; i < bytes / sizeof(__m256i); ++i) {
+    _mm256_stream_si256(y + i, _mm256_loadu_si256(x + i));
+  }
+}
+
+inline void finish_streaming() { _mm_sfence(); }
+
+}  // namespace renga
