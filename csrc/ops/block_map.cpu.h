@@ -7,7 +7,7 @@
 #include <xsimd/xsimd.hpp>
 
 #include "ops/lanes.cpu.h"
-#include "ops/streaming.cpu.h"
+#include "tensor/streaming.cpu.h"
 #include "tensor/strided_loop.h"
 
 namespace renga {

@@ -1,9 +1,11 @@
 #include "tensor/copy.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "devices/host.h"
 #include "devices/long_work.h"
+#include "tensor/streaming.cpu.h"
 #include "tensor/strided_loop.h"
 
 namespace renga {
@@ -47,14 +49,17 @@ void copy_run(std::int64_t n, const std::byte* from, std::int64_t from_step, std
 // Where the elements of `to` adjoin along its last axis and those of `from` along another one, a
 // run along either jumps through the other's memory. Such copies go tile by tile, whose lines of
 // the cache stay in the nearest one.
-constexpr std::int64_t kTileRows = 64, kTileColumns = 16;
+constexpr std::int64_t kTileRows = 256, kLeastColumns = 16, kLine = 64;
+// What is written line by line here and there is worth streaming as soon as it leaves a core's
+// own caches.
+constexpr std::int64_t kStreamed = 1 << 22;
 
 // The axis along which `from` adjoins, the tiles' rows; -1 where tiles would gain nothing.
 int crossing_axis(const StridedLoop<2>& loop, std::int64_t itemsize) {
   const int last = loop.extents.size() - 1;
-  if (loop.strides[0][last] != itemsize || loop.extents[last] < kTileColumns) return -1;
+  if (loop.strides[0][last] != itemsize || loop.extents[last] < kLeastColumns) return -1;
   for (int axis = 0; axis < last; ++axis) {
-    if (loop.strides[1][axis] == itemsize && loop.extents[axis] >= kTileColumns) return axis;
+    if (loop.strides[1][axis] == itemsize && loop.extents[axis] >= kLeastColumns) return axis;
   }
   return -1;
 }
@@ -70,39 +75,64 @@ StridedLoop<2> around_tiles(const StridedLoop<2>& loop, int axis) {
   return outer;
 }
 
-// One tile: `from` adjoins down its columns, which lie `from_column` apart, and `to` along its
-// rows.
+// Of which `from` adjoins down the columns, which lie `from_column` apart, and `to` along the rows.
+// Columns are copied first, as steps of a power of two would meet in the same lines of the cache.
 template <class Bits>
-void copy_tile(std::int64_t rows, std::int64_t columns, const std::byte* from,
-               std::int64_t from_column, std::byte* to, std::int64_t to_row) {
-  for (std::int64_t i = 0; i < rows; ++i, to += to_row, from += sizeof(Bits)) {
-    for (std::int64_t j = 0; j < columns; ++j) {
-      reinterpret_cast<Bits*>(to)[j] = *reinterpret_cast<const Bits*>(from + j * from_column);
+struct Tile {
+  static constexpr std::int64_t itemsize = sizeof(Bits);
+  static constexpr std::int64_t columns = std::max(kLeastColumns, kLine / itemsize);
+
+  void load(const std::byte* from, std::int64_t from_column, std::int64_t rows, std::int64_t n) {
+    for (std::int64_t j = 0; j < n; ++j, from += from_column) {
+      std::copy_n(reinterpret_cast<const Bits*>(from), rows, numbers[j]);
+      // The hardware does not see that what lies below comes next.
+      for (std::int64_t k = 0; k < rows * itemsize; k += kLine) {
+        __builtin_prefetch(from + rows * itemsize + k);
+      }
     }
   }
-}
+
+  void store(std::byte* to, std::int64_t to_row, std::int64_t rows, std::int64_t n,
+             bool streams) const {
+    alignas(kLine) Bits line[columns];
+    for (std::int64_t i = 0; i < rows; ++i, to += to_row) {
+      for (std::int64_t j = 0; j < columns; ++j) line[j] = numbers[j][i];
+      if (streams && n == columns) {
+        stream(line, reinterpret_cast<Bits*>(to), columns);
+      } else {
+        std::memcpy(to, line, static_cast<std::size_t>(n * itemsize));
+      }
+    }
+  }
+
+  Bits numbers[columns][kTileRows + kLine / itemsize];
+};
 
 template <class Bits>
 void copy_crossing(const StridedLoop<2>& loop, int axis) {
-  constexpr std::int64_t itemsize = sizeof(Bits);
+  using T = Tile<Bits>;
   const StridedLoop<2> outer = around_tiles(loop, axis);
   const std::int64_t rows = loop.extents[axis], columns = loop.extents.back();
   const std::int64_t to_row = loop.strides[0][axis], from_column = loop.strides[1].back();
   const std::int64_t strips = (rows + kTileRows - 1) / kTileRows;
-  const auto copy_strip = [&](std::int64_t row, std::byte* to, const std::byte* from) {
-    for (std::int64_t column = 0; column < columns; column += kTileColumns) {
-      copy_tile<Bits>(std::min(kTileRows, rows - row), std::min(kTileColumns, columns - column),
-                      from + row * itemsize + column * from_column, from_column,
-                      to + row * to_row + column * itemsize, to_row);
+  const bool streams = loop.size() * T::itemsize >= kStreamed;
+  const auto copy_strip = [&](T& tile, std::int64_t row, std::byte* to, const std::byte* from) {
+    const std::int64_t down = std::min(kTileRows, rows - row);
+    for (std::int64_t column = 0; column < columns; column += T::columns) {
+      const std::int64_t across = std::min(T::columns, columns - column);
+      tile.load(from + row * T::itemsize + column * from_column, from_column, down, across);
+      tile.store(to + row * to_row + column * T::itemsize, to_row, down, across, streams);
     }
   };
   const std::int64_t cost = 2 * kTileRows * columns;
   parallel_for(outer.size() * strips, cost, [&](std::int64_t begin, std::int64_t end) {
+    T tile{};
     for (std::int64_t k = begin; k < end; ++k) {
       walk(outer, k / strips, k / strips + 1, [&](std::int64_t, const auto& p, const auto&) {
-        copy_strip(k % strips * kTileRows, p[0], p[1]);
+        copy_strip(tile, k % strips * kTileRows, p[0], p[1]);
       });
     }
+    if (streams) finish_streaming();
   });
 }
 

@@ -78,7 +78,14 @@ TEST_CASE("copies convert strides and dtypes together") {
 
 TEST_CASE("copies across the order of memory go in tiles of any size") {
   // Values fit into a byte, so that all dtypes hold them.
-  for (const auto& [n, rows, columns] : {std::array{1, 16, 16}, {3, 129, 17}, {2, 63, 40}}) {
+  using Extents = std::array<int, 3>;
+  for (const auto& [n, rows, columns] : {Extents{1, 16, 16},
+                                         {3, 129, 17},
+                                         {2, 63, 40},
+                                         {1, 300, 70},
+                                         // What leaves a core's caches, in whole lines and not.
+                                         {1, 2080, 528},
+                                         {1, 2081, 519}}) {
     Array x = empty({n, columns, rows}, Dtype::int64);
     Array expected = empty({n, rows, columns}, Dtype::int64);
     for (std::int64_t i = 0; i < x.size(); ++i) {
