@@ -4,6 +4,7 @@
 
 #include "devices/long_work.h"
 #include "ops/convolution_choice.cpu.h"
+#include "ops/convolution_depthwise.cpu.h"
 #include "ops/convolution_gemm.cpu.h"
 #include "ops/convolution_onednn.cpu.h"
 #include "ops/convolution_unfold.h"
@@ -26,8 +27,22 @@ struct Pass {
   ConvolutionPass pass;
   Kernel unfolded;
   DirectKernel direct;
-  BiasKernel winograd, gemm;
+  BiasKernel winograd, gemm, depthwise;
   int x, W, y;
+
+  // Renga's kernels add the bias themselves.
+  BiasKernel own(ConvolutionKernel kernel) const {
+    switch (kernel) {
+      case ConvolutionKernel::winograd:
+        return winograd;
+      case ConvolutionKernel::gemm:
+        return gemm;
+      case ConvolutionKernel::depthwise:
+        return depthwise;
+      default:
+        return nullptr;
+    }
+  }
 };
 
 constexpr Pass kForward{ConvolutionPass::forward,
@@ -35,6 +50,7 @@ constexpr Pass kForward{ConvolutionPass::forward,
                         onednn_forward,
                         winograd_forward,
                         gemm_forward,
+                        depthwise_forward,
                         0,
                         1,
                         2};
@@ -43,6 +59,7 @@ constexpr Pass kInputGrad{ConvolutionPass::input_grad,
                           onednn_input_grad,
                           winograd_input_grad,
                           gemm_input_grad,
+                          depthwise_input_grad,
                           2,
                           1,
                           0};
@@ -54,6 +71,7 @@ constexpr Pass kWeightGrad{
     [](const Array& gy, const Array& x, const Array& gW, const Window& window, Factors factors,
        const Array&, FilterForms*) { winograd_weight_grad(gy, x, gW, window, factors); },
     nullptr,
+    depthwise_weight_grad,
     1,
     2,
     0};
@@ -112,9 +130,7 @@ bool convolve(const Pass& pass, const Array& a, const Array& b, const Array& to,
     return convolve_widened(pass, a, b, to, window, bias, forms);
   }
   const ConvolutionChoice choice = choose_convolution(pass.pass, x, W, y, window);
-  if (choice.kernel != ConvolutionKernel::direct) {
-    const BiasKernel kernel =
-        choice.kernel == ConvolutionKernel::winograd ? pass.winograd : pass.gemm;
+  if (const BiasKernel kernel = pass.own(choice.kernel)) {
     kernel(a, b, to, window, choice.factors, bias, forms);
     return true;
   }

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "devices/cpu/onednn.h"
+#include "ops/convolution_depthwise.cpu.h"
 #include "ops/convolution_gemm.cpu.h"
 #include "ops/kernel_choices.h"
 #include "ops/panel_product.cpu.h"
@@ -21,7 +22,7 @@ std::atomic<ConvolutionKernel> chosen{ConvolutionKernel::automatic};
 using Kernel = ConvolutionKernel;
 using Pass = ConvolutionPass;
 
-constexpr std::array kKernels{"automatic", "direct", "winograd", "gemm"};
+constexpr std::array kKernels{"automatic", "direct", "winograd", "gemm", "depthwise"};
 constexpr std::array kPasses{"forward", "input gradient", "weight gradient"};
 
 const char* name_of(Kernel kernel) { return kKernels[static_cast<std::size_t>(kernel)]; }
@@ -124,6 +125,11 @@ Factors factors_for(const Array& x) {
   return coarse && onednn::has_bfloat16_products() ? Factors::bfloat16 : Factors::float32;
 }
 
+// Short rows are mostly ends, for which oneDNN's kernel of 3 taps has loops of their own.
+Kernel cheapest_depthwise(const Array& x, const Array& W) {
+  return x.shape(3) >= 16 || W.shape(3) > 3 ? Kernel::depthwise : Kernel::direct;
+}
+
 Kernel cheapest(const Problem& problem) {
   if (problem.knows(Kernel::winograd)) {
     return problem.winograd_cost() < problem.direct_cost() ? Kernel::winograd : Kernel::direct;
@@ -142,6 +148,10 @@ ConvolutionChoice choose_convolution(ConvolutionPass pass, const Array& x, const
   if (x.dtype() == Dtype::float32 && compute_precision() == Precision::high &&
       three_products_pay()) {
     return {Kernel::direct, Factors::bfloat16, true};
+  }
+  if (x.ndim() == 4 && depthwise_convolves(W.shape(), window)) {
+    const Kernel kernel = wanted == Kernel::automatic ? cheapest_depthwise(x, W) : wanted;
+    return {kernel == Kernel::depthwise ? kernel : Kernel::direct, factors};
   }
   const Problem problem{pass, x, W, y, window, factors};
   const bool open =

@@ -7,7 +7,7 @@
 
 namespace renga {
 
-enum class ConvolutionKernel { automatic, direct, winograd, gemm };
+enum class ConvolutionKernel { automatic, direct, winograd, gemm, depthwise };
 enum class ConvolutionPass { forward, input_grad, weight_grad };
 
 // What all convolutions run on that can; `automatic`, the default, leaves it to their shapes. Never

@@ -6,6 +6,7 @@
 #include "devices/parallel.h"
 #include "ops/channels_last.cpu.h"
 #include "ops/panel_product.cpu.h"
+#include "ops/tap_meetings.cpu.h"
 #include "ops/targets.cpu.h"
 
 namespace renga {
@@ -54,45 +55,18 @@ class Taps {
   Array matrix_;
 };
 
-// Along one axis: which position of the factor a tap meets for a position of the result.
-class Meetings {
- public:
-  // find(position, tap) may be any number: what lies outside of the factor is not met.
-  template <class Find>
-  Meetings(std::int64_t positions, std::int64_t taps, std::int64_t factor, const Find& find)
-      : taps_(taps), met_(static_cast<std::size_t>(positions * taps)) {
-    for (std::int64_t position = 0; position < positions; ++position) {
-      std::int64_t first = factor, last = -1;
-      for (std::int64_t tap = 0; tap < taps; ++tap) {
-        const std::int64_t at = find(position, tap);
-        const bool inside = at >= 0 && at < factor;
-        met_[static_cast<std::size_t>(position * taps + tap)] = inside ? at : kNone;
-        if (inside) first = std::min(first, at), last = std::max(last, at);
-      }
-      span_ = std::max(span_, last - first + 1);
-    }
-  }
-
-  static constexpr std::int64_t kNone = -1;
-  std::int64_t taps() const { return taps_; }
-  // From the first to the last that one position may meet.
-  std::int64_t span() const { return span_; }
-  // One number per tap.
-  const std::int64_t* at(std::int64_t position) const { return met_.data() + position * taps_; }
-
- private:
-  std::int64_t taps_, span_ = 1;
-  std::vector<std::int64_t> met_;
-};
-
 // Both images are (N, H, W, C), row-major.
 template <class Pixel>
 class Folding {
  public:
-  Folding(const Array& factor, const Taps& taps, const Meetings& down, const Meetings& across,
-          const Array& result, const Array& b)
-      : factor_(factor), taps_(taps), down_(down), across_(across), result_(result) {
-    for (std::int64_t tap = 0; tap < down.taps() * across.taps(); ++tap) {
+  Folding(const Array& factor, const Taps& taps, const TapMeetings& meetings, const Array& result,
+          const Array& b)
+      : factor_(factor),
+        taps_(taps),
+        down_(meetings.down),
+        across_(meetings.across),
+        result_(result) {
+    for (std::int64_t tap = 0; tap < down_.taps() * across_.taps(); ++tap) {
       offsets_.push_back(taps.offset(tap, positions() * kPanel));
     }
     if (!b.defined()) return;
@@ -207,23 +181,14 @@ class Folding {
   alignas(64) float bias_[kMost] = {};
 };
 
-// The convolution of one image to another; find(axis, position, tap) tells which position of the
-// factor a tap meets for a position of the result.
-template <class Find>
-void convolve(const Array& factor, const Taps& taps, const Array& W, const Array& result,
-              const Array& b, const Find& find) {
+void convolve(const Array& factor, const Taps& taps, const TapMeetings& meetings,
+              const Array& result, const Array& b) {
   const ChannelsLastTarget to(result);
   const Array from = contiguous(channels_last(factor));
-  const auto meetings = [&](int axis) {
-    return Meetings(
-        result.shape(2 + axis), W.shape(2 + axis), factor.shape(2 + axis),
-        [&](std::int64_t position, std::int64_t tap) { return find(axis, position, tap); });
-  };
-  const Meetings down = meetings(0), across = meetings(1);
   if (from.dtype() == Dtype::bfloat16) {
-    Folding<bfloat16>(from, taps, down, across, to.dense(), b).run();
+    Folding<bfloat16>(from, taps, meetings, to.dense(), b).run();
   } else {
-    Folding<float>(from, taps, down, across, to.dense(), b).run();
+    Folding<float>(from, taps, meetings, to.dense(), b).run();
   }
   to.finish();
 }
@@ -242,21 +207,16 @@ void gemm_forward(const Array& x, const Array& given, const Array& y, const Wind
                   const Array& b, FilterForms*) {
   const Array W = contiguous(given);
   const std::int64_t size = W.shape(2) * W.shape(3);
-  convolve(x, Taps(W, W.shape(1), W.shape(0), size, W.shape(1) * size), W, y, b,
-           [&](int axis, std::int64_t position, std::int64_t tap) {
-             return position * window.stride[axis] + tap * window.dilate[axis] - window.pad[axis];
-           });
+  convolve(x, Taps(W, W.shape(1), W.shape(0), size, W.shape(1) * size),
+           meetings_forward(x, W, y, window), y, b);
 }
 
 void gemm_input_grad(const Array& gy, const Array& given, const Array& gx, const Window& window,
                      Factors, const Array& b, FilterForms*) {
   const Array W = contiguous(given);
   const std::int64_t size = W.shape(2) * W.shape(3);
-  convolve(gy, Taps(W, W.shape(0), W.shape(1), W.shape(1) * size, size), W, gx, b,
-           [&](int axis, std::int64_t position, std::int64_t tap) {
-             const std::int64_t met = position + window.pad[axis] - tap * window.dilate[axis];
-             return met % window.stride[axis] == 0 ? met / window.stride[axis] : -1;
-           });
+  convolve(gy, Taps(W, W.shape(0), W.shape(1), W.shape(1) * size, size),
+           meetings_back(gx, W, gy, window), gx, b);
 }
 
 }  // namespace renga

@@ -135,11 +135,12 @@ void bind_memory(py::module_& m) {
             {"auto", ConvolutionKernel::automatic},
             {"direct", ConvolutionKernel::direct},
             {"winograd", ConvolutionKernel::winograd},
-            {"gemm", ConvolutionKernel::gemm}};
+            {"gemm", ConvolutionKernel::gemm},
+            {"depthwise", ConvolutionKernel::depthwise}};
         const auto kernel = kernels.find(name);
         require<std::invalid_argument>(kernel != kernels.end(),
-                                       "use_convolution_kernel: expected auto, direct, winograd or "
-                                       "gemm, got ",
+                                       "use_convolution_kernel: expected auto, direct, winograd, "
+                                       "gemm or depthwise, got ",
                                        name);
         use_convolution_kernel(kernel->second);
       },

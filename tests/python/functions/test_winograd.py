@@ -154,5 +154,5 @@ def test_large_layers_take_winograd_by_themselves():
 
 
 def test_unknown_kernel():
-    with pytest.raises(ValueError, match="direct, winograd or gemm, got fft"):
+    with pytest.raises(ValueError, match="winograd, gemm or depthwise, got fft"):
         _core.use_convolution_kernel("fft")
