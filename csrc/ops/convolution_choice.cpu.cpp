@@ -110,8 +110,10 @@ struct Problem {
 
   bool knows(Kernel kernel) const {
     if (kernel == Kernel::winograd) return winograd_convolves(W.shape(), window);
-    if (kernel != Kernel::gemm) return true;
-    return pass != Pass::weight_grad && gemm_convolves(written(), window);
+    if (kernel == Kernel::gemm) {
+      return pass != Pass::weight_grad && gemm_convolves(written(), window);
+    }
+    return kernel == Kernel::direct;
   }
 
  private:
@@ -162,9 +164,11 @@ ConvolutionChoice choose_convolution(ConvolutionPass pass, const Array& x, const
   }
   const std::string name =
       chosen_kernel(problem.in_words(), [&] { return name_of(cheapest(problem)); });
-  const auto found = std::find(kKernels.begin(), kKernels.end(), name);
-  return {found == kKernels.end() ? Kernel::direct : static_cast<Kernel>(found - kKernels.begin()),
-          factors};
+  // One that was loaded may be anything.
+  for (Kernel kernel : {Kernel::winograd, Kernel::gemm}) {
+    if (name == name_of(kernel) && problem.knows(kernel)) return {kernel, factors};
+  }
+  return {Kernel::direct, factors};
 }
 
 }  // namespace renga

@@ -11,6 +11,12 @@ namespace renga::depthwise {
 template <class Target, int count>
 struct Wide {
   Floats<Target> parts[count];
+
+  [[gnu::always_inline]] friend Wide operator+(Wide a, const Wide& b) {
+#pragma GCC unroll 4
+    for (int i = 0; i < count; ++i) a.parts[i] += b.parts[i];
+    return a;
+  }
 };
 
 template <class Target, int count, class Pixel>

@@ -97,9 +97,8 @@ class WeightGrad {
     each_group<Target, 4>(
         channels(), [&](std::int64_t c, auto zero) __attribute__((always_inline)) {
           using X = decltype(zero);
-          X sum[together];
-#pragma GCC unroll 4
-          for (int t = 0; t < together; ++t) load(sums + (k + t) * channels() + c, sum[t]);
+          // A long sum made of short ones is more exact.
+          X sum[together] = {};
           const auto add = [&](std::int64_t w) __attribute__((always_inline)) {
             X grad;
             load(gy + w * channels() + c, grad);
@@ -127,7 +126,12 @@ class WeightGrad {
           }
           for (std::int64_t w = last_; w < columns(); ++w) add(w);
 #pragma GCC unroll 4
-          for (int t = 0; t < together; ++t) store(sum[t], sums + (k + t) * channels() + c);
+          for (int t = 0; t < together; ++t) {
+            float* const to = sums + (k + t) * channels() + c;
+            X before;
+            load(to, before);
+            store(before + sum[t], to);
+          }
         });
   }
 

@@ -98,6 +98,16 @@ def test_what_is_loaded_wins(tmp_path: Path, kernel: str) -> None:
         renga._core.use_convolution_kernel("auto")
 
 
+@pytest.mark.parametrize("kernel", ["winograd", "depthwise", "automatic", "none"])
+def test_kernels_that_do_not_fit_are_not_taken(kernel: str) -> None:
+    x, W = images()
+    F.convolution_2d(x, W[:3], pad=1)
+    (problem,) = kernels.choices()
+    renga._core.load_kernel_choices({problem: kernel})
+    y = F.convolution_2d(x, W[:3], pad=1).array
+    np.testing.assert_allclose(y, expected(x, W[:3]), rtol=0, atol=1e-4)
+
+
 @pytest.mark.parametrize("text", ["{", "[1]", '{"a": 1}'])
 def test_other_files_are_refused(tmp_path: Path, text: str) -> None:
     file = tmp_path / "kernels.json"
