@@ -127,9 +127,10 @@ Factors factors_for(const Array& x) {
   return coarse && onednn::has_bfloat16_products() ? Factors::bfloat16 : Factors::float32;
 }
 
-// Short rows are mostly ends, for which oneDNN's kernel of 3 taps has loops of their own.
-Kernel cheapest_depthwise(const Array& x, const Array& W) {
-  return x.shape(3) >= 16 || W.shape(3) > 3 ? Kernel::depthwise : Kernel::direct;
+// oneDNN's kernel keeps the pixels that many taps have in common in registers; its gradients of
+// such filters take five times as long as renga's.
+Kernel cheapest_depthwise(Pass pass, const Array& W) {
+  return pass == Pass::weight_grad || W.shape(3) <= 3 ? Kernel::depthwise : Kernel::direct;
 }
 
 Kernel cheapest(const Problem& problem) {
@@ -152,7 +153,7 @@ ConvolutionChoice choose_convolution(ConvolutionPass pass, const Array& x, const
     return {Kernel::direct, Factors::bfloat16, true};
   }
   if (x.ndim() == 4 && depthwise_convolves(W.shape(), window)) {
-    const Kernel kernel = wanted == Kernel::automatic ? cheapest_depthwise(x, W) : wanted;
+    const Kernel kernel = wanted == Kernel::automatic ? cheapest_depthwise(pass, W) : wanted;
     return {kernel == Kernel::depthwise ? kernel : Kernel::direct, factors};
   }
   const Problem problem{pass, x, W, y, window, factors};

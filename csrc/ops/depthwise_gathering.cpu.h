@@ -153,6 +153,7 @@ class Gathering {
   template <int together>
   void gather(const Met& met, Pixel* to) const {
     const std::int64_t result_step = period_ * channels(), factor_step = step_ * channels();
+    const std::int64_t between = step_ > 1 ? channels() : 0;
     on_best_target<float>([&, to ](auto target) __attribute__((always_inline)) {
       each_group<decltype(target), 4 / together>(
           channels(), [&](std::int64_t c, auto x) __attribute__((always_inline)) {
@@ -173,10 +174,10 @@ class Gathering {
             // The columns that come next are too far apart for the hardware to see them coming.
             if (together > 1) {
               for (const Pixel* newest : met.newest) {
-                const Pixel* next = newest + (together - 1) * factor_step + c;
-                for (int j = 0; j < together * step_; ++j) {
-                  next += channels();
-                  __builtin_prefetch(next);
+#pragma GCC unroll 4
+                for (int j = together; j < 2 * together; ++j) {
+                  __builtin_prefetch(newest + j * factor_step + c);
+                  __builtin_prefetch(newest + j * factor_step + c - between);
                 }
               }
             }
