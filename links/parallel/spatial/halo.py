@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -44,6 +45,11 @@ class Halo:
         self.wanted = wanted[grid.rank]
         self.given = [_shared(self.own, boxes) for boxes in wanted]
         self.taken = [_shared(part, self.wanted) for part in owned]
+        self._is_covered = [
+            sum(_pixels(p) for parts in self.taken for j, p in parts if i == j)
+            == _pixels(box)
+            for i, box in enumerate(self.wanted)
+        ]
         self.is_idle = all(list(boxes) == [part] for part, boxes in zip(owned, wanted))
 
     def start(self, x: numpy.ndarray, fill: float = 0) -> Callable[[], list[Any]]:
@@ -90,13 +96,7 @@ class Halo:
         """Room for a box, filled unless it lies in the image."""
         box = self.wanted[i]
         y = numpy.empty_like(like, shape=(*like.shape[:2], *lengths(box)))
-        covered = sum(
-            numpy.prod(lengths(part))
-            for parts in self.taken
-            for j, part in parts
-            if i == j
-        )
-        if covered < numpy.prod(lengths(box)):
+        if not self._is_covered[i]:
             y[...] = fill
         return y
 
@@ -116,7 +116,7 @@ class Halo:
         works = []
         for rank, pieces in enumerate(parts):
             if rank != self.comm.rank and pieces:
-                pixels = sum(int(numpy.prod(lengths(part))) for _, part in pieces)
+                pixels = sum(_pixels(part) for _, part in pieces)
                 buffer = numpy.empty(pixels * like.shape[0] * like.shape[1], like.dtype)
                 work = self.comm.recv(rank, _TAG, out=buffer, wait=False)
                 works.append((pieces, work))
@@ -126,8 +126,9 @@ class Halo:
                 data, begin = work.wait(settings.timeout()), 0
                 for piece in pieces:
                     shape = (like.shape[0], *lengths(piece[1]), like.shape[1])
-                    end = begin + int(numpy.prod(shape))
-                    yield piece, numpy.moveaxis(data[begin:end].reshape(shape), -1, 1)
+                    end = begin + math.prod(shape)
+                    axes = (0, -1, *range(1, like.ndim - 1))
+                    yield piece, data[begin:end].reshape(shape).transpose(axes)
                     begin = end
 
         return arriving
@@ -139,7 +140,11 @@ def _shared(part: Box, boxes: Sequence[Box]) -> Parts:
 
 
 def _channels_last(x: numpy.ndarray) -> numpy.ndarray:
-    return numpy.moveaxis(x, 1, -1)
+    return x.transpose(0, *range(2, x.ndim), 1)
+
+
+def _pixels(box: Box) -> int:
+    return math.prod(lengths(box))
 
 
 class Extend(FunctionNode):
