@@ -1,7 +1,5 @@
 """Gradients averaged while backward goes on, against one process with all samples."""
 
-import math
-
 import numpy as np
 import pytest
 
@@ -82,10 +80,8 @@ def test_buckets_start_before_backward_ends(ranks, monkeypatch):
         assert len(seen) == 8 and sum(seen) >= 6
 
 
-@pytest.mark.parametrize("crowded", [math.inf, 0.0])  # never, always
-def test_buckets_of_one_node_wait_for_the_update(ranks, monkeypatch, crowded):
+def test_buckets_of_one_node_wait_for_the_update(ranks, monkeypatch):
     monkeypatch.setattr(overlapped_mean, "_BUCKET", 40)
-    monkeypatch.setattr(overlapped_mean, "_CROWDED", crowded)
     models, seen, average = {}, {}, packing.average
 
     def note(comm, grads, wait=True):
@@ -106,7 +102,7 @@ def test_buckets_of_one_node_wait_for_the_update(ranks, monkeypatch, crowded):
         return comm.inter_size, comm.size, seen[comm.rank]
 
     for nodes, size, calls in ranks(train):
-        if nodes == 1 < size and crowded:
+        if nodes == 1 < size:
             # Before a mean is made, those of all buckets before it have been used.
             assert calls == [(True, i) for i in range(8)]
         else:

@@ -164,8 +164,9 @@ class MultiNodeOptimizer:
         changed = self._is_changed()
         checksum = _checksum(self.target) if self._loaded else 0
         vars(self)["_loaded"] = False
-        mean = self._mean
-        keeps = mean is not None and mean.keeps() and self._updates_one_by_one()
+        # Between nodes, reducing early hides the network. On one node it only takes the
+        # core from the way back, and the update has to fetch the means from memory.
+        keeps = self.communicator.inter_size == 1 and self._updates_one_by_one()
         return Notice(self.communicator, changed, checksum, samples, way, keeps)
 
     def _is_changed(self) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -16,10 +15,6 @@ from renga.distributed.optimizers.notice import News, Notice
 # is on its way soon.
 _BUCKET = 4 << 20
 _LINE = 64  # bytes of a line of the cache
-# Where an update takes so many times its thread's own time, other programs have had its
-# core; so many updates pass before that is tried again.
-_CROWDED = 1.5
-_UPDATES_APART = 100
 
 
 class OverlappedMean:
@@ -46,7 +41,6 @@ class OverlappedMean:
         self._zero_fill = zero_fill
         self._index = {id(param): i for i, param in enumerate(self._params)}
         self._agreed = False
-        self._crowded = 0  # for how many more updates
         self._flats: list[Any] = []
         self._places: dict[int, Any] = {}
         self._fill_buckets(range(len(self._params) - 1, -1, -1))
@@ -150,7 +144,6 @@ class OverlappedMean:
         late = [param.grad_var is not None for param in self._params]
         self._flags[late] = 1 if kept else 2
         flags = self._comm.all_reduce(self._flags, "max")
-        start, busy = time.perf_counter(), time.thread_time()
         for b, bucket in enumerate(self._buckets):
             if kept:
                 travelling, means = self._take_bucket(b)
@@ -167,22 +160,8 @@ class OverlappedMean:
                     param._loss_scale = loss_scale
                 yield param
         self._works = []
-        elapsed, busy = time.perf_counter() - start, time.thread_time() - busy
-        if kept and elapsed > _CROWDED * busy:
-            self._crowded = _UPDATES_APART
         if not self._agreed:
             self._agree()
-
-    def keeps(self) -> bool:
-        """Whether this rank would keep gradients until the update asks for them.
-
-        Between nodes it would not, as averaging early hides the network. On one node
-        it only takes the core from the way back, and the update has to fetch the means
-        from memory. But where other programs use the cores, who waits loses its own for
-        milliseconds, and had better not wait for every bucket.
-        """
-        self._crowded = max(0, self._crowded - 1)
-        return self._comm.inter_size == 1 and self._crowded == 0
 
     def _is_kept(self) -> bool:
         return bool(self._flats) and self._hear_news().kept
