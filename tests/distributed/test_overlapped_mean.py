@@ -67,7 +67,6 @@ def test_buckets_start_before_backward_ends(ranks, monkeypatch):
 
     def train(comm):
         models[comm.rank], optimizer = model, _ = make(comm)
-        optimizer.add_hook(lambda _: None, "may look at all gradients")
         for x, t in zip(X, T):
             started[comm.rank] = []
             batch = own(comm, x), own(comm, t)
@@ -78,54 +77,6 @@ def test_buckets_start_before_backward_ends(ranks, monkeypatch):
         # 8 parameters, each in a bucket of its own: when they went, the first layer's W
         # had no gradient yet, but for its own and that of the bias that comes with it.
         assert len(seen) == 8 and sum(seen) >= 6
-
-
-def test_buckets_of_one_node_wait_for_the_update(ranks, monkeypatch):
-    monkeypatch.setattr(overlapped_mean, "_BUCKET", 40)
-    models, seen, average = {}, {}, packing.average
-
-    def note(comm, grads, wait=True):
-        model, before = models[comm.rank]
-        now = parameters(model)
-        moved = [bool((now[name] != before[name]).any()) for name in before]
-        seen.setdefault(comm.rank, []).append((wait, sum(moved)))
-        return average(comm, grads, wait)
-
-    monkeypatch.setattr(packing, "average", note)
-
-    def train(comm):
-        model, optimizer = make(comm)
-        for x, t in zip(X, T):
-            models[comm.rank] = model, parameters(model)
-            seen[comm.rank] = []
-            optimizer.update(model, own(comm, x), own(comm, t))
-        return comm.inter_size, comm.size, seen[comm.rank]
-
-    for nodes, size, calls in ranks(train):
-        if nodes == 1 < size:
-            # Before a mean is made, those of all buckets before it have been used.
-            assert calls == [(True, i) for i in range(8)]
-        else:
-            assert calls == [(False, 0)] * 8
-
-
-def test_a_hook_sees_the_means_of_all(ranks, buckets):
-    def clip(optimizer):
-        optimizer.add_hook(renga.optimizer_hooks.GradientClipping(0.05))
-        optimizer.add_hook(renga.optimizer_hooks.WeightDecay(0.1))
-
-    def train(comm):
-        model, optimizer = make(comm)
-        clip(optimizer)
-        for x, t in zip(X, T):
-            optimizer.update(model, own(comm, x), own(comm, t))
-        return parameters(model)
-
-    model, optimizer = make()
-    clip(optimizer)
-    for x, t in zip(X, T):
-        optimizer.update(model, x, t)
-    check(ranks(train), parameters(model))
 
 
 def used_by(rank, step):

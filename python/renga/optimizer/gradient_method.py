@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any, Callable
 
 from renga.link import Link
@@ -10,15 +9,6 @@ from renga.optimizer.base import Optimizer
 from renga.optimizer.hyperparameter import Hyperparameter
 from renga.optimizer.update_rule import UpdateRule
 from renga.optimizer_hooks.weight_decay import WeightDecay
-
-_CALLS_OF_HOOKS = ("call_hooks", "call_hook")
-_STEPS_OF_UPDATE = (
-    "update",
-    "reallocate_cleared_grads",
-    "check_nan_in_grads",
-    "is_safe_to_update",
-    "update_loss_scale",
-)
 
 
 class GradientMethod(Optimizer):
@@ -75,45 +65,13 @@ class GradientMethod(Optimizer):
         decay = self._call_pre_hooks() if safe else None
         self.t += 1
         if safe:
-            self._update_each(self.target.params(), decay)
+            for param in self.target.params():
+                if decay is not None:
+                    decay.before_update(param)
+                param.update()
+            self.reallocate_cleared_grads()
+            self.call_hooks("post")
         self.update_loss_scale()
-
-    @property
-    def updates_one_by_one(self) -> bool:
-        """Whether an update looks at one parameter after another, in any order.
-
-        So it is where nothing but renga's own rules and, at most, a WeightDecay run.
-        """
-        hooks = list(self._hooks("pre").values())
-        return (
-            all(type(hook) is WeightDecay for hook in hooks[:1])
-            and len(hooks) < 2
-            and not self._loss_scaling_is_dynamic
-            and _is_unchanged(self, GradientMethod, *_STEPS_OF_UPDATE)
-            and _is_unchanged(self, Optimizer, *_CALLS_OF_HOOKS)
-            and all(
-                param.update_rule is None or param.update_rule.is_alone
-                for param in self.target.params()
-            )
-        )
-
-    def update_one_by_one(self, params: Iterable[Any]) -> None:
-        """``update()`` by gradients that are there when their parameters come.
-
-        That is all that ``updates_one_by_one`` asks for. ``params`` yields every
-        initialised parameter of the target once, in any order.
-        """
-        decay = self._call_pre_hooks()
-        self.t += 1
-        self._update_each(map(_with_gradient, params), decay)
-
-    def _update_each(self, params: Iterable[Any], decay: WeightDecay | None) -> None:
-        for param in params:
-            if decay is not None:
-                decay.before_update(param)
-            param.update()
-        self.reallocate_cleared_grads()
-        self.call_hooks("post")
 
     def _call_pre_hooks(self) -> WeightDecay | None:
         """Calls the hooks, but for a WeightDecay that comes last.
@@ -121,10 +79,13 @@ class GradientMethod(Optimizer):
         That is returned, to go with each parameter's update in one pass over memory.
         """
         hooks = list(self._hooks("pre").values())
+        cls = type(self)
+        ours = (cls.call_hooks, cls.call_hook) == (
+            Optimizer.call_hooks,
+            Optimizer.call_hook,
+        )
         last = hooks[-1] if hooks else None
-        if type(last) is WeightDecay and _is_unchanged(
-            self, Optimizer, *_CALLS_OF_HOOKS
-        ):
+        if ours and type(last) is WeightDecay:
             for hook in hooks[:-1]:
                 self.call_hook(hook)
             return last
@@ -134,20 +95,5 @@ class GradientMethod(Optimizer):
     def reallocate_cleared_grads(self) -> None:
         """Fills in zeros where a parameter has no gradient."""
         for param in self.target.params(include_uninit=False):
-            _with_gradient(param)
-
-
-def _with_gradient(param: Any) -> Any:
-    """``param``, which gets zeros where it has no gradient."""
-    if param.grad is None:
-        param.grad = param.xp.zeros_like(param.array)
-    return param
-
-
-def _is_unchanged(optimizer: Any, cls: type, *names: str) -> bool:
-    """Whether methods are those of ``cls``, and no subclass's or instance's own."""
-    methods = (getattr(optimizer, name) for name in names)
-    return all(
-        getattr(method, "__func__", None) is getattr(cls, name)
-        for name, method in zip(names, methods)
-    )
+            if param.grad is None:
+                param.grad = param.xp.zeros_like(param.array)

@@ -98,27 +98,21 @@ class UpdateRule(Hookable):
         """Changes ``param`` on a GPU."""
         raise NotImplementedError
 
-    @property
-    def is_alone(self) -> bool:
-        """Whether an update is renga's own, without hooks that look at anything."""
-        cls = type(self)
-        return (
-            getattr(cls.update_core_cpu, "takes_decay", False)
-            and cls.update is UpdateRule.update
-            and cls.update_core is UpdateRule.update_core
-            and not (self._hooks("pre") or self._hooks("post"))
-        )
-
     def leave_decay(self, param: Any, rate: float) -> bool:
         """Has the next update add ``rate * param`` to the gradient in its own pass.
 
         Returns False, and does nothing, where the rule cannot or somebody might look at
         the gradient before.
         """
+        cls = type(self)
+        plain = cls.update is UpdateRule.update and (
+            cls.update_core is UpdateRule.update_core
+        )
         can = (
-            self.is_alone
+            plain
+            and getattr(cls.update_core_cpu, "takes_decay", False)
             and self.enabled
-            and not self._use_fp32_update
+            and not (self._use_fp32_update or self._hooks("pre"))
             and isinstance(param.array, numpy.ndarray)
             and param.grad is not None
             and param._loss_scale is None

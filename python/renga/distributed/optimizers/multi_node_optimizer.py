@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import collections
 import zlib
 from typing import Any, Callable
 
@@ -19,7 +18,6 @@ from renga.distributed.optimizers.notice import (
     number_of_samples,
 )
 from renga.distributed.optimizers.overlapped_mean import OverlappedMean
-from renga.optimizer import GradientMethod
 from renga.serializer import Deserializer
 
 
@@ -100,10 +98,8 @@ class MultiNodeOptimizer:
             # Without shapes or rank 0's parameters a forward pass would be for nothing.
             loss = None if self._is_changed() else forward()
             notice = self._tell(samples, LOSS)
-            if notice.changed:
-                news = notice.wait()
-            else:
-                news = self._differentiate(loss, notice)
+            changed = self._is_changed()
+            news = notice.wait() if changed else self._differentiate(loss, notice)
             del loss  # the graph must not outlive its use
             if not news.changed:
                 break
@@ -124,16 +120,8 @@ class MultiNodeOptimizer:
         if self._mean is None:
             self._apply_given()
             return
-        arriving = self._mean.arrive(self.actual_optimizer._loss_scale)
-        if self._updates_one_by_one():
-            self.actual_optimizer.update_one_by_one(arriving)
-        else:
-            collections.deque(arriving, maxlen=0)
-            self.actual_optimizer.update(None)
-
-    def _updates_one_by_one(self) -> bool:
-        optimizer = self.actual_optimizer
-        return isinstance(optimizer, GradientMethod) and optimizer.updates_one_by_one
+        self._mean.finish(self.actual_optimizer._loss_scale)
+        self.actual_optimizer.update(None)
 
     def _update_as_given(self) -> None:
         news = self._tell(None, GIVEN).wait()
@@ -164,10 +152,7 @@ class MultiNodeOptimizer:
         changed = self._is_changed()
         checksum = _checksum(self.target) if self._loaded else 0
         vars(self)["_loaded"] = False
-        # Between nodes, reducing early hides the network. On one node it only takes the
-        # core from the way back, and the update has to fetch the means from memory.
-        keeps = self.communicator.inter_size == 1 and self._updates_one_by_one()
-        return Notice(self.communicator, changed, checksum, samples, way, keeps)
+        return Notice(self.communicator, changed, checksum, samples, way)
 
     def _is_changed(self) -> bool:
         """Whether there are parameters that the ranks do not share yet."""

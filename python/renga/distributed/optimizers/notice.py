@@ -18,7 +18,6 @@ class News(NamedTuple):
     changed: bool  # whether any of them has parameters that the others do not share
     over: bool  # whether none has more data
     given: bool  # whether gradients come from users
-    kept: bool  # whether gradients stay where they are until the update takes them
     weight: (
         float  # of this rank's gradients, by which the mean over ranks is over samples
     )
@@ -34,21 +33,13 @@ class Notice:
             the same; 0 for others.
         samples: how many samples its gradients come from; None if nobody knows.
         way: LOSS, GIVEN or JOINED.
-        keeps: whether this rank would keep gradients until the update takes them.
     """
 
     def __init__(
-        self,
-        comm: Any,
-        changed: bool,
-        checksum: int,
-        samples: int | None,
-        way: int,
-        keeps: bool,
+        self, comm: Any, changed: bool, checksum: int, samples: int | None, way: int
     ) -> None:
         self._rank = comm.rank
-        self.changed = changed
-        told = [changed, checksum, -1 if samples is None else samples, way, keeps]
+        told = [changed, checksum, -1 if samples is None else samples, way]
         self._work = comm.all_gather(numpy.array(told, numpy.int64), wait=False)
 
     def test(self) -> bool:
@@ -57,14 +48,13 @@ class Notice:
 
     def wait(self) -> News:
         """Waits until all ranks have told."""
-        changed, checksums, samples, ways, keeps = self._work.wait().T
+        changed, checksums, samples, ways = self._work.wait().T
         differ = bool(changed.any() or (checksums != checksums[0]).any())
         if samples.min() < 0:  # somebody does not know: ranks with samples count alike
             samples = samples != 0
         weight = float(samples[self._rank] / max(samples.mean(), 1e-9))
         over = bool((ways == JOINED).all())
-        given, kept = bool((ways == GIVEN).any()), bool(keeps.all())
-        return News(differ, over, given, kept, weight)
+        return News(differ, over, bool((ways == GIVEN).any()), weight)
 
 
 def number_of_samples(args: Sequence[Any], kwds: Mapping[str, Any]) -> int | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy
@@ -20,14 +20,12 @@ _LINE = 64  # bytes of a line of the cache
 class OverlappedMean:
     """Averages gradients in buckets, each started when this rank's part is complete.
 
-    Where the notice says that gradients are kept, a bucket starts when the update asks
-    for it, which finds its means in the cache. All ranks start the buckets in one
-    order, that in which rank 0's gradients were ready in the first iteration. Whether a
-    bucket waits for a parameter that a rank does not use, nobody needs to know before:
-    it starts with zeros when the way back has ended. A gradient that grows after its
-    bucket has started, by a ``backward()`` inside of another one, follows in a round of
-    its own. From the second iteration on, gradients lie in memory that the ranks of a
-    node share, until the next update, and may be kept.
+    All ranks start the buckets in one order, that in which rank 0's gradients were
+    ready in the first iteration. Whether a bucket waits for a parameter that a rank
+    does not use, nobody needs to know before: it starts with zeros when the way back
+    has ended. A gradient that grows after its bucket has started, by a ``backward()``
+    inside of another one, follows in a round of its own. From the second iteration on,
+    gradients lie in memory that the ranks of a node share, until the next update.
 
     Args:
         comm: the communicator.
@@ -112,7 +110,7 @@ class OverlappedMean:
         self._open[self._bucket_of[i]] -= 1
         if self._news is None and not self._notice.test():
             return
-        if self._hear_news().changed or self._is_kept():
+        if self._hear_news().changed:
             return
         while len(self._works) < len(self._buckets):
             if self._open[len(self._works)] > 0:
@@ -120,14 +118,11 @@ class OverlappedMean:
             self._start_next()
 
     def _start_next(self) -> None:
-        travelling, grads = self._take_bucket(len(self._works))
+        b = len(self._works)
+        grads = [self._take(i, self._places.get(i)) for i in self._buckets[b]]
+        travelling = [self._flats[b]] if self._flats else grads
         work = packing.average(self._comm, travelling, wait=False)
         self._works.append((work, grads))
-
-    def _take_bucket(self, b: int) -> tuple[list[Any], list[Any]]:
-        """The arrays that travel, and in them this rank's parts in the means."""
-        grads = [self._take(i, self._places.get(i)) for i in self._buckets[b]]
-        return ([self._flats[b]] if self._flats else grads), grads
 
     def _take(self, i: int, place: Any = None) -> Any:
         """This rank's part in a mean, in memory that nothing else uses."""
@@ -136,35 +131,26 @@ class OverlappedMean:
             self._flags[i] = 1
         return packing.take_gradient(param, self._hear_news().weight, place)
 
-    def arrive(self, loss_scale: float | None) -> Iterator[Any]:
-        """Yields each parameter when the mean has become its gradient."""
-        kept = self._is_kept()
-        while not kept and len(self._works) < len(self._buckets):
+    def finish(self, loss_scale: float | None) -> None:
+        """Waits for the means and makes them the gradients of the parameters."""
+        while len(self._works) < len(self._buckets):
             self._start_next()
         late = [param.grad_var is not None for param in self._params]
-        self._flags[late] = 1 if kept else 2
+        self._flags[late] = 2
         flags = self._comm.all_reduce(self._flags, "max")
-        for b, bucket in enumerate(self._buckets):
-            if kept:
-                travelling, means = self._take_bucket(b)
-                packing.average(self._comm, travelling)
-            else:
-                work, means = self._works[b]
-                work.wait()
-            for i, mean in zip(bucket, means):
-                if flags[i] == 2:
-                    mean += packing.average(self._comm, [self._take(i)])[0]
-                param = self._params[i]
-                if flags[i] or self._zero_fill:
-                    param.grad = mean
-                    param._loss_scale = loss_scale
-                yield param
+        means: dict[int, Any] = {}
+        for bucket, (work, grads) in zip(self._buckets, self._works):
+            work.wait()
+            means.update(zip(bucket, grads))
+        for i in numpy.flatnonzero(flags == 2).tolist():
+            means[i] += packing.average(self._comm, [self._take(i)])[0]
+        for i, param in enumerate(self._params):
+            if flags[i] or self._zero_fill:
+                param.grad = means[i]
+                param._loss_scale = loss_scale
         self._works = []
         if not self._agreed:
             self._agree()
-
-    def _is_kept(self) -> bool:
-        return bool(self._flats) and self._hear_news().kept
 
     def _agree(self) -> None:
         rest = (i for i in range(len(self._params)) if i not in self._ready)
