@@ -18,11 +18,12 @@ namespace {
 using Bias = std::optional<Variable>;
 
 // Three operations, linear in both operands, of which each is the gradient of the others. Extents
-// that strides leave open are given: those of the result.
+// that strides leave open are given: those of the result. There are no forms on the way back, after
+// which W is about to change.
 Variable forward(const Variable& x, const Variable& W, const Bias& b, const Window& window,
-                 const Dims& extents);
+                 const Dims& extents, const Ref<FilterForms>& forms = nullptr);
 Variable input_grad(const Variable& gy, const Variable& W, const Bias& b, const Window& window,
-                    const Dims& extents);
+                    const Dims& extents, const Ref<FilterForms>& forms = nullptr);
 Variable weight_grad(const Variable& gy, const Variable& x, const Window& window,
                      const Dims& kernel);
 
@@ -61,10 +62,10 @@ Variable finish(const char* name, const Array& y, const Bias& b, Edge to_x, Edge
 }
 
 Variable forward(const Variable& x, const Variable& W, const Bias& b, const Window& window,
-                 const Dims& extents) {
+                 const Dims& extents, const Ref<FilterForms>& forms) {
   const Array y = empty_image(W.shape(0), extents, x.array());
   convolution_kernels.on(x.device())
-      .forward(x.array(), W.array(), y, window, array_of(b), filter_forms(W).get());
+      .forward(x.array(), W.array(), y, window, array_of(b), forms.get());
   auto to_x = [W, window, extents = extents_of(x)](const Variable& gy) {
     return input_grad(gy, W, {}, window, extents);
   };
@@ -75,10 +76,10 @@ Variable forward(const Variable& x, const Variable& W, const Bias& b, const Wind
 }
 
 Variable input_grad(const Variable& gy, const Variable& W, const Bias& b, const Window& window,
-                    const Dims& extents) {
+                    const Dims& extents, const Ref<FilterForms>& forms) {
   const Array gx = empty_image(W.shape(1) * window.groups, extents, gy.array());
   convolution_kernels.on(gy.device())
-      .input_grad(gy.array(), W.array(), gx, window, array_of(b), filter_forms(W).get());
+      .input_grad(gy.array(), W.array(), gx, window, array_of(b), forms.get());
   auto to_gy = [W, window, extents = extents_of(gy)](const Variable& ggx) {
     return forward(ggx, W, {}, window, extents);
   };
@@ -161,7 +162,8 @@ Variable convolution(const char* op, const Variable& given, const Variable& W, c
     require(extents[axis] > 0, op, ": expected x no smaller than the kernel, got ", x.shape(),
             " for W of shape ", W.shape());
   }
-  return forward(x, for_images(x, W), b, window, extents);
+  const Variable filters = for_images(x, W);
+  return forward(x, filters, b, window, extents, filter_forms(filters));
 }
 
 Variable deconvolution(const char* op, const Variable& given, const Variable& W, const Bias& b,
@@ -184,7 +186,8 @@ Variable deconvolution(const char* op, const Variable& given, const Variable& W,
             op, ": expected an outsize whose convolution has extent ", size, ", got ",
             extents[axis]);
   }
-  return input_grad(x, for_images(x, W), b, window, extents);
+  const Variable filters = for_images(x, W);
+  return input_grad(x, filters, b, window, extents, filter_forms(filters));
 }
 
 }  // namespace
