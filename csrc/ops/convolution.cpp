@@ -24,8 +24,9 @@ Variable forward(const Variable& x, const Variable& W, const Bias& b, const Wind
                  const Dims& extents, const Ref<FilterForms>& forms = nullptr);
 Variable input_grad(const Variable& gy, const Variable& W, const Bias& b, const Window& window,
                     const Dims& extents, const Ref<FilterForms>& forms = nullptr);
-Variable weight_grad(const Variable& gy, const Variable& x, const Window& window,
-                     const Dims& kernel);
+// `image` is x's array, or the same in another order of memory.
+Variable weight_grad(const Variable& gy, const Variable& x, const Array& image,
+                     const Window& window, const Dims& kernel);
 
 // The dtype of filters for images of this one.
 Dtype filter_dtype(Dtype images) { return images == Dtype::bfloat16 ? Dtype::float32 : images; }
@@ -61,16 +62,29 @@ Variable finish(const char* name, const Array& y, const Bias& b, Edge to_x, Edge
   return record(name, y, {std::move(to_x), std::move(to_W), {*b, to_b}});
 }
 
+// A copy of x as the CPU's kernels want images, so that each pass does not make one for itself;
+// undefined where x is so.
+Array reordered(const Array& x) {
+  const bool takes = x.dtype() == Dtype::float32 || x.dtype() == Dtype::bfloat16;
+  if (x.ndim() != 4 || !takes || x.device() != Device{}) return Array();
+  const Axes last = image_axes(4, true);
+  if (transpose_view(x, last).is_contiguous()) return Array();
+  const Array image = empty_in_order(x.shape(), last, x.dtype());
+  copy(x, image);
+  return image;
+}
+
 Variable forward(const Variable& x, const Variable& W, const Bias& b, const Window& window,
                  const Dims& extents, const Ref<FilterForms>& forms) {
   const Array y = empty_image(W.shape(0), extents, x.array());
+  const Array image = reordered(x.array());
   convolution_kernels.on(x.device())
-      .forward(x.array(), W.array(), y, window, array_of(b), forms.get());
+      .forward(image.defined() ? image : x.array(), W.array(), y, window, array_of(b), forms.get());
   auto to_x = [W, window, extents = extents_of(x)](const Variable& gy) {
     return input_grad(gy, W, {}, window, extents);
   };
-  auto to_W = [x, window, kernel = extents_of(W)](const Variable& gy) {
-    return weight_grad(gy, x, window, kernel);
+  auto to_W = [x, image, window, kernel = extents_of(W)](const Variable& gy) {
+    return weight_grad(gy, x, image.defined() ? image : x.array(), window, kernel);
   };
   return finish(name_for(x, "Convolution2DFunction", "ConvolutionND"), y, b, {x, to_x}, {W, to_W});
 }
@@ -84,18 +98,17 @@ Variable input_grad(const Variable& gy, const Variable& W, const Bias& b, const 
     return forward(ggx, W, {}, window, extents);
   };
   auto to_W = [gy, window, kernel = extents_of(W)](const Variable& ggx) {
-    return weight_grad(gy, ggx, window, kernel);
+    return weight_grad(gy, ggx, ggx.array(), window, kernel);
   };
   return finish(name_for(gy, "Deconvolution2DFunction", "DeconvolutionND"), gx, b, {gy, to_gy},
                 {W, to_W});
 }
 
-Variable weight_grad(const Variable& gy, const Variable& x, const Window& window,
-                     const Dims& kernel) {
+Variable weight_grad(const Variable& gy, const Variable& x, const Array& image,
+                     const Window& window, const Dims& kernel) {
   const Array gW = gradient_array(joined(gy.shape(1), x.shape(1) / window.groups, kernel),
                                   filter_dtype(x.dtype()), x.device());
-  convolution_kernels.on(x.device())
-      .weight_grad(cast(gy.array(), x.dtype()), x.array(), gW, window);
+  convolution_kernels.on(x.device()).weight_grad(cast(gy.array(), x.dtype()), image, gW, window);
   auto to_gy = [x, window, extents = extents_of(gy)](const Variable& ggW) {
     return forward(x, ggW, {}, window, extents);
   };
