@@ -22,7 +22,7 @@ std::atomic<ConvolutionKernel> chosen{ConvolutionKernel::automatic};
 using Kernel = ConvolutionKernel;
 using Pass = ConvolutionPass;
 
-constexpr std::array kKernels{"automatic", "direct", "winograd", "gemm", "depthwise"};
+constexpr std::array kKernels{"auto", "direct", "winograd", "gemm", "depthwise"};
 constexpr std::array kPasses{"forward", "input gradient", "weight gradient"};
 
 const char* name_of(Kernel kernel) { return kKernels[static_cast<std::size_t>(kernel)]; }
@@ -142,7 +142,14 @@ Kernel cheapest(const Problem& problem) {
 
 }  // namespace
 
-void use_convolution_kernel(ConvolutionKernel kernel) { chosen = kernel; }
+void use_convolution_kernel(const std::string& name) {
+  const auto found = std::find(kKernels.begin(), kKernels.end(), name);
+  require<std::invalid_argument>(found != kKernels.end(),
+                                 "use_convolution_kernel: expected auto, direct, winograd, gemm or "
+                                 "depthwise, got ",
+                                 name);
+  chosen = static_cast<Kernel>(found - kKernels.begin());
+}
 
 ConvolutionChoice choose_convolution(ConvolutionPass pass, const Array& x, const Array& W,
                                      const Array& y, const Window& window) {

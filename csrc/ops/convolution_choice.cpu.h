@@ -1,6 +1,8 @@
 // Which of its kernels a convolution runs on, and of what numbers its products are.
 #pragma once
 
+#include <string>
+
 #include "ops/precision.h"
 #include "ops/window.h"
 #include "tensor/array.h"
@@ -10,9 +12,10 @@ namespace renga {
 enum class ConvolutionKernel { automatic, direct, winograd, gemm, depthwise };
 enum class ConvolutionPass { forward, input_grad, weight_grad };
 
-// What all convolutions run on that can; `automatic`, the default, leaves it to their shapes. Never
-// to a clock: a program computes the same numbers every time it runs, and on every rank.
-void use_convolution_kernel(ConvolutionKernel kernel);
+// What all convolutions run on that can, by its name; "auto", the default, leaves it to their
+// shapes. Never to a clock: a program computes the same numbers every time it runs, and on every
+// rank. Throws std::invalid_argument for other names.
+void use_convolution_kernel(const std::string& name);
 
 struct ConvolutionChoice {
   ConvolutionKernel kernel;  // not `automatic`

@@ -128,23 +128,8 @@ void bind_memory(py::module_& m) {
         omp_set_num_threads(n);
       },
       py::arg("n"), "Sets how many threads an operation called from this thread may use.");
-  m.def(
-      "use_convolution_kernel",
-      [](const std::string& name) {
-        const std::map<std::string, ConvolutionKernel> kernels{
-            {"auto", ConvolutionKernel::automatic},
-            {"direct", ConvolutionKernel::direct},
-            {"winograd", ConvolutionKernel::winograd},
-            {"gemm", ConvolutionKernel::gemm},
-            {"depthwise", ConvolutionKernel::depthwise}};
-        const auto kernel = kernels.find(name);
-        require<std::invalid_argument>(kernel != kernels.end(),
-                                       "use_convolution_kernel: expected auto, direct, winograd, "
-                                       "gemm or depthwise, got ",
-                                       name);
-        use_convolution_kernel(kernel->second);
-      },
-      py::arg("name"), "Sets what float32 convolutions run on, in this process, where they can.");
+  m.def("use_convolution_kernel", &use_convolution_kernel, py::arg("name"),
+        "Sets what float32 convolutions run on, in this process, where they can.");
   m.def("kernel_choices", &kernel_choices, "Kernels that have been chosen, by problem.");
   m.def("load_kernel_choices", &load_kernel_choices, py::arg("choices"),
         "Makes these win over what operations would choose.");

@@ -5,6 +5,14 @@ import itertools
 import numpy
 
 
+def hold(actual, expected, tolerance=2e-6):
+    """Asserts that they differ by less than that part of what is largest."""
+    assert actual.shape == expected.shape
+    numpy.testing.assert_allclose(
+        actual, expected, rtol=0, atol=tolerance * numpy.abs(expected).max()
+    )
+
+
 def per_axis(option, axes):
     return option if isinstance(option, tuple) else (option,) * axes
 

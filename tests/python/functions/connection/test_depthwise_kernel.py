@@ -11,6 +11,7 @@ import renga
 import renga.functions as F
 from renga import _core
 from tests.links import windows
+from tests.links.windows import hold
 
 # channels, kernel, stride, pad, dilate, extents
 CASES = [
@@ -38,13 +39,6 @@ def operands(channels, kernel, extents, batch=3):
     x = rng.standard_normal((batch, channels, *extents), "f")
     W = rng.standard_normal((channels, 1, *kernel), "f")
     return x, W, rng.standard_normal(channels, "f")
-
-
-def hold(actual, expected, tolerance=2e-6):
-    assert actual.shape == expected.shape
-    np.testing.assert_allclose(
-        actual, expected, rtol=0, atol=tolerance * np.abs(expected).max()
-    )
 
 
 def doubles(*arrays):

@@ -11,6 +11,7 @@ import renga
 import renga.functions as F
 from renga import _core, kernels
 from tests.links import windows
+from tests.links.windows import hold
 
 # channels, those of the result, kernel, stride, pad, dilate, extents
 CASES = [
@@ -38,13 +39,6 @@ def operands(channels, thin, kernel, extents, batch=3):
     x = rng.standard_normal((batch, channels, *extents), "f")
     W = rng.standard_normal((thin, channels, *kernel), "f")
     return x, W, rng.standard_normal(thin, "f")
-
-
-def hold(actual, expected, tolerance=2e-6):
-    assert actual.shape == expected.shape
-    np.testing.assert_allclose(
-        actual, expected, rtol=0, atol=tolerance * np.abs(expected).max()
-    )
 
 
 @pytest.mark.parametrize("channels, thin, kernel, stride, pad, dilate, extents", CASES)
