@@ -70,6 +70,15 @@ class ArrayCommunicator(CommunicatorBase):
             native = self._native.all_reduce(sent, kept, op, wire, wait)
         return _result(native, wait, lambda: result)
 
+    def update(self, updates: Any) -> None:
+        """Carries out updates by the mean of the ranks' gradients, each rank a share.
+
+        ``updates`` come from ``_core.optimizers.deferred_updates``, the same on all
+        ranks but for the gradients, which become their means. All of their arrays lie
+        where :meth:`place` has put them.
+        """
+        self._native.update(updates)
+
     def reduce_scatter(
         self, x: np.ndarray, op: str = "sum", out: Any = None, wait: bool = True
     ) -> Any:
@@ -127,6 +136,19 @@ class ArrayCommunicator(CommunicatorBase):
         count = int(np.prod(shape, dtype=np.int64))
         memory = self._native.window(count * dtype.itemsize)
         return memory.view(dtype).reshape(shape)
+
+    def place(self, xs: list[np.ndarray]) -> list[np.ndarray]:
+        """Copies of arrays in memory that all ranks see; none where there is no such.
+
+        Every rank calls it with arrays of the same shapes.
+        """
+        if self.size != self.intra_size:
+            return []
+        return self._native.place(xs)
+
+    def is_placed(self, xs: list[np.ndarray]) -> bool:
+        """Whether all of the arrays lie in memory that the ranks of this node see."""
+        return self._native.is_in_windows(xs)
 
     def barrier(self) -> None:
         """Returns when every rank has called it."""

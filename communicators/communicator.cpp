@@ -6,6 +6,7 @@
 #include "collectives/by_board.h"
 #include "collectives/by_messages.h"
 #include "collectives/by_nodes.h"
+#include "collectives/update.h"
 #include "devices/long_work.h"
 
 namespace renga {
@@ -147,6 +148,21 @@ bool Communicator::all_reduce_short(std::byte* x, const Shape& shape, Dtype dtyp
   return true;
 }
 
+void Communicator::update(const std::vector<Update>& updates, const Issue& issue) {
+  std::vector<Array> arrays;
+  for (const Update& update : updates) {
+    const std::vector<Array> of_one = by_board::arrays_of(update);
+    arrays.insert(arrays.end(), of_one.begin(), of_one.end());
+  }
+  const Windows::Found found = windows_.find(arrays);
+  require<std::invalid_argument>(!found.arrays.empty() && common_board() != nullptr,
+                                 "update: expected arrays in windows of one node's ranks");
+  Call call = Call("update").with(shape_of(arrays), arrays[0].dtype()).in_window(found.places);
+  start(call, issue, [=, this](const Turn& turn) {
+    by_board::update(turn, *common_board(), updates, found.arrays);
+  });
+}
+
 void Communicator::reduce_all(const Turn& turn, const std::vector<Array>& xs,
                               const std::vector<Array>& ys, Dtype wire, Reduction reduction) {
   const std::vector<Array> landed = landing(ys, Flat::suits), from = leaving(xs, Flat::suits);
@@ -193,6 +209,27 @@ Array Communicator::window(std::int64_t bytes, const Issue& issue) {
     }
   });
   return result;
+}
+
+std::vector<Array> Communicator::place(const std::vector<Array>& xs, const Issue& issue) {
+  constexpr std::int64_t line = 64;
+  std::vector<std::int64_t> offsets{0};
+  for (const Array& x : xs) {
+    const std::int64_t bytes = x.size() * x.itemsize();
+    offsets.push_back(offsets.back() + (bytes + line - 1) / line * line);
+  }
+  const Array memory = window(offsets.back(), issue);
+  if (!is_in_windows({memory})) return {};
+  std::vector<Array> placed;
+  for (std::size_t i = 0; i < xs.size(); ++i) {
+    std::byte* const data = memory.data() + offsets[i];
+    const auto bytes = static_cast<std::size_t>(xs[i].size() * xs[i].itemsize());
+    const Ref<Storage> storage(new Storage(data, bytes, {}, [memory] {}));
+    placed.emplace_back(storage, data, xs[i].shape(),
+                        row_major_strides(xs[i].shape(), xs[i].itemsize()), xs[i].dtype());
+    copy(xs[i], placed.back());
+  }
+  return placed;
 }
 
 Communicator::Result Communicator::reduce_scatter(const Array& x, const Array& y,

@@ -9,6 +9,7 @@
 #include "collectives/all_reduce/choice.h"
 #include "collectives/reduce.h"
 #include "collectives/window.h"
+#include "optimizers/update_rules.h"
 #include "tensor/array.h"
 #include "transport.h"
 #include "work.h"
@@ -49,6 +50,9 @@ class Communicator {
   // where that is not what the other way would do.
   bool all_reduce_short(std::byte* x, const Shape& shape, Dtype dtype, Reduction reduction,
                         const Issue& issue);
+  // Makes the gradients of `updates` the ranks' means and carries them out, each rank a share. All
+  // their arrays lie in windows, and all ranks are on one node.
+  void update(const std::vector<Update>& updates, const Issue& issue);
   // x: (size, …) -> y: (…), the reduction of everybody's x[rank].
   Result reduce_scatter(const Array& x, const Array& y, Reduction reduction, const Issue& issue);
   // ys[r] receives rank r's x, whose size it has to have.
@@ -71,6 +75,10 @@ class Communicator {
   // copies nothing; in ordinary memory where there is no such. Every rank calls it and uses its
   // array as the others use theirs.
   Array window(std::int64_t bytes, const Issue& issue);
+  // Row-major copies of arrays in one window, each with a storage of its own; none of them where
+  // there is no memory that all ranks see.
+  std::vector<Array> place(const std::vector<Array>& xs, const Issue& issue);
+  bool is_in_windows(const std::vector<Array>& xs) { return !windows_.find(xs).arrays.empty(); }
 
   // How long messages between the halves of the ranks take.
   all_reduce::Network measure_network(const Issue& issue);

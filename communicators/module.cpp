@@ -112,6 +112,12 @@ void bind_collectives(py::class_<Communicator, std::shared_ptr<Communicator>>& c
       py::arg("xs"), py::arg("ys"), py::arg("op"), py::arg("wire") = "", py::arg("wait") = true);
   c.def("all_reduce_in_place", &all_reduce_in_place, py::arg("x"), py::arg("op"));
   c.def(
+      "update",
+      [](Communicator& self, const std::vector<Update>& updates) {
+        self.update(updates, issue(self, true));
+      },
+      py::arg("updates"));
+  c.def(
       "reduce_scatter",
       [](Communicator& self, const Array& x, const Array& y, const std::string& op, bool wait) {
         return self.reduce_scatter(x, y, reduction_from_string(op), issue(self, wait));
@@ -214,6 +220,13 @@ PYBIND11_MODULE(_communicators, m) {
       "window",
       [](Communicator& self, std::int64_t bytes) { return self.window(bytes, issue(self, true)); },
       py::arg("bytes"));
+  c.def(
+      "place",
+      [](Communicator& self, const std::vector<Array>& xs) {
+        return self.place(xs, issue(self, true));
+      },
+      py::arg("xs"));
+  c.def("is_in_windows", &Communicator::is_in_windows, py::arg("xs"));
   bind_choice(m, c);
   c.def("abort", &Communicator::abort, py::arg("code"));
   c.def_property_readonly("transport", &Communicator::transport);

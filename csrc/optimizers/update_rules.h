@@ -1,8 +1,10 @@
 // Update rules: each changes a parameter and what is remembered of it in one pass over memory.
 #pragma once
 
+#include <functional>
 #include <limits>
 #include <utility>
+#include <vector>
 
 #include "devices/kernel_table.h"
 #include "tensor/array.h"
@@ -70,6 +72,18 @@ struct UpdateKernels {
 };
 extern KernelTable<UpdateKernels> update_kernels;
 
+// A call of one of the rules below that has been put off. It may be carried out part by part, on
+// arrays that hold the same elements of all of its own.
+struct Update {
+  Array x;
+  Gradient g;
+  std::vector<Array> states;
+  std::function<void(const Array& x, const Gradient& g, const Array* states)> apply;
+};
+
+// Puts off what `body` calls of the rules below in this thread.
+std::vector<Update> deferred_updates(const std::function<void()>& body);
+
 // All arrays of a call have one shape, float dtype and device; all are changed, the gradient only
 // by its decay.
 
@@ -107,7 +121,7 @@ void rmsprop_graves(const Array& x, const Gradient& g, const Array& n, const Arr
 // s = (v - m²) / (1 - rho);  x -= eta (lr m³ / (m² + rho s) + weight_decay_rate x)
 void msvag(const Array& x, const Gradient& g, const Array& m, const Array& v,
            const MsvagStep& step);
-// y += scale x
+// y += scale x, never put off
 void add_scaled(const Array& y, const Array& x, double scale);
 
 }  // namespace renga

@@ -64,21 +64,31 @@ Dtype known_dtype(const py::dtype& dtype) {
 
 constexpr int kAligned = py::detail::npy_api::NPY_ARRAY_ALIGNED_;
 
+// Of the capsules that keep storages for ndarrays.
+constexpr const char* kCapsule = "renga.Storage";
+
+void release_storage(PyObject* capsule) {
+  static_cast<Storage*>(PyCapsule_GetPointer(capsule, kCapsule))->release();
+}
+
+// What an ndarray's memory is to the core: its own storage, if to_numpy made the ndarray.
+Ref<Storage> storage_of(PyObject* ndarray, std::size_t bytes) {
+  const auto* x = py::detail::array_proxy(ndarray);
+  if (x->base != nullptr && PyCapsule_IsValid(x->base, kCapsule)) {
+    return Ref<Storage>(static_cast<Storage*>(PyCapsule_GetPointer(x->base, kCapsule)));
+  }
+  Py_INCREF(ndarray);
+  return make_ref<Storage>(x->data, bytes, Device{}, [ndarray] { release(ndarray); });
+}
+
 // An aligned array of native byte order, as it lies.
 Array share(PyObject* ndarray, Dtype dtype) {
   const auto* x = py::detail::array_proxy(ndarray);
   Shape shape(std::span<const std::int64_t>(x->dimensions, static_cast<std::size_t>(x->nd)));
   Strides strides(std::span<const std::int64_t>(x->strides, static_cast<std::size_t>(x->nd)));
-  Py_INCREF(ndarray);
-  auto storage =
-      make_ref<Storage>(x->data, static_cast<std::size_t>(shape.product() * size_of(dtype)),
-                        Device{}, [ndarray] { release(ndarray); });
-  auto* data = reinterpret_cast<std::byte*>(x->data);
-  return Array(std::move(storage), data, shape, strides, dtype);
-}
-
-void release_storage(PyObject* capsule) {
-  static_cast<Storage*>(PyCapsule_GetPointer(capsule, nullptr))->release();
+  const auto bytes = static_cast<std::size_t>(shape.product() * size_of(dtype));
+  return Array(storage_of(ndarray, bytes), reinterpret_cast<std::byte*>(x->data), shape, strides,
+               dtype);
 }
 
 }  // namespace
@@ -124,7 +134,7 @@ py::object to_numpy(const Array& given) {
   x.storage()->show();
   x.storage()->acquire();
   const auto owner = py::reinterpret_steal<py::object>(
-      PyCapsule_New(x.storage().get(), nullptr, &release_storage));
+      PyCapsule_New(x.storage().get(), kCapsule, &release_storage));
   auto& api = py::detail::npy_api::get();
   py::ssize_t shape[Dims::capacity], strides[Dims::capacity];
   std::copy(x.shape().begin(), x.shape().end(), shape);

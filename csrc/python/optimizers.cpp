@@ -100,6 +100,11 @@ void bind_optimizers(py::module_& m) {
                         double weight_decay_rate) {
     msvag(x.array, g, m.array, v.array, {lr, beta, correction, rho, eta, weight_decay_rate});
   });
+  py::class_<Update>(rules, "Update", "A call of a rule that has been put off.");
+  rules.def(
+      "deferred_updates",
+      [](const py::function& body) { return deferred_updates([&] { body(); }); }, py::arg("body"),
+      "What `body()` calls of the rules in this thread, put off.");
   rules.def("add_scaled",
             [](const InPlace& y, const Array& x, double scale) { add_scaled(y.array, x, scale); });
 }

@@ -21,7 +21,7 @@ class PythonFace final : public Face {
   bool is_alone(const Storage& memory) const override {
     const bool owns = (py::detail::array_proxy(array.ptr())->flags &
                        py::detail::npy_api::NPY_ARRAY_OWNDATA_) != 0;
-    if (memory.is_borrowed()) return owns && array.ref_count() == 2 && memory.use_count() == 1;
+    if (owns) return array.ref_count() == 2 && memory.use_count() == 1;
     return array.ref_count() == 1 && memory.use_count() == 2;
   }
 
@@ -141,6 +141,9 @@ void bind_data(PyVariable& c) {
   c.def_property_readonly(
       "is_initialized", [](const VariableBody& v) { return v.outline().defined(); },
       "Whether there is an array.");
+  c.def_property_readonly(
+      "_owns_array", [](const VariableBody& v) { return v.outline().defined() && v.is_private(); },
+      "Whether nobody else holds the array or its memory, so that it may be moved.");
   c.def_property_readonly("_device_name", [](const VariableBody& v) {
     return to_string(v.outline().defined() ? v.outline().device() : Device{});
   });

@@ -54,7 +54,7 @@ class Meet(renga.FunctionNode):
         return gys
 
 
-def test_buckets_start_before_backward_ends(ranks, monkeypatch):
+def test_buckets_start_before_backward_ends(ranks, no_shared_updates, monkeypatch):
     monkeypatch.setattr(overlapped_mean, "_BUCKET", 40)
     models, started, average = {}, {}, packing.average
 

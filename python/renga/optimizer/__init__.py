@@ -2,7 +2,8 @@
 
 from renga.optimizer.base import Optimizer as Optimizer
 from renga.optimizer.gradient_method import GradientMethod as GradientMethod
+from renga.optimizer.hooks import is_method_of as is_method_of
 from renga.optimizer.hyperparameter import Hyperparameter as Hyperparameter
 from renga.optimizer.hyperparameter import HyperparameterProxy as HyperparameterProxy
 from renga.optimizer.update_rule import UpdateRule as UpdateRule
-from renga.optimizer.update_rule import takes_decay as takes_decay
+from renga.optimizer.update_rule import in_one_pass as in_one_pass

@@ -6,9 +6,11 @@ from typing import Any, Callable
 
 from renga.link import Link
 from renga.optimizer.base import Optimizer
+from renga.optimizer.hooks import is_method_of
 from renga.optimizer.hyperparameter import Hyperparameter
 from renga.optimizer.update_rule import UpdateRule
 from renga.optimizer_hooks.weight_decay import WeightDecay
+from renga.parameter import Parameter
 
 
 class GradientMethod(Optimizer):
@@ -79,18 +81,33 @@ class GradientMethod(Optimizer):
         That is returned, to go with each parameter's update in one pass over memory.
         """
         hooks = list(self._hooks("pre").values())
-        cls = type(self)
-        ours = (cls.call_hooks, cls.call_hook) == (
-            Optimizer.call_hooks,
-            Optimizer.call_hook,
-        )
-        last = hooks[-1] if hooks else None
-        if ours and type(last) is WeightDecay:
+        ours = is_method_of(self, Optimizer, "call_hooks", "call_hook")
+        if ours and hooks and type(hooks[-1]) is WeightDecay:
             for hook in hooks[:-1]:
                 self.call_hook(hook)
-            return last
+            return hooks[-1]
         self.call_hooks("pre")
         return None
+
+    def is_one_pass(self) -> bool:
+        """Whether an update is one pass for each parameter and nothing else.
+
+        Nobody looks at a gradient, then, before its parameter's pass.
+        """
+        hooks = list(self._hooks("pre").values())
+        return (
+            is_method_of(self, GradientMethod, "update", "reallocate_cleared_grads")
+            and is_method_of(self, Optimizer, "call_hooks", "call_hook")
+            and not self._hooks("post")
+            and (not hooks or [type(hook) for hook in hooks] == [WeightDecay])
+            and self._loss_scale is None
+            and all(
+                is_method_of(param, Parameter, "update")
+                and param.update_rule is not None
+                and param.update_rule.is_one_pass(param)
+                for param in self.target.params()
+            )
+        )
 
     def reallocate_cleared_grads(self) -> None:
         """Fills in zeros where a parameter has no gradient."""

@@ -7,15 +7,18 @@ from typing import Any, Callable
 import numpy
 
 from renga import _core
-from renga.optimizer.hooks import Hookable
+from renga.optimizer.hooks import Hookable, is_method_of
 from renga.optimizer.hyperparameter import Hyperparameter
 from renga.serializer import Deserializer
 from renga.variable import Variable
 
 
-def takes_decay(update_core_cpu: Callable[..., None]) -> Callable[..., None]:
-    """Marks an ``update_core_cpu`` that asks ``gradient_of`` for the gradient."""
-    update_core_cpu.takes_decay = True  # type: ignore[attr-defined]
+def in_one_pass(update_core_cpu: Callable[..., None]) -> Callable[..., None]:
+    """Marks an ``update_core_cpu`` that is one call of a rule of the core's.
+
+    It has the gradient from ``gradient_of``.
+    """
+    update_core_cpu.in_one_pass = True  # type: ignore[attr-defined]
     return update_core_cpu
 
 
@@ -98,25 +101,24 @@ class UpdateRule(Hookable):
         """Changes ``param`` on a GPU."""
         raise NotImplementedError
 
+    def is_one_pass(self, param: Any) -> bool:
+        """Whether an update is one pass of the core, before which nobody can look."""
+        return (
+            is_method_of(self, UpdateRule, "update", "_update", "update_core")
+            and getattr(self.update_core_cpu, "in_one_pass", False)
+            and self.enabled
+            and not (self._use_fp32_update or self._hooks("pre") or self._hooks("post"))
+            and isinstance(param.array, numpy.ndarray)
+            and param._loss_scale is None
+        )
+
     def leave_decay(self, param: Any, rate: float) -> bool:
         """Has the next update add ``rate * param`` to the gradient in its own pass.
 
         Returns False, and does nothing, where the rule cannot or somebody might look at
         the gradient before.
         """
-        cls = type(self)
-        plain = cls.update is UpdateRule.update and (
-            cls.update_core is UpdateRule.update_core
-        )
-        can = (
-            plain
-            and getattr(cls.update_core_cpu, "takes_decay", False)
-            and self.enabled
-            and not (self._use_fp32_update or self._hooks("pre"))
-            and isinstance(param.array, numpy.ndarray)
-            and param.grad is not None
-            and param._loss_scale is None
-        )
+        can = param.grad is not None and self.is_one_pass(param)
         self._decay = rate if can else 0.0
         return can
 

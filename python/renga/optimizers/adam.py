@@ -11,7 +11,7 @@ from renga.optimizer import (
     Hyperparameter,
     HyperparameterProxy,
     UpdateRule,
-    takes_decay,
+    in_one_pass,
 )
 
 
@@ -44,7 +44,7 @@ class AdamRule(UpdateRule):
         grown = hp.gamma * self.t
         return final_lr * (1 - 1 / (grown + 1)), final_lr * (1 + 1 / grown)
 
-    @takes_decay
+    @in_one_pass
     def update_core_cpu(self, param: Any) -> None:
         hp = self.hyperparam
         _core.optimizers.adam(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from renga import _core
-from renga.optimizer import GradientMethod, HyperparameterProxy, UpdateRule, takes_decay
+from renga.optimizer import GradientMethod, HyperparameterProxy, UpdateRule, in_one_pass
 
 
 class CorrectedMomentumSGDRule(UpdateRule):
@@ -16,7 +16,7 @@ class CorrectedMomentumSGDRule(UpdateRule):
     def init_state(self, param: Any) -> None:
         self.init_zeros(param, "v")
 
-    @takes_decay
+    @in_one_pass
     def update_core_cpu(self, param: Any) -> None:
         hp = self.hyperparam
         _core.optimizers.corrected_momentum_sgd(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from renga import _core
-from renga.optimizer import GradientMethod, HyperparameterProxy, UpdateRule, takes_decay
+from renga.optimizer import GradientMethod, HyperparameterProxy, UpdateRule, in_one_pass
 
 
 class SGDRule(UpdateRule):
@@ -13,7 +13,7 @@ class SGDRule(UpdateRule):
 
     is_elementwise = True
 
-    @takes_decay
+    @in_one_pass
     def update_core_cpu(self, param: Any) -> None:
         _core.optimizers.sgd(param.array, self.gradient_of(param), self.hyperparam.lr)
 

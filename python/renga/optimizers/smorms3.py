@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from renga import _core
-from renga.optimizer import GradientMethod, HyperparameterProxy, UpdateRule, takes_decay
+from renga.optimizer import GradientMethod, HyperparameterProxy, UpdateRule, in_one_pass
 
 
 class SMORMS3Rule(UpdateRule):
@@ -17,7 +17,7 @@ class SMORMS3Rule(UpdateRule):
         self.state["mem"] = param.xp.ones_like(param.array)
         self.init_zeros(param, "g", "g2")
 
-    @takes_decay
+    @in_one_pass
     def update_core_cpu(self, param: Any) -> None:
         hp = self.hyperparam
         _core.optimizers.smorms3(

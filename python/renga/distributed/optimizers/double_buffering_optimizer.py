@@ -26,7 +26,10 @@ class DoubleBufferingOptimizer(MultiNodeOptimizer):
         super().__init__(actual_optimizer, communicator, zero_fill)
         vars(self)["_under_way"] = None
 
-    def _new_mean(self) -> None:
+    def _new_mean(self, params: list[Any]) -> None:
+        return None
+
+    def _new_shares(self, params: list[Any]) -> None:
         return None
 
     def _share(self) -> None:
@@ -39,7 +42,7 @@ class DoubleBufferingOptimizer(MultiNodeOptimizer):
     def _apply(self, news: News) -> None:
         self._exchange(news.weight)
 
-    def _apply_given(self) -> None:
+    def _apply_given(self, news: News) -> None:
         self._exchange(1.0)
 
     def _exchange(self, weight: float) -> None:

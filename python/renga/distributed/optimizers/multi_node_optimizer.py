@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import zlib
 from typing import Any, Callable
 
-import numpy
-
-from renga.communicators import Communicator
+from renga.communicators import Communicator, packing
 from renga.configuration import no_backprop_mode, using_config
 from renga.distributed.optimizers.notice import (
     GIVEN,
@@ -18,6 +15,13 @@ from renga.distributed.optimizers.notice import (
     number_of_samples,
 )
 from renga.distributed.optimizers.overlapped_mean import OverlappedMean
+from renga.distributed.optimizers.shared_updates import (
+    MOVABLE,
+    READY,
+    UNABLE,
+    SharedUpdates,
+)
+from renga.optimizer import is_method_of
 from renga.serializer import Deserializer
 
 
@@ -40,6 +44,7 @@ class MultiNodeOptimizer:
             _shared=None,
             _loaded=False,
             _mean=None,
+            _shares=None,
         )
 
     def __getattr__(self, name: str) -> Any:
@@ -83,7 +88,7 @@ class MultiNodeOptimizer:
                 if news.changed and self._share_given():
                     continue
                 self.target.cleargrads()
-                self._apply_given()
+                self._apply_given(news)
             elif news.changed:
                 self._initialize(lambda: None)
                 self._share()
@@ -118,26 +123,38 @@ class MultiNodeOptimizer:
     def _apply(self, news: News) -> None:
         """Updates by the ranks' gradients of a loss."""
         if self._mean is None:
-            self._apply_given()
-            return
-        self._mean.finish(self.actual_optimizer._loss_scale)
+            self._apply_given(news)
+        elif news.stage == READY:
+            self._shares.update(news.weight)
+        else:
+            self._mean.finish(self.actual_optimizer._loss_scale)
+            self._update_alone(news)
+            self._mean.lay_out(self._shares.places)
+
+    def _update_alone(self, news: News) -> None:
+        """Updates by the parameters' gradients, and prepares for sharing that out."""
         self.actual_optimizer.update(None)
+        if news.stage == MOVABLE:
+            self._shares.move()
 
     def _update_as_given(self) -> None:
         news = self._tell(None, GIVEN).wait()
         if not (news.changed and self._share_given()):
-            self._apply_given()
+            self._apply_given(news)
 
     def _share_given(self) -> bool:
         """Whether rank 0's parameters have replaced those that gradients belong to."""
-        checksums = self.communicator.allgather_obj(_checksum(self.target))
+        checksums = self.communicator.allgather_obj(packing.checksum(self._arrays()))
         self._share()
         return len(set(checksums)) > 1
 
-    def _apply_given(self) -> None:
+    def _apply_given(self, news: News) -> None:
         """Updates by the ranks' gradients, which the parameters have."""
+        if news.stage == READY:
+            self._shares.update(1.0)
+            return
         self.communicator.multi_node_mean_grad(self.target, self.zero_fill)
-        self.actual_optimizer.update(None)
+        self._update_alone(news)
 
     def serialize(self, serializer: Any) -> None:
         """Saves or loads the actual optimizer.
@@ -150,15 +167,20 @@ class MultiNodeOptimizer:
 
     def _tell(self, samples: int | None, way: int) -> Notice:
         changed = self._is_changed()
-        checksum = _checksum(self.target) if self._loaded else 0
+        checksum = packing.checksum(self._arrays()) if self._loaded else 0
         vars(self)["_loaded"] = False
-        return Notice(self.communicator, changed, checksum, samples, way)
+        stage = UNABLE if self._shares is None else self._shares.stage()
+        return Notice(self.communicator, changed, checksum, samples, way, stage)
 
     def _is_changed(self) -> bool:
         """Whether there are parameters that the ranks do not share yet."""
         if self._loaded:
             self._adopt()
         return self._shared != self._params()
+
+    def _arrays(self) -> list[Any]:
+        named = sorted(self.target.namedparams(include_uninit=False))
+        return [param.array for _, param in named]
 
     def _params(self) -> list[tuple[str, int]]:
         named = self.target.namedparams(include_uninit=False)
@@ -170,17 +192,29 @@ class MultiNodeOptimizer:
 
     def _adopt(self) -> None:
         """Takes the parameters for what all ranks have."""
-        vars(self)["_shared"] = self._params()
-        vars(self)["_mean"] = self._new_mean()
-
-    def _new_mean(self) -> OverlappedMean | None:
-        """What averages while gradients come; None where the communicator does."""
-        comm = self.communicator
-        way = getattr(comm.multi_node_mean_grad, "__func__", None)
-        if way is not Communicator.multi_node_mean_grad:
-            return None
         named = sorted(self.target.namedparams(include_uninit=False))
-        return OverlappedMean(comm, [param for _, param in named], self.zero_fill)
+        params = [param for _, param in named]
+        vars(self).update(
+            _shared=self._params(),
+            _mean=self._new_mean(params),
+            _shares=self._new_shares(params),
+        )
+
+    def _new_mean(self, params: list[Any]) -> OverlappedMean | None:
+        """What averages while gradients come; None where the communicator does."""
+        if not self._averages_itself():
+            return None
+        return OverlappedMean(self.communicator, params, self.zero_fill)
+
+    def _new_shares(self, params: list[Any]) -> SharedUpdates | None:
+        """What shares updates out; None where the communicator averages."""
+        if not self._averages_itself():
+            return None
+        return SharedUpdates(self.communicator, self.actual_optimizer, params)
+
+    def _averages_itself(self) -> bool:
+        """Whether nobody has given the communicator another way to average."""
+        return is_method_of(self.communicator, Communicator, "multi_node_mean_grad")
 
     def _initialize(self, forward: Callable[[], Any]) -> None:
         """Lets a forward pass find the shapes, in test mode: it leaves no trace."""
@@ -188,10 +222,3 @@ class MultiNodeOptimizer:
         if any(self.communicator.allgather_obj(missing)):
             with no_backprop_mode(), using_config("train", False):
                 forward()
-
-
-def _checksum(target: Any) -> int:
-    value = 0
-    for _, param in sorted(target.namedparams(include_uninit=False)):
-        value = zlib.crc32(numpy.ascontiguousarray(param.array).data, value)
-    return value

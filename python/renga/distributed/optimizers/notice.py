@@ -18,6 +18,7 @@ class News(NamedTuple):
     changed: bool  # whether any of them has parameters that the others do not share
     over: bool  # whether none has more data
     given: bool  # whether gradients come from users
+    stage: int  # of shared updates, of the rank that can do the least
     weight: (
         float  # of this rank's gradients, by which the mean over ranks is over samples
     )
@@ -33,13 +34,20 @@ class Notice:
             the same; 0 for others.
         samples: how many samples its gradients come from; None if nobody knows.
         way: LOSS, GIVEN or JOINED.
+        stage: of this rank's shared updates.
     """
 
     def __init__(
-        self, comm: Any, changed: bool, checksum: int, samples: int | None, way: int
+        self,
+        comm: Any,
+        changed: bool,
+        checksum: int,
+        samples: int | None,
+        way: int,
+        stage: int,
     ) -> None:
         self._rank = comm.rank
-        told = [changed, checksum, -1 if samples is None else samples, way]
+        told = [changed, checksum, -1 if samples is None else samples, way, stage]
         self._work = comm.all_gather(numpy.array(told, numpy.int64), wait=False)
 
     def test(self) -> bool:
@@ -48,13 +56,14 @@ class Notice:
 
     def wait(self) -> News:
         """Waits until all ranks have told."""
-        changed, checksums, samples, ways = self._work.wait().T
+        changed, checksums, samples, ways, stages = self._work.wait().T
         differ = bool(changed.any() or (checksums != checksums[0]).any())
         if samples.min() < 0:  # somebody does not know: ranks with samples count alike
             samples = samples != 0
         weight = float(samples[self._rank] / max(samples.mean(), 1e-9))
         over = bool((ways == JOINED).all())
-        return News(differ, over, bool((ways == GIVEN).any()), weight)
+        given = bool((ways == GIVEN).any())
+        return News(differ, over, given, int(stages.min()), weight)
 
 
 def number_of_samples(args: Sequence[Any], kwds: Mapping[str, Any]) -> int | None:

@@ -10,6 +10,7 @@ import numpy
 from renga import _core
 from renga.communicators import packing
 from renga.distributed.optimizers.notice import News, Notice
+from renga.distributed.optimizers.shared_updates import READY
 
 # Bytes of a bucket: large enough that messages cost little, small enough that the first
 # is on its way soon.
@@ -57,9 +58,18 @@ class OverlappedMean:
             i: b for b, bucket in enumerate(self._buckets) for i in bucket
         }
 
-    def _lay_out(self) -> None:
-        """Gives each bucket memory that the ranks of a node share."""
-        self._flats, self._places = [], {}
+    def lay_out(self, places: dict[int, Any]) -> None:
+        """Gives gradients memory that the ranks of a node share: these places, or own.
+
+        It comes after the first mean.
+        """
+        if places:
+            self._flats, self._places = [], places
+        elif not self._places and self._comm.size > 1:
+            if all(param.xp is numpy for param in self._params):
+                self._share_buckets()
+
+    def _share_buckets(self) -> None:
         for bucket in self._buckets:
             arrays = [self._params[i].array for i in bucket]
             # Kernels write gradients there, fastest where lines of the cache begin.
@@ -110,7 +120,8 @@ class OverlappedMean:
         self._open[self._bucket_of[i]] -= 1
         if self._news is None and not self._notice.test():
             return
-        if self._hear_news().changed:
+        news = self._hear_news()
+        if news.changed or news.stage == READY:
             return
         while len(self._works) < len(self._buckets):
             if self._open[len(self._works)] > 0:
@@ -155,6 +166,4 @@ class OverlappedMean:
     def _agree(self) -> None:
         rest = (i for i in range(len(self._params)) if i not in self._ready)
         self._fill_buckets(self._comm.bcast_obj([*self._ready, *rest]))
-        if self._comm.size > 1 and all(param.xp is numpy for param in self._params):
-            self._lay_out()
         self._agreed = True
