@@ -111,11 +111,11 @@ class Pass {
         const Phase phase(x_, window_, row, column);
         phases.push_back({phase.x, phase.pad, taps_of_phase(row, column)});
       });
-      convolve<Halved>(phases, filters(W_), y_);
+      convolve<Halved>(phases, filters(W_), {y_});
     } else if (is_pair(x_.extents, y_.extents, window_)) {
-      convolve<TwoByTwo>({{x_, pads(window_), kWhole}}, filters(W_), y_);
+      convolve<TwoByTwo>({{x_, pads(window_), kWhole}}, filters(W_), {y_});
     } else {
-      convolve<Whole<Number>>({{x_, pads(window_), kWhole}}, filters(W_), y_);
+      convolve<Whole<Number>>({{x_, pads(window_), kWhole}}, filters(W_), {y_});
     }
   }
 
@@ -123,15 +123,19 @@ class Pass {
     const Filters W = exchanged(filters(W_));
     const Pair pad{2 - window_.pad[0], 2 - window_.pad[1]};
     if (is_halved(window_)) {
+      std::vector<Source<Pixel>> sources;
+      std::vector<Images<Pixel>> phases;
       each_phase([&](int row, int column) {
         const Phase phase(x_, window_, row, column);
         const Pair before{1 - phase.pad[0], 1 - phase.pad[1]};
-        convolve<Halved>({{y_, before, turned(taps_of_phase(row, column), 2)}}, W, phase.x);
+        sources.push_back({y_, before, turned(taps_of_phase(row, column), 2)});
+        phases.push_back(phase.x);
       });
+      convolve<Halved>(sources, W, phases);
     } else if (is_pair(x_.extents, y_.extents, window_)) {
-      convolve<TwoByTwo>({{y_, pad, turned(kWhole, 3)}}, W, x_);
+      convolve<TwoByTwo>({{y_, pad, turned(kWhole, 3)}}, W, {x_});
     } else {
-      convolve<Whole<Number>>({{y_, pad, turned(kWhole, 3)}}, W, x_);
+      convolve<Whole<Number>>({{y_, pad, turned(kWhole, 3)}}, W, {x_});
     }
   }
 
@@ -153,7 +157,7 @@ class Pass {
  private:
   template <class Scheme>
   void convolve(const std::vector<Source<Pixel>>& sources, const Filters& W,
-                const Images<Pixel>& to) const {
+                const std::vector<Images<Pixel>>& to) const {
     winograd::Convolution<Scheme, Number, Pixel>(sources, W, to, bias_, forms_).run();
   }
   template <class Scheme>

@@ -143,11 +143,11 @@ struct FilterLanes {
   alignas(64) float lanes[columns * kPanel];
 };
 
-// One panel of outputs, of which rows are inputs, stacked: for each of the parts of a filter, all
-// inputs.
+// One panel of outputs, of which rows are inputs, stacked, for each of the parts of a filter,
+// `part_step` apart.
 template <class Scheme, class Number>
-void transform_filters(const Filters& W, std::span<const Taps> parts, std::int64_t panel,
-                       const Layout<Number>& layout, Number* to) {
+void transform_filters(const Filters& W, std::span<const Taps> parts, std::int64_t part_step,
+                       std::int64_t panel, const Layout<Number>& layout, Number* to) {
   using Down = typename Scheme::Down;
   using Across = typename Scheme::Across;
   constexpr int stack = kStack<Number>;
@@ -173,7 +173,7 @@ void transform_filters(const Filters& W, std::span<const Taps> parts, std::int64
                 });
           }
         }
-        part += W.inputs * kPanel;
+        part += part_step;
       }
     }
   });

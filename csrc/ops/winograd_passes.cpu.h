@@ -49,26 +49,27 @@ std::vector<Taps> taps_of(const std::vector<Source<Pixel>>& sources) {
 }
 
 // y = the sum of the sources' convolutions, which are alike in channels, and of the bias, if it is
-// not null, as a sequence of blocks of tiles times panels of outputs.
+// not null; of several ys, each is the convolution of one source. It is a sequence of blocks of
+// tiles times panels of outputs.
 template <class Scheme, class Number, class Pixel>
 class Convolution {
  public:
-  Convolution(const std::vector<Source<Pixel>>& sources, const Filters& W, const Images<Pixel>& y,
-              const float* bias, FilterForms* forms)
-      : sources_(sources),
-        taps_(taps_of(sources)),
+  Convolution(const std::vector<Source<Pixel>>& sources, const Filters& W,
+              const std::vector<Images<Pixel>>& ys, const float* bias, FilterForms* forms)
+      : taps_(taps_of(sources)),
         W_(W),
-        y_(y),
         bias_(bias),
         forms_(forms),
-        tiles_(Tiles::of<Scheme>(y)),
-        inputs_{Scheme::points, block_rows(tiles_, channels()), channels() / kPanel},
-        filters_{Scheme::points, channels(), 1},
-        outputs_{Scheme::points, inputs_.rows, 1},
-        blocks_((tiles_.count + inputs_.rows - 1) / inputs_.rows) {}
+        filters_{Scheme::points, W.inputs * (std::ssize(sources) / std::ssize(ys)), 1} {
+    const auto parts = std::ssize(sources) / std::ssize(ys);
+    for (std::int64_t i = 0; i < std::ssize(ys); ++i) {
+      results_.emplace_back(sources.begin() + i * parts, sources.begin() + (i + 1) * parts, ys[i]);
+    }
+  }
 
   void run() const {
-    if (blocks_ * inputs_.rows > y_.channels) {
+    const Result& result = results_.front();
+    if (result.blocks * result.inputs.rows > result.y.channels) {
       by_blocks();
     } else {
       by_panels();
@@ -76,54 +77,104 @@ class Convolution {
   }
 
  private:
+  using Sources = typename std::vector<Source<Pixel>>::const_iterator;
+
+  struct Result {
+    Result(Sources begin, Sources end, const Images<Pixel>& y)
+        : sources(begin, end),
+          y(y),
+          tiles(Tiles::of<Scheme>(y)),
+          inputs{Scheme::points, block_rows(tiles, channels()), channels() / kPanel},
+          outputs{Scheme::points, inputs.rows, 1},
+          blocks((tiles.count + inputs.rows - 1) / inputs.rows) {}
+
+    // Of all its sources.
+    std::int64_t channels() const { return std::ssize(sources) * sources.front().x.channels; }
+
+    void transform_inputs(std::int64_t block, Number* to) const {
+      for (const Source<Pixel>& source : sources) {
+        transform_tiles<typename Scheme::Down::Input, typename Scheme::Across::Input, false>(
+            source.x, tiles, inner_pad<Scheme>(source.pad), block * inputs.rows, inputs.rows,
+            inputs, to);
+        to += source.x.panels() * inputs.panel();
+      }
+    }
+
+    const std::vector<Source<Pixel>> sources;
+    const Images<Pixel> y;
+    const Tiles tiles;
+    const Layout<Number> inputs;
+    const Layout<float> outputs;
+    const std::int64_t blocks;
+  };
+
   // Many tiles: all filters are transformed first, and then tiles block by block.
   void by_blocks() const {
     const Array filters = forms_ != nullptr ? kept_filters() : all_filters();
-    parallel_for(blocks_, kDear, [&](std::int64_t begin, std::int64_t end) {
-      const Array inputs = buffer<Number>(inputs_.size()), outputs = buffer<float>(outputs_.size());
-      for (; begin < end; ++begin) {
-        transform_inputs(begin, inputs.as<Number>());
-        for (std::int64_t panel = 0; panel < y_.panels(); ++panel) {
-          multiply(inputs.as<Number>(), filters.as<Number>() + panel * filters_.size(), begin,
-                   panel, outputs.as<float>());
+    const Number* own = filters.as<Number>();
+    for (const Result& result : results_) {
+      parallel_for(result.blocks, kDear, [&](std::int64_t begin, std::int64_t end) {
+        const Array inputs = buffer<Number>(result.inputs.size());
+        const Array outputs = buffer<float>(result.outputs.size());
+        for (; begin < end; ++begin) {
+          result.transform_inputs(begin, inputs.as<Number>());
+          for (std::int64_t panel = 0; panel < panels(); ++panel) {
+            multiply(result, inputs.as<Number>(), own + panel * panel_size(), begin, panel,
+                     outputs.as<float>());
+          }
         }
-      }
-    });
+      });
+      own += filters_.size();
+    }
   }
 
   // Many filters: all tiles are transformed first, and then filters panel by panel, unless they are
   // kept.
   void by_panels() const {
     const Array kept = forms_ != nullptr ? kept_filters() : Array();
-    const Array inputs = buffer<Number>(blocks_ * inputs_.size());
-    parallel_for(blocks_, kDear, [&](std::int64_t begin, std::int64_t end) {
-      for (; begin < end; ++begin) {
-        transform_inputs(begin, inputs.as<Number>() + begin * inputs_.size());
-      }
-    });
-    parallel_for(y_.panels(), kDear, [&](std::int64_t begin, std::int64_t end) {
-      const Array own = kept.defined() ? kept : buffer<Number>(filters_.size());
-      const Array outputs = buffer<float>(outputs_.size());
+    std::vector<Array> inputs;
+    for (const Result& result : results_) {
+      inputs.push_back(buffer<Number>(result.blocks * result.inputs.size()));
+      Number* const to = inputs.back().template as<Number>();
+      parallel_for(result.blocks, kDear, [&](std::int64_t begin, std::int64_t end) {
+        for (; begin < end; ++begin) {
+          result.transform_inputs(begin, to + begin * result.inputs.size());
+        }
+      });
+    }
+    parallel_for(panels(), kDear, [&](std::int64_t begin, std::int64_t end) {
+      const Array own = kept.defined() ? kept : buffer<Number>(panel_size());
       for (; begin < end; ++begin) {
         Number* filters = own.as<Number>();
         if (kept.defined()) {
-          filters += begin * filters_.size();
+          filters += begin * panel_size();
         } else {
           transform_filters(begin, filters);
         }
-        for (std::int64_t block = 0; block < blocks_; ++block) {
-          multiply(inputs.as<Number>() + block * inputs_.size(), filters, block, begin,
-                   outputs.as<float>());
-        }
+        multiply_all(inputs, filters, begin);
       }
     });
   }
 
+  // All blocks by one panel of filters.
+  void multiply_all(const std::vector<Array>& inputs, const Number* filters,
+                    std::int64_t panel) const {
+    for (std::size_t i = 0; i < results_.size(); ++i) {
+      const Result& result = results_[i];
+      const Array outputs = buffer<float>(result.outputs.size());
+      for (std::int64_t block = 0; block < result.blocks; ++block) {
+        multiply(result, inputs[i].template as<Number>() + block * result.inputs.size(), filters,
+                 block, panel, outputs.as<float>());
+      }
+      filters += filters_.size();
+    }
+  }
+
   Array all_filters() const {
-    const Array filters = buffer<Number>(y_.panels() * filters_.size());
-    parallel_for(y_.panels(), kDear, [&](std::int64_t begin, std::int64_t end) {
+    const Array filters = buffer<Number>(panels() * panel_size());
+    parallel_for(panels(), kDear, [&](std::int64_t begin, std::int64_t end) {
       for (; begin < end; ++begin) {
-        transform_filters(begin, filters.as<Number>() + begin * filters_.size());
+        transform_filters(begin, filters.as<Number>() + begin * panel_size());
       }
     });
     return filters;
@@ -135,40 +186,32 @@ class Convolution {
     return forms_->get(key, [this] { return all_filters(); });
   }
 
-  std::int64_t channels() const {
-    return static_cast<std::int64_t>(sources_.size()) * sources_.front().x.channels;
-  }
+  // Of outputs.
+  std::int64_t panels() const { return results_.front().y.panels(); }
+  // One of their panels of filters, those of one result behind those of the other.
+  std::int64_t panel_size() const { return std::ssize(results_) * filters_.size(); }
 
   void transform_filters(std::int64_t panel, Number* to) const {
-    winograd::transform_filters<Scheme>(W_, taps_, panel, filters_, to);
+    const std::int64_t part_step = results_.size() > 1 ? filters_.size() : W_.inputs * kPanel;
+    winograd::transform_filters<Scheme>(W_, taps_, part_step, panel, filters_, to);
   }
-  void transform_inputs(std::int64_t block, Number* to) const {
-    for (const Source<Pixel>& source : sources_) {
-      transform_tiles<typename Scheme::Down::Input, typename Scheme::Across::Input, false>(
-          source.x, tiles_, inner_pad<Scheme>(source.pad), block * inputs_.rows, inputs_.rows,
-          inputs_, to);
-      to += source.x.panels() * inputs_.panel();
-    }
-  }
-  void multiply(const Number* inputs, const Number* filters, std::int64_t block, std::int64_t panel,
-                float* outputs) const {
+  void multiply(const Result& result, const Number* inputs, const Number* filters,
+                std::int64_t block, std::int64_t panel, float* outputs) const {
     for (int p = 0; p < Scheme::points; ++p) {
-      multiply_panels(inputs + p * inputs_.point(), inputs_.panel(), inputs_.panels,
-                      filters + p * filters_.point(), outputs + p * outputs_.point(), inputs_.rows);
+      multiply_panels(inputs + p * result.inputs.point(), result.inputs.panel(),
+                      result.inputs.panels, filters + p * filters_.point(),
+                      outputs + p * result.outputs.point(), result.inputs.rows);
     }
-    transform_outputs<Scheme>(outputs, outputs_, tiles_, block * inputs_.rows, panel, y_, bias_);
+    transform_outputs<Scheme>(outputs, result.outputs, result.tiles, block * result.inputs.rows,
+                              panel, result.y, bias_);
   }
 
-  const std::vector<Source<Pixel>> sources_;
   const std::vector<Taps> taps_;
   const Filters W_;
-  const Images<Pixel> y_;
   const float* const bias_;
   FilterForms* const forms_;
-  const Tiles tiles_;
-  const Layout<Number> inputs_, filters_;
-  const Layout<float> outputs_;
-  const std::int64_t blocks_;
+  const Layout<Number> filters_;  // of a result
+  std::vector<Result> results_;
 };
 
 // The gradients of the filters of sources that are alike in channels, from one gradient of y: for
