@@ -19,10 +19,9 @@ constexpr std::size_t kLargePage = std::size_t{1} << 21;
 // The kernel's number, which headers older than Linux 6.1 lack.
 constexpr int kCollapse = 25;
 
-// Reserves the pages too: a file system without room would end the process at the first touch.
 int create(const char* name, std::size_t bytes) {
   const int file = shm_open(name, O_CREAT | O_EXCL | O_RDWR, 0600);
-  if (file >= 0 && posix_fallocate(file, 0, static_cast<off_t>(bytes)) != 0) {
+  if (file >= 0 && ftruncate(file, static_cast<off_t>(bytes)) != 0) {
     close(file);
     shm_unlink(name);
     return -1;
@@ -30,11 +29,22 @@ int create(const char* name, std::size_t bytes) {
   return file;
 }
 
-// The file's bytes, in large pages where the kernel can make some of those that are there: it gives
-// none to shared memory by itself, and 60 MB in small ones are more than a core's tables of
-// addresses hold. Where it cannot, nothing is lost but time.
+// Has the pages of a mapped file reserved: a file system without room would end the process at the
+// first touch. They are large where the kernel can make some of those that are there: it gives none
+// to shared memory by itself, and 60 MB in small ones are more than a core's tables of addresses
+// hold. Each is made while one small page is there, as it would have to move the others.
+bool reserve(int file, std::byte* begin, std::size_t bytes) {
+  const std::size_t large = bytes / kLargePage * kLargePage;
+  for (std::size_t at = 0; at < large; at += kLargePage) {
+    if (posix_fallocate(file, static_cast<off_t>(at), 1) != 0) return false;
+  }
+  if (large > 0) madvise(begin, large, kCollapse);
+  return bytes == 0 || posix_fallocate(file, 0, static_cast<off_t>(bytes)) == 0;
+}
+
+// The file's bytes, from a boundary of large pages on.
 std::byte* map(int file, std::size_t bytes) {
-  // A range in which a large page's boundary can be chosen to begin at; the rest is given back.
+  // A range in which such a boundary can be chosen to begin at; the rest is given back.
   const std::size_t reserved = bytes + kLargePage;
   void* const range = mmap(nullptr, reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (range == MAP_FAILED) return nullptr;
@@ -49,8 +59,9 @@ std::byte* map(int file, std::size_t bytes) {
   const std::size_t used = (bytes + kPage - 1) / kPage * kPage;
   if (skipped > 0) munmap(first, skipped);
   munmap(begin + used, reserved - skipped - used);
-  if (const std::size_t large = bytes / kLargePage * kLargePage) madvise(begin, large, kCollapse);
-  return begin;
+  if (reserve(file, begin, bytes)) return begin;
+  munmap(begin, bytes);
+  return nullptr;
 }
 
 }  // namespace
@@ -70,7 +81,7 @@ std::shared_ptr<std::byte> shared_memory(MPI_Comm comm, std::size_t bytes) {
                   std::random_device{}());
     memory = open_and_map(create(name, bytes));
   }
-  // The others come when the large pages are made: of ranks that make them at once, none succeeds.
+  // The others come when the pages are made: of ranks that make large ones at once, none succeeds.
   check_mpi(MPI_Bcast(name, sizeof name, MPI_CHAR, 0, comm), "MPI_Bcast");
   if (rank != 0) memory = open_and_map(shm_open(name, O_RDWR, 0600));
   int mapped = memory != nullptr;
