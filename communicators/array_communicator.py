@@ -146,9 +146,12 @@ class ArrayCommunicator(CommunicatorBase):
             return []
         return self._native.place(xs)
 
-    def is_placed(self, xs: list[np.ndarray]) -> bool:
-        """Whether all of the arrays lie in memory that the ranks of this node see."""
-        return self._native.is_in_windows(xs)
+    def places(self, xs: list[np.ndarray]) -> int:
+        """A number that tells where arrays lie in memory that the ranks of a node see.
+
+        It is 0 where one does not lie there.
+        """
+        return self._native.places(xs)
 
     def barrier(self) -> None:
         """Returns when every rank has called it."""

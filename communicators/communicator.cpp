@@ -219,7 +219,7 @@ std::vector<Array> Communicator::place(const std::vector<Array>& xs, const Issue
     offsets.push_back(offsets.back() + (bytes + line - 1) / line * line);
   }
   const Array memory = window(offsets.back(), issue);
-  if (!is_in_windows({memory})) return {};
+  if (places({memory}) == 0) return {};
   std::vector<Array> placed;
   for (std::size_t i = 0; i < xs.size(); ++i) {
     std::byte* const data = memory.data() + offsets[i];

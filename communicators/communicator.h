@@ -78,7 +78,8 @@ class Communicator {
   // Row-major copies of arrays in one window, each with a storage of its own; none of them where
   // there is no memory that all ranks see.
   std::vector<Array> place(const std::vector<Array>& xs, const Issue& issue);
-  bool is_in_windows(const std::vector<Array>& xs) { return !windows_.find(xs).arrays.empty(); }
+  // A number that tells where in windows arrays lie; 0 where one does not.
+  std::int32_t places(const std::vector<Array>& xs) { return windows_.find(xs).places; }
 
   // How long messages between the halves of the ranks take.
   all_reduce::Network measure_network(const Issue& issue);

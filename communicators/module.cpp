@@ -226,7 +226,7 @@ PYBIND11_MODULE(_communicators, m) {
         return self.place(xs, issue(self, true));
       },
       py::arg("xs"));
-  c.def("is_in_windows", &Communicator::is_in_windows, py::arg("xs"));
+  c.def("places", &Communicator::places, py::arg("xs"));
   bind_choice(m, c);
   c.def("abort", &Communicator::abort, py::arg("code"));
   c.def_property_readonly("transport", &Communicator::transport);

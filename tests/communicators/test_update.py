@@ -46,14 +46,16 @@ def test_each_share_is_updated_by_the_mean(ranks, dtype):
 def test_placed_arrays_are_row_major_copies():
     def act(comm):
         x = np.asfortranarray(np.arange(6.0).reshape(2, 3))
-        (y,) = comm.place([x])
+        y, z = comm.place([x, x])
         y[0, 0] = 7
-        return x, y, comm.is_placed([y]), comm.is_placed([y, x])
+        assert comm.places([y, x]) == 0 and comm.places([y]) != comm.places([z])
+        return x, y, comm.places([y, z])
 
-    for x, y, placed, both in local.run(act, ranks=2):
+    seen = local.run(act, ranks=2)
+    assert seen[0][2] == seen[1][2] != 0
+    for x, y, _ in seen:
         np.testing.assert_array_equal(y, [[7, 1, 2], [3, 4, 5]])
         assert x[0, 0] == 0 and y.flags.c_contiguous
-        assert placed and not both
 
 
 @pytest.mark.parametrize("options", [{"board": False}, {"nodes": 2}])

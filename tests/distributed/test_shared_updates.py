@@ -287,3 +287,51 @@ def test_a_rank_that_joins(ranks):
         return batch[comm.rank :: max(1, comm.size - 1)]
 
     check(ranks(train), serial())
+
+
+@pytest.mark.parametrize("given", [False, True])
+def test_a_parameter_in_the_place_of_another(ranks, given):
+    def train(comm=None):
+        model, optimizer = make(comm)
+        if comm is not None:
+            comm.bcast_data(model)
+        for i, (x, t) in enumerate(zip(X, T)):
+            if comm is not None:
+                x, t = own(comm, x), own(comm, t)
+            if i == STEPS - 1:
+                layer = model.layers[2]
+                rule = layer.W.update_rule
+                with layer.init_scope():
+                    layer.W = renga.Parameter(layer.W.array.copy())
+                layer.W.update_rule = rule
+            if given:
+                model.cleargrads()
+                model(x, t).backward()
+                optimizer.update()
+            else:
+                optimizer.update(model, x, t)
+        return parameters(model)
+
+    check(ranks(train), train())
+
+
+@pytest.mark.parametrize("tied", ["links", "arrays", "arrays later"])
+def test_parameters_that_are_one(ranks, tied):
+    def train(comm=None):
+        model, optimizer = make(comm)
+        first, second = model.layers[0], model.layers[2]
+        if tied == "links":
+            with model.init_scope():
+                model.again = first
+            optimizer.setup(model)
+        elif tied == "arrays":
+            second.W.array = first.W.array
+        for i, (x, t) in enumerate(zip(X, T)):
+            if i == STEPS - 1 and tied == "arrays later":
+                second.W.array = first.W.array
+            if comm is not None:
+                x, t = own(comm, x, UNEVEN), own(comm, t, UNEVEN)
+            optimizer.update(model, x, t)
+        return parameters(model)
+
+    check(ranks(train), train())

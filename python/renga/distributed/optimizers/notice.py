@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy
 
+from renga.distributed.optimizers.shared_updates import UNABLE
+
 # How a rank takes part: by a loss, by gradients that its user has computed, or, because
 # it has no more data, by zeros.
 LOSS, GIVEN, JOINED = range(3)
@@ -63,7 +65,9 @@ class Notice:
         weight = float(samples[self._rank] / max(samples.mean(), 1e-9))
         over = bool((ways == JOINED).all())
         given = bool((ways == GIVEN).any())
-        return News(differ, over, given, int(stages.min()), weight)
+        # Whose parameters are new has nothing moved yet.
+        stage = UNABLE if differ else int(stages.min())
+        return News(differ, over, given, stage, weight)
 
 
 def number_of_samples(args: Sequence[Any], kwds: Mapping[str, Any]) -> int | None:

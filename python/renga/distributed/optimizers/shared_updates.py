@@ -34,8 +34,9 @@ class SharedUpdates:
         self._comm = comm
         self._optimizer = optimizer
         self._params = list(params)
-        self._refused = comm.size == 1
+        self._refused = comm.size == 1 or len(set(map(id, params))) < len(params)
         self._places: list[Any] = []
+        self._where = 0
 
     @property
     def places(self) -> dict[int, Any]:
@@ -56,8 +57,8 @@ class SharedUpdates:
             return MOVABLE
         # Somebody may have put other arrays in the place of these.
         complete = all(param.update_rule.state is not None for param in self._params)
-        placed = complete and self._comm.is_placed(list(self._held()))
-        return READY if placed else UNABLE
+        there = complete and self._comm.places(list(self._held())) == self._where
+        return READY if there else UNABLE
 
     def move(self) -> None:
         """Moves arrays to where all ranks see them; all ranks are MOVABLE.
@@ -80,6 +81,7 @@ class SharedUpdates:
             state = param.update_rule.state
             for name in state:
                 state[name] = next(held)
+        self._where = self._comm.places(list(self._held()))
 
     def update(self, weight: float) -> None:
         """Updates by the mean of the ranks' gradients times their weights."""
