@@ -2,7 +2,6 @@
 
 from renga.optimizer.base import Optimizer as Optimizer
 from renga.optimizer.gradient_method import GradientMethod as GradientMethod
-from renga.optimizer.hooks import is_method_of as is_method_of
 from renga.optimizer.hyperparameter import Hyperparameter as Hyperparameter
 from renga.optimizer.hyperparameter import HyperparameterProxy as HyperparameterProxy
 from renga.optimizer.update_rule import UpdateRule as UpdateRule

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from renga.link import Link
+from renga.methods import is_method_of
 from renga.optimizer.base import Optimizer
-from renga.optimizer.hooks import is_method_of
 from renga.optimizer.hyperparameter import Hyperparameter
 from renga.optimizer.update_rule import UpdateRule
 from renga.optimizer_hooks.weight_decay import WeightDecay

@@ -48,9 +48,3 @@ class Hookable:
         if timing == "pre":
             return self._pre_update_hooks
         return self._post_update_hooks
-
-
-def is_method_of(owner: Any, cls: type, *names: str) -> bool:
-    """Whether nobody has put others in the place of these methods of a class."""
-    methods = (getattr(getattr(owner, name), "__func__", None) for name in names)
-    return all(f is getattr(cls, name) for f, name in zip(methods, names))

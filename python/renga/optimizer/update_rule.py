@@ -7,7 +7,8 @@ from typing import Any, Callable
 import numpy
 
 from renga import _core
-from renga.optimizer.hooks import Hookable, is_method_of
+from renga.methods import is_method_of
+from renga.optimizer.hooks import Hookable
 from renga.optimizer.hyperparameter import Hyperparameter
 from renga.serializer import Deserializer
 from renga.variable import Variable

@@ -10,6 +10,7 @@ from typing import Any
 import numpy
 
 from renga.extensions.evaluator import Evaluator
+from renga.methods import is_method_of
 
 # The sum of weight times value, and the sum of the weights.
 Sums = dict[str, tuple[float, float]]
@@ -23,7 +24,7 @@ def create_multi_node_evaluator(actual_evaluator: Any, communicator: Any) -> Any
     evaluator with its own ``evaluate`` counts as many times as it has examples.
     """
     evaluate = actual_evaluator.evaluate
-    is_plain = getattr(evaluate, "__func__", None) is Evaluator.evaluate
+    is_plain = is_method_of(actual_evaluator, Evaluator, "evaluate")
 
     def evaluate_on_all() -> dict[str, Any]:
         dataset = actual_evaluator.get_iterator("main").dataset

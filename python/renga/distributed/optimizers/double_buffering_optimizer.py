@@ -26,11 +26,8 @@ class DoubleBufferingOptimizer(MultiNodeOptimizer):
         super().__init__(actual_optimizer, communicator, zero_fill)
         vars(self)["_under_way"] = None
 
-    def _new_mean(self, params: list[Any]) -> None:
-        return None
-
-    def _new_shares(self, params: list[Any]) -> None:
-        return None
+    def _averages_itself(self) -> bool:
+        return False
 
     def _share(self) -> None:
         super()._share()

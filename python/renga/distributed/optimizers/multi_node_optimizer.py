@@ -21,7 +21,7 @@ from renga.distributed.optimizers.shared_updates import (
     UNABLE,
     SharedUpdates,
 )
-from renga.optimizer import is_method_of
+from renga.methods import is_method_of
 from renga.serializer import Deserializer
 
 
@@ -178,13 +178,15 @@ class MultiNodeOptimizer:
             self._adopt()
         return self._shared != self._params()
 
+    def _named(self) -> list[tuple[str, Any]]:
+        """The parameters that have arrays, in the order of names."""
+        return sorted(self.target.namedparams(include_uninit=False))
+
     def _arrays(self) -> list[Any]:
-        named = sorted(self.target.namedparams(include_uninit=False))
-        return [param.array for _, param in named]
+        return [param.array for _, param in self._named()]
 
     def _params(self) -> list[tuple[str, int]]:
-        named = self.target.namedparams(include_uninit=False)
-        return sorted((name, id(param)) for name, param in named)
+        return [(name, id(param)) for name, param in self._named()]
 
     def _share(self) -> None:
         self.communicator.bcast_data(self.target)
@@ -192,28 +194,16 @@ class MultiNodeOptimizer:
 
     def _adopt(self) -> None:
         """Takes the parameters for what all ranks have."""
-        named = sorted(self.target.namedparams(include_uninit=False))
-        params = [param for _, param in named]
-        vars(self).update(
-            _shared=self._params(),
-            _mean=self._new_mean(params),
-            _shares=self._new_shares(params),
-        )
-
-    def _new_mean(self, params: list[Any]) -> OverlappedMean | None:
-        """What averages while gradients come; None where the communicator does."""
-        if not self._averages_itself():
-            return None
-        return OverlappedMean(self.communicator, params, self.zero_fill)
-
-    def _new_shares(self, params: list[Any]) -> SharedUpdates | None:
-        """What shares updates out; None where the communicator averages."""
-        if not self._averages_itself():
-            return None
-        return SharedUpdates(self.communicator, self.actual_optimizer, params)
+        vars(self).update(_shared=self._params(), _mean=None, _shares=None)
+        if self._averages_itself():
+            comm, params = self.communicator, [param for _, param in self._named()]
+            vars(self).update(
+                _mean=OverlappedMean(comm, params, self.zero_fill),
+                _shares=SharedUpdates(comm, self.actual_optimizer, params),
+            )
 
     def _averages_itself(self) -> bool:
-        """Whether nobody has given the communicator another way to average."""
+        """Whether gradients are averaged here, and not as the communicator does."""
         return is_method_of(self.communicator, Communicator, "multi_node_mean_grad")
 
     def _initialize(self, forward: Callable[[], Any]) -> None:
