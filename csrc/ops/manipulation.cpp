@@ -2,6 +2,7 @@
 
 #include "autograd/node.h"
 #include "ops/reduction.h"
+#include "tensor/extents.h"
 #include "tensor/views.h"
 
 namespace renga {
@@ -16,12 +17,18 @@ Shape resolve(const Shape& shape, const Variable& x) {
       require<std::invalid_argument>(open < 0, "reshape: expected at most one -1, got ", shape);
       open = i;
     } else {
-      known *= shape[i];
+      require<std::invalid_argument>(shape[i] >= 0,
+                                     "reshape: expected extents of at least 0 and at most one -1, "
+                                     "got ",
+                                     shape);
+      known = saturated_product(known, shape[i]);
     }
   }
   if (open >= 0 && known != 0) full[open] = x.size() / known;
-  require(full.product() == x.size() && (open < 0 || known != 0), "reshape: expected a shape of ",
-          x.size(), " elements for ", x.shape(), ", got ", shape);
+  const bool fits = open < 0 ? known == x.size() : known != 0 && x.size() % known == 0;
+  require(fits, "reshape: expected a shape of ", x.size(), " elements for ", x.shape(), ", got ",
+          shape);
+  if (x.size() == 0) checked_bytes("reshape", full, x.dtype());
   return full;
 }
 
@@ -95,6 +102,7 @@ Variable swapaxes(const Variable& x, std::int64_t axis1, std::int64_t axis2) {
 
 Variable broadcast_to(const Variable& x, const Shape& shape) {
   if (x.shape() == shape) return x;
+  checked_bytes("broadcast_to", shape, x.dtype());
   return record("BroadcastTo", broadcast_view("broadcast_to", x.array(), shape),
                 {{x, [before = x.shape()](const Variable& gy) { return sum_to(gy, before); }}});
 }
@@ -137,7 +145,7 @@ Variable concat(const std::vector<Variable>& xs, std::int64_t over) {
               " and ", x.shape());
     }
     if (&x != &xs[0]) cuts.push_back(shape[axis]);
-    shape[axis] += x.shape(axis);
+    shape[axis] = saturated_sum(shape[axis], x.shape(axis));
   }
   Array y = empty_in_order(shape, memory_order(xs[0].array()), dtype, xs[0].device());
   std::int64_t at = 0;
@@ -205,7 +213,7 @@ Variable pad(const Variable& x, const Dims& before, const Dims& after, double va
     require<std::invalid_argument>(before[i] >= 0 && after[i] >= 0,
                                    "pad: expected widths of at least 0, got ", before, " and ",
                                    after);
-    shape[i] += before[i] + after[i];
+    shape[i] = saturated_sum(shape[i], saturated_sum(before[i], after[i]));
     middle[static_cast<std::size_t>(i)].start = before[i];
   }
   Array y = full(shape, value, x.dtype(), x.device());

@@ -1,5 +1,7 @@
 #include "python/array.h"
 
+#include <limits>
+
 #include "python/interpreter.h"
 #include "python/variable.h"
 
@@ -93,6 +95,19 @@ Array share(PyObject* ndarray, Dtype dtype) {
 
 }  // namespace
 
+std::optional<std::int64_t> integer_from_python(py::handle object) {
+  const auto index = py::reinterpret_steal<py::object>(PyNumber_Index(object.ptr()));
+  if (!index) {
+    PyErr_Clear();
+    return std::nullopt;
+  }
+  int overflow = 0;
+  const long long value = PyLong_AsLongLongAndOverflow(index.ptr(), &overflow);
+  using Limits = std::numeric_limits<std::int64_t>;
+  if (overflow != 0) return overflow > 0 ? Limits::max() : Limits::min();
+  return value;
+}
+
 bool is_ndarray(py::handle object) {
   return py::detail::npy_api::get().PyArray_Check_(object.ptr());
 }
@@ -179,19 +194,27 @@ bool type_caster<renga::Array>::load(handle source, bool) {
 bool type_caster<renga::Dims>::load(handle source, bool) {
   value = renga::Dims();
   const auto append = [&](handle number) {
-    const auto index = reinterpret_steal<object>(PyNumber_Index(number.ptr()));
-    if (!index) {
-      PyErr_Clear();
-      return false;
-    }
-    value.push_back(PyLong_AsLongLong(index.ptr()));
-    return true;
+    const auto integer = renga::python::integer_from_python(number);
+    if (integer) value.push_back(*integer);
+    return integer.has_value();
   };
-  if (!PySequence_Check(source.ptr())) return append(source);
+  // Arrays without axes are sequences to Python, too.
+  const bool is_list = PyTuple_Check(source.ptr()) || PyList_Check(source.ptr());
+  if (!is_list && append(source)) return true;
+  if (!PySequence_Check(source.ptr()) || PyUnicode_Check(source.ptr()) ||
+      PyBytes_Check(source.ptr())) {
+    return false;
+  }
   for (const handle item : reinterpret_borrow<sequence>(source)) {
     if (!append(item)) return false;
   }
   return true;
+}
+
+bool type_caster<renga::python::Integer>::load(handle source, bool) {
+  const auto integer = renga::python::integer_from_python(source);
+  if (integer) value.value = *integer;
+  return integer.has_value();
 }
 
 }  // namespace pybind11::detail

@@ -4,6 +4,9 @@
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 
+#include <cstdint>
+#include <optional>
+
 #include "tensor/array.h"
 
 namespace renga::python {
@@ -20,6 +23,15 @@ py::object to_numpy(const Array& x);
 
 Dtype dtype_from_python(py::handle dtype);
 py::dtype dtype_to_python(Dtype dtype);
+
+// A Python integer, or anything that stands for one; the largest or smallest number for those
+// that do not fit, which no operation takes for an axis or an extent. None for other objects.
+std::optional<std::int64_t> integer_from_python(py::handle object);
+// An integer argument of an operation, read so.
+struct Integer {
+  std::int64_t value = 0;
+  operator std::int64_t() const { return value; }
+};
 
 bool is_ndarray(py::handle object);
 // The dtype of an ndarray, and of nothing derived from it, that one may write into as it lies in
@@ -49,6 +61,15 @@ struct type_caster<renga::Dims> {
     tuple t(static_cast<std::size_t>(dims.size()));
     for (int i = 0; i < dims.size(); ++i) t[static_cast<std::size_t>(i)] = int_(dims[i]);
     return t.release();
+  }
+};
+
+template <>
+struct type_caster<renga::python::Integer> {
+  PYBIND11_TYPE_CASTER(renga::python::Integer, io_name("typing.SupportsIndex", "int"));
+  bool load(handle source, bool convert);
+  static handle cast(renga::python::Integer x, return_value_policy, handle) {
+    return int_(x.value).release();
   }
 };
 

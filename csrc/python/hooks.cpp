@@ -57,6 +57,11 @@ void set_function_hooks(const py::object& hooks) {
 
 }  // namespace
 
+void fail_for(const char* label, const OutOfMemory& error) {
+  const std::string text = error.what(), name = std::string(label) + ": ";
+  throw OutOfMemory(text.starts_with(name) ? text : name + text);
+}
+
 HookedCall::HookedCall(const char* label, const std::vector<Variable>& xs, py::tuple arguments)
     : call_(py::cast(Call{label, std::move(arguments), bytes_of(xs), {}})),
       in_data_(arrays_of(xs)) {

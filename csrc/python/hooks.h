@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "devices/allocator.h"
 #include "python/options.h"
 #include "python/variable.h"
 
@@ -26,6 +27,9 @@ class HookedCall {
   py::object call_;
   py::tuple in_data_;
 };
+
+// Throws the error with the name of the operation before its message.
+[[noreturn]] void fail_for(const char* label, const OutOfMemory& error);
 
 inline void append_variables(std::vector<Variable>& all, const Variable& x) { all.push_back(x); }
 inline void append_variables(std::vector<Variable>& all, const std::optional<Variable>& x) {
@@ -56,18 +60,41 @@ std::vector<Variable> outputs_of(const Result& result) {
   return ys;
 }
 
-// The function, with the hooks around it where there are some.
+// The type as which Python's argument for a parameter of type T is read.
+template <class T>
+struct ReadAs {
+  using type = T;
+};
+template <>
+struct ReadAs<std::int64_t> {
+  using type = Integer;
+};
+template <>
+struct ReadAs<std::optional<std::int64_t>> {
+  using type = std::optional<Integer>;
+};
+template <>
+struct ReadAs<const std::optional<std::int64_t>&> {
+  using type = const std::optional<Integer>&;
+};
+
+// The function, with the hooks around it where there are some. Its name is put before the message
+// where memory is exhausted.
 template <class Result, class... Args>
 auto hooked(const char* label, Result (*function)(Args...)) {
-  return [label, function](Args... args) -> Result {
-    if (function_hooks == nullptr) [[likely]]
-      return function(std::forward<Args>(args)...);
-    std::vector<Variable> xs;
-    (append_variables(xs, args), ...);
-    const HookedCall call(label, xs, py::make_tuple(args...));
-    Result y = function(std::forward<Args>(args)...);
-    call.done(outputs_of(y));
-    return y;
+  return [label, function](typename ReadAs<Args>::type... args) -> Result {
+    try {
+      if (function_hooks == nullptr) [[likely]]
+        return function(std::forward<typename ReadAs<Args>::type>(args)...);
+      std::vector<Variable> xs;
+      (append_variables(xs, args), ...);
+      const HookedCall call(label, xs, py::make_tuple(args...));
+      Result y = function(std::forward<typename ReadAs<Args>::type>(args)...);
+      call.done(outputs_of(y));
+      return y;
+    } catch (const OutOfMemory& error) {
+      fail_for(label, error);
+    }
   };
 }
 

@@ -17,6 +17,7 @@
 #include "python/call_site.h"
 #include "python/hooks.h"
 #include "python/variable.h"
+#include "tensor/extents.h"
 
 namespace renga::python {
 namespace {
@@ -119,6 +120,11 @@ void bind_memory(py::module_& m) {
   m.def(
       "empty", [](const Shape& shape, Dtype dtype) { return empty(shape, dtype); },
       py::arg("shape"), py::arg("dtype"), "An ndarray in memory of the core's allocator.");
+  m.def(
+      "require_memory",
+      [](const char* op, const Shape& shape, Dtype dtype) { require_memory(op, shape, dtype); },
+      py::arg("op"), py::arg("shape"), py::arg("dtype"),
+      "Raises ValueError for a negative extent, MemoryError where an array would not fit.");
   m.def("get_num_threads", &omp_get_max_threads,
         "Threads that an operation called from this thread may use.");
   m.def(

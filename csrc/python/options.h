@@ -26,14 +26,33 @@ struct OptionsCaster {
   }
 };
 
+// (rows, columns).
+struct PairOption {
+  renga::Pair value{};
+  operator renga::Pair() const { return value; }
+};
+
 }  // namespace renga::python
 
 namespace pybind11::detail {
 
 template <>
+struct type_caster<renga::python::PairOption> {
+  PYBIND11_TYPE_CASTER(renga::python::PairOption, const_name("tuple[int, int]"));
+  bool load(handle source, bool convert) {
+    make_caster<renga::Dims> dims;
+    if (!dims.load(source, convert)) return false;
+    const renga::Dims& pair = cast_op<const renga::Dims&>(dims);
+    if (pair.size() != 2) return false;
+    value.value = {pair[0], pair[1]};
+    return true;
+  }
+};
+
+template <>
 struct type_caster<renga::Window>
     : renga::python::OptionsCaster<renga::Window, renga::Dims, renga::Dims, renga::Dims,
-                                   std::int64_t> {
+                                   renga::python::Integer> {
   static handle cast(const renga::Window& w, return_value_policy, handle) {
     return pybind11::cast(std::tuple(w.stride, w.pad, w.dilate, w.groups)).release();
   }
@@ -41,7 +60,8 @@ struct type_caster<renga::Window>
 
 template <>
 struct type_caster<renga::PoolingWindow>
-    : renga::python::OptionsCaster<renga::PoolingWindow, renga::Pair, renga::Pair, renga::Pair> {
+    : renga::python::OptionsCaster<renga::PoolingWindow, renga::python::PairOption,
+                                   renga::python::PairOption, renga::python::PairOption> {
   static handle cast(const renga::PoolingWindow& w, return_value_policy, handle) {
     return pybind11::cast(std::tuple(w.ksize, w.stride, w.pad)).release();
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tensor/copy.h"
+#include "tensor/extents.h"
 
 namespace renga {
 
@@ -25,12 +26,7 @@ Strides row_major_strides(const Shape& shape, std::int64_t itemsize) {
 }
 
 Array empty(const Shape& shape, Dtype dtype, Device device) {
-  std::int64_t bytes = size_of(dtype);
-  for (std::int64_t n : shape) {
-    require<std::invalid_argument>(n >= 0, "array: expected extents of at least 0, got ", shape);
-    require<std::length_error>(!__builtin_mul_overflow(bytes, n, &bytes),
-                               "array: expected a size below 2^63 bytes, got ", shape);
-  }
+  const std::int64_t bytes = require_memory("array", shape, dtype, device);
   auto storage = make_ref<Storage>(static_cast<std::size_t>(bytes), device);
   std::byte* data = storage->data();
   return Array(std::move(storage), data, shape, row_major_strides(shape, size_of(dtype)), dtype);

@@ -5,12 +5,15 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "devices/cpu/memory.h"
 #include "devices/host.h"
 
 namespace renga {
 namespace {
 
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
+// Blocks from this size on are compared with what is available, which takes about 50 µs.
+constexpr std::size_t kCounted = std::size_t{1} << 30;
 
 class CpuDriver final : public Driver {
  public:
@@ -18,6 +21,8 @@ class CpuDriver final : public Driver {
   int count() const override { return 1; }
 
   void* reserve(std::size_t bytes, int) override {
+    // The system promises more than there is, and kills the process that uses it.
+    if (bytes >= kCounted && static_cast<std::int64_t>(bytes) > available_memory()) return nullptr;
     if (bytes < kHugePage) return std::aligned_alloc(64, (bytes + 63) / 64 * 64);
     // Over-reserve so that the block can start on a huge-page border, then give the ends back.
     const std::size_t span = round_up(bytes) + kHugePage;

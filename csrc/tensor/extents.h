@@ -1,0 +1,28 @@
+// Sizes that callers ask for, checked before memory is reserved or addresses are computed.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+#include "devices/device.h"
+#include "tensor/dims.h"
+#include "tensor/dtype.h"
+
+namespace renga {
+
+// Sum and product of numbers of at least 0; the largest number where the result does not fit.
+inline std::int64_t saturated_sum(std::int64_t a, std::int64_t b) {
+  return __builtin_add_overflow(a, b, &a) ? std::numeric_limits<std::int64_t>::max() : a;
+}
+inline std::int64_t saturated_product(std::int64_t a, std::int64_t b) {
+  return __builtin_mul_overflow(a, b, &a) ? std::numeric_limits<std::int64_t>::max() : a;
+}
+
+// The bytes of an array of `shape`. Throws std::invalid_argument for an extent below 0, and
+// OutOfMemory where the bytes or a stride would not fit in 63 bits; both name `op`.
+std::int64_t checked_bytes(const char* op, const Shape& shape, Dtype dtype);
+
+// Also throws OutOfMemory where an array on the host is larger than its whole memory.
+std::int64_t require_memory(const char* op, const Shape& shape, Dtype dtype, Device device = {});
+
+}  // namespace renga
