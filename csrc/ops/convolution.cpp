@@ -1,6 +1,9 @@
 // Convolution: shapes, forward and gradients. Its kernels are in convolution.cpu.cpp.
 #include "ops/convolution.h"
 
+#include <algorithm>
+#include <limits>
+
 #include "autograd/gradient_place.h"
 #include "autograd/node.h"
 #include "ops/elementwise.h"
@@ -126,18 +129,16 @@ void check(const char* op, const Variable& x, const Variable& W, const Window& w
           ": expected x and W with the same number of axes, 3 or more, got ", x.shape(), " and ",
           W.shape());
   const int axes = x.ndim() - 2;
+  check_window(op, axes, window.stride, window.pad, window.dilate);
+  const bool has_taps = std::all_of(W.shape().begin() + 2, W.shape().end(), [](std::int64_t k) {
+    return k > 0 && k <= std::numeric_limits<std::int32_t>::max();
+  });
+  require(has_taps, op,
+          ": expected W with a kernel of at least 1 and below 2^31 along each axis, got ",
+          W.shape());
   require<std::invalid_argument>(
-      window.stride.size() == axes && window.pad.size() == axes && window.dilate.size() == axes, op,
-      ": expected stride, pad and dilate of ", axes, " axes, got ", window.stride, ", ", window.pad,
-      " and ", window.dilate);
-  for (int axis = 0; axis < axes; ++axis) {
-    require<std::invalid_argument>(
-        window.stride[axis] > 0 && window.dilate[axis] > 0 && window.pad[axis] >= 0, op,
-        ": expected stride > 0, dilate > 0 and pad >= 0, got ", window.stride[axis], ", ",
-        window.dilate[axis], " and ", window.pad[axis]);
-  }
-  require<std::invalid_argument>(window.groups > 0, op, ": expected groups > 0, got ",
-                                 window.groups);
+      window.groups > 0 && window.groups <= std::numeric_limits<std::int32_t>::max(), op,
+      ": expected groups from 1 to 2^31 - 1, got ", window.groups);
   require(W.shape(0) % window.groups == 0, op,
           ": expected the first axis of W to be a multiple of ", window.groups, " groups, got ",
           W.shape());
@@ -148,9 +149,12 @@ void check_images(const char* op, const Variable& x, const Variable& W) {
           " and ", W.shape());
 }
 
-void check_bias(const char* op, const Bias& b, const Variable& x, std::int64_t channels) {
+void check_bias(const char* op, const Bias& b, const Variable& x, const Variable& W,
+                std::int64_t channels) {
   if (!b) return;
   const Dtype dtype = filter_dtype(x.dtype());
+  require(b->dtype() != W.dtype() || b->dtype() == x.dtype() || b->dtype() == dtype, op,
+          ": expected x of dtype ", W.dtype(), " as W and b, got ", x.dtype());
   require((b->dtype() == x.dtype() || b->dtype() == dtype) && b->shape() == Shape{channels}, op,
           ": expected b of shape ", Shape{channels}, " and dtype ", dtype, ", got ", b->shape(),
           " and ", b->dtype());
@@ -165,10 +169,11 @@ Variable convolution(const char* op, const Variable& given, const Variable& W, c
                      const Window& window, bool cover_all) {
   check(op, given, W, window);
   const Variable x = as_activation(given);
-  require(x.shape(1) == W.shape(1) * window.groups, op, ": expected x with ",
-          W.shape(1) * window.groups, " channels for W of shape ", W.shape(), " and ",
-          window.groups, " groups, got ", x.shape());
-  check_bias(op, b, x, W.shape(0));
+  const std::int64_t channels = saturated_product(W.shape(1), window.groups);
+  require(x.shape(1) == channels, op, ": expected x with ", channels, " channels for W of shape ",
+          W.shape(), " and ", window.groups, " groups, got ", x.shape());
+  check_bias(op, b, x, W, W.shape(0));
+  check_padded(op, x.shape(), window.pad, x.dtype(), x.device());
   Dims extents;
   for (int axis = 0; axis < x.ndim() - 2; ++axis) {
     extents.push_back(window.extent(x.shape(2 + axis), W.shape(2 + axis), axis, cover_all));
@@ -187,7 +192,8 @@ Variable deconvolution(const char* op, const Variable& given, const Variable& W,
           " channels for W of shape ", W.shape(), ", got ", x.shape());
   require<std::invalid_argument>(!outsize || outsize->size() == x.ndim() - 2, op,
                                  ": expected an outsize of ", x.ndim() - 2, " axes");
-  check_bias(op, b, x, W.shape(1) * window.groups);
+  const std::int64_t channels = saturated_product(W.shape(1), window.groups);
+  check_bias(op, b, x, W, channels);
   Dims extents;
   for (int axis = 0; axis < x.ndim() - 2; ++axis) {
     const std::int64_t size = x.shape(2 + axis), kernel = W.shape(2 + axis);
@@ -199,6 +205,7 @@ Variable deconvolution(const char* op, const Variable& given, const Variable& W,
             op, ": expected an outsize whose convolution has extent ", size, ", got ",
             extents[axis]);
   }
+  check_padded(op, joined(x.shape(0), channels, extents), window.pad, x.dtype(), x.device());
   const Variable filters = for_images(x, W);
   return input_grad(x, filters, b, window, extents, filter_forms(filters));
 }

@@ -1,5 +1,6 @@
 #include "ops/convolution.h"
 
+#include <algorithm>
 #include <array>
 
 #include "devices/long_work.h"
@@ -99,6 +100,19 @@ void multiply_three_times(const Pass& pass, const Array& a, const Array& b, cons
   add(as.high, bs.high);
 }
 
+// Whether the numbers of a problem are small enough for kernels that multiply them as 32-bit ints.
+bool has_small_numbers(const Array& x, const Array& y, const Window& window) {
+  constexpr std::int64_t kLargestOption = 1 << 15, kLargestExtent = 1 << 30;
+  const auto within = [](const std::int64_t* begin, const std::int64_t* end, std::int64_t largest) {
+    return std::all_of(begin, end, [largest](std::int64_t n) { return n <= largest; });
+  };
+  for (const Dims* option : {&window.stride, &window.pad, &window.dilate}) {
+    if (!within(option->begin(), option->end(), kLargestOption)) return false;
+  }
+  return within(x.shape().begin() + 2, x.shape().end(), kLargestExtent) &&
+         within(y.shape().begin() + 2, y.shape().end(), kLargestExtent);
+}
+
 // Returns whether it has added the bias.
 bool convolve(const Pass& pass, const Array& a, const Array& b, const Array& to,
               const Window& window, const Array& bias, FilterForms* forms);
@@ -121,7 +135,7 @@ bool convolve(const Pass& pass, const Array& a, const Array& b, const Array& to,
   }
   const std::array operands{&a, &b, &to};
   const Array &x = *operands[pass.x], &W = *operands[pass.W], &y = *operands[pass.y];
-  const bool unfolded = to.ndim() > kMostOnednnAxes;
+  const bool unfolded = to.ndim() > kMostOnednnAxes || !has_small_numbers(x, y, window);
   if (x.dtype() == Dtype::float64 || (x.dtype() == Dtype::float32 && unfolded)) {
     pass.unfolded(a, b, to, window);
     return false;

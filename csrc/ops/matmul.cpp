@@ -108,6 +108,8 @@ Variable linear(const Variable& given, const Variable& given_w, const std::optio
           "linear: expected x and W of one float dtype, got ", x.dtype(), " and ", w.dtype());
   const Array y = empty({x.shape(0), w.shape(0)}, x.dtype(), x.device());
   if (b) {
+    require(b->dtype() != given_w.dtype() || go_together(x.dtype(), b->dtype()),
+            "linear: expected x of dtype ", given_w.dtype(), " as W and b, got ", x.dtype());
     require(b->ndim() == 1 && b->shape(0) == w.shape(0) && go_together(x.dtype(), b->dtype()),
             "linear: expected b of shape (", w.shape(0), ",) and dtype ", x.dtype(), ", got ",
             b->shape(), " and ", b->dtype());

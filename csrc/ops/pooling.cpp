@@ -1,6 +1,8 @@
 // Pooling: shapes, forward and gradients. Its kernels are in pooling.cpu.cpp.
 #include "ops/pooling.h"
 
+#include <limits>
+
 #include "autograd/node.h"
 
 namespace renga {
@@ -12,11 +14,16 @@ namespace {
 void check(const char* op, const Variable& x, const PoolingWindow& window, bool cover_all) {
   require(is_float(x.dtype()), op, ": expected a float dtype, got ", x.dtype());
   require(x.ndim() == 4, op, ": expected x with 4 axes, got ", x.shape());
+  const Dims ksize(window.ksize), pad(window.pad);
+  require<std::invalid_argument>(ksize[0] > 0 && ksize[1] > 0, op, ": expected ksize > 0, got ",
+                                 ksize);
+  check_window(op, 2, Dims(window.stride), pad, {1, 1});
+  // Elements of a window are numbered with 32 bits.
+  require<std::invalid_argument>(
+      saturated_product(ksize[0], ksize[1]) <= std::numeric_limits<std::int32_t>::max(), op,
+      ": expected a window of less than 2^31 elements, got ksize ", ksize);
+  check_padded(op, x.shape(), pad, x.dtype(), x.device());
   for (int axis : {0, 1}) {
-    require<std::invalid_argument>(
-        window.ksize[axis] > 0 && window.stride[axis] > 0 && window.pad[axis] >= 0, op,
-        ": expected ksize > 0, stride > 0 and pad >= 0, got ", window.ksize[axis], ", ",
-        window.stride[axis], " and ", window.pad[axis]);
     require(window.extent(x.shape(2 + axis), axis, cover_all) > 0, op,
             ": expected x no smaller than the window, got ", x.shape(), " for a window of ",
             window.ksize[0], " x ", window.ksize[1]);

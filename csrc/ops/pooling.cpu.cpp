@@ -50,6 +50,9 @@ void each_position(const Array& image, const Visit& visit) {
 template <class I>
 inline constexpr I kNone = static_cast<I>(-1);
 
+// Lanes of floats hold the numbers of a window's elements exactly up to here.
+inline constexpr std::int64_t kExactNumbers = 1 << 24;
+
 template <class T, class I>
 void max_by_pixels(const Array& x, const Array& y, const Array& at, const PoolingGrid& grid,
                    std::int64_t area) {
@@ -217,7 +220,7 @@ void max_cpu(const Array& x, const Array& y, const Array& at, const PoolingWindo
   const LongWork work(y.size() * window.area());
   const PoolingGrid grid(x, y, window);
   visit_both(x, at, [&]<class T, class I>(Type<T>, Type<I>) {
-    if (channels_adjoin(x) && channels_adjoin(y)) {
+    if (channels_adjoin(x) && channels_adjoin(y) && window.area() <= kExactNumbers) {
       max_by_pixels<T, I>(x, y, at, grid, window.area());
     } else {
       max_by_planes<T, I>(x, y, at, grid, window.area());
@@ -237,7 +240,7 @@ void give_cpu(const Array& gy, const Array& at, const Array& gx, const PoolingWi
   const PoolingGrid grid(gx, gy, window);
   visit_both(gx, at, [&]<class T, class I>(Type<T>, Type<I>) {
     // Of one pixel the channels adjoin in any layout: the larger image must be asked, too.
-    if (!channels_adjoin(at) || !channels_adjoin(gx)) {
+    if (!channels_adjoin(at) || !channels_adjoin(gx) || window.area() > kExactNumbers) {
       return give_by_planes<T, I>(gy, at, gx, grid);
     }
     if (channels_adjoin(gy)) return give_by_pixels<T, I>(gy, at, gx, grid);

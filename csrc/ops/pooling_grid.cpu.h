@@ -16,12 +16,11 @@ struct Span {
 // Along one axis of images x pooled to images y.
 struct PoolingAxis {
   PoolingAxis(const Array& x, const Array& y, const PoolingWindow& window, int axis)
-      : pad(window.pad[axis]), stride(window.stride[axis]), ksize(window.ksize[axis]) {
-    const std::int64_t size = x.shape(2 + axis), positions = y.shape(2 + axis);
-    for (std::int64_t o = 0; o < positions; ++o) {
-      const std::int64_t start = origin(o);
-      inside.push_back({std::max<std::int64_t>(0, -start), std::min(ksize, size - start)});
-    }
+      : pad(window.pad[axis]),
+        stride(window.stride[axis]),
+        ksize(window.ksize[axis]),
+        size(x.shape(2 + axis)) {
+    const std::int64_t positions = y.shape(2 + axis);
     for (std::int64_t i = 0; i < size; ++i) {
       const std::int64_t beyond = i + pad - ksize;  // the last place where a window ends before i
       covering.push_back(
@@ -31,15 +30,20 @@ struct PoolingAxis {
 
   // Where the window at `position` begins; negative in the padding.
   std::int64_t origin(std::int64_t position) const { return position * stride - pad; }
+  // Of the window at `position`, the elements that are in the image.
+  Span inside(std::int64_t position) const {
+    const std::int64_t start = origin(position);
+    return {std::max<std::int64_t>(0, -start), std::min(ksize, size - start)};
+  }
 
-  std::int64_t pad, stride, ksize;
-  std::vector<Span> inside;    // of each position, the elements of its window that are in the image
+  std::int64_t pad, stride, ksize, size;
   std::vector<Span> covering;  // of each element of the image, the positions whose window has it
 };
 
 struct PoolingGrid {
   PoolingGrid(const Array& x, const Array& y, const PoolingWindow& window)
       : rows(x, y, window, 0), columns(x, y, window, 1) {
+    if (window.area() > kListed) return;
     for (std::int64_t number = 0; number < window.area(); ++number) {
       elements_.push_back({number / columns.ksize, number % columns.ksize});
     }
@@ -48,7 +52,7 @@ struct PoolingGrid {
   // Calls visit(row, column of x, number in the window) for the window at (o, p) of y.
   template <class Visit>
   void each_inside(std::int64_t o, std::int64_t p, const Visit& visit) const {
-    const Span is = rows.inside[o], js = columns.inside[p];
+    const Span is = rows.inside(o), js = columns.inside(p);
     const std::int64_t top = rows.origin(o), left = columns.origin(p);
     for (std::int64_t i = is.begin; i < is.end; ++i) {
       for (std::int64_t j = js.begin; j < js.end; ++j) {
@@ -70,13 +74,15 @@ struct PoolingGrid {
 
   // The row and column of x at which element `number` of the window at (o, p) of y lies.
   Pair element(std::int64_t o, std::int64_t p, std::int64_t number) const {
-    const Pair& within = elements_[static_cast<std::size_t>(number)];
+    const Pair within = elements_.empty() ? Pair{number / columns.ksize, number % columns.ksize}
+                                          : elements_[static_cast<std::size_t>(number)];
     return {rows.origin(o) + within[0], columns.origin(p) + within[1]};
   }
 
   PoolingAxis rows, columns;
 
  private:
+  static constexpr std::int64_t kListed = 1 << 12;
   std::vector<Pair> elements_;  // looked up, since dividing takes longer than all the rest
 };
 

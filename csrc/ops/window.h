@@ -1,10 +1,12 @@
 // The windows that convolutions and poolings slide over an image.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
-#include "tensor/dims.h"
+#include "tensor/array.h"
+#include "tensor/extents.h"
 
 namespace renga {
 
@@ -17,6 +19,15 @@ inline std::int64_t window_positions(std::int64_t size, std::int64_t reach, std:
   const std::int64_t room = size + 2 * pad - reach + (cover_all ? stride - 1 : 0);
   return room < 0 ? 0 : room / stride + 1;
 }
+
+// Throws std::invalid_argument naming `op` unless there is a stride and a dilation above 0 and a
+// padding of at least 0 for each of `axes` axes, all below 2^31: products of two of them fit in 63
+// bits.
+void check_window(const char* op, int axes, const Dims& stride, const Dims& pad,
+                  const Dims& dilate);
+// Throws OutOfMemory naming `op` where images of `shape` with their padding are larger than the
+// memory of the machine.
+void check_padded(const char* op, const Shape& shape, const Dims& pad, Dtype dtype, Device device);
 
 // One number per axis of the images after their channels.
 struct Window {
@@ -34,7 +45,8 @@ struct Window {
     return window_positions(size, reach(kernel, axis), stride[axis], pad[axis], cover_all);
   }
   std::int64_t transposed_extent(std::int64_t size, std::int64_t kernel, int axis) const {
-    return (size - 1) * stride[axis] + reach(kernel, axis) - 2 * pad[axis];
+    const std::int64_t last = saturated_product(std::max<std::int64_t>(size - 1, 0), stride[axis]);
+    return saturated_sum(last, reach(kernel, axis)) - 2 * pad[axis];
   }
 };
 
