@@ -11,6 +11,7 @@ from renga.functions import maxout
 from renga.initializer import Initializer
 from renga.link import Chain
 from renga.links.connection.linear import Linear
+from renga.utils.extents import check_count
 from renga.variable import Variable
 
 
@@ -27,7 +28,8 @@ class Maxout(Chain):
         initial_bias: (out_size, pool_size)
 
     Raises:
-        ValueError: an array of initial values has another number of axes.
+        ValueError: ``pool_size`` is below 1, or an array of initial values has another
+            number of axes.
 
     Source: Goodfellow et al., Maxout networks, 2013.
     """
@@ -44,7 +46,7 @@ class Maxout(Chain):
     ) -> None:
         super().__init__()
         self.out_size = out_size
-        self.pool_size = pool_size
+        self.pool_size = check_count("Maxout", "pool_size", pool_size)
         W = _merged("initialW", initialW, (out_size, pool_size, -1))
         bias = _merged("initial_bias", initial_bias, (out_size, pool_size))
         with self.init_scope():

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 from renga.functions import deconvolution_nd
 from renga.links.convolution.filters import Filters, require_groups
 from renga.utils.conv_nd import as_tuple
+from renga.utils.extents import MOST_IMAGE_AXES, check_count
 from renga.variable import Variable
 
 
@@ -44,6 +45,7 @@ class DeconvolutionND(Filters):
         if ksize is None:
             in_channels, out_channels, ksize = None, in_channels, out_channels
         self.out_channels = out_channels
+        ndim = check_count(type(self).__name__, "ndim", ndim, 1, MOST_IMAGE_AXES)
         self.ksize = as_tuple(ksize, ndim)
         self.stride = stride
         self.pad = pad

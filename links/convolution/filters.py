@@ -7,6 +7,7 @@ from typing import Any
 from renga.initializers import _get_initializer
 from renga.link import Link
 from renga.parameter import Parameter
+from renga.utils.extents import check_count
 
 
 class Filters(Link):
@@ -36,7 +37,10 @@ class Filters(Link):
             self.b.initialize(bias_shape)
 
     def _initialize_filters(self, in_channels: int) -> None:
-        self.W.initialize(self._weight_shape(in_channels))
+        shape = self._weight_shape(in_channels)
+        for extent in shape[2:]:
+            check_count(type(self).__name__, "ksize", extent)
+        self.W.initialize(shape)
 
     def _weight_shape(self, in_channels: int) -> tuple[int, ...]:
         raise NotImplementedError
@@ -49,6 +53,7 @@ class Filters(Link):
 
 def require_groups(in_channels: int, out_channels: int, groups: int) -> None:
     """Raises ValueError unless the channels divide evenly into ``groups``."""
+    check_count("convolution", "groups", groups)
     for kind, channels in (("output", out_channels), ("input", in_channels)):
         if channels % groups != 0:
             raise ValueError(

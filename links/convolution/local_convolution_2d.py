@@ -10,6 +10,7 @@ from renga.initializers import _get_initializer
 from renga.link import Link
 from renga.parameter import Parameter
 from renga.utils.conv import get_conv_outsize
+from renga.utils.extents import check_window
 from renga.variable import Variable
 
 
@@ -58,8 +59,13 @@ class LocalConvolution2D(Link):
             self._initialize(in_channels, as_pair(in_size))
 
     def _initialize(self, in_channels: int, in_size: tuple[int, int]) -> None:
-        ksize = as_pair(self.ksize)
-        outs = map(get_conv_outsize, in_size, ksize, self.stride, (0, 0))
+        name = type(self).__name__
+        ksize, stride = check_window(
+            name, 2, ksize=as_pair(self.ksize), stride=self.stride
+        )
+        outs = tuple(map(get_conv_outsize, in_size, ksize, stride, (0, 0)))
+        if min(outs) < 1:
+            raise ValueError(f"{name}: expected images of {ksize}, got {in_size}")
         pixels = (self.out_channels, *outs)
         self.W.initialize((*pixels, in_channels, *ksize))
         if self.b is not None:

@@ -8,6 +8,7 @@ from typing import Any
 from renga.functions import black_out
 from renga.link import Link
 from renga.parameter import Parameter
+from renga.utils.extents import check_count
 from renga.utils.walker_alias import WalkerAlias
 from renga.variable import Variable
 
@@ -33,7 +34,7 @@ class BlackOut(Link):
 
     def __init__(self, in_size: int, counts: Sequence[int], sample_size: int) -> None:
         super().__init__()
-        self.sample_size = sample_size
+        self.sample_size = check_count("BlackOut", "sample_size", sample_size)
         self.sampler = WalkerAlias(counts)
         with self.init_scope():
             self.W = Parameter(shape=(len(counts), in_size))

@@ -12,6 +12,7 @@ from renga.initializers import Constant
 from renga.link import Link
 from renga.parameter import Parameter
 from renga.utils.argument import parse_kwargs
+from renga.utils.extents import check_count
 from renga.utils.walker_alias import WalkerAlias
 
 
@@ -38,7 +39,7 @@ class NegativeSampling(Link):
         dtype: Any = None,
     ) -> None:
         super().__init__()
-        self.sample_size = sample_size
+        self.sample_size = check_count("NegativeSampling", "sample_size", sample_size)
         self.sampler = WalkerAlias(numpy.power(numpy.asarray(counts, "f"), power))
         with self.init_scope():
             self.W = Parameter(Constant(0, dtype), (len(counts), in_size))

@@ -13,6 +13,7 @@ from renga.functions import (
 )
 from renga.link import Link
 from renga.utils.argument import parse_kwargs
+from renga.utils.extents import check_count, check_memory
 from renga.variable import Variable
 
 
@@ -26,6 +27,9 @@ class DecorrelatedBatchNormalization(Link):
         x, y: (N, size, …)
         avg_mean: (groups, size / groups)
         avg_projection: (groups, size / groups, size / groups)
+
+    Raises:
+        ValueError: the channels cannot be divided into so many groups.
 
     Source: Huang et al., Decorrelated batch normalization, 2018.
     """
@@ -42,7 +46,12 @@ class DecorrelatedBatchNormalization(Link):
         dtype: Any = numpy.float32,
     ) -> None:
         super().__init__()
-        n = size // groups
+        name = type(self).__name__
+        groups = check_count(name, "groups", groups)
+        n = check_count(name, "size", size, 0) // groups
+        if size % groups:
+            raise ValueError(f"{name}: expected {size} channels in {groups} groups")
+        check_memory(name, (groups, n, n), dtype)
         self.avg_mean = numpy.zeros((groups, n), dtype)
         self.avg_projection = numpy.tile(numpy.eye(n, dtype=dtype), (groups, 1, 1))
         self.N = 0

@@ -11,6 +11,7 @@ from renga.functions import group_normalization
 from renga.link import Link
 from renga.links.normalization.precise import with_dtype
 from renga.parameter import Parameter
+from renga.utils.extents import check_count
 from renga.variable import Variable
 
 
@@ -43,7 +44,7 @@ class GroupNormalization(Link):
         initial_beta: Any = None,
     ) -> None:
         super().__init__()
-        self.groups = groups
+        self.groups = check_count(type(self).__name__, "groups", groups)
         self.eps = eps
         dtype = get_dtype(None, map_mixed16=numpy.float32)
         gamma = 1 if initial_gamma is None else initial_gamma

@@ -18,6 +18,7 @@ from renga.initializers import _get_initializer
 from renga.link import ChainList, Link
 from renga.parameter import Parameter
 from renga.utils.argument import assert_kwargs_empty, check_unexpected_kwargs
+from renga.utils.extents import check_count
 from renga.variable import Variable
 
 _CONFIG = "{} argument is not supported anymore. Use renga.using_config"
@@ -65,6 +66,7 @@ class NStepRNNBase(ChainList):
         )
         assert_kwargs_empty(kwargs)
         super().__init__()
+        n_layers = check_count(type(self).__name__, "n_layers", n_layers)
         self.n_layers = n_layers
         self.dropout = dropout
         self.out_size = out_size

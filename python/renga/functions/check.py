@@ -8,12 +8,12 @@ from typing import Any
 from renga.utils.type_check import InvalidType
 
 
-def check_floats(name: str, *xs: Any) -> None:
+def check_floats(name: str, *xs: Any, called: str = "floats") -> None:
     """Raises InvalidType unless all are floats of one dtype."""
     dtypes = [x.dtype for x in xs]
     if dtypes[0].kind != "f" or any(dtype != dtypes[0] for dtype in dtypes):
         listed = " and ".join(map(str, dtypes))
-        raise InvalidType(f"{name}: expected floats of one dtype, got {listed}")
+        raise InvalidType(f"{name}: expected {called} of one float dtype, got {listed}")
 
 
 def check_alike(name: str, *xs: Any) -> None:

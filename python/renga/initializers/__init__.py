@@ -25,6 +25,7 @@ from renga.initializers.uniform import GlorotUniform as GlorotUniform
 from renga.initializers.uniform import HeUniform as HeUniform
 from renga.initializers.uniform import LeCunUniform as LeCunUniform
 from renga.initializers.uniform import Uniform as Uniform
+from renga.utils.extents import check_memory, is_number
 
 
 def generate_array(
@@ -37,13 +38,16 @@ def generate_array(
     """A new array of ``shape`` filled by ``initializer``.
 
     Its dtype is ``dtype``, else the initializer's own, else the configured one;
-    ValueError where the first two differ.
+    ValueError where the first two differ or an extent is negative, MemoryError where
+    the array would not fit in memory.
     """
     own = getattr(initializer, "dtype", None)
     if dtype is not None and own is not None:
         if numpy.dtype(dtype) != numpy.dtype(own):
             raise ValueError(f"dtype mismatch: {dtype} != {own}")
     dtype = get_dtype(own if dtype is None else dtype)
+    extents: Any = (shape,) if is_number(shape) else shape
+    shape = check_memory("generate_array", extents, dtype)
     if device is None:
         array = xp.empty(shape, dtype)
         initializer(array)

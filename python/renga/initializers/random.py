@@ -45,6 +45,8 @@ class FanInitializer(RandomInitializer):
 
     def __call__(self, array: Any) -> None:
         self._check_dtype(array)
+        if array.size == 0:
+            return  # a weight without inputs has no fan
         fan_in, fan_out = initializer.get_fans(array.shape)
         self._draw(array, self.scale * self._size(fan_in, fan_out))
 

@@ -10,14 +10,15 @@ import numpy
 
 from renga.backends import cuda
 from renga.utils.conv import get_conv_outsize
+from renga.utils.extents import is_number
 
 
 def as_tuple(x: Any, n: int) -> tuple[Any, ...]:
     """``x`` for each of ``n`` axes; AssertionError if it has another number."""
-    if hasattr(x, "__getitem__"):
-        assert len(x) == n, f"conv_nd: expected {n} values, got {x}"
-        return tuple(x)
-    return (x,) * n
+    if is_number(x):
+        return (x,) * n
+    assert len(x) == n, f"conv_nd: expected {n} values, got {x}"
+    return tuple(x)
 
 
 def im2col_nd_cpu(

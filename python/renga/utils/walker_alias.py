@@ -58,6 +58,6 @@ class WalkerAlias(DeviceResident):
     def sample_xp(self, xp: Any, shape: int | tuple[int, ...]) -> Any:
         """Integers drawn from the generator of the array module ``xp``."""
         point = xp.random.uniform(0, len(self.threshold), shape)
-        cell = point.astype(numpy.int32)
+        cell = point.astype(numpy.int64)
         beyond = self.threshold[cell] < point - cell
         return self.values[2 * cell + beyond]

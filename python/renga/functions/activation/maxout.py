@@ -6,6 +6,7 @@ from typing import Any
 
 from renga import _core
 from renga.functions.check import check_axis, check_floats, check_shape
+from renga.utils.extents import check_count
 from renga.variable import Variable
 
 
@@ -18,8 +19,7 @@ def maxout(x: Any, pool_size: int, axis: int = 1) -> Variable:
 
     Source: Goodfellow et al., Maxout networks, 2013.
     """
-    if pool_size < 1:
-        raise ValueError(f"maxout: expected pool_size of at least 1, got {pool_size}")
+    pool_size = check_count("maxout", "pool_size", pool_size)
     check_floats("maxout", x)
     axis = check_axis("maxout", x, axis)
     pools, rest = divmod(x.shape[axis], pool_size)

@@ -10,6 +10,7 @@ import numpy
 
 from renga import _core
 from renga.functions.array.get_item import get_item
+from renga.utils.extents import check_counts, check_integer, check_memory, is_number
 from renga.variable import Variable
 
 
@@ -24,16 +25,30 @@ def as_strided(
     Elements of ``x`` are counted in row-major order, whatever its own strides are.
 
     Raises:
-        ValueError: an element lies before the first or after the last one.
+        ValueError: an element lies before the first or after the last one, an extent is
+            negative, or there are not as many strides as extents.
+        MemoryError: the result would not fit in memory.
     """
-    places = numpy.full(tuple(shape), storage_offset or 0)
-    for axis, (extent, stride) in enumerate(zip(shape, strides)):
-        steps = numpy.arange(extent) * stride
-        places += steps.reshape(-1, *(1,) * (len(shape) - axis - 1))
+    shape = check_counts("as_strided", "shape", shape, least=0)
+    if is_number(strides):
+        raise TypeError(f"as_strided: expected a list of strides, got {strides!r}")
+    strides = [check_integer("as_strided", "a stride", s) for s in strides]
+    first = check_integer("as_strided", "storage_offset", storage_offset or 0)
+    if len(strides) != len(shape):
+        raise ValueError(f"as_strided: expected strides for {shape}, got {strides}")
+    check_memory("as_strided", shape, int)
     size = math.prod(x.shape)
-    if places.size and not (0 <= places.min() and places.max() < size):
+    reach = [(n - 1) * stride for n, stride in zip(shape, strides)]
+    lowest = first + sum(min(r, 0) for r in reach)
+    highest = first + sum(max(r, 0) for r in reach)
+    if 0 not in shape and (lowest < 0 or highest >= size):
         raise ValueError(
-            f"as_strided: expected elements 0 to {size - 1}, got {places.min()} to "
-            f"{places.max()}"
+            f"as_strided: expected elements 0 to {size - 1}, got {lowest} to {highest}"
         )
+    if 0 in shape:
+        return get_item(_core.ops.reshape(x, (size,)), numpy.zeros(shape, int))
+    places = numpy.full(shape, first)
+    for axis, (extent, stride) in enumerate(zip(shape, strides)):
+        steps = numpy.arange(extent) * (stride if extent > 1 else 0)
+        places += steps.reshape(-1, *(1,) * (len(shape) - axis - 1))
     return get_item(_core.ops.reshape(x, (size,)), places)

@@ -9,6 +9,7 @@ import numpy
 from renga.functions.array.get_item import get_item
 from renga.functions.array.moveaxis import moveaxis
 from renga.functions.check import check_axis
+from renga.utils.extents import check_integer
 from renga.utils.type_check import InvalidType
 from renga.variable import Variable
 
@@ -26,6 +27,8 @@ def diagonal(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Variabl
     if axis1 == axis2:
         raise ValueError(f"diagonal: expected two different axes, got {axis1} twice")
     rows, columns = x.shape[axis1], x.shape[axis2]
+    offset = check_integer("diagonal", "offset", offset)
+    offset = max(-rows, min(offset, columns))
     first = max(-offset, 0)
     i = numpy.arange(first, max(first, min(rows, columns - offset)))
     x = moveaxis(x, (axis1, axis2), (0, 1))

@@ -40,7 +40,8 @@ def _basic(x: Any, keys: tuple[Any, ...]) -> Variable:
         if type(key) is slice:
             start, stop, step = key.indices(n)
             length = len(range(start, stop, step))
-            ranges.append((start, length, step))
+            # A step that is not taken may be too large for the core.
+            ranges.append((start, length, step if length > 1 else 1))
             shape.append(length)
         elif -n <= key < n:
             ranges.append((key % n, 1, 1))

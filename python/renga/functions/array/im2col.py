@@ -9,6 +9,7 @@ from renga.functions.array.get_item import get_item
 from renga.functions.check import check_shape
 from renga.functions.pair import as_pair
 from renga.utils.conv import get_conv_outsize
+from renga.utils.extents import check_memory, check_window
 from renga.variable import Variable
 
 
@@ -29,16 +30,28 @@ def im2col(
         return: (N, C kh kw, H', W')
 
     Raises:
-        InvalidType: ``x`` is no image.
+        ValueError: a size is out of range.
+        InvalidType: ``x`` is no image, or smaller than the window.
+        MemoryError: the result would not fit in memory.
     """
     check_shape("im2col", x.ndim == 4, "(N, C, H, W)", x)
-    size, step, border, gap = map(as_pair, (ksize, stride, pad, dilate))
+    size, step, border, gap = check_window(
+        "im2col",
+        2,
+        ksize=as_pair(ksize),
+        stride=as_pair(stride),
+        pad=as_pair(pad),
+        dilate=as_pair(dilate),
+    )
     n, c, *extents = x.shape
     outs, after = [], []
     for extent, k, s, p, d in zip(extents, size, step, border, gap):
         out = get_conv_outsize(extent, k, s, p, cover_all, d)
         outs.append(out)
         after.append(max((out - 1) * s + (k - 1) * d + 1 - extent - p, 0))
+    check_shape("im2col", min(outs) > 0, f"an image for windows of {size}", x)
+    # Without samples, too: each element of the window is a view.
+    check_memory("im2col", (max(n, 1), c * size[0] * size[1], *outs), x.dtype)
     x = _core.ops.pad(x, [0, 0, *border], [0, 0, *after], 0.0)
     columns = []
     for i in range(size[0]):

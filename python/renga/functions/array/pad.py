@@ -8,6 +8,7 @@ import numpy
 
 from renga import _core
 from renga.functions.array.get_item import get_item
+from renga.utils.extents import check_count, check_memory
 from renga.variable import Variable
 
 # Modes that fill with elements of the array, found by padding its indices.
@@ -22,6 +23,7 @@ def pad(x: Any, pad_width: Any, mode: str, **keywords: Any) -> Variable:
     Raises:
         ValueError: another mode, or a negative width.
         TypeError: widths that are no integers.
+        MemoryError: the result would not fit in memory.
     """
     if mode in _COPYING:
         return _copying_pad(x, pad_width, mode, keywords)
@@ -29,16 +31,11 @@ def pad(x: Any, pad_width: Any, mode: str, **keywords: Any) -> Variable:
         raise ValueError(
             f"pad: expected a mode of {('constant', *_COPYING)}, got {mode!r}"
         )
-    widths = numpy.asarray(pad_width)
-    if widths.dtype.kind not in "iu":
-        raise TypeError(f"pad: expected integer widths, got {pad_width}")
-    if (widths < 0).any():
-        raise ValueError(f"pad: expected widths of at least 0, got {pad_width}")
-    widths = numpy.broadcast_to(widths, (x.ndim, 2))
+    widths = _checked_widths(x, pad_width)
     values = keywords.pop("constant_values", 0)
     if keywords:
         raise TypeError(f"pad: expected constant_values, got {sorted(keywords)}")
-    before, after = widths[:, 0].tolist(), widths[:, 1].tolist()
+    before, after = [w[0] for w in widths], [w[1] for w in widths]
     if numpy.ndim(values) == 0:
         return _core.ops.pad(x, before, after, float(values))
     inside = numpy.zeros(x.shape, x.dtype)
@@ -46,10 +43,25 @@ def pad(x: Any, pad_width: Any, mode: str, **keywords: Any) -> Variable:
     return _core.ops.add(_core.ops.pad(x, before, after, 0.0), border)
 
 
+def _checked_widths(x: Any, pad_width: Any) -> list[tuple[int, int]]:
+    """Elements before and after each axis."""
+    # Objects, so that NumPy neither wraps nor rounds large integers.
+    given = numpy.asarray(pad_width, object)
+    if given.size == 0:
+        raise TypeError(f"pad: expected integer widths, got {pad_width}")
+    widths = [
+        (check_count("pad", "widths", a, 0), check_count("pad", "widths", b, 0))
+        for a, b in numpy.broadcast_to(given, (x.ndim, 2))
+    ]
+    padded = (a + extent + b for extent, (a, b) in zip(x.shape, widths))
+    check_memory("pad", padded, x.dtype)
+    return widths
+
+
 def _copying_pad(
     x: Any, pad_width: Any, mode: Any, keywords: dict[str, Any]
 ) -> Variable:
-    widths = numpy.broadcast_to(pad_width, (x.ndim, 2))
+    widths = _checked_widths(x, pad_width)
     for axis, width in enumerate(widths):
         source = numpy.pad(numpy.arange(x.shape[axis]), width, mode, **keywords)
         x = get_item(x, (slice(None),) * axis + (source,))

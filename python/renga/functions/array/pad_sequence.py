@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from renga import _core
+from renga.utils.extents import check_integer, check_memory
 from renga.utils.type_check import InvalidType
 from renga.variable import Variable
 
@@ -30,8 +31,10 @@ def pad_sequence(
     longest = max(s[0] for s in shapes)
     if length is None:
         length = longest
-    elif longest > length:
+    length = check_integer("pad_sequence", "length", length)
+    if longest > length:
         raise InvalidType(f"pad_sequence: expected up to {length} steps, got {longest}")
+    check_memory("pad_sequence", (len(xs), length, *shapes[0][1:]), xs[0].dtype)
 
     def padded(x: Any) -> Variable:
         rest = [0] * (x.ndim - 1)

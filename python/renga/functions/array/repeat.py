@@ -9,6 +9,7 @@ import numpy
 from renga import _core
 from renga.functions.array.get_item import get_item
 from renga.functions.check import check_axis
+from renga.utils.extents import check_count, check_memory
 from renga.variable import Variable, as_variable
 
 
@@ -20,12 +21,10 @@ def repeat(x: Any, repeats: int | tuple[int, ...], axis: int | None = None) -> V
             none.
         ValueError: a number below 0, or not one per element.
         InvalidType: there is no such axis.
+        MemoryError: the result would not fit in memory.
     """
-    times = repeats if isinstance(repeats, tuple) else (repeats,)
-    if not all(isinstance(t, int) for t in times):
-        raise TypeError(f"repeat: expected integers as repeats, got {repeats!r}")
-    if any(t < 0 for t in times):
-        raise ValueError(f"repeat: expected repeats of 0 or more, got {repeats}")
+    given = repeats if isinstance(repeats, tuple) else (repeats,)
+    times = tuple(check_count("repeat", "repeats", t, 0) for t in given)
     x = as_variable(x)
     if axis is None:
         x, axis = _core.ops.flatten(x), 0
@@ -33,10 +32,13 @@ def repeat(x: Any, repeats: int | tuple[int, ...], axis: int | None = None) -> V
     extent = x.shape[axis]
     if len(times) not in (1, extent):
         raise ValueError(f"repeat: expected {extent} repeats, got {len(times)}")
+    total = sum(times) if len(times) > 1 else extent * sum(times)
+    before, after = x.shape[:axis], x.shape[axis + 1 :]
+    check_memory("repeat", (*before, total, *after), x.dtype)
     if len(times) > 1:
+        check_memory("repeat", (total,), int)
         source = numpy.repeat(numpy.arange(extent), times)
         return get_item(x, (slice(None),) * axis + (source,))
-    before, after = x.shape[:axis], x.shape[axis + 1 :]
     y = _core.ops.reshape(x, (*before, extent, 1, *after))
     y = _core.ops.broadcast_to(y, (*before, extent, times[0], *after))
-    return _core.ops.reshape(y, (*before, extent * times[0], *after))
+    return _core.ops.reshape(y, (*before, total, *after))

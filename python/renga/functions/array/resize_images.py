@@ -9,6 +9,7 @@ import numpy
 from renga import _core
 from renga.functions.check import check_floats, check_shape
 from renga.functions.whole_images import of_whole_images
+from renga.utils.extents import check_counts, check_memory
 from renga.variable import Variable
 
 
@@ -31,13 +32,20 @@ def resize_images(
 
     Raises:
         InvalidType: ``x`` is no image of floats.
-        ValueError: the mode is neither "bilinear" nor "nearest".
+        ValueError: the mode is neither "bilinear" nor "nearest", or a size below 0.
+        MemoryError: the result would not fit in memory.
     """
     check_floats("resize_images", x)
     check_shape("resize_images", x.ndim == 4, "(N, C, H, W)", x)
+    outs = check_counts("resize_images", "output_shape", output_shape, 2, 0)
+    empty = 0 in x.shape[2:] and 0 not in outs
+    check_shape("resize_images", not empty, "an image with pixels", x)
+    check_memory("resize_images", (*x.shape[:2], *outs), x.dtype)
+    for n, m in zip(x.shape[2:], outs):
+        check_memory("resize_images", (m, n), float)
     rows, columns = (
         weights_of_pixels(n, m, mode, align_corners).astype(x.dtype)
-        for n, m in zip(x.shape[2:], output_shape)
+        for n, m in zip(x.shape[2:], outs)
     )
     return resample(x, rows, columns)
 
@@ -69,6 +77,8 @@ def weights_of_pixels(n: int, m: int, mode: str, align_corners: bool) -> numpy.n
             f"resize_images: expected mode 'bilinear' or 'nearest', got {mode!r}"
         )
     at: numpy.ndarray
+    if m == 0:
+        return numpy.zeros((0, n))
     if mode == "nearest":
         at = numpy.arange(m) * n // m
     elif align_corners:

@@ -6,6 +6,7 @@ from typing import Any
 
 from renga import _core
 from renga.functions.check import check_axis
+from renga.utils.extents import check_integer
 from renga.utils.type_check import InvalidType
 from renga.variable import Variable
 
@@ -18,8 +19,7 @@ def rollaxis(x: Any, axis: int, start: int = 0) -> Variable:
         InvalidType: there is no such axis or place.
     """
     axis = check_axis("rollaxis", x, axis)
-    if not isinstance(start, int):
-        raise TypeError(f"rollaxis: expected an integer as start, got {start!r}")
+    start = check_integer("rollaxis", "start", start)
     if not -x.ndim <= start <= x.ndim:
         raise InvalidType(f"rollaxis: expected a place in {x.shape}, got {start}")
     start = start + x.ndim if start < 0 else start

@@ -6,6 +6,7 @@ from typing import Any
 
 from renga import _core
 from renga.functions.check import check_floats, check_shape
+from renga.utils.extents import check_count
 from renga.variable import Variable
 
 
@@ -18,10 +19,11 @@ def space2depth(X: Any, r: int) -> Variable:
 
     Raises:
         InvalidType: ``X`` is no image of floats.
-        ValueError: its height or width is no multiple of ``r``.
+        ValueError: ``r`` is below 1, or no divisor of height and width.
     """
     check_floats("space2depth", X)
     check_shape("space2depth", X.ndim == 4, "(N, C, H, W)", X)
+    r = check_count("space2depth", "r", r)
     n, c, h, w = X.shape
     if h % r or w % r:
         raise ValueError(f"space2depth: expected multiples of {r}, got {X.shape}")
@@ -39,10 +41,11 @@ def depth2space(X: Any, r: int) -> Variable:
 
     Raises:
         InvalidType: ``X`` is no image of floats.
-        ValueError: the number of channels is no multiple of ``r r``.
+        ValueError: ``r`` is below 1, or ``r r`` no divisor of the channels.
     """
     check_floats("depth2space", X)
     check_shape("depth2space", X.ndim == 4, "(N, C, H, W)", X)
+    r = check_count("depth2space", "r", r)
     n, c, h, w = X.shape
     if c % (r * r):
         raise ValueError(f"depth2space: expected multiples of {r * r}, got {X.shape}")

@@ -9,6 +9,7 @@ import numpy
 from renga import _core
 from renga.functions.check import check_floats, check_shape
 from renga.utils.argument import parse_kwargs
+from renga.utils.extents import check_counts, check_memory
 from renga.variable import Variable
 
 
@@ -25,7 +26,9 @@ def spatial_transformer_grid(
         return: (N, 2, rows, columns), x before y
 
     Raises:
+        ValueError: a size is below 0.
         InvalidType: ``theta`` has another shape or is not of floats.
+        MemoryError: the result would not fit in memory.
 
     Source: Jaderberg et al., Spatial transformer networks, 2015.
     """
@@ -34,7 +37,9 @@ def spatial_transformer_grid(
     check_floats(name, theta)
     fits = theta.ndim == 3 and theta.shape[1:] == (2, 3)
     check_shape(name, fits, "(N, 2, 3)", theta)
-    rows, columns = output_shape
+    rows, columns = check_counts(name, "output_shape", output_shape, 2, 0)
+    check_memory(name, (len(theta), 2, rows, columns), theta.dtype)
+    check_memory(name, (3, rows, columns), float)
     y, x = numpy.meshgrid(
         numpy.linspace(-1, 1, rows), numpy.linspace(-1, 1, columns), indexing="ij"
     )

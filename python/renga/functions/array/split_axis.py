@@ -6,8 +6,13 @@ import numbers
 from typing import Any
 
 from renga import _core
+from renga.functions.check import check_axis
+from renga.utils.extents import check_integer
 from renga.utils.type_check import InvalidType
 from renga.variable import Variable
+
+# Pieces of an axis without elements: all are alike, and each takes memory.
+_MOST_EMPTY = 2**16
 
 
 def split_axis(
@@ -23,14 +28,17 @@ def split_axis(
         InvalidType: there is no such axis, or it cannot be cut so.
     """
     cuts = indices_or_sections
-    if not -x.ndim <= axis < x.ndim:
-        raise InvalidType(f"split_axis: expected an axis of {x.shape}, got {axis}")
-    if isinstance(cuts, numbers.Integral):
-        cuts = _equal_cuts(x.shape[axis], int(cuts))
+    axis = check_axis("split_axis", x, axis)
+    extent = x.shape[axis]
+    if isinstance(cuts, numbers.Integral) or getattr(cuts, "ndim", 1) == 0:
+        cuts = _equal_cuts(extent, check_integer("split_axis", "sections", cuts))
     elif not hasattr(cuts, "__iter__"):
         raise TypeError(f"split_axis: expected indices or a number, got {type(cuts)}")
-    extent = x.shape[axis]
+    cuts = [check_integer("split_axis", "an index", cut) for cut in cuts]
     cuts = [cut + extent if cut < 0 else cut for cut in cuts]
+    for cut in cuts:
+        if not 0 <= cut <= extent:
+            raise InvalidType(f"split_axis: expected indices of {x.shape}, got {cut}")
     ys = tuple(_core.ops.split_axis(x, cuts, axis))
     return ys if force_tuple or len(ys) > 1 else ys[0]
 
@@ -38,7 +46,7 @@ def split_axis(
 def _equal_cuts(extent: int, sections: int) -> list[int]:
     if sections < 1:
         raise ValueError(f"split_axis: expected at least 1 section, got {sections}")
-    if extent % sections:
+    if extent % sections or sections > max(extent, _MOST_EMPTY):
         raise InvalidType(
             f"split_axis: expected an extent divisible by {sections}, got {extent}"
         )

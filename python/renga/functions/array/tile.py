@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from renga import _core
+from renga.utils.extents import check_count, check_memory
 from renga.variable import Variable
 
 
@@ -14,15 +15,14 @@ def tile(x: Any, reps: int | tuple[int, ...]) -> Variable:
     Raises:
         TypeError: ``reps`` is neither an integer nor a tuple of them.
         ValueError: a number below 0.
+        MemoryError: the result would not fit in memory.
     """
-    times = reps if isinstance(reps, tuple) else (reps,)
-    if not all(isinstance(t, int) for t in times):
-        raise TypeError(f"tile: expected integers as reps, got {reps!r}")
-    if any(t < 0 for t in times):
-        raise ValueError(f"tile: expected reps of 0 or more, got {reps}")
+    given = reps if isinstance(reps, tuple) else (reps,)
+    times = tuple(check_count("tile", "reps", t, 0) for t in given)
     times = (1,) * (x.ndim - len(times)) + times
     shape = (1,) * (len(times) - x.ndim) + x.shape
     pairs = list(zip(times, shape))
+    extents = check_memory("tile", (t * extent for t, extent in pairs), x.dtype)
     y = _core.ops.reshape(x, [n for _, extent in pairs for n in (1, extent)])
     y = _core.ops.broadcast_to(y, [n for pair in pairs for n in pair])
-    return _core.ops.reshape(y, [t * extent for t, extent in pairs])
+    return _core.ops.reshape(y, extents)

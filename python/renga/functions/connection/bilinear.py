@@ -33,7 +33,8 @@ def bilinear(
     extra = [v for v in (V1, V2, b) if v is not None]
     if len(extra) not in (0, 3):
         raise ValueError("bilinear: expected all of V1, V2 and b, or none")
-    check_floats("bilinear", e1, e2, W, *extra)
+    called = "e1, e2, W, V1, V2 and b" if extra else "e1, e2 and W"
+    check_floats("bilinear", e1, e2, W, *extra, called=called)
     ops = _core.ops
     n = len(e1)
     e1, e2 = (ops.reshape(e, (len(e), math.prod(e.shape[1:]))) for e in (e1, e2))

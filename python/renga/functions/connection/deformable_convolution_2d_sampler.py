@@ -12,6 +12,7 @@ from renga.functions.array.cast import cast
 from renga.functions.check import check_floats, check_shape
 from renga.functions.pair import as_pair
 from renga.utils.conv import get_conv_outsize
+from renga.utils.extents import check_window
 from renga.variable import Variable
 
 
@@ -32,12 +33,14 @@ def deformable_convolution_2d_sampler(
         return: (N, O, H', W')
 
     Raises:
+        ValueError: ``stride`` or ``pad`` is out of range.
         InvalidType: shapes or dtypes do not fit.
 
     Source: Dai et al., Deformable convolutional networks, 2017.
     """
     name = "deformable_convolution_2d_sampler"
-    check_floats(name, x, offset, W, *(() if b is None else (b,)))
+    called = "x, offset and W" if b is None else "x, offset, W and b"
+    check_floats(name, x, offset, W, *(() if b is None else (b,)), called=called)
     fits = x.ndim == offset.ndim == W.ndim == 4 and x.shape[1] == W.shape[1]
     check_shape(
         name, fits, "(N, I, H, W), (N, K, H', W'), (O, I, kh, kw)", x, offset, W
@@ -48,8 +51,9 @@ def deformable_convolution_2d_sampler(
         y = deformable_convolution_2d_sampler(x, offset, W, b, stride, pad)
         return cast(y, "float16")
     ops = _core.ops
-    step, border = as_pair(stride), as_pair(pad)
+    step, border = check_window(name, 2, stride=as_pair(stride), pad=as_pair(pad))
     kh, kw = W.shape[2:]
+    check_shape(name, kh > 0 and kw > 0, "filters with taps", W)
     outs = tuple(
         get_conv_outsize(*axis) for axis in zip(x.shape[2:], (kh, kw), step, border)
     )

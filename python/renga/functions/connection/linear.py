@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from renga import _core
+from renga.utils.extents import check_count
 from renga.utils.type_check import InvalidType
 from renga.variable import Variable
 
@@ -25,15 +26,18 @@ def linear(x: Any, W: Any, b: Any = None, n_batch_axes: int = 1) -> Variable:
     """
     if n_batch_axes == 1 and x.ndim == 2:
         return _core.ops.linear(x, W, b)
-    if n_batch_axes < 1:
-        raise ValueError(
-            f"linear: expected n_batch_axes of at least 1, got {n_batch_axes}"
-        )
+    n_batch_axes = check_count("linear", "n_batch_axes", n_batch_axes)
     if x.ndim <= n_batch_axes:
         raise InvalidType(
-            f"linear: expected x of more than {n_batch_axes} axes, got {x.shape}"
+            f"linear: expected x of more than n_batch_axes={n_batch_axes} axes, got "
+            f"{x.shape}"
         )
     batch = x.shape[:n_batch_axes]
     flat = (math.prod(batch), math.prod(x.shape[n_batch_axes:]))
+    if W.ndim == 2 and flat[1] != W.shape[1]:
+        raise InvalidType(
+            f"linear: expected x with {W.shape[1]} elements per sample for W of "
+            f"{W.shape}, got {flat[1]}: x of {x.shape} with n_batch_axes={n_batch_axes}"
+        )
     y = _core.ops.linear(_core.ops.reshape(x, flat), W, b)
     return y if n_batch_axes == 1 else _core.ops.reshape(y, (*batch, y.shape[1]))

@@ -26,7 +26,8 @@ def local_convolution_2d(x: Any, W: Any, b: Any = None, stride: Any = 1) -> Vari
         InvalidType: shapes or dtypes do not fit.
     """
     name = "local_convolution_2d"
-    check_floats(name, x, W, *(() if b is None else (b,)))
+    called = "x and W" if b is None else "x, W and b"
+    check_floats(name, x, W, *(() if b is None else (b,)), called=called)
     fits = x.ndim == 4 and W.ndim == 6 and x.shape[1] == W.shape[3]
     check_shape(name, fits, "(N, I, H, W) and (O, H', W', I, kh, kw)", x, W)
     columns = im2col(x, W.shape[4:], as_pair(stride))

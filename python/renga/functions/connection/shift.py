@@ -7,6 +7,7 @@ from typing import Any
 from renga import _core
 from renga.functions.check import check_floats, check_shape
 from renga.functions.pair import as_pair
+from renga.utils.extents import check_window
 from renga.variable import Variable
 
 
@@ -22,14 +23,16 @@ def shift(x: Any, ksize: Any = 3, dilate: Any = 1) -> Variable:
         x, return: (N, C, H, W)
 
     Raises:
-        ValueError: the window has no middle.
+        ValueError: the window has no middle, or a number is out of range.
         InvalidType: ``x`` is no image of floats, or has fewer channels than places.
 
     Source: Wu et al., Shift: a zero FLOP, zero parameter alternative to spatial
     convolutions, 2017.
     """
     check_floats("shift", x)
-    (kh, kw), (dy, dx) = as_pair(ksize), as_pair(dilate)
+    (kh, kw), (dy, dx) = check_window(
+        "shift", 2, ksize=as_pair(ksize), dilate=as_pair(dilate)
+    )
     if kh % 2 == 0 or kw % 2 == 0:
         raise ValueError(f"shift: expected odd sizes of the window, got {(kh, kw)}")
     fits = x.ndim == 4 and x.shape[1] >= kh * kw

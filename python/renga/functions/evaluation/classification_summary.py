@@ -7,6 +7,7 @@ from typing import Any
 import numpy
 
 from renga.functions.check import check_floats, check_shape
+from renga.utils.extents import check_count, check_memory
 from renga.utils.type_check import InvalidType
 from renga.variable import Variable, as_array, as_variable
 
@@ -29,7 +30,9 @@ def classification_summary(
         return: (label_num,) each
 
     Raises:
+        ValueError: ``label_num`` is below 0.
         InvalidType: shapes or dtypes do not fit.
+        MemoryError: the result would not fit in memory.
     """
     y, t = as_array(y), as_array(t)
     check_floats("classification_summary", y)
@@ -41,6 +44,8 @@ def classification_summary(
     check_shape("classification_summary", fits, "(N, C, …) and (N, …)", y, t)
     if label_num is None:
         label_num = int(t.max()) + 1
+    label_num = check_count("classification_summary", "label_num", label_num, 0)
+    check_memory("classification_summary", (label_num,), float)
     counted = t != ignore_label
     predicted, t = y.argmax(1)[counted], t[counted]
 

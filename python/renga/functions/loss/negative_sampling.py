@@ -10,6 +10,7 @@ from renga import _core
 from renga.functions.check import check_floats, check_shape
 from renga.functions.loss.reduction import check_reduce, reduced
 from renga.utils.argument import parse_kwargs
+from renga.utils.extents import check_count, check_memory
 from renga.utils.type_check import InvalidType
 from renga.variable import as_array
 
@@ -35,7 +36,7 @@ def negative_sampling(
         return: (), or (N,) if ``reduce`` is "no"; and (N, 1 + sample_size)
 
     Raises:
-        ValueError: no such ``reduce``.
+        ValueError: no such ``reduce``, or ``sample_size`` below 1.
         InvalidType: shapes or dtypes do not fit.
 
     Source: Mikolov et al., Distributed representations of words and phrases and their
@@ -44,6 +45,8 @@ def negative_sampling(
     name = "negative_sampling"
     (return_samples,) = parse_kwargs(kwargs, ("return_samples", False))
     check_reduce(name, reduce, ("sum", "no"))
+    sample_size = check_count(name, "sample_size", sample_size)
+    check_memory(name, (*x.shape[:1], sample_size + 1), int)
     check_floats(name, x, W)
     t = as_array(t)
     fits = x.ndim == W.ndim == 2 and x.shape[1] == W.shape[1]

@@ -6,6 +6,7 @@ from typing import Any
 
 from renga import _core
 from renga.functions.check import check_shape
+from renga.utils.extents import check_integer
 from renga.variable import Variable
 
 
@@ -15,6 +16,7 @@ def aligned(name: str, x: Any, y: Any, axis: int) -> Variable:
     Raises:
         InvalidType: shapes do not fit.
     """
+    axis = check_integer(name, "axis", axis)
     end = axis + y.ndim
     fits = 0 <= axis and (y.ndim == 0 or end <= x.ndim)
     fits = fits and all(n in (1, m) for n, m in zip(y.shape, x.shape[axis:end]))

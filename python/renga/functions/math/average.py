@@ -7,6 +7,7 @@ from typing import Any
 
 from renga import _core
 from renga.functions.array.cast import cast
+from renga.functions.check import check_axis
 from renga.functions.whole_images import of_whole_images
 from renga.utils.type_check import InvalidType
 from renga.variable import Variable
@@ -50,6 +51,8 @@ def _weighted(x: Any, axis: Any, weights: Any, keepdims: bool) -> Variable:
             )
         axis = axis[0]
     ops = _core.ops
+    if axis is not None:
+        axis = check_axis("average", x, axis)
     if weights.shape != x.shape and axis is not None:
         shape = [1] * x.ndim
         shape[axis] = x.shape[axis]

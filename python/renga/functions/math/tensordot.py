@@ -6,7 +6,10 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy
+
 from renga import _core
+from renga.utils.extents import check_integer
 from renga.variable import Variable
 
 
@@ -38,7 +41,10 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Variable:
 
 
 def _axes(axes: Any, a_ndim: int, b_ndim: int) -> tuple[list[int], list[int]]:
+    if isinstance(axes, numpy.ndarray):
+        axes = axes.tolist()
     if not isinstance(axes, Sequence):
+        axes = check_integer("tensordot", "axes", axes)
         if not 0 <= axes <= min(a_ndim, b_ndim):
             raise ValueError(
                 f"tensordot: expected at most {min(a_ndim, b_ndim)} axes, got {axes}"
@@ -50,6 +56,9 @@ def _axes(axes: Any, a_ndim: int, b_ndim: int) -> tuple[list[int], list[int]]:
     if len(a_axes) != len(b_axes):
         raise ValueError(f"tensordot: expected as many axes of a as of b, got {axes}")
     for name, chosen, ndim in (("a", a_axes, a_ndim), ("b", b_axes, b_ndim)):
+        chosen[:] = [check_integer("tensordot", "axis", i) for i in chosen]
         if any(not -ndim <= i < ndim for i in chosen):
             raise IndexError(f"tensordot: expected axes of {name}, got {chosen}")
+        if len({i % ndim for i in chosen}) < len(chosen):
+            raise ValueError(f"tensordot: expected each axis once, got {chosen}")
     return [i % a_ndim for i in a_axes], [i % b_ndim for i in b_axes]

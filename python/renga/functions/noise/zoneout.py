@@ -19,6 +19,7 @@ def zoneout(h: Any, x: Any, ratio: float = 0.5, **kwargs: Any) -> Variable:
     Outside training it is ``x``.
 
     Raises:
+        ValueError: the ratio is not in [0, 1].
         InvalidType: shapes or dtypes differ, or are no floats.
 
     Source: Krueger et al., Zoneout: regularizing RNNs by randomly preserving hidden
@@ -28,4 +29,6 @@ def zoneout(h: Any, x: Any, ratio: float = 0.5, **kwargs: Any) -> Variable:
     if not config.train:
         return as_variable(x)
     check_alike("zoneout", h, x)
+    if not 0 <= ratio <= 1:
+        raise ValueError(f"zoneout: expected a ratio in [0, 1], got {ratio}")
     return _core.ops.where(numpy.random.random_sample(h.shape) < ratio, h, x)

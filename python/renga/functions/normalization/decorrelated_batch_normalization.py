@@ -13,6 +13,7 @@ from renga.functions.check import check_floats, check_shape
 from renga.functions.math.average import average
 from renga.functions.normalization.inverse_root import inverse_root
 from renga.utils.argument import parse_kwargs
+from renga.utils.extents import check_integer
 from renga.utils.type_check import InvalidType
 from renga.variable import Variable
 
@@ -96,6 +97,7 @@ def _by_channels(name: str, x: Any, groups: int) -> Variable:
     """(groups, C / groups, elements), in float32 for halves."""
     check_floats(name, x)
     check_shape(name, x.ndim >= 2, "(N, C, …)", x)
+    groups = check_integer(name, "groups", groups)
     if groups < 1 or x.shape[1] % groups:
         raise InvalidType(f"{name}: expected {x.shape[1]} channels in {groups} groups")
     if x.dtype == "float16":

@@ -8,6 +8,7 @@ from renga import _core
 from renga.functions.array.cast import cast
 from renga.functions.check import check_floats, check_shape
 from renga.functions.normalization.moments import standardized
+from renga.utils.extents import check_integer
 from renga.variable import Variable
 
 
@@ -28,8 +29,7 @@ def group_normalization(
     Source: Wu and He, Group normalization, 2018.
     """
     name = "group_normalization"
-    if not isinstance(groups, int):
-        raise TypeError(f"{name}: expected an integer as groups, got {groups!r}")
+    groups = check_integer(name, "groups", groups)
     check_floats(name, x)
     check_floats(name, gamma, beta)
     fits = x.ndim >= 2 and gamma.shape == beta.shape == x.shape[1:2]

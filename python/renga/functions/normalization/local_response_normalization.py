@@ -11,6 +11,7 @@ from renga import _core
 from renga.functions.array.cast import cast
 from renga.functions.check import check_floats, check_shape
 from renga.functions.whole_images import of_whole_images
+from renga.utils.extents import check_count
 from renga.variable import Variable
 
 
@@ -24,6 +25,7 @@ def local_response_normalization(
         x: (N, C, …)
 
     Raises:
+        ValueError: ``n`` is below 1.
         InvalidType: ``x`` has less than two axes or is not of floats.
 
     Source: Krizhevsky et al., ImageNet classification with deep convolutional neural
@@ -31,6 +33,7 @@ def local_response_normalization(
     """
     check_floats("local_response_normalization", x)
     check_shape("local_response_normalization", x.ndim >= 2, "(N, C, …)", x)
+    n = check_count("local_response_normalization", "n", n)
     if x.dtype == "float16":  # squares overflow at 256
         wide = cast(x, "float32")
         return cast(local_response_normalization(wide, n, k, alpha, beta), "float16")
@@ -39,7 +42,7 @@ def local_response_normalization(
     pixels = math.prod(x.shape[2:])
     squares = ops.reshape(ops.square(x), (batch, channels, pixels))
     i = numpy.arange(channels)
-    near = (abs(i[:, None] - i) <= n // 2).astype(x.dtype)
+    near = (abs(i[:, None] - i) <= min(n // 2, channels)).astype(x.dtype)
     near = numpy.broadcast_to(near, (batch, *near.shape))
     sums = ops.reshape(ops.matmul(near, squares), x.shape)
     return ops.multiply(x, (sums * alpha + k) ** -beta)

@@ -48,7 +48,7 @@ def _shares(sizes: Any, outs: Any, window: Any) -> numpy.ndarray:
     for size, out, k, stride, pad in zip(sizes, outs, *window):
         begin = numpy.arange(out) * stride - pad
         inside = numpy.minimum(begin + k, size) - numpy.maximum(begin, 0)
-        shares = shares[..., None] * inside / k
+        shares = shares[..., None] * numpy.maximum(inside, 0) / k
     return shares
 
 

@@ -8,6 +8,7 @@ from typing import Any, Callable
 from renga import _core
 from renga.functions.check import check_floats
 from renga.utils.conv_nd import as_tuple
+from renga.utils.extents import check_window
 from renga.utils.type_check import InvalidType
 
 # What poolings of images (N, C, H, W) by a window of (ksize, stride, pad) give.
@@ -21,6 +22,7 @@ def windows(
 
     Raises:
         AssertionError: an option has another number of axes.
+        ValueError: a number is out of range.
         InvalidType: ``x`` is no image of floats.
     """
     n = x.ndim - 2
@@ -30,6 +32,7 @@ def windows(
     check_floats(name, x)
     if n < 1:
         raise InvalidType(f"{name}: expected x of at least 3 axes, got {x.shape}")
+    size, step, border = check_window(name, n, ksize=size, stride=step, pad=border)
     return size, step, border
 
 

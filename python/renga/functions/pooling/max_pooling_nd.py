@@ -52,6 +52,10 @@ def _with_indices(x: Any, window: Any, cover_all: bool) -> tuple[Any, numpy.ndar
     def pool(image: Any, part: Any) -> tuple[Any, ...]:
         return _core.ops.max_pooling_2d_with_indices(image, part, cover_all)
 
+    if math.prod(window[0]) >= 2**63:
+        raise ValueError(
+            f"max_pooling_nd: expected less than 2^63 elements, got ksize {window[0]}"
+        )
     y, at = pool_rows_and_columns(x, window, pool)
     numbers = at.array.astype(int)
     for axis in range(x.ndim - 3, 1, -1):

@@ -8,6 +8,7 @@ from renga import _core
 from renga.functions.check import check_floats, check_shape
 from renga.functions.pooling.max_pooling_2d import max_pooling_2d
 from renga.functions.whole_images import of_whole_images
+from renga.utils.extents import check_count, check_memory
 from renga.variable import Variable
 
 
@@ -24,8 +25,9 @@ def spatial_pyramid_pooling_2d(
         return: (N, C (4^pyramid_height - 1) / 3, 1, 1)
 
     Raises:
-        ValueError: ``pooling`` is not "max".
-        InvalidType: ``x`` is no image of floats.
+        ValueError: ``pooling`` is not "max", or there is no level.
+        InvalidType: ``x`` is no image of floats with pixels.
+        MemoryError: the result would not fit in memory.
 
     Source: He et al., Spatial pyramid pooling in deep convolutional networks, 2014.
     """
@@ -35,8 +37,14 @@ def spatial_pyramid_pooling_2d(
         )
     check_floats("spatial_pyramid_pooling_2d", x)
     check_shape("spatial_pyramid_pooling_2d", x.ndim == 4, "(N, C, H, W)", x)
+    check_shape("spatial_pyramid_pooling_2d", 0 not in x.shape[2:], "pixels", x)
+    height = check_count("spatial_pyramid_pooling_2d", "pyramid_height", pyramid_height)
+    cells = (4 ** min(height, 31) - 1) // 3  # more would overflow all the same
+    check_memory(
+        "spatial_pyramid_pooling_2d", (x.shape[0], x.shape[1] * cells, 1, 1), x.dtype
+    )
     levels = []
-    for level in range(pyramid_height):
+    for level in range(height):
         cells = 2**level
         size = [-(-extent // cells) for extent in x.shape[2:]]
         pad = [(k * cells - n) // 2 for k, n in zip(size, x.shape[2:])]

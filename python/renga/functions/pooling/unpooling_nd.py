@@ -13,6 +13,7 @@ from renga.functions.pooling.axes import windows
 from renga.functions.whole_images import of_whole_images
 from renga.utils.conv import get_conv_outsize, get_deconv_outsize
 from renga.utils.conv_nd import as_tuple
+from renga.utils.extents import check_counts, check_memory
 from renga.variable import Variable
 
 
@@ -35,16 +36,23 @@ def unpooling_nd(
         return: (N, C, d1', …, dn')
 
     Raises:
+        ValueError: a number is out of range.
         InvalidType: ``x`` is no image of floats, or not the pooling of ``outsize``.
+        MemoryError: the result would not fit in memory.
     """
     window = windows("unpooling_nd", x, ksize, stride, pad)
     sizes = x.shape[2:]
     if outsize is None:
         outs = tuple(get_deconv_outsize(*one, cover_all) for one in zip(sizes, *window))
+        check_shape("unpooling_nd", min(outs) > 0, "x larger than its padding", x)
     else:
         outs = as_tuple(outsize, len(sizes))
+        outs = check_counts("unpooling_nd", "outsize", outs, len(sizes))
     pooled = tuple(get_conv_outsize(*one, cover_all) for one in zip(outs, *window))
     check_shape("unpooling_nd", sizes == pooled, f"the elements {pooled}", x)
+    check_memory("unpooling_nd", (*x.shape[:2], *outs), x.dtype)
+    for one in zip(outs, sizes):
+        check_memory("unpooling_nd", one, int)
     ops = _core.ops
     y = x
     for axis, geometry in enumerate(zip(outs, sizes, *window), 2):

@@ -11,7 +11,8 @@ from renga.functions.array.get_item import PutItems
 from renga.functions.check import check_floats, check_shape
 from renga.functions.pair import as_pair
 from renga.functions.whole_images import of_whole_images
-from renga.utils.conv import get_deconv_outsize
+from renga.utils.conv import get_conv_outsize, get_deconv_outsize
+from renga.utils.extents import check_counts, check_memory, check_window
 from renga.variable import Variable, as_array
 
 
@@ -36,28 +37,46 @@ def upsampling_2d(
         return: (N, C, H', W')
 
     Raises:
-        InvalidType: ``x`` is no image of floats, or indexes have another shape.
+        ValueError: a number is out of range.
+        InvalidType: ``x`` is no image of floats or not the pooling of ``outsize``, or
+            indexes have another shape.
+        MemoryError: the result would not fit in memory.
     """
     indexes = as_array(indexes)
     check_floats("upsampling_2d", x)
     fits = x.ndim == 4 and indexes.shape == x.shape
     check_shape("upsampling_2d", fits, "(N, C, H, W) twice", x, indexes)
-    size = as_pair(ksize)
-    step = size if stride is None else as_pair(stride)
-    border = as_pair(pad)
+    size, step, border = check_window(
+        "upsampling_2d",
+        2,
+        ksize=as_pair(ksize),
+        stride=as_pair(ksize if stride is None else stride),
+        pad=as_pair(pad),
+    )
+    window = tuple(zip(size, step, border))
     if outsize is None:
-        outsize = tuple(  # type: ignore
-            get_deconv_outsize(n, k, s, p, cover_all)
-            for n, k, s, p in zip(x.shape[2:], size, step, border)
+        outs = tuple(
+            get_deconv_outsize(n, *one, cover_all)
+            for n, one in zip(x.shape[2:], window)
         )
+        check_shape("upsampling_2d", min(outs) > 0, "x larger than its padding", x)
+    else:
+        outs = check_counts("upsampling_2d", "outsize", as_pair(outsize), 2)
+        least, most = (
+            tuple(get_conv_outsize(n, *one, cover) for n, one in zip(outs, window))
+            for cover in (False, True)
+        )
+        fits = all(a <= n <= b for a, n, b in zip(least, x.shape[2:], most))
+        check_shape("upsampling_2d", fits, f"{least} to {most} pixels", x)
     n, c, h, w = numpy.indices(x.shape, sparse=True)
     rows = h * step[0] + indexes // size[1] - border[0]
     columns = w * step[1] + indexes % size[1] - border[1]
-    # A margin on every side takes what falls outside.
-    margin = max(size) + max(border)
-    wide = tuple(extent + 2 * margin for extent in outsize)  # type: ignore
-    keys = (n, c, rows + margin, columns + margin)
+    # A margin of one pixel takes what falls outside.
+    wide = tuple(extent + 2 for extent in outs)
+    check_memory("upsampling_2d", (*x.shape[:2], *wide), x.dtype)
+    rows, columns = rows.clip(-1, wide[0] - 2), columns.clip(-1, wide[1] - 2)
+    keys = (n, c, rows + 1, columns + 1)
     (y,) = PutItems(keys, (*x.shape[:2], *wide)).apply((x,))
     ranges = [(0, extent, 1) for extent in x.shape[:2]]
-    ranges += [(margin, extent, 1) for extent in outsize]  # type: ignore
+    ranges += [(1, extent, 1) for extent in outs]
     return _core.ops.slice(y, ranges)

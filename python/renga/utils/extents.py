@@ -1,0 +1,82 @@
+"""Sizes that callers give, checked before arrays are made of them."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable
+from typing import Any
+
+from renga import _core
+
+# Kernels multiply two numbers of a window, and have 63 bits for the product.
+_WINDOW_END = 2**31
+# Arrays have at most 16 axes; images need two of them for samples and channels.
+MOST_IMAGE_AXES = 14
+
+
+def check_integer(name: str, what: str, value: Any) -> int:
+    """``value`` as an int; TypeError if it is none and stands for none."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(
+            f"{name}: expected an integer as {what}, got {value!r}"
+        ) from None
+
+
+def check_count(
+    name: str, what: str, value: Any, least: int = 1, most: int | None = None
+) -> int:
+    """An integer; TypeError for other types, ValueError if it is out of range."""
+    value = check_integer(name, what, value)
+    if value < least:
+        raise ValueError(f"{name}: expected {what} of {least} or more, got {value}")
+    if most is not None and value > most:
+        raise ValueError(f"{name}: expected {what} of {most} or less, got {value}")
+    return value
+
+
+def check_counts(
+    name: str, what: str, values: Any, n: int | None = None, least: int = 1
+) -> tuple[int, ...]:
+    """``n`` integers; ValueError if there are more or less, else as ``check_count``."""
+    if is_number(values):
+        raise TypeError(f"{name}: expected integers as {what}, got {values!r}")
+    counts = tuple(values)
+    if n is not None and len(counts) != n:
+        raise ValueError(f"{name}: expected {n} integers as {what}, got {counts}")
+    return tuple(check_count(name, what, value, least) for value in counts)
+
+
+def check_window(name: str, n: int, **options: Any) -> list[tuple[int, ...]]:
+    """The options of a window (ksize, stride, pad, dilate) as ``n`` integers each.
+
+    Raises:
+        TypeError: they are no integers.
+        ValueError: a number is 0 or less, a ``pad`` below 0, or any 2^31 or more.
+    """
+    checked = []
+    for what, values in options.items():
+        numbers = check_counts(name, what, values, n, 0 if what == "pad" else 1)
+        if max(numbers, default=0) >= _WINDOW_END:
+            raise ValueError(f"{name}: expected {what} below 2^31, got {numbers}")
+        checked.append(numbers)
+    return checked
+
+
+def check_memory(name: str, shape: Iterable[Any], dtype: Any) -> tuple[int, ...]:
+    """The extents of a new array.
+
+    Raises:
+        TypeError: they are no integers.
+        ValueError: one is negative.
+        MemoryError: the array would be larger than the memory of this machine.
+    """
+    extents = tuple(check_integer(name, "an extent", extent) for extent in shape)
+    _core.require_memory(name, extents, dtype)
+    return extents
+
+
+def is_number(x: Any) -> bool:
+    """Whether ``x`` is one thing and no sequence; NumPy's scalars can be indexed."""
+    return not hasattr(x, "__getitem__") or getattr(x, "ndim", 1) == 0

@@ -1,0 +1,26 @@
+"""Links of odd sizes are refused where they are made, with an error that says why."""
+
+import warnings
+
+import error_cases
+import pytest
+import size_cases
+
+import renga
+import renga.functions as F
+import renga.links as L
+from renga import initializers
+
+NAMES = {
+    **error_cases.namespace(F, renga.Variable),
+    "L": L,
+    "I": initializers,
+    "P": renga.Parameter,
+}
+
+
+@pytest.mark.parametrize(("call", "expected"), error_cases.table(size_cases.CASES))
+def test_outcome(call, expected):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert error_cases.outcome(call, NAMES) == expected
