@@ -1,6 +1,9 @@
 #include "python/array.h"
 
+#include <algorithm>
+#include <cstdlib>
 #include <limits>
+#include <vector>
 
 #include "python/interpreter.h"
 #include "python/variable.h"
@@ -83,6 +86,23 @@ Ref<Storage> storage_of(PyObject* ndarray, std::size_t bytes) {
   return make_ref<Storage>(x->data, bytes, Device{}, [ndarray] { release(ndarray); });
 }
 
+// Whether every stride steps over all that lies within smaller strides. Slices, transposes and
+// diagonals of an array without overlap are so.
+bool elements_are_apart(const Array& x) {
+  if (x.size() == 0) return true;
+  std::vector<std::pair<std::int64_t, std::int64_t>> axes;  // stride, extent
+  for (int axis = 0; axis < x.ndim(); ++axis) {
+    if (x.shape(axis) > 1) axes.emplace_back(std::abs(x.strides()[axis]), x.shape(axis));
+  }
+  std::ranges::sort(axes);
+  std::int64_t reach = x.itemsize();  // bytes from the first to behind the last element
+  for (const auto& [stride, extent] : axes) {
+    if (stride < reach) return false;
+    reach += stride * (extent - 1);
+  }
+  return true;
+}
+
 // An aligned array of native byte order, as it lies.
 Array share(PyObject* ndarray, Dtype dtype) {
   const auto* x = py::detail::array_proxy(ndarray);
@@ -139,6 +159,42 @@ Array from_numpy(py::handle object) {
     x = x.attr("astype")(shared_dtype(dtype)).cast<py::array>();
   }
   return share(x.ptr(), dtype);
+}
+
+Array writable_array(py::handle object, const char* what) {
+  using api = py::detail::npy_api;
+  if (!is_ndarray(object)) {
+    if (!py::isinstance<VariableBody>(object)) {
+      throw py::type_error(std::string(what) + ": expected a numpy.ndarray, got " +
+                           py::str(py::type::of(object)).cast<std::string>());
+    }
+    compute_deferred();
+    const Array& x = object.cast<const VariableBody&>().array();
+    require<std::invalid_argument>(x.defined(), what, ": expected an initialized Variable");
+    x.storage()->show();
+    // Python shows a copy of these.
+    if (x.dtype() == Dtype::bfloat16 || !x.device().is_host()) return x;
+    return writable_array(object.attr("array"), what);
+  }
+  const auto* proxy = py::detail::array_proxy(object.ptr());
+  auto own = own_dtype(proxy->descr);
+  if (!own) {
+    const auto dtype = py::reinterpret_borrow<py::array>(object).dtype();
+    own = known_dtype(dtype);
+    require<std::invalid_argument>(dtype.byteorder() != '>', what,
+                                   ": expected an array of native byte order, got dtype ",
+                                   py::str(dtype).cast<std::string>());
+  }
+  require<std::invalid_argument>(proxy->flags & api::NPY_ARRAY_WRITEABLE_, what,
+                                 ": expected an array that may be written to, got a read-only one");
+  require<std::invalid_argument>(proxy->flags & kAligned, what,
+                                 ": expected an array whose elements are aligned in memory");
+  const Array x = share(object.ptr(), *own);
+  require<std::invalid_argument>(
+      (proxy->flags & api::NPY_ARRAY_C_CONTIGUOUS_) || elements_are_apart(x), what,
+      ": expected an array whose elements do not overlap in memory, got shape ", x.shape(),
+      " with strides ", x.strides());
+  return x;
 }
 
 py::object to_numpy(const Array& given) {

@@ -17,6 +17,10 @@ namespace py = pybind11;
 // Arrays of foreign byte order or misaligned elements are copied. Throws TypeError for dtypes that
 // the core lacks.
 Array from_numpy(py::handle ndarray);
+// The memory of an ndarray or of a Variable to write a result into, never a copy of it. `what`
+// names the argument in errors. Throws TypeError for other objects, ValueError for memory that is
+// read-only, of foreign byte order or misaligned, or in which two elements overlap.
+Array writable_array(py::handle ndarray, const char* what);
 // A real ndarray on the Array's memory; of a bfloat16 array, a copy in float32 that is read-only,
 // so that no write to it is lost in silence.
 py::object to_numpy(const Array& x);
