@@ -8,6 +8,8 @@ namespace renga {
 struct Arithmetic {
   Variable (*add)(const Variable& a, const Variable& b) = nullptr;
   Variable (*cast)(const Variable& x, Dtype dtype) = nullptr;
+  // The same numbers in memory of their own.
+  Variable (*copy)(const Variable& x) = nullptr;
   // An array of the shape, dtype and device of `x` filled with `value`.
   Array (*full_like)(const Array& x, double value) = nullptr;
 };

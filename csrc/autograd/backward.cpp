@@ -3,6 +3,7 @@
 #include <map>
 
 #include "autograd/accumulate.h"
+#include "autograd/gradient_place.h"
 #include "autograd/walk.h"
 
 namespace renga {
@@ -17,6 +18,29 @@ std::vector<GradientReadyHook> current_hooks() {
   if (open_walks() > 1) return hooks;
   for (const auto& [number, hook] : ready_hooks) hooks.push_back(hook);
   return hooks;
+}
+
+// Whether two elements of `x` are one in memory, as in a broadcast view.
+bool repeats_elements(const Array& x) {
+  for (int axis = 0; axis < x.ndim(); ++axis) {
+    if (x.shape(axis) > 1 && x.strides()[axis] == 0) return true;
+  }
+  return false;
+}
+
+// The gradient of the leaf `x` in memory that only the leaf has: optimizers and their hooks change
+// gradients in place. Operations may return views, or one array for several of their inputs.
+Variable owned_gradient(const VariableNode& x, const Variable& gx) {
+  const VariableBody& body = *gx.body();
+  const Array& array = gx.array();
+  const bool owned = body.use_count() == 1 && body.is_private() && !repeats_elements(array);
+  return owned || lies_in_place(x, array) ? gx : arithmetic.copy(gx);
+}
+
+void check_same_shape(const VariableNode& x, const Shape& before, const Shape& gx) {
+  require<std::invalid_argument>(before == gx, "backward: expected the gradient that ",
+                                 x.name.empty() ? "a variable" : x.name,
+                                 " has already to be of shape ", gx, ", got ", before);
 }
 
 // Leaves the gradients with the leaves.
@@ -38,7 +62,12 @@ class LeafWalk final : public Walk {
       if (x->creator && options_.retain_grad && body != nullptr) body->grad = gx;
       return;
     }
-    body->grad = add_gradients(body->grad, gx);
+    if (body->grad.defined()) {
+      check_same_shape(*x, body->grad.shape(), gx.shape());
+      body->grad = add_gradients(body->grad, gx);
+    } else {
+      body->grad = owned_gradient(*x, gx);
+    }
     body->loss_scale = options_.loss_scale;
   }
 
@@ -190,7 +219,7 @@ std::vector<Variable> grad(std::span<const Variable> outputs, std::span<const Va
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     Variable gx = walk.gradient(inputs[i]);
     if (i < grad_inputs.size()) gx = add_gradients(grad_inputs[i], gx);
-    if (options.set_grad) inputs[i].body()->grad = gx;
+    if (options.set_grad) inputs[i].body()->grad = gx.defined() ? arithmetic.copy(gx) : gx;
     found.push_back(gx);
   }
   return found;

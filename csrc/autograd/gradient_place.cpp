@@ -31,6 +31,11 @@ GradientOf::GradientOf(const VariableNode& x, const Variable& sum)
 
 GradientOf::~GradientOf() { current_place = before_; }
 
+bool lies_in_place(const VariableNode& x, const Array& gradient) {
+  const auto found = all_places.find(&x);
+  return found != all_places.end() && found->second.data() == gradient.data();
+}
+
 Array gradient_array(const Shape& shape, Dtype dtype, Device device) {
   const Array* place = current_place;
   if (place == nullptr || place->shape() != shape || place->dtype() != dtype ||

@@ -40,6 +40,9 @@ class GradientOf {
   const Array* before_;
 };
 
+// Whether `gradient` lies in the place of `x`.
+bool lies_in_place(const VariableNode& x, const Array& gradient);
+
 // An array for the gradient that is being computed: its place, once, if that is like this.
 Array gradient_array(const Shape& shape, Dtype dtype, Device device);
 

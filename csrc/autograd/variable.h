@@ -84,9 +84,12 @@ class VariableBody final : public RefCounted {
   }
   // The same for those who want to know all but its elements, which may not be computed yet.
   const Array& outline() const { return array_; }
-  // Leaves the elements to be computed when they are asked for; nullptr once they are.
+  // Leaves the elements to be computed when they are asked for.
   void defer(Ref<const Deferred> deferred);
-  const Deferred* deferred() const { return deferred_.get(); }
+  // How the elements are to be computed; nullptr where they are.
+  const Deferred* deferred() const {
+    return deferred_ && !deferred_->is_done() ? deferred_.get() : nullptr;
+  }
   // Replaces the array; the binding's view of the old one is dropped.
   void set_array(const Array& array);
   // Moves the variable to a fresh vertex without a creator's history.

@@ -35,6 +35,9 @@ Walk::Walk(const BackwardOptions& options) : options_(options) { ++open; }
 Walk::~Walk() { --open; }
 
 void Walk::start(const Variable& y, const Variable& gy) {
+  require<std::invalid_argument>(gy.shape() == y.shape(),
+                                 "backward: expected the gradient of an output to be of shape ",
+                                 y.shape(), ", got ", gy.shape());
   Variable& pending = grads_[y.node().get()];
   pending = add_gradients(pending, in_dtype_of(*y.node(), gy));
   keep_.push_back(y.node());

@@ -16,6 +16,9 @@ namespace {
 [[maybe_unused]] const bool taught = [] {
   arithmetic.add = [](const Variable& a, const Variable& b) { return add(a, b); };
   arithmetic.cast = [](const Variable& x, Dtype dtype) { return cast(x, dtype); };
+  arithmetic.copy = [](const Variable& x) {
+    return record("Copy", copy_of(x.array()), {{x, [](const Variable& gy) { return gy; }}});
+  };
   arithmetic.full_like = [](const Array& x, double value) {
     Array y = empty_like(x);
     fill(y, value);

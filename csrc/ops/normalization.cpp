@@ -28,13 +28,14 @@ Normalization normalization(const Channels& x, const Array& mean, const Array& i
   return {x, mean, apply("batch_normalization", Binary::multiply, gamma, inv_std), copy_of(beta)};
 }
 
-void update_running(const std::optional<Array>& running, const Array& vector, double decay,
+void update_running(const std::optional<OutputArray>& running, const Array& vector, double decay,
                     double correction) {
   if (!running) return;
   const Array fresh = apply(Unary::multiply, vector, (1 - decay) * correction);
-  const Array kept = apply(Unary::multiply, as_vector(*running, vector.dtype()), decay);
+  const Array& old = running->array;
+  const Array kept = apply(Unary::multiply, as_vector(old, vector.dtype()), decay);
   const Array sum = apply("batch_normalization", Binary::add, kept, fresh);
-  copy(reshape_view(sum, running->shape()), *running);
+  copy(reshape_view(sum, old.shape()), old);
 }
 
 // Parameters have the axes of x that are not reduced, or a part of the channels.
@@ -58,8 +59,8 @@ void check(const char* op, const Variable& x, std::span<const Variable> paramete
 
 struct BatchOptions {
   double eps;
-  const std::optional<Array>& running_mean;
-  const std::optional<Array>& running_var;
+  const std::optional<OutputArray>& running_mean;
+  const std::optional<OutputArray>& running_var;
   double decay;
   const std::optional<Axes>& axis;
 };
@@ -81,11 +82,13 @@ Variable normalize_batch(const char* op, const char* name, const Variable& x, co
   const std::optional<std::int64_t> first = ranks ? ranks->first : std::nullopt;
   check(op, x, std::array{gamma, beta}, reduced, first);
   for (const auto& running : {options.running_mean, options.running_var}) {
-    require(!running || running->shape() == gamma.shape(), op,
-            ": expected running statistics of shape ", gamma.shape(), ", got ",
-            running ? running->shape() : Shape{});
+    if (!running) continue;
+    const Array& given = running->array;
+    require(given.shape() == gamma.shape() && is_float(given.dtype()), op,
+            ": expected running statistics of a float dtype and of shape ", gamma.shape(), ", got ",
+            given.dtype(), " and ", given.shape());
   }
-  const bool stays = is_unshared(x.array());
+  const UnsharedMemory memory(x.array());
   const Channels xs = by_channels(x.array(), reduced);
   const Dtype dtype = statistics_dtype(x.dtype());
   const Array mean = empty({xs.layout.channels}, dtype, xs.array.device());
@@ -110,7 +113,7 @@ Variable normalize_batch(const char* op, const char* name, const Variable& x, co
       };
   const Array y = empty_like(xs.array);
   const Variable result = record_all(name, {&y, 1}, inputs, std::move(back))[0];
-  normalize_into(result, of, stays);
+  normalize_into(result, of, memory);
   return result;
 }
 
@@ -163,8 +166,8 @@ Axes normalization_axes(const char* op, const Variable& x, const Variable& gamma
 }
 
 Variable batch_normalization(const Variable& x, const Variable& gamma, const Variable& beta,
-                             double eps, const std::optional<Array>& running_mean,
-                             const std::optional<Array>& running_var, double decay,
+                             double eps, const std::optional<OutputArray>& running_mean,
+                             const std::optional<OutputArray>& running_var, double decay,
                              const std::optional<Axes>& axis) {
   return normalize_batch("batch_normalization", "BatchNormalization", x, gamma, beta, {},
                          {eps, running_mean, running_var, decay, axis});
@@ -172,8 +175,8 @@ Variable batch_normalization(const Variable& x, const Variable& gamma, const Var
 
 Variable multi_node_batch_normalization(const Variable& x, const Variable& gamma,
                                         const Variable& beta, const Ranks& ranks, double eps,
-                                        const std::optional<Array>& running_mean,
-                                        const std::optional<Array>& running_var, double decay,
+                                        const std::optional<OutputArray>& running_mean,
+                                        const std::optional<OutputArray>& running_var, double decay,
                                         const std::optional<Axes>& axis) {
   return normalize_batch("multi_node_batch_normalization", "MultiNodeBatchNormalization", x, gamma,
                          beta, ranks, {eps, running_mean, running_var, decay, axis});
@@ -187,7 +190,7 @@ Variable fixed_batch_normalization(const Variable& x, const Variable& gamma, con
   check(op, x, std::array{gamma, beta, mean, var}, reduced);
   const Dtype dtype = statistics_dtype(x.dtype());
   const Array inv_std = inverse_deviation(as_vector(var.array(), dtype), eps);
-  const bool stays = is_unshared(x.array());
+  const UnsharedMemory memory(x.array());
   const Normalization of =
       normalization(by_channels(x.array(), reduced), copy_of(as_vector(mean.array(), dtype)),
                     inv_std, as_vector(gamma.array(), dtype), as_vector(beta.array(), dtype));
@@ -198,7 +201,7 @@ Variable fixed_batch_normalization(const Variable& x, const Variable& gamma, con
   const Array y = empty_like(of.x.array);
   const Variable result =
       record_all("FixedBatchNormalization", {&y, 1}, inputs, std::move(back))[0];
-  normalize_into(result, of, stays);
+  normalize_into(result, of, memory);
   return result;
 }
 

@@ -64,14 +64,14 @@ Axes normalization_axes(const char* op, const Variable& x, const Variable& gamma
 // With the batch's own statistics, of which running averages are kept in place (the variance
 // without bias) where given.
 Variable batch_normalization(const Variable& x, const Variable& gamma, const Variable& beta,
-                             double eps = 2e-5, const std::optional<Array>& running_mean = {},
-                             const std::optional<Array>& running_var = {}, double decay = 0.9,
+                             double eps = 2e-5, const std::optional<OutputArray>& running_mean = {},
+                             const std::optional<OutputArray>& running_var = {}, double decay = 0.9,
                              const std::optional<Axes>& axis = {});
 // With those of all ranks' batches together. gamma, beta and the running statistics may be parts.
 Variable multi_node_batch_normalization(const Variable& x, const Variable& gamma,
                                         const Variable& beta, const Ranks& ranks, double eps = 2e-5,
-                                        const std::optional<Array>& running_mean = {},
-                                        const std::optional<Array>& running_var = {},
+                                        const std::optional<OutputArray>& running_mean = {},
+                                        const std::optional<OutputArray>& running_var = {},
                                         double decay = 0.9, const std::optional<Axes>& axis = {});
 // With given statistics.
 Variable fixed_batch_normalization(const Variable& x, const Variable& gamma, const Variable& beta,
@@ -81,8 +81,8 @@ Variable fixed_batch_normalization(const Variable& x, const Variable& gamma, con
 template <class Visit>
 void list_normalization_ops(Visit&& visit) {
   const Default<double> eps{"eps", 2e-5};
-  const Default<std::optional<Array>> none{"running_mean", std::nullopt};
-  const Default<std::optional<Array>> no_var{"running_var", std::nullopt};
+  const Default<std::optional<OutputArray>> none{"running_mean", std::nullopt};
+  const Default<std::optional<OutputArray>> no_var{"running_var", std::nullopt};
   const Default<std::optional<Axes>> axis{"axis", std::nullopt};
   visit(Op{"batch_normalization", "(N, C, ...), (C,), (C,) -> (N, C, ...)",
            "Mean 0 and variance 1 over the batch, times gamma, plus beta."},

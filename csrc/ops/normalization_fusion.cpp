@@ -38,7 +38,7 @@ Variable gradient_through(const Normalization& part, const Variable& gy) {
     gys = gy.array();
   }
   Variable gx(empty_like(part.x.array));
-  gx.body()->defer(make_ref<DeferredGradient>(through, *gys));
+  gx.body()->defer(make_ref<DeferredGradient>(gx.outline(), through, *gys));
   return gx;
 }
 
@@ -46,7 +46,7 @@ Variable take_up(const char* name, const Variable& x, const Normalization& of,
                  const Normalization& part) {
   auto to_x = [part](const Variable& gy) { return gradient_through(part, gy); };
   Variable y = record(name, empty_like(of.x.array), {{x, to_x}});
-  y.body()->defer(make_ref<DeferredNormalization>(of));
+  y.body()->defer(make_ref<DeferredNormalization>(y.outline(), of));
   return y;
 }
 
@@ -59,10 +59,10 @@ void DeferredGradient::compute(const Array& gx) const {
   copy(separate_gradient(of, Variable(gy)).array(), gx);
 }
 
-void normalize_into(const Variable& y, const Normalization& of, bool x_stays) {
+void normalize_into(const Variable& y, const Normalization& of, const UnsharedMemory& x) {
   // The work of deferring costs as much as a pass over a small array.
-  if (x_stays && y.size() >= LongWork::worth) {
-    y.body()->defer(make_ref<DeferredNormalization>(of));
+  if (x.holds() && y.size() >= LongWork::worth) {
+    y.body()->defer(make_ref<DeferredNormalization>(y.outline(), of));
   } else {
     kernels(y.array()).normalize(of, y.array());
   }

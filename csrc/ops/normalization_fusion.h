@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <utility>
 
 #include "ops/normalization.h"
 
@@ -10,22 +11,24 @@ namespace renga {
 
 // A Variable's array yet to be computed.
 struct DeferredNormalization final : Deferred {
-  explicit DeferredNormalization(Normalization of) : of(std::move(of)) {}
+  DeferredNormalization(Array y, Normalization of)
+      : Deferred(std::move(y), {of.x.array}), of(std::move(of)) {}
   void compute(const Array& y) const override;
   const Normalization of;
 };
 
 // What `of`'s activation and dropout, those that it has, make of gy on the way back.
 struct DeferredGradient final : Deferred {
-  DeferredGradient(Normalization of, Array gy) : of(std::move(of)), gy(std::move(gy)) {}
+  DeferredGradient(Array gx, Normalization of, Array gy)
+      : Deferred(std::move(gx), {of.x.array, gy}), of(std::move(of)), gy(std::move(gy)) {}
   void compute(const Array& gx) const override;
   const Normalization of;
   const Array gy;
 };
 
-// Fills the Variable's array with the normalization: later, if it is large and `x_stays`, that is,
-// nobody can write to what is normalized unseen.
-void normalize_into(const Variable& y, const Normalization& of, bool x_stays);
+// Fills the Variable's array with the normalization: later, if it is large and nobody else has the
+// memory of what is normalized.
+void normalize_into(const Variable& y, const Normalization& of, const UnsharedMemory& x);
 
 // What operation `name` makes of x if that is deferred; an undefined Variable otherwise.
 Variable activate_deferred(const char* name, const Variable& x, const Activation& activation);

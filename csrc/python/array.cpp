@@ -168,10 +168,9 @@ Array writable_array(py::handle object, const char* what) {
       throw py::type_error(std::string(what) + ": expected a numpy.ndarray, got " +
                            py::str(py::type::of(object)).cast<std::string>());
     }
-    compute_deferred();
-    const Array& x = object.cast<const VariableBody&>().array();
+    const Array x = object.cast<const VariableBody&>().array();
     require<std::invalid_argument>(x.defined(), what, ": expected an initialized Variable");
-    x.storage()->show();
+    expose(x);
     // Python shows a copy of these.
     if (x.dtype() == Dtype::bfloat16 || !x.device().is_host()) return x;
     return writable_array(object.attr("array"), what);
@@ -198,11 +197,10 @@ Array writable_array(py::handle object, const char* what) {
 }
 
 py::object to_numpy(const Array& given) {
-  compute_deferred();
   const bool shared = given.dtype() != Dtype::bfloat16;
   const Array x =
       shared ? to_device(given, Device{}) : cast(to_device(given, Device{}), Dtype::float32);
-  x.storage()->show();
+  expose(x);
   x.storage()->acquire();
   const auto owner = py::reinterpret_steal<py::object>(
       PyCapsule_New(x.storage().get(), kCapsule, &release_storage));
@@ -230,9 +228,8 @@ bool type_caster<renga::Array>::load(handle source, bool) {
     return true;
   }
   if (isinstance<renga::VariableBody>(source)) {
-    renga::compute_deferred();
     value = source.cast<const renga::VariableBody&>().array();
-    if (value.defined()) value.storage()->show();
+    if (value.defined()) renga::expose(value);
     return true;
   }
   // NumPy's scalars and Python's numbers are arrays without axes.

@@ -57,6 +57,19 @@ struct type_caster<renga::Array> {
 };
 
 template <>
+struct type_caster<renga::OutputArray> {
+  PYBIND11_TYPE_CASTER(renga::OutputArray, io_name("numpy.ndarray", "numpy.ndarray"));
+  bool load(handle source, bool) {
+    if (source.is_none()) return false;
+    value.array = renga::python::writable_array(source, "array to be updated in place");
+    return true;
+  }
+  static handle cast(const renga::OutputArray& x, return_value_policy, handle) {
+    return renga::python::to_numpy(x.array).release();
+  }
+};
+
+template <>
 struct type_caster<renga::Dims> {
   PYBIND11_TYPE_CASTER(renga::Dims,
                        io_name("int | collections.abc.Sequence[int]", "tuple[int, ...]"));

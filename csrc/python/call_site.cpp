@@ -2,7 +2,7 @@
 
 #include <pybind11/pybind11.h>
 
-#include <unordered_map>
+#include <string_view>
 
 #include "autograd/node.h"
 #include "python/interpreter.h"
@@ -32,13 +32,13 @@ class PythonCallSite final : public CallSite {
 };
 
 bool is_ours(PyCodeObject* code) {
-  // Remembered by the code object's address; the reference taken keeps the address in use.
-  static auto* known = new std::unordered_map<PyCodeObject*, bool>;
-  const auto found = known->find(code);
-  if (found != known->end()) return found->second;
-  const auto file = py::reinterpret_borrow<py::object>(code->co_filename).cast<std::string>();
-  Py_INCREF(code);
-  return (*known)[code] = file.rfind(*package_folder, 0) == 0;
+  Py_ssize_t length = 0;
+  const char* file = PyUnicode_AsUTF8AndSize(code->co_filename, &length);
+  if (file == nullptr) {
+    PyErr_Clear();
+    return false;
+  }
+  return std::string_view(file, static_cast<std::size_t>(length)).starts_with(*package_folder);
 }
 
 std::unique_ptr<CallSite> find() {

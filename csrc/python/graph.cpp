@@ -5,6 +5,7 @@
 
 #include "autograd/backward.h"
 #include "autograd/gradient_place.h"
+#include "python/interpreter.h"
 
 namespace renga::python {
 namespace {
@@ -36,7 +37,7 @@ class PythonNode final : public Node {
   }
 
   std::string label() const override { return py::str(function_.attr("label")); }
-  py::object function() const { return function_; }
+  const py::object& function() const { return function_; }
 
   void backward(std::span<const Variable> gys, std::span<const int> wanted,
                 std::span<Variable> gxs) override {
@@ -75,19 +76,19 @@ class PythonNode final : public Node {
   std::shared_ptr<NodeLink> link_;
 };
 
-// This thread's companions of the next way back: lists of outputs and inputs, which the thread's
-// Python side owns.
-thread_local PyObject* companion_outputs = nullptr;
-thread_local PyObject* companion_inputs = nullptr;
+// This thread's companions of the next way back: lists of outputs and inputs.
+thread_local ThreadReference companion_outputs, companion_inputs;
 
-std::vector<Variable> taken(PyObject* list) {
-  if (list == nullptr) return {};
-  auto all = py::handle(list).cast<std::vector<Variable>>();
-  py::handle(list).attr("clear")();
+std::vector<Variable> taken(py::handle list) {
+  if (!list) return {};
+  auto all = list.cast<std::vector<Variable>>();
+  list.attr("clear")();
   return all;
 }
 
-Companions take_python_companions() { return {taken(companion_outputs), taken(companion_inputs)}; }
+Companions take_python_companions() {
+  return {taken(companion_outputs.get()), taken(companion_inputs.get())};
+}
 
 py::tuple output_references(const Node& node) {
   py::tuple references(node.outputs.size());
@@ -128,6 +129,9 @@ void bind_nodes(py::module_& m) {
            [](const NodeLink& l, int index, const Array& array) {
              require<std::runtime_error>(l.node != nullptr,
                                          "get_output: expected a function of a living graph");
+             require<std::out_of_range>(
+                 index >= 0 && index < static_cast<int>(l.node->outputs.size()),
+                 "get_output: expected an index below ", l.node->outputs.size(), ", got ", index);
              return l.node->output(index, array);
            })
       .def("unchain", [](const NodeLink& l) {
@@ -182,6 +186,7 @@ void bind_vertices(py::module_& m) {
   c.def("retain_data", [](VariableNode& n) {
     require<std::runtime_error>(n.variable != nullptr,
                                 "retain_data: expected a living variable, but it was freed");
+    known_outline(*n.variable);
     n.retained = std::make_unique<Array>(n.variable->array());
   });
   c.def("unchain", &VariableNode::unchain);
@@ -194,6 +199,23 @@ void bind_vertices(py::module_& m) {
 }
 
 }  // namespace
+
+int traverse_graph(const Ref<VariableNode>& vertex, visitproc visit, void* arg) {
+  // Bounds the time that a collection spends on a long graph; such a one may not be collected.
+  constexpr std::size_t most = 1000;
+  std::vector<const VariableNode*> open{vertex.get()};
+  for (std::size_t i = 0; i < open.size() && i < most; ++i) {
+    // Each has to be reached by one reference only, or the collector would count it twice.
+    if (open[i]->use_count() > 1 || !open[i]->creator || open[i]->creator->use_count() > 1)
+      continue;
+    const Node& node = *open[i]->creator;
+    if (const auto* python = dynamic_cast<const PythonNode*>(&node)) {
+      Py_VISIT(python->function().ptr());
+    }
+    for (const auto& x : node.inputs) open.push_back(x.get());
+  }
+  return 0;
+}
 
 py::object python_node(const Ref<Node>& node) {
   if (!node) return py::none();
@@ -254,12 +276,12 @@ void bind_graph(py::module_& m) {
   m.def(
       "set_companions",
       [](const py::list& outputs, const py::list& inputs) {
-        companion_outputs = outputs.ptr();
-        companion_inputs = inputs.ptr();
+        companion_outputs.set(outputs);
+        companion_inputs.set(inputs);
       },
       py::arg("outputs"), py::arg("inputs"),
-      "Lists of this thread's, which the caller keeps: the next way back starts from what they "
-      "hold, reaches it, and empties them.");
+      "Lists of this thread's: the next way back starts from what they hold, reaches it, and "
+      "empties them.");
   m.def("add_gradient_ready_hook", &add_gradient_ready_hook, py::arg("hook"),
         "Calls hook(leaf) when a leaf's gradient is complete; returns a number to remove it by.");
   m.def("remove_gradient_ready_hook", &remove_gradient_ready_hook, py::arg("number"));

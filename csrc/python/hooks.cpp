@@ -2,6 +2,7 @@
 
 #include "autograd/backward.h"
 #include "python/graph.h"
+#include "python/interpreter.h"
 
 namespace renga::python {
 namespace {
@@ -49,10 +50,11 @@ std::int64_t bytes_of(std::span<const Variable> xs) {
   return bytes;
 }
 
-// The dict is kept alive by its thread's Python side, which takes it back with None.
-void set_function_hooks(const py::object& hooks) {
-  function_hooks = hooks.is_none() ? nullptr : hooks.ptr();
-  set_backward_observer(hooks.is_none() ? nullptr : &observe_backward);
+void set_function_hooks(const std::optional<py::dict>& hooks) {
+  static thread_local ThreadReference kept;
+  function_hooks = hooks ? hooks->ptr() : nullptr;
+  kept.set(hooks ? py::object(*hooks) : py::object());
+  set_backward_observer(hooks ? &observe_backward : nullptr);
 }
 
 }  // namespace

@@ -16,4 +16,24 @@ inline void release(PyObject* object) {
   Py_XDECREF(object);
 }
 
+// A thread's own reference to a Python object, for a thread_local.
+class ThreadReference {
+ public:
+  ThreadReference() = default;
+  ~ThreadReference() {
+    PyObject* const object = object_.release().ptr();
+    // The main thread ends after the interpreter.
+    if (Py_IsInitialized()) release(object);
+  }
+  ThreadReference(const ThreadReference&) = delete;
+  ThreadReference& operator=(const ThreadReference&) = delete;
+
+  // An empty handle where nothing is set.
+  pybind11::handle get() const { return object_; }
+  void set(pybind11::object object) { object_ = std::move(object); }
+
+ private:
+  pybind11::object object_;
+};
+
 }  // namespace renga::python

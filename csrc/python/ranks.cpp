@@ -10,11 +10,7 @@ PythonGather::PythonGather(py::function function) : function_(function.release()
 
 Array PythonGather::operator()(const Array& own) const {
   const py::gil_scoped_acquire lock;
-  // A copy. To show the core's own memory would take all that is deferred to be computed: that of
-  // this very normalization, on its way back.
-  const py::array_t<double> sent(std::vector<py::ssize_t>(own.shape().begin(), own.shape().end()),
-                                 own.as<double>());
-  return py::cast<Array>(function()(sent));
+  return py::cast<Array>(function()(to_numpy(own)));
 }
 
 }  // namespace renga::python

@@ -41,19 +41,13 @@ Array array_from(py::handle data, const char* what) {
   return from_numpy(data);
 }
 
-void set_python_array(VariableBody& body, py::handle data) {
-  body.set_array(array_from(data, "array"));
-  if (!data.is_none())
+void set_python_array(VariableBody& body, py::handle data, const char* what = "array") {
+  const Array x = array_from(data, what);
+  body.set_array(x);
+  // Of an array that was converted, Python is shown what the core computes with.
+  if (x.defined() && x.data() == static_cast<void*>(py::detail::array_proxy(data.ptr())->data)) {
     body.face = std::make_unique<PythonFace>(py::reinterpret_borrow<py::object>(data));
-}
-
-Ref<VariableBody> make_variable(py::handle data, const py::object& name, py::handle grad,
-                                bool requires_grad) {
-  const Variable x(array_from(data, "Variable"), requires_grad);
-  if (!data.is_none()) set_python_array(*x.body(), data);
-  if (!name.is_none()) x.node()->name = name.cast<std::string>();
-  if (!grad.is_none()) x.body()->grad = Variable(array_from(grad, "grad"));
-  return x.body();
+  }
 }
 
 void check_grad(const VariableBody& body, const Variable& grad) {
@@ -74,9 +68,18 @@ void set_grad(VariableBody& body, py::handle grad) {
     body.grad = Variable();
     return;
   }
-  set_python_array(*g.body(), grad);
+  set_python_array(*g.body(), grad, "grad");
   check_grad(body, g);
   body.grad = g;
+}
+
+Ref<VariableBody> make_variable(py::handle data, const py::object& name, py::handle grad,
+                                bool requires_grad) {
+  const Variable x(Array(), requires_grad);
+  set_python_array(*x.body(), data, "Variable");
+  if (!name.is_none()) x.node()->name = name.cast<std::string>();
+  set_grad(*x.body(), grad);
+  return x.body();
 }
 
 py::object get_grad(VariableBody& body) {
@@ -85,6 +88,7 @@ py::object get_grad(VariableBody& body) {
 
 void add_grad(VariableBody& body, const VariableBody& other) {
   if (!other.grad.defined()) return;
+  check_grad(body, other.grad);
   const BackpropMode off(false);
   // A copy where it is the first, so that two variables never share one gradient.
   const Variable mine(copy_of(other.grad.array()));
@@ -193,6 +197,41 @@ void bind_gradient(PyVariable& c) {
       [](VariableBody& v, bool on) { v.node()->requires_grad = on; });
 }
 
+// Python's cyclic garbage collector sees through the core's graph: functions in Python may refer to
+// what holds the variable.
+traverseproc traverse_base = nullptr;
+inquiry clear_base = nullptr;
+
+// The body, or nullptr before __init__.
+VariableBody* body_or_none(PyObject* object) {
+  const auto* instance = reinterpret_cast<const py::detail::instance*>(object);
+  if (!instance->simple_layout) return nullptr;
+  return static_cast<VariableBody*>(instance->simple_value_holder[0]);
+}
+
+int traverse(PyObject* self, visitproc visit, void* arg) {
+  if (const int stop = traverse_base(self, visit, arg)) return stop;
+  const VariableBody* body = body_or_none(self);
+  // What others hold too, they keep alive.
+  if (body == nullptr || body->use_count() > 1) return 0;
+  return traverse_graph(body->node(), visit, arg);
+}
+
+int clear(PyObject* self) {
+  clear_base(self);
+  if (VariableBody* body = body_or_none(self)) {
+    const Variable leaf(Array(), body->node()->requires_grad);
+    body->set_node(leaf.node());
+  }
+  return 0;
+}
+
+void set_up_type(PyHeapTypeObject* type) {
+  set_operators(type);
+  traverse_base = std::exchange(type->ht_type.tp_traverse, &traverse);
+  clear_base = std::exchange(type->ht_type.tp_clear, &clear);
+}
+
 void bind_history(PyVariable& c) {
   c.def_property_readonly("node", [](const VariableBody& v) { return v.node(); });
   c.def_property(
@@ -211,8 +250,10 @@ void bind_history(PyVariable& c) {
   c.def(
       "unchain", [](VariableBody& v) { v.node()->unchain(); }, "Forgets what computed it.");
   c.def("unchain_backward", &unchain_backward, "Forgets the whole graph that leads here.");
-  c.def("retain_data",
-        [](VariableBody& v) { v.node()->retained = std::make_unique<Array>(v.array()); });
+  c.def("retain_data", [](VariableBody& v) {
+    known_outline(v);
+    v.node()->retained = std::make_unique<Array>(v.array());
+  });
 }
 
 }  // namespace
@@ -226,7 +267,7 @@ const Array& known_outline(const VariableBody& body) {
 py::object python_array(VariableBody& body) {
   if (!body.outline().defined()) return py::none();
   body.made = nullptr;
-  body.array().storage()->show();
+  expose(body.array());
   if (!body.face) body.face = std::make_unique<PythonFace>(to_numpy(body.array()));
   return static_cast<PythonFace&>(*body.face).array;
 }
@@ -238,6 +279,15 @@ py::object python_variable(const Variable& x) {
   return py::reinterpret_steal<py::object>(
       py::detail::type_caster_generic::cast(x.body().get(), py::return_value_policy::take_ownership,
                                             {}, type, nullptr, nullptr, &x.body()));
+}
+
+void refuse_uninitialized(py::handle type) {
+  py::detail::get_type_info(reinterpret_cast<PyTypeObject*>(type.ptr()))->operator_new =
+      [](std::size_t) -> void* {
+    throw std::runtime_error(
+        "expected an object whose __init__ has run, got an uninitialized one (is "
+        "super().__init__() missing?)");
+  };
 }
 
 VariableBody* variable_body(py::handle object) {
@@ -252,8 +302,9 @@ VariableBody* variable_body(py::handle object) {
 }
 
 void bind_variable(py::module_& m) {
-  PyVariable c(m, "Variable", py::dynamic_attr(), py::custom_type_setup(&set_operators));
+  PyVariable c(m, "Variable", py::dynamic_attr(), py::custom_type_setup(&set_up_type));
   variable_type = reinterpret_cast<PyTypeObject*>(c.ptr());
+  refuse_uninitialized(c);
   c.def(py::init(&make_variable), py::arg("data") = py::none(), py::kw_only(),
         py::arg("name") = py::none(), py::arg("grad") = py::none(),
         py::arg("requires_grad") = true);

@@ -20,6 +20,10 @@ py::object python_variable(const Variable& x);
 // The body that a Python Variable is; nullptr for any other object.
 VariableBody* variable_body(py::handle object);
 
+// Makes it an error to use an object of this class whose __init__ has not run. pybind11 would hand
+// out memory that holds nothing.
+void refuse_uninitialized(py::handle type);
+
 void bind_variable(py::module_& m);
 // Fills in the type's slots for Python's operators, before the type is ready.
 void set_operators(PyHeapTypeObject* variable);

@@ -52,6 +52,11 @@ class Array {
   Dtype dtype_ = Dtype::float32;
 };
 
+// An argument that the callee writes to: never a copy of what the caller handed in.
+struct OutputArray {
+  Array array;
+};
+
 // Fresh memory, not initialised, in row-major order.
 Array empty(const Shape& shape, Dtype dtype, Device device = {});
 // As `x` in shape and device, its axes in the same order of memory (a channels-last image stays

@@ -30,11 +30,16 @@ class Storage final : public RefCounted {
   void show() const { shows_.fetch_add(1, std::memory_order_relaxed); }
   std::uint32_t shows() const { return shows_.load(std::memory_order_relaxed); }
 
+  // How many deferred computations read this memory (autograd/deferred.h).
+  int deferred_reads() const { return deferred_reads_.load(std::memory_order_acquire); }
+  void count_deferred_read(int change) const { deferred_reads_.fetch_add(change); }
+
  private:
   std::byte* data_;
   std::size_t bytes_;
   Device device_;
   mutable std::atomic<std::uint32_t> shows_{0};
+  mutable std::atomic<int> deferred_reads_{0};
   std::function<void()> forget_;
 };
 
