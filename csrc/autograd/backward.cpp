@@ -184,6 +184,24 @@ Variable scaled_one(const Variable& y, const std::optional<double>& loss_scale) 
   return Variable(arithmetic.full_like(y.array(), loss_scale.value_or(1.0)));
 }
 
+// As many as inputs, undefined where an output does not depend on one.
+std::vector<Variable> find_gradients(std::span<const Variable> outputs,
+                                     std::span<const Variable> inputs,
+                                     std::span<const Variable> grad_outputs,
+                                     const BackwardOptions& options) {
+  const Companions more = companions();
+  GradWalk walk(joined(outputs, more.outputs), joined(inputs, more.inputs), options);
+  for (const Variable& y : more.outputs) walk.start(y, scaled_one(y, {}));
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const bool given = i < grad_outputs.size() && grad_outputs[i].defined();
+    walk.start(outputs[i], given ? grad_outputs[i] : scaled_one(outputs[i], options.loss_scale));
+  }
+  walk.run();
+  std::vector<Variable> found;
+  for (const Variable& x : inputs) found.push_back(walk.gradient(x));
+  return found;
+}
+
 }  // namespace
 
 Companions (*take_companions)() = nullptr;
@@ -206,21 +224,14 @@ void backward(std::span<const Variable> asked, const BackwardOptions& options) {
 std::vector<Variable> grad(std::span<const Variable> outputs, std::span<const Variable> inputs,
                            std::span<const Variable> grad_outputs,
                            std::span<const Variable> grad_inputs, const GradOptions& options) {
-  const Companions more = companions();
-  GradWalk walk(joined(outputs, more.outputs), joined(inputs, more.inputs), options);
-  for (const Variable& y : more.outputs) walk.start(y, scaled_one(y, {}));
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
-    const bool given = i < grad_outputs.size() && grad_outputs[i].defined();
-    walk.start(outputs[i], given ? grad_outputs[i] : scaled_one(outputs[i], options.loss_scale));
-  }
-  walk.run();
-  std::vector<Variable> found;
+  std::vector<Variable> found = find_gradients(outputs, inputs, grad_outputs, options);
   const BackpropMode mode(options.create_graph);
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    Variable gx = walk.gradient(inputs[i]);
+    Variable& gx = found[i];
     if (i < grad_inputs.size()) gx = add_gradients(grad_inputs[i], gx);
-    if (options.set_grad) inputs[i].body()->grad = gx.defined() ? arithmetic.copy(gx) : gx;
-    found.push_back(gx);
+    if (!options.set_grad) continue;
+    if (gx.defined()) gx = owned_gradient(*inputs[i].node(), gx);
+    inputs[i].body()->grad = gx;
   }
   return found;
 }

@@ -230,6 +230,10 @@ py::object reference_to(const Ref<VariableNode>& vertex) {
 void set_creator(VariableNode& vertex, py::handle function) {
   vertex.unchain();
   if (function.is_none()) return;
+  if (!py::hasattr(function, "_link")) {
+    throw py::type_error("creator: expected a FunctionNode or None, got " +
+                         py::str(py::type::of(function)).cast<std::string>());
+  }
   const auto link = function.attr("_link").cast<std::shared_ptr<NodeLink>>();
   require<std::runtime_error>(link && link->node, "creator: expected a function that was applied");
   vertex.creator = Ref<Node>(link->node);

@@ -178,6 +178,10 @@ PYBIND11_MODULE(_core, m) {
   bind_optimizers(m);
   bind_memory(m);
   bind_precision(m);
+  for (const char* name : {"Variable", "VariableNode", "Node", "NodeLink", "Call"}) {
+    refuse_uninitialized(m.attr(name));
+  }
+  refuse_uninitialized(m.attr("optimizers").attr("Update"));
   const auto file = m.attr("__spec__").attr("origin").cast<std::string>();
   install_call_sites(file.substr(0, file.rfind('/') + 1));
 }

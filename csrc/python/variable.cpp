@@ -304,7 +304,6 @@ VariableBody* variable_body(py::handle object) {
 void bind_variable(py::module_& m) {
   PyVariable c(m, "Variable", py::dynamic_attr(), py::custom_type_setup(&set_up_type));
   variable_type = reinterpret_cast<PyTypeObject*>(c.ptr());
-  refuse_uninitialized(c);
   c.def(py::init(&make_variable), py::arg("data") = py::none(), py::kw_only(),
         py::arg("name") = py::none(), py::arg("grad") = py::none(),
         py::arg("requires_grad") = true);

@@ -6,7 +6,7 @@ The class is the core's. What is better said in Python is attached to it here.
 from __future__ import annotations
 
 import warnings
-from typing import Any, Callable
+from typing import Any, Callable, Iterator
 
 import numpy
 
@@ -149,6 +149,11 @@ class _VariableFace:
 
     def __pos__(self) -> Any:
         return self
+
+    def __iter__(self: Any) -> Iterator[Variable]:
+        if self.ndim == 0:
+            raise TypeError("iteration over a Variable without axes")
+        return (self[i] for i in range(len(self)))
 
     def __reduce__(self) -> tuple[Any, ...]:
         content = (self.array, self.name, self.grad, self.requires_grad)
