@@ -153,6 +153,8 @@ class UpdateRule(Hookable):
         if self._state is not None:
             for name, value in self._state.items():
                 self._state[name] = serializer(name, value)
+            if any(value is None for value in self._state.values()):
+                self._state = None  # as it was before the first update
         elif isinstance(serializer, Deserializer):
             self._load_state(serializer)
         if self._use_fp32_update:

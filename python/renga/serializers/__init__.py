@@ -1,6 +1,7 @@
 """Saving objects to files and loading them, whole or not at all."""
 
 from renga.serializers import atomic, hdf5, npz, safetensors
+from renga.serializers.errors import FileFormatError
 from renga.serializers.hdf5 import (
     HDF5Deserializer,
     HDF5Serializer,
@@ -17,6 +18,7 @@ from renga.serializers.safetensors import load_safetensors, save_safetensors
 
 __all__ = [
     "DictionarySerializer",
+    "FileFormatError",
     "HDF5Deserializer",
     "HDF5Serializer",
     "NpzDeserializer",

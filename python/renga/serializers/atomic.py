@@ -3,39 +3,48 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import secrets
 import shutil
 from collections.abc import Iterator
 from typing import IO, Any
 
+_LONGEST_NAME = 255  # bytes, on all usual file systems
+
 
 @contextlib.contextmanager
-def atomic_write(path: str | os.PathLike[str], mode: str = "wb") -> Iterator[IO[Any]]:
+def atomic_write(
+    path: str | bytes | os.PathLike[Any], mode: str = "wb"
+) -> Iterator[IO[Any]]:
     """Open a file for writing that appears under ``path`` only once it is complete.
 
     The bytes go to a temporary file in the same folder, which is flushed to the disk
-    and renamed over ``path`` when the block ends. If the block raises, the temporary
-    file is removed and what was at ``path`` before is untouched. A ``path`` that
-    exists but is no regular file (``/dev/null``, a pipe) is written in place.
+    and renamed over ``path`` when the block ends; then the folder is flushed, too. If
+    the block raises, the temporary file is removed and what was at ``path`` before is
+    untouched. Of several writers at a time, the last one's file remains, whole. A
+    ``path`` that exists but is no regular file (``/dev/null``, a pipe) is written in
+    place.
 
     Raises: ValueError when ``mode`` does not begin with ``w``; OSError as ``open``.
     """
     if not mode.startswith("w"):
         raise ValueError(f"atomic_write: expected a mode that writes, got {mode!r}")
     encoding = None if "b" in mode else "utf-8"
-    path = os.path.realpath(path)  # a link stays a link: the file it names is replaced
+    # A link stays a link: the file it names is replaced.
+    path = os.path.realpath(os.fsdecode(path))
+    if os.path.islink(path):
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
     if os.path.exists(path) and not os.path.isfile(path):
         with open(path, mode, encoding=encoding) as file:
             yield file
         return
-    folder, name = os.path.split(path)
-    temporary = os.path.join(folder, f".{name}.{secrets.token_hex(4)}.tmp")
+    folder = os.path.dirname(path)
+    temporary = _temporary_name(path)
     try:
         with open(temporary, mode.replace("w", "x"), encoding=encoding) as file:
             yield file
-            file.flush()
-            os.fsync(file.fileno())
+        _flush(temporary)
         if os.path.exists(path):
             shutil.copymode(path, temporary)
         os.replace(temporary, path)
@@ -43,3 +52,24 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "wb") -> Iterator[IO[
         with contextlib.suppress(FileNotFoundError):
             os.unlink(temporary)
         raise
+    _flush(folder)
+
+
+def _temporary_name(path: str) -> str:
+    folder, name = os.path.split(path)
+    end = f".{secrets.token_hex(4)}.tmp"
+    name = os.fsdecode(os.fsencode(name)[: _LONGEST_NAME - 1 - len(end)])
+    return os.path.join(folder, f".{name}{end}")
+
+
+def _flush(path: str) -> None:
+    """Has what is at ``path`` reach the disk, also where another handle wrote it."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        # Some network file systems cannot flush folders.
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP) or os.path.isfile(path):
+            raise
+    finally:
+        os.close(descriptor)

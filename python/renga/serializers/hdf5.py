@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 import io
-import os
 from types import ModuleType
 from typing import Any
 
-import numpy
-
-from renga.serializer import Deserializer, Serializer
-from renga.serializers.atomic import atomic_write
-from renga.serializers.stored import as_stored, is_none, restore
+from renga.serializer import Serializer
+from renga.serializers.files import File, open_to_read, open_to_write
+from renga.serializers.hdf5_file import SEAL_SIZE, child, entry_of, open_group, seal
+from renga.serializers.loading import EntryDeserializer
+from renga.serializers.stored import as_stored, is_none
 
 
 class HDF5Serializer(Serializer):
@@ -45,38 +45,42 @@ class HDF5Serializer(Serializer):
         return value
 
 
-class HDF5Deserializer(Deserializer):
-    """Reads values from an h5py group.
+class HDF5Deserializer(EntryDeserializer):
+    """Reads values from an h5py group, but not what the group only links to.
 
-    With ``strict=False`` a name that is not there keeps its value.
+    With ``strict=False`` a name that is not there keeps its value. ``file`` is what
+    messages call the file.
     """
 
-    def __init__(self, group: Any, strict: bool = True) -> None:
+    def __init__(self, group: Any, strict: bool = True, file: Any = None) -> None:
         self.group = group
         self.strict = strict
+        self.file = file
+        self._path = ""
         self._h5py = _import_h5py()
 
     def __getitem__(self, key: str) -> HDF5Deserializer:
         # A branch without values is in no file: what is missing shows at a value.
-        group = None if self.group is None else self.group.get(key.strip("/"))
-        return HDF5Deserializer(group, self.strict)
+        branch = copy.copy(self)
+        branch.group = self._child(key)
+        branch._path = f"{self._path}{key.strip('/')}/"
+        return branch
 
     def __call__(self, key: str, value: Any) -> Any:
-        key = key.lstrip("/")
-        if self.group is None or key not in self.group:
-            if self.strict:
-                raise KeyError(f"{key} is not in the file")
-            return value
-        dataset = self.group[key]
-        if dataset.shape is None:
+        found = self._child(key)
+        key = self._path + key.lstrip("/")
+        entry = None
+        if found is not None:
+            entry = entry_of(found, key, self._h5py, self.file)
+        return self._restore(key, entry, value)
+
+    def _child(self, key: str) -> Any:
+        if self.group is None:
             return None
-        text = self._h5py.check_string_dtype(dataset.dtype)
-        if text is not None and text.encoding == "utf-8":
-            return restore(key, numpy.array(dataset.asstr()[()], dtype=str), value)
-        return restore(key, numpy.asarray(dataset), value)
+        return child(self.group, key, self._h5py, self.file)
 
 
-def save_hdf5(filename: str | os.PathLike[str], obj: Any, compression: Any = 4) -> None:
+def save_hdf5(file: File, obj: Any, compression: Any = 4) -> None:
     """Save ``obj`` to an HDF5 file, which is replaced whole or not at all.
 
     Raises: RuntimeError where h5py is not installed.
@@ -84,21 +88,29 @@ def save_hdf5(filename: str | os.PathLike[str], obj: Any, compression: Any = 4) 
     h5py = _import_h5py()
     # In memory first: the HDF5 library can crash the process when a disk is full.
     image = io.BytesIO()
-    with h5py.File(image, "w") as group:
+    with h5py.File(image, "w", userblock_size=SEAL_SIZE) as group:
         HDF5Serializer(group, compression).save(obj)
-    with atomic_write(filename) as file:
-        file.write(image.getbuffer())
+    content = image.getbuffer()
+    content[:SEAL_SIZE] = seal(content[SEAL_SIZE:])
+    with open_to_write(file) as opened:
+        opened.write(content)
 
 
-def load_hdf5(filename: str | os.PathLike[str], obj: Any) -> None:
+def load_hdf5(file: File, obj: Any) -> None:
     """Load ``obj`` from an HDF5 file.
 
+    If it cannot be loaded as a whole, ``obj`` remains as it was. Links to other files
+    are not followed. Damage is found by a checksum in files that ``save_hdf5`` wrote;
+    others are left to the HDF5 library, which is not made for files of strangers.
+
     Raises: RuntimeError where h5py is not installed; KeyError for a name that is
-    missing; ValueError where shapes differ.
+    missing; FileFormatError, a ValueError, where the file is damaged or no HDF5 file;
+    ValueError where shapes differ; TypeError where dtypes are of different kinds;
+    OSError where the file cannot be read.
     """
     h5py = _import_h5py()
-    with h5py.File(filename, "r") as group:
-        HDF5Deserializer(group).load(obj)
+    with open_to_read(file) as opened, open_group(h5py, opened, file) as group:
+        HDF5Deserializer(group, file=file).load(obj)
 
 
 def _import_h5py() -> ModuleType:

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import functools
-import io
-import os
+import contextlib
+import copy
 import pickle
 import zipfile
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import IO, Any, Callable, Union
 
 import numpy
 from numpy.lib import format as npy
 
-from renga.serializer import Deserializer, Serializer
-from renga.serializers.atomic import atomic_write
-from renga.serializers.stored import as_stored, is_none, restore
+from renga.serializer import Serializer
+from renga.serializers.archive import NpzArchive, old_name
+from renga.serializers.files import File, open_to_read, open_to_write
+from renga.serializers.loading import EntryDeserializer
+from renga.serializers.stored import as_stored, entry_of, is_none
 
-File = Union[str, "os.PathLike[str]", IO[bytes]]
 Ignored = Union[str, Callable[[str], bool]]
 
 
@@ -40,24 +40,30 @@ class DictionarySerializer(Serializer):
         return value
 
 
-class NpzDeserializer(Deserializer):
+class NpzDeserializer(EntryDeserializer):
     """Reads values from an npz archive or a dictionary of arrays.
 
     With ``strict=False`` a name that is not there keeps its value. ``ignore_names``,
     a full name, a predicate on it or a list of those, keeps the values of what it
-    names.
+    names. ``file`` is what messages call the archive.
     """
+
+    _container = "archive"
 
     def __init__(
         self,
-        npz: Mapping[str, numpy.ndarray],
+        npz: Mapping[str, Any],
         path: str = "",
         strict: bool = True,
         ignore_names: Ignored | Iterable[Ignored] | None = None,
+        file: Any = None,
     ) -> None:
-        self.npz = npz
+        # NumPy's own archives take as much memory as they say that they need.
+        is_file = isinstance(npz, numpy.lib.npyio.NpzFile)
+        self.npz = NpzArchive(npz.zip, file) if is_file else npz
         self.path = path
         self.strict = strict
+        self.file = file
         if ignore_names is None:
             ignore_names = ()
         elif isinstance(ignore_names, str) or callable(ignore_names):
@@ -65,19 +71,16 @@ class NpzDeserializer(Deserializer):
         self.ignore_names = tuple(ignore_names)
 
     def __getitem__(self, key: str) -> NpzDeserializer:
-        path = f"{self.path}{key.strip('/')}/"
-        return NpzDeserializer(self.npz, path, self.strict, self.ignore_names)
+        branch = copy.copy(self)
+        branch.path = f"{self.path}{key.strip('/')}/"
+        return branch
 
     def __call__(self, key: str, value: Any) -> Any:
         key = self.path + key.lstrip("/")
         if self._ignores(key):
             return value
-        if key not in self.npz:
-            if self.strict:
-                raise KeyError(f"{key} is not in the archive")
-            return value
-        stored = _read(self.npz, key)
-        return None if is_none(stored) else restore(key, stored, value)
+        entry = entry_of(self.npz[key]) if key in self.npz else None
+        return self._restore(key, entry, value)
 
     def _ignores(self, key: str) -> bool:
         return any(
@@ -92,11 +95,8 @@ def save_npz(file: File, obj: Any, compression: bool = True) -> None:
     """
     serializer = DictionarySerializer()
     serializer.save(obj)
-    if isinstance(file, (str, os.PathLike)):
-        with atomic_write(file) as opened:
-            _write_archive(opened, serializer.target, compression)
-    else:
-        _write_archive(file, serializer.target, compression)
+    with open_to_write(file) as opened:
+        _write_archive(opened, serializer.target, compression)
 
 
 def load_npz(
@@ -108,20 +108,25 @@ def load_npz(
 ) -> None:
     """Load ``obj`` from the part of an npz archive whose names begin with ``path``.
 
+    If it cannot be loaded as a whole, ``obj`` remains as it was.
+
     Raises: KeyError for a name that is missing, unless ``strict`` is False;
-    ValueError where the file is no archive, where it holds pickled objects (they are
-    never unpickled) and where shapes differ.
+    FileFormatError, a ValueError, where the file is no archive, is damaged or holds
+    pickled objects, which are never run; ValueError where shapes differ; TypeError
+    where dtypes are of different kinds; OSError where the file cannot be read.
     """
-    try:
-        archive = numpy.load(file, allow_pickle=False)
-    except (EOFError, ValueError, zipfile.BadZipFile) as error:
-        raise ValueError(f"load_npz: expected an npz archive, got {file!r}") from error
-    if isinstance(archive, numpy.ndarray):
-        raise ValueError(
-            f"load_npz: expected an npz archive, got one array in {file!r}"
-        )
-    with archive:
-        NpzDeserializer(archive, path, strict, ignore_names).load(obj)
+    with open_archive(file) as archive:
+        NpzDeserializer(archive, path, strict, ignore_names, file).load(obj)
+
+
+@contextlib.contextmanager
+def open_archive(file: File) -> Iterator[NpzArchive]:
+    """The arrays in an npz archive.
+
+    Raises: FileFormatError where it is none; OSError where it cannot be read.
+    """
+    with open_to_read(file) as opened:
+        yield NpzArchive(opened, file)
 
 
 def _write_archive(
@@ -143,36 +148,6 @@ def _write_archive(
 def _write_array(member: IO[bytes], array: numpy.ndarray) -> None:
     if is_none(array):
         npy.write_array_header_1_0(member, npy.header_data_from_array_1_0(array))
-        member.write(_old_name(pickle.dumps(numpy.array(None), protocol=3)))
+        member.write(old_name(pickle.dumps(numpy.array(None), protocol=3)))
     else:
         npy.write_array(member, array, allow_pickle=False)
-
-
-def _read(npz: Mapping[str, numpy.ndarray], key: str) -> numpy.ndarray:
-    try:
-        return npz[key]
-    except ValueError as error:
-        # NumPy refuses objects. The one that we know byte for byte, None, is no danger.
-        archive = getattr(npz, "zip", None)
-        if archive is None or not _is_pickled_none(archive.read(f"{key}.npy")):
-            raise ValueError(f"load_npz: {key!r}: {error}") from error
-        return numpy.array(None)
-
-
-def _is_pickled_none(member: bytes) -> bool:
-    file = io.BytesIO(member)
-    if npy.read_magic(file) != (1, 0):
-        return False
-    shape, _, dtype = npy.read_array_header_1_0(file)
-    return shape == () and dtype.hasobject and file.read() in _pickled_nones()
-
-
-@functools.cache
-def _pickled_nones() -> frozenset[bytes]:
-    nones = [pickle.dumps(numpy.array(None), protocol=p) for p in (2, 3, 4, 5)]
-    return frozenset([*nones, *map(_old_name, nones)])
-
-
-def _old_name(pickled: bytes) -> bytes:
-    """The same with the module's name in NumPy 1, which every NumPy can read."""
-    return pickled.replace(b"numpy._core", b"numpy.core")

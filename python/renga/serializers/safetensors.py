@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
-import os
-from typing import Any, Union
+from typing import Any
 
-from renga.serializers.atomic import atomic_write
+import numpy
+
+from renga.serializers.errors import FileFormatError
+from renga.serializers.files import File, open_to_read, open_to_write
 from renga.serializers.npz import DictionarySerializer, NpzDeserializer
 from renga.serializers.stored import is_none
-
-Path = Union[str, "os.PathLike[str]"]
+from renga.serializers.tensor_file import CHECKSUM, read_entries, with_checksum
 
 
 def save_safetensors(
-    file: Path, obj: Any, metadata: dict[str, str] | None = None
+    file: File, obj: Any, metadata: dict[str, str] | None = None
 ) -> None:
     """Save the arrays of a link to a file, which is replaced whole or not at all.
 
-    Parts of names are joined by dots, as is usual there: ``predictor.l1.W``.
+    Parts of names are joined by dots, as is usual there: ``predictor.l1.W``. A
+    checksum goes into the metadata, which ``load_safetensors`` compares.
 
-    Raises: ValueError for a parameter without an array, or text, as in a trainer's
-    state; ImportError where the package safetensors is not installed.
+    Raises: ValueError for a parameter without an array, text, as in a trainer's state,
+    or two names that are the same with dots; ImportError where the package safetensors
+    is not installed.
     """
     from safetensors.numpy import save
 
     serializer = DictionarySerializer()
     serializer.save(obj)
+    arrays: dict[str, numpy.ndarray] = {}
     for key, array in serializer.target.items():
         if is_none(array):
             raise ValueError(f"save_safetensors: expected an array for {key}, got none")
@@ -33,28 +37,35 @@ def save_safetensors(
             raise ValueError(
                 f"save_safetensors: expected numbers for {key}, got {array.dtype}"
             )
-    arrays = {_dotted(key): array for key, array in serializer.target.items()}
-    with atomic_write(file) as opened:
-        opened.write(save(arrays, metadata))
+        name = key.replace("/", ".")
+        if name in arrays:
+            raise ValueError(f"save_safetensors: expected one array for {name}")
+        native = array.dtype.newbyteorder("=")
+        arrays[name] = numpy.ascontiguousarray(array, native).reshape(array.shape)
+    content = save(arrays, {**(metadata or {}), CHECKSUM: "00000000"})
+    with open_to_write(file) as opened:
+        opened.write(with_checksum(content))
 
 
-def load_safetensors(file: Path, obj: Any, path: str = "", strict: bool = True) -> None:
+def load_safetensors(file: File, obj: Any, path: str = "", strict: bool = True) -> None:
     """Load a link from the arrays whose names begin with ``path``.
 
+    Arrays of bfloat16 are read as float32, exactly. If the file cannot be loaded as a
+    whole, ``obj`` remains as it was.
+
     Raises: KeyError for a name that is missing, unless ``strict`` is False;
-    ValueError where the file is no safetensors file, and where shapes differ.
+    FileFormatError, a ValueError, where the file is no safetensors file or is damaged;
+    ValueError where shapes differ; TypeError where dtypes are of different kinds;
+    OSError where the file cannot be read.
     """
-    from safetensors import SafetensorError
-    from safetensors.numpy import load_file
-
-    try:
-        arrays = load_file(file)
-    except SafetensorError as error:
-        raise ValueError(f"load_safetensors: {os.fspath(file)}: {error}") from error
-    slashed = {key.replace(".", "/"): array for key, array in arrays.items()}
-    path = path.replace(".", "/")
-    NpzDeserializer(slashed, path, strict).load(obj)
-
-
-def _dotted(key: str) -> str:
-    return key.replace("/", ".")
+    with open_to_read(file) as opened:
+        slashed = {}
+        for key, entry in read_entries(opened, file).items():
+            name = key.replace(".", "/")
+            if name in slashed:
+                raise FileFormatError(
+                    f"load_safetensors: expected one array for {name}, got two"
+                )
+            slashed[name] = entry
+        path = path.replace(".", "/")
+        NpzDeserializer(slashed, path, strict, file=file).load(obj)

@@ -128,4 +128,4 @@ def test_the_data_reach_the_disk_before_the_name(tmp_path, monkeypatch):
     )
     with atomic_write(tmp_path / "f"):
         pass
-    assert order == ["fsync", "replace"]
+    assert order == ["fsync", "replace", "fsync"]  # the last: of the folder

@@ -39,6 +39,7 @@ def test_round_trip(tmp_path):
     assert stored["conv.W"].shape == (3, 2, 1, 1) and (stored["conv.W"] == 2.5).all()
     size = struct.unpack("<Q", path.read_bytes()[:8])[0]
     header = json.loads(path.read_bytes()[8 : 8 + size])
+    assert header["__metadata__"].pop("renga.crc32") != "00000000"
     assert header["__metadata__"] == {"made": "today"}
     chain = make()
     serializers.load_safetensors(path, chain)

@@ -7,10 +7,7 @@ import os
 import re
 import sys
 import time
-import zipfile
 from typing import Any
-
-import numpy
 
 from renga.distributed.extensions import resized
 from renga.serializers import npz
@@ -105,8 +102,9 @@ class MultiNodeCheckpointer(extension.Extension):
             return
         iteration, then = found
         rank, size = self.comm.rank, self.comm.size
-        with numpy.load(self._file(rank % then, iteration)) as archive:
-            resized.load(archive, trainer, rank, size)
+        file = self._file(rank % then, iteration)
+        with npz.open_archive(file) as archive:
+            resized.load(archive, trainer, rank, size, file)
 
     def _newest(self) -> tuple[int, int] | None:
         """Iteration and number of files of what all ranks can load."""
@@ -126,8 +124,8 @@ class MultiNodeCheckpointer(extension.Extension):
         """Rank, iteration and number of ranks (0: not told) of whole files here."""
         found = set()
         for rank, iteration in self._listed():
-            with contextlib.suppress(OSError, ValueError, zipfile.BadZipFile, KeyError):
-                with numpy.load(self._file(rank, iteration)) as archive:
+            with contextlib.suppress(OSError, ValueError, TypeError):
+                with npz.open_archive(self._file(rank, iteration)) as archive:
                     ranks = resized.ranks_of(archive)
                 found.add((rank, iteration, ranks or 0))
         return found

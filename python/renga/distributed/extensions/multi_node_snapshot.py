@@ -13,6 +13,7 @@ import numpy
 from renga.distributed.extensions import resized
 from renga.extensions.snapshots.files import find_snapshots
 from renga.extensions.snapshots.snapshot_writers import State, Writer
+from renga.serializers.npz import open_archive
 from renga.training import extension
 
 
@@ -85,8 +86,9 @@ class MultiNodeSnapshot(extension.Extension):
                 data = file.read()
         data = self._peers.bcast_obj(data)
         target = self.snapshot._target_in(trainer)
-        with numpy.load(io.BytesIO(data)) as archive:
-            resized.load(archive, target, self.comm.rank, self.comm.size)
+        with open_archive(io.BytesIO(data)) as archive:
+            rank, size = self.comm.rank, self.comm.size
+            resized.load(archive, target, rank, size, common[-1] + suffix)
 
     def __call__(self, trainer: Any) -> None:
         """Takes the snapshot, in which all ranks have a part; one per set writes it."""

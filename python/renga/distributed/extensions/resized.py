@@ -8,6 +8,7 @@ from typing import Any
 import numpy
 
 from renga.serializers import npz
+from renga.serializers.stored import entry_of, restore
 
 # Under this name an archive says how many ranks saved.
 RANKS = "multi_node/ranks"
@@ -24,44 +25,41 @@ class _Resized(npz.NpzDeserializer):
     ratio: float
     is_new_rank: bool
 
-    def __getitem__(self, key: str) -> _Resized:
-        child = super().__getitem__(key)
-        resized = type(self)(child.npz, child.path, child.strict, child.ignore_names)
-        resized.ratio, resized.is_new_rank = self.ratio, self.is_new_rank
-        return resized
-
     def __call__(self, key: str, value: Any) -> Any:
         full = self.path + key
         if full.endswith("random_state") and self.is_new_rank:
             return value
         if "iterator:" not in full:
             return super().__call__(key, value)
-        if isinstance(value, numpy.ndarray) and self.npz[full].shape != value.shape:
-            return value
+        if isinstance(value, numpy.ndarray) and full in self.npz:
+            if entry_of(self.npz[full]).shape != value.shape:
+                return value
         loaded = super().__call__(key, value)
         return int(loaded * self.ratio) if key == "current_position" else loaded
 
 
-Archive = Mapping[str, numpy.ndarray]
+Archive = Mapping[str, Any]  # of entries or arrays
 
 
-def load(archive: Archive, target: Any, rank: int, size: int) -> None:
+def load(archive: Archive, target: Any, rank: int, size: int, file: Any = None) -> None:
     """Loads ``target`` on rank ``rank`` of ``size`` from one rank's archive.
+
+    ``file`` is what messages call it.
 
     Raises: as ``load_npz``.
     """
     then = ranks_of(archive) or size
     if then == size:
-        npz.NpzDeserializer(archive).load(target)
+        npz.NpzDeserializer(archive, file=file).load(target)
         return
-    deserializer = _Resized(archive)
+    deserializer = _Resized(archive, file=file)
     deserializer.ratio, deserializer.is_new_rank = then / size, rank >= then
     deserializer.load(target)
 
 
 def ranks_of(archive: Archive) -> int | None:
     """How many ranks saved, or None if the archive does not say."""
-    return int(archive[RANKS]) if RANKS in archive else None
+    return restore(RANKS, entry_of(archive[RANKS]), 0) if RANKS in archive else None
 
 
 class Marked:

@@ -1,0 +1,53 @@
+"""Paths and file objects, opened alike."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+from collections.abc import Iterator
+from typing import IO, Any, Union
+
+from renga.serializers.atomic import atomic_write
+
+File = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]", IO[bytes]]
+
+
+def is_path(file: Any) -> bool:
+    """Whether ``file`` is a path, and not an open file."""
+    return isinstance(file, (str, bytes, os.PathLike))
+
+
+@contextlib.contextmanager
+def open_to_read(file: File) -> Iterator[IO[bytes]]:
+    """A binary file that can seek: opened, or given, or what a given stream holds.
+
+    Raises: OSError as ``open``; TypeError for a file object of text.
+    """
+    if is_path(file):
+        with open(file, "rb") as opened:  # type: ignore[arg-type]
+            # A pipe has a path, too.
+            yield opened if opened.seekable() else io.BytesIO(opened.read())
+        return
+    if isinstance(file, io.TextIOBase) or not hasattr(file, "read"):
+        raise TypeError(f"expected a path or a binary file object, got {file!r}")
+    seekable = getattr(file, "seekable", None)
+    if seekable is not None and seekable():
+        yield file  # type: ignore[misc]
+    else:
+        yield io.BytesIO(file.read())  # type: ignore[union-attr]
+
+
+@contextlib.contextmanager
+def open_to_write(file: File) -> Iterator[IO[bytes]]:
+    """A binary file: a path is replaced whole or not at all, an open file is written.
+
+    Raises: OSError as ``open``; TypeError for a file object of text.
+    """
+    if is_path(file):
+        with atomic_write(file) as opened:  # type: ignore[arg-type]
+            yield opened
+    elif isinstance(file, io.TextIOBase) or not hasattr(file, "write"):
+        raise TypeError(f"expected a path or a binary file object, got {file!r}")
+    else:
+        yield file  # type: ignore[misc]

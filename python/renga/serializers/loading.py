@@ -1,0 +1,156 @@
+"""Loading of an object as a whole: all of it, or nothing."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy
+
+from renga.backends import cuda
+from renga.link import Link
+from renga.parameter import Parameter
+from renga.serializer import Deserializer
+from renga.serializers.errors import name_of
+from renga.serializers.stored import Entry, restore
+
+
+class EntryDeserializer(Deserializer):
+    """Base of what loads from named entries.
+
+    With ``strict=False`` a name that is not there keeps its value. ``file`` is for
+    messages.
+    """
+
+    strict: bool = True
+    file: Any = None
+    _changes: _Changes | None = None
+
+    def load(self, obj: Any) -> None:
+        """Load everything ``obj`` asks for in its ``serialize``.
+
+        If that raises, ``obj`` gets back the values that it had.
+        """
+        self._changes = changes = _Changes(obj)
+        try:
+            obj.serialize(self)
+        except BaseException:
+            changes.undo(obj)
+            raise
+        finally:
+            self._changes = None
+        if changes.asked and not changes.found:
+            where = "" if self.file is None else f" of {name_of(self.file)!r}"
+            warnings.warn(
+                f"serializer: nothing was loaded: none of {changes.asked} names are "
+                f"among those{where}",
+                stacklevel=3,
+            )
+
+    def _restore(self, key: str, entry: Entry | None, value: Any) -> Any:
+        """What is stored for ``key``, or None if there is no such name.
+
+        Raises: KeyError for a name that is missing; otherwise as ``restore``.
+        """
+        changes = self._changes
+        if changes is not None:
+            changes.asked += 1
+        where = "" if self.file is None else f" in {name_of(self.file)!r}"
+        if entry is None:
+            if self.strict:
+                raise KeyError(f"{key} is not in the {self._container}{where}")
+            return value
+        if changes is not None:
+            changes.record(key, value)
+        return restore(f"{key!r}{where}", entry, value)
+
+    _container = "file"
+
+
+class _Changes:
+    """What to put back into an object if it cannot be loaded as a whole."""
+
+    def __init__(self, obj: Any) -> None:
+        self.asked = self.found = 0
+        self._links = [part for link in _links_of(obj) for part in link.links()]
+        self._states = [_state_of(link) for link in self._links]
+        self._copies: dict[int, tuple[Any, Any]] = {}
+        for state in self._states:
+            for value in state.values():
+                self._keep(value.array if isinstance(value, Parameter) else value)
+        self._arrays = [p.array for p in self._params()]
+        self._values: dict[str, Any] = {}
+
+    def record(self, key: str, value: Any) -> None:
+        """Keeps ``value``, which is about to be changed or replaced."""
+        self.found += 1
+        self._values.setdefault(key, self._keep(value))
+
+    def undo(self, obj: Any) -> None:
+        """Gives ``obj`` what it had."""
+        for param, array in zip(self._params(), self._arrays):
+            if array is None and param.is_initialized:
+                param.grad = None
+            if param.array is not array:
+                param.array = array
+        for array, saved in self._copies.values():
+            if isinstance(array, cuda.ndarray):
+                array.set(saved)
+            elif array.flags.writeable:
+                numpy.copyto(array, saved)
+        for link, state in zip(self._links, self._states):
+            vars(link).update(state)
+        # What is no array is only known to ``obj``, which may be beyond this.
+        with contextlib.suppress(Exception):
+            obj.serialize(_Past(self._values))
+
+    def _keep(self, value: Any) -> Any:
+        """A copy of an array; anything else as it is."""
+        if not isinstance(value, (numpy.ndarray, cuda.ndarray)):
+            return value
+        if id(value) not in self._copies:
+            saved = value.get() if isinstance(value, cuda.ndarray) else value.copy()
+            self._copies[id(value)] = value, saved
+        return self._copies[id(value)][1]
+
+    def _params(self) -> Iterator[Parameter]:
+        for state in self._states:
+            yield from (p for p in state.values() if isinstance(p, Parameter))
+
+
+class _Past(Deserializer):
+    """Gives back the values of the past, as far as they are known."""
+
+    def __init__(self, values: dict[str, Any], path: str = "") -> None:
+        self._values = values
+        self._path = path
+
+    def __getitem__(self, key: str) -> _Past:
+        return _Past(self._values, f"{self._path}{key.strip('/')}/")
+
+    def __call__(self, key: str, value: Any) -> Any:
+        past = self._values.get(self._path + key.lstrip("/"), value)
+        if isinstance(value, numpy.ndarray) and isinstance(past, numpy.ndarray):
+            if value.shape != past.shape:
+                return past.copy()
+            numpy.copyto(value, past)
+            return value
+        return copy.copy(past) if isinstance(past, numpy.ndarray) else past
+
+
+def _state_of(link: Link) -> dict[str, Any]:
+    mine = vars(link)
+    return {name: mine[name] for name in (*link._params, *link._persistent)}
+
+
+def _links_of(obj: Any) -> list[Link]:
+    """The links that an object loads: itself, or those that it trains."""
+    if isinstance(obj, Link):
+        return [obj]
+    updater = getattr(obj, "updater", obj)
+    optimizers = getattr(updater, "get_all_optimizers", dict)()
+    targets = [optimizer.target for optimizer in optimizers.values()]
+    return [target for target in targets if isinstance(target, Link)]
