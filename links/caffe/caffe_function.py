@@ -9,6 +9,8 @@ from typing import Any
 from renga.link import Chain, Link
 from renga.links.caffe.layers import BUILDERS
 from renga.links.caffe.network import read_layers
+from renga.serializers.errors import name_of, parsing
+from renga.serializers.files import File
 from renga.utils.argument import assert_kwargs_empty, check_unexpected_kwargs
 from renga.variable import Variable, as_variable
 
@@ -23,11 +25,11 @@ class CaffeFunction(Chain):
     without Protocol Buffers' library.
 
     Raises:
-        ValueError: the file is not one of Caffe's.
+        FileFormatError: a ValueError; the file is damaged or not one of Caffe's.
         RuntimeError: a layer has an option that is not supported.
     """
 
-    def __init__(self, model_path: str) -> None:
+    def __init__(self, model_path: File) -> None:
         super().__init__()
         self.forwards: dict[str, Any] = {}
         # Outputs that are their layer's input under another name.
@@ -35,7 +37,9 @@ class CaffeFunction(Chain):
         # Name, inputs and outputs of each layer.
         self.layers: list[tuple[str, list[str], list[str]]] = []
         for layer in read_layers(model_path):
-            self._add(layer)
+            what = f'{name_of(model_path)}: expected the layer "{layer.name}"'
+            with parsing(f"{what} of type {layer.type}", model_path, RuntimeError):
+                self._add(layer)
 
     def _add(self, layer: Any) -> None:
         bottom = [self.split_map.get(name, name) for name in layer.bottom]
@@ -47,6 +51,8 @@ class CaffeFunction(Chain):
             self.forwards[layer.name] = function
             self.layers.append((layer.name, bottom, list(layer.top)))
             if isinstance(function, Link):
+                if hasattr(type(self), layer.name):
+                    raise ValueError("a name that is a method's")
                 self.add_link(layer.name, function)
         elif layer.type != "Data":
             warnings.warn(

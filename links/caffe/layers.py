@@ -40,16 +40,22 @@ def _window(param: Any) -> dict[str, Any]:
 
 def _convolution(layer: Any) -> Convolution2D:
     param = layer.convolution_param
-    W, *b = blobs_of(layer)
+    W, *b = blobs_of(layer, param.bias_term)
+    window = _window(param)
+    _require_shape(W, (param.num_output, None, *window["ksize"]))
     channels = W.shape[1] * param.group
-    link = Convolution2D(channels, param.num_output, initialW=0, **_window(param))
+    link = Convolution2D(channels, param.num_output, initialW=0, **window)
     return _filled(link, W, b)
 
 
 def _deconvolution(layer: Any) -> Deconvolution2D:
     param = layer.convolution_param
-    W, *b = blobs_of(layer)
-    link = Deconvolution2D(W.shape[0], param.num_output, initialW=0, **_window(param))
+    W, *b = blobs_of(layer, param.bias_term)
+    window = _window(param)
+    if param.group < 1 or param.num_output % param.group:
+        raise ValueError(f"{param.num_output} outputs in {param.group} groups")
+    _require_shape(W, (None, param.num_output // param.group, *window["ksize"]))
+    link = Deconvolution2D(W.shape[0], param.num_output, initialW=0, **window)
     return _filled(link, W, b)
 
 
@@ -57,15 +63,26 @@ def _inner_product(layer: Any) -> Linear:
     param = layer.inner_product_param
     if param.axis != 1:
         raise RuntimeError("Non-default axis in InnerProduct is not supported")
-    W, *b = blobs_of(layer)
+    W, *b = blobs_of(layer, param.bias_term)
+    if W.ndim == 0 or W.size != W.shape[-1] * param.num_output:
+        raise ValueError(f"weights of {W.shape} for {param.num_output} outputs")
     link = Linear(W.shape[-1], param.num_output, nobias=not param.bias_term, initialW=0)
     return _filled(link, W, b)
+
+
+def _require_shape(W: Any, expected: tuple[int | None, ...]) -> None:
+    """Checks what a layer says of its weights before memory is taken for them."""
+    fits = W.ndim == len(expected) and all(
+        n is None or n == have for n, have in zip(expected, W.shape)
+    )
+    if not fits:
+        raise ValueError(f"weights of {W.shape}, where {expected} follows")
 
 
 def _filled(link: Any, W: Any, b: list[Any]) -> Any:
     link.W.array[...] = W.reshape(link.W.shape)
     if link.b is not None:
-        link.b.array[...] = b[0].ravel()
+        link.b.array[...] = b[0].reshape(link.b.shape)
     return link
 
 
@@ -94,6 +111,8 @@ def _lrn(layer: Any) -> Callable[..., Any]:
     param = layer.lrn_param
     if param.norm_region != 0:
         raise RuntimeError("Within-channel LRN is not supported")
+    if param.local_size < 1:
+        raise ValueError(f"a local_size of {param.local_size}")
     return functools.partial(
         F.local_response_normalization,
         n=param.local_size,
@@ -137,6 +156,8 @@ def _slice(layer: Any) -> Callable[..., Any]:
 
 def _eltwise(layer: Any) -> Callable[..., Any]:
     param = layer.eltwise_param
+    if not 0 <= param.operation <= 2:
+        raise ValueError(f"an operation of {param.operation}")
     return functools.partial(_combine, param.operation, [float(c) for c in param.coeff])
 
 
@@ -148,8 +169,9 @@ def _combine(operation: int, coefficients: list[float], *xs: Any) -> Any:
 
 
 def _scale(layer: Any) -> Scale:
-    param, blobs = layer.scale_param, blobs_of(layer)
+    param = layer.scale_param
     given = len(layer.bottom) > 1
+    blobs = blobs_of(layer, param.bias_term, required=0 if given else 1)
     bias = blobs[-1] if param.bias_term else None
     W_shape = None if given else blobs[0].shape
     link = Scale(
@@ -171,7 +193,11 @@ class _GlobalNormalization(BatchNormalization):
 
 
 def _batch_norm(layer: Any) -> BatchNormalization:
-    mean, variance, weight = blobs_of(layer)
+    mean, variance, weight = blobs_of(layer, required=3)
+    if mean.size != variance.size or weight.size != 1:
+        raise ValueError(
+            f"statistics of {mean.shape}, {variance.shape}, {weight.shape}"
+        )
     param = layer.batch_norm_param
     cls = _GlobalNormalization if param.use_global_stats else BatchNormalization
     link = cls(
@@ -181,9 +207,10 @@ def _batch_norm(layer: Any) -> BatchNormalization:
         use_gamma=False,
         use_beta=False,
     )
-    # The blobs are sums that the last one weighs.
-    link.avg_mean[...] = mean.ravel() / weight.ravel()
-    link.avg_var[...] = variance.ravel() / weight.ravel()
+    # The blobs are sums that the last one weighs; it is 0 where there are none yet.
+    factor = 1 / weight.ravel() if weight.any() else 0
+    link.avg_mean[...] = mean.ravel() * factor
+    link.avg_var[...] = variance.ravel() * factor
     return link
 
 

@@ -9,19 +9,20 @@ import numpy
 
 from renga.links.caffe.messages import NET, OLD_TYPES
 from renga.links.caffe.wire import Message
+from renga.serializers.errors import name_of, parsing
+from renga.serializers.files import File as Path
+from renga.serializers.files import open_to_read
 
 
-def read_layers(path: str) -> list[Any]:
+def read_layers(path: Path) -> list[Any]:
     """The layers of a file, old ones with their types' new names.
 
-    Raises: ValueError where the file is not a network of Caffe's.
+    Raises: FileFormatError where the file is not a network of Caffe's.
     """
-    with open(path, "rb") as file:
+    with open_to_read(path) as file:
         data = file.read()
-    try:
+    with parsing(f"{name_of(path)}: expected a caffemodel", path):
         net = Message(NET, memoryview(data))
-    except ValueError as error:
-        raise ValueError(f"{path}: expected a caffemodel: {error}") from None
     if net.layer:
         return net.layer
     for layer in net.layers:
@@ -29,17 +30,25 @@ def read_layers(path: str) -> list[Any]:
     return net.layers
 
 
-def read_blobs(path: str) -> dict[str, list[numpy.ndarray]]:
+def read_blobs(path: Path) -> dict[str, list[numpy.ndarray]]:
     """The weights of every layer of a file, by its name."""
-    return {layer.name: blobs_of(layer) for layer in read_layers(path)}
+    layers = read_layers(path)
+    with parsing(f"{name_of(path)}: expected a layer's weights", path):
+        return {layer.name: blobs_of(layer, required=0) for layer in layers}
 
 
-def blobs_of(layer: Any) -> list[numpy.ndarray]:
+def blobs_of(layer: Any, bias: bool = False, required: int = 1) -> list[numpy.ndarray]:
     """The weights of a layer; old ones have four axes, the first perhaps 1.
 
-    Raises: ValueError where the number of values is not that of the shape.
+    Raises: ValueError where the number of values is not that of the shape, or where
+    there are fewer blobs than ``required``, and one more with a ``bias``.
     """
-    return [_array(layer.name, blob) for blob in layer.blobs]
+    arrays = [_array(layer.name, blob) for blob in layer.blobs]
+    if len(arrays) < required + bias:
+        raise ValueError(
+            f"layer {layer.name}: expected {required + bias} blobs, got {len(arrays)}"
+        )
+    return arrays
 
 
 def _array(name: str, blob: Any) -> numpy.ndarray:
@@ -47,7 +56,7 @@ def _array(name: str, blob: Any) -> numpy.ndarray:
     shape = tuple(blob.shape.dim)
     if "shape" not in blob.present:
         shape = (blob.num, blob.channels, blob.height, blob.width)
-    if math.prod(shape) != len(values):
+    if min(shape, default=0) < 0 or math.prod(shape) != len(values):
         raise ValueError(
             f"layer {name}: expected values of {shape}, got {len(values)} of them"
         )

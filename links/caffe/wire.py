@@ -55,9 +55,9 @@ def _fields(data: memoryview) -> Iterator[tuple[int, int, Any]]:
         elif wire_type in (_FOUR_BYTES, _EIGHT_BYTES):
             size = 4 if wire_type == _FOUR_BYTES else 8
         else:
-            raise ValueError(f"expected a message, got wire type {wire_type}")
+            raise ValueError(f"wire type {wire_type}")
         if position + size > len(data):
-            raise ValueError(f"expected {size} bytes more, got the end of the message")
+            raise ValueError(f"a message that ends before a field of {size} bytes")
         yield key >> 3, wire_type, data[position : position + size]
         position += size
 
@@ -66,7 +66,7 @@ def _varint(data: memoryview, position: int) -> tuple[int, int]:
     value = shift = 0
     while True:
         if position >= len(data) or shift > 63:
-            raise ValueError("expected a number, got the end of the message")
+            raise ValueError("a message that ends within a number")
         byte = data[position]
         value |= (byte & 0x7F) << shift
         position += 1
@@ -77,11 +77,7 @@ def _varint(data: memoryview, position: int) -> tuple[int, int]:
 
 def _value(field: Field, found: list[tuple[int, Any]]) -> Any:
     if isinstance(field.kind, str):
-        # One after the other or all in one piece, the bytes are the same.
-        array = numpy.frombuffer(b"".join(v for _, v in found), _FLOATS[field.kind])
-        if field.repeated:
-            return array
-        return float(array[-1]) if len(array) else field.default
+        return _floats(field, found)
     values = [
         v for wire_type, value in found for v in _scalars(field, wire_type, value)
     ]
@@ -93,7 +89,25 @@ def _value(field: Field, found: list[tuple[int, Any]]) -> Any:
     return Message(field.kind, memoryview(b"")) if is_message else field.default
 
 
+def _floats(field: Field, found: list[tuple[int, Any]]) -> Any:
+    dtype = numpy.dtype(_FLOATS[field.kind])
+    single = _FOUR_BYTES if dtype.itemsize == 4 else _EIGHT_BYTES
+    for wire_type, value in found:
+        if wire_type not in (single, _BYTES) or len(value) % dtype.itemsize:
+            raise ValueError(
+                f"numbers of wire type {wire_type} in field {field.number}"
+            )
+    # One after the other or all in one piece, the bytes are the same.
+    array = numpy.frombuffer(b"".join(v for _, v in found), dtype)
+    if field.repeated:
+        return array
+    return float(array[-1]) if len(array) else field.default
+
+
 def _scalars(field: Field, wire_type: int, value: Any) -> Iterator[Any]:
+    in_bytes = isinstance(field.kind, dict) or field.kind is str
+    if wire_type != _BYTES and (in_bytes or wire_type != _VARINT):
+        raise ValueError(f"wire type {wire_type} in field {field.number}")
     if isinstance(field.kind, dict):
         yield Message(field.kind, value)
     elif field.kind is str:

@@ -11,6 +11,8 @@ from renga.dataset.download import (
     get_dataset_directory,
 )
 from renga.serializers import load_npz, save_npz
+from renga.serializers.errors import parsing
+from renga.serializers.loading import all_or_nothing
 
 _FOLDER = "pfnet/chainer/models"
 
@@ -24,11 +26,13 @@ class Published(NamedTuple):
     is_file: bool = True
 
 
-def load(model: Any, path: str) -> None:
+def load(model: Any, path: str | os.PathLike[str]) -> None:
     """Loads a file into a model: npz, ``.caffemodel``, or ``"auto"`` its own.
 
-    Raises: OSError telling where to put a file that cannot be fetched.
+    Raises: OSError telling where to put a file that cannot be fetched; for npz, as
+    ``load_npz``; FileFormatError, a ValueError, for another that is damaged.
     """
+    path = os.fspath(path)
     if path.endswith(".caffemodel"):
         _load_caffe(model, path)
         return
@@ -49,7 +53,7 @@ def load(model: Any, path: str) -> None:
     )
 
 
-def convert(model: Any, path: str) -> None:
+def convert(model: Any, path: str | os.PathLike[str]) -> None:
     """Writes the weights of a model as an npz file."""
     save_npz(path, model, compression=False)
 
@@ -71,11 +75,19 @@ def _load_caffe(model: Any, path: str) -> None:
     from renga.links.caffe.network import read_blobs
 
     blobs = read_blobs(path)
-    for name, arrays in model._caffe_layers().items():
-        if name not in blobs:
-            raise ValueError(f"{path}: expected a layer {name}")
-        if callable(arrays):
-            arrays(blobs[name])
-            continue
-        for array, blob in zip(arrays, blobs[name]):
-            array[...] = blob.reshape(array.shape)
+    with all_or_nothing(model):
+        for name, arrays in model._caffe_layers().items():
+            if name not in blobs:
+                raise ValueError(f"{path}: expected a layer {name}")
+            with parsing(f"{path}: expected the weights of {name}", path):
+                _fill(arrays, blobs[name])
+
+
+def _fill(arrays: Any, blobs: list[Any]) -> None:
+    if callable(arrays):
+        arrays(blobs)
+        return
+    if len(blobs) < len(arrays):
+        raise ValueError(f"{len(blobs)} blobs for {len(arrays)} arrays")
+    for array, blob in zip(arrays, blobs):
+        array[...] = blob.reshape(array.shape)

@@ -26,15 +26,19 @@ def name_of(file: Any) -> str:
 
 
 @contextlib.contextmanager
-def parsing(expected: str, file: Any) -> Iterator[None]:
+def parsing(
+    expected: str, file: Any, passing: type[Exception] | tuple[()] = ()
+) -> Iterator[None]:
     """Context of a parser: whatever it raises becomes a FileFormatError.
 
     ``expected`` says by whom and what. Errors of the system (no permission, a disk that
-    cannot be read) pass, as does a lack of memory.
+    cannot be read) pass, as do a lack of memory and ``passing``.
     """
     try:
         yield
     except (FileFormatError, MemoryError):
+        raise
+    except passing:
         raise
     except Exception as error:
         # A parser seeks to where a damaged file tells it to, which is EINVAL.
@@ -42,4 +46,6 @@ def parsing(expected: str, file: Any) -> Iterator[None]:
         if system:
             raise
         what = str(error) if type(error) is ValueError else f"{error!r}"
-        raise FileFormatError(f"{expected}, got {what} in {name_of(file)!r}") from error
+        name = name_of(file)
+        where = "" if name in expected else f" in {name!r}"
+        raise FileFormatError(f"{expected}, got {what}{where}") from error

@@ -34,14 +34,12 @@ class EntryDeserializer(Deserializer):
 
         If that raises, ``obj`` gets back the values that it had.
         """
-        self._changes = changes = _Changes(obj)
-        try:
-            obj.serialize(self)
-        except BaseException:
-            changes.undo(obj)
-            raise
-        finally:
-            self._changes = None
+        with all_or_nothing(obj) as changes:
+            self._changes = changes
+            try:
+                obj.serialize(self)
+            finally:
+                self._changes = None
         if changes.asked and not changes.found:
             where = "" if self.file is None else f" of {name_of(self.file)!r}"
             warnings.warn(
@@ -68,6 +66,17 @@ class EntryDeserializer(Deserializer):
         return restore(f"{key!r}{where}", entry, value)
 
     _container = "file"
+
+
+@contextlib.contextmanager
+def all_or_nothing(obj: Any) -> Iterator[_Changes]:
+    """Context that loads ``obj``, which gets back what it had if that raises."""
+    changes = _Changes(obj)
+    try:
+        yield changes
+    except BaseException:
+        changes.undo(obj)
+        raise
 
 
 class _Changes:
