@@ -15,24 +15,32 @@ def find_snapshots(filename: str, outdir: str | os.PathLike[str]) -> list[str]:
     """
     fields = string.Formatter().parse(filename)
     pattern = re.compile(
-        "".join(
-            re.escape(literal) + ("" if field is None else ".+")
-            for literal, field, _, _ in fields
-        )
+        "".join(re.escape(text) + _values(name, spec) for text, name, spec, _ in fields)
     )
     with contextlib.ExitStack() as stack:
         try:
             entries = stack.enter_context(os.scandir(outdir))
         except FileNotFoundError:
             return []
-        found = [
-            (entry.stat().st_mtime_ns, _numbers(entry.name), entry.path)
-            for entry in entries
-            if pattern.fullmatch(entry.name)
-            and entry.is_file()
-            and not (entry.name.startswith(".") and entry.name.endswith(".tmp"))
-        ]
+        found = []
+        for entry in entries:
+            hidden = entry.name.startswith(".") and entry.name.endswith(".tmp")
+            if hidden or not pattern.fullmatch(entry.name):
+                continue
+            with contextlib.suppress(FileNotFoundError):  # another rank may remove it
+                if entry.is_file():
+                    time = entry.stat().st_mtime_ns
+                    found.append((time, _numbers(entry.name), entry.path))
     return [path for _, _, path in sorted(found)]
+
+
+def _values(name: str | None, spec: str | None) -> str:
+    """What a field of a format can become, as a regular expression."""
+    if name is None:
+        return ""
+    if name.endswith((".iteration", ".epoch")) or (spec or "").endswith("d"):
+        return r" *-?\d+"  # so that a copy with another ending is no snapshot
+    return ".+"
 
 
 def _numbers(name: str) -> list[int]:

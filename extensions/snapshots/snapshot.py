@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Union
 
 from renga.extensions.snapshots import snapshot_writers
 from renga.extensions.snapshots.files import find_snapshots, remove_old_snapshots
-from renga.serializers import npz
+from renga.serializers import FileFormatError, npz
 from renga.training import extension
 from renga.training.trainer import Trainer
 from renga.utils import argument
@@ -35,7 +36,7 @@ def snapshot(
         snapshot_on_error: whether to save when training raises an exception.
         n_retains: how many snapshots are kept, all unless positive.
         autoload: whether to resume from the newest snapshot, an npz archive, in the
-            trainer's directory.
+            trainer's directory. Damaged ones are passed over with a warning.
 
     Raises: TypeError when savefun and writer are both given; ValueError where
     autoload or n_retains would have to find files named by a function.
@@ -102,8 +103,7 @@ class _Snapshot(extension.Extension):
         if isinstance(self.filename, str):
             if self.autoload:
                 found = find_snapshots(self.filename, trainer.out)
-                if found:
-                    npz.load_npz(found[-1], self._target_in(trainer))
+                _load_newest(found, self._target_in(trainer))
             if self.n_retains > 0:
                 files = (self.filename, trainer.out, self.n_retains)
                 hook = functools.partial(remove_old_snapshots, *files)
@@ -137,3 +137,18 @@ class _Snapshot(extension.Extension):
     def finalize(self) -> None:
         """Waits until everything is written."""
         self.writer.finalize()
+
+
+def _load_newest(paths: list[str], target: Any) -> None:
+    """Loads the newest of the snapshots, from old to new, that is not damaged.
+
+    Raises: FileFormatError where all are; otherwise as ``load_npz``.
+    """
+    for path in reversed(paths):
+        try:
+            npz.load_npz(path, target)
+            return
+        except FileFormatError as error:
+            if path == paths[0]:
+                raise
+            warnings.warn(f"snapshot: passed over: {error}", stacklevel=2)

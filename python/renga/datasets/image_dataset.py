@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import bisect
 import os
+import re
 import zipfile
 from collections.abc import Iterable, Sequence
-from typing import IO, Any
+from typing import IO, Any, Union
 
 import numpy
 
 from renga.dataset import DatasetMixin
 from renga.dtypes import get_dtype
+from renga.serializers.errors import FileFormatError, parsing
 
-Pairs = Sequence[tuple[str, Any]]
+Path = Union[str, "os.PathLike[str]"]
+Pairs = Sequence[tuple[Path, Any]]
+_LABEL = re.compile(r"[+-]?\d{1,18}")
 
 
 class ImageDataset(DatasetMixin):
@@ -23,13 +27,15 @@ class ImageDataset(DatasetMixin):
 
     Shapes: an image is (channels, height, width), of one channel where it is gray.
 
-    Raises: ImportError where there is no Pillow.
+    Raises: ImportError where there is no Pillow; FileFormatError where a file is no
+    image.
     """
 
     def __init__(
-        self, paths: str | Iterable[str], root: str = ".", dtype: Any = None
+        self, paths: Path | Iterable[Path], root: Path = ".", dtype: Any = None
     ) -> None:
-        self._paths = _lines(paths) if isinstance(paths, str) else list(paths)
+        is_file = isinstance(paths, (str, os.PathLike))
+        self._paths = _lines(paths) if is_file else list(paths)
         self._root = root
         self._dtype = get_dtype(dtype)
 
@@ -46,12 +52,13 @@ class LabeledImageDataset(DatasetMixin):
 
     def __init__(
         self,
-        pairs: str | Pairs,
-        root: str = ".",
+        pairs: Path | Pairs,
+        root: Path = ".",
         dtype: Any = None,
         label_dtype: Any = numpy.int32,
     ) -> None:
-        pairs = _read_pairs(pairs) if isinstance(pairs, str) else pairs
+        is_file = isinstance(pairs, (str, os.PathLike))
+        pairs = _read_pairs(pairs) if is_file else pairs
         self._images = ImageDataset([path for path, _ in pairs], root, dtype)
         self._labels = [label for _, label in pairs]
         self._label_dtype = label_dtype
@@ -67,7 +74,7 @@ class LabeledImageDataset(DatasetMixin):
 class ZippedImageDataset(DatasetMixin):
     """All images of a zip archive, in its order."""
 
-    def __init__(self, zipfilename: str, dtype: Any = None) -> None:
+    def __init__(self, zipfilename: Path, dtype: Any = None) -> None:
         self._archive = _Archive(zipfilename)
         self._names = [
             info.filename
@@ -90,7 +97,7 @@ class ZippedImageDataset(DatasetMixin):
 class MultiZippedImageDataset(DatasetMixin):
     """The images of several zip archives, one archive after the other."""
 
-    def __init__(self, zipfilenames: Iterable[str], dtype: Any = None) -> None:
+    def __init__(self, zipfilenames: Iterable[Path], dtype: Any = None) -> None:
         self._parts = [ZippedImageDataset(name, dtype) for name in zipfilenames]
         self._ends = numpy.cumsum([len(part) for part in self._parts]).tolist()
 
@@ -111,8 +118,8 @@ class LabeledZippedImageDataset(DatasetMixin):
 
     def __init__(
         self,
-        zipfilename: str,
-        labelfilename: str,
+        zipfilename: Path,
+        labelfilename: Path,
         dtype: Any = None,
         label_dtype: Any = numpy.int32,
     ) -> None:
@@ -133,18 +140,24 @@ class LabeledZippedImageDataset(DatasetMixin):
 class _Archive:
     """A zip archive that each process opens for itself."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: Path) -> None:
         self._path = path
         self._opened: tuple[int, zipfile.ZipFile] | None = None
 
     def open(self) -> zipfile.ZipFile:
         if self._opened is None or self._opened[0] != os.getpid():
-            self._opened = os.getpid(), zipfile.ZipFile(self._path)
+            opened = open(self._path, "rb")
+            with parsing(f"{self._path}: expected a zip archive", self._path):
+                self._opened = os.getpid(), zipfile.ZipFile(opened)
         return self._opened[1]
 
     def read(self, name: str, dtype: Any) -> numpy.ndarray:
-        with self.open().open(name) as file:
-            return _read(file, dtype)
+        archive = self.open()
+        if name not in archive.NameToInfo:
+            raise KeyError(f"{name} is not in the archive {os.fspath(self._path)!r}")
+        what = f"{os.fspath(self._path)}: {name}"
+        with parsing(f"{what}: expected an image", what), archive.open(name) as file:
+            return _read(file, dtype, what)
 
     def __getstate__(self) -> dict[str, Any]:
         return {"_path": self._path, "_opened": None}
@@ -157,27 +170,30 @@ def _holds_image(info: zipfile.ZipInfo) -> bool:
     return not info.is_dir() and extension in Image.registered_extensions()
 
 
-def _read(file: str | IO[bytes], dtype: Any) -> numpy.ndarray:
+def _read(file: str | IO[bytes], dtype: Any, name: str = "") -> numpy.ndarray:
     from PIL import Image
 
-    with Image.open(file) as image:
-        array = numpy.asarray(image, dtype)
-    return array[None] if array.ndim == 2 else array.transpose(2, 0, 1)
+    with parsing(f"{name or file}: expected an image", name or file):
+        with Image.open(file) as image:
+            array = numpy.asarray(image, dtype)
+        return array[None] if array.ndim == 2 else array.transpose(2, 0, 1)
 
 
-def _lines(path: str) -> list[str]:
-    with open(path) as file:
-        return [line.strip() for line in file if line.strip()]
+def _lines(path: Path) -> list[str]:
+    with open(path, encoding="utf-8") as file:
+        with parsing(f"{os.fspath(path)}: expected lines of text in UTF-8", path):
+            return [line.strip() for line in file if line.strip()]
 
 
-def _read_pairs(path: str) -> Pairs:
+def _read_pairs(path: Path) -> Pairs:
     """Path and whole-number label of each line; a path may hold spaces."""
     pairs = []
     for number, line in enumerate(_lines(path), 1):
         name, _, label = line.rpartition(" ")
-        if not name:
-            raise ValueError(
-                f"{path}: expected a path and a label in line {number}, got {line!r}"
+        if not name or not _LABEL.fullmatch(label):
+            raise FileFormatError(
+                f"{os.fspath(path)}: expected a path and a label in line {number}, "
+                f"got {line!r}"
             )
         pairs.append((name.strip(), int(label)))
     return pairs

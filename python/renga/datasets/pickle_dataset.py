@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import threading
 from typing import IO, Any
 
 from renga.dataset import DatasetMixin
+from renga.serializers.errors import FileFormatError, name_of
 
 
 class PickleDatasetWriter:
@@ -41,6 +43,8 @@ class PickleDataset(DatasetMixin):
     """The objects of such a file, read when they are asked for.
 
     Only load files that you trust: pickles can run code.
+
+    Raises: FileFormatError where the last one is not whole.
     """
 
     def __init__(self, reader: IO[bytes]) -> None:
@@ -50,10 +54,16 @@ class PickleDataset(DatasetMixin):
         reader.seek(0)
         while True:
             start = reader.tell()
+            if not reader.read(1):
+                break
+            reader.seek(start)
             try:
                 pickle.load(reader)
-            except EOFError:
-                break
+            except (EOFError, pickle.UnpicklingError) as error:
+                raise FileFormatError(
+                    f"PickleDataset: expected a whole pickle at byte {start} of "
+                    f"{name_of(reader)!r}: {error}"
+                ) from error
             self._starts.append(start)
 
     def __len__(self) -> int:
@@ -83,13 +93,18 @@ class PickleDataset(DatasetMixin):
         self._lock = threading.Lock()
 
 
-def open_pickle_dataset(path: str) -> PickleDataset:
+def open_pickle_dataset(path: str | os.PathLike[str]) -> PickleDataset:
     """The data set in the file at ``path``."""
-    return PickleDataset(open(path, "rb"))
+    file = open(path, "rb")
+    try:
+        return PickleDataset(file)
+    except BaseException:
+        file.close()
+        raise
 
 
 def open_pickle_dataset_writer(
-    path: str, protocol: int = pickle.HIGHEST_PROTOCOL
+    path: str | os.PathLike[str], protocol: int = pickle.HIGHEST_PROTOCOL
 ) -> PickleDatasetWriter:
     """A writer of a new file at ``path``."""
     return PickleDatasetWriter(open(path, "wb"), protocol)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
+import os
 from collections.abc import Sequence
-from typing import Any, Callable
+from typing import Any, Callable, Union
 
 from renga.dataset import DatasetMixin
+from renga.serializers.errors import parsing
+
+Path = Union[str, "os.PathLike[str]"]
 
 
 class TextDataset(DatasetMixin):
@@ -16,18 +21,19 @@ class TextDataset(DatasetMixin):
     are those of ``open``, one for all files or one for each; ``filter_func`` is called
     with the lines of an example and says whether to keep it.
 
-    Raises: ValueError where the files have different numbers of lines.
+    Raises: ValueError where the files have different numbers of lines;
+    FileFormatError, a ValueError, where one is not in the encoding.
     """
 
     def __init__(
         self,
-        paths: str | Sequence[str],
+        paths: Path | Sequence[Path],
         encoding: str | Sequence[str | None] | None = None,
         errors: str | Sequence[str | None] | None = None,
         newline: str | Sequence[str | None] | None = None,
         filter_func: Callable[..., bool] | None = None,
     ) -> None:
-        if isinstance(paths, str):
+        if isinstance(paths, (str, os.PathLike)):
             paths = [paths]
         if not paths:
             raise ValueError("TextDataset: expected at least one path")
@@ -41,7 +47,10 @@ class TextDataset(DatasetMixin):
             )
         ]
         self._open()
-        starts = [_line_starts(file) for file in self._files]
+        with contextlib.ExitStack() as undo:
+            undo.callback(self.close)
+            starts = [_line_starts(file) for file in self._files]
+            undo.pop_all()
         lengths = [len(each) for each in starts]
         if len(set(lengths)) > 1:
             raise ValueError(
@@ -79,7 +88,11 @@ class TextDataset(DatasetMixin):
         self._open()
 
     def _open(self) -> None:
-        self._files = [open(**options) for options in self._options]
+        with contextlib.ExitStack() as opened:
+            self._files = [
+                opened.enter_context(open(**options)) for options in self._options
+            ]
+            opened.pop_all()
 
     def _lines(self, i: int) -> tuple[str, ...]:
         lines = []
@@ -101,7 +114,8 @@ def _each(value: Any, count: int) -> Sequence[Any]:
 
 
 def _line_starts(file: Any) -> list[int]:
-    starts = [file.tell()]
-    while file.readline():
-        starts.append(file.tell())
+    with parsing(f"{file.name}: expected text in {file.encoding}", file):
+        starts = [file.tell()]
+        while file.readline():
+            starts.append(file.tell())
     return starts[:-1]

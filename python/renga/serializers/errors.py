@@ -48,4 +48,4 @@ def parsing(
         what = str(error) if type(error) is ValueError else f"{error!r}"
         name = name_of(file)
         where = "" if name in expected else f" in {name!r}"
-        raise FileFormatError(f"{expected}, got {what}{where}") from error
+        raise FileFormatError(f"{expected}{where}, got {what}") from error

@@ -27,6 +27,7 @@ class EntryDeserializer(Deserializer):
 
     strict: bool = True
     file: Any = None
+    _container = "file"
     _changes: _Changes | None = None
 
     def load(self, obj: Any) -> None:
@@ -64,8 +65,6 @@ class EntryDeserializer(Deserializer):
         if changes is not None:
             changes.record(key, value)
         return restore(f"{key!r}{where}", entry, value)
-
-    _container = "file"
 
 
 @contextlib.contextmanager

@@ -12,9 +12,11 @@ import numpy
 from renga.dataset import download
 from renga.datasets.downloaded.images import cached_arrays, image_dataset
 from renga.datasets.tuple_dataset import TupleDataset
+from renga.serializers.errors import parsing
 
 _MIRROR = "https://www.cs.toronto.edu/~kriz/"
 _PIXELS = 3 * 32 * 32
+_LARGEST_MEMBER = 50_000 * (2 + _PIXELS)
 
 
 def get_cifar10(
@@ -59,7 +61,8 @@ def _load(
         archive_path = download.download(
             [_MIRROR + file], os.path.join(folder, file), f"sha256:{checksum}"
         )
-        with tarfile.open(archive_path) as archive:
+        expected = f"cifar: {archive_path}: expected an archive of binary files"
+        with parsing(expected, archive_path), tarfile.open(archive_path) as archive:
             train_x, train_y = _read_records(archive, train)
             test_x, test_y = _read_records(archive, [test])
         return dict(train_x=train_x, train_y=train_y, test_x=test_x, test_y=test_y)
@@ -74,10 +77,10 @@ def _read_records(
     label_bytes = 2 if members[0].startswith("cifar-100") else 1
     records = []
     for member in members:
-        file = archive.extractfile(member)
-        if file is None:
-            raise ValueError(f"cifar: expected a file called {member} in the archive")
-        data = numpy.frombuffer(file.read(), numpy.uint8)
+        info = archive.getmember(member)
+        if not info.isfile() or info.size > _LARGEST_MEMBER:
+            raise ValueError(f"no file of images called {member}")
+        data = numpy.frombuffer(archive.extractfile(info).read(), numpy.uint8)  # type: ignore[union-attr]
         records.append(data.reshape(-1, label_bytes + _PIXELS))
     joined = numpy.concatenate(records)
     return joined[:, label_bytes:], joined[:, label_bytes - 1]

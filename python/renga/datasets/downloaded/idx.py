@@ -6,13 +6,16 @@ import gzip
 import math
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import IO, Any
 
 import numpy
 
 from renga.dataset import download
 from renga.datasets.downloaded.images import cached_arrays, image_dataset
 from renga.datasets.tuple_dataset import TupleDataset
+from renga.serializers.errors import FileFormatError, parsing
+
+_BLOCK = 1 << 20
 
 _FILES = {
     "train": ("train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz"),
@@ -53,15 +56,32 @@ def idx_datasets(
 
 def _read_idx(path: str) -> numpy.ndarray:
     """The array of bytes in a gzipped IDX file (http://yann.lecun.com/exdb/mnist)."""
-    with gzip.open(path) as file:
-        data = file.read()
+    with (
+        open(path, "rb") as raw,
+        parsing(f"idx: {path}: expected a gzipped file", path),
+    ):
+        with gzip.open(raw) as file:
+            return _read_array(path, file)
+
+
+def _read_array(path: str, file: IO[bytes]) -> numpy.ndarray:
     # Two zero bytes, the code of the type (8 is uint8), the number of axes.
-    if data[:3] != b"\0\0\x08" or len(data) < 4 + 4 * data[3]:
-        raise ValueError(f"idx: {path}: expected a header of bytes, got {data[:4]!r}")
-    shape = numpy.frombuffer(data, ">u4", data[3], offset=4)
-    values = numpy.frombuffer(data, numpy.uint8, offset=4 + 4 * data[3])
-    if values.size != math.prod(map(int, shape)):
-        raise ValueError(
-            f"idx: {path}: expected {tuple(map(int, shape))} values, got {values.size}"
+    start = file.read(4)
+    sizes = file.read(4 * start[3]) if start[:3] == b"\0\0\x08" and start[3:] else b""
+    if not sizes or len(sizes) < 4 * start[3]:
+        raise FileFormatError(
+            f"idx: {path}: expected a header of bytes, got {start + sizes!r}"
         )
-    return values.reshape(shape)
+    shape = tuple(map(int, numpy.frombuffer(sizes, ">u4")))
+    expected = math.prod(shape)
+    data = bytearray()
+    while block := file.read(_BLOCK):  # to the end: there the checksum is
+        data += block
+        if len(data) > expected:
+            break
+    if len(data) != expected:
+        raise FileFormatError(
+            f"idx: {path}: expected {shape} values, got {len(data)}"
+            f"{' and more' if len(data) > expected else ''}"
+        )
+    return numpy.frombuffer(data, numpy.uint8).reshape(shape)

@@ -9,6 +9,7 @@ import numpy
 from renga.dataset import download
 from renga.datasets.tuple_dataset import TupleDataset
 from renga.dtypes import get_dtype
+from renga.serializers.npz import open_archive
 
 
 def image_dataset(
@@ -49,7 +50,10 @@ def image_dataset(
 def cached_arrays(
     path: str, create: Callable[[], dict[str, numpy.ndarray]]
 ) -> dict[str, numpy.ndarray]:
-    """The arrays in the npz archive at ``path``, which is made of ``create()`` once."""
+    """The arrays in the npz archive at ``path``, which is made of ``create()`` once.
+
+    Raises: FileFormatError where it is damaged.
+    """
 
     def save(new: str) -> dict[str, numpy.ndarray]:
         arrays = create()
@@ -57,7 +61,7 @@ def cached_arrays(
         return arrays
 
     def load(path: str) -> dict[str, numpy.ndarray]:
-        with numpy.load(path, allow_pickle=False) as archive:
-            return dict(archive)
+        with open_archive(path) as archive:
+            return {name: archive[name].read() for name in archive}
 
     return download.cache_or_load_file(path, save, load)

@@ -10,6 +10,7 @@ import numpy
 from renga.dataset import download
 from renga.datasets.downloaded.images import cached_arrays, image_dataset
 from renga.datasets.tuple_dataset import TupleDataset
+from renga.serializers.errors import parsing
 
 _MIRROR = "http://ufldl.stanford.edu/housenumbers/"
 _CHECKSUMS = {
@@ -50,12 +51,12 @@ def _part(
         import scipy.io
 
         path = os.path.join(folder, file)
-        content = scipy.io.loadmat(
-            download.download([_MIRROR + file], path, _CHECKSUMS[part])
-        )
-        # (height, width, channels, N), and ten for the digit nought
-        images = numpy.ascontiguousarray(content["X"].transpose(3, 2, 0, 1))
-        return {"x": images, "y": content["y"].ravel() % 10}
+        download.download([_MIRROR + file], path, _CHECKSUMS[part])
+        with parsing(f"svhn: {path}: expected images and labels", path):
+            content = scipy.io.loadmat(path)
+            # (height, width, channels, N), and ten for the digit nought
+            images = numpy.ascontiguousarray(content["X"].transpose(3, 2, 0, 1))
+            return {"x": images, "y": content["y"].ravel() % 10}
 
     raw = cached_arrays(os.path.join(folder, f"{part}.npz"), create)
     return image_dataset(

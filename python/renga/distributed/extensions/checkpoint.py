@@ -7,6 +7,7 @@ import os
 import re
 import sys
 import time
+import warnings
 from typing import Any
 
 from renga.distributed.extensions import resized
@@ -86,6 +87,8 @@ class MultiNodeCheckpointer(extension.Extension):
     ) -> None:
         """Loads the newest complete checkpoint, if there is one; all ranks call it.
 
+        One of which a file is damaged is passed over, with a warning.
+
         Args:
             trainer: what was saved.
             optimizer: has no effect: that of the trainer knows what was loaded.
@@ -97,19 +100,23 @@ class MultiNodeCheckpointer(extension.Extension):
             self.path = path
         elif self.path is None:
             self.path = trainer.out
-        found = self._newest()
-        if found is None:
-            return
-        iteration, then = found
         rank, size = self.comm.rank, self.comm.size
-        file = self._file(rank % then, iteration)
-        with npz.open_archive(file) as archive:
-            resized.load(archive, trainer, rank, size, file)
-
-    def _newest(self) -> tuple[int, int] | None:
-        """Iteration and number of files of what all ranks can load."""
         seen = self.comm.allgather_obj(self._readable())
+        for iteration, then in self._complete(seen):
+            file = self._file(rank % then, iteration)
+            with npz.open_archive(file) as archive:
+                if all(self.comm.allgather_obj(archive.is_whole())):
+                    resized.load(archive, trainer, rank, size, file)
+                    return
+            warnings.warn(
+                f"checkpoint {iteration} is passed over: a file of it is damaged",
+                stacklevel=2,
+            )
+
+    def _complete(self, seen: list[set[tuple[int, int, int]]]) -> list[tuple[int, int]]:
+        """Iteration and number of files of what all ranks can load, newest first."""
         somewhere = set().union(*seen)
+        found = []
         for iteration, then in sorted({(i, n) for _, i, n in somewhere}, reverse=True):
             n = then or self.comm.size
             complete = all((w, iteration, then) in somewhere for w in range(n))
@@ -117,8 +124,8 @@ class MultiNodeCheckpointer(extension.Extension):
                 (rank % n, iteration, then) in own for rank, own in enumerate(seen)
             )
             if complete and at_hand:
-                return iteration, n
-        return None
+                found.append((iteration, n))
+        return found
 
     def _readable(self) -> set[tuple[int, int, int]]:
         """Rank, iteration and number of ranks (0: not told) of whole files here."""
