@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 
@@ -35,3 +36,10 @@ class Deserializer(AbstractSerializer):
     def load(self, obj: Any) -> None:
         """Load everything ``obj`` asks for in its ``serialize``."""
         obj.serialize(self)
+
+    def on_failure(self, undo: Callable[[], Any]) -> None:
+        """Have ``undo`` called if the object cannot be loaded as a whole.
+
+        What the values given to a deserializer were is put back without this: it is for
+        objects that ask for other names after they have learnt something from a file.
+        """

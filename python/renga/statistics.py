@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import numpy
 
 from renga.backends import cuda
-from renga.serializer import AbstractSerializer
+from renga.serializer import AbstractSerializer, Deserializer
 from renga.variable import Variable
 
 
@@ -90,7 +91,11 @@ class DictSummary:
     def serialize(self, serializer: AbstractSerializer) -> None:
         """Saves or restores the names, as JSON, and the summary of each."""
         names = json.loads(serializer("_names", json.dumps(list(self._summaries))))
-        self._summaries = {name: self._summaries.get(name, Summary()) for name in names}
+        if isinstance(serializer, Deserializer):
+            serializer.on_failure(
+                functools.partial(vars(self).update, vars(self).copy())
+            )
+            self._summaries = {name: Summary() for name in names}
         for index, name in enumerate(names):
             self._summaries[name].serialize(serializer["_summaries"][str(index)])
 

@@ -39,6 +39,9 @@ class NpzArchive(Mapping[str, Entry]):
         else:
             with parsing("load_npz: expected an npz archive", self._name):
                 self._zip = zipfile.ZipFile(file)
+                # Names have no checksum, but are there twice; this compares them.
+                for info in self._zip.infolist():
+                    self._zip.open(info).close()
         stream: Any = self._zip.fp
         self._size = stream.seek(0, io.SEEK_END)
 

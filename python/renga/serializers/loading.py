@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy
@@ -49,6 +49,10 @@ class EntryDeserializer(Deserializer):
                 stacklevel=3,
             )
 
+    def on_failure(self, undo: Callable[[], Any]) -> None:
+        if self._changes is not None:
+            self._changes.callbacks.append(undo)
+
     def _restore(self, key: str, entry: Entry | None, value: Any) -> Any:
         """What is stored for ``key``, or None if there is no such name.
 
@@ -91,6 +95,7 @@ class _Changes:
                 self._keep(value.array if isinstance(value, Parameter) else value)
         self._arrays = [p.array for p in self._params()]
         self._values: dict[str, Any] = {}
+        self.callbacks: list[Callable[[], Any]] = []
 
     def record(self, key: str, value: Any) -> None:
         """Keeps ``value``, which is about to be changed or replaced."""
@@ -113,7 +118,9 @@ class _Changes:
             vars(link).update(state)
         # What is no array is only known to ``obj``, which may be beyond this.
         with contextlib.suppress(Exception):
-            obj.serialize(_Past(self._values))
+            obj.serialize(_Past(self._values, self.callbacks))
+        for callback in reversed(self.callbacks):
+            callback()
 
     def _keep(self, value: Any) -> Any:
         """A copy of an array; anything else as it is."""
@@ -132,12 +139,22 @@ class _Changes:
 class _Past(Deserializer):
     """Gives back the values of the past, as far as they are known."""
 
-    def __init__(self, values: dict[str, Any], path: str = "") -> None:
+    def __init__(
+        self,
+        values: dict[str, Any],
+        callbacks: list[Callable[[], Any]],
+        path: str = "",
+    ) -> None:
         self._values = values
         self._path = path
+        self._callbacks = callbacks
 
     def __getitem__(self, key: str) -> _Past:
-        return _Past(self._values, f"{self._path}{key.strip('/')}/")
+        path = f"{self._path}{key.strip('/')}/"
+        return _Past(self._values, self._callbacks, path)
+
+    def on_failure(self, undo: Callable[[], Any]) -> None:
+        self._callbacks.append(undo)
 
     def __call__(self, key: str, value: Any) -> Any:
         past = self._values.get(self._path + key.lstrip("/"), value)

@@ -1,0 +1,18 @@
+"""Thousands of damaged files: loaded whole or refused, never by half.
+
+``RENGA_FUZZ_LOADERS=10000`` sets how many, ``RENGA_FUZZ_SEED`` which.
+"""
+
+import os
+
+import loader_fuzz
+import pytest
+
+
+@pytest.mark.timeout(3600)
+def test_damaged_files():
+    count = int(os.environ.get("RENGA_FUZZ_LOADERS", 800))
+    seed = int(os.environ.get("RENGA_FUZZ_SEED", 0))
+    outcomes = loader_fuzz.run(count, seed)
+    assert sum(outcomes.values()) == count
+    assert outcomes["refused"] > count / 2
