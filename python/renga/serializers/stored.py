@@ -76,7 +76,8 @@ def _fill(name: str, entry: Entry, value: Any) -> None:
             f"serializer: {name}: expected an array of shape {value.shape}, "
             f"got {entry.shape}"
         )
-    if not numpy.can_cast(entry.dtype, value.dtype, "same_kind"):
+    text = [dtype.kind in "SU" for dtype in (entry.dtype, value.dtype)]
+    if text[0] != text[1] or not numpy.can_cast(entry.dtype, value.dtype, "same_kind"):
         raise TypeError(
             f"serializer: {name}: expected an array that fits {value.dtype}, "
             f"got one of {entry.dtype}"

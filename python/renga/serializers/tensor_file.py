@@ -19,7 +19,7 @@ from renga.serializers.stored import Entry
 
 # In the metadata, the CRC-32 of the header, with zeros in its place, and of the rest.
 CHECKSUM = "renga.crc32"
-_CHECKSUM = re.compile(rb'"renga\.crc32":"([0-9a-f]{8})"')
+_CHECKSUM = re.compile(rb'"renga\.crc32":"(.{8})', re.DOTALL)
 _LONGEST_HEADER = 100_000_000  # as in the reference
 _MOST_AXES = 64
 _BLOCK = 1 << 20

@@ -1,5 +1,7 @@
 """atomic_write: the old file or the new one, never a part."""
 
+import contextlib
+import errno
 import os
 import signal
 import stat
@@ -129,3 +131,72 @@ def test_the_data_reach_the_disk_before_the_name(tmp_path, monkeypatch):
     with atomic_write(tmp_path / "f"):
         pass
     assert order == ["fsync", "replace", "fsync"]  # the last: of the folder
+
+
+def test_the_folder_reaches_the_disk_too(tmp_path, monkeypatch):
+    flushed = []
+    real = os.fsync
+    monkeypatch.setattr(
+        atomic.os,
+        "fsync",
+        lambda fd: (flushed.append(os.readlink(f"/proc/self/fd/{fd}")), real(fd)),
+    )
+    with atomic_write(tmp_path / "f"):
+        pass
+    assert len(flushed) == 2 and flushed[1] == str(tmp_path)
+
+
+@pytest.mark.parametrize("number, passes", [(errno.EINVAL, True), (errno.EIO, False)])
+def test_a_folder_that_cannot_be_flushed(tmp_path, monkeypatch, number, passes):
+    real = os.fsync
+
+    def fsync(descriptor):
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            raise OSError(number, os.strerror(number))
+        real(descriptor)
+
+    monkeypatch.setattr(atomic.os, "fsync", fsync)
+    with contextlib.nullcontext() if passes else pytest.raises(OSError):
+        with atomic_write(tmp_path / "f") as file:
+            file.write(b"new")
+    assert (tmp_path / "f").read_bytes() == b"new"
+
+
+def test_a_file_that_cannot_be_flushed_is_no_file(tmp_path, monkeypatch):
+    def fsync(descriptor):
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    (tmp_path / "f").write_bytes(b"old")
+    monkeypatch.setattr(atomic.os, "fsync", fsync)
+    with pytest.raises(OSError), atomic_write(tmp_path / "f") as file:
+        file.write(b"new")
+    assert (tmp_path / "f").read_bytes() == b"old"
+    assert os.listdir(tmp_path) == ["f"]
+
+
+@pytest.mark.parametrize("name", ["x" * 255, "é" * 127, "\udcff" * 200, " .", "a\nb"])
+def test_names_as_long_and_odd_as_they_can_be(tmp_path, name):
+    for given in (tmp_path / name, os.fsencode(tmp_path / name)):
+        with atomic_write(given) as file:
+            file.write(b"new")
+        assert os.listdir(tmp_path) == [name]
+
+
+def test_links_in_a_circle(tmp_path):
+    (tmp_path / "a").symlink_to("b")
+    (tmp_path / "b").symlink_to("a")
+    with pytest.raises(OSError) as caught, atomic_write(tmp_path / "a"):
+        pass
+    assert caught.value.errno == errno.ELOOP
+    assert (tmp_path / "a").is_symlink() and (tmp_path / "b").is_symlink()
+    (tmp_path / "c").symlink_to("new")
+    with atomic_write(tmp_path / "c") as file:
+        file.write(b"new")
+    assert (tmp_path / "c").is_symlink() and (tmp_path / "new").read_bytes() == b"new"
+
+
+def test_a_folder_in_the_way(tmp_path):
+    (tmp_path / "f").mkdir()
+    with pytest.raises(IsADirectoryError), atomic_write(tmp_path / "f"):
+        pass
+    assert os.listdir(tmp_path) == ["f"]
