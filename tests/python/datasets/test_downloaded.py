@@ -14,6 +14,7 @@ from renga import datasets
 from renga.configuration import using_config
 from renga.dataset import download
 from renga.datasets import cifar, fashion_mnist, kuzushiji_mnist, mnist, ptb, svhn
+from renga.serializers import FileFormatError
 
 SIZES = {"train": 7, "t10k": 3}
 FAMILY = {
@@ -275,3 +276,90 @@ def test_ptb(tmp_path, monkeypatch, root):
         assert words == {"no": 0, "it": 1, "was": 2, "<eos>": 3, "is": 4}
         assert train.tolist() == [0, 1, 2, 3, 2, 1, 3] and train.dtype == numpy.int32
         assert valid.tolist() == [1, 4, 3] and test.tolist() == [0, 3]
+
+
+IDX = struct.pack(">4i", 0x803, 7, 28, 28)
+
+
+@pytest.mark.parametrize(
+    "data, message",
+    [
+        (gzip.compress(IDX + bytes(7 * 28 * 28))[:-5], "EOFError"),
+        (gzip.compress(IDX + bytes(7 * 28 * 28))[:-8] + bytes(8), "CRC"),
+        (b"not gzipped", "BadGzipFile"),
+        (b"", "expected a header"),
+        (gzip.compress(IDX[:9]), "expected a header"),
+        (gzip.compress(b"\0\0\x08\x00" + bytes(1)), "expected a header"),
+        (gzip.compress(IDX + bytes(50 << 20)), r"\(7, 28, 28\) .* and more"),
+        (
+            gzip.compress(struct.pack(">4I", 0x803, *3 * [2**32 - 1])),
+            "values, got 0",
+        ),
+    ],
+)
+def test_idx_files_that_lie(idx_files, tmp_path, monkeypatch, data, message):
+    name, get, _ = idx_files
+    file = "train-images-idx3-ubyte.gz"
+    (tmp_path / file).write_bytes(data)
+    digest = "sha256:" + hashlib.sha256(data).hexdigest()
+    monkeypatch.setitem(FAMILY[name][0]._CHECKSUMS, file, digest)
+    with pytest.raises(FileFormatError, match=f"idx: .*{file}.*{message}"):
+        get()
+
+
+def _link(info, data):
+    info.type, info.linkname, info.size = tarfile.SYMTYPE, "/etc/passwd", 0
+
+
+def _short(info, data):
+    info.size = 3000
+
+
+def _folder(info, data):
+    info.type, info.size = tarfile.DIRTYPE, 0
+
+
+def _absent(info, data):
+    info.name = "../" + info.name
+
+
+@pytest.mark.parametrize("change", [_link, _short, _folder, _absent])
+def test_archives_that_lie(tmp_path, monkeypatch, root, change):
+    path = tmp_path / "cifar-100-binary.tar.gz"
+    with tarfile.open(path, "w:gz") as archive:
+        for name in ("train.bin", "test.bin"):
+            data = bytes(2 * 3074)
+            info = tarfile.TarInfo(f"cifar-100-binary/{name}")
+            info.size = len(data)
+            if name == "test.bin":
+                change(info, data)
+            archive.addfile(info, io.BytesIO(data))
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    monkeypatch.setattr(cifar, "_MIRROR", tmp_path.as_uri() + "/")
+    load = cifar._load
+    monkeypatch.setattr(cifar, "_load", lambda n, checksum, *a: load(n, digest, *a))
+    with pytest.raises(FileFormatError, match="cifar: .*tar.gz: expected an archive"):
+        datasets.get_cifar100()
+    assert not (root / "pfnet/chainer/cifar/cifar-100.npz").exists()
+
+
+def test_a_damaged_cache_is_named(idx_files, root):
+    name, get, _ = idx_files
+    get()
+    path = root / "pfnet" / "chainer" / name / "train.npz"
+    content = path.read_bytes()
+    for damage in (content[:-100], b"", content[:90] + b"\xff" + content[91:]):
+        path.write_bytes(damage)
+        with pytest.raises(FileFormatError, match="train.npz"):
+            get()
+
+
+def test_a_damaged_mat_file(svhn_files, tmp_path, monkeypatch):
+    for data in (b"MATLAB", (tmp_path / "train_32x32.mat").read_bytes()[:-200]):
+        (tmp_path / "train_32x32.mat").write_bytes(data)
+        digest = "md5:" + hashlib.md5(data).hexdigest()
+        monkeypatch.setitem(svhn._CHECKSUMS, "train", digest)
+        with pytest.raises(FileFormatError, match="svhn: .*train_32x32.mat"):
+            datasets.get_svhn()
+        for file in (tmp_path / "root").rglob("train_32x32.mat"):
+            file.unlink()

@@ -7,6 +7,7 @@ import numpy
 import pytest
 
 from renga import datasets
+from renga.serializers import FileFormatError
 
 Image = pytest.importorskip("PIL.Image")
 
@@ -131,3 +132,92 @@ def test_pickles(tmp_path):
             assert again[1:] == [[2, 3], "third"]
     with pytest.raises(ValueError, match="closed file"):
         dataset[0]
+
+
+def test_paths_may_be_pathlibs(folder):
+    listed = datasets.ImageDataset(folder / "list.txt", root=folder)
+    check(listed[1], GRAY)
+    check(datasets.ImageDataset([folder / "a.png"])[0], COLOUR)
+    assert datasets.LabeledImageDataset(folder / "pairs.txt", folder)[1][1] == 5
+    check(datasets.ZippedImageDataset(folder / "all.zip")[0], GRAY)
+    path = folder / "all.zip"
+    labeled = datasets.LabeledZippedImageDataset(path, folder / "pairs.txt")
+    check(labeled[0][0], COLOUR)
+    with datasets.TextDataset(folder / "pairs.txt") as lines:
+        assert len(lines) == 2
+    with datasets.open_pickle_dataset_writer(folder / "p") as writer:
+        writer.write(1)
+    with datasets.open_pickle_dataset(folder / "p") as dataset:
+        assert dataset[0] == 1
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["a.png x", "a.png 1.5", "a.png 1_000", "a.png " + "9" * 5000, "a.png", " 3"],
+)
+def test_lines_without_a_whole_label(folder, line):
+    (folder / "pairs.txt").write_text("a.png 1\n" + line + "\n")
+    for load in (
+        lambda: datasets.LabeledImageDataset(folder / "pairs.txt"),
+        lambda: datasets.LabeledZippedImageDataset(
+            folder / "all.zip", folder / "pairs.txt"
+        ),
+    ):
+        with pytest.raises(FileFormatError, match="pairs.txt: .* in line 2, got"):
+            load()
+
+
+def test_lists_that_are_no_text(folder):
+    (folder / "list.txt").write_bytes(b"a.png\n\xff\xfe\n")
+    with pytest.raises(FileFormatError, match="list.txt: expected lines of text"):
+        datasets.ImageDataset(folder / "list.txt")
+    with pytest.raises(FileFormatError, match="list.txt: expected text in utf-8"):
+        datasets.TextDataset(folder / "list.txt", encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda data: data[:-40],
+        lambda data: data[:20],
+        lambda data: b"",
+        lambda data: b"not an image",
+        lambda data: data[:40] + b"\xff" * 20 + data[60:],
+    ],
+)
+def test_damaged_images(folder, damage):
+    path = folder / "a.png"
+    path.write_bytes(damage(path.read_bytes()))
+    with zipfile.ZipFile(folder / "all.zip", "w") as archive:
+        archive.write(path, "a.png")
+    with pytest.raises(FileFormatError, match="a.png: expected an image, got"):
+        datasets.ImageDataset(["a.png"], folder)[0]
+    with pytest.raises(FileFormatError, match="all.zip: a.png: expected an image, got"):
+        datasets.ZippedImageDataset(folder / "all.zip")[0]
+    with pytest.raises(FileNotFoundError):
+        datasets.ImageDataset(["none.png"], folder)[0]
+
+
+def test_damaged_archives_of_images(folder):
+    path = folder / "all.zip"
+    with pytest.raises(KeyError, match="none.png.*all.zip"):
+        datasets.ZippedImageDataset(path).get_example("none.png")
+    content = path.read_bytes()
+    at = content.index(b"PNG") + 30
+    path.write_bytes(content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :])
+    with pytest.raises(FileFormatError, match="all.zip: b b.png: expected an image"):
+        datasets.ZippedImageDataset(path)[0]
+    path.write_bytes(content[:-30])
+    with pytest.raises(FileFormatError, match="all.zip: expected a zip archive, got"):
+        datasets.ZippedImageDataset(path)
+
+
+@pytest.mark.parametrize("cut", [1, 2, 5])
+def test_a_truncated_pickle_is_not_the_end(tmp_path, cut):
+    with datasets.open_pickle_dataset_writer(tmp_path / "p") as writer:
+        writer.write("first")
+        writer.write(numpy.arange(3))
+    content = (tmp_path / "p").read_bytes()
+    (tmp_path / "p").write_bytes(content[:-cut])
+    with pytest.raises(FileFormatError, match=r"a whole pickle at byte \d+ of .*p'"):
+        datasets.open_pickle_dataset(tmp_path / "p")
