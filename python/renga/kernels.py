@@ -37,11 +37,11 @@ def load(path: str | os.PathLike[str]) -> None:
 
     Raises: ValueError for a file that does not hold kernels by problem.
     """
-    with open(path, encoding="utf-8") as file:
+    with open(path, "rb") as file:
         text = file.read()
     try:
         loaded = json.loads(text)
-    except json.JSONDecodeError:
+    except (ValueError, RecursionError):
         loaded = None
     if not isinstance(loaded, dict) or not all(
         isinstance(name, str) for name in loaded.values()

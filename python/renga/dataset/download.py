@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import IO, Any, Callable
 
-from renga.serializers.atomic import atomic_write
+from renga.serializers.atomic import atomic_write, flush_to_disk
 
 _TIMEOUT = 30.0  # seconds without a byte
 _BLOCK = 1 << 18
@@ -70,7 +70,9 @@ def cache_or_load_file(
         with tempfile.TemporaryDirectory(dir=folder, prefix=".") as temporary:
             new = os.path.join(temporary, name)
             content = creator(new)
+            flush_to_disk(new)
             os.replace(new, path)
+            flush_to_disk(folder)
         return content
 
 

@@ -44,7 +44,7 @@ def atomic_write(
     try:
         with open(temporary, mode.replace("w", "x"), encoding=encoding) as file:
             yield file
-        _flush(temporary)
+        flush_to_disk(temporary)
         if os.path.exists(path):
             shutil.copymode(path, temporary)
         os.replace(temporary, path)
@@ -52,7 +52,7 @@ def atomic_write(
         with contextlib.suppress(FileNotFoundError):
             os.unlink(temporary)
         raise
-    _flush(folder)
+    flush_to_disk(folder)
 
 
 def _temporary_name(path: str) -> str:
@@ -62,7 +62,7 @@ def _temporary_name(path: str) -> str:
     return os.path.join(folder, f".{name}{end}")
 
 
-def _flush(path: str) -> None:
+def flush_to_disk(path: str) -> None:
     """Has what is at ``path`` reach the disk, also where another handle wrote it."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
