@@ -7,7 +7,7 @@ import os
 import re
 import zipfile
 from collections.abc import Iterable, Sequence
-from typing import IO, Any, Union
+from typing import Any, Union
 
 import numpy
 
@@ -17,6 +17,8 @@ from renga.serializers.errors import FileFormatError, parsing
 
 Path = Union[str, "os.PathLike[str]"]
 Pairs = Sequence[tuple[Path, Any]]
+_PIXELS_A_BYTE = 4096  # as LZW may pack them; other formats pack less
+_MOST_PIXELS = 1 << 24  # in any file
 _LABEL = re.compile(r"[+-]?\d{1,18}")
 
 
@@ -34,8 +36,10 @@ class ImageDataset(DatasetMixin):
     def __init__(
         self, paths: Path | Iterable[Path], root: Path = ".", dtype: Any = None
     ) -> None:
-        is_file = isinstance(paths, (str, os.PathLike))
-        self._paths = _lines(paths) if is_file else list(paths)
+        if isinstance(paths, (str, os.PathLike)):
+            self._paths: list[Path] = [*_lines(paths)]
+        else:
+            self._paths = list(paths)
         self._root = root
         self._dtype = get_dtype(dtype)
 
@@ -44,7 +48,9 @@ class ImageDataset(DatasetMixin):
 
     def get_example(self, i: int) -> numpy.ndarray:
         path = os.path.join(self._root, self._paths[i])
-        return _read(path, self._dtype)
+        with open(path, "rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            return _read(file, self._dtype, os.fspath(path), size)
 
 
 class LabeledImageDataset(DatasetMixin):
@@ -57,8 +63,8 @@ class LabeledImageDataset(DatasetMixin):
         dtype: Any = None,
         label_dtype: Any = numpy.int32,
     ) -> None:
-        is_file = isinstance(pairs, (str, os.PathLike))
-        pairs = _read_pairs(pairs) if is_file else pairs
+        if isinstance(pairs, (str, os.PathLike)):
+            pairs = _read_pairs(pairs)
         self._images = ImageDataset([path for path, _ in pairs], root, dtype)
         self._labels = [label for _, label in pairs]
         self._label_dtype = label_dtype
@@ -133,7 +139,7 @@ class LabeledZippedImageDataset(DatasetMixin):
 
     def get_example(self, i: int) -> tuple[numpy.ndarray, numpy.ndarray]:
         name, label = self._pairs[i]
-        image = self._archive.read(name, self._dtype)
+        image = self._archive.read(os.fspath(name), self._dtype)
         return image, numpy.array(label, self._label_dtype)
 
 
@@ -157,7 +163,7 @@ class _Archive:
             raise KeyError(f"{name} is not in the archive {os.fspath(self._path)!r}")
         what = f"{os.fspath(self._path)}: {name}"
         with parsing(f"{what}: expected an image", what), archive.open(name) as file:
-            return _read(file, dtype, what)
+            return _read(file, dtype, what, archive.getinfo(name).file_size)
 
     def __getstate__(self) -> dict[str, Any]:
         return {"_path": self._path, "_opened": None}
@@ -170,13 +176,16 @@ def _holds_image(info: zipfile.ZipInfo) -> bool:
     return not info.is_dir() and extension in Image.registered_extensions()
 
 
-def _read(file: str | IO[bytes], dtype: Any, name: str = "") -> numpy.ndarray:
+def _read(file: Any, dtype: Any, name: str, size: int) -> numpy.ndarray:
+    """The image in a file of ``size`` bytes."""
     from PIL import Image
 
-    with parsing(f"{name or file}: expected an image", name or file):
-        with Image.open(file) as image:
-            array = numpy.asarray(image, dtype)
-        return array[None] if array.ndim == 2 else array.transpose(2, 0, 1)
+    with parsing(f"{name}: expected an image", name), Image.open(file) as image:
+        # So far only the header has been read.
+        if image.width * image.height > max(_MOST_PIXELS, _PIXELS_A_BYTE * size):
+            raise ValueError(f"{image.width}x{image.height} pixels in {size} bytes")
+        array = numpy.asarray(image, dtype)
+    return array[None] if array.ndim == 2 else array.transpose(2, 0, 1)
 
 
 def _lines(path: Path) -> list[str]:

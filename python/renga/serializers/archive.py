@@ -23,8 +23,8 @@ _DEFLATE = 1032  # a byte of a deflated stream stands for at most so many
 _HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 
 
-class NpzArchive(Mapping[str, Entry]):
-    """The arrays of an npz archive by name.
+class NpzArchive(Mapping[str, numpy.ndarray]):
+    """The arrays of an npz archive by name, or entries from which to read them.
 
     No memory is taken that the archive's own size does not account for, checksums are
     checked, and pickles are not run.
@@ -55,7 +55,11 @@ class NpzArchive(Mapping[str, Entry]):
     def __contains__(self, key: object) -> bool:
         return f"{key}.npy" in self._zip.NameToInfo
 
-    def __getitem__(self, key: str) -> Entry:
+    def __getitem__(self, key: str) -> numpy.ndarray:
+        return self.entry(key).read()
+
+    def entry(self, key: str) -> Entry:
+        """Shape, dtype and how to read an array; KeyError if there is none."""
         info = self._zip.NameToInfo[f"{key}.npy"]
         with self._parsing(key):
             self._check_sizes(info)

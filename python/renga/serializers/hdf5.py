@@ -80,7 +80,7 @@ class HDF5Deserializer(EntryDeserializer):
         return child(self.group, key, self._h5py, self.file)
 
 
-def save_hdf5(file: File, obj: Any, compression: Any = 4) -> None:
+def save_hdf5(filename: File, obj: Any, compression: Any = 4) -> None:
     """Save ``obj`` to an HDF5 file, which is replaced whole or not at all.
 
     Raises: RuntimeError where h5py is not installed.
@@ -92,12 +92,12 @@ def save_hdf5(file: File, obj: Any, compression: Any = 4) -> None:
         HDF5Serializer(group, compression).save(obj)
     content = image.getbuffer()
     content[:SEAL_SIZE] = seal(content[SEAL_SIZE:])
-    with open_to_write(file) as opened:
+    with open_to_write(filename) as opened:
         opened.write(content)
 
 
-def load_hdf5(file: File, obj: Any) -> None:
-    """Load ``obj`` from an HDF5 file.
+def load_hdf5(filename: File, obj: Any) -> None:
+    """Load ``obj`` from an HDF5 file, by its path or open.
 
     If it cannot be loaded as a whole, ``obj`` remains as it was. Links to other files
     are not followed. Damage is found by a checksum in files that ``save_hdf5`` wrote;
@@ -109,8 +109,8 @@ def load_hdf5(file: File, obj: Any) -> None:
     OSError where the file cannot be read.
     """
     h5py = _import_h5py()
-    with open_to_read(file) as opened, open_group(h5py, opened, file) as group:
-        HDF5Deserializer(group, file=file).load(obj)
+    with open_to_read(filename) as file, open_group(h5py, file, filename) as group:
+        HDF5Deserializer(group, file=filename).load(obj)
 
 
 def _import_h5py() -> ModuleType:

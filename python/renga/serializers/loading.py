@@ -176,6 +176,6 @@ def _links_of(obj: Any) -> list[Link]:
     if isinstance(obj, Link):
         return [obj]
     updater = getattr(obj, "updater", obj)
-    optimizers = getattr(updater, "get_all_optimizers", dict)()
+    optimizers: dict[str, Any] = getattr(updater, "get_all_optimizers", dict)()
     targets = [optimizer.target for optimizer in optimizers.values()]
     return [target for target in targets if isinstance(target, Link)]

@@ -17,7 +17,7 @@ from renga.serializer import Serializer
 from renga.serializers.archive import NpzArchive, old_name
 from renga.serializers.files import File, open_to_read, open_to_write
 from renga.serializers.loading import EntryDeserializer
-from renga.serializers.stored import as_stored, entry_of, is_none
+from renga.serializers.stored import Entry, as_stored, entry_of, is_none
 
 Ignored = Union[str, Callable[[str], bool]]
 
@@ -60,7 +60,7 @@ class NpzDeserializer(EntryDeserializer):
     ) -> None:
         # NumPy's own archives take as much memory as they say that they need.
         is_file = isinstance(npz, numpy.lib.npyio.NpzFile)
-        self.npz = NpzArchive(npz.zip, file) if is_file else npz
+        self.npz = NpzArchive(npz.zip, file) if is_file else npz  # type: ignore[attr-defined]
         self.path = path
         self.strict = strict
         self.file = file
@@ -79,8 +79,14 @@ class NpzDeserializer(EntryDeserializer):
         key = self.path + key.lstrip("/")
         if self._ignores(key):
             return value
-        entry = entry_of(self.npz[key]) if key in self.npz else None
-        return self._restore(key, entry, value)
+        return self._restore(key, self._entry(key), value)
+
+    def _entry(self, key: str) -> Entry | None:
+        if key not in self.npz:
+            return None
+        if isinstance(self.npz, NpzArchive):
+            return self.npz.entry(key)
+        return entry_of(self.npz[key])
 
     def _ignores(self, key: str) -> bool:
         return any(

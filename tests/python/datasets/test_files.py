@@ -1,7 +1,10 @@
 """Data sets that read images, text and pickles from files."""
 
 import pickle
+import resource
+import struct
 import zipfile
+import zlib
 
 import numpy
 import pytest
@@ -221,3 +224,41 @@ def test_a_truncated_pickle_is_not_the_end(tmp_path, cut):
     (tmp_path / "p").write_bytes(content[:-cut])
     with pytest.raises(FileFormatError, match=r"a whole pickle at byte \d+ of .*p'"):
         datasets.open_pickle_dataset(tmp_path / "p")
+
+
+def png(width, height):
+    """A whole header of an image, and next to nothing of it."""
+
+    def chunk(name, data):
+        crc = zlib.crc32(name + data)
+        return struct.pack(">I", len(data)) + name + data + struct.pack(">I", crc)
+
+    header = struct.pack(">2I5B", width, height, 8, 2, 0, 0, 0)
+    return (
+        b"\x89PNG\r\n\x1a\n"
+        + chunk(b"IHDR", header)
+        + chunk(b"IDAT", zlib.compress(bytes(100)))
+        + chunk(b"IEND", b"")
+    )
+
+
+@pytest.mark.filterwarnings("ignore::PIL.Image.DecompressionBombWarning")
+@pytest.mark.parametrize("side", [10_000, 13_000, 100_000, 2**31 - 1])
+def test_images_that_claim_to_be_large(folder, side):
+    (folder / "a.png").write_bytes(png(side, side))
+    with zipfile.ZipFile(folder / "all.zip", "w") as archive:
+        archive.write(folder / "a.png", "a.png")
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for dataset in (
+        datasets.ImageDataset(["a.png"], folder),
+        datasets.ZippedImageDataset(folder / "all.zip"),
+    ):
+        with pytest.raises(FileFormatError, match="a.png: expected an image, got"):
+            dataset[0]
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50_000  # KiB
+
+
+def test_a_large_image_of_one_colour(folder):
+    Image.new("L", (4000, 4000), 7).save(folder / "a.png")
+    image = datasets.ImageDataset(["a.png"], folder, dtype="u1")[0]
+    assert image.shape == (1, 4000, 4000) and (image == 7).all()

@@ -6,7 +6,7 @@ import gzip
 import math
 import os
 from collections.abc import Sequence
-from typing import IO, Any
+from typing import Any
 
 import numpy
 
@@ -64,7 +64,7 @@ def _read_idx(path: str) -> numpy.ndarray:
             return _read_array(path, file)
 
 
-def _read_array(path: str, file: IO[bytes]) -> numpy.ndarray:
+def _read_array(path: str, file: Any) -> numpy.ndarray:
     # Two zero bytes, the code of the type (8 is uint8), the number of axes.
     start = file.read(4)
     sizes = file.read(4 * start[3]) if start[:3] == b"\0\0\x08" and start[3:] else b""

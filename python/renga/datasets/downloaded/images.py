@@ -62,6 +62,6 @@ def cached_arrays(
 
     def load(path: str) -> dict[str, numpy.ndarray]:
         with open_archive(path) as archive:
-            return {name: archive[name].read() for name in archive}
+            return dict(archive)
 
     return download.cache_or_load_file(path, save, load)

@@ -31,14 +31,14 @@ class _Resized(npz.NpzDeserializer):
             return value
         if "iterator:" not in full:
             return super().__call__(key, value)
-        if isinstance(value, numpy.ndarray) and full in self.npz:
-            if entry_of(self.npz[full]).shape != value.shape:
-                return value
+        entry = self._entry(full)
+        if isinstance(value, numpy.ndarray) and entry and entry.shape != value.shape:
+            return value
         loaded = super().__call__(key, value)
         return int(loaded * self.ratio) if key == "current_position" else loaded
 
 
-Archive = Mapping[str, Any]  # of entries or arrays
+Archive = Mapping[str, numpy.ndarray]
 
 
 def load(archive: Archive, target: Any, rank: int, size: int, file: Any = None) -> None:
