@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy
@@ -152,6 +152,9 @@ class _Loading(Deserializer):
 
     def __getitem__(self, key: str) -> _Loading:
         return type(self)(self.serializer[key], self.param)
+
+    def on_failure(self, undo: Callable[[], Any]) -> None:
+        self.serializer.on_failure(undo)
 
     def __call__(self, key: str, value: Any) -> Any:
         is_piece = self.param._is_piece(value)

@@ -81,6 +81,14 @@ class Parameter(Variable):
         self.array = array
         self.grad = self._make_first_grad()
 
+    def _put_back(self, values: Any) -> None:
+        """Has ``values`` again; without them it waits for a shape, as it did."""
+        if values is None:
+            self.grad = None
+            self.array = None
+        else:
+            self.array[...] = values
+
     def _make_first_grad(self) -> Any:
         if self._first_grad is None:
             return None

@@ -10,9 +10,13 @@ from renga.dataset.download import (
     download,
     get_dataset_directory,
 )
-from renga.serializers import load_npz, save_npz
+from renga.serializers import (
+    DictionarySerializer,
+    NpzDeserializer,
+    load_npz,
+    save_npz,
+)
 from renga.serializers.errors import parsing
-from renga.serializers.loading import all_or_nothing
 
 _FOLDER = "pfnet/chainer/models"
 
@@ -75,12 +79,18 @@ def _load_caffe(model: Any, path: str) -> None:
     from renga.links.caffe.network import read_blobs
 
     blobs = read_blobs(path)
-    with all_or_nothing(model):
+    saved = DictionarySerializer()
+    saved.save(model)
+    before = {name: array.copy() for name, array in saved.target.items()}
+    try:
         for name, arrays in model._caffe_layers().items():
             if name not in blobs:
                 raise ValueError(f"{path}: expected a layer {name}")
             with parsing(f"{path}: expected the weights of {name}", path):
                 _fill(arrays, blobs[name])
+    except BaseException:
+        NpzDeserializer(before).load(model)
+        raise
 
 
 def _fill(arrays: Any, blobs: list[Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from typing import Any
 
@@ -28,6 +29,7 @@ from renga.links.parallel.relayout import (
 )
 from renga.links.parallel.shard import lengths, shares
 from renga.links.parallel.sharded_parameter import Piece, ShardedParameter
+from renga.serializer import Deserializer
 from renga.variable import Variable, as_variable
 
 
@@ -175,4 +177,7 @@ class ParallelBatchNormalization(BatchNormalization):
         self._persistent = names
         whole = self._statistics.seen_whole(serializer)
         for name in sorted(names):
-            setattr(self, name, whole(name, getattr(self, name)))
+            old = getattr(self, name)
+            setattr(self, name, whole(name, old))
+            if isinstance(serializer, Deserializer):
+                serializer.on_failure(functools.partial(setattr, self, name, old))

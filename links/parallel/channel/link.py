@@ -193,6 +193,9 @@ class ChannelLink(Link):
         if not self.W.is_initialized and isinstance(serializer, Deserializer):
             data = serializer("W", None)
             if data is not None:
+                for param in self.params():
+                    if not param.is_initialized:
+                        serializer.on_failure(functools.partial(param._put_back, None))
                 self._initialize_by(data.shape)
         super().serialize(serializer)
 

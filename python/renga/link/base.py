@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import functools
 import numbers
 import warnings
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ import numpy
 from renga import backend, initializers, link_hook
 from renga.device_resident import DeviceResident
 from renga.parameter import Parameter
+from renga.serializer import Deserializer
 
 if TYPE_CHECKING:
     from renga.sequential import Sequential
@@ -310,17 +312,23 @@ class Link(DeviceResident):
         for name in sorted(self._params):
             _serialize_param(serializer, name, mine[name])
         for name in sorted(self._persistent):
-            mine[name] = serializer(name, mine[name])
+            old = mine[name]
+            mine[name] = serializer(name, old)
+            if mine[name] is not old and isinstance(serializer, Deserializer):
+                serializer.on_failure(functools.partial(mine.__setitem__, name, old))
 
 
 def _serialize_param(serializer: Any, name: str, param: Parameter) -> None:
-    data = param.seen_whole(serializer)(name, param.array)
-    if data is None:
+    array = param.array
+    data = param.seen_whole(serializer)(name, array)
+    if data is None or data is array:
         return
+    if isinstance(serializer, Deserializer):
+        values = None if array is None else array.copy()
+        serializer.on_failure(functools.partial(param._put_back, values))
     if not param.is_initialized:
         param.initialize(data.shape)
-    if data is not param.array:
-        param.array[...] = data
+    param.array[...] = data
 
 
 def _shape_and_dtype(value: Any) -> tuple[Any, Any]:

@@ -21,8 +21,9 @@ from renga.serializers.stored import Entry
 SEAL_SIZE = 512
 _SEAL = b"renga: CRC-32 of what follows these 512 bytes: "
 _BLOCK = 1 << 20
-# Of all filters, these can only unpack what is in the file; others may be plugins.
-_FILTERS = {1: 1032, 2: 1, 3: 1, 6: 2}  # deflate, shuffle, Fletcher's checksum, n-bit
+# The filters that only unpack what is in the file, and how far: deflate, shuffle,
+# Fletcher's checksum, szip and h5py's LZF. Others may be plugins.
+_FILTERS = {1: 1032, 2: 1, 3: 1, 4: 1032, 32000: 256}
 _UNCHECKED = 1 << 16  # bytes that an array may have without being stored
 
 
@@ -111,9 +112,9 @@ def _check_size(dataset: Any) -> None:
     ratio = 1
     for i in range(creation.get_nfilters()):
         code = creation.get_filter(i)[0]
-        if code not in _FILTERS and code != 32000:  # LZF, which h5py brings along
+        if code not in _FILTERS:
             raise ValueError(f"a data set packed by filter {code}")
-        ratio *= _FILTERS.get(code, 256)
+        ratio *= _FILTERS[code]
     size = math.prod(dataset.shape) * dataset.dtype.itemsize
     stored = dataset.id.get_storage_size()
     held = dataset.file.id.get_filesize()

@@ -5,14 +5,12 @@ from __future__ import annotations
 import contextlib
 import copy
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy
 
 from renga.backends import cuda
-from renga.link import Link
-from renga.parameter import Parameter
 from renga.serializer import Deserializer
 from renga.serializers.errors import name_of
 from renga.serializers.stored import Entry, restore
@@ -35,12 +33,14 @@ class EntryDeserializer(Deserializer):
 
         If that raises, ``obj`` gets back the values that it had.
         """
-        with all_or_nothing(obj) as changes:
-            self._changes = changes
-            try:
-                obj.serialize(self)
-            finally:
-                self._changes = None
+        self._changes = changes = _Changes()
+        try:
+            obj.serialize(self)
+        except BaseException:
+            changes.undo(obj)
+            raise
+        finally:
+            self._changes = None
         if changes.asked and not changes.found:
             where = "" if self.file is None else f" of {name_of(self.file)!r}"
             warnings.warn(
@@ -71,30 +71,13 @@ class EntryDeserializer(Deserializer):
         return restore(f"{key!r}{where}", entry, value)
 
 
-@contextlib.contextmanager
-def all_or_nothing(obj: Any) -> Iterator[_Changes]:
-    """Context that loads ``obj``, which gets back what it had if that raises."""
-    changes = _Changes(obj)
-    try:
-        yield changes
-    except BaseException:
-        changes.undo(obj)
-        raise
-
-
 class _Changes:
     """What to put back into an object if it cannot be loaded as a whole."""
 
-    def __init__(self, obj: Any) -> None:
+    def __init__(self) -> None:
         self.asked = self.found = 0
-        self._links = [part for link in _links_of(obj) for part in link.links()]
-        self._states = [_state_of(link) for link in self._links]
-        self._copies: dict[int, tuple[Any, Any]] = {}
-        for state in self._states:
-            for value in state.values():
-                self._keep(value.array if isinstance(value, Parameter) else value)
-        self._arrays = [p.array for p in self._params()]
         self._values: dict[str, Any] = {}
+        self._copies: dict[int, tuple[Any, Any]] = {}
         self.callbacks: list[Callable[[], Any]] = []
 
     def record(self, key: str, value: Any) -> None:
@@ -104,18 +87,11 @@ class _Changes:
 
     def undo(self, obj: Any) -> None:
         """Gives ``obj`` what it had."""
-        for param, array in zip(self._params(), self._arrays):
-            if array is None and param.is_initialized:
-                param.grad = None
-            if param.array is not array:
-                param.array = array
         for array, saved in self._copies.values():
             if isinstance(array, cuda.ndarray):
                 array.set(saved)
             elif array.flags.writeable:
                 numpy.copyto(array, saved)
-        for link, state in zip(self._links, self._states):
-            vars(link).update(state)
         # What is no array is only known to ``obj``, which may be beyond this.
         with contextlib.suppress(Exception):
             obj.serialize(_Past(self._values, self.callbacks))
@@ -130,10 +106,6 @@ class _Changes:
             saved = value.get() if isinstance(value, cuda.ndarray) else value.copy()
             self._copies[id(value)] = value, saved
         return self._copies[id(value)][1]
-
-    def _params(self) -> Iterator[Parameter]:
-        for state in self._states:
-            yield from (p for p in state.values() if isinstance(p, Parameter))
 
 
 class _Past(Deserializer):
@@ -164,18 +136,3 @@ class _Past(Deserializer):
             numpy.copyto(value, past)
             return value
         return copy.copy(past) if isinstance(past, numpy.ndarray) else past
-
-
-def _state_of(link: Link) -> dict[str, Any]:
-    mine = vars(link)
-    return {name: mine[name] for name in (*link._params, *link._persistent)}
-
-
-def _links_of(obj: Any) -> list[Link]:
-    """The links that an object loads: itself, or those that it trains."""
-    if isinstance(obj, Link):
-        return [obj]
-    updater = getattr(obj, "updater", obj)
-    optimizers: dict[str, Any] = getattr(updater, "get_all_optimizers", dict)()
-    targets = [optimizer.target for optimizer in optimizers.values()]
-    return [target for target in targets if isinstance(target, Link)]

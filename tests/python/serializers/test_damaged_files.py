@@ -273,6 +273,10 @@ def _rows(file, folder):
     file.create_dataset("W", (3,), h5py.vlen_dtype("f8"))
 
 
+def _packed_by_another_filter(file, folder):
+    file.create_dataset("W", data=numpy.full(3, 7.0), scaleoffset=2, chunks=(3,))
+
+
 @pytest.mark.parametrize(
     "write",
     [
@@ -284,6 +288,7 @@ def _rows(file, folder):
         _a_group,
         _references,
         _rows,
+        _packed_by_another_filter,
     ],
 )
 def test_hdf5_files_that_lead_out_of_themselves_or_lie(tmp_path, write, monkeypatch):
@@ -347,3 +352,12 @@ def test_crc_is_that_of_zlib(tmp_path):
     content = (tmp_path / "f").read_bytes()
     assert b"%08x\n" % zlib.crc32(content[512:]) in content[:512]
     assert os.path.getsize(tmp_path / "f") == len(content)
+
+
+@pytest.mark.parametrize("compression", [None, 0, 9, "gzip", "lzf"])
+def test_compressions_that_are_read(tmp_path, compression):
+    values = numpy.zeros(100_000)
+    serializers.save_hdf5(tmp_path / "f", saves(W=values), compression)
+    obj = saves(W=None)
+    load_hdf5(tmp_path / "f", obj)
+    numpy.testing.assert_array_equal(obj.loaded["W"], values)

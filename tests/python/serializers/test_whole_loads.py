@@ -98,6 +98,25 @@ def test_a_parameter_without_an_array_stays_without(tmp_path, kind):
     assert target.a.W.grad.shape == (3, 7)
 
 
+def test_links_that_somebody_else_hands_on(tmp_path):
+    """Whoever calls their serialize: they get back what they had."""
+
+    class Two:
+        def __init__(self, width):
+            self.waiting, self.full = L.Linear(None, 3), L.Linear(4, width)
+
+        def serialize(self, serializer):
+            self.waiting.serialize(serializer["waiting"])
+            self.full.serialize(serializer["full"])
+
+    source, target = Two(5), Two(3)
+    source.waiting(numpy.ones((1, 4), "f4"))
+    serializers.save_npz(tmp_path / "f", source)
+    with pytest.raises(ValueError, match="full/W"):
+        serializers.load_npz(tmp_path / "f", target)
+    assert not target.waiting.W.is_initialized
+
+
 def test_the_state_of_an_optimizer(tmp_path):
     def trained(out, steps):
         numpy.random.seed(0)

@@ -235,6 +235,34 @@ def test_a_file_of_one_rank_fills_links_that_wait_for_their_input(ranks):
         np.testing.assert_array_equal(W, serial.W.array)
 
 
+def test_a_file_that_does_not_fit_changes_nothing(ranks):
+    file = io.BytesIO()
+    whole = renga.Chain(a=L.Convolution2D(4, 3, 3), b=L.BatchNormalization(4))
+    serializers.save_npz(file, renga.Chain(m=whole, z=L.Linear(4, 7)))
+
+    def on_rank(comm):
+        layouts = dict(input_layout="replicated", output_layout="channel")
+        model = renga.Chain(
+            a=ParallelConvolution2D(comm, 4, 3, 3),
+            b=ParallelBatchNormalization(comm, 4, **layouts),
+        )
+        waiting = ParallelConvolution2D(comm, None, 3, 3)
+        before = {name: param.array.copy() for name, param in model.namedparams()}
+        mean = model.b.avg_mean
+        old = mean.copy()
+        for part in (renga.Chain(m=model), renga.Chain(m=renga.Chain(a=waiting))):
+            part.add_link("z", L.Linear(4, 5))
+            with pytest.raises(ValueError, match="z/W"):
+                serializers.load_npz(io.BytesIO(file.getvalue()), part)
+        for name, param in model.namedparams():
+            np.testing.assert_array_equal(param.array, before[name])
+        assert model.b.avg_mean is mean
+        np.testing.assert_array_equal(mean, old)
+        return waiting.W.is_initialized
+
+    assert not any(ranks(on_rank))
+
+
 def test_random_zeros_differ_between_shards_and_agree_elsewhere(monkeypatch, ranks):
     x = np.ones((4, 40, 8, 8), "f4")
     # Every rank's generator is in the same state, as after parallelize().
