@@ -337,6 +337,7 @@ DAMAGES = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:snapshot. passed over")
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_autoload_passes_over_damaged_snapshots(tmp_path, damage):
     trainer_in(tmp_path, extensions.snapshot(), iterations=4).run()
