@@ -65,9 +65,11 @@ struct BatchOptions {
   const std::optional<Axes>& axis;
 };
 
+thread_local bool statistics_frozen = false;
+
 void update_running(const BatchOptions& options, const BatchStatistics& of, std::int64_t first,
                     std::int64_t channels) {
-  if (of.count == 0) return;
+  if (of.count == 0 || statistics_frozen) return;
   const auto own = [=](const Array& vector) { return slice_view(vector, 0, first, channels); };
   update_running(options.running_mean, own(of.mean), options.decay, 1);
   update_running(options.running_var, own(of.var), options.decay,
@@ -118,6 +120,8 @@ Variable normalize_batch(const char* op, const char* name, const Variable& x, co
 }
 
 }  // namespace
+
+void freeze_statistics(bool frozen) { statistics_frozen = frozen; }
 
 Channels by_channels(const Array& x, const Axes& reduced) {
   // In the order of memory, reduced axes may come before and after the channels' axes, which must

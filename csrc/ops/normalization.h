@@ -61,6 +61,10 @@ inline Dtype statistics_dtype(Dtype x) {
 Axes normalization_axes(const char* op, const Variable& x, const Variable& gamma,
                         const std::optional<Axes>& axis);
 
+// Whether this thread leaves running averages alone: a forward pass that is computed again has
+// updated them before.
+void freeze_statistics(bool frozen);
+
 // With the batch's own statistics, of which running averages are kept in place (the variance
 // without bias) where given.
 Variable batch_normalization(const Variable& x, const Variable& gamma, const Variable& beta,

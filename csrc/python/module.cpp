@@ -12,6 +12,7 @@
 #include "ops/kernel_choices.h"
 #include "ops/manipulation.h"
 #include "ops/matmul.h"
+#include "ops/normalization.h"
 #include "ops/precision.h"
 #include "ops/three_products.cpu.h"
 #include "python/call_site.h"
@@ -66,6 +67,8 @@ void bind_precision(py::module_& m) {
         "Whether this thread's activations are bfloat16; None follows the default.");
   m.def("let_three_products_pay", &let_three_products_pay, py::arg("pay"),
         "For tests: whether precision 'high' takes three products; None leaves it to the CPU.");
+  m.def("freeze_statistics", &freeze_statistics, py::arg("frozen"),
+        "Whether this thread's batch normalizations leave running statistics alone.");
   m.def("set_default_bfloat16_activations", &set_default_bfloat16_activations, py::arg("on"));
   m.def("as_activation", &as_activation, py::arg("x"),
         "What a product takes of x: rounded to bfloat16 where activations are.");

@@ -120,7 +120,7 @@ class BatchNormalization(Link):
             return self._fixed(x, gamma, beta)
         decay = self.decay
         if finetune:
-            self.N += 1
+            self.N += not config.in_recomputing
             decay = 1 - 1 / self.N
         return self._normalize(x, gamma, beta, decay)
 

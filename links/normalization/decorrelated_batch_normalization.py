@@ -74,7 +74,7 @@ class DecorrelatedBatchNormalization(Link):
             )
         decay = self.decay
         if finetune:
-            self.N += 1
+            self.N += not config.in_recomputing
             decay = 1 - 1 / self.N
         return decorrelated_batch_normalization(
             x,

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import difflib
 import sys
 import threading
+import warnings
 from collections.abc import Iterator
 from typing import Any, Callable, TextIO
 
@@ -131,6 +133,7 @@ _LOCAL_MIRRORS: dict[str, Callable[[Any], None]] = {
         None if value is None else _is_bfloat16(value)
     ),
     "enable_backprop": _core.set_backprop_enabled,
+    "in_recomputing": lambda value: _core.freeze_statistics(bool(value)),
 }
 
 global_config = GlobalConfig()
@@ -172,8 +175,21 @@ def using_config(
     >>> renga.config.train
     True
     """
+    if not hasattr(config, name):
+        _warn_of_unknown(name)
+    with override(name, value, config):
+        yield
+
+
+@contextlib.contextmanager
+def override(
+    name: str, value: Any, config: LocalConfig | GlobalConfig = config
+) -> Iterator[None]:
+    """``using_config`` for a setting that need not exist."""
     own = config._choices.by_name if isinstance(config, LocalConfig) else vars(config)
     old = own.get(name, _UNSET)
+    # In a way back the core has chosen for itself, which is to hold again afterwards.
+    records = _core.thread_backprop_enabled()
     setattr(config, name, value)
     try:
         yield
@@ -182,6 +198,18 @@ def using_config(
             delattr(config, name)
         else:
             setattr(config, name, old)
+        if name == "enable_backprop" and isinstance(config, LocalConfig):
+            _core.set_backprop_enabled(records)
+
+
+def _warn_of_unknown(name: str) -> None:
+    near = difflib.get_close_matches(name, vars(global_config), 1)
+    hint = f": did you mean {near[0]!r}?" if near else ""
+    warnings.warn(
+        f"using_config: there is no setting {name!r}{hint} (a setting of your own "
+        f"exists once global_config.{name} is set)",
+        stacklevel=4,
+    )
 
 
 def no_backprop_mode() -> contextlib.AbstractContextManager[None]:

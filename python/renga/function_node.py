@@ -9,7 +9,7 @@ from typing import Any
 import numpy
 
 from renga import _core
-from renga.configuration import config
+from renga.configuration import config, override
 from renga.function_hook import FunctionHook, get_function_hooks
 from renga.nan_check import has_nan
 from renga.utils import type_check
@@ -130,7 +130,9 @@ class FunctionNode:
         seen = self._hook_arguments(grad_outputs) if hooks else ()
         for hook in hooks:
             hook.backward_preprocess(self, *seen)
-        gxs = self.backward(target_input_indexes, grad_outputs)
+        # What the engine has chosen for this way back is what the settings say in it.
+        with override("enable_backprop", _core.backprop_enabled()):
+            gxs = self.backward(target_input_indexes, grad_outputs)
         for hook in hooks:
             hook.backward_postprocess(self, *seen)
         if not isinstance(gxs, (tuple, list)) or len(gxs) != len(target_input_indexes):

@@ -10,6 +10,7 @@ import numpy
 
 from renga import _core
 from renga import functions as F
+from renga.functions.util.recomputation import is_recomputable
 from renga.variable import Variable, as_variable
 
 
@@ -30,6 +31,11 @@ class Chain(threading.local):
 
     def join(self, delegate: Any) -> Variable:
         """A token that hangs on the last communication and on ``delegate``."""
+        if is_recomputable():
+            raise RuntimeError(
+                "forget: expected a function without communications, whose other ranks "
+                "do not communicate again on the way back"
+            )
         if self._last:
             before = self._last[0]
         elif _core.backprop_enabled():

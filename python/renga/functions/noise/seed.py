@@ -24,6 +24,12 @@ def draw_seed(x: Any = None) -> int:
     return (seed + _stream_of(x) * _STRIDE) % 2**53
 
 
+def keep_stream(leaf: Any, x: Any) -> None:
+    """Makes ``draw_seed`` treat ``leaf`` like ``x``, whose graph it has not."""
+    if _parts_exist:
+        leaf.random_stream = _stream_of(x)
+
+
 def expect_parts() -> None:
     """Makes ``draw_seed`` look for a ``random_stream`` from now on."""
     global _parts_exist
@@ -36,6 +42,9 @@ def _stream_of(x: Any) -> int:
     It is a number that differs between ranks with different parts, 0 on all ranks
     where they have the same.
     """
+    own = getattr(x, "random_stream", None)
+    if own is not None:
+        return own
     open_nodes = [getattr(x, "creator_node", None)]
     seen: dict[int, Any] = {}
     while open_nodes:

@@ -10,6 +10,7 @@ from renga import _core
 from renga.configuration import config
 from renga.functions.array.cast import cast
 from renga.functions.check import check_floats, check_shape
+from renga.functions.util.recomputation import remembered
 from renga.variable import Variable, as_array
 
 
@@ -51,9 +52,15 @@ def batch_renormalization(
     mean, var = running_mean, running_var
     if wide.size:
         mean, var = wide.mean(axes), wide.var(axes)
-    deviation, running = numpy.sqrt(var + eps), numpy.sqrt(running_var + eps)
-    r = numpy.clip(deviation / running, 1.0 / rmax, rmax).astype(gamma.dtype)
-    d = numpy.clip((mean - running_mean) / running, -dmax, dmax).astype(gamma.dtype)
+
+    def corrections() -> tuple[Any, Any]:
+        deviation, running = numpy.sqrt(var + eps), numpy.sqrt(running_var + eps)
+        r = numpy.clip(deviation / running, 1.0 / rmax, rmax).astype(gamma.dtype)
+        d = numpy.clip((mean - running_mean) / running, -dmax, dmax).astype(gamma.dtype)
+        return r, d
+
+    # When it is computed again, the running statistics are those after the update.
+    r, d = remembered(corrections)
     if update_statistics and wide.size and not config.in_recomputing:
         count = wide.size // max(mean.size, 1)
         unbiased = var * (count / max(count - 1.0, 1.0))

@@ -4,72 +4,135 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from renga.configuration import (
-    config,
-    force_backprop_mode,
-    no_backprop_mode,
-    using_config,
-)
+from renga import _core
 from renga.function_node import FunctionNode, grad
+from renga.functions.util.link_states import detached
+from renga.functions.util.recomputation import Recomputation
 from renga.variable import Variable, as_variable
 
 
 def forget(func: Callable[..., Any], *xs: Any) -> Any:
     """``func(*xs)``, computed again on the way back instead of kept in memory.
 
-    ``func`` must compute the same twice and return a Variable or a tuple of them.
+    Gradients reach ``xs`` and whatever else ``func`` computes with, such as a link's
+    parameters. The second run is under the settings and with the random numbers of the
+    first; running statistics change once. ``func`` returns a Variable or a tuple of
+    them, and does not depend on anything else that changes.
 
     Raises:
         TypeError: ``func`` is not callable.
-        RuntimeError: it returns something else.
+        RuntimeError: it returns something else, or not the same in the second run.
     """
     if not callable(func):
         raise TypeError(f"forget: expected a function, got {type(func)}")
-    function = _Forgetful(func)
-    ys = function.apply(tuple(as_variable(x) for x in xs))
-    return ys[0] if function.is_single else ys
+    return _Forgetful(func).run(tuple(as_variable(x) for x in xs))
 
 
 class _Forgetful(FunctionNode):
+    """Has as inputs the arguments, the state of links, and the leaves found."""
+
     label = "Forget"
 
     def __init__(self, func: Callable[..., Any]) -> None:
-        self.func = func
+        self._func = func
+        self._recomputation = Recomputation(func)
 
-    def _call(self, xs: tuple[Variable, ...]) -> tuple[Variable, ...]:
-        ys = self.func(*xs)
-        self.is_single = isinstance(ys, Variable)
-        if self.is_single:
-            return (ys,)
-        if not isinstance(ys, tuple) or not all(isinstance(y, Variable) for y in ys):
-            raise RuntimeError(
-                f"forget: expected a Variable or a tuple of them, got {type(ys)}"
-            )
-        return ys
+    def run(self, xs: tuple[Variable, ...]) -> Any:
+        states = self._recomputation.states
+        leaves = tuple(map(detached, xs))
+        ys = self._recomputation.first(leaves)
+        is_single = isinstance(ys, Variable)
+        results = _checked(ys)
+        n_results = len(results)
+        outputs = (*results, *states.outputs)
+        found = _leaves_before(outputs) if _core.backprop_enabled() else {}
+        used = states.inputs(set(found))
+        for leaf in (*leaves, *(stand_in for _, stand_in in used)):
+            found.pop(leaf.node, None)
+        self._n_args, self._n_states = len(xs), len(used)
+        self._others = tuple(found.values())
+        self._outputs = tuple([y.array for y in outputs])
+        states.outputs.clear()
+        del ys, results, outputs, leaves, leaf  # and with them the first run's graph
+        results = self.apply((*xs, *(value for value, _ in used), *self._others))
+        states.put(results[n_results:])
+        return results[0] if is_single else results[:n_results]
 
     def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-        self.retain_inputs(tuple(range(len(inputs))))
-        with no_backprop_mode():
-            ys = self._call(tuple(Variable(x) for x in inputs))
-        return tuple(y.array for y in ys)
+        self.retain_inputs(range(self._n_args + self._n_states))
+        outputs, self._outputs = self._outputs, ()
+        self._signature = [(y.shape, y.dtype) for y in outputs]
+        return outputs
 
     def backward(
         self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]
     ) -> tuple[Any, ...]:
-        again = config.enable_backprop
-        xs = self.get_retained_inputs()
-        if not again:  # nothing may reach the graph before this
-            xs = tuple(Variable(x.array) for x in xs)
-        # What the first call did once, such as running averages, is not done twice.
-        with force_backprop_mode(), using_config("in_recomputing", True):
-            ys = self._call(xs)
-        known = [(y, gy) for y, gy in zip(ys, grad_outputs) if gy is not None]
-        wanted = [xs[i] for i in target_input_indexes]
-        return tuple(
-            grad(
-                [y for y, _ in known],
-                wanted,
-                [gy for _, gy in known],
-                enable_double_backprop=again,
+        inputs = self.get_retained_inputs()
+        known = [i for i, gy in enumerate(grad_outputs) if gy is not None]
+        gys = [grad_outputs[i] for i in known]
+        found: list[int] = []
+
+        def gradients(*args: Variable) -> tuple[Variable, ...]:
+            xs, gys = args[: len(inputs)], args[len(inputs) :]
+            ys = self._run_again(xs)
+            ends = [*xs, *self._others]
+            gxs = grad(
+                [ys[i] for i in known],
+                [ends[i] for i in target_input_indexes],
+                gys,
+                enable_double_backprop=_core.backprop_enabled(),
             )
+            found[:] = [i for i, gx in enumerate(gxs) if gx is not None]
+            return tuple([gxs[i] for i in found])
+
+        # Inputs without a past: what leads to them is the outer graph's to go through.
+        if _core.backprop_enabled():
+            gxs = forget(gradients, *inputs, *gys)
+        else:
+            gxs = gradients(*map(detached, inputs), *gys)
+        by_position = dict(zip(found, gxs))
+        return tuple([by_position.get(i) for i in range(len(target_input_indexes))])
+
+    def _run_again(self, inputs: tuple[Variable, ...]) -> tuple[Variable, ...]:
+        xs, states = inputs[: self._n_args], inputs[self._n_args :]
+        ys, written = self._recomputation.again(xs, states)
+        outputs = (*_checked(ys), *written)
+        signature = [(y.shape, y.dtype) for y in outputs]
+        if signature != self._signature:
+            raise RuntimeError(
+                f"forget: expected the outputs {self._signature} of the first run again"
+                f", got {signature}"
+            )
+        return outputs
+
+
+def _checked(ys: Any) -> tuple[Variable, ...]:
+    if isinstance(ys, Variable):
+        return (ys,)
+    if not isinstance(ys, tuple) or not all(isinstance(y, Variable) for y in ys):
+        raise RuntimeError(
+            f"forget: expected a Variable or a tuple of them, got {type(ys)}"
         )
+    return ys
+
+
+def _leaves_before(ys: tuple[Variable, ...]) -> dict[Any, Variable]:
+    """The leaves that ``ys`` depend on, by their vertices."""
+    open_vertices = [y.node for y in ys]
+    seen = set()
+    nodes: dict[int, Any] = {}  # keeps them alive, so that their ids are their own
+    found = {}
+    while open_vertices:
+        vertex = open_vertices.pop()
+        if vertex in seen or not vertex.requires_grad:
+            continue
+        seen.add(vertex)
+        node = vertex.creator_node
+        if node is None:
+            leaf = vertex.get_variable_or_none()
+            if leaf is not None:
+                found[vertex] = leaf
+        elif id(node) not in nodes:
+            nodes[id(node)] = node
+            open_vertices += reversed(node.inputs or ())
+    return found

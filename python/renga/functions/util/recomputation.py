@@ -1,0 +1,134 @@
+"""What a function that runs again must find as it was when it ran first."""
+
+from __future__ import annotations
+
+import contextlib
+import pickle
+import random
+import threading
+from collections.abc import Iterator
+from typing import Any, Callable
+
+import numpy
+
+from renga.configuration import (
+    config,
+    force_backprop_mode,
+    global_config,
+    override,
+    using_config,
+)
+from renga.functions.util.link_states import LinkStates
+from renga.variable import Variable
+
+
+class Recomputation:
+    """A function that runs once, and later again with the same outcome.
+
+    ``again`` runs under the settings of the first run and draws the same random numbers
+    from NumPy's and Python's global generators, which it leaves as they were.
+    ``remembered`` values are not computed again. Variables that links keep as
+    attributes (the state of an LSTM, a loss) are further inputs and outputs.
+    """
+
+    def __init__(self, func: Callable[..., Any]) -> None:
+        self._func = func
+        self._values: list[Any] = []
+        self.states = LinkStates()
+
+    def first(self, xs: tuple[Variable, ...]) -> Any:
+        """The outputs of ``func(*xs)``, the attributes that it set after its own."""
+        own = config._choices.by_name
+        self._settings = {**vars(global_config), **own}
+        before = _random_states()
+        with _on_tape(_Tape(self._values, replays=False)), self.states.observed():
+            ys = self._func(*xs)
+        # Nothing is set back on the way back where nothing was drawn.
+        self._random = None if before == _random_states() else before
+        return ys
+
+    def again(self, xs: tuple[Variable, ...], states: tuple[Variable, ...]) -> Any:
+        """The same, recorded in the graph, for ``xs`` and the attributes it reads."""
+        with contextlib.ExitStack() as stack:
+            for name, value in self._settings.items():
+                if getattr(config, name, None) is not value:
+                    stack.enter_context(override(name, value))
+            stack.enter_context(force_backprop_mode())
+            stack.enter_context(using_config("in_recomputing", True))
+            stack.enter_context(_random_states_of(self._random))
+            stack.enter_context(_on_tape(_Tape(self._values, replays=True)))
+            written = stack.enter_context(self.states.replayed(states))
+            return self._func(*xs), written()
+
+
+class _Tape:
+    """Values that one run of a function stores and later ones read in this order."""
+
+    def __init__(self, values: list[Any], replays: bool) -> None:
+        self.values = values
+        self.replays = replays
+        self._next = 0
+
+    def take(self) -> Any:
+        self._next += 1
+        return self.values[self._next - 1]
+
+
+class _Tapes(threading.local):
+    def __init__(self) -> None:
+        self.open: list[_Tape] = []
+
+
+_tapes = _Tapes()
+
+
+def remembered(compute: Callable[[], Any]) -> Any:
+    """``compute()``; in a function that runs again, what that was the first time.
+
+    For values that depend on more than inputs, such as running statistics.
+    """
+    if not _tapes.open:
+        return compute()
+    replayed = [tape.take() for tape in _tapes.open if tape.replays]
+    value = replayed[0] if replayed else compute()
+    for tape in _tapes.open:
+        if not tape.replays:
+            tape.values.append(value)
+    return value
+
+
+def is_recomputable() -> bool:
+    """Whether what runs in this thread is or will be computed again."""
+    return bool(_tapes.open)
+
+
+@contextlib.contextmanager
+def _on_tape(tape: _Tape) -> Iterator[None]:
+    _tapes.open.append(tape)
+    try:
+        yield
+    finally:
+        _tapes.open.pop()
+
+
+def _random_states() -> bytes:
+    return pickle.dumps((numpy.random.get_state(legacy=False), random.getstate()))
+
+
+def _set_random_states(states: bytes) -> None:
+    of_numpy, of_python = pickle.loads(states)
+    numpy.random.set_state(of_numpy)
+    random.setstate(of_python)
+
+
+@contextlib.contextmanager
+def _random_states_of(states: bytes | None) -> Iterator[None]:
+    if states is None:
+        yield
+        return
+    now = _random_states()
+    _set_random_states(states)
+    try:
+        yield
+    finally:
+        _set_random_states(now)
