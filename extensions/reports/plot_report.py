@@ -53,6 +53,7 @@ class PlotReport(extension.Extension):
         self._marker = marker
         self._grid = grid
         self._summary = DictSummary()
+        self._has_ended = False
         self._data: dict[str, list[list[float]]] = {key: [] for key in self._y_keys}
         if not self.available():
             warnings.warn(
@@ -73,6 +74,7 @@ class PlotReport(extension.Extension):
         self._summary.add({k: observation[k] for k in keys if k in observation})
         if not trainer.is_before_training and not self._trigger(trainer):
             return
+        self._has_ended = True
         means = self._summary.compute_mean()
         means["epoch"] = trainer.updater.epoch
         means["iteration"] = trainer.updater.iteration
@@ -82,6 +84,15 @@ class PlotReport(extension.Extension):
         if self.available():
             self._draw(os.path.join(trainer.out, self._filename))
         self._summary = DictSummary()
+
+    def finalize(self) -> None:
+        """Warns of curves without a point, where an interval has ended."""
+        missing = [key for key in self._y_keys if not self._data[key]]
+        if self._has_ended and missing:
+            warnings.warn(
+                f"PlotReport: nothing was reported as {', '.join(missing)}",
+                stacklevel=2,
+            )
 
     def _draw(self, path: str) -> None:
         # A figure by itself: pyplot would keep global state and may open windows.

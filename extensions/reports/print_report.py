@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numbers
 import sys
+import warnings
 from collections.abc import Sequence
 from typing import Any, TextIO
 
@@ -37,6 +38,7 @@ class PrintReport(extension.Extension):
         self._log_report = log_report
         self._out = out
         self._printed = 0
+        self._missing = set(self._entries)
         self._speaks = True
 
     def initialize(self, trainer: Trainer) -> None:
@@ -52,8 +54,18 @@ class PrintReport(extension.Extension):
         else:
             log_report(trainer)
         for entry in log_report.log[self._printed :]:
+            self._missing -= entry.keys()
             self._print([_cell(entry.get(name)) for name in self._entries])
         self._printed = len(log_report.log)
+
+    def finalize(self) -> None:
+        """Warns of columns that stayed empty."""
+        if self._printed and self._missing and self._speaks:
+            missing = [entry for entry in self._entries if entry in self._missing]
+            warnings.warn(
+                f"PrintReport: nothing was reported as {', '.join(missing)}",
+                stacklevel=2,
+            )
 
     def _print(self, cells: Sequence[str]) -> None:
         if self._speaks:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Callable
 
 from renga.link import ChainList, Link
+from renga.link.base import _Missing
 from renga.link.chain import format_children
 
 
@@ -26,7 +27,7 @@ class Sequential(ChainList):
     ['/0', '/1']
     """
 
-    _layers: list[Callable[..., Any]]
+    _layers: list[Callable[..., Any]] = _Missing()  # type: ignore[assignment]
 
     def __init__(self, *layers: Callable[..., Any]) -> None:
         super().__init__()

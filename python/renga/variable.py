@@ -6,7 +6,8 @@ The class is the core's. What is better said in Python is attached to it here.
 from __future__ import annotations
 
 import warnings
-from typing import Any, Callable, Iterator
+from collections.abc import Iterator
+from typing import Any, Callable
 
 import numpy
 
@@ -57,6 +58,7 @@ def _text(var: Any, separator: str) -> str:
     return head + numpy.array2string(array, separator=separator, prefix=head) + ")"
 
 
+_backward = _core.Variable.backward
 _OF_EVERY_CLASS = {"__annotations__", *vars(type("", (), {}))}
 
 
@@ -150,14 +152,31 @@ class _VariableFace:
     def __pos__(self) -> Any:
         return self
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        content = (self.array, self.name, self.grad, self.requires_grad)
+        return _rebuild, (type(self), *content), vars(self) or None
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        """The elements as NumPy sees them, without the graph."""
+        array = _initialized_array(self)
+        if copy:
+            return numpy.array(array, dtype)
+        if copy is None or dtype is None or array.dtype == dtype:
+            return numpy.asarray(array, dtype)
+        raise ValueError(
+            f"Variable: expected dtype {array.dtype} without a copy, got {dtype}"
+        )
+
+    def __array_function__(
+        self, function: Any, types: Any, args: Any, kwargs: Any
+    ) -> Any:
+        """What a function of NumPy, not a ufunc, makes of the elements."""
+        return function(*_with_arrays(args), **_with_arrays(kwargs))
+
     def __iter__(self: Any) -> Iterator[Variable]:
         if self.ndim == 0:
             raise TypeError("iteration over a Variable without axes")
         return (self[i] for i in range(len(self)))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        content = (self.array, self.name, self.grad, self.requires_grad)
-        return _rebuild, (type(self), *content), vars(self) or None
 
     def __dlpack__(self, **options: Any) -> Any:
         """The array's memory as a DLPack capsule, for other libraries to share."""
@@ -166,6 +185,20 @@ class _VariableFace:
     def __dlpack_device__(self) -> tuple[int, int]:
         """Where the array is, in DLPack's numbers."""
         return self.array.__dlpack_device__()
+
+    def backward(
+        self: Any,
+        retain_grad: bool = False,
+        enable_double_backprop: bool = False,
+        loss_scale: float | None = None,
+    ) -> None:
+        """Adds to the gradients of the leaves that this variable depends on.
+
+        It starts from this variable's gradient, for a single element from 1 where
+        there is none.
+        """
+        warn_without_gradient(self)
+        _backward(self, retain_grad, enable_double_backprop, loss_scale)
 
     @property
     def T(self: Any) -> Variable:
@@ -272,6 +305,37 @@ class _VariableFace:
             f"- grad: {None if self.grad is None else _statistics(self.grad)}",
         ]
         return "\n".join(lines)
+
+
+def warn_without_gradient(y: Any) -> None:
+    """Warns the caller's caller where no way back can start from ``y``."""
+    if y.size > 1 and y.grad_var is None:
+        warnings.warn(
+            f"backward: nothing gets a gradient from a variable of shape {y.shape} "
+            "without one: set y.grad, or make it a single number by F.sum(y) or "
+            "F.mean(y)",
+            stacklevel=3,
+        )
+
+
+def _initialized_array(var: Any) -> Any:
+    array = var.array
+    if array is None:
+        raise RuntimeError(
+            "Variable: expected an initialized array, but it has none yet"
+        )
+    return array
+
+
+def _with_arrays(arguments: Any) -> Any:
+    """``arguments`` with arrays for the Variables, in lists, tuples and dicts too."""
+    if isinstance(arguments, _core.Variable):
+        return _initialized_array(arguments)
+    if type(arguments) in (list, tuple):
+        return type(arguments)(map(_with_arrays, arguments))
+    if type(arguments) is dict:
+        return {key: _with_arrays(value) for key, value in arguments.items()}
+    return arguments
 
 
 def _statistics(array: numpy.ndarray) -> str:

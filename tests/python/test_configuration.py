@@ -90,7 +90,7 @@ def test_using_config_restores():
 
 
 def test_using_config_takes_any_key_and_any_config(settings):
-    with renga.using_config("a_key_of_mine", 1):
+    with pytest.warns(UserWarning), renga.using_config("a_key_of_mine", 1):
         assert renga.config.a_key_of_mine == 1
     assert not hasattr(renga.config, "a_key_of_mine")
     for config in settings:

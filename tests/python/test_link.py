@@ -46,7 +46,7 @@ def test_init_scope_registers():
     with link.init_scope():
         assert link.within_init_scope
         link.w = Parameter(0.0, (2,))
-    link.other = Parameter(0.0, (2,))
+    link.other = Parameter(0.0, (2,), name="of another link")
     assert not link.within_init_scope
     assert [name for name, _ in link.namedparams()] == ["/w"]
     assert link.w.name == "w"
@@ -55,7 +55,7 @@ def test_init_scope_registers():
 def test_init_scope_of_one_link_is_not_that_of_another():
     outer, inner = Link(), Link()
     with outer.init_scope():
-        inner.w = Parameter(0.0, (2,))
+        inner.w = Parameter(0.0, (2,), name="w")
     assert list(inner.params()) == []
 
 

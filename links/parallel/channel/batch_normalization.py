@@ -80,7 +80,9 @@ class ParallelBatchNormalization(BatchNormalization):
         self._shares = shares(size, comm.size)
         pieces = [Piece({0: [part]}) for part in self._shares]
         # Statistics are cut and put together as a parameter of their shape is.
-        self._statistics = ShardedParameter(comm, 0, pieces, (size,))
+        statistics = ShardedParameter(comm, 0, pieces, (size,))
+        statistics.name = "statistics"  # not trained: it knows who holds which part
+        self._statistics = statistics
         super().__init__(
             size,
             decay,

@@ -6,8 +6,9 @@ import contextlib
 import copy
 import functools
 import numbers
+import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy
@@ -21,6 +22,18 @@ if TYPE_CHECKING:
     from renga.sequential import Sequential
 
 
+class _Missing:
+    """What ``__init__`` of a link sets: an instance without it has not run that."""
+
+    def __get__(self, link: Any, cls: type) -> Any:
+        if link is None:
+            return self
+        raise RuntimeError(
+            f"{cls.__name__}: Link.__init__() has not been called: call "
+            "super().__init__() first"
+        )
+
+
 class Link(DeviceResident):
     """A layer or a model: parameters, persistent values and a ``forward`` method.
 
@@ -29,9 +42,10 @@ class Link(DeviceResident):
     arguments are shapes, or pairs of a shape and a dtype, of parameters to add.
     """
 
-    _params: set[str]
-    _persistent: set[str]
+    _params: set[str] = _Missing()  # type: ignore[assignment]
+    _persistent: set[str] = _Missing()  # type: ignore[assignment]
     _within_init_scope = False
+    _how_to_register = "to a Chain, within `with self.init_scope():`"
     _link_hooks: dict[str, link_hook.LinkHook] | None = None
     name: str | None = None
 
@@ -65,7 +79,13 @@ class Link(DeviceResident):
             value.name = name
             self._params.add(name)
             self._persistent.discard(name)
+        elif isinstance(value, (Link, Parameter)) and name not in self._registered():
+            _warn_of_unregistered(self, name, value)
         super().__setattr__(name, value)
+
+    def _registered(self) -> Iterable[str]:
+        """The names of parameters and children; none before ``__init__``."""
+        return vars(self).get("_params", ())
 
     def __delattr__(self, name: str) -> None:
         self._params.discard(name)
@@ -89,7 +109,7 @@ class Link(DeviceResident):
     @contextlib.contextmanager
     def init_scope(self) -> Iterator[None]:
         """Context in which a parameter assigned to an attribute is registered."""
-        self._require_init()
+        self._params  # noqa: B018 (raises before __init__)
         before = self._within_init_scope
         self._within_init_scope = True
         try:
@@ -133,12 +153,8 @@ class Link(DeviceResident):
         self._persistent.add(name)
         self._params.discard(name)
 
-    def _require_init(self) -> None:
-        if "_params" not in vars(self):
-            raise RuntimeError("Link.__init__() has not been called.")
-
     def _require_new(self, kind: str, name: str) -> None:
-        self._require_init()
+        self._params  # noqa: B018 (raises before __init__)
         if name in vars(self) or name == "name":
             raise AttributeError(
                 f"cannot register a new {kind} {name}: attribute exists"
@@ -316,6 +332,29 @@ class Link(DeviceResident):
             mine[name] = serializer(name, old)
             if mine[name] is not old and isinstance(serializer, Deserializer):
                 serializer.on_failure(functools.partial(mine.__setitem__, name, old))
+
+
+def _warn_of_unregistered(link: Link, name: str, value: Any) -> None:
+    if value.name is not None:  # it is registered elsewhere, and shared with this link
+        return
+    kind, how = "parameter", "within `with self.init_scope():`"
+    if isinstance(value, Link):
+        if not any(child._params or child._persistent for child in value.links()):
+            return
+        kind, how = "link", link._how_to_register
+    warnings.warn(
+        f"{type(link).__name__}.{name}: the {kind} is not registered, so an optimizer "
+        f"does not train it and it is not saved: assign it {how}",
+        stacklevel=_frames_in_links(),
+    )
+
+
+def _frames_in_links() -> int:
+    """The stack level of the caller outside of the ``__setattr__`` methods."""
+    level, frame = 3, sys._getframe(2)
+    while frame.f_back is not None and frame.f_code.co_name == "__setattr__":
+        level, frame = level + 1, frame.f_back
+    return level - 1
 
 
 def _serialize_param(serializer: Any, name: str, param: Parameter) -> None:

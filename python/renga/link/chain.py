@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from renga.link.base import Link
+from renga.link.base import Link, _Missing
 from renga.parameter import Parameter
 
 
@@ -29,7 +29,8 @@ class Chain(Link):
     ['/hidden/W', '/hidden/b', '/out/W', '/out/b']
     """
 
-    _children: set[str]
+    _children: set[str] = _Missing()  # type: ignore[assignment]
+    _how_to_register = "within `with self.init_scope():`"
 
     def __init__(self, **links: Link) -> None:
         super().__init__()
@@ -50,6 +51,9 @@ class Chain(Link):
             value.name = name
             self._children.add(name)
         super().__setattr__(name, value)
+
+    def _registered(self) -> Iterable[str]:
+        return {*super()._registered(), *vars(self).get("_children", ())}
 
     def __delattr__(self, name: str) -> None:
         self._children.discard(name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, MutableSequence
 from typing import Any
 
-from renga.link.base import Link
+from renga.link.base import Link, _Missing
 from renga.link.chain import format_children, prefixed_links
 from renga.parameter import Parameter
 
@@ -13,7 +13,8 @@ from renga.parameter import Parameter
 class ChainList(Link, MutableSequence[Link]):
     """A model made of a list of links; their names are their positions."""
 
-    _children: list[Link]
+    _children: list[Link] = _Missing()  # type: ignore[assignment]
+    _how_to_register = "to a Chain, or append it to the list"
 
     def __init__(self, *links: Link) -> None:
         super().__init__()

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
+import warnings
+from collections.abc import Iterator
 from typing import Any, Callable
 
 from renga.link import Link
@@ -11,6 +15,54 @@ from renga.optimizer.hyperparameter import Hyperparameter
 from renga.optimizer.update_rule import UpdateRule
 from renga.optimizer_hooks.weight_decay import WeightDecay
 from renga.parameter import Parameter
+
+
+def _warn_of_untrained(model: Link) -> None:
+    trained = {id(param) for param in model.params()}
+    if not trained:
+        warnings.warn(
+            f"Optimizer.setup: {type(model).__name__} has no parameters to train: were "
+            "its links assigned within `with self.init_scope():`?",
+            stacklevel=3,
+        )
+    for name, link in _links_in_containers(model):
+        if any(id(param) not in trained for param in link.params()):
+            warnings.warn(
+                f"Optimizer.setup: {name} holds links that are not registered and will "
+                "not be trained: use a ChainList or add_link()",
+                stacklevel=3,
+            )
+            return
+
+
+def _links_in_containers(model: Link) -> Iterator[tuple[str, Link]]:
+    """The links in lists, tuples and dictionaries that are attributes of links."""
+    for link in model.links():
+        for name, value in vars(link).items():
+            items = value.values() if isinstance(value, dict) else value
+            if isinstance(value, (dict, list, tuple)):
+                for item in items:
+                    if isinstance(item, Link):
+                        yield f"{type(link).__name__}.{name}", item
+
+
+def _naming_the_rate(init: Callable[..., None]) -> Callable[..., None]:
+    """``init``; where its learning rate has another name, an error says so."""
+    known = inspect.signature(init).parameters
+    if any(p.kind is p.VAR_KEYWORD for p in known.values()):
+        return init
+
+    @functools.wraps(init)
+    def checked(self: Any, *args: Any, **kwargs: Any) -> None:
+        for given, name in (("lr", "alpha"), ("alpha", "lr")):
+            if given in kwargs and given not in known and name in known:
+                raise TypeError(
+                    f"{type(self).__name__}: the learning rate is called {name}, "
+                    f"got {given}={kwargs[given]!r}"
+                )
+        init(self, *args, **kwargs)
+
+    return checked
 
 
 class GradientMethod(Optimizer):
@@ -26,9 +78,15 @@ class GradientMethod(Optimizer):
         super().__init__()
         self.hyperparam = Hyperparameter()
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "__init__" in vars(cls):
+            cls.__init__ = _naming_the_rate(cls.__init__)  # type: ignore[method-assign]
+
     def setup(self, link: Link) -> GradientMethod:
         """Makes ``link`` the target and gives its parameters update rules."""
         super().setup(link)
+        _warn_of_untrained(link)
         for param in link.params():
             param.update_rule = self.create_update_rule()
             if self._use_fp32_update:

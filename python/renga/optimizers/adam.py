@@ -120,7 +120,16 @@ class Adam(GradientMethod):
         """``alpha`` corrected for the moments' bias; RuntimeError before an update."""
         return _alpha_t(self.hyperparam, self.t)
 
-    lr = alpha_t
+    @property
+    def lr(self) -> float:
+        """The same as ``alpha_t``; to change it, set ``alpha``."""
+        return self.alpha_t
+
+    @lr.setter
+    def lr(self, value: float) -> None:
+        raise AttributeError(
+            f"{type(self).__name__}: the learning rate is called alpha, got lr={value}"
+        )
 
 
 class AdamW(Adam):
