@@ -115,6 +115,10 @@ class Evaluator(extension.Extension):
 
     def _batches(self) -> Iterator[Any]:
         iterator = self._iterators["main"]
+        if getattr(iterator, "repeat", False):
+            raise ValueError(
+                "Evaluator: expected an iterator that ends, got one with repeat=True"
+            )
         if hasattr(iterator, "reset"):
             iterator.reset()
         else:

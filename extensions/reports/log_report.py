@@ -31,13 +31,14 @@ class LogReport(extension.Extension):
 
     def __init__(
         self,
-        keys: Iterable[str] | None = None,
+        keys: Iterable[str] | str | None = None,
         trigger: Any = (1, "epoch"),
         postprocess: Callable[[dict[str, Any]], Any] | None = None,
         filename: str | None = None,
         **kwargs: Any,
     ) -> None:
         (log_name,) = argument.parse_kwargs(kwargs, ("log_name", "log"))
+        keys = [keys] if isinstance(keys, str) else keys
         self._keys = None if keys is None else list(keys)
         self._trigger = get_trigger(trigger)
         self._postprocess = postprocess

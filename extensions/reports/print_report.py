@@ -29,11 +29,11 @@ class PrintReport(extension.Extension):
 
     def __init__(
         self,
-        entries: Sequence[str],
+        entries: Sequence[str] | str,
         log_report: str | LogReport = "LogReport",
         out: TextIO | None = None,
     ) -> None:
-        self._entries = list(entries)
+        self._entries = [entries] if isinstance(entries, str) else list(entries)
         self._widths = [max(10, len(entry)) for entry in self._entries]
         self._log_report = log_report
         self._out = out

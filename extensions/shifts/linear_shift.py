@@ -24,6 +24,11 @@ class LinearShift(HyperparameterShift):
         time_range: tuple[int, int],
         optimizer: Any = None,
     ) -> None:
+        if time_range[0] > time_range[1]:
+            raise ValueError(
+                f"LinearShift: expected a time_range from first to last, got "
+                f"{time_range}"
+            )
         self._value_range = value_range
         self._time_range = time_range
         super().__init__(attr, init=value_range[0], optimizer=optimizer)

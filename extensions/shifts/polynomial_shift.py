@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from renga.extensions.shifts.hyperparameter_shift import HyperparameterShift
+from renga.utils.argument import check_count
 
 
 class PolynomialShift(HyperparameterShift):
@@ -24,6 +25,7 @@ class PolynomialShift(HyperparameterShift):
     ) -> None:
         super().__init__(attr, init, target, optimizer)
         self._rate = rate
+        check_count("PolynomialShift: max_count", max_count)
         self._max_count = max_count
 
     def value(self, init: float, t: int) -> float:

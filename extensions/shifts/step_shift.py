@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from renga.extensions.shifts.hyperparameter_shift import HyperparameterShift
+from renga.utils.argument import check_count
 
 
 class StepShift(HyperparameterShift):
@@ -21,6 +22,7 @@ class StepShift(HyperparameterShift):
     ) -> None:
         super().__init__(attr, init, target, optimizer)
         self._gamma = gamma
+        check_count("StepShift: step", step)
         self._step = step
 
     def value(self, init: float, t: int) -> float:

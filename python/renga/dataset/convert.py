@@ -89,6 +89,8 @@ def concat_examples_func(batch: Any, device: Any = None, padding: Any = None) ->
         raise ValueError("concat_examples: batch is empty")
     device = _device_or_none(device)
     first = batch[0]
+    if isinstance(first, (tuple, dict)):
+        _check_structures(batch, first)
     if isinstance(first, tuple):
         if not isinstance(padding, tuple):
             padding = (padding,) * len(first)
@@ -107,6 +109,24 @@ def concat_examples_func(batch: Any, device: Any = None, padding: Any = None) ->
 
 
 concat_examples: Converter = converter()(concat_examples_func)
+
+
+def _check_structures(batch: Any, first: Any) -> None:
+    """Raises ValueError unless all examples have the elements that the first has."""
+    kind = tuple if isinstance(first, tuple) else dict
+    elements = len(first) if kind is tuple else first.keys()
+    for example in batch:
+        if not isinstance(example, kind):
+            raise ValueError(
+                f"concat_examples: expected a {kind.__name__} like the first example, "
+                f"got {type(example).__name__}"
+            )
+        found = len(example) if kind is tuple else example.keys()
+        if found != elements:
+            raise ValueError(
+                f"concat_examples: expected the elements of the first example, "
+                f"{elements}, got {found}"
+            )
 
 
 def _concat(arrays: Sequence[Any], device: Any, padding: Any) -> Any:
@@ -128,7 +148,7 @@ def _stack(arrays: Sequence[Any]) -> Any:
     try:
         return backend.get_array_module(arrays[0]).stack(arrays)
     except ValueError as error:
-        shapes = sorted({array.shape for array in arrays})
+        shapes = sorted({numpy.shape(array) for array in arrays})
         raise ValueError(
             "concat_examples: expected arrays of one shape (or padding), "
             f"got {', '.join(map(str, shapes))}"

@@ -8,7 +8,7 @@ from typing import Any, Union
 import numpy
 
 from renga.dataset import DatasetMixin
-from renga.utils.argument import parse_kwargs
+from renga.utils.argument import check_count, parse_kwargs
 
 Order = Union[Sequence[int], numpy.ndarray]
 
@@ -37,6 +37,14 @@ class SubDataset(DatasetMixin):
                 f"SubDataset: expected an order of {len(dataset)} indices, "
                 f"got {len(order)}"
             )
+        if order is not None and len(order):
+            indices = numpy.asarray(order)
+            low, high = indices.min(), indices.max()
+            if low < -len(dataset) or high >= len(dataset):
+                raise ValueError(
+                    f"SubDataset: expected an order of indices below {len(dataset)}, "
+                    f"got {low} to {high}"
+                )
         self._dataset = dataset
         self._start = start
         self._finish = finish
@@ -85,6 +93,7 @@ def split_dataset_n(
     dataset: Any, n: int, order: Order | None = None
 ) -> list[SubDataset]:
     """``n`` parts of one size; what does not fill up all of them is left out."""
+    check_count("split_dataset_n: n", n)
     size = len(dataset) // n
     return [SubDataset(dataset, size * i, size * (i + 1), order) for i in range(n)]
 
@@ -110,6 +119,7 @@ def get_cross_validation_datasets(
     n_folds = n_folds if n_fold is None else n_fold
     if n_folds is None:
         raise TypeError("get_cross_validation_datasets: expected n_folds")
+    check_count("get_cross_validation_datasets: n_folds", n_folds)
     size = len(dataset)
     indices = numpy.arange(size) if order is None else numpy.asarray(order)
     folds = []

@@ -10,6 +10,7 @@ from concurrent.futures import BrokenExecutor, Future
 from typing import TYPE_CHECKING, Any, Callable
 
 from renga.iterators.read_ahead_iterator import ReadAheadIterator
+from renga.utils.argument import check_count
 
 if TYPE_CHECKING:
     from renga.iterators.reading_processes import ReadingProcesses
@@ -52,7 +53,9 @@ class MultiprocessIterator(ReadAheadIterator):
         dataset_timeout: float | None = 30.0,
         maxtasksperchild: int | None = None,
     ) -> None:
-        self.n_processes = n_processes or len(os.sched_getaffinity(0))
+        n_processes = n_processes or len(os.sched_getaffinity(0))
+        check_count("MultiprocessIterator: n_processes", n_processes)
+        self.n_processes = n_processes
         self.dataset_timeout = dataset_timeout
         self.maxtasksperchild = maxtasksperchild
         self.shared_mem = shared_mem

@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Callable
 
 from renga.iterators.read_ahead_iterator import ReadAheadIterator
+from renga.utils.argument import check_count
 
 
 class MultithreadIterator(ReadAheadIterator):
@@ -15,6 +16,7 @@ class MultithreadIterator(ReadAheadIterator):
     arguments are those of ``SerialIterator``, and so are the batches.
     """
 
+    _pool: ThreadPoolExecutor | None = None
     _order_key = "_order"  # the name in Chainer's snapshots
 
     def __init__(
@@ -26,8 +28,8 @@ class MultithreadIterator(ReadAheadIterator):
         n_threads: int = 1,
         order_sampler: Callable[[Any, int], Any] | None = None,
     ) -> None:
+        check_count("MultithreadIterator: n_threads", n_threads)
         self.n_threads = n_threads
-        self._pool: ThreadPoolExecutor | None = None
         super().__init__(dataset, batch_size, repeat, shuffle, order_sampler)
 
     def finalize(self) -> None:

@@ -9,6 +9,7 @@ import numpy
 
 from renga.dataset import Iterator
 from renga.iterators.order_samplers import ShuffleOrderSampler
+from renga.utils.argument import check_count
 
 Order = Optional[numpy.ndarray]
 
@@ -26,7 +27,8 @@ class OrderedIterator(Iterator):
     A batch that reaches over the end of an epoch goes on in the next, or, with
     ``repeat`` off, is the shorter last one.
 
-    Raises: ValueError for both ``shuffle`` and ``order_sampler``.
+    Raises: ValueError for both ``shuffle`` and ``order_sampler``, and for a
+    ``batch_size`` below 1.
     """
 
     _order_key = "order"
@@ -39,6 +41,7 @@ class OrderedIterator(Iterator):
         shuffle: bool | None,
         order_sampler: Callable[[Any, int], Any] | None,
     ) -> None:
+        check_count(f"{type(self).__name__}: batch_size", batch_size)
         if order_sampler is not None and shuffle is not None:
             raise ValueError(
                 f"{type(self).__name__}: expected shuffle=None with an order_sampler, "

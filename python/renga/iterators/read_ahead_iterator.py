@@ -23,7 +23,7 @@ class ReadAheadIterator(OrderedIterator):
         order_sampler: Callable[[Any, int], Any] | None,
         n_prefetch: int = 1,
     ) -> None:
-        self.n_prefetch = n_prefetch
+        self.n_prefetch = max(n_prefetch, 0)
         self._ahead: list[tuple[int, Any]] = []
         super().__init__(dataset, batch_size, repeat, shuffle, order_sampler)
 

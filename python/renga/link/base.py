@@ -161,9 +161,12 @@ class Link(DeviceResident):
             )
 
     def params(self, include_uninit: bool = True) -> Iterator[Parameter]:
-        """The parameters of this link and its children."""
+        """The parameters of this link and its children, each of them once."""
+        seen = set()
         for _, param in self.namedparams(include_uninit):
-            yield param
+            if id(param) not in seen:
+                seen.add(id(param))
+                yield param
 
     def namedparams(
         self, include_uninit: bool = True

@@ -36,6 +36,13 @@ class Optimizer(Hookable, LossScaling):
         """Updates the parameters of the target."""
         raise NotImplementedError
 
+    def _require_target(self, method: str) -> None:
+        if self.target is None:
+            raise RuntimeError(
+                f"{type(self).__name__}.{method}: expected setup(model) before, got no "
+                "model"
+            )
+
     def new_epoch(self, auto: bool = False) -> None:
         """Counts an epoch; ``auto`` tells that an updater calls, not the user."""
         if auto and not self.use_auto_new_epoch:
@@ -65,6 +72,7 @@ class Optimizer(Hookable, LossScaling):
 
     def serialize(self, serializer: Any) -> None:
         """Saves or loads the counts and what the update rules remember."""
+        self._require_target("serialize")
         self.t = serializer("t", self.t)
         self.epoch = serializer("epoch", self.epoch)
         for name, param in self.target.namedparams():

@@ -11,7 +11,7 @@ from typing import Any, Callable
 from renga.link import Link
 from renga.methods import is_method_of
 from renga.optimizer.base import Optimizer
-from renga.optimizer.hyperparameter import Hyperparameter
+from renga.optimizer.hyperparameter import Hyperparameter, check_hyperparameter
 from renga.optimizer.update_rule import UpdateRule
 from renga.optimizer_hooks.weight_decay import WeightDecay
 from renga.parameter import Parameter
@@ -35,6 +35,19 @@ def _warn_of_untrained(model: Link) -> None:
             return
 
 
+def _warn_of_first_nan(model: Link) -> None:
+    """Gradients are NaN at the beginning, and stay so if backward() adds to them."""
+    for name, param in model.namedparams(include_uninit=False):
+        grad = param.grad
+        if grad.size and grad.flat[0] != grad.flat[0]:
+            warnings.warn(
+                f"update: the gradient of {name} is NaN at the first update: call "
+                "model.cleargrads() before loss.backward(), unless the loss is NaN",
+                stacklevel=3,
+            )
+            return
+
+
 def _links_in_containers(model: Link) -> Iterator[tuple[str, Link]]:
     """The links in lists, tuples and dictionaries that are attributes of links."""
     for link in model.links():
@@ -46,9 +59,11 @@ def _links_in_containers(model: Link) -> Iterator[tuple[str, Link]]:
                         yield f"{type(link).__name__}.{name}", item
 
 
-def _naming_the_rate(init: Callable[..., None]) -> Callable[..., None]:
-    """``init``; where its learning rate has another name, an error says so."""
+def _checked_init(cls: type) -> Callable[..., None]:
+    """``__init__`` of ``cls``, which says what is wrong with its arguments."""
+    init = vars(cls)["__init__"]
     known = inspect.signature(init).parameters
+    is_ours = cls.__module__.startswith("renga.optimizers.")
     if any(p.kind is p.VAR_KEYWORD for p in known.values()):
         return init
 
@@ -61,6 +76,10 @@ def _naming_the_rate(init: Callable[..., None]) -> Callable[..., None]:
                     f"got {given}={kwargs[given]!r}"
                 )
         init(self, *args, **kwargs)
+        if is_ours:
+            values = vars(self.hyperparam)
+            for name in values.keys() & known.keys():
+                check_hyperparameter(self, name, values[name])
 
     return checked
 
@@ -81,7 +100,7 @@ class GradientMethod(Optimizer):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if "__init__" in vars(cls):
-            cls.__init__ = _naming_the_rate(cls.__init__)  # type: ignore[method-assign]
+            cls.__init__ = _checked_init(cls)  # type: ignore[method-assign]
 
     def setup(self, link: Link) -> GradientMethod:
         """Makes ``link`` the target and gives its parameters update rules."""
@@ -114,12 +133,20 @@ class GradientMethod(Optimizer):
         With a loss function, it is called with the other arguments first, and the
         gradients are those of what it returns.
         """
+        self._require_target("update")
         if lossfun is not None:
             loss = lossfun(*args, **kwds)
+            if not hasattr(loss, "backward"):
+                raise TypeError(
+                    f"{type(self).__name__}.update: expected a Variable from the loss "
+                    f"function, got {type(loss).__name__}"
+                )
             self.target.cleargrads()
             loss.backward(loss_scale=self._loss_scale)
             del loss  # the graph must not outlive its use
         self.reallocate_cleared_grads()
+        if self.t == 0 and not self._loss_scaling_is_dynamic:
+            _warn_of_first_nan(self.target)
         self.check_nan_in_grads()
         safe = self.is_safe_to_update()
         decay = self._call_pre_hooks() if safe else None

@@ -23,6 +23,8 @@ class Hookable:
         """
         if not callable(hook):
             raise TypeError("hook function must be callable")
+        if isinstance(hook, type):
+            raise TypeError(f"add_hook: expected a hook, got the class {hook.__name__}")
         if timing not in _TIMINGS:
             raise ValueError(f"timing must be one of {_TIMINGS}, got {timing!r}")
         if timing == "auto":

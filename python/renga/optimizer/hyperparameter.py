@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from renga.utils.argument import check_number
+
 
 class Hyperparameter:
     """A set of named values; one that is not set here is read from the parent.
@@ -50,7 +52,12 @@ class HyperparameterProxy:
 
     def __init__(self, attr_name: str) -> None:
         self._attr_name = attr_name
+        self._is_number = False
         self.__doc__ = f"Stands for ``self.hyperparam.{attr_name}``."
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        # Those of users' own optimizers may be anything.
+        self._is_number = owner.__module__.startswith("renga.optimizers.")
 
     def __get__(self, owner: Any, owner_type: Any = None) -> Any:
         if owner is None:
@@ -58,4 +65,14 @@ class HyperparameterProxy:
         return getattr(owner.hyperparam, self._attr_name)
 
     def __set__(self, owner: Any, value: Any) -> None:
+        if self._is_number:
+            check_hyperparameter(owner, self._attr_name, value)
         setattr(owner.hyperparam, self._attr_name, value)
+
+
+def check_hyperparameter(optimizer: Any, name: str, value: Any) -> None:
+    """Raises TypeError or ValueError for what no update could work with."""
+    what = f"{type(optimizer).__name__}: {name}"
+    check_number(what, value)
+    if name in ("beta1", "beta2") and not 0 <= value < 1:
+        raise ValueError(f"{what}: expected a number in [0, 1), got {value}")

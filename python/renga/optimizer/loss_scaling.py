@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
+
+from renga.utils.argument import check_number
 
 # The largest float16; a larger scale would overflow the loss itself.
 _MAX_SCALE = 65504.0
@@ -39,6 +42,11 @@ class LossScaling:
 
     def set_loss_scale(self, loss_scale: float) -> None:
         """Chooses a constant scale."""
+        check_number("loss_scaling: scale", loss_scale)
+        if not 0 < loss_scale < math.inf:
+            raise ValueError(
+                f"loss_scaling: expected a positive, finite scale, got {loss_scale}"
+            )
         self._loss_scaling_is_dynamic = self._loss_scaling_isnan = False
         self._loss_scale = loss_scale
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from renga.optimizer_hooks.loss_scale import scale_of
 from renga.optimizer_hooks.norm import squared_norm
+from renga.utils.argument import check_number
 
 
 class GradientClipping:
@@ -19,6 +20,7 @@ class GradientClipping:
     timing = "pre"
 
     def __init__(self, threshold: float) -> None:
+        check_number("GradientClipping: threshold", threshold, 0)
         self.threshold = threshold
 
     def __call__(self, opt: Any) -> None:

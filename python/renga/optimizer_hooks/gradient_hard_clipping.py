@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from renga.optimizer_hooks.loss_scale import scale_of
+from renga.utils.argument import check_number
 
 
 class GradientHardClipping:
@@ -15,7 +16,14 @@ class GradientHardClipping:
     timing = "pre"
 
     def __init__(self, lower_bound: float, upper_bound: float) -> None:
+        check_number("GradientHardClipping: lower_bound", lower_bound)
         self.lower_bound = lower_bound
+        check_number("GradientHardClipping: upper_bound", upper_bound)
+        if lower_bound > upper_bound:
+            raise ValueError(
+                "GradientHardClipping: expected lower_bound <= upper_bound, got "
+                f"{lower_bound} and {upper_bound}"
+            )
         self.upper_bound = upper_bound
 
     def __call__(self, rule: Any, param: Any) -> None:

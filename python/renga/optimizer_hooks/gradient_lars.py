@@ -7,6 +7,7 @@ from typing import Any
 
 from renga.optimizer_hooks.loss_scale import scale_of
 from renga.optimizer_hooks.norm import squared_norm
+from renga.utils.argument import check_number
 
 
 class GradientLARS:
@@ -26,8 +27,11 @@ class GradientLARS:
     def __init__(
         self, threshold: float = 1e-2, weight_decay: float = 0.0, eps: float = 1e-9
     ) -> None:
+        check_number("GradientLARS: threshold", threshold)
         self.threshold = threshold
+        check_number("GradientLARS: weight_decay", weight_decay)
         self.weight_decay = weight_decay
+        check_number("GradientLARS: eps", eps)
         self.eps = eps
 
     def __call__(self, rule: Any, param: Any) -> None:

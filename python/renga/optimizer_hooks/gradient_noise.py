@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from renga.optimizer_hooks.loss_scale import scale_of
+from renga.utils.argument import check_number
 
 
 def exponential_decay_noise(
@@ -31,6 +32,7 @@ class GradientNoise:
     def __init__(
         self, eta: float, noise_func: Callable[..., Any] = exponential_decay_noise
     ) -> None:
+        check_number("GradientNoise: eta", eta, 0)
         self.eta = eta
         self.noise_func = noise_func
 

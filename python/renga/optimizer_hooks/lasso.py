@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from renga.optimizer_hooks.loss_scale import scale_of
+from renga.utils.argument import check_number
 
 
 class Lasso:
@@ -15,6 +16,7 @@ class Lasso:
     timing = "pre"
 
     def __init__(self, rate: float) -> None:
+        check_number("Lasso: rate", rate)
         self.rate = rate
 
     def __call__(self, rule: Any, param: Any) -> None:

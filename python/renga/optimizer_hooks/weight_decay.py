@@ -8,6 +8,7 @@ import numpy
 
 from renga import _core
 from renga.optimizer_hooks.loss_scale import scale_of
+from renga.utils.argument import check_number
 
 
 class WeightDecay:
@@ -18,6 +19,7 @@ class WeightDecay:
     timing = "pre"
 
     def __init__(self, rate: float) -> None:
+        check_number("WeightDecay: rate", rate)
         self.rate = rate
 
     def __call__(self, rule: Any, param: Any) -> None:

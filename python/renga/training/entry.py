@@ -23,6 +23,11 @@ class ExtensionEntry:
     ) -> None:
         if trigger is None:
             trigger = getattr(extension, "trigger", Extension.trigger)
+        if isinstance(extension, type):
+            raise TypeError(
+                f"Trainer.extend: expected an extension, got the class "
+                f"{extension.__name__}"
+            )
         if priority is None:
             priority = getattr(extension, "priority", Extension.priority)
         self.extension = extension

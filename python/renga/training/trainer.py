@@ -42,6 +42,11 @@ class Trainer:
         self.out = out
         self.reporter = Reporter()
         for name, optimizer in updater.get_all_optimizers().items():
+            if optimizer.target is None:
+                raise RuntimeError(
+                    f"Trainer: optimizer {name!r} has no model: call "
+                    "optimizer.setup(model) before"
+                )
             self.reporter.add_observer(name, optimizer.target)
             links = optimizer.target.namedlinks(skipself=True)
             self.reporter.add_observers(name, links)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import math
+import numbers
 import sys
 from typing import Any
+
+import numpy
 
 
 def check_unexpected_kwargs(kwargs: dict[str, Any], **unexpected: str) -> None:
@@ -26,6 +30,24 @@ def parse_kwargs(
 def assert_kwargs_empty(kwargs: dict[str, Any]) -> None:
     """Raises TypeError if any keyword was given."""
     _refuse(kwargs.keys())
+
+
+def check_number(what: str, value: Any, low: float = -math.inf) -> None:
+    """Raises TypeError unless ``value`` is a real number, ValueError unless >= low."""
+    is_scalar = isinstance(value, numpy.ndarray) and value.size == 1
+    if not isinstance(value, (numbers.Real, numpy.bool_)) and not is_scalar:
+        raise TypeError(f"{what}: expected a number, got {value!r}")
+    if not value >= low:
+        bound = "" if low == -math.inf else f" >= {low:g}"
+        raise ValueError(f"{what}: expected a number{bound}, got {value}")
+
+
+def check_count(what: str, value: Any) -> None:
+    """Raises TypeError unless ``value`` is an integer, ValueError unless positive."""
+    if not isinstance(value, numbers.Integral):
+        raise TypeError(f"{what}: expected an integer, got {value!r}")
+    if value < 1:
+        raise ValueError(f"{what}: expected at least 1, got {value}")
 
 
 def _refuse(names: Any) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from renga.serializer import AbstractSerializer
 from renga.training.triggers.progress import Progress
+from renga.utils.argument import check_number
 
 if TYPE_CHECKING:
     from renga.training.trainer import Trainer
@@ -18,6 +19,7 @@ class IntervalTrigger:
     """
 
     def __init__(self, period: float, unit: str) -> None:
+        check_number("IntervalTrigger: period", period)
         if period <= 0:
             raise ValueError(f"IntervalTrigger: expected a period > 0, got {period}")
         self._progress = Progress(unit, "IntervalTrigger")

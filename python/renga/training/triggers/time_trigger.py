@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from renga.serializer import AbstractSerializer
+from renga.utils.argument import check_number
 
 if TYPE_CHECKING:
     from renga.training.trainer import Trainer
@@ -14,6 +15,9 @@ class TimeTrigger:
     """Fires when another ``period`` seconds of training have passed."""
 
     def __init__(self, period: float) -> None:
+        check_number("TimeTrigger: period", period)
+        if period <= 0:
+            raise ValueError(f"TimeTrigger: expected a period > 0, got {period}")
         self._period = period
         self._next_time = period
 

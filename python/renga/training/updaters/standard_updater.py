@@ -46,6 +46,7 @@ class StandardUpdater(Updater):
         if not isinstance(optimizer, dict):
             optimizer = {"main": optimizer}
         self._optimizers: dict[str, Any] = optimizer
+        _check_parts(self._iterators, optimizer)
         self.converter = converter
         self.loss_func = loss_func
         self.iteration = 0
@@ -141,3 +142,19 @@ class StandardUpdater(Updater):
             optimizer.serialize(serializer[f"optimizer:{name}"])
             optimizer.target.serialize(serializer[f"model:{name}"])
         self.iteration = serializer("iteration", self.iteration)
+
+
+def _check_parts(iterators: dict[str, Any], optimizers: dict[str, Any]) -> None:
+    """Raises TypeError for what no update could work with."""
+    for name, iterator in iterators.items():
+        if not hasattr(iterator, "__next__"):
+            raise TypeError(
+                f"StandardUpdater: expected an iterator as {name!r}, got "
+                f"{type(iterator).__name__}"
+            )
+    for name, optimizer in optimizers.items():
+        if not hasattr(optimizer, "update") or not hasattr(optimizer, "target"):
+            raise TypeError(
+                f"StandardUpdater: expected an optimizer as {name!r}, got "
+                f"{type(optimizer).__name__}"
+            )
