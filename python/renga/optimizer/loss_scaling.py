@@ -40,13 +40,14 @@ class LossScaling:
         self._loss_scaling_multiplier = 2 ** (1 / interval)
         self._loss_scale = 1.0
 
-    def set_loss_scale(self, loss_scale: float) -> None:
-        """Chooses a constant scale."""
-        check_number("loss_scaling: scale", loss_scale)
-        if not 0 < loss_scale < math.inf:
-            raise ValueError(
-                f"loss_scaling: expected a positive, finite scale, got {loss_scale}"
-            )
+    def set_loss_scale(self, loss_scale: float | None) -> None:
+        """Chooses a constant scale, or none for None."""
+        if loss_scale is not None:
+            check_number("loss_scaling: scale", loss_scale)
+            if not 0 < loss_scale < math.inf:
+                raise ValueError(
+                    f"loss_scaling: expected a positive, finite scale, got {loss_scale}"
+                )
         self._loss_scaling_is_dynamic = self._loss_scaling_isnan = False
         self._loss_scale = loss_scale
 

@@ -147,7 +147,7 @@ class StandardUpdater(Updater):
 def _check_parts(iterators: dict[str, Any], optimizers: dict[str, Any]) -> None:
     """Raises TypeError for what no update could work with."""
     for name, iterator in iterators.items():
-        if not hasattr(iterator, "__next__"):
+        if not hasattr(iterator, "__next__") and not hasattr(iterator, "finalize"):
             raise TypeError(
                 f"StandardUpdater: expected an iterator as {name!r}, got "
                 f"{type(iterator).__name__}"
