@@ -290,3 +290,17 @@ def test_one_key_is_a_list_of_one(tmp_path, capsys):
     trainer.run()
     assert set(report.log[0]) == {"main/loss", "epoch", "iteration", "elapsed_time"}
     assert capsys.readouterr().out.split() == ["epoch", "1"]
+
+
+def test_lists_of_different_lengths():
+    longer = renga.ChainList(L.Linear(3, 2), L.Linear(2, 2))
+    shorter = renga.ChainList(L.Linear(3, 2))
+    for a, b in ((longer, shorter), (shorter, longer)):
+        for method in (a.copyparams, a.addgrads):
+            with pytest.raises(ValueError, match=f"expected {len(a)} links"):
+                method(b)
+
+
+@pytest.mark.parametrize("name", ["HeNormal", "LeCunNormal", "GlorotNormal"])
+def test_initializers_of_nothing(name):
+    assert renga.Parameter(getattr(renga.initializers, name)(), (2, 0)).shape == (2, 0)

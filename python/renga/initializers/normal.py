@@ -20,7 +20,7 @@ class LeCunNormal(FanInitializer, Normal):
     """Draws with deviation ``scale * sqrt(1 / fan_in)`` (LeCun et al., 1998)."""
 
     def _size(self, fan_in: int, fan_out: int) -> float:
-        return math.sqrt(1 / fan_in)
+        return math.sqrt(1 / max(fan_in, 1))
 
 
 class GlorotNormal(FanInitializer, Normal):
@@ -30,7 +30,7 @@ class GlorotNormal(FanInitializer, Normal):
     """
 
     def _size(self, fan_in: int, fan_out: int) -> float:
-        return math.sqrt(2 / (fan_in + fan_out))
+        return math.sqrt(2 / max(fan_in + fan_out, 1))
 
 
 class HeNormal(FanInitializer, Normal):
@@ -58,4 +58,4 @@ class HeNormal(FanInitializer, Normal):
                 "fan_option should be either 'fan_in' or 'fan_out', "
                 f"got {self.fan_option!r}"
             )
-        return math.sqrt(2 / fans[self.fan_option])
+        return math.sqrt(2 / max(fans[self.fan_option], 1))

@@ -20,7 +20,7 @@ class LeCunUniform(FanInitializer, Uniform):
     """Draws within ``scale * sqrt(3 / fan_in)`` (LeCun et al., 1998)."""
 
     def _size(self, fan_in: int, fan_out: int) -> float:
-        return math.sqrt(3 / fan_in)
+        return math.sqrt(3 / max(fan_in, 1))
 
 
 class GlorotUniform(FanInitializer, Uniform):
@@ -40,4 +40,4 @@ class HeUniform(FanInitializer, Uniform):
     """
 
     def _size(self, fan_in: int, fan_out: int) -> float:
-        return math.sqrt(6 / fan_in)
+        return math.sqrt(6 / max(fan_in, 1))

@@ -93,14 +93,23 @@ class ChainList(Link, MutableSequence[Link]):
         return iter(self._children)
 
     def addgrads(self, link: Any) -> None:
+        self._require_as_many("addgrads", link)
         super().addgrads(link)
         for mine, other in zip(self._children, link._children):
             mine.addgrads(other)
 
     def copyparams(self, link: Any, copy_persistent: bool = True) -> None:
+        self._require_as_many("copyparams", link)
         super().copyparams(link, copy_persistent)
         for mine, other in zip(self._children, link._children):
             mine.copyparams(other, copy_persistent)
+
+    def _require_as_many(self, method: str, link: Any) -> None:
+        if len(link._children) != len(self._children):
+            raise ValueError(
+                f"{method}: expected {len(self._children)} links, got "
+                f"{len(link._children)}"
+            )
 
     def _shallow_copy(self) -> Any:
         clone = super()._shallow_copy()
