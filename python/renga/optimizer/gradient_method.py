@@ -39,7 +39,7 @@ def _warn_of_first_nan(model: Link) -> None:
     """Gradients are NaN at the beginning, and stay so if backward() adds to them."""
     for name, param in model.namedparams(include_uninit=False):
         grad = param.grad
-        if grad.size and grad.flat[0] != grad.flat[0]:
+        if grad is not None and grad.size and grad.flat[0] != grad.flat[0]:
             warnings.warn(
                 f"update: the gradient of {name} is NaN at the first update: call "
                 "model.cleargrads() before loss.backward(), unless the loss is NaN",
