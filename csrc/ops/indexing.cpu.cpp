@@ -8,23 +8,10 @@
 namespace renga {
 namespace {
 
-// Contiguous int64 ids, each checked against [0, n) unless it is the one to ignore.
-Array checked_ids(const char* op, const Array& ids, std::int64_t n,
-                  std::optional<std::int64_t> ignore) {
-  const Array all = contiguous(cast(ids, Dtype::int64));
-  const auto* p = all.as<std::int64_t>();
-  for (std::int64_t i = 0; i < all.size(); ++i) {
-    const bool known = (p[i] >= 0 && p[i] < n) || (ignore && p[i] == *ignore);
-    require<std::out_of_range>(known, op, ": expected indices from 0 to ", n - 1, ", got ", p[i]);
-  }
-  return all;
-}
-
-void take_cpu(const Array& given, const Array& ids, std::optional<std::int64_t> ignore,
+void take_cpu(const Array& given, const Array& at, std::optional<std::int64_t> ignore,
               const Array& y) {
   const LongWork work(y.size());
   const Array table = contiguous(given);
-  const Array at = checked_ids("embed_id", ids, table.shape(0), ignore);
   const std::int64_t bytes = table.shape(1) * table.itemsize();
   parallel_for(at.size(), bytes / 4, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
@@ -56,11 +43,10 @@ void add_rows(const Array& rows, const Array& at, std::optional<std::int64_t> ig
   });
 }
 
-void put_cpu(const Array& given, const Array& ids, std::optional<std::int64_t> ignore,
+void put_cpu(const Array& given, const Array& at, std::optional<std::int64_t> ignore,
              const Array& table) {
   const LongWork work(given.size());
   const Array rows = contiguous(given);
-  const Array at = checked_ids("embed_id", ids, table.shape(0), ignore);
   visit_dtype(table.dtype(), [&]<class T>(Type<T>) {
     add_rows<T>(rows, at, ignore, table.as<T>(), table.shape(1));
   });
@@ -68,9 +54,8 @@ void put_cpu(const Array& given, const Array& ids, std::optional<std::int64_t> i
 
 template <class Move>
 void each_item(const Array& x, const Array& t, const Array& y, const Move& move) {
-  const Array at = checked_ids("select_item", t, x.shape(1), {});
   for (std::int64_t i = 0; i < x.shape(0); ++i) {
-    std::byte* in_x = x.data() + i * x.strides()[0] + at.as<std::int64_t>()[i] * x.strides()[1];
+    std::byte* in_x = x.data() + i * x.strides()[0] + t.as<std::int64_t>()[i] * x.strides()[1];
     move(in_x, y.data() + i * y.strides()[0], static_cast<std::size_t>(x.itemsize()));
   }
 }

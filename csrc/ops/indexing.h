@@ -8,6 +8,7 @@
 
 namespace renga {
 
+// Their indices are contiguous int64 and have been checked.
 struct IndexingKernels {
   // y[i] = table[ids[i]] for rows; rows whose id is `ignore` become 0.
   void (*take)(const Array& table, const Array& ids, std::optional<std::int64_t> ignore,

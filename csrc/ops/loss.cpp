@@ -4,6 +4,7 @@
 
 #include "autograd/node.h"
 #include "ops/arithmetic.h"
+#include "ops/index_check.h"
 #include "ops/manipulation.h"
 #include "ops/math.h"
 #include "ops/reduction.h"
@@ -26,7 +27,6 @@ Target make_target(const Variable& x, const Array& t, const std::optional<Array>
                    std::int64_t ignore) {
   const char* op = "softmax_cross_entropy";
   require(is_float(x.dtype()), op, ": expected x of a float dtype, got ", x.dtype());
-  require(!is_float(t.dtype()), op, ": expected t of an integer dtype, got ", t.dtype());
   Shape samples = x.shape();
   require(x.ndim() >= 2, op, ": expected x of shape (N, C, ...), got ", x.shape());
   samples.erase(1);
@@ -39,7 +39,8 @@ Target make_target(const Variable& x, const Array& t, const std::optional<Array>
             ": expected class_weight of shape (", x.shape(1), ",) and dtype ", x.dtype(), ", got ",
             weight->shape(), " and ", weight->dtype());
   }
-  return {cast(t, Dtype::int64), weight ? contiguous(*weight) : Array(), ignore};
+  return {checked_indices(op, "t", t, x.shape(1), ignore), weight ? contiguous(*weight) : Array(),
+          ignore};
 }
 
 // The gradient with respect to x when it is to be differentiated itself: made of operations.
@@ -94,13 +95,9 @@ Variable softmax_cross_entropy(const Variable& given, const Array& t, bool norma
   const Target target = make_target(x, t, class_weight, ignore_label);
   double count = static_cast<double>(x.shape(0));
   if (normalize) {
-    const double ignored = item(reduce(
-        Reduction::sum,
-        reshape_view(contiguous(apply(Unary::inside, target.t, static_cast<double>(ignore_label),
-                                      static_cast<double>(ignore_label))),
-                     {target.t.size()}),
-        {0}));
-    count = static_cast<double>(target.t.size()) - ignored;
+    const auto* labels = target.t.as<std::int64_t>();
+    const auto ignored = std::count(labels, labels + target.t.size(), ignore_label);
+    count = static_cast<double>(target.t.size() - ignored);
   }
   return multiply(sum(nll(x, target)), 1 / std::max(count, 1.0));
 }

@@ -9,8 +9,8 @@
 namespace renga {
 
 struct LossKernels {
-  // x is (N, C, ...), t is (N, ...) of int64 in [0, C) or `ignore`; weight is (C,) or undefined.
-  // log_p = log_softmax(x); loss = -weight[t] log_p[t], 0 where ignored.
+  // x is (N, C, ...), t is (N, ...) of checked int64 in [0, C) or `ignore`; weight is (C,) or
+  // undefined. log_p = log_softmax(x); loss = -weight[t] log_p[t], 0 where ignored.
   void (*nll)(const Array& x, const Array& t, const Array& weight, std::int64_t ignore,
               const Array& log_p, const Array& loss);
   // gx = gy weight[t] (exp(log_p) - onehot(t)).

@@ -32,6 +32,23 @@ Shape resolve(const Shape& shape, const Variable& x) {
   return full;
 }
 
+// Every range must name elements that exist: views are made of them as they stand.
+void check_ranges(const char* op, const std::vector<Range>& ranges, const Shape& shape) {
+  require(static_cast<int>(ranges.size()) == shape.size(), op, ": expected ", shape.size(),
+          " ranges, got ", ranges.size());
+  for (int i = 0; i < shape.size(); ++i) {
+    const auto& [start, length, step] = ranges[static_cast<std::size_t>(i)];
+    std::int64_t last = 0;
+    const bool is_inside =
+        length > 0 && start >= 0 && start < shape[i] && (length == 1 || step != 0) &&
+        !__builtin_mul_overflow(length - 1, step, &last) &&
+        !__builtin_add_overflow(start, last, &last) && last >= 0 && last < shape[i];
+    require<std::out_of_range>(length == 0 || is_inside, op, ": expected elements of axis ", i,
+                               " of ", shape, ", got ", length, " from ", start, " in steps of ",
+                               step);
+  }
+}
+
 // Writes `part` into the ranges of a zero array of `shape`: the way back of slice.
 Variable slice_grad(const Variable& part, const std::vector<Range>& ranges, const Shape& shape);
 
@@ -39,7 +56,7 @@ Array view_of(const Array& x, const std::vector<Range>& ranges) {
   Array view = x;
   for (int i = 0; i < x.ndim(); ++i) {
     const Range& r = ranges[static_cast<std::size_t>(i)];
-    view = slice_view(view, i, r.start, r.length, r.step);
+    view = slice_view(view, i, r.start, r.length, r.length > 1 ? r.step : 1);
   }
   return view;
 }
@@ -196,8 +213,7 @@ std::vector<Variable> split_axis(const Variable& x, const std::vector<std::int64
 }
 
 Variable slice(const Variable& x, const std::vector<Range>& ranges) {
-  require(static_cast<int>(ranges.size()) == x.ndim(), "slice: expected ", x.ndim(),
-          " ranges, got ", ranges.size());
+  check_ranges("slice", ranges, x.shape());
   auto to_x = [ranges, shape = x.shape()](const Variable& gy) {
     return slice_grad(gy, ranges, shape);
   };

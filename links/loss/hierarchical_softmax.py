@@ -9,7 +9,7 @@ from typing import Any
 import numpy
 
 from renga import functions as F
-from renga.functions.check import check_floats, check_shape
+from renga.functions.check import check_floats, check_shape, checked_indices
 from renga.initializers import Uniform
 from renga.link import Link
 from renga.parameter import Parameter
@@ -76,8 +76,7 @@ class BinaryHierarchicalSoftmax(Link):
         check_shape(name, fits, f"(N, {self.W.shape[1]}) and (N,)", x, t)
         if words.dtype != numpy.int32:
             raise InvalidType(f"{name}: expected labels of int32, got {words.dtype}")
-        if ((words < 0) | (words >= len(self._begins) - 1)).any():
-            raise IndexError(f"{name}: expected words of the tree, got {words}")
+        words = checked_indices(name, "t", words, len(self._begins) - 1)
         begins, ends = self._begins[words], self._begins[words + 1]
         steps = [numpy.arange(b, e) for b, e in zip(begins, ends)]
         samples = numpy.repeat(numpy.arange(len(words), dtype="i"), ends - begins)

@@ -7,6 +7,7 @@ from typing import Any
 import renga.functions as F
 from renga import backend
 from renga.distribution import Distribution, as_parameter, register_kl, within
+from renga.functions.check import checked_indices
 from renga.utils import argument
 from renga.variable import Variable, as_array
 
@@ -52,7 +53,8 @@ class Categorical(Distribution):
         classes = self.p.shape[-1]
         xp = backend.get_array_module(x)
         shape = x.shape + (classes,)
-        chosen = x[..., None].astype(int) == xp.arange(classes)
+        x = checked_indices("Categorical", "x", x.astype(int), classes)
+        chosen = x[..., None] == xp.arange(classes)
         logs = F.broadcast_to(self.log_p, shape)
         return F.sum(within(chosen, logs, 0), axis=-1)
 

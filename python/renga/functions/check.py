@@ -5,6 +5,8 @@ from __future__ import annotations
 import operator
 from typing import Any
 
+import numpy
+
 from renga.utils.type_check import InvalidType
 
 
@@ -40,6 +42,31 @@ def check_axis(name: str, x: Any, axis: Any) -> int:
     if not -x.ndim <= axis < x.ndim:
         raise InvalidType(f"{name}: expected an axis of {x.shape}, got {axis}")
     return axis % x.ndim
+
+
+def checked_indices(
+    name: str, what: str, indices: Any, n: int, ignored: int | None = None
+) -> numpy.ndarray:
+    """A copy of ``indices`` as int64, each from 0 to ``n - 1`` or ``ignored``.
+
+    Every array of indices goes through here before it is used, as NumPy would count
+    negative ones from the end, and sums of small integers overflow.
+
+    Raises:
+        InvalidType: they are no integers.
+        IndexError: one lies outside; the first of these is named.
+    """
+    indices = numpy.asarray(indices)
+    if indices.dtype.kind not in "iu":
+        raise InvalidType(f"{name}: expected integers for {what}, got {indices.dtype}")
+    outside = (indices < 0) | (indices >= n)
+    if ignored is not None:
+        outside &= indices != ignored
+    if outside.any():
+        raise IndexError(
+            f"{name}: expected {what} from 0 to {n - 1}, got {indices[outside][0]}"
+        )
+    return indices.astype(numpy.int64)
 
 
 def check_shape(name: str, held: bool, expected: str, *xs: Any) -> None:

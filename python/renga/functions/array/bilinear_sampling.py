@@ -22,16 +22,17 @@ def sample_pixels(x: Any, rows: Any, columns: Any) -> Variable:
     n, c, h, w = x.shape
     table = ops.reshape(ops.transpose(x, (0, 2, 3, 1)), (n * h * w, c))
     images = numpy.arange(n).reshape(n, *(1,) * (rows.ndim - 1))
-    # What is further off than a pixel is 0 wherever it is.
-    top = numpy.clip(numpy.floor(as_array(rows)), -2, h)
-    left = numpy.clip(numpy.floor(as_array(columns)), -2, w)
+    # What is further off than a pixel is 0 wherever it is, at infinity, too.
+    rows, columns = ops.clip(rows, -2.0, h + 1.0), ops.clip(columns, -2.0, w + 1.0)
+    top, left = numpy.floor(as_array(rows)), numpy.floor(as_array(columns))
     below, beside = ops.subtract(rows, top), ops.subtract(columns, left)
     parts = []
     for down, share_down in ((0, 1 - below), (1, below)):
         for across, share_across in ((0, 1 - beside), (1, beside)):
-            i, j = (top + down).astype(int), (left + across).astype(int)
-            inside = (0 <= i) & (i < h) & (0 <= j) & (j < w)
-            at = numpy.where(inside, (images * h + i) * w + j, -1).astype(numpy.int32)
+            i, j = top + down, left + across
+            inside = (0 <= i) & (i < h) & (0 <= j) & (j < w)  # never for NaN
+            i, j = (numpy.where(inside, k, 0).astype(int) for k in (i, j))
+            at = numpy.where(inside, (images * h + i) * w + j, -1)
             corner = ops.embed_id(at, table, -1)
             share = ops.expand_dims(share_down * share_across, rows.ndim)
             parts.append(ops.multiply(corner, ops.broadcast_to(share, corner.shape)))

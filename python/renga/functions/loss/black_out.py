@@ -7,7 +7,7 @@ from typing import Any
 import numpy
 
 from renga import _core
-from renga.functions.check import check_floats, check_shape
+from renga.functions.check import check_floats, check_shape, checked_indices
 from renga.functions.loss.reduction import check_reduce, reduced
 from renga.variable import Variable, as_array
 
@@ -25,6 +25,7 @@ def black_out(x: Any, t: Any, W: Any, samples: Any, reduce: str = "mean") -> Var
     Raises:
         ValueError: no such ``reduce``.
         InvalidType: shapes or dtypes do not fit.
+        IndexError: a label or a sample is none of the classes.
 
     Source: Ji et al., BlackOut: speeding up recurrent neural network language models
     with very large vocabularies, 2016.
@@ -37,6 +38,8 @@ def black_out(x: Any, t: Any, W: Any, samples: Any, reduce: str = "mean") -> Var
     fits = fits and t.shape == x.shape[:1] == samples.shape[:1]
     check_shape(name, fits, "(N, D), (N,), (K, D), (N, S)", x, t, W, samples)
     ops = _core.ops
+    t = checked_indices(name, "t", t, len(W))
+    samples = checked_indices(name, "samples", samples, len(W))
     classes = numpy.concatenate([t[:, None], samples], 1)
     vectors = ops.embed_id(classes, W)
     scores = ops.squeeze(ops.matmul(vectors, ops.expand_dims(x, 2)), 2)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy
 
 from renga import _core
-from renga.functions.check import check_alike, check_shape
+from renga.functions.check import check_alike, check_shape, checked_indices
 from renga.functions.loss.reduction import check_reduce, reduced
 from renga.functions.loss.scores import in_full
 from renga.utils.type_check import InvalidType
@@ -28,6 +28,7 @@ def contrastive(
     Raises:
         ValueError: the margin is not positive, or no such ``reduce``.
         InvalidType: shapes or dtypes do not fit.
+        IndexError: a label is neither 0 nor 1.
 
     Source: Hadsell et al., Dimensionality reduction by learning an invariant mapping,
     2006.
@@ -41,6 +42,7 @@ def contrastive(
     check_shape("contrastive", fits, "(N, K), (N, K) and (N,)", x0, x1, y)
     if y.dtype.kind != "i":
         raise InvalidType(f"contrastive: expected y of integers, got {y.dtype}")
+    y = checked_indices("contrastive", "y", y, 2)
     ops = _core.ops
     squares = ops.sum(ops.square(ops.subtract(in_full(x0), x1)), 1)
     # The root has no derivative at 0; there the pair is pushed nowhere.

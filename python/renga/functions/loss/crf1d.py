@@ -9,7 +9,7 @@ import numpy
 
 from renga import _core
 from renga.functions.array.get_item import get_item
-from renga.functions.check import check_floats
+from renga.functions.check import check_floats, checked_indices
 from renga.functions.loss.reduction import check_reduce, reduced
 from renga.utils.type_check import InvalidType
 from renga.variable import Variable, as_array, as_variable
@@ -33,6 +33,7 @@ def crf1d(
     Raises:
         ValueError: no such ``reduce``.
         InvalidType: shapes or dtypes do not fit.
+        IndexError: a label is none of the K.
 
     Source: Lafferty et al., Conditional random fields, 2001.
     """
@@ -43,6 +44,7 @@ def crf1d(
         raise InvalidType("crf1d: expected one label per row of xs")
     ops = _core.ops
     k = cost.shape[0]
+    labels = [checked_indices("crf1d", "ys", y, k) for y in labels]
     alpha, score = xs[0], ops.select_item(xs[0], labels[0])
     flat = ops.reshape(cost, (k * k, 1))
     over: list[Variable] = []
@@ -53,7 +55,7 @@ def crf1d(
             over.append(ops.logsumexp(ended, 1) - final)
         ways = ops.add(ops.expand_dims(alpha, 2), cost)
         alpha = ops.add(ops.logsumexp(ways, 1), x)
-        pair = (before[: len(now)] * k + now).astype(numpy.int32)
+        pair = before[: len(now)] * k + now
         step = ops.squeeze(ops.embed_id(pair, flat), 1)
         score = ops.add(ops.add(score, step), ops.select_item(x, now))
     over.append(ops.logsumexp(alpha, 1) - score)

@@ -10,7 +10,7 @@ import numpy
 from renga import _core
 from renga.functions.array.cast import cast
 from renga.functions.array.get_item import get_item
-from renga.functions.check import check_floats
+from renga.functions.check import check_floats, checked_indices
 from renga.functions.loss.reduction import check_reduce, reduced
 from renga.utils.type_check import InvalidType
 from renga.variable import Variable, as_array
@@ -42,6 +42,8 @@ def connectionist_temporal_classification(
         TypeError: ``x`` is no list or tuple, or the blank no integer.
         ValueError: the blank is no label, or no such ``reduce``.
         InvalidType: shapes or dtypes do not fit.
+        IndexError: a label that counts is none of ``x``, or a length is none of the
+            steps or of the labels.
 
     Source: Graves et al., Connectionist temporal classification, 2006.
     """
@@ -53,10 +55,15 @@ def connectionist_temporal_classification(
         input_length = numpy.full(n, steps)
     if label_length is None:
         label_length = numpy.full(n, labels)
-    lengths, label_lengths = as_array(input_length), as_array(label_length)
+    lengths = _checked_lengths(name, "input_length", input_length, n, steps)
+    label_lengths = _checked_lengths(name, "label_length", label_length, n, labels)
+    if not lengths.all():
+        raise IndexError(f"{name}: expected input_length of at least 1, got 0")
+    # What comes after the last label of a sample may be anything.
+    counted = numpy.arange(labels) < label_lengths[:, None]
+    t = checked_indices(name, "t", numpy.where(counted, t, blank_symbol), x[0].shape[1])
     path = numpy.full((n, 2 * labels + 1), blank_symbol)
     path[:, 1::2] = t
-    path[:, 1::2][numpy.arange(labels) >= label_lengths[:, None]] = blank_symbol
     scores = _core.ops.stack(list(x), 0)
     half = scores.dtype == "float16"
     if half:
@@ -84,6 +91,15 @@ def _check(name: str, x: Any, t: Any, blank: Any, reduce: str) -> None:
         raise InvalidType(
             f"{name}: expected t of integers ({first[0]}, L), got {t.dtype} {t.shape}"
         )
+
+
+def _checked_lengths(
+    name: str, what: str, lengths: Any, n: int, longest: int
+) -> numpy.ndarray:
+    lengths = as_array(lengths)
+    if lengths.shape != (n,):
+        raise InvalidType(f"{name}: expected {what} of ({n},), got {lengths.shape}")
+    return checked_indices(name, what, lengths, longest + 1)
 
 
 def _alpha(

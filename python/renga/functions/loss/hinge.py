@@ -7,7 +7,7 @@ from typing import Any
 import numpy
 
 from renga import _core
-from renga.functions.check import check_floats, check_shape
+from renga.functions.check import check_floats, check_shape, checked_indices
 from renga.functions.loss.reduction import check_reduce
 from renga.functions.loss.scores import in_full
 from renga.functions.math.average import average
@@ -39,6 +39,7 @@ def hinge(x: Any, t: Any, norm: str = "L1", reduce: str = "mean") -> Variable:
     check_shape("hinge", x.ndim == 2 and t.shape == x.shape[:1], "(N, C), (N,)", x, t)
     if t.dtype.kind != "i":
         raise InvalidType(f"hinge: expected labels of integers, got {t.dtype}")
+    t = checked_indices("hinge", "t", t, x.shape[1])
     sign = numpy.ones(x.shape, x.dtype)
     sign[numpy.arange(len(t)), t] = -1
     loss = _core.ops.relu(_core.ops.multiply(in_full(x), sign) + 1)

@@ -7,7 +7,7 @@ from typing import Any, Callable
 import numpy
 
 from renga import _core
-from renga.functions.check import check_floats, check_shape
+from renga.functions.check import check_floats, check_shape, checked_indices
 from renga.functions.loss.reduction import check_reduce, reduced
 from renga.utils.argument import parse_kwargs
 from renga.utils.extents import check_count, check_memory
@@ -38,6 +38,7 @@ def negative_sampling(
     Raises:
         ValueError: no such ``reduce``, or ``sample_size`` below 1.
         InvalidType: shapes or dtypes do not fit.
+        IndexError: a label or a drawn class is none of the classes.
 
     Source: Mikolov et al., Distributed representations of words and phrases and their
     compositionality, 2013.
@@ -54,9 +55,12 @@ def negative_sampling(
     if t.dtype.kind != "i":
         raise InvalidType(f"{name}: expected t of integers, got {t.dtype}")
     ops = _core.ops
+    t = checked_indices(name, "t", t, len(W), -1)
     samples = numpy.array(sampler((len(t), sample_size + 1)))
-    samples[:, 0] = t
-    vectors = ops.embed_id(samples.astype(numpy.int32), W, -1)
+    samples[:, 0] = 0
+    drawn = checked_indices(name, "samples", samples, len(W))
+    samples[:, 0] = drawn[:, 0] = t
+    vectors = ops.embed_id(drawn, W, -1)
     scores = ops.squeeze(ops.matmul(vectors, ops.expand_dims(x, 2)), 2)
     sign = numpy.ones(scores.shape, scores.dtype)
     sign[:, 0] = -1

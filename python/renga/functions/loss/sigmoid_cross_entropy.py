@@ -7,6 +7,7 @@ from typing import Any
 import numpy
 
 from renga import _core
+from renga.functions.check import checked_indices
 from renga.functions.loss.reduction import check_reduce
 from renga.functions.loss.scores import in_full
 from renga.utils.type_check import InvalidType
@@ -27,6 +28,7 @@ def sigmoid_cross_entropy(
     Raises:
         InvalidType: shapes or dtypes do not fit.
         ValueError: no such ``reduce``.
+        IndexError: a label is neither 0 nor 1 nor -1.
     """
     check_reduce("sigmoid_cross_entropy", reduce)
     t = as_array(t)
@@ -35,6 +37,7 @@ def sigmoid_cross_entropy(
             "sigmoid_cross_entropy: expected floats and integers of one shape, got "
             f"{x.shape} {x.dtype} and {t.shape} {t.dtype}"
         )
+    t = checked_indices("sigmoid_cross_entropy", "t", t, 2, -1)
     valid = t != -1
     # -log sigmoid(z) = softplus(-z), and 1 - sigmoid(z) = sigmoid(-z).
     loss = _core.ops.softplus(

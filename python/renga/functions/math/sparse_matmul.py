@@ -8,7 +8,7 @@ import numpy
 
 from renga import _core
 from renga.functions.array.get_item import PutItems
-from renga.functions.check import check_floats
+from renga.functions.check import check_floats, checked_indices
 from renga.utils.sparse import CooMatrix
 from renga.utils.type_check import InvalidType
 from renga.variable import Variable
@@ -27,6 +27,7 @@ def sparse_matmul(
     Raises:
         ValueError: none or both are sparse.
         InvalidType: shapes or dtypes do not fit.
+        IndexError: a place of the sparse matrix is neither in it nor empty (-1).
     """
     if isinstance(a, CooMatrix) == isinstance(b, CooMatrix):
         raise ValueError(
@@ -50,7 +51,9 @@ def _product(sparse: CooMatrix, dense: Any, trans: bool, trans_dense: bool) -> V
         )
     if trans_dense:
         dense = ops.swapaxes(dense, -1, -2)
-    row, col, (m, k) = sparse.row, sparse.col, sparse.shape
+    m, k = sparse.shape
+    row = checked_indices("sparse_matmul", "row", sparse.row, m, -1)
+    col = checked_indices("sparse_matmul", "col", sparse.col, k, -1)
     if trans:
         row, col, m, k = col, row, k, m
     if dense.shape[-2] != k or (data.ndim == 2 and len(dense) != len(data)):
@@ -61,7 +64,7 @@ def _product(sparse: CooMatrix, dense: Any, trans: bool, trans_dense: bool) -> V
     # All matrices of a batch as one, below each other.
     batch = numpy.arange(data.shape[0] if data.ndim == 2 else 1)[:, None]
     kept = (row >= 0) & (col >= 0)
-    sources = numpy.where(kept, batch * k + col, -1).ravel().astype(numpy.int32)
+    sources = numpy.where(kept, batch * k + col, -1).ravel()
     targets = numpy.where(kept, batch * m + row, 0).ravel()
     width = dense.shape[-1]
     table = ops.reshape(dense, (len(batch) * k, width))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy
@@ -43,5 +44,8 @@ def max_pooling_2d(
     )
     if return_indices:
         y, at = _core.ops.max_pooling_2d_with_indices(x, window, cover_all)
-        return y, at.astype(numpy.int64)
+        at = at.astype(numpy.int64)
+        # A window without any element has -1 or 255 there.
+        at[(at < 0) | (at >= math.prod(window[0]))] = 0
+        return y, at
     return _core.ops.max_pooling_2d(x, window, cover_all)

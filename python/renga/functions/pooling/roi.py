@@ -7,8 +7,12 @@ from typing import Any
 import numpy
 
 from renga import _core
+from renga.functions.check import checked_indices
 from renga.utils.type_check import InvalidType
 from renga.variable import Variable, as_array
+
+# Points of a region along an axis: more are a mistake in the region's coordinates.
+MOST_POINTS = 1 << 20
 
 
 def checked_regions(
@@ -19,6 +23,8 @@ def checked_regions(
     Raises:
         TypeError: ``outsize`` or ``spatial_scale`` is no number, or not above 0.
         InvalidType: shapes or dtypes do not fit.
+        IndexError: there is no such image.
+        ValueError: a region is not finite.
     """
     sizes = as_positive_pair(name, "outsize", outsize)
     if not (
@@ -43,7 +49,12 @@ def checked_regions(
             f"{name}: expected images and regions of one float dtype and integers, got "
             f"{x.dtype}, {rois.dtype} and {roi_indices.dtype}"
         )
-    return rois.astype(float) * spatial_scale, roi_indices, sizes
+    images = checked_indices(name, "roi_indices", roi_indices, len(x))
+    with numpy.errstate(over="ignore"):
+        regions = rois.astype(float) * spatial_scale
+    if not numpy.isfinite(regions).all():
+        raise ValueError(f"{name}: expected finite regions, got {rois}")
+    return regions, images, sizes
 
 
 def as_positive_pair(name: str, option: str, value: Any) -> tuple[int, int]:
@@ -109,6 +120,11 @@ def samples(
     length = max(end - begin, 1.0)
     if ratio is None:
         ratio = int(numpy.ceil(length / out))
+    if out * ratio > MOST_POINTS:
+        raise ValueError(
+            f"expected regions of at most {MOST_POINTS} points along an axis, got "
+            f"{out * ratio}: give a sampling_ratio"
+        )
     places = begin + (numpy.arange(out * ratio) + 0.5) * length / (out * ratio)
     inside = (places >= -1) & (places <= size)
     places = numpy.clip(places, 0, size - 1)

@@ -33,6 +33,8 @@ def roi_average_align_2d(
     Raises:
         TypeError: ``outsize``, ``spatial_scale`` or ``sampling_ratio`` is unfit.
         InvalidType: shapes or dtypes do not fit.
+        IndexError: there is no such image.
+        ValueError: a region is not finite.
 
     Source: He et al., Mask R-CNN, 2017.
     """

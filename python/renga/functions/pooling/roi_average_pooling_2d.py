@@ -28,6 +28,8 @@ def roi_average_pooling_2d(
     Raises:
         TypeError: ``outsize`` or ``spatial_scale`` is unfit.
         InvalidType: shapes or dtypes do not fit.
+        IndexError: there is no such image.
+        ValueError: a region is not finite.
     """
     args = ("roi_average_pooling_2d", x, rois, roi_indices, outsize, spatial_scale)
     regions, images, sizes = checked_regions(*args)

@@ -34,6 +34,8 @@ def roi_max_align_2d(
     Raises:
         TypeError: ``outsize``, ``spatial_scale`` or ``sampling_ratio`` is unfit.
         InvalidType: shapes or dtypes do not fit.
+        IndexError: there is no such image.
+        ValueError: a region is not finite.
     """
     name = "roi_max_align_2d"
     args = (name, x, rois, roi_indices, outsize, spatial_scale)

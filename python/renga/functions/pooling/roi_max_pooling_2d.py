@@ -31,6 +31,8 @@ def roi_max_pooling_2d(
     Raises:
         TypeError: ``outsize`` or ``spatial_scale`` is unfit.
         InvalidType: shapes or dtypes do not fit.
+        IndexError: there is no such image.
+        ValueError: a region is not finite.
     """
     args = ("roi_max_pooling_2d", x, rois, roi_indices, outsize, spatial_scale)
     return _largest(x, *checked_regions(*args), outside=-numpy.inf)
@@ -80,10 +82,16 @@ def roi_pooling_2d(
     Raises:
         TypeError: a size or ``spatial_scale`` is unfit.
         InvalidType: shapes or dtypes do not fit.
+        IndexError: there is no such image.
+        ValueError: a region is not finite.
     """
     rois = as_array(rois)
     check_shape("roi_pooling_2d", rois.ndim == 2 and rois.shape[1] == 5, "(R, 5)", rois)
-    corners, images = rois[:, [2, 1, 4, 3]], rois[:, 0].astype(numpy.int32)
+    corners, images = rois[:, [2, 1, 4, 3]], rois[:, 0]
+    if not (images == numpy.floor(images)).all() or not numpy.isfinite(images).all():
+        raise ValueError(f"roi_pooling_2d: expected whole numbers as images: {images}")
+    with numpy.errstate(invalid="ignore"):  # what is too large is none of the images
+        images = images.astype(numpy.int64)
     args = ("roi_pooling_2d", x, corners, images, (outh, outw), spatial_scale)
     regions, images, sizes = checked_regions(*args)
     regions = numpy.round(regions) + [0, 0, 1, 1]

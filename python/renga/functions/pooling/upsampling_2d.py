@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy
 
 from renga import _core
 from renga.functions.array.get_item import PutItems
-from renga.functions.check import check_floats, check_shape
+from renga.functions.check import check_floats, check_shape, checked_indices
 from renga.functions.pair import as_pair
 from renga.functions.whole_images import of_whole_images
 from renga.utils.conv import get_conv_outsize, get_deconv_outsize
@@ -41,6 +42,7 @@ def upsampling_2d(
         InvalidType: ``x`` is no image of floats or not the pooling of ``outsize``, or
             indexes have another shape.
         MemoryError: the result would not fit in memory.
+        IndexError: an index is none of a window's elements.
     """
     indexes = as_array(indexes)
     check_floats("upsampling_2d", x)
@@ -54,6 +56,7 @@ def upsampling_2d(
         pad=as_pair(pad),
     )
     window = tuple(zip(size, step, border))
+    indexes = checked_indices("upsampling_2d", "indexes", indexes, math.prod(size))
     if outsize is None:
         outs = tuple(
             get_deconv_outsize(n, *one, cover_all)
