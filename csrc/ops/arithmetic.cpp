@@ -27,6 +27,8 @@ namespace {
   return true;
 }();
 
+bool is_integer(Dtype dtype) { return !is_float(dtype) && dtype != Dtype::bool_; }
+
 // 1 where the map holds, else 0: a factor that lets a gradient through.
 Variable gate(const char* op, Binary map, const Variable& a, const Variable& b) {
   return Variable(apply(op, map, a.array(), b.array()));
@@ -58,6 +60,9 @@ Variable multiply(const Variable& a, const Variable& b) {
 }
 
 Variable divide(const Variable& a, const Variable& b) {
+  if (is_integer(a.dtype()) && a.dtype() == b.dtype()) {
+    return divide(cast(a, Dtype::float64), cast(b, Dtype::float64));
+  }
   const Array y = apply("divide", Binary::divide, a.array(), b.array());
   auto to_a = [b, shape = a.shape()](const Variable& gy) { return sum_to(divide(gy, b), shape); };
   auto to_b = [a, b](const Variable& gy) {
@@ -71,6 +76,11 @@ Variable floor_divide(const Variable& a, const Variable& b) {
 }
 
 Variable power(const Variable& a, const Variable& b) {
+  if (is_integer(b.dtype()) && b.size() > 0) {
+    const Variable flat = flatten(b);
+    require<std::invalid_argument>(item(reduce(Reduction::min, flat.array(), {0})) >= 0,
+                                   "power: expected exponents of at least 0 for integers");
+  }
   const Array y = apply("power", Binary::power, a.array(), b.array());
   auto to_a = [a, b](const Variable& gy) {
     return sum_to(multiply(gy, multiply(b, power(a, add(b, -1)))), a.shape());

@@ -5,6 +5,7 @@
 namespace renga {
 
 constinit KernelTable<ElementwiseKernels> elementwise_kernels{"elementwise"};
+void (*arithmetic_warning)(const char* text) = nullptr;
 
 namespace {
 
@@ -40,7 +41,7 @@ void require_same_device(const char* op, const Array& a, const Array& b) {
 
 Array apply(Unary map, const Array& x, double p, double q) {
   require(x.dtype() != Dtype::bool_, "elementwise: expected numbers, got bool");
-  require(map < Unary::exp || is_float(x.dtype()), "elementwise: expected a float dtype, got ",
+  require(map < Unary::add || is_float(x.dtype()), "elementwise: expected a float dtype, got ",
           x.dtype());
   Array y = empty_like(x);
   elementwise_kernels.on(x.device()).unary(map, p, q, x, y);

@@ -1,6 +1,8 @@
 #include "ops/elementwise.h"
 
+#include <atomic>
 #include <cmath>
+#include <limits>
 
 #include "devices/long_work.h"
 #include "ops/block_map.cpu.h"
@@ -8,77 +10,93 @@
 namespace renga {
 namespace {
 
-// Integers: plain loops that the compiler vectorises. Floats divide and take powers as NumPy does.
+// Integers: plain loops that the compiler vectorises. They wrap around as NumPy's do, which in C++
+// only unsigned ones may.
+template <class T>
+using Wrapping = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;
+
+template <class T>
+T negative(T v) {
+  return T(Wrapping<T>(0) - Wrapping<T>(v));
+}
+
+template <class T>
+T product(T u, T v) {
+  return T(Wrapping<T>(u) * Wrapping<T>(v));
+}
+
+// `n` is at least 0.
 template <class T>
 T integer_power(T x, T n) {
-  if (n < 0) return x == 1 ? T(1) : (x == T(-1) ? (n % 2 ? T(-1) : T(1)) : T(0));
   T y = 1;
-  for (; n > 0; n /= 2, x = T(x * x)) {
-    if (n % 2) y = T(y * x);
+  for (; n > 0; n = T(n / 2), x = product(x, x)) {
+    if (n % 2) y = product(y, x);
   }
   return y;
 }
 
-template <class T>
-T floor_divide(T a, T b) {
-  if (b == 0) return 0;
-  const T q = T(a / b);
-  return (a % b != 0 && ((a < 0) != (b < 0))) ? T(q - 1) : q;
-}
+// What integer divisions came upon, in all their blocks.
+struct DivisionFaults {
+  std::atomic<bool> by_zero{false}, overflow{false};
 
-template <class T, class F>
-void integer_loop(const T* x, T* y, std::int64_t n, F f) {
-  for (std::int64_t i = 0; i < n; ++i) y[i] = T(f(x[i]));
-}
+  void tell() const {
+    if (arithmetic_warning == nullptr) return;
+    if (by_zero) arithmetic_warning("divide by zero encountered in floor_divide");
+    if (overflow) arithmetic_warning("overflow encountered in floor_divide");
+  }
+};
 
 template <class T>
-void integer_unary(Unary map, T p, T q, const T* x, T* y, std::int64_t n) {
-  switch (map) {
-    case Unary::negative:
-      return integer_loop(x, y, n, [](T v) { return -v; });
-    case Unary::absolute:
-      return integer_loop(x, y, n, [](T v) { return v < 0 ? -v : v; });
-    case Unary::sign:
-      return integer_loop(x, y, n, [](T v) { return (v > 0) - (v < 0); });
-    case Unary::square:
-      return integer_loop(x, y, n, [](T v) { return v * v; });
-    case Unary::add:
-      return integer_loop(x, y, n, [p](T v) { return v + p; });
-    case Unary::multiply:
-      return integer_loop(x, y, n, [p](T v) { return v * p; });
-    case Unary::subtract_from:
-      return integer_loop(x, y, n, [p](T v) { return p - v; });
-    case Unary::divide_into:
-      return integer_loop(x, y, n, [p](T v) { return v ? p / v : 0; });
-    case Unary::floor_divide:
-      return integer_loop(x, y, n, [p](T v) { return floor_divide(v, p); });
-    case Unary::floor_divide_into:
-      return integer_loop(x, y, n, [p](T v) { return floor_divide(p, v); });
-    case Unary::power:
-      return integer_loop(x, y, n, [p](T v) { return integer_power(v, p); });
-    case Unary::power_of:
-      return integer_loop(x, y, n, [p](T v) { return integer_power(p, v); });
-    case Unary::clip:
-      return integer_loop(x, y, n, [p, q](T v) { return std::min(std::max(v, p), q); });
-    case Unary::inside:
-      return integer_loop(x, y, n, [p, q](T v) { return p <= v && v <= q; });
-    default:
-      return integer_loop(x, y, n, [](T v) { return v; });
+void floor_divide_integers(const T* a, const T* b, T* y, std::int64_t n, DivisionFaults& faults) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    const T u = a[i], v = b[i];
+    if (v == 0) {
+      faults.by_zero = true;
+      y[i] = 0;
+    } else if (std::is_signed_v<T> && v == T(-1)) {
+      // The processor traps where the quotient of the least integer overflows.
+      if (u == std::numeric_limits<T>::min()) faults.overflow = true;
+      y[i] = negative(u);
+    } else {
+      const T quotient = T(u / v);
+      y[i] = (u % v != 0 && (u < 0) != (v < 0)) ? T(quotient - 1) : quotient;
+    }
   }
 }
 
 template <class T>
-void integer_binary(Binary map, const T* a, const T* b, T* y, std::int64_t n) {
+void integer_unary(Unary map, const T* x, T* y, std::int64_t n) {
+  const auto loop = [&](auto f) {
+    for (std::int64_t i = 0; i < n; ++i) y[i] = T(f(x[i]));
+  };
+  switch (map) {
+    case Unary::negative:
+      return loop([](T v) { return negative(v); });
+    case Unary::absolute:
+      return loop([](T v) { return v < 0 ? negative(v) : v; });
+    case Unary::sign:
+      return loop([](T v) { return (v > 0) - (v < 0); });
+    case Unary::square:
+      return loop([](T v) { return product(v, v); });
+    default:  // floor and ceil
+      return loop([](T v) { return v; });
+  }
+}
+
+template <class T>
+void integer_binary(Binary map, const T* a, const T* b, T* y, std::int64_t n,
+                    DivisionFaults& faults) {
+  using W = Wrapping<T>;
   const auto loop = [&](auto f) {
     for (std::int64_t i = 0; i < n; ++i) y[i] = T(f(a[i], b[i]));
   };
   switch (map) {
     case Binary::add:
-      return loop([](T u, T v) { return u + v; });
+      return loop([](T u, T v) { return W(u) + W(v); });
     case Binary::subtract:
-      return loop([](T u, T v) { return u - v; });
+      return loop([](T u, T v) { return W(u) - W(v); });
     case Binary::multiply:
-      return loop([](T u, T v) { return u * v; });
+      return loop([](T u, T v) { return product(u, v); });
     case Binary::power:
       return loop([](T u, T v) { return integer_power(u, v); });
     case Binary::maximum:
@@ -90,18 +108,31 @@ void integer_binary(Binary map, const T* a, const T* b, T* y, std::int64_t n) {
     case Binary::less_equal:
       return loop([](T u, T v) { return u <= v; });
     default:
-      return loop([](T u, T v) { return floor_divide(u, v); });
+      return floor_divide_integers(a, b, y, n, faults);
   }
+}
+
+// As Python divides floats: what is left over is exact, while a / b may be rounded up to a whole
+// number.
+template <class C>
+C floor_divide(C a, C b) {
+  if (b == 0) return a / b;
+  const C rest = std::fmod(a, b);
+  C quotient = (a - rest) / b;
+  if (rest != 0 && (rest < 0) != (b < 0)) quotient -= 1;
+  if (quotient == 0) return std::copysign(C(0), a / b);
+  const C whole = std::floor(quotient);
+  return quotient - whole > C(0.5) ? whole + 1 : whole;
 }
 
 // NaN wins, as in NumPy; the hardware's max keeps its second operand when either is NaN.
 template <class V>
 V maximum(V a, V b) {
-  return xsimd::select(a != a, a, xsimd::max(a, b));
+  return xsimd::select(is_nan(a), a, xsimd::max(a, b));
 }
 template <class V>
 V minimum(V a, V b) {
-  return xsimd::select(a != a, a, xsimd::min(a, b));
+  return xsimd::select(is_nan(a), a, xsimd::min(a, b));
 }
 
 template <class V>
@@ -123,7 +154,7 @@ void float_unary(Unary map, Compute<T> p, Compute<T> q, const T* x, T* y, std::i
     case Unary::absolute:
       return run([](V v) { return xsimd::abs(v); });
     case Unary::sign:
-      return run([](V v) { return xsimd::select(v != v, v, xsimd::sign(v)); });
+      return run([](V v) { return xsimd::select(is_nan(v), v, xsimd::sign(v)); });
     case Unary::square:
       return run([](V v) { return v * v; });
     case Unary::add:
@@ -145,9 +176,11 @@ void float_unary(Unary map, Compute<T> p, Compute<T> q, const T* x, T* y, std::i
     case Unary::inside:
       return run([=](V v) { return xsimd::select((vp <= v) && (v <= vq), one, zero); });
     case Unary::floor_divide:
-      return run([vp](V v) { return xsimd::floor(v / vp); });
+      for (std::int64_t i = 0; i < n; ++i) y[i] = T(floor_divide(C(x[i]), p));
+      return;
     case Unary::floor_divide_into:
-      return run([vp](V v) { return xsimd::floor(vp / v); });
+      for (std::int64_t i = 0; i < n; ++i) y[i] = T(floor_divide(p, C(x[i])));
+      return;
     case Unary::floor:
       return run([](V v) { return xsimd::floor(v); });
     case Unary::ceil:
@@ -217,7 +250,8 @@ void float_binary(Binary map, Compute<T> p, const T* a, const T* b, T* y, std::i
     case Binary::divide:
       return run([](V u, V v) { return u / v; });
     case Binary::floor_divide:
-      return run([](V u, V v) { return xsimd::floor(u / v); });
+      for (std::int64_t i = 0; i < n; ++i) y[i] = T(floor_divide(C(a[i]), C(b[i])));
+      return;
     case Binary::power:
       for (std::int64_t i = 0; i < n; ++i) y[i] = T(std::pow(C(a[i]), C(b[i])));
       return;
@@ -257,24 +291,29 @@ void unary_cpu(Unary map, double p, double q, const Array& x, const Array& y) {
       if constexpr (std::is_floating_point_v<C>) {
         float_unary<S>(map, C(p), C(q), in, out, n);
       } else if constexpr (!std::is_same_v<C, bool>) {
-        integer_unary<C>(map, C(p), C(q), in, out, n);
+        integer_unary<C>(map, in, out, n);
       }
     });
   });
 }
 
 void binary_cpu(Binary map, double p, const Array& a, const Array& b, const Array& y) {
-  const LongWork work(y.size());
-  visit_dtype(y.dtype(), [&]<class T>(Type<T>) {
-    using C = Compute<T>;
-    map_blocks<T>(a, b, y, 1, [=]<class S>(const S* in_a, const S* in_b, S* out, std::int64_t n) {
-      if constexpr (std::is_floating_point_v<C>) {
-        float_binary<S>(map, C(p), in_a, in_b, out, n);
-      } else if constexpr (!std::is_same_v<C, bool>) {
-        integer_binary<C>(map, in_a, in_b, out, n);
-      }
+  DivisionFaults faults;
+  {
+    const LongWork work(y.size());
+    visit_dtype(y.dtype(), [&]<class T>(Type<T>) {
+      using C = Compute<T>;
+      map_blocks<T>(a, b, y, 1,
+                    [=, &faults]<class S>(const S* in_a, const S* in_b, S* out, std::int64_t n) {
+                      if constexpr (std::is_floating_point_v<C>) {
+                        float_binary<S>(map, C(p), in_a, in_b, out, n);
+                      } else if constexpr (!std::is_same_v<C, bool>) {
+                        integer_binary<C>(map, in_a, in_b, out, n, faults);
+                      }
+                    });
     });
-  });
+  }
+  faults.tell();
 }
 
 // Only the elements' size matters: they are moved, not computed with.

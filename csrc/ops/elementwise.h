@@ -14,6 +14,9 @@ enum class Unary : std::uint8_t {
   absolute,
   sign,
   square,
+  floor,
+  ceil,
+  // Floating point only from here on: the parameters are floats, which would round large integers.
   add,                // x + p
   multiply,           // x * p
   subtract_from,      // p - x
@@ -22,11 +25,8 @@ enum class Unary : std::uint8_t {
   power_of,           // p ** x
   clip,               // between p and q
   inside,             // 1 where p <= x <= q, else 0
-  floor_divide,       // floor(x / p)
+  floor_divide,       // floor(x / p), as Python's floats divide
   floor_divide_into,  // floor(p / x)
-  floor,
-  ceil,
-  // Floating point only from here on.
   exp,
   expm1,
   log,
@@ -52,12 +52,12 @@ enum class Unary : std::uint8_t {
   softplus,    // log(1 + exp(p x)) / p
 };
 
-// Maps of two elements.
+// Maps of two elements. Integers wrap around; divided by 0 they are 0.
 enum class Binary : std::uint8_t {
   add,
   subtract,
   multiply,
-  divide,
+  divide,  // floating point only
   floor_divide,
   power,
   maximum,
@@ -81,6 +81,10 @@ struct ElementwiseKernels {
   void (*select)(const Array& condition, const Array& a, const Array& b, const Array& y);
 };
 extern KernelTable<ElementwiseKernels> elementwise_kernels;
+
+// Told on the thread that computes, in NumPy's words, that integers were divided by 0 or that a
+// quotient overflowed. It may throw. Undefined, nobody is told.
+extern void (*arithmetic_warning)(const char* text);
 
 // Fresh arrays with the map's values. Binary operands broadcast; `op` names the caller in errors.
 Array apply(Unary map, const Array& x, double p = 0, double q = 0);

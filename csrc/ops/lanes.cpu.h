@@ -122,6 +122,16 @@ V choose(const M& mask, const V& yes, const V& no) {
   }
 }
 
+// xsimd's v != v is an ordered comparison, which is false for NaN.
+template <class V>
+auto is_nan(const V& v) {
+  if constexpr (is_vector<V>) {
+    return xsimd::isnan(v);
+  } else {
+    return v != v;
+  }
+}
+
 // Small integers kept beside floating lanes.
 template <class V, class I>
 V load_integers(const I* from) {

@@ -240,6 +240,8 @@ void matmul_cpu(const Array& a, const Array& b, const Array& c, bool accumulate)
       const Array wide = empty(c.shape(), Dtype::int64);
       gemm<std::int64_t>(cast(a, Dtype::int64), cast(b, Dtype::int64), wide, false);
       copy(wide, c);
+    } else if constexpr (std::is_integral_v<T> && sizeof(T) >= sizeof(int)) {
+      gemm<std::make_unsigned_t<T>>(a, b, c, accumulate);  // only unsigned ones may wrap around
     } else {
       gemm<T>(a, b, c, accumulate);
     }

@@ -70,12 +70,13 @@ void max_by_pixels(const Array& x, const Array& y, const Array& at, const Poolin
     I* number_to = Pixels<I>(at, n, 0).at(o, p);
     each_lanes<T>(y.shape(1), [&]<class V>(Type<V>, std::int64_t c) {
       V best(-std::numeric_limits<C>::infinity());
-      V number(sources.empty() ? C(kNone<I>) : sources[0].number);
-      for (const Source& source : sources) {
-        const V v = load<V>(source.element + c);
-        const auto better = (v > best) || (v != v);
+      V number(static_cast<C>(kNone<I>));
+      // From the last to the first: of equal elements, and of NaNs, the first one is taken.
+      for (auto source = sources.rbegin(); source != sources.rend(); ++source) {
+        const V v = load<V>(source->element + c);
+        const auto better = (v >= best) || is_nan(v);
         best = choose(better, v, best);
-        number = choose(better, V(source.number), number);
+        number = choose(better, V(source->number), number);
       }
       store(best, to + c);
       store_integers(number, number_to + c);
@@ -96,7 +97,7 @@ void max_by_planes(const Array& x, const Array& y, const Array& at, const Poolin
       I best_number = kNone<I>;
       grid.each_inside(o, p, [&](std::int64_t i, std::int64_t j, std::int64_t number) {
         const C v = static_cast<C>(*from.at(i, j));
-        if (v > best || v != v || best_number == kNone<I>) {
+        if (v > best || (is_nan(v) && !is_nan(best)) || best_number == kNone<I>) {
           best = v;
           best_number = static_cast<I>(number);
         }

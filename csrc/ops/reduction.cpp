@@ -1,5 +1,7 @@
 #include "ops/reduction.h"
 
+#include <limits>
+
 #include "autograd/node.h"
 #include "ops/arithmetic.h"
 #include "ops/elementwise.h"
@@ -76,12 +78,22 @@ Variable product_of_others(const Variable& rows) {
   return prod(where(eye, one, all), Axes{-1});
 }
 
+// The largest finite number, as every element of an array can hold it.
+double largest(Dtype dtype) {
+  if (dtype == Dtype::float16) return 65504;
+  if (dtype == Dtype::bfloat16) return 0x1.fep127;
+  return dtype == Dtype::float32 ? std::numeric_limits<float>::max()
+                                 : std::numeric_limits<double>::max();
+}
+
 Array arg(const char* op, Reduction map, const Variable& x, std::optional<std::int64_t> over) {
   require_floats(op, x.array());
   const Variable rows = over ? x : reshape(x, {x.size()});
   const int axis = normalize_axis(op, over.value_or(0), rows.ndim());
   require<std::invalid_argument>(rows.shape(axis) > 0, op,
                                  ": expected at least one element, got shape ", x.shape());
+  require<std::invalid_argument>(rows.shape(axis) <= std::numeric_limits<std::int32_t>::max(), op,
+                                 ": expected fewer than 2^31 elements, got shape ", x.shape());
   Shape shape = rows.shape();
   shape.erase(axis);
   Array y = empty(shape, Dtype::int32, x.device());
@@ -151,7 +163,9 @@ Variable min(const Variable& x, const std::optional<Axes>& axes, bool keepdims) 
 
 Variable logsumexp(const Variable& x, const std::optional<Axes>& over) {
   const Axes axes = axes_of("logsumexp", over, x.ndim());
-  const Array top = reduce(Reduction::max, x.array(), axes);
+  // Finite, as the difference of two infinities is no number.
+  const double limit = largest(x.dtype());
+  const Array top = apply(Unary::clip, reduce(Reduction::max, x.array(), axes), -limit, limit);
   const Array terms = apply(Unary::exp, apply("logsumexp", Binary::subtract, x.array(), top));
   const Array total = apply(Unary::log, reduce(Reduction::sum, terms, axes));
   const Array y = finish(apply("logsumexp", Binary::add, total, top), axes, false);

@@ -1,9 +1,13 @@
 // Python's operators on variables, with variables, arrays and numbers on either side. They are the
 // type's slots and not methods bound by pybind11, which would take longer to call than a small
 // operation takes to compute.
+#include <utility>
+
 #include "ops/arithmetic.h"
+#include "ops/manipulation.h"
 #include "ops/math.h"
 #include "ops/matmul.h"
+#include "ops/reduction.h"
 #include "python/hooks.h"
 
 namespace renga::python {
@@ -17,10 +21,70 @@ struct Operand {
   Variable variable;
 };
 
-Operand operand(const VariableBody& self, py::handle other) {
+void warn(const char* text) {
+  if (PyErr_WarnEx(PyExc_RuntimeWarning, text, 1) < 0) throw py::error_already_set();
+}
+
+bool is_integer(Dtype dtype) { return !is_float(dtype) && dtype != Dtype::bool_; }
+
+// Python's and NumPy's real numbers.
+bool is_number(py::handle object) {
+  if (PyFloat_Check(object.ptr()) || PyLong_Check(object.ptr())) return true;
+  return PyNumber_Check(object.ptr()) && py::hasattr(object, "dtype") &&
+         object.attr("dtype").attr("kind").cast<std::string>() != "c";
+}
+
+// A number as a Variable without axes of an integer dtype, never by way of a float. Fractions are
+// cut off, as Chainer does, with a warning.
+Variable as_integer(py::handle number, Dtype dtype) {
+  PyObject* p = number.ptr();
+  const auto whole =
+      py::reinterpret_steal<py::object>(PyIndex_Check(p) ? PyNumber_Index(p) : PyNumber_Long(p));
+  if (!whole) throw py::error_already_set();
+  if (!whole.equal(number)) {
+    warn(("the fraction of " + py::str(number).cast<std::string>() +
+          " is cut off for a Variable of " + std::string(name_of(dtype)))
+             .c_str());
+  }
+  const Array x = empty({}, dtype);
+  visit_dtype(dtype, [&]<class T>(Type<T>) {
+    if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+      int overflow = 0;
+      const long long value = PyLong_AsLongLongAndOverflow(whole.ptr(), &overflow);
+      if (overflow != 0 || !std::in_range<T>(value)) {
+        PyErr_Format(PyExc_OverflowError, "Python integer %R out of bounds for %s", whole.ptr(),
+                     std::string(name_of(dtype)).c_str());
+        throw py::error_already_set();
+      }
+      *x.as<T>() = T(value);
+    }
+  });
+  return Variable(x);
+}
+
+// An array in an integer dtype, with a warning where that changes its numbers.
+Variable as_integers(const Array& given, Dtype dtype) {
+  const Array x = cast(given, dtype);
+  if (given.dtype() == dtype || given.dtype() == Dtype::bool_ || given.size() == 0) {
+    return Variable(x);
+  }
+  const Array lost =
+      apply(Unary::absolute, apply("cast", Binary::subtract, given, cast(x, given.dtype())));
+  Axes all;
+  for (int i = 0; i < lost.ndim(); ++i) all.push_back(i);
+  if (item(reduce(Reduction::max, lost, all)) != 0) {
+    warn(("numbers of " + std::string(name_of(given.dtype())) + " change in a Variable of " +
+          std::string(name_of(dtype)))
+             .c_str());
+  }
+  return Variable(x);
+}
+
+// `other` for an operation with a Variable of `dtype`, which arrays and numbers follow.
+Operand operand(Dtype dtype, py::handle other) {
   Operand o;
   PyObject* p = other.ptr();
-  if (PyFloat_Check(p) || PyLong_Check(p)) {
+  if (is_float(dtype) && (PyFloat_Check(p) || PyLong_Check(p))) [[likely]] {
     o.known = o.is_number = true;
     o.number = PyFloat_AsDouble(p);
     if (o.number == -1 && PyErr_Occurred()) throw py::error_already_set();
@@ -28,12 +92,17 @@ Operand operand(const VariableBody& self, py::handle other) {
     o.known = true;
     o.variable = Variable(Ref<VariableBody>(body));
   } else if (is_ndarray(other)) {
-    // Arrays follow the variable's dtype, as numbers do.
     o.known = true;
-    o.variable = Variable(cast(from_numpy(other), self.outline().dtype()));
-  } else if (py::hasattr(other, "dtype") && PyNumber_Check(p)) {
-    o.known = o.is_number = true;
-    o.number = other.attr("__float__")().cast<double>();
+    const Array x = from_numpy(other);
+    o.variable = is_integer(dtype) ? as_integers(x, dtype) : Variable(cast(x, dtype));
+  } else if (is_number(other)) {
+    o.known = true;
+    if (is_integer(dtype)) {
+      o.variable = as_integer(other, dtype);
+    } else {
+      o.is_number = true;
+      o.number = other.attr("__float__")().cast<double>();
+    }
   }
   return o;
 }
@@ -73,8 +142,16 @@ constexpr Operator product{"MatMul",
 
 // The operator on `self` and `other`; `reflected` says that self stands on the right.
 py::object apply(const Operator& op, VariableBody& self, py::handle other, bool reflected) {
-  const Variable x = initialized(self);
-  const Operand o = operand(self, other);
+  Variable x = initialized(self);
+  // True division of integers is float64's; operands that are Variables `divide` sees itself.
+  const bool divides_integers =
+      op.pair == over.pair && is_integer(x.dtype()) && variable_body(other) == nullptr;
+  if (divides_integers) x = cast(x, Dtype::float64);
+  Operand o = operand(x.dtype(), other);
+  if (divides_integers && o.is_number) {  // not by way of the reciprocal, which is rounded
+    o.is_number = false;
+    o.variable = Variable(full({}, o.number, Dtype::float64));
+  }
   if (!o.known) return py::reinterpret_borrow<py::object>(Py_NotImplemented);
   if (o.variable.defined()) known_outline(*o.variable.body());
   const auto compute = [&] {
@@ -130,6 +207,7 @@ PyObject* magnitude(PyObject* x) noexcept {
 }  // namespace
 
 void set_operators(PyHeapTypeObject* variable) {
+  arithmetic_warning = &warn;
   PyNumberMethods& slots = variable->as_number;
   slots.nb_add = &binary<plus>;
   slots.nb_subtract = &binary<minus>;

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from renga import _core
+from renga.functions.array.pad import pad
 from renga.utils.extents import check_integer, check_memory
 from renga.utils.type_check import InvalidType
 from renga.variable import Variable
@@ -39,6 +40,9 @@ def pad_sequence(
     def padded(x: Any) -> Variable:
         rest = [0] * (x.ndim - 1)
         after = [length - x.shape[0], *rest]
+        if x.dtype.kind != "f":
+            widths = list(zip([0, *rest], after))
+            return pad(x, widths, "constant", constant_values=padding)
         return _core.ops.pad(x, [0, *rest], after, float(padding))
 
     return _core.ops.stack([padded(x) for x in xs], 0)
