@@ -260,6 +260,25 @@ def test_indices_changed_after_the_call():
         assert gradients(y) == expected
 
 
+def test_keys_changed_after_the_call():
+    x = renga.Variable(numpy.arange(5, dtype="f"))
+    for call in (
+        lambda i: x[i],
+        lambda i: F.scatter_add(x * 0, i, x[:2]),
+        lambda i: F.permutate(x[:2], i),
+    ):
+        keys = numpy.array([1, 0])
+        y = F.sum(call(keys) * numpy.arange(1, call(keys).size + 1, dtype="f"))
+        keys[:] = 10**9
+        x.cleargrad()
+        y.backward()
+        wanted = x.grad.copy()
+        x.cleargrad()
+        y = call(numpy.array([1, 0]))
+        F.sum(y * numpy.arange(1, y.size + 1, dtype="f")).backward()
+        numpy.testing.assert_array_equal(wanted, x.grad)
+
+
 @pytest.mark.parametrize(
     "ranges",
     [
@@ -386,6 +405,19 @@ def test_upsampling_of_windows_without_elements():
         )
         assert at.min() >= 0 and at.max() < ksize * ksize
         F.upsampling_2d(y, at, ksize, pad=ksize, outsize=(2, 2), cover_all=False)
+
+
+def test_indices_of_a_huge_window():
+    """float32 counts in twos beyond 2^24, and such a window has more elements."""
+    x = numpy.zeros((1, 4097, 4097, 2), "f")
+    last = 4097 * 4097 - 2
+    x.reshape(-1, 2)[last] = 1
+    image = renga.Variable(x.transpose(0, 3, 1, 2))
+    y, at = F.max_pooling_2d(image, 4097, return_indices=True)
+    assert y.array.tolist() == [[[[1]], [[1]]]] and (at == last).all()
+    F.sum(y).backward()
+    found = image.grad.transpose(0, 2, 3, 1).reshape(-1, 2)
+    assert (found[last] == 1).all() and found.sum() == 2
 
 
 @pytest.mark.parametrize(

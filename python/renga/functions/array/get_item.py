@@ -20,7 +20,7 @@ def get_item(x: Any, slices: Any) -> Variable:
     keys = slices if isinstance(slices, tuple) else (slices,)
     for key in keys:
         if type(key) not in _BASIC:
-            return PickItems(_checked(keys)).apply((x,))[0]
+            return PickItems(own_keys(keys)).apply((x,))[0]
     return _basic(x, keys)
 
 
@@ -66,13 +66,14 @@ def _without_ellipsis(keys: tuple[Any, ...], ndim: int) -> list[Any]:
     return [*keys[:at], *(slice(None),) * missing, *keys[at + 1 :]]
 
 
-def _checked(keys: tuple[Any, ...]) -> tuple[Any, ...]:
+def own_keys(keys: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The keys with copies of their arrays: backward must pick what forward did."""
     if any(isinstance(key, (Variable, str, float)) for key in keys):
         raise IndexError(
             "get_item: expected integers, slices, None, Ellipsis or arrays of integers "
             f"or bools, got {keys}"
         )
-    return keys
+    return tuple(key.copy() if isinstance(key, numpy.ndarray) else key for key in keys)
 
 
 class PickItems(FunctionNode):

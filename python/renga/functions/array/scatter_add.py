@@ -8,7 +8,7 @@ import numpy
 
 from renga import _core
 from renga.functions.array.cast import cast
-from renga.functions.array.get_item import PutItems
+from renga.functions.array.get_item import PutItems, own_keys
 from renga.functions.check import check_floats
 from renga.variable import Variable, as_array
 
@@ -24,7 +24,7 @@ def scatter_add(a: Any, slices: Any, b: Any) -> Variable:
     check_floats("scatter_add", a)
     check_floats("scatter_add", b)
     b = cast(b, a.dtype)
-    keys = slices if isinstance(slices, tuple) else (slices,)
+    keys = own_keys(slices if isinstance(slices, tuple) else (slices,))
     picked = numpy.shape(as_array(a)[keys])
     if picked != b.shape:
         raise ValueError(f"scatter_add: expected b of {picked}, got {b.shape}")
