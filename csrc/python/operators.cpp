@@ -1,6 +1,7 @@
 // Python's operators on variables, with variables, arrays and numbers on either side. They are the
 // type's slots and not methods bound by pybind11, which would take longer to call than a small
 // operation takes to compute.
+#include <limits>
 #include <utility>
 
 #include "ops/arithmetic.h"
@@ -62,17 +63,34 @@ Variable as_integer(py::handle number, Dtype dtype) {
   return Variable(x);
 }
 
+double extreme(Reduction map, const Array& x) {
+  Axes all;
+  for (int i = 0; i < x.ndim(); ++i) all.push_back(i);
+  return item(reduce(map, x, all));
+}
+
+// Whether `given`, which is not empty, has numbers that its cast `x` has not.
+bool changed(const Array& given, const Array& x) {
+  if (is_float(given.dtype())) {
+    const Array back = cast(x, given.dtype());
+    const Array lost = apply("cast", Binary::subtract, given, back);
+    return extreme(Reduction::max, apply(Unary::absolute, lost)) != 0;
+  }
+  return visit_dtype(x.dtype(), [&]<class T>(Type<T>) {
+    if constexpr (std::is_integral_v<T>) {
+      using Limits = std::numeric_limits<T>;
+      return extreme(Reduction::min, given) < static_cast<double>(Limits::lowest()) ||
+             extreme(Reduction::max, given) > static_cast<double>(Limits::max());
+    }
+    return false;
+  });
+}
+
 // An array in an integer dtype, with a warning where that changes its numbers.
 Variable as_integers(const Array& given, Dtype dtype) {
   const Array x = cast(given, dtype);
-  if (given.dtype() == dtype || given.dtype() == Dtype::bool_ || given.size() == 0) {
-    return Variable(x);
-  }
-  const Array lost =
-      apply(Unary::absolute, apply("cast", Binary::subtract, given, cast(x, given.dtype())));
-  Axes all;
-  for (int i = 0; i < lost.ndim(); ++i) all.push_back(i);
-  if (item(reduce(Reduction::max, lost, all)) != 0) {
+  if (given.dtype() != dtype && given.dtype() != Dtype::bool_ && given.size() > 0 &&
+      changed(given, x)) {
     warn(("numbers of " + std::string(name_of(given.dtype())) + " change in a Variable of " +
           std::string(name_of(dtype)))
              .c_str());

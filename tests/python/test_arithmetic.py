@@ -116,8 +116,11 @@ class TestIntegers:
     def test_arrays_that_do_not_fit(self):
         x = Variable(numpy.array([1, 2], "b"))
         numpy.testing.assert_array_equal((x + numpy.array([1, 2])).array, [2, 4])
-        with pytest.warns(RuntimeWarning, match="Variable of int8"):
-            x + numpy.array([1, 300])
+        unfit = [numpy.array([1, 300]), numpy.array([200, 1], "B")]
+        unfit += [numpy.array([2.0**40, 1]), numpy.array([numpy.nan, 1], "f")]
+        for given in unfit:
+            with pytest.warns(RuntimeWarning, match="Variable of int8"):
+                x + given
 
 
 class TestWarnings:
