@@ -31,8 +31,9 @@ bool is_integer(Dtype dtype) { return !is_float(dtype) && dtype != Dtype::bool_;
 // Python's and NumPy's real numbers.
 bool is_number(py::handle object) {
   if (PyFloat_Check(object.ptr()) || PyLong_Check(object.ptr())) return true;
-  return PyNumber_Check(object.ptr()) && py::hasattr(object, "dtype") &&
-         object.attr("dtype").attr("kind").cast<std::string>() != "c";
+  if (!PyNumber_Check(object.ptr()) || !py::hasattr(object, "dtype")) return false;
+  const auto kind = object.attr("dtype").attr("kind").cast<std::string>();
+  return kind == "b" || kind == "i" || kind == "u" || kind == "f";
 }
 
 // A number as a Variable without axes of an integer dtype, never by way of a float. Fractions are

@@ -80,6 +80,10 @@ class TestIntegers:
             with pytest.raises(ValueError, match="at least 0"):
                 Variable(x) ** power
 
+    def test_no_elements(self):
+        x, power = Variable(numpy.zeros(0, "i")), numpy.array([-2], "i")
+        assert (x**power).shape == (x // power).shape == (x / power).shape == (0,)
+
     @pytest.mark.parametrize("dtype", INTEGERS)
     def test_negative(self, dtype):
         x = extremes(dtype)
@@ -178,7 +182,8 @@ def assert_same(y, expected):
     )
 
 
-def test_complex_numbers_are_refused():
-    for number in (1j, numpy.complex64(1j), numpy.complex128(1 + 1j)):
+def test_other_numbers_are_refused():
+    others = (1j, numpy.complex64(1j), numpy.complex128(1 + 1j), numpy.timedelta64(3))
+    for number in others:
         with pytest.raises(TypeError):
             Variable(numpy.ones(2, "f")) + number

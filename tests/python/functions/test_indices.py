@@ -328,6 +328,13 @@ def test_regions_that_are_not_finite(name, value):
         getattr(F, name)(IMAGES, rois, numpy.array([0, 1, 1, 0]), 2, 1.0)
 
 
+@pytest.mark.parametrize("name", [name for name in CALLS if name.startswith("roi")])
+def test_regions_of_images_without_pixels(name):
+    x = numpy.zeros((1, 3, 0, 4), "f")
+    with pytest.raises(renga.utils.type_check.InvalidType):
+        getattr(F, name)(x, ROIS[:1], numpy.array([0]), 2, 1.0)
+
+
 @pytest.mark.parametrize("image", [-1, 2, 0.5, numpy.nan, numpy.inf, 1e30])
 def test_images_of_regions_as_floats(image):
     rois = numpy.array([[image, 0, 0, 3, 3]], "f")

@@ -38,7 +38,8 @@ def checked_regions(
             f"{name}: expected a spatial_scale above 0, got {spatial_scale}"
         )
     rois, roi_indices = as_array(rois), as_array(roi_indices)
-    fits = x.ndim == 4 and rois.ndim == 2 and rois.shape[1:] == (4,)
+    fits = x.ndim == 4 and 0 not in x.shape[2:]
+    fits = fits and rois.ndim == 2 and rois.shape[1:] == (4,)
     if not fits or roi_indices.shape != rois.shape[:1]:
         raise InvalidType(
             f"{name}: expected images (N, C, H, W), regions (R, 4) and their images "
@@ -122,8 +123,8 @@ def samples(
         ratio = int(numpy.ceil(length / out))
     if out * ratio > MOST_POINTS:
         raise ValueError(
-            f"expected regions of at most {MOST_POINTS} points along an axis, got "
-            f"{out * ratio}: give a sampling_ratio"
+            f"roi_*_align_2d: expected regions of at most {MOST_POINTS} points along "
+            f"an axis, got {out * ratio}: give a sampling_ratio"
         )
     places = begin + (numpy.arange(out * ratio) + 0.5) * length / (out * ratio)
     inside = (places >= -1) & (places <= size)
