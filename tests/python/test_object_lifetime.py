@@ -1,4 +1,4 @@
-"""Objects of the core whose __init__ has not run, and cycles that the collector frees."""
+"""Objects of the core before __init__, and cycles that the collector frees."""
 
 import gc
 import weakref

@@ -1,4 +1,4 @@
-"""Arrays that Python hands in and the core writes to: written, or refused with an error."""
+"""Arrays that Python hands in and the core writes to: written or refused."""
 
 import threading
 
@@ -109,7 +109,7 @@ def test_native_arrays_are_shown_as_they_were_given():
 
 
 def test_writes_of_other_threads_come_after_deferred_normalizations():
-    """An input that another thread changes after the call has been normalized before."""
+    """What another thread writes to an input after the call has no effect on it."""
     gamma, beta = np.ones(16, "f"), np.zeros(16, "f")
     values = np.random.RandomState(0).randn(64, 16, 16, 16).astype("f")
     for _ in range(20):
