@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import operator
 from typing import Any, Callable
 
 import numpy as np
@@ -10,17 +12,24 @@ from renga.communicators import elements
 from renga.communicators.communicator_base import CommunicatorBase
 from renga.communicators.work import Work
 
+_MOST_BYTES = 2**62
+
 
 class ArrayCommunicator(CommunicatorBase):
     """Collectives on arrays, each at once or in the background.
 
     With ``wait=False`` a method returns a :class:`Work` at once. Arrays may have
     any strides. Sums are made in rank order, so that all ranks get the same bits;
-    those of 16-bit floats are made in float32.
+    those of 16-bit floats are made in float32. One thread at a time may be in a
+    collective; messages may go from and to several.
 
     Raises:
         TimeoutError: a rank stayed away for ``RENGA_TIMEOUT`` seconds.
-        InvalidType: the ranks ask for different things.
+        InvalidType: the ranks ask for different things, or ``out`` has not the shape
+            and dtype of the result. Nothing has been written.
+        ValueError: ``out`` cannot be written into: it is read-only, of foreign byte
+            order or misaligned, or its elements overlap.
+        RuntimeError: another thread is in a collective of this communicator.
     """
 
     def __init__(self, native: Any) -> None:
@@ -56,11 +65,19 @@ class ArrayCommunicator(CommunicatorBase):
         single = not isinstance(x, (list, tuple))
         xs = [np.asarray(a) for a in ([x] if single else x)]
         if out is None:
-            ys = [np.empty(a.shape, a.dtype) for a in xs]
+            ys = [empty_like(a) for a in xs]
         else:
             ys = [out] if single else list(out)
-        if not all(y.flags.writeable for y in ys):
-            raise ValueError("all_reduce: expected an out that may be written to")
+        if len(xs) != len(ys):
+            raise ValueError(
+                f"all_reduce: expected as many results as arrays, got {len(ys)} "
+                f"for {len(xs)}"
+            )
+        for y in ys:
+            if not isinstance(y, np.ndarray):
+                raise TypeError(
+                    f"all_reduce: out: expected a numpy.ndarray, got {type(y)}"
+                )
         result = ys[0] if single else ys
         wire = _name(dtype)
         native = None
@@ -88,7 +105,8 @@ class ArrayCommunicator(CommunicatorBase):
             x: (size, ...)
             result: (...)
         """
-        y = np.empty(x.shape[1:], x.dtype) if out is None else out
+        x = as_rows("reduce_scatter", x)
+        y = empty_like(x, x.shape[1:]) if out is None else out
         return _result(self._native.reduce_scatter(x, y, op, wait), wait, lambda: y)
 
     def all_gather(self, x: np.ndarray, out: Any = None, wait: bool = True) -> Any:
@@ -99,9 +117,8 @@ class ArrayCommunicator(CommunicatorBase):
             result: (size, ...)
         """
         x = np.asarray(x)
-        y = np.empty((self.size, *x.shape), x.dtype) if out is None else out
-        native = self._native.all_gather(x, [y[r, ...] for r in range(self.size)], wait)
-        return _result(native, wait, lambda: y)
+        y = empty_like(x, (self.size, *x.shape)) if out is None else out
+        return _result(self._native.all_gather(x, y, wait), wait, lambda: y)
 
     def all_to_all(self, x: np.ndarray, out: Any = None, wait: bool = True) -> Any:
         """Row ``r`` goes to rank ``r``; row ``r`` of the result comes from there.
@@ -110,12 +127,9 @@ class ArrayCommunicator(CommunicatorBase):
             x: (size, ...)
             result: (size, ...)
         """
-        y = np.empty(x.shape, x.dtype) if out is None else out
-        ranks = range(self.size)
-        native = self._native.exchange(
-            "all_to_all", [x[r, ...] for r in ranks], [y[r, ...] for r in ranks], wait
-        )
-        return _result(native, wait, lambda: y)
+        x = as_rows("all_to_all", x)
+        y = empty_like(x) if out is None else out
+        return _result(self._native.all_to_all(x, y, wait), wait, lambda: y)
 
     def broadcast(self, x: np.ndarray, root: int = 0, wait: bool = True) -> Any:
         """Overwrites ``x`` by the root's and returns it."""
@@ -133,9 +147,14 @@ class ArrayCommunicator(CommunicatorBase):
         the others.
         """
         dtype = np.dtype(dtype)
-        count = int(np.prod(shape, dtype=np.int64))
-        memory = self._native.window(count * dtype.itemsize)
-        return memory.view(dtype).reshape(shape)
+        if dtype.hasobject:
+            raise TypeError(f"window: expected a dtype of numbers, got {dtype}")
+        extents = tuple(map(operator.index, shape if np.iterable(shape) else (shape,)))
+        size = math.prod(extents) * dtype.itemsize
+        if min(extents, default=0) < 0 or size > _MOST_BYTES:
+            raise ValueError(f"window: expected a shape, got {extents}")
+        memory = self._native.window(size)
+        return memory.view(dtype).reshape(extents)
 
     def place(self, xs: list[np.ndarray]) -> list[np.ndarray]:
         """Copies of arrays in memory that all ranks see; none where there is no such.
@@ -160,6 +179,19 @@ class ArrayCommunicator(CommunicatorBase):
     def abort(self, code: int = 1) -> None:
         """Ends every rank, because this one cannot go on."""
         self._native.abort(code)
+
+
+def empty_like(x: np.ndarray, shape: Any = None) -> np.ndarray:
+    """Room for a result, of native byte order."""
+    return np.empty(x.shape if shape is None else shape, x.dtype.newbyteorder("="))
+
+
+def as_rows(name: str, x: Any) -> np.ndarray:
+    """An array with a row for each rank."""
+    x = np.asarray(x)
+    if x.ndim == 0:
+        raise ValueError(f"{name}: expected a row for each rank, got no axes")
+    return x
 
 
 def _name(dtype: Any) -> str:

@@ -26,6 +26,24 @@ Call& Call::with(const Shape& extents, Dtype type) {
   return *this;
 }
 
+Call& Call::with(const std::vector<Array>& xs, Dtype type) {
+  if (xs.size() == 1) return with(xs[0].shape(), type);
+  std::int64_t elements = 0;
+  std::uint32_t hash = 2166136261u;  // FNV-1a
+  const auto mix = [&hash](std::int64_t value) {
+    hash = (hash ^ static_cast<std::uint32_t>(value)) * 16777619u;
+    hash = (hash ^ static_cast<std::uint32_t>(value >> 32)) * 16777619u;
+  };
+  for (const Array& x : xs) {
+    elements += x.size();
+    mix(x.ndim());
+    for (const std::int64_t extent : x.shape()) mix(extent);
+  }
+  arrays = static_cast<std::int32_t>(xs.size());
+  layout = static_cast<std::int32_t>(hash);
+  return with(Shape{elements}, type);
+}
+
 Call& Call::with_detail(const char* text) {
   set_text(detail, text);
   return *this;
@@ -54,6 +72,8 @@ std::string Call::text() const {
   if (detail[0]) out << ' ' << detail;
   if (dtype >= 0) out << ' ' << static_cast<Dtype>(dtype);
   if (ndim >= 0) out << ' ' << Shape(std::span(shape, static_cast<std::size_t>(ndim)));
+  if (arrays != 1)
+    out << " in " << arrays << " arrays (layout " << std::hex << layout << std::dec << ')';
   if (peer >= 0) out << (std::strcmp(op, "send") == 0 ? " to rank " : " from rank ") << peer;
   if (window != 0) out << " in a window (" << window << ')';
   return out.str();
@@ -62,7 +82,7 @@ std::string Call::text() const {
 std::string Call::text_and_site() const { return site[0] ? text() + " at " + site : text(); }
 
 bool Call::agrees_with(const Call& other) const {
-  static_assert(offsetof(Call, shape) == 40, "no padding that memcmp would read");
+  static_assert(offsetof(Call, shape) == 48, "no padding that memcmp would read");
   return std::memcmp(this, &other, offsetof(Call, site)) == 0;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "tensor/array.h"
 
@@ -16,12 +17,16 @@ struct Call {
   std::int32_t dtype = -1;  // -1: each rank may bring its own
   std::int32_t ndim = -1;   // -1: each rank may bring its own shape
   std::int32_t window = 0;  // says where in windows the arrays lie; 0: in memory of a rank's own
+  std::int32_t arrays = 1;  // how many there are
+  std::int32_t layout = 0;  // a number that stands for the shapes of several arrays
   std::int64_t shape[Shape::capacity] = {};
   std::int64_t sequence = 0;  // counts the communicator's collectives from 1
   char site[104] = {};        // "train.py:31"; not compared
 
   explicit Call(const char* name = "");
   Call& with(const Shape& shape, Dtype dtype);
+  // Of several arrays: `shape` is the number of all elements.
+  Call& with(const std::vector<Array>& xs, Dtype dtype);
   Call& with_detail(const char* text);
   Call& with_peer(int rank);
   Call& in_window(std::int32_t places);

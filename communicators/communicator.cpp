@@ -2,11 +2,12 @@
 
 #include <algorithm>
 
+#include "collectives/agreement.h"
 #include "collectives/board.h"
 #include "collectives/by_board.h"
 #include "collectives/by_messages.h"
 #include "collectives/by_nodes.h"
-#include "collectives/update.h"
+#include "collectives/overlap.h"
 #include "devices/long_work.h"
 
 namespace renga {
@@ -45,13 +46,31 @@ void require_same(const char* op, const Array& x, const Array& y) {
           x.dtype(), " ", x.shape(), ", got ", y.dtype(), " ", y.shape());
 }
 
-// One array keeps its shape in messages, several are told by their number of elements.
-Shape shape_of(const std::vector<Array>& xs) {
-  if (xs.size() == 1) return xs[0].shape();
-  std::int64_t n = 0;
-  for (const Array& x : xs) n += x.size();
-  return {n};
+// Row r of an array with one for each rank.
+std::vector<Array> rows_of(const Array& x) {
+  std::vector<Array> rows;
+  const Shape shape(std::span(x.shape().begin() + 1, x.shape().end()));
+  const Strides strides(std::span(x.strides().begin() + 1, x.strides().end()));
+  for (std::int64_t r = 0; r < x.shape(0); ++r) {
+    rows.emplace_back(x.storage(), x.data() + r * x.strides()[0], shape, strides, x.dtype());
+  }
+  return rows;
 }
+
+// While a caller is in a collective.
+class InUse {
+ public:
+  explicit InUse(std::atomic<bool>& busy) : busy_(busy) { set(true); }
+  ~InUse() { set(false); }
+  InUse(const InUse&) = delete;
+  InUse& operator=(const InUse&) = delete;
+
+ private:
+  // Callers hold Python's lock when they look at it.
+  void set(bool busy) { busy_.store(busy, std::memory_order_relaxed); }
+
+  std::atomic<bool>& busy_;
+};
 
 // Whether copies to the board cost less than a second meeting.
 bool is_short(const std::vector<Array>& xs) {
@@ -63,7 +82,29 @@ bool is_short(const std::vector<Array>& xs) {
 }  // namespace
 
 Communicator::Communicator(std::shared_ptr<Transport> transport, double seconds, bool debug)
-    : transport_(std::move(transport)), seconds_(seconds), debug_(debug) {}
+    : transport_(std::move(transport)), seconds_(seconds), debug_(debug), forks_(forks) {}
+
+Communicator::~Communicator() {
+  // A forked process has no such thread, but what the thread waits at.
+  if (forks_ != forks) static_cast<void>(queue_.release());
+}
+
+void Communicator::check_use(const Call& call) const {
+  require<std::runtime_error>(
+      forks_ == forks, call.op,
+      ": this communicator belongs to the process that has forked this one");
+  require<std::runtime_error>(!busy_, call.op, ": another thread is in a collective of this ",
+                              "communicator; only one thread at a time may call them, and split() ",
+                              "makes communicators for others");
+}
+
+void Communicator::agree(const Turn& turn) const {
+  if (Board* board = common_board()) {
+    board->meet(turn);
+  } else {
+    by_messages::agree(turn);
+  }
+}
 
 template <class Act>
 void Communicator::take(const Turn& turn, const Act& body) {
@@ -72,11 +113,7 @@ void Communicator::take(const Turn& turn, const Act& body) {
   }
   try {
     Board* board = common_board();
-    if (board != nullptr) {
-      board->announce(turn.call);
-    } else if (debug_) {
-      by_messages::agree(turn);
-    }
+    if (board != nullptr) board->announce(turn.call);
     body(turn);
     // Where nothing was to be moved, the ranks have not met yet.
     if (board != nullptr && board->announced()) board->meet(turn);
@@ -89,16 +126,19 @@ void Communicator::take(const Turn& turn, const Act& body) {
 }
 
 Communicator::Result Communicator::start(Call call, const Issue& issue, Body body) {
+  check_use(call);
   call.sequence = ++sequence_;
   Turn turn{*transport_, call.at(issue.site), seconds_};
-  const bool here = queue_.idle() && (issue.wait || !transport_->concurrent());
+  const bool here = queue_->idle() && (issue.wait || !transport_->concurrent());
   if (here) {
     turn.interruptible = true;
+    const InUse use(busy_);
     const LongWork lend;
     take(turn, body);
     return nullptr;
   }
-  Result work = queue_.push(turn, [this, turn, body = std::move(body)] { take(turn, body); });
+  Result work =
+      queue_->push(turn, transport_, [this, turn, body = std::move(body)] { take(turn, body); });
   if (!issue.wait) return work;
   work->wait(0);
   return nullptr;
@@ -110,7 +150,8 @@ Communicator::Result Communicator::all_reduce(const std::vector<Array>& xs,
   require(!xs.empty() && xs.size() == ys.size(),
           "all_reduce: expected as many results as arrays, got ", xs.size(), " and ", ys.size());
   const Dtype dtype = xs[0].dtype(), travels_as = wire.value_or(dtype);
-  bool in_place = travels_as == dtype;
+  // In place in windows, an array is read after another has been written.
+  bool in_place = travels_as == dtype && !overlap(ys);
   for (std::size_t i = 0; i < xs.size(); ++i) {
     require(xs[i].dtype() == dtype, "all_reduce: expected one dtype, got ", dtype, " and ",
             xs[i].dtype());
@@ -122,7 +163,7 @@ Communicator::Result Communicator::all_reduce(const std::vector<Array>& xs,
           travels_as);
   require(reduction != Reduction::mean || is_float(dtype),
           "all_reduce: expected a floating dtype for mean, got ", dtype);
-  Call call = Call("all_reduce").with(shape_of(xs), travels_as).with_detail(name_of(reduction));
+  Call call = Call("all_reduce").with(xs, travels_as).with_detail(name_of(reduction));
   if (in_place && common_board() != nullptr && !algorithm_ && !is_short(xs)) {
     if (const Windows::Found found = windows_.find(xs); !found.arrays.empty()) {
       return start(call.in_window(found.places), issue, [=, this](const Turn& turn) {
@@ -130,37 +171,25 @@ Communicator::Result Communicator::all_reduce(const std::vector<Array>& xs,
       });
     }
   }
-  return start(call, issue,
-               [=, this](const Turn& turn) { reduce_all(turn, xs, ys, travels_as, reduction); });
+  return start(call, issue, [=, this, from = safe_inputs(xs, ys)](const Turn& turn) {
+    reduce_all(turn, from, ys, travels_as, reduction);
+  });
 }
 
 bool Communicator::all_reduce_short(std::byte* x, const Shape& shape, Dtype dtype,
                                     Reduction reduction, const Issue& issue) {
   Board* board = common_board();
   const std::int64_t bytes = shape.product() * size_of(dtype);
-  if (bytes > by_board::kSmall || board == nullptr || algorithm_ || !queue_.idle()) return false;
+  if (bytes > by_board::kSmall || board == nullptr || algorithm_ || !queue_->idle()) return false;
   if (reduction == Reduction::mean && !is_float(dtype)) return false;
   Turn turn{*transport_, Call("all_reduce"), seconds_, true};
+  check_use(turn.call);
   turn.call.with(shape, dtype).with_detail(name_of(reduction)).at(issue.site);
   turn.call.sequence = ++sequence_;
+  const InUse use(busy_);
   take(turn,
        [&](const Turn&) { by_board::all_reduce_short(turn, *board, x, bytes, dtype, reduction); });
   return true;
-}
-
-void Communicator::update(const std::vector<Update>& updates, const Issue& issue) {
-  std::vector<Array> arrays;
-  for (const Update& update : updates) {
-    const std::vector<Array> of_one = by_board::arrays_of(update);
-    arrays.insert(arrays.end(), of_one.begin(), of_one.end());
-  }
-  const Windows::Found found = windows_.find(arrays);
-  require<std::invalid_argument>(!found.arrays.empty() && common_board() != nullptr,
-                                 "update: expected arrays in windows of one node's ranks");
-  Call call = Call("update").with(shape_of(arrays), arrays[0].dtype()).in_window(found.places);
-  start(call, issue, [=, this](const Turn& turn) {
-    by_board::update(turn, *common_board(), updates, found.arrays);
-  });
 }
 
 void Communicator::reduce_all(const Turn& turn, const std::vector<Array>& xs,
@@ -169,13 +198,18 @@ void Communicator::reduce_all(const Turn& turn, const std::vector<Array>& xs,
   const Flat x(from, wire), y(landed, wire);
   // A node of one rank has no partial result, which is wider than an operand of 16 bits.
   const bool alone = placement().inter_size > 1 && placement().intra_size == 1;
-  if (algorithm_ || transport_->board() == nullptr || alone) {
-    const auto network = algorithm_ ? all_reduce::Network() : measured_network(turn);
-    by_messages::all_reduce(turn, network, algorithm_, x, y, wire, reduction);
-  } else if (Board* board = common_board()) {
+  if (Board* board = common_board(); board != nullptr && !algorithm_) {
     by_board::all_reduce(turn, *board, x, y, wire, reduction);
+  } else if (board == nullptr && !algorithm_ && by_messages::goes_along(turn, x.bytes())) {
+    by_messages::all_reduce_short(turn, x, y, wire, reduction);
   } else {
-    by_nodes::all_reduce(turn, *transport_->board(), measured_network(turn), x, y, wire, reduction);
+    agree(turn);
+    const auto network = algorithm_ ? all_reduce::Network() : measured_network(turn);
+    if (algorithm_ || transport_->board() == nullptr || alone) {
+      by_messages::all_reduce(turn, network, algorithm_, x, y, wire, reduction);
+    } else {
+      by_nodes::all_reduce(turn, *transport_->board(), network, x, y, wire, reduction);
+    }
   }
   move_landed(landed, ys);
 }
@@ -187,49 +221,15 @@ const all_reduce::Network& Communicator::measured_network(const Turn& turn) {
 
 all_reduce::Network Communicator::measure_network(const Issue& issue) {
   all_reduce::Network network;
-  start(Call("measure"), issue, [&](const Turn& turn) { network = all_reduce::measure(turn); });
+  start(Call("measure"), issue, [&](const Turn& turn) {
+    agree(turn);
+    network = all_reduce::measure(turn);
+  });
   return network;
 }
 
 Board* Communicator::common_board() const {
   return placement().inter_size == 1 ? transport_->board() : nullptr;
-}
-
-Array Communicator::window(std::int64_t bytes, const Issue& issue) {
-  require<std::invalid_argument>(bytes >= 0, "window: expected a size, got ", bytes);
-  Call call = Call("window").with(Shape{bytes}, Dtype::uint8);
-  Array result = empty({bytes}, Dtype::uint8);
-  start(call, issue, [&](const Turn& turn) {
-    Board* board = transport_->board();
-    if (board == nullptr) return;
-    board->meet(turn);
-    const int size = board->size();
-    if (auto memory = transport_->shared_memory(Windows::bytes_for(bytes, size))) {
-      result = windows_.add(std::move(memory), bytes, board->place(), size);
-    }
-  });
-  return result;
-}
-
-std::vector<Array> Communicator::place(const std::vector<Array>& xs, const Issue& issue) {
-  constexpr std::int64_t line = 64;
-  std::vector<std::int64_t> offsets{0};
-  for (const Array& x : xs) {
-    const std::int64_t bytes = x.size() * x.itemsize();
-    offsets.push_back(offsets.back() + (bytes + line - 1) / line * line);
-  }
-  const Array memory = window(offsets.back(), issue);
-  if (places({memory}) == 0) return {};
-  std::vector<Array> placed;
-  for (std::size_t i = 0; i < xs.size(); ++i) {
-    std::byte* const data = memory.data() + offsets[i];
-    const auto bytes = static_cast<std::size_t>(xs[i].size() * xs[i].itemsize());
-    const Ref<Storage> storage(new Storage(data, bytes, {}, [memory] {}));
-    placed.emplace_back(storage, data, xs[i].shape(),
-                        row_major_strides(xs[i].shape(), xs[i].itemsize()), xs[i].dtype());
-    copy(xs[i], placed.back());
-  }
-  return placed;
 }
 
 Communicator::Result Communicator::reduce_scatter(const Array& x, const Array& y,
@@ -242,8 +242,10 @@ Communicator::Result Communicator::reduce_scatter(const Array& x, const Array& y
           "reduce_scatter: expected a floating dtype for mean, got ", x.dtype());
   const Call call =
       Call("reduce_scatter").with(x.shape(), x.dtype()).with_detail(name_of(reduction));
+  const Array whole_x = overlap({x, y}) ? copy_of(x) : x;
   return start(call, issue, [=, this](const Turn& turn) {
-    const std::vector<Array> landed = landing({y}, Flat::suits), from = leaving({x}, Flat::suits);
+    const std::vector<Array> landed = landing({y}, Flat::suits);
+    const std::vector<Array> from = leaving({whole_x}, Flat::suits);
     const Flat flat_x(from), flat_y(landed);
     if (Board* board = common_board()) {
       by_board::reduce_scatter(turn, *board, flat_x, flat_y, x.dtype(), reduction);
@@ -254,44 +256,71 @@ Communicator::Result Communicator::reduce_scatter(const Array& x, const Array& y
   });
 }
 
-Communicator::Result Communicator::all_gather(const Array& x, const std::vector<Array>& ys,
-                                              const Issue& issue) {
-  require(std::ssize(ys) == size(), "all_gather: expected one result per rank, got ", ys.size());
-  require_same("all_gather", x, ys[rank()]);
-  return start(Call("all_gather"), issue, [=, this](const Turn& turn) {
-    Board* board = common_board();
-    const Suits suits = board != nullptr ? Flat::suits : is_message;
-    const std::vector<Array> landed = landing(ys, suits), from = leaving({x}, suits);
-    if (board != nullptr) {
-      by_board::all_gather(turn, *board, from[0], landed);
-    } else {
-      by_messages::exchange(turn, std::vector<Array>(size(), from[0]), landed);
-    }
-    move_landed(landed, ys);
-  });
+Communicator::Result Communicator::all_gather(const Array& x, const Array& y, const Issue& issue) {
+  Shape whole = x.shape();
+  whole.insert(0, size());
+  require(y.shape() == whole && y.dtype() == x.dtype(), "all_gather: expected a result of ",
+          x.dtype(), " ", whole, ", got ", y.dtype(), " ", y.shape());
+  const std::vector<Array> ys = rows_of(y);
+  const std::vector<Array> from(ys.size(), safe_inputs({x}, ys, rank())[0]);
+  return move_all(Call("all_gather").with(x.shape(), x.dtype()), from, ys, true, issue);
 }
 
-Communicator::Result Communicator::exchange(const char* name, const std::vector<Array>& sent,
+Communicator::Result Communicator::gather_parts(const char* name, const Array& x,
+                                                const std::vector<Array>& ys, const Issue& issue) {
+  require(std::ssize(ys) == size(), name, ": expected one result per rank, got ", ys.size());
+  require_same(name, x, ys[rank()]);
+  return move_all(Call(name), std::vector<Array>(ys.size(), x), ys, true, issue);
+}
+
+Communicator::Result Communicator::all_to_all(const Array& x, const Array& y, const Issue& issue) {
+  require(x.ndim() > 0 && x.shape(0) == size(), "all_to_all: expected one row for each of ", size(),
+          " ranks, got shape ", x.shape());
+  require_same("all_to_all", x, y);
+  const Array from = overlap({x, y}) ? copy_of(x) : x;
+  const Call call = Call("all_to_all").with(x.shape(), x.dtype());
+  return move_all(call, rows_of(from), rows_of(y), false, issue);
+}
+
+Communicator::Result Communicator::exchange(const char* name, std::optional<std::int64_t> root,
+                                            const std::vector<Array>& sent,
                                             const std::vector<Array>& received,
                                             const Issue& issue) {
   require(std::ssize(sent) == size() && std::ssize(received) == size(), name,
           ": expected one array per rank, got ", sent.size(), " and ", received.size());
-  return start(Call(name), issue, [=, this](const Turn& turn) {
+  Call call(name);
+  if (root) call.with_peer(checked_rank(name, *root));
+  return move_all(call, sent, received, false, issue);
+}
+
+// What all ranks get is the same where `same_for_all` is true.
+Communicator::Result Communicator::move_all(Call call, const std::vector<Array>& sent,
+                                            const std::vector<Array>& received, bool same_for_all,
+                                            const Issue& issue) {
+  return start(call, issue, [=, this](const Turn& turn) {
     Board* board = common_board();
     const Suits suits = board != nullptr ? Flat::suits : is_message;
-    const std::vector<Array> landed = landing(received, suits), from = leaving(sent, suits);
-    if (board != nullptr) {
-      by_board::exchange(turn, *board, from, landed);
+    const std::vector<Array> landed = landing(received, suits);
+    if (same_for_all) {
+      const Array from = leaving({sent[0]}, suits)[0];
+      if (board != nullptr) {
+        by_board::all_gather(turn, *board, from, landed);
+      } else {
+        by_messages::exchange(turn, std::vector<Array>(sent.size(), from), landed);
+      }
+    } else if (board != nullptr) {
+      by_board::exchange(turn, *board, leaving(sent, suits), landed);
     } else {
-      by_messages::exchange(turn, from, landed);
+      by_messages::exchange(turn, leaving(sent, suits), landed);
     }
     move_landed(landed, received);
   });
 }
 
-Communicator::Result Communicator::broadcast(const Array& x, int root, const Issue& issue) {
-  check_peer("broadcast", root);
-  const Call call = Call("broadcast").with(x.shape(), x.dtype()).with_peer(root);
+Communicator::Result Communicator::broadcast(const char* name, const Array& x, std::int64_t given,
+                                             const Issue& issue) {
+  const int root = checked_rank(name, given);
+  const Call call = Call(name).with(x.shape(), x.dtype()).with_peer(root);
   return start(call, issue, [=, this](const Turn& turn) {
     const bool gives = turn.rank() == root;
     const Array place = gives ? contiguous(x) : landing({x}, is_message)[0];
@@ -305,9 +334,7 @@ Communicator::Result Communicator::broadcast(const Array& x, int root, const Iss
 }
 
 void Communicator::barrier(const Issue& issue) {
-  start(Call("barrier"), issue, [this](const Turn& turn) {
-    if (common_board() == nullptr) by_messages::agree(turn);
-  });
+  start(Call("barrier"), issue, [this](const Turn& turn) { agree(turn); });
 }
 
 std::shared_ptr<Communicator> Communicator::split(std::optional<int> color, int key,
@@ -316,11 +343,8 @@ std::shared_ptr<Communicator> Communicator::split(std::optional<int> color, int 
   mine.as<std::int32_t>()[0] = color ? 1 : 0;
   mine.as<std::int32_t>()[1] = color.value_or(0);
   mine.as<std::int32_t>()[2] = key;
-  std::vector<Array> rows;
-  for (int r = 0; r < size(); ++r) {
-    rows.emplace_back(all.storage(), all.data() + 12 * r, Shape{3}, Strides{4}, Dtype::int32);
-  }
-  all_gather(mine, rows, issue);
+  const std::vector<Array> rows = rows_of(all);
+  gather_parts("split", mine, rows, issue);
   if (!color) return nullptr;
   std::vector<int> members;
   const auto wish = [&](int r) { return rows[r].as<std::int32_t>(); };
@@ -330,56 +354,6 @@ std::shared_ptr<Communicator> Communicator::split(std::optional<int> color, int 
   std::ranges::stable_sort(members, {}, [&](int r) { return wish(r)[2]; });
   const LongWork lend;
   return std::make_shared<Communicator>(transport_->split(members), seconds_, debug_);
-}
-
-void Communicator::check_peer(const char* name, int peer) const {
-  require<std::invalid_argument>(peer >= 0 && peer < size(), name, ": expected a rank in [0, ",
-                                 size(), "), got ", peer);
-}
-
-void Communicator::check_message(const char* name, int peer, int tag) const {
-  check_peer(name, peer);
-  require<std::invalid_argument>(tag >= 0, name, ": expected a tag of 0 or more, got ", tag);
-}
-
-template <class Post>
-Communicator::Result Communicator::message(Call call, const std::vector<Array>& xs,
-                                           const Issue& issue, const Post& post) {
-  if (!xs.empty()) call.with(xs.back().shape(), xs.back().dtype());
-  const LongWork lend;
-  Transfers transfers;
-  for (const Array& x : xs) transfers.push_back(post(x.data(), x.size() * x.itemsize()));
-  const Turn turn{*transport_, call.at(issue.site), seconds_, true};
-  if (!issue.wait) {
-    return std::make_shared<TransferWork>(turn, transport_, std::move(transfers), xs);
-  }
-  finish(transfers, turn);
-  return nullptr;
-}
-
-Communicator::Result Communicator::send(const std::vector<Array>& xs, int to, int tag,
-                                        const Issue& issue) {
-  check_message("send", to, tag);
-  std::erase_if(sent_, [](const Result& work) { return work->test(); });
-  Result work = message(Call("send").with_peer(to), leaving(xs, is_message), issue,
-                        [=, this](const std::byte* data, std::int64_t bytes) {
-                          return transport_->send(data, bytes, to, tag);
-                        });
-  // The bytes have to stay until they are sent, even if the caller drops the Work.
-  if (work) sent_.push_back(work);
-  return work;
-}
-
-Communicator::Result Communicator::receive(const std::vector<Array>& xs, int from, int tag,
-                                           const Issue& issue) {
-  check_message("recv", from, tag);
-  for (const Array& x : xs) {
-    require(x.is_contiguous(), "recv: expected a contiguous result, got strides ", x.strides());
-  }
-  return message(Call("recv").with_peer(from), xs, issue,
-                 [=, this](std::byte* data, std::int64_t bytes) {
-                   return transport_->receive(data, bytes, from, tag);
-                 });
 }
 
 }  // namespace renga

@@ -1,6 +1,7 @@
 // A group of ranks that act together. All ranks call the same collectives in the same order.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -32,6 +33,7 @@ class Communicator {
   // `seconds` is the time-out of every wait, 0 for none. `debug` compares the ranks' calls even
   // where that costs a message.
   Communicator(std::shared_ptr<Transport> transport, double seconds, bool debug);
+  ~Communicator();
 
   const Placement& placement() const { return transport_->placement(); }
   int rank() const { return placement().rank; }
@@ -55,21 +57,28 @@ class Communicator {
   void update(const std::vector<Update>& updates, const Issue& issue);
   // x: (size, …) -> y: (…), the reduction of everybody's x[rank].
   Result reduce_scatter(const Array& x, const Array& y, Reduction reduction, const Issue& issue);
-  // ys[r] receives rank r's x, whose size it has to have.
-  Result all_gather(const Array& x, const std::vector<Array>& ys, const Issue& issue);
+  // x: (…) -> y: (size, …), everybody's x.
+  Result all_gather(const Array& x, const Array& y, const Issue& issue);
+  // ys[r] receives rank r's x, whose size it has to have; `name` is what errors call it.
+  Result gather_parts(const char* name, const Array& x, const std::vector<Array>& ys,
+                      const Issue& issue);
+  // x: (size, …) -> y: (size, …), everybody's x[rank].
+  Result all_to_all(const Array& x, const Array& y, const Issue& issue);
   // received[r] receives what rank r has at sent[rank]. Undefined arrays stand for nothing; `name`
-  // is what errors call it.
-  Result exchange(const char* name, const std::vector<Array>& sent,
-                  const std::vector<Array>& received, const Issue& issue);
-  // The root's `x` into everybody's.
-  Result broadcast(const Array& x, int root, const Issue& issue);
+  // is what errors call it, and `root` is compared.
+  Result exchange(const char* name, std::optional<std::int64_t> root,
+                  const std::vector<Array>& sent, const std::vector<Array>& received,
+                  const Issue& issue);
+  // The root's `x` into everybody's; `name` is what errors call it.
+  Result broadcast(const char* name, const Array& x, std::int64_t root, const Issue& issue);
   // Returns when every rank has called it.
   void barrier(const Issue& issue);
 
   // One message for each array, in order; the tag is not negative.
-  Result send(const std::vector<Array>& xs, int to, int tag, const Issue& issue);
+  Result send(const std::vector<Array>& xs, std::int64_t to, std::int64_t tag, const Issue& issue);
   // Into contiguous arrays whose sizes are those sent.
-  Result receive(const std::vector<Array>& xs, int from, int tag, const Issue& issue);
+  Result receive(const std::vector<Array>& xs, std::int64_t from, std::int64_t tag,
+                 const Issue& issue);
 
   // An array of `bytes` in memory that all ranks of the node see, in which all_reduce in place
   // copies nothing; in ordinary memory where there is no such. Every rank calls it and uses its
@@ -92,6 +101,12 @@ class Communicator {
  private:
   using Body = std::function<void(const Turn&)>;
   Result start(Call call, const Issue& issue, Body body);
+  Result move_all(Call call, const std::vector<Array>& sent, const std::vector<Array>& received,
+                  bool same_for_all, const Issue& issue);
+  // Throws where the communicator cannot be used now.
+  void check_use(const Call& call) const;
+  // Compares the ranks' calls before anything is moved.
+  void agree(const Turn& turn) const;
   template <class Act>
   void take(const Turn& turn, const Act& body);
   // The board where all ranks are on it, null otherwise.
@@ -102,19 +117,21 @@ class Communicator {
   // Calls post(bytes of x) for each array and waits for them, or returns what can be waited for.
   template <class Post>
   Result message(Call call, const std::vector<Array>& xs, const Issue& issue, const Post& post);
-  void check_peer(const char* name, int peer) const;
-  void check_message(const char* name, int peer, int tag) const;
+  int checked_rank(const char* name, std::int64_t rank) const;
+  int checked_tag(const char* name, std::int64_t tag) const;
 
   std::shared_ptr<Transport> transport_;
   double seconds_;
   bool debug_;
   std::int64_t sequence_ = 0;
+  int forks_;                       // how often the process had forked when this was made
+  std::atomic<bool> busy_ = false;  // a caller is in a collective
   std::string broken_;
   std::vector<Result> sent_;
   Windows windows_;
   std::optional<all_reduce::Network> network_;
   std::optional<all_reduce::Algorithm> algorithm_;
-  WorkQueue queue_;  // last: its thread uses the others
+  std::unique_ptr<WorkQueue> queue_ = std::make_unique<WorkQueue>();  // last: uses the others
 };
 
 }  // namespace renga

@@ -11,6 +11,8 @@ import numpy as np
 
 from renga.communicators import headers, packing
 from renga.communicators.array_communicator import ArrayCommunicator
+from renga.communicators.arrival import Arrival, check_room, unexpected
+from renga.communicators.finalized import Finalized
 from renga.communicators.headers import ARRAY, OBJECT, TUPLE, header, raw
 from renga.communicators.work import Work
 
@@ -24,6 +26,13 @@ class Communicator(ArrayCommunicator):
         super().__init__(native)
         self._configs.update(allreduce_grad_dtype=None, batched_copy=True)
         self._configs["all_reduce_algorithm"] = None
+
+    def finalize(self) -> None:
+        """Ends the use of this communicator, on which every call raises from then on.
+
+        Work under way goes on.
+        """
+        self._native = Finalized()
 
     def __deepcopy__(self, memo: Any) -> Communicator:
         """Itself: the copy of a model is on the same ranks."""
@@ -73,11 +82,13 @@ class Communicator(ArrayCommunicator):
         """The ranks' arrays, or tuples of them, as a tuple; shapes may differ."""
         if isinstance(x, tuple):
             return tuple(self.allgather_obj(x))
-        x = np.asarray(x)
+        return self._allgather("allgather", np.asarray(x))
+
+    def _allgather(self, name: str, x: np.ndarray) -> tuple[np.ndarray, ...]:
         received = [headers.blank_header() for _ in range(self.size)]
-        self._native.all_gather(header(x), received)
+        self._native.gather_parts(name, header(x), received)
         ys = tuple(headers.blank_array(h) for h in received)
-        self._native.all_gather(raw(x), [raw(y) for y in ys])
+        self._native.gather_parts(name, raw(x), [raw(y) for y in ys])
         return ys
 
     def alltoall(self, xs: Any) -> tuple[np.ndarray, ...]:
@@ -86,37 +97,67 @@ class Communicator(ArrayCommunicator):
         if len(xs) != self.size:
             raise ValueError(f"alltoall: expected {self.size} arrays, got {len(xs)}")
         received = [headers.blank_header() for _ in range(self.size)]
-        self._native.exchange("alltoall", [header(x) for x in xs], received)
+        self._exchange("alltoall", None, [header(x) for x in xs], received)
         ys = tuple(headers.blank_array(h) for h in received)
-        self._native.exchange("alltoall", [raw(x) for x in xs], [raw(y) for y in ys])
+        self._exchange("alltoall", None, [raw(x) for x in xs], [raw(y) for y in ys])
         return ys
+
+    def _exchange(
+        self, name: str, root: int | None, sent: list[Any], received: list[Any]
+    ) -> None:
+        self._native.exchange(name, root, sent, received)
+
+    def _root(self, name: str, root: int) -> int:
+        """A rank, as an int.
+
+        Raises:
+            ValueError: there is no such rank.
+        """
+        rank = operator.index(root)
+        if not 0 <= rank < self.size:
+            raise ValueError(f"{name}: expected a rank in [0, {self.size}), got {rank}")
+        return rank
 
     def bcast(self, data: Any, max_buf_len: int | None = None, root: int = 0) -> Any:
         """The root's array or tuple; ``data`` matters on the root only."""
         kind, x = ARRAY, data
-        if self.rank == root:
+        if self.rank == self._root("bcast", root):
             kind = TUPLE if isinstance(data, tuple) else ARRAY
             x = _pickled(data) if kind == TUPLE else np.asarray(data)
-        head = header(x, kind).copy() if self.rank == root else headers.blank_header()
-        self._native.broadcast(head, root)
-        kind = headers.kind_of(head)
-        y = x if self.rank == root else headers.blank_array(head, kind)
-        self._native.broadcast(raw(y), root)
+        kind, y = self._bcast("bcast", kind, x, root)
         return y if kind == ARRAY else _unpickled(y)
+
+    def _bcast(
+        self, name: str, kind: bytes, x: Any, root: int
+    ) -> tuple[bytes, np.ndarray]:
+        """The root's array and its kind; the others' do not matter."""
+        root = self._root(name, root)
+        at_root = self.rank == root
+        head = header(x, kind).copy() if at_root else headers.blank_header()
+        self._native.broadcast(head, root, name=name)
+        kind = headers.kind_of(head)
+        y = x if at_root else headers.blank_array(head, kind)
+        self._native.broadcast(raw(y), root, name=name)
+        return kind, y
 
     def gather(self, data: Any, root: int = 0) -> tuple[np.ndarray, ...] | None:
         """The ranks' arrays, or tuples of them, on the root; None elsewhere."""
         if isinstance(data, tuple):
             gathered = self.gather_obj(data, root)
             return None if gathered is None else tuple(gathered)
-        data = np.asarray(data)
+        return self._gather("gather", np.asarray(data), root)
+
+    def _gather(
+        self, name: str, x: np.ndarray, root: int
+    ) -> tuple[np.ndarray, ...] | None:
+        root = self._root(name, root)
         received = [headers.blank_header() for _ in range(self.size)]
-        self._exchange_with_root("gather", root, header(data), received)
+        self._exchange_with_root(name, root, header(x), received)
         if self.rank != root:
-            self._exchange_with_root("gather", root, raw(data), [])
+            self._exchange_with_root(name, root, raw(x), [])
             return None
         ys = tuple(headers.blank_array(h) for h in received)
-        self._exchange_with_root("gather", root, raw(data), [raw(y) for y in ys])
+        self._exchange_with_root(name, root, raw(x), [raw(y) for y in ys])
         return ys
 
     def _exchange_with_root(
@@ -126,23 +167,27 @@ class Communicator(ArrayCommunicator):
         sent = list(nothing)
         sent[root] = x
         at_root = self.rank == root
-        self._native.exchange(name, sent, received if at_root else nothing)
+        self._exchange(name, root, sent, received if at_root else nothing)
 
     def scatter(self, xs: Any, root: int = 0) -> np.ndarray:
         """This rank's array of the root's ``xs``, a tuple or an array of them."""
+        return self._scatter("scatter", xs, root)
+
+    def _scatter(self, name: str, xs: Any, root: int) -> np.ndarray:
+        root = self._root(name, root)
         nothing: list[Any] = [None] * self.size
         sent = [np.asarray(x) for x in xs] if self.rank == root else nothing
         if len(sent) != self.size:
-            raise ValueError(f"scatter: expected {self.size} arrays, got {len(sent)}")
+            raise ValueError(f"{name}: expected {self.size} arrays, got {len(sent)}")
         received = list(nothing)
         received[root] = head = headers.blank_header()
         at_root = self.rank == root
         heads = [header(x) for x in sent] if at_root else nothing
-        self._native.exchange("scatter", heads, received)
+        self._exchange(name, root, heads, received)
         received[root] = y = headers.blank_array(head)
         received[root] = raw(y)
         data = [raw(x) for x in sent] if at_root else nothing
-        self._native.exchange("scatter", data, received)
+        self._exchange(name, root, data, received)
         return y
 
     def send(self, data: Any, dest: int, tag: int = 0, wait: bool = True) -> Any:
@@ -154,6 +199,13 @@ class Communicator(ArrayCommunicator):
             data = [data]
         for x in map(np.asarray, data):
             parts += [header(x), raw(x)]
+        return self._send(parts, dest, tag, wait)
+
+    def _send(self, parts: list[np.ndarray], dest: int, tag: int, wait: bool) -> Any:
+        if wait and dest == self.rank:
+            # It would wait for a recv that comes after it.
+            self._native.send([part.copy() for part in parts], dest, tag, False)
+            return None
         work = self._native.send(parts, dest, tag, wait)
         return None if wait else Work(work, lambda: None)
 
@@ -166,77 +218,77 @@ class Communicator(ArrayCommunicator):
         it; only then it can go on in the background.
         """
         if out is not None:
-            return self._recv_into(out, source, tag, wait)
+            check_room(out)
+            return (self._recv_into if wait else self._recv_later)(out, source, tag)
         if not wait:
             raise ValueError("recv: expected out, without which it has to wait")
-        head = self._recv_header(source, tag)
-        if headers.kind_of(head) != TUPLE:
-            return self._recv_body(head, source, tag, ARRAY)
-        count = headers.blank_array(head, TUPLE).size
-        return tuple(
-            self._recv_body(self._recv_header(source, tag), source, tag, ARRAY)
-            for _ in range(count)
-        )
-
-    def _recv_into(self, out: np.ndarray, source: int, tag: int, wait: bool) -> Any:
-        if not out.flags.c_contiguous:
-            raise ValueError(f"recv: expected a contiguous out, strides {out.strides}")
-        head, expected = headers.blank_header(), header(out)
-
-        def finish() -> np.ndarray:
-            if not np.array_equal(head, expected):
-                got = headers.blank_array(head)
-                raise TypeError(
-                    f"recv: expected {out.dtype} {out.shape}, "
-                    f"got {got.dtype} {got.shape} from rank {source}"
-                )
-            return out
-
-        work = self._native.receive([head, raw(out)], source, tag, wait)
-        return finish() if wait else Work(work, finish)
+        kind, received = self._recv_any(self._recv_header(source, tag), source, tag)
+        if kind == OBJECT:
+            headers.require_kind(kind, ARRAY)
+        return received
 
     def _recv_header(self, source: int, tag: int) -> np.ndarray:
         head = headers.blank_header()
         self._native.receive([head], source, tag)
         return head
 
-    def _recv_body(
-        self, head: np.ndarray, source: int, tag: int, kind: bytes
-    ) -> np.ndarray:
+    def _recv_any(self, head: np.ndarray, source: int, tag: int) -> tuple[bytes, Any]:
+        """What follows a header, and of what kind it is."""
+        kind = headers.kind_of(head)
+        if kind == TUPLE:
+            count = headers.blank_array(head, TUPLE).size
+            parts = (self._recv_header(source, tag) for _ in range(count))
+            return kind, tuple(self._recv_any(part, source, tag)[1] for part in parts)
         x = headers.blank_array(head, kind)
         self._native.receive([raw(x)], source, tag)
-        return x
+        return kind, x
+
+    def _recv_into(self, out: np.ndarray, source: int, tag: int) -> np.ndarray:
+        head = self._recv_header(source, tag)
+        if not headers.announces(head, out):
+            self._recv_any(head, source, tag)  # or the next recv would find it
+            raise unexpected(head, out, source)
+        self._native.receive([raw(out)], source, tag)
+        return out
+
+    def _recv_later(self, out: np.ndarray, source: int, tag: int) -> Work:
+        # Something else may come, which must not be written into out.
+        head, room = headers.blank_header(), np.empty(out.shape, out.dtype)
+        native = self._native.receive([head, raw(room)], source, tag, False)
+        return Arrival(native, head, room, out, source)
 
     def send_obj(self, obj: Any, dest: int, tag: int = 0) -> None:
         """Sends any object that can be pickled."""
         x = _pickled(obj)
-        self._native.send([header(x, OBJECT), x], dest, tag)
+        self._send([header(x, OBJECT), x], dest, tag, True)
 
     def recv_obj(self, source: int, tag: int = 0) -> Any:
         """Receives an object."""
-        head = self._recv_header(source, tag)
-        return _unpickled(self._recv_body(head, source, tag, OBJECT))
+        kind, x = self._recv_any(self._recv_header(source, tag), source, tag)
+        headers.require_kind(kind, OBJECT)
+        return _unpickled(x)
 
     def bcast_obj(self, obj: Any, max_buf_len: int | None = None, root: int = 0) -> Any:
         """The root's object, on every rank."""
-        if self.rank == root:
-            self.bcast(_pickled(obj), root=root)
-            return obj
-        return _unpickled(self.bcast(None, root=root))
+        at_root = self.rank == self._root("bcast_obj", root)
+        x = _pickled(obj) if at_root else None
+        _, y = self._bcast("bcast_obj", OBJECT, x, root)
+        return obj if at_root else _unpickled(y)
 
     def gather_obj(self, obj: Any, root: int = 0) -> list[Any] | None:
         """The ranks' objects as a list, on the root; None elsewhere."""
-        gathered = self.gather(_pickled(obj), root)
+        gathered = self._gather("gather_obj", _pickled(obj), root)
         return None if gathered is None else [_unpickled(x) for x in gathered]
 
     def allgather_obj(self, obj: Any) -> list[Any]:
         """The ranks' objects as a list, on every rank."""
-        return [_unpickled(x) for x in self.allgather(_pickled(obj))]
+        return [_unpickled(x) for x in self._allgather("allgather_obj", _pickled(obj))]
 
     def scatter_obj(self, objs: Any, root: int = 0) -> Any:
         """This rank's object of the root's ``objs``."""
-        sent = [_pickled(obj) for obj in objs] if self.rank == root else None
-        return _unpickled(self.scatter(sent, root))
+        at_root = self.rank == self._root("scatter_obj", root)
+        sent = [_pickled(obj) for obj in objs] if at_root else None
+        return _unpickled(self._scatter("scatter_obj", sent, root))
 
     def allreduce_obj(self, obj: Any) -> Any:
         """The ranks' objects joined by ``+`` in rank order, on every rank."""

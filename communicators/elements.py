@@ -21,5 +21,5 @@ def views(x: np.ndarray, op: str) -> list[np.ndarray]:
             raise TypeError(
                 f"all_reduce: expected signed integers for {op}, got {x.dtype}"
             )
-        return [x.view(f"i{x.dtype.itemsize}")]
+        return [x.view(x.dtype.str.replace("u", "i"))]
     return [x]

@@ -1,4 +1,5 @@
 // The binding of communicators. What is friendly to people is Python, on top of this.
+#include <pthread.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
@@ -38,6 +39,13 @@ std::string describe_site() {
 
 Issue issue(const Communicator& self, bool wait) {
   return {wait, !wait || self.shows_sites() ? describe_site() : ""};
+}
+
+// Where results go: what cannot be written into is refused before anything is moved.
+std::vector<Array> writable_arrays(const py::iterable& ys, const char* what) {
+  std::vector<Array> result;
+  for (const py::handle y : ys) result.push_back(python::writable_array(y, what));
+  return result;
 }
 
 // None for "". NumPy has no bfloat16, so dtypes come by name.
@@ -84,7 +92,8 @@ void bind_transports(py::module_& m) {
 void bind_work(py::module_& m) {
   py::class_<Work, std::shared_ptr<Work>>(m, "Work")
       .def("test", &Work::test)
-      .def("wait", &Work::wait, py::arg("seconds"));
+      .def("wait", &Work::wait, py::arg("seconds"))
+      .def("is_over", &Work::is_over);
 }
 
 void bind_placement(py::class_<Communicator, std::shared_ptr<Communicator>>& c) {
@@ -104,10 +113,10 @@ void bind_collectives(py::class_<Communicator, std::shared_ptr<Communicator>>& c
   using Arrays = std::vector<Array>;
   c.def(
       "all_reduce",
-      [](Communicator& self, const Arrays& xs, const Arrays& ys, const std::string& op,
+      [](Communicator& self, const Arrays& xs, const py::iterable& ys, const std::string& op,
          const std::string& wire, bool wait) {
-        return self.all_reduce(xs, ys, reduction_from_string(op), floating_dtype(wire),
-                               issue(self, wait));
+        return self.all_reduce(xs, writable_arrays(ys, "all_reduce: out"),
+                               reduction_from_string(op), floating_dtype(wire), issue(self, wait));
       },
       py::arg("xs"), py::arg("ys"), py::arg("op"), py::arg("wire") = "", py::arg("wait") = true);
   c.def("all_reduce_in_place", &all_reduce_in_place, py::arg("x"), py::arg("op"));
@@ -119,47 +128,70 @@ void bind_collectives(py::class_<Communicator, std::shared_ptr<Communicator>>& c
       py::arg("updates"));
   c.def(
       "reduce_scatter",
-      [](Communicator& self, const Array& x, const Array& y, const std::string& op, bool wait) {
-        return self.reduce_scatter(x, y, reduction_from_string(op), issue(self, wait));
+      [](Communicator& self, const Array& x, py::handle y, const std::string& op, bool wait) {
+        return self.reduce_scatter(x, python::writable_array(y, "reduce_scatter: out"),
+                                   reduction_from_string(op), issue(self, wait));
       },
       py::arg("x"), py::arg("y"), py::arg("op"), py::arg("wait") = true);
   c.def(
       "all_gather",
-      [](Communicator& self, const Array& x, const Arrays& ys, bool wait) {
-        return self.all_gather(x, ys, issue(self, wait));
+      [](Communicator& self, const Array& x, py::handle y, bool wait) {
+        return self.all_gather(x, python::writable_array(y, "all_gather: out"), issue(self, wait));
       },
-      py::arg("x"), py::arg("ys"), py::arg("wait") = true);
+      py::arg("x"), py::arg("y"), py::arg("wait") = true);
   c.def(
-      "exchange",
-      [](Communicator& self, const char* name, const std::vector<std::optional<Array>>& sent,
-         const std::vector<std::optional<Array>>& received, bool wait) {
-        Arrays from, to;
-        for (const auto& x : sent) from.push_back(x.value_or(Array()));
-        for (const auto& x : received) to.push_back(x.value_or(Array()));
-        return self.exchange(name, from, to, issue(self, wait));
+      "all_to_all",
+      [](Communicator& self, const Array& x, py::handle y, bool wait) {
+        return self.all_to_all(x, python::writable_array(y, "all_to_all: out"), issue(self, wait));
       },
-      py::arg("name"), py::arg("sent"), py::arg("received"), py::arg("wait") = true);
+      py::arg("x"), py::arg("y"), py::arg("wait") = true);
   c.def(
       "broadcast",
-      [](Communicator& self, const Array& x, int root, bool wait) {
-        return self.broadcast(x, root, issue(self, wait));
+      [](Communicator& self, py::handle x, std::int64_t root, bool wait, const char* name) {
+        // The root's is only read.
+        const Array given = root == self.rank() ? x.cast<Array>() : python::writable_array(x, name);
+        return self.broadcast(name, given, root, issue(self, wait));
       },
-      py::arg("x"), py::arg("root"), py::arg("wait") = true);
+      py::arg("x"), py::arg("root"), py::arg("wait") = true, py::arg("name") = "broadcast");
   c.def("barrier", [](Communicator& self) { self.barrier(issue(self, true)); });
+}
+
+// Of what ranks bring in shapes of their own, or not at all.
+void bind_uneven(py::class_<Communicator, std::shared_ptr<Communicator>>& c) {
+  using Arrays = std::vector<Array>;
+  c.def(
+      "gather_parts",
+      [](Communicator& self, const char* name, const Array& x, const py::iterable& ys) {
+        self.gather_parts(name, x, writable_arrays(ys, name), issue(self, true));
+      },
+      py::arg("name"), py::arg("x"), py::arg("ys"));
+  c.def(
+      "exchange",
+      [](Communicator& self, const char* name, std::optional<std::int64_t> root,
+         const std::vector<std::optional<Array>>& sent, const py::iterable& received) {
+        Arrays from, to;
+        for (const auto& x : sent) from.push_back(x.value_or(Array()));
+        for (const py::handle y : received) {
+          to.push_back(y.is_none() ? Array() : python::writable_array(y, name));
+        }
+        self.exchange(name, root, from, to, issue(self, true));
+      },
+      py::arg("name"), py::arg("root"), py::arg("sent"), py::arg("received"));
 }
 
 void bind_messages(py::class_<Communicator, std::shared_ptr<Communicator>>& c) {
   using Arrays = std::vector<Array>;
   c.def(
       "send",
-      [](Communicator& self, const Arrays& xs, int to, int tag, bool wait) {
+      [](Communicator& self, const Arrays& xs, std::int64_t to, std::int64_t tag, bool wait) {
         return self.send(xs, to, tag, issue(self, wait));
       },
       py::arg("xs"), py::arg("to"), py::arg("tag"), py::arg("wait") = true);
   c.def(
       "receive",
-      [](Communicator& self, const Arrays& xs, int source, int tag, bool wait) {
-        return self.receive(xs, source, tag, issue(self, wait));
+      [](Communicator& self, const py::iterable& xs, std::int64_t source, std::int64_t tag,
+         bool wait) {
+        return self.receive(writable_arrays(xs, "recv: out"), source, tag, issue(self, wait));
       },
       py::arg("xs"), py::arg("source"), py::arg("tag"), py::arg("wait") = true);
 }
@@ -201,6 +233,7 @@ PYBIND11_MODULE(_communicators, m) {
   py::module_::import("renga._core");
   py::register_exception_translator(&translate);
   check_signals = &run_signal_handlers;
+  pthread_atfork(nullptr, nullptr, [] { ++forks; });
   current_site = &describe_site;
   bind_transports(m);
   bind_work(m);
@@ -209,6 +242,7 @@ PYBIND11_MODULE(_communicators, m) {
         py::arg("seconds"), py::arg("debug"));
   bind_placement(c);
   bind_collectives(c);
+  bind_uneven(c);
   bind_messages(c);
   c.def(
       "split",

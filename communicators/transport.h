@@ -20,6 +20,9 @@ class Transfer {
   virtual ~Transfer() = default;
   // Whether it is over; throws what went wrong.
   virtual bool test() = 0;
+  // Gives it up as far as that is possible. Whether its memory is free to go; asked again until so.
+  // Throws nothing.
+  virtual bool cancel() = 0;
   int peer() const { return peer_; }
 
  private:
@@ -48,6 +51,8 @@ class Transport {
   virtual void progress() = 0;
   // Whether a rank is known to have let go of this communicator: nothing more comes from it.
   virtual bool departed(int) const { return false; }
+  // The greatest tag of a message.
+  virtual int max_tag() const = 0;
   // Whether another thread may communicate at the same time.
   virtual bool concurrent() const = 0;
   // Ends every rank's part in this communicator, because this one cannot go on.

@@ -98,10 +98,18 @@ void time_out(const Turn& turn, const std::vector<int>& missing, const std::stri
 }
 
 void finish(Transfers& transfers, const Turn& turn) {
+  try {
+    wait_for(transfers, turn);
+  } catch (...) {
+    give_up(std::move(transfers), {});
+    throw;
+  }
+}
+
+void wait_for(Transfers& transfers, const Turn& turn) {
   Patience patience(turn, true);
-  const auto over = [](const std::unique_ptr<Transfer>& transfer) { return transfer->test(); };
   while (true) {
-    std::erase_if(transfers, over);
+    drop_finished(transfers);
     if (transfers.empty()) return;
     if (!patience.pause()) break;
     const int peer = transfers.front()->peer();

@@ -11,6 +11,7 @@
 
 #include "call.h"
 #include "transport.h"
+#include "unfinished.h"
 
 namespace renga {
 
@@ -76,8 +77,9 @@ class Patience {
 // Says who will not come: "all_reduce …: rank 2 has left, rank 0 waits for it".
 [[noreturn]] void give_up(const Turn& turn, int missing, const std::string& more = "");
 
-using Transfers = std::vector<std::unique_ptr<Transfer>>;
 // Waits for all of them; throws TimeOut with the peers of those that are not over.
+void wait_for(Transfers& transfers, const Turn& turn);
+// The same for messages that are given up where it throws.
 void finish(Transfers& transfers, const Turn& turn);
 
 }  // namespace renga

@@ -4,29 +4,68 @@
 
 namespace renga {
 
-TransferWork::TransferWork(Turn turn, std::shared_ptr<Transport> transport, Transfers transfers,
+bool Work::is_over() {
+  try {
+    return test();
+  } catch (const std::exception&) {
+    return true;
+  }
+}
+
+TransferWork::TransferWork(Turn turn, std::shared_ptr<Transport> transport,
                            std::vector<Array> arrays)
-    : turn_(std::move(turn)),
-      transport_(std::move(transport)),
-      transfers_(std::move(transfers)),
-      arrays_(std::move(arrays)) {}
+    : turn_(std::move(turn)), transport_(std::move(transport)), arrays_(std::move(arrays)) {}
+
+TransferWork::~TransferWork() {
+  if (!transfers_.empty()) give_up(std::move(transfers_), std::move(arrays_));
+}
+
+void TransferWork::add(std::unique_ptr<Transfer> transfer) {
+  transfers_.push_back(std::move(transfer));
+}
+
+template <class Act>
+void TransferWork::attempt(const Act& act) {
+  if (error_) std::rethrow_exception(error_);
+  try {
+    act();
+  } catch (const TimeOut&) {
+    throw;
+  } catch (const std::runtime_error&) {
+    error_ = std::current_exception();
+    throw;
+  } catch (const InvalidType&) {
+    error_ = std::current_exception();
+    throw;
+  }
+}
 
 bool TransferWork::test() {
-  transport_->progress();
-  std::erase_if(transfers_, [](const auto& transfer) { return transfer->test(); });
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock) return false;  // another thread waits for it
+  attempt([this] {
+    transport_->progress();
+    drop_finished(transfers_);
+  });
   return transfers_.empty();
+}
+
+void TransferWork::complete(double seconds) {
+  const std::lock_guard lock(mutex_);
+  Turn turn = turn_;
+  turn.seconds = seconds;
+  attempt([&] { wait_for(transfers_, turn); });
 }
 
 void TransferWork::wait(double seconds) {
   const LongWork lend;
-  Turn turn = turn_;
-  if (seconds > 0) turn.seconds = seconds;
-  finish(transfers_, turn);
+  complete(seconds > 0 ? seconds : turn_.seconds);
 }
 
 class WorkQueue::Job final : public Work {
  public:
-  Job(Turn turn, std::function<void()> body) : turn_(std::move(turn)), body_(std::move(body)) {}
+  Job(Turn turn, std::shared_ptr<Transport> transport, std::function<void()> body)
+      : turn_(std::move(turn)), transport_(std::move(transport)), body_(std::move(body)) {}
 
   void carry_out() {
     std::exception_ptr error;
@@ -67,6 +106,7 @@ class WorkQueue::Job final : public Work {
   }
 
   Turn turn_;
+  std::shared_ptr<Transport> transport_;
   std::function<void()> body_;
   std::mutex mutex_;
   std::condition_variable changed_;
@@ -84,8 +124,9 @@ WorkQueue::~WorkQueue() {
   if (thread_.joinable()) thread_.join();
 }
 
-std::shared_ptr<Work> WorkQueue::push(Turn turn, std::function<void()> job) {
-  auto work = std::make_shared<Job>(std::move(turn), std::move(job));
+std::shared_ptr<Work> WorkQueue::push(Turn turn, std::shared_ptr<Transport> transport,
+                                      std::function<void()> job) {
+  auto work = std::make_shared<Job>(std::move(turn), std::move(transport), std::move(job));
   const std::lock_guard lock(mutex_);
   jobs_.push_back(work);
   ++open_;

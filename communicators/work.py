@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Callable
 
 
@@ -24,9 +25,11 @@ class Work:
 
         Raises:
             TimeoutError: it is not over yet, or another rank stayed away.
+            ValueError: ``timeout`` is no number of seconds.
         """
+        seconds = _seconds(timeout)
         if self._native is not None:
-            self._native.wait(timeout or 0.0)
+            self._native.wait(seconds)
         return self._finish()
 
     def test(self) -> bool:
@@ -41,3 +44,13 @@ class Work:
         except Exception as error:
             return error
         return None
+
+
+def _seconds(timeout: float | None) -> float:
+    """What the compiled communicator waits for; 0 is for ever there."""
+    if timeout is None:
+        return 0.0
+    seconds = float(timeout)
+    if not seconds >= 0:
+        raise ValueError(f"wait: expected a time-out of 0 s or more, got {timeout}")
+    return 0.0 if math.isinf(seconds) else max(seconds, 1e-9)

@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "collectives/board.h"
+#include "collectives/agreement.h"
 #include "collectives/shares.h"
 
 namespace renga::by_messages {
@@ -18,28 +18,25 @@ std::span<std::byte> bytes_of(const Array& x) {
 
 }  // namespace
 
-void agree(const Turn& turn) {
-  std::vector<Call> calls(static_cast<std::size_t>(turn.size()), turn.call);
-  const auto bytes_of_call = [&](int r) {
-    return std::as_writable_bytes(std::span(&calls[static_cast<std::size_t>(r)], 1));
-  };
-  swap_with_all(
-      everyone(turn), [&](int) { return bytes_of_call(turn.rank()); }, bytes_of_call);
-  require_agreement(calls);
-}
-
 void exchange(const Turn& turn, const std::vector<Array>& sent,
               const std::vector<Array>& received) {
   const auto from = bytes_of(sent[turn.rank()]), to = bytes_of(received[turn.rank()]);
+  const Kept kept_sent(sent), kept_received(received);
+  agree_and_swap(
+      turn, [&](int r) { return bytes_of(sent[r]); }, [&](int r) { return bytes_of(received[r]); });
   if (!to.empty() && to.data() != from.data()) std::memmove(to.data(), from.data(), to.size());
-  swap_with_all(
-      everyone(turn), [&](int r) { return bytes_of(sent[r]); },
-      [&](int r) { return bytes_of(received[r]); });
 }
 
 void broadcast(const Turn& turn, const Array& x, int root) {
   const int size = turn.size();
   const Group group = everyone(turn);
+  const Kept kept({x});
+  if (goes_along(turn, std::ssize(bytes_of(x)))) {
+    const auto from = [&](int rank) { return rank == root ? bytes_of(x) : std::span<std::byte>(); };
+    return agree_and_swap(
+        turn, [&](int) { return from(turn.rank()); }, from);
+  }
+  agree(turn);
   const int place = (turn.rank() - root + size) % size;  // in a tree whose root is 0
   const auto rank_at = [&](int p) { return (p + root) % size; };
   int bit = 1;
@@ -53,6 +50,21 @@ void broadcast(const Turn& turn, const Array& x, int root) {
     if (place + bit < size) post_send(transfers, group, bytes_of(x), rank_at(place + bit));
   }
   finish(transfers, turn);
+}
+
+void all_reduce_short(const Turn& turn, const Flat& x, const Flat& y, Dtype dtype,
+                      Reduction reduction) {
+  const std::int64_t bytes = x.bytes();
+  const Buffer all = buffer(turn.size() * bytes + bytes);
+  const auto place = [&](int r) { return bytes_at(all.get() + r * bytes, bytes); };
+  x.read(0, bytes, place(turn.rank()).data());
+  agree_and_swap(
+      turn, [&](int) { return place(turn.rank()); }, place);
+  std::vector<const std::byte*> xs;
+  for (int r = 0; r < turn.size(); ++r) xs.push_back(place(r).data());
+  std::byte* const result = place(turn.size()).data();
+  reduce(reduction, dtype, xs, result, bytes / size_of(dtype));
+  y.write(0, bytes, result);
 }
 
 void all_reduce(const Turn& turn, const all_reduce::Network& network,
@@ -70,14 +82,19 @@ void all_reduce(const Turn& turn, const all_reduce::Network& network,
 
 void reduce_scatter(const Turn& turn, const Flat& x, const Flat& y, Dtype dtype,
                     Reduction reduction) {
+  if (y.bytes() == 0) return agree(turn);
   const int size = turn.size();
   const std::int64_t piece = std::min(y.bytes(), kShare);
   const Buffer mine = buffer(size * piece), theirs = buffer(size * piece);
   in_pieces(y.bytes(), piece, [&](std::int64_t begin, std::int64_t length) {
     for (int r = 0; r < size; ++r) x.read(r * y.bytes() + begin, length, mine.get() + r * length);
-    swap_with_all(
-        everyone(turn), [&](int to) { return bytes_at(mine.get() + to * length, length); },
-        [&](int from) { return bytes_at(theirs.get() + from * length, length); });
+    const auto sent = [&](int to) { return bytes_at(mine.get() + to * length, length); };
+    const auto kept = [&](int from) { return bytes_at(theirs.get() + from * length, length); };
+    if (begin == 0) {
+      agree_and_swap(turn, sent, kept);
+    } else {
+      swap_with_all(everyone(turn), sent, kept);
+    }
     std::vector<const std::byte*> xs;
     for (int r = 0; r < size; ++r) {
       xs.push_back((r == turn.rank() ? mine : theirs).get() + r * length);

@@ -2,6 +2,7 @@
 // them. A place is a position in the group.
 #pragma once
 
+#include <exception>
 #include <memory>
 #include <span>
 #include <vector>
@@ -53,9 +54,18 @@ void swap_with_all(const Group& group, const Sent& sent, const Kept& kept) {
   finish(transfers, group.turn);
 }
 
-using Buffer = std::unique_ptr<std::byte[]>;
+// Frees memory, but not where an error ends a collective whose messages may still use it.
+struct FreeUnlessInUse {
+  int errors = std::uncaught_exceptions();
+  void operator()(std::byte* memory) const {
+    if (memory_in_use() && std::uncaught_exceptions() > errors) return;
+    delete[] memory;
+  }
+};
+
+using Buffer = std::unique_ptr<std::byte[], FreeUnlessInUse>;
 inline Buffer buffer(std::int64_t bytes) {
-  return std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(bytes));
+  return Buffer(new std::byte[static_cast<std::size_t>(bytes)]);
 }
 inline std::span<std::byte> bytes_at(std::byte* data, std::int64_t length) {
   return {data, static_cast<std::size_t>(length)};

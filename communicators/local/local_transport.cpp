@@ -20,8 +20,11 @@ class LocalTransfer final : public Transfer {
         mailbox_(mailbox),
         hub_(std::move(hub)),
         detached_(detached) {}
-  ~LocalTransfer() override {
+  ~LocalTransfer() override { cancel(); }
+
+  bool cancel() override {
     if (!detached_ && !post_->over) mailbox_.withdraw(post_.get());
+    return true;
   }
 
   bool test() override {

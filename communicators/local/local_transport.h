@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -76,6 +77,7 @@ class LocalTransport final : public Transport {
   Board* board() override { return board_.get(); }
   std::shared_ptr<std::byte> shared_memory(std::size_t bytes) override;
   void progress() override { hub_->failure().check(); }
+  int max_tag() const override { return std::numeric_limits<int>::max(); }
   bool concurrent() const override { return true; }
   void abort(int code) override;
 

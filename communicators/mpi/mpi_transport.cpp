@@ -1,5 +1,7 @@
 #include "mpi/mpi_transport.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <stdexcept>
 #include <string>
@@ -10,30 +12,37 @@ namespace renga {
 
 namespace {
 
-// MPI counts in int; so one message may be several of at most this many bytes.
-constexpr std::int64_t kChunk = std::int64_t{1} << 30;
-
 // Among a collective's messages, whose tag is 0.
 constexpr int kFarewellTag = 1;
 
 class MpiTransfer final : public Transfer {
  public:
   MpiTransfer(int peer, bool receives) : Transfer(peer), receives_(receives) {}
-  ~MpiTransfer() override {
+  ~MpiTransfer() override { cancel(); }
+
+  bool cancel() override {
+    const auto is_over = [](MPI_Request request) { return request == MPI_REQUEST_NULL; };
+    if (std::ranges::all_of(requests_, is_over)) return true;
+    if (mpi_is_over()) return true;
+    bool over = true;
     for (MPI_Request& request : requests_) {
       if (request == MPI_REQUEST_NULL) continue;
-      // A receive that nobody waits for must not write into memory that others will use.
-      if (receives_) MPI_Cancel(&request);
-      MPI_Request_free(&request);
+      // A message that has been matched still comes; sends cannot be cancelled.
+      if (receives_ && !cancelled_) MPI_Cancel(&request);
+      int done = 0;
+      over = MPI_Test(&request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && done && over;
     }
+    cancelled_ = true;
+    return over;
   }
 
   // start(offset, bytes, &request) for each chunk; an empty message is one empty chunk.
   template <class Start>
   void start(std::int64_t bytes, const Start& start) {
     expected_ = bytes;
-    for (std::int64_t begin = 0; begin == 0 || begin < bytes; begin += kChunk) {
-      start(begin, static_cast<int>(std::min(kChunk, bytes - begin)), &requests_.emplace_back());
+    for (std::int64_t begin = 0; begin == 0 || begin < bytes; begin += kLongestMessage) {
+      start(begin, static_cast<int>(std::min(kLongestMessage, bytes - begin)),
+            &requests_.emplace_back());
     }
   }
 
@@ -56,6 +65,7 @@ class MpiTransfer final : public Transfer {
 
  private:
   bool receives_;
+  bool cancelled_ = false;
   std::vector<MPI_Request> requests_;
   std::int64_t expected_ = 0;
   std::int64_t arrived_ = 0;
@@ -75,6 +85,17 @@ std::vector<int> first_ranks(MPI_Comm comm, MPI_Comm node) {
 
 }  // namespace
 
+bool in_forked_process() {
+  static const pid_t first = getpid();
+  return getpid() != first;
+}
+
+bool mpi_is_over() {
+  int finalized = 0;
+  MPI_Finalized(&finalized);
+  return finalized || in_forked_process();
+}
+
 void check_mpi(int code, const char* call) {
   if (code == MPI_SUCCESS) return;
   char text[MPI_MAX_ERROR_STRING];
@@ -84,16 +105,18 @@ void check_mpi(int code, const char* call) {
 }
 
 MpiTransport::MpiTransport(MPI_Comm comm, Boards boards) : boards_(boards) {
+  in_forked_process();  // remembers this one
   check_mpi(MPI_Comm_dup(comm, &users_), "MPI_Comm_dup");
   check_mpi(MPI_Comm_dup(comm, &own_), "MPI_Comm_dup");
   MPI_Comm_set_errhandler(users_, MPI_ERRORS_RETURN);
   MPI_Comm_set_errhandler(own_, MPI_ERRORS_RETURN);
+  received_ = std::make_unique<MatchedReceives>(users_);
   int rank = 0;
   MPI_Comm_rank(own_, &rank);
   check_mpi(MPI_Comm_split_type(own_, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node_),
             "MPI_Comm_split_type");
   placement_ = place_on_nodes(rank, first_ranks(own_, node_));
-  departed_.resize(static_cast<std::size_t>(placement_.size));
+  departed_ = std::vector<std::atomic<bool>>(static_cast<std::size_t>(placement_.size));
   const bool several_nodes = placement_.inter_size > 1;
   if (boards == Boards::none || (several_nodes && boards == Boards::one_node)) return;
   if (!placement_.in_rows) return;
@@ -104,10 +127,8 @@ MpiTransport::MpiTransport(MPI_Comm comm, Boards boards) : boards_(boards) {
 }
 
 MpiTransport::~MpiTransport() {
-  int finalized = 0;
-  MPI_Finalized(&finalized);
   // The communicators stay: freeing them is collective, and this rank may be the only one here.
-  if (!finalized) say_farewell();
+  if (!mpi_is_over()) say_farewell();
 }
 
 std::shared_ptr<std::byte> MpiTransport::shared_memory(std::size_t bytes) {
@@ -138,11 +159,12 @@ std::unique_ptr<Transfer> MpiTransport::send(const void* data, std::int64_t byte
 }
 
 std::unique_ptr<Transfer> MpiTransport::receive(void* data, std::int64_t bytes, int from, int tag) {
+  if (tag != kCollectiveTag) return received_->start(data, bytes, from, tag);
   auto transfer = std::make_unique<MpiTransfer>(from, true);
   transfer->start(bytes, [&](std::int64_t begin, int count, MPI_Request* request) {
-    check_mpi(MPI_Irecv(static_cast<std::byte*>(data) + begin, count, MPI_BYTE, from,
-                        std::max(tag, 0), comm_for(tag), request),
-              "MPI_Irecv");
+    check_mpi(
+        MPI_Irecv(static_cast<std::byte*>(data) + begin, count, MPI_BYTE, from, 0, own_, request),
+        "MPI_Irecv");
   });
   return transfer;
 }
@@ -162,12 +184,21 @@ std::shared_ptr<Transport> MpiTransport::split(const std::vector<int>& members) 
 }
 
 void MpiTransport::progress() {
+  received_->advance();
   int found = 0;
   MPI_Status status;
-  MPI_Iprobe(MPI_ANY_SOURCE, kFarewellTag, own_, &found, &status);
+  MPI_Message message = MPI_MESSAGE_NULL;  // no other thread receives it
+  MPI_Improbe(MPI_ANY_SOURCE, kFarewellTag, own_, &found, &message, &status);
   if (!found) return;
-  MPI_Recv(nullptr, 0, MPI_BYTE, status.MPI_SOURCE, kFarewellTag, own_, MPI_STATUS_IGNORE);
+  MPI_Mrecv(nullptr, 0, MPI_BYTE, &message, MPI_STATUS_IGNORE);
   departed_[static_cast<std::size_t>(status.MPI_SOURCE)] = true;
+}
+
+int MpiTransport::max_tag() const {
+  int* greatest = nullptr;
+  int found = 0;
+  MPI_Comm_get_attr(users_, MPI_TAG_UB, &greatest, &found);
+  return found ? *greatest : 32767;  // the least that MPI allows
 }
 
 bool MpiTransport::concurrent() const {
@@ -176,6 +207,9 @@ bool MpiTransport::concurrent() const {
   return level == MPI_THREAD_MULTIPLE;
 }
 
-void MpiTransport::abort(int code) { MPI_Abort(MPI_COMM_WORLD, code); }
+void MpiTransport::abort(int code) {
+  if (in_forked_process()) _exit(code);
+  MPI_Abort(MPI_COMM_WORLD, code);
+}
 
 }  // namespace renga

@@ -3,13 +3,18 @@
 
 #include <mpi.h>
 
+#include <atomic>
 #include <memory>
 #include <vector>
 
 #include "collectives/board.h"
+#include "mpi/matched_receives.h"
 #include "transport.h"
 
 namespace renga {
+
+// MPI counts in int; so one message may be several of at most this many bytes.
+inline constexpr std::int64_t kLongestMessage = std::int64_t{1} << 30;
 
 // Which ranks share memory: none, all of them where they are on one node, or those of each node.
 enum class Boards { none, one_node, each_node };
@@ -30,6 +35,7 @@ class MpiTransport final : public Transport {
   Board* board() override { return board_.get(); }
   std::shared_ptr<std::byte> shared_memory(std::size_t bytes) override;
   void progress() override;
+  int max_tag() const override;
   bool concurrent() const override;
   bool departed(int rank) const override { return departed_[static_cast<std::size_t>(rank)]; }
   void abort(int code) override;
@@ -44,11 +50,18 @@ class MpiTransport final : public Transport {
   MPI_Comm users_ = MPI_COMM_NULL;
   MPI_Comm own_ = MPI_COMM_NULL;  // apart, so that no user's tag meets a collective's
   MPI_Comm node_ = MPI_COMM_NULL;
+  std::unique_ptr<MatchedReceives> received_;
   Placement placement_;
   std::unique_ptr<Board> board_;
-  std::vector<bool> departed_;
+  std::vector<std::atomic<bool>> departed_;
   bool said_farewell_ = false;
 };
+
+// Whether this process has been forked from one of the job: MPI must not be called in it.
+bool in_forked_process();
+
+// Whether MPI must not be called any more.
+bool mpi_is_over();
 
 // Throws std::runtime_error with MPI's own words unless `code` is success.
 void check_mpi(int code, const char* call);

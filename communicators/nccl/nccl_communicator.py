@@ -101,6 +101,7 @@ class NcclCommunicator(MpiCommunicator):
         if not _on_gpu(x):
             return super().broadcast(x, root, wait)
         _place(x, x)
+        root = self._root("broadcast", root)
         work = self._clique.broadcast(_address(x), x.size, x.dtype.name, root)
         return self._over([work], x, wait)
 
@@ -131,14 +132,15 @@ def _place(out: Any, like: Any) -> Any:
     """Where a result goes: ``out``, or a new array.
 
     Raises:
-        ValueError: ``out`` has gaps or another shape.
+        ValueError: ``out`` has gaps, or another shape or dtype.
     """
     if out is None:
         return like.copy()
-    if _contiguous(out) is not out or out.size != like.size:
+    form = (like.shape, like.dtype)
+    if _contiguous(out) is not out or (out.shape, out.dtype) != form:
         raise ValueError(
-            f"nccl: expected a contiguous result of {like.size} elements, "
-            f"got {out.size} with strides {out.strides}"
+            f"nccl: expected a contiguous result of {like.dtype} {like.shape}, "
+            f"got {out.dtype} {out.shape} with strides {out.strides}"
         )
     return out
 

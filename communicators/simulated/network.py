@@ -9,6 +9,7 @@ import numpy as np
 
 from renga.communicators.simulated.machine import Machine
 from renga.communicators.simulated.traffic import Traffic
+from renga.utils.type_check import InvalidType
 
 _OF_EQUALS = {
     "sum": lambda x, count: x * x.dtype.type(count),
@@ -29,9 +30,13 @@ class Network:
         self.inter_size = size // self.intra_size
         self._sent: dict[int, collections.deque[np.ndarray]] = {}
 
+    shares_memory = False
+
     def all_reduce(
         self, xs: list[Any], ys: list[Any], op: str, wire: str, wait: bool = True
     ) -> Any:
+        for x, y in zip(xs, ys):
+            _check_form("all_reduce", y, x.shape, x.dtype)
         width = 2 if wire == "bfloat16" else np.dtype(wire or xs[0].dtype).itemsize
         halves = width == 2 and np.issubdtype(xs[0].dtype, np.floating)
         size = sum(x.size for x in xs) * width
@@ -49,19 +54,40 @@ class Network:
         return True
 
     def _reduced(self, x: np.ndarray, op: str) -> np.ndarray:
+        if op not in ("sum", "mean", "max", "min", "prod"):
+            raise ValueError(
+                f"all_reduce: expected op sum, mean, max, min or prod, got {op}"
+            )
+        if op == "mean" and x.dtype.kind not in "fc":
+            raise InvalidType(
+                f"all_reduce: expected a floating dtype for mean, got {x.dtype}"
+            )
         return _OF_EQUALS[op](x, self.size) if op in _OF_EQUALS else x
 
     def reduce_scatter(self, x: Any, y: Any, op: str, wait: bool = True) -> Any:
+        self._check_rows("reduce_scatter", x)
+        _check_form("reduce_scatter", y, x.shape[1:], x.dtype)
         y[...] = self._reduced(x[self.rank], op)
         return self._to_all("reduce_scatter", y.nbytes, wait)
 
-    def all_gather(self, x: Any, ys: list[Any], wait: bool = True) -> Any:
-        for y in ys:
-            y[...] = x
+    def all_gather(self, x: Any, y: Any, wait: bool = True) -> Any:
+        _check_form("all_gather", y, (self.size, *x.shape), x.dtype)
+        y[...] = x
         return self._to_all("all_gather", x.nbytes, wait)
 
+    def all_to_all(self, x: Any, y: Any, wait: bool = True) -> Any:
+        self._check_rows("all_to_all", x)
+        _check_form("all_to_all", y, x.shape, x.dtype)
+        y[...] = x
+        return self._to_all("all_to_all", x[0].nbytes, wait)
+
     def exchange(
-        self, name: str, sent: list[Any], received: list[Any], wait: bool = True
+        self,
+        name: str,
+        root: int | None,
+        sent: list[Any],
+        received: list[Any],
+        wait: bool = True,
     ) -> Any:
         """What goes to a rank is what comes from there, if the shapes are the same."""
         for x, y in zip(sent, received):
@@ -71,7 +97,10 @@ class Network:
         sizes[self.rank] = 0
         return self._to_all(name, sum(sizes) // max(1, self.size - 1), wait)
 
-    def broadcast(self, x: Any, root: int, wait: bool = True) -> Any:
+    def broadcast(
+        self, x: Any, root: int, wait: bool = True, name: str = "broadcast"
+    ) -> Any:
+        self._check_rank(name, root)
         seconds = self.machine.tree(self.size, x.nbytes)
         sends = self.size.bit_length() - 1 if self.rank == root else 0
         self.traffic.add("broadcast", sends, sends * x.nbytes, seconds, wait)
@@ -87,6 +116,7 @@ class Network:
         return None if wait else Over()
 
     def send(self, xs: list[Any], to: int, tag: int, wait: bool = True) -> Any:
+        self._check_rank("send", to)
         same_node = to // self.intra_size == self.inter_rank
         queue = self._sent.setdefault(tag, collections.deque())
         seconds = 0.0
@@ -99,6 +129,7 @@ class Network:
 
     def receive(self, xs: list[Any], source: int, tag: int, wait: bool = True) -> Any:
         """What this rank sent with the tag: its time was the sending's."""
+        self._check_rank("recv", source)
         for x in xs:
             queue = self._sent.get(tag)
             if not queue or queue[0].nbytes != x.nbytes:
@@ -113,11 +144,40 @@ class Network:
     def window(self, size: int) -> np.ndarray:
         return np.empty(size, np.uint8)
 
+    def place(self, xs: list[np.ndarray]) -> list[np.ndarray]:
+        """Nothing: there is no memory that the others see."""
+        return []
+
+    def places(self, xs: list[np.ndarray]) -> int:
+        return 0
+
+    def _check_rank(self, name: str, rank: int) -> None:
+        if not 0 <= rank < self.size:
+            raise ValueError(f"{name}: expected a rank in [0, {self.size}), got {rank}")
+
+    def _check_rows(self, name: str, x: np.ndarray) -> None:
+        if len(x) != self.size:
+            raise InvalidType(
+                f"{name}: expected one row for each of {self.size} ranks, "
+                f"got shape {x.shape}"
+            )
+
     def set_algorithm(self, name: str) -> None:
         """The fastest is always predicted."""
 
     def abort(self, code: int) -> None:
         raise SystemExit(code)
+
+
+def _check_form(
+    name: str, y: np.ndarray, shape: tuple[int, ...], dtype: np.dtype
+) -> None:
+    if not isinstance(y, np.ndarray):
+        raise TypeError(f"{name}: out: expected a numpy.ndarray, got {type(y)}")
+    if y.shape != shape or y.dtype != dtype:
+        raise InvalidType(
+            f"{name}: expected a result of {dtype} {shape}, got {y.dtype} {y.shape}"
+        )
 
 
 class Over:

@@ -52,9 +52,9 @@ class SimulatedCommunicator(Communicator):
         group._native.traffic = self.traffic
         return group
 
-    def allgather(self, x: Any) -> tuple[np.ndarray, ...]:
+    def _allgather(self, name: str, x: np.ndarray) -> tuple[np.ndarray, ...]:
         """This rank's array, once for each rank."""
-        return tuple(self.all_gather(np.asarray(x)))
+        return tuple(self.all_gather(x))
 
     def alltoall(self, xs: Any) -> tuple[np.ndarray, ...]:
         """What this rank sends: it receives as much."""
@@ -62,7 +62,7 @@ class SimulatedCommunicator(Communicator):
         if len(xs) != self.size:
             raise ValueError(f"alltoall: expected {self.size} arrays, got {len(xs)}")
         ys = [np.empty_like(x, order="C") for x in xs]
-        self._native.exchange("alltoall", xs, ys)
+        self._native.exchange("alltoall", None, xs, ys)
         return tuple(ys)
 
     def bcast(
@@ -78,16 +78,21 @@ class SimulatedCommunicator(Communicator):
         self._native.broadcast(np.frombuffer(pickle.dumps(obj), np.uint8), root)
         return obj
 
-    def gather(self, data: Any, root: int = 0) -> tuple[np.ndarray, ...] | None:
+    def _gather(
+        self, name: str, x: np.ndarray, root: int
+    ) -> tuple[np.ndarray, ...] | None:
         """This rank's array, once for each rank, on the root."""
-        gathered = self.allgather(data)
+        root = self._root(name, root)
+        gathered = self._allgather(name, x)
         return gathered if self.rank == root else None
 
     def scatter_obj(self, objs: Any, root: int = 0) -> Any:
         """This rank's object of ``objs``, which every rank has to have here."""
+        self._root("scatter_obj", root)
         self.scatter([np.frombuffer(pickle.dumps(obj), np.uint8) for obj in objs])
         return objs[self.rank]
 
     def scatter(self, xs: Any, root: int = 0) -> np.ndarray:
         """This rank's array of ``xs``, which every rank has to have here."""
+        self._root("scatter", root)
         return self.alltoall(xs)[self.rank]

@@ -70,7 +70,7 @@ def test_a_failure_reaches_every_kind_of_wait(wait):
         ),
         (
             lambda comm: comm.barrier() if comm.rank else comm.allgather(np.ones(3)),
-            "got all_gather at {here} on rank 0 and barrier at {here} on rank 1",
+            "got allgather at {here} on rank 0 and barrier at {here} on rank 1",
         ),
     ],
 )

@@ -5,6 +5,7 @@ import pytest
 
 from renga.communicators import create_communicator
 from renga.communicators.simulated import Machine
+from renga.utils.type_check import InvalidType
 
 SLOW = {"latency": 1e-3, "bandwidth": 1e6}
 
@@ -80,3 +81,47 @@ def test_objects_and_groups():
 def test_what_cannot_be_is_refused(wrong, message):
     with pytest.raises(ValueError, match=message):
         create_communicator("simulated", **wrong)
+
+
+@pytest.mark.parametrize("size, intra_size", [(4, 4), (4, 2), (3, 1), (1, 1)])
+@pytest.mark.parametrize("double_buffering", [False, True])
+def test_training_on_machines_of_every_form(size, intra_size, double_buffering):
+    import renga.links as L
+    from renga import optimizers
+    from renga.distributed import create_multi_node_optimizer
+
+    comm = create_communicator("simulated", size=size, intra_size=intra_size)
+    x, t = np.ones((6, 3), "f4"), np.zeros(6, "i4")
+    serial, model = (L.Classifier(L.Linear(3, 2, initialW=0.1)) for _ in range(2))
+    alone = optimizers.MomentumSGD(0.1).setup(serial)
+    together = create_multi_node_optimizer(
+        optimizers.MomentumSGD(0.1), comm, double_buffering=double_buffering
+    ).setup(model)
+    for _ in range(4):
+        together.update(model, x, t)
+    if not double_buffering:
+        for _ in range(4):
+            alone.update(serial, x, t)
+        for mine, param in zip(model.params(), serial.params()):
+            np.testing.assert_allclose(mine.array, param.array, rtol=1e-6)
+    assert not comm.shares_memory()
+    assert comm.places([x]) == 0 and comm.place([x]) == []
+
+
+def test_wrong_calls_are_refused_as_real_ranks_refuse_them():
+    comm = create_communicator("simulated", size=4, intra_size=4)
+    for call, kind in [
+        (lambda: comm.all_reduce(np.ones(3), "average"), ValueError),
+        (lambda: comm.all_reduce(np.ones(3, "i4"), "mean"), InvalidType),
+        (lambda: comm.all_reduce(np.ones(3), out=np.ones(4)), InvalidType),
+        (lambda: comm.all_gather(np.ones(3), out=np.ones((4, 3), "f4")), InvalidType),
+        (lambda: comm.all_to_all(np.ones((3, 3))), InvalidType),
+        (lambda: comm.reduce_scatter(np.ones((5, 3))), InvalidType),
+        (lambda: comm.broadcast(np.ones(3), 4), ValueError),
+        (lambda: comm.bcast(np.ones(3), root=-1), ValueError),
+        (lambda: comm.send(np.ones(3), 4), ValueError),
+        (lambda: comm.recv(-1), ValueError),
+        (lambda: comm.gather(np.ones(3), root=4), ValueError),
+    ]:
+        with pytest.raises(kind):
+            call()

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <vector>
 
 #include "collectives/all_reduce/choice.h"
@@ -43,13 +44,15 @@ Network measure(const Turn& turn) {
     const double time = one_way(group, partner, data.get(), kLong, 3);
     mine.seconds_per_byte = std::max(0.0, time - mine.latency) / kLong;
   }
-  std::vector<Network> all(static_cast<std::size_t>(group.size()), mine);
-  const auto bytes_of = [&](int r) {
-    return std::as_writable_bytes(std::span(&all[static_cast<std::size_t>(r)], 1));
-  };
+  const auto item = static_cast<std::int64_t>(sizeof(Network));
+  const Buffer all = buffer(group.size() * item);
+  const auto bytes_of = [&](int r) { return bytes_at(all.get() + r * item, item); };
+  std::memcpy(bytes_of(group.place).data(), &mine, sizeof(mine));
   swap_with_all(
       group, [&](int) { return bytes_of(group.place); }, bytes_of);
-  for (const Network& theirs : all) {
+  for (int r = 0; r < group.size(); ++r) {
+    Network theirs;
+    std::memcpy(&theirs, bytes_of(r).data(), sizeof(theirs));
     mine.latency = std::max(mine.latency, theirs.latency);
     mine.seconds_per_byte = std::max(mine.seconds_per_byte, theirs.seconds_per_byte);
   }
