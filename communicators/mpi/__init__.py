@@ -8,11 +8,14 @@ from typing import Any
 
 from renga import _communicators, _core
 from renga.communicators import settings
-from renga.communicators.mpi import leaving
+from renga.communicators.mpi import leaving, leftovers
 from renga.communicators.mpi.dummy import DummyCommunicator
 from renga.communicators.mpi.mpi_communicator import MpiCommunicator, native_mpi
 
 __all__ = ["DummyCommunicator", "MpiCommunicator", "connect"]
+
+# Which process of the job has taken a rank: children see it, others do not.
+_TAKEN = "RENGA_RANK_TAKEN"
 
 _LOG = logging.getLogger(__name__)
 
@@ -32,8 +35,10 @@ def connect(
 
     Raises:
         ImportError: there is no MPI.
+        RuntimeError: a rank has started this process, which is none itself.
     """
     native = native_mpi()
+    _require_own_rank()
     address = 0
     if mpi_comm is not None:
         from mpi4py import MPI
@@ -43,9 +48,29 @@ def connect(
     comm = kind(
         _communicators.Communicator(transport, settings.timeout(), settings.debug())
     )
-    leaving.watch(native)
+    if leaving.watch(native) and comm.intra_rank == 0:
+        leftovers.remove_leftovers()
     _share_cores(comm)
     return comm
+
+
+def _require_own_rank() -> None:
+    """Refuses a process that has a rank's environment from its parent.
+
+    As a second process of that rank it would write into the ranks' memory.
+    """
+    names = ("PMIX_NAMESPACE", "PMIX_RANK")
+    if not all(name in os.environ for name in names):
+        return
+    rank = ":".join(os.environ[name] for name in names)
+    taken = os.environ.get(_TAKEN, "")
+    if taken.startswith(f"{rank}:") and taken != f"{rank}:{os.getpid()}":
+        raise RuntimeError(
+            "create_communicator: this process was started by a rank, and is none; "
+            "where multiprocessing starts it, the program's own part has to stand "
+            'under `if __name__ == "__main__":`'
+        )
+    os.environ[_TAKEN] = f"{rank}:{os.getpid()}"
 
 
 def _share_cores(comm: MpiCommunicator) -> None:

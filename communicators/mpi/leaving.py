@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import os
 import signal
 import sys
 import threading
@@ -13,18 +14,23 @@ from typing import Any
 _watched = False
 
 
-def watch(native: Any) -> None:
+def watch(native: Any) -> bool:
     """Makes an exception that nobody catches end the whole job.
 
     Its traceback is printed with the rank before each line. SIGTERM becomes
     SystemExit, so that files are closed; the exit code then ends the job too. A
     process that ends without an error tells the others, so that those who wait for
-    it give up.
+    it give up. A process forked from this one ends alone.
+
+    Returns:
+        Whether this is the first call.
     """
     global _watched
     if _watched:
-        return
+        return False
     _watched = True
+    process = os.getpid()
+    earlier = sys.excepthook, threading.excepthook
 
     def end_job(error: BaseException | None) -> None:
         sys.stdout.flush()
@@ -37,9 +43,13 @@ def watch(native: Any) -> None:
         error: BaseException,
         trace: TracebackType | None,
     ) -> None:
+        if os.getpid() != process:
+            return earlier[0](kind, error, trace)
         end_job(error)
 
     def on_thread_exception(args: threading.ExceptHookArgs) -> None:
+        if os.getpid() != process:
+            return earlier[1](args)
         if args.exc_type is not SystemExit:
             end_job(args.exc_value)
 
@@ -49,6 +59,7 @@ def watch(native: Any) -> None:
     in_main = threading.current_thread() is threading.main_thread()
     if in_main and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
         signal.signal(signal.SIGTERM, _leave)
+    return True
 
 
 def tagged_traceback(error: BaseException | None, rank: int) -> str:

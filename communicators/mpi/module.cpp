@@ -22,9 +22,7 @@ using namespace renga;
 // Runs after the interpreter is gone. A rank that leaves with an error must not wait in
 // MPI_Finalize for ranks that are waiting for it.
 void leave(int status, void*) {
-  int finalized = 0;
-  MPI_Finalized(&finalized);
-  if (finalized) return;
+  if (mpi_is_over()) return;
   if (status == 0) {
     MPI_Finalize();
   } else if (status == 128 + SIGTERM) {
@@ -63,6 +61,7 @@ std::shared_ptr<Transport> connect(std::uintptr_t comm_address, const std::strin
 }
 
 void say_farewell() {
+  if (in_forked_process()) return;
   for (const auto& transport : transports()) {
     if (const auto alive = transport.lock()) alive->say_farewell();
   }
@@ -113,6 +112,10 @@ PYBIND11_MODULE(_communicators_mpi, m) {
       },
       "This process's number in the job.");
   m.def(
-      "abort", [](int code) { MPI_Abort(MPI_COMM_WORLD, code); }, py::arg("code"),
-      "Ends every process of the job.");
+      "abort",
+      [](int code) {
+        if (in_forked_process()) _exit(code);
+        MPI_Abort(MPI_COMM_WORLD, code);
+      },
+      py::arg("code"), "Ends every process of the job.");
 }

@@ -3,7 +3,9 @@
     python tests/communicators/random_kills.py --runs 200
 
 Each time the job has to end within ten seconds, with an error and without leaving a
-process behind, and the next job has to go on from the last complete checkpoint.
+process behind, and the next job has to go on from the last complete checkpoint. Now and
+then the launcher is killed instead of a rank. In the end neither /dev/shm nor the
+folder of temporary files may hold anything that was not there before.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ import tempfile
 import time
 import uuid
 
+from renga.communicators.mpi.leftovers import remove_leftovers
 from renga.launch import mpiexec_command, mpiexec_environment
 
 RANKS = 3
@@ -53,6 +56,14 @@ def last_complete(folder: pathlib.Path) -> int:
     return max((i for i, count in ranks_at.items() if count == RANKS), default=0)
 
 
+def shared_files() -> set[str]:
+    """What jobs could leave behind."""
+    found = list(pathlib.Path(tempfile.gettempdir()).glob("ompi.[0-9]*"))
+    for pattern in ("*renga*", "sm_segment.*", "vader_segment.*"):
+        found += pathlib.Path("/dev/shm").glob(pattern)
+    return {str(path) for path in found}
+
+
 def wait_until(condition, seconds: float, what: str) -> float:
     """Seconds until ``condition()`` holds."""
     begun = time.perf_counter()
@@ -63,7 +74,9 @@ def wait_until(condition, seconds: float, what: str) -> float:
     return time.perf_counter() - begun
 
 
-def kill_once(folder: pathlib.Path, chance: random.Random) -> tuple[float, str]:
+def kill_once(
+    folder: pathlib.Path, chance: random.Random, launcher: float = 0.0
+) -> tuple[float, str]:
     """Starts the job and kills a rank; the seconds it lives on, and what was done."""
     expected = last_complete(folder)
     begun = folder / "begun"
@@ -92,11 +105,18 @@ def kill_once(folder: pathlib.Path, chance: random.Random) -> tuple[float, str]:
         assert int(begun.read_text()) == expected, "not the last complete checkpoint"
     time.sleep(chance.uniform(0, 1))
     number, victim = chance.choice(SIGNALS), chance.randrange(RANKS)
-    os.kill(rank_processes()[victim], number)
-    what = f"{number.name} of rank {victim} {'before' if early else 'in'} training"
+    who = f"rank {victim}"
+    if chance.random() < launcher:
+        number, who = signal.SIGKILL, "the launcher"
+        job.kill()
+    else:
+        os.kill(rank_processes()[victim], number)
+    what = f"{number.name} of {who} {'before' if early else 'in'} training"
     seconds = wait_until(lambda: job.poll() is not None, 10, f"the end after {what}")
     assert job.returncode != 0, what
-    wait_until(lambda: not processes(mark), 2, f"no process left after {what}")
+    # Ranks that find no launcher end by themselves, but not at once.
+    patience = 60 if who == "the launcher" else 2
+    wait_until(lambda: not processes(mark), patience, f"no process left after {what}")
     return seconds, what
 
 
@@ -107,11 +127,18 @@ def main() -> None:
     arguments = parser.parse_args()
     chance = random.Random(arguments.seed)
     times = []
+    before = shared_files()
     with tempfile.TemporaryDirectory() as name:
         for run in range(arguments.runs):
-            seconds, what = kill_once(pathlib.Path(name), chance)
+            seconds, what = kill_once(pathlib.Path(name), chance, launcher=0.1)
             times.append(seconds)
             print(f"{run + 1}: {what}: over after {seconds:.2f} s", flush=True)
+    left = shared_files() - before
+    removed = remove_leftovers(
+        age=0
+    )  # as the next job does, when they are a minute old
+    print(f"{len(left)} files were left, {len(removed)} of ended jobs removed")
+    assert shared_files() <= before, shared_files() - before
     times.sort()
     median, longest = times[len(times) // 2], times[-1]
     print(f"{len(times)} kills: median {median:.2f} s, longest {longest:.2f} s")

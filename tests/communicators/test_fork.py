@@ -1,0 +1,167 @@
+"""MPI jobs whose processes fork: children end alone and reach none of the ranks."""
+
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from renga.communicators.mpi.leftovers import remove_leftovers
+from renga.launch import mpiexec_command, mpiexec_environment
+from tests.communicators.random_kills import shared_files
+from tests.communicators.test_job import run_job
+
+pytest.importorskip("renga._communicators_mpi", exc_type=ImportError)
+
+CHILD = """
+def in_child(act):
+    child = os.fork()
+    if child == 0:
+        act()
+        sys.exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+"""
+
+
+@pytest.mark.parametrize("name", ["mpi", "naive"])
+@pytest.mark.parametrize(
+    "act, code",
+    [
+        ("lambda: None", 0),
+        ("lambda: sys.exit(3)", 3),
+        ("lambda: 1 / 0", 1),
+        ("lambda: os._exit(4)", 4),
+        ("lambda: os.kill(os.getpid(), signal.SIGKILL)", -9),
+        ("lambda: comm.abort(5)", 5),
+    ],
+)
+def test_a_child_ends_alone(tmp_path, name, act, code):
+    body = f"""
+    assert in_child({act}) == {code}
+    time.sleep(0.2)
+    """
+    status, output, _ = run_job(tmp_path, body, name=name, first=CHILD)
+    assert status == 0, output
+    assert output.count("reached the end") == 2
+    assert "[rank" not in output
+
+
+@pytest.mark.parametrize("name", ["mpi", "naive"])
+def test_a_child_cannot_communicate(tmp_path, name):
+    body = """
+    work = comm.all_reduce(np.ones(100_000), wait=False)
+    work.wait()
+    def act():
+        for call in (
+            lambda: comm.barrier(),
+            lambda: comm.all_reduce(np.ones(3)),
+            lambda: comm.all_reduce(np.ones(3), wait=False),
+            lambda: comm.send(np.ones(3), 0),
+            lambda: comm.recv(0),
+        ):
+            try:
+                call()
+            except RuntimeError as error:
+                assert "belongs to the process that has forked this one" in str(error)
+            else:
+                os._exit(7)
+    assert in_child(act) == 0
+    """
+    status, output, _ = run_job(tmp_path, body, name=name, first=CHILD)
+    assert status == 0, output
+    assert output.count("reached the end") == 2
+
+
+def test_a_child_does_not_change_parameters_in_shared_memory(tmp_path):
+    body = """
+    placed, = comm.place([np.arange(300_000.0)])
+    window = comm.window(1000)
+    window[:] = 1
+    def act():
+        assert placed[-1] == 299_999
+        placed[:] = -1
+        window[:] = -1
+        assert (placed == -1).all()
+    assert in_child(act) == 0
+    comm.barrier()
+    assert (placed == np.arange(300_000.0)).all() and (window == 1).all()
+    comm.all_reduce(window, out=window)
+    assert (window == 2).all()
+    """
+    status, output, _ = run_job(tmp_path, body, first=CHILD)
+    assert status == 0, output
+    assert output.count("reached the end") == 2
+
+
+def test_training_goes_on_beside_forked_workers(tmp_path):
+    body = """
+    import multiprocessing
+    import renga
+    import renga.links as L
+    from renga.distributed import create_multi_node_optimizer
+    model = L.Classifier(L.Linear(4, 2))
+    optimizer = create_multi_node_optimizer(renga.optimizers.Adam(), comm).setup(model)
+    def overwrite(i):
+        for param in model.params():
+            param.array[...] = np.nan
+        return np.full((4, 4), i, "f4")
+    for step in range(3):
+        with multiprocessing.get_context("fork").Pool(2) as pool:
+            for x in pool.map(overwrite, range(4)):
+                optimizer.update(model, x, np.zeros(4, "i4"))
+    sums = comm.allgather_obj(float(model.predictor.W.array.sum()))
+    assert sums[0] == sums[1] and np.isfinite(sums[0])
+    """
+    status, output, _ = run_job(tmp_path, body, first="import multiprocessing")
+    assert status == 0, output
+    assert output.count("reached the end") == 2
+
+
+def test_a_process_that_a_rank_starts_is_no_rank(tmp_path):
+    body = """
+    import subprocess
+    program = "from renga.communicators import create_communicator as c; c('mpi')"
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 1, done
+    assert "this process was started by a rank" in done.stderr, done.stderr
+    """
+    status, output, _ = run_job(tmp_path, body)
+    assert status == 0, output
+    assert output.count("reached the end") == 2
+
+
+def test_what_a_killed_launcher_leaves_is_removed(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import time, pathlib, sys\n"
+        "from renga.communicators import create_communicator\n"
+        "comm = create_communicator('mpi')\n"
+        "comm.barrier()\n"
+        "pathlib.Path(sys.argv[1]).touch()\n"
+        "time.sleep(10)\n"
+    )
+    before, begun = shared_files(), tmp_path / "begun"
+    job = subprocess.Popen(
+        [*mpiexec_command(2), sys.executable, str(script), str(begun)],
+        env=mpiexec_environment(2),
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    deadline = time.time() + 60
+    while not begun.exists() and time.time() < deadline:
+        time.sleep(0.05)
+    during = shared_files() - before
+    assert during and not any("renga" in name for name in during)
+    assert not set(remove_leftovers(age=0)) & during  # the job goes on
+    os.kill(job.pid, signal.SIGKILL)
+    job.wait()
+    deadline = time.time() + 60  # its ranks live on until they end by themselves
+    while shared_files() - before and time.time() < deadline:
+        time.sleep(0.2)
+        remove_leftovers(age=0)
+    assert not shared_files() - before
+    assert pathlib.Path("/dev/shm").is_dir()
