@@ -31,9 +31,6 @@ def main():
     optimizer = renga.optimizers.MomentumSGD(lr=0.02)
     optimizer.setup(model)
 
-    if args.strategy == "spatial":
-        parts = renga.distributed.datasets.ImageParts
-        train, test = parts(comm, train), parts(comm, test)
     order = SpreadBatches(args.batchsize)
     train_iter = renga.iterators.SerialIterator(
         train, args.batchsize, order_sampler=order

@@ -10,15 +10,10 @@ def normal():
 
 
 class Generator(renga.Chain):
-    """Shapes: (N, hidden) -> (N, 3, 32, 32).
+    """Shapes: (N, hidden) -> (N, 3, 32, 32)."""
 
-    Args:
-        part: what a rank takes of an image that all have.
-    """
-
-    def __init__(self, part, width=64, hidden=100):
+    def __init__(self, width=64, hidden=100):
         super().__init__()
-        self.part, self.width = part, width
         channels = [8 * width, 4 * width, 2 * width, width]
         with self.init_scope():
             self.l0 = L.Linear(hidden, 16 * channels[0], initialW=normal())
@@ -30,7 +25,6 @@ class Generator(renga.Chain):
 
     def forward(self, z):
         h = F.reshape(self.l0(z), (len(z), -1, 4, 4))
-        h = self.part(h)
         for i in range(4):
             h = getattr(self, f"dc{i}")(F.relu(getattr(self, f"bn{i}")(h)))
         return F.tanh(h)

@@ -15,7 +15,6 @@ from ways import WAYS
 
 import renga
 import renga.functions as F
-from renga.distributed import gather_image
 
 
 def adam(way, model):
@@ -33,13 +32,13 @@ def update(optimizer, model, loss):
 
 def train(way="alone", steps=20, batch=64, width=64, data="digits", hidden=100):
     """Losses, milliseconds of a step and 16 images that were made up."""
-    name, way = way, WAYS[way]()
+    way = WAYS[way]()
     numpy.random.seed(0)
     images = load(data)[0][0].astype("f")
     # All is drawn here, so that all ways and all ranks see the same.
     chosen = [numpy.random.choice(len(images), batch, False) for _ in range(steps)]
     noise = numpy.random.uniform(-1, 1, (steps, batch, hidden)).astype("f")
-    gen = way.model(Generator(way.part, width, hidden), noise[0])
+    gen = way.model(Generator(width, hidden), noise[0])
     dis = way.model(Discriminator(width), images[:batch])
     optimizers = adam(way, gen), adam(way, dis)
 
@@ -47,7 +46,7 @@ def train(way="alone", steps=20, batch=64, width=64, data="digits", hidden=100):
     for indices, z in zip(chosen, noise):
         x, z = way.batch(images[indices]), way.batch(z)
         begin = time.perf_counter()
-        real, made = dis(way.part(x)), gen(z)
+        real, made = dis(x), gen(z)
         fake = dis(made)
         count = len(z)
         loss_gen = F.sum(F.softplus(-fake)) / count
@@ -60,7 +59,6 @@ def train(way="alone", steps=20, batch=64, width=64, data="digits", hidden=100):
         times.append(time.perf_counter() - begin)
     with renga.no_backprop_mode(), renga.using_config("train", False):
         y = gen(noise[0][:16])
-        y = gather_image(way.comm, y) if name == "spatial" else y
     return {
         "losses": losses,
         "milliseconds": statistics.median(times[1:] or times) * 1e3,

@@ -36,7 +36,7 @@ def train(way="alone", steps=20, batch=64, width=64, data="digits", lr=0.01):
     for indices in chosen:
         x, t = (way.batch(a[indices]) for a in (images, labels))
         begin = time.perf_counter()
-        loss = loss_of(way.part(x), t)
+        loss = loss_of(x, t)
         model.cleargrads()
         loss.backward()
         losses.append(way.mean(float(loss.array)))
@@ -44,7 +44,7 @@ def train(way="alone", steps=20, batch=64, width=64, data="digits", lr=0.01):
         optimizer.update()
         times.append(time.perf_counter() - begin)
     with renga.no_backprop_mode(), renga.using_config("train", False):
-        y = model(way.part(test_images)).array
+        y = model(test_images).array
     return {
         "losses": losses,
         "milliseconds": statistics.median(times[1:] or times) * 1e3,

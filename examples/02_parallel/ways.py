@@ -4,7 +4,6 @@ from renga.distributed import (
     create_communicator,
     create_multi_node_optimizer,
     parallelize,
-    scatter_image,
 )
 from renga.distributed.links import create_mnbn_model
 
@@ -28,10 +27,6 @@ class Alone:
     def mean(self, loss):
         """The loss of the whole batch, from that of what this rank took of it."""
         return loss
-
-    def part(self, images):
-        """What this rank takes of images."""
-        return images
 
 
 class OnRanks(Alone):
@@ -67,14 +62,7 @@ class Spatial(OnRanks):
     """Each rank has a band of every image's rows."""
 
     def model(self, model, *example):
-        return parallelize(model, self.comm, "spatial")
-
-    def mean(self, loss):
-        """The loss of the whole batch, from that of what this rank took of it."""
-        return loss
-
-    def part(self, images):
-        return scatter_image(self.comm, images)
+        return parallelize(model, self.comm, "spatial", *example)
 
 
 WAYS = {

@@ -16,8 +16,7 @@ import pytest
 import renga
 import renga.functions as F
 from renga.communicators import local
-from renga.distributed import parallelize, scatter_image
-from renga.distributed.functions import spatial_max_pooling
+from renga.distributed import parallelize
 from renga.launch import mpiexec_command, mpiexec_environment
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -56,18 +55,10 @@ def test_every_way_begins_with_the_loss_of_one_process(model):
 
 def vgg_losses(comm, serial, strategy, images, labels):
     """Three losses in float64, where no rounding decides a maximum."""
-    model, pool = serial, F.max_pooling_2d
+    model = serial
     with renga.using_config("dtype", numpy.float64):
-        if strategy == "spatial":
-            images = scatter_image(comm, images).array
-
-            def pool(x, ksize):
-                return spatial_max_pooling(comm, x, ksize)
-
         if strategy is not None:
-            example = [images] if strategy == "channel" else []
-            model = parallelize(serial, comm, strategy, *example)
-        model.pool = pool
+            model = parallelize(serial, comm, strategy, images)
         optimizer = renga.optimizers.MomentumSGD(0.01).setup(model)
         losses = []
         for _ in range(3):

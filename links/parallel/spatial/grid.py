@@ -22,6 +22,11 @@ _KEEP_EXTENTS = frozenset(
     """BatchNormalization Cast Clip Dropout ELU FixedBatchNormalization LeakyReLU ReLU
     Sigmoid Softplus Tanh""".split()
 )
+# Operations whose result is whole where an image among their inputs is.
+_KEEP_WHOLE = _KEEP_EXTENTS | frozenset(
+    ["_ + _", "_ - _", "_ * _", "_ / _", "_ ** _", "-_", "absolute", "exp", "log"]
+    + ["square"]
+)
 
 
 class PartFunction(FunctionNode):
@@ -29,6 +34,22 @@ class PartFunction(FunctionNode):
 
     grid: SpatialGrid
     result_extents: tuple[int, ...]  # of the whole
+
+
+class WholeFunction(FunctionNode):
+    """A vertex of the graph whose result is a whole image on every rank."""
+
+
+def comes_whole(x: Any) -> bool:
+    """Whether the graph tells that every rank has the whole image ``x``."""
+    open_nodes = [getattr(x, "creator_node", None)]
+    while open_nodes:
+        node = open_nodes.pop()
+        if isinstance(node, WholeFunction):
+            return True
+        if isinstance(node, _core.Node) and node.label in _KEEP_WHOLE:
+            open_nodes += [v.creator_node for v in node.inputs if len(v.shape) > 2]
+    return False
 
 
 class SpatialGrid:
@@ -97,7 +118,20 @@ class SpatialGrid:
             InvalidType: what a rank has is no part that it would be given; the
                 message names the link, the rank, its part and the whole.
         """
-        return self._made_extents(x) or self._told_extents(link, x)
+        extents = self._made_extents(x)
+        if extents is not None:
+            return extents
+        if self.size > 1:
+            self.require_part(link, x)
+        return self._told_extents(link, x)
+
+    def require_part(self, link: str, x: Any) -> None:
+        """Raises InvalidType where the graph tells that every rank has the whole."""
+        if comes_whole(x):
+            raise InvalidType(
+                f"{link}: expected this rank's part of images, got whole ones, "
+                f"{x.shape}; scatter_image takes the part"
+            )
 
     def _made_extents(self, x: Any) -> tuple[int, ...] | None:
         """What the function made that ``x`` comes from, pixel by pixel; or None."""

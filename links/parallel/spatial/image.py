@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+from renga import _core
 from renga import functions as F
 from renga.function_node import FunctionNode
 from renga.functions.noise.seed import expect_parts
 from renga.links.parallel.relayout import PARTIAL, REPLICATED, change_layout
-from renga.links.parallel.spatial.grid import Box, SpatialGrid, index_in
+from renga.links.parallel.spatial.grid import (
+    Box,
+    SpatialGrid,
+    WholeFunction,
+    index_in,
+)
 from renga.links.parallel.spatial.halo import Halo
 from renga.links.parallel.spatial.parts import of_parts
 from renga.links.parallel.spatial.plan import replicate
@@ -34,7 +40,7 @@ class Scatter(FunctionNode):
         return Gather(self.grid, self.extents).apply(grad_outputs)
 
 
-class Gather(FunctionNode):
+class Gather(WholeFunction):
     """The whole image of which each rank has a part."""
 
     random_stream = 0  # the same random numbers on every rank
@@ -72,15 +78,16 @@ def scatter_image(comm: Any, x: Any) -> Variable:
     x = as_variable(x)
     if grid.size == 1:
         return x
-    return Scatter(grid, x.shape[2:]).apply((x,))[0]
+    return _core.in_dtype_of(Scatter(grid, x.shape[2:]).apply((x,))[0], x)
 
 
 @of_parts("whole")
 def gather_image(comm: Any, x: Any) -> Variable:
     """The whole images, on every rank, of which each has its part ``x``.
 
-    What is computed from the result is computed on every rank alike and counts once:
-    the gradient of ``x`` is this rank's part of the gradient of the whole.
+    What it has returned, or a model that takes whole images, stays as it is. What is
+    computed from the result is computed on every rank alike and counts once: the
+    gradient of ``x`` is this rank's part of the gradient of the whole.
 
     Args:
         comm: a communicator, for bands of rows, or a :class:`SpatialGrid`.
@@ -94,10 +101,12 @@ def gather_image(comm: Any, x: Any) -> Variable:
     """
     grid = SpatialGrid.of(comm)
     x = as_variable(x)
-    extents = grid.whole("gather_image", x)
-    if grid.size == 1:
+    if grid.size == 1 or getattr(x, "is_whole_image", False):
         return x
-    return Gather(grid, extents).apply((x,))[0]
+    extents = grid.whole("gather_image", x)
+    y = _core.in_dtype_of(Gather(grid, extents).apply((x,))[0], x)
+    y.is_whole_image = True
+    return y
 
 
 @of_parts("whole")
@@ -114,7 +123,9 @@ def spatial_sum(comm: Any, x: Any, axis: Any = None) -> Variable:
         x: (N, C, ...) of this rank
         result: x without the axes
     """
-    grid = SpatialGrid.of(comm)
+    grid, x = SpatialGrid.of(comm), as_variable(x)
+    if grid.size > 1:
+        grid.require_part("spatial_sum", x)
     return change_layout(F.sum(x, axis), grid.comm, PARTIAL, REPLICATED)
 
 

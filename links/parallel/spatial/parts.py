@@ -14,9 +14,14 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class Knowledge:
-    """Of one run of a model: arrays of three axes or more are parts unless noted."""
+    """Of one run of a model: arrays of three axes or more are parts unless noted.
 
-    def __init__(self) -> None:
+    Args:
+        take_part: from images that every rank has to this rank's part of them.
+    """
+
+    def __init__(self, take_part: Callable[[Any], Any]) -> None:
+        self.take_part = take_part
         # The variables are kept, so that no other takes one's identity.
         self._noted: dict[int, tuple[Any, str]] = {}
         self.paused = False
@@ -69,6 +74,8 @@ def of_parts(
         gives: the kind of the result.
         takes: the kind of x.
 
+    Where a part is taken and a whole image comes, the function gets this rank's part.
+
     Raises:
         InvalidType: when called, x is of another kind.
     """
@@ -79,12 +86,11 @@ def of_parts(
             knowledge = _thread.knowledge
             if knowledge is None or knowledge.paused:
                 return function(*args, **kwargs)
-            x = args[1] if len(args) > 1 else kwargs["x"]
-            if takes == "part" and x.ndim > 2 and knowledge.kind_of(x) != "part":
-                raise InvalidType(
-                    f"{function.__name__}: expected a part of images, got "
-                    f"{x.shape} that every rank has; scatter_image takes this rank's"
-                )
+            if takes == "part" and len(args) > 1:
+                name = function.__name__
+                args = (args[0], _as_part(knowledge, name, args[1]), *args[2:])
+            elif takes == "part":
+                kwargs["x"] = _as_part(knowledge, function.__name__, kwargs["x"])
             knowledge.paused = True
             try:
                 y = function(*args, **kwargs)
@@ -97,3 +103,14 @@ def of_parts(
         return call  # type: ignore[return-value]
 
     return mark
+
+
+def _as_part(knowledge: Knowledge, name: str, x: Any) -> Any:
+    kind = knowledge.kind_of(x)
+    if x.ndim < 3 or kind == "part":
+        return x
+    if kind == "whole":
+        return knowledge.take_part(x)
+    raise InvalidType(
+        f"{name}: expected images, got {x.shape} that came through spatial_broadcast"
+    )

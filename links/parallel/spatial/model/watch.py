@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -13,7 +14,13 @@ from renga.functions.whole_images import substituted
 from renga.link import Link
 from renga.links.parallel.spatial.batch_normalization import SpatialBatchNormalization
 from renga.links.parallel.spatial.grid import SpatialGrid
+from renga.links.parallel.spatial.image import scatter_image
 from renga.links.parallel.spatial.link import SpatialLink
+from renga.links.parallel.spatial.model.arguments import (
+    give_whole,
+    require_same_call,
+    take_parts,
+)
 from renga.links.parallel.spatial.model.substitutes import substitutes
 from renga.links.parallel.spatial.parts import Knowledge, current, known
 from renga.operation_cost import operation_name
@@ -132,24 +139,55 @@ class _Watched(Link):
     """A model whose functions are watched while it runs."""
 
     _spatial_grid: SpatialGrid
+    _takes_whole: bool
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        run: Callable[..., Any] = super().forward  # type: ignore[misc]
+        return self._watch(super().forward, args, kwargs)  # type: ignore[misc]
+
+    def _watch(self, run: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         if current() is not None:
             return run(*args, **kwargs)
-        knowledge = Knowledge()
-        stand_in = substituted(substitutes(self._spatial_grid, knowledge))
+        grid, whole, name = self._spatial_grid, self._takes_whole, type(self).__name__
+        require_same_call(grid, name, (args, kwargs), whole)
+        knowledge = Knowledge(functools.partial(scatter_image, grid))
+        if whole:
+            args, kwargs = take_parts(grid, knowledge, (args, kwargs))
+        stand_in = substituted(substitutes(grid, knowledge))
         with known(knowledge), Watch(knowledge), stand_in:
-            return run(*args, **kwargs)
+            result = run(*args, **kwargs)
+        return give_whole(grid, knowledge, name, result) if whole else result
 
 
-def watch(model: Link, grid: SpatialGrid) -> None:
+class _WatchedCall(_Watched):
+    """One that says by itself what happens when it is called."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._watch(super().__call__, args, kwargs)
+
+
+def watch(model: Link, grid: SpatialGrid, whole: bool) -> None:
     """From now on the model's functions are spatial ones, or raise, when it is called.
 
     Links in it that are called by themselves are watched, too.
+
+    Args:
+        whole: all ranks call it with whole images and get whole images; else with
+            their parts.
     """
     for link in model.links():
         kind = type(link)
-        if not isinstance(link, (SpatialLink, SpatialBatchNormalization)):
-            names = {"_spatial_grid": grid, "__module__": kind.__module__}
-            link.__class__ = type(kind.__name__, (_Watched, kind), names)
+        if not whole and isinstance(link, (SpatialLink, SpatialBatchNormalization)):
+            continue
+        watched = _Watched if kind.__call__ is Link.__call__ else _WatchedCall
+        names = {
+            "_spatial_grid": grid,
+            "_takes_whole": whole,
+            "__module__": kind.__module__,
+            "__qualname__": kind.__qualname__,
+        }
+        link.__class__ = type(kind.__name__, (watched, kind), names)
+
+
+def is_watched(model: Link) -> bool:
+    """Whether a link of the model is one for images in parts already."""
+    return any(isinstance(link, _Watched) for link in model.links())

@@ -73,7 +73,7 @@ def test_three_steps_equal_those_of_one_process(shape):
     def on_rank(comm):
         renga.config.dtype = np.float64
         grid = S.SpatialGrid(comm, shape)
-        net = parallelize(serial, grid, "spatial", xs[0])
+        net = parallelize(serial, grid, "spatial", xs[0], input="parts")
         net.spread = lambda x: S.spatial_broadcast(grid, x)
         net.gather = lambda x: S.gather_image(grid, x)
         return train(net, [S.scatter_image(grid, x).array for x in xs])
@@ -140,7 +140,7 @@ class Refused(renga.Chain):
 def raised_by(function, error=ValueError, ranks=2):
     def on_rank(comm):
         renga.config.dtype = np.float64
-        net = parallelize(Refused(function), comm, "spatial")
+        net = parallelize(Refused(function), comm, "spatial", input="parts")
         with pytest.raises(error) as raised:
             net(numbers(comm.rank, 2, 4, 3, 4))
         # What does not go on behind the model is not looked at.
@@ -160,7 +160,7 @@ def test_functions_that_would_see_their_part_only(message):
 def test_parameters_without_a_spatial_link():
     def on_rank(comm):
         renga.config.dtype = np.float64
-        model = parallelize(Refused(None), comm, "spatial")
+        model = parallelize(Refused(None), comm, "spatial", input="parts")
         model.function = model.scale
         with pytest.raises(ValueError, match="expected .* spatial_broadcast"):
             model(numbers(0, 2, 4, 3, 4))
@@ -170,25 +170,35 @@ def test_parameters_without_a_spatial_link():
     assert local.run(on_rank, ranks=2) == [(2, 4, 3, 4)] * 2
 
 
-def test_whole_images_where_parts_belong():
+def test_spatial_links_take_their_part_of_whole_images():
     def on_rank(comm):
         renga.config.dtype = np.float64
-        net = parallelize(Refused(None), comm, "spatial")
+        net = parallelize(Refused(None), comm, "spatial", input="parts")
 
         def whole_again(h):
-            pooled = net.fc(F.average(h, (1, 2, 3))[:, None] * np.ones(3))
-            return net.conv(F.reshape(pooled, (2, 4, 2, 1)))
+            pooled = F.tile(F.average(h, (1, 2, 3))[:, None], (1, 24))
+            return net.conv(F.reshape(pooled, (2, 4, 3, 2)))
 
         def part_again(h):
             return net.conv(S.scatter_image(comm, S.gather_image(comm, h)))
 
-        net.function = whole_again
-        with pytest.raises(InvalidType, match="scatter_image"):
-            net(numbers(0, 2, 4, 3, 4))
-        net.function = part_again
-        return net(numbers(0, 2, 4, 3, 4)).shape
+        def spread(h):
+            return net.conv(S.spatial_broadcast(comm, np.ones((2, 4, 3, 4))))
 
-    assert local.run(on_rank, ranks=2) == [(2, 4, 3, 4)] * 2
+        net.function = whole_again
+        y = S.gather_image(comm, net(numbers(comm.rank, 2, 4, 3, 4)))
+        pooled = np.concatenate([numbers(i, 2, 4, 3, 4) for i in range(2)], 2)
+        pooled = S.gather_image(comm, net.conv(pooled[:, :, comm.rank * 3 :][:, :, :3]))
+        pooled = pooled.array.mean((1, 2, 3))[:, None, None, None] * np.ones((4, 3, 2))
+        expected = F.convolution_2d(pooled, net.conv.W, net.conv.b, pad=1)
+        np.testing.assert_allclose(y.array, expected.array, 1e-9)
+        net.function = part_again
+        assert net(numbers(0, 2, 4, 3, 4)).shape == (2, 4, 3, 4)
+        net.function = spread
+        with pytest.raises(InvalidType, match="spatial_broadcast"):
+            net(numbers(0, 2, 4, 3, 4))
+
+    local.run(on_rank, ranks=2)
 
 
 def test_random_zeros_differ_between_parts_and_agree_on_whole_images(monkeypatch):

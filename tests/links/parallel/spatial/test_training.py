@@ -88,7 +88,7 @@ def assert_same(found, expected):
 def train_in_parts(comm, serial, shape):
     with renga.using_config("dtype", np.float64):
         grid = S.SpatialGrid(comm, shape)
-        net = parallelize(serial, grid, "spatial")
+        net = parallelize(serial, grid, "spatial", input="parts")
         xs = [S.scatter_image(grid, x).array for x in batches()]
         return train(net, xs, lambda y: S.spatial_average(grid, y))
 
@@ -129,7 +129,7 @@ def test_data_parallel_groups_of_spatial_ranks():
     def on_rank(comm):
         renga.config.dtype = np.float64
         groups = create_groups(comm, data=2, spatial=2)
-        net = parallelize(serial, groups.spatial, "spatial")
+        net = parallelize(serial, groups.spatial, "spatial", input="parts")
         net.pool = S.SpatialMaxPooling2D(groups.spatial, 3, 1, 1)
         optimizer = renga.optimizers.MomentumSGD(0.1)
         optimizer = create_multi_node_optimizer(optimizer, groups.data).setup(net)
@@ -153,7 +153,7 @@ def test_serial_files_load_and_are_saved(tmp_path):
 
     def on_rank(comm):
         renga.config.dtype = np.float64
-        net = parallelize(Net(None), comm, "spatial")
+        net = parallelize(Net(None), comm, "spatial", input="parts")
         renga.serializers.load_npz(tmp_path / "serial.npz", net)
         if comm.rank == 0:
             renga.serializers.save_npz(tmp_path / "parallel.npz", net)
