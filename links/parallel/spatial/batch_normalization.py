@@ -55,6 +55,7 @@ class SpatialBatchNormalization(MultiNodeBatchNormalization):
 
     @of_parts()
     def _normalize_parts(self, x: Any, gamma: Any, beta: Any, decay: float) -> Variable:
+        self._require_channels(x)
         return super()._normalize(x, gamma, beta, decay)
 
     def _fixed(self, x: Any, gamma: Any, beta: Any) -> Variable:
@@ -64,5 +65,15 @@ class SpatialBatchNormalization(MultiNodeBatchNormalization):
 
     @of_parts()
     def _fixed_parts(self, x: Any, gamma: Any, beta: Any) -> Variable:
+        self._require_channels(x)
         gamma, beta = replicate(self.grid, gamma), replicate(self.grid, beta)
         return super()._fixed(x, gamma, beta)
+
+    def _require_channels(self, x: Any) -> None:
+        over = (0, *range(2, x.ndim))
+        axis = over if self.axis is None else {i % x.ndim for i in self.axis}
+        if set(axis) != set(over):
+            raise ValueError(
+                f"SpatialBatchNormalization: expected axis {over} for parts of images, "
+                f"{x.shape}, got {self.axis}"
+            )

@@ -107,7 +107,7 @@ def of_parts(
 
 def _as_part(knowledge: Knowledge, name: str, x: Any) -> Any:
     kind = knowledge.kind_of(x)
-    if x.ndim < 3 or kind == "part":
+    if getattr(x, "ndim", 0) < 3 or kind == "part":
         return x
     if kind == "whole":
         return knowledge.take_part(x)

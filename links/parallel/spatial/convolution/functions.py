@@ -10,6 +10,7 @@ from renga.links.parallel.spatial.grid import SpatialGrid
 from renga.links.parallel.spatial.parts import of_parts
 from renga.links.parallel.spatial.plan import require
 from renga.links.parallel.spatial.window import SpatialWindow
+from renga.utils.type_check import InvalidType
 from renga.variable import Variable, as_variable
 
 ops = _core.ops
@@ -51,6 +52,7 @@ def spatial_convolution(
     grid, x, W = SpatialGrid.of(comm), as_variable(x), as_variable(W)
     x = _core.as_activation(x)
     window = SpatialWindow.of(W.shape[2:], stride, pad, dilate, W.ndim - 2)
+    _check_types(name, x, W, b)
     inputs = grid.whole(name, x)
     outputs = window.out_extents(inputs, cover_all)
     _check(name, grid, x, inputs, W.shape[1] * groups, outputs)
@@ -97,6 +99,7 @@ def spatial_deconvolution(
     grid, x, W = SpatialGrid.of(comm), as_variable(x), as_variable(W)
     x = _core.as_activation(x)
     window = SpatialWindow.of(W.shape[2:], stride, pad, dilate, W.ndim - 2)
+    _check_types(name, x, W, b)
     inputs = grid.whole(name, x)
     outputs = window.in_extents(inputs) if outsize is None else tuple(outsize)
     _check(name, grid, x, inputs, W.shape[0], outputs)
@@ -128,6 +131,20 @@ def _apply(
     node = SpatialConvolution(grid, window, groups, extents, up, exact is not x)
     (y,) = node.apply((exact, W) if b is None else (exact, W, b))
     return _core.in_dtype_of(y, x)
+
+
+def _check_types(name: str, x: Variable, W: Variable, b: Any) -> None:
+    """Raises InvalidType for axes and dtypes that the serial convolution refuses."""
+    if x.ndim != W.ndim or x.dtype.kind != "f" or W.dtype.kind != "f":
+        raise InvalidType(
+            f"{name}: expected x and W of a float dtype with as many axes, got "
+            f"{x.dtype} {x.shape} and {W.dtype} {W.shape}"
+        )
+    # The bias of bfloat16 images, which NumPy sees as float32, is float32, too.
+    if b is not None and b.dtype != x.dtype:
+        raise InvalidType(
+            f"{name}: expected b of dtype {x.dtype}, as x is, got {b.dtype}"
+        )
 
 
 def _check(

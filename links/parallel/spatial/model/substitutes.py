@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from renga.functions import reshape
-from renga.links.parallel.spatial.grid import SpatialGrid
+from renga.links.parallel.spatial.grid import SpatialGrid, lengths
 from renga.links.parallel.spatial.image import spatial_average
 from renga.links.parallel.spatial.parts import Knowledge
 from renga.links.parallel.spatial.pooling import (
@@ -34,6 +34,20 @@ def substitutes(grid: SpatialGrid, knowledge: Knowledge) -> dict[str, Substitute
     def spatial(function: Callable[..., Any]) -> Substitute:
         return of_parts(lambda _, x, *args, **kept: function(grid, x, *args, **kept))
 
+    def pooling(function: Callable[..., Any]) -> Substitute:
+        def call(_: Any, x: Any, ksize: Any, *args: Any, **kwargs: Any) -> Any:
+            _require_whole_extents(grid, function.__name__, x, ksize, (1,))
+            return function(grid, x, ksize, *args, **kwargs)
+
+        return of_parts(call)
+
+    def resize_images(
+        _: Any, x: Any, output_shape: Any, *args: Any, **kept: Any
+    ) -> Any:
+        name = "resize_images"
+        _require_whole_extents(grid, name, x, output_shape, range(1, 33))
+        return spatial_resize_images(grid, x, output_shape, *args, **kept)
+
     def average_pooling_nd(
         function: Any, x: Any, ksize: Any, stride: Any = None, pad: Any = 0,
         pad_value: int | None = 0,
@@ -42,6 +56,7 @@ def substitutes(grid: SpatialGrid, knowledge: Knowledge) -> dict[str, Substitute
             raise ValueError(
                 "average_pooling_nd: expected pad_value 0 for parts of images, got None"
             )
+        _require_whole_extents(grid, "average_pooling_nd", x, ksize, (1,))
         return spatial_average_pooling(grid, x, ksize, stride, pad)
 
     def average(
@@ -73,14 +88,37 @@ def substitutes(grid: SpatialGrid, knowledge: Knowledge) -> dict[str, Substitute
 
     return {
         "average": of_parts(average),
-        "average_pooling_2d": spatial(spatial_average_pooling),
+        "average_pooling_2d": pooling(spatial_average_pooling),
         "average_pooling_nd": of_parts(average_pooling_nd),
         "local_response_normalization": of_parts(alone),
-        "max_pooling_2d": spatial(spatial_max_pooling),
-        "max_pooling_nd": spatial(spatial_max_pooling),
-        "resize_images": spatial(spatial_resize_images),
+        "max_pooling_2d": pooling(spatial_max_pooling),
+        "max_pooling_nd": pooling(spatial_max_pooling),
+        "resize_images": of_parts(resize_images),
         "spatial_pyramid_pooling_2d": of_parts(refuse),
         "unpooling_2d": spatial(spatial_unpooling),
         "unpooling_nd": spatial(spatial_unpooling),
         "upsampling_2d": spatial(spatial_upsampling_2d),
     }
+
+
+def _require_whole_extents(
+    grid: SpatialGrid, name: str, x: Any, extents: Any, multiples: Iterable[int]
+) -> None:
+    """Raises ValueError for extents that were taken from the shape of a part.
+
+    They are so many times those of a rank's part, and not of the whole.
+    """
+    if not isinstance(extents, (tuple, list)) or len(extents) != x.ndim - 2:
+        return
+    whole = grid.whole(name, x)
+
+    def are_multiples(of: Sequence[int]) -> bool:
+        wanted = tuple(extents)
+        return any(wanted == tuple(k * n for n in of) for k in multiples)
+
+    parts = {lengths(box) for box in grid.boxes(whole)}
+    if any(map(are_multiples, parts - {whole})) and not are_multiples(whole):
+        raise ValueError(
+            f"{name}: expected extents of whole images, {whole}, got {tuple(extents)}: "
+            f"x.shape is that of this rank's part here, {tuple(x.shape)}"
+        )
