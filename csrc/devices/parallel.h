@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <exception>
+#include <mutex>
 
 namespace renga {
 
@@ -13,6 +14,13 @@ namespace renga {
 // to 30 microseconds of work. Threads that still spin join in after 2, but waking one takes 50, and
 // 500 where another process has its core.
 inline constexpr std::int64_t kParallelWorth = 1 << 17;
+
+// Calls task(i) for each i in [0, n), on n threads, or on as many as the system allows.
+template <class Task>
+void on_threads(int n, const Task& task) {
+#pragma omp parallel for num_threads(n) schedule(static, 1)
+  for (int i = 0; i < n; ++i) task(i);
+}
 
 // Calls body(begin, end) on disjoint ranges that cover [0, n), one per thread. `cost` is in
 // elementary operations per item. Ranges start at multiples of 16 so that cache lines are not
@@ -31,17 +39,17 @@ void parallel_for(std::int64_t n, std::int64_t cost, const Body& body) {
   const std::int64_t grain = n >= 64 * threads ? 16 : 1;
   const std::int64_t share = ((n + threads - 1) / threads + grain - 1) / grain * grain;
   std::exception_ptr error;
-#pragma omp parallel num_threads(static_cast <int>(threads))
-  {
-    const std::int64_t begin = omp_get_thread_num() * share;
+  std::mutex error_mutex;
+  on_threads(static_cast<int>(threads), [&](int thread) {
+    const std::int64_t begin = thread * share;
     const std::int64_t end = std::min(n, begin + share);
     try {
       if (begin < end) body(begin, end);
     } catch (...) {
-#pragma omp critical(renga_parallel_error)
+      const std::lock_guard lock(error_mutex);
       error = std::current_exception();
     }
-  }
+  });
   if (error) std::rethrow_exception(error);
 }
 

@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <set>
+#include <thread>
 #include <vector>
 
 namespace renga {
@@ -12,15 +14,16 @@ TEST_CASE("short work stays on the thread that calls for it, long work is shared
   const int before = omp_get_max_threads();
   omp_set_num_threads(2);
   const auto threads_for = [](std::int64_t n, std::int64_t cost) {
-    std::vector<int> by(static_cast<std::size_t>(n), -1);
+    const std::thread::id nobody;
+    std::vector<std::thread::id> by(static_cast<std::size_t>(n));
     parallel_for(n, cost, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) {
-        CHECK(by[static_cast<std::size_t>(i)] == -1);
-        by[static_cast<std::size_t>(i)] = omp_get_thread_num();
+        CHECK(by[static_cast<std::size_t>(i)] == nobody);
+        by[static_cast<std::size_t>(i)] = std::this_thread::get_id();
       }
     });
-    CHECK(std::find(by.begin(), by.end(), -1) == by.end());
-    return 1 + *std::max_element(by.begin(), by.end());
+    CHECK(std::find(by.begin(), by.end(), nobody) == by.end());
+    return std::set(by.begin(), by.end()).size();
   };
   CHECK(threads_for(1, kParallelWorth) == 1);
   CHECK(threads_for(100, (kParallelWorth - 1) / 100) == 1);

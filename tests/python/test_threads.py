@@ -1,0 +1,36 @@
+"""OpenMP may give fewer threads than an operation asks for: it computes the same."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+PROGRAM = """
+import numpy as np
+import renga.functions as F
+from renga import _core
+
+_core.set_num_threads(4)
+x = np.random.rand(1 << 20).astype("f")
+np.testing.assert_allclose(F.sigmoid(x).array, 1 / (1 + np.exp(-x)), rtol=1e-5)
+np.testing.assert_allclose(F.sum(x).array, x.sum(dtype="d"), rtol=1e-5)
+a, b = np.random.rand(2, 300, 300).astype("f")
+np.testing.assert_allclose(F.matmul(a, b).array, a.astype("d") @ b, rtol=1e-5)
+"""
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [{"OMP_THREAD_LIMIT": "1"}, {"OMP_THREAD_LIMIT": "3"}, {"OMP_DYNAMIC": "true"}],
+)
+def test_fewer_threads_than_asked_for(setting: dict) -> None:
+    command = [sys.executable, "-c", PROGRAM]
+    done = subprocess.run(
+        command,
+        env={**os.environ, **setting},
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    assert done.returncode == 0, done.stderr
