@@ -17,6 +17,16 @@ constexpr std::int64_t kBlock = 1024;
 // Of 2^15 ranks and those that are left over.
 constexpr int kLevels = 17;
 
+// Ints wrap around as NumPy's do, which in C++ only unsigned ones may.
+template <class T>
+auto wrapping(T v) {
+  if constexpr (std::is_integral_v<T>) {
+    return static_cast<std::make_unsigned_t<decltype(v + v)>>(v);
+  } else {
+    return v;
+  }
+}
+
 // Calls visit(op) with the function of two numbers. As NumPy's, max and min let a NaN on either
 // side through.
 template <class Visit>
@@ -24,13 +34,13 @@ void visit_operation(Reduction reduction, const Visit& visit) {
   switch (reduction) {
     case Reduction::sum:
     case Reduction::mean:
-      return visit([](auto a, auto b) { return a + b; });
+      return visit([](auto a, auto b) { return wrapping(a) + wrapping(b); });
     case Reduction::max:
       return visit([](auto a, auto b) { return a > b || a != a ? a : b; });
     case Reduction::min:
       return visit([](auto a, auto b) { return a < b || a != a ? a : b; });
     case Reduction::prod:
-      return visit([](auto a, auto b) { return a * b; });
+      return visit([](auto a, auto b) { return wrapping(a) * wrapping(b); });
   }
 }
 

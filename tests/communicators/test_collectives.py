@@ -21,6 +21,17 @@ def test_all_reduce_is_the_rank_order_reduction_on_every_rank(ranks, dtype, op):
         assert y.dtype == dtype
 
 
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "int64"])
+@pytest.mark.parametrize("op", ["sum", "prod"])
+def test_integers_wrap_around(ranks, dtype, op):
+    ends = np.iinfo(dtype)
+    x = np.array([ends.max, ends.min, ends.max // 2, 3], dtype)
+    ys = ranks(lambda comm: comm.all_reduce(x, op))
+    expected = in_rank_order([x] * len(ys), op)
+    for y in ys:
+        np.testing.assert_array_equal(y, expected)
+
+
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_mean_of_every_size(ranks, size, dtype):
