@@ -5,6 +5,7 @@
 
 #include "devices/host.h"
 #include "devices/long_work.h"
+#include "tensor/convert.h"
 #include "tensor/streaming.cpu.h"
 #include "tensor/strided_loop.h"
 
@@ -15,19 +16,6 @@ constinit KernelTable<CopyKernels> copy_kernels{"copy"};
 namespace {
 
 template <class From, class To>
-To convert(From v) {
-  if constexpr (std::is_same_v<From, To>) {
-    return v;
-  } else if constexpr (is_half<From>) {
-    return convert<float, To>(static_cast<float>(v));
-  } else if constexpr (is_half<To>) {
-    return To(static_cast<float>(v));
-  } else {
-    return static_cast<To>(v);
-  }
-}
-
-template <class From, class To>
 void copy_run(std::int64_t n, const std::byte* from, std::int64_t from_step, std::byte* to,
               std::int64_t to_step) {
   if (from_step == sizeof(From) && to_step == sizeof(To)) {
@@ -36,13 +24,13 @@ void copy_run(std::int64_t n, const std::byte* from, std::int64_t from_step, std
     } else {
       const auto* x = reinterpret_cast<const From*>(from);
       auto* y = reinterpret_cast<To*>(to);
-      for (std::int64_t i = 0; i < n; ++i) y[i] = convert<From, To>(x[i]);
+      for (std::int64_t i = 0; i < n; ++i) y[i] = convert<To>(x[i]);
     }
     return;
   }
   for (std::int64_t i = 0; i < n; ++i) {
     *reinterpret_cast<To*>(to + i * to_step) =
-        convert<From, To>(*reinterpret_cast<const From*>(from + i * from_step));
+        convert<To>(*reinterpret_cast<const From*>(from + i * from_step));
   }
 }
 
@@ -166,7 +154,7 @@ void fill_cpu(const Array& x, double value) {
   const LongWork work(x.size());
   const auto loop = make_loop<1>({&x});
   visit_dtype(x.dtype(), [&]<class T>(Type<T>) {
-    const T v = convert<double, T>(value);
+    const T v = convert<T>(value);
     parallel_walk(loop, 1, [v](std::int64_t n, const auto& p, const auto& s) {
       for (std::int64_t i = 0; i < n; ++i) *reinterpret_cast<T*>(p[0] + i * s[0]) = v;
     });
