@@ -113,6 +113,7 @@ void own_gemm(const Matrix& a, const Matrix& b, T* c, std::int64_t batch, const 
 
 void float_gemm(const Matrix& a, const Matrix& b, float* c, std::int64_t batch, const Sizes& size,
                 bool accumulate) {
+  onednn::count_on_given_threads();
   dnnl_sgemm(a.transposed ? 'T' : 'N', b.transposed ? 'T' : 'N', size.m, size.n, size.k, 1.f,
              a.at<float>(batch), a.leading, b.at<float>(batch), b.leading, accumulate ? 1.f : 0.f,
              c, size.n);

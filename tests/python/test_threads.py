@@ -17,6 +17,13 @@ np.testing.assert_allclose(F.sigmoid(x).array, 1 / (1 + np.exp(-x)), rtol=1e-5)
 np.testing.assert_allclose(F.sum(x).array, x.sum(dtype="d"), rtol=1e-5)
 a, b = np.random.rand(2, 300, 300).astype("f")
 np.testing.assert_allclose(F.matmul(a, b).array, a.astype("d") @ b, rtol=1e-5)
+x = np.random.rand(4, 16, 40, 40).astype("f")
+W = np.random.rand(16, 16, 3, 3).astype("f")
+windows = np.lib.stride_tricks.sliding_window_view(x, (3, 3), (2, 3))
+expected = np.einsum("nchwij,ocij->nohw", windows, W, dtype="d", optimize=True)
+for kernel in "direct", "winograd", "gemm", "auto":
+    _core.use_convolution_kernel(kernel)
+    np.testing.assert_allclose(F.convolution_2d(x, W).array, expected, rtol=1e-4)
 """
 
 

@@ -74,6 +74,12 @@ void execute(const dnnl::primitive& primitive, std::unordered_map<int, dnnl::mem
 
 }  // namespace
 
+void count_on_given_threads() {
+  if (omp_get_dynamic()) omp_set_dynamic(0);
+  const int limit = omp_get_thread_limit();
+  if (omp_get_max_threads() > limit) omp_set_num_threads(limit);
+}
+
 const dnnl::engine& engine() {
   // Never destroyed: arrays and plans may outlive every static of this library.
   static const auto* const cpu = new dnnl::engine(dnnl::engine::kind::cpu, 0);
@@ -178,6 +184,7 @@ std::size_t Plans::Hash::operator()(const Key& key) const {
 
 std::shared_ptr<const Plan> Plans::get(Key key, const std::function<Plan()>& make) {
   // A primitive is cut to the number of threads there are when it is made.
+  count_on_given_threads();
   key.push_back(omp_get_max_threads());
   {
     const std::lock_guard lock(mutex_);
