@@ -75,20 +75,26 @@ template <class Target>
   return *reinterpret_cast<const typename VectorsOf<Target>::FloatsAnywhere*>(from);
 }
 
-// Bits of bfloat16 numbers as floats.
-template <class Target, class Halves>
-[[gnu::always_inline]] inline Floats<Target> widened(const Halves& halves) {
+// Bits of bfloat16 numbers as floats. What the compiler makes of such a conversion takes three
+// times as many instructions.
+template <class Target>
+[[gnu::always_inline]] inline Floats<Target> widened(
+    const typename VectorsOf<Target>::Halves& halves) {
   typename VectorsOf<Target>::Words words;
-  // What the compiler makes of a conversion takes three times as many instructions.
-  asm("vpmovzxwd %1, %0" : "=v"(words) : "vm"(halves));
+  asm("vpmovzxwd %1, %0" : "=v"(words) : "v"(halves));
   words <<= 16;
   return reinterpret_cast<Floats<Target>>(words);
 }
 
 template <class Target>
 [[gnu::always_inline]] inline Floats<Target> load_floats(const bfloat16* from) {
-  using Halves = typename VectorsOf<Target>::HalvesAnywhere;
-  return widened<Target, Halves>(*reinterpret_cast<const Halves*>(from));
+  // Its type in full: `auto`, or a template's argument, would take it to be aligned.
+  const typename VectorsOf<Target>::HalvesAnywhere& halves =
+      *reinterpret_cast<const typename VectorsOf<Target>::HalvesAnywhere*>(from);
+  typename VectorsOf<Target>::Words words;
+  asm("vpmovzxwd %1, %0" : "=v"(words) : "m"(halves));
+  words <<= 16;
+  return reinterpret_cast<Floats<Target>>(words);
 }
 
 template <class Target>

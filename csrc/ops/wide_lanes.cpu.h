@@ -70,7 +70,7 @@ struct Lanes {
   template <class T>
   [[gnu::always_inline]] static V kept(const V& v) {
     if constexpr (std::is_same_v<T, bfloat16>) {
-      return widened<Target, typename VectorsOf<Target>::Halves>(as_bfloat16<Target>(v));
+      return widened<Target>(as_bfloat16<Target>(v));
     } else if constexpr (std::is_same_v<T, float16>) {
       T halves[width];
       store(v, halves);
