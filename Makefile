@@ -3,6 +3,8 @@
 #   make demo    train on images of digits with one process, then with two, and compare
 #   make test    every check: style, types, C++ tests, Python tests on 1, 2 and 3 processes
 #   make lint    the static checks alone
+#   make asan    tests under the sanitizers of addresses and of undefined behaviour
+#   make tsan    tests under the sanitizer of threads
 #   make docs    the page of operations and, in build/docs, the whole documentation
 #   make cuda    build with the CUDA plugin (needs nvcc; fetches NVIDIA's wheels)
 #   make clean   remove everything that was made here
@@ -25,7 +27,7 @@ export OMPI_ALLOW_RUN_AS_ROOT := 1
 export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
 endif
 
-.PHONY: demo test lint docs cuda clean renga style types ranks-2 ranks-3
+.PHONY: demo test lint asan tsan docs cuda clean renga style types ranks-2 ranks-3
 
 demo: renga
 	$(BIN)/python examples/demo.py
@@ -41,6 +43,15 @@ test: renga
 lint: EXTRAS := test,lint
 lint: renga
 	$(MAKE) style types
+
+asan tsan: EXTRAS := test,lint
+asan: SANITIZE := address
+tsan: SANITIZE := thread
+asan tsan: renga
+	$(BIN)/cmake -S . -B build/$@ -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+	  -DRENGA_SANITIZE=$(SANITIZE) -DRENGA_TESTS=ON -DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python
+	$(BIN)/cmake --build build/$@
+	tests/sanitizers/run $@ tests/python tests/links tests/communicators
 
 docs: EXTRAS := docs,onnx
 docs: renga

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <bit>
+#include <cstdlib>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "devices/large_blocks.h"
+#include "devices/sanitizers.h"
 
 namespace renga {
 namespace {
@@ -142,12 +144,23 @@ Pool& pool_of(Device device) {
   return *pool;
 }
 
+// Of exactly `bytes`, without a lock and without statistics.
+void* block_of_system(std::size_t bytes) {
+  void* block = nullptr;
+  if (posix_memalign(&block, kSmallest, bytes) == 0) return block;
+  throw OutOfMemory("out of memory: asked for " + std::to_string(bytes) + " bytes");
+}
+
+bool is_pooled(Device device) { return kReusesBlocks || !device.is_host(); }
+
 }  // namespace
 
-void* allocate(std::size_t bytes, Device device) { return pool_of(device).take(bytes); }
+void* allocate(std::size_t bytes, Device device) {
+  return is_pooled(device) ? pool_of(device).take(bytes) : block_of_system(bytes);
+}
 
 void deallocate(void* block, std::size_t bytes, Device device) noexcept {
-  pool_of(device).give(block, bytes);
+  is_pooled(device) ? pool_of(device).give(block, bytes) : std::free(block);
 }
 
 MemoryStats memory_stats(Device device) { return pool_of(device).stats(); }

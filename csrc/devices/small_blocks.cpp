@@ -3,6 +3,8 @@
 #include <array>
 #include <new>
 
+#include "devices/sanitizers.h"
+
 namespace renga {
 namespace {
 
@@ -59,6 +61,7 @@ std::size_t size_index(std::size_t bytes) { return bytes == 0 ? 0 : (bytes - 1) 
 }  // namespace
 
 void* take_small_block(std::size_t bytes) {
+  if (!kReusesBlocks) return ::operator new(bytes);
   const std::size_t size = size_index(bytes);
   FreeBlocks* const free = mine;
   if (size >= kSizes || free == nullptr || free->first[size] == nullptr) return fresh_block(bytes);
@@ -69,6 +72,7 @@ void* take_small_block(std::size_t bytes) {
 }
 
 void give_small_block(void* block, std::size_t bytes) noexcept {
+  if (!kReusesBlocks) return ::operator delete(block, bytes);
   const std::size_t size = size_index(bytes);
   FreeBlocks* const free = mine;
   if (size >= kSizes || free == nullptr ||

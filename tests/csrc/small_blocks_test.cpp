@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "devices/sanitizers.h"
 #include "tensor/ref.h"
 
 namespace renga {
@@ -32,7 +33,8 @@ void give(const std::vector<void*>& blocks, std::size_t bytes) {
   for (void* block : blocks) give_small_block(block, bytes);
 }
 
-TEST_CASE("a small block that was given back is the next one handed out") {
+TEST_CASE("a small block that was given back is the next one handed out" *
+          doctest::skip(!kReusesBlocks)) {
   void* const first = take_small_block(100);
   give_small_block(first, 100);
   void* const again = take_small_block(110);  // the same size of 128
@@ -54,7 +56,7 @@ TEST_CASE("small blocks are aligned and do not overlap, whatever their sizes") {
   for (const auto& [at, bytes] : taken) give_small_block(reinterpret_cast<void*>(at), bytes);
 }
 
-TEST_CASE("a thread keeps a bounded number of small blocks") {
+TEST_CASE("a thread keeps a bounded number of small blocks" * doctest::skip(!kReusesBlocks)) {
   std::thread([] {
     const std::size_t bytes = 512, count = 4 * kSmallBlocksKept / bytes;
     give(take(count, bytes), bytes);
