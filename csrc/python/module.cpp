@@ -128,6 +128,11 @@ void bind_memory(py::module_& m) {
       [](const char* op, const Shape& shape, Dtype dtype) { require_memory(op, shape, dtype); },
       py::arg("op"), py::arg("shape"), py::arg("dtype"),
       "Raises ValueError for a negative extent, MemoryError where an array would not fit.");
+  m.def(
+      "require_writable",
+      [](py::handle array, const std::string& what) { writable_array(array, what.c_str()); },
+      py::arg("array"), py::arg("what"),
+      "Raises ValueError unless the core can write into an ndarray as it lies in memory.");
   m.def("get_num_threads", &omp_get_max_threads,
         "Threads that an operation called from this thread may use.");
   m.def(

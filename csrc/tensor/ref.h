@@ -19,7 +19,9 @@ class RefCounted : public InSmallBlock {
   void release() const noexcept {
     if (count_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
   }
-  long use_count() const noexcept { return count_.load(std::memory_order_relaxed); }
+  // Ordered after what others did before they released the object: a caller that finds itself alone
+  // may write.
+  long use_count() const noexcept { return count_.load(std::memory_order_acquire); }
 
  protected:
   virtual ~RefCounted() = default;

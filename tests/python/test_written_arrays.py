@@ -47,6 +47,29 @@ def test_running_statistics_that_cannot_be_written(kind, which):
     np.testing.assert_array_equal(given, before)
 
 
+@refused
+@pytest.mark.parametrize("which", [0, 1])
+def test_running_statistics_of_renormalization(kind, which):
+    x = np.random.RandomState(0).randn(4, 3).astype("f")
+    averages = [np.zeros(3, "f"), np.ones(3, "f")]
+    averages[which] = REFUSED[kind](averages[which])
+    ones = np.ones(3, "f")
+    with pytest.raises(ValueError, match="batch_renormalization: running_"):
+        F.batch_renormalization(x, ones, ones, *averages, update_statistics=True)
+    np.testing.assert_array_equal(averages, [[0] * 3, [1] * 3])
+
+
+@refused
+@pytest.mark.parametrize("which", ["running_mean", "running_projection"])
+def test_running_statistics_of_decorrelation(kind, which):
+    x = np.random.RandomState(0).randn(8, 4, 2, 2).astype("f")
+    shape = (2, 2) if which == "running_mean" else (2, 2, 2)
+    given = REFUSED[kind](np.ones(shape, "f"))
+    with pytest.raises(ValueError, match=which):
+        F.decorrelated_batch_normalization(x, groups=2, **{which: given})
+    np.testing.assert_array_equal(given, 1)
+
+
 def test_running_statistics_of_integers():
     x = np.random.RandomState(0).randn(4, 3).astype("f")
     ones = np.ones(3, "f")

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy
 
+from renga import _core
 from renga.utils.type_check import InvalidType
 
 
@@ -67,6 +68,12 @@ def checked_indices(
             f"{name}: expected {what} from 0 to {n - 1}, got {indices[outside][0]}"
         )
     return indices.astype(numpy.int64)
+
+
+def check_written(name: str, what: str, array: Any) -> None:
+    """Raises ValueError unless results can be written into ``array``."""
+    if isinstance(array, numpy.ndarray):
+        _core.require_writable(array, f"{name}: {what}")
 
 
 def check_shape(name: str, held: bool, expected: str, *xs: Any) -> None:

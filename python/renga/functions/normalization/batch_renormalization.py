@@ -9,7 +9,7 @@ import numpy
 from renga import _core
 from renga.configuration import config
 from renga.functions.array.cast import cast
-from renga.functions.check import check_floats, check_shape
+from renga.functions.check import check_floats, check_shape, check_written
 from renga.functions.util.recomputation import remembered
 from renga.variable import Variable, as_array
 
@@ -47,6 +47,8 @@ def batch_renormalization(
     for label, given in (("running_mean", running_mean), ("running_var", running_var)):
         if given is None:
             raise TypeError(f"{name}: expected {label}, got None")
+        if update_statistics:
+            check_written(name, label, given)
     axes = check_parameters(name, x, gamma, beta)
     wide = as_array(x).astype(numpy.promote_types(x.dtype, "f"), copy=False)
     mean, var = running_mean, running_var

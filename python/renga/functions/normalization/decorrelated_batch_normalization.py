@@ -9,7 +9,7 @@ import numpy
 from renga import _core
 from renga.configuration import config
 from renga.functions.array.cast import cast
-from renga.functions.check import check_floats, check_shape
+from renga.functions.check import check_floats, check_shape, check_written
 from renga.functions.math.average import average
 from renga.functions.normalization.inverse_root import inverse_root
 from renga.utils.argument import parse_kwargs
@@ -44,6 +44,12 @@ def decorrelated_batch_normalization(x: Any, **kwargs: Any) -> Variable:
         ("decay", 0.9),
     )
     name = "decorrelated_batch_normalization"
+    for label, kept in (
+        ("running_mean", running_mean),
+        ("running_projection", running_projection),
+    ):
+        if kept is not None:
+            check_written(name, label, kept)
     pixels = _by_channels(name, x, groups)
     ops = _core.ops
     mean = average(pixels, 2, keepdims=True)
