@@ -12,9 +12,19 @@ from renga.utils.type_check import InvalidType
 
 
 def check_floats(name: str, *xs: Any, called: str = "floats") -> None:
-    """Raises InvalidType unless all are floats of one dtype."""
-    dtypes = [x.dtype for x in xs]
-    if dtypes[0].kind != "f" or any(dtype != dtypes[0] for dtype in dtypes):
+    """Raises InvalidType unless all are floats of one dtype, in any byte order.
+
+    Raises:
+        TypeError: one is no array.
+    """
+    try:
+        dtypes = [x.dtype for x in xs]
+    except AttributeError:
+        types = " and ".join(type(x).__name__ for x in xs)
+        raise TypeError(f"{name}: expected arrays, got {types}") from None
+    # A character names the dtype, whatever the order of its bytes.
+    first = dtypes[0]
+    if first.kind != "f" or any(dtype.char != first.char for dtype in dtypes):
         listed = " and ".join(map(str, dtypes))
         raise InvalidType(f"{name}: expected {called} of one float dtype, got {listed}")
 
@@ -31,9 +41,11 @@ def check_axis(name: str, x: Any, axis: Any) -> int:
     """The axis counted from the front.
 
     Raises:
-        TypeError: it is no integer.
+        TypeError: it is no integer, or ``x`` no array.
         InvalidType: ``x`` has no such axis.
     """
+    if not hasattr(x, "ndim"):
+        raise TypeError(f"{name}: expected an array, got {type(x).__name__}")
     try:
         axis = operator.index(axis)
     except TypeError:

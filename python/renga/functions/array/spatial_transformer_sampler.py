@@ -32,7 +32,7 @@ def spatial_transformer_sampler(x: Any, grid: Any, **kwargs: Any) -> Variable:
     check_floats(name, x, grid)
     fits = x.ndim == grid.ndim == 4 and grid.shape[:2] == (x.shape[0], 2)
     check_shape(name, fits, "(N, C, H, W) and (N, 2, H', W')", x, grid)
-    if x.dtype == "float16":  # it has no digits left for a pixel's fractions
+    if x.dtype.char == "e":  # it has no digits left for a pixel's fractions
         x, grid = cast(x, "float32"), cast(grid, "float32")
         return cast(spatial_transformer_sampler(x, grid), "float16")
     ops = _core.ops

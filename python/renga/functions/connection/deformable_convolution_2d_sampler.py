@@ -45,7 +45,7 @@ def deformable_convolution_2d_sampler(
     check_shape(
         name, fits, "(N, I, H, W), (N, K, H', W'), (O, I, kh, kw)", x, offset, W
     )
-    if x.dtype == "float16":
+    if x.dtype.char == "e":
         x, offset, W = (cast(v, "float32") for v in (x, offset, W))
         b = None if b is None else cast(b, "float32")
         y = deformable_convolution_2d_sampler(x, offset, W, b, stride, pad)

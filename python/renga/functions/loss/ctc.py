@@ -65,7 +65,7 @@ def connectionist_temporal_classification(
     path = numpy.full((n, 2 * labels + 1), blank_symbol)
     path[:, 1::2] = t
     scores = _core.ops.stack(list(x), 0)
-    half = scores.dtype == "float16"
+    half = scores.dtype.char == "e"
     if half:
         scores = cast(scores, "float32")
     scores = _core.ops.log_softmax(scores, 2)

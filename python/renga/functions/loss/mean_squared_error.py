@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from renga import _core
+from renga.functions.check import check_alike
 from renga.functions.loss.scores import in_full
 from renga.functions.math.average import mean
-from renga.utils.type_check import InvalidType
 from renga.variable import Variable
 
 
@@ -17,9 +17,5 @@ def mean_squared_error(x0: Any, x1: Any) -> Variable:
     Raises:
         InvalidType: shapes or dtypes differ, or are no floats.
     """
-    if x0.shape != x1.shape or x0.dtype != x1.dtype or x0.dtype.kind != "f":
-        raise InvalidType(
-            "mean_squared_error: expected floats of one shape and dtype, got "
-            f"{x0.shape} {x0.dtype} and {x1.shape} {x1.dtype}"
-        )
+    check_alike("mean_squared_error", x0, x1)
     return mean(_core.ops.square(_core.ops.subtract(in_full(x0), x1)))

@@ -16,7 +16,7 @@ def add(*xs: Any) -> Variable:
     """
     if not xs:
         raise InvalidType("add: expected at least one array, got none")
-    dtypes = {x.dtype for x in xs if hasattr(x, "dtype")}
+    dtypes = {x.dtype.newbyteorder("=") for x in xs if hasattr(x, "dtype")}
     if len(xs) > 2 and len(dtypes) > 1:
         raise InvalidType(f"add: expected one dtype, got {[str(d) for d in dtypes]}")
     y = as_variable(xs[0])

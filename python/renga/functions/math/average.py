@@ -34,7 +34,7 @@ def average(
         raise InvalidType(f"average: expected floats, got {x.dtype}")
     if weights is not None:
         return _weighted(x, axis, weights, keepdims)
-    if x.dtype == "float16":  # the sum may be too large for it
+    if x.dtype.char == "e":  # the sum may be too large for it
         return cast(average(cast(x, "float32"), axis, None, keepdims), "float16")
     y = _core.ops.sum(x, axis, keepdims)
     return y * (y.size / x.size if x.size else math.nan)

@@ -38,7 +38,7 @@ class _Cholesky(FunctionNode):
     def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         (a,) = inputs
         self.retain_outputs((0,))
-        wide = a.astype("f") if a.dtype == numpy.float16 else a
+        wide = a.astype("f") if a.dtype.char == "e" else a
         return (numpy.linalg.cholesky(wide).astype(a.dtype, copy=False),)
 
     def backward(

@@ -20,7 +20,7 @@ def cumprod(x: Any, axis: int | None = None) -> Variable:
         InvalidType: there is no such axis, or ``x`` is not of floats.
     """
     check_floats("cumprod", x)
-    if x.dtype == "float16":
+    if x.dtype.char == "e":
         return cast(cumprod(cast(x, "float32"), axis), "float16")
     if axis is None:
         x, axis = _core.ops.flatten(x), 0

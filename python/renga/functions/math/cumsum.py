@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy
-
 from renga import _core
 from renga.function_node import FunctionNode
 from renga.functions.array.flip import flip
@@ -36,7 +34,7 @@ class _CumulativeSum(FunctionNode):
 
     def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         (x,) = inputs
-        wide = "f" if x.dtype == numpy.float16 else x.dtype
+        wide = "f" if x.dtype.char == "e" else x.dtype
         return (x.cumsum(self.axis, dtype=wide).astype(x.dtype, copy=False),)
 
     def backward(

@@ -55,7 +55,7 @@ class _Determinant(FunctionNode):
         (a,) = inputs
         self.retain_inputs((0,))
         self.retain_outputs((0,))
-        wide = a.astype("f") if a.dtype == numpy.float16 else a
+        wide = a.astype("f") if a.dtype.char == "e" else a
         return (numpy.asarray(numpy.linalg.det(wide), a.dtype),)
 
     def backward(

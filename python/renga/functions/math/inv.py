@@ -58,7 +58,7 @@ class _Inverse(FunctionNode):
     def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         (a,) = inputs
         self.retain_outputs((0,))
-        wide = a.astype("f") if a.dtype == numpy.float16 else a
+        wide = a.astype("f") if a.dtype.char == "e" else a
         try:
             y = numpy.linalg.inv(wide)
         except numpy.linalg.LinAlgError:

@@ -45,7 +45,7 @@ class _Special(FunctionNode):
         self.retain_inputs((0,))
         self.retain_outputs((0,))
         function = getattr(importlib.import_module("scipy.special"), self.name)
-        wide = x.astype("f") if x.dtype == numpy.float16 else x
+        wide = x.astype("f") if x.dtype.char == "e" else x
         return (numpy.asarray(function(*self.parameters, wide)).astype(x.dtype),)
 
     def backward(

@@ -106,7 +106,7 @@ def _by_channels(name: str, x: Any, groups: int) -> Variable:
     groups = check_integer(name, "groups", groups)
     if groups < 1 or x.shape[1] % groups:
         raise InvalidType(f"{name}: expected {x.shape[1]} channels in {groups} groups")
-    if x.dtype == "float16":
+    if x.dtype.char == "e":
         x = cast(x, "float32")
     ops = _core.ops
     x = ops.transpose(x, (1, 0, *range(2, x.ndim)))

@@ -36,7 +36,7 @@ def group_normalization(
     check_shape(name, fits, "(N, C, …), (C,) and (C,)", x, gamma, beta)
     if groups < 1 or x.shape[1] % groups:
         raise ValueError(f"{name}: expected {x.shape[1]} channels in {groups} groups")
-    if x.dtype == "float16":  # squares overflow at 256
+    if x.dtype.char == "e":  # squares overflow at 256
         x, gamma, beta = (cast(v, "float32") for v in (x, gamma, beta))
         return cast(group_normalization(x, groups, gamma, beta, eps), "float16")
     gamma, beta = cast(gamma, x.dtype), cast(beta, x.dtype)

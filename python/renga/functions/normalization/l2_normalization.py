@@ -21,7 +21,7 @@ def normalize(x: Any, eps: float = 1e-5, axis: int | tuple[int, ...] = 1) -> Var
         InvalidType: there is no such axis, or ``x`` is not of floats.
     """
     check_floats("normalize", x)
-    if x.dtype == "float16":  # its squares overflow at 256
+    if x.dtype.char == "e":  # its squares overflow at 256
         return cast(normalize(cast(x, "float32"), eps, axis), "float16")
     axes = axis if isinstance(axis, tuple) else (axis,)
     axes = tuple(check_axis("normalize", x, a) for a in axes)

@@ -26,7 +26,7 @@ def layer_normalization(x: Any, gamma: Any, beta: Any, eps: float = 1e-5) -> Var
     check_floats("layer_normalization", x, gamma, beta)
     fits = x.ndim == 2 and gamma.shape == beta.shape == x.shape[1:]
     check_shape("layer_normalization", fits, "(N, C), (C,), (C,)", x, gamma, beta)
-    if x.dtype == "float16":  # squares overflow at 256
+    if x.dtype.char == "e":  # squares overflow at 256
         x, gamma, beta = (cast(v, "float32") for v in (x, gamma, beta))
         return cast(layer_normalization(x, gamma, beta, eps), "float16")
     return _core.ops.add(standardized(x, eps) * gamma, beta)

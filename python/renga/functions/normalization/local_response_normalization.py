@@ -34,7 +34,7 @@ def local_response_normalization(
     check_floats("local_response_normalization", x)
     check_shape("local_response_normalization", x.ndim >= 2, "(N, C, …)", x)
     n = check_count("local_response_normalization", "n", n)
-    if x.dtype == "float16":  # squares overflow at 256
+    if x.dtype.char == "e":  # squares overflow at 256
         wide = cast(x, "float32")
         return cast(local_response_normalization(wide, n, k, alpha, beta), "float16")
     ops = _core.ops

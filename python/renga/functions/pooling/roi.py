@@ -45,7 +45,8 @@ def checked_regions(
             f"{name}: expected images (N, C, H, W), regions (R, 4) and their images "
             f"(R,), got {x.shape}, {rois.shape} and {roi_indices.shape}"
         )
-    if x.dtype.kind != "f" or rois.dtype != x.dtype or roi_indices.dtype.kind != "i":
+    of_one = x.dtype.kind == "f" and rois.dtype.char == x.dtype.char
+    if not of_one or roi_indices.dtype.kind != "i":
         raise InvalidType(
             f"{name}: expected images and regions of one float dtype and integers, got "
             f"{x.dtype}, {rois.dtype} and {roi_indices.dtype}"
