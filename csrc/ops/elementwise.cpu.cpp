@@ -3,6 +3,8 @@
 #include <atomic>
 #include <cmath>
 #include <limits>
+#include <numbers>
+#include <type_traits>
 
 #include "devices/long_work.h"
 #include "ops/block_map.cpu.h"
@@ -142,6 +144,28 @@ V softplus(V x, V beta) {
   return (xsimd::max(V(0), z) + xsimd::log1p(xsimd::exp(-xsimd::abs(z)))) / beta;
 }
 
+// xsimd reads the exponent of a subnormal double as that of the least normal one. The numbers below
+// that are multiplied by 2^54 first, whose logarithm is `shift`.
+template <class V, class F>
+V logarithm(V v, double shift, F log) {
+  using C = typename V::value_type;
+  if constexpr (std::is_same_v<C, double>) {
+    const auto subnormal = v < V(std::numeric_limits<C>::min());
+    const V y = log(xsimd::select(subnormal, v * V(0x1p54), v));
+    return xsimd::select(subnormal, y - V(shift), y);
+  } else {
+    return log(v);
+  }
+}
+
+// 1 or -1 long before the limits, beyond which the square overflows.
+template <class V>
+V limited_erf(V v) {
+  const V limit(10);
+  const V x = xsimd::select(v > limit, limit, xsimd::select(v < -limit, -limit, v));
+  return xsimd::erf(x);
+}
+
 template <class T>
 void float_unary(Unary map, Compute<T> p, Compute<T> q, const T* x, T* y, std::int64_t n) {
   using C = Compute<T>;
@@ -190,13 +214,18 @@ void float_unary(Unary map, Compute<T> p, Compute<T> q, const T* x, T* y, std::i
     case Unary::expm1:
       return run([](V v) { return xsimd::expm1(v); });
     case Unary::log:
-      return run([](V v) { return xsimd::log(v); });
+      return run([](V v) {
+        return logarithm(v, 54 * std::numbers::ln2, [](V x) { return xsimd::log(x); });
+      });
     case Unary::log1p:
       return run([](V v) { return xsimd::log1p(v); });
     case Unary::log2:
-      return run([](V v) { return xsimd::log2(v); });
+      return run([](V v) { return logarithm(v, 54, [](V x) { return xsimd::log2(x); }); });
     case Unary::log10:
-      return run([](V v) { return xsimd::log10(v); });
+      return run([](V v) {
+        return logarithm(v, 54 * std::numbers::ln2 / std::numbers::ln10,
+                         [](V x) { return xsimd::log10(x); });
+      });
     case Unary::sqrt:
       return run([](V v) { return xsimd::sqrt(v); });
     case Unary::rsqrt:
@@ -220,7 +249,7 @@ void float_unary(Unary map, Compute<T> p, Compute<T> q, const T* x, T* y, std::i
     case Unary::tanh:
       return run([](V v) { return xsimd::tanh(v); });
     case Unary::erf:
-      return run([](V v) { return xsimd::erf(v); });
+      return run([](V v) { return limited_erf(v); });
     case Unary::sigmoid:
       return run([one](V v) { return one / (one + xsimd::exp(-v)); });
     case Unary::relu:
