@@ -57,18 +57,24 @@ def _with_indices(x: Any, window: Any, cover_all: bool) -> tuple[Any, numpy.ndar
             f"max_pooling_nd: expected less than 2^63 elements, got ksize {window[0]}"
         )
     y, at = pool_rows_and_columns(x, window, pool)
-    numbers = at.array.astype(int)
+    numbers = _steps(at, window[0][-2:])
     for axis in range(x.ndim - 3, 1, -1):
         ksize, stride, pad = (option[axis - 2 :] for option in window)
         y, at = pool_axis(y, axis, window, pool)
-        steps = at.array.astype(int)
+        steps = _steps(at, ksize[:1])
         starts = numpy.arange(y.shape[axis]) * stride[0] - pad[0]
         starts = starts.reshape(-1, *(1,) * (y.ndim - axis - 1))
-        # A window without any element has the step -1, or 255.
         below = numpy.clip(starts + steps, 0, numbers.shape[axis] - 1)
         found = numpy.take_along_axis(numbers, below, axis)
-        numbers = steps * math.prod(ksize[1:]) + found
-    return y, numbers.astype(numpy.int64)
+        nothing = (steps < 0) | (found < 0)
+        numbers = numpy.where(nothing, -1, steps * math.prod(ksize[1:]) + found)
+    return y, numpy.maximum(numbers, 0).astype(numpy.int64)
+
+
+def _steps(at: Any, ksize: Any) -> numpy.ndarray:
+    """Elements of windows, -1 for a window without any, which has -1 or 255."""
+    steps = at.array.astype(int)
+    return numpy.where(steps < math.prod(ksize), steps, -1)
 
 
 def max_pooling_1d(

@@ -76,6 +76,31 @@ def test_max_pooling_nd_tells_where(extents, ksize, stride, pad, channels_last):
     )
 
 
+@pytest.mark.parametrize(
+    ("extents", "ksize", "stride", "pad"),
+    [
+        ((5,), (3,), (3,), (1,)),
+        ((2,), (1,), (2,), (2,)),
+        ((3, 2), (1, 2), (1, 3), (0, 2)),
+        ((2, 3, 2), (2, 1, 2), (2, 3, 3), (2, 0, 2)),
+        ((3, 2, 2), (2, 2, 2), (1, 2, 2), (0, 2, 2)),
+    ],
+)
+def test_windows_without_elements_are_at_0(extents, ksize, stride, pad):
+    x = rng.normal(size=(2, 3, *extents))
+    y, at = F.max_pooling_nd(x, ksize, stride, pad, return_indices=True)
+    filled = [
+        numpy.where(numpy.isnan(window), -numpy.inf, window)
+        for _, window in each_window(x, ksize, stride, pad, True)
+    ]
+    numpy.testing.assert_array_equal(
+        at.reshape(2, 3, -1), numpy.stack([w.argmax(-1) for w in filled], -1)
+    )
+    numpy.testing.assert_array_equal(
+        y.array.reshape(2, 3, -1), numpy.stack([w.max(-1) for w in filled], -1)
+    )
+
+
 @pytest.mark.parametrize(("extents", "ksize", "stride", "pad"), WINDOWS)
 def test_average_pooling_nd(extents, ksize, stride, pad):
     x = rng.normal(size=(2, 3, *extents))
