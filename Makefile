@@ -5,6 +5,8 @@
 #   make lint    the static checks alone
 #   make asan    tests under the sanitizers of addresses and of undefined behaviour
 #   make tsan    tests under the sanitizer of threads
+#   make fuzz    random calls of every function for FUZZ_MINUTES=30, damaged files, ranks that
+#                disagree; SEED=N repeats a run
 #   make docs    the page of operations and, in build/docs, the whole documentation
 #   make cuda    build with the CUDA plugin (needs nvcc; fetches NVIDIA's wheels)
 #   make clean   remove everything that was made here
@@ -13,6 +15,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 BUILD := build/release
 EXTRAS := mpi,data,plot
+FUZZ_MINUTES ?= 30
 TESTS := OFF
 CUDA := OFF
 
@@ -27,7 +30,7 @@ export OMPI_ALLOW_RUN_AS_ROOT := 1
 export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
 endif
 
-.PHONY: demo test lint asan tsan docs cuda clean renga style types ranks-2 ranks-3
+.PHONY: demo test lint asan tsan fuzz docs cuda clean renga style types ranks-2 ranks-3
 
 demo: renga
 	$(BIN)/python examples/demo.py
@@ -52,6 +55,16 @@ asan tsan: renga
 	  -DRENGA_SANITIZE=$(SANITIZE) -DRENGA_TESTS=ON -DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python
 	$(BIN)/cmake --build build/$@
 	tests/sanitizers/run $@ tests/python tests/links tests/communicators
+
+fuzz: EXTRAS := test
+fuzz: SEED := $(shell od -An -N3 -tu4 /dev/urandom | tr -d ' ')
+fuzz: FUZZED := $(wildcard tests/python/serializers/test_fuzz_loaders.py \
+  tests/communicators/test_mismatches.py)
+fuzz: renga
+	@echo seed $(SEED)
+	$(if $(FUZZED),RENGA_FUZZ_SEED=$(SEED) RENGA_FUZZ_LOADERS=10000 RENGA_FUZZ_ROUNDS=1000 \
+	  $(BIN)/python -m pytest -q -o timeout=1800 $(FUZZED))
+	cd tests && $(CURDIR)/$(BIN)/python -m fuzz --minutes $(FUZZ_MINUTES) --seed $(SEED)
 
 docs: EXTRAS := docs,onnx
 docs: renga

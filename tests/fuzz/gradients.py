@@ -1,0 +1,101 @@
+"""Gradients against those in float64, and these against differences."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy
+
+from .compare import differ
+from .draw import Operand, operands, tree_map
+from .run import Result, copies, run
+
+STEPS = (1e-5, 1e-7)  # the second, where the first goes over an edge
+TOLERANCE = 2e-4
+
+
+def in_double(arguments: Any) -> Any:
+    def leaf(x: Any) -> Any:
+        if isinstance(x, Operand) and x.value.dtype.kind == "f":
+            return dataclasses.replace(x, value=x.value.astype("d"))
+        return x
+
+    return tree_map(leaf, arguments)
+
+
+def faults(
+    function: Any, arguments: Any, seed: int, upstream: Any, copy: Result, smooth: bool
+) -> list[str]:
+    """What is wrong with the gradients of the run with copies."""
+    arguments = in_double(arguments)
+    double = run(function, arguments, copies(arguments), seed, upstream)
+    if double.gradients is None or copy.gradients is None:
+        return []
+    found = []
+    for i, (low, high) in enumerate(zip(copy.gradients, double.gradients)):
+        if low is None or high is None:
+            continue
+        difference = differ(low, high, error_of(copy), 0.1)
+        if difference:
+            found.append(f"gradient {i}: {low.dtype} {difference}, as in float64")
+    if smooth:
+        found += by_differences(function, arguments, seed, upstream, double)
+    return found
+
+
+def error_of(result: Result) -> float:
+    from .compare import precision
+
+    arrays = [*result.outputs, *(result.gradients or [])]
+    return 10 * precision(*(a.dtype for a in arrays if a is not None))
+
+
+def by_differences(
+    function: Any, arguments: Any, seed: int, upstream: Any, double: Result
+) -> list[str]:
+    """The derivative along a random direction, where all is finite."""
+    xs = [x for x in operands(arguments) if x.role == "x"]
+    xs = list({id(x): x for x in xs}.values())
+    assert double.gradients is not None
+    gradients = [g for g in double.gradients if g is not None]
+    if any(x.value.dtype != "d" for x in xs):
+        return []
+    arrays = [*double.outputs, *gradients]
+    if any(y is None or not numpy.isfinite(y.astype("d")).all() for y in arrays):
+        return []
+    if len(gradients) != len(xs):
+        return []
+    rng = numpy.random.default_rng(seed)
+    directions = [rng.normal(size=x.value.shape) for x in xs]
+    values = [x.value for x in xs]
+    parts = [g * v for g, v in zip(gradients, directions)]
+    expected = sum(float(p.sum()) for p in parts)
+    scale = 1 + sum(float(abs(p).sum()) for p in parts)
+
+    def moved(step: float) -> float | None:
+        for x, value, v in zip(xs, values, directions):
+            x.value = numpy.asarray(value + step * v)
+        result = run(function, arguments, copies(arguments), seed)
+        for x, value in zip(xs, values):
+            x.value = value
+        if result.error is not None:
+            return None
+        return weighted(result.outputs[: result.returned], upstream)
+
+    for step in STEPS:
+        after, before = moved(step), moved(-step)
+        if after is None or before is None:
+            return []
+        slope = (after - before) / (2 * step)
+        if abs(slope - expected) <= TOLERANCE * scale * (1e-5 / step) ** 0.5:
+            return []
+    return [f"derivative {expected} of the gradients, {slope} by differences"]
+
+
+def weighted(outputs: list[Any], upstream: Any) -> float:
+    total = 0.0
+    for i, y in enumerate(outputs):
+        if y is not None and y.dtype.kind == "f":
+            total += float((upstream(i, y).array * y).sum())
+    return total
