@@ -15,11 +15,12 @@ def clipped_relu(x: Any, z: float = 20.0) -> Variable:
     """``min(max(x, 0), z)``.
 
     Raises:
+        TypeError: ``z`` is no number.
         InvalidType: ``x`` is not of floats.
     """
     check_floats("clipped_relu", x)
     # The limit first: where both are equal the gradient is then 0, as it is at 0.
-    return _core.ops.minimum(numpy.asarray(z, x.dtype), _core.ops.relu(x))
+    return _core.ops.minimum(numpy.asarray(float(z), x.dtype), _core.ops.relu(x))
 
 
 def relu6(x: Any) -> Variable:

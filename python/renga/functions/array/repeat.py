@@ -32,12 +32,12 @@ def repeat(x: Any, repeats: int | tuple[int, ...], axis: int | None = None) -> V
     extent = x.shape[axis]
     if len(times) not in (1, extent):
         raise ValueError(f"repeat: expected {extent} repeats, got {len(times)}")
-    total = sum(times) if len(times) > 1 else extent * sum(times)
+    total = sum(times) if len(times) != 1 else extent * times[0]
     before, after = x.shape[:axis], x.shape[axis + 1 :]
     check_memory("repeat", (*before, total, *after), x.dtype)
-    if len(times) > 1:
+    if len(times) != 1:
         check_memory("repeat", (total,), int)
-        source = numpy.repeat(numpy.arange(extent), times)
+        source = numpy.repeat(numpy.arange(extent), numpy.array(times, int))
         return get_item(x, (slice(None),) * axis + (source,))
     y = _core.ops.reshape(x, (*before, extent, 1, *after))
     y = _core.ops.broadcast_to(y, (*before, extent, times[0], *after))

@@ -8,6 +8,7 @@ import numpy
 
 from renga import _core
 from renga.functions.check import check_floats, check_shape
+from renga.utils.extents import check_count
 from renga.variable import Variable, as_array
 
 
@@ -36,7 +37,8 @@ def discriminative_margin_based_clustering_loss(
         return: (), (), ()
 
     Raises:
-        ValueError: the norm is neither 1 nor 2.
+        ValueError: the norm is neither 1 nor 2, or ``max_embedding_dim`` below 1.
+        TypeError: ``max_embedding_dim`` is no integer.
         InvalidType: shapes or dtypes do not fit.
 
     Source: De Brabandere et al., Semantic instance segmentation with a discriminative
@@ -47,7 +49,8 @@ def discriminative_margin_based_clustering_loss(
         raise ValueError(f"{name}: expected norm 1 or 2, got {norm}")
     check_floats(name, embeddings)
     labels = as_array(labels)
-    n, k = len(embeddings), max_embedding_dim
+    n = len(embeddings)
+    k = check_count(name, "max_embedding_dim", max_embedding_dim)
     fits = embeddings.ndim == 4 and labels.shape == (n, *embeddings.shape[2:])
     check_shape(name, fits, "(N, C, H, W) and (N, H, W)", embeddings, labels)
     ops = _core.ops

@@ -21,6 +21,7 @@ def huber_loss(
     It is summed along axis 1; ``reduce="no"`` keeps one loss per element.
 
     Raises:
+        TypeError: ``delta`` is no number.
         InvalidType: shapes or dtypes differ, or are no floats.
         ValueError: no such ``reduce``.
 
@@ -29,6 +30,6 @@ def huber_loss(
     check_reduce("huber_loss", reduce, ("sum_along_second_axis", "no"))
     check_alike("huber_loss", x, t)
     distance = _core.ops.absolute(_core.ops.subtract(in_full(x), t))
-    near = _core.ops.minimum(distance, numpy.asarray(delta, x.dtype))
+    near = _core.ops.minimum(distance, numpy.asarray(float(delta), x.dtype))
     loss = near * (distance - near * 0.5)
     return loss if reduce == "no" else _core.ops.sum(loss, 1)
