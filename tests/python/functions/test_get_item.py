@@ -25,6 +25,9 @@ BASIC = [
     (Ellipsis, 0),
     (0, Ellipsis, slice(1, 3)),
     (None, 0, None, slice(None, None, 2), Ellipsis),
+    (-1, slice(None), None),
+    (None, slice(2), 0),
+    (slice(None), None, 1),
 ]
 ADVANCED = [
     numpy.int64(1),

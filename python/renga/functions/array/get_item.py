@@ -51,7 +51,8 @@ def _basic(x: Any, keys: tuple[Any, ...]) -> Variable:
                 f"got {key}"
             )
     y = _core.ops.slice(x, ranges)
-    return y if len(shape) == len(keys) == len(ranges) else _core.ops.reshape(y, shape)
+    # Integers and None change the axes.
+    return y if shape == [n for _, n, _ in ranges] else _core.ops.reshape(y, shape)
 
 
 def _without_ellipsis(keys: tuple[Any, ...], ndim: int) -> list[Any]:
