@@ -42,6 +42,10 @@ BatchStatistics merge(const Ranks& ranks, const BatchStatistics& own) {
   copy(own.mean, select_view(told, 0, 1));
   copy(own.var, select_view(told, 0, 2));
   if (ranks.first) {
+    const std::int64_t last = own.mean.size() - own.gamma.size();
+    require<std::invalid_argument>(0 <= *ranks.first && *ranks.first <= last, kOp,
+                                   ": expected a first channel from 0 to ", last, ", got ",
+                                   *ranks.first);
     const Array part = slice_view(told, 1, *ranks.first, own.gamma.size());
     copy(own.gamma, select_view(part, 0, 3));
     copy(own.beta, select_view(part, 0, 4));

@@ -34,6 +34,10 @@ void translate(std::exception_ptr error) {
     raise("renga.utils.type_check", "InvalidType", e.what());
   } catch (const OutOfMemory& e) {
     PyErr_SetString(PyExc_MemoryError, e.what());
+  } catch (const py::cast_error& e) {
+    // "Unable to cast Python instance of type <class 'float'> to C++ type …"
+    const std::string text = e.what();
+    PyErr_SetString(PyExc_TypeError, text.substr(0, text.find(" to C++ type")).c_str());
   }
 }
 
