@@ -59,6 +59,9 @@ def watch(native: Any) -> bool:
     in_main = threading.current_thread() is threading.main_thread()
     if in_main and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
         signal.signal(signal.SIGTERM, _leave)
+        # A worker's SystemExit may get lost where exceptions are ignored; who ends a
+        # pool of workers then waits for ever.
+        os.register_at_fork(after_in_child=_end_by_sigterm)
     return True
 
 
@@ -68,6 +71,11 @@ def tagged_traceback(error: BaseException | None, rank: int) -> str:
         return ""
     lines = "".join(traceback.format_exception(type(error), error, error.__traceback__))
     return "".join(f"[rank {rank}] {line}\n" for line in lines.splitlines())
+
+
+def _end_by_sigterm() -> None:
+    if signal.getsignal(signal.SIGTERM) is _leave:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _leave(number: int, frame: FrameType | None) -> None:
