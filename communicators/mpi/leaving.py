@@ -44,13 +44,14 @@ def watch(native: Any) -> bool:
         trace: TracebackType | None,
     ) -> None:
         if os.getpid() != process:
-            return earlier[0](kind, error, trace)
-        end_job(error)
+            earlier[0](kind, error, trace)
+        else:
+            end_job(error)
 
     def on_thread_exception(args: threading.ExceptHookArgs) -> None:
         if os.getpid() != process:
-            return earlier[1](args)
-        if args.exc_type is not SystemExit:
+            earlier[1](args)
+        elif args.exc_type is not SystemExit:
             end_job(args.exc_value)
 
     atexit.register(native.say_farewell)

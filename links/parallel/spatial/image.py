@@ -104,7 +104,7 @@ def gather_image(comm: Any, x: Any) -> Variable:
     if grid.size == 1 or getattr(x, "is_whole_image", False):
         return x
     extents = grid.whole("gather_image", x)
-    y = _core.in_dtype_of(Gather(grid, extents).apply((x,))[0], x)
+    y: Any = _core.in_dtype_of(Gather(grid, extents).apply((x,))[0], x)
     y.is_whole_image = True
     return y
 

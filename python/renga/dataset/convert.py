@@ -111,17 +111,21 @@ def concat_examples_func(batch: Any, device: Any = None, padding: Any = None) ->
 concat_examples: Converter = converter()(concat_examples_func)
 
 
+def _elements(example: Any) -> Any:
+    return len(example) if isinstance(example, tuple) else example.keys()
+
+
 def _check_structures(batch: Any, first: Any) -> None:
     """Raises ValueError unless all examples have the elements that the first has."""
     kind = tuple if isinstance(first, tuple) else dict
-    elements = len(first) if kind is tuple else first.keys()
+    elements = _elements(first)
     for example in batch:
         if not isinstance(example, kind):
             raise ValueError(
                 f"concat_examples: expected a {kind.__name__} like the first example, "
                 f"got {type(example).__name__}"
             )
-        found = len(example) if kind is tuple else example.keys()
+        found = _elements(example)
         if found != elements:
             raise ValueError(
                 f"concat_examples: expected the elements of the first example, "

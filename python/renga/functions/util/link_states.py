@@ -24,7 +24,8 @@ class LinkStates(LinkHook):
     def __init__(self) -> None:
         self.name = f"LinkStates at {id(self):#x}"
         self._before: dict[int, tuple[Any, dict[str, Any]]] = {}
-        self._found: list[tuple[Any, str, Variable]] = []
+        # The third is None once inputs() has handed it out.
+        self._found: list[tuple[Any, str, Any]] = []
         self._stand_ins: list[Variable] = []
         self._is_used: list[bool] = []
         self._written: list[tuple[Any, str, Any]] = []

@@ -52,8 +52,9 @@ class BestValueTrigger:
         value, best = means[self._key], self._best_value
         self._summary = DictSummary()
         # NaN is never the best; compared with it, nothing else would be.
-        is_first = best is None or best != best
-        if value != value or not (is_first or self._compare(best, value)):
+        if value != value:
+            return False
+        if best is not None and best == best and not self._compare(best, value):
             return False
         self._best_value = value
         return True
