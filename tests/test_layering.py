@@ -15,7 +15,7 @@ HOUSE = Path(__file__).resolve().parents[1]
 INCLUDES = {
     "devices": set(),
     "tensor": {"devices"},
-    "autograd": {"tensor"},
+    "autograd": {"tensor", "devices"},
     "ops": {"autograd", "tensor", "devices"},
     "optimizers": {"tensor", "devices"},
     "python": {"optimizers", "ops", "autograd", "tensor", "devices"},

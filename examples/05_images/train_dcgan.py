@@ -94,7 +94,7 @@ def main():
     numpy.random.seed(0)
     train, _, _ = load("cifar10", ndim=3, size=args.size)
     images = renga.datasets.TransformDataset(train, lambda example: 2 * example[0] - 1)
-    gen = Generator(lambda h: h, args.width, HIDDEN)
+    gen = Generator(args.width, HIDDEN)
     models = {"gen": gen, "dis": Discriminator(args.width)}
     updater = DCGANUpdater(
         renga.iterators.SerialIterator(images, args.batchsize),

@@ -215,4 +215,4 @@ case("ifft", complex_pair, lambda x: parts(np.fft.ifft(x[0] + 1j * x[1])), withi
 case("batch_l2_norm_squared", lambda g: call(g.x(*g.shape(2))), lambda x: (x**2).reshape(len(x), int(np.prod(x.shape[1:]))).sum(1), within=2)
 case("normalize", lambda g: (lambda x: call(x, axis=g.pick(*range(x.value.ndim), (0, 1))))(g.positive(*g.shape(2))), lambda x, axis: x / (np.sqrt((x**2).sum(axis, keepdims=True)) + 1e-5))
 case("ops.cast cast", lambda g: call(g.x(*g.shape()), g.pick(*"efd")), lambda x, d: x.astype(d), dtypes=FLOATS + INTS, smooth=False)
-case("cast", lambda g: call(g.x(*g.shape(), low=0, high=100), g.pick(*"bhilBHILq")), lambda x, d: x.astype(d), dtypes=FLOATS, smooth=False)
+case("cast", lambda g: call(g.x(*g.shape(), low=0, high=100), g.pick(*"bhilBq")), lambda x, d: x.astype(d), dtypes=FLOATS, smooth=False)

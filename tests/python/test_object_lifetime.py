@@ -85,6 +85,7 @@ def test_cycles_through_the_graph_are_collected(operations):
 
 def test_graphs_that_are_held_survive_a_collection():
     link = L.Linear(3, 3, initialW=np.eye(3, dtype="f"))
+    link.cleargrads()
     y = Doubled(link).apply((link(np.ones((2, 3), "f")),))[0]
     z = F.sum(F.relu(y))
     del y

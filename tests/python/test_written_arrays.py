@@ -18,7 +18,7 @@ def read_only(x):
 
 def unaligned(x):
     memory = np.zeros(x.nbytes + 1, np.uint8)
-    y = memory[1:].view(x.dtype)
+    y = memory[1:].view(x.dtype).reshape(x.shape)
     y[...] = x
     return y
 
@@ -53,9 +53,19 @@ def test_running_statistics_of_renormalization(kind, which):
     x = np.random.RandomState(0).randn(4, 3).astype("f")
     averages = [np.zeros(3, "f"), np.ones(3, "f")]
     averages[which] = REFUSED[kind](averages[which])
+    mean, var = averages
     ones = np.ones(3, "f")
     with pytest.raises(ValueError, match="batch_renormalization: running_"):
-        F.batch_renormalization(x, ones, ones, *averages, update_statistics=True)
+        F.batch_renormalization(
+            x,
+            ones,
+            ones,
+            rmax=3,
+            dmax=5,
+            running_mean=mean,
+            running_var=var,
+            update_statistics=True,
+        )
     np.testing.assert_array_equal(averages, [[0] * 3, [1] * 3])
 
 

@@ -109,7 +109,7 @@ F.upsampling_2d(f(1, 1, 2, 2), i(1, 1, 2, 2), 2, 2, 0, 4) -> float32 (1, 1, 4, 4
 F.upsampling_2d(f(1, 1, 2, 2), i(1, 1, 2, 2), 2, 2, 0, (4,)) -> ValueError
 F.upsampling_2d(f(1, 1, 2, 2), i(1, 1, 2, 2), 2, 2, 0, (4, 4, 4)) -> ValueError
 F.upsampling_2d(f(1, 1, 2, 2), i(1, 1, 2, 2), 2.0) -> TypeError
-F.upsampling_2d(f(1, 1, 2, 2), f(1, 1, 2, 2), 2) -> IndexError
+F.upsampling_2d(f(1, 1, 2, 2), f(1, 1, 2, 2), 2) -> InvalidType
 F.upsampling_2d(f(1, 1, 2, 2), i(1, 1, 2, 2), 2, 2, 0, (4.0, 4.0)) -> TypeError
 F.im2col(f(1, 1, 4, 4), 0) -> ValueError
 F.im2col(f(1, 1, 4, 4), -1) -> ValueError
