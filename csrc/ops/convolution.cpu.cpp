@@ -9,6 +9,7 @@
 #include "ops/convolution_gemm.cpu.h"
 #include "ops/convolution_onednn.cpu.h"
 #include "ops/convolution_unfold.h"
+#include "ops/convolution_weight_grad.cpu.h"
 #include "ops/elementwise.h"
 #include "ops/three_products.cpu.h"
 #include "ops/winograd.cpu.h"
@@ -68,7 +69,7 @@ constexpr Pass kWeightGrad{
     ConvolutionPass::weight_grad,
     unfolded_weight_grad,
     [](const Array& gy, const Array& x, const Array& gW, const Window& window, Factors factors,
-       FilterForms*) { onednn_weight_grad(gy, x, gW, window, factors); },
+       FilterForms*) { direct_weight_grad(gy, x, gW, window, factors); },
     [](const Array& gy, const Array& x, const Array& gW, const Window& window, Factors factors,
        const Array&, FilterForms*) { winograd_weight_grad(gy, x, gW, window, factors); },
     nullptr,

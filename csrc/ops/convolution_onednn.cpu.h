@@ -18,6 +18,7 @@ void onednn_forward(const Array& x, const Array& W, const Array& y, const Window
                     Factors factors, FilterForms* forms);
 void onednn_input_grad(const Array& gy, const Array& W, const Array& gx, const Window& window,
                        Factors factors, FilterForms* forms);
+// Of a single call; convolution_weight_grad.cpu.h has what does not depend on threads.
 void onednn_weight_grad(const Array& gy, const Array& x, const Array& gW, const Window& window,
                         Factors factors);
 

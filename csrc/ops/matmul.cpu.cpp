@@ -7,7 +7,9 @@
 
 #include "devices/cpu/onednn.h"
 #include "devices/long_work.h"
+#include "devices/one_thread.h"
 #include "devices/parallel.h"
+#include "ops/matmul_blocks.cpu.h"
 #include "ops/precision.h"
 #include "ops/three_products.cpu.h"
 #include "tensor/views.h"
@@ -111,12 +113,55 @@ void own_gemm(const Matrix& a, const Matrix& b, T* c, std::int64_t batch, const 
   rows(0, size.m);
 }
 
+// A piece of a product, on this thread alone: the bits of a call on several depend on how many.
+void sgemm(const Matrix& a, const float* left, const Matrix& b, const float* right, float* c,
+           std::int64_t ldc, const Sizes& size, bool accumulate) {
+  const OneThread alone;
+  dnnl_sgemm(a.transposed ? 'T' : 'N', b.transposed ? 'T' : 'N', size.m, size.n, size.k, 1.f, left,
+             a.leading, right, b.leading, accumulate ? 1.f : 0.f, c, ldc);
+}
+
+// One product of a stack.
 void float_gemm(const Matrix& a, const Matrix& b, float* c, std::int64_t batch, const Sizes& size,
                 bool accumulate) {
-  onednn::count_on_given_threads();
-  dnnl_sgemm(a.transposed ? 'T' : 'N', b.transposed ? 'T' : 'N', size.m, size.n, size.k, 1.f,
-             a.at<float>(batch), a.leading, b.at<float>(batch), b.leading, accumulate ? 1.f : 0.f,
-             c, size.n);
+  sgemm(a, a.at<float>(batch), b, b.at<float>(batch), c, size.n, size, accumulate);
+}
+
+const float* element(const Matrix& x, std::int64_t row, std::int64_t column) {
+  return x.at<float>(0) + (x.transposed ? column * x.leading + row : row * x.leading + column);
+}
+
+// The only product, by all threads.
+void float_gemm_in_blocks(const Matrix& a, const Matrix& b, float* c, const Sizes& size,
+                          bool accumulate) {
+  const MatmulBlocks blocks = matmul_blocks(size.m, size.n, size.k);
+  const std::int64_t each = size.m * size.n, pieces = blocks.count() * blocks.depth;
+  // The products of all depths but the first.
+  const Array sums = empty({(blocks.depth - 1) * each}, Dtype::float32);
+  // A vector's worth of products is one operation.
+  const std::int64_t cost = size.m * size.n * size.k / (8 * pieces);
+  parallel_for(pieces, cost, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      const std::int64_t layer = i / blocks.count(), block = i % blocks.count();
+      const std::int64_t row = block / blocks.columns, column = block % blocks.columns;
+      const std::int64_t m = block_begin(size.m, blocks.rows, row);
+      const std::int64_t n = block_begin(size.n, blocks.columns, column);
+      const std::int64_t k = block_begin(size.k, blocks.depth, layer);
+      const Sizes part{block_begin(size.m, blocks.rows, row + 1) - m,
+                       block_begin(size.n, blocks.columns, column + 1) - n,
+                       block_begin(size.k, blocks.depth, layer + 1) - k};
+      if (part.m == 0 || part.n == 0) continue;
+      float* const to = layer == 0 ? c : sums.as<float>() + (layer - 1) * each;
+      sgemm(a, element(a, m, k), b, element(b, k, n), to + m * size.n + n, size.n, part,
+            accumulate && layer == 0);
+    }
+  });
+  for (std::int64_t layer = 1; layer < blocks.depth; ++layer) {
+    const float* const from = sums.as<float>() + (layer - 1) * each;
+    parallel_for(each, 1, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) c[i] += from[i];
+    });
+  }
 }
 
 template <class T>
@@ -133,6 +178,11 @@ void gemm(const Array& a, const Array& b, const Array& c, bool accumulate) {
   const std::int64_t work = each * size.k;
   // Below about 20 x 20 x 20 the set-up of a BLAS call costs more than the product.
   const bool tiny = work < 8192 && !mb.transposed;
+  if constexpr (std::is_same_v<T, float>) {
+    if (batch == 1 && !tiny) {
+      return float_gemm_in_blocks(ma, mb, c.as<float>(), size, accumulate);
+    }
+  }
   parallel_for(batch, batch > 1 ? work : 0, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
       T* out = c.as<T>() + i * each;
