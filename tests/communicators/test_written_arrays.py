@@ -2,20 +2,9 @@
 
 import numpy as np
 import pytest
+from layouts import read_only, unaligned
 
 from renga.utils.type_check import InvalidType
-
-
-def read_only(x):
-    x.flags.writeable = False
-    return x
-
-
-def unaligned(x):
-    room = np.zeros(x.nbytes + 1, np.uint8)
-    y = room[1:].view(x.dtype).reshape(x.shape)
-    y[...] = x
-    return y
 
 
 def of_zero_strides(x):

@@ -4,23 +4,12 @@ import threading
 
 import numpy as np
 import pytest
+from layouts import read_only, unaligned
 
 import renga
 import renga.functions as F
 import renga.links as L
 from renga import _core
-
-
-def read_only(x):
-    x.flags.writeable = False
-    return x
-
-
-def unaligned(x):
-    memory = np.zeros(x.nbytes + 1, np.uint8)
-    y = memory[1:].view(x.dtype).reshape(x.shape)
-    y[...] = x
-    return y
 
 
 def overlapping(x):

@@ -72,13 +72,15 @@ void execute(const dnnl::primitive& primitive, std::unordered_map<int, dnnl::mem
   primitive.execute(stream(), arguments);
 }
 
-}  // namespace
-
+// Called before oneDNN divides its work: what it gives to a thread that OpenMP then does not start
+// (OMP_THREAD_LIMIT, OMP_DYNAMIC) is left undone.
 void count_on_given_threads() {
   if (omp_get_dynamic()) omp_set_dynamic(0);
   const int limit = omp_get_thread_limit();
   if (omp_get_max_threads() > limit) omp_set_num_threads(limit);
 }
+
+}  // namespace
 
 const dnnl::engine& engine() {
   // Never destroyed: arrays and plans may outlive every static of this library.

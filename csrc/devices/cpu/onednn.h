@@ -15,10 +15,6 @@ namespace renga::onednn {
 
 const dnnl::engine& engine();
 
-// Called before oneDNN shares work out: what it gives to a thread that OpenMP then does not start
-// (OMP_THREAD_LIMIT, OMP_DYNAMIC) is left undone.
-void count_on_given_threads();
-
 // Everything a plan or a layout depends on, as a row of numbers.
 using Key = std::vector<std::int64_t>;
 
