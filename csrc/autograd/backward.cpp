@@ -5,6 +5,7 @@
 #include "autograd/accumulate.h"
 #include "autograd/gradient_place.h"
 #include "autograd/walk.h"
+#include "tensor/views.h"
 
 namespace renga {
 namespace {
@@ -20,20 +21,12 @@ std::vector<GradientReadyHook> current_hooks() {
   return hooks;
 }
 
-// Whether two elements of `x` are one in memory, as in a broadcast view.
-bool repeats_elements(const Array& x) {
-  for (int axis = 0; axis < x.ndim(); ++axis) {
-    if (x.shape(axis) > 1 && x.strides()[axis] == 0) return true;
-  }
-  return false;
-}
-
 // The gradient of the leaf `x` in memory that only the leaf has: optimizers and their hooks change
 // gradients in place. Operations may return views, or one array for several of their inputs.
 Variable owned_gradient(const VariableNode& x, const Variable& gx) {
   const VariableBody& body = *gx.body();
   const Array& array = gx.array();
-  const bool owned = body.use_count() == 1 && body.is_private() && !repeats_elements(array);
+  const bool owned = body.use_count() == 1 && body.is_private() && elements_are_apart(array);
   return owned || lies_in_place(x, array) ? gx : arithmetic.copy(gx);
 }
 

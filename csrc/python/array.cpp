@@ -1,12 +1,10 @@
 #include "python/array.h"
 
-#include <algorithm>
-#include <cstdlib>
 #include <limits>
-#include <vector>
 
 #include "python/interpreter.h"
 #include "python/variable.h"
+#include "tensor/views.h"
 
 namespace renga::python {
 namespace {
@@ -84,23 +82,6 @@ Ref<Storage> storage_of(PyObject* ndarray, std::size_t bytes) {
   }
   Py_INCREF(ndarray);
   return make_ref<Storage>(x->data, bytes, Device{}, [ndarray] { release(ndarray); });
-}
-
-// Whether every stride steps over all that lies within smaller strides. Slices, transposes and
-// diagonals of an array without overlap are so.
-bool elements_are_apart(const Array& x) {
-  if (x.size() == 0) return true;
-  std::vector<std::pair<std::int64_t, std::int64_t>> axes;  // stride, extent
-  for (int axis = 0; axis < x.ndim(); ++axis) {
-    if (x.shape(axis) > 1) axes.emplace_back(std::abs(x.strides()[axis]), x.shape(axis));
-  }
-  std::ranges::sort(axes);
-  std::int64_t reach = x.itemsize();  // bytes from the first to behind the last element
-  for (const auto& [stride, extent] : axes) {
-    if (stride < reach) return false;
-    reach += stride * (extent - 1);
-  }
-  return true;
 }
 
 // An aligned array of native byte order, as it lies.
@@ -190,7 +171,7 @@ Array writable_array(py::handle object, const char* what) {
                                  ": expected an array whose elements are aligned in memory");
   const Array x = share(object.ptr(), *own);
   require<std::invalid_argument>(
-      (proxy->flags & api::NPY_ARRAY_C_CONTIGUOUS_) || elements_are_apart(x), what,
+      elements_are_apart(x), what,
       ": expected an array whose elements do not overlap in memory, got shape ", x.shape(),
       " with strides ", x.strides());
   return x;

@@ -1,6 +1,9 @@
 #include "tensor/views.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <utility>
+#include <vector>
 
 namespace renga {
 
@@ -8,6 +11,21 @@ int normalize_axis(const char* op, std::int64_t axis, int ndim) {
   require(axis >= -ndim && axis < ndim, op, ": expected an axis from ", -ndim, " to ", ndim - 1,
           ", got ", axis);
   return static_cast<int>(axis < 0 ? axis + ndim : axis);
+}
+
+bool elements_are_apart(const Array& x) {
+  if (x.is_contiguous()) return true;
+  std::vector<std::pair<std::int64_t, std::int64_t>> axes;  // stride, extent
+  for (int axis = 0; axis < x.ndim(); ++axis) {
+    if (x.shape(axis) > 1) axes.emplace_back(std::abs(x.strides()[axis]), x.shape(axis));
+  }
+  std::ranges::sort(axes);
+  std::int64_t reach = x.itemsize();  // bytes from the first to behind the last element
+  for (const auto& [stride, extent] : axes) {
+    if (stride < reach) return false;
+    reach += stride * (extent - 1);
+  }
+  return true;
 }
 
 Axes normalize_axes(const char* op, const Axes& axes, int ndim) {

@@ -10,6 +10,10 @@ int normalize_axis(const char* op, std::int64_t axis, int ndim);
 // The same for several; an axis named twice is an error.
 Axes normalize_axes(const char* op, const Axes& axes, int ndim);
 
+// Whether every stride steps over all that lies within smaller strides, so that no two elements are
+// one in memory. Slices, transposes and diagonals of an array without overlap are so.
+bool elements_are_apart(const Array& x);
+
 // Throws InvalidType naming `op` unless x is of floats.
 inline void require_floats(const char* op, const Array& x) {
   require(is_float(x.dtype()), op, ": expected a float dtype, got ", x.dtype());
