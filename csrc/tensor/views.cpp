@@ -14,7 +14,7 @@ int normalize_axis(const char* op, std::int64_t axis, int ndim) {
 }
 
 bool elements_are_apart(const Array& x) {
-  if (x.is_contiguous()) return true;
+  if (x.is_contiguous() || x.size() == 0) return true;
   std::vector<std::pair<std::int64_t, std::int64_t>> axes;  // stride, extent
   for (int axis = 0; axis < x.ndim(); ++axis) {
     if (x.shape(axis) > 1) axes.emplace_back(std::abs(x.strides()[axis]), x.shape(axis));
