@@ -112,6 +112,7 @@ void Communicator::take(const Turn& turn, const Act& body) {
     fail<std::runtime_error>(turn.call.op, ": this communicator cannot be used after: ", broken_);
   }
   try {
+    transport_->check_failure();
     Board* board = common_board();
     if (board != nullptr) board->announce(turn.call);
     body(turn);

@@ -49,6 +49,8 @@ class Transport {
   virtual std::shared_ptr<std::byte> shared_memory(std::size_t bytes) = 0;
   // Lets transfers advance while this rank waits for something else; throws if a rank has failed.
   virtual void progress() = 0;
+  // Throws if a rank is known to have failed.
+  virtual void check_failure() const {}
   // Whether a rank is known to have let go of this communicator: nothing more comes from it.
   virtual bool departed(int) const { return false; }
   // The greatest tag of a message.

@@ -2,6 +2,7 @@
 
 #include <immintrin.h>
 
+#include <cstring>
 #include <sstream>
 
 #include "devices/long_work.h"
@@ -19,6 +20,25 @@ std::size_t slots_bytes(int size, std::size_t slot) {
 }
 
 }  // namespace
+
+void Board::SharedCall::store(const Call& call) {
+  const auto* const from = reinterpret_cast<const std::byte*>(&call);
+  for (std::size_t i = 0; i < std::size(words_); ++i) {
+    std::uint64_t word;
+    std::memcpy(&word, from + i * sizeof(word), sizeof(word));
+    words_[i].store(word, std::memory_order_relaxed);
+  }
+}
+
+Call Board::SharedCall::load() const {
+  Call call;
+  auto* const to = reinterpret_cast<std::byte*>(&call);
+  for (std::size_t i = 0; i < std::size(words_); ++i) {
+    const std::uint64_t word = words_[i].load(std::memory_order_relaxed);
+    std::memcpy(to + i * sizeof(word), &word, sizeof(word));
+  }
+  return call;
+}
 
 std::size_t Board::bytes(int size) {
   return slots_bytes(size, sizeof(Slot)) + static_cast<std::size_t>(2 * size * kSegment);
@@ -75,7 +95,7 @@ std::vector<int> Board::missing() const {
 std::string Board::last_calls(const Turn& turn) const {
   std::ostringstream text;
   for (const int r : missing()) {
-    const auto& calls = slot(r).calls;
+    const Call calls[] = {slot(r).calls[0].load(), slot(r).calls[1].load()};
     const Call& call = calls[0].sequence > calls[1].sequence ? calls[0] : calls[1];
     if (call.sequence > 0 && call.sequence < turn.call.sequence) {
       text << "; rank " << first_ + r << " was last in " << call.text_and_site();
@@ -92,7 +112,7 @@ void Board::nobody_came(const Turn& turn) const {
 
 void Board::announce(const Call& call) {
   const auto place = ++calls_ % 2;
-  slot(place_).calls[place] = call;
+  slot(place_).calls[place].store(call);
   slot(place_).digests[place] = call.digest();
   announced_ = true;
 }
@@ -107,7 +127,7 @@ void Board::compare_calls() {
   if (same) return;
   half_ = 0;  // different calls may have left the ranks at different halves
   std::vector<Call> calls;
-  for (int r = 0; r < size_; ++r) calls.push_back(slot(r).calls[place]);
+  for (int r = 0; r < size_; ++r) calls.push_back(slot(r).calls[place].load());
   require_agreement(calls);
 }
 

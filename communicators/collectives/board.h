@@ -45,11 +45,23 @@ class Board {
   void meet(const Turn& turn);
 
  private:
+  // A call that another rank may read while it is written: then parts of two calls are seen, each
+  // of which is well formed. That is good enough for the text of an error.
+  class SharedCall {
+   public:
+    void store(const Call& call);
+    Call load() const;
+
+   private:
+    std::atomic<std::uint64_t> words_[sizeof(Call) / sizeof(std::uint64_t)];
+  };
+  static_assert(sizeof(SharedCall) == sizeof(Call));
+
   // What others read at every meeting is one line; the calls are read when digests differ.
   struct Slot {
     alignas(64) std::atomic<std::uint64_t> steps;
     std::uint64_t digests[2];
-    alignas(64) Call calls[2];
+    alignas(64) SharedCall calls[2];
   };
   Slot& slot(int place) const { return reinterpret_cast<Slot*>(memory_)[place]; }
   // Whether every rank comes as far as this one before others could make use of this core.

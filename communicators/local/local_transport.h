@@ -76,7 +76,8 @@ class LocalTransport final : public Transport {
   std::shared_ptr<Transport> split(const std::vector<int>& members) override;
   Board* board() override { return board_.get(); }
   std::shared_ptr<std::byte> shared_memory(std::size_t bytes) override;
-  void progress() override { hub_->failure().check(); }
+  void progress() override { check_failure(); }
+  void check_failure() const override { hub_->failure().check(); }
   int max_tag() const override { return std::numeric_limits<int>::max(); }
   bool concurrent() const override { return true; }
   void abort(int code) override;

@@ -39,8 +39,8 @@ def contrastive_of(a, b, y, reduce):
 
 
 case("contrastive", contrastive, contrastive_of, within=2)
-case("cross_covariance", lambda g: (lambda n: call(g.x(n, g.extent(1)), g.x(n, g.extent(1)), reduce=g.pick("half_squared_sum", "no")))(g.extent(1)), lambda y, z, reduce: squared((y - y.mean(0)).T @ (z - z.mean(0)) / len(y), reduce))
-case("decov", lambda g: call(g.x(g.extent(1), g.extent(1)), reduce=g.pick("half_squared_sum", "no")), lambda h, reduce: squared((h - h.mean(0)).T @ (h - h.mean(0)) / len(h) * (1 - np.eye(h.shape[1])), reduce))
+case("cross_covariance", lambda g: (lambda n: call(g.x(n, g.extent(1)), g.x(n, g.extent(1)), reduce=g.pick("half_squared_sum", "no")))(g.extent(1)), lambda y, z, reduce: squared((y - y.mean(0)).T @ (z - z.mean(0)) / len(y), reduce), within=10)  # sums that cancel
+case("decov", lambda g: call(g.x(g.extent(1), g.extent(1)), reduce=g.pick("half_squared_sum", "no")), lambda h, reduce: squared((h - h.mean(0)).T @ (h - h.mean(0)) / len(h) * (1 - np.eye(h.shape[1])), reduce), within=10)  # sums that cancel
 
 
 def squared(covariance, how):

@@ -55,6 +55,7 @@ def parallelize(
     what = _outline(model, strategy, input, inputs)
     text = "models and arguments"
     require_alike(ranks, "parallelize", text, ValueError, what)
+    model = copy.deepcopy(model)  # the caller's keeps its weights
     if inputs:
         _initialize(model, inputs)
     ranks.bcast_data(model)

@@ -42,6 +42,7 @@ def polygamma(n: Any, x: Any) -> Variable:
     n = numpy.asarray(as_array(n))
     if n.dtype.kind not in "iu":
         raise InvalidType(f"polygamma: expected n of integers, got {n.dtype}")
+    n = n.astype(numpy.int64)  # n + 1 must not wrap around
     return _polygamma(n, _spread(x, n))
 
 
@@ -55,7 +56,7 @@ def zeta(x: Any, q: Any) -> Variable:
     Raises:
         InvalidType: ``q`` is not of floats.
     """
-    x = numpy.asarray(as_array(x))
+    x = numpy.asarray(as_array(x)).astype(float)  # x + 1 must not be rounded
     q = _spread(q, x)
     return special("zeta", q, lambda q, y: -(zeta(x + 1, q) * x), x)
 

@@ -8,11 +8,12 @@ import numpy
 
 from renga import _core
 from renga.functions.check import checked_indices
+from renga.utils.extents import check_memory
 from renga.utils.type_check import InvalidType
 from renga.variable import Variable, as_array
 
 # Points of a region along an axis: more are a mistake in the region's coordinates.
-MOST_POINTS = 1 << 20
+MOST_POINTS = 1 << 15
 
 
 def checked_regions(
@@ -25,6 +26,7 @@ def checked_regions(
         InvalidType: shapes or dtypes do not fit.
         IndexError: there is no such image.
         ValueError: a region is not finite.
+        MemoryError: the result would be larger than the memory of this machine.
     """
     sizes = as_positive_pair(name, "outsize", outsize)
     if not (
@@ -51,6 +53,7 @@ def checked_regions(
             f"{name}: expected images and regions of one float dtype and integers, got "
             f"{x.dtype}, {rois.dtype} and {roi_indices.dtype}"
         )
+    check_memory(name, (len(rois), x.shape[1], *sizes), x.dtype)
     images = checked_indices(name, "roi_indices", roi_indices, len(x))
     with numpy.errstate(over="ignore"):
         regions = rois.astype(float) * spatial_scale
