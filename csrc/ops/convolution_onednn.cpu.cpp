@@ -1,5 +1,6 @@
 #include "ops/convolution_onednn.cpu.h"
 
+#include <algorithm>
 #include <array>
 
 #include "devices/cpu/onednn.h"
@@ -50,6 +51,11 @@ memory::data_type type_of(Dtype dtype) {
   return dtype == Dtype::bfloat16 ? memory::data_type::bf16 : memory::data_type::f32;
 }
 
+// Elements along an axis that the window's positions cover, padding included.
+std::int64_t covered_extent(const Array& W, const Array& y, const Window& window, int axis) {
+  return (y.shape(2 + axis) - 1) * window.stride[axis] + window.reach(W.shape(2 + axis), axis);
+}
+
 // A convolution's operands and options, as oneDNN describes them. Images are channels last inside
 // (measured: as fast as oneDNN's blocked layouts, and nothing else needs to know those).
 class Problem {
@@ -79,7 +85,20 @@ class Problem {
     return key;
   }
 
+  // Throws std::invalid_argument where oneDNN has no kernel for these operands.
   Plan plan(Pass pass) const {
+    try {
+      return supported_plan(pass);
+    } catch (const dnnl::error& error) {
+      fail<std::invalid_argument>("convolution: expected operands that oneDNN supports, got x of ",
+                                  x_.array.shape(), ", W of ", W_.shape(), " and y of ",
+                                  y_.array.shape(), " with stride ", window_.stride, ", pad ",
+                                  window_.pad, ", dilate ", window_.dilate, ": ", error.what());
+    }
+  }
+
+ private:
+  Plan supported_plan(Pass pass) const {
     const dnnl::convolution_forward::primitive_desc forward(
         onednn::engine(), dnnl::prop_kind::forward_training, algorithm_, factor(x_),
         weights(Tag::any, factors_), pass == Pass::forward ? result(y_) : factor(y_), strides(),
@@ -93,7 +112,6 @@ class Problem {
     return pass == Pass::input_grad ? input_grad(forward) : weight_grad(forward);
   }
 
- private:
   Plan input_grad(const dnnl::convolution_forward::primitive_desc& forward) const {
     const dnnl::convolution_backward_data::primitive_desc back(
         onednn::engine(), algorithm_, result(x_), weights(Tag::any, factors_), factor(y_),
@@ -156,10 +174,9 @@ class Problem {
     for (int axis = 0; axis < window_.pad.size(); ++axis) {
       const std::int64_t size = x_.array.shape(2 + axis), positions = y_.array.shape(2 + axis);
       const std::int64_t kernel = W_.shape(2 + axis), before = window_.pad[axis];
-      const std::int64_t covered =
-          (positions - 1) * window_.stride[axis] + window_.reach(kernel, axis);
       const bool alike = window_.extent(size, kernel, axis, false) == positions;
-      pad.push_back(alike ? before : covered - size - before);
+      const std::int64_t all = covered_extent(W_, y_.array, window_, axis);
+      pad.push_back(alike ? before : all - size - before);
     }
     return pad;
   }
@@ -190,13 +207,40 @@ void run(Pass pass, const Problem& problem, const std::array<const Array*, 3>& o
   plan->run(data, 1);
 }
 
-// With zeros behind its columns.
-Array widened(const Array& x, std::int64_t columns) {
-  const int last = x.ndim() - 1;
+void weight_grad(const Array& gy, const Array& x, const Array& gW, const Window& window,
+                 Factors factors) {
+  const Image from_y = as_image(gy), from_x = as_image(x);
+  run(Pass::weight_grad, Problem(from_x, gW, from_y, window, factors),
+      {&from_y.array, &from_x.array, &gW});
+}
+
+// Whether oneDNN's kernels for the gradients of weights overrun their memory: those for volumes
+// where an extent is smaller than the filter's or the stride, that for images of bfloat16 numbers
+// where they are narrower than a stride.
+bool overruns(const Array& x, const Array& W, const Window& window, bool bfloat16) {
+  const int axes = window.pad.size();
+  if (axes == 2) return bfloat16 && x.shape(3) < window.stride[1];
+  for (int axis = 0; axis < axes; ++axis) {
+    const std::int64_t reach = window.reach(W.shape(2 + axis), axis);
+    if (x.shape(2 + axis) < std::max(reach, window.stride[axis])) return true;
+  }
+  return false;
+}
+
+// The image with its padding as zeros of its own, for a window without padding.
+Array padded(const Array& x, const Array& W, const Array& y, const Window& window) {
   Shape shape = x.shape();
-  shape[last] = columns;
+  for (int axis = 0; axis < window.pad.size(); ++axis) {
+    std::int64_t& extent = shape[2 + axis];
+    extent = std::max(
+        {window.pad[axis] + extent, covered_extent(W, y, window, axis), window.stride[axis]});
+  }
   const Array wide = zeros(shape, x.dtype(), x.device());
-  copy(x, slice_view(wide, last, 0, x.shape(last)));
+  Array inner = wide;
+  for (int axis = 0; axis < window.pad.size(); ++axis) {
+    inner = slice_view(inner, 2 + axis, window.pad[axis], x.shape(2 + axis));
+  }
+  copy(x, inner);
   return wide;
 }
 
@@ -224,13 +268,11 @@ void onednn_input_grad(const Array& gy, const Array& W, const Array& gx, const W
 
 void onednn_weight_grad(const Array& gy, const Array& x, const Array& gW, const Window& window,
                         Factors factors) {
-  // oneDNN's kernel for bfloat16 numbers reads beyond images that are narrower than a stride.
-  const bool rounds = factors == Factors::bfloat16 || x.dtype() == Dtype::bfloat16;
-  const bool narrow = rounds && x.shape(x.ndim() - 1) < window.stride.back();
-  const Image from_y = as_image(gy);
-  const Image from_x = as_image(narrow ? widened(x, window.stride.back()) : x);
-  run(Pass::weight_grad, Problem(from_x, gW, from_y, window, factors),
-      {&from_y.array, &from_x.array, &gW});
+  const bool bfloat16 = factors == Factors::bfloat16 || x.dtype() == Dtype::bfloat16;
+  if (!overruns(x, gW, window, bfloat16)) return weight_grad(gy, x, gW, window, factors);
+  Window unpadded = window;
+  for (std::int64_t& pad : unpadded.pad) pad = 0;
+  weight_grad(gy, padded(x, gW, gy, window), gW, unpadded, factors);
 }
 
 }  // namespace renga

@@ -144,6 +144,7 @@ Channels by_channels(const Array& x, const Axes& reduced) {
       last = axis;
     }
   }
+  if (layout.count() == 0) return {x, {0, layout.channels, 1}};
   if (fits) return {x, layout};
   Axes channels_last = reduced;
   for (int axis = 0; axis < x.ndim(); ++axis) {

@@ -104,7 +104,7 @@ case("polygamma", lambda g: (lambda s: call(g.index(4, *s), g.x(*s, low=0.5, hig
 case("zeta", lambda g: (lambda s: call(g.x(*s, low=1.5, high=4), g.x(*s, low=0.5, high=3)))(g.shape()), sp.zeta, within=5, smooth=False)
 case("clip", lambda g: call(g.x(*g.shape()), -g.uniform(0, 1), g.uniform(0, 1)), np.clip, **ANY)
 case("ops.clip", lambda g: call(g.x(*g.shape()), -g.uniform(0, 1), g.uniform(0, 1)), np.clip, **ANY)
-case("clipped_relu", lambda g: call(g.x(*g.shape()), z=g.uniform(0.1, 3)), lambda x, z: np.clip(x, 0, z), **ANY)
+case("clipped_relu", lambda g: call(g.x(*g.shape()), z=g.integer(1, 48) / 16), lambda x, z: np.clip(x, 0, z), **ANY)
 case("leaky_relu", lambda g: call(g.x(*g.shape()), slope=g.uniform(-1, 1)), lambda x, slope: np.where(x >= 0, x, slope * x), special=True)
 case("elu", lambda g: call(g.x(*g.shape()), alpha=g.uniform(0.1, 2)), lambda x, alpha: np.where(x >= 0, x, alpha * np.expm1(x)), special=True)
 case("selu", lambda g: call(g.x(*g.shape()), alpha=1.2, scale=1.1), lambda x, alpha, scale: scale * np.where(x >= 0, x, alpha * np.expm1(x)), special=True)

@@ -245,7 +245,11 @@ def diagonal(g: Draw):
     return call(x, offset=g.integer(-3, 3), axis1=a, axis2=b - x.value.ndim * g.integer(0, 1))
 
 
-case("diagonal", diagonal, np.diagonal, **ALL)
+def diagonal_of(x, offset=0, axis1=0, axis2=1):
+    return np.diagonal(x, np.clip(offset, -(2**20), 2**20), axis1, axis2)  # NumPy wraps 2**31
+
+
+case("diagonal", diagonal, diagonal_of, **ALL)
 
 
 def permuted(g: Draw):

@@ -96,7 +96,9 @@ def soft_targets(g: Draw):
 
 def soft_loss(x, t, reduce, soft_target_loss):
     loss = -(t * sp.log_softmax(x, 1)).sum(1)
-    return loss if soft_target_loss == "cross-entropy" else loss + (t * np.log(t)).sum(1)
+    if soft_target_loss != "cross-entropy":
+        loss = loss + (t * np.log(t)).sum(1)
+    return loss if reduce == "no" else loss.mean()
 
 
 case("softmax_cross_entropy", soft_targets, soft_loss, within=2)

@@ -74,6 +74,8 @@ def network(states, weights, both):
 
 def rnn(n_layers, ratio, hx, ws, bs, xs):
     """One direction of plain layers."""
+    if ratio:
+        raise ValueError("what dropout draws is not known")
     hs, ys = [], xs
     for h, (w0, w1), (b0, b1) in zip(hx, ws, bs):
         h, seen, ys = h.copy(), ys, []

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 from typing import IO, Any
 
-SECONDS_PER_TRIAL = 30.0
+SECONDS_PER_TRIAL = 60.0
 SECONDS_TO_START = 60.0
 
 

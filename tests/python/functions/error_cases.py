@@ -518,6 +518,8 @@ F.batch_normalization(f(4, 3), f(3), f(3), foo=1) -> TypeError
 F.batch_normalization(f(4, 3), f(3), f(3), axis=(0, 0)) -> RuntimeError | ValueError
 F.fixed_batch_normalization(f(4, 3), f(3), f(3), f(2), f(3)) -> InvalidType
 F.batch_renormalization(f(4, 3), f(3), f(3), 1, 1) -> TypeError
+F.batch_renormalization(f(4, 3), f(3), f(3), 0, 1, running_mean=f(3), running_var=f(3)) -> ZeroDivisionError | ValueError
+F.roi_average_pooling_2d(f(1, 1, 4, 7), f(1, 4), i(1), 2**62, 0.5) -> MemoryError
 F.batch_renormalization(f(4, 3), f(2), f(3), 1, 1, running_mean=f(3), running_var=f(3)) -> InvalidType
 F.layer_normalization(f(4, 3), f(2), f(3)) -> InvalidType
 F.layer_normalization(f(4, 3, 2), f(3), f(3)) -> InvalidType

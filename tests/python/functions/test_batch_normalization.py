@@ -173,6 +173,18 @@ def test_threads_do_not_change_the_result():
         openmp.omp_set_num_threads(before)
 
 
+@pytest.mark.parametrize("dtype", ["e", "f", "d"])
+@pytest.mark.parametrize("shape", [(1, 1, 0, 1), (1, 3, 0, 2), (2, 3, 0), (0, 3)])
+def test_empty_images_do_not_read_what_lies_behind_them(shape, dtype):
+    def empty():
+        return renga.Variable(np.ndarray(shape, dtype, buffer=np.full(64, 5, dtype)))
+
+    gamma, beta = (renga.Variable(np.ones(shape[1], dtype)) for _ in range(2))
+    y = F.batch_normalization(empty(), gamma, beta)
+    for gradient in renga.grad([y], [gamma, beta], [empty()]):
+        np.testing.assert_array_equal(gradient.array, np.zeros(shape[1]))
+
+
 def test_no_elements():
     one = np.ones(3, "f")
     mean, var = np.zeros(3, "f"), np.ones(3, "f")

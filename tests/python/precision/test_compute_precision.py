@@ -67,6 +67,30 @@ def test_images_narrower_than_a_stride(precision, width, stride):
     assert relative_error(*gradients) < BOUNDS[precision]
 
 
+@pytest.mark.parametrize(
+    "extents, ksize, pad",
+    [
+        ((2, 6, 3), (4, 4, 3), (2, 1, 1)),
+        ((1, 5, 4), (3, 3, 2), (2, 1, 0)),
+        ((1,), (5,), (2,)),
+    ],
+)
+@pytest.mark.parametrize("stride, dilate", [(1, 1), (2, 2)])
+def test_filters_larger_than_the_image(precision, extents, ksize, pad, stride, dilate):
+    rng = np.random.default_rng(0)
+    pad = tuple(p * dilate for p in pad)
+    x = rng.normal(size=(2, 32, *extents)).astype("f")
+    W = rng.normal(size=(16, 32, *ksize)).astype("f")
+    found = []
+    for dtype in ("f", "d"):
+        weights = renga.Variable(W.astype(dtype))
+        y = F.convolution_nd(x.astype(dtype), weights, None, stride, pad, dilate=dilate)
+        gy = np.random.default_rng(1).normal(size=y.shape)
+        found.append(renga.grad([y], [weights], [renga.Variable(gy.astype(dtype))])[0])
+    # Sums of few products, whose errors hardly cancel.
+    assert relative_error(found[0].array, found[1].array) < 2 * BOUNDS[precision]
+
+
 def test_deconvolution(precision, kernel):
     gy, W, x = operands(3, 32, 64, (8, 8), (1, 1))
     gx, gy, W = renga.Variable(x), renga.Variable(gy), renga.Variable(W)

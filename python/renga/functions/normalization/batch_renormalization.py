@@ -39,6 +39,7 @@ def batch_renormalization(
 
     Raises:
         TypeError: an average is missing.
+        ValueError: ``rmax`` is 0 or less.
         InvalidType: shapes or dtypes do not fit.
 
     Source: Ioffe, Batch renormalization, 2017.
@@ -49,6 +50,8 @@ def batch_renormalization(
             raise TypeError(f"{name}: expected {label}, got None")
         if update_statistics:
             check_written(name, label, given)
+    if not rmax > 0:
+        raise ValueError(f"{name}: expected rmax above 0, got {rmax}")
     axes = check_parameters(name, x, gamma, beta)
     wide = as_array(x).astype(numpy.promote_types(x.dtype, "f"), copy=False)
     mean, var = running_mean, running_var

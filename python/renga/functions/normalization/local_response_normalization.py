@@ -45,4 +45,4 @@ def local_response_normalization(
     near = (abs(i[:, None] - i) <= min(n // 2, channels)).astype(x.dtype)
     near = numpy.broadcast_to(near, (batch, *near.shape))
     sums = ops.reshape(ops.matmul(near, squares), x.shape)
-    return ops.multiply(x, (sums * alpha + k) ** -beta)
+    return ops.multiply(x, (sums * alpha + k) ** -float(beta))

@@ -5,6 +5,7 @@ import pytest
 from function_check import check
 from scipy import special
 
+import renga
 import renga.functions as F
 from renga.utils.type_check import InvalidType
 
@@ -77,3 +78,19 @@ def test_faults():
         F.polygamma(numpy.array([1.0]), positive)
     with pytest.raises(InvalidType):
         F.zeta(positive, numpy.array([1]))
+
+
+@pytest.mark.parametrize("order", [numpy.float16(1.7), numpy.uint8(255)])
+def test_gradient_of_zeta_takes_the_next_order_exactly(order):
+    q = renga.Variable(numpy.array([1.25, 2.5]))
+    y = F.zeta(numpy.array([order, order]), q)
+    (gq,) = renga.grad([y], [q], [renga.Variable(numpy.ones(2))])
+    s = float(order)
+    numpy.testing.assert_allclose(gq.array, -s * special.zeta(s + 1, q.array), 1e-12)
+
+
+def test_gradient_of_polygamma_takes_the_next_order_exactly():
+    x = renga.Variable(numpy.array([300.0]))
+    y = F.polygamma(numpy.int8(127), x)
+    (gx,) = renga.grad([y], [x], [renga.Variable(numpy.ones(1))])
+    numpy.testing.assert_allclose(gx.array, special.polygamma(128, x.array), 1e-12)

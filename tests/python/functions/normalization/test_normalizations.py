@@ -112,3 +112,10 @@ FAULTS = [
 def test_faults(wrong, error):
     with pytest.raises(error):
         wrong()
+
+
+def test_exponent_of_local_response_normalization_is_any_number():
+    x = numpy.random.RandomState(0).normal(size=(2, 4, 3)).astype("f")
+    y = F.local_response_normalization(x, 3, 2.0, 0.4, numpy.uint8(3)).array
+    s = numpy.stack([(x[:, max(c - 1, 0) : c + 2] ** 2).sum(1) for c in range(4)], 1)
+    numpy.testing.assert_allclose(y, x / (2 + 0.4 * s) ** 3, 1e-5)
