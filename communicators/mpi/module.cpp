@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "mpi/launcher.h"
 #include "mpi/mpi_transport.h"
 
 namespace py = pybind11;
@@ -37,6 +38,7 @@ void initialize() {
   int initialized = 0;
   MPI_Initialized(&initialized);
   if (initialized) return;
+  end_with_launcher();
   int level = MPI_THREAD_SINGLE;
   check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &level), "MPI_Init_thread");
   on_exit(leave, nullptr);

@@ -19,3 +19,7 @@ def test_killed_jobs_end_and_the_last_checkpoint_loads(tmp_path):
         pytest.fail("no job lived for as long as a checkpoint takes")
     for _ in range(2):  # each goes on from the last complete checkpoint
         kill_once(tmp_path, chance)
+
+
+def test_ranks_end_with_their_launcher(tmp_path):
+    kill_once(tmp_path, random.Random(1), launcher=1.0)

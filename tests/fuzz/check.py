@@ -224,7 +224,7 @@ class Trial:
 
     def mixes_dtypes(self) -> bool:
         rounded = self.any_rounded()
-        dtypes = {x.value.dtype for x in operands(self.arguments) if is_float(x.value)}
+        dtypes = {x.value.dtype for x in operands(self.arguments)}
         return rounded or self.g.mixed or "dtype" in self.spoiled or len(dtypes) > 1
 
     def error(self, outputs: list[Any]) -> float:
