@@ -1,0 +1,195 @@
+// What Winograd's convolutions move between images and panels (see packed_gemm.h).
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "ops/convolution/cpu/winograd/transform.h"
+#include "ops/matmul/cpu/packed_gemm.h"
+#include "ops/shape/window.h"
+#include "simd/dispatch.h"
+
+namespace renga::winograd {
+
+// Images in memory whose channels, whole panels of them, lie side by side.
+template <class Pixel>
+struct Images {
+  Pixel* data;
+  std::int64_t count;
+  Pair extents;
+  std::int64_t channels;
+  std::int64_t image_step;
+  Pair pixel_step;  // to the next row and column
+
+  std::int64_t panels() const { return channels / kPanel; }
+};
+
+// The rectangles of pixels that cover images, numbered image by image, row by row.
+struct Tiles {
+  template <class Scheme, class Pixel>
+  static Tiles of(const Images<Pixel>& images) {
+    const Pair extent{Scheme::Down::tile, Scheme::Across::tile};
+    const std::int64_t rows = (images.extents[0] + extent[0] - 1) / extent[0];
+    const std::int64_t columns = (images.extents[1] + extent[1] - 1) / extent[1];
+    return {extent, rows, columns, images.count * rows * columns};
+  }
+
+  Pair extent;
+  std::int64_t rows, columns;  // of one image
+  std::int64_t count;
+};
+
+// Panels of numbers for each of a number of points. Between two points lies a gap, as steps of a
+// power of two would meet in the same lines of the cache.
+template <class Number>
+struct Layout {
+  std::int64_t points, rows, panels;
+
+  std::int64_t panel() const { return rows * kPanel; }
+  std::int64_t point() const {
+    return panels * panel() + 64 / static_cast<std::int64_t>(sizeof(Number));
+  }
+  std::int64_t size() const { return points * point(); }
+};
+
+// How many rows of a stacked panel lie side by side (see packed_gemm.h).
+template <class Number>
+inline constexpr int kStack = static_cast<int>(sizeof(float) / sizeof(Number));
+
+// Two vectors that go the same way.
+template <class V>
+struct Two {
+  V first, second;
+
+  [[gnu::always_inline]] friend Two operator+(const Two& a, const Two& b) {
+    return {a.first + b.first, a.second + b.second};
+  }
+  [[gnu::always_inline]] friend Two operator-(const Two& a, const Two& b) {
+    return {a.first - b.first, a.second - b.second};
+  }
+  [[gnu::always_inline]] friend Two operator*(float k, const Two& a) {
+    return {k * a.first, k * a.second};
+  }
+};
+
+template <class Target, int size>
+using Stack = std::conditional_t<size == 2, Two<Floats<Target>>, Floats<Target>>;
+
+template <class Target, class T>
+[[gnu::always_inline]] inline void load_stack(const T* from, const T*, Floats<Target>& v) {
+  v = load_floats<Target>(from);
+}
+template <class Target, class T>
+[[gnu::always_inline]] inline void load_stack(const T* from, const T* other,
+                                              Two<Floats<Target>>& v) {
+  v = {load_floats<Target>(from), load_floats<Target>(other)};
+}
+template <class Target, class T>
+[[gnu::always_inline]] inline void store_stack(const Floats<Target>& v, T* to) {
+  store_floats<Target>(v, to);
+}
+template <class Target>
+[[gnu::always_inline]] inline void store_stack(const Two<Floats<Target>>& v, bfloat16* to) {
+  store_pairs<Target>(v.first, v.second, to);
+}
+
+// The pixels of a rectangle of an image; those outside of it, and of tiles past the last one, are
+// `elsewhere`.
+template <int Rows, int Columns, class Pixel>
+struct Rectangle {
+  Rectangle(const Images<Pixel>& images, const Tiles& tiles, std::int64_t tile, const Pair& pad,
+            Pixel* elsewhere) {
+    const std::int64_t rows = tile < tiles.count ? images.extents[0] : 0;
+    const std::int64_t columns = images.extents[1];
+    Pixel* const image = images.data + tile / (tiles.rows * tiles.columns) * images.image_step;
+    const std::int64_t top = tile / tiles.columns % tiles.rows * tiles.extent[0] - pad[0];
+    const std::int64_t left = tile % tiles.columns * tiles.extent[1] - pad[1];
+    for (int i = 0; i < Rows; ++i) {
+      for (int j = 0; j < Columns; ++j) {
+        const std::int64_t row = top + i, column = left + j;
+        const bool inside = row >= 0 && row < rows && column >= 0 && column < columns;
+        pixels[i][j] =
+            inside ? image + row * images.pixel_step[0] + column * images.pixel_step[1] : elsewhere;
+      }
+    }
+  }
+
+  // Tiles touch too few lines of the cache in a row for the hardware to see what comes next.
+  [[gnu::always_inline]] void prefetch(std::int64_t channel) const {
+    for (const auto& row : pixels) {
+      for (const Pixel* pixel : row) __builtin_prefetch(pixel + channel);
+    }
+  }
+
+  Pixel* pixels[Rows][Columns];
+};
+
+// Transforms `count` tiles from `first` on into rows of panels, in pairs if `stacked`. A tile's
+// rectangle starts `pad` before it.
+template <class Down, class Across, bool stacked, class Pixel, class Number>
+void transform_tiles(const Images<Pixel>& x, const Tiles& tiles, const Pair& pad,
+                     std::int64_t first, std::int64_t count, const Layout<Number>& layout,
+                     Number* to) {
+  constexpr int stack = stacked ? kStack<Number> : 1;
+  using From = Rectangle<Down::from, Across::from, Pixel>;
+  std::vector<Pixel> zeros(static_cast<std::size_t>(x.channels));
+  on_best_target<Number>([ =, &x, &tiles, &pad, &
+                           zeros ](auto target) __attribute__((always_inline)) {
+    using Target = decltype(target);
+    using V = Stack<Target, stack>;
+    const std::int64_t step = layout.point(), channels = x.channels;
+    for (std::int64_t t = 0; t < count; t += stack) {
+      const From from(x, tiles, first + t, pad, zeros.data());
+      const From other(x, tiles, first + t + stack - 1, pad, zeros.data());
+      const From next(x, tiles, first + t + stack, pad, zeros.data());
+      for (std::int64_t c = 0; c < channels; c += Target::width) {
+        next.prefetch(c);
+        Number* const lanes = to + c / kPanel * layout.panel() + t * kPanel + c % kPanel * stack;
+        transform_square<Down, Across, V>(
+            [&](int i, int j, V& v) __attribute__((always_inline)) {
+              load_stack<Target>(from.pixels[i][j] + c, other.pixels[i][j] + c, v);
+            },
+            [&](int i, int j, const V& v) __attribute__((always_inline)) {
+              store_stack<Target>(v, lanes + (i * Across::to + j) * step);
+            });
+      }
+    }
+  });
+}
+
+// Writes the pixels of up to `layout.rows` tiles, of one panel of channels, with the bias, if any.
+template <class Scheme, class Pixel>
+void transform_outputs(const float* from, const Layout<float>& layout, const Tiles& tiles,
+                       std::int64_t first, std::int64_t panel, const Images<Pixel>& y,
+                       const float* bias) {
+  using Down = typename Scheme::Down;
+  using Across = typename Scheme::Across;
+  std::vector<Pixel> nowhere(static_cast<std::size_t>(y.channels));
+  const std::int64_t rows = std::min(layout.rows, tiles.count - first);
+  on_best_target<float>([ =, &tiles, &y, &nowhere ](auto target) __attribute__((always_inline)) {
+    using Target = decltype(target);
+    using V = Stack<Target, 1>;
+    const std::int64_t step = layout.point();
+    for (std::int64_t t = 0; t < rows; ++t) {
+      const Rectangle<Down::tile, Across::tile, Pixel> to(y, tiles, first + t, {0, 0},
+                                                          nowhere.data());
+      const Rectangle<Down::tile, Across::tile, Pixel> next(y, tiles, first + t + 1, {0, 0},
+                                                            nowhere.data());
+      for (std::int64_t c = 0; c < kPanel; c += Target::width) {
+        next.prefetch(panel * kPanel + c);
+        const float* const row = from + t * kPanel + c;
+        const V added = bias == nullptr ? V{} : load_floats<Target>(bias + panel * kPanel + c);
+        transform_square<typename Down::Output, typename Across::Output, V>(
+            [&](int i, int j, V& v) __attribute__((always_inline)) {
+              v = load_floats<Target>(row + (i * Across::points + j) * step);
+            },
+            [&](int i, int j, const V& v) __attribute__((always_inline)) {
+              store_floats<Target>(v + added, to.pixels[i][j] + panel * kPanel + c);
+            });
+      }
+    }
+  });
+}
+
+}  // namespace renga::winograd
