@@ -3,9 +3,12 @@
 #include "autograd/node.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/math.h"
-#include "ops/normalization/fusion.h"
 
 namespace renga {
+
+constinit FusionRegistry<Variable(const char*, const Variable&, const Activation&)>
+    activation_fusions{};
+
 namespace {
 
 Variable sigmoid_grad(const Variable& y, const Variable& gy) {
@@ -57,7 +60,7 @@ Variable activation_grad(const Activation& activation, const Array& y, const Var
 Variable relu(const Variable& x) {
   const char* name = "ReLU";
   const Activation relu{Activation::Kind::relu};
-  if (Variable y = activate_deferred(name, x, relu); y.defined()) return y;
+  if (Variable y = activation_fusions.apply(name, x, relu); y.defined()) return y;
   const Array y = apply(Unary::relu, x.array());
   auto to_x = [=](const Variable& gy) { return activation_grad(relu, y, gy); };
   return record(name, y, {{x, to_x}});
@@ -67,7 +70,7 @@ Variable leaky_relu(const Variable& x, double slope) {
   const char* name = "LeakyReLU";
   const Activation leaky{Activation::Kind::leaky_relu, slope};
   if (slope > 0) {
-    if (Variable y = activate_deferred(name, x, leaky); y.defined()) return y;
+    if (Variable y = activation_fusions.apply(name, x, leaky); y.defined()) return y;
   }
   const Array y = apply(Unary::leaky_relu, x.array(), slope);
   // With a slope below 0 only x has the sign that matters.

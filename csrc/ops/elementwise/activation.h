@@ -1,6 +1,7 @@
 // Activation functions.
 #pragma once
 
+#include "lazy/fusion.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/list.h"
 
@@ -13,7 +14,7 @@ Variable leaky_relu(const Variable& x, double slope);
 Variable elu(const Variable& x, double alpha);
 Variable softplus(const Variable& x, double beta);
 
-// What follows an operation in the same pass.
+// A piecewise linear activation, as kernels that are fused with it take it.
 struct Activation {
   enum class Kind : std::uint8_t { none, relu, leaky_relu };
   Kind kind = Kind::none;
@@ -21,6 +22,10 @@ struct Activation {
 };
 // gy times the activation's slope where it gave y.
 Variable activation_grad(const Activation& activation, const Array& y, const Variable& gy);
+
+// The activation of a deferred x, recorded as operation `name`.
+extern FusionRegistry<Variable(const char* name, const Variable& x, const Activation&)>
+    activation_fusions;
 
 template <class Visit>
 void list_activation_ops(Visit&& visit) {

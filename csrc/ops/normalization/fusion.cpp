@@ -50,6 +50,26 @@ Variable take_up(const char* name, const Variable& x, const Normalization& of,
   return y;
 }
 
+Variable fuse_activation(const char* name, const Variable& x, const Activation& activation) {
+  const auto* before = dynamic_cast<const DeferredNormalization*>(x.body()->deferred());
+  if (before == nullptr || activates(before->of) || before->of.drop) return Variable();
+  Normalization of = before->of;
+  of.activation = activation;
+  return take_up(name, x, of, of);
+}
+
+Variable fuse_dropout(const char* name, const Variable& x, const Drop& drop) {
+  const auto* before = dynamic_cast<const DeferredNormalization*>(x.body()->deferred());
+  if (before == nullptr || before->of.drop) return Variable();
+  Normalization of = before->of, part = of;
+  of.drop = part.drop = drop;
+  part.activation = {};
+  return take_up(name, x, of, part);
+}
+
+[[maybe_unused]] const bool registered =
+    activation_fusions.add(fuse_activation) && dropout_fusions.add(fuse_dropout);
+
 }  // namespace
 
 void DeferredNormalization::compute(const Array& y) const { kernels(y).normalize(of, y); }
@@ -66,23 +86,6 @@ void normalize_into(const Variable& y, const Normalization& of, const UnsharedMe
   } else {
     kernels(y.array()).normalize(of, y.array());
   }
-}
-
-Variable activate_deferred(const char* name, const Variable& x, const Activation& activation) {
-  const auto* before = dynamic_cast<const DeferredNormalization*>(x.body()->deferred());
-  if (before == nullptr || activates(before->of) || before->of.drop) return Variable();
-  Normalization of = before->of;
-  of.activation = activation;
-  return take_up(name, x, of, of);
-}
-
-Variable drop_deferred(const char* name, const Variable& x, const Drop& drop) {
-  const auto* before = dynamic_cast<const DeferredNormalization*>(x.body()->deferred());
-  if (before == nullptr || before->of.drop) return Variable();
-  Normalization of = before->of, part = of;
-  of.drop = part.drop = drop;
-  part.activation = {};
-  return take_up(name, x, of, part);
 }
 
 std::optional<Array> take_gradient(const Variable& gy, Normalization& of) {

@@ -30,10 +30,6 @@ struct DeferredGradient final : Deferred {
 // memory of what is normalized.
 void normalize_into(const Variable& y, const Normalization& of, const UnsharedMemory& x);
 
-// What operation `name` makes of x if that is deferred; an undefined Variable otherwise.
-Variable activate_deferred(const char* name, const Variable& x, const Activation& activation);
-Variable drop_deferred(const char* name, const Variable& x, const Drop& drop);
-
 // gy for a kernel that does itself what activation and dropout do on the way back, which `of` is
 // then told; nothing where gy is not the deferred gradient of this normalization.
 std::optional<Array> take_gradient(const Variable& gy, Normalization& of);

@@ -3,11 +3,11 @@
 #include "autograd/node.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/math.h"
-#include "ops/normalization/fusion.h"
 
 namespace renga {
 
 constinit KernelTable<NoiseKernels> noise_kernels{"noise"};
+constinit FusionRegistry<Variable(const char*, const Variable&, const Drop&)> dropout_fusions{};
 
 Variable dropped(const Variable& x, const Drop& drop, const Axes& order) {
   const Array y = empty_in_order(x.shape(), order, x.dtype(), x.device());
@@ -22,7 +22,7 @@ Variable dropout(const Variable& x, double ratio, std::uint64_t seed) {
                                  ratio);
   const Drop drop{empty({(x.size() + 63) / 64 + 1}, Dtype::int64, x.device()), 1 / (1 - ratio)};
   noise_kernels.on(x.device()).draw(ratio, seed, drop.mask);
-  if (Variable y = drop_deferred("Dropout", x, drop); y.defined()) return y;
+  if (Variable y = dropout_fusions.apply("Dropout", x, drop); y.defined()) return y;
   return dropped(x, drop, memory_order(x.array()));
 }
 

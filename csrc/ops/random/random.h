@@ -3,6 +3,7 @@
 #pragma once
 
 #include "devices/kernel_table.h"
+#include "lazy/fusion.h"
 #include "ops/list.h"
 
 namespace renga {
@@ -23,6 +24,9 @@ struct NoiseKernels {
   void (*normal)(std::uint64_t seed, const Array& y);
 };
 extern KernelTable<NoiseKernels> noise_kernels;
+
+// The dropout of a deferred x, recorded as operation `name`.
+extern FusionRegistry<Variable(const char* name, const Variable& x, const Drop&)> dropout_fusions;
 
 Variable dropout(const Variable& x, double ratio, std::uint64_t seed);
 // x with elements dropped, in an array whose axes lie in memory in the given order.

@@ -6,13 +6,13 @@
 #include <sstream>
 #include <string>
 
-#include "devices/cpu/onednn.h"
 #include "ops/convolution/algorithm_cache.h"
 #include "ops/convolution/cpu/depthwise.h"
 #include "ops/convolution/cpu/gemm.h"
 #include "ops/convolution/cpu/winograd/winograd.h"
 #include "ops/matmul/cpu/bf16x3.h"
 #include "ops/matmul/cpu/packed_gemm.h"
+#include "simd/cpu_features.h"
 
 namespace renga {
 namespace {
@@ -32,7 +32,7 @@ const char* name_of(Kernel kernel) { return kKernels[static_cast<std::size_t>(ke
 // (measured: 36 to 400 GFLOP/s at images of up to 8x8, where float32 had 163).
 double cost_of(Kernel kernel, Pass pass, Factors factors) {
   if (factors == Factors::float32 || kernel == Kernel::gemm) return 1;
-  const bool tiles = kernel == Kernel::direct && pass != Pass::weight_grad && onednn::has_amx();
+  const bool tiles = kernel == Kernel::direct && pass != Pass::weight_grad && simd::has_amx();
   return tiles ? 0.125 : 0.5;
 }
 
@@ -124,7 +124,7 @@ struct Problem {
 
 Factors factors_for(const Array& x) {
   const bool coarse = x.dtype() == Dtype::bfloat16 || compute_precision() == Precision::medium;
-  return coarse && onednn::has_bfloat16_products() ? Factors::bfloat16 : Factors::float32;
+  return coarse && simd::has_bfloat16_dot_product() ? Factors::bfloat16 : Factors::float32;
 }
 
 // oneDNN's kernel keeps the pixels that many taps have in common in registers; its gradients of

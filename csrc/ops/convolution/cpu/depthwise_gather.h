@@ -10,6 +10,8 @@
 
 namespace renga::depthwise {
 
+using simd::add_product, simd::dispatch, simd::load_group, simd::store_group;
+
 // Filters in blocks of channels, tap after tap, so that what is multiplied together lies together:
 // as rows of channels, taps would meet each other in the same lines of the cache.
 class Filters {
@@ -26,11 +28,12 @@ class Filters {
   }
 
   template <class Target, int count>
-  [[gnu::always_inline]] void load(std::int64_t c, std::int64_t tap, Wide<Target, count>& x) const {
+  [[gnu::always_inline]] void load(std::int64_t c, std::int64_t tap,
+                                   simd::VectorGroup<Target, count>& x) const {
     const float* const from = packed_.as<const float>();
 #pragma GCC unroll 4
     for (int i = 0; i < count; ++i) {
-      x.parts[i] = load_floats<Target>(from + at(c + i * Target::width, tap));
+      x.vectors[i] = simd::load_floats<Target>(from + at(c + i * Target::width, tap));
     }
   }
   void load(std::int64_t c, std::int64_t tap, float& x) const {
@@ -154,20 +157,20 @@ class Gathering {
   void gather(const Met& met, Pixel* to) const {
     const std::int64_t result_step = period_ * channels(), factor_step = step_ * channels();
     const std::int64_t between = step_ > 1 ? channels() : 0;
-    on_best_target<float>([&, to ](auto target) __attribute__((always_inline)) {
-      each_group<decltype(target), 4 / together>(
+    dispatch<float>([&, to ](auto target) __attribute__((always_inline)) {
+      simd::for_each_group<decltype(target), 4 / together>(
           channels(), [&](std::int64_t c, auto x) __attribute__((always_inline)) {
             using X = decltype(x);
             X sums[together];
 #pragma GCC unroll 4
-            for (int j = 0; j < together; ++j) load(bias_.as<const float>() + c, sums[j]);
+            for (int j = 0; j < together; ++j) load_group(bias_.as<const float>() + c, sums[j]);
             for (const Tap& tap : met.taps) {
               X weight;
               filters_.load(c, tap.number, weight);
 #pragma GCC unroll 4
               for (int j = 0; j < together; ++j) {
                 X pixel;
-                load(tap.pixels + j * factor_step + c, pixel);
+                load_group(tap.pixels + j * factor_step + c, pixel);
                 add_product(pixel, weight, sums[j]);
               }
             }
@@ -184,7 +187,7 @@ class Gathering {
 #pragma GCC unroll 4
             for (int j = 0; j < together; ++j) {
               if (together > 1) __builtin_prefetch(to + (together + j) * result_step + c, 1);
-              store(sums[j], to + j * result_step + c);
+              store_group(sums[j], to + j * result_step + c);
             }
           });
     });

@@ -10,6 +10,8 @@
 
 namespace renga::depthwise {
 
+using simd::add_product, simd::dispatch, simd::load_group, simd::store_group;
+
 // Gradients of the filters (taps, C), from images (N, H, W, C), row-major.
 template <class Pixel>
 class WeightGrad {
@@ -83,7 +85,7 @@ class WeightGrad {
 
   // What a row of gy and one of x add to a row of taps.
   void add_row(const Pixel* gy, const Pixel* x, float* sums) const {
-    on_best_target<float>([&](auto target) __attribute__((always_inline)) {
+    dispatch<float>([&](auto target) __attribute__((always_inline)) {
       using Target = decltype(target);
       std::int64_t k = 0;
       for (; k + 3 <= across_.taps(); k += 3) add_taps<Target, 3>(k, gy, x, sums);
@@ -94,33 +96,33 @@ class WeightGrad {
   template <class Target, int together>
   [[gnu::always_inline]] void add_taps(std::int64_t k, const Pixel* gy, const Pixel* x,
                                        float* sums) const {
-    each_group<Target, 4>(
+    simd::for_each_group<Target, 4>(
         channels(), [&](std::int64_t c, auto zero) __attribute__((always_inline)) {
           using X = decltype(zero);
           // A long sum made of short ones is more exact.
           X sum[together] = {};
           const auto add = [&](std::int64_t w) __attribute__((always_inline)) {
             X grad;
-            load(gy + w * channels() + c, grad);
+            load_group(gy + w * channels() + c, grad);
             for (int t = 0; t < together; ++t) {
               const std::int64_t at = across_.at(w)[k + t];
               if (at == Meetings::kNone) continue;
               X pixel;
-              load(x + at * channels() + c, pixel);
+              load_group(x + at * channels() + c, pixel);
               add_product(grad, pixel, sum[t]);
             }
           };
           for (std::int64_t w = 0; w < first_; ++w) add(w);
           for (std::int64_t w = first_; w < last_; ++w) {
             X grad;
-            load(gy + w * channels() + c, grad);
+            load_group(gy + w * channels() + c, grad);
             const std::int64_t at = across_.at(w)[k];
             prefetch<X>(gy + (w + kAhead) * channels() + c);
             prefetch<X>(x + (at + kAhead * step_) * channels() + c);
 #pragma GCC unroll 4
             for (int t = 0; t < together; ++t) {
               X pixel;
-              load(x + (at + t * apart_) * channels() + c, pixel);
+              load_group(x + (at + t * apart_) * channels() + c, pixel);
               add_product(grad, pixel, sum[t]);
             }
           }
@@ -129,8 +131,8 @@ class WeightGrad {
           for (int t = 0; t < together; ++t) {
             float* const to = sums + (k + t) * channels() + c;
             X before;
-            load(to, before);
-            store(before + sum[t], to);
+            load_group(to, before);
+            store_group(before + sum[t], to);
           }
         });
   }

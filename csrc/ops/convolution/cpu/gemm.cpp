@@ -7,10 +7,12 @@
 #include "ops/convolution/cpu/channels_last.h"
 #include "ops/convolution/cpu/index_map.h"
 #include "ops/matmul/cpu/packed_gemm.h"
-#include "simd/dispatch.h"
+#include "simd/float_vector.h"
 
 namespace renga {
 namespace {
+
+using simd::dispatch, simd::Floats, simd::load_floats, simd::store_floats;
 
 // Channels of a result. What a tap makes of a pixel is read as so many numbers, of which those past
 // the last channel are another tap's, and count for nothing.
@@ -149,7 +151,7 @@ class Folding {
       met.push_back({products.of(row / extent, at), offsets_.data() + k * taps});
     }
     float* const line = products.line();
-    on_best_target<float>([&](auto target) __attribute__((always_inline)) {
+    dispatch<float>([&](auto target) __attribute__((always_inline)) {
       using Target = decltype(target);
       constexpr int width = Target::width, vectors = kMost / width;
       for (std::int64_t w = 0; w < result_.shape(2); ++w) {

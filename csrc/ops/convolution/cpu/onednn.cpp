@@ -3,6 +3,7 @@
 #include <array>
 
 #include "devices/cpu/onednn.h"
+#include "simd/cpu_features.h"
 #include "tensor/views.h"
 
 namespace renga {
@@ -203,7 +204,7 @@ Array widened(const Array& x, std::int64_t columns) {
 }  // namespace
 
 bool onednn_convolves(Dtype dtype) {
-  return dtype == Dtype::float32 || (dtype == Dtype::bfloat16 && onednn::has_avx512());
+  return dtype == Dtype::float32 || (dtype == Dtype::bfloat16 && simd::has_avx512());
 }
 
 void onednn_forward(const Array& x, const Array& W, const Array& y, const Window& window,

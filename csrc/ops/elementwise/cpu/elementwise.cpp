@@ -7,7 +7,7 @@
 #include <type_traits>
 
 #include "devices/long_work.h"
-#include "ops/elementwise/cpu/blocked_loop.h"
+#include "simd/blocked_loop.h"
 
 namespace renga {
 namespace {
@@ -130,11 +130,11 @@ C floor_divide(C a, C b) {
 // NaN wins, as in NumPy; the hardware's max keeps its second operand when either is NaN.
 template <class V>
 V maximum(V a, V b) {
-  return xsimd::select(is_nan(a), a, xsimd::max(a, b));
+  return xsimd::select(simd::is_nan(a), a, xsimd::max(a, b));
 }
 template <class V>
 V minimum(V a, V b) {
-  return xsimd::select(is_nan(a), a, xsimd::min(a, b));
+  return xsimd::select(simd::is_nan(a), a, xsimd::min(a, b));
 }
 
 template <class V>
@@ -171,14 +171,14 @@ void float_unary(Unary map, Compute<T> p, Compute<T> q, const T* x, T* y, std::i
   using C = Compute<T>;
   using V = xsimd::batch<C>;
   const V vp(p), vq(q), zero(C(0)), one(C(1));
-  const auto run = [&](auto f) { vector_map(x, y, n, f); };
+  const auto run = [&](auto f) { simd::map_batches(x, y, n, f); };
   switch (map) {
     case Unary::negative:
       return run([](V v) { return -v; });
     case Unary::absolute:
       return run([](V v) { return xsimd::abs(v); });
     case Unary::sign:
-      return run([](V v) { return xsimd::select(is_nan(v), v, xsimd::sign(v)); });
+      return run([](V v) { return xsimd::select(simd::is_nan(v), v, xsimd::sign(v)); });
     case Unary::square:
       return run([](V v) { return v * v; });
     case Unary::add:
@@ -268,7 +268,7 @@ void float_binary(Binary map, Compute<T> p, const T* a, const T* b, T* y, std::i
   using C = Compute<T>;
   using V = xsimd::batch<C>;
   const V vp(p), zero(C(0)), one(C(1));
-  const auto run = [&](auto f) { vector_map(a, b, y, n, f); };
+  const auto run = [&](auto f) { simd::map_batches(a, b, y, n, f); };
   switch (map) {
     case Binary::add:
       return run([](V u, V v) { return u + v; });
@@ -316,7 +316,7 @@ void unary_cpu(Unary map, double p, double q, const Array& x, const Array& y) {
   const LongWork work(y.size());
   visit_dtype(y.dtype(), [&]<class T>(Type<T>) {
     using C = Compute<T>;
-    map_blocks<T>(x, y, cost_of(map), [=]<class S>(const S* in, S* out, std::int64_t n) {
+    simd::map_blocks<T>(x, y, cost_of(map), [=]<class S>(const S* in, S* out, std::int64_t n) {
       if constexpr (std::is_floating_point_v<C>) {
         float_unary<S>(map, C(p), C(q), in, out, n);
       } else if constexpr (!std::is_same_v<C, bool>) {
@@ -332,14 +332,14 @@ void binary_cpu(Binary map, double p, const Array& a, const Array& b, const Arra
     const LongWork work(y.size());
     visit_dtype(y.dtype(), [&]<class T>(Type<T>) {
       using C = Compute<T>;
-      map_blocks<T>(a, b, y, 1,
-                    [=, &faults]<class S>(const S* in_a, const S* in_b, S* out, std::int64_t n) {
-                      if constexpr (std::is_floating_point_v<C>) {
-                        float_binary<S>(map, C(p), in_a, in_b, out, n);
-                      } else if constexpr (!std::is_same_v<C, bool>) {
-                        integer_binary<C>(map, in_a, in_b, out, n, faults);
-                      }
-                    });
+      simd::map_blocks<T>(
+          a, b, y, 1, [=, &faults]<class S>(const S* in_a, const S* in_b, S* out, std::int64_t n) {
+            if constexpr (std::is_floating_point_v<C>) {
+              float_binary<S>(map, C(p), in_a, in_b, out, n);
+            } else if constexpr (!std::is_same_v<C, bool>) {
+              integer_binary<C>(map, in_a, in_b, out, n, faults);
+            }
+          });
     });
   }
   faults.tell();

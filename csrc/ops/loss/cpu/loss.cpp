@@ -55,9 +55,9 @@ void nll(const Array& x, const Array& t, const Labels<T>& labels, const Array& l
   each_sample<T, 4>({&loss, &t, &xs, &rows}, classes, [=](C* row, C* terms, const auto& p) {
     const std::int64_t label = labels.label(p[1]);
     const C w = labels.weight_of(p[1]);
-    gather<T>(p[2], step, classes, row);
+    simd::gather<T>(p[2], step, classes, row);
     softmax_row(row, classes, true, terms);
-    scatter<T>(row, p[3], to_step, classes);
+    simd::scatter<T>(row, p[3], to_step, classes);
     const C kept = static_cast<C>(T(row[label]));
     *reinterpret_cast<T*>(p[0]) = T(w == 0 ? C(0) : -w * kept);
   });
@@ -73,11 +73,11 @@ void nll_grad(const Array& log_p, const Array& t, const Labels<T>& labels, const
     const std::int64_t label = labels.label(p[1]);
     const C w = labels.weight_of(p[1]), g = static_cast<C>(*reinterpret_cast<const T*>(p[3]));
     const C factor = static_cast<C>(T(w == 0 ? C(0) : w * g));
-    gather<T>(p[2], step, classes, row);
-    vector_map(row, row, classes, [](auto v) { return xsimd::exp(v); });
+    simd::gather<T>(p[2], step, classes, row);
+    simd::map_batches(row, row, classes, [](auto v) { return xsimd::exp(v); });
     row[label] -= 1;
-    vector_map(row, row, classes, [factor](auto v) { return v * factor; });
-    scatter<T>(row, p[0], to_step, classes);
+    simd::map_batches(row, row, classes, [factor](auto v) { return v * factor; });
+    simd::scatter<T>(row, p[0], to_step, classes);
   });
 }
 

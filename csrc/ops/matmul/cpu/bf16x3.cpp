@@ -2,8 +2,8 @@
 
 #include <atomic>
 
-#include "devices/cpu/onednn.h"
 #include "ops/elementwise/elementwise.h"
+#include "simd/cpu_features.h"
 
 namespace renga {
 namespace {
@@ -14,8 +14,8 @@ std::atomic<Choice> choice{Choice::machine};
 }  // namespace
 
 bool three_products_pay() {
-  if (!onednn::has_avx512()) return false;
-  if (choice == Choice::machine) return onednn::has_amx();
+  if (!simd::has_avx512()) return false;
+  if (choice == Choice::machine) return simd::has_amx();
   return choice == Choice::yes;
 }
 

@@ -12,6 +12,7 @@
 #include "ops/matmul/cpu/bf16x3.h"
 #include "ops/matmul/cpu/blocking.h"
 #include "ops/matmul/precision.h"
+#include "simd/cpu_features.h"
 #include "tensor/views.h"
 
 namespace renga {
@@ -269,7 +270,7 @@ void multiply_activations(const Array& a, const Array& b, const Array& c, bool a
   const bool all_float32 =
       a.dtype() == Dtype::float32 && b.dtype() == Dtype::float32 && c.dtype() == Dtype::float32;
   const Precision precision = all_float32 ? compute_precision() : Precision::medium;
-  if (worth && precision == Precision::medium && onednn::has_bfloat16_products()) {
+  if (worth && precision == Precision::medium && simd::has_bfloat16_dot_product()) {
     return multiply_rounded(a, b, c, accumulate);
   }
   if (worth && precision == Precision::high && three_products_pay()) {

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 
-#include "simd/dispatch.h"
+#include "simd/float_vector.h"
 
 namespace renga {
 namespace {
+
+using simd::dispatch, simd::Floats, simd::load_floats, simd::store_floats, simd::VectorTypes;
 
 // Numbers as the sums take them: one float, or two bfloat16 numbers side by side.
 using Pair [[gnu::may_alias]] = std::uint32_t;
@@ -42,8 +44,8 @@ template <class Target>
 template <class Target>
 [[gnu::always_inline]] inline void add_product(const Pair& left, const Floats<Target>& right,
                                                Floats<Target>& sum) {
-  if constexpr (Target::bfloat16_products) {
-    typename VectorsOf<Target>::Words lefts = left - typename VectorsOf<Target>::Words{};
+  if constexpr (Target::has_bfloat16_dot_product) {
+    typename VectorTypes<Target>::Words lefts = left - typename VectorTypes<Target>::Words{};
     asm("vdpbf16ps %2, %1, %0" : "+v"(sum) : "v"(right), "v"(lefts));
   }
 }
@@ -101,7 +103,7 @@ void multiply(const Number* a, std::int64_t run, std::int64_t runs, std::int64_t
               const Number* b, float* c, std::int64_t rows, bool accumulate, const AheadOf& ahead) {
   static_assert(kPanelRows % 8 == 0 && kPanel % 32 == 0);
   using Factor = std::conditional_t<std::is_same_v<Number, float>, float, bfloat16>;
-  on_best_target<Factor>([=](auto target) __attribute__((always_inline)) {
+  dispatch<Factor>([=](auto target) __attribute__((always_inline)) {
     using Target = decltype(target);
     constexpr int tile_rows = Target::width == 16 ? 8 : 4, vectors = 2;
     const Walk walk{Row, Depth, run, runs, next_run};

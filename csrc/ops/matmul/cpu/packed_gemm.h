@@ -1,7 +1,7 @@
 // Matrix products on panels: matrices cut into strips of kPanel columns, each strip dense, so that
 // a product walks through memory in one direction. Winograd convolution is made of these. Sums are
 // float32's, also of bfloat16 numbers, for which the machine must have
-// onednn::has_bfloat16_products.
+// simd::has_bfloat16_dot_product.
 #pragma once
 
 #include <cstdint>

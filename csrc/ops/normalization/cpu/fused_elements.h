@@ -33,12 +33,12 @@ struct LeakyRelu {
   S slope;
   template <class T, class L, class V>
   [[gnu::always_inline]] V value(L, const V& v) const {
-    const V kept = L::template kept<T>(v);
+    const V kept = L::template rounded_to<T>(v);
     return kept < V{} ? kept * slope : kept;
   }
   template <class T, class L, class V>
   [[gnu::always_inline]] V gradient(L, const V& y, const V& gy) const {
-    return y < V{} ? L::template kept<T>(gy * slope) : gy;
+    return y < V{} ? L::template rounded_to<T>(gy * slope) : gy;
   }
 };
 
@@ -47,7 +47,7 @@ struct OfPlane {
   std::int64_t c;
   template <class L, class S>
   [[gnu::always_inline]] typename L::V get(L, const S* vector) const {
-    return L::repeat(vector + c);
+    return L::broadcast(vector + c);
   }
 };
 struct OfRow {
@@ -104,20 +104,20 @@ struct Typed {
   template <class L, class Of>
   [[gnu::always_inline]] typename L::V dropped_value(L l, std::int64_t i, Of of) const {
     const typename L::V v = value(l, centred(l, i, of), of);
-    return mask ? l.chosen(mask.from(place + i), L::template kept<T>(v) * drop_scale) : v;
+    return mask ? l.masked(mask.from(place + i), L::template rounded_to<T>(v) * drop_scale) : v;
   }
 
   // What dropout and activation make of the gradient from `gy` on.
   template <class L, class Of>
   [[gnu::always_inline]] typename L::V gradient(L l, std::int64_t i, typename L::V centred, Of of,
                                                 const T* gy) const {
-    typename L::V g = loaded(L::load(gy + i));
-    if (mask) g = L::template kept<T>(l.chosen(mask.from(place + i), g * drop_scale));
+    typename L::V g = simd::force_load(L::load(gy + i));
+    if (mask) g = L::template rounded_to<T>(l.masked(mask.from(place + i), g * drop_scale));
     if constexpr (A::is_identity) {
       return g;
     } else if constexpr (std::is_same_v<T, float16>) {
       // Numbers near 0 become 0 in float16, and in no other dtype.
-      const typename L::V y = L::template kept<T>(value(l, centred, of));
+      const typename L::V y = L::template rounded_to<T>(value(l, centred, of));
       return activation.template gradient<T>(l, y, g);
     } else {
       return activation.template gradient<T>(l, before(l, centred, of), g);

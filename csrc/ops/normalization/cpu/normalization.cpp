@@ -12,10 +12,10 @@ void each_element(const ChannelLayout& layout, const Element& element) {
   const std::int64_t channels = layout.channels, inner = layout.inner;
   if (inner > 1) {
     parallel_for(layout.outer * channels, 2 * inner, [&](std::int64_t begin, std::int64_t end) {
-      on_best_target<float>([=](auto target) __attribute__((always_inline)) {
+      simd::dispatch<float>([=](auto target) __attribute__((always_inline)) {
         for (std::int64_t k = begin; k < end; ++k) {
           const OfPlane of{k % channels};
-          cover<decltype(target), S>(
+          simd::for_each_vector<decltype(target), S>(
               0, inner, [=](auto l, std::int64_t i) __attribute__((always_inline)) {
                 element(l, k * inner + i, of);
               });
@@ -25,9 +25,9 @@ void each_element(const ChannelLayout& layout, const Element& element) {
     return;
   }
   parallel_for(layout.outer, 2 * channels, [&](std::int64_t begin, std::int64_t end) {
-    on_best_target<float>([=](auto target) __attribute__((always_inline)) {
+    simd::dispatch<float>([=](auto target) __attribute__((always_inline)) {
       for (std::int64_t r = begin; r < end; ++r) {
-        cover<decltype(target), S>(
+        simd::for_each_vector<decltype(target), S>(
             0, channels, [=](auto l, std::int64_t c) __attribute__((always_inline)) {
               element(l, r * channels + c, OfRow{c});
             });

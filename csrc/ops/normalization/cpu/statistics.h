@@ -34,13 +34,13 @@ template <class L, int vectors, class Term, class S>
 template <class S, class Term>
 void sum_rows(std::int64_t rows, std::int64_t step, std::int64_t width, const Term& term, S* first,
               S* second) {
-  on_best_target<float>([=](auto target) __attribute__((always_inline)) {
-    using L = Lanes<decltype(target), S>;
+  simd::dispatch<float>([=](auto target) __attribute__((always_inline)) {
+    using L = simd::Vector<decltype(target), S>;
     std::int64_t c = 0;
     for (; c + 4 * L::width <= width; c += 4 * L::width) {
       sum_strip<L, 4>(L{}, rows, step, c, term, first, second);
     }
-    cover<decltype(target), S>(
+    simd::for_each_vector<decltype(target), S>(
         c, width, [=](auto l, std::int64_t at) __attribute__((always_inline)) {
           sum_strip<decltype(l), 1>(l, rows, step, at, term, first, second);
         });
@@ -50,8 +50,8 @@ void sum_rows(std::int64_t rows, std::int64_t step, std::int64_t width, const Te
 // and over a stretch of one channel:
 template <class S, class Term>
 void sum_stretch(std::int64_t n, std::int64_t c, const Term& term, S& first, S& second) {
-  on_best_target<float>([ =, &first, &second ](auto target) __attribute__((always_inline)) {
-    using L = Lanes<decltype(target), S>;
+  simd::dispatch<float>([ =, &first, &second ](auto target) __attribute__((always_inline)) {
+    using L = simd::Vector<decltype(target), S>;
     const OfPlane of{c};
     typename L::V a[4] = {}, b[4] = {};
     std::int64_t i = 0;
@@ -62,7 +62,7 @@ void sum_stretch(std::int64_t n, std::int64_t c, const Term& term, S& first, S& 
     for (; i + L::width <= n; i += L::width) term(L{}, i, of, a[0], b[0]);
     first = L::sum((a[0] + a[1]) + (a[2] + a[3]));
     second = L::sum((b[0] + b[1]) + (b[2] + b[3]));
-    for (; i < n; ++i) term(Single<S>{}, i, of, first, second);
+    for (; i < n; ++i) term(simd::Scalar<S>{}, i, of, first, second);
   });
 }
 

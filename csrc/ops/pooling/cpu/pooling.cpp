@@ -12,6 +12,9 @@
 namespace renga {
 namespace {
 
+using simd::blend, simd::for_each_batch, simd::is_nan;
+using simd::load, simd::load_integers, simd::store, simd::store_integers;
+
 bool channels_adjoin(const Array& x) { return x.shape(1) > 1 && x.strides()[1] == x.itemsize(); }
 
 // Calls pixel(n, row, column, list) for all pixels of `out`; the list is scratch of the thread.
@@ -68,15 +71,15 @@ void max_by_pixels(const Array& x, const Array& y, const Array& at, const Poolin
     });
     T* to = Pixels<T>(y, n, 0).at(o, p);
     I* number_to = Pixels<I>(at, n, 0).at(o, p);
-    each_lanes<T>(y.shape(1), [&]<class V>(Type<V>, std::int64_t c) {
+    for_each_batch<T>(y.shape(1), [&]<class V>(Type<V>, std::int64_t c) {
       V best(-std::numeric_limits<C>::infinity());
       V number(static_cast<C>(kNone<I>));
       // From the last to the first: of equal elements, and of NaNs, the first one is taken.
       for (auto source = sources.rbegin(); source != sources.rend(); ++source) {
         const V v = load<V>(source->element + c);
         const auto better = (v >= best) || is_nan(v);
-        best = choose(better, v, best);
-        number = choose(better, V(source->number), number);
+        best = blend(better, v, best);
+        number = blend(better, V(source->number), number);
       }
       store(best, to + c);
       store_integers(number, number_to + c);
@@ -123,11 +126,11 @@ void give_by_pixels(const Array& gy, const Array& at, const Array& gx, const Poo
       sources.push_back({from.at(o, p), number_from.at(o, p), static_cast<C>(number)});
     });
     T* to = Pixels<T>(gx, n, 0).at(i, j);
-    each_lanes<T>(gx.shape(1), [&]<class V>(Type<V>, std::int64_t c) {
+    for_each_batch<T>(gx.shape(1), [&]<class V>(Type<V>, std::int64_t c) {
       V total(C(0));
       for (const Source& source : sources) {
         const auto chosen = load_integers<V>(source.number + c) == V(source.here);
-        total = total + choose(chosen, load<V>(source.gradient + c), V(C(0)));
+        total = total + blend(chosen, load<V>(source.gradient + c), V(C(0)));
       }
       store(total, to + c);
     });
@@ -179,7 +182,7 @@ void mean_of(const Array& from, const Array& to, std::int64_t area, const EachSo
         sources.push_back(elements.at(row, column));
       });
       T* target = Pixels<T>(to, n, 0).at(i, j);
-      each_lanes<T>(to.shape(1), [&]<class V>(Type<V>, std::int64_t c) {
+      for_each_batch<T>(to.shape(1), [&]<class V>(Type<V>, std::int64_t c) {
         V total(C(0));
         for (const T* source : sources) total = total + load<V>(source + c);
         store(V(total / V(static_cast<C>(area))), target + c);

@@ -3,10 +3,10 @@
 #include <cmath>
 #include <numbers>
 
-#include "devices/cpu/onednn.h"
 #include "devices/long_work.h"
 #include "ops/random/cpu/dropout_mask.h"
 #include "ops/random/cpu/philox.h"
+#include "simd/cpu_features.h"
 #include "simd/vector.h"
 #include "tensor/strided_loop.h"
 
@@ -17,7 +17,7 @@ void draw_cpu(double ratio, std::uint64_t seed, const Array& mask) {
   const LongWork work(kPhiloxBlock * mask.size());
   const auto threshold =
       static_cast<std::uint32_t>(std::min(std::round(ratio * 0x1p32), 0x1p32 - 1));
-  const bool wide = onednn::has_avx512();
+  const bool wide = simd::has_avx512();
   const std::int64_t blocks = mask.size();
   auto* bits = mask.as<std::uint64_t>();
   parallel_for((blocks + 1) / 2, 8 * kPhiloxBlock, [=](std::int64_t begin, std::int64_t end) {
@@ -37,12 +37,12 @@ struct TypedDrop {
 
   template <class L>
   [[gnu::always_inline]] void one(L l, const T* x, T* y, std::int64_t place) const {
-    l.store(l.chosen(mask.from(place), l.load(x) * scale), y);
+    l.store(l.masked(mask.from(place), l.load(x) * scale), y);
   }
 
   void adjoining(const T* x, T* y, std::int64_t n, std::int64_t place) const {
-    on_best_target<float>([ =, this ](auto target) __attribute__((always_inline)) {
-      cover<decltype(target), Compute<T>>(
+    simd::dispatch<float>([ =, this ](auto target) __attribute__((always_inline)) {
+      simd::for_each_vector<decltype(target), Compute<T>>(
           0, n, [ =, this ](auto l, std::int64_t i) __attribute__((always_inline)) {
             one(l, x + i, y + i, place + i);
           });
@@ -63,7 +63,7 @@ void drop_cpu(const Array& x, const Drop& drop, const Array& y) {
         if (s[1] == sizeof(T)) return typed.adjoining(from, to, n, place);
         for (std::int64_t i = 0; i < n; ++i) {
           from = reinterpret_cast<const T*>(p[1] + i * s[1]);
-          typed.one(Single<Compute<T>>{}, from, to + i, place + i);
+          typed.one(simd::Scalar<Compute<T>>{}, from, to + i, place + i);
         }
       });
     }

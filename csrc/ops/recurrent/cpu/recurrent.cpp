@@ -1,7 +1,7 @@
 #include "ops/recurrent/recurrent.h"
 
 #include "devices/long_work.h"
-#include "ops/elementwise/cpu/blocked_loop.h"
+#include "simd/blocked_loop.h"
 
 namespace renga {
 namespace {
@@ -27,21 +27,23 @@ void map_run(std::int64_t n, const std::array<std::byte*, Out + In>& p,
   std::int64_t i = 0;
   if (std::ranges::all_of(steps, [](std::int64_t s) { return s == sizeof(T); })) {
     for (; i + width <= n; i += width) {
-      for (int k = 0; k < In; ++k) in[k] = load<V>(reinterpret_cast<const T*>(p[Out + k]) + i);
+      for (int k = 0; k < In; ++k)
+        in[k] = simd::load<V>(reinterpret_cast<const T*>(p[Out + k]) + i);
       f(in, out);
-      for (int k = 0; k < Out; ++k) store(out[k], reinterpret_cast<T*>(p[k]) + i);
+      for (int k = 0; k < Out; ++k) simd::store(out[k], reinterpret_cast<T*>(p[k]) + i);
     }
   }
   alignas(64) C staged[Out + In][block] = {};
   for (; i < n; i += block) {
     const std::int64_t m = std::min(block, n - i);
-    for (int k = Out; k < Out + In; ++k) gather<T>(p[k] + i * steps[k], steps[k], m, staged[k]);
+    for (int k = Out; k < Out + In; ++k)
+      simd::gather<T>(p[k] + i * steps[k], steps[k], m, staged[k]);
     for (std::int64_t j = 0; j < m; j += width) {
       for (int k = 0; k < In; ++k) in[k] = V::load_aligned(staged[Out + k] + j);
       f(in, out);
       for (int k = 0; k < Out; ++k) out[k].store_aligned(staged[k] + j);
     }
-    for (int k = 0; k < Out; ++k) scatter<T>(staged[k], p[k] + i * steps[k], steps[k], m);
+    for (int k = 0; k < Out; ++k) simd::scatter<T>(staged[k], p[k] + i * steps[k], steps[k], m);
   }
 }
 

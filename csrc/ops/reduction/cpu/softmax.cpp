@@ -17,9 +17,9 @@ void softmax_rows(const Array& x, int axis, bool log, const Array& y) {
                 [&](std::int64_t m, const auto& p, const auto& s) {
                   std::vector<Compute<T>> row(static_cast<std::size_t>(n)), terms(row.size());
                   for (std::int64_t j = 0; j < m; ++j) {
-                    gather<T>(p[1] + j * s[1], from_step, n, row.data());
+                    simd::gather<T>(p[1] + j * s[1], from_step, n, row.data());
                     softmax_row(row.data(), n, log, terms.data());
-                    scatter<T>(row.data(), p[0] + j * s[0], to_step, n);
+                    simd::scatter<T>(row.data(), p[0] + j * s[0], to_step, n);
                   }
                 });
 }

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "ops/elementwise/cpu/blocked_loop.h"
+#include "simd/blocked_loop.h"
 
 namespace renga {
 
@@ -37,15 +37,15 @@ double row_sum(const C* x, std::int64_t n) {
 template <class C>
 void softmax_row(C* x, std::int64_t n, bool log, C* terms) {
   const C top = row_maximum(x, n);
-  vector_map(x, x, n, [top](auto v) { return v - top; });
-  vector_map(x, terms, n, [](auto v) { return xsimd::exp(v); });
+  simd::map_batches(x, x, n, [top](auto v) { return v - top; });
+  simd::map_batches(x, terms, n, [](auto v) { return xsimd::exp(v); });
   const double total = row_sum(terms, n);
   if (log) {
     const C shift = static_cast<C>(std::log(total));
-    vector_map(x, x, n, [shift](auto v) { return v - shift; });
+    simd::map_batches(x, x, n, [shift](auto v) { return v - shift; });
   } else {
     const C scale = static_cast<C>(1 / total);
-    vector_map(terms, x, n, [scale](auto v) { return v * scale; });
+    simd::map_batches(terms, x, n, [scale](auto v) { return v * scale; });
   }
 }
 

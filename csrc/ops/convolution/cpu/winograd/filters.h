@@ -152,7 +152,7 @@ void transform_filters(const Filters& W, std::span<const Taps> parts, std::int64
   using Across = typename Scheme::Across;
   constexpr int stack = kStack<Number>;
   FilterLanes<filter_size<Scheme>> lanes;
-  on_best_target<Number>([ =, &W, &lanes ](auto target) __attribute__((always_inline)) {
+  dispatch<Number>([ =, &W, &lanes ](auto target) __attribute__((always_inline)) {
     using Target = decltype(target);
     using V = Stack<Target, stack>;
     const std::int64_t step = layout.point();
@@ -188,7 +188,7 @@ void transform_filter_grads(const float* from, std::int64_t part_step, const Lay
   using Down = typename Scheme::Down;
   using Across = typename Scheme::Across;
   FilterLanes<filter_size<Scheme>> lanes;
-  on_best_target<float>([ =, &gW, &lanes ](auto target) __attribute__((always_inline)) {
+  dispatch<float>([ =, &gW, &lanes ](auto target) __attribute__((always_inline)) {
     using Target = decltype(target);
     using V = Stack<Target, 1>;
     const std::int64_t step = layout.point();

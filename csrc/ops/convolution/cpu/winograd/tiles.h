@@ -8,9 +8,11 @@
 #include "ops/convolution/cpu/winograd/transform.h"
 #include "ops/matmul/cpu/packed_gemm.h"
 #include "ops/shape/window.h"
-#include "simd/dispatch.h"
+#include "simd/float_vector.h"
 
 namespace renga::winograd {
+
+using simd::dispatch, simd::Floats, simd::load_floats, simd::store_floats;
 
 // Images in memory whose channels, whole panels of them, lie side by side.
 template <class Pixel>
@@ -91,7 +93,7 @@ template <class Target, class T>
 }
 template <class Target>
 [[gnu::always_inline]] inline void store_stack(const Two<Floats<Target>>& v, bfloat16* to) {
-  store_pairs<Target>(v.first, v.second, to);
+  simd::to_bfloat16_interleaved<Target>(v.first, v.second, to);
 }
 
 // The pixels of a rectangle of an image; those outside of it, and of tiles past the last one, are
@@ -134,8 +136,7 @@ void transform_tiles(const Images<Pixel>& x, const Tiles& tiles, const Pair& pad
   constexpr int stack = stacked ? kStack<Number> : 1;
   using From = Rectangle<Down::from, Across::from, Pixel>;
   std::vector<Pixel> zeros(static_cast<std::size_t>(x.channels));
-  on_best_target<Number>([ =, &x, &tiles, &pad, &
-                           zeros ](auto target) __attribute__((always_inline)) {
+  dispatch<Number>([ =, &x, &tiles, &pad, &zeros ](auto target) __attribute__((always_inline)) {
     using Target = decltype(target);
     using V = Stack<Target, stack>;
     const std::int64_t step = layout.point(), channels = x.channels;
@@ -167,7 +168,7 @@ void transform_outputs(const float* from, const Layout<float>& layout, const Til
   using Across = typename Scheme::Across;
   std::vector<Pixel> nowhere(static_cast<std::size_t>(y.channels));
   const std::int64_t rows = std::min(layout.rows, tiles.count - first);
-  on_best_target<float>([ =, &tiles, &y, &nowhere ](auto target) __attribute__((always_inline)) {
+  dispatch<float>([ =, &tiles, &y, &nowhere ](auto target) __attribute__((always_inline)) {
     using Target = decltype(target);
     using V = Stack<Target, 1>;
     const std::int64_t step = layout.point();

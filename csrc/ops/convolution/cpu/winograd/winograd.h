@@ -23,7 +23,7 @@ WinogradScheme winograd_scheme(const Shape& x, const Window& window, Factors fac
 
 // As ConvolutionKernels; images of float32 or bfloat16, W and gW of float32 and gW row-major, none
 // of them empty. b may be of any float dtype, or undefined, forms nullptr. Factors of bfloat16 need
-// onednn::has_bfloat16_products. Fastest where images are channels last. Results do not depend on
+// simd::has_bfloat16_dot_product. Fastest where images are channels last. Results do not depend on
 // the number of threads.
 void winograd_forward(const Array& x, const Array& W, const Array& y, const Window& window,
                       Factors factors, const Array& b, FilterForms* forms);

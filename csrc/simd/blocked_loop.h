@@ -1,6 +1,5 @@
-// Runs kernels written for short contiguous blocks of a dtype, or of the type in which it is
-// computed, over arrays of any strides: blocks are gathered, converted, computed and scattered
-// while they are in the first cache.
+// Runs kernels that are written for short contiguous blocks over arrays of any strides. Blocks are
+// gathered, converted to the compute type, computed and scattered while they are in the L1 cache.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +9,7 @@
 #include "tensor/streaming.cpu.h"
 #include "tensor/strided_loop.h"
 
-namespace renga {
+namespace renga::simd {
 
 inline constexpr std::int64_t kBlock = 512;
 
@@ -20,7 +19,7 @@ void gather(const std::byte* from, std::int64_t step, std::int64_t n, Compute<T>
   if constexpr (is_half<T>) {
     if (step == sizeof(T)) {
       const auto* x = reinterpret_cast<const T*>(from);
-      return each_lanes<T>(
+      return for_each_batch<T>(
           n, [=]<class V>(Type<V>, std::int64_t i) { store(load<V>(x + i), to + i); });
     }
   }
@@ -34,17 +33,17 @@ void scatter(const Compute<T>* from, std::byte* to, std::int64_t step, std::int6
   if constexpr (is_half<T>) {
     if (step == sizeof(T)) {
       auto* y = reinterpret_cast<T*>(to);
-      return each_lanes<T>(
+      return for_each_batch<T>(
           n, [=]<class V>(Type<V>, std::int64_t i) { store(load<V>(from + i), y + i); });
     }
   }
   for (std::int64_t i = 0; i < n; ++i) *reinterpret_cast<T*>(to + i * step) = T(from[i]);
 }
 
-// y = f(x) over contiguous blocks, in vectors of the machine's width; the rest goes through one
-// padded vector, so that every element is computed by the same instructions wherever it lies.
+// y = f(x) over contiguous elements, batch by batch. The rest goes through one padded batch, so
+// that the result of an element does not depend on its position.
 template <class T, class F>
-void vector_map(const T* x, T* y, std::int64_t n, F f) {
+void map_batches(const T* x, T* y, std::int64_t n, F f) {
   using V = xsimd::batch<Compute<T>>;
   constexpr auto width = static_cast<std::int64_t>(V::size);
   std::int64_t i = 0;
@@ -58,7 +57,7 @@ void vector_map(const T* x, T* y, std::int64_t n, F f) {
 }
 
 template <class T, class F>
-void vector_map(const T* a, const T* b, T* y, std::int64_t n, F f) {
+void map_batches(const T* a, const T* b, T* y, std::int64_t n, F f) {
   using V = xsimd::batch<Compute<T>>;
   constexpr auto width = static_cast<std::int64_t>(V::size);
   std::int64_t i = 0;
@@ -73,113 +72,113 @@ void vector_map(const T* a, const T* b, T* y, std::int64_t n, F f) {
   std::copy_n(out, n - i, y + i);
 }
 
-// An operand of a run of n elements: blocks of it where they lie or, if they do not adjoin or are
-// not of the compute type, gathered. One element for all of them is gathered once.
+// Blocks of an input of n elements: in place if they are contiguous and of the compute type, else
+// gathered into a buffer. A broadcast element (step 0) is gathered once.
 template <class T>
-class Blocks {
+class InputBlocks {
  public:
-  Blocks(const std::byte* data, std::int64_t step, std::int64_t n) : data_(data), step_(step) {
-    if (step == 0) gather<T>(data, 0, std::min(kBlock, n), block_);
+  InputBlocks(const std::byte* data, std::int64_t step, std::int64_t n) : data_(data), step_(step) {
+    if (step == 0) gather<T>(data, 0, std::min(kBlock, n), buffer_);
   }
   const Compute<T>* at(std::int64_t i, std::int64_t n) {
-    if (step_ == 0) return block_;
+    if (step_ == 0) return buffer_;
     if constexpr (std::is_same_v<T, Compute<T>>) {
       if (step_ == sizeof(T)) return reinterpret_cast<const T*>(data_) + i;
     }
-    gather<T>(data_ + i * step_, step_, n, block_);
-    return block_;
+    gather<T>(data_ + i * step_, step_, n, buffer_);
+    return buffer_;
   }
 
  private:
   const std::byte* data_;
   std::int64_t step_;
-  Compute<T> block_[kBlock];
+  Compute<T> buffer_[kBlock];
 };
 
-// The results of a run of n elements: blocks of them where they are to lie or, if they do not
-// adjoin or are not of the compute type, on their way there.
+// Blocks of an output of n elements: in place if they are contiguous and of the compute type, else
+// in a buffer that put() scatters or streams to memory.
 template <class T>
-class Results {
+class OutputBlocks {
  public:
-  Results(std::byte* data, std::int64_t step, bool streams)
-      : data_(data), step_(step), streams_(streams) {}
-  ~Results() {
-    if (streams_) finish_streaming();
+  OutputBlocks(std::byte* data, std::int64_t step, bool streaming)
+      : data_(data), step_(step), streaming_(streaming) {}
+  ~OutputBlocks() {
+    if (streaming_) finish_streaming();
   }
   Compute<T>* at(std::int64_t i) {
     if constexpr (std::is_same_v<T, Compute<T>>) {
-      if (step_ == sizeof(T) && !streams_) return reinterpret_cast<T*>(data_) + i;
+      if (step_ == sizeof(T) && !streaming_) return reinterpret_cast<T*>(data_) + i;
     }
-    return block_;
+    return buffer_;
   }
   void put(std::int64_t i, std::int64_t n) {
     if constexpr (std::is_same_v<T, Compute<T>>) {
       if (step_ == sizeof(T)) {
-        if (streams_) stream(block_, reinterpret_cast<T*>(data_) + i, n);
+        if (streaming_) stream(buffer_, reinterpret_cast<T*>(data_) + i, n);
         return;
       }
     }
-    scatter<T>(block_, data_ + i * step_, step_, n);
+    scatter<T>(buffer_, data_ + i * step_, step_, n);
   }
 
  private:
   std::byte* data_;
   std::int64_t step_;
-  bool streams_;
-  alignas(64) Compute<T> block_[kBlock];
+  bool streaming_;
+  alignas(64) Compute<T> buffer_[kBlock];
 };
 
-// Whether all operands of a run adjoin.
+// Whether the elements of all operands are contiguous.
 template <class T, std::size_t N>
-bool adjoin(const std::array<std::int64_t, N>& steps) {
+bool are_contiguous(const std::array<std::int64_t, N>& steps) {
   return std::ranges::all_of(steps, [](std::int64_t step) { return step == sizeof(T); });
 }
 
-// Whether runs of n elements of y are worth it.
+// Whether to write runs of n elements of y past the caches.
 template <class T>
-bool streams(const Array& y, std::int64_t n) {
+bool should_stream(const Array& y, std::int64_t n) {
   return n >= kBlock && !is_half<T> && pays_streaming(y.size() * y.itemsize());
 }
 
-// Applies block(x, y, n) to whole arrays of dtype T.
-template <class T, class Block>
-void map_blocks(const Array& x, const Array& y, std::int64_t cost, const Block& block) {
+// Calls kernel(x, y, n) for blocks of n elements that cover arrays of dtype T.
+template <class T, class Kernel>
+void map_blocks(const Array& x, const Array& y, std::int64_t cost, const Kernel& kernel) {
   parallel_walk(make_loop<2>({&y, &x}), cost, [&](std::int64_t n, const auto& p, const auto& s) {
-    const bool streamed = streams<T>(y, n);
-    if (adjoin<T>(s) && !streamed) {
-      block(reinterpret_cast<const T*>(p[1]), reinterpret_cast<T*>(p[0]), n);
+    const bool streaming = should_stream<T>(y, n);
+    if (are_contiguous<T>(s) && !streaming) {
+      kernel(reinterpret_cast<const T*>(p[1]), reinterpret_cast<T*>(p[0]), n);
       return;
     }
-    Blocks<T> in(p[1], s[1], n);
-    Results<T> out(p[0], s[0], streamed);
+    InputBlocks<T> in(p[1], s[1], n);
+    OutputBlocks<T> out(p[0], s[0], streaming);
     for (std::int64_t i = 0; i < n; i += kBlock) {
       const std::int64_t m = std::min(kBlock, n - i);
-      block(in.at(i, m), out.at(i), m);
+      kernel(in.at(i, m), out.at(i), m);
       out.put(i, m);
     }
   });
 }
 
-// Applies block(a, b, y, n) to whole arrays of dtype T.
-template <class T, class Block>
+// Calls kernel(a, b, y, n) for blocks of n elements that cover arrays of dtype T.
+template <class T, class Kernel>
 void map_blocks(const Array& a, const Array& b, const Array& y, std::int64_t cost,
-                const Block& block) {
+                const Kernel& kernel) {
   parallel_walk(make_loop<3>({&y, &a, &b}), cost,
                 [&](std::int64_t n, const auto& p, const auto& s) {
-                  const bool streamed = streams<T>(y, n);
-                  if (adjoin<T>(s) && !streamed) {
-                    block(reinterpret_cast<const T*>(p[1]), reinterpret_cast<const T*>(p[2]),
-                          reinterpret_cast<T*>(p[0]), n);
+                  const bool streaming = should_stream<T>(y, n);
+                  if (are_contiguous<T>(s) && !streaming) {
+                    kernel(reinterpret_cast<const T*>(p[1]), reinterpret_cast<const T*>(p[2]),
+                           reinterpret_cast<T*>(p[0]), n);
                     return;
                   }
-                  Blocks<T> in_a(p[1], s[1], n), in_b(p[2], s[2], n);
-                  Results<T> out(p[0], s[0], streamed);
+                  InputBlocks<T> in_a(p[1], s[1], n), in_b(p[2], s[2], n);
+                  OutputBlocks<T> out(p[0], s[0], streaming);
                   for (std::int64_t i = 0; i < n; i += kBlock) {
                     const std::int64_t m = std::min(kBlock, n - i);
-                    block(in_a.at(i, m), in_b.at(i, m), out.at(i), m);
+                    kernel(in_a.at(i, m), in_b.at(i, m), out.at(i), m);
                     out.put(i, m);
                   }
                 });
 }
 
-}  // namespace renga
+}  // namespace renga::simd
