@@ -28,7 +28,7 @@ void list_ops(Visit&& visit) {
   list_reduction_ops(visit);
   list_matmul_ops(visit);
   list_convolution_ops(visit);
-  list_convolution_parts_ops(visit);
+  list_local_convolution_ops(visit);
   list_pooling_ops(visit);
   list_normalization_ops(visit);
   list_manipulation_ops(visit);

@@ -4,44 +4,46 @@
 
 namespace renga {
 
-void (*kernel_observer)(const std::string& problem, const std::string& kernel) = nullptr;
+void (*algorithm_observer)(const std::string& problem, const std::string& algorithm) = nullptr;
 
 namespace {
 
 std::mutex mutex;
 
-KernelChoices& choices() {
-  static auto* const all = new KernelChoices;
-  return *all;
+// Never destroyed: threads may still run operations while the process exits.
+AlgorithmCache& cache() {
+  static auto* const algorithms = new AlgorithmCache;
+  return *algorithms;
 }
 
 }  // namespace
 
-std::string chosen_kernel(const std::string& problem, const std::function<const char*()>& choose) {
-  std::string kernel;
+std::string cached_algorithm(const std::string& problem,
+                             const std::function<const char*()>& select) {
+  std::string algorithm;
   {
     const std::lock_guard lock(mutex);
-    const auto found = choices().find(problem);
-    if (found != choices().end()) return found->second;
-    kernel = choices().emplace(problem, choose()).first->second;
+    const auto found = cache().find(problem);
+    if (found != cache().end()) return found->second;
+    algorithm = cache().emplace(problem, select()).first->second;
   }
-  if (kernel_observer != nullptr) kernel_observer(problem, kernel);
-  return kernel;
+  if (algorithm_observer != nullptr) algorithm_observer(problem, algorithm);
+  return algorithm;
 }
 
-KernelChoices kernel_choices() {
+AlgorithmCache algorithm_cache() {
   const std::lock_guard lock(mutex);
-  return choices();
+  return cache();
 }
 
-void load_kernel_choices(const KernelChoices& loaded) {
+void load_algorithms(const AlgorithmCache& loaded) {
   const std::lock_guard lock(mutex);
-  for (const auto& [problem, kernel] : loaded) choices()[problem] = kernel;
+  for (const auto& [problem, algorithm] : loaded) cache()[problem] = algorithm;
 }
 
-void forget_kernel_choices() {
+void clear_algorithms() {
   const std::lock_guard lock(mutex);
-  choices().clear();
+  cache().clear();
 }
 
 }  // namespace renga

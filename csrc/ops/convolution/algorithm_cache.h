@@ -1,5 +1,5 @@
-// Which kernels operations have chosen for which problems: what can be shown, kept in a file and
-// given back.
+// Which algorithm has been selected for which problem. The selections can be shown, saved and
+// loaded (renga.kernels).
 #pragma once
 
 #include <functional>
@@ -8,19 +8,20 @@
 
 namespace renga {
 
-// Kernels' names by problem: an operation's pass with shapes and options, in words.
-using KernelChoices = std::map<std::string, std::string>;
+// Names of algorithms by problem: an operation's pass with its shapes and options, in words.
+using AlgorithmCache = std::map<std::string, std::string>;
 
-// The kernel for `problem`: the one loaded or chosen before, else what `choose` says, which is
-// remembered and told to the observer.
-std::string chosen_kernel(const std::string& problem, const std::function<const char*()>& choose);
+// The algorithm loaded or selected before for `problem`; otherwise what `select` returns, which is
+// cached and passed to the observer.
+std::string cached_algorithm(const std::string& problem,
+                             const std::function<const char*()>& select);
 
-KernelChoices kernel_choices();
-// From now on these win over what operations would choose.
-void load_kernel_choices(const KernelChoices& choices);
-void forget_kernel_choices();
+AlgorithmCache algorithm_cache();
+// Loaded algorithms take precedence over the operations' own selection.
+void load_algorithms(const AlgorithmCache& loaded);
+void clear_algorithms();
 
-// Told of every new choice, on the thread of the operation.
-extern void (*kernel_observer)(const std::string& problem, const std::string& kernel);
+// Called for every new selection, on the thread of the operation.
+extern void (*algorithm_observer)(const std::string& problem, const std::string& algorithm);
 
 }  // namespace renga

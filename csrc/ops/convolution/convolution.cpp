@@ -9,6 +9,7 @@
 #include "ops/elementwise/elementwise.h"
 #include "ops/matmul/precision.h"
 #include "ops/reduction/reduction.h"
+#include "ops/shape/image.h"
 #include "ops/shape/manipulation.h"
 #include "tensor/views.h"
 
@@ -20,106 +21,96 @@ namespace {
 
 using Bias = std::optional<Variable>;
 
-// Three operations, linear in both operands, of which each is the gradient of the others. Extents
-// that strides leave open are given: those of the result. There are no forms on the way back, after
-// which W is about to change.
+// The three operations. `extents` are those of the result, which strides leave open. Backward
+// passes have no cache: W is about to change.
 Variable forward(const Variable& x, const Variable& W, const Bias& b, const Window& window,
-                 const Dims& extents, const Ref<FilterForms>& forms = nullptr);
+                 const Dims& extents, const Ref<PackedWeightCache>& cache = nullptr);
 Variable input_grad(const Variable& gy, const Variable& W, const Bias& b, const Window& window,
-                    const Dims& extents, const Ref<FilterForms>& forms = nullptr);
-// `image` is x's array, or the same in another order of memory.
+                    const Dims& extents, const Ref<PackedWeightCache>& cache = nullptr);
+// `image` has the elements of x, in the same or another memory order.
 Variable weight_grad(const Variable& gy, const Variable& x, const Array& image,
                      const Window& window, const Dims& kernel);
 
-// The dtype of filters for images of this one.
-Dtype filter_dtype(Dtype images) { return images == Dtype::bfloat16 ? Dtype::float32 : images; }
+// The dtype of weights for images of a dtype.
+Dtype weight_dtype(Dtype images) { return images == Dtype::bfloat16 ? Dtype::float32 : images; }
 
-// Those of all axes but the first two.
 Dims extents_of(const Variable& x) {
   return Dims(std::span(x.shape().begin() + 2, x.shape().end()));
 }
 
-Shape joined(std::int64_t first, std::int64_t second, const Dims& rest) {
-  Shape shape{first, second};
-  for (std::int64_t extent : rest) shape.push_back(extent);
-  return shape;
-}
-
-// All axes but the channels', and those last if wanted.
-Axes image_axes(int ndim, bool channels_last) {
-  Axes axes{0};
-  for (int axis = 2; axis < ndim; ++axis) axes.push_back(axis);
-  if (channels_last) axes.push_back(1);
-  return axes;
-}
-
-const char* name_for(const Variable& x, const char* of_images, const char* of_any) {
-  return x.ndim() == 4 ? of_images : of_any;
+const char* name_for(const Variable& x, const char* name_2d, const char* name_nd) {
+  return x.ndim() == 4 ? name_2d : name_nd;
 }
 
 Array array_of(const Bias& b) { return b ? b->array() : Array(); }
 
-Variable finish(const char* name, const Array& y, const Bias& b, Edge to_x, Edge to_W) {
-  if (!b) return record(name, y, {std::move(to_x), std::move(to_W)});
-  auto to_b = [](const Variable& gy) { return sum(gy, image_axes(gy.ndim(), false)); };
-  return record(name, y, {std::move(to_x), std::move(to_W), {*b, to_b}});
+Variable record_with_bias(const char* name, const Array& y, const Bias& b, Edge image,
+                          Edge weights) {
+  if (!b) return record(name, y, {std::move(image), std::move(weights)});
+  auto gb = [](const Variable& gy) {
+    Axes axes = channels_last_axes(gy.ndim());
+    axes.pop_back();
+    return sum(gy, axes);
+  };
+  return record(name, y, {std::move(image), std::move(weights), {*b, gb}});
 }
 
-// A copy of x as the CPU's kernels want images, so that each pass does not make one for itself;
-// undefined where x is so.
+// A channels-last copy of x, made once for all passes; undefined if x is channels-last or the
+// kernels do not prefer that.
 Array reordered(const Array& x) {
-  const bool takes = x.dtype() == Dtype::float32 || x.dtype() == Dtype::bfloat16;
-  if (x.ndim() != 4 || !takes || x.device() != Device{}) return Array();
-  const Axes last = image_axes(4, true);
+  const bool reorders = x.dtype() == Dtype::float32 || x.dtype() == Dtype::bfloat16;
+  if (x.ndim() != 4 || !reorders) return Array();
+  if (!convolution_kernels.on(x.device()).prefers_channels_last) return Array();
+  const Axes last = channels_last_axes(4);
   if (transpose_view(x, last).is_contiguous()) return Array();
-  const Array image = empty_in_order(x.shape(), last, x.dtype());
+  const Array image = empty_in_order(x.shape(), last, x.dtype(), x.device());
   copy(x, image);
   return image;
 }
 
 Variable forward(const Variable& x, const Variable& W, const Bias& b, const Window& window,
-                 const Dims& extents, const Ref<FilterForms>& forms) {
-  const Array y = empty_image(W.shape(0), extents, x.array());
+                 const Dims& extents, const Ref<PackedWeightCache>& cache) {
+  const Array y = empty_channels_last(x.array(), W.shape(0), extents);
   const Array image = reordered(x.array());
   convolution_kernels.on(x.device())
-      .forward(image.defined() ? image : x.array(), W.array(), y, window, array_of(b), forms.get());
-  auto to_x = [W, window, extents = extents_of(x)](const Variable& gy) {
+      .forward(image.defined() ? image : x.array(), W.array(), y, window, array_of(b), cache.get());
+  auto gx = [W, window, extents = extents_of(x)](const Variable& gy) {
     return input_grad(gy, W, {}, window, extents);
   };
-  auto to_W = [x, image, window, kernel = extents_of(W)](const Variable& gy) {
+  auto gW = [x, image, window, kernel = extents_of(W)](const Variable& gy) {
     return weight_grad(gy, x, image.defined() ? image : x.array(), window, kernel);
   };
-  return finish(name_for(x, "Convolution2DFunction", "ConvolutionND"), y, b, {x, to_x}, {W, to_W});
+  return record_with_bias(name_for(x, "Convolution2DFunction", "ConvolutionND"), y, b, {x, gx},
+                          {W, gW});
 }
 
 Variable input_grad(const Variable& gy, const Variable& W, const Bias& b, const Window& window,
-                    const Dims& extents, const Ref<FilterForms>& forms) {
-  const Array gx = empty_image(W.shape(1) * window.groups, extents, gy.array());
+                    const Dims& extents, const Ref<PackedWeightCache>& cache) {
+  const Array gx = empty_channels_last(gy.array(), W.shape(1) * window.groups, extents);
   convolution_kernels.on(gy.device())
-      .input_grad(gy.array(), W.array(), gx, window, array_of(b), forms.get());
-  auto to_gy = [W, window, extents = extents_of(gy)](const Variable& ggx) {
+      .input_grad(gy.array(), W.array(), gx, window, array_of(b), cache.get());
+  auto ggy = [W, window, extents = extents_of(gy)](const Variable& ggx) {
     return forward(ggx, W, {}, window, extents);
   };
-  auto to_W = [gy, window, kernel = extents_of(W)](const Variable& ggx) {
+  auto gW = [gy, window, kernel = extents_of(W)](const Variable& ggx) {
     return weight_grad(gy, ggx, ggx.array(), window, kernel);
   };
-  return finish(name_for(gy, "Deconvolution2DFunction", "DeconvolutionND"), gx, b, {gy, to_gy},
-                {W, to_W});
+  return record_with_bias(name_for(gy, "Deconvolution2DFunction", "DeconvolutionND"), gx, b,
+                          {gy, ggy}, {W, gW});
 }
 
 Variable weight_grad(const Variable& gy, const Variable& x, const Array& image,
                      const Window& window, const Dims& kernel) {
-  const Array gW = gradient_array(joined(gy.shape(1), x.shape(1) / window.groups, kernel),
-                                  filter_dtype(x.dtype()), x.device());
+  const Array gW = gradient_array(image_shape(gy.shape(1), x.shape(1) / window.groups, kernel),
+                                  weight_dtype(x.dtype()), x.device());
   convolution_kernels.on(x.device()).weight_grad(cast(gy.array(), x.dtype()), image, gW, window);
-  auto to_gy = [x, window, extents = extents_of(gy)](const Variable& ggW) {
+  auto ggy = [x, window, extents = extents_of(gy)](const Variable& ggW) {
     return forward(x, ggW, {}, window, extents);
   };
-  auto to_x = [gy, window, extents = extents_of(x)](const Variable& ggW) {
+  auto gx = [gy, window, extents = extents_of(x)](const Variable& ggW) {
     return input_grad(gy, ggW, {}, window, extents);
   };
-  return record(name_for(x, "Convolution2DGradW", "ConvolutionNDGradW"), gW,
-                {{gy, to_gy}, {x, to_x}});
+  return record(name_for(x, "Convolution2DGradW", "ConvolutionNDGradW"), gW, {{gy, ggy}, {x, gx}});
 }
 
 void check(const char* op, const Variable& x, const Variable& W, const Window& window) {
@@ -130,10 +121,10 @@ void check(const char* op, const Variable& x, const Variable& W, const Window& w
           W.shape());
   const int axes = x.ndim() - 2;
   check_window(op, axes, window.stride, window.pad, window.dilate);
-  const bool has_taps = std::all_of(W.shape().begin() + 2, W.shape().end(), [](std::int64_t k) {
-    return k > 0 && k <= std::numeric_limits<std::int32_t>::max();
-  });
-  require(has_taps, op,
+  const bool is_valid_kernel = std::all_of(
+      W.shape().begin() + 2, W.shape().end(),
+      [](std::int64_t k) { return k > 0 && k <= std::numeric_limits<std::int32_t>::max(); });
+  require(is_valid_kernel, op,
           ": expected W with a kernel of at least 1 and below 2^31 along each axis, got ",
           W.shape());
   require<std::invalid_argument>(
@@ -152,7 +143,7 @@ void check_images(const char* op, const Variable& x, const Variable& W) {
 void check_bias(const char* op, const Bias& b, const Variable& x, const Variable& W,
                 std::int64_t channels) {
   if (!b) return;
-  const Dtype dtype = filter_dtype(x.dtype());
+  const Dtype dtype = weight_dtype(x.dtype());
   require(b->dtype() != W.dtype() || b->dtype() == x.dtype() || b->dtype() == dtype, op,
           ": expected x of dtype ", W.dtype(), " as W and b, got ", x.dtype());
   require((b->dtype() == x.dtype() || b->dtype() == dtype) && b->shape() == Shape{channels}, op,
@@ -160,15 +151,15 @@ void check_bias(const char* op, const Bias& b, const Variable& x, const Variable
           " and ", b->dtype());
 }
 
-// W as the kernels want it. The result has the dtype of the images.
-Variable for_images(const Variable& x, const Variable& W) {
-  return cast(W, filter_dtype(x.dtype()));
+// W in the dtype that kernels expect for x. The result has the dtype of x.
+Variable cast_weights(const Variable& x, const Variable& W) {
+  return cast(W, weight_dtype(x.dtype()));
 }
 
-Variable convolution(const char* op, const Variable& given, const Variable& W, const Bias& b,
+Variable convolution(const char* op, const Variable& input, const Variable& W, const Bias& b,
                      const Window& window, bool cover_all) {
-  check(op, given, W, window);
-  const Variable x = as_activation(given);
+  check(op, input, W, window);
+  const Variable x = as_activation(input);
   const std::int64_t channels = saturated_product(W.shape(1), window.groups);
   require(x.shape(1) == channels, op, ": expected x with ", channels, " channels for W of shape ",
           W.shape(), " and ", window.groups, " groups, got ", x.shape());
@@ -180,14 +171,14 @@ Variable convolution(const char* op, const Variable& given, const Variable& W, c
     require(extents[axis] > 0, op, ": expected x no smaller than the kernel, got ", x.shape(),
             " for W of shape ", W.shape());
   }
-  const Variable filters = for_images(x, W);
-  return forward(x, filters, b, window, extents, filter_forms(filters));
+  const Variable weights = cast_weights(x, W);
+  return forward(x, weights, b, window, extents, packed_weight_cache(weights));
 }
 
-Variable deconvolution(const char* op, const Variable& given, const Variable& W, const Bias& b,
+Variable deconvolution(const char* op, const Variable& input, const Variable& W, const Bias& b,
                        const Window& window, const std::optional<Dims>& outsize) {
-  check(op, given, W, window);
-  const Variable x = as_activation(given);
+  check(op, input, W, window);
+  const Variable x = as_activation(input);
   require(x.shape(1) == W.shape(0), op, ": expected x with ", W.shape(0),
           " channels for W of shape ", W.shape(), ", got ", x.shape());
   require<std::invalid_argument>(!outsize || outsize->size() == x.ndim() - 2, op,
@@ -205,29 +196,24 @@ Variable deconvolution(const char* op, const Variable& given, const Variable& W,
             op, ": expected an outsize whose convolution has extent ", size, ", got ",
             extents[axis]);
   }
-  check_padded(op, joined(x.shape(0), channels, extents), window.pad, x.dtype(), x.device());
-  const Variable filters = for_images(x, W);
-  return input_grad(x, filters, b, window, extents, filter_forms(filters));
+  check_padded(op, image_shape(x.shape(0), channels, extents), window.pad, x.dtype(), x.device());
+  const Variable weights = cast_weights(x, W);
+  return input_grad(x, weights, b, window, extents, packed_weight_cache(weights));
 }
 
 }  // namespace
 
-Array empty_image(std::int64_t channels, const Dims& extents, const Array& like) {
-  return empty_in_order(joined(like.shape(0), channels, extents), image_axes(like.ndim(), true),
-                        like.dtype(), like.device());
-}
-
-// Several pixels of few channels go together, as one long row takes less time than many short ones.
+// Pixels of few channels are joined to longer rows, which take less time than many short ones.
 void add_bias(const Array& y, const Array& b) {
-  constexpr std::int64_t kRow = 512;
+  constexpr std::int64_t kLongRow = 512;
   const std::int64_t channels = y.shape(1);
   if (y.size() == 0) return;
   const std::int64_t count = y.size() / channels;
-  std::int64_t together = 1;
-  while (together * channels < kRow && count % (2 * together) == 0) together *= 2;
-  const Array pixels = transpose_view(y, image_axes(y.ndim(), true));
-  const Array rows = reshape_view(pixels, {count / together, together * channels});
-  const Array row = contiguous(broadcast_view("bias", cast(b, y.dtype()), {together, channels}));
+  std::int64_t joined = 1;
+  while (joined * channels < kLongRow && count % (2 * joined) == 0) joined *= 2;
+  const Array pixels = channels_last_view(y);
+  const Array rows = reshape_view(pixels, {count / joined, joined * channels});
+  const Array row = contiguous(broadcast_view("bias", cast(b, y.dtype()), {joined, channels}));
   const Array all = broadcast_view("bias", reshape_view(row, {row.size()}), rows.shape());
   elementwise_kernels.on(y.device()).binary(Binary::add, 0, rows, all, rows);
 }

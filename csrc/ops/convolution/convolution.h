@@ -1,4 +1,5 @@
-// Convolution of images and its two gradients, which are each other's gradients.
+// Convolution and its gradients with respect to images and weights. Each of the three is linear in
+// its operands, and the gradient of the other two.
 #pragma once
 
 #include <optional>
@@ -10,37 +11,34 @@
 
 namespace renga {
 
-// Images are (N, channels, extents...) in any order of memory; W is (O, I / groups, kernel...),
-// with as many extents as the images, one or more. In each, x is the larger image (I channels) and
-// y the smaller one (O channels), or their gradients. All are of one dtype, but W and gW are
-// float32 where images are bfloat16. b, one number for each channel of the result, is added to its
-// pixels where it is defined. Where there are `forms`, kernels keep what they make of W there.
+// Images are (N, channels, extents...) in any memory order; W is (O, I / groups, kernel...). x is
+// the larger image (I channels) and y the smaller one (O channels), or their gradients. All have
+// one dtype, except that W and gW are float32 for bfloat16 images. b has one number per channel of
+// the result and may be undefined. With a `cache`, kernels keep the packed W there.
 struct ConvolutionKernels {
   void (*forward)(const Array& x, const Array& W, const Array& y, const Window& window,
-                  const Array& b, FilterForms* forms);
+                  const Array& b, PackedWeightCache* cache);
   void (*input_grad)(const Array& gy, const Array& W, const Array& gx, const Window& window,
-                     const Array& b, FilterForms* forms);
+                     const Array& b, PackedWeightCache* cache);
   void (*weight_grad)(const Array& gy, const Array& x, const Array& gW, const Window& window);
+  // Whether images of two axes in float32 or bfloat16 are worth a channels-last copy.
+  bool prefers_channels_last = false;
 };
 extern KernelTable<ConvolutionKernels> convolution_kernels;
 
-// An image of so many channels and extents for the samples of `like`, of its dtype, channels last
-// in memory: the kernels are fastest there, and so is what follows.
-Array empty_image(std::int64_t channels, const Dims& extents, const Array& like);
-
-// Adds b to every pixel of y, whose channels are last in memory, in place.
+// Adds b to every pixel of y, in place. y is channels-last.
 void add_bias(const Array& y, const Array& b);
 
 Variable convolution_2d(const Variable& x, const Variable& W, const std::optional<Variable>& b = {},
                         const Window& window = {}, bool cover_all = false);
 
-// The transposed convolution; W is (I, O / groups, kh, kw). `outsize` chooses among the extents
-// whose convolution has x's extents; the smallest by default.
+// The transposed convolution; W is (I, O / groups, kh, kw). Several output extents have a
+// convolution with x's extents: `outsize` chooses one, the smallest by default.
 Variable deconvolution_2d(const Variable& x, const Variable& W,
                           const std::optional<Variable>& b = {}, const Window& window = {},
                           const std::optional<Dims>& outsize = {});
 
-// The same for images of any number of axes.
+// For images with any number of axes.
 Variable convolution_nd(const Variable& x, const Variable& W, const std::optional<Variable>& b,
                         const Window& window, bool cover_all = false);
 Variable deconvolution_nd(const Variable& x, const Variable& W, const std::optional<Variable>& b,

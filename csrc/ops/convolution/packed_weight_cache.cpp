@@ -2,23 +2,24 @@
 
 namespace renga {
 
-Array FilterForms::get(const Key& key, const std::function<Array()>& make) {
+Array PackedWeightCache::get(const Key& key, const std::function<Array()>& pack) {
   {
     const std::lock_guard lock(mutex_);
-    const auto found = forms_.find(key);
-    if (found != forms_.end()) return found->second;
+    const auto found = packed_.find(key);
+    if (found != packed_.end()) return found->second;
   }
-  const Array form = make();
+  const Array packed = pack();
   const std::lock_guard lock(mutex_);
-  return forms_.emplace(key, form).first->second;
+  return packed_.emplace(key, packed).first->second;
 }
 
-Ref<FilterForms> filter_forms(const Variable& W) {
+Ref<PackedWeightCache> packed_weight_cache(const Variable& W) {
   if (backprop_enabled()) return nullptr;
   VariableBody& body = *W.body();
-  const Ref<FilterForms> kept(static_cast<FilterForms*>(body.made.get()));
-  if (kept && kept->fits(W.array())) return kept;
-  body.made = body.is_private() ? make_ref<FilterForms>(W.array().storage()->shows()) : nullptr;
+  const Ref<PackedWeightCache> cache(static_cast<PackedWeightCache*>(body.made.get()));
+  if (cache && cache->is_valid_for(W.array())) return cache;
+  body.made =
+      body.is_private() ? make_ref<PackedWeightCache>(W.array().storage()->shows()) : nullptr;
   return nullptr;
 }
 

@@ -1,4 +1,5 @@
-// Filters as kernels want them, kept for as long as nobody can have written to the filters.
+// Packed weights, cached in inference mode and invalidated when the weight array may have been
+// modified.
 #pragma once
 
 #include <cstdint>
@@ -11,25 +12,27 @@
 
 namespace renga {
 
-// Filters transformed or in another order of memory, by what kind of form it is.
-class FilterForms final : public RefCounted {
+// The weights of one array, transformed or in another memory layout.
+class PackedWeightCache final : public RefCounted {
  public:
+  // Identifies a packing: the algorithm and all that its layout depends on.
   using Key = std::vector<std::int64_t>;
 
-  explicit FilterForms(std::uint32_t shows) : shows_(shows) {}
+  // `exposures` is how often the weights' memory has been exposed to writers.
+  explicit PackedWeightCache(std::uint32_t exposures) : exposures_(exposures) {}
 
-  // What `make` returned for `key` at first.
-  Array get(const Key& key, const std::function<Array()>& make);
-  bool fits(const Array& W) const { return W.storage()->shows() == shows_; }
+  // The packed weights for `key`, made by `pack` on the first call.
+  Array get(const Key& key, const std::function<Array()>& pack);
+  bool is_valid_for(const Array& W) const { return W.storage()->shows() == exposures_; }
 
  private:
-  const std::uint32_t shows_;  // of the filters' memory
+  const std::uint32_t exposures_;
   std::mutex mutex_;
-  std::map<Key, Array> forms_;
+  std::map<Key, Array> packed_;
 };
 
-// Those of W, from its second use on; nullptr before, where somebody holds W's memory, and where
-// history is recorded: then W is about to change.
-Ref<FilterForms> filter_forms(const Variable& W);
+// The cache of W, from its second use on. nullptr before, if W's memory is shared, or if the graph
+// is recorded: then W is about to change.
+Ref<PackedWeightCache> packed_weight_cache(const Variable& W);
 
 }  // namespace renga

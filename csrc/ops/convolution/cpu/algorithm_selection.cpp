@@ -17,27 +17,31 @@
 namespace renga {
 namespace {
 
-std::atomic<ConvolutionKernel> chosen{ConvolutionKernel::automatic};
+using Algorithm = ConvolutionAlgorithm;
 
-using Kernel = ConvolutionKernel;
-using Pass = ConvolutionPass;
+std::atomic<Algorithm> requested{Algorithm::automatic};
 
-constexpr std::array kKernels{"auto", "direct", "winograd", "gemm", "depthwise"};
+constexpr std::array kAlgorithms{"auto", "direct", "winograd", "gemm", "depthwise"};
 constexpr std::array kPasses{"forward", "input gradient", "weight gradient"};
 
-const char* name_of(Kernel kernel) { return kKernels[static_cast<std::size_t>(kernel)]; }
-
-// Of bfloat16 numbers AVX-512 multiplies twice as many at a time as of float32, and AMX eight times
-// as many, for which Winograd's kernels have no use and oneDNN's gradients of filters little
-// (measured: 36 to 400 GFLOP/s at images of up to 8x8, where float32 had 163).
-double cost_of(Kernel kernel, Pass pass, Factors factors) {
-  if (factors == Factors::float32 || kernel == Kernel::gemm) return 1;
-  const bool tiles = kernel == Kernel::direct && pass != Pass::weight_grad && simd::has_amx();
-  return tiles ? 0.125 : 0.5;
+const char* name_of(Algorithm algorithm) {
+  return kAlgorithms[static_cast<std::size_t>(algorithm)];
 }
 
-// Taps that fall on the image, summed over all positions along an axis.
-std::int64_t taps(const Array& x, const Array& W, const Array& y, const Window& window, int axis) {
+// The time of a multiplication, in those of float32. AVX-512 multiplies twice as many bfloat16
+// numbers at a time as float32 numbers, AMX eight times as many. Winograd's algorithm does not use
+// AMX, and oneDNN's weight gradient gains little from it (measured: 36 to 400 GFLOP/s at images of
+// up to 8x8, where float32 has 163).
+double multiplication_cost(Algorithm algorithm, Pass pass, ComputeType compute_type) {
+  if (compute_type == ComputeType::float32 || algorithm == Algorithm::gemm) return 1;
+  const bool uses_amx =
+      algorithm == Algorithm::direct && pass != Pass::weight_grad && simd::has_amx();
+  return uses_amx ? 0.125 : 0.5;
+}
+
+// The number of (output position, kernel offset) pairs along an axis that read inside of the image.
+std::int64_t reads_inside(const Problem& problem, int axis) {
+  const auto& [pass, x, W, y, window] = problem;
   std::int64_t count = 0;
   for (std::int64_t i = 0; i < y.shape(2 + axis); ++i) {
     const std::int64_t first = i * window.stride[axis] - window.pad[axis];
@@ -47,136 +51,144 @@ std::int64_t taps(const Array& x, const Array& W, const Array& y, const Window& 
   return count;
 }
 
-// A pass of a convolution, and what its kernels cost by its shapes. What takes as long as one
-// multiplication of float32 numbers is 1; all kernels multiply at the machine's speed
-// (docs/performance.md has the measurements).
-struct Problem {
-  Pass pass;
-  const Array &x, &W, &y;
-  const Window& window;
-  Factors factors;
+// Estimates the time of each algorithm from the shapes. The unit is one float32 multiplication; all
+// algorithms multiply at the machine's speed (docs/performance.md has the measurements).
+struct CostModel {
+  const Problem& problem;
+  ComputeType compute_type;
 
-  // Without the taps that fall on padding. The channels of an image that is written come in vectors
-  // of 16. Before, filters are reordered, each tap of which costs as much as `reorder`.
+  // Kernel offsets on the padding are skipped. The output channels are computed in vectors of 16.
+  // Before that, the weights are reordered, at a cost of `reorder` per element.
   double direct_cost() const {
     constexpr double reorder = 24;
     constexpr std::int64_t vector = 16;
-    const std::int64_t full =
-        pass == Pass::weight_grad ? written() : (written() + vector - 1) / vector * vector;
-    const auto taps_met =
-        static_cast<double>(y.shape(0) * taps(x, W, y, window, 0) * taps(x, W, y, window, 1));
-    return static_cast<double>(full * (pairs() / written())) *
-               cost_of(Kernel::direct, pass, factors) * taps_met +
-           reorder * static_cast<double>(W.size());
+    const std::int64_t channels = output_channels();
+    const std::int64_t computed =
+        problem.pass == Pass::weight_grad ? channels : (channels + vector - 1) / vector * vector;
+    const auto positions = static_cast<double>(problem.y.shape(0) * reads_inside(problem, 0) *
+                                               reads_inside(problem, 1));
+    return static_cast<double>(computed * (channel_pairs() / channels)) *
+               multiplication_cost(Algorithm::direct, problem.pass, compute_type) * positions +
+           reorder * static_cast<double>(problem.W.size());
   }
 
-  // Whole groups of tiles. Transforms cost `image` for each transformed element of an image, and
-  // `filter` for each of a filter.
+  // Computes whole groups of tiles. Transforms cost `image` per transformed element of an image and
+  // `weight` per transformed element of a filter.
   double winograd_cost() const {
-    constexpr double image = 14, filter = 5;
-    const WinogradScheme scheme = winograd_scheme(x.shape(), window, factors);
+    constexpr double image = 14, weight = 5;
+    const Array &y = problem.y, &W = problem.W;
+    const WinogradScheme scheme = winograd_scheme(problem.x.shape(), problem.window, compute_type);
     const std::int64_t covering = y.shape(0) * ((y.shape(2) + scheme.rows - 1) / scheme.rows) *
                                   ((y.shape(3) + scheme.columns - 1) / scheme.columns);
     const auto tiles = static_cast<double>((covering + kPanelRows - 1) / kPanelRows * kPanelRows);
     const auto channels = static_cast<double>(W.shape(0) + W.shape(1));
-    const auto all = static_cast<double>(pairs());
+    const auto pairs = static_cast<double>(channel_pairs());
+    const double multiplication =
+        multiplication_cost(Algorithm::winograd, problem.pass, compute_type);
     return static_cast<double>(scheme.points) *
-           (tiles * (cost_of(Kernel::winograd, pass, factors) * all + image * channels) +
-            filter * all);
+           (tiles * (multiplication * pairs + image * channels) + weight * pairs);
   }
 
-  // All taps of every row, in whole panels; `fold` for each that a pixel of the result adds up.
+  // Computes all kernel offsets for every row, in whole panels. Adding up (col2im) costs `add` per
+  // product that reaches the result.
   double gemm_cost() const {
-    constexpr double fold = 20;
-    const Array &factor = pass == Pass::forward ? x : y, &result = pass == Pass::forward ? y : x;
-    const std::int64_t columns = (factor.shape(3) + kPanelRows - 1) / kPanelRows * kPanelRows;
-    const std::int64_t read = (pairs() / written() + kPanel - 1) / kPanel * kPanel;
-    const std::int64_t width = gemm_width(written(), W.shape(2) * W.shape(3));
-    const auto rows = static_cast<double>(factor.shape(0) * factor.shape(2));
-    const std::int64_t met = result.shape(0) * taps(x, W, y, window, 0) * taps(x, W, y, window, 1);
-    return rows * static_cast<double>(columns * read * width) + fold * static_cast<double>(met);
+    constexpr double add = 20;
+    const bool forward = problem.pass == Pass::forward;
+    const Array &input = forward ? problem.x : problem.y, &result = forward ? problem.y : problem.x;
+    const std::int64_t columns = (input.shape(3) + kPanelRows - 1) / kPanelRows * kPanelRows;
+    const std::int64_t depth = (channel_pairs() / output_channels() + kPanel - 1) / kPanel * kPanel;
+    const std::int64_t width =
+        gemm_width(output_channels(), problem.W.shape(2) * problem.W.shape(3));
+    const auto rows = static_cast<double>(input.shape(0) * input.shape(2));
+    const std::int64_t added =
+        result.shape(0) * reads_inside(problem, 0) * reads_inside(problem, 1);
+    return rows * static_cast<double>(columns * depth * width) + add * static_cast<double>(added);
   }
 
-  // What the choice depends on, in words. The extents of y do not follow from the rest (cover_all);
-  // dilated and grouped convolutions have no choice.
-  std::string in_words() const {
-    std::ostringstream text;
-    text << "convolution " << kPasses[static_cast<std::size_t>(pass)] << ", x " << x.shape()
-         << ", W " << W.shape() << ", y " << y.shape() << ", stride " << window.stride << ", pad "
-         << window.pad << ", products of "
-         << (factors == Factors::bfloat16 ? "bfloat16" : "float32");
-    return text.str();
-  }
-
-  bool knows(Kernel kernel) const {
-    if (kernel == Kernel::winograd) return winograd_convolves(W.shape(), window);
-    if (kernel == Kernel::gemm) {
-      return pass != Pass::weight_grad && gemm_convolves(written(), window);
+  bool supports(Algorithm algorithm) const {
+    if (algorithm == Algorithm::winograd) {
+      return winograd_supports(problem.W.shape(), problem.window);
     }
-    return kernel == Kernel::direct;
+    if (algorithm == Algorithm::gemm) {
+      return problem.pass != Pass::weight_grad && gemm_supports(output_channels(), problem.window);
+    }
+    return algorithm == Algorithm::direct;
+  }
+
+  Algorithm cheapest() const {
+    if (supports(Algorithm::winograd)) {
+      return winograd_cost() < direct_cost() ? Algorithm::winograd : Algorithm::direct;
+    }
+    return gemm_cost() < direct_cost() ? Algorithm::gemm : Algorithm::direct;
   }
 
  private:
-  std::int64_t pairs() const { return W.shape(0) * W.shape(1); }
-  // Channels of the image that is written, if it is one.
-  std::int64_t written() const { return W.shape(pass == Pass::input_grad ? 1 : 0); }
+  std::int64_t channel_pairs() const { return problem.W.shape(0) * problem.W.shape(1); }
+  // Of the image that is written, if the pass writes one.
+  std::int64_t output_channels() const {
+    return problem.W.shape(problem.pass == Pass::input_grad ? 1 : 0);
+  }
 };
 
-Factors factors_for(const Array& x) {
+// What the selection depends on, as the algorithm cache's key. The extents of y do not follow from
+// the rest (cover_all). Dilation and groups are left out: such problems have no selection.
+std::string cache_key(const Problem& problem, ComputeType compute_type) {
+  const auto& [pass, x, W, y, window] = problem;
+  std::ostringstream text;
+  text << "convolution " << kPasses[static_cast<std::size_t>(pass)] << ", x " << x.shape() << ", W "
+       << W.shape() << ", y " << y.shape() << ", stride " << window.stride << ", pad " << window.pad
+       << ", products of " << (compute_type == ComputeType::bfloat16 ? "bfloat16" : "float32");
+  return text.str();
+}
+
+ComputeType compute_type_for(const Array& x) {
   const bool coarse = x.dtype() == Dtype::bfloat16 || compute_precision() == Precision::medium;
-  return coarse && simd::has_bfloat16_dot_product() ? Factors::bfloat16 : Factors::float32;
+  return coarse && simd::has_bfloat16_dot_product() ? ComputeType::bfloat16 : ComputeType::float32;
 }
 
-// oneDNN's kernel keeps the pixels that many taps have in common in registers; its gradients of
-// such filters take five times as long as renga's.
-Kernel cheapest_depthwise(Pass pass, const Array& W) {
-  return pass == Pass::weight_grad || W.shape(3) <= 3 ? Kernel::depthwise : Kernel::direct;
-}
-
-Kernel cheapest(const Problem& problem) {
-  if (problem.knows(Kernel::winograd)) {
-    return problem.winograd_cost() < problem.direct_cost() ? Kernel::winograd : Kernel::direct;
-  }
-  return problem.gemm_cost() < problem.direct_cost() ? Kernel::gemm : Kernel::direct;
+// oneDNN keeps pixels that several kernel offsets read in registers, which pays for large kernels;
+// its depthwise weight gradient takes five times as long as renga's.
+Algorithm select_depthwise(const Problem& problem) {
+  const bool small = problem.W.shape(3) <= 3;
+  return problem.pass == Pass::weight_grad || small ? Algorithm::depthwise : Algorithm::direct;
 }
 
 }  // namespace
 
-void use_convolution_kernel(const std::string& name) {
-  const auto found = std::find(kKernels.begin(), kKernels.end(), name);
-  require<std::invalid_argument>(found != kKernels.end(),
+void use_convolution_algorithm(const std::string& name) {
+  const auto found = std::find(kAlgorithms.begin(), kAlgorithms.end(), name);
+  require<std::invalid_argument>(found != kAlgorithms.end(),
                                  "use_convolution_kernel: expected auto, direct, winograd, gemm or "
                                  "depthwise, got ",
                                  name);
-  chosen = static_cast<Kernel>(found - kKernels.begin());
+  requested = static_cast<Algorithm>(found - kAlgorithms.begin());
 }
 
-ConvolutionChoice choose_convolution(ConvolutionPass pass, const Array& x, const Array& W,
-                                     const Array& y, const Window& window) {
-  const Kernel wanted = chosen;
-  const Factors factors = factors_for(x);
-  if (x.dtype() == Dtype::float32 && compute_precision() == Precision::high &&
-      three_products_pay()) {
-    return {Kernel::direct, Factors::bfloat16, true};
+SelectedAlgorithm select_algorithm(const Problem& problem) {
+  const Algorithm wanted = requested;
+  const Array& x = problem.x;
+  const ComputeType compute_type = compute_type_for(x);
+  if (x.dtype() == Dtype::float32 && compute_precision() == Precision::high && bf16x3_is_faster()) {
+    return {Algorithm::direct, ComputeType::bfloat16, true};
   }
-  if (x.ndim() == 4 && depthwise_convolves(W.shape(), window)) {
-    const Kernel kernel = wanted == Kernel::automatic ? cheapest_depthwise(pass, W) : wanted;
-    return {kernel == Kernel::depthwise ? kernel : Kernel::direct, factors};
+  if (x.ndim() == 4 && depthwise_supports(problem.W.shape(), problem.window)) {
+    const Algorithm algorithm = wanted == Algorithm::automatic ? select_depthwise(problem) : wanted;
+    return {algorithm == Algorithm::depthwise ? algorithm : Algorithm::direct, compute_type};
   }
-  const Problem problem{pass, x, W, y, window, factors};
-  const bool open =
-      x.ndim() == 4 && (problem.knows(Kernel::winograd) || problem.knows(Kernel::gemm));
-  if (!open) return {Kernel::direct, factors};
-  if (wanted != Kernel::automatic) {
-    return {problem.knows(wanted) ? wanted : Kernel::direct, factors};
+  const CostModel model{problem, compute_type};
+  const bool has_alternatives =
+      x.ndim() == 4 && (model.supports(Algorithm::winograd) || model.supports(Algorithm::gemm));
+  if (!has_alternatives) return {Algorithm::direct, compute_type};
+  if (wanted != Algorithm::automatic) {
+    return {model.supports(wanted) ? wanted : Algorithm::direct, compute_type};
   }
   const std::string name =
-      chosen_kernel(problem.in_words(), [&] { return name_of(cheapest(problem)); });
-  // One that was loaded may be anything.
-  for (Kernel kernel : {Kernel::winograd, Kernel::gemm}) {
-    if (name == name_of(kernel) && problem.knows(kernel)) return {kernel, factors};
+      cached_algorithm(cache_key(problem, compute_type), [&] { return name_of(model.cheapest()); });
+  // A loaded name may be one that this problem does not support, or none at all.
+  for (Algorithm algorithm : {Algorithm::winograd, Algorithm::gemm}) {
+    if (name == name_of(algorithm) && model.supports(algorithm)) return {algorithm, compute_type};
   }
-  return {Kernel::direct, factors};
+  return {Algorithm::direct, compute_type};
 }
 
 }  // namespace renga

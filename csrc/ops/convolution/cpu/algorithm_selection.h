@@ -1,32 +1,29 @@
-// Which of its kernels a convolution runs on, and of what numbers its products are.
+// Which algorithm computes a pass of a convolution, and in which type it multiplies.
 #pragma once
 
 #include <string>
 
+#include "ops/convolution/cpu/problem.h"
 #include "ops/matmul/precision.h"
-#include "ops/shape/window.h"
-#include "tensor/array.h"
 
 namespace renga {
 
-enum class ConvolutionKernel { automatic, direct, winograd, gemm, depthwise };
-enum class ConvolutionPass { forward, input_grad, weight_grad };
+enum class ConvolutionAlgorithm : std::uint8_t { automatic, direct, winograd, gemm, depthwise };
 
-// What all convolutions run on that can, by its name; "auto", the default, leaves it to their
-// shapes. Never to a clock: a program computes the same numbers every time it runs, and on every
-// rank. Throws std::invalid_argument for other names.
-void use_convolution_kernel(const std::string& name);
+// Makes all convolutions that can run on one algorithm: "direct", "winograd", "gemm" or
+// "depthwise". "auto", the default, selects by their shapes, never by a clock: a program computes
+// the same numbers in every run and on every rank. Throws std::invalid_argument for other names.
+void use_convolution_algorithm(const std::string& name);
 
-struct ConvolutionChoice {
-  ConvolutionKernel kernel;  // not `automatic`
-  Factors factors;
-  // Products of float32 numbers are made of three of bfloat16 numbers each, which are the factors.
-  bool three_products = false;
+struct SelectedAlgorithm {
+  ConvolutionAlgorithm algorithm;  // not `automatic`
+  ComputeType compute_type;
+  // Each float32 product is computed as three bfloat16 products; the compute type is bfloat16.
+  bool bf16x3 = false;
 };
 
-// For the convolution of x to y or one of its gradients, of float32 or bfloat16 images. Choices are
-// among kernel_choices(), where those loaded win over the shapes.
-ConvolutionChoice choose_convolution(ConvolutionPass pass, const Array& x, const Array& W,
-                                     const Array& y, const Window& window);
+// For a problem with float32 or bfloat16 images. Algorithms loaded into the algorithm cache take
+// precedence over the cost model.
+SelectedAlgorithm select_algorithm(const Problem& problem);
 
 }  // namespace renga

@@ -1,17 +1,21 @@
-// Images as kernels want them that walk over memory by themselves: (N, H, W, C), row-major.
+// Access to images in the layout of the kernels that index memory themselves: (N, H, W, C),
+// row-major.
 #pragma once
 
-#include "tensor/array.h"
+#include "ops/shape/image.h"
 #include "tensor/views.h"
 
 namespace renga {
 
-inline Array channels_last(const Array& x) { return transpose_view(x, {0, 2, 3, 1}); }
+inline Array dense_channels_last(const Array& image) {
+  return contiguous(channels_last_view(image));
+}
 
-// An image (N, C, H, W) in any order of memory that is written to as such.
-class ChannelsLastTarget {
+// Writes an image of any memory order. A kernel fills dense(); finish() copies it to the image if
+// the two differ.
+class ChannelsLastOutput {
  public:
-  explicit ChannelsLastTarget(const Array& image) : image_(channels_last(image)) {
+  explicit ChannelsLastOutput(const Array& image) : image_(channels_last_view(image)) {
     dense_ = image_.is_contiguous() ? image_ : empty(image_.shape(), image_.dtype());
   }
   const Array& dense() const { return dense_; }

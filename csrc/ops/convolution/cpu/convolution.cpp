@@ -1,7 +1,6 @@
 #include "ops/convolution/convolution.h"
 
 #include <algorithm>
-#include <array>
 
 #include "devices/long_work.h"
 #include "ops/convolution/cpu/algorithm_selection.h"
@@ -18,66 +17,6 @@
 namespace renga {
 namespace {
 
-using Kernel = void (*)(const Array&, const Array&, const Array&, const Window&);
-using DirectKernel = void (*)(const Array&, const Array&, const Array&, const Window&, Factors,
-                              FilterForms*);
-using BiasKernel = void (*)(const Array&, const Array&, const Array&, const Window&, Factors,
-                            const Array&, FilterForms*);
-
-// The kernels of a pass, and where among its operands x, W and y are.
-struct Pass {
-  ConvolutionPass pass;
-  Kernel unfolded;
-  DirectKernel direct;
-  BiasKernel winograd, gemm, depthwise;
-  int x, W, y;
-
-  // Renga's kernels add the bias themselves.
-  BiasKernel own(ConvolutionKernel kernel) const {
-    switch (kernel) {
-      case ConvolutionKernel::winograd:
-        return winograd;
-      case ConvolutionKernel::gemm:
-        return gemm;
-      case ConvolutionKernel::depthwise:
-        return depthwise;
-      default:
-        return nullptr;
-    }
-  }
-};
-
-constexpr Pass kForward{ConvolutionPass::forward,
-                        unfolded_forward,
-                        onednn_forward,
-                        winograd_forward,
-                        gemm_forward,
-                        depthwise_forward,
-                        0,
-                        1,
-                        2};
-constexpr Pass kInputGrad{ConvolutionPass::input_grad,
-                          unfolded_input_grad,
-                          onednn_input_grad,
-                          winograd_input_grad,
-                          gemm_input_grad,
-                          depthwise_input_grad,
-                          2,
-                          1,
-                          0};
-constexpr Pass kWeightGrad{
-    ConvolutionPass::weight_grad,
-    unfolded_weight_grad,
-    [](const Array& gy, const Array& x, const Array& gW, const Window& window, Factors factors,
-       FilterForms*) { direct_weight_grad(gy, x, gW, window, factors); },
-    [](const Array& gy, const Array& x, const Array& gW, const Window& window, Factors factors,
-       const Array&, FilterForms*) { winograd_weight_grad(gy, x, gW, window, factors); },
-    nullptr,
-    depthwise_weight_grad,
-    1,
-    2,
-    0};
-
 // An image of one axis as one of one row.
 Array with_rows(const Array& x) { return expand_view(x, 2); }
 
@@ -88,105 +27,125 @@ Window with_rows(Window window) {
   return window;
 }
 
-void multiply_three_times(const Pass& pass, const Array& a, const Array& b, const Array& to,
-                          const Window& window) {
-  const BfloatParts as(a), bs(b);
-  const Array part = empty_like(to);
-  const auto add = [&](const Array& left, const Array& right) {
-    pass.direct(left, right, part, window, Factors::bfloat16, nullptr);
-    elementwise_kernels.on(to.device()).binary(Binary::add, 0, to, part, to);
-  };
-  pass.direct(as.low, bs.high, to, window, Factors::bfloat16, nullptr);
-  add(as.high, bs.low);
-  add(as.high, bs.high);
+void convolve_direct(const Problem& problem, ComputeType compute_type, PackedWeightCache* cache) {
+  if (problem.pass == Pass::weight_grad) return direct_weight_grad(problem, compute_type);
+  onednn_convolve(problem, compute_type, cache);
 }
 
-// Whether the numbers of a problem are small enough for kernels that multiply them as 32-bit ints.
-bool has_small_numbers(const Array& x, const Array& y, const Window& window) {
+void convolve_bf16x3(const Problem& problem) {
+  const Bfloat16Split a(problem.first()), b(problem.second());
+  const Array &result = problem.result(), term = empty_like(result);
+  const auto convolve = [&](const Array& left, const Array& right, const Array& to) {
+    convolve_direct(Problem::of(problem.pass, left, right, to, problem.window),
+                    ComputeType::bfloat16, nullptr);
+  };
+  const auto add = [&](const Array& left, const Array& right) {
+    convolve(left, right, term);
+    elementwise_kernels.on(result.device()).binary(Binary::add, 0, result, term, result);
+  };
+  convolve(a.low, b.high, result);
+  add(a.high, b.low);
+  add(a.high, b.high);
+}
+
+// Whether the extents and options of a problem are small enough for kernels that multiply them as
+// 32-bit ints.
+bool fits_32_bits(const Problem& problem) {
   constexpr std::int64_t kLargestOption = 1 << 15, kLargestExtent = 1 << 30;
   const auto within = [](const std::int64_t* begin, const std::int64_t* end, std::int64_t largest) {
     return std::all_of(begin, end, [largest](std::int64_t n) { return n <= largest; });
   };
+  const Window& window = problem.window;
   for (const Dims* option : {&window.stride, &window.pad, &window.dilate}) {
     if (!within(option->begin(), option->end(), kLargestOption)) return false;
   }
-  return within(x.shape().begin() + 2, x.shape().end(), kLargestExtent) &&
-         within(y.shape().begin() + 2, y.shape().end(), kLargestExtent);
+  const Shape &x = problem.x.shape(), &y = problem.y.shape();
+  return within(x.begin() + 2, x.end(), kLargestExtent) &&
+         within(y.begin() + 2, y.end(), kLargestExtent);
 }
 
 // Returns whether it has added the bias.
-bool convolve(const Pass& pass, const Array& a, const Array& b, const Array& to,
-              const Window& window, const Array& bias, FilterForms* forms);
+bool convolve(const Problem& problem, const Array& bias, PackedWeightCache* cache);
 
-// Through float32, for dtypes that a kernel does not know.
-bool convolve_widened(const Pass& pass, const Array& a, const Array& b, const Array& to,
-                      const Window& window, const Array& bias, FilterForms* forms) {
-  const Array wide = to.dtype() == Dtype::float32 ? to : empty_like(to, Dtype::float32);
-  const bool added =
-      convolve(pass, cast(a, Dtype::float32), cast(b, Dtype::float32), wide, window, bias, forms);
-  if (to.dtype() != Dtype::float32) copy(wide, to);
+// For dtypes that an algorithm does not support.
+bool convolve_in_float32(const Problem& problem, const Array& bias, PackedWeightCache* cache) {
+  const Array& result = problem.result();
+  const Array wide = result.dtype() == Dtype::float32 ? result : empty_like(result, Dtype::float32);
+  const Array a = cast(problem.first(), Dtype::float32), b = cast(problem.second(), Dtype::float32);
+  const bool added = convolve(Problem::of(problem.pass, a, b, wide, problem.window), bias, cache);
+  if (result.dtype() != Dtype::float32) copy(wide, result);
   return added;
 }
 
-bool convolve(const Pass& pass, const Array& a, const Array& b, const Array& to,
-              const Window& window, const Array& bias, FilterForms* forms) {
-  if (to.ndim() == 3) {
-    return convolve(pass, with_rows(a), with_rows(b), with_rows(to), with_rows(window), bias,
-                    forms);
-  }
-  const std::array operands{&a, &b, &to};
-  const Array &x = *operands[pass.x], &W = *operands[pass.W], &y = *operands[pass.y];
-  const bool unfolded = to.ndim() > kMostOnednnAxes || !has_small_numbers(x, y, window);
-  if (x.dtype() == Dtype::float64 || (x.dtype() == Dtype::float32 && unfolded)) {
-    pass.unfolded(a, b, to, window);
+bool convolve_with_rows(const Problem& problem, const Array& bias, PackedWeightCache* cache) {
+  const Array x = with_rows(problem.x), W = with_rows(problem.W), y = with_rows(problem.y);
+  const Window window = with_rows(problem.window);
+  return convolve({problem.pass, x, W, y, window}, bias, cache);
+}
+
+bool convolve(const Problem& problem, const Array& bias, PackedWeightCache* cache) {
+  const Array& x = problem.x;
+  if (x.ndim() == 3) return convolve_with_rows(problem, bias, cache);
+  const bool needs_im2col = x.ndim() > kMostOnednnAxes || !fits_32_bits(problem);
+  if (x.dtype() == Dtype::float64 || (x.dtype() == Dtype::float32 && needs_im2col)) {
+    im2col_convolve(problem);
     return false;
   }
-  if (x.dtype() == Dtype::float16 || unfolded) {
-    return convolve_widened(pass, a, b, to, window, bias, forms);
+  if (x.dtype() == Dtype::float16 || needs_im2col) {
+    return convolve_in_float32(problem, bias, cache);
   }
-  const ConvolutionChoice choice = choose_convolution(pass.pass, x, W, y, window);
-  if (const BiasKernel kernel = pass.own(choice.kernel)) {
-    kernel(a, b, to, window, choice.factors, bias, forms);
-    return true;
+  const SelectedAlgorithm selected = select_algorithm(problem);
+  switch (selected.algorithm) {
+    case ConvolutionAlgorithm::winograd:
+      winograd_convolve(problem, selected.compute_type, bias, cache);
+      return problem.pass != Pass::weight_grad;
+    case ConvolutionAlgorithm::gemm:
+      gemm_convolve(problem, bias);
+      return true;
+    case ConvolutionAlgorithm::depthwise:
+      depthwise_convolve(problem, bias);
+      return problem.pass != Pass::weight_grad;
+    default:
+      break;
   }
-  if (choice.three_products) {
-    multiply_three_times(pass, a, b, to, window);
+  if (selected.bf16x3) {
+    convolve_bf16x3(problem);
     return false;
   }
-  if (!onednn_convolves(x.dtype())) return convolve_widened(pass, a, b, to, window, bias, forms);
-  pass.direct(a, b, to, window, choice.factors, forms);
+  if (!onednn_supports(x.dtype())) return convolve_in_float32(problem, bias, cache);
+  convolve_direct(problem, selected.compute_type, cache);
   return false;
 }
 
-void run(const Pass& pass, const Array& a, const Array& b, const Array& to, const Window& window,
-         const Array& bias = {}, FilterForms* forms = nullptr) {
+void run(const Problem& problem, const Array& bias, PackedWeightCache* cache) {
   const LongWork work;
-  if (to.size() == 0) return;
+  const Array& result = problem.result();
+  if (result.size() == 0) return;
   bool added = false;
-  if (a.size() == 0 || b.size() == 0) {
-    fill(to, 0);
+  if (problem.first().size() == 0 || problem.second().size() == 0) {
+    fill(result, 0);
   } else {
-    added = convolve(pass, a, b, to, window, bias, forms);
+    added = convolve(problem, bias, cache);
   }
-  if (bias.defined() && !added) add_bias(to, bias);
+  if (bias.defined() && !added) add_bias(result, bias);
 }
 
 void forward(const Array& x, const Array& W, const Array& y, const Window& window, const Array& b,
-             FilterForms* forms) {
-  run(kForward, x, W, y, window, b, forms);
+             PackedWeightCache* cache) {
+  run({Pass::forward, x, W, y, window}, b, cache);
 }
 
 void input_grad(const Array& gy, const Array& W, const Array& gx, const Window& window,
-                const Array& b, FilterForms* forms) {
-  run(kInputGrad, gy, W, gx, window, b, forms);
+                const Array& b, PackedWeightCache* cache) {
+  run({Pass::input_grad, gx, W, gy, window}, b, cache);
 }
 
 void weight_grad(const Array& gy, const Array& x, const Array& gW, const Window& window) {
-  run(kWeightGrad, gy, x, gW, window);
+  run({Pass::weight_grad, x, gW, gy, window}, {}, nullptr);
 }
 
 [[maybe_unused]] const bool registered =
-    convolution_kernels.add(0, {forward, input_grad, weight_grad});
+    convolution_kernels.add(0, {forward, input_grad, weight_grad, true});
 
 }  // namespace
 }  // namespace renga

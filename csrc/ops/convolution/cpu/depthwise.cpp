@@ -7,48 +7,46 @@
 namespace renga {
 namespace {
 
-using depthwise::Filters;
-using depthwise::Gathering;
+using depthwise::GatherKernel;
+using depthwise::PackedFilters;
+using depthwise::WeightGradKernel;
 
-void convolve(const Array& factor, const Array& W, const TapMeetings& meetings, std::int64_t period,
-              std::int64_t step, const Array& result, const Array& b) {
-  const ChannelsLastTarget to(result);
-  const Array from = contiguous(channels_last(factor));
-  const Filters filters(W);
-  const Array bias =
-      b.defined() ? contiguous(cast(b, Dtype::float32)) : zeros({result.shape(1)}, Dtype::float32);
-  if (from.dtype() == Dtype::bfloat16) {
-    Gathering<bfloat16>(from, filters, meetings, period, step, to.dense(), bias).run();
+// Forward and input gradient.
+void gather(const Problem& problem, const Array& bias) {
+  const bool forward = problem.pass == Pass::forward;
+  const std::int64_t stride = problem.window.stride[1];
+  const IndexMap map = forward ? map_y_to_x(problem) : map_x_to_y(problem);
+  const std::int64_t period = forward ? 1 : stride, step = forward ? stride : 1;
+  const ChannelsLastOutput output(problem.result());
+  const Array input = dense_channels_last(problem.first());
+  const PackedFilters filters(problem.W);
+  const Array initial = bias.defined() ? contiguous(cast(bias, Dtype::float32))
+                                       : zeros({problem.result().shape(1)}, Dtype::float32);
+  if (input.dtype() == Dtype::bfloat16) {
+    GatherKernel<bfloat16>(input, filters, map, period, step, output.dense(), initial).run();
   } else {
-    Gathering<float>(from, filters, meetings, period, step, to.dense(), bias).run();
+    GatherKernel<float>(input, filters, map, period, step, output.dense(), initial).run();
   }
-  to.finish();
+  output.finish();
+}
+
+void weight_grad(const Problem& problem) {
+  const IndexMap map = map_y_to_x(problem);
+  const Array x = dense_channels_last(problem.x), gy = dense_channels_last(problem.y);
+  const Array sums = x.dtype() == Dtype::bfloat16
+                         ? WeightGradKernel<bfloat16>(gy, x, map, problem.window).run()
+                         : WeightGradKernel<float>(gy, x, map, problem.window).run();
+  copy(transpose_view(sums, {1, 0}), reshape_view(problem.W, {sums.shape(1), sums.shape(0)}));
 }
 
 }  // namespace
 
-bool depthwise_convolves(const Shape& W, const Window& window) {
+bool depthwise_supports(const Shape& W, const Window& window) {
   return window.groups > 1 && W[0] == window.groups && W[1] == 1;
 }
 
-void depthwise_forward(const Array& x, const Array& W, const Array& y, const Window& window,
-                       Factors, const Array& b, FilterForms*) {
-  convolve(x, W, meetings_forward(x, W, y, window), 1, window.stride[1], y, b);
-}
-
-void depthwise_input_grad(const Array& gy, const Array& W, const Array& gx, const Window& window,
-                          Factors, const Array& b, FilterForms*) {
-  convolve(gy, W, meetings_back(gx, W, gy, window), window.stride[1], 1, gx, b);
-}
-
-void depthwise_weight_grad(const Array& gy, const Array& x, const Array& gW, const Window& window,
-                           Factors, const Array&, FilterForms*) {
-  const TapMeetings meetings = meetings_forward(x, gW, gy, window);
-  const Array from = contiguous(channels_last(x)), grads = contiguous(channels_last(gy));
-  const Array sums = from.dtype() == Dtype::bfloat16
-                         ? depthwise::WeightGrad<bfloat16>(grads, from, meetings, window).run()
-                         : depthwise::WeightGrad<float>(grads, from, meetings, window).run();
-  copy(transpose_view(sums, {1, 0}), reshape_view(gW, {sums.shape(1), sums.shape(0)}));
+void depthwise_convolve(const Problem& problem, const Array& bias) {
+  problem.pass == Pass::weight_grad ? weight_grad(problem) : gather(problem, bias);
 }
 
 }  // namespace renga

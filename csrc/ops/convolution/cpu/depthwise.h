@@ -1,25 +1,18 @@
-// Convolution of each channel with a filter of its own: as few multiplications per pixel as there
-// are taps, so that all depends on reading and writing each pixel once.
+// Depthwise convolution: each channel has a filter of its own. There are only as many
+// multiplications per pixel as kernel offsets, so the time is that of reading and writing each
+// pixel once.
 #pragma once
 
-#include "ops/convolution/packed_weight_cache.h"
-#include "ops/matmul/precision.h"
-#include "ops/shape/window.h"
-#include "tensor/array.h"
+#include "ops/convolution/cpu/problem.h"
 
 namespace renga {
 
-// Whether the kernels below know a convolution of images to as many channels.
-bool depthwise_convolves(const Shape& W, const Window& window);
+// Whether there are as many groups as input and as output channels.
+bool depthwise_supports(const Shape& W, const Window& window);
 
-// As ConvolutionKernels; images of float32 or bfloat16 with two axes, W and gW of float32 and gW
-// row-major, none of them empty. b may be of any float dtype, or undefined. Products and sums are
-// of float32 numbers. Results do not depend on the number of threads.
-void depthwise_forward(const Array& x, const Array& W, const Array& y, const Window& window,
-                       Factors, const Array& b, FilterForms*);
-void depthwise_input_grad(const Array& gy, const Array& W, const Array& gx, const Window& window,
-                          Factors, const Array& b, FilterForms*);
-void depthwise_weight_grad(const Array& gy, const Array& x, const Array& gW, const Window& window,
-                           Factors, const Array& b, FilterForms*);
+// Images of float32 or bfloat16 with two axes, weights of float32 (gW row-major), none of them
+// empty. The bias may be of any float dtype, or undefined; weight gradients ignore it. Products and
+// sums are in float32. Results do not depend on the number of threads.
+void depthwise_convolve(const Problem& problem, const Array& bias);
 
 }  // namespace renga

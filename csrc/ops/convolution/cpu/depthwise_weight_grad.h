@@ -1,4 +1,4 @@
-// Gradients of filters of which each channel has its own.
+// Depthwise weight gradient.
 #pragma once
 
 #include <algorithm>
@@ -12,31 +12,32 @@ namespace renga::depthwise {
 
 using simd::add_product, simd::dispatch, simd::load_group, simd::store_group;
 
-// Gradients of the filters (taps, C), from images (N, H, W, C), row-major.
+// Gradients of the filters as (kernel offsets, C), from images (N, H, W, C), row-major.
 template <class Pixel>
-class WeightGrad {
+class WeightGradKernel {
  public:
-  WeightGrad(const Array& gy, const Array& x, const TapMeetings& meetings, const Window& window)
+  WeightGradKernel(const Array& gy, const Array& x, const IndexMap& map, const Window& window)
       : gy_(gy),
         x_(x),
-        down_(meetings.down),
-        across_(meetings.across),
-        apart_(window.dilate[1]),
-        step_(window.stride[1]) {
-    // Columns of y for which all taps of a row meet a pixel.
-    const auto all_meet = [&](std::int64_t w) {
-      const std::int64_t* const at = across_.at(w);
-      return std::find(at, at + across_.taps(), Meetings::kNone) == at + across_.taps();
+        row_map_(map.rows),
+        column_map_(map.columns),
+        offset_step_(window.dilate[1]),
+        column_step_(window.stride[1]) {
+    // The columns of y for which all kernel offsets read inside of the image.
+    const auto reads_inside = [&](std::int64_t w) {
+      const std::int64_t* const inputs = column_map_.inputs_of(w);
+      return std::find(inputs, inputs + column_map_.offsets(), AxisIndexMap::kOutside) ==
+             inputs + column_map_.offsets();
     };
-    while (first_ < columns() && !all_meet(first_)) ++first_;
+    while (first_ < columns() && !reads_inside(first_)) ++first_;
     last_ = first_;
-    while (last_ < columns() && all_meet(last_)) ++last_;
+    while (last_ < columns() && reads_inside(last_)) ++last_;
   }
 
-  // Samples are added up in groups, and groups one after the other, whatever the number of threads.
+  // Samples are added up in groups, then the groups in order, whatever the number of threads.
   Array run() const {
     const std::int64_t samples = gy_.shape(0), groups = std::min<std::int64_t>(samples, 16);
-    const std::int64_t size = down_.taps() * across_.taps() * channels();
+    const std::int64_t size = row_map_.offsets() * column_map_.offsets() * channels();
     const Array sums = zeros({groups, size}, Dtype::float32);
     parallel_for(groups, samples / groups * size * columns(),
                  [&](std::int64_t begin, std::int64_t end) {
@@ -51,17 +52,18 @@ class WeightGrad {
     for (std::int64_t g = 1; g < groups; ++g) {
       for (std::int64_t i = 0; i < size; ++i) total[i] += total[g * size + i];
     }
-    return reshape_view(slice_view(sums, 0, 0, 1), {down_.taps() * across_.taps(), channels()});
+    return reshape_view(slice_view(sums, 0, 0, 1),
+                        {row_map_.offsets() * column_map_.offsets(), channels()});
   }
 
  private:
-  // Columns from what is fetched to what is added up.
-  static constexpr std::int64_t kAhead = 8;
+  // How many columns ahead pixels are prefetched.
+  static constexpr std::int64_t kPrefetchDistance = 8;
 
   std::int64_t columns() const { return gy_.shape(2); }
   std::int64_t channels() const { return gy_.shape(3); }
 
-  // The pixels of a column are too far from the next column's for the hardware to see them coming.
+  // Columns are too far apart for the hardware prefetcher.
   template <class X>
   [[gnu::always_inline]] static void prefetch(const Pixel* pixels) {
     constexpr int line = 64 / static_cast<int>(sizeof(Pixel));
@@ -73,42 +75,42 @@ class WeightGrad {
     for (std::int64_t h = 0; h < gy_.shape(1); ++h) {
       const Pixel* const gy =
           gy_.as<const Pixel>() + (n * gy_.shape(1) + h) * columns() * channels();
-      for (std::int64_t k = 0; k < down_.taps(); ++k) {
-        const std::int64_t at = down_.at(h)[k];
-        if (at == Meetings::kNone) continue;
+      for (std::int64_t k = 0; k < row_map_.offsets(); ++k) {
+        const std::int64_t input = row_map_.inputs_of(h)[k];
+        if (input == AxisIndexMap::kOutside) continue;
         const Pixel* const x =
-            x_.as<const Pixel>() + (n * x_.shape(1) + at) * x_.shape(2) * channels();
-        add_row(gy, x, sums + k * across_.taps() * channels());
+            x_.as<const Pixel>() + (n * x_.shape(1) + input) * x_.shape(2) * channels();
+        add_row(gy, x, sums + k * column_map_.offsets() * channels());
       }
     }
   }
 
-  // What a row of gy and one of x add to a row of taps.
+  // Adds what a row of gy and a row of x contribute to a row of kernel offsets.
   void add_row(const Pixel* gy, const Pixel* x, float* sums) const {
     dispatch<float>([&](auto target) __attribute__((always_inline)) {
       using Target = decltype(target);
       std::int64_t k = 0;
-      for (; k + 3 <= across_.taps(); k += 3) add_taps<Target, 3>(k, gy, x, sums);
-      for (; k < across_.taps(); ++k) add_taps<Target, 1>(k, gy, x, sums);
+      for (; k + 3 <= column_map_.offsets(); k += 3) add_offsets<Target, 3>(k, gy, x, sums);
+      for (; k < column_map_.offsets(); ++k) add_offsets<Target, 1>(k, gy, x, sums);
     });
   }
 
-  template <class Target, int together>
-  [[gnu::always_inline]] void add_taps(std::int64_t k, const Pixel* gy, const Pixel* x,
-                                       float* sums) const {
+  template <class Target, int group>
+  [[gnu::always_inline]] void add_offsets(std::int64_t k, const Pixel* gy, const Pixel* x,
+                                          float* sums) const {
     simd::for_each_group<Target, 4>(
         channels(), [&](std::int64_t c, auto zero) __attribute__((always_inline)) {
           using X = decltype(zero);
-          // A long sum made of short ones is more exact.
-          X sum[together] = {};
+          // Short sums that are added up are more exact than one long sum.
+          X sum[group] = {};
           const auto add = [&](std::int64_t w) __attribute__((always_inline)) {
             X grad;
             load_group(gy + w * channels() + c, grad);
-            for (int t = 0; t < together; ++t) {
-              const std::int64_t at = across_.at(w)[k + t];
-              if (at == Meetings::kNone) continue;
+            for (int t = 0; t < group; ++t) {
+              const std::int64_t input = column_map_.inputs_of(w)[k + t];
+              if (input == AxisIndexMap::kOutside) continue;
               X pixel;
-              load_group(x + at * channels() + c, pixel);
+              load_group(x + input * channels() + c, pixel);
               add_product(grad, pixel, sum[t]);
             }
           };
@@ -116,19 +118,19 @@ class WeightGrad {
           for (std::int64_t w = first_; w < last_; ++w) {
             X grad;
             load_group(gy + w * channels() + c, grad);
-            const std::int64_t at = across_.at(w)[k];
-            prefetch<X>(gy + (w + kAhead) * channels() + c);
-            prefetch<X>(x + (at + kAhead * step_) * channels() + c);
+            const std::int64_t input = column_map_.inputs_of(w)[k];
+            prefetch<X>(gy + (w + kPrefetchDistance) * channels() + c);
+            prefetch<X>(x + (input + kPrefetchDistance * column_step_) * channels() + c);
 #pragma GCC unroll 4
-            for (int t = 0; t < together; ++t) {
+            for (int t = 0; t < group; ++t) {
               X pixel;
-              load_group(x + (at + t * apart_) * channels() + c, pixel);
+              load_group(x + (input + t * offset_step_) * channels() + c, pixel);
               add_product(grad, pixel, sum[t]);
             }
           }
           for (std::int64_t w = last_; w < columns(); ++w) add(w);
 #pragma GCC unroll 4
-          for (int t = 0; t < together; ++t) {
+          for (int t = 0; t < group; ++t) {
             float* const to = sums + (k + t) * channels() + c;
             X before;
             load_group(to, before);
@@ -138,9 +140,10 @@ class WeightGrad {
   }
 
   const Array gy_, x_;
-  const Meetings &down_, &across_;
-  const std::int64_t apart_, step_;  // of x, from tap to tap and from column to column of gy
-  std::int64_t first_ = 0, last_ = 0;
+  const AxisIndexMap &row_map_, &column_map_;
+  // Columns of x between kernel offsets, and between columns of gy.
+  const std::int64_t offset_step_, column_step_;
+  std::int64_t first_ = 0, last_ = 0;  // columns of y that read inside only
 };
 
 }  // namespace renga::depthwise

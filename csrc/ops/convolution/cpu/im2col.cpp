@@ -2,21 +2,20 @@
 
 #include "ops/elementwise/elementwise.h"
 #include "ops/matmul/matmul.h"
+#include "ops/shape/image.h"
 #include "tensor/views.h"
 
 namespace renga {
 namespace {
 
-Dims extents_of(const Array& x) { return Dims(std::span(x.shape().begin() + 2, x.shape().end())); }
-
-// An image with its padding: (channels, extents...), zero outside of the image.
-struct Padded {
+// A sample with its padding, (channels, extents...), zero outside of the image.
+struct PaddedImage {
   Array all;
-  Array image;  // the part of `all` without the padding
+  Array image;  // a view of `all` without the padding
 };
 
-// For one of the images x, large enough for all `positions` of the window.
-Padded padded(const Array& x, const Dims& kernel, const Dims& positions, const Window& window) {
+// For one sample of x, large enough for all `positions` of the window.
+PaddedImage pad(const Array& x, const Dims& kernel, const Dims& positions, const Window& window) {
   Shape shape{x.shape(1)};
   for (int axis = 0; axis < kernel.size(); ++axis) {
     const std::int64_t covered =
@@ -31,20 +30,21 @@ Padded padded(const Array& x, const Dims& kernel, const Dims& positions, const W
   return {all, image};
 }
 
-// What the element of the kernel at `tap` meets in every position: (channels, positions...).
-Array met_by(const Array& all, const Dims& tap, const Dims& positions, const Window& window) {
-  Array met = all;
-  for (int axis = 0; axis < tap.size(); ++axis) {
-    met = slice_view(met, 1 + axis, tap[axis] * window.dilate[axis], positions[axis],
-                     window.stride[axis]);
+// What a kernel offset reads at every position: (channels, positions...).
+Array elements_at(const Array& padded, const Dims& offset, const Dims& positions,
+                  const Window& window) {
+  Array elements = padded;
+  for (int axis = 0; axis < offset.size(); ++axis) {
+    elements = slice_view(elements, 1 + axis, offset[axis] * window.dilate[axis], positions[axis],
+                          window.stride[axis]);
   }
-  return met;
+  return elements;
 }
 
-// The same element in columns of shape (channels, kernel..., positions...).
-Array column_of(const Array& columns, const Dims& tap) {
+// The same in columns of shape (channels, kernel..., positions...).
+Array column_of(const Array& columns, const Dims& offset) {
   Array column = columns;
-  for (std::int64_t index : tap) column = select_view(column, 1, index);
+  for (std::int64_t index : offset) column = select_view(column, 1, index);
   return column;
 }
 
@@ -57,64 +57,65 @@ Shape shape_of(std::int64_t channels, const Dims& extents, const Dims& more = {}
   return shape;
 }
 
-// The pieces of one convolution: views on its operands, and memory for one image's columns.
-class Unfolding {
+// Views of a problem's operands, and buffers for the columns and the result of one sample.
+class Im2col {
  public:
-  Unfolding(const Array& x, const Array& W, const Array& y, const Window& window)
-      : x_(x),
-        y_(y),
-        window_(window),
-        kernel_(extents_of(W)),
-        positions_(extents_of(y)),
-        patch_(padded(x, kernel_, positions_, window)),
-        columns_(empty(shape_of(x.shape(1), kernel_, positions_), x.dtype(), x.device())),
-        result_(empty(shape_of(y.shape(1), positions_), y.dtype(), y.device())) {}
+  explicit Im2col(const Problem& problem)
+      : x_(problem.x),
+        y_(problem.y),
+        window_(problem.window),
+        kernel_(spatial_extents(problem.W)),
+        positions_(spatial_extents(y_)),
+        padded_(pad(x_, kernel_, positions_, window_)),
+        columns_(empty(shape_of(x_.shape(1), kernel_, positions_), x_.dtype(), x_.device())),
+        y_sample_(empty(shape_of(y_.shape(1), positions_), y_.dtype(), y_.device())) {}
 
-  // (groups, I / groups * taps, positions)
+  // (groups, I / groups * kernel offsets, positions)
   Array columns() const {
     return reshape_view(columns_,
                         {window_.groups, columns_.size() / pixels() / window_.groups, pixels()});
   }
-  // One image of y without its strides: (groups, O / groups, positions)
-  Array result() const {
-    return reshape_view(result_, {window_.groups, y_.shape(1) / window_.groups, pixels()});
+  // The buffered sample of y: (groups, O / groups, positions)
+  Array y_sample() const {
+    return reshape_view(y_sample_, {window_.groups, y_.shape(1) / window_.groups, pixels()});
   }
-  // (groups, O / groups, I / groups * taps)
+  // (groups, O / groups, I / groups * kernel offsets)
   Array weights(const Array& W) const {
     return reshape_view(W, {window_.groups, y_.shape(1) / window_.groups,
                             x_.shape(1) / window_.groups * kernel_.product()});
   }
 
-  void unfold(std::int64_t n) const {
-    copy(select_view(x_, 0, n), patch_.image);
-    each_tap([&](const Dims& tap) {
-      copy(met_by(patch_.all, tap, positions_, window_), column_of(columns_, tap));
+  // Copies the windows of sample n of x to the columns.
+  void im2col(std::int64_t n) const {
+    copy(select_view(x_, 0, n), padded_.image);
+    for_each_offset([&](const Dims& offset) {
+      copy(elements_at(padded_.all, offset, positions_, window_), column_of(columns_, offset));
     });
   }
-  // The transpose of unfold: elements that several windows share are added up.
-  void fold(std::int64_t n) const {
-    fill(patch_.all, 0);
-    each_tap([&](const Dims& tap) {
-      const Array target = met_by(patch_.all, tap, positions_, window_);
+  // The transpose of im2col: elements that several windows share are added up.
+  void col2im(std::int64_t n) const {
+    fill(padded_.all, 0);
+    for_each_offset([&](const Dims& offset) {
+      const Array target = elements_at(padded_.all, offset, positions_, window_);
       elementwise_kernels.on(target.device())
-          .binary(Binary::add, 0, target, column_of(columns_, tap), target);
+          .binary(Binary::add, 0, target, column_of(columns_, offset), target);
     });
-    copy(patch_.image, select_view(x_, 0, n));
+    copy(padded_.image, select_view(x_, 0, n));
   }
-  void load_result(std::int64_t n) const { copy(select_view(y_, 0, n), result_); }
-  void store_result(std::int64_t n) const { copy(result_, select_view(y_, 0, n)); }
+  void load_y(std::int64_t n) const { copy(select_view(y_, 0, n), y_sample_); }
+  void store_y(std::int64_t n) const { copy(y_sample_, select_view(y_, 0, n)); }
 
  private:
   std::int64_t pixels() const { return positions_.product(); }
 
-  // Calls body(tap) for every element of the kernel, in row-major order.
+  // Calls body(offset) for every kernel offset, in row-major order.
   template <class Body>
-  void each_tap(const Body& body) const {
-    Dims tap = Dims::filled(kernel_.size(), 0);
+  void for_each_offset(const Body& body) const {
+    Dims offset = Dims::filled(kernel_.size(), 0);
     for (std::int64_t k = 0; k < kernel_.product(); ++k) {
-      body(tap);
-      for (int axis = kernel_.size() - 1; axis >= 0 && ++tap[axis] == kernel_[axis]; --axis) {
-        tap[axis] = 0;
+      body(offset);
+      for (int axis = kernel_.size() - 1; axis >= 0 && ++offset[axis] == kernel_[axis]; --axis) {
+        offset[axis] = 0;
       }
     }
   }
@@ -122,8 +123,8 @@ class Unfolding {
   Array x_, y_;
   Window window_;
   Dims kernel_, positions_;
-  Padded patch_;
-  Array columns_, result_;
+  PaddedImage padded_;
+  Array columns_, y_sample_;
 };
 
 void multiply_into(const Array& a, const Array& b, const Array& c, bool accumulate = false) {
@@ -132,35 +133,45 @@ void multiply_into(const Array& a, const Array& b, const Array& c, bool accumula
 
 Array transposed(const Array& matrices) { return transpose_view(matrices, {0, 2, 1}); }
 
+void forward(const Problem& problem, const Im2col& views) {
+  const Array weights = views.weights(contiguous(problem.W));
+  for (std::int64_t n = 0; n < problem.x.shape(0); ++n) {
+    views.im2col(n);
+    multiply_into(weights, views.columns(), views.y_sample());
+    views.store_y(n);
+  }
+}
+
+void input_grad(const Problem& problem, const Im2col& views) {
+  const Array weights = transposed(views.weights(contiguous(problem.W)));
+  for (std::int64_t n = 0; n < problem.x.shape(0); ++n) {
+    views.load_y(n);
+    multiply_into(weights, views.y_sample(), views.columns());
+    views.col2im(n);
+  }
+}
+
+void weight_grad(const Problem& problem, const Im2col& views) {
+  fill(problem.W, 0);
+  const Array gW = views.weights(problem.W);
+  for (std::int64_t n = 0; n < problem.x.shape(0); ++n) {
+    views.im2col(n);
+    views.load_y(n);
+    multiply_into(views.y_sample(), transposed(views.columns()), gW, true);
+  }
+}
+
 }  // namespace
 
-void unfolded_forward(const Array& x, const Array& W, const Array& y, const Window& window) {
-  const Unfolding unfolding(x, W, y, window);
-  const Array weights = unfolding.weights(contiguous(W));
-  for (std::int64_t n = 0; n < x.shape(0); ++n) {
-    unfolding.unfold(n);
-    multiply_into(weights, unfolding.columns(), unfolding.result());
-    unfolding.store_result(n);
-  }
-}
-
-void unfolded_input_grad(const Array& gy, const Array& W, const Array& gx, const Window& window) {
-  const Unfolding unfolding(gx, W, gy, window);
-  const Array weights = transposed(unfolding.weights(contiguous(W)));
-  for (std::int64_t n = 0; n < gx.shape(0); ++n) {
-    unfolding.load_result(n);
-    multiply_into(weights, unfolding.result(), unfolding.columns());
-    unfolding.fold(n);
-  }
-}
-
-void unfolded_weight_grad(const Array& gy, const Array& x, const Array& gW, const Window& window) {
-  const Unfolding unfolding(x, gW, gy, window);
-  fill(gW, 0);
-  for (std::int64_t n = 0; n < x.shape(0); ++n) {
-    unfolding.unfold(n);
-    unfolding.load_result(n);
-    multiply_into(unfolding.result(), transposed(unfolding.columns()), unfolding.weights(gW), true);
+void im2col_convolve(const Problem& problem) {
+  const Im2col views(problem);
+  switch (problem.pass) {
+    case Pass::forward:
+      return forward(problem, views);
+    case Pass::input_grad:
+      return input_grad(problem, views);
+    case Pass::weight_grad:
+      return weight_grad(problem, views);
   }
 }
 

@@ -1,15 +1,12 @@
-// Convolution by copying every window's elements side by side (im2col) and one matrix product per
-// image: for dtypes that oneDNN does not know.
+// Convolution of one sample after the other by im2col and a matrix product, for dtypes, axes and
+// extents that oneDNN does not support.
 #pragma once
 
-#include "ops/shape/window.h"
-#include "tensor/array.h"
+#include "ops/convolution/cpu/problem.h"
 
 namespace renga {
 
-// As ConvolutionKernels; all arrays of one dtype.
-void unfolded_forward(const Array& x, const Array& W, const Array& y, const Window& window);
-void unfolded_input_grad(const Array& gy, const Array& W, const Array& gx, const Window& window);
-void unfolded_weight_grad(const Array& gy, const Array& x, const Array& gW, const Window& window);
+// All arrays of one dtype; any number of axes.
+void im2col_convolve(const Problem& problem);
 
 }  // namespace renga

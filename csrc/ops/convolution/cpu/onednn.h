@@ -1,25 +1,22 @@
-// Convolution by oneDNN: float32 everywhere, bfloat16 where the CPU can.
+// Direct convolution by oneDNN.
 #pragma once
 
+#include "ops/convolution/cpu/problem.h"
 #include "ops/convolution/packed_weight_cache.h"
 #include "ops/matmul/precision.h"
-#include "ops/shape/window.h"
-#include "tensor/array.h"
 
 namespace renga {
 
-bool onednn_convolves(Dtype dtype);
-// Of rows, columns and one more axis.
+// float32 on every machine, bfloat16 if the CPU has AVX-512.
+bool onednn_supports(Dtype dtype);
+// Samples, channels and up to three more.
 inline constexpr int kMostOnednnAxes = 5;
 
-// As ConvolutionKernels; arrays of dtypes that onednn_convolves, none of them empty, those written
-// to dense. Fastest where images are channels last.
-void onednn_forward(const Array& x, const Array& W, const Array& y, const Window& window,
-                    Factors factors, FilterForms* forms);
-void onednn_input_grad(const Array& gy, const Array& W, const Array& gx, const Window& window,
-                       Factors factors, FilterForms* forms);
-// Of a single call; direct_weight_grad.h has what does not depend on threads.
-void onednn_weight_grad(const Array& gy, const Array& x, const Array& gW, const Window& window,
-                        Factors factors);
+// Arrays of supported dtypes, none of them empty; the result is dense. Fastest for channels-last
+// images. Forward and input gradient:
+void onednn_convolve(const Problem& problem, ComputeType compute_type, PackedWeightCache* cache);
+// Weight gradient in one call, whose bits depend on the number of threads (see
+// direct_weight_grad.h).
+void onednn_weight_grad(const Problem& problem, ComputeType compute_type);
 
 }  // namespace renga

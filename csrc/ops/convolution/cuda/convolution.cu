@@ -45,9 +45,9 @@ struct Filter
   }
 };
 
-struct Sliding : Owned<cudnnConvolutionDescriptor_t, cudnnCreateConvolutionDescriptor,
-                       cudnnDestroyConvolutionDescriptor> {
-  Sliding(const Window& w, Dtype dtype) {
+struct Operation : Owned<cudnnConvolutionDescriptor_t, cudnnCreateConvolutionDescriptor,
+                         cudnnDestroyConvolutionDescriptor> {
+  Operation(const Window& w, Dtype dtype) {
     const bool wide = dtype == Dtype::float64;
     RENGA_CUDA(cudnnSetConvolution2dDescriptor(handle, w.pad[0], w.pad[1], w.stride[0], w.stride[1],
                                                w.dilate[0], w.dilate[1], CUDNN_CROSS_CORRELATION,
@@ -59,72 +59,72 @@ struct Sliding : Owned<cudnnConvolutionDescriptor_t, cudnnCreateConvolutionDescr
   }
 };
 
-// cuDNN's factors are float64 for float64 and float32 for all else.
-struct Factor {
-  Factor(double value, Dtype dtype)
-      : narrow(value), wide(value), is_wide(dtype == Dtype::float64) {}
+// cuDNN scales results by float64 numbers for float64, by float32 numbers for all other dtypes.
+struct Scale {
+  Scale(double value, Dtype dtype) : narrow(value), wide(value), is_wide(dtype == Dtype::float64) {}
   const void* get() const { return is_wide ? static_cast<const void*>(&wide) : &narrow; }
   float narrow;
   double wide;
   bool is_wide;
 };
 
-// The three passes: how cuDNN names a pass's choice of algorithm and the pass itself.
+// The three passes: cuDNN's functions that select an algorithm and run it.
 struct Forward {
   using Algorithms = cudnnConvolutionFwdAlgoPerf_t;
-  static constexpr auto choose = cudnnGetConvolutionForwardAlgorithm_v7;
+  static constexpr auto select = cudnnGetConvolutionForwardAlgorithm_v7;
   static constexpr auto run = cudnnConvolutionForward;
 };
 struct InputGrad {
   using Algorithms = cudnnConvolutionBwdDataAlgoPerf_t;
-  static constexpr auto choose = cudnnGetConvolutionBackwardDataAlgorithm_v7;
+  static constexpr auto select = cudnnGetConvolutionBackwardDataAlgorithm_v7;
   static constexpr auto run = cudnnConvolutionBackwardData;
 };
 struct WeightGrad {
   using Algorithms = cudnnConvolutionBwdFilterAlgoPerf_t;
-  static constexpr auto choose = cudnnGetConvolutionBackwardFilterAlgorithm_v7;
+  static constexpr auto select = cudnnGetConvolutionBackwardFilterAlgorithm_v7;
   static constexpr auto run = cudnnConvolutionBackwardFilter;
 };
 
 // `First`, `Second` and `Result` describe the operands a, b and to.
 template <class Pass, class First, class Second, class Result>
-void convolve(const Array& given_a, const Array& given_b, const Array& to, const Window& window) {
+void convolve(const Array& first_operand, const Array& second_operand, const Array& to,
+              const Window& window) {
   const LongWork work;
   if (to.size() == 0) return;
-  if (given_a.size() == 0 || given_b.size() == 0) return fill(to, 0);
+  if (first_operand.size() == 0 || second_operand.size() == 0) return fill(to, 0);
   const cuda::Use use(to.device());
-  const Array a = contiguous(given_a), b = contiguous(given_b);
+  const Array a = contiguous(first_operand), b = contiguous(second_operand);
   const bool in_place = to.is_contiguous() && to.dtype() == a.dtype();
   const Array y = in_place ? to : empty(to.shape(), a.dtype(), to.device());
   const First first(a);
   const Second second(b);
   const Result result(y);
-  const Sliding sliding(window, y.dtype());
+  const Operation operation(window, y.dtype());
 
   typename Pass::Algorithms best;
   int found = 0;
-  RENGA_CUDA(Pass::choose(cuda::cudnn(), first.handle, second.handle, sliding.handle, result.handle,
-                          1, &found, &best));
+  RENGA_CUDA(Pass::select(cuda::cudnn(), first.handle, second.handle, operation.handle,
+                          result.handle, 1, &found, &best));
   require<std::runtime_error>(found == 1, "convolution: cuDNN has no algorithm for shapes ",
                               a.shape(), " and ", b.shape());
   const Array workspace =
       empty({static_cast<std::int64_t>(best.memory)}, Dtype::uint8, to.device());
-  const Factor one(1, y.dtype()), zero(0, y.dtype());
+  const Scale one(1, y.dtype()), zero(0, y.dtype());
   RENGA_CUDA(Pass::run(cuda::cudnn(), one.get(), first.handle, a.data(), second.handle, b.data(),
-                       sliding.handle, best.algo, workspace.data(), best.memory, zero.get(),
+                       operation.handle, best.algo, workspace.data(), best.memory, zero.get(),
                        result.handle, y.data()));
   if (!in_place) copy(y, to);
 }
 
 void forward(const Array& x, const Array& W, const Array& y, const Window& window, const Array& b,
-             FilterForms*) {
+             PackedWeightCache*) {
   convolve<Forward, Image, Filter, Image>(x, cast(W, x.dtype()), y, window);
   if (b.defined()) add_bias(y, b);
 }
 
 // cuDNN takes the filter first here.
 void input_grad(const Array& gy, const Array& W, const Array& gx, const Window& window,
-                const Array& b, FilterForms*) {
+                const Array& b, PackedWeightCache*) {
   convolve<InputGrad, Filter, Image, Image>(cast(W, gy.dtype()), gy, gx, window);
   if (b.defined()) add_bias(gx, b);
 }

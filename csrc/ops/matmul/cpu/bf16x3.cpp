@@ -8,23 +8,23 @@
 namespace renga {
 namespace {
 
-enum class Choice { machine, yes, no };
-std::atomic<Choice> choice{Choice::machine};
+enum class Setting { by_machine, on, off };
+std::atomic<Setting> setting{Setting::by_machine};
 
 }  // namespace
 
-bool three_products_pay() {
+bool bf16x3_is_faster() {
   if (!simd::has_avx512()) return false;
-  if (choice == Choice::machine) return simd::has_amx();
-  return choice == Choice::yes;
+  if (setting == Setting::by_machine) return simd::has_amx();
+  return setting == Setting::on;
 }
 
-void let_three_products_pay(std::optional<bool> pay) {
-  choice = !pay ? Choice::machine : *pay ? Choice::yes : Choice::no;
+void override_bf16x3(std::optional<bool> faster) {
+  setting = !faster ? Setting::by_machine : *faster ? Setting::on : Setting::off;
 }
 
-BfloatParts::BfloatParts(const Array& x) : high(cast(x, Dtype::bfloat16)) {
-  low = cast(apply("bfloat_parts", Binary::subtract, x, high), Dtype::bfloat16);
+Bfloat16Split::Bfloat16Split(const Array& x) : high(cast(x, Dtype::bfloat16)) {
+  low = cast(apply("bf16x3", Binary::subtract, x, high), Dtype::bfloat16);
 }
 
 }  // namespace renga

@@ -1,6 +1,5 @@
-// Products of float32 numbers as three products of bfloat16 numbers each, for machines that
-// multiply these many times as fast: x = high + low but for about 2^-17 of x, and low times low is
-// left out.
+// bf16x3: float32 products computed as three bfloat16 products each, for machines that multiply
+// bfloat16 many times as fast. x = high + low but for about 2^-17 of x; low times low is left out.
 #pragma once
 
 #include <optional>
@@ -9,14 +8,15 @@
 
 namespace renga {
 
-// Whether they take less time than float32 products: with AMX.
-bool three_products_pay();
-// For tests: as if they did, or did not, on any machine that has products of bfloat16 numbers;
-// nothing leaves it to the machine.
-void let_three_products_pay(std::optional<bool> pay);
+// Whether bf16x3 is faster than float32 products: with AMX.
+bool bf16x3_is_faster();
+// For tests: what bf16x3_is_faster() returns on machines with AVX-512; nullopt restores the
+// default.
+void override_bf16x3(std::optional<bool> faster);
 
-struct BfloatParts {
-  explicit BfloatParts(const Array& x);
+// A float32 array as the sum of two bfloat16 arrays.
+struct Bfloat16Split {
+  explicit Bfloat16Split(const Array& x);
   Array high, low;
 };
 

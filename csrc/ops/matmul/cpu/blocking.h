@@ -1,5 +1,5 @@
-// How a matrix product is cut into pieces: by its sizes alone, so that its bits do not depend on
-// how many threads compute them.
+// How a matrix product is cut into blocks: by its sizes alone, so that its bits do not depend on
+// the number of threads.
 #pragma once
 
 #include <algorithm>
@@ -14,8 +14,8 @@ struct MatmulBlocks {
   std::int64_t count() const { return rows * columns; }
 };
 
-// As many as pay: each reads factors again that the others read, too (measured: the halves of a
-// product of 50 million take 1 % longer than the whole on one thread, 16 parts of it 4 %).
+// How many blocks are worth it. Each reads factors that others read, too (measured on one thread:
+// in 2 blocks a product of 50 million takes 1 % longer, in 16 blocks 4 %).
 inline std::int64_t wanted_blocks(std::int64_t work) {
   if (work < std::int64_t{1} << 21) return 1;
   if (work < std::int64_t{1} << 27) return 2;
@@ -25,11 +25,12 @@ inline std::int64_t wanted_blocks(std::int64_t work) {
 
 inline MatmulBlocks matmul_blocks(std::int64_t m, std::int64_t n, std::int64_t k) {
   constexpr std::int64_t kEdge = 128, kDepth = 2048;  // the least
-  // Of vectors each number is read for one product: oneDNN's own kernels for them are best whole.
-  const bool of_vectors = std::min({m, n, k}) == 1;
-  const std::int64_t wanted = of_vectors ? 1 : wanted_blocks(m * n * k);
+  // With a vector as operand nothing is read twice; oneDNN's own kernels for these are best
+  // undivided.
+  const bool has_vector = std::min({m, n, k}) == 1;
+  const std::int64_t wanted = has_vector ? 1 : wanted_blocks(m * n * k);
   MatmulBlocks blocks;
-  // Where sums are long, parts of them read no factor twice.
+  // Blocks along the depth of long sums read no factor twice.
   const std::int64_t longest = std::max(kDepth, 8 * std::max(m, n));
   while (blocks.depth < wanted && k / blocks.depth >= 2 * longest) blocks.depth *= 2;
   while (blocks.count() * blocks.depth < wanted) {
@@ -43,9 +44,9 @@ inline MatmulBlocks matmul_blocks(std::int64_t m, std::int64_t n, std::int64_t k
   return blocks;
 }
 
-// Where piece `i` of `pieces` of an axis begins, at a multiple of 16.
-inline std::int64_t block_begin(std::int64_t extent, std::int64_t pieces, std::int64_t i) {
-  const std::int64_t each = (extent + pieces - 1) / pieces;
+// Where block `i` of `count` along an axis begins, at a multiple of 16.
+inline std::int64_t block_begin(std::int64_t extent, std::int64_t count, std::int64_t i) {
+  const std::int64_t each = (extent + count - 1) / count;
   return std::min(extent, i * ((each + 15) / 16 * 16));
 }
 

@@ -9,6 +9,7 @@
 #include "devices/long_work.h"
 #include "devices/one_thread.h"
 #include "devices/parallel.h"
+#include "ops/matmul/batch.h"
 #include "ops/matmul/cpu/bf16x3.h"
 #include "ops/matmul/cpu/blocking.h"
 #include "ops/matmul/precision.h"
@@ -18,10 +19,10 @@
 namespace renga {
 namespace {
 
-// A matrix whose rows or whose columns are contiguous, as BLAS wants it.
+// A matrix, or a stack of them, whose rows or columns are contiguous, as BLAS requires.
 struct Matrix {
   Array array;
-  bool transposed = false;  // columns are contiguous
+  bool transposed = false;  // the columns are contiguous
   std::int64_t leading = 1;
 
   std::byte* data(std::int64_t i) const {
@@ -48,20 +49,11 @@ Matrix as_matrix(const Array& x) {
   return {contiguous(x), false, std::max<std::int64_t>(columns, 1)};
 }
 
-// The stack of matrices as a single batch axis in front.
-Array with_one_batch_axis(const Array& x) {
-  if (x.ndim() == 2) return x;
-  Shape shape{1, x.shape(x.ndim() - 2), x.shape(x.ndim() - 1)};
-  for (int i = 0; i < x.ndim() - 2; ++i) shape[0] *= x.shape(i);
-  const Array view = reshape_view(x, shape);
-  return view.defined() ? view : reshape_view(contiguous(x), shape);
-}
-
 struct Sizes {
   std::int64_t m, n, k;
 };
 
-// c (+)= a b of single matrices so small that even looking at how they lie would take as long.
+// c (+)= a b of single matrices, so small that looking at their layout would take as long.
 template <class T>
 void multiply_small(const Array& a, const Array& b, const Array& c, bool accumulate) {
   const std::int64_t item = sizeof(T), m = c.shape(0), n = c.shape(1), inner = a.shape(1);
@@ -102,8 +94,8 @@ void multiply_rows(const T* a, std::int64_t down, std::int64_t across, const T* 
 }
 
 template <class T>
-void own_gemm(const Matrix& a, const Matrix& b, T* c, std::int64_t batch, const Sizes& size,
-              bool accumulate, bool threads) {
+void generic_gemm(const Matrix& a, const Matrix& b, T* c, std::int64_t batch, const Sizes& size,
+                  bool accumulate, bool threads) {
   const Matrix right = b.transposed ? as_matrix(contiguous(b.array)) : b;
   const std::int64_t down = a.transposed ? 1 : a.leading, across = a.transposed ? a.leading : 1;
   const auto rows = [&](std::int64_t begin, std::int64_t end) {
@@ -114,7 +106,7 @@ void own_gemm(const Matrix& a, const Matrix& b, T* c, std::int64_t batch, const 
   rows(0, size.m);
 }
 
-// A piece of a product, on this thread alone: the bits of a call on several depend on how many.
+// A block of a product, on one thread: the bits of a call on several depend on their number.
 void sgemm(const Matrix& a, const float* left, const Matrix& b, const float* right, float* c,
            std::int64_t ldc, const Sizes& size, bool accumulate) {
   const OneThread alone;
@@ -132,33 +124,33 @@ const float* element(const Matrix& x, std::int64_t row, std::int64_t column) {
   return x.at<float>(0) + (x.transposed ? column * x.leading + row : row * x.leading + column);
 }
 
-// The only product, by all threads.
-void float_gemm_in_blocks(const Matrix& a, const Matrix& b, float* c, const Sizes& size,
-                          bool accumulate) {
+// A single product, in blocks on all threads.
+void blocked_float_gemm(const Matrix& a, const Matrix& b, float* c, const Sizes& size,
+                        bool accumulate) {
   const MatmulBlocks blocks = matmul_blocks(size.m, size.n, size.k);
-  const std::int64_t each = size.m * size.n, pieces = blocks.count() * blocks.depth;
-  // The products of all depths but the first.
+  const std::int64_t each = size.m * size.n, block_count = blocks.count() * blocks.depth;
+  // The products of all blocks along the depth but the first.
   const Array sums = empty({(blocks.depth - 1) * each}, Dtype::float32);
-  // A vector's worth of products is one operation.
-  const std::int64_t cost = size.m * size.n * size.k / (8 * pieces);
-  parallel_for(pieces, cost, [&](std::int64_t begin, std::int64_t end) {
+  // Counts a vector of products as one operation.
+  const std::int64_t cost = size.m * size.n * size.k / (8 * block_count);
+  parallel_for(block_count, cost, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
-      const std::int64_t layer = i / blocks.count(), block = i % blocks.count();
+      const std::int64_t term = i / blocks.count(), block = i % blocks.count();
       const std::int64_t row = block / blocks.columns, column = block % blocks.columns;
       const std::int64_t m = block_begin(size.m, blocks.rows, row);
       const std::int64_t n = block_begin(size.n, blocks.columns, column);
-      const std::int64_t k = block_begin(size.k, blocks.depth, layer);
-      const Sizes part{block_begin(size.m, blocks.rows, row + 1) - m,
-                       block_begin(size.n, blocks.columns, column + 1) - n,
-                       block_begin(size.k, blocks.depth, layer + 1) - k};
-      if (part.m == 0 || part.n == 0) continue;
-      float* const to = layer == 0 ? c : sums.as<float>() + (layer - 1) * each;
-      sgemm(a, element(a, m, k), b, element(b, k, n), to + m * size.n + n, size.n, part,
-            accumulate && layer == 0);
+      const std::int64_t k = block_begin(size.k, blocks.depth, term);
+      const Sizes block_size{block_begin(size.m, blocks.rows, row + 1) - m,
+                             block_begin(size.n, blocks.columns, column + 1) - n,
+                             block_begin(size.k, blocks.depth, term + 1) - k};
+      if (block_size.m == 0 || block_size.n == 0) continue;
+      float* const to = term == 0 ? c : sums.as<float>() + (term - 1) * each;
+      sgemm(a, element(a, m, k), b, element(b, k, n), to + m * size.n + n, size.n, block_size,
+            accumulate && term == 0);
     }
   });
-  for (std::int64_t layer = 1; layer < blocks.depth; ++layer) {
-    const float* const from = sums.as<float>() + (layer - 1) * each;
+  for (std::int64_t term = 1; term < blocks.depth; ++term) {
+    const float* const from = sums.as<float>() + (term - 1) * each;
     parallel_for(each, 1, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) c[i] += from[i];
     });
@@ -171,7 +163,7 @@ void gemm(const Array& a, const Array& b, const Array& c, bool accumulate) {
   if (c.ndim() == 2 && c.size() * a.shape(1) <= kSmall) {
     return multiply_small<T>(a, b, c, accumulate);
   }
-  const Array left = with_one_batch_axis(a), right = with_one_batch_axis(b);
+  const Array left = flatten_batch(a), right = flatten_batch(b);
   const Matrix ma = as_matrix(left), mb = as_matrix(right);
   const Sizes size{c.shape(c.ndim() - 2), c.shape(c.ndim() - 1), a.shape(a.ndim() - 1)};
   const std::int64_t each = size.m * size.n;
@@ -181,7 +173,7 @@ void gemm(const Array& a, const Array& b, const Array& c, bool accumulate) {
   const bool tiny = work < 8192 && !mb.transposed;
   if constexpr (std::is_same_v<T, float>) {
     if (batch == 1 && !tiny) {
-      return float_gemm_in_blocks(ma, mb, c.as<float>(), size, accumulate);
+      return blocked_float_gemm(ma, mb, c.as<float>(), size, accumulate);
     }
   }
   parallel_for(batch, batch > 1 ? work : 0, [&](std::int64_t begin, std::int64_t end) {
@@ -193,25 +185,25 @@ void gemm(const Array& a, const Array& b, const Array& c, bool accumulate) {
           continue;
         }
       }
-      own_gemm<T>(ma, mb, out, i, size, accumulate, batch == 1);
+      generic_gemm<T>(ma, mb, out, i, size, accumulate, batch == 1);
     }
   });
 }
 
-// c (+)= a b of bfloat16 factors, which may be float32 outside, in a stack of one matrix or more.
-onednn::Plan rounded_plan(const Matrix& a, const Matrix& b, const Array& c, const Sizes& size,
-                          bool accumulate) {
+// c (+)= a b of one matrix each, with factors rounded to bfloat16.
+onednn::Plan bfloat16_plan(const Matrix& a, const Matrix& b, const Array& c, const Sizes& size,
+                           bool accumulate) {
   using dnnl::memory;
   const auto type_of = [](const Array& x) {
     return x.dtype() == Dtype::bfloat16 ? memory::data_type::bf16 : memory::data_type::f32;
   };
-  const auto outside = [&](const Matrix& x, std::int64_t rows, std::int64_t columns) {
+  const auto external = [&](const Matrix& x, std::int64_t rows, std::int64_t columns) {
     return memory::desc({rows, columns}, type_of(x.array),
                         x.transposed ? memory::dims{1, x.leading} : memory::dims{x.leading, 1});
   };
-  const memory::desc left = outside(a, size.m, size.k), right = outside(b, size.k, size.n);
+  const memory::desc left = external(a, size.m, size.k), right = external(b, size.k, size.n);
   const memory::desc to({size.m, size.n}, type_of(c), memory::format_tag::ab);
-  const auto inside = [](const memory::desc& x) {
+  const auto rounded = [](const memory::desc& x) {
     return memory::desc(x.get_dims(), memory::data_type::bf16, memory::format_tag::any);
   };
   dnnl::primitive_attr attributes = onednn::own_scratchpad();
@@ -220,7 +212,7 @@ onednn::Plan rounded_plan(const Matrix& a, const Matrix& b, const Array& c, cons
     add.append_sum();
     attributes.set_post_ops(add);
   }
-  const dnnl::matmul::primitive_desc product(onednn::engine(), inside(left), inside(right), to,
+  const dnnl::matmul::primitive_desc product(onednn::engine(), rounded(left), rounded(right), to,
                                              attributes);
   return onednn::Plan(dnnl::matmul(product), product.scratchpad_desc(),
                       {onednn::Operand::input(DNNL_ARG_SRC, left, product.src_desc()),
@@ -228,15 +220,15 @@ onednn::Plan rounded_plan(const Matrix& a, const Matrix& b, const Array& c, cons
                        onednn::Operand::output(DNNL_ARG_DST, to, product.dst_desc())});
 }
 
-void multiply_rounded(const Array& a, const Array& b, const Array& c, bool accumulate) {
+void multiply_bfloat16(const Array& a, const Array& b, const Array& c, bool accumulate) {
   static auto* const plans = new onednn::Plans;
-  const Matrix left = as_matrix(with_one_batch_axis(a)), right = as_matrix(with_one_batch_axis(b));
+  const Matrix left = as_matrix(flatten_batch(a)), right = as_matrix(flatten_batch(b));
   const Sizes size{c.shape(c.ndim() - 2), c.shape(c.ndim() - 1), a.shape(a.ndim() - 1)};
   const auto plan = plans->get(
       {size.m, size.n, size.k, left.transposed, left.leading, right.transposed, right.leading,
        static_cast<std::int64_t>(a.dtype()), static_cast<std::int64_t>(b.dtype()),
        static_cast<std::int64_t>(c.dtype()), accumulate},
-      [&] { return rounded_plan(left, right, c, size, accumulate); });
+      [&] { return bfloat16_plan(left, right, c, size, accumulate); });
   const std::int64_t each = size.m * size.n;
   for (std::int64_t i = 0; i < c.size() / each; ++i) {
     plan->run(
@@ -244,15 +236,15 @@ void multiply_rounded(const Array& a, const Array& b, const Array& c, bool accum
   }
 }
 
-void multiply_three_times(const Array& a, const Array& b, const Array& c, bool accumulate) {
-  const BfloatParts as(a), bs(b);
-  multiply_rounded(as.low, bs.high, c, accumulate);
-  multiply_rounded(as.high, bs.low, c, true);
-  multiply_rounded(as.high, bs.high, c, true);
+void multiply_bf16x3(const Array& a, const Array& b, const Array& c, bool accumulate) {
+  const Bfloat16Split a_split(a), b_split(b);
+  multiply_bfloat16(a_split.low, b_split.high, c, accumulate);
+  multiply_bfloat16(a_split.high, b_split.low, c, true);
+  multiply_bfloat16(a_split.high, b_split.high, c, true);
 }
 
-// Through float32.
-void multiply_widened(const Array& a, const Array& b, const Array& c, bool accumulate) {
+// Computed in float32.
+void multiply_in_float32(const Array& a, const Array& b, const Array& c, bool accumulate) {
   const bool in_place = c.dtype() == Dtype::float32;
   const Array wide = in_place     ? c
                      : accumulate ? cast(c, Dtype::float32)
@@ -261,23 +253,23 @@ void multiply_widened(const Array& a, const Array& b, const Array& c, bool accum
   if (!in_place) copy(wide, c);
 }
 
-// Of matrices of which each is float32 or bfloat16.
+// For matrices each of which is float32 or bfloat16.
 void multiply_activations(const Array& a, const Array& b, const Array& c, bool accumulate) {
-  // Below this a primitive's set-up costs more than float32 products.
-  constexpr std::int64_t kWorth = 1 << 18;
+  // Below this number of products, a primitive's set-up costs more than float32 products.
+  constexpr std::int64_t kLeastProducts = 1 << 18;
   const std::int64_t rows = a.shape(a.ndim() - 2), columns = b.shape(b.ndim() - 1);
-  const bool worth = rows * columns * a.shape(a.ndim() - 1) >= kWorth;
+  const bool is_large = rows * columns * a.shape(a.ndim() - 1) >= kLeastProducts;
   const bool all_float32 =
       a.dtype() == Dtype::float32 && b.dtype() == Dtype::float32 && c.dtype() == Dtype::float32;
   const Precision precision = all_float32 ? compute_precision() : Precision::medium;
-  if (worth && precision == Precision::medium && simd::has_bfloat16_dot_product()) {
-    return multiply_rounded(a, b, c, accumulate);
+  if (is_large && precision == Precision::medium && simd::has_bfloat16_dot_product()) {
+    return multiply_bfloat16(a, b, c, accumulate);
   }
-  if (worth && precision == Precision::high && three_products_pay()) {
-    return multiply_three_times(a, b, c, accumulate);
+  if (is_large && precision == Precision::high && bf16x3_is_faster()) {
+    return multiply_bf16x3(a, b, c, accumulate);
   }
   if (all_float32) return gemm<float>(a, b, c, accumulate);
-  multiply_widened(a, b, c, accumulate);
+  multiply_in_float32(a, b, c, accumulate);
 }
 
 void matmul_cpu(const Array& a, const Array& b, const Array& c, bool accumulate) {
@@ -287,7 +279,7 @@ void matmul_cpu(const Array& a, const Array& b, const Array& c, bool accumulate)
   }
   visit_dtype(c.dtype(), [&]<class T>(Type<T>) {
     if constexpr (is_half<T>) {
-      multiply_widened(a, b, c, accumulate);
+      multiply_in_float32(a, b, c, accumulate);
     } else if constexpr (std::is_same_v<T, bool>) {
       const Array wide = empty(c.shape(), Dtype::int64);
       gemm<std::int64_t>(cast(a, Dtype::int64), cast(b, Dtype::int64), wide, false);

@@ -1,11 +1,12 @@
 #include "devices/cuda/libraries.h"
+#include "ops/matmul/batch.h"
 #include "ops/matmul/matmul.h"
 #include "tensor/views.h"
 
 namespace renga {
 namespace {
 
-// A stack of matrices as cuBLAS wants it: rows or columns contiguous, one batch axis in front.
+// A stack of matrices as cuBLAS requires it: rows or columns contiguous, one batch axis in front.
 struct Stack {
   Array array;
   cublasOperation_t op;  // CUBLAS_OP_N where the rows are contiguous
@@ -13,16 +14,9 @@ struct Stack {
   std::int64_t step;  // elements between two matrices
 };
 
-Array with_one_batch_axis(const Array& x) {
-  const int n = x.ndim();
-  Shape shape{1, x.shape(n - 2), x.shape(n - 1)};
-  for (int i = 0; i < n - 2; ++i) shape[0] *= x.shape(i);
-  const Array view = reshape_view(x, shape);
-  return view.defined() ? view : reshape_view(contiguous(x), shape);
-}
-
-Stack as_stack(const Array& given) {
-  const Array x = with_one_batch_axis(given);
+Stack as_stack(const Array& matrices) {
+  const Array flat = flatten_batch(matrices);
+  const Array x = flat.ndim() == 2 ? expand_view(flat, 0) : flat;
   const std::int64_t item = x.itemsize(), rows = x.shape(1), columns = x.shape(2);
   const auto [batch, down, across] = std::array{x.strides()[0], x.strides()[1], x.strides()[2]};
   if (across == item && down >= columns * item && batch >= 0) {
@@ -49,7 +43,7 @@ cudaDataType_t type_of(Dtype dtype) {
   }
 }
 
-// cuBLAS counts columns first: c = a b is there c^T = b^T a^T.
+// cuBLAS is column-major: c = a b becomes c^T = b^T a^T.
 template <class Scalar>
 void multiply(const Stack& a, const Stack& b, const Array& c, bool accumulate,
               cublasComputeType_t compute) {

@@ -1,4 +1,4 @@
-// What Winograd's convolutions move between images and panels (see packed_gemm.h).
+// Winograd transforms between images in memory and panels (see packed_gemm.h).
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace renga::winograd {
 
 using simd::dispatch, simd::Floats, simd::load_floats, simd::store_floats;
 
-// Images in memory whose channels, whole panels of them, lie side by side.
+// Images in memory with contiguous channels, whose number is a multiple of kPanel.
 template <class Pixel>
 struct Images {
   Pixel* data;
@@ -27,7 +27,7 @@ struct Images {
   std::int64_t panels() const { return channels / kPanel; }
 };
 
-// The rectangles of pixels that cover images, numbered image by image, row by row.
+// The rectangles of pixels that cover images, numbered image by image and row by row.
 struct Tiles {
   template <class Scheme, class Pixel>
   static Tiles of(const Images<Pixel>& images) {
@@ -42,8 +42,8 @@ struct Tiles {
   std::int64_t count;
 };
 
-// Panels of numbers for each of a number of points. Between two points lies a gap, as steps of a
-// power of two would meet in the same lines of the cache.
+// Panels for each point of a scheme. There is a gap between points: steps of a power of two would
+// map to the same cache sets.
 template <class Number>
 struct Layout {
   std::int64_t points, rows, panels;
@@ -55,53 +55,53 @@ struct Layout {
   std::int64_t size() const { return points * point(); }
 };
 
-// How many rows of a stacked panel lie side by side (see packed_gemm.h).
+// How many rows of a panel are interleaved (see packed_gemm.h).
 template <class Number>
-inline constexpr int kStack = static_cast<int>(sizeof(float) / sizeof(Number));
+inline constexpr int kInterleave = static_cast<int>(sizeof(float) / sizeof(Number));
 
-// Two vectors that go the same way.
+// VectorPair vectors that are transformed together.
 template <class V>
-struct Two {
+struct VectorPair {
   V first, second;
 
-  [[gnu::always_inline]] friend Two operator+(const Two& a, const Two& b) {
+  [[gnu::always_inline]] friend VectorPair operator+(const VectorPair& a, const VectorPair& b) {
     return {a.first + b.first, a.second + b.second};
   }
-  [[gnu::always_inline]] friend Two operator-(const Two& a, const Two& b) {
+  [[gnu::always_inline]] friend VectorPair operator-(const VectorPair& a, const VectorPair& b) {
     return {a.first - b.first, a.second - b.second};
   }
-  [[gnu::always_inline]] friend Two operator*(float k, const Two& a) {
+  [[gnu::always_inline]] friend VectorPair operator*(float k, const VectorPair& a) {
     return {k * a.first, k * a.second};
   }
 };
 
 template <class Target, int size>
-using Stack = std::conditional_t<size == 2, Two<Floats<Target>>, Floats<Target>>;
+using Pack = std::conditional_t<size == 2, VectorPair<Floats<Target>>, Floats<Target>>;
 
 template <class Target, class T>
-[[gnu::always_inline]] inline void load_stack(const T* from, const T*, Floats<Target>& v) {
+[[gnu::always_inline]] inline void load_pack(const T* from, const T*, Floats<Target>& v) {
   v = load_floats<Target>(from);
 }
 template <class Target, class T>
-[[gnu::always_inline]] inline void load_stack(const T* from, const T* other,
-                                              Two<Floats<Target>>& v) {
+[[gnu::always_inline]] inline void load_pack(const T* from, const T* other,
+                                             VectorPair<Floats<Target>>& v) {
   v = {load_floats<Target>(from), load_floats<Target>(other)};
 }
 template <class Target, class T>
-[[gnu::always_inline]] inline void store_stack(const Floats<Target>& v, T* to) {
+[[gnu::always_inline]] inline void store_pack(const Floats<Target>& v, T* to) {
   store_floats<Target>(v, to);
 }
 template <class Target>
-[[gnu::always_inline]] inline void store_stack(const Two<Floats<Target>>& v, bfloat16* to) {
+[[gnu::always_inline]] inline void store_pack(const VectorPair<Floats<Target>>& v, bfloat16* to) {
   simd::to_bfloat16_interleaved<Target>(v.first, v.second, to);
 }
 
-// The pixels of a rectangle of an image; those outside of it, and of tiles past the last one, are
-// `elsewhere`.
+// Pointers to the pixels of a rectangle of an image. Those outside of the image, and of tiles past
+// the last one, point to `outside`.
 template <int Rows, int Columns, class Pixel>
 struct Rectangle {
   Rectangle(const Images<Pixel>& images, const Tiles& tiles, std::int64_t tile, const Pair& pad,
-            Pixel* elsewhere) {
+            Pixel* outside) {
     const std::int64_t rows = tile < tiles.count ? images.extents[0] : 0;
     const std::int64_t columns = images.extents[1];
     Pixel* const image = images.data + tile / (tiles.rows * tiles.columns) * images.image_step;
@@ -110,14 +110,15 @@ struct Rectangle {
     for (int i = 0; i < Rows; ++i) {
       for (int j = 0; j < Columns; ++j) {
         const std::int64_t row = top + i, column = left + j;
-        const bool inside = row >= 0 && row < rows && column >= 0 && column < columns;
-        pixels[i][j] =
-            inside ? image + row * images.pixel_step[0] + column * images.pixel_step[1] : elsewhere;
+        const bool is_inside = row >= 0 && row < rows && column >= 0 && column < columns;
+        pixels[i][j] = is_inside
+                           ? image + row * images.pixel_step[0] + column * images.pixel_step[1]
+                           : outside;
       }
     }
   }
 
-  // Tiles touch too few lines of the cache in a row for the hardware to see what comes next.
+  // Tiles touch too few adjoining cache lines for the hardware prefetcher.
   [[gnu::always_inline]] void prefetch(std::int64_t channel) const {
     for (const auto& row : pixels) {
       for (const Pixel* pixel : row) __builtin_prefetch(pixel + channel);
@@ -127,56 +128,57 @@ struct Rectangle {
   Pixel* pixels[Rows][Columns];
 };
 
-// Transforms `count` tiles from `first` on into rows of panels, in pairs if `stacked`. A tile's
-// rectangle starts `pad` before it.
-template <class Down, class Across, bool stacked, class Pixel, class Number>
+// Transforms `count` tiles from `first` on into rows of panels, pair-interleaved for bfloat16 if
+// `interleaved`. A tile's rectangle starts `pad` before it.
+template <class Down, class Across, bool interleaved, class Pixel, class Number>
 void transform_tiles(const Images<Pixel>& x, const Tiles& tiles, const Pair& pad,
                      std::int64_t first, std::int64_t count, const Layout<Number>& layout,
                      Number* to) {
-  constexpr int stack = stacked ? kStack<Number> : 1;
+  constexpr int interleave = interleaved ? kInterleave<Number> : 1;
   using From = Rectangle<Down::from, Across::from, Pixel>;
   std::vector<Pixel> zeros(static_cast<std::size_t>(x.channels));
   dispatch<Number>([ =, &x, &tiles, &pad, &zeros ](auto target) __attribute__((always_inline)) {
     using Target = decltype(target);
-    using V = Stack<Target, stack>;
+    using V = Pack<Target, interleave>;
     const std::int64_t step = layout.point(), channels = x.channels;
-    for (std::int64_t t = 0; t < count; t += stack) {
+    for (std::int64_t t = 0; t < count; t += interleave) {
       const From from(x, tiles, first + t, pad, zeros.data());
-      const From other(x, tiles, first + t + stack - 1, pad, zeros.data());
-      const From next(x, tiles, first + t + stack, pad, zeros.data());
+      const From other(x, tiles, first + t + interleave - 1, pad, zeros.data());
+      const From next(x, tiles, first + t + interleave, pad, zeros.data());
       for (std::int64_t c = 0; c < channels; c += Target::width) {
         next.prefetch(c);
-        Number* const lanes = to + c / kPanel * layout.panel() + t * kPanel + c % kPanel * stack;
+        Number* const row = to + c / kPanel * layout.panel() + t * kPanel + c % kPanel * interleave;
         transform_square<Down, Across, V>(
             [&](int i, int j, V& v) __attribute__((always_inline)) {
-              load_stack<Target>(from.pixels[i][j] + c, other.pixels[i][j] + c, v);
+              load_pack<Target>(from.pixels[i][j] + c, other.pixels[i][j] + c, v);
             },
             [&](int i, int j, const V& v) __attribute__((always_inline)) {
-              store_stack<Target>(v, lanes + (i * Across::to + j) * step);
+              store_pack<Target>(v, row + (i * Across::to + j) * step);
             });
       }
     }
   });
 }
 
-// Writes the pixels of up to `layout.rows` tiles, of one panel of channels, with the bias, if any.
+// Writes the pixels of up to `layout.rows` tiles and one panel of channels, plus the bias unless it
+// is null.
 template <class Scheme, class Pixel>
 void transform_outputs(const float* from, const Layout<float>& layout, const Tiles& tiles,
                        std::int64_t first, std::int64_t panel, const Images<Pixel>& y,
                        const float* bias) {
   using Down = typename Scheme::Down;
   using Across = typename Scheme::Across;
-  std::vector<Pixel> nowhere(static_cast<std::size_t>(y.channels));
+  std::vector<Pixel> outside(static_cast<std::size_t>(y.channels));
   const std::int64_t rows = std::min(layout.rows, tiles.count - first);
-  dispatch<float>([ =, &tiles, &y, &nowhere ](auto target) __attribute__((always_inline)) {
+  dispatch<float>([ =, &tiles, &y, &outside ](auto target) __attribute__((always_inline)) {
     using Target = decltype(target);
-    using V = Stack<Target, 1>;
+    using V = Pack<Target, 1>;
     const std::int64_t step = layout.point();
     for (std::int64_t t = 0; t < rows; ++t) {
       const Rectangle<Down::tile, Across::tile, Pixel> to(y, tiles, first + t, {0, 0},
-                                                          nowhere.data());
+                                                          outside.data());
       const Rectangle<Down::tile, Across::tile, Pixel> next(y, tiles, first + t + 1, {0, 0},
-                                                            nowhere.data());
+                                                            outside.data());
       for (std::int64_t c = 0; c < kPanel; c += Target::width) {
         next.prefetch(panel * kPanel + c);
         const float* const row = from + t * kPanel + c;

@@ -1,11 +1,10 @@
-// The transforms of Winograd's convolutions along one axis: the outputs of a tile are products of
-// polynomials, taken at some points and interpolated. Rows are transformed and then columns, each
-// by a transform of its own. F(4, 3) along both makes 16 outputs from 36 multiplications in place
-// of 144.
+// Winograd transforms along one axis. The outputs of a tile are coefficients of a product of
+// polynomials, which is evaluated at some points and interpolated. Columns are transformed first,
+// then rows. F(4, 3) along both axes computes 16 outputs with 36 multiplications instead of 144.
 //
-// Points lie at +-a, +-b and infinity, and at 0 where their number is even. With the usual 0, +-1,
-// +-2 and infinity the float32 result is twice as far from the exact one as with these, which were
-// the best of those tried; all constants but the reciprocals are exact.
+// The points are +-a, +-b and infinity, and 0 if their number is even. They were the best of those
+// tried: with the usual 0, +-1, +-2 and infinity the float32 error is twice as large. All constants
+// but the reciprocals are exact.
 //
 // Sources: Winograd, Arithmetic Complexity of Computations (1980); Lavin and Gray, Fast Algorithms
 // for Convolutional Neural Networks (2016); on points: Barabasz et al., Error Analysis and
@@ -14,14 +13,15 @@
 
 namespace renga::winograd {
 
-// Each transform is a matrix of `to` rows and `from` columns: apply(in, out) for arrays of vectors
-// V. Those of gradients are transposes: OutputGrad of Output, FilterGrad of Filter. A tile's input
-// starts at its first output less the padding, of which the first `skipped` elements are known to
-// be 0. Everything is inlined, to be compiled for the instruction set of its caller.
+// Each transform is a matrix of `to` rows and `from` columns, applied by apply(in, out) to arrays
+// of vectors V. Those of gradients are transposes: OutputGrad of Output, WeightGrad of Weight.
+// `extent` is the kernel's. A tile's input starts at its first output minus the padding; its first
+// `skipped` elements are known to be 0. Everything is inlined, to be compiled for the instruction
+// set of its caller.
 
 // F(4, 3): points 0, +-a, +-b, infinity.
 struct FourOfThree {
-  static constexpr int tile = 4, taps = 3, points = 6, skipped = 0;
+  static constexpr int tile = 4, extent = 3, points = 6, skipped = 0;
   static constexpr float a = 0.625f, b = 1.5f, aa = a * a, bb = b * b;
   // 1 / (p - q) over all other points q, for each point p.
   static constexpr float at_zero = 1 / (aa * bb), at_a = 1 / (2 * aa * (aa - bb)),
@@ -42,8 +42,8 @@ struct FourOfThree {
     }
   };
 
-  struct Filter {
-    static constexpr int from = taps, to = points;
+  struct Weight {
+    static constexpr int from = extent, to = points;
     template <class V>
     [[gnu::always_inline]] static void apply(const V (&w)[from], V (&u)[to]) {
       const V even_a = at_a * (w[0] + aa * w[2]), odd_a = (at_a * a) * w[1];
@@ -85,8 +85,8 @@ struct FourOfThree {
     }
   };
 
-  struct FilterGrad {
-    static constexpr int from = points, to = taps;
+  struct WeightGrad {
+    static constexpr int from = points, to = extent;
     template <class V>
     [[gnu::always_inline]] static void apply(const V (&g)[from], V (&w)[to]) {
       const V even_a = at_a * (g[1] + g[2]), odd_a = (at_a * a) * (g[1] - g[2]);
@@ -100,7 +100,7 @@ struct FourOfThree {
 
 // F(2, 3): points 0, +-1, infinity.
 struct TwoOfThree {
-  static constexpr int tile = 2, taps = 3, points = 4, skipped = 0;
+  static constexpr int tile = 2, extent = 3, points = 4, skipped = 0;
 
   struct Input {
     static constexpr int from = points, to = points;
@@ -113,8 +113,8 @@ struct TwoOfThree {
     }
   };
 
-  struct Filter {
-    static constexpr int from = taps, to = points;
+  struct Weight {
+    static constexpr int from = extent, to = points;
     template <class V>
     [[gnu::always_inline]] static void apply(const V (&w)[from], V (&u)[to]) {
       const V even = 0.5f * (w[0] + w[2]), odd = 0.5f * w[1];
@@ -145,8 +145,8 @@ struct TwoOfThree {
     }
   };
 
-  struct FilterGrad {
-    static constexpr int from = points, to = taps;
+  struct WeightGrad {
+    static constexpr int from = points, to = extent;
     template <class V>
     [[gnu::always_inline]] static void apply(const V (&g)[from], V (&w)[to]) {
       const V even = 0.5f * (g[1] + g[2]), odd = 0.5f * (g[1] - g[2]);
@@ -159,7 +159,7 @@ struct TwoOfThree {
 
 // F(4, 2): points +-a, +-b, infinity.
 struct FourOfTwo {
-  static constexpr int tile = 4, taps = 2, points = 5, skipped = 0;
+  static constexpr int tile = 4, extent = 2, points = 5, skipped = 0;
   static constexpr float a = 0.375f, b = 1.25f, aa = a * a, bb = b * b;
   static constexpr float at_a = 1 / (2 * a * (aa - bb)), at_b = 1 / (2 * b * (bb - aa));
 
@@ -177,8 +177,8 @@ struct FourOfTwo {
     }
   };
 
-  struct Filter {
-    static constexpr int from = taps, to = points;
+  struct Weight {
+    static constexpr int from = extent, to = points;
     template <class V>
     [[gnu::always_inline]] static void apply(const V (&w)[from], V (&u)[to]) {
       const V even_a = (at_a * a) * w[1], odd_a = at_a * w[0];
@@ -218,8 +218,8 @@ struct FourOfTwo {
     }
   };
 
-  struct FilterGrad {
-    static constexpr int from = points, to = taps;
+  struct WeightGrad {
+    static constexpr int from = points, to = extent;
     template <class V>
     [[gnu::always_inline]] static void apply(const V (&g)[from], V (&w)[to]) {
       w[0] = at_a * (g[0] - g[1]) + at_b * (g[2] - g[3]);
@@ -228,10 +228,10 @@ struct FourOfTwo {
   };
 };
 
-// 3 taps on 2 pixels padded by 1: all but the two pixels is 0, and three multiplications do,
-// y0 = w1 x0 + w2 x1 and y1 = w0 x0 + w1 x1 having w1 (x0 + x1) in common.
+// A kernel of extent 3 on 2 pixels padded by 1. All but the two pixels are 0, and three
+// multiplications suffice: y0 = w1 x0 + w2 x1 and y1 = w0 x0 + w1 x1 have w1 (x0 + x1) in common.
 struct PairOfThree {
-  static constexpr int tile = 2, taps = 3, points = 3, skipped = 1;
+  static constexpr int tile = 2, extent = 3, points = 3, skipped = 1;
 
   struct Input {
     static constexpr int from = 2, to = points;
@@ -243,8 +243,8 @@ struct PairOfThree {
     }
   };
 
-  struct Filter {
-    static constexpr int from = taps, to = points;
+  struct Weight {
+    static constexpr int from = extent, to = points;
     template <class V>
     [[gnu::always_inline]] static void apply(const V (&w)[from], V (&u)[to]) {
       u[0] = w[1];
@@ -272,8 +272,8 @@ struct PairOfThree {
     }
   };
 
-  struct FilterGrad {
-    static constexpr int from = points, to = taps;
+  struct WeightGrad {
+    static constexpr int from = points, to = extent;
     template <class V>
     [[gnu::always_inline]] static void apply(const V (&g)[from], V (&w)[to]) {
       w[0] = g[2];
@@ -283,17 +283,17 @@ struct PairOfThree {
   };
 };
 
-// A scheme for images: one along the rows' axis and one along the columns'.
+// A scheme for images: one down the rows and one across the columns.
 template <class DownScheme, class AcrossScheme>
 struct Scheme {
   using Down = DownScheme;
   using Across = AcrossScheme;
-  static_assert(Down::taps == Across::taps);
-  static constexpr int taps = Down::taps, points = Down::points * Across::points;
+  static_assert(Down::extent == Across::extent);
+  static constexpr int extent = Down::extent, points = Down::points * Across::points;
 };
 
-// A rectangle's columns and then its rows, transformed: load(i, j, v) gives its elements, and
-// store(i, j, v) takes the result's.
+// Transforms the columns and then the rows of a rectangle. load(i, j, v) reads its elements and
+// store(i, j, v) writes the result's.
 template <class Down, class Across, class V, class Load, class Store>
 [[gnu::always_inline]] inline void transform_square(const Load& load, const Store& store) {
   V half[Down::to][Across::from];

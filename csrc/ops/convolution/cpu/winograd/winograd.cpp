@@ -8,17 +8,17 @@
 namespace renga {
 namespace {
 
-using winograd::Filters;
 using winograd::Images;
+using winograd::KernelOffsets;
 using winograd::Source;
-using winograd::Taps;
+using winograd::Weights;
 
 using TwoByTwo = winograd::Scheme<winograd::PairOfThree, winograd::PairOfThree>;
-using Halved = winograd::Scheme<winograd::FourOfTwo, winograd::FourOfTwo>;
-// Products of bfloat16 numbers are so coarse that the transforms must not amplify their errors as
-// much as those of F(4, 3) along both axes do.
+using Strided = winograd::Scheme<winograd::FourOfTwo, winograd::FourOfTwo>;
+// bfloat16 products are so coarse that the transforms must amplify their errors less than F(4, 3)
+// along both axes does.
 template <class Number>
-using Whole = winograd::Scheme<
+using Dense = winograd::Scheme<
     winograd::FourOfThree,
     std::conditional_t<std::is_same_v<Number, float>, winograd::FourOfThree, winograd::TwoOfThree>>;
 
@@ -34,8 +34,8 @@ Images<Pixel> images(const Array& x) {
           {columns * channels, channels}};
 }
 
-// Every second row and column of the padded images, as a convolution of stride 2 meets them.
-// `pad` counts pixels of this phase, of which those in the padding are left out.
+// Every second row and column of the padded images: a convolution of stride 2 is the sum of those
+// of four phases at stride 1. `pad` counts pixels of this phase.
 template <class Pixel>
 struct Phase {
   Phase(const Images<Pixel>& x, const Window& window, int row, int column) : x(x) {
@@ -54,29 +54,29 @@ struct Phase {
 };
 
 // W is row-major.
-Filters filters(const Array& W) {
+Weights weights_of(const Array& W) {
   const std::int64_t size = W.shape(2) * W.shape(3);
   return {W.as<float>(), W.shape(1), W.shape(0), size, W.shape(1) * size};
 }
 
-// The filters by which the gradient of y becomes that of x, with turned taps.
-Filters exchanged(const Filters& W) {
+// The weights of the input gradient, whose kernel offsets are reversed.
+Weights transposed(const Weights& W) {
   return {W.data, W.outputs, W.inputs, W.output_step, W.input_step};
 }
 
-constexpr Taps kWhole{0, 3, 1};
+constexpr KernelOffsets kAllOffsets{0, 3, 1};
 
-// Of filters of 4 by 4, those that meet a phase's pixels.
-Taps taps_of_phase(int row, int column) { return {4 * row + column, 8, 2}; }
+// The offsets of a 4x4 kernel that read the pixels of a phase.
+KernelOffsets offsets_of_phase(int row, int column) { return {4 * row + column, 8, 2}; }
 
-// The last tap comes first.
-Taps turned(const Taps& taps, int count) {
-  return {taps.at(count - 1, count - 1), -taps.down, -taps.across};
+// The same offsets of `count` by `count` in reverse order.
+KernelOffsets reversed(const KernelOffsets& offsets, int count) {
+  return {offsets.at(count - 1, count - 1), -offsets.row_step, -offsets.column_step};
 }
 
-// Calls body(phase's row, phase's column) for each.
+// Calls body(row, column) for each phase.
 template <class Body>
-void each_phase(const Body& body) {
+void for_each_phase(const Body& body) {
   for (int row : {0, 1}) {
     for (int column : {0, 1}) body(row, column);
   }
@@ -84,105 +84,114 @@ void each_phase(const Body& body) {
 
 Pair pads(const Window& window) { return {window.pad[0], window.pad[1]}; }
 
-bool is_halved(const Window& window) { return window.stride[0] == 2; }
+bool is_strided(const Window& window) { return window.stride[0] == 2; }
 
-// An image of 2 by 2 pixels to which the padding adds nothing, made of another one.
-bool is_pair(const Pair& x, const Pair& y, const Window& window) {
+// Whether images of 2x2 pixels are padded by 1, so that the scheme for them applies.
+bool is_two_by_two(const Pair& x, const Pair& y, const Window& window) {
   return x == Pair{2, 2} && y == x && window.pad == Dims{1, 1};
 }
 
-// One convolution, on images of Pixel and products of Number.
+// A problem on images of Pixel that multiplies numbers of type Number.
 template <class Pixel, class Number>
-class Pass {
+class Kernel {
  public:
-  Pass(const Array& x, const Array& W, const Array& y, const Window& window, const float* bias,
-       FilterForms* forms)
+  Kernel(const Array& x, const Array& W, const Array& y, const Window& window, const float* bias,
+         PackedWeightCache* cache)
       : x_(images<Pixel>(x)),
         y_(images<Pixel>(y)),
         W_(W),
         window_(window),
         bias_(bias),
-        forms_(forms) {}
+        cache_(cache) {}
 
-  void forward() const {
-    if (is_halved(window_)) {
-      std::vector<Source<Pixel>> phases;
-      each_phase([&](int row, int column) {
-        const Phase phase(x_, window_, row, column);
-        phases.push_back({phase.x, phase.pad, taps_of_phase(row, column)});
-      });
-      convolve<Halved>(phases, filters(W_), {y_});
-    } else if (is_pair(x_.extents, y_.extents, window_)) {
-      convolve<TwoByTwo>({{x_, pads(window_), kWhole}}, filters(W_), {y_});
-    } else {
-      convolve<Whole<Number>>({{x_, pads(window_), kWhole}}, filters(W_), {y_});
-    }
-  }
-
-  void input_grad() const {
-    const Filters W = exchanged(filters(W_));
-    const Pair pad{2 - window_.pad[0], 2 - window_.pad[1]};
-    if (is_halved(window_)) {
-      std::vector<Source<Pixel>> sources;
-      std::vector<Images<Pixel>> phases;
-      each_phase([&](int row, int column) {
-        const Phase phase(x_, window_, row, column);
-        const Pair before{1 - phase.pad[0], 1 - phase.pad[1]};
-        sources.push_back({y_, before, turned(taps_of_phase(row, column), 2)});
-        phases.push_back(phase.x);
-      });
-      convolve<Halved>(sources, W, phases);
-    } else if (is_pair(x_.extents, y_.extents, window_)) {
-      convolve<TwoByTwo>({{y_, pad, turned(kWhole, 3)}}, W, {x_});
-    } else {
-      convolve<Whole<Number>>({{y_, pad, turned(kWhole, 3)}}, W, {x_});
-    }
-  }
-
-  void weight_grad() const {
-    if (is_halved(window_)) {
-      std::vector<Source<Pixel>> phases;
-      each_phase([&](int row, int column) {
-        const Phase phase(x_, window_, row, column);
-        phases.push_back({phase.x, phase.pad, taps_of_phase(row, column)});
-      });
-      correlate<Halved>(phases);
-    } else if (is_pair(x_.extents, y_.extents, window_)) {
-      correlate<TwoByTwo>({{x_, pads(window_), kWhole}});
-    } else {
-      correlate<Whole<Number>>({{x_, pads(window_), kWhole}});
+  void run(Pass pass) const {
+    switch (pass) {
+      case Pass::forward:
+        return forward();
+      case Pass::input_grad:
+        return input_grad();
+      case Pass::weight_grad:
+        return weight_grad();
     }
   }
 
  private:
+  void forward() const {
+    if (is_strided(window_)) {
+      convolve<Strided>(phases_of_x(), weights_of(W_), {y_});
+    } else if (is_two_by_two(x_.extents, y_.extents, window_)) {
+      convolve<TwoByTwo>({{x_, pads(window_), kAllOffsets}}, weights_of(W_), {y_});
+    } else {
+      convolve<Dense<Number>>({{x_, pads(window_), kAllOffsets}}, weights_of(W_), {y_});
+    }
+  }
+
+  void input_grad() const {
+    const Weights W = transposed(weights_of(W_));
+    const Pair pad{2 - window_.pad[0], 2 - window_.pad[1]};
+    if (is_strided(window_)) {
+      std::vector<Source<Pixel>> sources;
+      std::vector<Images<Pixel>> phases;
+      for_each_phase([&](int row, int column) {
+        const Phase phase(x_, window_, row, column);
+        const Pair before{1 - phase.pad[0], 1 - phase.pad[1]};
+        sources.push_back({y_, before, reversed(offsets_of_phase(row, column), 2)});
+        phases.push_back(phase.x);
+      });
+      convolve<Strided>(sources, W, phases);
+    } else if (is_two_by_two(x_.extents, y_.extents, window_)) {
+      convolve<TwoByTwo>({{y_, pad, reversed(kAllOffsets, 3)}}, W, {x_});
+    } else {
+      convolve<Dense<Number>>({{y_, pad, reversed(kAllOffsets, 3)}}, W, {x_});
+    }
+  }
+
+  void weight_grad() const {
+    if (is_strided(window_)) {
+      correlate<Strided>(phases_of_x());
+    } else if (is_two_by_two(x_.extents, y_.extents, window_)) {
+      correlate<TwoByTwo>({{x_, pads(window_), kAllOffsets}});
+    } else {
+      correlate<Dense<Number>>({{x_, pads(window_), kAllOffsets}});
+    }
+  }
+
+  std::vector<Source<Pixel>> phases_of_x() const {
+    std::vector<Source<Pixel>> phases;
+    for_each_phase([&](int row, int column) {
+      const Phase phase(x_, window_, row, column);
+      phases.push_back({phase.x, phase.pad, offsets_of_phase(row, column)});
+    });
+    return phases;
+  }
+
   template <class Scheme>
-  void convolve(const std::vector<Source<Pixel>>& sources, const Filters& W,
+  void convolve(const std::vector<Source<Pixel>>& sources, const Weights& W,
                 const std::vector<Images<Pixel>>& to) const {
-    winograd::Convolution<Scheme, Number, Pixel>(sources, W, to, bias_, forms_).run();
+    winograd::Convolution<Scheme, Number, Pixel>(sources, W, to, bias_, cache_).run();
   }
   template <class Scheme>
   void correlate(const std::vector<Source<Pixel>>& sources) const {
-    winograd::WeightGrad<Scheme, Number, Pixel>(sources, filters(W_), y_).run();
+    winograd::WeightGrad<Scheme, Number, Pixel>(sources, weights_of(W_), y_).run();
   }
 
   const Images<Pixel> x_, y_;
   const Array& W_;
   const Window& window_;
   const float* bias_;
-  FilterForms* forms_;
+  PackedWeightCache* cache_;
 };
 
-// Calls body(Pass of the operands' types). Images are (N, H, W, C), row-major.
-template <class Body>
-void run(const Array& x, const Array& W, const Array& y, const Window& window, Factors factors,
-         const Array& b, FilterForms* forms, const Body& body) {
+// x and y are (N, H, W, C), row-major, and W is row-major.
+void run(Pass pass, const Array& x, const Array& W, const Array& y, const Window& window,
+         ComputeType compute_type, const Array& b, PackedWeightCache* cache) {
   const Array dense = b.defined() ? contiguous(cast(b, Dtype::float32)) : Array();
   const float* const bias = b.defined() ? dense.as<const float>() : nullptr;
   const auto run_on = [&]<class Pixel>(Type<Pixel>) {
-    if (factors == Factors::bfloat16) {
-      body(Pass<Pixel, bfloat16>(x, W, y, window, bias, forms));
+    if (compute_type == ComputeType::bfloat16) {
+      Kernel<Pixel, bfloat16>(x, W, y, window, bias, cache).run(pass);
     } else {
-      body(Pass<Pixel, float>(x, W, y, window, bias, forms));
+      Kernel<Pixel, float>(x, W, y, window, bias, cache).run(pass);
     }
   };
   x.dtype() == Dtype::bfloat16 ? run_on(Type<bfloat16>{}) : run_on(Type<float>{});
@@ -190,43 +199,36 @@ void run(const Array& x, const Array& W, const Array& y, const Window& window, F
 
 }  // namespace
 
-bool winograd_convolves(const Shape& W, const Window& window) {
-  const bool whole = window.stride == Dims{1, 1} && W[2] == 3 && W[3] == 3;
-  const bool halved = window.stride == Dims{2, 2} && W[2] == 4 && W[3] == 4;
-  return (whole || halved) && window.dilate == Dims{1, 1} && window.groups == 1 &&
+bool winograd_supports(const Shape& W, const Window& window) {
+  const bool dense = window.stride == Dims{1, 1} && W[2] == 3 && W[3] == 3;
+  const bool strided = window.stride == Dims{2, 2} && W[2] == 4 && W[3] == 4;
+  return (dense || strided) && window.dilate == Dims{1, 1} && window.groups == 1 &&
          std::max(window.pad[0], window.pad[1]) <= 2 && W[0] % kPanel == 0 && W[1] % kPanel == 0;
 }
 
-WinogradScheme winograd_scheme(const Shape& x, const Window& window, Factors factors) {
-  const auto describe = []<class S>(Type<S>, std::int64_t parts) {
-    return WinogradScheme{S::Down::tile, S::Across::tile, parts * S::points};
+WinogradScheme winograd_scheme(const Shape& x, const Window& window, ComputeType compute_type) {
+  const auto describe = []<class S>(Type<S>, std::int64_t phases) {
+    return WinogradScheme{S::Down::tile, S::Across::tile, phases * S::points};
   };
-  if (is_halved(window)) return describe(Type<Halved>{}, 4);
-  if (is_pair({x[2], x[3]}, {x[2], x[3]}, window)) return describe(Type<TwoByTwo>{}, 1);
-  if (factors == Factors::bfloat16) return describe(Type<Whole<bfloat16>>{}, 1);
-  return describe(Type<Whole<float>>{}, 1);
+  if (is_strided(window)) return describe(Type<Strided>{}, 4);
+  if (is_two_by_two({x[2], x[3]}, {x[2], x[3]}, window)) return describe(Type<TwoByTwo>{}, 1);
+  if (compute_type == ComputeType::bfloat16) return describe(Type<Dense<bfloat16>>{}, 1);
+  return describe(Type<Dense<float>>{}, 1);
 }
 
-void winograd_forward(const Array& x, const Array& W, const Array& y, const Window& window,
-                      Factors factors, const Array& b, FilterForms* forms) {
-  const ChannelsLastTarget to(y);
-  run(contiguous(channels_last(x)), contiguous(W), to.dense(), window, factors, b, forms,
-      [](const auto& pass) { pass.forward(); });
-  to.finish();
-}
-
-void winograd_input_grad(const Array& gy, const Array& W, const Array& gx, const Window& window,
-                         Factors factors, const Array& b, FilterForms* forms) {
-  const ChannelsLastTarget to(gx);
-  run(to.dense(), contiguous(W), contiguous(channels_last(gy)), window, factors, b, forms,
-      [](const auto& pass) { pass.input_grad(); });
-  to.finish();
-}
-
-void winograd_weight_grad(const Array& gy, const Array& x, const Array& gW, const Window& window,
-                          Factors factors) {
-  run(contiguous(channels_last(x)), gW, contiguous(channels_last(gy)), window, factors, Array(),
-      nullptr, [](const auto& pass) { pass.weight_grad(); });
+void winograd_convolve(const Problem& problem, ComputeType compute_type, const Array& bias,
+                       PackedWeightCache* cache) {
+  const auto& [pass, x, W, y, window] = problem;
+  if (pass == Pass::weight_grad) {
+    return run(pass, dense_channels_last(x), W, dense_channels_last(y), window, compute_type, {},
+               nullptr);
+  }
+  const ChannelsLastOutput output(problem.result());
+  const Array input = dense_channels_last(problem.first());
+  const bool forward = pass == Pass::forward;
+  run(pass, forward ? input : output.dense(), contiguous(W), forward ? output.dense() : input,
+      window, compute_type, bias, cache);
+  output.finish();
 }
 
 }  // namespace renga
