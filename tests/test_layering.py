@@ -15,18 +15,29 @@ HOUSE = Path(__file__).resolve().parents[1]
 INCLUDES = {
     "devices": set(),
     "tensor": {"devices"},
+    "simd": {"tensor"},
     "autograd": {"tensor", "devices"},
-    "ops": {"autograd", "tensor", "devices"},
+    "lazy": set(),
+    "ops": {"lazy", "autograd", "simd", "tensor", "devices"},
     "optimizers": {"tensor", "devices"},
     "python": {"optimizers", "ops", "autograd", "tensor", "devices"},
 }
+
+# Families of operations, from the lowest level up. A family includes only lower ones.
+# Gradients of the first three are made of each other's operations: there, sources (not
+# headers or kernels) may include the whole level.
+FAMILIES = [
+    {"elementwise", "shape", "reduction"},
+    {"matmul", "random", "indexing"},
+    {"convolution", "normalization", "pooling", "recurrent", "loss"},
+]
 
 # Other people's libraries, and the files that may know of them.
 FOREIGN = {
     r"pybind11/|Python\.h": r"csrc/python/|communicators/(\w+/)?module\.cpp",
     r"mpi\.h": r"communicators/mpi/",
-    r"dnnl": r"csrc/devices/cpu/|\.cpu\.(cpp|h)$",
-    r"xsimd/|xtensor/": r"\.cpu\.(cpp|h)$",
+    r"dnnl": r"csrc/devices/cpu/|csrc/simd/cpu_features\.cpp|csrc/ops/\w+/cpu/",
+    r"xsimd/|xtensor/": r"csrc/simd/|csrc/ops/\w+/cpu/",
     r"cuda|cublas|cudnn": r"csrc/devices/cuda/|communicators/nccl/|\.cu(\.h)?$",
     r"nccl\.h": r"communicators/nccl/",
 }
@@ -91,7 +102,7 @@ def room_of(module: str) -> str:
 
 def test_the_rules_see_the_whole_house():
     csrc = HOUSE / "csrc"
-    assert {p.relative_to(csrc).parts[0] for p in csrc.rglob("*.cpp")} == set(INCLUDES)
+    assert {p.relative_to(csrc).parts[0] for p in csrc.rglob("*.h")} == set(INCLUDES)
     assert {room_of(m) for m in python_files()} >= set(IMPORTS)
 
 
@@ -105,6 +116,30 @@ def test_core_includes(room):
         if quote == '"' and header.split("/")[0] not in INCLUDES[room] | {room}
     ]
     assert not wrong
+
+
+def families_included(path: Path) -> set[str]:
+    parts = [header.split("/") for quote, header in includes(path) if quote == '"']
+    return {p[1] for p in parts if p[0] == "ops" and len(p) > 2}
+
+
+@pytest.mark.parametrize("family", set().union(*FAMILIES))
+def test_families_include_nothing_above_them(family):
+    level = next(i for i, families in enumerate(FAMILIES) if family in families)
+    lower = set().union(*FAMILIES[:level])
+    wrong = []
+    for path in (HOUSE / "csrc" / "ops" / family).rglob("*.*"):
+        base = level == 0 and path.suffix == ".cpp" and path.parent.name == family
+        allowed = lower | {family} | (FAMILIES[0] if base else set())
+        wrong += [(path.name, f) for f in families_included(path) - allowed]
+    assert not wrong
+
+
+def test_every_family_has_a_level():
+    ops = HOUSE / "csrc" / "ops"
+    assert {p.name for p in ops.iterdir() if p.is_dir()} == set().union(*FAMILIES)
+    # What stands above the families is the list of operations alone.
+    assert {p.name for p in ops.iterdir() if p.is_file()} == {"list.h", "ops.h"}
 
 
 @pytest.mark.parametrize("library", FOREIGN)
@@ -134,7 +169,7 @@ def test_no_device_is_named_outside_its_own_files():
     wrong = [
         str(path.relative_to(HOUSE))
         for path in cpp_files()
-        if not re.search(r"csrc/devices/|csrc/python/cuda/|\.cpu\.|\.cu", str(path))
+        if not re.search(r"csrc/devices/|csrc/python/cuda/|/cpu/|\.cpu\.|\.cu", str(path))
         and re.search(r'"(cpu|cuda)[":]', path.read_text())
     ]
     assert not wrong

@@ -1,22 +1,22 @@
 // All families of operations.
 #pragma once
 
-#include "ops/activation.h"
-#include "ops/arithmetic.h"
-#include "ops/convolution.h"
-#include "ops/convolution_parts.h"
-#include "ops/indexing.h"
-#include "ops/loss.h"
-#include "ops/manipulation.h"
-#include "ops/math.h"
-#include "ops/matmul.h"
-#include "ops/noise.h"
-#include "ops/normalization.h"
-#include "ops/pooling.h"
-#include "ops/recurrent.h"
-#include "ops/reduction.h"
-#include "ops/sequence.h"
-#include "ops/softmax.h"
+#include "ops/convolution/convolution.h"
+#include "ops/convolution/local_convolution.h"
+#include "ops/elementwise/activation.h"
+#include "ops/elementwise/arithmetic.h"
+#include "ops/elementwise/math.h"
+#include "ops/indexing/indexing.h"
+#include "ops/loss/loss.h"
+#include "ops/matmul/matmul.h"
+#include "ops/normalization/normalization.h"
+#include "ops/pooling/pooling.h"
+#include "ops/random/random.h"
+#include "ops/recurrent/recurrent.h"
+#include "ops/reduction/reduction.h"
+#include "ops/reduction/softmax.h"
+#include "ops/shape/manipulation.h"
+#include "ops/shape/sequence.h"
 
 namespace renga {
 
@@ -28,7 +28,7 @@ void list_ops(Visit&& visit) {
   list_reduction_ops(visit);
   list_matmul_ops(visit);
   list_convolution_ops(visit);
-  list_convolution_parts_ops(visit);
+  list_local_convolution_ops(visit);
   list_pooling_ops(visit);
   list_normalization_ops(visit);
   list_manipulation_ops(visit);

@@ -8,13 +8,13 @@
 
 #include "devices/allocator.h"
 #include "devices/long_work.h"
-#include "ops/convolution_choice.cpu.h"
-#include "ops/kernel_choices.h"
-#include "ops/manipulation.h"
-#include "ops/matmul.h"
-#include "ops/normalization.h"
-#include "ops/precision.h"
-#include "ops/three_products.cpu.h"
+#include "ops/convolution/algorithm_cache.h"
+#include "ops/convolution/cpu/algorithm_selection.h"
+#include "ops/matmul/cpu/bf16x3.h"
+#include "ops/matmul/matmul.h"
+#include "ops/matmul/precision.h"
+#include "ops/normalization/normalization.h"
+#include "ops/shape/manipulation.h"
 #include "python/call_site.h"
 #include "python/hooks.h"
 #include "python/variable.h"
@@ -69,8 +69,8 @@ void bind_precision(py::module_& m) {
       py::arg("name"));
   m.def("set_bfloat16_activations", &set_bfloat16_activations, py::arg("on"),
         "Whether this thread's activations are bfloat16; None follows the default.");
-  m.def("let_three_products_pay", &let_three_products_pay, py::arg("pay"),
-        "For tests: whether precision 'high' takes three products; None leaves it to the CPU.");
+  m.def("override_bf16x3", &override_bf16x3, py::arg("faster"),
+        "For tests: whether precision 'high' uses bf16x3; None leaves it to the CPU.");
   m.def("freeze_statistics", &freeze_statistics, py::arg("frozen"),
         "Whether this thread's batch normalizations leave running statistics alone.");
   m.def("set_default_bfloat16_activations", &set_default_bfloat16_activations, py::arg("on"));
@@ -146,19 +146,19 @@ void bind_memory(py::module_& m) {
         omp_set_num_threads(n);
       },
       py::arg("n"), "Sets how many threads an operation called from this thread may use.");
-  m.def("use_convolution_kernel", &use_convolution_kernel, py::arg("name"),
+  m.def("use_convolution_kernel", &use_convolution_algorithm, py::arg("name"),
         "Sets what float32 convolutions run on, in this process, where they can.");
-  m.def("kernel_choices", &kernel_choices, "Kernels that have been chosen, by problem.");
-  m.def("load_kernel_choices", &load_kernel_choices, py::arg("choices"),
+  m.def("kernel_choices", &algorithm_cache, "Kernels that have been chosen, by problem.");
+  m.def("load_kernel_choices", &load_algorithms, py::arg("choices"),
         "Makes these win over what operations would choose.");
-  m.def("forget_kernel_choices", &forget_kernel_choices, "Lets operations choose anew.");
+  m.def("forget_kernel_choices", &clear_algorithms, "Lets operations choose anew.");
   m.def(
       "observe_kernels",
       [](py::object observer) {
         // Never freed: a thread may still choose while the interpreter comes to its end.
         static py::object& told = *new py::object;
         told = std::move(observer);
-        kernel_observer = [](const std::string& problem, const std::string& kernel) {
+        algorithm_observer = [](const std::string& problem, const std::string& kernel) {
           const py::gil_scoped_acquire interpreter;
           told(problem, kernel);
         };

@@ -4,11 +4,11 @@
 #include <limits>
 #include <utility>
 
-#include "ops/arithmetic.h"
-#include "ops/manipulation.h"
-#include "ops/math.h"
-#include "ops/matmul.h"
-#include "ops/reduction.h"
+#include "ops/elementwise/arithmetic.h"
+#include "ops/elementwise/math.h"
+#include "ops/matmul/matmul.h"
+#include "ops/reduction/reduction.h"
+#include "ops/shape/manipulation.h"
 #include "python/hooks.h"
 
 namespace renga::python {

@@ -6,7 +6,7 @@
 
 #include <tuple>
 
-#include "ops/window.h"
+#include "ops/shape/window.h"
 #include "python/array.h"
 
 namespace renga::python {

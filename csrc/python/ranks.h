@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "ops/normalization_ranks.h"
+#include "ops/normalization/multi_node.h"
 #include "python/array.h"
 
 namespace renga::python {

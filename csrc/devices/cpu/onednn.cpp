@@ -2,12 +2,6 @@
 
 #include <omp.h>
 
-#include <algorithm>
-#include <array>
-#include <cstdlib>
-#include <stdexcept>
-#include <string>
-#include <string_view>
 #include <utility>
 
 #include "devices/allocator.h"
@@ -36,31 +30,6 @@ class Buffers {
 
 namespace {
 
-// What RENGA_MAX_CPU_ISA, where it is set, leaves to renga's own kernels.
-dnnl::cpu_isa own_limit() {
-  const char* const name = std::getenv("RENGA_MAX_CPU_ISA");
-  if (name == nullptr) return dnnl::cpu_isa::avx512_core_amx;
-  const std::array<std::pair<std::string_view, dnnl::cpu_isa>, 4> known{
-      {{"AVX2", dnnl::cpu_isa::avx2},
-       {"AVX512_CORE", dnnl::cpu_isa::avx512_core},
-       {"AVX512_CORE_BF16", dnnl::cpu_isa::avx512_core_bf16},
-       {"AVX512_CORE_AMX", dnnl::cpu_isa::avx512_core_amx}}};
-  for (const auto& [text, isa] : known) {
-    if (text == name) return isa;
-  }
-  throw std::invalid_argument(
-      "RENGA_MAX_CPU_ISA: expected AVX2, AVX512_CORE, AVX512_CORE_BF16 or AVX512_CORE_AMX, got " +
-      std::string(name));
-}
-
-// Whether the CPU has these instructions, and oneDNN (ONEDNN_MAX_CPU_ISA) and renga
-// (RENGA_MAX_CPU_ISA) may use them.
-bool may_use(dnnl::cpu_isa isa) {
-  const auto all = static_cast<unsigned>(isa);
-  const auto usable = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
-  return (usable & static_cast<unsigned>(own_limit()) & all) == all;
-}
-
 dnnl::stream& stream() {
   thread_local dnnl::stream own(engine());
   return own;
@@ -86,21 +55,6 @@ const dnnl::engine& engine() {
   // Never destroyed: arrays and plans may outlive every static of this library.
   static const auto* const cpu = new dnnl::engine(dnnl::engine::kind::cpu, 0);
   return *cpu;
-}
-
-bool has_avx512() {
-  static const bool has = may_use(dnnl::cpu_isa::avx512_core);
-  return has;
-}
-
-bool has_bfloat16_products() {
-  static const bool has = may_use(dnnl::cpu_isa::avx512_core_bf16);
-  return has;
-}
-
-bool has_amx() {
-  static const bool has = may_use(dnnl::cpu_isa::avx512_core_amx);
-  return has;
 }
 
 dnnl::primitive_attr own_scratchpad() {

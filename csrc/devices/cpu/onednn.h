@@ -18,15 +18,6 @@ const dnnl::engine& engine();
 // Everything a plan or a layout depends on, as a row of numbers.
 using Key = std::vector<std::int64_t>;
 
-// Whether the CPU has AVX-512 and it may be used: ONEDNN_MAX_CPU_ISA limits oneDNN and renga,
-// RENGA_MAX_CPU_ISA, which knows the same names, only renga.
-bool has_avx512();
-
-// Whether there are instructions that add up products of bfloat16 numbers, and whether these are
-// AMX's, on tiles, at many times the speed of all others.
-bool has_bfloat16_products();
-bool has_amx();
-
 class Buffers;
 
 // What an operand is to the caller and to the primitive.

@@ -18,10 +18,10 @@ WINOGRAD_BOUND = 8e-3
 
 @pytest.fixture(params=sorted(BOUNDS))
 def precision(request):
-    _core.let_three_products_pay(True)
+    _core.override_bf16x3(True)
     with renga.using_config("compute_precision", request.param):
         yield request.param
-    _core.let_three_products_pay(None)
+    _core.override_bf16x3(None)
 
 
 @pytest.fixture(params=["direct", "winograd"])
@@ -138,10 +138,10 @@ def test_linear(precision):
 
 def test_high_is_float32_where_that_is_faster():
     a, b = operands(2, 32, 32, (8, 8), (1, 1))[:2]
-    _core.let_three_products_pay(False)
+    _core.override_bf16x3(False)
     with renga.using_config("compute_precision", "high"):
         y = F.convolution_2d(a, b, pad=1)
-    _core.let_three_products_pay(None)
+    _core.override_bf16x3(None)
     np.testing.assert_array_equal(y.array, F.convolution_2d(a, b, pad=1).array)
 
 

@@ -1,0 +1,243 @@
+// Convolution: shapes, forward and gradients. Its kernels are in cpu/ and cuda/.
+#include "ops/convolution/convolution.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "autograd/gradient_place.h"
+#include "autograd/node.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/matmul/precision.h"
+#include "ops/reduction/reduction.h"
+#include "ops/shape/image.h"
+#include "ops/shape/manipulation.h"
+#include "tensor/views.h"
+
+namespace renga {
+
+constinit KernelTable<ConvolutionKernels> convolution_kernels{"convolution"};
+
+namespace {
+
+using Bias = std::optional<Variable>;
+
+// The three operations. `extents` are those of the result, which strides leave open. Backward
+// passes have no cache: W is about to change.
+Variable forward(const Variable& x, const Variable& W, const Bias& b, const Window& window,
+                 const Dims& extents, const Ref<PackedWeightCache>& cache = nullptr);
+Variable input_grad(const Variable& gy, const Variable& W, const Bias& b, const Window& window,
+                    const Dims& extents, const Ref<PackedWeightCache>& cache = nullptr);
+// `image` has the elements of x, in the same or another memory order.
+Variable weight_grad(const Variable& gy, const Variable& x, const Array& image,
+                     const Window& window, const Dims& kernel);
+
+// The dtype of weights for images of a dtype.
+Dtype weight_dtype(Dtype images) { return images == Dtype::bfloat16 ? Dtype::float32 : images; }
+
+Dims extents_of(const Variable& x) {
+  return Dims(std::span(x.shape().begin() + 2, x.shape().end()));
+}
+
+const char* name_for(const Variable& x, const char* name_2d, const char* name_nd) {
+  return x.ndim() == 4 ? name_2d : name_nd;
+}
+
+Array array_of(const Bias& b) { return b ? b->array() : Array(); }
+
+Variable record_with_bias(const char* name, const Array& y, const Bias& b, Edge image,
+                          Edge weights) {
+  if (!b) return record(name, y, {std::move(image), std::move(weights)});
+  auto gb = [](const Variable& gy) {
+    Axes axes = channels_last_axes(gy.ndim());
+    axes.pop_back();
+    return sum(gy, axes);
+  };
+  return record(name, y, {std::move(image), std::move(weights), {*b, gb}});
+}
+
+// A channels-last copy of x, made once for all passes; undefined if x is channels-last or the
+// kernels do not prefer that.
+Array reordered(const Array& x) {
+  const bool reorders = x.dtype() == Dtype::float32 || x.dtype() == Dtype::bfloat16;
+  if (x.ndim() != 4 || !reorders) return Array();
+  if (!convolution_kernels.on(x.device()).prefers_channels_last) return Array();
+  const Axes last = channels_last_axes(4);
+  if (transpose_view(x, last).is_contiguous()) return Array();
+  const Array image = empty_in_order(x.shape(), last, x.dtype(), x.device());
+  copy(x, image);
+  return image;
+}
+
+Variable forward(const Variable& x, const Variable& W, const Bias& b, const Window& window,
+                 const Dims& extents, const Ref<PackedWeightCache>& cache) {
+  const Array y = empty_channels_last(x.array(), W.shape(0), extents);
+  const Array image = reordered(x.array());
+  convolution_kernels.on(x.device())
+      .forward(image.defined() ? image : x.array(), W.array(), y, window, array_of(b), cache.get());
+  auto gx = [W, window, extents = extents_of(x)](const Variable& gy) {
+    return input_grad(gy, W, {}, window, extents);
+  };
+  auto gW = [x, image, window, kernel = extents_of(W)](const Variable& gy) {
+    return weight_grad(gy, x, image.defined() ? image : x.array(), window, kernel);
+  };
+  return record_with_bias(name_for(x, "Convolution2DFunction", "ConvolutionND"), y, b, {x, gx},
+                          {W, gW});
+}
+
+Variable input_grad(const Variable& gy, const Variable& W, const Bias& b, const Window& window,
+                    const Dims& extents, const Ref<PackedWeightCache>& cache) {
+  const Array gx = empty_channels_last(gy.array(), W.shape(1) * window.groups, extents);
+  convolution_kernels.on(gy.device())
+      .input_grad(gy.array(), W.array(), gx, window, array_of(b), cache.get());
+  auto ggy = [W, window, extents = extents_of(gy)](const Variable& ggx) {
+    return forward(ggx, W, {}, window, extents);
+  };
+  auto gW = [gy, window, kernel = extents_of(W)](const Variable& ggx) {
+    return weight_grad(gy, ggx, ggx.array(), window, kernel);
+  };
+  return record_with_bias(name_for(gy, "Deconvolution2DFunction", "DeconvolutionND"), gx, b,
+                          {gy, ggy}, {W, gW});
+}
+
+Variable weight_grad(const Variable& gy, const Variable& x, const Array& image,
+                     const Window& window, const Dims& kernel) {
+  const Array gW = gradient_array(image_shape(gy.shape(1), x.shape(1) / window.groups, kernel),
+                                  weight_dtype(x.dtype()), x.device());
+  convolution_kernels.on(x.device()).weight_grad(cast(gy.array(), x.dtype()), image, gW, window);
+  auto ggy = [x, window, extents = extents_of(gy)](const Variable& ggW) {
+    return forward(x, ggW, {}, window, extents);
+  };
+  auto gx = [gy, window, extents = extents_of(x)](const Variable& ggW) {
+    return input_grad(gy, ggW, {}, window, extents);
+  };
+  return record(name_for(x, "Convolution2DGradW", "ConvolutionNDGradW"), gW, {{gy, ggy}, {x, gx}});
+}
+
+void check(const char* op, const Variable& x, const Variable& W, const Window& window) {
+  require(is_float(x.dtype()) && is_float(W.dtype()), op,
+          ": expected x and W of a float dtype, got ", x.dtype(), " and ", W.dtype());
+  require(x.ndim() > 2 && W.ndim() == x.ndim(), op,
+          ": expected x and W with the same number of axes, 3 or more, got ", x.shape(), " and ",
+          W.shape());
+  const int axes = x.ndim() - 2;
+  check_window(op, axes, window.stride, window.pad, window.dilate);
+  const bool is_valid_kernel = std::all_of(
+      W.shape().begin() + 2, W.shape().end(),
+      [](std::int64_t k) { return k > 0 && k <= std::numeric_limits<std::int32_t>::max(); });
+  require(is_valid_kernel, op,
+          ": expected W with a kernel of at least 1 and below 2^31 along each axis, got ",
+          W.shape());
+  require<std::invalid_argument>(
+      window.groups > 0 && window.groups <= std::numeric_limits<std::int32_t>::max(), op,
+      ": expected groups from 1 to 2^31 - 1, got ", window.groups);
+  require(W.shape(0) % window.groups == 0, op,
+          ": expected the first axis of W to be a multiple of ", window.groups, " groups, got ",
+          W.shape());
+}
+
+void check_images(const char* op, const Variable& x, const Variable& W) {
+  require(x.ndim() == 4 && W.ndim() == 4, op, ": expected x and W with 4 axes, got ", x.shape(),
+          " and ", W.shape());
+}
+
+void check_bias(const char* op, const Bias& b, const Variable& x, const Variable& W,
+                std::int64_t channels) {
+  if (!b) return;
+  const Dtype dtype = weight_dtype(x.dtype());
+  require(b->dtype() != W.dtype() || b->dtype() == x.dtype() || b->dtype() == dtype, op,
+          ": expected x of dtype ", W.dtype(), " as W and b, got ", x.dtype());
+  require((b->dtype() == x.dtype() || b->dtype() == dtype) && b->shape() == Shape{channels}, op,
+          ": expected b of shape ", Shape{channels}, " and dtype ", dtype, ", got ", b->shape(),
+          " and ", b->dtype());
+}
+
+// W in the dtype that kernels expect for x. The result has the dtype of x.
+Variable cast_weights(const Variable& x, const Variable& W) {
+  return cast(W, weight_dtype(x.dtype()));
+}
+
+Variable convolution(const char* op, const Variable& input, const Variable& W, const Bias& b,
+                     const Window& window, bool cover_all) {
+  check(op, input, W, window);
+  const Variable x = as_activation(input);
+  const std::int64_t channels = saturated_product(W.shape(1), window.groups);
+  require(x.shape(1) == channels, op, ": expected x with ", channels, " channels for W of shape ",
+          W.shape(), " and ", window.groups, " groups, got ", x.shape());
+  check_bias(op, b, x, W, W.shape(0));
+  check_padded(op, x.shape(), window.pad, x.dtype(), x.device());
+  Dims extents;
+  for (int axis = 0; axis < x.ndim() - 2; ++axis) {
+    extents.push_back(window.extent(x.shape(2 + axis), W.shape(2 + axis), axis, cover_all));
+    require(extents[axis] > 0, op, ": expected x no smaller than the kernel, got ", x.shape(),
+            " for W of shape ", W.shape());
+  }
+  const Variable weights = cast_weights(x, W);
+  return forward(x, weights, b, window, extents, packed_weight_cache(weights));
+}
+
+Variable deconvolution(const char* op, const Variable& input, const Variable& W, const Bias& b,
+                       const Window& window, const std::optional<Dims>& outsize) {
+  check(op, input, W, window);
+  const Variable x = as_activation(input);
+  require(x.shape(1) == W.shape(0), op, ": expected x with ", W.shape(0),
+          " channels for W of shape ", W.shape(), ", got ", x.shape());
+  require<std::invalid_argument>(!outsize || outsize->size() == x.ndim() - 2, op,
+                                 ": expected an outsize of ", x.ndim() - 2, " axes");
+  const std::int64_t channels = saturated_product(W.shape(1), window.groups);
+  check_bias(op, b, x, W, channels);
+  Dims extents;
+  for (int axis = 0; axis < x.ndim() - 2; ++axis) {
+    const std::int64_t size = x.shape(2 + axis), kernel = W.shape(2 + axis);
+    extents.push_back(outsize ? (*outsize)[axis] : window.transposed_extent(size, kernel, axis));
+    require(extents[axis] > 0, op, ": expected x larger than its padding, got ", x.shape(),
+            " for W of shape ", W.shape());
+    require(window.extent(extents[axis], kernel, axis, false) <= size &&
+                size <= window.extent(extents[axis], kernel, axis, true),
+            op, ": expected an outsize whose convolution has extent ", size, ", got ",
+            extents[axis]);
+  }
+  check_padded(op, image_shape(x.shape(0), channels, extents), window.pad, x.dtype(), x.device());
+  const Variable weights = cast_weights(x, W);
+  return input_grad(x, weights, b, window, extents, packed_weight_cache(weights));
+}
+
+}  // namespace
+
+// Pixels of few channels are joined to longer rows, which take less time than many short ones.
+void add_bias(const Array& y, const Array& b) {
+  constexpr std::int64_t kLongRow = 512;
+  const std::int64_t channels = y.shape(1);
+  if (y.size() == 0) return;
+  const std::int64_t count = y.size() / channels;
+  std::int64_t joined = 1;
+  while (joined * channels < kLongRow && count % (2 * joined) == 0) joined *= 2;
+  const Array pixels = channels_last_view(y);
+  const Array rows = reshape_view(pixels, {count / joined, joined * channels});
+  const Array row = contiguous(broadcast_view("bias", cast(b, y.dtype()), {joined, channels}));
+  const Array all = broadcast_view("bias", reshape_view(row, {row.size()}), rows.shape());
+  elementwise_kernels.on(y.device()).binary(Binary::add, 0, rows, all, rows);
+}
+
+Variable convolution_2d(const Variable& x, const Variable& W, const Bias& b, const Window& window,
+                        bool cover_all) {
+  check_images("convolution_2d", x, W);
+  return convolution("convolution_2d", x, W, b, window, cover_all);
+}
+
+Variable deconvolution_2d(const Variable& x, const Variable& W, const Bias& b, const Window& window,
+                          const std::optional<Dims>& outsize) {
+  check_images("deconvolution_2d", x, W);
+  return deconvolution("deconvolution_2d", x, W, b, window, outsize);
+}
+
+Variable convolution_nd(const Variable& x, const Variable& W, const Bias& b, const Window& window,
+                        bool cover_all) {
+  return convolution("convolution_nd", x, W, b, window, cover_all);
+}
+
+Variable deconvolution_nd(const Variable& x, const Variable& W, const Bias& b, const Window& window,
+                          const std::optional<Dims>& outsize) {
+  return deconvolution("deconvolution_nd", x, W, b, window, outsize);
+}
+
+}  // namespace renga

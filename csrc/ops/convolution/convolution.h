@@ -1,0 +1,66 @@
+// Convolution and its gradients with respect to images and weights. Each of the three is linear in
+// its operands, and the gradient of the other two.
+#pragma once
+
+#include <optional>
+
+#include "devices/kernel_table.h"
+#include "ops/convolution/packed_weight_cache.h"
+#include "ops/list.h"
+#include "ops/shape/window.h"
+
+namespace renga {
+
+// Images are (N, channels, extents...) in any memory order; W is (O, I / groups, kernel...). x is
+// the larger image (I channels) and y the smaller one (O channels), or their gradients. All have
+// one dtype, except that W and gW are float32 for bfloat16 images. b has one number per channel of
+// the result and may be undefined. With a `cache`, kernels keep the packed W there.
+struct ConvolutionKernels {
+  void (*forward)(const Array& x, const Array& W, const Array& y, const Window& window,
+                  const Array& b, PackedWeightCache* cache);
+  void (*input_grad)(const Array& gy, const Array& W, const Array& gx, const Window& window,
+                     const Array& b, PackedWeightCache* cache);
+  void (*weight_grad)(const Array& gy, const Array& x, const Array& gW, const Window& window);
+  // Whether images of two axes in float32 or bfloat16 are worth a channels-last copy.
+  bool prefers_channels_last = false;
+};
+extern KernelTable<ConvolutionKernels> convolution_kernels;
+
+// Adds b to every pixel of y, in place. y is channels-last.
+void add_bias(const Array& y, const Array& b);
+
+Variable convolution_2d(const Variable& x, const Variable& W, const std::optional<Variable>& b = {},
+                        const Window& window = {}, bool cover_all = false);
+
+// The transposed convolution; W is (I, O / groups, kh, kw). Several output extents have a
+// convolution with x's extents: `outsize` chooses one, the smallest by default.
+Variable deconvolution_2d(const Variable& x, const Variable& W,
+                          const std::optional<Variable>& b = {}, const Window& window = {},
+                          const std::optional<Dims>& outsize = {});
+
+// For images with any number of axes.
+Variable convolution_nd(const Variable& x, const Variable& W, const std::optional<Variable>& b,
+                        const Window& window, bool cover_all = false);
+Variable deconvolution_nd(const Variable& x, const Variable& W, const std::optional<Variable>& b,
+                          const Window& window, const std::optional<Dims>& outsize = {});
+
+template <class Visit>
+void list_convolution_ops(Visit&& visit) {
+  const Default<std::optional<Variable>> b{"b", std::nullopt};
+  const Default<Window> window{"window", Window{}};
+  const Default<std::optional<Dims>> outsize{"outsize", std::nullopt};
+  visit(Op{"convolution_2d", "(N, I, H, W), (O, I/groups, kh, kw), (O,) -> (N, O, H', W')",
+           "Two-dimensional convolution (cross-correlation)."},
+        &convolution_2d, Arg{"x"}, Arg{"W"}, b, window, Default{"cover_all", false});
+  visit(Op{"deconvolution_2d", "(N, I, H, W), (I, O/groups, kh, kw), (O,) -> (N, O, H', W')",
+           "Transposed two-dimensional convolution."},
+        &deconvolution_2d, Arg{"x"}, Arg{"W"}, b, window, outsize);
+  visit(Op{"convolution_nd", "(N, I, d1, ...), (O, I/groups, k1, ...), (O,) -> (N, O, d1', ...)",
+           "Convolution (cross-correlation) over any number of axes."},
+        &convolution_nd, Arg{"x"}, Arg{"W"}, Arg{"b"}, Arg{"window"}, Default{"cover_all", false});
+  visit(Op{"deconvolution_nd", "(N, I, d1, ...), (I, O/groups, k1, ...), (O,) -> (N, O, d1', ...)",
+           "Transposed convolution over any number of axes."},
+        &deconvolution_nd, Arg{"x"}, Arg{"W"}, Arg{"b"}, Arg{"window"}, outsize);
+}
+
+}  // namespace renga

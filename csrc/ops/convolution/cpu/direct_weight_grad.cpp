@@ -1,0 +1,163 @@
+#include "ops/convolution/cpu/direct_weight_grad.h"
+
+#include <algorithm>
+
+#include "devices/one_thread.h"
+#include "devices/parallel.h"
+#include "ops/convolution/cpu/onednn.h"
+#include "ops/matmul/cpu/blocking.h"
+#include "ops/matmul/matmul.h"
+#include "ops/shape/image.h"
+#include "tensor/views.h"
+
+namespace renga {
+namespace {
+
+// What a block reads, and the window that it is read with.
+struct Block {
+  Array gy, x;
+  Window window;
+};
+
+std::int64_t largest_power_of_two(std::int64_t most) {
+  std::int64_t power = 1;
+  while (2 * power <= most) power *= 2;
+  return power;
+}
+
+// How many blocks the positions along an axis of gy are cut into. Their gradients are added up,
+// which must not take long.
+std::int64_t summed_block_count(const Array& gy, const Array& gW, int axis) {
+  constexpr std::int64_t kSmallWeights = 1 << 16;
+  constexpr std::int64_t kLeastForSmall = 1024, kLeastForLarge = 8192;
+  const std::int64_t positions = gy.size() / gy.shape(1);
+  const std::int64_t least = gW.size() <= kSmallWeights ? kLeastForSmall : kLeastForLarge;
+  const std::int64_t wanted = wanted_blocks(gy.size() * (gW.size() / gW.shape(0)));
+  return largest_power_of_two(std::min({wanted, gy.shape(axis), positions / least}));
+}
+
+Block block_of_samples(const Problem& problem, std::int64_t begin, std::int64_t count) {
+  return {slice_view(problem.y, 0, begin, count), slice_view(problem.x, 0, begin, count),
+          problem.window};
+}
+
+// Rows of y, and the rows of x that their windows read; neighbours share some of these. No block
+// lies entirely in the padding.
+Block block_of_rows(const Problem& problem, std::int64_t begin, std::int64_t count) {
+  const Array &x = problem.x, &gW = problem.W;
+  Window window = problem.window;
+  const std::int64_t first = begin * window.stride[0] - window.pad[0];
+  const std::int64_t reach = window.reach(gW.shape(2), 0);
+  const std::int64_t last = (begin + count - 1) * window.stride[0] - window.pad[0] + reach;
+  const std::int64_t from = std::clamp<std::int64_t>(first, 0, x.shape(2) - 1);
+  const std::int64_t to = std::clamp<std::int64_t>(last, from + 1, x.shape(2));
+  window.pad[0] = from - first;
+  return {slice_view(problem.y, 2, begin, count), slice_view(x, 2, from, to - from), window};
+}
+
+// gW = the sum of the gradients along the first axis of `terms`.
+void add_up(const Array& terms, const Array& gW) {
+  const std::int64_t size = gW.size(), count = terms.shape(0);
+  const float* const from = terms.as<float>();
+  float* const to = gW.as<float>();
+  parallel_for(size, count, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      float sum = from[i];
+      for (std::int64_t term = 1; term < count; ++term) sum += from[term * size + i];
+      to[i] = sum;
+    }
+  });
+}
+
+// Whether each pixel of gy meets one pixel of x, and there are enough channels for a matrix product
+// to take no longer than oneDNN's convolution.
+bool is_matrix_product(const Problem& problem) {
+  constexpr std::int64_t kFewChannels = 24;
+  const auto& [pass, x, gW, gy, window] = problem;
+  if (window.groups != 1 || std::min(gW.shape(0), gW.shape(1)) < kFewChannels) return false;
+  for (int axis = 2; axis < gW.ndim(); ++axis) {
+    const std::int64_t last = (gy.shape(axis) - 1) * window.stride[axis - 2];
+    if (gW.shape(axis) != 1 || window.pad[axis - 2] != 0 || last >= x.shape(axis)) return false;
+  }
+  return true;
+}
+
+// (pixels, channels)
+Array as_matrix(const Array& image) {
+  const Array dense = contiguous(channels_last_view(image));
+  return reshape_view(dense, {image.size() / image.shape(1), image.shape(1)});
+}
+
+void multiply(const Problem& problem) {
+  const auto& [pass, x, gW, gy, window] = problem;
+  Array read = x;
+  for (int axis = 2; axis < gW.ndim(); ++axis) {
+    read = slice_view(read, axis, 0, gy.shape(axis), window.stride[axis - 2]);
+  }
+  matmul_kernels.on(gy.device())
+      .matmul(transpose_view(as_matrix(gy), {1, 0}), as_matrix(read),
+              reshape_view(gW, {gW.shape(0), gW.shape(1)}), false);
+}
+
+// Calls body(i, begin, length) for `count` blocks of an extent, each on one thread.
+template <class Body>
+void for_each_block(const Problem& problem, std::int64_t extent, std::int64_t count,
+                    const Body& body) {
+  const Array &gy = problem.y, &gW = problem.W;
+  const std::int64_t cost = gy.size() / count * (gW.size() / gW.shape(0)) / 8;
+  parallel_for(count, cost, [&](std::int64_t first, std::int64_t last) {
+    const OneThread alone;
+    for (std::int64_t i = first; i < last; ++i) {
+      const std::int64_t begin = i * extent / count;
+      body(i, begin, (i + 1) * extent / count - begin);
+    }
+  });
+}
+
+// Blocks along an axis of gy, whose gradients are added up.
+void by_positions(const Problem& problem, ComputeType compute_type, int axis, std::int64_t count) {
+  const Array& gW = problem.W;
+  Shape shape = gW.shape();
+  shape.insert(0, count);
+  const Array terms = empty(shape, gW.dtype());
+  for_each_block(
+      problem, problem.y.shape(axis), count,
+      [&](std::int64_t i, std::int64_t begin, std::int64_t length) {
+        const Block block = axis == 0 ? block_of_samples(problem, begin, length)
+                                      : block_of_rows(problem, begin, length);
+        const Array term = select_view(terms, 0, i);
+        onednn_weight_grad({problem.pass, block.x, term, block.gy, block.window}, compute_type);
+      });
+  add_up(terms, gW);
+}
+
+// Blocks of output channels, which have a part of gW each.
+void by_output_channels(const Problem& problem, ComputeType compute_type) {
+  constexpr std::int64_t kLeastChannels = 64, kMostBlocks = 8;
+  const auto& [pass, x, gW, gy, window] = problem;
+  const std::int64_t outputs = gW.shape(0);
+  const std::int64_t wanted = std::clamp<std::int64_t>(outputs / kLeastChannels, 1, kMostBlocks);
+  const std::int64_t count = window.groups == 1 ? largest_power_of_two(wanted) : 1;
+  for_each_block(problem, outputs, count,
+                 [&](std::int64_t, std::int64_t begin, std::int64_t length) {
+                   const Array gy_block = slice_view(problem.y, 1, begin, length);
+                   const Array gW_block = slice_view(problem.W, 0, begin, length);
+                   onednn_weight_grad({problem.pass, problem.x, gW_block, gy_block, problem.window},
+                                      compute_type);
+                 });
+}
+
+}  // namespace
+
+void direct_weight_grad(const Problem& problem, ComputeType compute_type) {
+  const Array &x = problem.x, &gW = problem.W, &gy = problem.y;
+  const bool float32 = x.dtype() == Dtype::float32 && compute_type == ComputeType::float32;
+  if (float32 && is_matrix_product(problem)) return multiply(problem);
+  const bool single = gy.shape(0) == 1 && problem.window.pad[0] < x.shape(2);
+  const int axis = single ? 2 : 0;
+  const std::int64_t count = gW.dtype() == Dtype::float32 ? summed_block_count(gy, gW, axis) : 1;
+  if (count > 1) return by_positions(problem, compute_type, axis, count);
+  by_output_channels(problem, compute_type);
+}
+
+}  // namespace renga

@@ -1,0 +1,80 @@
+// Which pixels of the input image each pixel of a convolution's result reads, per axis and kernel
+// offset. For kernels that gather each pixel of their result.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "ops/convolution/cpu/problem.h"
+
+namespace renga {
+
+// Along one axis: for each position of the result and each kernel offset, a position of the input.
+class AxisIndexMap {
+ public:
+  static constexpr std::int64_t kOutside = -1;
+
+  // find(position, offset) may return any number; those outside of [0, inputs) become kOutside.
+  template <class Find>
+  AxisIndexMap(std::int64_t positions, std::int64_t offsets, std::int64_t inputs, const Find& find)
+      : offsets_(offsets), inputs_(static_cast<std::size_t>(positions * offsets)) {
+    for (std::int64_t position = 0; position < positions; ++position) {
+      std::int64_t first = inputs, last = -1;
+      for (std::int64_t offset = 0; offset < offsets; ++offset) {
+        const std::int64_t input = find(position, offset);
+        const bool inside = input >= 0 && input < inputs;
+        inputs_[static_cast<std::size_t>(position * offsets + offset)] = inside ? input : kOutside;
+        if (inside) first = std::min(first, input), last = std::max(last, input);
+      }
+      span_ = std::max(span_, last - first + 1);
+    }
+  }
+
+  // Kernel offsets: the kernel's extent.
+  std::int64_t offsets() const { return offsets_; }
+  // The most input positions from the first to the last that one position reads.
+  std::int64_t span() const { return span_; }
+  // The input positions that a position reads, one per kernel offset.
+  const std::int64_t* inputs_of(std::int64_t position) const {
+    return inputs_.data() + position * offsets_;
+  }
+
+ private:
+  std::int64_t offsets_, span_ = 1;
+  std::vector<std::int64_t> inputs_;
+};
+
+struct IndexMap {
+  AxisIndexMap rows, columns;
+};
+
+// For each pixel of y, the pixels of x.
+inline IndexMap map_y_to_x(const Problem& problem) {
+  const auto along = [&](int axis) {
+    const Window& window = problem.window;
+    return AxisIndexMap(problem.y.shape(2 + axis), problem.W.shape(2 + axis),
+                        problem.x.shape(2 + axis), [&](std::int64_t y, std::int64_t offset) {
+                          return y * window.stride[axis] + offset * window.dilate[axis] -
+                                 window.pad[axis];
+                        });
+  };
+  return {along(0), along(1)};
+}
+
+// For each pixel of x, the pixels of y.
+inline IndexMap map_x_to_y(const Problem& problem) {
+  const auto along = [&](int axis) {
+    const Window& window = problem.window;
+    return AxisIndexMap(problem.x.shape(2 + axis), problem.W.shape(2 + axis),
+                        problem.y.shape(2 + axis), [&](std::int64_t x, std::int64_t offset) {
+                          const std::int64_t first =
+                              x + window.pad[axis] - offset * window.dilate[axis];
+                          return first % window.stride[axis] == 0 ? first / window.stride[axis]
+                                                                  : AxisIndexMap::kOutside;
+                        });
+  };
+  return {along(0), along(1)};
+}
+
+}  // namespace renga

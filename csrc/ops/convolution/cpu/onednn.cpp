@@ -1,0 +1,276 @@
+#include "ops/convolution/cpu/onednn.h"
+
+#include <algorithm>
+#include <array>
+
+#include "devices/cpu/onednn.h"
+#include "ops/shape/image.h"
+#include "simd/cpu_features.h"
+#include "tensor/views.h"
+
+namespace renga {
+namespace {
+
+using dnnl::memory;
+using onednn::Operand;
+using onednn::Plan;
+using Tag = memory::format_tag;
+
+// Whether the axes adjoin in memory in this order.
+bool is_dense(const Array& x, const Axes& order) {
+  std::int64_t step = x.itemsize();
+  for (int i = order.size() - 1; i >= 0; --i) {
+    const int axis = static_cast<int>(order[i]);
+    if (x.shape(axis) != 1 && x.strides()[axis] != step) return false;
+    step *= x.shape(axis);
+  }
+  return true;
+}
+
+// An image of two or three axes in one of the two layouts that oneDNN is given.
+struct Image {
+  Array array;
+  Tag layout;
+};
+
+Tag channels_last_tag(const Array& x) { return x.ndim() == 4 ? Tag::nhwc : Tag::ndhwc; }
+
+Image as_image(const Array& x) {
+  const Axes last = channels_last_axes(x.ndim());
+  Axes first{0, 1, 2, 3};
+  if (x.ndim() == 5) first.push_back(4);
+  if (is_dense(x, last)) return {x, channels_last_tag(x)};
+  if (is_dense(x, first)) return {x, x.ndim() == 4 ? Tag::nchw : Tag::ncdhw};
+  const Array dense = empty_in_order(x.shape(), last, x.dtype());
+  copy(x, dense);
+  return {dense, channels_last_tag(x)};
+}
+
+memory::dims dims_of(const Shape& shape) { return {shape.begin(), shape.end()}; }
+
+memory::data_type type_of(Dtype dtype) {
+  return dtype == Dtype::bfloat16 ? memory::data_type::bf16 : memory::data_type::f32;
+}
+
+// Elements along an axis that the window's positions cover, padding included.
+std::int64_t covered_extent(const Array& W, const Array& y, const Window& window, int axis) {
+  return (y.shape(2 + axis) - 1) * window.stride[axis] + window.reach(W.shape(2 + axis), axis);
+}
+
+// Makes oneDNN's primitives for the passes of a convolution. Inside, images are channels last: as
+// fast as oneDNN's blocked layouts (measured), which nothing else needs to know then.
+class PlanBuilder {
+ public:
+  PlanBuilder(const Image& x, const Array& W, const Image& y, const Window& window,
+              ComputeType compute_type)
+      : x_(x),
+        W_(W),
+        y_(y),
+        window_(window),
+        compute_type_(compute_type == ComputeType::bfloat16 ? memory::data_type::bf16
+                                                            : memory::data_type::f32) {}
+
+  onednn::Key key(Pass pass) const {
+    onednn::Key key{static_cast<std::int64_t>(pass),
+                    static_cast<std::int64_t>(compute_type_),
+                    static_cast<std::int64_t>(x_.array.dtype()),
+                    static_cast<std::int64_t>(W_.dtype()),
+                    static_cast<std::int64_t>(y_.array.dtype()),
+                    static_cast<std::int64_t>(x_.layout),
+                    static_cast<std::int64_t>(y_.layout),
+                    window_.groups};
+    for (const Shape* shape : {&x_.array.shape(), &W_.shape(), &y_.array.shape()}) {
+      key.insert(key.end(), shape->begin(), shape->end());
+    }
+    for (const Dims* option : {&window_.stride, &window_.pad, &window_.dilate}) {
+      key.insert(key.end(), option->begin(), option->end());
+    }
+    return key;
+  }
+
+  // Throws std::invalid_argument where oneDNN has no kernel for these operands.
+  Plan plan(Pass pass) const {
+    try {
+      return supported_plan(pass);
+    } catch (const dnnl::error& error) {
+      fail<std::invalid_argument>("convolution: expected operands that oneDNN supports, got x of ",
+                                  x_.array.shape(), ", W of ", W_.shape(), " and y of ",
+                                  y_.array.shape(), " with stride ", window_.stride, ", pad ",
+                                  window_.pad, ", dilate ", window_.dilate, ": ", error.what());
+    }
+  }
+
+ private:
+  Plan supported_plan(Pass pass) const {
+    const dnnl::convolution_forward::primitive_desc forward(
+        onednn::engine(), dnnl::prop_kind::forward_training, algorithm_, input(x_),
+        weights(Tag::any, compute_type_), pass == Pass::forward ? result(y_) : input(y_), strides(),
+        dilates(), padding_before(), padding_after(), onednn::own_scratchpad());
+    if (pass == Pass::forward) {
+      return Plan(dnnl::convolution_forward(forward), forward.scratchpad_desc(),
+                  {Operand::input(DNNL_ARG_SRC, external(x_), forward.src_desc()),
+                   Operand::input(DNNL_ARG_WEIGHTS, weights(), forward.weights_desc()),
+                   Operand::output(DNNL_ARG_DST, external(y_), forward.dst_desc())});
+    }
+    return pass == Pass::input_grad ? input_grad(forward) : weight_grad(forward);
+  }
+
+  Plan input_grad(const dnnl::convolution_forward::primitive_desc& forward) const {
+    const dnnl::convolution_backward_data::primitive_desc back(
+        onednn::engine(), algorithm_, result(x_), weights(Tag::any, compute_type_), input(y_),
+        strides(), dilates(), padding_before(), padding_after(), forward, onednn::own_scratchpad());
+    return Plan(dnnl::convolution_backward_data(back), back.scratchpad_desc(),
+                {Operand::input(DNNL_ARG_DIFF_DST, external(y_), back.diff_dst_desc()),
+                 Operand::input(DNNL_ARG_WEIGHTS, weights(), back.weights_desc()),
+                 Operand::output(DNNL_ARG_DIFF_SRC, external(x_), back.diff_src_desc())});
+  }
+
+  Plan weight_grad(const dnnl::convolution_forward::primitive_desc& forward) const {
+    const dnnl::convolution_backward_weights::primitive_desc back(
+        onednn::engine(), algorithm_, input(x_), weights(Tag::any, result_type(W_)), input(y_),
+        strides(), dilates(), padding_before(), padding_after(), forward, onednn::own_scratchpad());
+    return Plan(dnnl::convolution_backward_weights(back), back.scratchpad_desc(),
+                {Operand::input(DNNL_ARG_DIFF_DST, external(y_), back.diff_dst_desc()),
+                 Operand::input(DNNL_ARG_SRC, external(x_), back.src_desc()),
+                 Operand::output(DNNL_ARG_DIFF_WEIGHTS, weights(), back.diff_weights_desc())});
+  }
+
+  // An image as the caller has it, and as the primitive reads and writes it.
+  memory::desc external(const Image& x) const {
+    return {dims_of(x.array.shape()), type_of(x.array.dtype()), x.layout};
+  }
+  memory::desc input(const Image& x) const {
+    return {dims_of(x.array.shape()), compute_type_, channels_last_tag(x.array)};
+  }
+  memory::desc result(const Image& x) const {
+    return {dims_of(x.array.shape()), result_type(x.array), channels_last_tag(x.array)};
+  }
+  memory::data_type result_type(const Array& x) const {
+    return compute_type_ == memory::data_type::f32 ? compute_type_ : type_of(x.dtype());
+  }
+
+  memory::desc weights() const {
+    const bool grouped = window_.groups > 1;
+    const Tag layout =
+        W_.ndim() == 4 ? (grouped ? Tag::goihw : Tag::oihw) : (grouped ? Tag::goidhw : Tag::oidhw);
+    return weights(layout, type_of(W_.dtype()));
+  }
+  memory::desc weights(Tag layout, memory::data_type type) const {
+    memory::dims dims = dims_of(W_.shape());
+    if (window_.groups > 1) {
+      dims[0] /= window_.groups;
+      dims.insert(dims.begin(), window_.groups);
+    }
+    return {dims, type, layout};
+  }
+
+  memory::dims strides() const { return dims_of(window_.stride); }
+  memory::dims dilates() const {
+    memory::dims gaps = dims_of(window_.dilate);
+    for (auto& gap : gaps) --gap;
+    return gaps;
+  }
+  memory::dims padding_before() const { return dims_of(window_.pad); }
+  // As before, unless y has more positions (cover_all) or fewer (blocks of images).
+  memory::dims padding_after() const {
+    memory::dims pad;
+    for (int axis = 0; axis < window_.pad.size(); ++axis) {
+      const std::int64_t size = x_.array.shape(2 + axis), positions = y_.array.shape(2 + axis);
+      const std::int64_t kernel = W_.shape(2 + axis), before = window_.pad[axis];
+      const bool symmetric = window_.extent(size, kernel, axis, false) == positions;
+      const std::int64_t covered = covered_extent(W_, y_.array, window_, axis);
+      pad.push_back(symmetric ? before : covered - size - before);
+    }
+    return pad;
+  }
+
+  static constexpr auto algorithm_ = dnnl::algorithm::convolution_direct;
+  const Image& x_;
+  const Array& W_;
+  const Image& y_;
+  const Window& window_;
+  memory::data_type compute_type_;
+};
+
+// `operands` are in the order of the plan. With a cache, the second one are the weights.
+void run(Pass pass, const PlanBuilder& builder, const std::array<const Array*, 3>& operands,
+         PackedWeightCache* cache = nullptr) {
+  static auto* const plans = new onednn::Plans;
+  const auto plan = plans->get(builder.key(pass), [&] { return builder.plan(pass); });
+  std::array<void*, 3> data;
+  for (int i = 0; i < 3; ++i) data[i] = operands[i]->data();
+  const std::size_t bytes = cache != nullptr ? plan->inside_bytes(1) : 0;
+  if (bytes == 0) return plan->run(data);
+  const Array packed = cache->get(plan->inside_key(1), [&] {
+    const Array weights = empty({static_cast<std::int64_t>(bytes)}, Dtype::uint8);
+    plan->bring(1, data[1], weights.data());
+    return weights;
+  });
+  data[1] = packed.data();
+  plan->run(data, 1);
+}
+
+void weight_grad(const Array& gy, const Array& x, const Array& gW, const Window& window,
+                 ComputeType compute_type) {
+  const Image y_image = as_image(gy), x_image = as_image(x);
+  run(Pass::weight_grad, PlanBuilder(x_image, gW, y_image, window, compute_type),
+      {&y_image.array, &x_image.array, &gW});
+}
+
+// Whether oneDNN's kernels for the gradients of weights access memory out of bounds: those for
+// volumes where an extent is smaller than the filter's or the stride, that for images of bfloat16
+// numbers where they are narrower than a stride.
+bool is_out_of_bounds(const Array& x, const Array& W, const Window& window, bool bfloat16) {
+  const int axes = window.pad.size();
+  if (axes == 2) return bfloat16 && x.shape(3) < window.stride[1];
+  for (int axis = 0; axis < axes; ++axis) {
+    const std::int64_t reach = window.reach(W.shape(2 + axis), axis);
+    if (x.shape(2 + axis) < std::max(reach, window.stride[axis])) return true;
+  }
+  return false;
+}
+
+// The image with explicit zero padding, for a window without padding.
+Array padded(const Array& x, const Array& W, const Array& y, const Window& window) {
+  Shape shape = x.shape();
+  for (int axis = 0; axis < window.pad.size(); ++axis) {
+    std::int64_t& extent = shape[2 + axis];
+    extent = std::max(
+        {window.pad[axis] + extent, covered_extent(W, y, window, axis), window.stride[axis]});
+  }
+  const Array wide = zeros(shape, x.dtype(), x.device());
+  Array inner = wide;
+  for (int axis = 0; axis < window.pad.size(); ++axis) {
+    inner = slice_view(inner, 2 + axis, window.pad[axis], x.shape(2 + axis));
+  }
+  copy(x, inner);
+  return wide;
+}
+
+}  // namespace
+
+bool onednn_supports(Dtype dtype) {
+  return dtype == Dtype::float32 || (dtype == Dtype::bfloat16 && simd::has_avx512());
+}
+
+void onednn_convolve(const Problem& problem, ComputeType compute_type, PackedWeightCache* cache) {
+  const Image x = as_image(problem.x), y = as_image(problem.y);
+  const Array weights = contiguous(problem.W);
+  const bool forward = problem.pass == Pass::forward;
+  const Array &input = forward ? x.array : y.array, &result = forward ? y.array : x.array;
+  run(problem.pass, PlanBuilder(x, weights, y, problem.window, compute_type),
+      {&input, &weights, &result}, cache);
+}
+
+void onednn_weight_grad(const Problem& problem, ComputeType compute_type) {
+  const auto& [pass, x, gW, gy, window] = problem;
+  const bool bfloat16 = compute_type == ComputeType::bfloat16 || x.dtype() == Dtype::bfloat16;
+  if (!is_out_of_bounds(x, gW, window, bfloat16)) {
+    return weight_grad(gy, x, gW, window, compute_type);
+  }
+  Window unpadded = window;
+  for (std::int64_t& pad : unpadded.pad) pad = 0;
+  weight_grad(gy, padded(x, gW, gy, window), gW, unpadded, compute_type);
+}
+
+}  // namespace renga

@@ -1,0 +1,222 @@
+// Winograd transforms between weights in memory and panels (see packed_gemm.h).
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <span>
+
+#include "ops/convolution/cpu/winograd/tiles.h"
+
+namespace renga::winograd {
+
+// Weights in memory as (inputs, outputs, kernel offsets), the last contiguous. One of the two steps
+// is the kernel's size.
+struct Weights {
+  float* data;
+  std::int64_t inputs, outputs;
+  std::int64_t input_step, output_step;
+};
+
+// The kernel offsets that a scheme takes: the first one, and the steps to the next row and column.
+struct KernelOffsets {
+  int first, row_step, column_step;
+
+  int at(int row, int column) const { return first + row * row_step + column * column_step; }
+};
+
+// Weights per pair of channels. Schemes of 2x2 offsets take a part of a 4x4 kernel.
+template <class Scheme>
+inline constexpr int kernel_size = Scheme::extent == 3 ? 9 : 16;
+
+template <class Target>
+[[gnu::always_inline]] inline void zip(const Floats<Target>& a, const Floats<Target>& b,
+                                       Floats<Target>& low, Floats<Target>& high) {
+  if constexpr (Target::width == 16) {
+    low = __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+    high =
+        __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+  } else {
+    low = __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11);
+    high = __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
+  }
+}
+
+// Transposes a square of vectors in registers. Each stage is a perfect shuffle of all numbers.
+template <class Target>
+[[gnu::always_inline]] inline void transpose(Floats<Target> (&rows)[Target::width]) {
+  constexpr int half = Target::width / 2;
+#pragma GCC unroll 4
+  for (int stage = 1; stage < Target::width; stage *= 2) {
+    Floats<Target> next[Target::width];
+#pragma GCC unroll 8
+    for (int k = 0; k < half; ++k) {
+      zip<Target>(rows[k], rows[k + half], next[2 * k], next[2 * k + 1]);
+    }
+#pragma GCC unroll 16
+    for (int k = 0; k < Target::width; ++k) rows[k] = next[k];
+  }
+}
+
+// Transposes kPanel rows of `columns` numbers, `step` apart, to rows of a panel, and prefetches as
+// much from `next` on. May read up to a vector past the end of a row.
+template <class Target, int columns>
+[[gnu::always_inline]] inline void transpose_to_panel(const float* from, const float* next,
+                                                      std::int64_t step, float* to) {
+  constexpr int width = Target::width;
+  for (int lane = 0; lane < kPanel; lane += width) {
+    for (int first = 0; first < columns; first += width) {
+      Floats<Target> rows[width];
+#pragma GCC unroll 16
+      for (int r = 0; r < width; ++r) {
+        const std::int64_t row = (lane + r) * step + first;
+        __builtin_prefetch(next + row);
+        rows[r] = load_floats<Target>(from + row);
+      }
+      transpose<Target>(rows);
+#pragma GCC unroll 16
+      for (int c = 0; c < width; ++c) {
+        if (columns % width > 0 && first + c >= columns) break;
+        store_floats<Target>(rows[c], to + (first + c) * kPanel + lane);
+      }
+    }
+  }
+}
+
+// The inverse, for columns in multiples of a vector's width.
+template <class Target, int columns>
+[[gnu::always_inline]] inline void transpose_from_panel(const float* from, float* to,
+                                                        std::int64_t step) {
+  constexpr int width = Target::width;
+  static_assert(columns % width == 0);
+  for (int lane = 0; lane < kPanel; lane += width) {
+    for (int first = 0; first < columns; first += width) {
+      Floats<Target> rows[width];
+#pragma GCC unroll 16
+      for (int c = 0; c < width; ++c) {
+        rows[c] = load_floats<Target>(from + (first + c) * kPanel + lane);
+      }
+      transpose<Target>(rows);
+#pragma GCC unroll 16
+      for (int r = 0; r < width; ++r) {
+        store_floats<Target>(rows[r], to + (lane + r) * step + first);
+      }
+    }
+  }
+}
+
+// Weights of one panel of outputs and some inputs, transposed: kPanel outputs per input and kernel
+// offset.
+template <int size>
+struct TransposedWeights {
+  static constexpr int kInputs = size == 9 ? 16 : 8;  // fit the L1 cache
+  static constexpr int columns = kInputs * size;
+
+  const float* at(std::int64_t input, int offset) const {
+    return panel_rows + (input * size + offset) * kPanel;
+  }
+  float* at(std::int64_t input, int offset) {
+    return panel_rows + (input * size + offset) * kPanel;
+  }
+
+  template <class Target>
+  [[gnu::always_inline]] void load(const Weights& W, std::int64_t panel, std::int64_t first) {
+    const float* from = W.data + panel * kPanel * W.output_step + first * W.input_step;
+    const float* const next = from + kInputs * W.input_step;
+    if (W.input_step == size) {
+      transpose_to_panel<Target, columns>(from, next, W.output_step, panel_rows);
+      return;
+    }
+    // A panel's weights adjoin. They are copied: memory past them may not be readable.
+    float copied[kPanel * size + Target::width] = {};
+    for (std::int64_t i = 0; i < kInputs; ++i) {
+      std::memcpy(copied, from + i * W.input_step, kPanel * size * sizeof(float));
+      transpose_to_panel<Target, size>(copied, next + i * W.input_step, size, at(i, 0));
+    }
+  }
+
+  template <class Target>
+  [[gnu::always_inline]] void store(const Weights& W, std::int64_t panel,
+                                    std::int64_t first) const {
+    transpose_from_panel<Target, columns>(
+        panel_rows, W.data + panel * kPanel * W.output_step + first * W.input_step, W.output_step);
+  }
+
+  alignas(64) float panel_rows[columns * kPanel];
+};
+
+// Writes one panel of outputs with inputs as rows, pair-interleaved for bfloat16, for each source
+// of kernel offsets, `source_step` apart.
+template <class Scheme, class Number>
+void transform_weights(const Weights& W, std::span<const KernelOffsets> sources,
+                       std::int64_t source_step, std::int64_t panel, const Layout<Number>& layout,
+                       Number* to) {
+  using Down = typename Scheme::Down;
+  using Across = typename Scheme::Across;
+  constexpr int interleave = kInterleave<Number>;
+  TransposedWeights<kernel_size<Scheme>> weights;
+  dispatch<Number>([ =, &W, &weights ](auto target) __attribute__((always_inline)) {
+    using Target = decltype(target);
+    using V = Pack<Target, interleave>;
+    const std::int64_t step = layout.point();
+    for (std::int64_t first = 0; first < W.inputs; first += weights.kInputs) {
+      weights.template load<Target>(W, panel, first);
+      Number* source = to + first * kPanel;
+      for (const KernelOffsets& offsets : sources) {
+        for (std::int64_t i = 0; i < weights.kInputs; i += interleave) {
+          for (std::int64_t c = 0; c < kPanel; c += Target::width) {
+            Number* const row = source + i * kPanel + c * interleave;
+            transform_square<typename Down::Weight, typename Across::Weight, V>(
+                [&](int k, int l, V& v) __attribute__((always_inline)) {
+                  const int offset = offsets.at(k, l);
+                  load_pack<Target>(weights.at(i, offset) + c,
+                                    weights.at(i + interleave - 1, offset) + c, v);
+                },
+                [&](int k, int l, const V& v) __attribute__((always_inline)) {
+                  store_pack<Target>(v, row + (k * Across::points + l) * step);
+                });
+          }
+        }
+        source += source_step;
+      }
+    }
+  });
+}
+
+// Writes the weight gradients of one panel of inputs and one of outputs. `from` has inputs as rows,
+// for each source of kernel offsets, `source_step` apart.
+template <class Scheme>
+void transform_weight_grads(const float* from, std::int64_t source_step,
+                            const Layout<float>& layout, std::span<const KernelOffsets> sources,
+                            std::int64_t input_panel, std::int64_t output_panel,
+                            const Weights& gW) {
+  using Down = typename Scheme::Down;
+  using Across = typename Scheme::Across;
+  TransposedWeights<kernel_size<Scheme>> weights;
+  dispatch<float>([ =, &gW, &weights ](auto target) __attribute__((always_inline)) {
+    using Target = decltype(target);
+    using V = Pack<Target, 1>;
+    const std::int64_t step = layout.point();
+    for (std::int64_t first = 0; first < kPanel; first += weights.kInputs) {
+      const float* source = from + first * kPanel;
+      for (const KernelOffsets& offsets : sources) {
+        for (std::int64_t i = 0; i < weights.kInputs; ++i) {
+          for (std::int64_t c = 0; c < kPanel; c += Target::width) {
+            const float* const row = source + i * kPanel + c;
+            transform_square<typename Down::WeightGrad, typename Across::WeightGrad, V>(
+                [&](int k, int l, V& v) __attribute__((always_inline)) {
+                  v = load_floats<Target>(row + (k * Across::points + l) * step);
+                },
+                [&](int k, int l, const V& v) __attribute__((always_inline)) {
+                  store_floats<Target>(v, weights.at(i, offsets.at(k, l)) + c);
+                });
+          }
+        }
+        source += source_step;
+      }
+      weights.template store<Target>(gW, output_panel, input_panel * kPanel + first);
+    }
+  });
+}
+
+}  // namespace renga::winograd

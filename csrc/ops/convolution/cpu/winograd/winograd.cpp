@@ -1,0 +1,234 @@
+#include "ops/convolution/cpu/winograd/winograd.h"
+
+#include <algorithm>
+
+#include "ops/convolution/cpu/channels_last.h"
+#include "ops/convolution/cpu/winograd/passes.h"
+
+namespace renga {
+namespace {
+
+using winograd::Images;
+using winograd::KernelOffsets;
+using winograd::Source;
+using winograd::Weights;
+
+using TwoByTwo = winograd::Scheme<winograd::PairOfThree, winograd::PairOfThree>;
+using Strided = winograd::Scheme<winograd::FourOfTwo, winograd::FourOfTwo>;
+// bfloat16 products are so coarse that the transforms must amplify their errors less than F(4, 3)
+// along both axes does.
+template <class Number>
+using Dense = winograd::Scheme<
+    winograd::FourOfThree,
+    std::conditional_t<std::is_same_v<Number, float>, winograd::FourOfThree, winograd::TwoOfThree>>;
+
+// Of an array (N, H, W, C), row-major.
+template <class Pixel>
+Images<Pixel> images(const Array& x) {
+  const std::int64_t rows = x.shape(1), columns = x.shape(2), channels = x.shape(3);
+  return {x.as<Pixel>(),
+          x.shape(0),
+          {rows, columns},
+          channels,
+          rows * columns * channels,
+          {columns * channels, channels}};
+}
+
+// Every second row and column of the padded images: a convolution of stride 2 is the sum of those
+// of four phases at stride 1. `pad` counts pixels of this phase.
+template <class Pixel>
+struct Phase {
+  Phase(const Images<Pixel>& x, const Window& window, int row, int column) : x(x) {
+    const std::array phase{row, column};
+    for (int axis : {0, 1}) {
+      pad[axis] = std::max<std::int64_t>(0, (window.pad[axis] - phase[axis] + 1) / 2);
+      const std::int64_t first = 2 * pad[axis] + phase[axis] - window.pad[axis];
+      this->x.data += first * x.pixel_step[axis];
+      this->x.extents[axis] = std::max<std::int64_t>(0, (x.extents[axis] - first + 1) / 2);
+      this->x.pixel_step[axis] *= 2;
+    }
+  }
+
+  Images<Pixel> x;
+  Pair pad{};
+};
+
+// W is row-major.
+Weights weights_of(const Array& W) {
+  const std::int64_t size = W.shape(2) * W.shape(3);
+  return {W.as<float>(), W.shape(1), W.shape(0), size, W.shape(1) * size};
+}
+
+// The weights of the input gradient, whose kernel offsets are reversed.
+Weights transposed(const Weights& W) {
+  return {W.data, W.outputs, W.inputs, W.output_step, W.input_step};
+}
+
+constexpr KernelOffsets kAllOffsets{0, 3, 1};
+
+// The offsets of a 4x4 kernel that read the pixels of a phase.
+KernelOffsets offsets_of_phase(int row, int column) { return {4 * row + column, 8, 2}; }
+
+// The same offsets of `count` by `count` in reverse order.
+KernelOffsets reversed(const KernelOffsets& offsets, int count) {
+  return {offsets.at(count - 1, count - 1), -offsets.row_step, -offsets.column_step};
+}
+
+// Calls body(row, column) for each phase.
+template <class Body>
+void for_each_phase(const Body& body) {
+  for (int row : {0, 1}) {
+    for (int column : {0, 1}) body(row, column);
+  }
+}
+
+Pair pads(const Window& window) { return {window.pad[0], window.pad[1]}; }
+
+bool is_strided(const Window& window) { return window.stride[0] == 2; }
+
+// Whether images of 2x2 pixels are padded by 1, so that the scheme for them applies.
+bool is_two_by_two(const Pair& x, const Pair& y, const Window& window) {
+  return x == Pair{2, 2} && y == x && window.pad == Dims{1, 1};
+}
+
+// A problem on images of Pixel that multiplies numbers of type Number.
+template <class Pixel, class Number>
+class Kernel {
+ public:
+  Kernel(const Array& x, const Array& W, const Array& y, const Window& window, const float* bias,
+         PackedWeightCache* cache)
+      : x_(images<Pixel>(x)),
+        y_(images<Pixel>(y)),
+        W_(W),
+        window_(window),
+        bias_(bias),
+        cache_(cache) {}
+
+  void run(Pass pass) const {
+    switch (pass) {
+      case Pass::forward:
+        return forward();
+      case Pass::input_grad:
+        return input_grad();
+      case Pass::weight_grad:
+        return weight_grad();
+    }
+  }
+
+ private:
+  void forward() const {
+    if (is_strided(window_)) {
+      convolve<Strided>(phases_of_x(), weights_of(W_), {y_});
+    } else if (is_two_by_two(x_.extents, y_.extents, window_)) {
+      convolve<TwoByTwo>({{x_, pads(window_), kAllOffsets}}, weights_of(W_), {y_});
+    } else {
+      convolve<Dense<Number>>({{x_, pads(window_), kAllOffsets}}, weights_of(W_), {y_});
+    }
+  }
+
+  void input_grad() const {
+    const Weights W = transposed(weights_of(W_));
+    const Pair pad{2 - window_.pad[0], 2 - window_.pad[1]};
+    if (is_strided(window_)) {
+      std::vector<Source<Pixel>> sources;
+      std::vector<Images<Pixel>> phases;
+      for_each_phase([&](int row, int column) {
+        const Phase phase(x_, window_, row, column);
+        const Pair before{1 - phase.pad[0], 1 - phase.pad[1]};
+        sources.push_back({y_, before, reversed(offsets_of_phase(row, column), 2)});
+        phases.push_back(phase.x);
+      });
+      convolve<Strided>(sources, W, phases);
+    } else if (is_two_by_two(x_.extents, y_.extents, window_)) {
+      convolve<TwoByTwo>({{y_, pad, reversed(kAllOffsets, 3)}}, W, {x_});
+    } else {
+      convolve<Dense<Number>>({{y_, pad, reversed(kAllOffsets, 3)}}, W, {x_});
+    }
+  }
+
+  void weight_grad() const {
+    if (is_strided(window_)) {
+      correlate<Strided>(phases_of_x());
+    } else if (is_two_by_two(x_.extents, y_.extents, window_)) {
+      correlate<TwoByTwo>({{x_, pads(window_), kAllOffsets}});
+    } else {
+      correlate<Dense<Number>>({{x_, pads(window_), kAllOffsets}});
+    }
+  }
+
+  std::vector<Source<Pixel>> phases_of_x() const {
+    std::vector<Source<Pixel>> phases;
+    for_each_phase([&](int row, int column) {
+      const Phase phase(x_, window_, row, column);
+      phases.push_back({phase.x, phase.pad, offsets_of_phase(row, column)});
+    });
+    return phases;
+  }
+
+  template <class Scheme>
+  void convolve(const std::vector<Source<Pixel>>& sources, const Weights& W,
+                const std::vector<Images<Pixel>>& to) const {
+    winograd::Convolution<Scheme, Number, Pixel>(sources, W, to, bias_, cache_).run();
+  }
+  template <class Scheme>
+  void correlate(const std::vector<Source<Pixel>>& sources) const {
+    winograd::WeightGrad<Scheme, Number, Pixel>(sources, weights_of(W_), y_).run();
+  }
+
+  const Images<Pixel> x_, y_;
+  const Array& W_;
+  const Window& window_;
+  const float* bias_;
+  PackedWeightCache* cache_;
+};
+
+// x and y are (N, H, W, C), row-major, and W is row-major.
+void run(Pass pass, const Array& x, const Array& W, const Array& y, const Window& window,
+         ComputeType compute_type, const Array& b, PackedWeightCache* cache) {
+  const Array dense = b.defined() ? contiguous(cast(b, Dtype::float32)) : Array();
+  const float* const bias = b.defined() ? dense.as<const float>() : nullptr;
+  const auto run_on = [&]<class Pixel>(Type<Pixel>) {
+    if (compute_type == ComputeType::bfloat16) {
+      Kernel<Pixel, bfloat16>(x, W, y, window, bias, cache).run(pass);
+    } else {
+      Kernel<Pixel, float>(x, W, y, window, bias, cache).run(pass);
+    }
+  };
+  x.dtype() == Dtype::bfloat16 ? run_on(Type<bfloat16>{}) : run_on(Type<float>{});
+}
+
+}  // namespace
+
+bool winograd_supports(const Shape& W, const Window& window) {
+  const bool dense = window.stride == Dims{1, 1} && W[2] == 3 && W[3] == 3;
+  const bool strided = window.stride == Dims{2, 2} && W[2] == 4 && W[3] == 4;
+  return (dense || strided) && window.dilate == Dims{1, 1} && window.groups == 1 &&
+         std::max(window.pad[0], window.pad[1]) <= 2 && W[0] % kPanel == 0 && W[1] % kPanel == 0;
+}
+
+WinogradScheme winograd_scheme(const Shape& x, const Window& window, ComputeType compute_type) {
+  const auto describe = []<class S>(Type<S>, std::int64_t phases) {
+    return WinogradScheme{S::Down::tile, S::Across::tile, phases * S::points};
+  };
+  if (is_strided(window)) return describe(Type<Strided>{}, 4);
+  if (is_two_by_two({x[2], x[3]}, {x[2], x[3]}, window)) return describe(Type<TwoByTwo>{}, 1);
+  if (compute_type == ComputeType::bfloat16) return describe(Type<Dense<bfloat16>>{}, 1);
+  return describe(Type<Dense<float>>{}, 1);
+}
+
+void winograd_convolve(const Problem& problem, ComputeType compute_type, const Array& bias,
+                       PackedWeightCache* cache) {
+  const auto& [pass, x, W, y, window] = problem;
+  if (pass == Pass::weight_grad) {
+    return run(pass, dense_channels_last(x), W, dense_channels_last(y), window, compute_type, {},
+               nullptr);
+  }
+  const ChannelsLastOutput output(problem.result());
+  const Array input = dense_channels_last(problem.first());
+  const bool forward = pass == Pass::forward;
+  run(pass, forward ? input : output.dense(), contiguous(W), forward ? output.dense() : input,
+      window, compute_type, bias, cache);
+  output.finish();
+}
+
+}  // namespace renga

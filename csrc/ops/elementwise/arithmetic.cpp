@@ -1,0 +1,190 @@
+#include "ops/elementwise/arithmetic.h"
+
+#include <cmath>
+
+#include "autograd/accumulate.h"
+#include "autograd/node.h"
+#include "ops/elementwise/math.h"
+#include "ops/reduction/reduction.h"
+#include "ops/shape/manipulation.h"
+#include "tensor/views.h"
+
+namespace renga {
+namespace {
+
+// The engine learns here how gradients are added up and started.
+[[maybe_unused]] const bool taught = [] {
+  arithmetic.add = [](const Variable& a, const Variable& b) { return add(a, b); };
+  arithmetic.cast = [](const Variable& x, Dtype dtype) { return cast(x, dtype); };
+  arithmetic.copy = [](const Variable& x) {
+    return record("Copy", copy_of(x.array()), {{x, [](const Variable& gy) { return gy; }}});
+  };
+  arithmetic.full_like = [](const Array& x, double value) {
+    Array y = empty_like(x);
+    fill(y, value);
+    return y;
+  };
+  return true;
+}();
+
+bool is_integer(Dtype dtype) { return !is_float(dtype) && dtype != Dtype::bool_; }
+
+// 1 where the map holds, else 0: a factor that lets a gradient through.
+Variable gate(const char* op, Binary map, const Variable& a, const Variable& b) {
+  return Variable(apply(op, map, a.array(), b.array()));
+}
+
+}  // namespace
+
+Variable add(const Variable& a, const Variable& b) {
+  const Array y = apply("add", Binary::add, a.array(), b.array());
+  return record("_ + _", y,
+                {{a, [shape = a.shape()](const Variable& gy) { return sum_to(gy, shape); }},
+                 {b, [shape = b.shape()](const Variable& gy) { return sum_to(gy, shape); }}});
+}
+
+Variable subtract(const Variable& a, const Variable& b) {
+  const Array y = apply("subtract", Binary::subtract, a.array(), b.array());
+  return record(
+      "_ - _", y,
+      {{a, [shape = a.shape()](const Variable& gy) { return sum_to(gy, shape); }},
+       {b, [shape = b.shape()](const Variable& gy) { return negative(sum_to(gy, shape)); }}});
+}
+
+Variable multiply(const Variable& a, const Variable& b) {
+  const Array y = apply("multiply", Binary::multiply, a.array(), b.array());
+  const auto times = [](const Variable& other, const Shape& shape) {
+    return [other, shape](const Variable& gy) { return sum_to(multiply(gy, other), shape); };
+  };
+  return record("_ * _", y, {{a, times(b, a.shape())}, {b, times(a, b.shape())}});
+}
+
+Variable divide(const Variable& a, const Variable& b) {
+  if (is_integer(a.dtype()) && a.dtype() == b.dtype()) {
+    return divide(cast(a, Dtype::float64), cast(b, Dtype::float64));
+  }
+  const Array y = apply("divide", Binary::divide, a.array(), b.array());
+  auto to_a = [b, shape = a.shape()](const Variable& gy) { return sum_to(divide(gy, b), shape); };
+  auto to_b = [a, b](const Variable& gy) {
+    return sum_to(divide(multiply(negative(gy), a), square(b)), b.shape());
+  };
+  return record("_ / _", y, {{a, to_a}, {b, to_b}});
+}
+
+Variable floor_divide(const Variable& a, const Variable& b) {
+  return Variable(apply("floor_divide", Binary::floor_divide, a.array(), b.array()));
+}
+
+Variable power(const Variable& a, const Variable& b) {
+  if (is_integer(b.dtype()) && a.size() > 0 && b.size() > 0) {
+    const Variable flat = flatten(b);
+    require<std::invalid_argument>(item(reduce(Reduction::min, flat.array(), {0})) >= 0,
+                                   "power: expected exponents of at least 0 for integers");
+  }
+  const Array y = apply("power", Binary::power, a.array(), b.array());
+  auto to_a = [a, b](const Variable& gy) {
+    return sum_to(multiply(gy, multiply(b, power(a, add(b, -1)))), a.shape());
+  };
+  auto to_b = [a, b](const Variable& gy) {
+    return sum_to(multiply(gy, multiply(power(a, b), log(a))), b.shape());
+  };
+  return record("_ ** _", y, {{a, to_a}, {b, to_b}});
+}
+
+Variable maximum(const Variable& a, const Variable& b) {
+  require_floats("maximum", a.array());
+  const Array y = apply("maximum", Binary::maximum, a.array(), b.array());
+  auto to_a = [a, b](const Variable& gy) {
+    return sum_to(multiply(gy, gate("maximum", Binary::greater_equal, a, b)), a.shape());
+  };
+  auto to_b = [a, b](const Variable& gy) {
+    const Variable rest = subtract_from(1, gate("maximum", Binary::greater_equal, a, b));
+    return sum_to(multiply(gy, rest), b.shape());
+  };
+  return record("Maximum", y, {{a, to_a}, {b, to_b}});
+}
+
+Variable minimum(const Variable& a, const Variable& b) {
+  require_floats("minimum", a.array());
+  const Array y = apply("minimum", Binary::minimum, a.array(), b.array());
+  auto to_a = [a, b](const Variable& gy) {
+    return sum_to(multiply(gy, gate("minimum", Binary::less_equal, a, b)), a.shape());
+  };
+  auto to_b = [a, b](const Variable& gy) {
+    const Variable rest = subtract_from(1, gate("minimum", Binary::less_equal, a, b));
+    return sum_to(multiply(gy, rest), b.shape());
+  };
+  return record("Minimum", y, {{a, to_a}, {b, to_b}});
+}
+
+Variable negative(const Variable& x) {
+  return record("-_", apply(Unary::negative, x.array()),
+                {{x, [](const Variable& gy) { return negative(gy); }}});
+}
+
+Variable add(const Variable& x, double c) {
+  return record("_ + _", apply(Unary::add, x.array(), c),
+                {{x, [](const Variable& gy) { return gy; }}});
+}
+
+Variable multiply(const Variable& x, double c) {
+  return record("_ * _", apply(Unary::multiply, x.array(), c),
+                {{x, [c](const Variable& gy) { return multiply(gy, c); }}});
+}
+
+Variable subtract_from(double c, const Variable& x) {
+  return record("_ - _", apply(Unary::subtract_from, x.array(), c),
+                {{x, [](const Variable& gy) { return negative(gy); }}});
+}
+
+Variable divide_into(double c, const Variable& x) {
+  auto to_x = [c, x](const Variable& gy) { return multiply(divide(gy, square(x)), -c); };
+  return record("_ / _", apply(Unary::divide_into, x.array(), c), {{x, to_x}});
+}
+
+Variable floor_divide(const Variable& x, double c) {
+  return Variable(apply(Unary::floor_divide, x.array(), c));
+}
+
+Variable floor_divide_into(double c, const Variable& x) {
+  return Variable(apply(Unary::floor_divide_into, x.array(), c));
+}
+
+Variable power(const Variable& x, double n) {
+  if (n == 2) return square(x);
+  auto to_x = [x, n](const Variable& gy) {
+    return n == 0 ? multiply(gy, 0) : multiply(gy, multiply(power(x, n - 1), n));
+  };
+  return record("_ ** _", apply(Unary::power, x.array(), n), {{x, to_x}});
+}
+
+Variable power_of(double base, const Variable& x) {
+  const Array y = apply(Unary::power_of, x.array(), base);
+  auto to_x = [y = Saved(y), base](const Variable& gy) {
+    return multiply(multiply(gy, y.get()), std::log(base));
+  };
+  return record("_ ** _", y, {{x, to_x}});
+}
+
+Variable clip(const Variable& x, double x_min, double x_max) {
+  auto to_x = [x, x_min, x_max](const Variable& gy) {
+    return multiply(gy, Variable(apply(Unary::inside, x.array(), x_min, x_max)));
+  };
+  return record("Clip", apply(Unary::clip, x.array(), x_min, x_max), {{x, to_x}});
+}
+
+Variable where(const Array& condition, const Variable& x, const Variable& y) {
+  const Array chosen = select("where", condition, x.array(), y.array());
+  const auto zero_like = [](const Variable& gy) {
+    return Variable(zeros({}, gy.dtype(), gy.device()));
+  };
+  auto to_x = [=, shape = x.shape()](const Variable& gy) {
+    return sum_to(where(condition, gy, zero_like(gy)), shape);
+  };
+  auto to_y = [=, shape = y.shape()](const Variable& gy) {
+    return sum_to(where(condition, zero_like(gy), gy), shape);
+  };
+  return record("Where", chosen, {{x, to_x}, {y, to_y}});
+}
+
+}  // namespace renga

@@ -1,0 +1,61 @@
+// Arithmetic on variables, with broadcasting.
+#pragma once
+
+#include <limits>
+
+#include "ops/elementwise/elementwise.h"
+#include "ops/list.h"
+
+namespace renga {
+
+Variable add(const Variable& a, const Variable& b);
+Variable subtract(const Variable& a, const Variable& b);
+Variable multiply(const Variable& a, const Variable& b);
+Variable divide(const Variable& a, const Variable& b);
+Variable floor_divide(const Variable& a, const Variable& b);
+Variable power(const Variable& a, const Variable& b);
+Variable maximum(const Variable& a, const Variable& b);
+Variable minimum(const Variable& a, const Variable& b);
+Variable negative(const Variable& x);
+
+// With a number instead of one operand.
+Variable add(const Variable& x, double c);
+Variable multiply(const Variable& x, double c);
+Variable subtract_from(double c, const Variable& x);  // c - x
+Variable divide_into(double c, const Variable& x);    // c / x
+Variable floor_divide(const Variable& x, double c);
+Variable floor_divide_into(double c, const Variable& x);
+Variable power(const Variable& x, double n);
+Variable power_of(double base, const Variable& x);  // base ** x
+
+Variable clip(const Variable& x, double x_min, double x_max);
+Variable where(const Array& condition, const Variable& x, const Variable& y);
+
+template <class Visit>
+void list_arithmetic_ops(Visit&& visit) {
+  using Pair = Variable (*)(const Variable&, const Variable&);
+  visit(Op{"add", "(...), (...) -> (...)", "Sum of two arrays."}, Pair{&add}, Arg{"x1"}, Arg{"x2"});
+  visit(Op{"subtract", "(...), (...) -> (...)", "Difference of two arrays."}, &subtract, Arg{"x1"},
+        Arg{"x2"});
+  visit(Op{"multiply", "(...), (...) -> (...)", "Product, element by element."}, Pair{&multiply},
+        Arg{"x1"}, Arg{"x2"});
+  visit(Op{"divide", "(...), (...) -> (...)", "Quotient, element by element."}, &divide, Arg{"x1"},
+        Arg{"x2"});
+  visit(Op{"floor_divide", "(...), (...) -> (...)", "Quotient rounded down; it has no gradient."},
+        Pair{&floor_divide}, Arg{"x1"}, Arg{"x2"});
+  visit(Op{"power", "(...), (...) -> (...)", "x1 to the power of x2."}, Pair{&power}, Arg{"x1"},
+        Arg{"x2"});
+  visit(
+      Op{"maximum", "(...), (...) -> (...)", "The larger of two; the first where they are equal."},
+      &maximum, Arg{"x1"}, Arg{"x2"});
+  visit(
+      Op{"minimum", "(...), (...) -> (...)", "The smaller of two; the first where they are equal."},
+      &minimum, Arg{"x1"}, Arg{"x2"});
+  visit(Op{"negative", "(...) -> (...)", "-x."}, &negative, Arg{"x"});
+  visit(Op{"clip", "(...) -> (...)", "x limited to [x_min, x_max]."}, &clip, Arg{"x"}, Arg{"x_min"},
+        Arg{"x_max"});
+  visit(Op{"where", "(...), (...), (...) -> (...)", "x where the condition holds, y elsewhere."},
+        &where, Arg{"condition"}, Arg{"x"}, Arg{"y"});
+}
+
+}  // namespace renga

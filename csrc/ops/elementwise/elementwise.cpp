@@ -1,0 +1,89 @@
+#include "ops/elementwise/elementwise.h"
+
+#include "tensor/views.h"
+
+namespace renga {
+
+constinit KernelTable<ElementwiseKernels> elementwise_kernels{"elementwise"};
+void (*arithmetic_warning)(const char* text) = nullptr;
+
+namespace {
+
+// Whether elements stand for several, as those of a gradient of a sum do.
+bool repeats(const Array& x) {
+  for (int axis = 0; axis < x.ndim(); ++axis) {
+    if (x.strides()[axis] == 0 && x.shape(axis) > 1) return true;
+  }
+  return false;
+}
+
+// A fresh array for the result of broadcasting; it takes the memory order of an operand that has
+// the result's shape already, of one that has all its elements in memory if there is any.
+Array empty_for(const Shape& shape, const Array& a, const Array& b) {
+  const bool like_b = b.shape() == shape && (a.shape() != shape || repeats(a));
+  if (like_b) return empty_like(b, a.dtype());
+  return a.shape() == shape ? empty_like(a) : empty(shape, a.dtype(), a.device());
+}
+
+// Of a bfloat16 and a float32 array the result is float32, which holds both.
+bool is_mixed_pair(const Array& a, const Array& b) {
+  return (a.dtype() == Dtype::bfloat16 && b.dtype() == Dtype::float32) ||
+         (a.dtype() == Dtype::float32 && b.dtype() == Dtype::bfloat16);
+}
+
+void require_same_device(const char* op, const Array& a, const Array& b) {
+  require<std::invalid_argument>(a.device() == b.device(), op,
+                                 ": expected arrays on one device, got ", to_string(a.device()),
+                                 " and ", to_string(b.device()));
+}
+
+}  // namespace
+
+Array apply(Unary map, const Array& x, double p, double q) {
+  require(x.dtype() != Dtype::bool_, "elementwise: expected numbers, got bool");
+  require(map < Unary::add || is_float(x.dtype()), "elementwise: expected a float dtype, got ",
+          x.dtype());
+  Array y = empty_like(x);
+  elementwise_kernels.on(x.device()).unary(map, p, q, x, y);
+  return y;
+}
+
+Array apply(const char* op, Binary map, const Array& a, const Array& b, double p) {
+  if (is_mixed_pair(a, b)) {
+    return apply(op, map, cast(a, Dtype::float32), cast(b, Dtype::float32), p);
+  }
+  require(a.dtype() == b.dtype(), op, ": expected operands of one dtype, got ", a.dtype(), " and ",
+          b.dtype());
+  require(a.dtype() != Dtype::bool_, op, ": expected numbers, got bool");
+  require_same_device(op, a, b);
+  if (a.shape() == b.shape()) {
+    Array y = empty_for(a.shape(), a, b);
+    elementwise_kernels.on(a.device()).binary(map, p, a, b, y);
+    return y;
+  }
+  const Shape shape = broadcast_shapes(op, a.shape(), b.shape());
+  Array y = empty_for(shape, a, b);
+  elementwise_kernels.on(a.device())
+      .binary(map, p, broadcast_view(op, a, shape), broadcast_view(op, b, shape), y);
+  return y;
+}
+
+Array select(const char* op, const Array& condition, const Array& a, const Array& b) {
+  require(condition.dtype() == Dtype::bool_, op, ": expected a bool condition, got ",
+          condition.dtype());
+  if (is_mixed_pair(a, b)) {
+    return select(op, condition, cast(a, Dtype::float32), cast(b, Dtype::float32));
+  }
+  require(a.dtype() == b.dtype(), op, ": expected operands of one dtype, got ", a.dtype(), " and ",
+          b.dtype());
+  require_same_device(op, a, b);
+  const Shape shape =
+      broadcast_shapes(op, broadcast_shapes(op, a.shape(), b.shape()), condition.shape());
+  Array y = empty_for(shape, a, b);
+  elementwise_kernels.on(a.device())
+      .select(broadcast_view(op, condition, shape), broadcast_view(op, a, shape),
+              broadcast_view(op, b, shape), y);
+  return y;
+}
+
+}  // namespace renga

@@ -1,0 +1,144 @@
+#include "ops/elementwise/math.h"
+
+#include <numbers>
+
+#include "autograd/node.h"
+#include "ops/elementwise/arithmetic.h"
+#include "ops/reduction/reduction.h"
+#include "ops/shape/manipulation.h"
+#include "tensor/views.h"
+
+namespace renga {
+namespace {
+
+// y = map(x) whose derivative at x is `slope(x)`, written with operations.
+template <class Slope>
+Variable smooth(const char* name, Unary map, const Variable& x, Slope slope) {
+  auto to_x = [x, slope](const Variable& gy) { return multiply(gy, slope(x)); };
+  return record(name, apply(map, x.array()), {{x, to_x}});
+}
+
+// The same where the derivative is cheaper to write with y.
+template <class Slope>
+Variable smooth_in_y(const char* name, Unary map, const Variable& x, Slope slope) {
+  const Array y = apply(map, x.array());
+  auto to_x = [y = Saved(y), slope](const Variable& gy) { return multiply(gy, slope(y.get())); };
+  return record(name, y, {{x, to_x}});
+}
+
+// y = map(x), flat wherever it has a derivative.
+Variable flat(Unary map, const Variable& x) { return Variable(apply(map, x.array())); }
+
+}  // namespace
+
+Variable absolute(const Variable& x) {
+  require_floats("absolute", x.array());
+  return smooth("absolute", Unary::absolute, x, [](const Variable& v) { return sign(v); });
+}
+
+Variable square(const Variable& x) {
+  require_floats("square", x.array());
+  return smooth("square", Unary::square, x, [](const Variable& v) { return multiply(v, 2); });
+}
+
+Variable reciprocal(const Variable& x) { return divide_into(1, x); }
+
+Variable sqrt(const Variable& x) {
+  return smooth_in_y("sqrt", Unary::sqrt, x, [](const Variable& y) { return divide_into(0.5, y); });
+}
+
+Variable rsqrt(const Variable& x) {
+  return smooth_in_y("rsqrt", Unary::rsqrt, x,
+                     [](const Variable& y) { return multiply(power(y, 3), -0.5); });
+}
+
+Variable exp(const Variable& x) {
+  return smooth_in_y("exp", Unary::exp, x, [](const Variable& y) { return y; });
+}
+
+Variable expm1(const Variable& x) {
+  return smooth_in_y("expm1", Unary::expm1, x, [](const Variable& y) { return add(y, 1); });
+}
+
+Variable log(const Variable& x) {
+  auto to_x = [x](const Variable& gy) { return divide(gy, x); };
+  return record("log", apply(Unary::log, x.array()), {{x, to_x}});
+}
+
+Variable log1p(const Variable& x) {
+  auto to_x = [x](const Variable& gy) { return divide(gy, add(x, 1)); };
+  return record("log1p", apply(Unary::log1p, x.array()), {{x, to_x}});
+}
+
+Variable log2(const Variable& x) {
+  return smooth("log2", Unary::log2, x,
+                [](const Variable& v) { return divide_into(std::numbers::log2e, v); });
+}
+
+Variable log10(const Variable& x) {
+  return smooth("log10", Unary::log10, x,
+                [](const Variable& v) { return divide_into(std::numbers::log10e, v); });
+}
+
+Variable sin(const Variable& x) {
+  return smooth("sin", Unary::sin, x, [](const Variable& v) { return cos(v); });
+}
+
+Variable cos(const Variable& x) {
+  return smooth("cos", Unary::cos, x, [](const Variable& v) { return negative(sin(v)); });
+}
+
+Variable tan(const Variable& x) {
+  return smooth_in_y("tan", Unary::tan, x, [](const Variable& y) { return add(square(y), 1); });
+}
+
+Variable arcsin(const Variable& x) {
+  return smooth("arcsin", Unary::arcsin, x,
+                [](const Variable& v) { return rsqrt(subtract_from(1, square(v))); });
+}
+
+Variable arccos(const Variable& x) {
+  return smooth("arccos", Unary::arccos, x,
+                [](const Variable& v) { return negative(rsqrt(subtract_from(1, square(v)))); });
+}
+
+Variable arctan(const Variable& x) {
+  return smooth("arctan", Unary::arctan, x,
+                [](const Variable& v) { return divide_into(1, add(square(v), 1)); });
+}
+
+Variable sinh(const Variable& x) {
+  return smooth("sinh", Unary::sinh, x, [](const Variable& v) { return cosh(v); });
+}
+
+Variable cosh(const Variable& x) {
+  return smooth("cosh", Unary::cosh, x, [](const Variable& v) { return sinh(v); });
+}
+
+Variable erf(const Variable& x) {
+  return smooth("erf", Unary::erf, x, [](const Variable& v) {
+    return multiply(exp(negative(square(v))), 2 * std::numbers::inv_sqrtpi);
+  });
+}
+
+Variable arctan2(const Variable& y_given, const Variable& x_given) {
+  const auto [x1, x2] = promoted(y_given, x_given);
+  require_floats("arctan2", x1.array());
+  const Array y = apply("arctan2", Binary::arctan2, x1.array(), x2.array());
+  const auto square_norm = [](const Variable& a, const Variable& b) {
+    return add(square(a), square(b));
+  };
+  auto to_x1 = [=](const Variable& gy) {
+    return sum_to(multiply(gy, divide(x2, square_norm(x1, x2))), x1.shape());
+  };
+  auto to_x2 = [=](const Variable& gy) {
+    return sum_to(multiply(gy, divide(negative(x1), square_norm(x1, x2))), x2.shape());
+  };
+  return record("arctan2", y, {{x1, to_x1}, {x2, to_x2}});
+}
+
+Variable sign(const Variable& x) { return flat(Unary::sign, x); }
+Variable floor(const Variable& x) { return flat(Unary::floor, x); }
+Variable ceil(const Variable& x) { return flat(Unary::ceil, x); }
+
+}  // namespace renga

@@ -1,0 +1,27 @@
+#include "ops/indexing/index_check.h"
+
+#include <algorithm>
+
+namespace renga {
+
+Array checked_indices(const char* op, const char* name, const Array& indices, std::int64_t n,
+                      std::optional<std::int64_t> ignored) {
+  require(!is_float(indices.dtype()) && indices.dtype() != Dtype::bool_, op,
+          ": expected integers for ", name, ", got ", indices.dtype());
+  const Array checked = empty(indices.shape(), Dtype::int64);
+  copy(indices, checked);
+  const auto* begin = checked.as<std::int64_t>();
+  const auto* end = begin + checked.size();
+  const auto allowed = [n, ignores = ignored.has_value(), other = ignored.value_or(0)](auto i) {
+    return static_cast<bool>(((i >= 0) & (i < n)) | (ignores & (i == other)));
+  };
+  bool all_allowed = true;  // without an early end, so that the compiler can use vectors
+  for (const auto* i = begin; i != end; ++i) all_allowed &= allowed(*i);
+  if (!all_allowed) [[unlikely]] {
+    fail<std::out_of_range>(op, ": expected ", name, " from 0 to ", n - 1, ", got ",
+                            *std::find_if_not(begin, end, allowed));
+  }
+  return checked;
+}
+
+}  // namespace renga

@@ -1,0 +1,103 @@
+#include "ops/loss/loss.h"
+
+#include <vector>
+
+#include "devices/long_work.h"
+#include "ops/reduction/cpu/softmax_row.h"
+
+namespace renga {
+namespace {
+
+// The class of a sample and its weight; class 0 with weight 0 where it is ignored.
+template <class T>
+struct Labels {
+  std::int64_t classes, ignore;
+  const T* weight;  // or nullptr
+
+  std::int64_t label(const std::byte* t) const {
+    const auto label = *reinterpret_cast<const std::int64_t*>(t);
+    return label == ignore ? 0 : label;
+  }
+  Compute<T> weight_of(const std::byte* t) const {
+    const auto label = *reinterpret_cast<const std::int64_t*>(t);
+    if (label == ignore) return 0;
+    return weight != nullptr ? static_cast<Compute<T>>(weight[label]) : Compute<T>(1);
+  }
+};
+
+template <class T>
+Labels<T> labels_of(const Array& x, const Array& weight, std::int64_t ignore) {
+  return {x.shape(1), ignore, weight.defined() ? weight.as<const T>() : nullptr};
+}
+
+// Calls body(row, terms, p) for every sample: with room for two rows of numbers, and where each
+// operand has its element of the sample.
+template <class T, int N, class Body>
+void each_sample(const std::array<const Array*, N>& operands, std::int64_t classes,
+                 const Body& body) {
+  parallel_walk(make_loop<N>(operands), 10 * classes, [&](std::int64_t n, auto p, const auto& s) {
+    // One even of no classes, whose samples are all ignored.
+    const auto room = static_cast<std::size_t>(std::max<std::int64_t>(classes, 1));
+    std::vector<Compute<T>> row(room), terms(room);
+    for (std::int64_t i = 0; i < n; ++i) {
+      body(row.data(), terms.data(), p);
+      for (std::size_t k = 0; k < N; ++k) p[k] += s[k];
+    }
+  });
+}
+
+template <class T>
+void nll(const Array& x, const Array& t, const Labels<T>& labels, const Array& log_p,
+         const Array& loss) {
+  using C = Compute<T>;
+  const std::int64_t classes = labels.classes, step = x.strides()[1], to_step = log_p.strides()[1];
+  const Array xs = select_view(x, 1, 0), rows = select_view(log_p, 1, 0);
+  each_sample<T, 4>({&loss, &t, &xs, &rows}, classes, [=](C* row, C* terms, const auto& p) {
+    const std::int64_t label = labels.label(p[1]);
+    const C w = labels.weight_of(p[1]);
+    simd::gather<T>(p[2], step, classes, row);
+    softmax_row(row, classes, true, terms);
+    simd::scatter<T>(row, p[3], to_step, classes);
+    const C kept = static_cast<C>(T(row[label]));
+    *reinterpret_cast<T*>(p[0]) = T(w == 0 ? C(0) : -w * kept);
+  });
+}
+
+template <class T>
+void nll_grad(const Array& log_p, const Array& t, const Labels<T>& labels, const Array& gy,
+              const Array& gx) {
+  using C = Compute<T>;
+  const std::int64_t classes = labels.classes, step = log_p.strides()[1], to_step = gx.strides()[1];
+  const Array from = select_view(log_p, 1, 0), rows = select_view(gx, 1, 0);
+  each_sample<T, 4>({&rows, &t, &from, &gy}, classes, [=](C* row, C*, const auto& p) {
+    const std::int64_t label = labels.label(p[1]);
+    const C w = labels.weight_of(p[1]), g = static_cast<C>(*reinterpret_cast<const T*>(p[3]));
+    const C factor = static_cast<C>(T(w == 0 ? C(0) : w * g));
+    simd::gather<T>(p[2], step, classes, row);
+    simd::map_batches(row, row, classes, [](auto v) { return xsimd::exp(v); });
+    row[label] -= 1;
+    simd::map_batches(row, row, classes, [factor](auto v) { return v * factor; });
+    simd::scatter<T>(row, p[0], to_step, classes);
+  });
+}
+
+void nll_cpu(const Array& x, const Array& t, const Array& weight, std::int64_t ignore,
+             const Array& log_p, const Array& loss) {
+  const LongWork work(x.size());
+  visit_dtype(x.dtype(), [&]<class T>(Type<T>) {
+    if constexpr (is_floating<T>) nll<T>(x, t, labels_of<T>(x, weight, ignore), log_p, loss);
+  });
+}
+
+void nll_grad_cpu(const Array& log_p, const Array& t, const Array& weight, std::int64_t ignore,
+                  const Array& gy, const Array& gx) {
+  const LongWork work(gx.size());
+  visit_dtype(gx.dtype(), [&]<class T>(Type<T>) {
+    if constexpr (is_floating<T>) nll_grad<T>(log_p, t, labels_of<T>(gx, weight, ignore), gy, gx);
+  });
+}
+
+[[maybe_unused]] const bool registered = loss_kernels.add(0, {nll_cpu, nll_grad_cpu});
+
+}  // namespace
+}  // namespace renga

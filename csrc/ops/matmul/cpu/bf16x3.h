@@ -1,0 +1,23 @@
+// bf16x3: float32 products computed as three bfloat16 products each, for machines that multiply
+// bfloat16 many times as fast. x = high + low but for about 2^-17 of x; low times low is left out.
+#pragma once
+
+#include <optional>
+
+#include "tensor/array.h"
+
+namespace renga {
+
+// Whether bf16x3 is faster than float32 products: with AMX.
+bool bf16x3_is_faster();
+// For tests: what bf16x3_is_faster() returns on machines with AVX-512; nullopt restores the
+// default.
+void override_bf16x3(std::optional<bool> faster);
+
+// A float32 array as the sum of two bfloat16 arrays.
+struct Bfloat16Split {
+  explicit Bfloat16Split(const Array& x);
+  Array high, low;
+};
+
+}  // namespace renga

@@ -1,0 +1,298 @@
+#include "ops/matmul/matmul.h"
+
+#include <dnnl.h>
+
+#include <algorithm>
+#include <array>
+
+#include "devices/cpu/onednn.h"
+#include "devices/long_work.h"
+#include "devices/one_thread.h"
+#include "devices/parallel.h"
+#include "ops/matmul/batch.h"
+#include "ops/matmul/cpu/bf16x3.h"
+#include "ops/matmul/cpu/blocking.h"
+#include "ops/matmul/precision.h"
+#include "simd/cpu_features.h"
+#include "tensor/views.h"
+
+namespace renga {
+namespace {
+
+// A matrix, or a stack of them, whose rows or columns are contiguous, as BLAS requires.
+struct Matrix {
+  Array array;
+  bool transposed = false;  // the columns are contiguous
+  std::int64_t leading = 1;
+
+  std::byte* data(std::int64_t i) const {
+    return array.data() + (array.ndim() > 2 ? i * array.strides()[0] : 0);
+  }
+  template <class T>
+  const T* at(std::int64_t i) const {
+    return reinterpret_cast<const T*>(data(i));
+  }
+};
+
+Matrix as_matrix(const Array& x) {
+  const int row = x.ndim() - 2, column = x.ndim() - 1;
+  const std::int64_t item = x.itemsize(), rows = x.shape(row), columns = x.shape(column);
+  const std::int64_t down = x.strides()[row], across = x.strides()[column];
+  if ((across == item || columns == 1) &&
+      (rows == 1 || (down >= columns * item && down % item == 0))) {
+    return {x, false, rows == 1 ? std::max<std::int64_t>(columns, 1) : down / item};
+  }
+  if ((down == item || rows == 1) &&
+      (columns == 1 || (across >= rows * item && across % item == 0))) {
+    return {x, true, columns == 1 ? std::max<std::int64_t>(rows, 1) : across / item};
+  }
+  return {contiguous(x), false, std::max<std::int64_t>(columns, 1)};
+}
+
+struct Sizes {
+  std::int64_t m, n, k;
+};
+
+// c (+)= a b of single matrices, so small that looking at their layout would take as long.
+template <class T>
+void multiply_small(const Array& a, const Array& b, const Array& c, bool accumulate) {
+  const std::int64_t item = sizeof(T), m = c.shape(0), n = c.shape(1), inner = a.shape(1);
+  const std::int64_t a_down = a.strides()[0] / item, a_across = a.strides()[1] / item;
+  const std::int64_t b_down = b.strides()[0] / item, b_across = b.strides()[1] / item;
+  const T *left = a.as<T>(), *right = b.as<T>();
+  T* out = c.as<T>();
+  for (std::int64_t i = 0; i < m; ++i) {
+    for (std::int64_t j = 0; j < n; ++j) {
+      T total = accumulate ? out[i * n + j] : T(0);
+      for (std::int64_t k = 0; k < inner; ++k) {
+        total += left[i * a_down + k * a_across] * right[k * b_down + j * b_across];
+      }
+      out[i * n + j] = total;
+    }
+  }
+}
+
+// c (+)= a b by rows of b: the inner loop runs over contiguous elements of b and c.
+template <class T>
+void multiply_rows(const T* a, std::int64_t down, std::int64_t across, const T* b, std::int64_t ldb,
+                   T* c, const Sizes& size, bool accumulate, std::int64_t begin, std::int64_t end) {
+  constexpr std::int64_t kDepth = 128;
+  for (std::int64_t i = begin; i < end; ++i) {
+    if (!accumulate) std::fill_n(c + i * size.n, size.n, T(0));
+  }
+  for (std::int64_t k0 = 0; k0 < size.k; k0 += kDepth) {
+    const std::int64_t k1 = std::min(size.k, k0 + kDepth);
+    for (std::int64_t i = begin; i < end; ++i) {
+      T* __restrict out = c + i * size.n;
+      for (std::int64_t k = k0; k < k1; ++k) {
+        const T factor = a[i * down + k * across];
+        const T* __restrict row = b + k * ldb;
+        for (std::int64_t j = 0; j < size.n; ++j) out[j] += factor * row[j];
+      }
+    }
+  }
+}
+
+template <class T>
+void generic_gemm(const Matrix& a, const Matrix& b, T* c, std::int64_t batch, const Sizes& size,
+                  bool accumulate, bool threads) {
+  const Matrix right = b.transposed ? as_matrix(contiguous(b.array)) : b;
+  const std::int64_t down = a.transposed ? 1 : a.leading, across = a.transposed ? a.leading : 1;
+  const auto rows = [&](std::int64_t begin, std::int64_t end) {
+    multiply_rows<T>(a.at<T>(batch), down, across, right.at<T>(batch), right.leading, c, size,
+                     accumulate, begin, end);
+  };
+  if (threads) return parallel_for(size.m, size.n * size.k, rows);
+  rows(0, size.m);
+}
+
+// A block of a product, on one thread: the bits of a call on several depend on their number.
+void sgemm(const Matrix& a, const float* left, const Matrix& b, const float* right, float* c,
+           std::int64_t ldc, const Sizes& size, bool accumulate) {
+  const OneThread alone;
+  dnnl_sgemm(a.transposed ? 'T' : 'N', b.transposed ? 'T' : 'N', size.m, size.n, size.k, 1.f, left,
+             a.leading, right, b.leading, accumulate ? 1.f : 0.f, c, ldc);
+}
+
+// One product of a stack.
+void float_gemm(const Matrix& a, const Matrix& b, float* c, std::int64_t batch, const Sizes& size,
+                bool accumulate) {
+  sgemm(a, a.at<float>(batch), b, b.at<float>(batch), c, size.n, size, accumulate);
+}
+
+const float* element(const Matrix& x, std::int64_t row, std::int64_t column) {
+  return x.at<float>(0) + (x.transposed ? column * x.leading + row : row * x.leading + column);
+}
+
+// A single product, in blocks on all threads.
+void blocked_float_gemm(const Matrix& a, const Matrix& b, float* c, const Sizes& size,
+                        bool accumulate) {
+  const MatmulBlocks blocks = matmul_blocks(size.m, size.n, size.k);
+  const std::int64_t each = size.m * size.n, block_count = blocks.count() * blocks.depth;
+  // The products of all blocks along the depth but the first.
+  const Array sums = empty({(blocks.depth - 1) * each}, Dtype::float32);
+  // Counts a vector of products as one operation.
+  const std::int64_t cost = size.m * size.n * size.k / (8 * block_count);
+  parallel_for(block_count, cost, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      const std::int64_t term = i / blocks.count(), block = i % blocks.count();
+      const std::int64_t row = block / blocks.columns, column = block % blocks.columns;
+      const std::int64_t m = block_begin(size.m, blocks.rows, row);
+      const std::int64_t n = block_begin(size.n, blocks.columns, column);
+      const std::int64_t k = block_begin(size.k, blocks.depth, term);
+      const Sizes block_size{block_begin(size.m, blocks.rows, row + 1) - m,
+                             block_begin(size.n, blocks.columns, column + 1) - n,
+                             block_begin(size.k, blocks.depth, term + 1) - k};
+      if (block_size.m == 0 || block_size.n == 0) continue;
+      float* const to = term == 0 ? c : sums.as<float>() + (term - 1) * each;
+      sgemm(a, element(a, m, k), b, element(b, k, n), to + m * size.n + n, size.n, block_size,
+            accumulate && term == 0);
+    }
+  });
+  for (std::int64_t term = 1; term < blocks.depth; ++term) {
+    const float* const from = sums.as<float>() + (term - 1) * each;
+    parallel_for(each, 1, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) c[i] += from[i];
+    });
+  }
+}
+
+template <class T>
+void gemm(const Array& a, const Array& b, const Array& c, bool accumulate) {
+  constexpr std::int64_t kSmall = 256;
+  if (c.ndim() == 2 && c.size() * a.shape(1) <= kSmall) {
+    return multiply_small<T>(a, b, c, accumulate);
+  }
+  const Array left = flatten_batch(a), right = flatten_batch(b);
+  const Matrix ma = as_matrix(left), mb = as_matrix(right);
+  const Sizes size{c.shape(c.ndim() - 2), c.shape(c.ndim() - 1), a.shape(a.ndim() - 1)};
+  const std::int64_t each = size.m * size.n;
+  const std::int64_t batch = each == 0 ? 0 : c.size() / each;
+  const std::int64_t work = each * size.k;
+  // Below about 20 x 20 x 20 the set-up of a BLAS call costs more than the product.
+  const bool tiny = work < 8192 && !mb.transposed;
+  if constexpr (std::is_same_v<T, float>) {
+    if (batch == 1 && !tiny) {
+      return blocked_float_gemm(ma, mb, c.as<float>(), size, accumulate);
+    }
+  }
+  parallel_for(batch, batch > 1 ? work : 0, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      T* out = c.as<T>() + i * each;
+      if constexpr (std::is_same_v<T, float>) {
+        if (!tiny) {
+          float_gemm(ma, mb, out, i, size, accumulate);
+          continue;
+        }
+      }
+      generic_gemm<T>(ma, mb, out, i, size, accumulate, batch == 1);
+    }
+  });
+}
+
+// c (+)= a b of one matrix each, with factors rounded to bfloat16.
+onednn::Plan bfloat16_plan(const Matrix& a, const Matrix& b, const Array& c, const Sizes& size,
+                           bool accumulate) {
+  using dnnl::memory;
+  const auto type_of = [](const Array& x) {
+    return x.dtype() == Dtype::bfloat16 ? memory::data_type::bf16 : memory::data_type::f32;
+  };
+  const auto external = [&](const Matrix& x, std::int64_t rows, std::int64_t columns) {
+    return memory::desc({rows, columns}, type_of(x.array),
+                        x.transposed ? memory::dims{1, x.leading} : memory::dims{x.leading, 1});
+  };
+  const memory::desc left = external(a, size.m, size.k), right = external(b, size.k, size.n);
+  const memory::desc to({size.m, size.n}, type_of(c), memory::format_tag::ab);
+  const auto rounded = [](const memory::desc& x) {
+    return memory::desc(x.get_dims(), memory::data_type::bf16, memory::format_tag::any);
+  };
+  dnnl::primitive_attr attributes = onednn::own_scratchpad();
+  if (accumulate) {
+    dnnl::post_ops add;
+    add.append_sum();
+    attributes.set_post_ops(add);
+  }
+  const dnnl::matmul::primitive_desc product(onednn::engine(), rounded(left), rounded(right), to,
+                                             attributes);
+  return onednn::Plan(dnnl::matmul(product), product.scratchpad_desc(),
+                      {onednn::Operand::input(DNNL_ARG_SRC, left, product.src_desc()),
+                       onednn::Operand::input(DNNL_ARG_WEIGHTS, right, product.weights_desc()),
+                       onednn::Operand::output(DNNL_ARG_DST, to, product.dst_desc())});
+}
+
+void multiply_bfloat16(const Array& a, const Array& b, const Array& c, bool accumulate) {
+  static auto* const plans = new onednn::Plans;
+  const Matrix left = as_matrix(flatten_batch(a)), right = as_matrix(flatten_batch(b));
+  const Sizes size{c.shape(c.ndim() - 2), c.shape(c.ndim() - 1), a.shape(a.ndim() - 1)};
+  const auto plan = plans->get(
+      {size.m, size.n, size.k, left.transposed, left.leading, right.transposed, right.leading,
+       static_cast<std::int64_t>(a.dtype()), static_cast<std::int64_t>(b.dtype()),
+       static_cast<std::int64_t>(c.dtype()), accumulate},
+      [&] { return bfloat16_plan(left, right, c, size, accumulate); });
+  const std::int64_t each = size.m * size.n;
+  for (std::int64_t i = 0; i < c.size() / each; ++i) {
+    plan->run(
+        std::array<void*, 3>{left.data(i), right.data(i), c.data() + i * each * c.itemsize()});
+  }
+}
+
+void multiply_bf16x3(const Array& a, const Array& b, const Array& c, bool accumulate) {
+  const Bfloat16Split a_split(a), b_split(b);
+  multiply_bfloat16(a_split.low, b_split.high, c, accumulate);
+  multiply_bfloat16(a_split.high, b_split.low, c, true);
+  multiply_bfloat16(a_split.high, b_split.high, c, true);
+}
+
+// Computed in float32.
+void multiply_in_float32(const Array& a, const Array& b, const Array& c, bool accumulate) {
+  const bool in_place = c.dtype() == Dtype::float32;
+  const Array wide = in_place     ? c
+                     : accumulate ? cast(c, Dtype::float32)
+                                  : empty(c.shape(), Dtype::float32);
+  gemm<float>(cast(a, Dtype::float32), cast(b, Dtype::float32), wide, accumulate);
+  if (!in_place) copy(wide, c);
+}
+
+// For matrices each of which is float32 or bfloat16.
+void multiply_activations(const Array& a, const Array& b, const Array& c, bool accumulate) {
+  // Below this number of products, a primitive's set-up costs more than float32 products.
+  constexpr std::int64_t kLeastProducts = 1 << 18;
+  const std::int64_t rows = a.shape(a.ndim() - 2), columns = b.shape(b.ndim() - 1);
+  const bool is_large = rows * columns * a.shape(a.ndim() - 1) >= kLeastProducts;
+  const bool all_float32 =
+      a.dtype() == Dtype::float32 && b.dtype() == Dtype::float32 && c.dtype() == Dtype::float32;
+  const Precision precision = all_float32 ? compute_precision() : Precision::medium;
+  if (is_large && precision == Precision::medium && simd::has_bfloat16_dot_product()) {
+    return multiply_bfloat16(a, b, c, accumulate);
+  }
+  if (is_large && precision == Precision::high && bf16x3_is_faster()) {
+    return multiply_bf16x3(a, b, c, accumulate);
+  }
+  if (all_float32) return gemm<float>(a, b, c, accumulate);
+  multiply_in_float32(a, b, c, accumulate);
+}
+
+void matmul_cpu(const Array& a, const Array& b, const Array& c, bool accumulate) {
+  const LongWork work(c.size() * a.shape(a.ndim() - 1));
+  if (c.dtype() == Dtype::bfloat16 || c.dtype() == Dtype::float32) {
+    return multiply_activations(a, b, c, accumulate);
+  }
+  visit_dtype(c.dtype(), [&]<class T>(Type<T>) {
+    if constexpr (is_half<T>) {
+      multiply_in_float32(a, b, c, accumulate);
+    } else if constexpr (std::is_same_v<T, bool>) {
+      const Array wide = empty(c.shape(), Dtype::int64);
+      gemm<std::int64_t>(cast(a, Dtype::int64), cast(b, Dtype::int64), wide, false);
+      copy(wide, c);
+    } else if constexpr (std::is_integral_v<T> && sizeof(T) >= sizeof(int)) {
+      gemm<std::make_unsigned_t<T>>(a, b, c, accumulate);  // only unsigned ones may wrap around
+    } else {
+      gemm<T>(a, b, c, accumulate);
+    }
+  });
+}
+
+[[maybe_unused]] const bool registered = matmul_kernels.add(0, {matmul_cpu});
+
+}  // namespace
+}  // namespace renga

@@ -1,0 +1,180 @@
+#include "ops/matmul/cpu/packed_gemm.h"
+
+#include <algorithm>
+
+#include "simd/float_vector.h"
+
+namespace renga {
+namespace {
+
+using simd::dispatch, simd::Floats, simd::load_floats, simd::store_floats, simd::VectorTypes;
+
+// The unit of a product: one float, or a pair of bfloat16 numbers.
+using Pair [[gnu::may_alias]] = std::uint32_t;
+
+// The layout of the left operand: element (m, k) of a run is at data[m * row_step + k *
+// depth_step]. There are `runs` runs of `run` depths, `run_step` apart.
+struct LeftLayout {
+  std::int64_t row_step, depth_step, run, runs, run_step;
+};
+
+// What to prefetch for the next tile of c, which is read in runs too short for the hardware
+// prefetcher: per depth, as many numbers from `left` on as a tile has rows, and `right_step` from
+// `right` on.
+template <class Number>
+struct Prefetch {
+  const Number *left, *right;
+  std::int64_t right_step;
+};
+
+template <class Target>
+[[gnu::always_inline]] inline void load_row(const float* from, Floats<Target>& row) {
+  row = load_floats<Target>(from);
+}
+template <class Target>
+[[gnu::always_inline]] inline void load_row(const Pair* from, Floats<Target>& row) {
+  row = load_floats<Target>(reinterpret_cast<const float*>(from));
+}
+
+template <class Target>
+[[gnu::always_inline]] inline void add_product(const float& left, const Floats<Target>& right,
+                                               Floats<Target>& sum) {
+  sum += left * right;
+}
+template <class Target>
+[[gnu::always_inline]] inline void add_product(const Pair& left, const Floats<Target>& right,
+                                               Floats<Target>& sum) {
+  if constexpr (Target::has_bfloat16_dot_product) {
+    typename VectorTypes<Target>::Words lefts = left - typename VectorTypes<Target>::Words{};
+    asm("vdpbf16ps %2, %1, %0" : "+v"(sum) : "v"(right), "v"(lefts));
+  }
+}
+
+// A tile of Rows by Vectors registers of c over the whole depth. c stays in registers, so that only
+// a and b are read. With `accumulate`, c is added last: short sums that are added up are more exact
+// than one long sum.
+template <class Target, int Rows, int Vectors, class Number>
+[[gnu::always_inline]] inline void multiply_tile(const Number* a, const LeftLayout layout,
+                                                 const Number* b, float* c, bool accumulate,
+                                                 Prefetch<Number> next) {
+  constexpr int width = Target::width;
+  Floats<Target> sums[Rows][Vectors];
+#pragma GCC unroll 16
+  for (int r = 0; r < Rows; ++r) {
+#pragma GCC unroll 4
+    for (int v = 0; v < Vectors; ++v) {
+      sums[r][v] = Floats<Target>{};
+      __builtin_prefetch(c + r * kPanel + v * width);
+    }
+  }
+  for (std::int64_t i = 0; i < layout.runs;
+       ++i, a += layout.run_step, next.left += layout.run_step) {
+    const Number *from = a, *left = next.left;
+    for (std::int64_t k = 0; k < layout.run; ++k, from += layout.depth_step, b += kPanel) {
+      __builtin_prefetch(left);
+      left += Rows;
+      __builtin_prefetch(next.right);
+      next.right += next.right_step;
+      Floats<Target> row[Vectors];
+#pragma GCC unroll 4
+      for (int v = 0; v < Vectors; ++v) load_row<Target>(b + v * width, row[v]);
+#pragma GCC unroll 16
+      for (int r = 0; r < Rows; ++r) {
+#pragma GCC unroll 4
+        for (int v = 0; v < Vectors; ++v) {
+          add_product<Target>(from[r * layout.row_step], row[v], sums[r][v]);
+        }
+      }
+    }
+  }
+#pragma GCC unroll 16
+  for (int r = 0; r < Rows; ++r) {
+#pragma GCC unroll 4
+    for (int v = 0; v < Vectors; ++v) {
+      float* const to = c + r * kPanel + v * width;
+      if (accumulate) sums[r][v] += load_floats<Target>(to);
+      store_floats<Target>(sums[r][v], to);
+    }
+  }
+}
+
+// All `rows` rows of c. The steps between rows and between depths are constants, which saves
+// registers. prefetch(row, tile_rows) returns what to prefetch while the tile from `row` on is
+// computed.
+template <std::int64_t Row, std::int64_t Depth, class Number, class PrefetchOf>
+void multiply(const Number* a, std::int64_t run, std::int64_t runs, std::int64_t run_step,
+              const Number* b, float* c, std::int64_t rows, bool accumulate,
+              const PrefetchOf& prefetch) {
+  static_assert(kPanelRows % 8 == 0 && kPanel % 32 == 0);
+  using Factor = std::conditional_t<std::is_same_v<Number, float>, float, bfloat16>;
+  dispatch<Factor>([=](auto target) __attribute__((always_inline)) {
+    using Target = decltype(target);
+    constexpr int tile_rows = Target::width == 16 ? 8 : 4, vectors = 2;
+    const LeftLayout layout{Row, Depth, run, runs, run_step};
+    for (std::int64_t r = 0; r < rows; r += tile_rows) {
+      for (int column = 0; column < kPanel; column += Target::width * vectors) {
+        multiply_tile<Target, tile_rows, vectors>(a + r * layout.row_step, layout, b + column,
+                                                  c + r * kPanel + column, accumulate,
+                                                  prefetch(r, tile_rows));
+      }
+    }
+  });
+}
+
+// A row of a panel of `a` has Row numbers, and so many rows of `b` belong to that panel.
+template <std::int64_t Row, class Number>
+void multiply_panels(const Number* a, std::int64_t a_step, std::int64_t panels, const Number* b,
+                     float* c, std::int64_t rows) {
+  // Panels whose part of b stays in the L1 cache.
+  constexpr std::int64_t most = 4;
+  for (std::int64_t p = 0; p < panels; p += most) {
+    const std::int64_t count = std::min(most, panels - p);
+    const Number *const next_a = a + count * a_step, *const next_b = b + count * Row * kPanel;
+    // The next rows, or the first ones of the next panels; each tile prefetches a share of their b.
+    const auto prefetch = [=](std::int64_t row, int tile_rows) __attribute__((always_inline)) {
+      const std::int64_t next = row + tile_rows;
+      return Prefetch<Number>{next < rows ? a + next * Row : next_a,
+                              next_b + row * count * Row * kPanel / rows,
+                              tile_rows * kPanel / rows};
+    };
+    multiply<Row, 1>(a, Row, count, a_step, b, c, rows, p > 0, prefetch);
+    a = next_a;
+    b = next_b;
+  }
+}
+
+// Each tile prefetches a share of the next product's a and b.
+template <class Number>
+void multiply_transposed(const Number* a, const Number* b, std::int64_t depth, float* c,
+                         bool accumulate, const Number* next_a, const Number* next_b) {
+  const auto prefetch = [=](std::int64_t row, int tile_rows) __attribute__((always_inline)) {
+    return Prefetch<Number>{next_a + row * depth, next_b + row * depth, tile_rows};
+  };
+  multiply<1, kPanel>(a, depth, 1, 0, b, c, kPanel, accumulate, prefetch);
+}
+
+const Pair* pairs(const bfloat16* numbers) { return reinterpret_cast<const Pair*>(numbers); }
+
+}  // namespace
+
+void packed_gemm(const float* a, std::int64_t a_step, std::int64_t panels, const float* b, float* c,
+                 std::int64_t rows) {
+  multiply_panels<kPanel>(a, a_step, panels, b, c, rows);
+}
+
+void packed_gemm(const bfloat16* a, std::int64_t a_step, std::int64_t panels, const bfloat16* b,
+                 float* c, std::int64_t rows) {
+  multiply_panels<kPanel / 2>(pairs(a), a_step / 2, panels, pairs(b), c, rows);
+}
+
+void packed_gemm_transposed(const float* a, const float* b, std::int64_t depth, float* c,
+                            bool accumulate, const float* next_a, const float* next_b) {
+  multiply_transposed(a, b, depth, c, accumulate, next_a, next_b);
+}
+
+void packed_gemm_transposed(const bfloat16* a, const bfloat16* b, std::int64_t depth, float* c,
+                            bool accumulate, const bfloat16* next_a, const bfloat16* next_b) {
+  multiply_transposed(pairs(a), pairs(b), depth / 2, c, accumulate, pairs(next_a), pairs(next_b));
+}
+
+}  // namespace renga

@@ -1,0 +1,35 @@
+// Packed GEMM micro-kernels. Matrices are packed into panels: strips of kPanel columns, each dense,
+// so that a product reads memory in one direction. Sums are in float32, also of bfloat16 numbers,
+// for which the machine must have simd::has_bfloat16_dot_product.
+#pragma once
+
+#include <cstdint>
+
+#include "tensor/half.h"
+
+namespace renga {
+
+inline constexpr std::int64_t kPanel = 32;  // the columns of a panel
+inline constexpr std::int64_t kPanelRows =
+    8;  // rows of the left operand and the result come in multiples of this
+
+// bfloat16 numbers are multiplied in pairs. In a matrix that is summed over its rows, pairs of rows
+// are interleaved: number c of row r is at ((r / 2) * kPanel + c) * 2 + r % 2. "Interleaved" is
+// this order for bfloat16, and row-major order for float32.
+
+// c = a b, where a has `panels` panels (rows, kPanel), `a_step` numbers apart, b is
+// (panels * kPanel, kPanel), interleaved, and c (rows, kPanel). `rows` is a multiple of kPanelRows.
+void packed_gemm(const float* a, std::int64_t a_step, std::int64_t panels, const float* b, float* c,
+                 std::int64_t rows);
+void packed_gemm(const bfloat16* a, std::int64_t a_step, std::int64_t panels, const bfloat16* b,
+                 float* c, std::int64_t rows);
+
+// c += a^T b (c = a^T b unless `accumulate`), where a and b are (depth, kPanel), interleaved, and c
+// is (kPanel, kPanel). For bfloat16 `depth` is even. The operands of the next product are
+// prefetched.
+void packed_gemm_transposed(const float* a, const float* b, std::int64_t depth, float* c,
+                            bool accumulate, const float* next_a, const float* next_b);
+void packed_gemm_transposed(const bfloat16* a, const bfloat16* b, std::int64_t depth, float* c,
+                            bool accumulate, const bfloat16* next_a, const bfloat16* next_b);
+
+}  // namespace renga

@@ -1,0 +1,126 @@
+#include "ops/matmul/matmul.h"
+
+#include "autograd/gradient_place.h"
+#include "autograd/node.h"
+#include "ops/matmul/batch.h"
+#include "ops/matmul/precision.h"
+#include "ops/reduction/reduction.h"
+#include "ops/shape/manipulation.h"
+#include "tensor/views.h"
+
+namespace renga {
+
+constinit KernelTable<MatmulKernels> matmul_kernels{"matmul"};
+
+namespace {
+
+Shape batch_of(const Shape& shape) {
+  Shape batch = shape;
+  batch.pop_back();
+  batch.pop_back();
+  return batch;
+}
+
+// x broadcast to the batch axes.
+Array broadcast_batch(const Array& x, const Shape& batch) {
+  Shape shape = batch;
+  shape.push_back(x.shape(x.ndim() - 2));
+  shape.push_back(x.shape(x.ndim() - 1));
+  return broadcast_view("matmul", x, shape);
+}
+
+bool are_compatible(Dtype a, Dtype b) {
+  const auto is_activation = [](Dtype d) { return d == Dtype::bfloat16 || d == Dtype::float32; };
+  return a == b || (is_activation(a) && is_activation(b));
+}
+
+Array product(const Array& a, const Array& b, Dtype dtype) {
+  if (a.ndim() == 2 && b.ndim() == 2) {
+    const Array c = gradient_array({a.shape(0), b.shape(1)}, dtype, a.device());
+    matmul_kernels.on(c.device()).matmul(a, b, c, false);
+    return c;
+  }
+  const Shape batch = broadcast_shapes("matmul", batch_of(a.shape()), batch_of(b.shape()));
+  Shape shape = batch;
+  shape.push_back(a.shape(a.ndim() - 2));
+  shape.push_back(b.shape(b.ndim() - 1));
+  const Array c = empty(shape, dtype, a.device());
+  matmul_kernels.on(c.device())
+      .matmul(broadcast_batch(a, batch), broadcast_batch(b, batch), c, false);
+  return c;
+}
+
+// `dtype` is the result's, which may differ from an operand's if one is bfloat16 and one float32:
+// gradients have the dtype of their inputs.
+Variable matrix_product(const Variable& a, const Variable& b, bool transa, bool transb,
+                        Dtype dtype) {
+  const Array left = transa ? transpose_matrices(a.array()) : a.array();
+  const Array right = transb ? transpose_matrices(b.array()) : b.array();
+  const std::int64_t inner = left.shape(left.ndim() - 1);
+  require(inner == right.shape(right.ndim() - 2), "matmul: expected ", inner,
+          " rows in the second operand, got shapes ", left.shape(), " and ", right.shape());
+  auto ga = [b, transa, transb, shape = a.shape(), dtype = a.dtype()](const Variable& gy) {
+    return sum_to(transa ? matrix_product(b, gy, transb, true, dtype)
+                         : matrix_product(gy, b, false, !transb, dtype),
+                  shape);
+  };
+  auto gb = [a, transa, transb, shape = b.shape(), dtype = b.dtype()](const Variable& gy) {
+    return sum_to(transb ? matrix_product(gy, a, true, transa, dtype)
+                         : matrix_product(a, gy, !transa, false, dtype),
+                  shape);
+  };
+  return record("MatMul", product(left, right, dtype), {{a, ga}, {b, gb}});
+}
+
+}  // namespace
+
+Variable matmul(const Variable& first, const Variable& second, bool transa, bool transb) {
+  const auto [a, b] = promoted(as_activation(first), as_activation(second));
+  require(a.ndim() > 0 && b.ndim() > 0, "matmul: expected at least 1 axis, got shapes ", a.shape(),
+          " and ", b.shape());
+  require(are_compatible(a.dtype(), b.dtype()), "matmul: expected operands of one dtype, got ",
+          a.dtype(), " and ", b.dtype());
+  const Dtype dtype = std::min(a.dtype(), b.dtype());  // bfloat16 if one of them is
+  if (a.ndim() > 1 && b.ndim() > 1) return matrix_product(a, b, transa, transb, dtype);
+  // A vector is a row on the left and a column on the right; transposing it changes nothing.
+  const Variable left = a.ndim() == 1 ? expand_dims(a, 0) : a;
+  const Variable right = b.ndim() == 1 ? expand_dims(b, 1) : b;
+  const Variable y =
+      matrix_product(left, right, a.ndim() > 1 && transa, b.ndim() > 1 && transb, dtype);
+  Axes added;
+  if (a.ndim() == 1) added.push_back(y.ndim() - 2);
+  if (b.ndim() == 1) added.push_back(y.ndim() - 1);
+  return squeeze(y, added);
+}
+
+Variable linear(const Variable& input, const Variable& weights, const std::optional<Variable>& b) {
+  const Variable x = as_activation(input);
+  const bool mixed = is_float(weights.dtype()) && !are_compatible(x.dtype(), weights.dtype());
+  const Variable w = mixed && is_float(x.dtype()) ? cast(weights, x.dtype()) : weights;
+  require(x.ndim() == 2 && w.ndim() == 2 && x.shape(1) == w.shape(1),
+          "linear: expected x of shape (N, I) and W of shape (O, I), got ", x.shape(), " and ",
+          w.shape());
+  require(are_compatible(x.dtype(), w.dtype()) && is_float(x.dtype()),
+          "linear: expected x and W of one float dtype, got ", x.dtype(), " and ", w.dtype());
+  const Array y = empty({x.shape(0), w.shape(0)}, x.dtype(), x.device());
+  if (b) {
+    require(b->dtype() != weights.dtype() || are_compatible(x.dtype(), b->dtype()),
+            "linear: expected x of dtype ", weights.dtype(), " as W and b, got ", x.dtype());
+    require(b->ndim() == 1 && b->shape(0) == w.shape(0) && are_compatible(x.dtype(), b->dtype()),
+            "linear: expected b of shape (", w.shape(0), ",) and dtype ", x.dtype(), ", got ",
+            b->shape(), " and ", b->dtype());
+    copy(broadcast_view("linear", b->array(), y.shape()), y);
+  }
+  matmul_kernels.on(y.device()).matmul(x.array(), transpose_matrices(w.array()), y, b.has_value());
+  auto gx = [w, dtype = x.dtype()](const Variable& gy) {
+    return matrix_product(gy, w, false, false, dtype);
+  };
+  auto gw = [x, dtype = w.dtype()](const Variable& gy) {
+    return matrix_product(gy, x, true, false, dtype);
+  };
+  if (!b) return record("LinearFunction", y, {{x, gx}, {w, gw}});
+  auto gb = [](const Variable& gy) { return sum(gy, Axes{0}); };
+  return record("LinearFunction", y, {{x, gx}, {w, gw}, {*b, gb}});
+}
+
+}  // namespace renga

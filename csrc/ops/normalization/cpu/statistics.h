@@ -1,0 +1,192 @@
+// Sums over the elements of channels: means and variances, and those of gradients.
+//
+// They run over blocks of elements in the type of the statistics (channel_reduction.h). A variance
+// is summed up around the mean of its block's first elements, and blocks are merged by their
+// distance from the common one (Chan, Golub and LeVeque 1979), so that nothing cancels however far
+// from zero the elements are.
+#pragma once
+
+#include "ops/normalization/cpu/channel_reduction.h"
+#include "ops/normalization/cpu/fused_elements.h"
+
+namespace renga::normalized {
+
+// Adds up two numbers per element: term(l, i, of, first, second) adds to sums what elements from i
+// on have. Over rows, of adjoining channels in strips whose sums stay in registers:
+template <class L, int vectors, class Term, class S>
+[[gnu::always_inline]] inline void sum_strip(L l, std::int64_t rows, std::int64_t step,
+                                             std::int64_t c, const Term& term, S* first,
+                                             S* second) {
+  typename L::V a[vectors] = {}, b[vectors] = {};
+  for (std::int64_t r = 0; r < rows; ++r) {
+#pragma GCC unroll 4
+    for (int k = 0; k < vectors; ++k) {
+      const std::int64_t at = c + k * L::width;
+      term(l, r * step + at, OfRow{at}, a[k], b[k]);
+    }
+  }
+  for (int k = 0; k < vectors; ++k) {
+    L::store(a[k], first + c + k * L::width);
+    L::store(b[k], second + c + k * L::width);
+  }
+}
+
+template <class S, class Term>
+void sum_rows(std::int64_t rows, std::int64_t step, std::int64_t width, const Term& term, S* first,
+              S* second) {
+  simd::dispatch<float>([=](auto target) __attribute__((always_inline)) {
+    using L = simd::Vector<decltype(target), S>;
+    std::int64_t c = 0;
+    for (; c + 4 * L::width <= width; c += 4 * L::width) {
+      sum_strip<L, 4>(L{}, rows, step, c, term, first, second);
+    }
+    simd::for_each_vector<decltype(target), S>(
+        c, width, [=](auto l, std::int64_t at) __attribute__((always_inline)) {
+          sum_strip<decltype(l), 1>(l, rows, step, at, term, first, second);
+        });
+  });
+}
+
+// and over a stretch of one channel:
+template <class S, class Term>
+void sum_stretch(std::int64_t n, std::int64_t c, const Term& term, S& first, S& second) {
+  simd::dispatch<float>([ =, &first, &second ](auto target) __attribute__((always_inline)) {
+    using L = simd::Vector<decltype(target), S>;
+    const OfPlane of{c};
+    typename L::V a[4] = {}, b[4] = {};
+    std::int64_t i = 0;
+    for (; i + 4 * L::width <= n; i += 4 * L::width) {
+#pragma GCC unroll 4
+      for (int k = 0; k < 4; ++k) term(L{}, i + k * L::width, of, a[k], b[k]);
+    }
+    for (; i + L::width <= n; i += L::width) term(L{}, i, of, a[0], b[0]);
+    first = L::sum((a[0] + a[1]) + (a[2] + a[3]));
+    second = L::sum((b[0] + b[1]) + (b[2] + b[3]));
+    for (; i < n; ++i) term(simd::Scalar<S>{}, i, of, first, second);
+  });
+}
+
+// The sum of elements.
+template <class T>
+struct PlainSum {
+  const T* x;
+  template <class L, class Of>
+  [[gnu::always_inline]] void operator()(L, std::int64_t i, Of, typename L::V& sum,
+                                         typename L::V&) const {
+    sum += L::load(x + i);
+  }
+};
+
+// The sums of differences from a number of the channel's and of their squares.
+template <class T, class S>
+struct SquaresAround {
+  const T* x;
+  const S* near;
+  template <class L, class Of>
+  [[gnu::always_inline]] void operator()(L l, std::int64_t i, Of of, typename L::V& differences,
+                                         typename L::V& squares) const {
+    const typename L::V d = L::load(x + i) - of.get(l, near);
+    differences += d;
+    squares += d * d;
+  }
+};
+
+// The sums of g and of g (x - mean).
+template <class Numbers, class T>
+struct GradientSums {
+  Numbers of_x;
+  const T* gy;
+  template <class L, class Of>
+  [[gnu::always_inline]] void operator()(L l, std::int64_t i, Of of, typename L::V& sum_g,
+                                         typename L::V& sum_g_x) const {
+    const typename L::V d = of_x.centred(l, i, of);
+    const typename L::V g = of_x.gradient(l, i, d, of, gy);
+    sum_g += g;
+    sum_g_x += g * d;
+  }
+};
+
+// Elements whose mean a block's differences are taken from.
+constexpr std::int64_t kNearRows = 16, kNearElements = 256;
+
+// The mean and the sum of squared differences from it, of n elements, from the sums of differences
+// from a number nearby and of their squares.
+template <class S>
+void set_moments(std::int64_t n, S near, S differences, S squares, double& mean, double& rest) {
+  const double shift = static_cast<double>(differences) / static_cast<double>(n);
+  mean = static_cast<double>(near) + shift;
+  rest = std::max(0.0, static_cast<double>(squares) - shift * static_cast<double>(differences));
+}
+
+template <class T, class S>
+void row_moments(const T* x, std::int64_t step, std::int64_t rows, std::int64_t width, double* mean,
+                 double* squares) {
+  S near[kTile], differences[kTile], squared[kTile];
+  const std::int64_t first = std::min(rows, kNearRows);
+  sum_rows(first, step, width, PlainSum<T>{x}, near, squared);
+  for (std::int64_t c = 0; c < width; ++c) near[c] /= static_cast<S>(first);
+  sum_rows(rows, step, width, SquaresAround<T, S>{x, near}, differences, squared);
+  for (std::int64_t c = 0; c < width; ++c) {
+    set_moments(rows, near[c], differences[c], squared[c], mean[c], squares[c]);
+  }
+}
+
+template <class T, class S>
+void stretch_moments(const T* x, std::int64_t n, double& mean, double& squares) {
+  S near, differences, squared;
+  const std::int64_t first = std::min(n, kNearElements);
+  sum_stretch(first, 0, PlainSum<T>{x}, near, squared);
+  near /= static_cast<S>(first);
+  sum_stretch(n, 0, SquaresAround<T, S>{x, &near}, differences, squared);
+  set_moments(n, near, differences, squared, mean, squares);
+}
+
+template <class T, class S>
+void moments(const T* x, const ChannelLayout& layout, S* mean, S* var) {
+  const double m = static_cast<double>(std::max<std::int64_t>(1, layout.count()));
+  const auto finish = [&](std::int64_t c, double average, double squares) {
+    mean[c] = static_cast<S>(average);
+    var[c] = static_cast<S>(squares / m);
+  };
+  if (layout.inner > 1) {
+    const auto block = [&](std::int64_t at, std::int64_t n, std::int64_t, double& first,
+                           double& second) { stretch_moments<T, S>(x + at, n, first, second); };
+    return reduce_planes(layout, merge_moments, block, finish);
+  }
+  const auto block = [&](std::int64_t row, std::int64_t rows, std::int64_t at, std::int64_t width,
+                         double* first, double* second) {
+    row_moments<T, S>(x + row * layout.channels + at, layout.channels, rows, width, first, second);
+  };
+  reduce_rows(layout, merge_moments, block, finish);
+}
+
+template <class Numbers, class T, class S>
+void gradient_sums(const Numbers& of, const T* gy, const ChannelLayout& layout, S* sum_g,
+                   S* sum_g_x) {
+  const auto finish = [&](std::int64_t c, double first, double second) {
+    sum_g[c] = static_cast<S>(first);
+    sum_g_x[c] = static_cast<S>(second);
+  };
+  if (layout.inner > 1) {
+    const auto block = [&](std::int64_t at, std::int64_t n, std::int64_t c, double& first,
+                           double& second) {
+      S sum, product;
+      sum_stretch(n, c, GradientSums<Numbers, T>{of.from(at, 0), gy + at}, sum, product);
+      first = static_cast<double>(sum);
+      second = static_cast<double>(product);
+    };
+    return reduce_planes(layout, merge_sums, block, finish);
+  }
+  const auto block = [&](std::int64_t row, std::int64_t rows, std::int64_t at, std::int64_t width,
+                         double* first, double* second) {
+    S sum[kTile], product[kTile];
+    const std::int64_t top = row * layout.channels + at;
+    sum_rows(rows, layout.channels, width, GradientSums<Numbers, T>{of.from(top, at), gy + top},
+             sum, product);
+    std::copy_n(sum, width, first);
+    std::copy_n(product, width, second);
+  };
+  reduce_rows(layout, merge_sums, block, finish);
+}
+
+}  // namespace renga::normalized

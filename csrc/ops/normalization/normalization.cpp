@@ -1,0 +1,213 @@
+// Batch normalization: statistics and forward. Its kernels are in cpu/.
+#include "ops/normalization/normalization.h"
+
+#include "autograd/node.h"
+#include "ops/normalization/fusion.h"
+#include "ops/normalization/gradients.h"
+#include "tensor/views.h"
+
+namespace renga {
+
+constinit KernelTable<NormalizationKernels> normalization_kernels{"normalization"};
+
+namespace {
+
+// A parameter as the kernels take it: a vector of the statistics' dtype.
+Array as_vector(const Array& parameter, Dtype dtype) {
+  const Array dense = contiguous(cast(parameter, dtype));
+  return reshape_view(dense, {dense.size()});
+}
+
+Array inverse_deviation(const Array& var, double eps) {
+  return apply(Unary::rsqrt, apply(Unary::add, var, eps));
+}
+
+// The normalization of x, whose way back may need scale and beta as they are now.
+Normalization normalization(const Channels& x, const Array& mean, const Array& inv_std,
+                            const Array& gamma, const Array& beta) {
+  return {x, mean, apply("batch_normalization", Binary::multiply, gamma, inv_std), copy_of(beta)};
+}
+
+void update_running(const std::optional<OutputArray>& running, const Array& vector, double decay,
+                    double correction) {
+  if (!running) return;
+  const Array fresh = apply(Unary::multiply, vector, (1 - decay) * correction);
+  const Array& old = running->array;
+  const Array kept = apply(Unary::multiply, as_vector(old, vector.dtype()), decay);
+  const Array sum = apply("batch_normalization", Binary::add, kept, fresh);
+  copy(reshape_view(sum, old.shape()), old);
+}
+
+// Parameters have the axes of x that are not reduced, or a part of the channels.
+void check(const char* op, const Variable& x, std::span<const Variable> parameters,
+           const Axes& reduced, std::optional<std::int64_t> first = {}) {
+  require(is_float(x.dtype()), op, ": expected x of a float dtype, got ", x.dtype());
+  Shape kept;
+  for (int axis = 0; axis < x.ndim(); ++axis) {
+    if (!reduced.contains(axis)) kept.push_back(x.shape(axis));
+  }
+  const Variable& one = parameters[0];
+  const bool part =
+      first && *first >= 0 && one.ndim() == 1 && *first + one.size() <= kept.product();
+  if (part) kept = one.shape();
+  for (const Variable& p : parameters) {
+    require(is_float(p.dtype()) && p.dtype() == one.dtype() && p.shape() == kept, op,
+            ": expected parameters of one float dtype and of shape ", kept, ", x's without axes ",
+            reduced, ", got ", p.dtype(), " and ", p.shape());
+  }
+}
+
+struct BatchOptions {
+  double eps;
+  const std::optional<OutputArray>& running_mean;
+  const std::optional<OutputArray>& running_var;
+  double decay;
+  const std::optional<Axes>& axis;
+};
+
+thread_local bool statistics_frozen = false;
+
+void update_running(const BatchOptions& options, const BatchStatistics& of, std::int64_t first,
+                    std::int64_t channels) {
+  if (of.count == 0 || statistics_frozen) return;
+  const auto own = [=](const Array& vector) { return slice_view(vector, 0, first, channels); };
+  update_running(options.running_mean, own(of.mean), options.decay, 1);
+  update_running(options.running_var, own(of.var), options.decay,
+                 of.count / std::max(of.count - 1, 1.0));
+}
+
+// By the statistics of all ranks' batches, where there are ranks.
+Variable normalize_batch(const char* op, const char* name, const Variable& x, const Variable& gamma,
+                         const Variable& beta, const std::optional<Ranks>& ranks,
+                         const BatchOptions& options) {
+  const Axes reduced = normalization_axes(op, x, gamma, options.axis);
+  const std::optional<std::int64_t> first = ranks ? ranks->first : std::nullopt;
+  check(op, x, std::array{gamma, beta}, reduced, first);
+  for (const auto& running : {options.running_mean, options.running_var}) {
+    if (!running) continue;
+    const Array& given = running->array;
+    require(given.shape() == gamma.shape() && is_float(given.dtype()), op,
+            ": expected running statistics of a float dtype and of shape ", gamma.shape(), ", got ",
+            given.dtype(), " and ", given.shape());
+  }
+  const UnsharedMemory memory(x.array());
+  const Channels xs = by_channels(x.array(), reduced);
+  const Dtype dtype = statistics_dtype(x.dtype());
+  const Array mean = empty({xs.layout.channels}, dtype, xs.array.device());
+  BatchStatistics by{static_cast<double>(xs.layout.count()), mean, empty_like(mean),
+                     as_vector(gamma.array(), dtype), as_vector(beta.array(), dtype)};
+  normalization_kernels.on(mean.device()).moments(xs, by.mean, by.var);
+  if (ranks) by = merge(*ranks, by);
+  const Array inv_std = inverse_deviation(by.var, options.eps);
+  const Normalization of = normalization(xs, by.mean, inv_std, by.gamma, by.beta);
+  update_running(options, by, first.value_or(0), gamma.size());
+
+  std::vector<Variable> inputs{x, gamma, beta};
+  // By an input that always asks for a gradient each rank comes back where any of them does.
+  if (ranks) inputs.emplace_back(empty({0}, dtype), true);
+  auto back =
+      [batch = NormalizedBatch{x, gamma, beta, reduced, options.eps, by.count, inv_std, of, ranks}](
+          std::span<const Variable> gys, std::span<const int>) {
+        Gradients found =
+            backprop_enabled() ? composed_gradients(batch, gys[0]) : fused_gradients(batch, gys[0]);
+        if (batch.ranks) found.emplace_back();
+        return found;
+      };
+  const Array y = empty_like(xs.array);
+  const Variable result = record_all(name, {&y, 1}, inputs, std::move(back))[0];
+  normalize_into(result, of, memory);
+  return result;
+}
+
+}  // namespace
+
+void freeze_statistics(bool frozen) { statistics_frozen = frozen; }
+
+Channels by_channels(const Array& x, const Axes& reduced) {
+  // In the order of memory, reduced axes may come before and after the channels' axes, which must
+  // lie together in their own order, as gamma's elements do.
+  ChannelLayout layout{1, 1, 1};
+  std::int64_t step = x.itemsize(), last = x.ndim();
+  const Axes order = memory_order(x);
+  bool fits = true;
+  for (int i = order.size() - 1; i >= 0; --i) {
+    const auto axis = static_cast<int>(order[i]);
+    const std::int64_t extent = x.shape(axis);
+    if (extent == 1) continue;
+    fits = fits && x.strides()[axis] == step;
+    step *= extent;
+    if (reduced.contains(axis)) {
+      (last == x.ndim() ? layout.inner : layout.outer) *= extent;
+    } else {
+      fits = fits && layout.outer == 1 && axis < last;
+      layout.channels *= extent;
+      last = axis;
+    }
+  }
+  if (layout.count() == 0) return {x, {0, layout.channels, 1}};
+  if (fits) return {x, layout};
+  Axes channels_last = reduced;
+  for (int axis = 0; axis < x.ndim(); ++axis) {
+    if (!reduced.contains(axis)) channels_last.push_back(axis);
+  }
+  const Array moved = empty_in_order(x.shape(), channels_last, x.dtype(), x.device());
+  copy(x, moved);
+  return {moved, {layout.outer * layout.inner, layout.channels, 1}};
+}
+
+Axes normalization_axes(const char* op, const Variable& x, const Variable& gamma,
+                        const std::optional<Axes>& axis) {
+  if (axis) {
+    const Axes axes = normalize_axes(op, *axis, x.ndim());
+    require<std::runtime_error>(std::is_sorted(axes.begin(), axes.end()), op,
+                                ": expected axes in ascending order, got ", *axis);
+    return axes;
+  }
+  Axes axes;
+  for (int i = 0; i < x.ndim(); ++i) {
+    if (i == 0 || i > gamma.ndim()) axes.push_back(i);
+  }
+  return axes;
+}
+
+Variable batch_normalization(const Variable& x, const Variable& gamma, const Variable& beta,
+                             double eps, const std::optional<OutputArray>& running_mean,
+                             const std::optional<OutputArray>& running_var, double decay,
+                             const std::optional<Axes>& axis) {
+  return normalize_batch("batch_normalization", "BatchNormalization", x, gamma, beta, {},
+                         {eps, running_mean, running_var, decay, axis});
+}
+
+Variable multi_node_batch_normalization(const Variable& x, const Variable& gamma,
+                                        const Variable& beta, const Ranks& ranks, double eps,
+                                        const std::optional<OutputArray>& running_mean,
+                                        const std::optional<OutputArray>& running_var, double decay,
+                                        const std::optional<Axes>& axis) {
+  return normalize_batch("multi_node_batch_normalization", "MultiNodeBatchNormalization", x, gamma,
+                         beta, ranks, {eps, running_mean, running_var, decay, axis});
+}
+
+Variable fixed_batch_normalization(const Variable& x, const Variable& gamma, const Variable& beta,
+                                   const Variable& mean, const Variable& var, double eps,
+                                   const std::optional<Axes>& axis) {
+  const char* op = "fixed_batch_normalization";
+  const Axes reduced = normalization_axes(op, x, gamma, axis);
+  check(op, x, std::array{gamma, beta, mean, var}, reduced);
+  const Dtype dtype = statistics_dtype(x.dtype());
+  const Array inv_std = inverse_deviation(as_vector(var.array(), dtype), eps);
+  const UnsharedMemory memory(x.array());
+  const Normalization of =
+      normalization(by_channels(x.array(), reduced), copy_of(as_vector(mean.array(), dtype)),
+                    inv_std, as_vector(gamma.array(), dtype), as_vector(beta.array(), dtype));
+  const std::array inputs{x, gamma, beta, mean, var};
+  auto back = [inputs, reduced, eps](std::span<const Variable> gys, std::span<const int>) {
+    return fixed_gradients(inputs, gys[0], reduced, eps);
+  };
+  const Array y = empty_like(of.x.array);
+  const Variable result =
+      record_all("FixedBatchNormalization", {&y, 1}, inputs, std::move(back))[0];
+  normalize_into(result, of, memory);
+  return result;
+}
+
+}  // namespace renga

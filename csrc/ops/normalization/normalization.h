@@ -1,0 +1,105 @@
+// Batch normalization.
+#pragma once
+
+#include <optional>
+
+#include "devices/kernel_table.h"
+#include "ops/elementwise/activation.h"
+#include "ops/list.h"
+#include "ops/normalization/multi_node.h"
+#include "ops/random/random.h"
+
+namespace renga {
+
+// How the channels (elements with statistics of their own) lie in a dense array: element i of
+// channel c in block o is at (o * channels + c) * inner + i. One pixel's channels adjoin when
+// inner is 1.
+struct ChannelLayout {
+  std::int64_t outer, channels, inner;
+  std::int64_t count() const { return outer * inner; }  // elements per channel
+};
+
+// An array in a layout that the kernels know.
+struct Channels {
+  Array array;
+  ChannelLayout layout;
+};
+// `x` itself where it lies so, or a copy with its channels innermost.
+Channels by_channels(const Array& x, const Axes& reduced);
+
+// y = drop(activation((x - mean) scale + beta)). The vectors over channels are of float64 where x
+// is, else of float32. Activation and dropout get numbers rounded to x's dtype, so that y has the
+// same bits as that of several passes.
+struct Normalization {
+  Channels x;
+  Array mean, scale, beta;
+  Activation activation = {};
+  std::optional<Drop> drop = {};
+};
+
+// gy, y and gx have x's dtype and layout; g is what activation and dropout make of gy on the way
+// back.
+struct NormalizationKernels {
+  // The mean and the mean squared difference from it.
+  void (*moments)(const Channels& x, const Array& mean, const Array& var);
+  void (*normalize)(const Normalization& of, const Array& y);
+  // Sums over each channel of g and of g (x - mean).
+  void (*gradient_sums)(const Normalization& of, const Array& gy, const Array& sum_g,
+                        const Array& sum_g_x);
+  // gx = (g - shift) scale - (x - mean) slope
+  void (*input_grad)(const Normalization& of, const Array& gy, const Array& shift,
+                     const Array& slope, const Array& gx);
+};
+extern KernelTable<NormalizationKernels> normalization_kernels;
+
+// Of what x's statistics and the computations with them are.
+inline Dtype statistics_dtype(Dtype x) {
+  return x == Dtype::float64 ? Dtype::float64 : Dtype::float32;
+}
+
+// The axes to reduce over: `axis` once checked, or all that gamma, standing from axis 1 on, lacks.
+Axes normalization_axes(const char* op, const Variable& x, const Variable& gamma,
+                        const std::optional<Axes>& axis);
+
+// Whether this thread leaves running averages alone: a forward pass that is computed again has
+// updated them before.
+void freeze_statistics(bool frozen);
+
+// With the batch's own statistics, of which running averages are kept in place (the variance
+// without bias) where given.
+Variable batch_normalization(const Variable& x, const Variable& gamma, const Variable& beta,
+                             double eps = 2e-5, const std::optional<OutputArray>& running_mean = {},
+                             const std::optional<OutputArray>& running_var = {}, double decay = 0.9,
+                             const std::optional<Axes>& axis = {});
+// With those of all ranks' batches together. gamma, beta and the running statistics may be parts.
+Variable multi_node_batch_normalization(const Variable& x, const Variable& gamma,
+                                        const Variable& beta, const Ranks& ranks, double eps = 2e-5,
+                                        const std::optional<OutputArray>& running_mean = {},
+                                        const std::optional<OutputArray>& running_var = {},
+                                        double decay = 0.9, const std::optional<Axes>& axis = {});
+// With given statistics.
+Variable fixed_batch_normalization(const Variable& x, const Variable& gamma, const Variable& beta,
+                                   const Variable& mean, const Variable& var, double eps = 2e-5,
+                                   const std::optional<Axes>& axis = {});
+
+template <class Visit>
+void list_normalization_ops(Visit&& visit) {
+  const Default<double> eps{"eps", 2e-5};
+  const Default<std::optional<OutputArray>> none{"running_mean", std::nullopt};
+  const Default<std::optional<OutputArray>> no_var{"running_var", std::nullopt};
+  const Default<std::optional<Axes>> axis{"axis", std::nullopt};
+  visit(Op{"batch_normalization", "(N, C, ...), (C,), (C,) -> (N, C, ...)",
+           "Mean 0 and variance 1 over the batch, times gamma, plus beta."},
+        &batch_normalization, Arg{"x"}, Arg{"gamma"}, Arg{"beta"}, eps, none, no_var,
+        Default{"decay", 0.9}, axis);
+  visit(Op{"multi_node_batch_normalization", "(N, C, ...), (C,), (C,) -> (N, C, ...)",
+           "batch_normalization over the batches of all ranks together."},
+        &multi_node_batch_normalization, Arg{"x"}, Arg{"gamma"}, Arg{"beta"}, Arg{"ranks"}, eps,
+        none, no_var, Default{"decay", 0.9}, axis);
+  visit(Op{"fixed_batch_normalization", "(N, C, ...), (C,), (C,), (C,), (C,) -> (N, C, ...)",
+           "(x - mean) / sqrt(var + eps), times gamma, plus beta."},
+        &fixed_batch_normalization, Arg{"x"}, Arg{"gamma"}, Arg{"beta"}, Arg{"mean"}, Arg{"var"},
+        eps, axis);
+}
+
+}  // namespace renga

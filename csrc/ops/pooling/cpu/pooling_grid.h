@@ -1,0 +1,106 @@
+// Where windows and images meet, for the pooling kernels.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "ops/shape/window.h"
+#include "tensor/array.h"
+
+namespace renga {
+
+struct Span {
+  std::int64_t begin, end;
+};
+
+// Along one axis of images x pooled to images y.
+struct PoolingAxis {
+  PoolingAxis(const Array& x, const Array& y, const PoolingWindow& window, int axis)
+      : pad(window.pad[axis]),
+        stride(window.stride[axis]),
+        ksize(window.ksize[axis]),
+        size(x.shape(2 + axis)) {
+    const std::int64_t positions = y.shape(2 + axis);
+    for (std::int64_t i = 0; i < size; ++i) {
+      const std::int64_t beyond = i + pad - ksize;  // the last place where a window ends before i
+      covering.push_back(
+          {beyond < 0 ? 0 : beyond / stride + 1, std::min(positions, (i + pad) / stride + 1)});
+    }
+  }
+
+  // Where the window at `position` begins; negative in the padding.
+  std::int64_t origin(std::int64_t position) const { return position * stride - pad; }
+  // Of the window at `position`, the elements that are in the image.
+  Span inside(std::int64_t position) const {
+    const std::int64_t start = origin(position);
+    return {std::max<std::int64_t>(0, -start), std::min(ksize, size - start)};
+  }
+
+  std::int64_t pad, stride, ksize, size;
+  std::vector<Span> covering;  // of each element of the image, the positions whose window has it
+};
+
+struct PoolingGrid {
+  PoolingGrid(const Array& x, const Array& y, const PoolingWindow& window)
+      : rows(x, y, window, 0), columns(x, y, window, 1) {
+    if (window.area() > kListed) return;
+    for (std::int64_t number = 0; number < window.area(); ++number) {
+      elements_.push_back({number / columns.ksize, number % columns.ksize});
+    }
+  }
+
+  // Calls visit(row, column of x, number in the window) for the window at (o, p) of y.
+  template <class Visit>
+  void each_inside(std::int64_t o, std::int64_t p, const Visit& visit) const {
+    const Span is = rows.inside(o), js = columns.inside(p);
+    const std::int64_t top = rows.origin(o), left = columns.origin(p);
+    for (std::int64_t i = is.begin; i < is.end; ++i) {
+      for (std::int64_t j = js.begin; j < js.end; ++j) {
+        visit(top + i, left + j, i * columns.ksize + j);
+      }
+    }
+  }
+
+  // Calls visit(row, column of y, number in the window there) for element (i, j) of x.
+  template <class Visit>
+  void each_covering(std::int64_t i, std::int64_t j, const Visit& visit) const {
+    const Span os = rows.covering[i], ps = columns.covering[j];
+    for (std::int64_t o = os.begin; o < os.end; ++o) {
+      for (std::int64_t p = ps.begin; p < ps.end; ++p) {
+        visit(o, p, (i - rows.origin(o)) * columns.ksize + j - columns.origin(p));
+      }
+    }
+  }
+
+  // The row and column of x at which element `number` of the window at (o, p) of y lies.
+  Pair element(std::int64_t o, std::int64_t p, std::int64_t number) const {
+    const Pair within = elements_.empty() ? Pair{number / columns.ksize, number % columns.ksize}
+                                          : elements_[static_cast<std::size_t>(number)];
+    return {rows.origin(o) + within[0], columns.origin(p) + within[1]};
+  }
+
+  PoolingAxis rows, columns;
+
+ private:
+  static constexpr std::int64_t kListed = 1 << 12;
+  std::vector<Pair> elements_;  // looked up, since dividing takes longer than all the rest
+};
+
+// The pixels of one image or of one of its channels.
+template <class T>
+class Pixels {
+ public:
+  Pixels(const Array& x, std::int64_t n, std::int64_t c)
+      : data_(x.data() + n * x.strides()[0] + c * x.strides()[1]),
+        down_(x.strides()[2]),
+        across_(x.strides()[3]) {}
+  T* at(std::int64_t row, std::int64_t column) const {
+    return reinterpret_cast<T*>(data_ + row * down_ + column * across_);
+  }
+
+ private:
+  std::byte* data_;
+  std::int64_t down_, across_;
+};
+
+}  // namespace renga

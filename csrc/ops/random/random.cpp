@@ -1,0 +1,38 @@
+#include "ops/random/random.h"
+
+#include "autograd/node.h"
+#include "ops/elementwise/arithmetic.h"
+#include "ops/elementwise/math.h"
+
+namespace renga {
+
+constinit KernelTable<NoiseKernels> noise_kernels{"noise"};
+constinit FusionRegistry<Variable(const char*, const Variable&, const Drop&)> dropout_fusions{};
+
+Variable dropped(const Variable& x, const Drop& drop, const Axes& order) {
+  const Array y = empty_in_order(x.shape(), order, x.dtype(), x.device());
+  noise_kernels.on(y.device()).drop(x.array(), drop, y);
+  auto to_x = [=](const Variable& gy) { return dropped(gy, drop, order); };
+  return record("Dropout", y, {{x, to_x}});
+}
+
+Variable dropout(const Variable& x, double ratio, std::uint64_t seed) {
+  require(is_float(x.dtype()), "dropout: expected a float dtype, got ", x.dtype());
+  require<std::invalid_argument>(ratio >= 0 && ratio < 1, "dropout: expected 0 <= ratio < 1, got ",
+                                 ratio);
+  const Drop drop{empty({(x.size() + 63) / 64 + 1}, Dtype::int64, x.device()), 1 / (1 - ratio)};
+  noise_kernels.on(x.device()).draw(ratio, seed, drop.mask);
+  if (Variable y = dropout_fusions.apply("Dropout", x, drop); y.defined()) return y;
+  return dropped(x, drop, memory_order(x.array()));
+}
+
+Variable gaussian(const Variable& mean, const Variable& ln_var, std::uint64_t seed) {
+  require(mean.shape() == ln_var.shape() && mean.dtype() == ln_var.dtype(),
+          "gaussian: expected mean and ln_var of one shape and dtype, got ", mean.shape(), " ",
+          mean.dtype(), " and ", ln_var.shape(), " ", ln_var.dtype());
+  const Array noise = empty(mean.shape(), mean.dtype(), mean.device());
+  noise_kernels.on(noise.device()).normal(seed, noise);
+  return add(mean, multiply(exp(multiply(ln_var, 0.5)), Variable(noise)));
+}
+
+}  // namespace renga

@@ -1,0 +1,244 @@
+#include "ops/reduction/reduction.h"
+
+#include <array>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "devices/long_work.h"
+#include "tensor/strided_loop.h"
+
+namespace renga {
+namespace {
+
+template <class T>
+bool is_nan(T v) {
+  if constexpr (std::is_floating_point_v<T>) return std::isnan(v);
+  return false;
+}
+
+template <class T>
+using Wide = std::conditional_t<is_floating<T>, double, std::int64_t>;
+
+template <class T>
+using Total = std::conditional_t<std::is_same_v<T, bfloat16>, float, T>;
+
+template <class T>
+struct Sum {
+  using Value = Wide<T>;
+  using Result = Total<T>;
+  static constexpr Value start = 0;
+  static Value fold(Value a, Value b) { return a + b; }
+};
+
+template <class T>
+struct Prod {
+  using Value = Wide<T>;
+  using Result = Total<T>;
+  static constexpr Value start = 1;
+  static Value fold(Value a, Value b) { return a * b; }
+};
+
+template <class T>
+struct Max {
+  using Value = Compute<T>;
+  using Result = T;
+  static constexpr Value start = std::numeric_limits<Value>::has_infinity
+                                     ? -std::numeric_limits<Value>::infinity()
+                                     : std::numeric_limits<Value>::lowest();
+  static Value fold(Value a, Value b) { return (a > b || is_nan(a)) ? a : b; }  // NaN wins
+};
+
+template <class T>
+struct Min {
+  using Value = Compute<T>;
+  using Result = T;
+  static constexpr Value start = std::numeric_limits<Value>::has_infinity
+                                     ? std::numeric_limits<Value>::infinity()
+                                     : std::numeric_limits<Value>::max();
+  static Value fold(Value a, Value b) { return (a < b || is_nan(a)) ? a : b; }
+};
+
+template <class T, class Value>
+Value load(const std::byte* p) {
+  return static_cast<Value>(static_cast<Compute<T>>(*reinterpret_cast<const T*>(p)));
+}
+
+// One run of elements folded into one value. Sixteen independent partial results let the compiler
+// use vectors, and make sums more exact than a single running one.
+template <class T, class R>
+typename R::Value fold_run(const std::byte* x, std::int64_t step, std::int64_t n) {
+  using Value = typename R::Value;
+  constexpr int kLanes = 16;
+  Value lanes[kLanes];
+  std::fill_n(lanes, kLanes, R::start);
+  std::int64_t i = 0;
+  if (step == sizeof(T)) {
+    for (; i + kLanes <= n; i += kLanes) {
+      for (int l = 0; l < kLanes; ++l) {
+        lanes[l] = R::fold(lanes[l], load<T, Value>(x + (i + l) * static_cast<int>(sizeof(T))));
+      }
+    }
+  }
+  for (; i < n; ++i) lanes[0] = R::fold(lanes[0], load<T, Value>(x + i * step));
+  for (int l = 1; l < kLanes; ++l) lanes[0] = R::fold(lanes[0], lanes[l]);
+  return lanes[0];
+}
+
+// The reduced axes of x as a loop of their own.
+StridedLoop<1> reduced_loop(const Array& x, const Axes& axes) {
+  Shape shape;
+  Strides strides;
+  for (std::int64_t a : axes) {
+    shape.push_back(x.shape(static_cast<int>(a)));
+    strides.push_back(x.strides()[static_cast<int>(a)]);
+  }
+  const Array view(x.storage(), x.data(), shape, strides, x.dtype());
+  return make_loop<1>({&view});
+}
+
+template <class R>
+void store(std::byte* y, typename R::Value v) {
+  using T = typename R::Result;
+  *reinterpret_cast<T*>(y) = T(static_cast<Compute<T>>(v));
+}
+
+// A single result: the threads share out the elements and their results are folded in order.
+template <class T, class R>
+void reduce_all(const StridedLoop<1>& loop, std::byte* y) {
+  using Value = typename R::Value;
+  const std::int64_t size = loop.size();
+  constexpr std::int64_t kChunk = 1 << 16;
+  const std::int64_t chunks = std::max<std::int64_t>(1, (size + kChunk - 1) / kChunk);
+  std::vector<Value> partial(static_cast<std::size_t>(chunks), R::start);
+  parallel_for(chunks, kChunk, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t c = begin; c < end; ++c) {
+      Value& total = partial[static_cast<std::size_t>(c)];
+      walk(loop, c * kChunk, std::min(size, (c + 1) * kChunk),
+           [&](std::int64_t n, const auto& p, const auto& s) {
+             total = R::fold(total, fold_run<T, R>(p[0], s[0], n));
+           });
+    }
+  });
+  Value total = R::start;
+  for (Value v : partial) total = R::fold(total, v);
+  store<R>(y, total);
+}
+
+// Results that lie next to each other in x: whole rows of them are folded at a time.
+template <class T, class R>
+void reduce_rows(const StridedLoop<2>& kept, const StridedLoop<1>& reduced, std::int64_t cost) {
+  using Value = typename R::Value;
+  constexpr std::int64_t kWidth = 256;
+  parallel_walk(kept, cost, [&](std::int64_t n, const auto& p, const auto& s) {
+    Value row[kWidth];
+    for (std::int64_t j = 0; j < n; j += kWidth) {
+      const std::int64_t m = std::min(kWidth, n - j);
+      std::fill_n(row, m, R::start);
+      StridedLoop<1> from = reduced;
+      from.data[0] = p[1] + j * s[1];
+      walk(from, 0, from.size(), [&](std::int64_t run, const auto& q, const auto& step) {
+        for (std::int64_t i = 0; i < run; ++i) {
+          const std::byte* x = q[0] + i * step[0];
+          if (s[1] == sizeof(T)) {
+            for (std::int64_t k = 0; k < m; ++k) {
+              row[k] = R::fold(row[k], load<T, Value>(x + k * static_cast<int>(sizeof(T))));
+            }
+          } else {
+            for (std::int64_t k = 0; k < m; ++k) {
+              row[k] = R::fold(row[k], load<T, Value>(x + k * s[1]));
+            }
+          }
+        }
+      });
+      for (std::int64_t k = 0; k < m; ++k) store<R>(p[0] + (j + k) * s[0], row[k]);
+    }
+  });
+}
+
+// Each result's elements lie together in x: fold them one result after the other.
+template <class T, class R>
+void reduce_columns(const StridedLoop<2>& kept, const StridedLoop<1>& reduced, std::int64_t cost) {
+  parallel_walk(kept, cost, [&](std::int64_t n, const auto& p, const auto& s) {
+    for (std::int64_t j = 0; j < n; ++j) {
+      typename R::Value total = R::start;
+      StridedLoop<1> from = reduced;
+      from.data[0] = p[1] + j * s[1];
+      walk(from, 0, from.size(), [&](std::int64_t run, const auto& q, const auto& step) {
+        total = R::fold(total, fold_run<T, R>(q[0], step[0], run));
+      });
+      store<R>(p[0] + j * s[0], total);
+    }
+  });
+}
+
+template <class T, class R>
+void reduce_with(const Array& x, const Axes& axes, const Array& y) {
+  const StridedLoop<1> reduced = reduced_loop(x, axes);
+  if (y.size() == 1) return reduce_all<T, R>(reduced, y.data());
+  // x seen without the reduced axes, in x's own order of memory.
+  Array first = y, rows = x;
+  for (int i = x.ndim() - 1; i >= 0; --i) {
+    if (!axes.contains(i)) continue;
+    first = select_view(first, i, 0);
+    rows = select_view(rows, i, 0);
+  }
+  StridedLoop<2> kept = make_loop<2>({&rows, &first});
+  std::swap(kept.strides[0], kept.strides[1]);
+  std::swap(kept.data[0], kept.data[1]);
+  const std::int64_t cost = std::max<std::int64_t>(1, reduced.size());
+  const std::int64_t kept_step = std::abs(kept.strides[1].back());
+  const std::int64_t reduced_step = std::abs(reduced.strides[0].back());
+  if (kept_step < reduced_step) return reduce_rows<T, R>(kept, reduced, cost);
+  reduce_columns<T, R>(kept, reduced, cost);
+}
+
+// Truth values are compared as the bytes 0 and 1.
+Dtype comparable(Dtype dtype) { return dtype == Dtype::bool_ ? Dtype::uint8 : dtype; }
+
+void reduce_cpu(Reduction map, const Array& x, const Axes& axes, const Array& y) {
+  const LongWork work(x.size());
+  visit_dtype(comparable(x.dtype()), [&]<class T>(Type<T>) {
+    if constexpr (!std::is_same_v<T, bool>) {
+      switch (map) {
+        case Reduction::sum:
+          return reduce_with<T, Sum<T>>(x, axes, y);
+        case Reduction::prod:
+          return reduce_with<T, Prod<T>>(x, axes, y);
+        case Reduction::max:
+          return reduce_with<T, Max<T>>(x, axes, y);
+        case Reduction::min:
+          return reduce_with<T, Min<T>>(x, axes, y);
+      }
+    }
+  });
+}
+
+void arg_cpu(Reduction map, const Array& x, int axis, const Array& y) {
+  const LongWork work(x.size());
+  const std::int64_t n = x.shape(axis), step = x.strides()[axis];
+  const Array rows = select_view(x, axis, 0);
+  visit_dtype(comparable(x.dtype()), [&]<class T>(Type<T>) {
+    parallel_walk(make_loop<2>({&y, &rows}), n, [&](std::int64_t m, const auto& p, const auto& s) {
+      for (std::int64_t j = 0; j < m; ++j) {
+        const std::byte* from = p[1] + j * s[1];
+        auto best = load<T, Compute<T>>(from);
+        std::int32_t at = 0;
+        for (std::int64_t i = 1; i < n; ++i) {
+          const auto v = load<T, Compute<T>>(from + i * step);
+          const bool beaten = map == Reduction::max ? v <= best : v >= best;
+          if (!beaten && !is_nan(best)) {
+            best = v;
+            at = static_cast<std::int32_t>(i);
+          }
+        }
+        *reinterpret_cast<std::int32_t*>(p[0] + j * s[0]) = at;
+      }
+    });
+  });
+}
+
+[[maybe_unused]] const bool registered = reduction_kernels.add(0, {reduce_cpu, arg_cpu});
+
+}  // namespace
+}  // namespace renga

@@ -1,0 +1,187 @@
+#include "ops/reduction/reduction.h"
+
+#include <limits>
+
+#include "autograd/node.h"
+#include "ops/elementwise/arithmetic.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/elementwise/math.h"
+#include "ops/shape/manipulation.h"
+#include "tensor/views.h"
+
+namespace renga {
+
+constinit KernelTable<ReductionKernels> reduction_kernels{"reduction"};
+
+namespace {
+
+Axes axes_of(const char* op, const std::optional<Axes>& axes, int ndim) {
+  if (axes) return normalize_axes(op, *axes, ndim);
+  Axes all;
+  for (int i = 0; i < ndim; ++i) all.push_back(i);
+  return all;
+}
+
+Shape kept_shape(const Shape& shape, const Axes& axes) {
+  Shape kept = shape;
+  for (std::int64_t a : axes) kept[static_cast<int>(a)] = 1;
+  return kept;
+}
+
+Shape dropped_shape(const Shape& shape, const Axes& axes) {
+  Shape dropped;
+  for (int i = 0; i < shape.size(); ++i) {
+    if (!axes.contains(i)) dropped.push_back(shape[i]);
+  }
+  return dropped;
+}
+
+// The reduced array without (or with) its axes of extent 1. Fresh memory, so a view always exists.
+Array finish(const Array& y, const Axes& axes, bool keepdims) {
+  if (keepdims) return y;
+  return reshape_view(contiguous(y), dropped_shape(y.shape(), axes));
+}
+
+// gy over x's shape again, whatever became of the reduced axes.
+Variable spread(const Variable& gy, const Shape& shape, const Axes& axes) {
+  return broadcast_to(reshape(gy, kept_shape(shape, axes)), shape);
+}
+
+Variable extreme(const char* op, const char* label, Reduction map, const Variable& x,
+                 const std::optional<Axes>& over, bool keepdims) {
+  require_floats(op, x.array());
+  const Axes axes = axes_of(op, over, x.ndim());
+  for (std::int64_t a : axes) {
+    require<std::invalid_argument>(x.shape(static_cast<int>(a)) > 0, op,
+                                   ": expected at least one element, got shape ", x.shape());
+  }
+  const Array y = reduce(map, x.array(), axes);
+  auto to_x = [x, y, axes, op](const Variable& gy) {
+    // Equal elements all take the whole gradient, as Chainer has it.
+    const Binary at_least = Binary::greater_equal, at_most = Binary::less_equal;
+    const Variable hit = multiply(Variable(apply(op, at_least, x.array(), y)),
+                                  Variable(apply(op, at_most, x.array(), y)));
+    return multiply(spread(gy, x.shape(), axes), hit);
+  };
+  return record(label, finish(y, axes, keepdims), {{x, to_x}});
+}
+
+// For each element along the last axis the product of all the others there: exact where some are 0.
+Variable product_of_others(const Variable& rows) {
+  const std::int64_t n = rows.shape(rows.ndim() - 1);
+  Array eye = zeros({n, n}, Dtype::bool_, rows.device());
+  fill(Array(eye.storage(), eye.data(), {n}, {n + 1}, Dtype::bool_), 1);
+  Shape square = rows.shape();
+  square.insert(rows.ndim() - 1, n);
+  const Variable all = broadcast_to(expand_dims(rows, rows.ndim() - 1), square);
+  const Variable one(full({}, 1, rows.dtype(), rows.device()));
+  return prod(where(eye, one, all), Axes{-1});
+}
+
+// The largest finite number, as every element of an array can hold it.
+double largest(Dtype dtype) {
+  if (dtype == Dtype::float16) return 65504;
+  if (dtype == Dtype::bfloat16) return 0x1.fep127;
+  return dtype == Dtype::float32 ? std::numeric_limits<float>::max()
+                                 : std::numeric_limits<double>::max();
+}
+
+Array arg(const char* op, Reduction map, const Variable& x, std::optional<std::int64_t> over) {
+  require_floats(op, x.array());
+  const Variable rows = over ? x : reshape(x, {x.size()});
+  const int axis = normalize_axis(op, over.value_or(0), rows.ndim());
+  require<std::invalid_argument>(rows.shape(axis) > 0, op,
+                                 ": expected at least one element, got shape ", x.shape());
+  require<std::invalid_argument>(rows.shape(axis) <= std::numeric_limits<std::int32_t>::max(), op,
+                                 ": expected fewer than 2^31 elements, got shape ", x.shape());
+  Shape shape = rows.shape();
+  shape.erase(axis);
+  Array y = empty(shape, Dtype::int32, x.device());
+  reduction_kernels.on(x.device()).arg(map, rows.array(), axis, y);
+  return y;
+}
+
+}  // namespace
+
+Array reduce(Reduction map, const Array& x, const Axes& axes) {
+  require(x.dtype() != Dtype::bool_ || map >= Reduction::max, "sum: expected numbers, got bool");
+  const bool widened = x.dtype() == Dtype::bfloat16 && map < Reduction::max;
+  Array y = empty(kept_shape(x.shape(), axes), widened ? Dtype::float32 : x.dtype(), x.device());
+  reduction_kernels.on(x.device()).reduce(map, x, axes, y);
+  return y;
+}
+
+Variable sum(const Variable& x, const std::optional<Axes>& over, bool keepdims) {
+  require_floats("sum", x.array());
+  const Axes axes = axes_of("sum", over, x.ndim());
+  const Array y = finish(reduce(Reduction::sum, x.array(), axes), axes, keepdims);
+  return record(
+      "Sum", y,
+      {{x, [shape = x.shape(), axes](const Variable& gy) { return spread(gy, shape, axes); }}});
+}
+
+Variable sum_to(const Variable& x, const Shape& shape) {
+  if (x.shape() == shape) return x;
+  broadcast_shapes("sum_to", shape, x.shape());
+  const int shift = x.ndim() - shape.size();
+  Axes axes;
+  for (int i = 0; i < x.ndim(); ++i) {
+    if (i < shift || (shape[i - shift] == 1 && x.shape(i) != 1)) axes.push_back(i);
+  }
+  return reshape(sum(x, axes, true), shape);
+}
+
+Variable prod(const Variable& x, const std::optional<Axes>& over, bool keepdims) {
+  require_floats("prod", x.array());
+  const Axes axes = axes_of("prod", over, x.ndim());
+  const Array y = finish(reduce(Reduction::prod, x.array(), axes), axes, keepdims);
+  auto to_x = [x, axes](const Variable& gy) {
+    // Bring the reduced axes to the end as one, find the products there, and go back.
+    Axes order;
+    for (int i = 0; i < x.ndim(); ++i) {
+      if (!axes.contains(i)) order.push_back(i);
+    }
+    for (std::int64_t a : axes) order.push_back(a);
+    const Variable moved = transpose(x, order);
+    Shape rows = dropped_shape(x.shape(), axes);
+    rows.push_back(x.size() == 0 ? 0 : x.size() / rows.product());
+    const Variable others = reshape(product_of_others(reshape(moved, rows)), moved.shape());
+    Axes back = order;
+    for (int i = 0; i < order.size(); ++i) back[static_cast<int>(order[i])] = i;
+    return multiply(spread(gy, x.shape(), axes), transpose(others, back));
+  };
+  return record("Prod", y, {{x, to_x}});
+}
+
+Variable max(const Variable& x, const std::optional<Axes>& axes, bool keepdims) {
+  return extreme("max", "Max", Reduction::max, x, axes, keepdims);
+}
+
+Variable min(const Variable& x, const std::optional<Axes>& axes, bool keepdims) {
+  return extreme("min", "Min", Reduction::min, x, axes, keepdims);
+}
+
+Variable logsumexp(const Variable& x, const std::optional<Axes>& over) {
+  const Axes axes = axes_of("logsumexp", over, x.ndim());
+  // Finite, as the difference of two infinities is no number.
+  const double limit = largest(x.dtype());
+  const Array top = apply(Unary::clip, reduce(Reduction::max, x.array(), axes), -limit, limit);
+  const Array terms = apply(Unary::exp, apply("logsumexp", Binary::subtract, x.array(), top));
+  const Array total = apply(Unary::log, reduce(Reduction::sum, terms, axes));
+  const Array y = finish(apply("logsumexp", Binary::add, total, top), axes, false);
+  auto to_x = [x, y = Saved(y), axes](const Variable& gy) {
+    const Variable share = exp(subtract(x, spread(y.get(), x.shape(), axes)));
+    return multiply(spread(gy, x.shape(), axes), share);
+  };
+  return record("LogSumExp", y, {{x, to_x}});
+}
+
+Variable argmax(const Variable& x, std::optional<std::int64_t> axis) {
+  return Variable(arg("argmax", Reduction::max, x, axis));
+}
+
+Variable argmin(const Variable& x, std::optional<std::int64_t> axis) {
+  return Variable(arg("argmin", Reduction::min, x, axis));
+}
+
+}  // namespace renga

@@ -1,0 +1,265 @@
+#include "ops/shape/manipulation.h"
+
+#include "autograd/node.h"
+#include "ops/reduction/reduction.h"
+#include "tensor/extents.h"
+#include "tensor/views.h"
+
+namespace renga {
+namespace {
+
+Shape resolve(const Shape& shape, const Variable& x) {
+  Shape full = shape;
+  int open = -1;
+  std::int64_t known = 1;
+  for (int i = 0; i < shape.size(); ++i) {
+    if (shape[i] == -1) {
+      require<std::invalid_argument>(open < 0, "reshape: expected at most one -1, got ", shape);
+      open = i;
+    } else {
+      require<std::invalid_argument>(shape[i] >= 0,
+                                     "reshape: expected extents of at least 0 and at most one -1, "
+                                     "got ",
+                                     shape);
+      known = saturated_product(known, shape[i]);
+    }
+  }
+  if (open >= 0 && known != 0) full[open] = x.size() / known;
+  const bool fits = open < 0 ? known == x.size() : known != 0 && x.size() % known == 0;
+  require(fits, "reshape: expected a shape of ", x.size(), " elements for ", x.shape(), ", got ",
+          shape);
+  if (x.size() == 0) checked_bytes("reshape", full, x.dtype());
+  return full;
+}
+
+// Every range must name elements that exist: views are made of them as they stand.
+void check_ranges(const char* op, const std::vector<Range>& ranges, const Shape& shape) {
+  require(static_cast<int>(ranges.size()) == shape.size(), op, ": expected ", shape.size(),
+          " ranges, got ", ranges.size());
+  for (int i = 0; i < shape.size(); ++i) {
+    const auto& [start, length, step] = ranges[static_cast<std::size_t>(i)];
+    std::int64_t last = 0;
+    const bool is_inside =
+        length > 0 && start >= 0 && start < shape[i] && (length == 1 || step != 0) &&
+        !__builtin_mul_overflow(length - 1, step, &last) &&
+        !__builtin_add_overflow(start, last, &last) && last >= 0 && last < shape[i];
+    require<std::out_of_range>(length == 0 || is_inside, op, ": expected elements of axis ", i,
+                               " of ", shape, ", got ", length, " from ", start, " in steps of ",
+                               step);
+  }
+}
+
+// Writes `part` into the ranges of a zero array of `shape`: the way back of slice.
+Variable slice_grad(const Variable& part, const std::vector<Range>& ranges, const Shape& shape);
+
+Array view_of(const Array& x, const std::vector<Range>& ranges) {
+  Array view = x;
+  for (int i = 0; i < x.ndim(); ++i) {
+    const Range& r = ranges[static_cast<std::size_t>(i)];
+    view = slice_view(view, i, r.start, r.length, r.length > 1 ? r.step : 1);
+  }
+  return view;
+}
+
+std::vector<Range> whole(const Shape& shape) {
+  std::vector<Range> ranges;
+  for (std::int64_t n : shape) ranges.push_back({0, n, 1});
+  return ranges;
+}
+
+bool is_activation(Dtype dtype) { return dtype == Dtype::bfloat16 || dtype == Dtype::float32; }
+
+// The dtype of arrays put together; among bfloat16 ones, one of float32 makes it float32.
+Dtype require_one_kind(const char* op, const std::vector<Variable>& xs) {
+  require(!xs.empty(), op, ": expected at least one array, got none");
+  Dtype dtype = xs[0].dtype();
+  for (const Variable& x : xs) {
+    require(x.dtype() == dtype || (is_activation(x.dtype()) && is_activation(dtype)), op,
+            ": expected arrays of one dtype, got ", xs[0].dtype(), " and ", x.dtype());
+    dtype = std::max(dtype, x.dtype());
+    require(x.ndim() == xs[0].ndim(), op, ": expected arrays of equally many axes, got ",
+            xs[0].shape(), " and ", x.shape());
+  }
+  return dtype;
+}
+
+}  // namespace
+
+Variable reshape(const Variable& x, const Shape& shape) {
+  const Shape full = resolve(shape, x);
+  if (full == x.shape()) return x;
+  Array y = reshape_view(x.array(), full);
+  if (!y.defined()) y = reshape_view(contiguous(x.array()), full);
+  return record("Reshape", y,
+                {{x, [before = x.shape()](const Variable& gy) { return reshape(gy, before); }}});
+}
+
+Variable transpose(const Variable& x, const std::optional<Axes>& given) {
+  Axes axes;
+  if (given) {
+    axes = normalize_axes("transpose", *given, x.ndim());
+    require<std::invalid_argument>(axes.size() == x.ndim(), "transpose: expected ", x.ndim(),
+                                   " axes, got ", *given);
+  } else {
+    for (int i = x.ndim() - 1; i >= 0; --i) axes.push_back(i);
+  }
+  Axes back = axes;
+  for (int i = 0; i < axes.size(); ++i) back[static_cast<int>(axes[i])] = i;
+  return record("Transpose", transpose_view(x.array(), axes),
+                {{x, [back](const Variable& gy) { return transpose(gy, back); }}});
+}
+
+Variable swapaxes(const Variable& x, std::int64_t axis1, std::int64_t axis2) {
+  Axes axes;
+  for (int i = 0; i < x.ndim(); ++i) axes.push_back(i);
+  std::swap(axes[normalize_axis("swapaxes", axis1, x.ndim())],
+            axes[normalize_axis("swapaxes", axis2, x.ndim())]);
+  return transpose(x, axes);
+}
+
+Variable broadcast_to(const Variable& x, const Shape& shape) {
+  if (x.shape() == shape) return x;
+  checked_bytes("broadcast_to", shape, x.dtype());
+  return record("BroadcastTo", broadcast_view("broadcast_to", x.array(), shape),
+                {{x, [before = x.shape()](const Variable& gy) { return sum_to(gy, before); }}});
+}
+
+Variable expand_dims(const Variable& x, std::int64_t axis) {
+  const int at = normalize_axis("expand_dims", axis, x.ndim() + 1);
+  return record("ExpandDims", expand_view(x.array(), at),
+                {{x, [before = x.shape()](const Variable& gy) { return reshape(gy, before); }}});
+}
+
+Variable squeeze(const Variable& x, const std::optional<Axes>& given) {
+  Axes axes;
+  if (given) {
+    axes = normalize_axes("squeeze", *given, x.ndim());
+    for (std::int64_t a : axes) {
+      require<std::invalid_argument>(x.shape(static_cast<int>(a)) == 1,
+                                     "squeeze: expected extent 1 along axis ", a, ", got shape ",
+                                     x.shape());
+    }
+  }
+  Shape shape;
+  for (int i = 0; i < x.ndim(); ++i) {
+    if (given ? !axes.contains(i) : x.shape(i) != 1) shape.push_back(x.shape(i));
+  }
+  return reshape(x, shape);
+}
+
+Variable flatten(const Variable& x) { return reshape(x, {x.size()}); }
+
+Variable concat(const std::vector<Variable>& xs, std::int64_t over) {
+  const Dtype dtype = require_one_kind("concat", xs);
+  const int axis = normalize_axis("concat", over, xs[0].ndim());
+  Shape shape = xs[0].shape();
+  std::vector<std::int64_t> cuts;
+  shape[axis] = 0;
+  for (const Variable& x : xs) {
+    for (int i = 0; i < x.ndim(); ++i) {
+      require(i == axis || x.shape(i) == shape[i],
+              "concat: expected equal extents except along axis ", axis, ", got ", xs[0].shape(),
+              " and ", x.shape());
+    }
+    if (&x != &xs[0]) cuts.push_back(shape[axis]);
+    shape[axis] = saturated_sum(shape[axis], x.shape(axis));
+  }
+  Array y = empty_in_order(shape, memory_order(xs[0].array()), dtype, xs[0].device());
+  std::int64_t at = 0;
+  for (const Variable& x : xs) {
+    copy(x.array(), slice_view(y, axis, at, x.shape(axis)));
+    at += x.shape(axis);
+  }
+  auto back = [cuts, axis](std::span<const Variable> gys, std::span<const int>) {
+    return split_axis(gys[0], cuts, axis);
+  };
+  return record_all("Concat", {&y, 1}, xs, back)[0];
+}
+
+Variable stack(const std::vector<Variable>& xs, std::int64_t axis) {
+  require_one_kind("stack", xs);
+  std::vector<Variable> layers;
+  for (const Variable& x : xs) {
+    require(x.shape() == xs[0].shape(), "stack: expected arrays of one shape, got ", xs[0].shape(),
+            " and ", x.shape());
+    layers.push_back(expand_dims(x, axis));
+  }
+  return concat(layers, normalize_axis("stack", axis, xs[0].ndim() + 1));
+}
+
+std::vector<Variable> split_axis(const Variable& x, const std::vector<std::int64_t>& indices,
+                                 std::int64_t over) {
+  const int axis = normalize_axis("split_axis", over, x.ndim());
+  std::vector<Array> parts;
+  std::vector<Shape> shapes;
+  std::int64_t start = 0;
+  for (std::size_t i = 0; i <= indices.size(); ++i) {
+    const std::int64_t end = i < indices.size() ? indices[i] : x.shape(axis);
+    require(start <= end && end <= x.shape(axis), "split_axis: expected rising indices up to ",
+            x.shape(axis), " along axis ", axis, ", got ", end, " after ", start);
+    parts.push_back(slice_view(x.array(), axis, start, end - start));
+    shapes.push_back(parts.back().shape());
+    start = end;
+  }
+  auto back = [shapes, axis, dtype = x.dtype(), device = x.device()](std::span<const Variable> gys,
+                                                                     std::span<const int>) {
+    std::vector<Variable> all(gys.begin(), gys.end());
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (!all[i].defined()) all[i] = Variable(zeros(shapes[i], dtype, device));
+    }
+    return std::vector<Variable>{concat(all, axis)};
+  };
+  return record_all("SplitAxis", parts, {&x, 1}, back);
+}
+
+Variable slice(const Variable& x, const std::vector<Range>& ranges) {
+  check_ranges("slice", ranges, x.shape());
+  auto to_x = [ranges, shape = x.shape()](const Variable& gy) {
+    return slice_grad(gy, ranges, shape);
+  };
+  return record("GetItem", view_of(x.array(), ranges), {{x, to_x}});
+}
+
+Variable pad(const Variable& x, const Dims& before, const Dims& after, double value) {
+  require(before.size() == x.ndim() && after.size() == x.ndim(), "pad: expected widths for ",
+          x.ndim(), " axes, got ", before, " and ", after);
+  Shape shape = x.shape();
+  std::vector<Range> middle = whole(shape);
+  for (int i = 0; i < x.ndim(); ++i) {
+    require<std::invalid_argument>(before[i] >= 0 && after[i] >= 0,
+                                   "pad: expected widths of at least 0, got ", before, " and ",
+                                   after);
+    shape[i] = saturated_sum(shape[i], saturated_sum(before[i], after[i]));
+    middle[static_cast<std::size_t>(i)].start = before[i];
+  }
+  Array y = full(shape, value, x.dtype(), x.device());
+  copy(x.array(), view_of(y, middle));
+  return record("Pad", y, {{x, [middle](const Variable& gy) { return slice(gy, middle); }}});
+}
+
+std::pair<Variable, Variable> promoted(const Variable& a, const Variable& b) {
+  const auto is_ieee = [](Dtype d) { return is_float(d) && d != Dtype::bfloat16; };
+  if (a.dtype() == b.dtype() || !is_ieee(a.dtype()) || !is_ieee(b.dtype())) return {a, b};
+  const Dtype wider = std::max(a.dtype(), b.dtype());
+  return {cast(a, wider), cast(b, wider)};
+}
+
+Variable cast(const Variable& x, Dtype dtype) {
+  if (x.dtype() == dtype) return x;
+  const Array y = cast(x.array(), dtype);
+  if (!is_float(dtype)) return Variable(y);
+  return record("Cast", y,
+                {{x, [before = x.dtype()](const Variable& gy) { return cast(gy, before); }}});
+}
+
+namespace {
+
+Variable slice_grad(const Variable& part, const std::vector<Range>& ranges, const Shape& shape) {
+  Array whole = zeros(shape, part.dtype(), part.device());
+  copy(part.array(), view_of(whole, ranges));
+  return record("GetItemGrad", whole,
+                {{part, [ranges](const Variable& ggx) { return slice(ggx, ranges); }}});
+}
+
+}  // namespace
+}  // namespace renga

@@ -1,0 +1,184 @@
+// Runs kernels that are written for short contiguous blocks over arrays of any strides. Blocks are
+// gathered, converted to the compute type, computed and scattered while they are in the L1 cache.
+#pragma once
+
+#include <algorithm>
+#include <xsimd/xsimd.hpp>
+
+#include "simd/batch.h"
+#include "tensor/streaming.cpu.h"
+#include "tensor/strided_loop.h"
+
+namespace renga::simd {
+
+inline constexpr std::int64_t kBlock = 512;
+
+// Loads n elements of type T, `step` bytes apart, as the compute type.
+template <class T>
+void gather(const std::byte* from, std::int64_t step, std::int64_t n, Compute<T>* to) {
+  if constexpr (is_half<T>) {
+    if (step == sizeof(T)) {
+      const auto* x = reinterpret_cast<const T*>(from);
+      return for_each_batch<T>(
+          n, [=]<class V>(Type<V>, std::int64_t i) { store(load<V>(x + i), to + i); });
+    }
+  }
+  for (std::int64_t i = 0; i < n; ++i) {
+    to[i] = static_cast<Compute<T>>(*reinterpret_cast<const T*>(from + i * step));
+  }
+}
+
+template <class T>
+void scatter(const Compute<T>* from, std::byte* to, std::int64_t step, std::int64_t n) {
+  if constexpr (is_half<T>) {
+    if (step == sizeof(T)) {
+      auto* y = reinterpret_cast<T*>(to);
+      return for_each_batch<T>(
+          n, [=]<class V>(Type<V>, std::int64_t i) { store(load<V>(from + i), y + i); });
+    }
+  }
+  for (std::int64_t i = 0; i < n; ++i) *reinterpret_cast<T*>(to + i * step) = T(from[i]);
+}
+
+// y = f(x) over contiguous elements, batch by batch. The rest goes through one padded batch, so
+// that the result of an element does not depend on its position.
+template <class T, class F>
+void map_batches(const T* x, T* y, std::int64_t n, F f) {
+  using V = xsimd::batch<Compute<T>>;
+  constexpr auto width = static_cast<std::int64_t>(V::size);
+  std::int64_t i = 0;
+  for (; i + width <= n; i += width) store(V(f(load<V>(x + i))), y + i);
+  if (i == n) return;
+  T in[V::size], out[V::size];
+  std::fill_n(in, V::size, T(Compute<T>(1)));
+  std::copy(x + i, x + n, in);
+  store(V(f(load<V>(in))), out);
+  std::copy_n(out, n - i, y + i);
+}
+
+template <class T, class F>
+void map_batches(const T* a, const T* b, T* y, std::int64_t n, F f) {
+  using V = xsimd::batch<Compute<T>>;
+  constexpr auto width = static_cast<std::int64_t>(V::size);
+  std::int64_t i = 0;
+  for (; i + width <= n; i += width) store(V(f(load<V>(a + i), load<V>(b + i))), y + i);
+  if (i == n) return;
+  T in_a[V::size], in_b[V::size], out[V::size];
+  std::fill_n(in_a, V::size, T(Compute<T>(1)));
+  std::fill_n(in_b, V::size, T(Compute<T>(1)));
+  std::copy(a + i, a + n, in_a);
+  std::copy(b + i, b + n, in_b);
+  store(V(f(load<V>(in_a), load<V>(in_b))), out);
+  std::copy_n(out, n - i, y + i);
+}
+
+// Blocks of an input of n elements: in place if they are contiguous and of the compute type, else
+// gathered into a buffer. A broadcast element (step 0) is gathered once.
+template <class T>
+class InputBlocks {
+ public:
+  InputBlocks(const std::byte* data, std::int64_t step, std::int64_t n) : data_(data), step_(step) {
+    if (step == 0) gather<T>(data, 0, std::min(kBlock, n), buffer_);
+  }
+  const Compute<T>* at(std::int64_t i, std::int64_t n) {
+    if (step_ == 0) return buffer_;
+    if constexpr (std::is_same_v<T, Compute<T>>) {
+      if (step_ == sizeof(T)) return reinterpret_cast<const T*>(data_) + i;
+    }
+    gather<T>(data_ + i * step_, step_, n, buffer_);
+    return buffer_;
+  }
+
+ private:
+  const std::byte* data_;
+  std::int64_t step_;
+  Compute<T> buffer_[kBlock];
+};
+
+// Blocks of an output of n elements: in place if they are contiguous and of the compute type, else
+// in a buffer that put() scatters or streams to memory.
+template <class T>
+class OutputBlocks {
+ public:
+  OutputBlocks(std::byte* data, std::int64_t step, bool streaming)
+      : data_(data), step_(step), streaming_(streaming) {}
+  ~OutputBlocks() {
+    if (streaming_) finish_streaming();
+  }
+  Compute<T>* at(std::int64_t i) {
+    if constexpr (std::is_same_v<T, Compute<T>>) {
+      if (step_ == sizeof(T) && !streaming_) return reinterpret_cast<T*>(data_) + i;
+    }
+    return buffer_;
+  }
+  void put(std::int64_t i, std::int64_t n) {
+    if constexpr (std::is_same_v<T, Compute<T>>) {
+      if (step_ == sizeof(T)) {
+        if (streaming_) stream(buffer_, reinterpret_cast<T*>(data_) + i, n);
+        return;
+      }
+    }
+    scatter<T>(buffer_, data_ + i * step_, step_, n);
+  }
+
+ private:
+  std::byte* data_;
+  std::int64_t step_;
+  bool streaming_;
+  alignas(64) Compute<T> buffer_[kBlock];
+};
+
+// Whether the elements of all operands are contiguous.
+template <class T, std::size_t N>
+bool are_contiguous(const std::array<std::int64_t, N>& steps) {
+  return std::ranges::all_of(steps, [](std::int64_t step) { return step == sizeof(T); });
+}
+
+// Whether to write runs of n elements of y past the caches.
+template <class T>
+bool should_stream(const Array& y, std::int64_t n) {
+  return n >= kBlock && !is_half<T> && pays_streaming(y.size() * y.itemsize());
+}
+
+// Calls kernel(x, y, n) for blocks of n elements that cover arrays of dtype T.
+template <class T, class Kernel>
+void map_blocks(const Array& x, const Array& y, std::int64_t cost, const Kernel& kernel) {
+  parallel_walk(make_loop<2>({&y, &x}), cost, [&](std::int64_t n, const auto& p, const auto& s) {
+    const bool streaming = should_stream<T>(y, n);
+    if (are_contiguous<T>(s) && !streaming) {
+      kernel(reinterpret_cast<const T*>(p[1]), reinterpret_cast<T*>(p[0]), n);
+      return;
+    }
+    InputBlocks<T> in(p[1], s[1], n);
+    OutputBlocks<T> out(p[0], s[0], streaming);
+    for (std::int64_t i = 0; i < n; i += kBlock) {
+      const std::int64_t m = std::min(kBlock, n - i);
+      kernel(in.at(i, m), out.at(i), m);
+      out.put(i, m);
+    }
+  });
+}
+
+// Calls kernel(a, b, y, n) for blocks of n elements that cover arrays of dtype T.
+template <class T, class Kernel>
+void map_blocks(const Array& a, const Array& b, const Array& y, std::int64_t cost,
+                const Kernel& kernel) {
+  parallel_walk(make_loop<3>({&y, &a, &b}), cost,
+                [&](std::int64_t n, const auto& p, const auto& s) {
+                  const bool streaming = should_stream<T>(y, n);
+                  if (are_contiguous<T>(s) && !streaming) {
+                    kernel(reinterpret_cast<const T*>(p[1]), reinterpret_cast<const T*>(p[2]),
+                           reinterpret_cast<T*>(p[0]), n);
+                    return;
+                  }
+                  InputBlocks<T> in_a(p[1], s[1], n), in_b(p[2], s[2], n);
+                  OutputBlocks<T> out(p[0], s[0], streaming);
+                  for (std::int64_t i = 0; i < n; i += kBlock) {
+                    const std::int64_t m = std::min(kBlock, n - i);
+                    kernel(in_a.at(i, m), in_b.at(i, m), out.at(i), m);
+                    out.put(i, m);
+                  }
+                });
+}
+
+}  // namespace renga::simd

@@ -1,0 +1,55 @@
+#include "simd/cpu_features.h"
+
+#include <array>
+#include <cstdlib>
+#include <dnnl.hpp>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace renga::simd {
+namespace {
+
+// The largest instruction set that RENGA_MAX_CPU_ISA allows.
+dnnl::cpu_isa environment_limit() {
+  const char* const name = std::getenv("RENGA_MAX_CPU_ISA");
+  if (name == nullptr) return dnnl::cpu_isa::avx512_core_amx;
+  const std::array<std::pair<std::string_view, dnnl::cpu_isa>, 4> known{
+      {{"AVX2", dnnl::cpu_isa::avx2},
+       {"AVX512_CORE", dnnl::cpu_isa::avx512_core},
+       {"AVX512_CORE_BF16", dnnl::cpu_isa::avx512_core_bf16},
+       {"AVX512_CORE_AMX", dnnl::cpu_isa::avx512_core_amx}}};
+  for (const auto& [text, isa] : known) {
+    if (text == name) return isa;
+  }
+  throw std::invalid_argument(
+      "RENGA_MAX_CPU_ISA: expected AVX2, AVX512_CORE, AVX512_CORE_BF16 or AVX512_CORE_AMX, got " +
+      std::string(name));
+}
+
+// Whether the CPU has these instructions and neither variable excludes them.
+bool may_use(dnnl::cpu_isa isa) {
+  const auto all = static_cast<unsigned>(isa);
+  const auto usable = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
+  return (usable & static_cast<unsigned>(environment_limit()) & all) == all;
+}
+
+}  // namespace
+
+bool has_avx512() {
+  static const bool has = may_use(dnnl::cpu_isa::avx512_core);
+  return has;
+}
+
+bool has_bfloat16_dot_product() {
+  static const bool has = may_use(dnnl::cpu_isa::avx512_core_bf16);
+  return has;
+}
+
+bool has_amx() {
+  static const bool has = may_use(dnnl::cpu_isa::avx512_core_amx);
+  return has;
+}
+
+}  // namespace renga::simd

@@ -1,0 +1,57 @@
+// Code that is compiled for several instruction sets, of which the best one is chosen at run time.
+#pragma once
+
+#include <type_traits>
+
+#include "simd/cpu_features.h"
+#include "tensor/half.h"
+
+namespace renga::simd {
+
+// Targets: floats per vector, and whether there are dot products of bfloat16 numbers.
+struct Avx2 {
+  static constexpr int width = 8;
+  static constexpr bool has_bfloat16_dot_product = false;
+};
+struct Avx512 {
+  static constexpr int width = 16;
+  static constexpr bool has_bfloat16_dot_product = false;
+};
+struct Avx512Bfloat16 {
+  static constexpr int width = 16;
+  static constexpr bool has_bfloat16_dot_product = true;
+};
+
+// Compiled for one target, with everything inlined that is marked so.
+template <class Body>
+[[gnu::noinline]] void run_on_avx2(const Body& body) {
+  body(Avx2{});
+}
+template <class Body>
+[[gnu::noinline, gnu::target("avx512f,avx512vl,avx512dq,avx512bw")]] void run_on_avx512(
+    const Body& body) {
+  body(Avx512{});
+}
+template <class Body>
+[[gnu::noinline, gnu::target("avx512f,avx512vl,avx512dq,avx512bw,avx512bf16")]] void
+run_on_avx512_bfloat16(const Body& body) {
+  body(Avx512Bfloat16{});
+}
+
+// Calls body(target) with the best target of the machine. The body is a lambda marked
+// always_inline. With Number = bfloat16, the target has dot products of them; the caller has tested
+// that.
+template <class Number, class Body>
+void dispatch(const Body& body) {
+  if constexpr (std::is_same_v<Number, bfloat16>) {
+    run_on_avx512_bfloat16(body);
+  } else if (has_bfloat16_dot_product()) {
+    run_on_avx512_bfloat16(body);
+  } else if (has_avx512()) {
+    run_on_avx512(body);
+  } else {
+    run_on_avx2(body);
+  }
+}
+
+}  // namespace renga::simd

@@ -1,0 +1,128 @@
+// Loops over the elements of any float dtype in vectors of a target. Everything is inlined, to be
+// compiled for the target of its caller.
+#pragma once
+
+#include "simd/float_vector.h"
+#include "tensor/dtype.h"
+
+namespace renga::simd {
+
+// Keeps a load apart from a following select. The compiler would fuse them into one masked load,
+// which waits for the mask.
+template <class V>
+[[gnu::always_inline]] inline V force_load(V v) {
+  asm("" : "+v"(v));
+  return v;
+}
+
+// A vector of elements of type C. load() and store() convert elements of a dtype that is computed
+// in C.
+template <class Target, class C>
+struct Vector {
+  static constexpr int width = 4 * Target::width / static_cast<int>(sizeof(C));
+  using V [[gnu::vector_size(4 * Target::width)]] = C;
+  using Unaligned [[gnu::vector_size(4 * Target::width), gnu::aligned(4), gnu::may_alias]] = C;
+  using UnalignedHalves [[gnu::vector_size(2 * Target::width), gnu::aligned(2), gnu::may_alias]] =
+      std::uint16_t;
+
+  // In one instruction; the compiler would use one per lane.
+  [[gnu::always_inline]] static V broadcast(const C* from) {
+    V v;
+    if constexpr (sizeof(C) == sizeof(float)) {
+      asm("vbroadcastss %1, %0" : "=v"(v) : "m"(*from));
+    } else {
+      asm("vbroadcastsd %1, %0" : "=v"(v) : "m"(*from));
+    }
+    return v;
+  }
+  [[gnu::always_inline]] static V load(const C* from) {
+    return *reinterpret_cast<const Unaligned*>(from);
+  }
+  [[gnu::always_inline]] static void store(const V& v, C* to) {
+    *reinterpret_cast<Unaligned*>(to) = v;
+  }
+  [[gnu::always_inline]] static V load(const bfloat16* from) { return load_floats<Target>(from); }
+  [[gnu::always_inline]] static void store(const V& v, bfloat16* to) {
+    store_floats<Target>(v, to);
+  }
+  [[gnu::always_inline]] static V load(const float16* from) {
+    V v;
+    asm("vcvtph2ps %1, %0" : "=v"(v) : "m"(*reinterpret_cast<const UnalignedHalves*>(from)));
+    return v;
+  }
+  [[gnu::always_inline]] static void store(const V& v, float16* to) {
+    asm("vcvtps2ph $0, %1, %0" : "=m"(*reinterpret_cast<UnalignedHalves*>(to)) : "v"(v));
+  }
+  // v in the lanes whose bits are set, 0 in the others.
+  [[gnu::always_inline]] static V masked(std::uint32_t bits, const V& v) {
+    using Words [[gnu::vector_size(4 * Target::width)]] =
+        std::conditional_t<sizeof(C) == sizeof(float), std::uint32_t, std::uint64_t>;
+    Words all, lane;
+    if constexpr (sizeof(C) == sizeof(float)) {
+      asm("vmovd %1, %x0\n\tvpbroadcastd %x0, %0" : "=v"(all) : "r"(bits));
+    } else {
+      asm("vmovd %1, %x0\n\tvpbroadcastq %x0, %0" : "=v"(all) : "r"(bits));
+    }
+    for (int k = 0; k < width; ++k) lane[k] = 1u << k;
+    return (all & lane) != 0 ? force_load(v) : V{};
+  }
+  // Rounded to T.
+  template <class T>
+  [[gnu::always_inline]] static V rounded_to(const V& v) {
+    if constexpr (std::is_same_v<T, bfloat16>) {
+      return from_bfloat16<Target>(to_bfloat16<Target>(v));
+    } else if constexpr (std::is_same_v<T, float16>) {
+      T halves[width];
+      store(v, halves);
+      return load(halves);
+    } else {
+      return v;
+    }
+  }
+  [[gnu::always_inline]] static C sum(const V& v) {
+    C total = 0;
+    for (int lane = 0; lane < width; ++lane) total += v[lane];
+    return total;
+  }
+};
+
+// One element, with the interface of Vector.
+template <class C>
+struct Scalar {
+  static constexpr int width = 1;
+  using V = C;
+
+  static V broadcast(const C* from) { return *from; }
+  template <class T>
+  [[gnu::always_inline]] static V load(const T* from) {
+    return static_cast<C>(*from);
+  }
+  template <class T>
+  [[gnu::always_inline]] static void store(V v, T* to) {
+    *to = T(v);
+  }
+  [[gnu::always_inline]] static V masked(std::uint32_t bits, V v) { return bits & 1 ? v : V{}; }
+  template <class T>
+  [[gnu::always_inline]] static V rounded_to(V v) {
+    return static_cast<V>(T(v));
+  }
+  [[gnu::always_inline]] static C sum(V v) { return v; }
+};
+
+// Calls body(Vector{}, i), or body(Scalar{}, i) if there are fewer elements than a vector has, for
+// the elements from i on, until [begin, n) is covered. The last vector may overlap the one before
+// it.
+template <class Target, class C, class Body>
+[[gnu::always_inline]] inline void for_each_vector(std::int64_t begin, std::int64_t n,
+                                                   const Body& body) {
+  using L = Vector<Target, C>;
+  std::int64_t i = begin;
+  if (n < L::width) {
+    for (; i < n; ++i) body(Scalar<C>{}, i);
+    return;
+  }
+  for (; i + L::width <= n; i += L::width) body(L{}, i);
+  if (i < n) body(L{}, n - L::width);
+}
+
+}  // namespace renga::simd

@@ -1,0 +1,127 @@
+// Which arrays are written when an activation follows a normalization; the numbers are tested in
+// Python.
+#include <doctest/doctest.h>
+
+#include <thread>
+
+#include "autograd/backward.h"
+#include "ops/elementwise/activation.h"
+#include "ops/elementwise/arithmetic.h"
+#include "ops/normalization/normalization.h"
+#include "ops/random/random.h"
+#include "tensor/views.h"
+
+using namespace renga;
+
+namespace {
+
+struct Operands {
+  Variable x = Variable(full({16, 8, 16, 16}, 1, Dtype::float32), true);
+  Variable gamma = Variable(full({8}, 1, Dtype::float32), true);
+  Variable beta = Variable(full({8}, 3, Dtype::float32), true);
+  Variable normalized() const { return batch_normalization(x, gamma, beta); }
+};
+
+// From a gradient of ones, keeping those in between.
+void go_back(const Variable& z) {
+  z.body()->grad = Variable(full(z.shape(), 1, Dtype::float32));
+  BackwardOptions keep;
+  keep.retain_grad = true;
+  backward({&z, 1}, keep);
+}
+
+bool is_written(const Variable& x) { return x.body()->deferred() == nullptr; }
+
+}  // namespace
+
+TEST_CASE("what stands between a normalization and an activation is never written") {
+  const Operands o;
+  const Variable h = o.normalized(), y = relu(h);
+  CHECK_FALSE(is_written(h));
+  CHECK_FALSE(is_written(y));
+  CHECK(y.array().as<float>()[0] == 3);
+  CHECK(is_written(y));
+  CHECK_FALSE(is_written(h));
+
+  const Variable z = multiply(y, 2);
+  go_back(z);
+  CHECK_FALSE(is_written(h));
+  CHECK_FALSE(is_written(h.body()->grad));
+  CHECK(o.beta.body()->grad.array().as<float>()[0] == 2 * 16 * 256);
+  CHECK(h.body()->grad.array().as<float>()[0] == 2);
+  CHECK(h.array().as<float>()[0] == 3);
+}
+
+TEST_CASE("what somebody else can change is not waited for") {
+  const Operands o;
+  const Array also = o.x.array();
+  CHECK(is_written(o.normalized()));
+}
+
+TEST_CASE("an array that deferred ones are computed from is exposed after them, by any thread") {
+  const Operands o, other;
+  const Variable h = o.normalized(), y = leaky_relu(h, 0.5), z = other.normalized();
+  std::thread([&] { expose(o.x.array()); }).join();
+  CHECK(is_written(h));
+  CHECK(is_written(y));
+  CHECK_FALSE(is_written(z));
+  fill(o.x.array(), 7);
+  CHECK(relu(h).array().as<float>()[0] == 3);
+  CHECK(y.array().as<float>()[0] == 3);
+}
+
+TEST_CASE("a deferred array that two threads ask for is computed once") {
+  struct Counting final : Deferred {
+    Counting(const Array& y, int& runs) : Deferred(y, {}), runs(runs) {}
+    void compute(const Array& y) const override {
+      ++runs;
+      fill(y, runs);
+    }
+    int& runs;
+  };
+  int runs = 0;
+  const Variable y(empty({4}, Dtype::float32));
+  const auto deferred = make_ref<Counting>(y.outline(), runs);
+  std::thread first([&] { deferred->run(); }), second([&] { deferred->run(); });
+  first.join();
+  second.join();
+  CHECK(runs == 1);
+  CHECK(y.array().as<float>()[3] == 1);
+}
+
+TEST_CASE("arrays that a variable had before do not come back") {
+  const Operands o;
+  const Variable h = o.normalized();
+  h.body()->set_array(full(h.shape(), -1, Dtype::float32));
+  CHECK(is_written(h));
+  CHECK(relu(h).array().as<float>()[0] == 0);
+}
+
+TEST_CASE("nor is it where the batches of several ranks are normalized") {
+  const Operands o;
+  const Ranks two{[](const Array& own) {
+    const Array all = empty({2, own.shape(0), own.shape(1)}, own.dtype());
+    for (int rank : {0, 1}) copy(own, select_view(all, 0, rank));
+    return all;
+  }};
+  const Variable h = multi_node_batch_normalization(o.x, o.gamma, o.beta, two), y = relu(h);
+  const Variable z = multiply(y, 2);
+  go_back(z);
+  CHECK_FALSE(is_written(h));
+  CHECK_FALSE(is_written(h.body()->grad));
+  CHECK(o.beta.body()->grad.array().as<float>()[0] == 2 * 16 * 256);
+}
+
+TEST_CASE("nor is what stands before a dropout") {
+  const Operands o;
+  const Variable h = o.normalized(), r = relu(h), y = dropout(r, 0.5, 1), z = multiply(y, 2);
+  CHECK_FALSE(is_written(h));
+  CHECK_FALSE(is_written(r));
+  go_back(z);
+  CHECK_FALSE(is_written(r));
+  CHECK_FALSE(is_written(r.body()->grad));
+  CHECK_FALSE(is_written(h.body()->grad));
+  const float kept = z.array().as<float>()[0] / 3;  // 0, or twice 2
+  CHECK(r.body()->grad.array().as<float>()[0] == kept);
+  CHECK(h.body()->grad.array().as<float>()[0] == kept);
+}
