@@ -1,4 +1,4 @@
-"""Communicators: groups of ranks, be they threads or processes, that act together."""
+"""Communicators: groups of ranks, threads or processes, that communicate."""
 
 from __future__ import annotations
 
@@ -8,20 +8,22 @@ from renga.communicators import local
 from renga.communicators.communicator import Communicator
 from renga.communicators.communicator_base import CommunicatorBase
 from renga.communicators.failure import RankFailed
+from renga.communicators.native_communicator import NativeCommunicator
 from renga.communicators.work import Work
 
 __all__ = [
     "Communicator",
     "CommunicatorBase",
+    "NativeCommunicator",
     "RankFailed",
     "Work",
     "create_communicator",
     "local",
 ]
 
-# Which ranks of a kind share memory. ChainerMN's kinds were different ways to one
-# result; here each differs in nothing but this.
-_BOARDS = {
+# Which ranks share memory, by the name of the communicator. ChainerMN's names stood for
+# different algorithms; here they differ only in this.
+_SHARED_MEMORY_SCOPES = {
     "mpi": "each_node",
     "naive": "none",
     "flat": "one_node",
@@ -31,31 +33,33 @@ _BOARDS = {
     "non_cuda_aware": "each_node",
     "dummy": "each_node",
 }
-_KINDS = ["local", "simulated", "pure_nccl", *_BOARDS]
+_NAMES = ["local", "simulated", "pure_nccl", *_SHARED_MEMORY_SCOPES]
 
 
 def create_communicator(
     communicator_name: str = "pure_nccl", mpi_comm: Any = None, **kwargs: Any
-) -> Communicator:
+) -> NativeCommunicator:
     """A communicator of this process with the others of its job.
 
     Args:
         communicator_name: ``mpi`` or a name of ChainerMN's for processes;
             ``local`` for ranks that are threads; ``simulated`` for one of many ranks
-            that are not there.
-        mpi_comm: a communicator of mpi4py, whose ranks take part.
-        kwargs: ``allreduce_grad_dtype``, in which gradients travel,
-            ``batched_copy``, ``all_reduce_algorithm``; for ``simulated`` what
-            :class:`renga.communicators.simulated.Machine` takes.
+            that do not exist.
+        mpi_comm: an mpi4py communicator of the ranks that take part; by default all
+            processes of the job.
+        kwargs: settings (see :meth:`NativeCommunicator.set_config`); for
+            ``simulated`` the arguments of
+            :class:`renga.communicators.simulated.Machine`.
 
     Raises:
-        ValueError: unknown name or option, or several nodes for ``single_node``.
-        ImportError: there is no MPI.
+        ValueError: if the name or an option is unknown, or there are several nodes
+            for ``single_node``.
+        ImportError: if there is no MPI.
     """
-    if communicator_name not in _KINDS:
+    if communicator_name not in _NAMES:
         raise ValueError(
             f'Unrecognized communicator: "{communicator_name}"; '
-            f"expected one of {', '.join(_KINDS)}"
+            f"expected one of {', '.join(_NAMES)}"
         )
     if communicator_name == "simulated":
         from renga.communicators import simulated
@@ -67,17 +71,17 @@ def create_communicator(
     return comm
 
 
-def _connect(name: str, mpi_comm: Any) -> Communicator:
+def _connect(name: str, mpi_comm: Any) -> NativeCommunicator:
     if name == "local":
         return local.current()
-    from renga.communicators import mpi
+    from renga.communicators.transport import mpi
 
     if name == "pure_nccl":
         from renga.communicators import nccl
 
         return nccl.connect(mpi_comm)
     kind = mpi.DummyCommunicator if name == "dummy" else mpi.MpiCommunicator
-    comm = mpi.connect(mpi_comm, _BOARDS[name], kind)
+    comm = mpi.connect(mpi_comm, _SHARED_MEMORY_SCOPES[name], kind)
     if name == "single_node" and comm.inter_size > 1:
         raise ValueError(
             f"single_node: expected ranks on one node, got {comm.inter_size} nodes"

@@ -2,51 +2,64 @@
 
 #include <algorithm>
 
-#include "collectives/agreement.h"
-#include "collectives/board.h"
-#include "collectives/by_board.h"
-#include "collectives/by_messages.h"
-#include "collectives/by_nodes.h"
+#include "collectives/call_comparison.h"
+#include "collectives/hierarchical.h"
 #include "collectives/overlap.h"
+#include "collectives/point_to_point.h"
+#include "collectives/shared_memory.h"
 #include "devices/long_work.h"
 
 namespace renga {
 
 namespace {
 
-// Whether messages or the board can take an array as it lies.
-using Suits = bool (*)(const Array& x);
+// Whether data can be sent from, and received into, the array itself.
+using IsDirect = bool (*)(const Array& x);
 
-bool is_message(const Array& x) { return x.is_contiguous(); }
+bool is_contiguous(const Array& x) { return x.is_contiguous(); }
 
-// What is sent: the arrays themselves where they suit, copies without gaps otherwise.
-std::vector<Array> leaving(const std::vector<Array>& xs, Suits suits) {
-  std::vector<Array> result;
-  for (const Array& x : xs) result.push_back(!x.defined() || suits(x) ? x : contiguous(x));
-  return result;
+// The arrays themselves where they are direct, contiguous copies otherwise.
+std::vector<Array> send_buffers(const std::vector<Array>& xs, IsDirect is_direct) {
+  std::vector<Array> buffers;
+  for (const Array& x : xs) {
+    buffers.push_back(!x.defined() || is_direct(x) ? x : contiguous(x));
+  }
+  return buffers;
 }
 
-// Arrays to receive into: the arrays themselves where they suit.
-std::vector<Array> landing(const std::vector<Array>& ys, Suits suits) {
-  std::vector<Array> result;
+// The arrays themselves where they are direct, new contiguous ones otherwise.
+std::vector<Array> receive_buffers(const std::vector<Array>& ys, IsDirect is_direct) {
+  std::vector<Array> buffers;
   for (const Array& y : ys) {
-    result.push_back(!y.defined() || suits(y) ? y : empty(y.shape(), y.dtype()));
+    buffers.push_back(!y.defined() || is_direct(y) ? y : empty(y.shape(), y.dtype()));
   }
-  return result;
+  return buffers;
 }
 
-void move_landed(const std::vector<Array>& landed, const std::vector<Array>& ys) {
+// Copies what was received into buffers that are not the arrays themselves.
+void copy_received(const std::vector<Array>& buffers, const std::vector<Array>& ys) {
   for (std::size_t i = 0; i < ys.size(); ++i) {
-    if (ys[i].defined() && landed[i].data() != ys[i].data()) copy(landed[i], ys[i]);
+    if (ys[i].defined() && buffers[i].data() != ys[i].data()) copy(buffers[i], ys[i]);
   }
 }
 
-void require_same(const char* op, const Array& x, const Array& y) {
-  require(x.shape() == y.shape() && x.dtype() == y.dtype(), op, ": expected a result of ",
+void require_same_form(const char* name, const Array& x, const Array& y) {
+  require(x.shape() == y.shape() && x.dtype() == y.dtype(), name, ": expected a result of ",
           x.dtype(), " ", x.shape(), ", got ", y.dtype(), " ", y.shape());
 }
 
-// Row r of an array with one for each rank.
+void require_mean_of_floats(const char* name, Reduction reduction, Dtype dtype) {
+  require(reduction != Reduction::mean || is_float(dtype), name,
+          ": expected a floating dtype for mean, got ", dtype);
+}
+
+// `shape` with an axis of all ranks in front.
+Shape with_rank_axis(Shape shape, int ranks) {
+  shape.insert(0, ranks);
+  return shape;
+}
+
+// x[0], x[1], …
 std::vector<Array> rows_of(const Array& x) {
   std::vector<Array> rows;
   const Shape shape(std::span(x.shape().begin() + 1, x.shape().end()));
@@ -57,304 +70,332 @@ std::vector<Array> rows_of(const Array& x) {
   return rows;
 }
 
-// While a caller is in a collective.
-class InUse {
+bool is_small(const std::vector<Array>& xs) {
+  std::int64_t bytes = 0;
+  for (const Array& x : xs) bytes += x.size() * x.itemsize();
+  return bytes <= shared_memory::kSmallBytes;
+}
+
+// Marks a communicator as busy while a caller is in a collective.
+class BusyScope {
  public:
-  explicit InUse(std::atomic<bool>& busy) : busy_(busy) { set(true); }
-  ~InUse() { set(false); }
-  InUse(const InUse&) = delete;
-  InUse& operator=(const InUse&) = delete;
+  explicit BusyScope(std::atomic<bool>& busy) : busy_(busy) { set(true); }
+  ~BusyScope() { set(false); }
+  BusyScope(const BusyScope&) = delete;
+  BusyScope& operator=(const BusyScope&) = delete;
 
  private:
-  // Callers hold Python's lock when they look at it.
+  // Relaxed: callers hold the GIL when they read it.
   void set(bool busy) { busy_.store(busy, std::memory_order_relaxed); }
 
   std::atomic<bool>& busy_;
 };
 
-// Whether copies to the board cost less than a second meeting.
-bool is_short(const std::vector<Array>& xs) {
-  std::int64_t bytes = 0;
-  for (const Array& x : xs) bytes += x.size() * x.itemsize();
-  return bytes <= by_board::kSmall;
-}
-
 }  // namespace
 
-Communicator::Communicator(std::shared_ptr<Transport> transport, double seconds, bool debug)
-    : transport_(std::move(transport)), seconds_(seconds), debug_(debug), forks_(forks) {}
-
-Communicator::~Communicator() {
-  // A forked process has no such thread, but what the thread waits at.
-  if (forks_ != forks) static_cast<void>(queue_.release());
+Communicator::Communicator(std::shared_ptr<Transport> transport, double timeout_seconds, bool debug)
+    : transport_(std::move(transport)),
+      timeout_seconds_(timeout_seconds),
+      debug_(debug),
+      fork_count_(fork_count) {
+  const int local_rank = topology().intra_rank, ranks = topology().intra_size;
+  auto memory = transport_->allocate_shared(SharedSegment::bytes(ranks));
+  if (memory == nullptr) return;
+  node_segment_ =
+      std::make_unique<SharedSegment>(std::move(memory), local_rank, ranks, rank() - local_rank);
+  if (topology().inter_size == 1) common_segment_ = node_segment_.get();
 }
 
-void Communicator::check_use(const Call& call) const {
+Communicator::~Communicator() {
+  // The queue's thread does not exist in a forked process, so joining it would never end.
+  if (fork_count_ != fork_count) static_cast<void>(queue_.release());
+}
+
+void Communicator::check_usable(const Call& call) const {
   require<std::runtime_error>(
-      forks_ == forks, call.op,
+      fork_count_ == fork_count, call.op,
       ": this communicator belongs to the process that has forked this one");
   require<std::runtime_error>(!busy_, call.op, ": another thread is in a collective of this ",
                               "communicator; only one thread at a time may call them, and split() ",
                               "makes communicators for others");
 }
 
-void Communicator::agree(const Turn& turn) const {
-  if (Board* board = common_board()) {
-    board->meet(turn);
+void Communicator::compare_calls(const CollectiveContext& context) const {
+  if (common_segment_ != nullptr) {
+    common_segment_->barrier(context);
   } else {
-    by_messages::agree(turn);
+    point_to_point::compare_calls(context);
   }
 }
 
-template <class Act>
-void Communicator::take(const Turn& turn, const Act& body) {
-  if (!broken_.empty()) {
-    fail<std::runtime_error>(turn.call.op, ": this communicator cannot be used after: ", broken_);
+template <class Run>
+void Communicator::run_collective(const CollectiveContext& context, const Run& run) {
+  if (!failure_.empty()) {
+    fail<std::runtime_error>(context.call.op,
+                             ": this communicator cannot be used after: ", failure_);
   }
   try {
     transport_->check_failure();
-    Board* board = common_board();
-    if (board != nullptr) board->announce(turn.call);
-    body(turn);
-    // Where nothing was to be moved, the ranks have not met yet.
-    if (board != nullptr && board->announced()) board->meet(turn);
-  } catch (const Disagreement&) {
+    SharedSegment* segment = common_segment_;
+    if (segment != nullptr) segment->publish(context.call);
+    run(context);
+    // Of empty arrays, no chunk was moved, and so there was no barrier.
+    if (segment != nullptr && segment->is_call_unchecked()) segment->barrier(context);
+  } catch (const CallMismatch&) {
     throw;
   } catch (const std::exception& error) {
-    broken_ = error.what();
+    failure_ = error.what();
     throw;
   }
 }
 
-Communicator::Result Communicator::start(Call call, const Issue& issue, Body body) {
-  check_use(call);
+Communicator::Result Communicator::launch(Call call, const LaunchOptions& options, Body body) {
+  check_usable(call);
   call.sequence = ++sequence_;
-  Turn turn{*transport_, call.at(issue.site), seconds_};
-  const bool here = queue_->idle() && (issue.wait || !transport_->concurrent());
-  if (here) {
-    turn.interruptible = true;
-    const InUse use(busy_);
+  CollectiveContext context{*transport_, call.at(options.call_site), timeout_seconds_};
+  if (queue_->is_idle() && (options.wait || !transport_->concurrent())) {
+    context.interruptible = true;
+    const BusyScope busy(busy_);
     const LongWork lend;
-    take(turn, body);
+    run_collective(context, body);
     return nullptr;
   }
-  Result work =
-      queue_->push(turn, transport_, [this, turn, body = std::move(body)] { take(turn, body); });
-  if (!issue.wait) return work;
+  Result work = queue_->push(context, transport_, [this, context, body = std::move(body)] {
+    run_collective(context, body);
+  });
+  if (!options.wait) return work;
   work->wait(0);
   return nullptr;
 }
 
 Communicator::Result Communicator::all_reduce(const std::vector<Array>& xs,
                                               const std::vector<Array>& ys, Reduction reduction,
-                                              std::optional<Dtype> wire, const Issue& issue) {
+                                              std::optional<Dtype> communication_dtype,
+                                              const LaunchOptions& options) {
   require(!xs.empty() && xs.size() == ys.size(),
           "all_reduce: expected as many results as arrays, got ", xs.size(), " and ", ys.size());
-  const Dtype dtype = xs[0].dtype(), travels_as = wire.value_or(dtype);
-  // In place in windows, an array is read after another has been written.
-  bool in_place = travels_as == dtype && !overlap(ys);
+  const Dtype dtype = xs[0].dtype(), sent_as = communication_dtype.value_or(dtype);
+  // In windows, an array is written before the next is read.
+  bool in_place = sent_as == dtype && !overlap(ys);
   for (std::size_t i = 0; i < xs.size(); ++i) {
     require(xs[i].dtype() == dtype, "all_reduce: expected one dtype, got ", dtype, " and ",
             xs[i].dtype());
-    require_same("all_reduce", xs[i], ys[i]);
+    require_same_form("all_reduce", xs[i], ys[i]);
     in_place = in_place && xs[i].data() == ys[i].data();
   }
-  require(travels_as == dtype || (is_float(dtype) && is_float(travels_as)),
-          "all_reduce: expected floating dtypes to convert between, got ", dtype, " and ",
-          travels_as);
-  require(reduction != Reduction::mean || is_float(dtype),
-          "all_reduce: expected a floating dtype for mean, got ", dtype);
-  Call call = Call("all_reduce").with(xs, travels_as).with_detail(name_of(reduction));
-  if (in_place && common_board() != nullptr && !algorithm_ && !is_short(xs)) {
-    if (const Windows::Found found = windows_.find(xs); !found.arrays.empty()) {
-      return start(call.in_window(found.places), issue, [=, this](const Turn& turn) {
-        by_board::all_reduce(turn, *common_board(), xs, found.arrays, reduction);
-      });
+  require(sent_as == dtype || (is_float(dtype) && is_float(sent_as)),
+          "all_reduce: expected floating dtypes to convert between, got ", dtype, " and ", sent_as);
+  require_mean_of_floats("all_reduce", reduction, dtype);
+  Call call = Call("all_reduce").with(xs, sent_as).with_detail(name_of(reduction));
+  if (in_place && common_segment_ != nullptr && !algorithm_ && !is_small(xs)) {
+    if (const Windows::Found found = windows_.find(xs); !found.peers.empty()) {
+      return launch(call.in_windows(found.layout), options,
+                    [=, this](const CollectiveContext& context) {
+                      shared_memory::all_reduce_windows(context, *common_segment_, xs, found.peers,
+                                                        reduction);
+                    });
     }
   }
-  return start(call, issue, [=, this, from = safe_inputs(xs, ys)](const Turn& turn) {
-    reduce_all(turn, from, ys, travels_as, reduction);
-  });
+  return launch(call, options,
+                [=, this, inputs = safe_inputs(xs, ys)](const CollectiveContext& context) {
+                  run_all_reduce(context, inputs, ys, sent_as, reduction);
+                });
 }
 
-bool Communicator::all_reduce_short(std::byte* x, const Shape& shape, Dtype dtype,
-                                    Reduction reduction, const Issue& issue) {
-  Board* board = common_board();
+bool Communicator::all_reduce_small(std::byte* x, const Shape& shape, Dtype dtype,
+                                    Reduction reduction, const LaunchOptions& options) {
+  SharedSegment* segment = common_segment_;
   const std::int64_t bytes = shape.product() * size_of(dtype);
-  if (bytes > by_board::kSmall || board == nullptr || algorithm_ || !queue_->idle()) return false;
+  if (bytes > shared_memory::kSmallBytes || segment == nullptr) return false;
+  if (algorithm_ || !queue_->is_idle()) return false;
   if (reduction == Reduction::mean && !is_float(dtype)) return false;
-  Turn turn{*transport_, Call("all_reduce"), seconds_, true};
-  check_use(turn.call);
-  turn.call.with(shape, dtype).with_detail(name_of(reduction)).at(issue.site);
-  turn.call.sequence = ++sequence_;
-  const InUse use(busy_);
-  take(turn,
-       [&](const Turn&) { by_board::all_reduce_short(turn, *board, x, bytes, dtype, reduction); });
+  CollectiveContext context{*transport_, Call("all_reduce"), timeout_seconds_, true};
+  check_usable(context.call);
+  context.call.with(shape, dtype).with_detail(name_of(reduction)).at(options.call_site);
+  context.call.sequence = ++sequence_;
+  const BusyScope busy(busy_);
+  run_collective(context, [&](const CollectiveContext&) {
+    shared_memory::all_reduce_small(context, *segment, x, bytes, dtype, reduction);
+  });
   return true;
 }
 
-void Communicator::reduce_all(const Turn& turn, const std::vector<Array>& xs,
-                              const std::vector<Array>& ys, Dtype wire, Reduction reduction) {
-  const std::vector<Array> landed = landing(ys, Flat::suits), from = leaving(xs, Flat::suits);
-  const Flat x(from, wire), y(landed, wire);
-  // A node of one rank has no partial result, which is wider than an operand of 16 bits.
-  const bool alone = placement().inter_size > 1 && placement().intra_size == 1;
-  if (Board* board = common_board(); board != nullptr && !algorithm_) {
-    by_board::all_reduce(turn, *board, x, y, wire, reduction);
-  } else if (board == nullptr && !algorithm_ && by_messages::goes_along(turn, x.bytes())) {
-    by_messages::all_reduce_short(turn, x, y, wire, reduction);
+void Communicator::run_all_reduce(const CollectiveContext& context, const std::vector<Array>& xs,
+                                  const std::vector<Array>& ys, Dtype communication_dtype,
+                                  Reduction reduction) {
+  const std::vector<Array> results = receive_buffers(ys, FlatBucket::has_long_runs);
+  const std::vector<Array> inputs = send_buffers(xs, FlatBucket::has_long_runs);
+  const FlatBucket x(inputs, communication_dtype), y(results, communication_dtype);
+  if (common_segment_ != nullptr && !algorithm_) {
+    shared_memory::all_reduce(context, *common_segment_, x, y, communication_dtype, reduction);
+  } else if (common_segment_ == nullptr && !algorithm_ &&
+             point_to_point::fits_first_message(context, x.bytes())) {
+    point_to_point::all_reduce_small(context, x, y, communication_dtype, reduction);
   } else {
-    agree(turn);
-    const auto network = algorithm_ ? all_reduce::Network() : measured_network(turn);
-    if (algorithm_ || transport_->board() == nullptr || alone) {
-      by_messages::all_reduce(turn, network, algorithm_, x, y, wire, reduction);
+    compare_calls(context);
+    const auto model = algorithm_ ? all_reduce::NetworkModel() : network(context);
+    // With one rank per node there is nothing to reduce within nodes, and 16-bit operands are sent
+    // as such instead of as 32-bit partial results.
+    const bool one_rank_per_node = topology().inter_size > 1 && topology().intra_size == 1;
+    if (algorithm_ || node_segment_ == nullptr || one_rank_per_node) {
+      point_to_point::all_reduce(context, model, algorithm_, x, y, communication_dtype, reduction);
     } else {
-      by_nodes::all_reduce(turn, *transport_->board(), network, x, y, wire, reduction);
+      hierarchical::all_reduce(context, *node_segment_, model, x, y, communication_dtype,
+                               reduction);
     }
   }
-  move_landed(landed, ys);
+  copy_received(results, ys);
 }
 
-const all_reduce::Network& Communicator::measured_network(const Turn& turn) {
-  if (!network_) network_ = all_reduce::measure(turn);
+const all_reduce::NetworkModel& Communicator::network(const CollectiveContext& context) {
+  if (!network_) network_ = all_reduce::measure_network(context);
   return *network_;
 }
 
-all_reduce::Network Communicator::measure_network(const Issue& issue) {
-  all_reduce::Network network;
-  start(Call("measure"), issue, [&](const Turn& turn) {
-    agree(turn);
-    network = all_reduce::measure(turn);
+all_reduce::NetworkModel Communicator::measure_network(const LaunchOptions& options) {
+  all_reduce::NetworkModel model;
+  launch(Call("measure"), options, [&](const CollectiveContext& context) {
+    compare_calls(context);
+    model = all_reduce::measure_network(context);
   });
-  return network;
-}
-
-Board* Communicator::common_board() const {
-  return placement().inter_size == 1 ? transport_->board() : nullptr;
+  return model;
 }
 
 Communicator::Result Communicator::reduce_scatter(const Array& x, const Array& y,
-                                                  Reduction reduction, const Issue& issue) {
-  Shape whole = y.shape();
-  whole.insert(0, size());
-  require(x.shape() == whole && x.dtype() == y.dtype(), "reduce_scatter: expected x of ", y.dtype(),
-          " ", whole, " for a result of ", y.shape(), ", got ", x.dtype(), " ", x.shape());
-  require(reduction != Reduction::mean || is_float(x.dtype()),
-          "reduce_scatter: expected a floating dtype for mean, got ", x.dtype());
+                                                  Reduction reduction,
+                                                  const LaunchOptions& options) {
+  const Shape shape = with_rank_axis(y.shape(), size());
+  require(x.shape() == shape && x.dtype() == y.dtype(), "reduce_scatter: expected x of ", y.dtype(),
+          " ", shape, " for a result of ", y.shape(), ", got ", x.dtype(), " ", x.shape());
+  require_mean_of_floats("reduce_scatter", reduction, x.dtype());
   const Call call =
       Call("reduce_scatter").with(x.shape(), x.dtype()).with_detail(name_of(reduction));
-  const Array whole_x = overlap({x, y}) ? copy_of(x) : x;
-  return start(call, issue, [=, this](const Turn& turn) {
-    const std::vector<Array> landed = landing({y}, Flat::suits);
-    const std::vector<Array> from = leaving({whole_x}, Flat::suits);
-    const Flat flat_x(from), flat_y(landed);
-    if (Board* board = common_board()) {
-      by_board::reduce_scatter(turn, *board, flat_x, flat_y, x.dtype(), reduction);
+  const Array input = overlap({x, y}) ? copy_of(x) : x;
+  return launch(call, options, [=, this](const CollectiveContext& context) {
+    const std::vector<Array> results = receive_buffers({y}, FlatBucket::has_long_runs);
+    const std::vector<Array> inputs = send_buffers({input}, FlatBucket::has_long_runs);
+    const FlatBucket from(inputs), to(results);
+    if (common_segment_ != nullptr) {
+      shared_memory::reduce_scatter(context, *common_segment_, from, to, x.dtype(), reduction);
     } else {
-      by_messages::reduce_scatter(turn, flat_x, flat_y, x.dtype(), reduction);
+      point_to_point::reduce_scatter(context, from, to, x.dtype(), reduction);
     }
-    move_landed(landed, {y});
+    copy_received(results, {y});
   });
 }
 
-Communicator::Result Communicator::all_gather(const Array& x, const Array& y, const Issue& issue) {
-  Shape whole = x.shape();
-  whole.insert(0, size());
-  require(y.shape() == whole && y.dtype() == x.dtype(), "all_gather: expected a result of ",
-          x.dtype(), " ", whole, ", got ", y.dtype(), " ", y.shape());
+Communicator::Result Communicator::all_gather(const Array& x, const Array& y,
+                                              const LaunchOptions& options) {
+  const Shape shape = with_rank_axis(x.shape(), size());
+  require(y.shape() == shape && y.dtype() == x.dtype(), "all_gather: expected a result of ",
+          x.dtype(), " ", shape, ", got ", y.dtype(), " ", y.shape());
   const std::vector<Array> ys = rows_of(y);
-  const std::vector<Array> from(ys.size(), safe_inputs({x}, ys, rank())[0]);
-  return move_all(Call("all_gather").with(x.shape(), x.dtype()), from, ys, true, issue);
+  const Array input = safe_inputs({x}, ys, rank())[0];
+  return all_gatherv(Call("all_gather").with(x.shape(), x.dtype()), input, ys, options);
 }
 
-Communicator::Result Communicator::gather_parts(const char* name, const Array& x,
-                                                const std::vector<Array>& ys, const Issue& issue) {
+Communicator::Result Communicator::all_gatherv(const char* name, const Array& x,
+                                               const std::vector<Array>& ys,
+                                               const LaunchOptions& options) {
   require(std::ssize(ys) == size(), name, ": expected one result per rank, got ", ys.size());
-  require_same(name, x, ys[rank()]);
-  return move_all(Call(name), std::vector<Array>(ys.size(), x), ys, true, issue);
+  require_same_form(name, x, ys[rank()]);
+  return all_gatherv(Call(name), x, ys, options);
 }
 
-Communicator::Result Communicator::all_to_all(const Array& x, const Array& y, const Issue& issue) {
+Communicator::Result Communicator::all_gatherv(Call call, const Array& x,
+                                               const std::vector<Array>& ys,
+                                               const LaunchOptions& options) {
+  return launch(call, options, [=, this](const CollectiveContext& context) {
+    const bool shared = common_segment_ != nullptr;
+    const IsDirect is_direct = shared ? FlatBucket::has_long_runs : is_contiguous;
+    const std::vector<Array> results = receive_buffers(ys, is_direct);
+    const Array input = send_buffers({x}, is_direct)[0];
+    if (shared) {
+      shared_memory::all_gather(context, *common_segment_, input, results);
+    } else {
+      point_to_point::all_to_allv(context, std::vector<Array>(ys.size(), input), results);
+    }
+    copy_received(results, ys);
+  });
+}
+
+Communicator::Result Communicator::all_to_all(const Array& x, const Array& y,
+                                              const LaunchOptions& options) {
   require(x.ndim() > 0 && x.shape(0) == size(), "all_to_all: expected one row for each of ", size(),
           " ranks, got shape ", x.shape());
-  require_same("all_to_all", x, y);
-  const Array from = overlap({x, y}) ? copy_of(x) : x;
+  require_same_form("all_to_all", x, y);
+  const Array input = overlap({x, y}) ? copy_of(x) : x;
   const Call call = Call("all_to_all").with(x.shape(), x.dtype());
-  return move_all(call, rows_of(from), rows_of(y), false, issue);
+  return all_to_allv(call, rows_of(input), rows_of(y), options);
 }
 
-Communicator::Result Communicator::exchange(const char* name, std::optional<std::int64_t> root,
-                                            const std::vector<Array>& sent,
-                                            const std::vector<Array>& received,
-                                            const Issue& issue) {
+Communicator::Result Communicator::all_to_allv(const char* name, std::optional<std::int64_t> root,
+                                               const std::vector<Array>& sent,
+                                               const std::vector<Array>& received,
+                                               const LaunchOptions& options) {
   require(std::ssize(sent) == size() && std::ssize(received) == size(), name,
           ": expected one array per rank, got ", sent.size(), " and ", received.size());
   Call call(name);
   if (root) call.with_peer(checked_rank(name, *root));
-  return move_all(call, sent, received, false, issue);
+  return all_to_allv(call, sent, received, options);
 }
 
-// What all ranks get is the same where `same_for_all` is true.
-Communicator::Result Communicator::move_all(Call call, const std::vector<Array>& sent,
-                                            const std::vector<Array>& received, bool same_for_all,
-                                            const Issue& issue) {
-  return start(call, issue, [=, this](const Turn& turn) {
-    Board* board = common_board();
-    const Suits suits = board != nullptr ? Flat::suits : is_message;
-    const std::vector<Array> landed = landing(received, suits);
-    if (same_for_all) {
-      const Array from = leaving({sent[0]}, suits)[0];
-      if (board != nullptr) {
-        by_board::all_gather(turn, *board, from, landed);
-      } else {
-        by_messages::exchange(turn, std::vector<Array>(sent.size(), from), landed);
-      }
-    } else if (board != nullptr) {
-      by_board::exchange(turn, *board, leaving(sent, suits), landed);
+Communicator::Result Communicator::all_to_allv(Call call, const std::vector<Array>& sent,
+                                               const std::vector<Array>& received,
+                                               const LaunchOptions& options) {
+  return launch(call, options, [=, this](const CollectiveContext& context) {
+    const bool shared = common_segment_ != nullptr;
+    const IsDirect is_direct = shared ? FlatBucket::has_long_runs : is_contiguous;
+    const std::vector<Array> results = receive_buffers(received, is_direct);
+    const std::vector<Array> inputs = send_buffers(sent, is_direct);
+    if (shared) {
+      shared_memory::all_to_allv(context, *common_segment_, inputs, results);
     } else {
-      by_messages::exchange(turn, leaving(sent, suits), landed);
+      point_to_point::all_to_allv(context, inputs, results);
     }
-    move_landed(landed, received);
+    copy_received(results, received);
   });
 }
 
-Communicator::Result Communicator::broadcast(const char* name, const Array& x, std::int64_t given,
-                                             const Issue& issue) {
-  const int root = checked_rank(name, given);
-  const Call call = Call(name).with(x.shape(), x.dtype()).with_peer(root);
-  return start(call, issue, [=, this](const Turn& turn) {
-    const bool gives = turn.rank() == root;
-    const Array place = gives ? contiguous(x) : landing({x}, is_message)[0];
-    if (Board* board = common_board()) {
-      by_board::broadcast(turn, *board, place, root);
+Communicator::Result Communicator::broadcast(const char* name, const Array& x, std::int64_t root,
+                                             const LaunchOptions& options) {
+  const int checked_root = checked_rank(name, root);
+  const Call call = Call(name).with(x.shape(), x.dtype()).with_peer(checked_root);
+  return launch(call, options, [=, this](const CollectiveContext& context) {
+    const bool is_root = context.rank() == checked_root;
+    const Array buffer = is_root ? contiguous(x) : receive_buffers({x}, is_contiguous)[0];
+    if (common_segment_ != nullptr) {
+      shared_memory::broadcast(context, *common_segment_, buffer, checked_root);
     } else {
-      by_messages::broadcast(turn, place, root);
+      point_to_point::broadcast(context, buffer, checked_root);
     }
-    if (!gives) move_landed({place}, {x});
+    if (!is_root) copy_received({buffer}, {x});
   });
 }
 
-void Communicator::barrier(const Issue& issue) {
-  start(Call("barrier"), issue, [this](const Turn& turn) { agree(turn); });
+void Communicator::barrier(const LaunchOptions& options) {
+  launch(Call("barrier"), options,
+         [this](const CollectiveContext& context) { compare_calls(context); });
 }
 
 std::shared_ptr<Communicator> Communicator::split(std::optional<int> color, int key,
-                                                  const Issue& issue) {
-  const Array mine = empty({3}, Dtype::int32), all = empty({size(), 3}, Dtype::int32);
-  mine.as<std::int32_t>()[0] = color ? 1 : 0;
-  mine.as<std::int32_t>()[1] = color.value_or(0);
-  mine.as<std::int32_t>()[2] = key;
-  const std::vector<Array> rows = rows_of(all);
-  gather_parts("split", mine, rows, issue);
+                                                  const LaunchOptions& options) {
+  struct Request {
+    std::int32_t has_color, color, key;
+  };
+  const std::int64_t fields = sizeof(Request) / sizeof(std::int32_t);
+  const Array own = empty({fields}, Dtype::int32), all = empty({size(), fields}, Dtype::int32);
+  *reinterpret_cast<Request*>(own.data()) = {color.has_value(), color.value_or(0), key};
+  all_gatherv("split", own, rows_of(all), options);
   if (!color) return nullptr;
+  const auto* requests = reinterpret_cast<const Request*>(all.data());
   std::vector<int> members;
-  const auto wish = [&](int r) { return rows[r].as<std::int32_t>(); };
   for (int r = 0; r < size(); ++r) {
-    if (wish(r)[0] == 1 && wish(r)[1] == *color) members.push_back(r);
+    if (requests[r].has_color && requests[r].color == *color) members.push_back(r);
   }
-  std::ranges::stable_sort(members, {}, [&](int r) { return wish(r)[2]; });
+  std::ranges::stable_sort(members, {}, [&](int r) { return requests[r].key; });
   const LongWork lend;
-  return std::make_shared<Communicator>(transport_->split(members), seconds_, debug_);
+  return std::make_shared<Communicator>(transport_->split(members), timeout_seconds_, debug_);
 }
 
 }  // namespace renga

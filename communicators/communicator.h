@@ -1,137 +1,146 @@
-// A group of ranks that act together. All ranks call the same collectives in the same order.
+// A group of ranks that communicate. All ranks call the same collectives in the same order.
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "collectives/all_reduce/choice.h"
+#include "collectives/all_reduce/algorithm_selection.h"
 #include "collectives/reduce.h"
-#include "collectives/window.h"
-#include "optimizers/update_rules.h"
+#include "shared_memory/shared_segment.h"
+#include "shared_memory/windows.h"
 #include "tensor/array.h"
-#include "transport.h"
+#include "transport/transport.h"
 #include "work.h"
 
 namespace renga {
 
-// How a call is carried out: at once, or on the communicator's thread while the caller goes on.
-struct Issue {
-  bool wait = true;
-  std::string site;  // where the user called
+struct LaunchOptions {
+  bool wait = true;            // false: runs on the communicator's thread while the caller goes on
+  std::string call_site = {};  // of the user, for error messages
 };
 
-// Every method that moves data returns null when it waited and a Work otherwise; arrays may have
-// any strides and must not be touched until the Work is over. Throws TimeOut when a rank stays away
-// for longer than the communicator's time-out, InvalidType when ranks ask for different things.
+// Every method that moves data returns null if it waited and a Work otherwise. Arrays may have any
+// strides and must not be touched before the Work is done. Throws TimeoutError if a rank does not
+// call it within the time-out, CallMismatch if ranks call different things.
 class Communicator {
  public:
   using Result = std::shared_ptr<Work>;
+  using Body = std::function<void(const CollectiveContext&)>;
 
-  // `seconds` is the time-out of every wait, 0 for none. `debug` compares the ranks' calls even
-  // where that costs a message.
-  Communicator(std::shared_ptr<Transport> transport, double seconds, bool debug);
+  // All ranks call it. `timeout_seconds` is the time-out of every wait, 0 for none. `debug`: call
+  // sites are recorded, at a cost for every call.
+  Communicator(std::shared_ptr<Transport> transport, double timeout_seconds, bool debug);
   ~Communicator();
 
-  const Placement& placement() const { return transport_->placement(); }
-  int rank() const { return placement().rank; }
-  int size() const { return placement().size; }
+  const Topology& topology() const { return transport_->topology(); }
+  int rank() const { return topology().rank; }
+  int size() const { return topology().size; }
   const std::shared_ptr<Transport>& transport() const { return transport_; }
-  // Whether call sites are worth finding out: other ranks' messages show them.
-  bool shows_sites() const { return debug_; }
+  bool records_call_sites() const { return debug_; }
+  // Whether the ranks of this node share memory.
+  bool shares_memory() const { return node_segment_ != nullptr; }
   // Ranks with the same `color` form a group, ordered by `key`, then rank. No color: null.
-  std::shared_ptr<Communicator> split(std::optional<int> color, int key, const Issue& issue);
+  std::shared_ptr<Communicator> split(std::optional<int> color, int key,
+                                      const LaunchOptions& options);
 
-  // xs[i] are reduced into ys[i]; all of one dtype. x and y may be the same. The elements travel
-  // as `wire`, a floating dtype, where that is given; the sums are made in float32 at least.
+  // Reduces xs[i] into ys[i]; all have one dtype, and x and y may be the same array. Elements are
+  // communicated as `communication_dtype`, a floating dtype, and added in float32 at least.
   Result all_reduce(const std::vector<Array>& xs, const std::vector<Array>& ys, Reduction reduction,
-                    std::optional<Dtype> wire, const Issue& issue);
-  // The same for few elements without gaps, in place and waited for. False, and nothing is done,
-  // where that is not what the other way would do.
-  bool all_reduce_short(std::byte* x, const Shape& shape, Dtype dtype, Reduction reduction,
-                        const Issue& issue);
-  // Makes the gradients of `updates` the ranks' means and carries them out, each rank a share. All
-  // their arrays lie in windows, and all ranks are on one node.
-  void update(const std::vector<Update>& updates, const Issue& issue);
-  // x: (size, …) -> y: (…), the reduction of everybody's x[rank].
-  Result reduce_scatter(const Array& x, const Array& y, Reduction reduction, const Issue& issue);
-  // x: (…) -> y: (size, …), everybody's x.
-  Result all_gather(const Array& x, const Array& y, const Issue& issue);
-  // ys[r] receives rank r's x, whose size it has to have; `name` is what errors call it.
-  Result gather_parts(const char* name, const Array& x, const std::vector<Array>& ys,
-                      const Issue& issue);
-  // x: (size, …) -> y: (size, …), everybody's x[rank].
-  Result all_to_all(const Array& x, const Array& y, const Issue& issue);
-  // received[r] receives what rank r has at sent[rank]. Undefined arrays stand for nothing; `name`
-  // is what errors call it, and `root` is compared.
-  Result exchange(const char* name, std::optional<std::int64_t> root,
-                  const std::vector<Array>& sent, const std::vector<Array>& received,
-                  const Issue& issue);
-  // The root's `x` into everybody's; `name` is what errors call it.
-  Result broadcast(const char* name, const Array& x, std::int64_t root, const Issue& issue);
+                    std::optional<Dtype> communication_dtype, const LaunchOptions& options);
+  // The same for a small contiguous array in place, waited for. Does nothing and returns false if
+  // all_reduce() would take another path or is required to check the arguments.
+  bool all_reduce_small(std::byte* x, const Shape& shape, Dtype dtype, Reduction reduction,
+                        const LaunchOptions& options);
+  // x: (size, …) -> y: (…), the reduction of x[rank] of all ranks.
+  Result reduce_scatter(const Array& x, const Array& y, Reduction reduction,
+                        const LaunchOptions& options);
+  // x: (…) -> y: (size, …), y[r] is the x of rank r.
+  Result all_gather(const Array& x, const Array& y, const LaunchOptions& options);
+  // ys[r] receives the x of rank r and has its size. `name`: the operation in error messages.
+  Result all_gatherv(const char* name, const Array& x, const std::vector<Array>& ys,
+                     const LaunchOptions& options);
+  // x: (size, …) -> y: (size, …), y[r] is x[rank] of rank r.
+  Result all_to_all(const Array& x, const Array& y, const LaunchOptions& options);
+  // received[r] receives sent[rank] of rank r. Undefined arrays are empty. The ranks' `root` is
+  // compared if given.
+  Result all_to_allv(const char* name, std::optional<std::int64_t> root,
+                     const std::vector<Array>& sent, const std::vector<Array>& received,
+                     const LaunchOptions& options);
+  // Overwrites `x` by that of the root.
+  Result broadcast(const char* name, const Array& x, std::int64_t root,
+                   const LaunchOptions& options);
   // Returns when every rank has called it.
-  void barrier(const Issue& issue);
+  void barrier(const LaunchOptions& options);
 
   // One message for each array, in order; the tag is not negative.
-  Result send(const std::vector<Array>& xs, std::int64_t to, std::int64_t tag, const Issue& issue);
-  // Into contiguous arrays whose sizes are those sent.
+  Result send(const std::vector<Array>& xs, std::int64_t to, std::int64_t tag,
+              const LaunchOptions& options);
+  // Into contiguous arrays, which have the sizes of those sent.
   Result receive(const std::vector<Array>& xs, std::int64_t from, std::int64_t tag,
-                 const Issue& issue);
+                 const LaunchOptions& options);
 
-  // An array of `bytes` in memory that all ranks of the node see, in which all_reduce in place
-  // copies nothing; in ordinary memory where there is no such. Every rank calls it and uses its
-  // array as the others use theirs.
-  Array window(std::int64_t bytes, const Issue& issue);
-  // Row-major copies of arrays in one window, each with a storage of its own; none of them where
-  // there is no memory that all ranks see.
-  std::vector<Array> place(const std::vector<Array>& xs, const Issue& issue);
-  // A number that tells where in windows arrays lie; 0 where one does not.
-  std::int32_t places(const std::vector<Array>& xs) { return windows_.find(xs).places; }
+  // An array of `bytes` in memory that the ranks of this node share, in which collectives need no
+  // copies; in ordinary memory if they do not. All ranks call it, and use the same parts of their
+  // arrays in a collective.
+  Array window(std::int64_t bytes, const LaunchOptions& options);
+  // Row-major copies of arrays in one window, each with its own storage; none if the ranks do not
+  // share memory.
+  std::vector<Array> copy_to_window(const std::vector<Array>& xs, const LaunchOptions& options);
+  Windows::Found find_windows(const std::vector<Array>& xs) { return windows_.find(xs); }
 
-  // How long messages between the halves of the ranks take.
-  all_reduce::Network measure_network(const Issue& issue);
-  // Makes all_reduce go by messages, and by this algorithm; none: as it is fastest.
+  // Runs `body` on each rank as one collective. Ranks whose `call` differs throw CallMismatch at
+  // the first barrier of their common segment, or from compare_calls().
+  Result launch(Call call, const LaunchOptions& options, Body body);
+  // The segment of all ranks; null if they are on several nodes or do not share memory.
+  SharedSegment* common_segment() const { return common_segment_; }
+
+  // Latency and bandwidth of messages between the halves of the ranks.
+  all_reduce::NetworkModel measure_network(const LaunchOptions& options);
+  // Makes all_reduce send messages, by this algorithm; none: the fastest path.
   void set_algorithm(std::optional<all_reduce::Algorithm> algorithm) { algorithm_ = algorithm; }
 
   // Ends the job (processes) or the group (threads).
   void abort(int code) { transport_->abort(code); }
 
  private:
-  using Body = std::function<void(const Turn&)>;
-  Result start(Call call, const Issue& issue, Body body);
-  Result move_all(Call call, const std::vector<Array>& sent, const std::vector<Array>& received,
-                  bool same_for_all, const Issue& issue);
-  // Throws where the communicator cannot be used now.
-  void check_use(const Call& call) const;
-  // Compares the ranks' calls before anything is moved.
-  void agree(const Turn& turn) const;
-  template <class Act>
-  void take(const Turn& turn, const Act& body);
-  // The board where all ranks are on it, null otherwise.
-  Board* common_board() const;
-  const all_reduce::Network& measured_network(const Turn& turn);
-  void reduce_all(const Turn& turn, const std::vector<Array>& xs, const std::vector<Array>& ys,
-                  Dtype wire, Reduction reduction);
-  // Calls post(bytes of x) for each array and waits for them, or returns what can be waited for.
-  template <class Post>
-  Result message(Call call, const std::vector<Array>& xs, const Issue& issue, const Post& post);
+  Result all_to_allv(Call call, const std::vector<Array>& sent, const std::vector<Array>& received,
+                     const LaunchOptions& options);
+  Result all_gatherv(Call call, const Array& x, const std::vector<Array>& ys,
+                     const LaunchOptions& options);
+  // Throws if this process or thread may not call collectives now.
+  void check_usable(const Call& call) const;
+  // Throws CallMismatch on all ranks unless their calls match.
+  void compare_calls(const CollectiveContext& context) const;
+  template <class Run>
+  void run_collective(const CollectiveContext& context, const Run& run);
+  const all_reduce::NetworkModel& network(const CollectiveContext& context);
+  void run_all_reduce(const CollectiveContext& context, const std::vector<Array>& xs,
+                      const std::vector<Array>& ys, Dtype communication_dtype, Reduction reduction);
+  // Starts a message for each array by start(data, bytes).
+  template <class Start>
+  Result message(Call call, const std::vector<Array>& xs, const LaunchOptions& options,
+                 const Start& start);
   int checked_rank(const char* name, std::int64_t rank) const;
   int checked_tag(const char* name, std::int64_t tag) const;
 
   std::shared_ptr<Transport> transport_;
-  double seconds_;
+  std::unique_ptr<SharedSegment> node_segment_;
+  SharedSegment* common_segment_ = nullptr;
+  double timeout_seconds_;
   bool debug_;
   std::int64_t sequence_ = 0;
-  int forks_;                       // how often the process had forked when this was made
+  int fork_count_;                  // of the process when this was made
   std::atomic<bool> busy_ = false;  // a caller is in a collective
-  std::string broken_;
-  std::vector<Result> sent_;
+  std::string failure_;             // why no collective can be called any more
+  std::vector<Result> sends_;       // not waited for
   Windows windows_;
-  std::optional<all_reduce::Network> network_;
+  std::optional<all_reduce::NetworkModel> network_;
   std::optional<all_reduce::Algorithm> algorithm_;
-  std::unique_ptr<WorkQueue> queue_ = std::make_unique<WorkQueue>();  // last: uses the others
+  std::unique_ptr<WorkQueue> queue_ = std::make_unique<WorkQueue>();  // destroyed before the others
 };
 
 }  // namespace renga

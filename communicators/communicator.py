@@ -1,315 +1,157 @@
-"""ChainerMN's methods: arrays of any shape and dtype, and Python objects."""
+"""The interface of communicators, for annotations."""
 
 from __future__ import annotations
 
-import functools
-import operator
-import pickle
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol, Union
 
 import numpy as np
 
-from renga.communicators import headers, packing
-from renga.communicators.array_communicator import ArrayCommunicator
-from renga.communicators.arrival import Arrival, check_room, unexpected
-from renga.communicators.finalized import Finalized
-from renga.communicators.headers import ARRAY, OBJECT, TUPLE, header, raw
-from renga.communicators.work import Work
+if TYPE_CHECKING:
+    from renga.link import Link
 
-_SETTINGS = {"allreduce_grad_dtype", "batched_copy", "all_reduce_algorithm"}
+# Of any shape and dtype.
+Array = np.ndarray
+# A NumPy dtype, or its name; "bfloat16" names one that NumPy lacks.
+DtypeLike = Union[np.dtype, type, str]
 
 
-class Communicator(ArrayCommunicator):
-    """A group of ranks that act together."""
+class Communicator(Protocol):
+    """A group of ranks that communicate; all call the same collectives in one order.
 
-    def __init__(self, native: Any) -> None:
-        super().__init__(native)
-        self._configs.update(allreduce_grad_dtype=None, batched_copy=True)
-        self._configs["all_reduce_algorithm"] = None
+    Methods with a ``wait`` argument return their result, or a
+    :class:`~renga.communicators.Work` if ``wait`` is false. The classes are
+    :class:`~renga.communicators.native_communicator.NativeCommunicator` and those
+    derived from it.
+    """
 
-    def finalize(self) -> None:
-        """Ends the use of this communicator, on which every call raises from then on.
+    @property
+    def rank(self) -> int:
+        """This rank's number among all ranks."""
 
-        Work under way goes on.
-        """
-        self._native = Finalized()
+    @property
+    def size(self) -> int:
+        """The number of ranks."""
 
-    def __deepcopy__(self, memo: Any) -> Communicator:
-        """Itself: the copy of a model is on the same ranks."""
-        return self
+    @property
+    def intra_rank(self) -> int:
+        """This rank's number on its node."""
+
+    @property
+    def intra_size(self) -> int:
+        """The number of ranks on this node."""
+
+    @property
+    def inter_rank(self) -> int:
+        """The number of this node."""
+
+    @property
+    def inter_size(self) -> int:
+        """The number of nodes."""
 
     def split(self, color: int | None, key: int) -> Any:
-        """The group of ranks with the same color, in the order of ``key``.
+        """The group of ranks with the same color, ordered by ``key``; or None."""
 
-        None for a rank whose color is None.
-        """
-        native = self._native.split(color, key)
-        if native is None:
-            return None
-        group = type(self)(native)
-        for name, value in self._configs.items():
-            if name in _SETTINGS:
-                group.set_config(name, value=value)
-            else:
-                group._configs[name] = value
-        return group
+    def all_reduce(
+        self,
+        x: Any,
+        op: str = "sum",
+        out: Any = None,
+        wait: bool = True,
+        dtype: DtypeLike | None = None,
+    ) -> Any:
+        """The sum, mean, max, min or prod of the ranks' arrays, or lists of arrays."""
 
-    def set_config(self, name: str, **kwargs: Any) -> None:
-        """Changes a setting to ``value``.
+    def reduce_scatter(
+        self, x: Array, op: str = "sum", out: Array | None = None, wait: bool = True
+    ) -> Any:
+        """The reduction of ``x[rank]`` of all ranks."""
 
-        ``allreduce_grad_dtype`` is what gradients travel as. With
-        ``all_reduce_algorithm``, reductions go by messages and by this algorithm, be
-        it the fastest or not: ``whole``, ``direct``, ``recursive_doubling``,
-        ``rabenseifner``, ``tree``, ``torus`` or ``ring``. ``batched_copy`` changes
-        nothing.
+    def all_gather(self, x: Array, out: Array | None = None, wait: bool = True) -> Any:
+        """The ranks' arrays, stacked along a new first axis."""
 
-        Raises:
-            ValueError: there is no such setting.
-        """
-        if name not in _SETTINGS or set(kwargs) != {"value"}:
-            super().set_config(name, **kwargs)
-        if name == "all_reduce_algorithm":
-            self._native.set_algorithm(kwargs["value"] or "")
-        self._configs[name] = kwargs["value"]
+    def all_to_all(self, x: Array, out: Array | None = None, wait: bool = True) -> Any:
+        """Sends ``x[r]`` to rank ``r``; row ``r`` of the result is from rank ``r``."""
 
-    def allreduce(self, data: Any) -> Any:
-        """The sum of the ranks' arrays, or of each of a tuple, on every rank."""
-        if isinstance(data, tuple):
-            return tuple(self.all_reduce(x) for x in data)
-        return self.all_reduce(data)
+    def broadcast(self, x: Array, root: int = 0, wait: bool = True) -> Any:
+        """Overwrites ``x`` by the root's array and returns it."""
 
-    def allgather(self, x: Any) -> tuple[np.ndarray, ...]:
-        """The ranks' arrays, or tuples of them, as a tuple; shapes may differ."""
-        if isinstance(x, tuple):
-            return tuple(self.allgather_obj(x))
-        return self._allgather("allgather", np.asarray(x))
+    def barrier(self) -> None:
+        """Returns when every rank has called it."""
 
-    def _allgather(self, name: str, x: np.ndarray) -> tuple[np.ndarray, ...]:
-        received = [headers.blank_header() for _ in range(self.size)]
-        self._native.gather_parts(name, header(x), received)
-        ys = tuple(headers.blank_array(h) for h in received)
-        self._native.gather_parts(name, raw(x), [raw(y) for y in ys])
-        return ys
+    def shares_memory(self) -> bool:
+        """Whether the ranks of this node share memory."""
 
-    def alltoall(self, xs: Any) -> tuple[np.ndarray, ...]:
-        """A tuple of what each rank has at this rank's place of its ``xs``."""
-        xs = [np.asarray(x) for x in xs]
-        if len(xs) != self.size:
-            raise ValueError(f"alltoall: expected {self.size} arrays, got {len(xs)}")
-        received = [headers.blank_header() for _ in range(self.size)]
-        self._exchange("alltoall", None, [header(x) for x in xs], received)
-        ys = tuple(headers.blank_array(h) for h in received)
-        self._exchange("alltoall", None, [raw(x) for x in xs], [raw(y) for y in ys])
-        return ys
+    def window(self, shape: Any, dtype: DtypeLike = np.float32) -> Array:
+        """A new array in memory that the ranks of this node share."""
 
-    def _exchange(
-        self, name: str, root: int | None, sent: list[Any], received: list[Any]
-    ) -> None:
-        self._native.exchange(name, root, sent, received)
+    def copy_to_window(self, xs: Sequence[Array]) -> list[Array]:
+        """Copies of arrays in such memory; none if the ranks do not share memory."""
 
-    def _root(self, name: str, root: int) -> int:
-        """A rank, as an int.
-
-        Raises:
-            ValueError: there is no such rank.
-        """
-        rank = operator.index(root)
-        if not 0 <= rank < self.size:
-            raise ValueError(f"{name}: expected a rank in [0, {self.size}), got {rank}")
-        return rank
-
-    def bcast(self, data: Any, max_buf_len: int | None = None, root: int = 0) -> Any:
-        """The root's array or tuple; ``data`` matters on the root only."""
-        kind, x = ARRAY, data
-        if self.rank == self._root("bcast", root):
-            kind = TUPLE if isinstance(data, tuple) else ARRAY
-            x = _pickled(data) if kind == TUPLE else np.asarray(data)
-        kind, y = self._bcast("bcast", kind, x, root)
-        return y if kind == ARRAY else _unpickled(y)
-
-    def _bcast(
-        self, name: str, kind: bytes, x: Any, root: int
-    ) -> tuple[bytes, np.ndarray]:
-        """The root's array and its kind; the others' do not matter."""
-        root = self._root(name, root)
-        at_root = self.rank == root
-        head = header(x, kind).copy() if at_root else headers.blank_header()
-        self._native.broadcast(head, root, name=name)
-        kind = headers.kind_of(head)
-        y = x if at_root else headers.blank_array(head, kind)
-        self._native.broadcast(raw(y), root, name=name)
-        return kind, y
-
-    def gather(self, data: Any, root: int = 0) -> tuple[np.ndarray, ...] | None:
-        """The ranks' arrays, or tuples of them, on the root; None elsewhere."""
-        if isinstance(data, tuple):
-            gathered = self.gather_obj(data, root)
-            return None if gathered is None else tuple(gathered)
-        return self._gather("gather", np.asarray(data), root)
-
-    def _gather(
-        self, name: str, x: np.ndarray, root: int
-    ) -> tuple[np.ndarray, ...] | None:
-        root = self._root(name, root)
-        received = [headers.blank_header() for _ in range(self.size)]
-        self._exchange_with_root(name, root, header(x), received)
-        if self.rank != root:
-            self._exchange_with_root(name, root, raw(x), [])
-            return None
-        ys = tuple(headers.blank_array(h) for h in received)
-        self._exchange_with_root(name, root, raw(x), [raw(y) for y in ys])
-        return ys
-
-    def _exchange_with_root(
-        self, name: str, root: int, x: np.ndarray, received: list[np.ndarray]
-    ) -> None:
-        nothing: list[Any] = [None] * self.size
-        sent = list(nothing)
-        sent[root] = x
-        at_root = self.rank == root
-        self._exchange(name, root, sent, received if at_root else nothing)
-
-    def scatter(self, xs: Any, root: int = 0) -> np.ndarray:
-        """This rank's array of the root's ``xs``, a tuple or an array of them."""
-        return self._scatter("scatter", xs, root)
-
-    def _scatter(self, name: str, xs: Any, root: int) -> np.ndarray:
-        root = self._root(name, root)
-        nothing: list[Any] = [None] * self.size
-        sent = [np.asarray(x) for x in xs] if self.rank == root else nothing
-        if len(sent) != self.size:
-            raise ValueError(f"{name}: expected {self.size} arrays, got {len(sent)}")
-        received = list(nothing)
-        received[root] = head = headers.blank_header()
-        at_root = self.rank == root
-        heads = [header(x) for x in sent] if at_root else nothing
-        self._exchange(name, root, heads, received)
-        received[root] = y = headers.blank_array(head)
-        received[root] = raw(y)
-        data = [raw(x) for x in sent] if at_root else nothing
-        self._exchange(name, root, data, received)
-        return y
+    def window_layout(self, xs: Sequence[Array]) -> int:
+        """A number that identifies where in windows arrays are; 0 if they are not."""
 
     def send(self, data: Any, dest: int, tag: int = 0, wait: bool = True) -> Any:
         """Sends an array or a tuple of arrays to a rank."""
-        parts = []
-        if isinstance(data, (list, tuple)):
-            parts.append(header(np.empty(len(data), np.bool_), TUPLE))
-        else:
-            data = [data]
-        for x in map(np.asarray, data):
-            parts += [header(x), raw(x)]
-        return self._send(parts, dest, tag, wait)
-
-    def _send(self, parts: list[np.ndarray], dest: int, tag: int, wait: bool) -> Any:
-        if wait and dest == self.rank:
-            # It would wait for a recv that comes after it.
-            self._native.send([part.copy() for part in parts], dest, tag, False)
-            return None
-        work = self._native.send(parts, dest, tag, wait)
-        return None if wait else Work(work, lambda: None)
 
     def recv(
-        self, source: int, tag: int = 0, out: Any = None, wait: bool = True
+        self, source: int, tag: int = 0, out: Array | None = None, wait: bool = True
     ) -> Any:
-        """Receives the array or the tuple of arrays that a rank sends.
+        """Receives an array or a tuple of arrays from a rank."""
 
-        With ``out``, an array of the shape and dtype that are sent, receives into
-        it; only then it can go on in the background.
-        """
-        if out is not None:
-            check_room(out)
-            return (self._recv_into if wait else self._recv_later)(out, source, tag)
-        if not wait:
-            raise ValueError("recv: expected out, without which it has to wait")
-        kind, received = self._recv_any(self._recv_header(source, tag), source, tag)
-        if kind == OBJECT:
-            headers.require_kind(kind, ARRAY)
-        return received
+    def allreduce(self, data: Any) -> Any:
+        """The sum of the ranks' arrays."""
 
-    def _recv_header(self, source: int, tag: int) -> np.ndarray:
-        head = headers.blank_header()
-        self._native.receive([head], source, tag)
-        return head
+    def allgather(self, x: Any) -> tuple[Any, ...]:
+        """The ranks' arrays, whose shapes may differ."""
 
-    def _recv_any(self, head: np.ndarray, source: int, tag: int) -> tuple[bytes, Any]:
-        """What follows a header, and of what kind it is."""
-        kind = headers.kind_of(head)
-        if kind == TUPLE:
-            count = headers.blank_array(head, TUPLE).size
-            parts = (self._recv_header(source, tag) for _ in range(count))
-            return kind, tuple(self._recv_any(part, source, tag)[1] for part in parts)
-        x = headers.blank_array(head, kind)
-        self._native.receive([raw(x)], source, tag)
-        return kind, x
+    def alltoall(self, xs: Sequence[Array]) -> tuple[Array, ...]:
+        """``xs[r]`` goes to rank ``r``; item ``r`` of the result is from rank ``r``."""
 
-    def _recv_into(self, out: np.ndarray, source: int, tag: int) -> np.ndarray:
-        head = self._recv_header(source, tag)
-        if not headers.announces(head, out):
-            self._recv_any(head, source, tag)  # or the next recv would find it
-            raise unexpected(head, out, source)
-        self._native.receive([raw(out)], source, tag)
-        return out
+    def bcast(self, data: Any, max_buf_len: int | None = None, root: int = 0) -> Any:
+        """The root's array or tuple of arrays."""
 
-    def _recv_later(self, out: np.ndarray, source: int, tag: int) -> Work:
-        # Something else may come, which must not be written into out.
-        head, room = headers.blank_header(), np.empty(out.shape, out.dtype)
-        native = self._native.receive([head, raw(room)], source, tag, False)
-        return Arrival(native, head, room, out, source)
+    def gather(self, data: Any, root: int = 0) -> tuple[Any, ...] | None:
+        """The ranks' arrays on the root, None elsewhere."""
+
+    def scatter(self, xs: Any, root: int = 0) -> Array:
+        """Item ``rank`` of the root's ``xs``."""
 
     def send_obj(self, obj: Any, dest: int, tag: int = 0) -> None:
-        """Sends any object that can be pickled."""
-        x = _pickled(obj)
-        self._send([header(x, OBJECT), x], dest, tag, True)
+        """Sends an object, pickled."""
 
     def recv_obj(self, source: int, tag: int = 0) -> Any:
         """Receives an object."""
-        kind, x = self._recv_any(self._recv_header(source, tag), source, tag)
-        headers.require_kind(kind, OBJECT)
-        return _unpickled(x)
 
     def bcast_obj(self, obj: Any, max_buf_len: int | None = None, root: int = 0) -> Any:
-        """The root's object, on every rank."""
-        at_root = self.rank == self._root("bcast_obj", root)
-        x = _pickled(obj) if at_root else None
-        _, y = self._bcast("bcast_obj", OBJECT, x, root)
-        return obj if at_root else _unpickled(y)
+        """The root's object."""
 
     def gather_obj(self, obj: Any, root: int = 0) -> list[Any] | None:
-        """The ranks' objects as a list, on the root; None elsewhere."""
-        gathered = self._gather("gather_obj", _pickled(obj), root)
-        return None if gathered is None else [_unpickled(x) for x in gathered]
+        """The ranks' objects on the root, None elsewhere."""
 
     def allgather_obj(self, obj: Any) -> list[Any]:
-        """The ranks' objects as a list, on every rank."""
-        return [_unpickled(x) for x in self._allgather("allgather_obj", _pickled(obj))]
+        """The ranks' objects."""
 
     def scatter_obj(self, objs: Any, root: int = 0) -> Any:
-        """This rank's object of the root's ``objs``."""
-        at_root = self.rank == self._root("scatter_obj", root)
-        sent = [_pickled(obj) for obj in objs] if at_root else None
-        return _unpickled(self._scatter("scatter_obj", sent, root))
+        """Item ``rank`` of the root's ``objs``."""
 
     def allreduce_obj(self, obj: Any) -> Any:
-        """The ranks' objects joined by ``+`` in rank order, on every rank."""
-        return functools.reduce(operator.add, self.allgather_obj(obj))
+        """The ranks' objects, combined by ``+`` in rank order."""
 
-    def bcast_data(self, model: Any) -> None:
-        """Gives every rank the parameters and persistent arrays of rank 0."""
-        packing.broadcast(self, model)
+    def bcast_data(self, model: Link) -> None:
+        """Overwrites a model's parameters and persistent arrays by those of rank 0."""
 
-    def multi_node_mean_grad(self, model: Any, zero_fill: bool = False) -> None:
-        """Replaces the gradients of a model by their mean over the ranks.
+    def multi_node_mean_grad(self, model: Link, zero_fill: bool = False) -> None:
+        """Replaces the gradients of a model by their means over the ranks."""
 
-        Where ``zero_fill`` is true, a parameter without a gradient counts as one
-        whose gradient is zero.
-        """
-        packing.mean_gradients(self, model, zero_fill)
+    def get_config(self, name: str | None = None) -> Any:
+        """The value of a setting, or all settings."""
 
+    def set_config(self, name: str, **kwargs: Any) -> None:
+        """Changes the setting ``name`` to ``value``."""
 
-def _pickled(obj: Any) -> np.ndarray:
-    return np.frombuffer(pickle.dumps(obj, pickle.HIGHEST_PROTOCOL), np.uint8)
+    def finalize(self) -> None:
+        """Ends the use of this communicator."""
 
-
-def _unpickled(x: np.ndarray) -> Any:
-    return pickle.loads(x.data)
+    def abort(self, code: int = 1) -> None:
+        """Ends all ranks."""

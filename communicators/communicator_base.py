@@ -1,4 +1,4 @@
-"""The interface of communicators, by ChainerMN's names."""
+"""ChainerMN's base class of communicators."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class CommunicatorBase:
-    """A group of ranks that act together.
+    """A group of ranks that communicate, by ChainerMN's names.
 
     Every rank calls the same collective methods in the same order.
     """
@@ -24,8 +24,8 @@ class CommunicatorBase:
     inter_rank: int
     inter_size: int
 
-    def split(self, color: int | None, key: int) -> CommunicatorBase | None:
-        """The group of ranks with the same color, in the order of ``key``."""
+    def split(self, color: int | None, key: int) -> Any:
+        """The group of ranks with the same color, ordered by ``key``."""
         raise NotImplementedError
 
     def send(self, data: Any, dest: int, tag: int) -> Any:
@@ -33,7 +33,7 @@ class CommunicatorBase:
         raise NotImplementedError
 
     def recv(self, source: int, tag: int) -> Any:
-        """Receives what a rank sends."""
+        """Receives an array or a tuple of arrays from a rank."""
         raise NotImplementedError
 
     def bcast(self, data: Any, max_buf_len: int | None = None, root: int = 0) -> Any:
@@ -41,7 +41,7 @@ class CommunicatorBase:
         raise NotImplementedError
 
     def gather(self, data: Any, root: int = 0) -> Any:
-        """The ranks' arrays as a tuple, on the root; None elsewhere."""
+        """The ranks' arrays as a tuple on the root, None elsewhere."""
         raise NotImplementedError
 
     def allgather(self, x: Any) -> Any:
@@ -49,11 +49,11 @@ class CommunicatorBase:
         raise NotImplementedError
 
     def alltoall(self, xs: Any) -> Any:
-        """A tuple of what each rank has at this rank's place of its ``xs``."""
+        """``xs[r]`` goes to rank ``r``; item ``r`` of the result is from rank ``r``."""
         raise NotImplementedError
 
     def scatter(self, xs: Any, root: int = 0) -> Any:
-        """This rank's array of the root's ``xs``."""
+        """Item ``rank`` of the root's ``xs``."""
         raise NotImplementedError
 
     def allreduce(self, data: Any) -> Any:
@@ -61,7 +61,7 @@ class CommunicatorBase:
         raise NotImplementedError
 
     def send_obj(self, obj: Any, dest: int, tag: int) -> None:
-        """Sends any object that can be pickled."""
+        """Sends an object, pickled."""
         raise NotImplementedError
 
     def recv_obj(self, source: int, tag: int) -> Any:
@@ -73,19 +73,19 @@ class CommunicatorBase:
         raise NotImplementedError
 
     def gather_obj(self, obj: Any, root: int = 0) -> Any:
-        """The ranks' objects as a list, on the root; None elsewhere."""
+        """The ranks' objects as a list on the root, None elsewhere."""
         raise NotImplementedError
 
     def allreduce_obj(self, obj: Any) -> Any:
-        """The ranks' objects joined by ``+`` in rank order, on every rank."""
+        """The ranks' objects, combined by ``+`` in rank order."""
         raise NotImplementedError
 
     def bcast_data(self, model: Any) -> None:
-        """Gives every rank the parameters and persistent arrays of rank 0."""
+        """Overwrites a model's parameters and persistent arrays by those of rank 0."""
         raise NotImplementedError
 
     def multi_node_mean_grad(self, model: Any, zero_fill: bool = False) -> None:
-        """Replaces the gradients of a model by their mean over the ranks."""
+        """Replaces the gradients of a model by their means over the ranks."""
         raise NotImplementedError
 
     def broadcast_data(self, model: Any) -> None:
@@ -101,12 +101,12 @@ class CommunicatorBase:
 
     @property
     def within_config_scope(self) -> bool:
-        """Whether attributes that are set now count as settings."""
+        """Whether attributes that are set now are settings."""
         return self._within_config_scope
 
     @contextlib.contextmanager
     def config_scope(self) -> Iterator[None]:
-        """Context in which attributes that are set count as settings."""
+        """A context in which attributes that are set are settings."""
         self._within_config_scope = True
         try:
             yield
@@ -123,7 +123,7 @@ class CommunicatorBase:
         """The setting ``name``, or all of them.
 
         Raises:
-            KeyError: there is no such setting.
+            KeyError: if there is no such setting.
         """
         return self._configs if name is None else self._configs[name]
 
@@ -131,6 +131,6 @@ class CommunicatorBase:
         """Changes a setting.
 
         Raises:
-            ValueError: there is no such setting.
+            ValueError: if there is no such setting.
         """
         raise ValueError(f"Unknown config: {name}")

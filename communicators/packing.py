@@ -1,27 +1,35 @@
-"""The arrays of a model that ranks exchange. Nothing else here knows of models."""
+"""Communication of a model's parameters and gradients.
+
+This is the only module of communicators that knows models.
+"""
 
 from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from renga.communicators.communicator import Array, Communicator
 from renga.communicators.work import Work
 
+if TYPE_CHECKING:
+    from renga.link import Link
+    from renga.parameter import Parameter
 
-def broadcast(comm: Any, model: Any) -> None:
-    """Gives every rank the parameters and persistent arrays of rank 0.
+
+def broadcast(comm: Communicator, model: Link) -> None:
+    """Overwrites a model's parameters and persistent arrays by those of rank 0.
 
     Raises:
-        RuntimeError: the ranks' models do not have the same arrays.
+        RuntimeError: if the ranks' models do not have the same arrays.
     """
     arrays = dict(_model_arrays(model))
     shapes = {name: (x.shape, x.dtype.str) for name, x in arrays.items()}
-    others = comm.allgather_obj(shapes)
-    for rank, theirs in enumerate(others):
-        differing = dict(theirs.items() ^ others[0].items())
+    shapes_of_ranks = comm.allgather_obj(shapes)
+    for rank, other in enumerate(shapes_of_ranks):
+        differing = dict(other.items() ^ shapes_of_ranks[0].items())
         if differing:
             raise RuntimeError(
                 f"bcast_data: expected the same arrays on every rank, "
@@ -31,7 +39,7 @@ def broadcast(comm: Any, model: Any) -> None:
         comm.broadcast(x)
 
 
-def _model_arrays(model: Any) -> Iterator[tuple[str, np.ndarray]]:
+def _model_arrays(model: Link) -> Iterator[tuple[str, Array]]:
     for name, param in sorted(model.namedparams()):
         if param.array is not None:
             yield name, param.array
@@ -42,115 +50,127 @@ def _model_arrays(model: Any) -> Iterator[tuple[str, np.ndarray]]:
                 yield f"{prefix}/{name}", value
 
 
-def mean_gradients(comm: Any, model: Any, zero_fill: bool) -> None:
-    """Replaces the gradients of a model by their mean over the ranks.
+def mean_gradients(comm: Communicator, model: Link, zero_fill: bool) -> None:
+    """Replaces the gradients of a model by their means over the ranks.
 
-    A parameter without a gradient on this rank counts as one whose gradient is zero.
-    One without any on all ranks gets zero if ``zero_fill`` is true, and none otherwise.
+    A gradient that is missing on some ranks counts as zero there. One that is missing
+    on all ranks becomes zero if ``zero_fill`` is true and stays missing otherwise.
     """
-    for params in _that_take_part(comm, model, zero_fill):
-        grads = _apart([_gradient(param) for param in params])
+    for params in _params_by_dtype(comm, model, zero_fill):
+        grads = _distinct([_gradient_or_zero(param) for param in params])
         average(comm, grads)
         for param, mean in zip(params, grads):
             param.grad = mean
 
 
 class GradientsUnderWay:
-    """Copies of a model's gradients that become their mean in the background.
-
-    They are multiplied by ``weight`` before.
-    """
+    """Gradients of a model times ``weight``, averaged over the ranks in background."""
 
     def __init__(
-        self, comm: Any, model: Any, zero_fill: bool, weight: float = 1.0
+        self, comm: Communicator, model: Link, zero_fill: bool, weight: float = 1.0
     ) -> None:
-        self._parts = []
-        for params in _that_take_part(comm, model, zero_fill):
+        self._works = []
+        for params in _params_by_dtype(comm, model, zero_fill):
             copies = [take_gradient(param, weight) for param in params]
-            self._parts.append((params, average(comm, copies, wait=False)))
+            self._works.append((params, average(comm, copies, wait=False)))
 
-    def means(self) -> list[tuple[Any, Any]]:
-        """Waits; the parameters with their means."""
+    def means(self) -> list[tuple[Parameter, Array]]:
+        """Waits; the parameters with their mean gradients."""
         return [
-            pair for params, work in self._parts for pair in zip(params, work.wait())
+            pair for params, work in self._works for pair in zip(params, work.wait())
         ]
 
     def arrive(self) -> None:
-        """Waits for the mean and makes it the gradients of the model."""
+        """Waits, and assigns the means to the gradients of the model."""
         for param, mean in self.means():
             param.grad = mean
 
 
-def average(comm: Any, grads: list[np.ndarray], wait: bool = True) -> Any:
-    """Replaces arrays by their mean over the ranks, as the communicator is set to."""
-    travels_as = comm.get_config("allreduce_grad_dtype")
-    if comm.size == 1 and travels_as is None:
+def average(comm: Communicator, grads: list[Array], wait: bool = True) -> Any:
+    """Replaces arrays by their means over the ranks.
+
+    They are communicated in the dtype of the setting ``allreduce_grad_dtype``.
+    """
+    dtype = comm.get_config("allreduce_grad_dtype")
+    if comm.size == 1 and dtype is None:
         return grads if wait else Work(None, lambda: grads)
-    return comm.all_reduce(grads, "mean", out=grads, wait=wait, dtype=travels_as)
+    return comm.all_reduce(grads, "mean", out=grads, wait=wait, dtype=dtype)
 
 
-def checksum(arrays: Iterable[np.ndarray]) -> int:
-    """A number that is the same where arrays are, and all but never elsewhere."""
+def checksum(arrays: Iterable[Array]) -> int:
+    """The CRC-32 of the elements of arrays, in row-major order."""
     value = 0
     for x in arrays:
         value = zlib.crc32(np.ascontiguousarray(x).data, value)
     return value
 
 
-def take_gradient(param: Any, weight: float = 1.0, place: Any = None) -> np.ndarray:
-    """``weight`` times the gradient, in ``place`` or memory that nothing else uses.
+def take_gradient(
+    param: Parameter, weight: float = 1.0, out: Array | None = None
+) -> Array:
+    """Removes the gradient of a parameter and returns it times ``weight``.
 
-    It is taken away from the parameter. Where there is none, it is zero.
+    The result is in ``out`` or in memory that nothing else uses. A missing gradient,
+    or one with weight zero, even if it is not finite, counts as zero.
     """
-    own, grad = param._owns_grad, param.grad
+    owned, grad = param._owns_grad, param.grad
     param.grad = None
-    if place is not None:
-        zero = grad is None or weight == 0
-        if zero:
-            place[...] = 0
-        elif weight == 1:
-            if not _is_there(grad, place):
-                np.copyto(place, grad)
-        else:
-            np.multiply(grad, grad.dtype.type(weight), out=place)
-        return place
-    if grad is None or weight == 0:  # what is not a number counts as zero too
-        return param.xp.zeros_like(param.array)
-    if weight != 1:
-        return grad * grad.dtype.type(weight)
-    return grad if own else grad.copy()
+    result: Array
+    is_zero = grad is None or weight == 0
+    if out is not None:
+        if is_zero:
+            out[...] = 0
+        elif weight != 1:
+            np.multiply(grad, grad.dtype.type(weight), out=out)
+        elif not _is_same_memory(grad, out):
+            np.copyto(out, grad)
+        return out
+    if is_zero:
+        result = param.xp.zeros_like(param.array)
+    elif weight != 1:
+        result = grad * grad.dtype.type(weight)
+    else:
+        result = grad if owned else grad.copy()
+    return result
 
 
-def _is_there(x: np.ndarray, place: np.ndarray) -> bool:
-    """Whether an array of a place's shape and dtype is the place itself."""
-    ours, theirs = x.__array_interface__, place.__array_interface__
-    return ours["data"] == theirs["data"] and ours["strides"] == theirs["strides"]
+def _is_same_memory(x: Array, y: Array) -> bool:
+    """Whether two arrays of one shape and dtype are one array."""
+    a, b = x.__array_interface__, y.__array_interface__
+    return bool(a["data"] == b["data"] and a["strides"] == b["strides"])
 
 
-def _that_take_part(comm: Any, model: Any, zero_fill: bool) -> list[list[Any]]:
-    """Lists of parameters of one dtype, in the order of names."""
+def _params_by_dtype(
+    comm: Communicator, model: Link, zero_fill: bool
+) -> list[list[Parameter]]:
+    """The parameters to average, sorted by name, in one list per dtype.
+
+    Unless ``zero_fill``, those that have a gradient on no rank are left out.
+    """
     params = [param for _, param in sorted(model.namedparams(include_uninit=False))]
     if not zero_fill:
         used = np.array([param.grad_var is not None for param in params])
         used = comm.all_reduce(used, "max")
-        params = [param for param, taken in zip(params, used) if taken]
-    found: dict[np.dtype, list[Any]] = {}
+        params = [param for param, is_used in zip(params, used) if is_used]
+    by_dtype: dict[Any, list[Parameter]] = {}
     for param in params:
-        found.setdefault(param.dtype, []).append(param)
-    return list(found.values())
+        by_dtype.setdefault(param.dtype, []).append(param)
+    return list(by_dtype.values())
 
 
-def _gradient(param: Any) -> np.ndarray:
-    grad = param.grad
-    return param.xp.zeros_like(param.array) if grad is None else grad
+def _gradient_or_zero(param: Parameter) -> Array:
+    grad: Array | None = param.grad
+    if grad is None:
+        grad = param.xp.zeros_like(param.array)
+    return grad
 
 
-def _apart(grads: list[np.ndarray]) -> list[np.ndarray]:
-    """The same, of which no two begin at one place: else a mean of means would come."""
-    places: set[int] = set()
+def _distinct(grads: list[Array]) -> list[Array]:
+    """``grads`` with copies of repeated arrays, which would be averaged twice."""
+    addresses: set[int] = set()
     result = []
     for grad in grads:
-        place = grad.__array_interface__["data"][0]
-        result.append(grad.copy() if place in places else grad)
-        places.add(place)
+        address = grad.__array_interface__["data"][0]
+        result.append(grad.copy() if address in addresses else grad)
+        addresses.add(address)
     return result

@@ -1,4 +1,4 @@
-"""Settings of communicators that come from outside the program."""
+"""Settings of communicators from environment variables."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _DEBUG = "RENGA_DEBUG_COLLECTIVES"
 
 
 def timeout() -> float:
-    """Seconds a rank waits for another: ``RENGA_TIMEOUT``, 0 for no limit.
+    """Seconds for which a rank waits for another: ``RENGA_TIMEOUT``, 0 for no limit.
 
     Raises:
-        ValueError: the variable is not a number of seconds.
+        ValueError: if the variable is not a number of seconds.
     """
     text = os.environ.get("RENGA_TIMEOUT")
     if not text:
@@ -30,7 +30,7 @@ def timeout() -> float:
 
 
 def debug() -> bool:
-    """Whether ranks compare their calls even where that costs messages.
+    """Whether calls are recorded with the line of the program that makes them.
 
     ``RENGA_DEBUG_COLLECTIVES=1`` or ``config.debug`` when a communicator is made.
     """

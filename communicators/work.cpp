@@ -1,10 +1,11 @@
 #include "work.h"
 
+#include "context/backoff.h"
 #include "devices/long_work.h"
 
 namespace renga {
 
-bool Work::is_over() {
+bool Work::is_done() {
   try {
     return test();
   } catch (const std::exception&) {
@@ -12,24 +13,24 @@ bool Work::is_over() {
   }
 }
 
-TransferWork::TransferWork(Turn turn, std::shared_ptr<Transport> transport,
+TransferWork::TransferWork(CollectiveContext context, std::shared_ptr<Transport> transport,
                            std::vector<Array> arrays)
-    : turn_(std::move(turn)), transport_(std::move(transport)), arrays_(std::move(arrays)) {}
+    : context_(std::move(context)), transport_(std::move(transport)), arrays_(std::move(arrays)) {}
 
 TransferWork::~TransferWork() {
-  if (!transfers_.empty()) give_up(std::move(transfers_), std::move(arrays_));
+  if (!transfers_.empty()) cancel(std::move(transfers_), std::move(arrays_));
 }
 
 void TransferWork::add(std::unique_ptr<Transfer> transfer) {
   transfers_.push_back(std::move(transfer));
 }
 
-template <class Act>
-void TransferWork::attempt(const Act& act) {
+template <class Run>
+void TransferWork::attempt(const Run& run) {
   if (error_) std::rethrow_exception(error_);
   try {
-    act();
-  } catch (const TimeOut&) {
+    run();
+  } catch (const TimeoutError&) {
     throw;
   } catch (const std::runtime_error&) {
     error_ = std::current_exception();
@@ -45,29 +46,29 @@ bool TransferWork::test() {
   if (!lock) return false;  // another thread waits for it
   attempt([this] {
     transport_->progress();
-    drop_finished(transfers_);
+    erase_completed(transfers_);
   });
   return transfers_.empty();
 }
 
-void TransferWork::complete(double seconds) {
+void TransferWork::wait_without_gil(double timeout_seconds) {
   const std::lock_guard lock(mutex_);
-  Turn turn = turn_;
-  turn.seconds = seconds;
-  attempt([&] { wait_for(transfers_, turn); });
+  CollectiveContext context = context_;
+  context.timeout_seconds = timeout_seconds;
+  attempt([&] { wait_all(transfers_, context); });
 }
 
-void TransferWork::wait(double seconds) {
+void TransferWork::wait(double timeout_seconds) {
   const LongWork lend;
-  complete(seconds > 0 ? seconds : turn_.seconds);
+  wait_without_gil(timeout_seconds > 0 ? timeout_seconds : context_.timeout_seconds);
 }
 
 class WorkQueue::Job final : public Work {
  public:
-  Job(Turn turn, std::shared_ptr<Transport> transport, std::function<void()> body)
-      : turn_(std::move(turn)), transport_(std::move(transport)), body_(std::move(body)) {}
+  Job(CollectiveContext context, std::shared_ptr<Transport> transport, std::function<void()> body)
+      : context_(std::move(context)), transport_(std::move(transport)), body_(std::move(body)) {}
 
-  void carry_out() {
+  void run() {
     std::exception_ptr error;
     try {
       body_();
@@ -77,41 +78,41 @@ class WorkQueue::Job final : public Work {
     body_ = nullptr;
     const std::lock_guard lock(mutex_);
     error_ = error;
-    over_ = true;
+    done_ = true;
     changed_.notify_all();
   }
 
   bool test() override {
     const std::lock_guard lock(mutex_);
     if (error_) std::rethrow_exception(error_);
-    return over_;
+    return done_;
   }
 
-  void wait(double seconds) override {
+  void wait(double timeout_seconds) override {
     const LongWork lend;
-    Patience patience(turn_.transport, seconds, true);
-    while (!wait_a_little()) {
-      if (!patience.lasts()) {
-        fail<TimeOut>(turn_.call.text_and_site(), ": not over after ", seconds, " s on rank ",
-                      turn_.rank());
+    Backoff backoff(context_.transport, timeout_seconds, true);
+    while (!wait_briefly()) {
+      if (!backoff.check()) {
+        fail<TimeoutError>(context_.call.text_and_site(), ": not complete after ", timeout_seconds,
+                           " s on rank ", context_.rank());
       }
     }
     test();
   }
 
  private:
-  bool wait_a_little() {
+  bool wait_briefly() {
     std::unique_lock lock(mutex_);
-    return changed_.wait_for(lock, std::chrono::milliseconds(1), [this] { return over_; });
+    return changed_.wait_for(lock, std::chrono::milliseconds(1), [this] { return done_; });
   }
 
-  Turn turn_;
+  CollectiveContext context_;
   std::shared_ptr<Transport> transport_;
   std::function<void()> body_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::exception_ptr error_;
-  bool over_ = false;
+  bool done_ = false;
 };
 
 WorkQueue::~WorkQueue() {
@@ -124,12 +125,13 @@ WorkQueue::~WorkQueue() {
   if (thread_.joinable()) thread_.join();
 }
 
-std::shared_ptr<Work> WorkQueue::push(Turn turn, std::shared_ptr<Transport> transport,
+std::shared_ptr<Work> WorkQueue::push(CollectiveContext context,
+                                      std::shared_ptr<Transport> transport,
                                       std::function<void()> job) {
-  auto work = std::make_shared<Job>(std::move(turn), std::move(transport), std::move(job));
+  auto work = std::make_shared<Job>(std::move(context), std::move(transport), std::move(job));
   const std::lock_guard lock(mutex_);
   jobs_.push_back(work);
-  ++open_;
+  ++unfinished_;
   if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
   changed_.notify_all();
   return work;
@@ -142,10 +144,10 @@ void WorkQueue::run() {
     if (jobs_.empty()) return;
     const std::shared_ptr<Job> job = jobs_.front();
     lock.unlock();
-    job->carry_out();
+    job->run();
     lock.lock();
     jobs_.pop_front();
-    --open_;
+    --unfinished_;
   }
 }
 

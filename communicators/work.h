@@ -1,4 +1,4 @@
-// Communication under way, and the thread that carries out what is not waited for.
+// Communication in flight, and the thread that runs what is not waited for.
 #pragma once
 
 #include <atomic>
@@ -11,40 +11,43 @@
 #include <thread>
 #include <vector>
 
+#include "context/collective_context.h"
+#include "context/pending_transfers.h"
 #include "tensor/array.h"
-#include "turn.h"
 
 namespace renga {
 
 class Work {
  public:
   virtual ~Work() = default;
-  // Whether it is over; throws what went wrong.
+  // Whether it is complete; throws its error.
   virtual bool test() = 0;
-  // Whether nothing more happens; throws nothing.
-  bool is_over();
-  // Returns when it is over; throws what went wrong, or TimeOut after `seconds` (0: no limit).
-  virtual void wait(double seconds) = 0;
+  // Whether it is complete or failed. Never throws.
+  bool is_done();
+  // Returns when it is complete; throws its error, or TimeoutError after `timeout_seconds` (0: no
+  // time-out).
+  virtual void wait(double timeout_seconds) = 0;
 };
 
-// A message: it advances whenever somebody looks.
+// Messages between two ranks, which advance only inside test() and wait().
 class TransferWork final : public Work {
  public:
-  // `arrays` hold the message's bytes; `turn` says what and how long.
-  TransferWork(Turn turn, std::shared_ptr<Transport> transport, std::vector<Array> arrays);
+  // Keeps `arrays`, whose bytes are sent or received.
+  TransferWork(CollectiveContext context, std::shared_ptr<Transport> transport,
+               std::vector<Array> arrays);
   ~TransferWork() override;
   void add(std::unique_ptr<Transfer> transfer);
   bool test() override;
-  void wait(double seconds) override;
-  // The same for a caller that has lent the interpreter.
-  void complete(double seconds);
+  void wait(double timeout_seconds) override;
+  // For a caller that has released the GIL.
+  void wait_without_gil(double timeout_seconds);
 
  private:
-  // Keeps what goes wrong, but not that time is up.
-  template <class Act>
-  void attempt(const Act& act);
+  // Remembers the error of `run`, except a time-out.
+  template <class Run>
+  void attempt(const Run& run);
 
-  Turn turn_;
+  CollectiveContext context_;
   std::shared_ptr<Transport> transport_;
   std::mutex mutex_;
   Transfers transfers_;
@@ -52,18 +55,18 @@ class TransferWork final : public Work {
   std::exception_ptr error_;
 };
 
-// Counts, in a forked process, the forks between it and the first one.
-inline std::atomic<int> forks = 0;
+// How many forks lie between the first process and this one.
+inline std::atomic<int> fork_count = 0;
 
-// Carries out jobs one after another on a thread of its own, which starts with the first job.
+// Runs jobs in order on its own thread, which starts with the first job.
 class WorkQueue {
  public:
   ~WorkQueue();
-  // The Work keeps `transport`, which the turn refers to.
-  std::shared_ptr<Work> push(Turn turn, std::shared_ptr<Transport> transport,
+  // The Work keeps `transport` alive, to which the context refers.
+  std::shared_ptr<Work> push(CollectiveContext context, std::shared_ptr<Transport> transport,
                              std::function<void()> job);
-  // Whether nothing is under way or queued, so that a caller may act itself without overtaking.
-  bool idle() const { return open_.load(std::memory_order_acquire) == 0; }
+  // Whether no job is running or queued, so that a caller may run one itself in order.
+  bool is_idle() const { return unfinished_.load(std::memory_order_acquire) == 0; }
 
  private:
   class Job;
@@ -72,7 +75,7 @@ class WorkQueue {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<std::shared_ptr<Job>> jobs_;
-  std::atomic<int> open_ = 0;  // jobs that are not over
+  std::atomic<int> unfinished_ = 0;  // jobs
   bool closed_ = false;
   std::thread thread_;
 };

@@ -1,4 +1,4 @@
-"""Communication under way."""
+"""Communication in flight."""
 
 from __future__ import annotations
 
@@ -9,36 +9,37 @@ from typing import Any, Callable
 class Work:
     """A communication that goes on while its caller does something else.
 
-    The arrays it reads and writes must be left alone until it is over.
+    The arrays that it reads and writes must not be touched until it is complete.
     """
 
-    def __init__(self, native: Any, finish: Callable[[], Any]) -> None:
+    def __init__(self, native: Any, result: Callable[[], Any]) -> None:
         self._native = native
-        self._finish = finish
+        self._result = result
 
     def wait(self, timeout: float | None = None) -> Any:
-        """Waits until it is over and returns its result.
+        """Waits until it is complete and returns its result.
 
         Args:
-            timeout: seconds; for ever where it is None, since the communicator's
-                own time-out ends a wait in vain.
+            timeout: in seconds; None for no limit besides the communicator's
+                own time-out.
 
         Raises:
-            TimeoutError: it is not over yet, or another rank stayed away.
-            ValueError: ``timeout`` is no number of seconds.
+            TimeoutError: if it is not complete by then, or another rank did not
+                take part.
+            ValueError: if ``timeout`` is not a number of seconds.
         """
-        seconds = _seconds(timeout)
+        seconds = _native_timeout(timeout)
         if self._native is not None:
             self._native.wait(seconds)
-        return self._finish()
+        return self._result()
 
     def test(self) -> bool:
-        """Whether it is over; raises what went wrong."""
+        """Whether it is complete; raises its error."""
         return self._native is None or self._native.test()
 
     @property
     def error(self) -> BaseException | None:
-        """What went wrong so far, or None."""
+        """The error that has occurred so far, or None."""
         try:
             self.test()
         except Exception as error:
@@ -46,8 +47,8 @@ class Work:
         return None
 
 
-def _seconds(timeout: float | None) -> float:
-    """What the compiled communicator waits for; 0 is for ever there."""
+def _native_timeout(timeout: float | None) -> float:
+    """The time-out of the compiled communicator, for which 0 means none."""
     if timeout is None:
         return 0.0
     seconds = float(timeout)

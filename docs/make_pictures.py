@@ -122,8 +122,8 @@ def allocator() -> Picture:
     return p
 
 
-def board() -> Picture:
-    """All-reduce of two ranks over shared memory, piece by piece."""
+def shared_segment() -> Picture:
+    """All-reduce of two ranks through a shared-memory segment, chunk by chunk."""
     p = Picture(8.6, 3.2)
     arrays = []
     for rank in range(2):
@@ -139,18 +139,18 @@ def board() -> Picture:
         p.box(1.0 + 0.85 * i, 1.4, 0.8, 0.5, text, ORANGE, 8)
         for i, text in enumerate(("a2", "b2", "sum"))
     ]
-    p.text(0.15, 1.65, "board", 9, align="left")
+    p.text(0.15, 1.65, "segment", 9, align="left")
     p.arrow(arrays[0][2]["bottom"], slots[0]["top"])
     p.arrow(arrays[1][2]["top"], slots[1]["bottom"])
-    p.text(4.3, 2.95, "1  each rank copies its piece of 512 KiB", 8, align="left")
+    p.text(4.3, 2.95, "1  each rank copies a chunk of 512 KiB", 8, align="left")
     p.text(
-        4.3, 2.5, "2  each rank adds up one half of it, in rank order", 8, align="left"
+        4.3, 2.5, "2  each rank reduces its partition, in rank order", 8, align="left"
     )
     p.text(4.3, 2.05, "3  each rank copies the sums back", 8, align="left")
     p.text(
         4.3,
         1.45,
-        "The pieces stay in the cache; each segment has two halves,\n"
+        "Chunks stay in the cache; each rank has two buffers,\n"
         "so that one is filled while the other is read.",
         8,
         align="left",
@@ -158,15 +158,15 @@ def board() -> Picture:
     p.text(
         4.3,
         0.75,
-        "A window is an array that lies on such memory from\n"
-        "the start: gradient buckets skip the copies.",
+        "A window is an array in such memory: gradient buckets\n"
+        "in windows are reduced without copies.",
         8,
         align="left",
     )
     return p
 
 
-PICTURES = {"graph": graph, "allocator": allocator, "board": board}
+PICTURES = {"graph": graph, "allocator": allocator, "shared_segment": shared_segment}
 
 
 def main() -> None:

@@ -20,15 +20,15 @@ if _UNDER_MPIEXEC:
     os.environ.setdefault("RENGA_TIMEOUT", "30")
     _KINDS: list[Any] = ["mpi", "naive"]
 else:
-    _KINDS = [(n, board, 1) for n in (1, 2, 3, 4) for board in (True, False)]
+    _KINDS = [(n, shared, 1) for n in (1, 2, 3, 4) for shared in (True, False)]
     _KINDS.append((4, True, 2))
 
 
 def _kind_name(kind: Any) -> str:
     if isinstance(kind, str):
         return kind
-    size, board, nodes = kind
-    name = f"{size} ranks by {'board' if board else 'messages'}"
+    size, shared, nodes = kind
+    name = f"{size} ranks by {'shared memory' if shared else 'messages'}"
     return name if nodes == 1 else f"{name} on {nodes} nodes"
 
 
@@ -62,10 +62,10 @@ def ranks(request: pytest.FixtureRequest) -> Callable[..., list[Any]]:
         return functools.partial(_run_on_processes, request.param)
     from renga.communicators import local
 
-    size, board, nodes = request.param
+    size, shared, nodes = request.param
 
     def run(function: Callable[..., Any], *args: Any) -> list[Any]:
-        return local.run(function, *args, ranks=size, board=board, nodes=nodes)
+        return local.run(function, *args, ranks=size, shared_memory=shared, nodes=nodes)
 
     return run
 

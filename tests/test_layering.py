@@ -34,12 +34,24 @@ FAMILIES = [
 
 # Other people's libraries, and the files that may know of them.
 FOREIGN = {
-    r"pybind11/|Python\.h": r"csrc/python/|communicators/(\w+/)?module\.cpp",
-    r"mpi\.h": r"communicators/mpi/",
+    r"pybind11/|Python\.h": r"csrc/python/|communicators/(\w+/)*module\.(cpp|h)$",
+    r"mpi\.h": r"communicators/transport/mpi/",
     r"dnnl": r"csrc/devices/cpu/|csrc/simd/cpu_features\.cpp|csrc/ops/\w+/cpu/",
     r"xsimd/|xtensor/": r"csrc/simd/|csrc/ops/\w+/cpu/",
     r"cuda|cublas|cudnn": r"csrc/devices/cuda/|communicators/nccl/|\.cu(\.h)?$",
     r"nccl\.h": r"communicators/nccl/",
+}
+
+# The folders of communicators' C++, and what each may include beside itself; "" is its
+# top folder. The bindings, module.cpp, may include everything.
+COMMUNICATORS = {
+    "transport": set(),
+    "context": {"transport"},
+    "shared_memory": {"context", "transport"},
+    "collectives": {"shared_memory", "context", "transport"},
+    "": {"collectives", "shared_memory", "context", "transport"},
+    "data_parallel": {"", "collectives", "shared_memory", "optimizers"},
+    "nccl": {"", "transport"},
 }
 
 # The rooms of the package, and what each may import beside itself.
@@ -154,13 +166,34 @@ def test_foreign_headers(library):
     assert not wrong
 
 
+@pytest.mark.parametrize("folder", COMMUNICATORS)
+def test_communicator_includes(folder):
+    root = HOUSE / "communicators"
+    allowed = COMMUNICATORS[folder] | {folder, "tensor", "devices"}
+    wrong = [
+        f"{path.relative_to(HOUSE)} includes {header}"
+        for path in (root / folder).rglob("*")
+        if path.suffix in (".h", ".cpp") and path.stem != "module"
+        if folder or path.parent == root
+        for quote, header in includes(path)
+        if quote == '"' and header.rpartition("/")[0].split("/")[0] not in allowed
+    ]
+    assert not wrong
+
+
+def test_every_folder_of_communicators_has_a_rule():
+    root = HOUSE / "communicators"
+    paths = [p.relative_to(root) for p in root.rglob("*") if p.suffix == ".cpp"]
+    assert {str(p.parent).split("/")[0].strip(".") for p in paths} == set(COMMUNICATORS)
+
+
 def test_only_the_binding_of_communicators_knows_python():
     wrong = [
         f"{path.relative_to(HOUSE)} includes {header}"
         for path in (HOUSE / "communicators").rglob("*")
-        if path.suffix in (".h", ".cpp") and path.name != "module.cpp"
+        if path.suffix in (".h", ".cpp") and path.stem != "module"
         for _, header in includes(path)
-        if header.startswith("python/")
+        if header.startswith(("python/", "pybind11/"))
     ]
     assert not wrong
 

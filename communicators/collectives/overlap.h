@@ -1,4 +1,4 @@
-// Whether a result is written where an operand is still to be read.
+// Detects results whose memory overlaps that of operands.
 #pragma once
 
 #include <vector>
@@ -7,12 +7,12 @@
 
 namespace renga {
 
-// Whether the memory from the first to the last element of one of these meets that of another.
+// Whether the memory ranges, from the first to the last element, of two of the arrays overlap.
 bool overlap(const std::vector<Array>& xs);
 
-// The operands of xs[i] -> ys[i], some of them as copies: of those whose memory a result may
-// overwrite before they are read. An operand may be its own result. Where `own` is given, it is the
-// number of the result that the only operand may be.
+// The operands of xs[i] -> ys[i], with copies of those that a result could overwrite before they
+// are read. An operand may be identical to its result. `own` is for one operand of all results: the
+// index of the result to which it may be identical.
 std::vector<Array> safe_inputs(const std::vector<Array>& xs, const std::vector<Array>& ys,
                                int own = -1);
 

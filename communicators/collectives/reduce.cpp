@@ -12,12 +12,12 @@ namespace {
 
 constexpr const char* kNames[] = {"sum", "mean", "max", "min", "prod"};
 
-// The accumulators of one block stay in the first-level cache.
+// The accumulators of one block fit into the first-level cache.
 constexpr std::int64_t kBlock = 1024;
-// Of 2^15 ranks and those that are left over.
+// The depth of the tree: enough for 2^16 ranks.
 constexpr int kLevels = 17;
 
-// Ints wrap around as NumPy's do, which in C++ only unsigned ones may.
+// Integers wrap around as in NumPy; in C++ only unsigned arithmetic may.
 template <class T>
 auto wrapping(T v) {
   if constexpr (std::is_integral_v<T>) {
@@ -27,8 +27,7 @@ auto wrapping(T v) {
   }
 }
 
-// Calls visit(op) with the function of two numbers. As NumPy's, max and min let a NaN on either
-// side through.
+// Calls visit(op) with the function of two numbers. Like NumPy's, max and min propagate NaN.
 template <class Visit>
 void visit_operation(Reduction reduction, const Visit& visit) {
   switch (reduction) {
@@ -46,14 +45,14 @@ void visit_operation(Reduction reduction, const Visit& visit) {
 
 // y may be either operand, but must not overlap one otherwise.
 template <class A, class X, class Y, class Op>
-void join(const X* left, const Y* right, A* y, std::int64_t n, const Op& op) {
+void combine(const X* left, const Y* right, A* y, std::int64_t n, const Op& op) {
 #pragma GCC ivdep
   for (std::int64_t i = 0; i < n; ++i) {
     y[i] = static_cast<A>(op(static_cast<A>(left[i]), static_cast<A>(right[i])));
   }
 }
 
-// One block of every operand, reduced along the tree.
+// Reduces one block of every operand along the tree.
 template <class T, class Op>
 class Block {
  public:
@@ -62,14 +61,14 @@ class Block {
   Block(Operands xs, const Op& op)
       : xs_(xs),
         op_(op),
-        nodes_(static_cast<int>(std::bit_floor(xs.size()))),
-        folded_(static_cast<int>(xs.size()) - nodes_) {}
+        leaves_(static_cast<int>(std::bit_floor(xs.size()))),
+        pairs_(static_cast<int>(xs.size()) - leaves_) {}
 
-  // The result for elements [begin, begin + n), good until the next call.
+  // The result for elements [begin, begin + n), valid until the next call.
   const A* reduce(std::int64_t begin, std::int64_t n) {
     begin_ = begin;
     n_ = n;
-    return nodes(0, nodes_, acc_);
+    return subtree(0, leaves_, accumulators_);
   }
 
  private:
@@ -77,22 +76,24 @@ class Block {
     return reinterpret_cast<const T*>(xs_[static_cast<std::size_t>(rank)]) + begin_;
   }
 
-  const A* nodes(int first, int count, A (*acc)[kBlock]) {
+  // The leaves [first, first + count); `acc` has one accumulator per level.
+  const A* subtree(int first, int count, A (*acc)[kBlock]) {
     if (count == 1) return leaf(first, *acc);
-    if (count == 2 && first >= folded_) {
-      join(operand(first + folded_), operand(first + folded_ + 1), *acc, n_, op_);
+    if (count == 2 && first >= pairs_) {
+      combine(operand(first + pairs_), operand(first + pairs_ + 1), *acc, n_, op_);
       return *acc;
     }
-    nodes(first, count / 2, acc);
-    join(*acc, nodes(first + count / 2, count / 2, acc + 1), *acc, n_, op_);
+    subtree(first, count / 2, acc);
+    combine(*acc, subtree(first + count / 2, count / 2, acc + 1), *acc, n_, op_);
     return *acc;
   }
 
-  const A* leaf(int node, A* acc) {
-    if (node < folded_) {
-      join(operand(2 * node), operand(2 * node + 1), acc, n_, op_);
+  // The first leaves are pairs of operands, the others one operand each.
+  const A* leaf(int index, A* acc) {
+    if (index < pairs_) {
+      combine(operand(2 * index), operand(2 * index + 1), acc, n_, op_);
     } else {
-      const T* x = operand(node + folded_);
+      const T* x = operand(index + pairs_);
       for (std::int64_t i = 0; i < n_; ++i) acc[i] = static_cast<A>(x[i]);
     }
     return acc;
@@ -100,14 +101,14 @@ class Block {
 
   Operands xs_;
   const Op& op_;
-  int nodes_;
-  int folded_;
+  int leaves_;
+  int pairs_;
   std::int64_t begin_ = 0;
   std::int64_t n_ = 0;
-  alignas(64) A acc_[kLevels][kBlock];
+  alignas(64) A accumulators_[kLevels][kBlock];
 };
 
-// write(begin, length, block result) for block after block.
+// Calls write(begin, length, result) for each block.
 template <class T, class Write>
 void reduce_blocks(Reduction reduction, Operands xs, std::int64_t n, const Write& write) {
   visit_operation(reduction, [&](const auto& op) {
@@ -140,7 +141,7 @@ void copy_to(Results ys, std::int64_t begin, std::int64_t length, const T* from)
   }
 }
 
-// Two operands need no accumulators besides the result.
+// Two operands need no accumulator besides the result.
 template <class T>
 void reduce_two(Reduction reduction, Operands xs, Results ys, std::int64_t n) {
   const T *left = reinterpret_cast<const T*>(xs[0]), *right = reinterpret_cast<const T*>(xs[1]);
@@ -148,7 +149,7 @@ void reduce_two(Reduction reduction, Operands xs, Results ys, std::int64_t n) {
     for (std::int64_t begin = 0; begin < n; begin += kBlock) {
       const std::int64_t length = std::min(kBlock, n - begin);
       T* y = reinterpret_cast<T*>(ys[0]) + begin;
-      join(left + begin, right + begin, y, length, op);
+      combine(left + begin, right + begin, y, length, op);
       if (reduction == Reduction::mean) finish(reduction, 2, y, y, length);
       copy_to(ys.subspan(1), begin, length, y);
     }
@@ -187,8 +188,8 @@ Dtype partial_dtype(Dtype dtype) {
   return visit_dtype(dtype, []<class T>(Type<T>) { return dtype_of<Compute<T>>; });
 }
 
-void begin_partial(Reduction reduction, Dtype dtype, Operands xs, std::byte* partial,
-                   std::int64_t n) {
+void reduce_to_partial(Reduction reduction, Dtype dtype, Operands xs, std::byte* partial,
+                       std::int64_t n) {
   visit_dtype(dtype, [&]<class T>(Type<T>) {
     auto* y = reinterpret_cast<Compute<T>*>(partial);
     reduce_blocks<T>(reduction, xs, n,
@@ -198,20 +199,20 @@ void begin_partial(Reduction reduction, Dtype dtype, Operands xs, std::byte* par
   });
 }
 
-void join_partial(Reduction reduction, Dtype dtype, const std::byte* left, const std::byte* right,
-                  std::byte* y, std::int64_t n) {
+void combine_partial(Reduction reduction, Dtype dtype, const std::byte* left,
+                     const std::byte* right, std::byte* y, std::int64_t n) {
   visit_dtype(partial_dtype(dtype), [&]<class T>(Type<T>) {
     visit_operation(reduction, [&](const auto& op) {
       if constexpr (!is_half<T>) {
-        join(reinterpret_cast<const T*>(left), reinterpret_cast<const T*>(right),
-             reinterpret_cast<T*>(y), n, op);
+        combine(reinterpret_cast<const T*>(left), reinterpret_cast<const T*>(right),
+                reinterpret_cast<T*>(y), n, op);
       }
     });
   });
 }
 
-void end_partial(Reduction reduction, Dtype dtype, int operands, const std::byte* partial,
-                 std::byte* y, std::int64_t n) {
+void finish_partial(Reduction reduction, Dtype dtype, int operands, const std::byte* partial,
+                    std::byte* y, std::int64_t n) {
   visit_dtype(dtype, [&]<class T>(Type<T>) {
     finish(reduction, operands, reinterpret_cast<const Compute<T>*>(partial),
            reinterpret_cast<T*>(y), n);

@@ -1,8 +1,8 @@
-// The arithmetic of reductions, apart from how the operands came together.
+// The arithmetic of reductions, independent of how operands are communicated.
 //
-// Operands are taken pairwise in rank order: the ranks that a power of two leaves over are first
-// joined to their neighbours, (0 1) (2 3) …, then neighbours are joined again and again. Every way
-// of bringing operands together can keep this order, so all of them give the same bits.
+// Operands are combined pairwise in rank order, along a binary tree. If the number of ranks is not
+// a power of two, the first ones are combined in pairs, (0 1) (2 3) …, until a power of two is
+// left. All algorithms but the ring keep this order, so they give the same bits.
 #pragma once
 
 #include <cstddef>
@@ -30,16 +30,16 @@ inline void reduce(Reduction reduction, Dtype dtype, Operands xs, std::byte* y, 
   reduce(reduction, dtype, xs, Results(&y, 1), n);
 }
 
-// The same in steps, for operands that do not meet in one place. Partial results are of
+// The same in steps, for algorithms that reduce while they communicate. Partial results have
 // `partial_dtype`; that of a mean is a sum.
 Dtype partial_dtype(Dtype dtype);
-void begin_partial(Reduction reduction, Dtype dtype, Operands xs, std::byte* partial,
-                   std::int64_t n);
+void reduce_to_partial(Reduction reduction, Dtype dtype, Operands xs, std::byte* partial,
+                       std::int64_t n);
 // y = left op right, all partial; y may be either of them.
-void join_partial(Reduction reduction, Dtype dtype, const std::byte* left, const std::byte* right,
-                  std::byte* y, std::int64_t n);
-// y may be `partial` where the two dtypes are one.
-void end_partial(Reduction reduction, Dtype dtype, int operands, const std::byte* partial,
-                 std::byte* y, std::int64_t n);
+void combine_partial(Reduction reduction, Dtype dtype, const std::byte* left,
+                     const std::byte* right, std::byte* y, std::int64_t n);
+// y may be `partial` if the two dtypes are the same.
+void finish_partial(Reduction reduction, Dtype dtype, int operands, const std::byte* partial,
+                    std::byte* y, std::int64_t n);
 
 }  // namespace renga

@@ -1,10 +1,10 @@
-// The only code that is linked to NCCL, loaded when somebody asks for pure_nccl.
+// The only module linked to NCCL, imported with the first pure_nccl communicator.
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
 #include <map>
 
-#include "nccl/clique.h"
+#include "nccl/nccl_group.h"
 
 namespace py = pybind11;
 
@@ -33,7 +33,7 @@ ncclRedOp_t op_from_string(const std::string& name) {
   return found->second;
 }
 
-Span span(std::uintptr_t data, std::int64_t n, const std::string& dtype) {
+DeviceArray device_array(std::uintptr_t data, std::int64_t n, const std::string& dtype) {
   return {data, n, dtype_from_string(dtype)};
 }
 
@@ -42,41 +42,41 @@ Span span(std::uintptr_t data, std::int64_t n, const std::string& dtype) {
 PYBIND11_MODULE(_communicators_nccl, m) {
   m.doc() = "Communication through NCCL.";
   py::module_::import("renga._communicators");
-  m.def("what_is_missing", &what_is_missing, "Why NCCL cannot be used here; empty where it can.");
+  m.def("unavailable_reason", &unavailable_reason,
+        "Why NCCL cannot be used here; empty if it can.");
   m.def(
-      "new_identity", [] { return py::bytes(new_identity()); },
-      "What one rank makes and all need to form a clique.");
-  py::class_<Clique>(m, "Clique")
-      .def(py::init<const std::string&, int, int, int, double>(), py::arg("identity"),
-           py::arg("rank"), py::arg("size"), py::arg("device"), py::arg("seconds"))
+      "create_unique_id", [] { return py::bytes(create_unique_id()); },
+      "The id that one rank creates and all pass to NcclGroup.");
+  py::class_<NcclGroup>(m, "NcclGroup")
+      .def(py::init<const std::string&, int, int, int, double>(), py::arg("unique_id"),
+           py::arg("rank"), py::arg("size"), py::arg("device"), py::arg("timeout_seconds"))
       .def(
           "all_reduce",
-          [](Clique& self, std::uintptr_t x, std::uintptr_t y, std::int64_t n,
+          [](NcclGroup& self, std::uintptr_t x, std::uintptr_t y, std::int64_t n,
              const std::string& dtype, const std::string& op) {
-            return self.all_reduce(span(x, n, dtype), y, op_from_string(op));
+            return self.all_reduce(device_array(x, n, dtype), y, op_from_string(op));
           },
           py::arg("x"), py::arg("y"), py::arg("n"), py::arg("dtype"), py::arg("op"))
       .def(
           "reduce_scatter",
-          [](Clique& self, std::uintptr_t x, std::uintptr_t y, std::int64_t n,
+          [](NcclGroup& self, std::uintptr_t x, std::uintptr_t y, std::int64_t n,
              const std::string& dtype, const std::string& op) {
-            return self.reduce_scatter(span(x, n, dtype), y, op_from_string(op));
+            return self.reduce_scatter(device_array(x, n, dtype), y, op_from_string(op));
           },
           py::arg("x"), py::arg("y"), py::arg("n"), py::arg("dtype"), py::arg("op"))
       .def(
           "all_gather",
-          [](Clique& self, std::uintptr_t x, std::uintptr_t y, std::int64_t n,
-             const std::string& dtype) { return self.all_gather(span(x, n, dtype), y); },
+          [](NcclGroup& self, std::uintptr_t x, std::uintptr_t y, std::int64_t n,
+             const std::string& dtype) { return self.all_gather(device_array(x, n, dtype), y); },
           py::arg("x"), py::arg("y"), py::arg("n"), py::arg("dtype"))
       .def(
           "all_to_all",
-          [](Clique& self, std::uintptr_t x, std::uintptr_t y, std::int64_t n,
-             const std::string& dtype) { return self.all_to_all(span(x, n, dtype), y); },
+          [](NcclGroup& self, std::uintptr_t x, std::uintptr_t y, std::int64_t n,
+             const std::string& dtype) { return self.all_to_all(device_array(x, n, dtype), y); },
           py::arg("x"), py::arg("y"), py::arg("n"), py::arg("dtype"))
       .def(
           "broadcast",
-          [](Clique& self, std::uintptr_t x, std::int64_t n, const std::string& dtype, int root) {
-            return self.broadcast(span(x, n, dtype), root);
-          },
+          [](NcclGroup& self, std::uintptr_t x, std::int64_t n, const std::string& dtype,
+             int root) { return self.broadcast(device_array(x, n, dtype), root); },
           py::arg("x"), py::arg("n"), py::arg("dtype"), py::arg("root"));
 }

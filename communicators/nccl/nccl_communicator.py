@@ -1,4 +1,4 @@
-"""A group of ranks that each have a GPU."""
+"""Communicators of ranks that each have a GPU."""
 
 from __future__ import annotations
 
@@ -8,30 +8,31 @@ from typing import Any
 import numpy as np
 
 from renga.communicators import settings
-from renga.communicators.mpi import MpiCommunicator
+from renga.communicators.transport.mpi import MpiCommunicator
 from renga.communicators.work import Work
 
 
 class NcclCommunicator(MpiCommunicator):
-    """Moves arrays of GPUs by NCCL, and everything else as ``mpi`` does.
+    """Uses NCCL for arrays in GPU memory and MPI for everything else.
 
-    An array of a GPU is what has ``__cuda_array_interface__``. Rank ``r`` of a node
-    uses GPU ``r``.
+    Arrays in GPU memory have ``__cuda_array_interface__``. Rank ``r`` of a node uses
+    GPU ``r``.
     """
 
-    _formed: Any = None
+    _nccl_group: Any = None
 
     @property
-    def _clique(self) -> Any:
-        """Formed at the first use, which all ranks make together."""
-        if self._formed is None:
+    def _nccl(self) -> Any:
+        """Created at the first use, which is a collective call."""
+        if self._nccl_group is None:
             native = importlib.import_module("renga._communicators_nccl")
-            mine = native.new_identity() if self.rank == 0 else None
-            identity = self.bcast_obj(mine)
-            self._formed = native.Clique(
-                identity, self.rank, self.size, self.intra_rank, settings.timeout()
+            unique_id = self.bcast_obj(
+                native.create_unique_id() if self.rank == 0 else None
             )
-        return self._formed
+            self._nccl_group = native.NcclGroup(
+                unique_id, self.rank, self.size, self.intra_rank, settings.timeout()
+            )
+        return self._nccl_group
 
     def all_reduce(
         self,
@@ -41,7 +42,7 @@ class NcclCommunicator(MpiCommunicator):
         wait: bool = True,
         dtype: Any = None,
     ) -> Any:
-        """The sum, mean, max, min or prod; sums are made in NCCL's own order."""
+        """The sum, mean, max, min or prod; NCCL chooses the order of the operands."""
         single = not isinstance(x, (list, tuple))
         xs = [x] if single else list(x)
         if not xs or not _on_gpu(xs[0]):
@@ -50,64 +51,64 @@ class NcclCommunicator(MpiCommunicator):
         works, results = [], []
         for a, y in zip(xs, outs):
             sent = _contiguous(a if dtype is None else a.astype(dtype))
-            kept = sent if dtype is not None else _place(y, sent)
+            received = sent if dtype is not None else _result_array(y, sent)
             works.append(
-                self._clique.all_reduce(
-                    _address(sent), _address(kept), sent.size, sent.dtype.name, op
+                self._nccl.all_reduce(
+                    _address(sent), _address(received), sent.size, sent.dtype.name, op
                 )
             )
-            results.append(_arrived(kept, a if y is None else y, y is not None))
+            results.append(_converted(received, a if y is None else y, y is not None))
         result = results[0] if single else results
-        return self._over(works, result, wait)
+        return self._result_or_work(works, result, wait)
 
     def reduce_scatter(
         self, x: Any, op: str = "sum", out: Any = None, wait: bool = True
     ) -> Any:
-        """The reduction of what the ranks have for this one."""
+        """The reduction of ``x[rank]`` of all ranks."""
         if not _on_gpu(x):
             return super().reduce_scatter(x, op, out, wait)
         sent = _contiguous(x)
-        y = _place(out, sent[0])
-        work = self._clique.reduce_scatter(
+        y = _result_array(out, sent[0])
+        work = self._nccl.reduce_scatter(
             _address(sent), _address(y), sent.size, sent.dtype.name, op
         )
-        return self._over([work], y, wait)
+        return self._result_or_work([work], y, wait)
 
     def all_gather(self, x: Any, out: Any = None, wait: bool = True) -> Any:
-        """The ranks' arrays of one shape."""
+        """The ranks' arrays, which have one shape."""
         if not _on_gpu(x):
             return super().all_gather(x, out, wait)
         sent = _contiguous(x)
         y = sent.repeat(self.size).reshape(self.size, *sent.shape)
-        y = y if out is None else _place(out, y)
-        work = self._clique.all_gather(
+        y = y if out is None else _result_array(out, y)
+        work = self._nccl.all_gather(
             _address(sent), _address(y), sent.size, sent.dtype.name
         )
-        return self._over([work], y, wait)
+        return self._result_or_work([work], y, wait)
 
     def all_to_all(self, x: Any, out: Any = None, wait: bool = True) -> Any:
-        """Row ``r`` goes to rank ``r``; row ``r`` of the result comes from there."""
+        """Sends ``x[r]`` to rank ``r``; row ``r`` of the result is from rank ``r``."""
         if not _on_gpu(x):
             return super().all_to_all(x, out, wait)
         sent = _contiguous(x)
-        y = _place(out, sent)
-        work = self._clique.all_to_all(
+        y = _result_array(out, sent)
+        work = self._nccl.all_to_all(
             _address(sent), _address(y), sent.size, sent.dtype.name
         )
-        return self._over([work], y, wait)
+        return self._result_or_work([work], y, wait)
 
     def broadcast(self, x: Any, root: int = 0, wait: bool = True) -> Any:
-        """Overwrites ``x`` by the root's and returns it."""
+        """Overwrites ``x`` by the root's array and returns it."""
         if not _on_gpu(x):
             return super().broadcast(x, root, wait)
-        _place(x, x)
+        _result_array(x, x)
         root = self._root("broadcast", root)
-        work = self._clique.broadcast(_address(x), x.size, x.dtype.name, root)
-        return self._over([work], x, wait)
+        work = self._nccl.broadcast(_address(x), x.size, x.dtype.name, root)
+        return self._result_or_work([work], x, wait)
 
     @staticmethod
-    def _over(works: list[Any], result: Any, wait: bool) -> Any:
-        last = Work(works[-1], lambda: result)  # one stream carries them in order
+    def _result_or_work(works: list[Any], result: Any, wait: bool) -> Any:
+        last = Work(works[-1], lambda: result)  # they run in order on one stream
         return last.wait() if wait else last
 
 
@@ -128,16 +129,16 @@ def _contiguous(x: Any) -> Any:
     return x if packed else x.copy()
 
 
-def _place(out: Any, like: Any) -> Any:
-    """Where a result goes: ``out``, or a new array.
+def _result_array(out: Any, like: Any) -> Any:
+    """``out``, or a new array of the shape and dtype of ``like``.
 
     Raises:
-        ValueError: ``out`` has gaps, or another shape or dtype.
+        ValueError: if ``out`` is not contiguous, or has another shape or dtype.
     """
     if out is None:
         return like.copy()
-    form = (like.shape, like.dtype)
-    if _contiguous(out) is not out or (out.shape, out.dtype) != form:
+    expected = (like.shape, like.dtype)
+    if _contiguous(out) is not out or (out.shape, out.dtype) != expected:
         raise ValueError(
             f"nccl: expected a contiguous result of {like.dtype} {like.shape}, "
             f"got {out.dtype} {out.shape} with strides {out.strides}"
@@ -145,11 +146,11 @@ def _place(out: Any, like: Any) -> Any:
     return out
 
 
-def _arrived(kept: Any, goal: Any, overwrite: bool) -> Any:
-    """What was kept, in the dtype of ``goal`` and in its place if asked for."""
-    if kept is goal or (kept.dtype == goal.dtype and not overwrite):
-        return kept
+def _converted(received: Any, like: Any, overwrite: bool) -> Any:
+    """``received`` in the dtype of ``like``; copied into it if ``overwrite``."""
+    if received is like or (received.dtype == like.dtype and not overwrite):
+        return received
     if not overwrite:
-        return kept.astype(goal.dtype)
-    goal[...] = kept
-    return goal
+        return received.astype(like.dtype)
+    like[...] = received
+    return like

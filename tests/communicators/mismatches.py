@@ -215,9 +215,10 @@ def main() -> None:
             if comm.rank == 0:
                 print(f"{kind}: {rounds} rounds, the ranks agreed in {agreed}")
         return
-    for board in (True, False):
-        agreed = local.run(play, rounds, seed, ranks=size, board=board)[0]
-        print(f"board {board}: {rounds} rounds, the ranks agreed in {agreed}")
+    for shared in (True, False):
+        agreed = local.run(play, rounds, seed, ranks=size, shared_memory=shared)[0]
+        name = "shared memory" if shared else "messages"
+        print(f"{name}: {rounds} rounds, the ranks agreed in {agreed}")
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ import tempfile
 import time
 import uuid
 
-from renga.communicators.mpi.leftovers import remove_leftovers
+from renga.communicators.transport.mpi.stale_files import remove_stale_files
 from renga.launch import mpiexec_command, mpiexec_environment
 
 RANKS = 3
@@ -134,7 +134,7 @@ def main() -> None:
             times.append(seconds)
             print(f"{run + 1}: {what}: over after {seconds:.2f} s", flush=True)
     left = shared_files() - before
-    removed = remove_leftovers(
+    removed = remove_stale_files(
         age=0
     )  # as the next job does, when they are a minute old
     print(f"{len(left)} files were left, {len(removed)} of ended jobs removed")

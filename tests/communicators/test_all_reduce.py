@@ -9,7 +9,14 @@ from renga import _communicators
 from renga.communicators import local
 from tests.communicators.operands import data, in_rank_order
 
-ORDERLY = ["whole", "direct", "recursive_doubling", "rabenseifner", "tree", "torus"]
+ORDERLY = [
+    "all_gather",
+    "direct",
+    "recursive_doubling",
+    "rabenseifner",
+    "tree",
+    "torus",
+]
 ALGORITHMS = [*ORDERLY, "ring"]
 
 
@@ -24,7 +31,7 @@ def reduce_by(algorithm, dtype, size, op, comm):
 def test_every_algorithm_takes_the_operands_in_one_order(ranks, algorithm, dtype, op):
     act = functools.partial(reduce_by, algorithm, dtype, 1001, op)
     expected = in_rank_order([data(r, 1001, dtype) for r in range(ranks)], op)
-    for y in local.run(act, ranks=ranks, board=False):
+    for y in local.run(act, ranks=ranks, shared_memory=False):
         np.testing.assert_array_equal(y, expected)
 
 
@@ -34,13 +41,13 @@ def test_every_algorithm_takes_the_operands_in_one_order(ranks, algorithm, dtype
 def test_a_ring_is_exact_for_integers(ranks, size, op):
     act = functools.partial(reduce_by, "ring", "int64", size, op)
     expected = in_rank_order([data(r, size, "int64") for r in range(ranks)], op)
-    for y in local.run(act, ranks=ranks, board=False):
+    for y in local.run(act, ranks=ranks, shared_memory=False):
         np.testing.assert_array_equal(y, expected)
 
 
 def test_a_ring_gives_all_ranks_the_same_bits_and_nearly_those_of_the_others():
     act = functools.partial(reduce_by, "ring", "float32", 1001, "mean")
-    ys = local.run(act, ranks=5, board=False)
+    ys = local.run(act, ranks=5, shared_memory=False)
     exact = np.mean([data(r, 1001, "float32") for r in range(5)], 0, "float64")
     for y in ys:
         np.testing.assert_array_equal(y, ys[0])
@@ -52,7 +59,7 @@ def test_long_vectors_go_in_pieces(algorithm):
     size = 3_500_000  # more than three pieces of one MiB for each of three ranks
     act = functools.partial(reduce_by, algorithm, "int32", size, "sum")
     expected = sum(data(r, size, "int32") for r in range(3))
-    for y in local.run(act, ranks=3, board=False):
+    for y in local.run(act, ranks=3, shared_memory=False):
         np.testing.assert_array_equal(y, expected)
 
 
@@ -84,7 +91,9 @@ def test_ranks_of_a_node_know_it():
 
 
 def test_unknown_algorithms_are_refused():
-    with pytest.raises(ValueError, match="expected algorithm whole, direct, .* magic"):
+    with pytest.raises(
+        ValueError, match="expected algorithm all_gather, direct, .* magic"
+    ):
         local.run(functools.partial(reduce_by, "magic", "int8", 1, "sum"), ranks=2)
 
 
@@ -161,7 +170,7 @@ def test_elements_travel_in_16_bits_and_are_summed_in_32(ranks, wire, size):
 def test_integers_do_not_travel_as_floats(ranks):
     with pytest.raises(Exception, match="to convert between, got int32"):
         ranks(lambda comm: comm.all_reduce(np.ones(3, "int32"), dtype="float16"))
-    with pytest.raises(ValueError, match="floating dtype to travel as, got int8"):
+    with pytest.raises(ValueError, match="floating communication dtype, got int8"):
         ranks(lambda comm: comm.all_reduce(np.ones(3, "float32"), dtype="int8"))
 
 
@@ -170,7 +179,7 @@ def test_the_model_of_the_network_knows_its_closed_forms():
     seconds = _communicators.all_reduce_seconds(64, 0, False, latency, byte)
     steps = {name: round(value / latency) for name, value in seconds.items()}
     assert steps == {
-        "whole": 63,
+        "all_gather": 63,
         "direct": 126,
         "ring": 126,
         "recursive_doubling": 6,

@@ -23,7 +23,7 @@ def test_it_tells_what_works_and_how_fast():
     verdicts = {line[:16].strip(): line[16:25].strip() for line in lines[:6]}
     assert verdicts.pop("large counts") == "skipped"
     assert verdicts == dict.fromkeys(
-        ["threads", "placement", "shared memory", "point to point", "collectives"], "ok"
+        ["threads", "topology", "shared memory", "point to point", "collectives"], "ok"
     )
     assert any(line.startswith("0 - 1 ") and line.endswith("GB/s") for line in lines)
     assert all(line.count("*") == 1 for line in lines[-4:])

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from renga.communicators.mpi.leftovers import remove_leftovers
+from renga.communicators.transport.mpi.stale_files import remove_stale_files
 from renga.launch import mpiexec_command, mpiexec_environment
 from tests.communicators.random_kills import shared_files
 from tests.communicators.test_job import run_job
@@ -77,7 +77,7 @@ def test_a_child_cannot_communicate(tmp_path, name):
 
 def test_a_child_does_not_change_parameters_in_shared_memory(tmp_path):
     body = """
-    placed, = comm.place([np.arange(300_000.0)])
+    placed, = comm.copy_to_window([np.arange(300_000.0)])
     window = comm.window(1000)
     window[:] = 1
     def act():
@@ -156,12 +156,12 @@ def test_what_a_killed_launcher_leaves_is_removed(tmp_path):
         time.sleep(0.05)
     during = shared_files() - before
     assert during and not any("renga" in name for name in during)
-    assert not set(remove_leftovers(age=0)) & during  # the job goes on
+    assert not set(remove_stale_files(age=0)) & during  # the job goes on
     os.kill(job.pid, signal.SIGKILL)
     job.wait()
     deadline = time.time() + 60  # its ranks live on until they end by themselves
     while shared_files() - before and time.time() < deadline:
         time.sleep(0.2)
-        remove_leftovers(age=0)
+        remove_stale_files(age=0)
     assert not shared_files() - before
     assert pathlib.Path("/dev/shm").is_dir()

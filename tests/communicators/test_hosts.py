@@ -52,7 +52,7 @@ def test_five_lines_train_as_one_process_does(tmp_path, count, ranks_each, kind)
 
 @pytest.mark.parametrize(
     "what, message",
-    [("fail", "[rank 2] ValueError: no luck"), ("leave", "rank 2 has left")],
+    [("fail", "[rank 2] ValueError: no luck"), ("leave", "rank 2 has exited")],
 )
 def test_a_failure_on_one_host_ends_the_job_on_all(tmp_path, what, message):
     with hosts(3, tmp_path) as some:

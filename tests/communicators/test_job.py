@@ -135,7 +135,7 @@ def test_a_rank_that_leaves_in_the_middle_is_noticed(tmp_path, name, way):
     assert "reached the end" not in output
     if "_exit" not in way:
         assert "[rank 0] renga.communicators.failure.RankFailed" in output
-        assert "rank 1 has left, rank 0 waits for it" in output
+        assert "rank 1 has exited, rank 0 waits for it" in output
     assert seconds < SOON
 
 
@@ -178,7 +178,7 @@ def test_who_needs_nobody_may_go_on_when_others_have_left(tmp_path):
 
 
 @pytest.mark.parametrize("way", ["config", "RENGA_DEBUG_COLLECTIVES"])
-def test_different_shapes_are_named_in_debug_mode_without_a_board(tmp_path, way):
+def test_different_shapes_are_named_in_debug_mode_without_shared_memory(tmp_path, way):
     first = (
         "import renga; renga.config.debug = True" if way == "config" else "import renga"
     )

@@ -16,8 +16,8 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-@pytest.mark.parametrize("board", [True, False])
-def test_2_5_gib_are_sent_and_summed(board):
+@pytest.mark.parametrize("shared_memory", [True, False])
+def test_2_5_gib_are_sent_and_summed(shared_memory):
     def act(comm):
         x = np.zeros(LARGE, np.uint8)
         if comm.rank == 0:
@@ -29,4 +29,4 @@ def test_2_5_gib_are_sent_and_summed(board):
         assert x[PLACES].tolist() == [2, 4, 6, 8]
         assert np.count_nonzero(x) == 4
 
-    local.run(act, ranks=2, board=board)
+    local.run(act, ranks=2, shared_memory=shared_memory)

@@ -49,7 +49,7 @@ def test_a_failure_reaches_every_kind_of_wait(wait):
         local.run(act, ranks=4)
 
 
-@pytest.mark.parametrize("board", [True, False])
+@pytest.mark.parametrize("shared_memory", [True, False])
 @pytest.mark.parametrize(
     "call, message",
     [
@@ -74,7 +74,7 @@ def test_a_failure_reaches_every_kind_of_wait(wait):
         ),
     ],
 )
-def test_ranks_that_ask_for_different_things(board, call, message):
+def test_ranks_that_ask_for_different_things(shared_memory, call, message):
     here = "HERE"
     pattern = re.escape(message.format(here=here)).replace(here, r"\S+:\d+ in \S+")
 
@@ -83,11 +83,11 @@ def test_ranks_that_ask_for_different_things(board, call, message):
             call(comm)
         return comm.all_reduce(np.ones(1))  # nothing was moved, so all is well
 
-    assert local.run(act, ranks=2, board=board) == [2, 2]
+    assert local.run(act, ranks=2, shared_memory=shared_memory) == [2, 2]
 
 
-@pytest.mark.parametrize("board", [True, False])
-def test_a_time_out_names_who_is_missing_and_where_it_was(monkeypatch, board):
+@pytest.mark.parametrize("shared_memory", [True, False])
+def test_a_time_out_names_who_is_missing_and_where_it_was(monkeypatch, shared_memory):
     monkeypatch.setenv("RENGA_TIMEOUT", "0.3")
     rest = threading.Event()
 
@@ -97,7 +97,7 @@ def test_a_time_out_names_who_is_missing_and_where_it_was(monkeypatch, board):
             rest.wait()
             return
         message = r"barrier at \S+ in act: rank 0 waited 0.3 s for rank 1"
-        if board:
+        if shared_memory:
             message += (
                 r"; rank 1 was last in all_reduce sum float64 \(2,\) at \S+ in act"
             )
@@ -111,7 +111,7 @@ def test_a_time_out_names_who_is_missing_and_where_it_was(monkeypatch, board):
             comm.recv_obj(1, tag=0)
         rest.set()
 
-    local.run(act, ranks=2, board=board)
+    local.run(act, ranks=2, shared_memory=shared_memory)
 
 
 def test_a_long_message_to_nobody_times_out(monkeypatch):

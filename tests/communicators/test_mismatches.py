@@ -99,4 +99,4 @@ def test_more_ranks_than_send_everything_to_everybody():
             comm.all_reduce(np.ones(3 + (comm.rank == 17)))
         return float(comm.all_reduce(np.ones(3))[0])
 
-    assert local.run(act, ranks=18, board=False) == [18.0] * 18
+    assert local.run(act, ranks=18, shared_memory=False) == [18.0] * 18

@@ -232,8 +232,8 @@ def test_arrays_stay_until_a_dropped_work_is_over():
     assert local.run(act, ranks=2) == [2.0, 2.0]
 
 
-@pytest.mark.parametrize("board", [True, False])
-def test_two_threads_in_one_communicator_are_told(board):
+@pytest.mark.parametrize("shared_memory", [True, False])
+def test_two_threads_in_one_communicator_are_told(shared_memory):
     def act(comm):
         if comm.rank == 1:
             comm.recv_obj(0)  # rank 0 waits in a barrier until then
@@ -251,7 +251,7 @@ def test_two_threads_in_one_communicator_are_told(board):
         inside.join()
         return "in time"
 
-    assert local.run(act, ranks=2, board=board) == ["in time"] * 2
+    assert local.run(act, ranks=2, shared_memory=shared_memory) == ["in time"] * 2
 
 
 def test_messages_of_several_threads(ranks):

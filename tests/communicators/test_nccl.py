@@ -26,7 +26,7 @@ def run_on_two(tmp_path, program):
 def test_without_a_gpu_one_line_says_so_and_mpi_does_the_work(tmp_path):
     from renga.communicators import nccl
 
-    if not nccl.what_is_missing():
+    if not nccl.unavailable_reason():
         pytest.skip("there is a GPU")
     program = """
 import numpy as np
@@ -39,15 +39,15 @@ assert comm.all_reduce(np.full(3, comm.rank + 1.0)).tolist() == [3, 3, 3]
     lines = done.stderr.replace("\0", "").splitlines()
     said = [line for line in lines if "pure_nccl" in line]
     assert len(said) == 1
-    assert said[0].endswith("arrays travel through MPI")
+    assert said[0].endswith("arrays are sent through MPI")
 
 
 def test_every_collective_on_gpus(tmp_path):
     cupy = pytest.importorskip("cupy")
     from renga.communicators import nccl
 
-    if nccl.what_is_missing() or cupy.cuda.runtime.getDeviceCount() < 2:
-        pytest.skip(nccl.what_is_missing() or "one GPU")
+    if nccl.unavailable_reason() or cupy.cuda.runtime.getDeviceCount() < 2:
+        pytest.skip(nccl.unavailable_reason() or "one GPU")
     program = """
 import cupy
 import numpy as np

@@ -105,7 +105,7 @@ def test_training_on_machines_of_every_form(size, intra_size, double_buffering):
         for mine, param in zip(model.params(), serial.params()):
             np.testing.assert_allclose(mine.array, param.array, rtol=1e-6)
     assert not comm.shares_memory()
-    assert comm.places([x]) == 0 and comm.place([x]) == []
+    assert comm.window_layout([x]) == 0 and comm.copy_to_window([x]) == []
 
 
 def test_wrong_calls_are_refused_as_real_ranks_refuse_them():

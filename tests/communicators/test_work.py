@@ -101,7 +101,9 @@ def test_wait_gives_up_after_its_own_time_out():
         work = comm.all_reduce(np.ones(3), wait=False)
         assert not work.test()
         assert work.error is None
-        with pytest.raises(TimeoutError, match=r"all_reduce .*not over after 0.05 s"):
+        with pytest.raises(
+            TimeoutError, match=r"all_reduce .*not complete after 0.05 s"
+        ):
             work.wait(timeout=0.05)
         may_come.set()
         return work.wait()

@@ -1,18 +1,19 @@
-// Ways of reducing a vector over a group by messages.
+// Algorithms that reduce a vector over a group of ranks by messages.
 //
-// `direct` and `whole` bring the operands together where they are reduced. The others reduce on the
-// way, so they take partial operands (see reduce.h) and leave a partial result, of n elements of
-// `dtype`, in `x`. All but `ring` take the operands in the order of reduce.h.
+// `all_gather` and `direct` send the operands to where they are reduced. The others reduce while
+// they communicate: they take partial operands (see reduce.h) and leave a partial result in `x`.
+// All but `ring` combine the operands in the order of reduce.h.
 #pragma once
 
 #include <cstdint>
 
-#include "collectives/group.h"
+#include "collectives/partition.h"
+#include "collectives/rank_group.h"
 #include "collectives/reduce.h"
 
 namespace renga::all_reduce {
 
-// What there is to do to a vector, in place.
+// A vector to be reduced in place.
 struct Vector {
   std::byte* x;
   std::int64_t n;
@@ -20,25 +21,31 @@ struct Vector {
   Reduction reduction;
 
   std::int64_t bytes() const { return n * size_of(dtype); }
+  // The part that position `i` of `count` reduces.
+  std::span<std::byte> partition_of(int i, int count) const {
+    const Range range = partition(bytes(), i, count);
+    return byte_span(x + range.begin, range.length());
+  }
 };
 
-// Everybody sends all of it to everybody: one step.
-void whole(const Group& group, const Vector& v);
-// Everybody reduces a share and hands it round: two steps, the least bytes there can be.
-void direct(const Group& group, const Vector& v);
+// Every rank sends its whole vector to every other: one step.
+void all_gather(const RankGroup& group, const Vector& v);
+// Every rank reduces one partition and sends the result to all: two steps, and the least bytes.
+void direct(const RankGroup& group, const Vector& v);
 
-// Partners twice as far away in every step swap all of it.
-void recursive_doubling(const Group& group, const Vector& v);
-// Partners swap halves of what they have, then hand the results back the same way (Rabenseifner,
-// Optimization of collective reduction operations, ICCS 2004).
-void rabenseifner(const Group& group, const Vector& v);
-// Along a binomial tree to its root and back.
-void tree(const Group& group, const Vector& v);
-// Shares travel round a ring twice. Each begins its way at another place, so the order of the
-// operands, and with it the last bits of floating sums, is not that of the other ways.
-void ring(const Group& group, const Vector& v);
-// Shares are reduced within rows of `width` places, then along columns, then handed round the rows.
+// Partners at distance 1, 2, 4, … exchange their whole vectors.
+void recursive_doubling(const RankGroup& group, const Vector& v);
+// Partners exchange halves of what they have (reduce-scatter by recursive halving), then the
+// results in the reverse order (all-gather by recursive doubling).
+// Source: Rabenseifner, Optimization of collective reduction operations, ICCS 2004.
+void rabenseifner(const RankGroup& group, const Vector& v);
+// Reduces to the root of a binomial tree and broadcasts from there.
+void tree(const RankGroup& group, const Vector& v);
+// Partitions travel around a ring twice. Each starts at another rank, so the order of the operands,
+// and with it the last bits of floating sums, differs from that of the other algorithms.
+void ring(const RankGroup& group, const Vector& v);
+// Reduce-scatter within rows of `width` ranks, all-reduce along columns, all-gather within rows.
 // `width` is a power of two that divides the group's size.
-void torus(const Group& group, const Vector& v, int width);
+void torus(const RankGroup& group, const Vector& v, int width);
 
 }  // namespace renga::all_reduce

@@ -1,37 +1,39 @@
 #include <vector>
 
 #include "collectives/all_reduce/algorithms.h"
-#include "collectives/shares.h"
 
 namespace renga::all_reduce {
 
-void whole(const Group& group, const Vector& v) {
-  const std::int64_t bytes = v.bytes();
-  const Buffer theirs = buffer(group.size() * bytes);
-  swap_with_all(
-      group, [&](int) { return bytes_at(v.x, bytes); },
-      [&](int from) { return bytes_at(theirs.get() + from * bytes, bytes); });
+namespace {
+
+// Receives `own` of every rank, to which sent(r) is that of this one.
+template <class Sent>
+void gather_and_reduce(const RankGroup& group, const Vector& v, std::span<std::byte> own,
+                       const Sent& sent) {
+  const std::int64_t bytes = std::ssize(own);
+  const Buffer others = make_buffer(group.size() * bytes);
+  const auto operand = [&](int r) {
+    return r == group.position ? own : byte_span(others.get() + r * bytes, bytes);
+  };
+  send_receive_all(group, sent, operand);
   std::vector<const std::byte*> xs;
-  for (int r = 0; r < group.size(); ++r) {
-    xs.push_back(r == group.place ? v.x : theirs.get() + r * bytes);
-  }
-  reduce(v.reduction, v.dtype, xs, v.x, v.n);
+  for (int r = 0; r < group.size(); ++r) xs.push_back(operand(r).data());
+  reduce(v.reduction, v.dtype, xs, own.data(), bytes / size_of(v.dtype));
 }
 
-void direct(const Group& group, const Vector& v) {
-  const auto share_of = [&](int r) { return share(v.bytes(), r, group.size()); };
-  const auto part = [&](int r) { return bytes_at(v.x + share_of(r).begin, share_of(r).length()); };
-  const std::int64_t own = share_of(group.place).length();
-  std::byte* mine = v.x + share_of(group.place).begin;
-  const Buffer theirs = buffer(group.size() * own);
-  swap_with_all(group, part, [&](int from) { return bytes_at(theirs.get() + from * own, own); });
-  std::vector<const std::byte*> xs;
-  for (int r = 0; r < group.size(); ++r) {
-    xs.push_back(r == group.place ? mine : theirs.get() + r * own);
-  }
-  reduce(v.reduction, v.dtype, xs, mine, own / size_of(v.dtype));
-  swap_with_all(
-      group, [&](int) { return bytes_at(mine, own); }, part);
+}  // namespace
+
+void all_gather(const RankGroup& group, const Vector& v) {
+  const auto vector = byte_span(v.x, v.bytes());
+  gather_and_reduce(group, v, vector, [&](int) { return vector; });
+}
+
+void direct(const RankGroup& group, const Vector& v) {
+  const auto partition_of = [&](int r) { return v.partition_of(r, group.size()); };
+  const auto own = partition_of(group.position);
+  gather_and_reduce(group, v, own, partition_of);
+  send_receive_all(
+      group, [&](int) { return own; }, partition_of);
 }
 
 }  // namespace renga::all_reduce

@@ -1,48 +1,48 @@
 #include <vector>
 
-#include "collectives/all_reduce/fold.h"
-#include "collectives/shares.h"
+#include "collectives/all_reduce/power_of_two.h"
 
 namespace renga::all_reduce {
 
 namespace {
 
 struct Halves {
-  Stretch kept;
-  Stretch given;
+  Range own;      // reduced further by this rank
+  Range partner;  // and by its partner
 };
 
-// In elements; the lower of two partners keeps the lower half.
-Halves halve(Stretch whole, bool lower) {
-  const std::int64_t middle = whole.begin + whole.length() / 2;
-  const Stretch first{whole.begin, middle}, second{middle, whole.end};
-  return lower ? Halves{first, second} : Halves{second, first};
+// In elements. The lower of two partners takes the lower half.
+Halves halve(Range range, bool is_lower) {
+  const std::int64_t middle = range.begin + range.length() / 2;
+  const Range lower{range.begin, middle}, upper{middle, range.end};
+  return is_lower ? Halves{lower, upper} : Halves{upper, lower};
 }
 
 }  // namespace
 
-void rabenseifner(const Group& group, const Vector& v) {
-  const std::int64_t size = size_of(v.dtype);
-  const auto part = [&](std::byte* data, Stretch elements) {
-    return bytes_at(data + elements.begin * size, elements.length() * size);
+void rabenseifner(const RankGroup& group, const Vector& v) {
+  const std::int64_t itemsize = size_of(v.dtype);
+  const auto bytes_of = [&](std::byte* data, Range elements) {
+    return byte_span(data + elements.begin * itemsize, elements.length() * itemsize);
   };
-  folded(group, v, [&](const Fold& fold, int node, std::byte* room) {
-    // Nearest partners first, which keeps the order of the operands.
+  with_power_of_two(group, v, [&](const PowerOfTwo& participants, int index, std::byte* scratch) {
+    // Nearest partners first: this keeps the order of the operands.
     std::vector<Halves> steps;
-    Stretch mine{0, v.n};
-    for (int distance = 1; distance < fold.nodes; distance *= 2) {
-      const int partner = fold.place_of(node ^ distance);
-      const bool lower = (node & distance) == 0;
-      const Halves& halves = steps.emplace_back(halve(mine, lower));
-      mine = halves.kept;
-      swap(group, part(v.x, halves.given), partner, part(room, mine), partner);
-      join_ordered(v, room + mine.begin * size, mine.begin, mine.length(), lower);
+    Range own{0, v.n};
+    for (int distance = 1; distance < participants.size; distance *= 2) {
+      const int partner = participants.position_of(index ^ distance);
+      const bool is_lower = (index & distance) == 0;
+      const Halves& halves = steps.emplace_back(halve(own, is_lower));
+      own = halves.own;
+      send_receive(group, bytes_of(v.x, halves.partner), partner, bytes_of(scratch, own), partner);
+      combine_in_order(v, scratch + own.begin * itemsize, own.begin, own.length(), is_lower);
     }
-    for (int distance = fold.nodes / 2; distance > 0; distance /= 2) {
-      const int partner = fold.place_of(node ^ distance);
+    for (int distance = participants.size / 2; distance > 0; distance /= 2) {
+      const int partner = participants.position_of(index ^ distance);
       const Halves halves = steps.back();
       steps.pop_back();
-      swap(group, part(v.x, halves.kept), partner, part(v.x, halves.given), partner);
+      send_receive(group, bytes_of(v.x, halves.own), partner, bytes_of(v.x, halves.partner),
+                   partner);
     }
   });
 }

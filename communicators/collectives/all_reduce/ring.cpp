@@ -1,22 +1,22 @@
 #include "collectives/all_reduce/algorithms.h"
-#include "collectives/shares.h"
 
 namespace renga::all_reduce {
 
-void ring(const Group& group, const Vector& v) {
+void ring(const RankGroup& group, const Vector& v) {
   const int size = group.size();
-  const int right = (group.place + 1) % size, left = (group.place - 1 + size) % size;
-  const auto share_of = [&](int r) { return share(v.bytes(), (r + 2 * size) % size, size); };
-  const auto part = [&](int r) { return bytes_at(v.x + share_of(r).begin, share_of(r).length()); };
-  const Buffer room = buffer(share_of(0).length());
+  const int right = (group.position + 1) % size, left = (group.position - 1 + size) % size;
+  const auto partition_at = [&](int i) { return v.partition_of((i + 2 * size) % size, size); };
+  const Buffer scratch = make_buffer(std::ssize(partition_at(0)));
   for (int step = 0; step < size - 1; ++step) {
-    const auto kept = part(group.place - step - 1);
-    swap(group, part(group.place - step), right, bytes_at(room.get(), std::ssize(kept)), left);
-    join_partial(v.reduction, v.dtype, room.get(), kept.data(), kept.data(),
-                 std::ssize(kept) / size_of(v.dtype));
+    const auto own = partition_at(group.position - step - 1);
+    const auto received = byte_span(scratch.get(), std::ssize(own));
+    send_receive(group, partition_at(group.position - step), right, received, left);
+    combine_partial(v.reduction, v.dtype, received.data(), own.data(), own.data(),
+                    std::ssize(own) / size_of(v.dtype));
   }
   for (int step = 0; step < size - 1; ++step) {
-    swap(group, part(group.place + 1 - step), right, part(group.place - step), left);
+    send_receive(group, partition_at(group.position + 1 - step), right,
+                 partition_at(group.position - step), left);
   }
 }
 

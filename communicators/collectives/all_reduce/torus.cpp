@@ -1,37 +1,41 @@
 #include <vector>
 
 #include "collectives/all_reduce/algorithms.h"
-#include "collectives/shares.h"
 
 namespace renga::all_reduce {
 
-void torus(const Group& group, const Vector& v, int width) {
-  const int row_start = group.place / width * width, column_place = group.place % width;
-  const auto some = [&](int first, int step, int count, int place) {
-    std::vector<int> ranks;
-    for (int i = 0; i < count; ++i) {
-      ranks.push_back(group.ranks[static_cast<std::size_t>(first + i * step)]);
-    }
-    return Group{group.turn, std::move(ranks), place};
-  };
-  const Group row = some(row_start, 1, width, column_place);
-  const Group column = some(column_place, width, group.size() / width, group.place / width);
+namespace {
 
-  const auto share_of = [&](int r) { return share(v.bytes(), r, width); };
-  const auto part = [&](int r) { return bytes_at(v.x + share_of(r).begin, share_of(r).length()); };
-  const auto mine = part(row.place);
-  const std::int64_t n = std::ssize(mine) / size_of(v.dtype);
-  const Buffer theirs = buffer(width * std::ssize(mine));
-  const auto place = [&](int from) {
-    return bytes_at(theirs.get() + from * std::ssize(mine), std::ssize(mine));
+// The positions first, first + step, …, `count` of them, of which `position` is this rank's.
+RankGroup subgroup(const RankGroup& group, int first, int step, int count, int position) {
+  std::vector<int> ranks;
+  for (int i = 0; i < count; ++i) {
+    ranks.push_back(group.ranks[static_cast<std::size_t>(first + i * step)]);
+  }
+  return {group.context, std::move(ranks), position};
+}
+
+}  // namespace
+
+void torus(const RankGroup& group, const Vector& v, int width) {
+  const int row = group.position / width, column = group.position % width;
+  const RankGroup row_ranks = subgroup(group, row * width, 1, width, column);
+  const RankGroup column_ranks = subgroup(group, column, width, group.size() / width, row);
+
+  const auto partition_of = [&](int r) { return v.partition_of(r, width); };
+  const auto own = partition_of(column);
+  const std::int64_t n = std::ssize(own) / size_of(v.dtype);
+  const Buffer others = make_buffer(width * std::ssize(own));
+  const auto operand = [&](int r) {
+    return r == column ? own : byte_span(others.get() + r * std::ssize(own), std::ssize(own));
   };
-  swap_with_all(row, part, place);
+  send_receive_all(row_ranks, partition_of, operand);
   std::vector<const std::byte*> xs;
-  for (int r = 0; r < width; ++r) xs.push_back(r == row.place ? mine.data() : place(r).data());
-  begin_partial(v.reduction, v.dtype, xs, mine.data(), n);
-  rabenseifner(column, {mine.data(), n, v.dtype, v.reduction});
-  swap_with_all(
-      row, [&](int) { return mine; }, part);
+  for (int r = 0; r < width; ++r) xs.push_back(operand(r).data());
+  reduce_to_partial(v.reduction, v.dtype, xs, own.data(), n);
+  rabenseifner(column_ranks, {own.data(), n, v.dtype, v.reduction});
+  send_receive_all(
+      row_ranks, [&](int) { return own; }, partition_of);
 }
 
 }  // namespace renga::all_reduce

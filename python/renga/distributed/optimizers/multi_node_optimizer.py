@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from renga.communicators import Communicator, packing
+from renga.communicators import NativeCommunicator, packing
 from renga.configuration import no_backprop_mode, using_config
 from renga.distributed.optimizers.notice import (
     GIVEN,
@@ -204,7 +204,9 @@ class MultiNodeOptimizer:
 
     def _averages_itself(self) -> bool:
         """Whether gradients are averaged here, and not as the communicator does."""
-        return is_method_of(self.communicator, Communicator, "multi_node_mean_grad")
+        return is_method_of(
+            self.communicator, NativeCommunicator, "multi_node_mean_grad"
+        )
 
     def _initialize(self, forward: Callable[[], Any]) -> None:
         """Lets a forward pass find the shapes, in test mode: it leaves no trace."""

@@ -10,6 +10,7 @@ import numpy
 
 from renga import _core
 from renga.communicators import packing
+from renga.communicators.data_parallel import sharded_update
 from renga.optimizer import GradientMethod
 
 # What a rank can do: nothing of this, move its arrays to where all see them, update.
@@ -57,7 +58,7 @@ class SharedUpdates:
             return MOVABLE
         # Somebody may have put other arrays in the place of these.
         complete = all(param.update_rule.state is not None for param in self._params)
-        there = complete and self._comm.places(list(self._held())) == self._where
+        there = complete and self._comm.window_layout(list(self._held())) == self._where
         return READY if there else UNABLE
 
     def move(self) -> None:
@@ -70,7 +71,7 @@ class SharedUpdates:
         placed = []
         if sums[0] is not None and len(set(sums)) == 1:
             gradients = [param.array for param in self._params]
-            placed = self._comm.place([*gradients, *self._held()])
+            placed = self._comm.copy_to_window([*gradients, *self._held()])
         self._refused = not placed
         if self._refused:
             return
@@ -81,14 +82,14 @@ class SharedUpdates:
             state = param.update_rule.state
             for name in state:
                 state[name] = next(held)
-        self._where = self._comm.places(list(self._held()))
+        self._where = self._comm.window_layout(list(self._held()))
 
     def update(self, weight: float) -> None:
         """Updates by the mean of the ranks' gradients times their weights."""
         for param, place in zip(self._params, self._places):
             param.grad = packing.take_gradient(param, weight, place)
         update = self._optimizer.update
-        self._comm.update(_core.optimizers.deferred_updates(update))
+        sharded_update(self._comm, _core.optimizers.deferred_updates(update))
 
     def _held(self) -> Iterator[Any]:
         """All ranks' common knowledge: parameters with their states."""

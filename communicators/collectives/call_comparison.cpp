@@ -1,0 +1,68 @@
+#include "collectives/call_comparison.h"
+
+#include <algorithm>
+
+namespace renga::point_to_point {
+
+namespace {
+
+// Exchanges the calls themselves, once the ranks know that they differ.
+[[noreturn]] void throw_mismatch(const CollectiveContext& context) {
+  const auto size = static_cast<std::size_t>(context.size());
+  const Buffer memory = make_buffer(context.size() * static_cast<std::int64_t>(sizeof(Call)));
+  const auto call_of = [&](int r) {
+    return byte_span(memory.get() + r * static_cast<std::int64_t>(sizeof(Call)), sizeof(Call));
+  };
+  std::memcpy(call_of(context.rank()).data(), &context.call, sizeof(Call));
+  send_receive_all(
+      all_ranks(context), [&](int) { return call_of(context.rank()); }, call_of);
+  std::vector<Call> calls(size);
+  std::memcpy(calls.data(), memory.get(), size * sizeof(Call));
+  require_matching(calls);
+  fail<CallMismatch>(context.call.op, ": expected the same call on every rank");
+}
+
+// Computes the least and the greatest digest over all ranks: in step k, each rank receives those
+// that the rank 2^k before it has found.
+bool all_equal(const CollectiveContext& context, std::uint64_t digest) {
+  const RankGroup group = all_ranks(context);
+  const Buffer memory = make_buffer(4 * static_cast<std::int64_t>(sizeof(digest)));
+  auto* const range = reinterpret_cast<std::uint64_t*>(memory.get());
+  std::fill_n(range, 4, digest);
+  for (int step = 1; step < context.size(); step *= 2) {
+    const int to = (context.rank() + step) % context.size();
+    const int from = (context.rank() - step + context.size()) % context.size();
+    send_receive(group, byte_span(memory.get(), 16), to, byte_span(memory.get() + 16, 16), from);
+    range[0] = std::min(range[0], range[2]);
+    range[1] = std::max(range[1], range[3]);
+  }
+  return range[0] == range[1];
+}
+
+}  // namespace
+
+FirstMessages::FirstMessages(const CollectiveContext& context)
+    : context_(context),
+      sent_(make_buffer(context.size() * static_cast<std::int64_t>(sizeof(FirstMessage)))),
+      received_(make_buffer(context.size() * static_cast<std::int64_t>(sizeof(FirstMessage)))) {}
+
+void FirstMessages::send_receive() {
+  const std::uint64_t digest = context_.call.digest();
+  const auto bytes_of = [](const Buffer& messages, int r) {
+    return byte_span(reinterpret_cast<std::byte*>(&message(messages, r)), sizeof(FirstMessage));
+  };
+  for (int r = 0; r < context_.size(); ++r) message(sent_, r).digest = digest;
+  send_receive_all(
+      all_ranks(context_), [&](int r) { return bytes_of(sent_, r); },
+      [&](int r) { return bytes_of(received_, r); });
+  for (int r = 0; r < context_.size(); ++r) {
+    if (r != context_.rank() && message(received_, r).digest != digest) throw_mismatch(context_);
+  }
+}
+
+void compare_calls(const CollectiveContext& context) {
+  if (context.size() <= kFewRanks) return FirstMessages(context).send_receive();
+  if (!all_equal(context, context.call.digest())) throw_mismatch(context);
+}
+
+}  // namespace renga::point_to_point

@@ -1,0 +1,39 @@
+// How a rank waits for others: it spins, then yields its core, then sleeps.
+#pragma once
+
+#include <chrono>
+#include <optional>
+
+#include "context/collective_context.h"
+
+namespace renga {
+
+class Backoff {
+ public:
+  // `drives_progress`: transfers advance only when this rank calls progress(), so it sleeps for no
+  // more than a small part of the time that it has waited.
+  Backoff(Transport& transport, double timeout_seconds, bool interruptible,
+          bool drives_progress = false);
+  explicit Backoff(const CollectiveContext& context, bool drives_progress = false)
+      : Backoff(context.transport, context.timeout_seconds, context.interruptible,
+                drives_progress) {}
+  // Waits, longer each time; false once the time-out has passed.
+  bool wait();
+  // Without waiting: runs signal handlers every 50 ms; false once the time-out has passed.
+  bool check();
+  // Whether `peer` shut down so long ago that none of its messages can still be on the way.
+  bool has_lost(int peer);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Transport& transport_;
+  double timeout_seconds_;
+  bool interruptible_;
+  bool drives_progress_;
+  int rounds_ = 0;
+  Clock::time_point start_ = Clock::now();
+  Clock::time_point signals_checked_ = start_;
+  std::optional<Clock::time_point> shutdown_seen_;
+};
+
+}  // namespace renga

@@ -1,0 +1,81 @@
+#include "context/pending_transfers.h"
+
+#include <exception>
+#include <mutex>
+
+namespace renga {
+
+namespace {
+
+struct Uncancelled {
+  Transfers transfers;
+  std::vector<Array> arrays;
+};
+
+struct Store {
+  std::mutex mutex;
+  std::vector<Uncancelled> uncancelled;
+  std::vector<std::vector<Array>> leaked;
+};
+
+// Never destroyed: MPI may use the memory until the process ends.
+Store& store() {
+  static Store* const instance = new Store;
+  return *instance;
+}
+
+thread_local bool unowned_transfers = false;
+
+bool is_done(Uncancelled& entry) {
+  std::erase_if(entry.transfers, [](const auto& transfer) { return transfer->cancel(); });
+  return entry.transfers.empty();
+}
+
+}  // namespace
+
+void erase_completed(Transfers& transfers) {
+  for (auto it = transfers.begin(); it != transfers.end();) {
+    bool done = false;
+    try {
+      done = (*it)->test();
+    } catch (...) {
+      transfers.erase(it);
+      throw;
+    }
+    it = done ? transfers.erase(it) : it + 1;
+  }
+}
+
+void cancel(Transfers transfers, std::vector<Array> arrays) {
+  Uncancelled entry{std::move(transfers), std::move(arrays)};
+  std::vector<Uncancelled> done;  // destroyed after the lock is released
+  const std::lock_guard lock(store().mutex);
+  auto& entries = store().uncancelled;
+  for (std::size_t i = 0; i < entries.size();) {
+    if (is_done(entries[i])) {
+      done.push_back(std::move(entries[i]));
+      entries.erase(entries.begin() + static_cast<std::ptrdiff_t>(i));
+    } else {
+      ++i;
+    }
+  }
+  if (is_done(entry)) {
+    done.push_back(std::move(entry));
+    return;
+  }
+  unowned_transfers = unowned_transfers || entry.arrays.empty();
+  entries.push_back(std::move(entry));
+}
+
+bool has_unowned_transfers() { return unowned_transfers; }
+
+TransferArrays::TransferArrays(std::vector<Array> arrays)
+    : arrays_(std::move(arrays)), exceptions_(std::uncaught_exceptions()) {}
+
+TransferArrays::~TransferArrays() {
+  if (!unowned_transfers || std::uncaught_exceptions() <= exceptions_) return;
+  const std::lock_guard lock(store().mutex);
+  store().leaked.push_back(std::move(arrays_));
+}
+
+}  // namespace renga

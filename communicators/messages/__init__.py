@@ -1,0 +1,1 @@
+"""How arrays and objects are encoded in messages."""

@@ -1,0 +1,99 @@
+"""Headers: sent before the data of arrays whose shape the receiver does not know."""
+
+from __future__ import annotations
+
+import struct
+
+import numpy as np
+
+from renga.communicators.communicator import Array
+
+_MAX_AXES = 16
+# Kind of message, number of axes, dtype, shape.
+_LAYOUT = struct.Struct(f"=4si24s{_MAX_AXES}q")
+
+ARRAY = b"arr"
+TUPLE = b"tup"
+OBJECT = b"obj"
+
+_NAMES = {ARRAY: "an array", TUPLE: "a tuple of arrays", OBJECT: "an object"}
+
+
+def header(x: Array, kind: bytes = ARRAY) -> Array:
+    """The header of ``x``, as bytes.
+
+    Raises:
+        TypeError: if the elements are Python objects or have fields.
+        ValueError: if there are too many axes.
+    """
+    dtype = x.dtype.str.encode()
+    if x.dtype.hasobject or x.dtype.fields is not None or len(dtype) > 24:
+        raise TypeError(
+            f"communicator: expected an array of numbers, got dtype {x.dtype}; "
+            "the methods that end in _obj take any object"
+        )
+    if x.ndim > _MAX_AXES:
+        raise ValueError(
+            f"communicator: expected at most {_MAX_AXES} axes, got {x.ndim}"
+        )
+    extents = x.shape + (0,) * (_MAX_AXES - x.ndim)
+    packed = _LAYOUT.pack(kind, x.ndim, dtype, *extents)
+    return np.frombuffer(packed, np.uint8)
+
+
+def empty_header() -> Array:
+    """A buffer to receive a header into."""
+    return np.zeros(_LAYOUT.size, np.uint8)
+
+
+def has_arrived(received: Array) -> bool:
+    """Whether a header has been received into the buffer."""
+    return kind_of(received) in _NAMES
+
+
+def empty_array(received: Array, kind: bytes = ARRAY) -> Array:
+    """A new array of the shape and dtype in a header.
+
+    Raises:
+        TypeError: if the message is of another kind.
+    """
+    require_kind(kind_of(received), kind)
+    return np.empty(*_shape_and_dtype(received))
+
+
+def describes(received: Array, x: Array) -> bool:
+    """Whether a header is that of an array with the shape and dtype of ``x``."""
+    return bool(np.array_equal(received, header(x)))
+
+
+def require_kind(got: bytes, kind: bytes) -> None:
+    """Raises TypeError if the kinds differ."""
+    if got != kind:
+        text = _NAMES.get(got, "something that is no message of a communicator")
+        raise TypeError(f"recv: expected {_NAMES[kind]}, got {text}")
+
+
+def describe(received: Array) -> str:
+    """The contents of a header, as text."""
+    kind = kind_of(received)
+    if kind != ARRAY:
+        return _NAMES.get(kind, "something else")
+    shape, dtype = _shape_and_dtype(received)
+    return f"{dtype} {shape}"
+
+
+def _shape_and_dtype(received: Array) -> tuple[tuple[int, ...], np.dtype]:
+    _, ndim, dtype, *extents = _LAYOUT.unpack(received.tobytes())
+    return tuple(extents[:ndim]), np.dtype(dtype.rstrip(b"\0").decode())
+
+
+def kind_of(received: Array) -> bytes:
+    """The kind of message in a header: ARRAY, TUPLE or OBJECT."""
+    return received[:3].tobytes()
+
+
+def as_bytes(x: Array) -> Array:
+    """The bytes of ``x``: a view if it is contiguous, a copy otherwise."""
+    if x.nbytes == 0:
+        return np.empty(0, np.uint8)  # strings may have elements of no bytes
+    return np.ascontiguousarray(x).reshape(-1).view(np.uint8)

@@ -1,0 +1,76 @@
+"""Receives that go on in the background."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from renga.communicators.communicator import Array
+from renga.communicators.messages import headers
+from renga.communicators.work import Work
+
+
+class PendingReceive(Work):
+    """Receives into ``buffer`` and copies it into ``out`` if shape and dtype match."""
+
+    def __init__(
+        self, native: Any, head: Array, buffer: Array, out: Array, source: int
+    ) -> None:
+        super().__init__(native, self._copy_to_out)
+        self._head, self._out = head, out
+        self._buffer: Array | None = buffer
+        self._source = source
+
+    def _copy_to_out(self) -> Array:
+        if not headers.describes(self._head, self._out):
+            raise mismatch(self._head, self._out, self._source)
+        if self._buffer is not None:
+            np.copyto(self._out, self._buffer)
+            self._buffer = None
+        return self._out
+
+    def wait(self, timeout: float | None = None) -> Any:
+        """Waits until the array has arrived and returns ``out``."""
+        try:
+            return super().wait(timeout)
+        except TimeoutError:
+            raise
+        except Exception as error:
+            self._raise_mismatch(error)
+            raise
+
+    def test(self) -> bool:
+        """Whether the array has arrived; raises the error of the receive."""
+        try:
+            complete = super().test()
+        except Exception as error:
+            self._raise_mismatch(error)
+            raise
+        if complete:
+            self._copy_to_out()
+        return complete
+
+    def _raise_mismatch(self, error: Exception) -> None:
+        """Replaces an error about a size by one about shape and dtype."""
+        arrived = headers.has_arrived(self._head)
+        if arrived and not headers.describes(self._head, self._out):
+            raise mismatch(self._head, self._out, self._source) from error
+
+
+def check_out(out: Any) -> None:
+    """Raises unless ``out`` can be received into."""
+    if not isinstance(out, np.ndarray):
+        raise TypeError(f"recv: expected out to be a numpy.ndarray, got {type(out)}")
+    if not out.flags.c_contiguous:
+        raise ValueError(f"recv: expected a contiguous out, strides {out.strides}")
+    if not out.flags.writeable:
+        raise ValueError("recv: expected an out that may be written to")
+
+
+def mismatch(head: Array, out: Array, source: int) -> TypeError:
+    """The error for a message that does not have the shape and dtype of ``out``."""
+    return TypeError(
+        f"recv: expected {out.dtype} {out.shape}, "
+        f"got {headers.describe(head)} from rank {source}"
+    )

@@ -1,0 +1,324 @@
+"""Communicators of existing ranks: ChainerMN's methods on top of the compiled core."""
+
+from __future__ import annotations
+
+import functools
+import operator
+import pickle
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from renga.communicators import packing
+from renga.communicators.array_communicator import ArrayCommunicator
+from renga.communicators.communicator import Array
+from renga.communicators.failure import Finalized
+from renga.communicators.messages import headers, pending_receive
+from renga.communicators.messages.headers import ARRAY, OBJECT, TUPLE, as_bytes, header
+from renga.communicators.work import Work
+
+if TYPE_CHECKING:
+    from renga.link import Link
+
+_SETTINGS = {"allreduce_grad_dtype", "batched_copy", "all_reduce_algorithm"}
+
+
+class NativeCommunicator(ArrayCommunicator):
+    """A group of ranks that communicate.
+
+    Arrays may differ in shape and dtype between ranks, and objects are pickled:
+    a header with the shape or size is sent first.
+    """
+
+    def __init__(self, native: Any) -> None:
+        super().__init__(native)
+        self._configs.update(allreduce_grad_dtype=None, batched_copy=True)
+        self._configs["all_reduce_algorithm"] = None
+
+    def finalize(self) -> None:
+        """Ends the use of this communicator: every later call raises RuntimeError.
+
+        Communication in flight is completed.
+        """
+        self._native = Finalized()
+
+    def __deepcopy__(self, memo: Any) -> NativeCommunicator:
+        """Itself: the copy of a model communicates with the same ranks."""
+        return self
+
+    def split(self, color: int | None, key: int) -> Any:
+        """The group of ranks with the same color, ordered by ``key``, then rank.
+
+        None for a rank whose color is None.
+        """
+        native = self._native.split(color, key)
+        if native is None:
+            return None
+        group = type(self)(native)
+        for name, value in self._configs.items():
+            if name in _SETTINGS:
+                group.set_config(name, value=value)
+            else:
+                group._configs[name] = value
+        return group
+
+    def set_config(self, name: str, **kwargs: Any) -> None:
+        """Changes the setting ``name`` to ``value``.
+
+        ``allreduce_grad_dtype`` is the communication dtype of gradients.
+        ``all_reduce_algorithm`` makes reductions send messages by this algorithm
+        instead of the fastest: ``all_gather``, ``direct``, ``recursive_doubling``,
+        ``rabenseifner``, ``tree``, ``torus`` or ``ring``. ``batched_copy`` has no
+        effect.
+
+        Raises:
+            ValueError: if there is no such setting.
+        """
+        if name not in _SETTINGS or set(kwargs) != {"value"}:
+            super().set_config(name, **kwargs)
+        if name == "all_reduce_algorithm":
+            self._native.set_algorithm(kwargs["value"] or "")
+        self._configs[name] = kwargs["value"]
+
+    def allreduce(self, data: Any) -> Any:
+        """The sum of the ranks' arrays, or of each array of a tuple."""
+        if isinstance(data, tuple):
+            return tuple(self.all_reduce(x) for x in data)
+        return self.all_reduce(data)
+
+    def allgather(self, x: Any) -> tuple[Array, ...]:
+        """The ranks' arrays, or tuples of arrays; shapes may differ."""
+        if isinstance(x, tuple):
+            return tuple(self.allgather_obj(x))
+        return self._allgather("allgather", np.asarray(x))
+
+    def _allgather(self, name: str, x: Array) -> tuple[Array, ...]:
+        received = [headers.empty_header() for _ in range(self.size)]
+        self._native.all_gatherv(name, header(x), received)
+        ys = tuple(headers.empty_array(h) for h in received)
+        self._native.all_gatherv(name, as_bytes(x), [as_bytes(y) for y in ys])
+        return ys
+
+    def alltoall(self, xs: Sequence[Array]) -> tuple[Array, ...]:
+        """``xs[r]`` goes to rank ``r``; item ``r`` of the result is from rank ``r``."""
+        xs = [np.asarray(x) for x in xs]
+        if len(xs) != self.size:
+            raise ValueError(f"alltoall: expected {self.size} arrays, got {len(xs)}")
+        received = [headers.empty_header() for _ in range(self.size)]
+        self._all_to_allv("alltoall", None, [header(x) for x in xs], received)
+        ys = tuple(headers.empty_array(h) for h in received)
+        self._all_to_allv(
+            "alltoall", None, [as_bytes(x) for x in xs], [as_bytes(y) for y in ys]
+        )
+        return ys
+
+    def _all_to_allv(
+        self, name: str, root: int | None, sent: list[Any], received: list[Any]
+    ) -> None:
+        self._native.all_to_allv(name, root, sent, received)
+
+    def _root(self, name: str, root: int) -> int:
+        """``root`` as an int.
+
+        Raises:
+            ValueError: if there is no such rank.
+        """
+        rank = operator.index(root)
+        if not 0 <= rank < self.size:
+            raise ValueError(f"{name}: expected a rank in [0, {self.size}), got {rank}")
+        return rank
+
+    def bcast(self, data: Any, max_buf_len: int | None = None, root: int = 0) -> Any:
+        """The root's array or tuple of arrays; ``data`` is ignored elsewhere."""
+        kind, x = ARRAY, data
+        if self.rank == self._root("bcast", root):
+            kind = TUPLE if isinstance(data, tuple) else ARRAY
+            x = _pickled(data) if kind == TUPLE else np.asarray(data)
+        kind, y = self._bcast("bcast", kind, x, root)
+        return y if kind == ARRAY else _unpickled(y)
+
+    def _bcast(self, name: str, kind: bytes, x: Any, root: int) -> tuple[bytes, Array]:
+        """The root's array and its kind; the others' arguments are ignored."""
+        root = self._root(name, root)
+        is_root = self.rank == root
+        head = header(x, kind).copy() if is_root else headers.empty_header()
+        self._native.broadcast(head, root, name=name)
+        kind = headers.kind_of(head)
+        y = x if is_root else headers.empty_array(head, kind)
+        self._native.broadcast(as_bytes(y), root, name=name)
+        return kind, y
+
+    def gather(self, data: Any, root: int = 0) -> tuple[Array, ...] | None:
+        """The ranks' arrays, or tuples of arrays, on the root; None elsewhere."""
+        if isinstance(data, tuple):
+            gathered = self.gather_obj(data, root)
+            return None if gathered is None else tuple(gathered)
+        return self._gather("gather", np.asarray(data), root)
+
+    def _gather(self, name: str, x: Array, root: int) -> tuple[Array, ...] | None:
+        root = self._root(name, root)
+        received = [headers.empty_header() for _ in range(self.size)]
+        self._gather_to_root(name, root, header(x), received)
+        if self.rank != root:
+            self._gather_to_root(name, root, as_bytes(x), [])
+            return None
+        ys = tuple(headers.empty_array(h) for h in received)
+        self._gather_to_root(name, root, as_bytes(x), [as_bytes(y) for y in ys])
+        return ys
+
+    def _gather_to_root(
+        self, name: str, root: int, x: Array, received: list[Array]
+    ) -> None:
+        sent: list[Any] = [None] * self.size
+        sent[root] = x
+        nothing: list[Any] = [None] * self.size
+        is_root = self.rank == root
+        self._all_to_allv(name, root, sent, received if is_root else nothing)
+
+    def scatter(self, xs: Any, root: int = 0) -> Array:
+        """Item ``rank`` of the root's ``xs``, a sequence of arrays or an array."""
+        return self._scatter("scatter", xs, root)
+
+    def _scatter(self, name: str, xs: Any, root: int) -> Array:
+        root = self._root(name, root)
+        nothing: list[Any] = [None] * self.size
+        sent = [np.asarray(x) for x in xs] if self.rank == root else nothing
+        if len(sent) != self.size:
+            raise ValueError(f"{name}: expected {self.size} arrays, got {len(sent)}")
+        received = list(nothing)
+        received[root] = head = headers.empty_header()
+        is_root = self.rank == root
+        heads = [header(x) for x in sent] if is_root else nothing
+        self._all_to_allv(name, root, heads, received)
+        received[root] = y = headers.empty_array(head)
+        received[root] = as_bytes(y)
+        data = [as_bytes(x) for x in sent] if is_root else nothing
+        self._all_to_allv(name, root, data, received)
+        return y
+
+    def send(self, data: Any, dest: int, tag: int = 0, wait: bool = True) -> Any:
+        """Sends an array or a tuple of arrays to a rank."""
+        messages = []
+        if isinstance(data, (list, tuple)):
+            messages.append(header(np.empty(len(data), np.bool_), TUPLE))
+        else:
+            data = [data]
+        for x in map(np.asarray, data):
+            messages += [header(x), as_bytes(x)]
+        return self._send(messages, dest, tag, wait)
+
+    def _send(self, messages: list[Array], dest: int, tag: int, wait: bool) -> Any:
+        if wait and dest == self.rank:
+            # The recv that it would wait for comes after it.
+            self._native.send([x.copy() for x in messages], dest, tag, False)
+            return None
+        work = self._native.send(messages, dest, tag, wait)
+        return None if wait else Work(work, lambda: None)
+
+    def recv(
+        self, source: int, tag: int = 0, out: Any = None, wait: bool = True
+    ) -> Any:
+        """Receives an array or a tuple of arrays from a rank.
+
+        Args:
+            source: the rank that sends.
+            tag: of the message.
+            out: an array of the shape and dtype that are sent, to receive into.
+            wait: false requires ``out``, and returns a :class:`Work`.
+        """
+        if out is not None:
+            pending_receive.check_out(out)
+            return (self._recv_into if wait else self._irecv_into)(out, source, tag)
+        if not wait:
+            raise ValueError("recv: expected out, which wait=False requires")
+        kind, received = self._recv_any(self._recv_header(source, tag), source, tag)
+        if kind == OBJECT:
+            headers.require_kind(kind, ARRAY)
+        return received
+
+    def _recv_header(self, source: int, tag: int) -> Array:
+        head = headers.empty_header()
+        self._native.receive([head], source, tag)
+        return head
+
+    def _recv_any(self, head: Array, source: int, tag: int) -> tuple[bytes, Any]:
+        """The kind of message and the data that follow a header."""
+        kind = headers.kind_of(head)
+        if kind == TUPLE:
+            count = headers.empty_array(head, TUPLE).size
+            heads = (self._recv_header(source, tag) for _ in range(count))
+            return kind, tuple(self._recv_any(head, source, tag)[1] for head in heads)
+        x = headers.empty_array(head, kind)
+        self._native.receive([as_bytes(x)], source, tag)
+        return kind, x
+
+    def _recv_into(self, out: Array, source: int, tag: int) -> Array:
+        head = self._recv_header(source, tag)
+        if not headers.describes(head, out):
+            self._recv_any(head, source, tag)  # otherwise the next recv would get it
+            raise pending_receive.mismatch(head, out, source)
+        self._native.receive([as_bytes(out)], source, tag)
+        return out
+
+    def _irecv_into(self, out: Array, source: int, tag: int) -> Work:
+        # An array of another shape or dtype must not be written into out.
+        head, buffer = headers.empty_header(), np.empty(out.shape, out.dtype)
+        native = self._native.receive([head, as_bytes(buffer)], source, tag, False)
+        return pending_receive.PendingReceive(native, head, buffer, out, source)
+
+    def send_obj(self, obj: Any, dest: int, tag: int = 0) -> None:
+        """Sends an object, pickled."""
+        x = _pickled(obj)
+        self._send([header(x, OBJECT), x], dest, tag, True)
+
+    def recv_obj(self, source: int, tag: int = 0) -> Any:
+        """Receives an object."""
+        kind, x = self._recv_any(self._recv_header(source, tag), source, tag)
+        headers.require_kind(kind, OBJECT)
+        return _unpickled(x)
+
+    def bcast_obj(self, obj: Any, max_buf_len: int | None = None, root: int = 0) -> Any:
+        """The root's object."""
+        is_root = self.rank == self._root("bcast_obj", root)
+        x = _pickled(obj) if is_root else None
+        _, y = self._bcast("bcast_obj", OBJECT, x, root)
+        return obj if is_root else _unpickled(y)
+
+    def gather_obj(self, obj: Any, root: int = 0) -> list[Any] | None:
+        """The ranks' objects on the root, None elsewhere."""
+        gathered = self._gather("gather_obj", _pickled(obj), root)
+        return None if gathered is None else [_unpickled(x) for x in gathered]
+
+    def allgather_obj(self, obj: Any) -> list[Any]:
+        """The ranks' objects."""
+        return [_unpickled(x) for x in self._allgather("allgather_obj", _pickled(obj))]
+
+    def scatter_obj(self, objs: Any, root: int = 0) -> Any:
+        """Item ``rank`` of the root's ``objs``."""
+        is_root = self.rank == self._root("scatter_obj", root)
+        sent = [_pickled(obj) for obj in objs] if is_root else None
+        return _unpickled(self._scatter("scatter_obj", sent, root))
+
+    def allreduce_obj(self, obj: Any) -> Any:
+        """The ranks' objects, combined by ``+`` in rank order."""
+        return functools.reduce(operator.add, self.allgather_obj(obj))
+
+    def bcast_data(self, model: Link) -> None:
+        """Overwrites a model's parameters and persistent arrays by those of rank 0."""
+        packing.broadcast(self, model)
+
+    def multi_node_mean_grad(self, model: Link, zero_fill: bool = False) -> None:
+        """Replaces the gradients of a model by their means over the ranks.
+
+        If ``zero_fill`` is true, parameters without a gradient on any rank get zero.
+        """
+        packing.mean_gradients(self, model, zero_fill)
+
+
+def _pickled(obj: Any) -> Array:
+    return np.frombuffer(pickle.dumps(obj, pickle.HIGHEST_PROTOCOL), np.uint8)
+
+
+def _unpickled(x: Array) -> Any:
+    return pickle.loads(x.data)

@@ -1,0 +1,66 @@
+// Collectives on GPU arrays through NCCL; each rank has one GPU.
+#pragma once
+
+#include <cuda_runtime_api.h>
+#include <nccl.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "work.h"
+
+namespace renga::nccl {
+
+// Throw std::runtime_error with the error text of NCCL or CUDA.
+void check(ncclResult_t result, const char* call);
+void check(cudaError_t status, const char* call);
+
+// Why NCCL cannot be used here, such as no driver or no GPU; empty if it can.
+std::string unavailable_reason();
+
+// NCCL's unique id, which one rank creates and all pass to NcclGroup.
+std::string create_unique_id();
+
+// A contiguous array of `n` elements in this rank's GPU.
+struct DeviceArray {
+  std::uintptr_t data;
+  std::int64_t n;
+  ncclDataType_t dtype;
+};
+
+// All ranks call the same collectives in the same order. Collectives run on their own stream after
+// what is on the default stream, which then waits for them: later GPU work need not wait for the
+// Work. NCCL chooses the order of the operands.
+class NcclGroup {
+ public:
+  // All ranks call it. `timeout_seconds` is the time-out of every wait, 0 for none.
+  NcclGroup(const std::string& unique_id, int rank, int size, int device, double timeout_seconds);
+  ~NcclGroup();
+  NcclGroup(const NcclGroup&) = delete;
+  NcclGroup& operator=(const NcclGroup&) = delete;
+
+  std::shared_ptr<Work> all_reduce(const DeviceArray& x, std::uintptr_t y, ncclRedOp_t op);
+  // x holds one block per rank; y receives the reduction of the blocks of this rank.
+  std::shared_ptr<Work> reduce_scatter(const DeviceArray& x, std::uintptr_t y, ncclRedOp_t op);
+  std::shared_ptr<Work> all_gather(const DeviceArray& x, std::uintptr_t y);
+  std::shared_ptr<Work> all_to_all(const DeviceArray& x, std::uintptr_t y);
+  std::shared_ptr<Work> broadcast(const DeviceArray& x, int root);
+
+ private:
+  class CollectiveWork;
+  // launch() calls NCCL's function.
+  template <class Launch>
+  std::shared_ptr<Work> start(const char* name, const Launch& launch);
+  // Waits until a nonblocking NCCL call has been launched; throws its error or TimeoutError.
+  void wait_for_launch(const char* name);
+
+  int rank_;
+  int size_;
+  int device_;
+  double timeout_seconds_;
+  ncclComm_t comm_ = nullptr;
+  cudaStream_t stream_ = nullptr;
+};
+
+}  // namespace renga::nccl

@@ -1,0 +1,20 @@
+// What a communication can fail with.
+#pragma once
+
+#include <stdexcept>
+
+namespace renga {
+
+// A wait has exceeded its time-out; the message names the missing ranks. TimeoutError in Python.
+class TimeoutError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// Another rank has failed or exited. renga.communicators.RankFailed in Python.
+class RankFailed : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+}  // namespace renga

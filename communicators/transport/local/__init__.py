@@ -1,0 +1,88 @@
+"""Ranks that are threads of one process."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, Callable
+
+from renga import _communicators
+from renga.communicators import settings
+from renga.communicators.failure import with_rank
+from renga.communicators.native_communicator import NativeCommunicator
+
+_this_thread = threading.local()
+
+
+def run(
+    function: Callable[..., Any],
+    *args: Any,
+    ranks: int,
+    shared_memory: bool = True,
+    nodes: int = 1,
+    board: bool | None = None,
+) -> list[Any]:
+    """Calls ``function(comm, *args)`` on one thread per rank.
+
+    Args:
+        function: called with a communicator of all ranks.
+        args: its other arguments.
+        ranks: the number of ranks.
+        shared_memory: whether ranks of one node share memory or only send messages.
+        nodes: the number of nodes to act as; between them, ranks send messages.
+        board: an older name of ``shared_memory``.
+
+    Returns:
+        The ranks' results, in rank order.
+
+    Raises:
+        BaseException: the first exception that a rank raised, with its rank; the
+            others get :class:`RankFailed` in the call in which they wait.
+    """
+    if board is not None:
+        shared_memory = board
+    if ranks < 1:
+        raise ValueError(f"local.run: expected at least one rank, got {ranks}")
+    if not 1 <= nodes <= ranks:
+        raise ValueError(f"local.run: expected 1 to {ranks} nodes, got {nodes}")
+    failure = _communicators.Failure()
+    node_of_rank = [rank * nodes // ranks for rank in range(ranks)]
+    group = _communicators.LocalGroup(node_of_rank, shared_memory, failure)
+    results: list[Any] = [None] * ranks
+    errors: list[tuple[int, BaseException]] = []
+
+    def run_rank(rank: int) -> None:
+        _this_thread.comm = _connect(group, rank)
+        try:
+            results[rank] = function(_this_thread.comm, *args)
+        except BaseException as error:
+            errors.append((rank, error))
+            failure.set(f"rank {rank} failed: {type(error).__name__}: {error}")
+
+    threads = [threading.Thread(target=run_rank, args=(rank,)) for rank in range(ranks)]
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    except BaseException as error:  # Ctrl-C: the ranks must end too
+        failure.set(f"the caller was interrupted: {type(error).__name__}")
+        raise
+    if errors:
+        rank, first = errors[0]
+        raise with_rank(first, rank) from first
+    return results
+
+
+def current() -> NativeCommunicator:
+    """The communicator of this thread's rank; of a single rank outside :func:`run`."""
+    comm: NativeCommunicator | None = getattr(_this_thread, "comm", None)
+    if comm is not None:
+        return comm
+    group = _communicators.LocalGroup([0], True, _communicators.Failure())
+    return _connect(group, 0)
+
+
+def _connect(group: Any, rank: int) -> NativeCommunicator:
+    return NativeCommunicator(
+        _communicators.Communicator(group.transport(rank), settings.timeout(), True)
+    )

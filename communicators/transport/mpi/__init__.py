@@ -1,0 +1,90 @@
+"""Ranks that are processes of an MPI job. MPI starts with the first communicator."""
+
+from __future__ import annotations
+
+import logging
+import os
+from typing import Any
+
+from renga import _communicators, _core
+from renga.communicators import settings
+from renga.communicators.transport.mpi import exit_hooks, stale_files
+from renga.communicators.transport.mpi.dummy import DummyCommunicator
+from renga.communicators.transport.mpi.mpi_communicator import (
+    MpiCommunicator,
+    native_mpi,
+)
+
+__all__ = ["DummyCommunicator", "MpiCommunicator", "connect"]
+
+# The process that has taken a rank of the job; inherited by its children.
+_TAKEN = "RENGA_RANK_TAKEN"
+
+_LOG = logging.getLogger(__name__)
+
+
+def connect(
+    mpi_comm: Any = None,
+    shared_memory_scope: str = "each_node",
+    kind: type[MpiCommunicator] = MpiCommunicator,
+) -> MpiCommunicator:
+    """A communicator of the ranks of ``mpi_comm``, or of all processes of the job.
+
+    Args:
+        mpi_comm: an mpi4py communicator.
+        shared_memory_scope: which ranks share memory: ``none``, all if they are on
+            ``one_node``, or those of ``each_node``.
+        kind: the class of the communicator.
+
+    Raises:
+        ImportError: if there is no MPI.
+        RuntimeError: if this process was started by a rank and is not one itself.
+    """
+    native = native_mpi()
+    _require_own_rank()
+    address = 0
+    if mpi_comm is not None:
+        from mpi4py import MPI
+
+        address = MPI._addressof(mpi_comm)
+    transport = native.connect(address, shared_memory_scope)
+    comm = kind(
+        _communicators.Communicator(transport, settings.timeout(), settings.debug())
+    )
+    if exit_hooks.install(native) and comm.intra_rank == 0:
+        stale_files.remove_stale_files()
+    _set_num_threads(comm)
+    return comm
+
+
+def _require_own_rank() -> None:
+    """Raises in a process that has inherited the environment of a rank.
+
+    As a second process of that rank it would write into the ranks' shared memory.
+    """
+    names = ("PMIX_NAMESPACE", "PMIX_RANK")
+    if not all(name in os.environ for name in names):
+        return
+    rank = ":".join(os.environ[name] for name in names)
+    taken = os.environ.get(_TAKEN, "")
+    if taken.startswith(f"{rank}:") and taken != f"{rank}:{os.getpid()}":
+        raise RuntimeError(
+            "create_communicator: this process was started by a rank and is not one; "
+            "if multiprocessing started it, the main program has to be "
+            'under `if __name__ == "__main__":`'
+        )
+    os.environ[_TAKEN] = f"{rank}:{os.getpid()}"
+
+
+def _set_num_threads(comm: MpiCommunicator) -> None:
+    """Divides the node's cores among its ranks, unless the user has chosen.
+
+    Threads of several ranks that compete for a core cost more than they gain. If the
+    launcher binds ranks to cores, nothing is left to do.
+    """
+    cores = len(os.sched_getaffinity(0))
+    if "OMP_NUM_THREADS" in os.environ or cores < (os.cpu_count() or 1):
+        return
+    threads = max(1, cores // comm.intra_size)
+    _core.set_num_threads(threads)
+    _LOG.debug("rank %d computes with %d of %d cores", comm.rank, threads, cores)

@@ -1,0 +1,66 @@
+// Ranks that are processes of one MPI job.
+#pragma once
+
+#include <mpi.h>
+
+#include <atomic>
+#include <memory>
+#include <vector>
+
+#include "transport/mpi/matched_receives.h"
+#include "transport/transport.h"
+
+namespace renga {
+
+// MPI counts are int, so a message is sent in chunks of at most this many bytes.
+inline constexpr std::int64_t kMaxMessageBytes = std::int64_t{1} << 30;
+
+// Which ranks share memory: none, all of them where they are on one node, or those of each node.
+enum class SharedMemoryScope { none, one_node, each_node };
+
+class MpiTransport final : public Transport {
+ public:
+  // Duplicates `comm`, all of whose ranks call this.
+  MpiTransport(MPI_Comm comm, SharedMemoryScope scope);
+  ~MpiTransport() override;
+
+  MPI_Comm comm() const { return user_comm_; }
+
+  const Topology& topology() const override { return topology_; }
+  std::unique_ptr<Transfer> send(const void* data, std::int64_t bytes, int to, int tag) override;
+  std::unique_ptr<Transfer> receive(void* data, std::int64_t bytes, int from, int tag) override;
+  std::shared_ptr<Transport> split(const std::vector<int>& members) override;
+  std::shared_ptr<std::byte> allocate_shared(std::size_t bytes) override;
+  void progress() override;
+  int max_tag() const override;
+  bool concurrent() const override;
+  bool has_shut_down(int rank) const override { return shut_down_[static_cast<std::size_t>(rank)]; }
+  void abort(int code) override;
+
+  // Tells the other ranks that this one exits and sends nothing more: a peer that waits for it
+  // fails at once instead of timing out. Only the first call sends it.
+  void send_shutdown_notice();
+
+ private:
+  MPI_Comm comm_for(int tag) const { return tag == kCollectiveTag ? collective_comm_ : user_comm_; }
+
+  SharedMemoryScope scope_;
+  MPI_Comm user_comm_ = MPI_COMM_NULL;        // messages of users
+  MPI_Comm collective_comm_ = MPI_COMM_NULL;  // messages of collectives
+  MPI_Comm node_comm_ = MPI_COMM_NULL;        // the ranks of this node
+  std::unique_ptr<MatchedReceives> receives_;
+  Topology topology_;
+  std::vector<std::atomic<bool>> shut_down_;  // by rank
+  bool shutdown_notice_sent_ = false;
+};
+
+// Whether this process was forked from a rank: MPI must not be called in it.
+bool in_forked_process();
+
+// Whether MPI must not be called any more: it is finalized, or this process is forked.
+bool mpi_is_finalized();
+
+// Throws std::runtime_error with MPI's error text unless `code` is MPI_SUCCESS.
+void check_mpi(int code, const char* call);
+
+}  // namespace renga

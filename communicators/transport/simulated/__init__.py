@@ -1,0 +1,28 @@
+"""One rank of many that do not exist: shapes, counts and predicted times.
+
+Every other rank is assumed to hold the same arrays and to make the same calls. So a
+sum is this rank's array times the number of ranks, and a rank receives what it has
+sent itself.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from renga.communicators.transport.simulated.machine import Machine
+from renga.communicators.transport.simulated.simulated_communicator import (
+    SimulatedCommunicator,
+)
+from renga.communicators.transport.simulated.traffic import Traffic
+
+__all__ = ["Machine", "SimulatedCommunicator", "Traffic", "connect"]
+
+
+def connect(size: int = 2, rank: int = 0, **machine: Any) -> SimulatedCommunicator:
+    """Rank ``rank`` of ``size`` on a machine with the parameters of :class:`Machine`.
+
+    Raises:
+        ValueError: if there is no such rank, or the ranks do not fill the nodes.
+        TypeError: if a machine has no such parameter.
+    """
+    return SimulatedCommunicator(rank, size, Machine(**machine))

@@ -1,0 +1,99 @@
+"""The communicator of a simulated rank."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any, Callable
+
+import numpy as np
+
+from renga.communicators.communicator import Array
+from renga.communicators.native_communicator import NativeCommunicator
+from renga.communicators.transport.simulated.machine import Machine
+from renga.communicators.transport.simulated.simulated_native import SimulatedNative
+from renga.communicators.transport.simulated.traffic import Traffic
+
+
+class SimulatedCommunicator(NativeCommunicator):
+    """Computes shapes, and counts what it would communicate in ``traffic``."""
+
+    def __init__(self, rank: int, size: int, machine: Machine) -> None:
+        if not 0 <= rank < size:
+            raise ValueError(f"simulated: expected a rank in [0, {size}), got {rank}")
+        if size > machine.intra_size and size % machine.intra_size:
+            raise ValueError(
+                f"simulated: expected nodes of {machine.intra_size} ranks to share "
+                f"{size} ranks evenly"
+            )
+        super().__init__(SimulatedNative(rank, size, machine))
+
+    @property
+    def machine(self) -> Machine:
+        """The model of the network."""
+        machine: Machine = self._native.machine
+        return machine
+
+    @property
+    def traffic(self) -> Traffic:
+        """Counts of the communication so far."""
+        traffic: Traffic = self._native.traffic
+        return traffic
+
+    def split(self, color: int | None, key: int) -> Any:
+        """Raises RuntimeError: the colors of the other ranks are not known."""
+        raise RuntimeError(
+            "simulated: expected split_by, which takes all ranks' colors"
+        )
+
+    def split_by(self, color_of: Callable[[int], int]) -> SimulatedCommunicator:
+        """The group of ranks with the same ``color_of(rank)``, in rank order."""
+        members = [r for r in range(self.size) if color_of(r) == color_of(self.rank)]
+        node = self.rank // self.machine.intra_size
+        node_members = [r for r in members if r // self.machine.intra_size == node]
+        parameters = {**vars(self.machine), "intra_size": len(node_members)}
+        group = type(self)(
+            members.index(self.rank), len(members), Machine(**parameters)
+        )
+        group._native.traffic = self.traffic
+        return group
+
+    def _allgather(self, name: str, x: Array) -> tuple[Array, ...]:
+        """This rank's array, repeated for each rank."""
+        return tuple(self.all_gather(x))
+
+    def alltoall(self, xs: Any) -> tuple[Array, ...]:
+        """What this rank sends: it receives the same."""
+        xs = [np.asarray(x) for x in xs]
+        if len(xs) != self.size:
+            raise ValueError(f"alltoall: expected {self.size} arrays, got {len(xs)}")
+        ys = [np.empty_like(x, order="C") for x in xs]
+        self._native.all_to_allv("alltoall", None, xs, ys)
+        return tuple(ys)
+
+    def bcast(self, data: Any, max_buf_len: int | None = None, root: int = 0) -> Array:
+        """``data``, which is required on every rank here."""
+        x: Array = np.asarray(data)
+        self._native.broadcast(x, root)
+        return x
+
+    def bcast_obj(self, obj: Any, max_buf_len: int | None = None, root: int = 0) -> Any:
+        """``obj``, which is required on every rank here."""
+        self._native.broadcast(np.frombuffer(pickle.dumps(obj), np.uint8), root)
+        return obj
+
+    def _gather(self, name: str, x: Array, root: int) -> tuple[Array, ...] | None:
+        """This rank's array, repeated for each rank, on the root."""
+        root = self._root(name, root)
+        gathered = self._allgather(name, x)
+        return gathered if self.rank == root else None
+
+    def scatter_obj(self, objs: Any, root: int = 0) -> Any:
+        """Item ``rank`` of ``objs``, which is required on every rank here."""
+        self._root("scatter_obj", root)
+        self.scatter([np.frombuffer(pickle.dumps(obj), np.uint8) for obj in objs])
+        return objs[self.rank]
+
+    def scatter(self, xs: Any, root: int = 0) -> Array:
+        """Item ``rank`` of ``xs``, which is required on every rank here."""
+        self._root("scatter", root)
+        return self.alltoall(xs)[self.rank]

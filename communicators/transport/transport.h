@@ -1,0 +1,60 @@
+// The interface that each kind of communicator implements: messages of bytes between two ranks and,
+// where ranks of one node can map the same memory, its allocation. Collectives are built on these.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "transport/topology.h"
+
+namespace renga {
+
+// A message in flight. Its memory must stay valid until test() has returned true.
+class Transfer {
+ public:
+  explicit Transfer(int peer) : peer_(peer) {}
+  virtual ~Transfer() = default;
+  // Whether it is complete; throws its error.
+  virtual bool test() = 0;
+  // Cancels it if possible. True once its memory may be freed; call again until then. Never throws.
+  virtual bool cancel() = 0;
+  int peer() const { return peer_; }
+
+ private:
+  int peer_;
+};
+
+// The tag of the messages that collectives send; users' tags are not negative.
+inline constexpr int kCollectiveTag = -1;
+
+class Transport {
+ public:
+  virtual ~Transport() = default;
+  virtual const Topology& topology() const = 0;
+  // Both start a message and return at once. Messages between two ranks with one tag keep their
+  // order.
+  virtual std::unique_ptr<Transfer> send(const void* data, std::int64_t bytes, int to, int tag) = 0;
+  virtual std::unique_ptr<Transfer> receive(void* data, std::int64_t bytes, int from, int tag) = 0;
+  // A transport over `members`, ranks of this one in their new order. Each of them calls it.
+  virtual std::shared_ptr<Transport> split(const std::vector<int>& members) = 0;
+  // Zeroed memory that all ranks of this node map; each of them calls it in the same order. Null on
+  // all of them where ranks do not share memory, where there is no room, or where the nodes are not
+  // uniform (see Topology).
+  virtual std::shared_ptr<std::byte> allocate_shared(std::size_t bytes) = 0;
+  // Lets transfers advance while this rank waits for something else; throws if a rank has failed.
+  virtual void progress() = 0;
+  // Throws if a rank is known to have failed.
+  virtual void check_failure() const {}
+  // Whether `rank` has sent a shutdown notice: no new message comes from it.
+  virtual bool has_shut_down(int /*rank*/) const { return false; }
+  // The greatest tag of a message.
+  virtual int max_tag() const = 0;
+  // Whether another thread may communicate at the same time.
+  virtual bool concurrent() const = 0;
+  // Ends all ranks, because this one cannot go on.
+  virtual void abort(int code) = 0;
+};
+
+}  // namespace renga
