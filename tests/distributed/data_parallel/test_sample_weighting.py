@@ -1,25 +1,27 @@
-"""Ranks with different numbers of samples, against one process with all of them."""
+"""Ranks with different numbers of samples against one process with all of them."""
 
 import numpy as np
 
 import renga
-from tests.distributed.averaged_steps import (
+from tests.distributed.data_parallel.training_steps import (
     STEPS,
     UNEVEN,
     T,
     X,
     check,
     make,
-    own,
+    own_samples,
     parameters,
 )
 
 
-def test_uneven_batches_count_by_their_samples(ranks, buckets):
+def test_uneven_batches_are_weighted_by_samples(ranks, reduction):
     def train(comm):
         model, optimizer = make(comm)
         for x, t in zip(X, T):
-            optimizer.update(model, own(comm, x, UNEVEN), own(comm, t, UNEVEN))
+            optimizer.update(
+                model, own_samples(comm, x, UNEVEN), own_samples(comm, t, UNEVEN)
+            )
         return parameters(model)
 
     model, optimizer = make()
@@ -32,7 +34,9 @@ def test_uneven_batches_with_double_buffering(ranks):
     def train(comm):
         model, optimizer = make(comm, renga.optimizers.SGD, double_buffering=True)
         for x, t in zip(X, T):
-            optimizer.update(model, own(comm, x, UNEVEN), own(comm, t, UNEVEN))
+            optimizer.update(
+                model, own_samples(comm, x, UNEVEN), own_samples(comm, t, UNEVEN)
+            )
         return parameters(model)
 
     model, _ = make()
@@ -58,12 +62,12 @@ def steps_of_all(size):
     model, optimizer = make()
     every = [batches(rank, size) for rank in range(size)]
     for step in range(STEPS):
-        at_work = [own[step] for own in every if step < len(own)]
-        optimizer.update(model, *(np.concatenate(parts) for parts in zip(*at_work)))
+        active = [own[step] for own in every if step < len(own)]
+        optimizer.update(model, *(np.concatenate(parts) for parts in zip(*active)))
     return parameters(model)
 
 
-def test_ranks_without_more_data_join(ranks, buckets):
+def test_ranks_without_more_data_join(ranks, reduction):
     def train(comm):
         model, optimizer = make(comm)
         for x, t in batches(comm.rank, comm.size):
@@ -76,16 +80,16 @@ def test_ranks_without_more_data_join(ranks, buckets):
     assert {t for _, t in results} == {STEPS}
 
 
-def test_ranks_join_those_with_gradients_of_their_own(ranks):
+def test_ranks_join_while_others_set_gradients(ranks):
     def train(comm):
         model, optimizer = make(comm)
         comm.bcast_data(model)
         for x, t in batches(comm.rank, comm.size):
             model.cleargrads()
-            size_at_work = sum(
+            active_ranks = sum(
                 optimizer.t < len(batches(r, comm.size)) for r in range(comm.size)
             )
-            (model(x, t) * (comm.size / size_at_work)).backward()
+            (model(x, t) * (comm.size / active_ranks)).backward()
             optimizer.update()
         optimizer.join()
         return parameters(model)

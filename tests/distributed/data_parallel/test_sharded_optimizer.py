@@ -1,4 +1,4 @@
-"""Updates that ranks share out, against those that each makes alone."""
+"""Sharded updates against updates that each rank computes whole."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ import pytest
 import renga
 import renga.functions as F
 from renga.distributed import create_multi_node_optimizer
-from tests.distributed.averaged_steps import (
+from tests.distributed.data_parallel.training_steps import (
     STEPS,
     UNEVEN,
     Net,
@@ -14,7 +14,7 @@ from tests.distributed.averaged_steps import (
     X,
     check,
     make,
-    own,
+    own_samples,
     parameters,
 )
 
@@ -34,16 +34,12 @@ RULES = [
 ]
 
 
-def can_share(comm):
+def can_shard(comm):
     return comm.size > 1 and comm.inter_size == 1 and comm.shares_memory()
 
 
-def shares(optimizer):
-    return bool(optimizer._shares.places)
-
-
-def nothing(optimizer):
-    """A hook that somebody might look at gradients in."""
+def read_gradients(optimizer):
+    """A hook that might read gradients: it excludes sharded updates."""
 
 
 def all_arrays(model):
@@ -63,60 +59,74 @@ def serial(steps=STEPS, **options):
 
 
 @pytest.mark.parametrize("decay", [0, 0.01])
-@pytest.mark.parametrize("given", [False, True])
+@pytest.mark.parametrize("external", [False, True])
 @pytest.mark.parametrize("rule", RULES)
-def test_same_bits_as_updates_by_each_rank_alone(ranks, rule, given, decay):
-    def train(comm, watched):
+def test_same_bits_as_unsharded_updates(ranks, rule, external, decay):
+    def train(comm, with_hook):
         model = Net(seed=comm.rank)
         optimizer = rule().setup(model)
         if decay:
             optimizer.add_hook(renga.optimizer_hooks.WeightDecay(decay))
-        if watched:
-            optimizer.add_hook(nothing, timing="post")
+        if with_hook:
+            optimizer.add_hook(read_gradients, timing="post")
         optimizer = create_multi_node_optimizer(optimizer, comm)
         comm.bcast_data(model)
         for x, t in zip(X, T):
-            if given:
+            if external:
                 model.cleargrads()
-                model(own(comm, x), own(comm, t)).backward()
+                model(own_samples(comm, x), own_samples(comm, t)).backward()
                 optimizer.update()
             else:
-                optimizer.update(model, own(comm, x, UNEVEN), own(comm, t, UNEVEN))
-        assert shares(optimizer) == (can_share(comm) and not watched)
+                optimizer.update(
+                    model, own_samples(comm, x, UNEVEN), own_samples(comm, t, UNEVEN)
+                )
+        assert optimizer.is_sharded == (can_shard(comm) and not with_hook)
         return all_arrays(model)
 
-    for together, alone in zip(ranks(train, False), ranks(train, True)):
-        assert together.keys() == alone.keys()
-        for name, value in alone.items():
-            np.testing.assert_array_equal(together[name], value, name)
+    for sharded, whole in zip(ranks(train, False), ranks(train, True)):
+        assert sharded.keys() == whole.keys()
+        for name, value in whole.items():
+            np.testing.assert_array_equal(sharded[name], value, name)
 
 
-def test_arrays_that_somebody_holds_stay_where_they_are(ranks):
+def test_parameters_that_the_user_refers_to_are_not_moved(ranks):
     def train(comm):
         model, optimizer = make(comm)
         held = model.layers[1].W.array if comm.rank == 0 else None
         for x, t in zip(X, T):
-            optimizer.update(model, own(comm, x), own(comm, t))
-        assert not shares(optimizer)
+            optimizer.update(model, own_samples(comm, x), own_samples(comm, t))
+        assert not optimizer.is_sharded
         assert comm.rank > 0 or held is model.layers[1].W.array
         return parameters(model)
 
     check(ranks(train), serial())
 
 
-def test_states_that_somebody_holds_stay_where_they_are(ranks):
+REFERENCES = {
+    "array": lambda v: v,
+    "view": lambda v: v[:1],
+    "Variable": lambda v: renga.Variable(v),
+    "memoryview": lambda v: memoryview(v),
+    "iterator": lambda v: iter(v),
+}
+
+
+@pytest.mark.parametrize("reference", REFERENCES)
+def test_states_that_the_user_refers_to_are_not_moved(ranks, reference):
     def train(comm):
         model, optimizer = make(comm)
         rule = model.layers[1].W.update_rule
         rule.init_state = lambda param: (
             type(rule).init_state(rule, param),
-            held.append(rule.state["v"]),
+            held.append(REFERENCES[reference](rule.state["v"])),
+            addresses.append(rule.state["v"].ctypes.data),
         )
-        held = []
+        held, addresses = [], []
         for x, t in zip(X, T):
-            optimizer.update(model, own(comm, x), own(comm, t))
-        assert not shares(optimizer)
-        assert held[0] is rule.state["v"]
+            optimizer.update(model, own_samples(comm, x), own_samples(comm, t))
+        assert not optimizer.is_sharded
+        assert rule.state["v"].ctypes.data == addresses[0]
+        assert reference != "array" or rule.state["v"] is held[0]
         return parameters(model)
 
     check(ranks(train), serial())
@@ -128,7 +138,7 @@ def test_arrays_that_one_rank_replaces(ranks, where):
         model, optimizer = make(comm)
         W = model.layers[2].W
         for i, (x, t) in enumerate(zip(X, T)):
-            optimizer.update(model, own(comm, x), own(comm, t))
+            optimizer.update(model, own_samples(comm, x), own_samples(comm, t))
             if i == 1 and comm.rank == comm.size - 1:
                 if where == "parameter":
                     W.array = W.array.copy()
@@ -136,7 +146,7 @@ def test_arrays_that_one_rank_replaces(ranks, where):
                     W.update_rule.state["v"] = W.update_rule.state["v"].copy()
         if where == "rules":
             optimizer.setup(model)
-            optimizer.update(model, own(comm, X[0]), own(comm, T[0]))
+            optimizer.update(model, own_samples(comm, X[0]), own_samples(comm, T[0]))
         return parameters(model)
 
     model, optimizer = make()
@@ -153,7 +163,7 @@ def test_parameters_that_every_rank_writes_to(ranks):
         model, optimizer = make(comm)
         for x, t in zip(X, T):
             if comm is not None:
-                x, t = own(comm, x), own(comm, t)
+                x, t = own_samples(comm, x), own_samples(comm, t)
             optimizer.update(model, x, t)
             for param in model.params():
                 param.array *= np.float32(0.5)
@@ -169,7 +179,7 @@ def test_a_hook_that_is_added_later_sees_means(ranks):
         model, optimizer = make(comm)
         for i, (x, t) in enumerate(zip(X, T)):
             if comm is not None:
-                x, t = own(comm, x), own(comm, t)
+                x, t = own_samples(comm, x), own_samples(comm, t)
             if i == STEPS - 1:
                 optimizer.add_hook(
                     lambda opt: seen.extend(p.grad.copy() for p in model.params()),
@@ -184,7 +194,7 @@ def test_a_hook_that_is_added_later_sees_means(ranks):
             np.testing.assert_allclose(g, mean, rtol=0, atol=1e-6)
 
 
-def test_gradients_of_which_two_are_one_array(ranks):
+def test_two_gradients_that_are_one_array(ranks):
     def train(comm=None):
         model, optimizer = make(comm, kind=renga.optimizers.SGD)
         if comm is not None:
@@ -204,43 +214,43 @@ def test_gradients_of_which_two_are_one_array(ranks):
     check(results, train())
 
 
-def test_a_way_of_travelling_that_is_chosen_later(ranks):
+def test_a_communication_dtype_that_is_set_later(ranks):
     def train(comm):
         model, optimizer = make(comm)
         for i, (x, t) in enumerate(zip(X, T)):
             if i == 2:
                 comm.set_config("allreduce_grad_dtype", value="float16")
-            optimizer.update(model, own(comm, x), own(comm, t))
+            optimizer.update(model, own_samples(comm, x), own_samples(comm, t))
         comm.set_config("allreduce_grad_dtype", value=None)
         return parameters(model)
 
     check(ranks(train), serial(), atol=2e-3)
 
 
-def test_updates_of_the_two_kinds_in_turn(ranks):
+def test_gradients_of_a_loss_and_of_the_caller_in_turn(ranks):
     def train(comm):
         model, optimizer = make(comm)
         comm.bcast_data(model)
         for i, (x, t) in enumerate(zip(X, T)):
-            x, t = own(comm, x), own(comm, t)
+            x, t = own_samples(comm, x), own_samples(comm, t)
             if i % 2 == 1:
                 optimizer.update(model, x, t)
             else:
                 model.cleargrads()
                 model(x, t).backward()
                 optimizer.update()
-        assert shares(optimizer) == can_share(comm)
+        assert optimizer.is_sharded == can_shard(comm)
         return parameters(model)
 
     check(ranks(train), serial())
 
 
-def test_moved_parameters_are_nobody_elses(ranks):
-    # So that what evaluation keeps of filters can be kept.
+def test_nothing_else_refers_to_moved_parameters(ranks):
+    # Otherwise evaluation could not cache packed weights.
     def train(comm):
         model, optimizer = make(comm)
         for x, t in zip(X, T):
-            optimizer.update(model, own(comm, x), own(comm, t))
+            optimizer.update(model, own_samples(comm, x), own_samples(comm, t))
         return all(param._owns_array for param in model.params())
 
     assert all(ranks(train))
@@ -269,7 +279,7 @@ def test_evaluation_between_updates_sees_the_new_filters(ranks):
             np.testing.assert_allclose(y, right, rtol=0, atol=1e-5)
 
 
-def test_a_rank_that_joins(ranks):
+def test_a_rank_that_has_joined(ranks):
     def train(comm):
         model, optimizer = make(comm)
         if comm.rank == comm.size - 1 and comm.size > 1:
@@ -289,22 +299,22 @@ def test_a_rank_that_joins(ranks):
     check(ranks(train), serial())
 
 
-@pytest.mark.parametrize("given", [False, True])
-def test_a_parameter_in_the_place_of_another(ranks, given):
+@pytest.mark.parametrize("external", [False, True])
+def test_a_parameter_that_replaces_another(ranks, external):
     def train(comm=None):
         model, optimizer = make(comm)
         if comm is not None:
             comm.bcast_data(model)
         for i, (x, t) in enumerate(zip(X, T)):
             if comm is not None:
-                x, t = own(comm, x), own(comm, t)
+                x, t = own_samples(comm, x), own_samples(comm, t)
             if i == STEPS - 1:
                 layer = model.layers[2]
                 rule = layer.W.update_rule
                 with layer.init_scope():
                     layer.W = renga.Parameter(layer.W.array.copy())
                 layer.W.update_rule = rule
-            if given:
+            if external:
                 model.cleargrads()
                 model(x, t).backward()
                 optimizer.update()
@@ -316,7 +326,7 @@ def test_a_parameter_in_the_place_of_another(ranks, given):
 
 
 @pytest.mark.parametrize("tied", ["links", "arrays", "arrays later"])
-def test_parameters_that_are_one(ranks, tied):
+def test_tied_parameters(ranks, tied):
     def train(comm=None):
         model, optimizer = make(comm)
         first, second = model.layers[0], model.layers[2]
@@ -330,7 +340,7 @@ def test_parameters_that_are_one(ranks, tied):
             if i == STEPS - 1 and tied == "arrays later":
                 second.W.array = first.W.array
             if comm is not None:
-                x, t = own(comm, x, UNEVEN), own(comm, t, UNEVEN)
+                x, t = own_samples(comm, x, UNEVEN), own_samples(comm, t, UNEVEN)
             optimizer.update(model, x, t)
         return parameters(model)
 

@@ -1,4 +1,4 @@
-"""Small steps of training that ranks share, and what they have to come to."""
+"""Three training steps of a small model, and the parameters expected after them."""
 
 import numpy as np
 
@@ -15,7 +15,7 @@ UNEVEN = {1: [12], 2: [1, 11], 3: [5, 0, 7], 4: [0, 8, 1, 3]}
 
 
 class Net(renga.Chain):
-    """Layers of which a call names those it uses."""
+    """Four layers; each call names those it uses."""
 
     def __init__(self, seed=0):
         super().__init__()
@@ -33,7 +33,8 @@ class Net(renga.Chain):
 
 
 def make(comm=None, kind=renga.optimizers.MomentumSGD, **options):
-    # Different parameters on each rank: those of rank 0 have to win.
+    """A model and its optimizer, for the ranks of ``comm`` or a single process."""
+    # Different initial parameters on each rank: rank 0's are broadcast.
     model = Net(seed=0 if comm is None else comm.rank)
     optimizer = kind(0.1).setup(model)
     if comm is not None:
@@ -52,7 +53,8 @@ def check(results, expected, atol=2e-6):
             np.testing.assert_array_equal(params[name], results[0][name])
 
 
-def own(comm, batch, counts=None):
+def own_samples(comm, batch, counts=None):
+    """This rank's samples of a global batch; of uneven numbers if given."""
     if counts is None:
         return batch[comm.rank :: comm.size]
     stop = np.cumsum(counts[comm.size])[comm.rank]

@@ -1,4 +1,4 @@
-"""Gradients averaged while backward goes on, against one process with all samples."""
+"""Gradients averaged during the backward pass against one process with all samples."""
 
 import numpy as np
 import pytest
@@ -7,8 +7,8 @@ import renga
 import renga.functions as F
 from renga.communicators import packing
 from renga.distributed import create_multi_node_optimizer
-from renga.distributed.optimizers import overlapped_mean
-from tests.distributed.averaged_steps import (
+from renga.distributed.data_parallel import buckets
+from tests.distributed.data_parallel.training_steps import (
     STEPS,
     UNEVEN,
     WIDTH,
@@ -16,17 +16,17 @@ from tests.distributed.averaged_steps import (
     X,
     check,
     make,
-    own,
+    own_samples,
     parameters,
 )
 
 
-def test_same_bits_as_averaging_afterwards(ranks, buckets):
+def test_same_bits_as_averaging_afterwards(ranks, reduction):
     def train(comm, overlap):
         model, optimizer = make(comm)
         comm.bcast_data(model)
         for x, t in zip(X, T):
-            x, t = own(comm, x), own(comm, t)
+            x, t = own_samples(comm, x), own_samples(comm, t)
             if overlap:
                 optimizer.update(model, x, t)
             else:
@@ -40,8 +40,8 @@ def test_same_bits_as_averaging_afterwards(ranks, buckets):
             np.testing.assert_array_equal(with_overlap[name], value)
 
 
-class Meet(renga.FunctionNode):
-    """The ranks wait for each other on the way back."""
+class Barrier(renga.FunctionNode):
+    """A barrier in the backward pass."""
 
     def __init__(self, comm):
         self.comm = comm
@@ -54,28 +54,28 @@ class Meet(renga.FunctionNode):
         return gys
 
 
-def test_buckets_start_before_backward_ends(ranks, no_shared_updates, monkeypatch):
-    monkeypatch.setattr(overlapped_mean, "_BUCKET", 40)
+def test_buckets_start_before_backward_ends(ranks, no_sharded_updates, monkeypatch):
+    monkeypatch.setattr(buckets, "BUCKET_BYTES", 40)
     models, started, average = {}, {}, packing.average
 
-    def note(comm, grads, wait=True):
+    def record(comm, grads, wait=True):
         first = models[comm.rank].layers[0].W
         started.setdefault(comm.rank, []).append(first.grad_var is None)
         return average(comm, grads, wait)
 
-    monkeypatch.setattr(packing, "average", note)
+    monkeypatch.setattr(packing, "average", record)
 
     def train(comm):
         models[comm.rank], optimizer = model, _ = make(comm)
         for x, t in zip(X, T):
             started[comm.rank] = []
-            batch = own(comm, x), own(comm, t)
-            optimizer.update(lambda *xs: Meet(comm).apply([model(*xs)])[0], *batch)
+            batch = own_samples(comm, x), own_samples(comm, t)
+            optimizer.update(lambda *xs: Barrier(comm).apply([model(*xs)])[0], *batch)
         return started[comm.rank]
 
     for seen in ranks(train):
-        # 8 parameters, each in a bucket of its own: when they went, the first layer's W
-        # had no gradient yet, but for its own and that of the bias that comes with it.
+        # 8 parameters, each in a bucket of its own. The first layer's W has no gradient
+        # when they are sent, except for the last two: its own and its bias's.
         assert len(seen) == 8 and sum(seen) >= 6
 
 
@@ -85,11 +85,11 @@ def used_by(rank, step):
 
 
 @pytest.mark.parametrize("zero_fill", [True, False])
-def test_graphs_that_differ(ranks, buckets, zero_fill):
+def test_graphs_that_differ(ranks, reduction, zero_fill):
     def train(comm):
         model, optimizer = make(comm, zero_fill=zero_fill)
         for step in range(STEPS):
-            batch = own(comm, X[step]), own(comm, T[step])
+            batch = own_samples(comm, X[step]), own_samples(comm, T[step])
             optimizer.update(model, *batch, used_by(comm.rank, step))
             optimizer.target.cleargrads()
         return parameters(model)
@@ -106,7 +106,7 @@ def test_graphs_that_differ(ranks, buckets, zero_fill):
     check(results, parameters(model))
 
 
-def test_gradients_that_no_rank_has(ranks, buckets):
+def test_gradients_that_no_rank_has(ranks, reduction):
     def train(comm, zero_fill):
         model, optimizer = make(comm, zero_fill=zero_fill)
         optimizer.actual_optimizer.reallocate_cleared_grads = lambda: None
@@ -122,7 +122,7 @@ def test_gradients_that_no_rank_has(ranks, buckets):
         assert np.abs(grads[1]).max() > 0
 
 
-def test_parameters_that_one_rank_replaces_become_rank_0s(ranks, buckets):
+def test_parameters_that_one_rank_replaces_become_rank_0s(ranks, reduction):
     def train(comm):
         model, optimizer = make(comm, renga.optimizers.SGD)
         for step, (x, t) in enumerate(zip(X, T)):
@@ -131,7 +131,7 @@ def test_parameters_that_one_rank_replaces_become_rank_0s(ranks, buckets):
                 with layer.init_scope():
                     layer.W = renga.Parameter(np.full((WIDTH, WIDTH), 9, "float32"))
                 layer.W.update_rule = optimizer.create_update_rule()
-            optimizer.update(model, own(comm, x), own(comm, t))
+            optimizer.update(model, own_samples(comm, x), own_samples(comm, t))
         return parameters(model)
 
     model, optimizer = make(kind=renga.optimizers.SGD)
@@ -140,8 +140,8 @@ def test_parameters_that_one_rank_replaces_become_rank_0s(ranks, buckets):
     check(ranks(train), parameters(model))
 
 
-class Shared(renga.Chain):
-    """Several parameters get one gradient, which the way back still needs."""
+class TiedGradients(renga.Chain):
+    """Two parameters get one gradient array, which the backward pass still reads."""
 
     def __init__(self, seed):
         super().__init__()
@@ -157,9 +157,9 @@ class Shared(renga.Chain):
         return F.sum(F.exp(h))
 
 
-def test_gradients_that_share_memory(ranks, buckets):
+def test_gradients_that_share_memory(ranks, reduction):
     def train(comm):
-        model = Shared(comm.rank)
+        model = TiedGradients(comm.rank)
         optimizer = renga.optimizers.SGD(0.01).setup(model)
         optimizer = create_multi_node_optimizer(optimizer, comm)
         for x in X:
@@ -168,7 +168,7 @@ def test_gradients_that_share_memory(ranks, buckets):
 
     results = ranks(train)
     size = len(results)
-    model = Shared(0)
+    model = TiedGradients(0)
     optimizer = renga.optimizers.SGD(0.01).setup(model)
     for x in X:
         losses = [model(x[r : r + 2]) for r in range(size)]
@@ -176,7 +176,7 @@ def test_gradients_that_share_memory(ranks, buckets):
     check(results, parameters(model), atol=1e-5)
 
 
-class Again(renga.FunctionNode):
+class ReentrantProduct(renga.FunctionNode):
     """x W with a backward() of its own inside, which adds to the gradient of W."""
 
     def __init__(self, W):
@@ -196,7 +196,7 @@ class Again(renga.FunctionNode):
         return (renga.Variable(inner.grad),)
 
 
-def test_gradients_that_grow_after_they_were_sent(ranks, buckets):
+def test_gradients_that_grow_after_their_bucket_was_launched(ranks, reduction):
     def model_of(seed):
         link = renga.Link()
         value = np.random.RandomState(seed).uniform(0.5, 1, WIDTH).astype("float32")
@@ -207,7 +207,7 @@ def test_gradients_that_grow_after_they_were_sent(ranks, buckets):
 
     def loss(link, x):
         # W is read after the node that reads it again: its gradient seems complete.
-        h = Again(link.W).apply((renga.Variable(x) * link.V,))[0]
+        h = ReentrantProduct(link.W).apply((renga.Variable(x) * link.V,))[0]
         return F.sum(h * link.W)
 
     def train(comm):
@@ -228,13 +228,15 @@ def test_gradients_that_grow_after_they_were_sent(ranks, buckets):
     check(results, parameters(link))
 
 
-def test_gradients_travel_in_half_precision(ranks, buckets):
+def test_gradients_are_sent_in_half_precision(ranks, reduction):
     def train(comm):
         group = comm.split(0, comm.rank)
         group.set_config("allreduce_grad_dtype", value=np.float16)
         model, optimizer = make(group)
         for x, t in zip(X, T):
-            optimizer.update(model, own(comm, x, UNEVEN), own(comm, t, UNEVEN))
+            optimizer.update(
+                model, own_samples(comm, x, UNEVEN), own_samples(comm, t, UNEVEN)
+            )
         return parameters(model), model.layers[0].W.grad
 
     model, optimizer = make()
@@ -247,7 +249,7 @@ def test_gradients_travel_in_half_precision(ranks, buckets):
     np.testing.assert_array_equal(grad, grad.astype("float16"))
 
 
-def test_the_scale_of_a_loss_reaches_parameters_without_gradient(ranks, buckets):
+def test_the_loss_scale_reaches_parameters_without_gradient(ranks, reduction):
     def train(comm):
         model, optimizer = make(comm, kind=renga.optimizers.SGD)
         optimizer.set_loss_scale(64.0)
