@@ -17,8 +17,8 @@ from renga.links.parallel.channel.batch_normalization import ParallelBatchNormal
 from renga.links.parallel.channel.convolution_2d import ParallelConvolution2D
 from renga.links.parallel.channel.linear import ParallelLinear
 from renga.links.parallel.groups import create_groups
-from renga.links.parallel.relayout import relayout
-from renga.links.parallel.sharded_parameter import ShardedParameter
+from renga.links.parallel.sharding import redistribute
+from renga.links.parallel.sharding.sharded_parameter import ShardedParameter
 from tests.links.parallel.differentiate import in_float64
 
 CLASSES, BATCH = 3, 6
@@ -273,7 +273,7 @@ def test_random_zeros_differ_between_shards_and_agree_elsewhere(monkeypatch, ran
         bn = ParallelBatchNormalization(comm, 40, initial_beta=1, **layouts)
         whole = F.dropout(F.relu(renga.Variable(x)), 0.5).array
         shard = F.dropout(F.relu(bn(x)), 0.5).array
-        again = F.dropout(relayout(bn(x), comm, "channel", "replicated"), 0.5).array
+        again = F.dropout(redistribute(bn(x), comm, "channel", "replicated"), 0.5).array
         return shard[:, : 40 // comm.size] > 0, whole, again
 
     results = ranks(on_rank)

@@ -99,7 +99,10 @@ def test_three_steps_equal_those_of_one_process(shape, capsys):
     ranks = int(np.prod(shape))
     for found in local.run(train_in_parts, serial_net(), shape, ranks=ranks):
         assert_same(found, expected)
-    assert "SpatialConvolution2D, halos, parts -> parts" in capsys.readouterr().out
+    assert (
+        "SpatialConvolution2D, halo exchange, spatial -> spatial"
+        in capsys.readouterr().out
+    )
 
 
 def test_three_steps_of_processes_and_without_shared_memory(ranks):

@@ -1,10 +1,10 @@
-"""Channel-parallel links in the place of serial ones, with their weights."""
+"""Replacement of serial links by channel-parallel ones with the same weights."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from renga.initializers import Constant
 from renga.link import Link
@@ -14,75 +14,72 @@ from renga.links.convolution.convolution_2d import Convolution2D
 from renga.links.convolution.deconvolution_2d import Deconvolution2D
 from renga.links.normalization.batch_normalization import BatchNormalization
 from renga.links.parallel.channel.batch_normalization import ParallelBatchNormalization
-from renga.links.parallel.channel.choice import choose_layouts, cost_of_call
 from renga.links.parallel.channel.convolution_2d import ParallelConvolution2D
-from renga.links.parallel.channel.cost import Cost
 from renga.links.parallel.channel.deconvolution_2d import ParallelDeconvolution2D
 from renga.links.parallel.channel.embed_id import ParallelEmbedID
+from renga.links.parallel.channel.layout_search import choose_layouts, cost_of_call
 from renga.links.parallel.channel.linear import ParallelLinear
-from renga.links.parallel.channel.trace import Call, Classes, Trace, trace
+from renga.links.parallel.sharding.replacement import LinkReplacement
+from renga.links.parallel.sharding.tracing import Call, LayoutGroups, Trace, trace
+
+if TYPE_CHECKING:
+    from renga.communicators import Communicator
+
+Layouts = tuple[str, str]  # of the input and the output
 
 
-class Swap(NamedTuple):
-    """A link, what takes its place, and why not where nothing does.
+def channel_replacements(
+    model: Link, comm: Communicator, inputs: Sequence[Any]
+) -> list[LinkReplacement]:
+    """A replacement for every link of a model that has parameters of its own.
 
-    ``cost`` is what a step takes of inputs like the example, None where no example
-    came to the link.
+    With example ``inputs`` the model is run once, and activations stay sharded between
+    links where every operation on them allows it; without, they are replicated.
     """
-
-    link: Link
-    new: Any
-    reason: str = ""
-    cost: Cost | None = None
-
-
-def channel_swaps(model: Link, comm: Any, inputs: Sequence[Any]) -> list[Swap]:
-    """A swap for every link of a model that has parameters of its own.
-
-    With example ``inputs`` the model is run once, and activations stay shared out
-    by channel wherever all that reads them can do with that; without, they are whole
-    between links.
-    """
-    seen = Trace([], Classes())
+    traced = Trace([], LayoutGroups())
     if inputs:
-        seen = trace(model, inputs, tuple(_MAKERS))
-        for link in model.links():
-            for call in (call for call in seen.calls if call.link is link):
-                # Elements of words are channels where they are the second axis.
-                words = isinstance(link, EmbedID) and len(call.y_shape) != 2
-                if words or _obstacle(link):
-                    seen.classes.keep_whole(call.x)
-                    seen.classes.keep_whole(call.y)
-                if isinstance(link, EmbedID):
-                    seen.classes.exclude(call.y, "batch")
-    layouts = choose_layouts(seen, comm)
-    swaps = []
+        traced = trace(model, inputs, tuple(_MAKERS))
+        for call in traced.calls:
+            _constrain_call(call, traced.groups)
+    layouts_of = choose_layouts(traced, comm)
+    replacements = []
     for link in dict.fromkeys(model.links()):
         if link._params:
-            calls = [call for call in seen.calls if call.link is link]
-            swaps.append(_swap(link, comm, layouts(link), calls))
-    return swaps
+            calls = [call for call in traced.calls if call.link is link]
+            replacements.append(_replace(link, comm, layouts_of(link), calls))
+    return replacements
 
 
-def _swap(
-    link: Link, comm: Any, layouts: tuple[str, str], calls: Sequence[Call]
-) -> Swap:
+def _constrain_call(call: Call, groups: LayoutGroups) -> None:
+    # Elements of vectors are channels only where they are the second axis.
+    is_sequence = isinstance(call.link, EmbedID) and len(call.y_shape) != 2
+    if is_sequence or _obstacle(call.link):
+        groups.require_replicated(call.x)
+        groups.require_replicated(call.y)
+    if isinstance(call.link, EmbedID):
+        groups.exclude(call.y, "batch")
+
+
+def _replace(
+    link: Link, comm: Communicator, layouts: Layouts, calls: Sequence[Call]
+) -> LinkReplacement:
     make = _MAKERS.get(type(link))
     if make is None:
-        return Swap(link, None, "no channel-parallel link of its kind")
+        return LinkReplacement(link, None, "no channel-parallel link of its kind")
     reason = _obstacle(link)
     if not reason and isinstance(link, BatchNormalization):
-        whole = layouts == ("replicated", "replicated")
-        reason = "what it normalizes is whole" if whole else ""
+        is_replicated = layouts == ("replicated", "replicated")
+        reason = "its input and output are replicated" if is_replicated else ""
     if reason:
-        return Swap(link, None, reason)
+        return LinkReplacement(link, None, reason)
     new = make(link, comm, layouts, calls[0] if calls else None)
     new.name = link.name
     cost = cost_of_call(link, comm, layouts, calls[0]) if calls else None
-    return Swap(link, new, "", cost)
+    return LinkReplacement(link, new, "", cost)
 
 
 def _obstacle(link: Any) -> str:
+    """Why no channel-parallel link can replace this one; empty if one can."""
     if any(not param.is_initialized for param in link.params()):
         return "its parameters have no shape yet; an example input would tell it"
     if isinstance(link, BatchNormalization):
@@ -91,22 +88,24 @@ def _obstacle(link: Any) -> str:
     return ""
 
 
-def _same(param: Any) -> Any:
+def _values_of(param: Any) -> Any:
     """An initializer that gives the values of a parameter."""
     return None if param is None else Constant(param.array, param.dtype)
 
 
-def _convolution(new: Any) -> Callable[..., Any]:
-    def make(link: Any, comm: Any, layouts: Any, call: Call | None) -> Any:
-        kept = dict(dilate=link.dilate, groups=link.groups, initialW=_same(link.W))
+def _convolution(kind: Any) -> Callable[..., Any]:
+    def make(link: Any, comm: Communicator, layouts: Layouts, call: Call | None) -> Any:
+        options = dict(
+            dilate=link.dilate, groups=link.groups, initialW=_values_of(link.W)
+        )
         if isinstance(link, Deconvolution2D):
-            kept["outsize"] = link.outsize
+            options["outsize"] = link.outsize
         if call is not None:
-            kept["insize"] = (call.x_shape[0], *call.x_shape[2:])
+            options["insize"] = (call.x_shape[0], *call.x_shape[2:])
         inputs, outputs = link.W.shape[1] * link.groups, link.W.shape[0]
         if isinstance(link, Deconvolution2D):
             inputs, outputs = link.W.shape[0], link.W.shape[1] * link.groups
-        return new(
+        return kind(
             comm,
             inputs,
             outputs,
@@ -114,36 +113,38 @@ def _convolution(new: Any) -> Callable[..., Any]:
             link.stride,
             link.pad,
             link.b is None,
-            initial_bias=_same(link.b),
+            initial_bias=_values_of(link.b),
             input_layout=layouts[0],
             output_layout=layouts[1],
-            **kept,
+            **options,
         )
 
     return make
 
 
-def _linear(link: Any, comm: Any, layouts: Any, call: Call | None) -> Any:
+def _linear(link: Any, comm: Communicator, layouts: Layouts, call: Call | None) -> Any:
     outputs, inputs = link.W.shape
-    kept: dict[str, Any] = {}
+    options: dict[str, Any] = {}
     if call is not None:
-        kept["batch"] = call.x_shape[0]
-        if call.plain:
-            kept["pixels"] = math.prod(call.x_shape[2:])
+        options["batch"] = call.x_shape[0]
+        if call.has_one_argument:
+            options["pixels"] = math.prod(call.x_shape[2:])
     return ParallelLinear(
         comm,
         inputs,
         outputs,
         link.b is None,
-        _same(link.W),
-        _same(link.b),
+        _values_of(link.W),
+        _values_of(link.b),
         input_layout=layouts[0],
         output_layout=layouts[1],
-        **kept,
+        **options,
     )
 
 
-def _batch_normalization(link: Any, comm: Any, layouts: Any, call: Call | None) -> Any:
+def _batch_normalization(
+    link: Any, comm: Communicator, layouts: Layouts, call: Call | None
+) -> Any:
     new = ParallelBatchNormalization(
         comm,
         len(link.avg_mean),
@@ -163,13 +164,15 @@ def _batch_normalization(link: Any, comm: Any, layouts: Any, call: Call | None) 
     return new
 
 
-def _embed_id(link: Any, comm: Any, layouts: Any, call: Call | None) -> Any:
+def _embed_id(
+    link: Any, comm: Communicator, layouts: Layouts, call: Call | None
+) -> Any:
     inputs, outputs = link.W.shape
     return ParallelEmbedID(
         comm,
         inputs,
         outputs,
-        _same(link.W),
+        _values_of(link.W),
         link.ignore_label,
         output_layout=layouts[1],
     )
