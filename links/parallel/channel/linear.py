@@ -72,7 +72,7 @@ class ParallelLinear(ChannelLink):
             if in_size is not None:
                 self._initialize(in_size)
             if not nobias:
-                self.b = self._bias(out_size, initial_bias)
+                self.b = self._bias(self.out_size, initial_bias)
 
     @property
     def printable_specs(self) -> Iterator[tuple[str, Any]]:

@@ -154,7 +154,7 @@ class ChannelLink(Link):
             return grids
         return [grid for grid in grids if grid.algorithm == self._requested]
 
-    def _bias(self, outputs: int, initial: Any) -> ShardedParameter:
+    def _bias(self, outputs: Any, initial: Any) -> ShardedParameter:
         """A bias of which each rank has the elements of its own outputs."""
         blocks = [Block({0: [own]}) for own in shard_ranges(outputs, self.comm.size)]
         initial = 0 if initial is None else initial

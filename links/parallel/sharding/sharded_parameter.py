@@ -22,7 +22,7 @@ class Block(NamedTuple):
 
     ranges: Mapping[int, Sequence[range]]
 
-    def index(self, shape: Sequence[int]) -> Any:
+    def index_in(self, shape: Sequence[int]) -> Any:
         """The index of the block in an array of ``shape``."""
         positions = (
             [i for elements in self.ranges.get(axis, (range(n),)) for i in elements]
@@ -115,7 +115,7 @@ class ShardedParameter(Parameter):
         return _regrouped(whole, self.groups)
 
     def _index(self, rank: int, whole: numpy.ndarray) -> Any:
-        return self.blocks[rank].index(whole.shape)
+        return self.blocks[rank].index_in(whole.shape)
 
     def seen_whole(self, serializer: Any) -> Any:
         """A serializer that reads and writes whole arrays for this parameter."""

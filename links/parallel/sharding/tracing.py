@@ -101,7 +101,7 @@ def trace(model: Link, inputs: Sequence[Any], kinds: tuple[type, ...]) -> Trace:
     """
     recorder = _Recorder(kinds)
     with recorder, using_config("train", False), using_config("enable_backprop", True):
-        outputs = list(_variables(model(*inputs)))  # type: ignore[operator]
+        outputs = list(_variables(model(*inputs)))
     groups = LayoutGroups()
     calls = recorder.calls
     inside = _functions_inside(calls)

@@ -82,7 +82,7 @@ class SpatialGrid:
     @classmethod
     def of(cls, comm: Communicator | SpatialGrid) -> SpatialGrid:
         """The grid itself, or bands of rows over a communicator."""
-        return comm if isinstance(comm, cls) else cls(comm)
+        return comm if isinstance(comm, SpatialGrid) else cls(comm)
 
     def __deepcopy__(self, memo: Any) -> SpatialGrid:
         """Itself: the copy of a model is on the same ranks."""

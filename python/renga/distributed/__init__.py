@@ -1,4 +1,4 @@
-"""Training on several ranks, by ChainerMN's names."""
+"""Training on several ranks, with ChainerMN's names."""
 
 from renga import communicators
 from renga.communicators import CommunicatorBase, create_communicator

@@ -149,7 +149,7 @@ def test_the_end_of_training_removes_all_but_an_error_none(ranks, folder):
     assert ranks(act, None) == [[]] * len(results)
 
 
-@pytest.mark.filterwarnings("ignore:checkpoint 4 is passed over")
+@pytest.mark.filterwarnings("ignore:checkpoint 4 is skipped")
 @pytest.mark.parametrize("harm", ["missing", "cut", "temporary", "a bit"])
 def test_the_newest_complete_one_is_found(ranks, folder, harm):
     def act(comm):

@@ -74,7 +74,7 @@ class ShardedOptimizer(Reducer):
         if not self._buffers:
             return Eligibility.POSSIBLE
         # The user may have replaced arrays by others, which are not in shared memory.
-        has_states = all(param.update_rule.state is not None for param in self._params)
+        has_states = all(_state_of(param) is not None for param in self._params)
         if has_states and self._comm.places(list(self._arrays())) == self._location:
             return Eligibility.READY
         return Eligibility.NOT_POSSIBLE
@@ -97,7 +97,7 @@ class ShardedOptimizer(Reducer):
         self._buffers, moved = placed[:count], iter(placed[count:])
         for param in self._params:
             param.array = next(moved)
-            state = param.update_rule.state
+            state = _state_of(param)
             for name in state:
                 state[name] = next(moved)
         self._location = self._comm.places(list(self._arrays()))
@@ -116,7 +116,7 @@ class ShardedOptimizer(Reducer):
         """What all ranks have in common: parameters, each with its states."""
         for param in self._params:
             yield param.array
-            yield from param.update_rule.state.values()
+            yield from _state_of(param).values()
 
     def _checksum(self) -> int | None:
         """Of all arrays; None where one of them must stay where it is."""
@@ -128,14 +128,20 @@ class ShardedOptimizer(Reducer):
             and all(
                 _is_plain(x, param.shape)
                 for param in self._params
-                for x in param.update_rule.state.values()
+                for x in _state_of(param).values()
             )
             and all(
-                _replace_by_copy(param.update_rule.state, name)
+                _replace_by_copy(_state_of(param), name)
                 for param in self._params
-                for name in list(param.update_rule.state)
+                for name in list(_state_of(param))
             )
         )
+
+
+def _state_of(param: Parameter) -> Any:
+    """The arrays of a parameter's update rule; None before the first update."""
+    rule: Any = param.update_rule
+    return rule.state
 
 
 def _is_plain(x: Any, shape: tuple[int, ...]) -> bool:

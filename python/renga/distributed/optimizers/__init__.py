@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from renga.distributed.optimizers.double_buffering_optimizer import (
     DoubleBufferingOptimizer,
 )
 from renga.distributed.optimizers.multi_node_optimizer import MultiNodeOptimizer
 
+if TYPE_CHECKING:
+    from renga.communicators import Communicator
+
 __all__ = ["create_multi_node_optimizer"]
 
 
 def create_multi_node_optimizer(
     actual_optimizer: Any,
-    communicator: Any,
+    communicator: Communicator,
     double_buffering: bool = False,
     zero_fill: bool = True,
 ) -> MultiNodeOptimizer:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy
 
@@ -10,6 +10,9 @@ from renga.distributed.data_parallel.delayed_reducer import DelayedReducer
 from renga.distributed.data_parallel.reducer import Reducer
 from renga.distributed.optimizers.multi_node_optimizer import MultiNodeOptimizer
 from renga.serializer import Deserializer
+
+if TYPE_CHECKING:
+    from renga.communicators import Communicator
 
 
 class DoubleBufferingOptimizer(MultiNodeOptimizer):
@@ -21,7 +24,7 @@ class DoubleBufferingOptimizer(MultiNodeOptimizer):
     """
 
     def __init__(
-        self, actual_optimizer: Any, communicator: Any, zero_fill: bool = True
+        self, actual_optimizer: Any, communicator: Communicator, zero_fill: bool = True
     ) -> None:
         super().__init__(actual_optimizer, communicator, zero_fill)
         vars(self)["_delayed"] = DelayedReducer(communicator, zero_fill)

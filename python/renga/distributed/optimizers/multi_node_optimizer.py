@@ -41,11 +41,11 @@ class MultiNodeOptimizer:
     """
 
     actual_optimizer: Any
-    communicator: Any
+    communicator: Communicator
     zero_fill: bool
 
     def __init__(
-        self, actual_optimizer: Any, communicator: Any, zero_fill: bool = True
+        self, actual_optimizer: Any, communicator: Communicator, zero_fill: bool = True
     ) -> None:
         vars(self).update(
             actual_optimizer=actual_optimizer,
@@ -157,8 +157,9 @@ class MultiNodeOptimizer:
             self.actual_optimizer.update(None)
         if result.eligibility is Eligibility.POSSIBLE:
             self._sharded.move_to_shared_memory()
-        if reducer is self._bucketed is not None:
-            self._bucketed.use_buffers(self._sharded.buffers)
+        bucketed: BucketedReducer | None = self._bucketed
+        if bucketed is not None and reducer is bucketed:
+            bucketed.use_buffers(self._sharded.buffers)
 
     def serialize(self, serializer: Any) -> None:
         """Saves or loads the actual optimizer.
