@@ -1,4 +1,4 @@
-"""Channel-parallel links against the serial ones, whatever the shapes and ranks."""
+"""Channel-parallel links against the serial ones, for many shapes and ranks."""
 
 import numpy as np
 import pytest
@@ -34,16 +34,16 @@ IMAGES = [
 ]
 
 
-def own_part(comm, layout, x, axis=1):
+def own_shard(comm, layout, x, axis=1):
     if layout == "replicated":
         return x
     axis = 0 if layout == "batch" else axis
-    taken = as_slice(shard_range(x.shape[axis], comm.size, comm.rank))
-    return x[(slice(None),) * axis + (taken,)]
+    own = as_slice(shard_range(x.shape[axis], comm.size, comm.rank))
+    return x[(slice(None),) * axis + (own,)]
 
 
 def check(ranks, board, serial, make, x, layouts, params):
-    """Holds a parallel link, made for a communicator, against the serial one."""
+    """Compares a parallel link, made for a communicator, with the serial one."""
     y_shape = serial(x).shape
     weight, weight2 = array(5, *y_shape), array(6, *x.shape)
     expected = differentiate(serial, x, weight, weight2)
@@ -52,9 +52,9 @@ def check(ranks, board, serial, make, x, layouts, params):
         renga.config.dtype = np.float64
         link = make(comm)
         link.name = "link"
-        own_x = [own_part(comm, layouts[0], a) for a in (x, weight2)]
+        own_x = [own_shard(comm, layouts[0], a) for a in (x, weight2)]
         found = differentiate(
-            link, own_x[0], own_part(comm, layouts[1], weight), own_x[1]
+            link, own_x[0], own_shard(comm, layouts[1], weight), own_x[1]
         )
         for name in params:
             for order in ("g", "gg"):
@@ -75,8 +75,8 @@ def check(ranks, board, serial, make, x, layouts, params):
             for rank, found in enumerate(results):
                 close(found[key], whole, f"{key} on rank {rank}")
         else:
-            parts = [found[key] for found in results]
-            close(np.concatenate(parts, 1 if layout == "channel" else 0), whole, key)
+            shards = [found[key] for found in results]
+            close(np.concatenate(shards, 1 if layout == "channel" else 0), whole, key)
 
 
 @st.composite
@@ -265,7 +265,7 @@ def test_embed_id(ranks, layout):
     def on_rank(comm):
         link = ParallelEmbedID(comm, 6, 5, W, -1, output_layout=layout)
         link.cleargrads()
-        y = run(link, own_part(comm, layout, weight, 2))
+        y = run(link, own_shard(comm, layout, weight, 2))
         return y, link.W.whole(link.W.grad)
 
     results = ranks(on_rank)

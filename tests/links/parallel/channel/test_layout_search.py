@@ -1,4 +1,4 @@
-"""Where activations lie: by sample in early layers, by channel in late ones."""
+"""Layouts of activations: by sample in early layers, by channel in late ones."""
 
 import numpy as np
 import pytest
@@ -132,7 +132,7 @@ def test_statistics_of_samples(ranks):
     np.testing.assert_allclose(np.concatenate(parts), fixed, 1e-10)
 
 
-def test_samples_that_are_not_shared_out_evenly(ranks):
+def test_batches_that_are_not_sharded_as_expected(ranks):
     def on_rank(comm):
         if comm.size == 1:
             return True

@@ -1,4 +1,4 @@
-"""Functions in the forward of models whose images are in parts: right, or refused."""
+"""Functions in models of sharded images: correct, or refused."""
 
 import copy
 
@@ -21,7 +21,7 @@ def numbers(seed, *shape):
 
 
 class Functions(renga.Chain):
-    """All that is replaced, and what passes."""
+    """Functions that are replaced, and functions that are allowed."""
 
     def __init__(self):
         super().__init__()
@@ -30,7 +30,7 @@ class Functions(renga.Chain):
         def init(a):
             a[...] = random.uniform(-0.4, 0.4, a.shape)
 
-        self.spread = self.gather = lambda x: x
+        self.broadcast = self.gather = lambda x: x
         with self.init_scope():
             self.conv = L.Convolution2D(3, 4, 3, pad=1, initialW=init)
             self.bn = L.BatchNormalization(4)
@@ -45,7 +45,7 @@ class Functions(renga.Chain):
         h = F.local_response_normalization(F.max_pooling_2d(h, 2) + 0.5)
         # A gate for each channel, of the whole image.
         gate = F.sigmoid(self.gate(F.average(h, (2, 3))))
-        h = h * F.reshape(self.spread(gate), (len(h), 4, 1, 1))
+        h = h * F.reshape(self.broadcast(gate), (len(h), 4, 1, 1))
         h = F.dropout(self.mix(F.concat([h, F.tanh(h[:, ::-1])])), 0.0)
         mean = F.mean(F.average_pooling_nd(h, (2, 3), 1, 0), axis=(2, 3), keepdims=True)
         mean = F.reshape(mean, (len(h), 4))
@@ -74,7 +74,7 @@ def test_three_steps_equal_those_of_one_process(shape):
         renga.config.dtype = np.float64
         grid = S.SpatialGrid(comm, shape)
         net = parallelize(serial, grid, "spatial", xs[0], input="parts")
-        net.spread = lambda x: S.spatial_broadcast(grid, x)
+        net.broadcast = lambda x: S.spatial_broadcast(grid, x)
         net.gather = lambda x: S.gather_image(grid, x)
         return train(net, [S.scatter_image(grid, x).array for x in xs])
 
@@ -85,7 +85,7 @@ def test_three_steps_equal_those_of_one_process(shape):
 
 
 @pytest.mark.parametrize("strategy", ["channel", "spatial"])
-def test_what_travels_is_told_as_far_as_it_is_known(strategy, capsys):
+def test_the_report_shows_communication_as_far_as_it_is_known(strategy, capsys):
     x = np.zeros((2, 3, 12, 8), "f")
 
     def on_rank(comm, *example):
@@ -93,12 +93,12 @@ def test_what_travels_is_told_as_far_as_it_is_known(strategy, capsys):
         parallelize(net, comm, strategy, *example)
 
     local.run(on_rank, ranks=2)
-    told = capsys.readouterr().out
-    assert "would tell" in told
+    report = capsys.readouterr().out
+    assert "would tell" in report
     local.run(on_rank, x, ranks=2)
-    told = capsys.readouterr().out
-    assert "each rank receives 0.0 MB per step, about 0." in told
-    assert "known" not in told and "example" not in told
+    report = capsys.readouterr().out
+    assert "each rank receives 0.0 MB per step, about 0." in report
+    assert "known" not in report and "example" not in report
 
 
 W = np.ones((4, 4, 3, 3))
@@ -143,7 +143,7 @@ def raised_by(function, error=ValueError, ranks=2):
         net = parallelize(Refused(function), comm, "spatial", input="parts")
         with pytest.raises(error) as raised:
             net(numbers(comm.rank, 2, 4, 3, 4))
-        # What does not go on behind the model is not looked at.
+        # Functions outside of the model are not checked.
         assert F.flatten(np.ones((1, 2, 3, 4))).size == 24
         return net, str(raised.value)
 
@@ -152,7 +152,7 @@ def raised_by(function, error=ValueError, ranks=2):
 
 
 @pytest.mark.parametrize("message", REFUSED)
-def test_functions_that_would_see_their_part_only(message):
+def test_functions_that_need_more_than_a_shard(message):
     found = raised_by(REFUSED[message])
     assert all(word in found for word in message.split(".*")), found
 
@@ -164,51 +164,51 @@ def test_parameters_without_a_spatial_link():
         model.function = model.scale
         with pytest.raises(ValueError, match="expected .* spatial_broadcast"):
             model(numbers(0, 2, 4, 3, 4))
-        with renga.no_backprop_mode():  # without gradients there is nothing to add up
+        with renga.no_backprop_mode():  # without gradients there is nothing to sum
             return model(numbers(0, 2, 4, 3, 4)).shape
 
     assert local.run(on_rank, ranks=2) == [(2, 4, 3, 4)] * 2
 
 
-def test_spatial_links_take_their_part_of_whole_images():
+def test_spatial_links_take_their_shard_of_replicated_images():
     def on_rank(comm):
         renga.config.dtype = np.float64
         net = parallelize(Refused(None), comm, "spatial", input="parts")
 
-        def whole_again(h):
+        def from_replicated(h):
             pooled = F.tile(F.average(h, (1, 2, 3))[:, None], (1, 24))
             return net.conv(F.reshape(pooled, (2, 4, 3, 2)))
 
-        def part_again(h):
+        def from_gathered(h):
             return net.conv(S.scatter_image(comm, S.gather_image(comm, h)))
 
-        def spread(h):
+        def from_broadcast(h):
             return net.conv(S.spatial_broadcast(comm, np.ones((2, 4, 3, 4))))
 
-        net.function = whole_again
+        net.function = from_replicated
         y = S.gather_image(comm, net(numbers(comm.rank, 2, 4, 3, 4)))
         pooled = np.concatenate([numbers(i, 2, 4, 3, 4) for i in range(2)], 2)
         pooled = S.gather_image(comm, net.conv(pooled[:, :, comm.rank * 3 :][:, :, :3]))
         pooled = pooled.array.mean((1, 2, 3))[:, None, None, None] * np.ones((4, 3, 2))
         expected = F.convolution_2d(pooled, net.conv.W, net.conv.b, pad=1)
         np.testing.assert_allclose(y.array, expected.array, 1e-9)
-        net.function = part_again
+        net.function = from_gathered
         assert net(numbers(0, 2, 4, 3, 4)).shape == (2, 4, 3, 4)
-        net.function = spread
+        net.function = from_broadcast
         with pytest.raises(InvalidType, match="spatial_broadcast"):
             net(numbers(0, 2, 4, 3, 4))
 
     local.run(on_rank, ranks=2)
 
 
-def test_random_zeros_differ_between_parts_and_agree_on_whole_images(monkeypatch):
+def test_dropout_differs_between_shards_and_agrees_on_replicated_images(monkeypatch):
     # Every rank's generator is in the same state, as after parallelize().
     monkeypatch.setattr(np.random, "random_sample", lambda: 0.625)
 
     def on_rank(comm):
         h = S.SpatialConvolution2D(comm, 1, 20, 1)(np.ones((1, 1, 16, 16), "f"))
-        part = F.dropout(h, 0.5).array == 0
-        return part, F.dropout(S.gather_image(comm, h), 0.5).array
+        shard = F.dropout(h, 0.5).array == 0
+        return shard, F.dropout(S.gather_image(comm, h), 0.5).array
 
     (one, whole), (other, again) = local.run(on_rank, ranks=2)
     assert 0.4 < np.mean(one == other) < 0.6

@@ -1,4 +1,4 @@
-"""What models for whole images refuse: on all ranks, as the serial links do."""
+"""Inputs that models for whole images refuse, on all ranks, as serial links do."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ X = np.random.default_rng(9).normal(0, 1, (2, 3, 8, 6))
 
 
 def refused(make, x, error, message, ranks=(2, 3)):
-    """What serial links refuse, or what needs the whole, raises on all ranks alike."""
+    """A call that raises the same error on all ranks."""
 
     def on_rank(comm):
         renga.config.dtype = np.float64
@@ -66,7 +66,7 @@ FROM_SHAPES = {
 
 @pytest.mark.parametrize("name", FROM_SHAPES)
 @pytest.mark.parametrize("rows", [8, 7])
-def test_extents_taken_from_the_shape_of_a_part(name, rows):
+def test_extents_taken_from_the_shape_of_a_shard(name, rows):
     def make():
         return renga.Sequential(L.Convolution2D(3, 2, 3, pad=1), FROM_SHAPES[name])
 

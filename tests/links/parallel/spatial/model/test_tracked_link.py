@@ -1,4 +1,4 @@
-"""Models called with whole images: the script is the serial one, and so are numbers."""
+"""Models called with whole images: the script and the results are the serial ones."""
 
 import copy
 
@@ -35,7 +35,7 @@ class Classes(renga.Chain):
 
 
 class Pixels(renga.Chain):
-    """Images to images, with what they are called with added again."""
+    """Images to images, with a residual connection."""
 
     def __init__(self):
         super().__init__()
@@ -52,7 +52,7 @@ class Pixels(renga.Chain):
 
 
 class Called(renga.Chain):
-    """Called by __call__, as scripts of old were, and by another method."""
+    """With a __call__ instead of forward, and another method."""
 
     def __init__(self):
         super().__init__()
@@ -67,8 +67,8 @@ class Called(renga.Chain):
         return self.last(F.max_pooling_2d(self.conv(x), 2, 1))
 
 
-class Made(renga.Chain):
-    """Images made of vectors."""
+class Generator(renga.Chain):
+    """Vectors to images."""
 
     def __init__(self):
         super().__init__()
@@ -107,7 +107,7 @@ CASES = {  # the model, its loss and the shape of what it is called with
     "classes": (Classes, of_all, (2, 3, 9, 8)),
     "pixels": (Pixels, of_all, (2, 3, 8, 6)),
     "called": (Called, by_both, (2, 3, 7, 6)),
-    "made": (Made, of_all, (5, 6)),
+    "generator": (Generator, of_all, (5, 6)),
     "sequences": (Sequences, of_all, (2, 3, 11)),
     "two rows": (Pixels, of_all, (2, 3, 2, 6)),
     "three rows": (Classes, of_all, (2, 3, 3, 8)),
@@ -115,7 +115,7 @@ CASES = {  # the model, its loss and the shape of what it is called with
 
 
 def train(net, loss_of, xs):
-    """All that three steps and a test leave: losses, gradients and parameters."""
+    """Losses, gradients and parameters of three steps, and the loss of a test."""
     optimizer = renga.optimizers.MomentumSGD(0.1).setup(net)
     found = {}
     for i, data in enumerate(xs):
@@ -139,7 +139,7 @@ def in_float64(make):
 
 @pytest.mark.parametrize("shape", [(1,), (2,), (3,), (4,), (2, 2)])
 @pytest.mark.parametrize("case", CASES)
-def test_the_serial_script_gives_the_serial_numbers(case, shape):
+def test_the_serial_script_has_the_serial_results(case, shape):
     make, loss_of, image = CASES[case]
     if case == "sequences" and len(shape) > 1:
         pytest.skip("a grid has no more axes than the images")
@@ -166,7 +166,7 @@ def train_classes(comm, serial, xs):
         return train(parallelize(serial, comm, "spatial", xs[0]), of_all, xs)
 
 
-def test_processes_and_messages(ranks):
+def test_processes_and_ranks_without_shared_memory(ranks):
     xs = [numbers(i, 2, 3, 9, 8) for i in range(3)]
     with renga.using_config("dtype", np.float64):
         serial = in_float64(Classes)
@@ -177,7 +177,7 @@ def test_processes_and_messages(ranks):
             np.testing.assert_allclose(found[name], value, 1e-9, 1e-10, err_msg=name)
 
 
-def test_what_is_returned_is_whole_and_stays_so():
+def test_results_are_replicated_and_known_to_be():
     x = numbers(0, 2, 3, 8, 6)
 
     def on_rank(comm):
@@ -217,19 +217,19 @@ def test_copies_train_and_test_as_the_model_does():
     local.run(on_rank, ranks=2)
 
 
-def each(*values):
+def by_rank(*values):
     """A value for each rank."""
     return lambda comm: values[comm.rank]
 
 
 X = numbers(9, 2, 3, 8, 6)
 DIFFERENT_CALLS = {
-    "other rows": each((X,), (X[:, :, :7],)),
-    "other samples": each((X,), (X[:1],)),
-    "other axes": each((X,), (X[0],)),
-    "other dtypes": each((X,), (X.astype("f"),)),
-    "other numbers": each((X,), (X + 1,)),
-    "other count": each((X,), (X, X)),
+    "other rows": by_rank((X,), (X[:, :, :7],)),
+    "other samples": by_rank((X,), (X[:1],)),
+    "other axes": by_rank((X,), (X[0],)),
+    "other dtypes": by_rank((X,), (X.astype("f"),)),
+    "other numbers": by_rank((X,), (X + 1,)),
+    "other count": by_rank((X,), (X, X)),
 }
 
 
@@ -270,14 +270,14 @@ class Returned(renga.Chain):
         return self.function(self.conv(x))
 
 
-@pytest.mark.parametrize("kind", ["array", "for parts"])
-def test_results_of_which_nothing_is_known(kind):
+@pytest.mark.parametrize("kind", ["array", "summed gradient"])
+def test_results_of_unknown_placement(kind):
     def on_rank(comm):
         renga.config.dtype = np.float64
         net = parallelize(in_float64(lambda: Returned(None)), comm, "spatial")
         results = {
             "array": lambda h: h.array,
-            "for parts": lambda h: S.spatial_broadcast(comm, np.ones((2, 3))),
+            "summed gradient": lambda h: S.spatial_broadcast(comm, np.ones((2, 3))),
         }
         net.function = results[kind]
         with pytest.raises(ValueError, match="expected it to return"):
@@ -333,13 +333,13 @@ def test_neither_model_nor_communicator(model, comm):
 @pytest.mark.parametrize(
     "arguments",
     [
-        each((Classes, "spatial", ()), (Pixels, "spatial", ())),
-        each((Classes, "channel", ()), (Classes, "spatial", ())),
-        each((Pixels, "spatial", (X,)), (Pixels, "spatial", ())),
-        each((Pixels, "spatial", (X,)), (Pixels, "spatial", (X[:1],))),
+        by_rank((Classes, "spatial", ()), (Pixels, "spatial", ())),
+        by_rank((Classes, "channel", ()), (Classes, "spatial", ())),
+        by_rank((Pixels, "spatial", (X,)), (Pixels, "spatial", ())),
+        by_rank((Pixels, "spatial", (X,)), (Pixels, "spatial", (X[:1],))),
     ],
 )
-def test_ranks_that_parallelize_differently(arguments):
+def test_ranks_that_call_parallelize_differently(arguments):
     def on_rank(comm):
         make, strategy, inputs = arguments(comm)
         with pytest.raises(ValueError, match="the same models and arguments"):
