@@ -75,9 +75,9 @@ def _check_gradients(
         if placement == REPLICATE and _is_trained(x):
             name = f" {x.name}" if getattr(x, "name", None) else ""
             raise ValueError(
-                f"{label}: expected {x.shape}{name}, which every rank has, to come "
-                "through spatial_broadcast where it meets parts of images, for the "
-                "gradient is the sum of what the ranks find"
+                f"{label}: expected replicated {x.shape}{name} to go through "
+                "spatial_broadcast before it is combined with sharded images: its "
+                "gradient is the sum of the ranks' gradients"
             )
 
 
@@ -108,7 +108,7 @@ def _is_local(name: str, arguments: Any, shape: Sequence[int], axes: int) -> boo
 def _refuse(name: str, xs: Sequence[Any], alternative: str) -> None:
     shapes = ", ".join(str(x.shape) for x in xs)
     raise ValueError(
-        f"{name}: expected {alternative}, as every rank has only its part of the "
+        f"{name}: expected {alternative}, as every rank has only its shard of the "
         f"images here, got {shapes}"
     )
 

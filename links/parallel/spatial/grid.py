@@ -140,8 +140,8 @@ class SpatialGrid:
         """
         if is_replicated_in_graph(x):
             raise InvalidType(
-                f"{name}: expected this rank's part of images, got whole ones, "
-                f"{x.shape}; scatter_image takes the part"
+                f"{name}: expected this rank's shard of images, got whole images, "
+                f"{x.shape}; scatter_image takes the shard"
             )
 
     def _extents_in_graph(self, x: Any) -> tuple[int, ...] | None:
@@ -201,7 +201,7 @@ class SpatialGrid:
 
 def describe_box(box: Box) -> str:
     """A box of an image in an error message: ``[0:4, 5:10]``."""
-    return f"[{', '.join(f'{part.start}:{part.stop}' for part in box)}]"
+    return f"[{', '.join(f'{p.start}:{p.stop}' for p in box)}]"
 
 
 def intersect(a: Box, b: Box) -> Box | None:

@@ -74,7 +74,7 @@ def gather_results(
             is_sharded and not isinstance(y, Variable)
         ):
             raise ValueError(
-                f"{name}: expected it to return Variables which are whole or parts of "
+                f"{name}: expected it to return Variables that are whole or sharded "
                 f"images, got {type(y).__name__} {y.shape}"
             )
         return gather_image(grid, y) if is_sharded else y

@@ -56,7 +56,7 @@ def substitutes(grid: SpatialGrid, tracker: PlacementTracker) -> dict[str, Subst
     ) -> Any:  # fmt: skip
         if pad_value is None and pad != 0:
             raise ValueError(
-                "average_pooling_nd: expected pad_value 0 for images in parts, got None"
+                "average_pooling_nd: expected pad_value 0 for sharded images, got None"
             )
         _require_whole_extents(grid, "average_pooling_nd", x, ksize, (1,))
         return spatial_average_pooling(grid, x, ksize, stride, pad)
@@ -82,7 +82,7 @@ def substitutes(grid: SpatialGrid, tracker: PlacementTracker) -> dict[str, Subst
     def refuse(function: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
         raise ValueError(
             f"{function.__name__}: expected gather_image before it, as every rank has "
-            f"only its part of the images here, got {x.shape}"
+            f"only its shard of the images here, got {x.shape}"
         )
 
     return {
@@ -122,5 +122,5 @@ def _require_whole_extents(
     if any(map(is_multiple_of, shards - {whole})) and not is_multiple_of(whole):
         raise ValueError(
             f"{name}: expected extents of whole images, {whole}, got {tuple(extents)}: "
-            f"x.shape is that of this rank's part here, {tuple(x.shape)}"
+            f"x.shape is that of this rank's shard here, {tuple(x.shape)}"
         )

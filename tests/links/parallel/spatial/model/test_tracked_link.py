@@ -189,9 +189,9 @@ def test_results_are_replicated_and_known_to_be():
             tested = net(x)["image"]
             assert S.gather_image(comm, tested) is tested
         for function in (S.spatial_sum, S.spatial_average):
-            with pytest.raises(InvalidType, match="expected this rank's part"):
+            with pytest.raises(InvalidType, match="expected this rank's shard"):
                 function(comm, F.square(y - x))
-        with pytest.raises(InvalidType, match="expected this rank's part"):
+        with pytest.raises(InvalidType, match="expected this rank's shard"):
             S.SpatialConvolution2D(comm, 3, 2, 3)(y)
         return y.shape
 
