@@ -230,3 +230,30 @@ def test_communicators_know_no_model_outside_packing():
         if any(target == m or target.startswith(m + ".") for m in MODELS)
     ]
     assert not wrong
+
+
+# The packages of model and data parallelism, and what each may not import.
+PARALLEL = {
+    "renga.links.parallel.sharding": (
+        "renga.links.parallel.channel",
+        "renga.links.parallel.spatial",
+    ),
+    "renga.links.parallel.channel": ("renga.links.parallel.spatial",),
+    "renga.links.parallel.spatial": ("renga.links.parallel.channel",),
+    "renga.distributed.data_parallel": (
+        "renga.links",
+        "renga.distributed.optimizers",
+    ),
+}
+
+
+@pytest.mark.parametrize("package", PARALLEL)
+def test_imports_between_packages_of_parallelism(package):
+    wrong = [
+        f"{module} imports {target}"
+        for module, path in python_files().items()
+        if f"{module}.".startswith(f"{package}.")
+        for target in imports(module, path)
+        if any(f"{target}.".startswith(f"{other}.") for other in PARALLEL[package])
+    ]
+    assert not wrong

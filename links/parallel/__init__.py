@@ -1,1 +1,1 @@
-"""Links that lie on several ranks and compute what the serial ones compute."""
+"""Model-parallel links: on several ranks they compute what the serial links compute."""

@@ -1,32 +1,36 @@
-"""Groups of ranks that share out data, channels and images between them."""
+"""Groups of ranks for data, channel and spatial parallelism at the same time."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from renga.communicators import Communicator
 
 
 class Groups(NamedTuple):
-    """The communicators a rank is in, one for each way of sharing work out."""
+    """The communicators of a rank, one for each kind of parallelism."""
 
-    data: Any  # ranks with the same part of the model and different samples
+    data: Any  # ranks with the same shard of the model and different samples
     channel: Any  # ranks with the same samples and different channels
-    spatial: Any  # ranks with the same samples and different parts of the images
+    spatial: Any  # ranks with the same samples and different shards of the images
 
 
 def create_groups(
-    comm: Any, data: int | None = None, channel: int = 1, spatial: int = 1
+    comm: Communicator, data: int | None = None, channel: int = 1, spatial: int = 1
 ) -> Groups:
     """Splits a communicator into a grid of data × spatial × channel ranks.
 
-    Ranks of one channel group follow each other, since they talk the most, then those
-    of a spatial group. Every rank has to call it.
+    Ranks of one channel group have consecutive numbers, since they communicate most;
+    then come those of a spatial group. Every rank has to call it.
 
     Args:
-        data: how many data-parallel groups; all that the others leave if None.
+        data: the size of the data groups; by default what the others leave.
+        channel, spatial: the sizes of the channel and spatial groups.
 
     Raises:
-        ValueError: the numbers do not multiply to the number of ranks.
+        ValueError: the product of the sizes is not the number of ranks.
     """
     rest = channel * spatial
     if data is None and rest > 0:
@@ -43,8 +47,8 @@ def create_groups(
     )
 
 
-def split_by(comm: Any, color_of: Callable[[int], int]) -> Any:
-    """The group of the ranks that have this one's color, in their order."""
-    if hasattr(comm, "split_by"):  # where the others cannot be asked
+def split_by(comm: Communicator, color_of: Callable[[int], int]) -> Any:
+    """The communicator of the ranks with this rank's color, in rank order."""
+    if hasattr(comm, "split_by"):  # a simulated one, in which other ranks cannot answer
         return comm.split_by(color_of)
     return comm.split(color_of(comm.rank), comm.rank)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from renga.links.normalization.batch_normalization import BatchNormalization
 from renga.links.parallel.multi_node_normalization import (
     multi_node_batch_normalization,
 )
 from renga.variable import Variable
+
+if TYPE_CHECKING:
+    from renga.communicators import Communicator
 
 _BACKENDS = ("auto", "mpi", "nccl")
 
@@ -18,28 +21,29 @@ class MultiNodeBatchNormalization(BatchNormalization):
     """``BatchNormalization`` by the statistics of all ranks' batches together.
 
     Every rank has to call it while training, and all have the same running
-    statistics. Batches may have different sizes, 0 among them.
+    statistics. Batches may have different sizes, including 0.
 
     Args:
         size, decay, eps, dtype, use_gamma, use_beta, initial_gamma, initial_beta: as
             for BatchNormalization.
         comm: the communicator of the ranks.
-        communication_backend: ``auto``, ``mpi`` or ``nccl``; the communicator knows.
+        communication_backend: ``auto``, ``mpi`` or ``nccl``; not used, since the
+            communicator decides.
 
     Shapes:
-        x, y: (N, size, ...) with an N of each rank's own
+        x, y: (N, size, ...), where N may differ between ranks
 
     Raises:
         ValueError: there is no such backend.
     """
 
-    # Whether gradients of gamma and beta are those of all batches.
-    _common = False
+    # Whether gradients of gamma and beta are sums over all ranks.
+    _sums_gradients = False
 
     def __init__(
         self,
         size: int | tuple[int, ...],
-        comm: Any,
+        comm: Communicator,
         decay: float = 0.9,
         eps: float = 2e-5,
         dtype: Any = None,
@@ -57,7 +61,10 @@ class MultiNodeBatchNormalization(BatchNormalization):
 
     @classmethod
     def from_link(
-        cls, link: BatchNormalization, comm: Any, communication_backend: str = "auto"
+        cls,
+        link: BatchNormalization,
+        comm: Communicator,
+        communication_backend: str = "auto",
     ) -> Any:
         """A copy of a BatchNormalization for several ranks."""
         _check(communication_backend)
@@ -79,7 +86,7 @@ class MultiNodeBatchNormalization(BatchNormalization):
             self.avg_var,
             decay,
             self.axis,
-            common=self._common,
+            sum_gradients=self._sums_gradients,
         )
 
 

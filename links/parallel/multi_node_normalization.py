@@ -2,45 +2,48 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from renga._core import ops
 from renga.variable import Variable
+
+if TYPE_CHECKING:
+    from renga.communicators import Communicator
 
 
 def multi_node_batch_normalization(
     x: Any,
     gamma: Any,
     beta: Any,
-    comm: Any,
+    comm: Communicator,
     eps: float = 2e-5,
     running_mean: Any = None,
     running_var: Any = None,
     decay: float = 0.9,
     axis: tuple[int, ...] | None = None,
     *,
-    common: bool = False,
+    sum_gradients: bool = False,
     first: int | None = None,
 ) -> Variable:
     """``batch_normalization`` by the statistics of all ranks' batches together.
 
-    Every rank calls it, and comes back on the way back, even where nothing of its own
-    asks for a gradient. There is one message on each way. Batches may have different
-    sizes, 0 among them.
+    Every rank calls it and takes part in its backward pass, even where nothing of its
+    own requires a gradient. One collective is called in each pass. Batches may have
+    different sizes, including 0.
 
     Args:
         x, gamma, beta, eps, running_mean, running_var, decay, axis: as for
             batch_normalization.
-        common: whether gamma and beta, the same on all ranks, get the gradients of
-            all batches together instead of this rank's.
-        first: where they are common and lie in parts, the first channel of this
-            rank's, of which the running statistics are, too.
+        sum_gradients: whether the gradients of gamma and beta, which are replicated,
+            are summed over the ranks; otherwise they are those of this rank's batch.
+        first: with summed gradients, the first channel of this rank's shard of gamma,
+            beta and the running statistics; None where they are not sharded.
 
     Shapes:
-        x, result: (N, C, ...) with an N of each rank's own
-        gamma, beta, running_mean, running_var: (C,), or a part
+        x, result: (N, C, ...), where N may differ between ranks
+        gamma, beta, running_mean, running_var: (C,), or this rank's shard
     """
-    ranks = (comm.all_gather, common, first)
+    ranks = (comm.all_gather, sum_gradients, first)
     return ops.multi_node_batch_normalization(
         x, gamma, beta, ranks, eps, running_mean, running_var, decay, axis
     )

@@ -1,1 +1,1 @@
-"""Links whose channels are shared out over ranks."""
+"""Layers whose channels are sharded: each rank has a part of every weight."""

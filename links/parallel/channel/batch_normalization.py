@@ -1,10 +1,10 @@
-"""ParallelBatchNormalization: normalization of channels shared out over ranks."""
+"""ParallelBatchNormalization: batch normalization whose channels are sharded."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy
 
@@ -13,31 +13,34 @@ from renga.functions import fixed_batch_normalization
 from renga.links.normalization.batch_normalization import BatchNormalization
 from renga.links.normalization.precise import with_dtype
 from renga.links.parallel.channel.link import (
-    batch_shares,
-    channel_layout,
+    batch_ranges,
+    channel_placement,
     require_channels,
 )
 from renga.links.parallel.multi_node_normalization import (
     multi_node_batch_normalization,
 )
-from renga.links.parallel.relayout import (
+from renga.links.parallel.sharding.placement import (
     BATCH,
     CHANNEL,
-    EACH,
-    change_layout,
-    sharded,
+    REPLICATE_SUMMED,
+    Shard,
 )
-from renga.links.parallel.shard import lengths, shares
-from renga.links.parallel.sharded_parameter import Piece, ShardedParameter
+from renga.links.parallel.sharding.redistribute import Redistribution
+from renga.links.parallel.sharding.shard_ranges import shard_ranges, sizes_of
+from renga.links.parallel.sharding.sharded_parameter import Block, ShardedParameter
 from renga.serializer import Deserializer
 from renga.variable import Variable, as_variable
 
+if TYPE_CHECKING:
+    from renga.communicators import Communicator
+
 
 class ParallelBatchNormalization(BatchNormalization):
-    """``BatchNormalization`` by channels: each rank normalizes its own.
+    """``BatchNormalization`` of which each rank normalizes its own channels.
 
-    No message is needed where x and y are shared out by ``channel``. Where both are by
-    ``batch``, the ranks merge the statistics of their samples. Files hold the whole
+    Nothing is sent where x and y are sharded by ``channel``. Where both are sharded by
+    ``batch``, the ranks combine the statistics of their samples. Files hold the whole
     parameters and statistics; every rank has to take part in saving them.
 
     Args:
@@ -47,8 +50,8 @@ class ParallelBatchNormalization(BatchNormalization):
         input_layout, output_layout: ``channel``, ``batch`` or ``replicated``.
 
     Shapes:
-        x, y: (N, size, ...), or this rank's channels or samples of it
-        gamma, beta, avg_mean, avg_var: this rank's part of (size,)
+        x, y: (N, size, ...), or this rank's shard of channels or samples
+        gamma, beta, avg_mean, avg_var: this rank's shard of (size,)
 
     Raises:
         ValueError: a layout is unknown.
@@ -56,7 +59,7 @@ class ParallelBatchNormalization(BatchNormalization):
 
     def __init__(
         self,
-        comm: Any,
+        comm: Communicator,
         size: int,
         decay: float = 0.9,
         eps: float = 2e-5,
@@ -72,16 +75,16 @@ class ParallelBatchNormalization(BatchNormalization):
         output_layout: str = "channel",
     ) -> None:
         kind = type(self).__name__
-        self._source = channel_layout(kind, "input_layout", input_layout)
-        self._target = channel_layout(kind, "output_layout", output_layout)
+        self._source = channel_placement(kind, "input_layout", input_layout)
+        self._target = channel_placement(kind, "output_layout", output_layout)
         self.comm = comm
         self.input_layout, self.output_layout = input_layout, output_layout
         self.size = size
-        self._shares = shares(size, comm.size)
-        pieces = [Piece({0: [part]}) for part in self._shares]
-        # Statistics are cut and put together as a parameter of their shape is.
-        statistics = ShardedParameter(comm, 0, pieces, (size,))
-        statistics.name = "statistics"  # not trained: it knows who holds which part
+        self._ranges = shard_ranges(size, comm.size)
+        blocks = [Block({0: [own]}) for own in self._ranges]
+        # Not trained: it shards the statistics like a parameter of their shape.
+        statistics = ShardedParameter(comm, 0, blocks, (size,))
+        statistics.name = "statistics"
         self._statistics = statistics
         super().__init__(
             size,
@@ -99,16 +102,19 @@ class ParallelBatchNormalization(BatchNormalization):
 
     @property
     def algorithm(self) -> str:
-        """How it finds the statistics."""
-        merges = self._source == self._target == BATCH
-        return "common statistics" if merges else "local"
+        """How the statistics are computed."""
+        return "common statistics" if self._is_by_sample else "local"
+
+    @property
+    def _is_by_sample(self) -> bool:
+        return self._source == self._target == BATCH
 
     def _parameter(self, initial: Any, default: float) -> ShardedParameter:
         initializer = with_dtype(
             default if initial is None else initial, self._highprec_dtype
         )
-        pieces = self._statistics.pieces
-        return ShardedParameter(self.comm, initializer, pieces, (self.size,))
+        blocks = self._statistics.blocks
+        return ShardedParameter(self.comm, initializer, blocks, (self.size,))
 
     def _initialize(self, shape: Any) -> None:
         self.avg_mean = self._statistic(self._initial_avg_mean, shape)
@@ -118,7 +124,7 @@ class ParallelBatchNormalization(BatchNormalization):
         whole = initializers.generate_array(
             with_dtype(initial, self._highprec_dtype), (self.size,), numpy
         )
-        return self._statistics.piece_of(whole)
+        return self._statistics.block_of(whole)
 
     @property
     def printable_specs(self) -> Iterator[tuple[str, Any]]:
@@ -130,24 +136,25 @@ class ParallelBatchNormalization(BatchNormalization):
     def forward(self, x: Any, *, finetune: bool = False, **kwargs: Any) -> Variable:
         """The normalized ``x``."""
         x = as_variable(x)
-        own = self._shares[self.comm.rank]
+        own = self._ranges[self.comm.rank]
         require_channels(self, x, 1, own, self.size, self._source)
-        if self._source == self._target == BATCH:
+        if self._is_by_sample:
             return super().forward(x, finetune=finetune, **kwargs)
-        comm, parts, samples = self.comm, lengths(self._shares), [0]
-        if BATCH in (self._source, self._target):
-            told = self._source == BATCH
-            batch = batch_shares(self, x) if told else shares(len(x), comm.size)
-            samples = lengths(batch)
-        if self._source != CHANNEL:
-            x = change_layout(x, comm, self._source, CHANNEL, samples, parts)
+        comm, source, target = self.comm, self._source, self._target
+        sizes, samples = sizes_of(self._ranges), [0]
+        if source == BATCH:
+            samples = sizes_of(batch_ranges(self, x))
+        elif target == BATCH:
+            samples = sizes_of(shard_ranges(len(x), comm.size))
+        if source != CHANNEL:
+            x = Redistribution(comm, source, CHANNEL, samples, sizes).apply(x)
         y = super().forward(x, finetune=finetune, **kwargs)
-        if self._target != CHANNEL:
-            y = change_layout(y, comm, CHANNEL, self._target, parts, samples)
+        if target != CHANNEL:
+            y = Redistribution(comm, CHANNEL, target, sizes, samples).apply(y)
         return y
 
     def _normalize(self, x: Any, gamma: Any, beta: Any, decay: float) -> Variable:
-        if not self._source == self._target == BATCH:
+        if not self._is_by_sample:
             return super()._normalize(x, gamma, beta, decay)
         return multi_node_batch_normalization(
             x,
@@ -158,17 +165,17 @@ class ParallelBatchNormalization(BatchNormalization):
             self.avg_mean,
             self.avg_var,
             decay,
-            common=True,
-            first=self._shares[self.comm.rank].start,
+            sum_gradients=True,
+            first=self._ranges[self.comm.rank].start,
         )
 
     def _fixed(self, x: Any, gamma: Any, beta: Any) -> Variable:
-        if not self._source == self._target == BATCH:
+        if not self._is_by_sample:
             return super()._fixed(x, gamma, beta)
-        features, parts = sharded(0), lengths(self._shares)
-        gamma, beta, mean, var = (
-            change_layout(a, self.comm, features, EACH, parts)
-            for a in (gamma, beta, self.avg_mean, self.avg_var)
+        sizes = sizes_of(self._ranges)
+        gather = Redistribution(self.comm, Shard(0), REPLICATE_SUMMED, sizes)
+        gamma, beta, mean, var = map(
+            gather.apply, (gamma, beta, self.avg_mean, self.avg_var)
         )
         return fixed_batch_normalization(x, gamma, beta, mean, var, self.eps)
 

@@ -1,38 +1,44 @@
-"""ParallelConvolution2D: a convolution whose channels are shared out over ranks."""
+"""ParallelConvolution2D: a convolution whose channels are sharded."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from renga.functions import convolution_2d
 from renga.functions.pair import as_pair
-from renga.links.parallel.channel.images import ChannelImages
+from renga.links.parallel.channel.convolution import ParallelConvolution
 from renga.utils.conv import get_conv_outsize
 from renga.variable import Variable
 
+if TYPE_CHECKING:
+    from renga.communicators import Communicator
 
-class ParallelConvolution2D(ChannelImages):
-    """A two-dimensional convolution of which each rank holds a part of the weight.
 
-    It computes what Convolution2D does, whatever the number of ranks. Every rank calls
-    it with the same images. Channels are shared out as by ``numpy.array_split``.
+class ParallelConvolution2D(ParallelConvolution):
+    """A two-dimensional convolution of which each rank has a block of the weight.
+
+    It computes what Convolution2D does, for any number of ranks. Every rank calls it
+    with the same images. Channels are sharded as by ``numpy.array_split``.
 
     Args:
         comm: the communicator of the ranks.
         in_channels, ..., groups: as for Convolution2D.
-        input_layout, output_layout: ``replicated``, or ``channel`` where each rank has
-            only its own channels of x or y.
-        algorithm: ``stationary-x``, ``-y``, ``-w`` or ``gathered-w``; the one that a
-            cost model finds cheapest if None.
-        pieces: of the batch, of which some travel while others are computed, 0 for
-            none; as many as the machine and the cost model suggest if None.
-        insize: the (N, H, W) of the inputs that the cost model counts on.
+        input_layout, output_layout: ``replicated``; ``channel`` or ``batch`` where each
+            rank has only its own channels or samples of x or y.
+        algorithm: ``column-parallel``, ``row-parallel``, ``2-D`` or
+            ``weight-gathered``; by default the one that a cost model finds cheapest.
+            Their former names ``stationary-y``, ``-x``, ``-w`` and ``gathered-w`` are
+            accepted.
+        pieces: into how many chunks to cut the batch, of which some are sent while
+            others are computed, 0 for no overlap; by default as many as the machine
+            and the cost model suggest.
+        insize: the (N, H, W) of the inputs that the cost model assumes.
 
     Shapes:
-        x: (N, in_channels, H, W), or this rank's channels of it
-        y: (N, out_channels, H', W'), or this rank's channels of it
-        W: this rank's part of (out_channels, in_channels / groups, *ksize)
-        b: this rank's part of (out_channels,), or None with ``nobias``
+        x: (N, in_channels, H, W), or this rank's shard of it
+        y: (N, out_channels, H', W'), or this rank's shard of it
+        W: this rank's block of (out_channels, in_channels / groups, *ksize)
+        b: this rank's shard of (out_channels,), or None with ``nobias``
 
     Raises:
         ValueError: a layout or algorithm is unknown, or groups do not divide channels.
@@ -40,7 +46,7 @@ class ParallelConvolution2D(ChannelImages):
 
     def __init__(
         self,
-        comm: Any,
+        comm: Communicator,
         in_channels: int | None,
         out_channels: int | None,
         ksize: int | tuple[int, int] | None = None,

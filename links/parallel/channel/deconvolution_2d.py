@@ -1,20 +1,23 @@
-"""ParallelDeconvolution2D: the transpose, with channels shared out over ranks."""
+"""ParallelDeconvolution2D: a transposed convolution whose channels are sharded."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from renga.functions import deconvolution_2d, reshape, swapaxes
 from renga.functions.pair import as_pair
-from renga.links.parallel.channel.images import ChannelImages
+from renga.links.parallel.channel.convolution import ParallelConvolution
 from renga.utils.conv import get_deconv_outsize
 from renga.variable import Variable
 
+if TYPE_CHECKING:
+    from renga.communicators import Communicator
 
-class ParallelDeconvolution2D(ChannelImages):
-    """A transposed convolution of which each rank holds a part of the weight.
 
-    It computes what Deconvolution2D does, whatever the number of ranks.
+class ParallelDeconvolution2D(ParallelConvolution):
+    """A transposed convolution of which each rank has a block of the weight.
+
+    It computes what Deconvolution2D does, for any number of ranks.
 
     Args:
         comm, input_layout, output_layout, algorithm, pieces, insize: as for
@@ -22,11 +25,11 @@ class ParallelDeconvolution2D(ChannelImages):
         in_channels, ..., groups: as for Deconvolution2D.
 
     Shapes:
-        x: (N, in_channels, H, W), or this rank's channels of it
-        y: (N, out_channels, H', W'), or this rank's channels of it
-        W: this rank's part of (in_channels, out_channels / groups, *ksize), or with
+        x: (N, in_channels, H, W), or this rank's shard of it
+        y: (N, out_channels, H', W'), or this rank's shard of it
+        W: this rank's block of (in_channels, out_channels / groups, *ksize), or with
             groups of (out_channels, in_channels / groups, *ksize)
-        b: this rank's part of (out_channels,), or None with ``nobias``
+        b: this rank's shard of (out_channels,), or None with ``nobias``
 
     Raises:
         ValueError: a layout or algorithm is unknown, or groups do not divide channels.
@@ -36,7 +39,7 @@ class ParallelDeconvolution2D(ChannelImages):
 
     def __init__(
         self,
-        comm: Any,
+        comm: Communicator,
         in_channels: int | None,
         out_channels: int | None,
         ksize: int | tuple[int, int] | None = None,
@@ -68,7 +71,7 @@ class ParallelDeconvolution2D(ChannelImages):
         self._build(channels, ksize, window, nobias, initial, insize)
 
     @property
-    def _regroup(self) -> int:
+    def _regrouped_groups(self) -> int:
         return self.groups
 
     def _weight_shape(self, in_channels: int) -> tuple[int, ...]:
@@ -90,14 +93,14 @@ class ParallelDeconvolution2D(ChannelImages):
 
     def _convolve(self, x: Any, W: Any, b: Any, groups: int) -> Variable:
         if self.groups > 1:
-            W = _by_inputs(W, groups)
+            W = _with_inputs_first(W, groups)
         window: dict[str, Any] = dict(dilate=self.dilate, groups=groups)
         return deconvolution_2d(x, W, b, self.stride, self.pad, self.outsize, **window)
 
 
-def _by_inputs(W: Any, groups: int) -> Variable:
+def _with_inputs_first(W: Any, groups: int) -> Variable:
     """(O, I / groups, ...) as (I, O / groups, ...)."""
     outputs, inputs, *kernel = W.shape
-    split = reshape(W, (groups, outputs // groups, inputs, *kernel))
+    by_group = reshape(W, (groups, outputs // groups, inputs, *kernel))
     shape = (groups * inputs, outputs // groups, *kernel)
-    return reshape(swapaxes(split, 1, 2), shape)
+    return reshape(swapaxes(by_group, 1, 2), shape)

@@ -1,21 +1,25 @@
-"""ParallelEmbedID: a vector for every word, its elements shared out over ranks."""
+"""ParallelEmbedID: an embedding whose vectors are sharded by elements."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from renga.functions import embed_id
 from renga.initializers import Normal, _get_initializer
 from renga.link import Link
-from renga.links.parallel.channel.link import channel_layout
-from renga.links.parallel.relayout import REPLICATED, change_layout, sharded
-from renga.links.parallel.shard import lengths, shares
-from renga.links.parallel.sharded_parameter import Piece, ShardedParameter
+from renga.links.parallel.channel.link import channel_placement
+from renga.links.parallel.sharding.placement import REPLICATE, Shard
+from renga.links.parallel.sharding.redistribute import Redistribution
+from renga.links.parallel.sharding.shard_ranges import shard_ranges, sizes_of
+from renga.links.parallel.sharding.sharded_parameter import Block, ShardedParameter
 from renga.variable import Variable
+
+if TYPE_CHECKING:
+    from renga.communicators import Communicator
 
 
 class ParallelEmbedID(Link):
-    """``EmbedID`` of which each rank holds some elements of every vector.
+    """``EmbedID`` of which each rank has some elements of every vector.
 
     Args:
         comm: the communicator of the ranks.
@@ -25,7 +29,7 @@ class ParallelEmbedID(Link):
     Shapes:
         x: integers of any shape, the same on every rank
         y: (*x.shape, out_size), or this rank's elements of it
-        W: this rank's part of (in_size, out_size)
+        W: this rank's shard of (in_size, out_size)
 
     Raises:
         ValueError: the layout is unknown.
@@ -35,7 +39,7 @@ class ParallelEmbedID(Link):
 
     def __init__(
         self,
-        comm: Any,
+        comm: Communicator,
         in_size: int,
         out_size: int,
         initialW: Any = None,
@@ -44,20 +48,20 @@ class ParallelEmbedID(Link):
         output_layout: str = "replicated",
     ) -> None:
         super().__init__()
-        self._target = channel_layout(
+        self._target = channel_placement(
             "ParallelEmbedID", "output_layout", output_layout, ("replicated", "channel")
         )
         self.comm, self.output_layout = comm, output_layout
         self.ignore_label = ignore_label
-        self._shares = shares(out_size, comm.size)
-        pieces = [Piece({1: [part]}) for part in self._shares]
+        self._ranges = shard_ranges(out_size, comm.size)
+        blocks = [Block({1: [own]}) for own in self._ranges]
         initializer = Normal(1.0) if initialW is None else _get_initializer(initialW)
         with self.init_scope():
-            self.W = ShardedParameter(comm, initializer, pieces, (in_size, out_size))
+            self.W = ShardedParameter(comm, initializer, blocks, (in_size, out_size))
 
     def forward(self, x: Any) -> Variable:
-        """The rows that ``x`` names."""
+        """The vectors of the words ``x``."""
         y = embed_id(x, self.W, ignore_label=self.ignore_label)
-        channel, parts = sharded(y.ndim - 1), lengths(self._shares)
-        target = REPLICATED if self._target == REPLICATED else channel
-        return change_layout(y, self.comm, channel, target, from_parts=parts)
+        source, sizes = Shard(y.ndim - 1), sizes_of(self._ranges)
+        target = REPLICATE if self._target == REPLICATE else source
+        return Redistribution(self.comm, source, target, sizes).apply(y)

@@ -1,41 +1,44 @@
-"""ParallelLinear: a fully connected layer shared out over ranks."""
+"""ParallelLinear: a fully connected layer whose features are sharded."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy
 
 from renga.functions import linear, reshape
-from renga.links.parallel.channel.cost import linear_layer
+from renga.links.parallel.channel.cost_model import linear_size
 from renga.links.parallel.channel.link import ChannelLink, require_channels
-from renga.links.parallel.relayout import CHANNEL
-from renga.links.parallel.sharded_parameter import ShardedParameter
+from renga.links.parallel.sharding.placement import CHANNEL
+from renga.links.parallel.sharding.sharded_parameter import ShardedParameter
 from renga.variable import Variable, as_variable
+
+if TYPE_CHECKING:
+    from renga.communicators import Communicator
 
 
 class ParallelLinear(ChannelLink):
-    """A fully connected layer of which each rank holds a part of the weight.
+    """A fully connected layer of which each rank has a block of the weight.
 
-    It computes what Linear does, whatever the number of ranks: by columns of y
-    (``stationary-y``), of x (``stationary-x``) or both (``stationary-w``).
+    It computes what Linear does, for any number of ranks. W is sharded by its outputs
+    (``column-parallel``), its inputs (``row-parallel``) or both (``2-D``).
 
     Args:
         comm, input_layout, output_layout, algorithm, pieces: as for
             ParallelConvolution2D.
         in_size, out_size, nobias, initialW, initial_bias: as for Linear.
-        pixels: how many of the input's features belong to one channel, which has them
-            on one rank.
-        batch: how many rows of x the cost model counts on.
+        pixels: how many of the input's features belong to one channel, and so to one
+            rank.
+        batch: the number of samples that the cost model assumes.
 
     Shapes:
-        x: (*batch, *any), where the latter multiply to in_size, or this rank's
-            channels of it, the first of the latter axes
-        y: (*batch, out_size), or this rank's features of it
-        W: this rank's part of (out_size, in_size)
-        b: this rank's part of (out_size,), or None with ``nobias``
+        x: (*batch, C, ...) with in_size features, or this rank's shard of the batch or
+            of axis C
+        y: (*batch, out_size), or this rank's shard of it
+        W: this rank's block of (out_size, in_size)
+        b: this rank's shard of (out_size,), or None with ``nobias``
 
     Raises:
         ValueError: a layout or algorithm is unknown.
@@ -43,7 +46,7 @@ class ParallelLinear(ChannelLink):
 
     def __init__(
         self,
-        comm: Any,
+        comm: Communicator,
         in_size: int | None,
         out_size: int | None = None,
         nobias: bool = False,
@@ -69,7 +72,7 @@ class ParallelLinear(ChannelLink):
             if in_size is not None:
                 self._initialize(in_size)
             if not nobias:
-                self.b = self._bias(out_size, initial_bias)
+                self.b = self._bias(self.out_size, initial_bias)
 
     @property
     def printable_specs(self) -> Iterator[tuple[str, Any]]:
@@ -80,11 +83,10 @@ class ParallelLinear(ChannelLink):
 
     def _initialize(self, in_size: int) -> None:
         self.in_size = in_size
-        layer = linear_layer(in_size, self.out_size, self.batch)
-        self._lay_out(in_size, self.out_size, layer, self.pixels)
-        assert self._channels is not None
+        layer = linear_size(in_size, self.out_size, self.batch)
+        sharding = self._choose_grid(in_size, self.out_size, layer, self.pixels)
         shape = (self.out_size, in_size)
-        self.W.lay_out(self._channels.pieces(1, 0), shape)
+        self.W.set_blocks(sharding.weight_blocks(1, 0), shape)
         self.W.initialize(shape)
 
     def _initialize_by(self, shape: tuple[int, ...]) -> None:
@@ -94,19 +96,20 @@ class ParallelLinear(ChannelLink):
         """The output for ``x``, whose first ``n_batch_axes`` axes are the batch's."""
         x = as_variable(x)
         batch = x.shape[:n_batch_axes]
-        own = math.prod(x.shape[n_batch_axes:])
-        if self._channels is None:
+        features = math.prod(x.shape[n_batch_axes:])
+        if self._sharding is None:
             self.pixels = math.prod(x.shape[n_batch_axes + 1 :])
-            self._initialize(self._whole_size(own))
-        channels = self._channels
-        assert channels is not None and self.in_size is not None
-        x = reshape(x, (math.prod(batch), own))
-        share = channels.in_shares[self.comm.rank]
-        require_channels(self, x, 1, share, self.in_size, self._source)
+            self._initialize(self._all_features(features))
+        sharding = self._sharding
+        assert sharding is not None and self.in_size is not None
+        x = reshape(x, (math.prod(batch), features))
+        own = sharding.input_ranges[self.comm.rank]
+        require_channels(self, x, 1, own, self.in_size, self._source)
         y = self._run(x, linear)
         return y if n_batch_axes == 1 else reshape(y, (*batch, y.shape[1]))
 
-    def _whole_size(self, own: int) -> int:
+    def _all_features(self, own: int) -> int:
+        """The number of features of all ranks."""
         if self._source != CHANNEL:
             return own
         return int(self.comm.all_gather(numpy.array(own)).sum())

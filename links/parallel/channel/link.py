@@ -1,95 +1,120 @@
-"""What all layers have in common whose channels are shared out over ranks."""
+"""What layers have in common whose channels are sharded."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 from renga.link import Link
-from renga.links.parallel.channel.cost import (
-    Cost,
-    Layer,
-    cheapest,
+from renga.links.parallel.channel.cost_model import LayerSize, cheapest_grid
+from renga.links.parallel.channel.overlap import number_of_chunks, run
+from renga.links.parallel.channel.process_grid import (
+    ProcessGrid,
+    WeightSharding,
+    current_name,
+    process_grids,
+    shard_weight,
 )
-from renga.links.parallel.channel.grid import ChannelGrid, Grid, blocks_of, grids
-from renga.links.parallel.channel.overlap import pieces_of_batch, run
-from renga.links.parallel.relayout import (
+from renga.links.parallel.sharding.cost import Cost
+from renga.links.parallel.sharding.placement import (
     BATCH,
     CHANNEL,
     LAYOUTS,
-    Layout,
-    change_layout,
-    told_parts,
+    Placement,
 )
-from renga.links.parallel.shard import describe, lengths, shares
-from renga.links.parallel.sharded_parameter import Piece, ShardedParameter
+from renga.links.parallel.sharding.redistribute import Redistribution, all_gather_size
+from renga.links.parallel.sharding.shard_ranges import (
+    describe_range,
+    shard_ranges,
+    sizes_of,
+)
+from renga.links.parallel.sharding.sharded_parameter import Block, ShardedParameter
 from renga.serializer import Deserializer
 from renga.utils.type_check import InvalidType
 from renga.variable import Variable
 
+if TYPE_CHECKING:
+    from renga.communicators import Communicator
+
 _CHANNEL_LAYOUTS = ("replicated", "channel", "batch")
 
 
-def channel_layout(
-    link: str, name: str, layout: str, known: Sequence[str] = _CHANNEL_LAYOUTS
-) -> Layout:
-    """The layout of that name; ValueError unless it is known."""
-    if layout not in known:
-        names = f"{', '.join(known[:-1])} or {known[-1]}"
-        raise ValueError(f"{link}: expected {name} to be {names}, got {layout!r}")
+def channel_placement(
+    link: str, argument: str, layout: str, allowed: Sequence[str] = _CHANNEL_LAYOUTS
+) -> Placement:
+    """The placement of a link's argument.
+
+    Raises:
+        ValueError: the layout is not allowed.
+    """
+    if layout not in allowed:
+        names = f"{', '.join(allowed[:-1])} or {allowed[-1]}"
+        raise ValueError(f"{link}: expected {argument} to be {names}, got {layout!r}")
     return LAYOUTS[layout]
 
 
 def require_channels(
-    link: Link, x: Any, axis: int, own: range, whole: int, layout: Layout
+    link: Any, x: Any, axis: int, own: range, channels: int, placement: Placement
 ) -> None:
-    """Raises InvalidType unless x has the channels of this rank."""
-    comm: Any = link.comm  # type: ignore[attr-defined]
-    expected = len(own) if layout == CHANNEL else whole
-    if x.ndim > axis and x.shape[axis] == expected:
-        return
-    named = f"{type(link).__name__} {link.name or ''}".rstrip()
-    what = describe(own, whole, comm.rank, comm.size, "channels")
-    if layout != CHANNEL:
-        what = f"all {whole} channels (rank {comm.rank} of {comm.size})"
-    raise InvalidType(f"{named}: expected x with {what}, got {x.shape}")
+    """Checks the channels of ``x``.
 
-
-def batch_shares(link: Link, x: Any) -> tuple[range, ...]:
-    """The samples that each rank has of a batch of which this one has ``x``.
+    Args:
+        own: the channels of this rank.
+        channels: the number of all channels.
 
     Raises:
-        InvalidType: it is not shared out as ``shares`` says; on all ranks.
+        InvalidType: ``x`` has not this rank's channels, or not all where they are not
+            sharded.
     """
-    comm: Any = link.comm  # type: ignore[attr-defined]
-    told = told_parts(x, comm, 0)
-    batch = shares(sum(told), comm.size)
-    for rank, (own, found) in enumerate(zip(batch, told)):
-        if len(own) != found:
-            named = f"{type(link).__name__} {link.name or ''}".rstrip()
-            what = describe(own, sum(told), rank, comm.size, "samples")
-            raise InvalidType(f"{named}: expected x with {what}, got {found}")
+    comm = link.comm
+    expected = len(own) if placement == CHANNEL else channels
+    if x.ndim > axis and x.shape[axis] == expected:
+        return
+    what = describe_range(own, channels, comm.rank, comm.size, "channels")
+    if placement != CHANNEL:
+        what = f"all {channels} channels (rank {comm.rank} of {comm.size})"
+    raise InvalidType(f"{_name(link)}: expected x with {what}, got {x.shape}")
+
+
+def batch_ranges(link: Any, x: Any) -> tuple[range, ...]:
+    """Each rank's samples of a batch of which this rank has ``x``.
+
+    Raises:
+        InvalidType: on all ranks, if the batch is not sharded as by ``shard_ranges``.
+    """
+    comm = link.comm
+    sizes = all_gather_size(x, comm, 0)
+    batch = shard_ranges(sum(sizes), comm.size)
+    for rank, (own, size) in enumerate(zip(batch, sizes)):
+        if len(own) != size:
+            what = describe_range(own, sum(sizes), rank, comm.size, "samples")
+            raise InvalidType(f"{_name(link)}: expected x with {what}, got {size}")
     return batch
 
 
+def _name(link: Any) -> str:
+    return f"{type(link).__name__} {link.name or ''}".rstrip()
+
+
 class ChannelLink(Link):
-    """A layer with weights whose input and output channels are shared out.
+    """A layer with a weight whose input and output channels are sharded.
 
     A derived class says what its weight is like and how to apply a block of it.
     """
 
     W: Any
     b: Any = None
-    # The axes of W that have the inputs and the outputs.
+    comm: Communicator
+    # The axes of W that count inputs and outputs.
     _in_axis, _out_axis = 1, 0
-    _channels: ChannelGrid | None = None
-    # What the cost model expects of a step; None while there is no grid.
+    # None, as the cost, until the number of inputs is known.
+    _sharding: WeightSharding | None = None
     cost: Cost | None = None
 
     def _set_up(
         self,
-        comm: Any,
+        comm: Communicator,
         input_layout: str,
         output_layout: str,
         algorithm: str | None,
@@ -98,12 +123,12 @@ class ChannelLink(Link):
         kind = type(self).__name__
         self.comm = comm
         self.input_layout, self.output_layout = input_layout, output_layout
-        self._source = channel_layout(kind, "input_layout", input_layout)
-        self._target = channel_layout(kind, "output_layout", output_layout)
-        self._wanted = algorithm
+        self._source = channel_placement(kind, "input_layout", input_layout)
+        self._target = channel_placement(kind, "output_layout", output_layout)
+        self._requested = current_name(algorithm)
         self.pieces = pieces
-        allowed = sorted({grid.algorithm for grid in grids(comm.size)})
-        if algorithm is not None and algorithm not in allowed:
+        allowed = sorted({grid.algorithm for grid in process_grids(comm.size)})
+        if self._requested is not None and self._requested not in allowed:
             raise ValueError(
                 f"{kind}: expected algorithm to be one of {', '.join(allowed)} on "
                 f"{comm.size} ranks, got {algorithm!r}"
@@ -111,82 +136,101 @@ class ChannelLink(Link):
 
     @property
     def algorithm(self) -> str | None:
-        """What the ranks multiply; None while the number of inputs is not known."""
-        return None if self._channels is None else self._channels.grid.algorithm
+        """The name of the algorithm; None while the number of inputs is not known."""
+        return None if self._sharding is None else self._sharding.grid.algorithm
 
-    def _lay_out(self, inputs: int, outputs: int, layer: Layer, unit: int = 1) -> None:
-        """Chooses what this rank multiplies."""
-        candidates = self._candidates()
-        layouts = self._source, self._target
-        grid, self.cost = cheapest(layer, candidates, self.comm, *layouts)
-        self._channels = blocks_of(self.comm, inputs, outputs, grid, unit)
+    def _choose_grid(
+        self, inputs: int, outputs: int, layer: LayerSize, unit: int = 1
+    ) -> WeightSharding:
+        """Chooses the cheapest grid that is allowed, and shards the weight by it."""
+        grids, placements = self._candidates(), (self._source, self._target)
+        grid, self.cost = cheapest_grid(layer, grids, self.comm, *placements)
+        self._sharding = shard_weight(self.comm, inputs, outputs, grid, unit)
+        return self._sharding
 
-    def _candidates(self) -> list[Grid]:
-        every = grids(self.comm.size)
-        if self._wanted is None:
-            return every
-        return [grid for grid in every if grid.algorithm == self._wanted]
+    def _candidates(self) -> list[ProcessGrid]:
+        grids = process_grids(self.comm.size)
+        if self._requested is None:
+            return grids
+        return [grid for grid in grids if grid.algorithm == self._requested]
 
     def _bias(self, outputs: Any, initial: Any) -> ShardedParameter:
-        """A bias of which each rank has that of its own outputs."""
-        parts = shares(outputs, self.comm.size)
-        pieces = [Piece({0: [part]}) for part in parts]
+        """A bias of which each rank has the elements of its own outputs."""
+        blocks = [Block({0: [own]}) for own in shard_ranges(outputs, self.comm.size)]
         initial = 0 if initial is None else initial
-        return ShardedParameter(self.comm, initial, pieces, (outputs,))
+        return ShardedParameter(self.comm, initial, blocks, (outputs,))
 
-    def _run(self, x: Any, compute: Any, before: Any = None) -> Variable:
-        """What ``compute(x, W, b)`` makes of blocks, with all that has to travel."""
-        if BATCH in (self._source, self._target):
-            return self._run_samples(x, compute, before)
-        return self._run_channels(x, compute, before, self._source, self._target)
-
-    def _run_samples(self, x: Any, compute: Any, before: Any) -> Variable:
-        """The same where x or y is shared out by samples."""
-        channels, comm = self._channels, self.comm
-        assert channels is not None
-        source, target = self._source, self._target
-        if channels.grid.gathers_weight and source == target:
-            return compute(x, *channels.weights(self.W, self.b, self._out_axis))
-        batch = batch_shares(self, x) if source == BATCH else shares(len(x), comm.size)
-        samples = lengths(batch)
-        if channels.grid.gathers_weight:
-            W, b = channels.weights(self.W, self.b, self._out_axis)
-            change = channels.before(source, sum(samples))
-            y = compute(x if change is None else change.apply(x), W, b)
-            change = channels.after(target, sum(samples))
-            return y if change is None else change.apply(y)
-        if source == BATCH:
-            parts, source = lengths(channels.in_shares), CHANNEL
-            x = change_layout(x, comm, BATCH, CHANNEL, samples, parts)
-        if target != BATCH:
-            return self._run_channels(x, compute, before, source, target)
-        y = self._run_channels(x, compute, before, source, CHANNEL)
-        parts = lengths(channels.out_shares)
-        return change_layout(y, comm, CHANNEL, BATCH, parts, samples)
-
-    def _run_channels(
-        self, x: Any, compute: Any, before: Any, source: Layout, target: Layout
+    def _run(
+        self, x: Any, compute: Callable[..., Variable], redistribute_inputs: Any = None
     ) -> Variable:
-        channels = self._channels
-        assert channels is not None
-        W, b = channels.weights(self.W, self.b, self._out_axis)
-        pieces = self.pieces
-        if pieces is None:
+        """Applies ``compute(x, W, b)`` to blocks, with redistributions around it.
+
+        Args:
+            redistribute_inputs: in the place of the sharding's own method.
+        """
+        if BATCH in (self._source, self._target):
+            return self._run_by_sample(x, compute, redistribute_inputs)
+        placements = self._source, self._target
+        return self._run_by_channel(x, compute, redistribute_inputs, *placements)
+
+    def _run_by_sample(
+        self, x: Any, compute: Callable[..., Variable], redistribute_inputs: Any
+    ) -> Variable:
+        """The same where x or y is sharded by samples."""
+        sharding, comm = self._sharding, self.comm
+        assert sharding is not None
+        source, target = self._source, self._target
+        if sharding.grid.gathers_weight and source == target:
+            return compute(x, *sharding.local_weights(self.W, self.b, self._out_axis))
+        batch = batch_ranges(self, x) if source == BATCH else None
+        batch = shard_ranges(len(x), comm.size) if batch is None else batch
+        samples = sizes_of(batch)
+        if sharding.grid.gathers_weight:
+            weights = sharding.local_weights(self.W, self.b, self._out_axis)
+            before = sharding.redistribute_inputs(source, sum(samples))
+            y = compute(x if before is None else before.apply(x), *weights)
+            after = sharding.redistribute_outputs(target, sum(samples))
+            return y if after is None else after.apply(y)
+        if source == BATCH:
+            sizes, source = sizes_of(sharding.input_ranges), CHANNEL
+            x = Redistribution(comm, BATCH, CHANNEL, samples, sizes).apply(x)
+        if target != BATCH:
+            return self._run_by_channel(x, compute, redistribute_inputs, source, target)
+        y = self._run_by_channel(x, compute, redistribute_inputs, source, CHANNEL)
+        sizes = sizes_of(sharding.output_ranges)
+        return Redistribution(comm, CHANNEL, BATCH, sizes, samples).apply(y)
+
+    def _run_by_channel(
+        self,
+        x: Any,
+        compute: Callable[..., Variable],
+        redistribute_inputs: Any,
+        source: Placement,
+        target: Placement,
+    ) -> Variable:
+        sharding = self._sharding
+        assert sharding is not None
+        W, b = sharding.local_weights(self.W, self.b, self._out_axis)
+        chunks = self.pieces
+        if chunks is None:
             assert self.cost is not None
-            pieces = pieces_of_batch(self.comm, self.cost)
-        if channels.grid.gathers_weight and pieces > 1:  # as much of each for all ranks
-            pieces = max(1, min(pieces, len(x) // self.comm.size))
+            chunks = number_of_chunks(self.comm, self.cost)
+        if sharding.grid.gathers_weight and chunks > 1:  # each has samples of all ranks
+            chunks = max(1, min(chunks, len(x) // self.comm.size))
+        before = redistribute_inputs or sharding.redistribute_inputs
         y = run(
-            lambda block, *weights: compute(channels.block(block, source), *weights),
+            lambda block, *weights: compute(
+                sharding.take_input_block(block, source), *weights
+            ),
             x,
             W,
             b,
-            functools.partial(before or channels.before, source),
-            functools.partial(channels.after, target),
-            pieces,
+            functools.partial(before, source),
+            functools.partial(sharding.redistribute_outputs, target),
+            chunks,
         )
-        change = channels.lastly(target)
-        return y if change is None else change.apply(y)
+        gather = sharding.gather_summed_outputs(target)
+        return y if gather is None else gather.apply(y)
 
     def serialize(self, serializer: Any) -> None:
         """Saves or loads the whole parameters; every rank has to take part."""
@@ -200,7 +244,7 @@ class ChannelLink(Link):
         super().serialize(serializer)
 
     def _initialize_by(self, shape: tuple[int, ...]) -> None:
-        """Initializes W, of which a file tells the whole's shape."""
+        """Initializes W from the shape of the whole weight, which a file has."""
         raise NotImplementedError
 
     @property

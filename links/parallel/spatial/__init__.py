@@ -1,4 +1,4 @@
-"""Links and functions of images whose parts lie on several ranks."""
+"""Links and functions of images that are sharded over several ranks."""
 
 from renga.links.parallel.spatial.batch_normalization import (
     SpatialBatchNormalization as SpatialBatchNormalization,

@@ -1,28 +1,31 @@
-"""BatchNormalization over whole images whose parts lie on several ranks."""
+"""BatchNormalization of images that are sharded over several ranks."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from renga.links.normalization.batch_normalization import BatchNormalization
 from renga.links.parallel.multi_node_batch_normalization import (
     MultiNodeBatchNormalization,
 )
+from renga.links.parallel.sharding.placement_tracker import is_replicated, placed
 from renga.links.parallel.spatial.grid import SpatialGrid
-from renga.links.parallel.spatial.parts import is_whole, of_parts
-from renga.links.parallel.spatial.plan import replicate
+from renga.links.parallel.spatial.halo_exchange_plan import with_summed_gradient
 from renga.variable import Variable
+
+if TYPE_CHECKING:
+    from renga.communicators import Communicator
 
 
 class SpatialBatchNormalization(MultiNodeBatchNormalization):
     """``BatchNormalization`` by the statistics of whole images.
 
     Every rank has to call it while training. Parameters, their gradients and running
-    statistics are the same on all ranks, and those of the serial link. What is no
-    image, of three axes or more, is the same on every rank already.
+    statistics are replicated, and those of the serial link. Arrays of two axes are
+    replicated already.
 
     Args:
-        comm: a communicator or a :class:`SpatialGrid`.
+        comm: a :class:`SpatialGrid` or a communicator.
         size, decay, eps, dtype, use_gamma, use_beta, initial_gamma, initial_beta: as
             for BatchNormalization.
 
@@ -30,50 +33,58 @@ class SpatialBatchNormalization(MultiNodeBatchNormalization):
         x, y: (N, size, ...) of this rank, or (N, size) on every rank
     """
 
-    _common = True
+    _sums_gradients = True
     algorithm = "common statistics"
-    input_layout = output_layout = "parts"
+    input_layout = output_layout = "spatial"
 
-    def __init__(self, comm: Any, size: Any, *args: Any, **kwargs: Any) -> None:
+    def __init__(
+        self, comm: Communicator | SpatialGrid, size: Any, *args: Any, **kwargs: Any
+    ) -> None:
         self.grid = SpatialGrid.of(comm)
         super().__init__(size, self.grid.comm, *args, **kwargs)
 
     @classmethod
     def from_link(
-        cls, link: BatchNormalization, comm: Any, communication_backend: str = "auto"
+        cls,
+        link: BatchNormalization,
+        comm: Communicator | SpatialGrid,
+        communication_backend: str = "auto",
     ) -> Any:
-        """A copy of a BatchNormalization for images in parts."""
+        """A copy of a BatchNormalization, for sharded images."""
         grid = SpatialGrid.of(comm)
         new = super().from_link(link, grid.comm, communication_backend)
         new.grid = grid
         return new
 
     def _normalize(self, x: Any, gamma: Any, beta: Any, decay: float) -> Variable:
-        if x.ndim == 2 or is_whole(x):
+        if x.ndim == 2 or is_replicated(x):
             return BatchNormalization._normalize(self, x, gamma, beta, decay)
-        return self._normalize_parts(x, gamma, beta, decay)
+        return self._normalize_shards(x, gamma, beta, decay)
 
-    @of_parts()
-    def _normalize_parts(self, x: Any, gamma: Any, beta: Any, decay: float) -> Variable:
+    @placed()
+    def _normalize_shards(
+        self, x: Any, gamma: Any, beta: Any, decay: float
+    ) -> Variable:
         self._require_channels(x)
         return super()._normalize(x, gamma, beta, decay)
 
     def _fixed(self, x: Any, gamma: Any, beta: Any) -> Variable:
-        if x.ndim == 2 or is_whole(x):
+        if x.ndim == 2 or is_replicated(x):
             return super()._fixed(x, gamma, beta)
-        return self._fixed_parts(x, gamma, beta)
+        return self._fixed_shards(x, gamma, beta)
 
-    @of_parts()
-    def _fixed_parts(self, x: Any, gamma: Any, beta: Any) -> Variable:
+    @placed()
+    def _fixed_shards(self, x: Any, gamma: Any, beta: Any) -> Variable:
         self._require_channels(x)
-        gamma, beta = replicate(self.grid, gamma), replicate(self.grid, beta)
+        gamma = with_summed_gradient(self.grid, gamma)
+        beta = with_summed_gradient(self.grid, beta)
         return super()._fixed(x, gamma, beta)
 
     def _require_channels(self, x: Any) -> None:
-        over = (0, *range(2, x.ndim))
-        axis = over if self.axis is None else {i % x.ndim for i in self.axis}
-        if set(axis) != set(over):
+        expected = (0, *range(2, x.ndim))
+        axis = expected if self.axis is None else {i % x.ndim for i in self.axis}
+        if set(axis) != set(expected):
             raise ValueError(
-                f"SpatialBatchNormalization: expected axis {over} for parts of images, "
-                f"{x.shape}, got {self.axis}"
+                f"SpatialBatchNormalization: expected axis {expected} for sharded "
+                f"images, {x.shape}, got {self.axis}"
             )

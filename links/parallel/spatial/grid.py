@@ -1,64 +1,67 @@
-"""Which rank has which part of an image."""
+"""Which rank has which box of an image."""
 
 from __future__ import annotations
 
 import itertools
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy
 
 from renga import _core
 from renga.function_node import FunctionNode
-from renga.links.parallel.shard import shares
+from renga.links.parallel.sharding.shard_ranges import shard_ranges
 from renga.utils.type_check import InvalidType
 
-Box = tuple[range, ...]  # the positions along each spatial axis
+if TYPE_CHECKING:
+    from renga.communicators import Communicator
 
-_MOST_AXES = 16
-# Operations that make one image of one image, pixel by pixel.
+Box = tuple[range, ...]  # positions along each spatial axis
+
+_MAX_AXES = 16
+# Labels of operations from one image to one of the same extents.
 _KEEP_EXTENTS = frozenset(
     """BatchNormalization Cast Clip Dropout ELU FixedBatchNormalization LeakyReLU ReLU
     Sigmoid Softplus Tanh""".split()
 )
-# Operations whose result is whole where an image among their inputs is.
-_KEEP_WHOLE = _KEEP_EXTENTS | frozenset(
+# Labels of operations whose result is replicated if an image among their inputs is.
+_KEEP_REPLICATION = _KEEP_EXTENTS | frozenset(
     ["_ + _", "_ - _", "_ * _", "_ / _", "_ ** _", "-_", "absolute", "exp", "log"]
     + ["square"]
 )
 
 
-class PartFunction(FunctionNode):
-    """A vertex of the graph whose result is each rank's part of an image."""
+class ShardedFunction(FunctionNode):
+    """A graph node whose result is each rank's shard of an image."""
 
     grid: SpatialGrid
-    result_extents: tuple[int, ...]  # of the whole
+    result_extents: tuple[int, ...]  # of the whole image
 
 
-class WholeFunction(FunctionNode):
-    """A vertex of the graph whose result is a whole image on every rank."""
+class ReplicatedFunction(FunctionNode):
+    """A graph node whose result is a whole image on every rank."""
 
 
-def comes_whole(x: Any) -> bool:
-    """Whether the graph tells that every rank has the whole image ``x``."""
-    open_nodes = [getattr(x, "creator_node", None)]
-    while open_nodes:
-        node = open_nodes.pop()
-        if isinstance(node, WholeFunction):
+def is_replicated_in_graph(x: Any) -> bool:
+    """Whether ``x`` depends, pixel by pixel, on a replicated image."""
+    pending = [getattr(x, "creator_node", None)]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ReplicatedFunction):
             return True
-        if isinstance(node, _core.Node) and node.label in _KEEP_WHOLE:
-            open_nodes += [v.creator_node for v in node.inputs if len(v.shape) > 2]
+        if isinstance(node, _core.Node) and node.label in _KEEP_REPLICATION:
+            pending += [v.creator_node for v in node.inputs if len(v.shape) > 2]
     return False
 
 
 class SpatialGrid:
     """The ranks of a communicator, each of which has one box of every image.
 
-    Axis ``i`` of an image, after the first two, is shared out over ``shape[i]`` ranks
-    as ``shares`` says, and whole where the grid has no such axis: (P,) are bands of
-    rows, (1, P) of columns. Wherever a grid is expected, a communicator stands for
-    its bands of rows.
+    Axis ``2 + i`` of an image is sharded over ``shape[i]`` ranks as by
+    ``shard_ranges``, and not sharded where the grid has no such axis: (P,) are bands
+    of rows, (1, P) bands of columns. Wherever a grid is expected, a communicator
+    stands for bands of rows.
 
     Args:
         comm: the communicator.
@@ -68,7 +71,7 @@ class SpatialGrid:
         ValueError: the product is another number.
     """
 
-    def __init__(self, comm: Any, shape: Sequence[int] | None = None) -> None:
+    def __init__(self, comm: Communicator, shape: Sequence[int] | None = None) -> None:
         self.comm = comm
         self.shape = (comm.size,) if shape is None else tuple(shape)
         if math.prod(self.shape) != comm.size or min(self.shape, default=0) < 1:
@@ -77,9 +80,9 @@ class SpatialGrid:
             )
 
     @classmethod
-    def of(cls, comm: Any) -> SpatialGrid:
-        """A grid as it is; a communicator's bands of rows."""
-        return comm if isinstance(comm, cls) else cls(comm)
+    def of(cls, comm: Communicator | SpatialGrid) -> SpatialGrid:
+        """The grid itself, or bands of rows over a communicator."""
+        return comm if isinstance(comm, SpatialGrid) else cls(comm)
 
     def __deepcopy__(self, memo: Any) -> SpatialGrid:
         """Itself: the copy of a model is on the same ranks."""
@@ -94,7 +97,7 @@ class SpatialGrid:
         return self.comm.size
 
     def boxes(self, extents: Sequence[int]) -> list[Box]:
-        """Each rank's part of an image, in rank order.
+        """Each rank's box of an image, in rank order.
 
         Raises:
             ValueError: the image has fewer axes than the grid.
@@ -105,56 +108,64 @@ class SpatialGrid:
                 f"more, got extents {tuple(extents)}"
             )
         sizes = itertools.chain(self.shape, itertools.repeat(1))
-        parts = [shares(extent, size) for extent, size in zip(extents, sizes)]
-        return list(itertools.product(*parts))
+        ranges = [shard_ranges(extent, size) for extent, size in zip(extents, sizes)]
+        return list(itertools.product(*ranges))
 
-    def whole(self, link: str, x: Any) -> tuple[int, ...]:
-        """The extents of the image of which each rank has its part ``x``.
+    def whole_extents(self, name: str, x: Any) -> tuple[int, ...]:
+        """The extents of the whole image of which ``x`` is this rank's shard.
 
-        The graph tells where it says the same on every rank. Else the ranks tell each
-        other what they have, so that all raise the same error, and wait for each other.
+        They follow from the graph where that has them on every rank. Otherwise the
+        ranks tell each other the shapes of their shards, so that all raise the same
+        error.
+
+        Args:
+            name: of the link or function, for the error.
 
         Raises:
-            InvalidType: what a rank has is no part that it would be given; the
-                message names the link, the rank, its part and the whole.
+            InvalidType: the shapes are not those of the ranks' boxes; the message
+                names the rank, its box and the whole.
         """
-        extents = self._made_extents(x)
+        extents = self._extents_in_graph(x)
         if extents is not None:
             return extents
         if self.size > 1:
-            self.require_part(link, x)
-        return self._told_extents(link, x)
+            self.require_shard(name, x)
+        return self._gathered_extents(name, x)
 
-    def require_part(self, link: str, x: Any) -> None:
-        """Raises InvalidType where the graph tells that every rank has the whole."""
-        if comes_whole(x):
+    def require_shard(self, name: str, x: Any) -> None:
+        """Checks that ``x`` is no replicated image.
+
+        Raises:
+            InvalidType: it follows from the graph that ``x`` is replicated.
+        """
+        if is_replicated_in_graph(x):
             raise InvalidType(
-                f"{link}: expected this rank's part of images, got whole ones, "
-                f"{x.shape}; scatter_image takes the part"
+                f"{name}: expected this rank's shard of images, got whole images, "
+                f"{x.shape}; scatter_image takes the shard"
             )
 
-    def _made_extents(self, x: Any) -> tuple[int, ...] | None:
-        """What the function made that ``x`` comes from, pixel by pixel; or None."""
+    def _extents_in_graph(self, x: Any) -> tuple[int, ...] | None:
+        """Those of the function that ``x`` depends on, pixel by pixel; or None."""
         node = getattr(x, "creator_node", None)
         while isinstance(node, _core.Node) and node.label in _KEEP_EXTENTS:
             node = node.inputs[0].creator_node
-        if not isinstance(node, PartFunction):
+        if not isinstance(node, ShardedFunction):
             return None
         if node.grid.comm is not self.comm or node.grid.shape != self.shape:
             return None
-        # Somebody may have given the variable another array.
-        part = lengths(self.boxes(node.result_extents)[self.rank])
-        return node.result_extents if x.shape[2:] == part else None
+        # The user may have given the variable another array.
+        own = extents_of(self.boxes(node.result_extents)[self.rank])
+        return node.result_extents if x.shape[2:] == own else None
 
-    def _told_extents(self, link: str, x: Any) -> tuple[int, ...]:
-        form = numpy.full(_MOST_AXES, -1, numpy.int64)
-        form[: x.ndim] = x.shape
-        forms = self.comm.all_gather(form)
-        shapes = [tuple(row[row >= 0].tolist()) for row in forms]
+    def _gathered_extents(self, name: str, x: Any) -> tuple[int, ...]:
+        padded = numpy.full(_MAX_AXES, -1, numpy.int64)
+        padded[: x.ndim] = x.shape
+        rows = self.comm.all_gather(padded)
+        shapes = [tuple(row[row >= 0].tolist()) for row in rows]
         axes = max(len(shapes[0]) - 2, 0)
         if axes < len(self.shape) or any(len(s) != axes + 2 for s in shapes):
             raise InvalidType(
-                f"{link}: expected images on a grid {self._text()}, got {shapes[0]} on "
+                f"{name}: expected images on a grid {self._text()}, got {shapes[0]} on "
                 f"rank 0" + self._other(shapes)
             )
         extents = []
@@ -162,19 +173,20 @@ class SpatialGrid:
             sizes = numpy.reshape([s[2 + axis] for s in shapes], self.shape)
             line = [slice(None) if i == axis else 0 for i in range(sizes.ndim)]
             extents.append(int(sizes[tuple(line)].sum()))
-        self._check(link, shapes, tuple(extents))
+        self._check(name, shapes, tuple(extents))
         return tuple(extents)
 
     def _check(
-        self, link: str, shapes: list[tuple[int, ...]], extents: tuple[int, ...]
+        self, name: str, shapes: list[tuple[int, ...]], extents: tuple[int, ...]
     ) -> None:
         for rank, (shape, box) in enumerate(zip(shapes, self.boxes(extents))):
-            part = (*shapes[0][:2], *map(len, box))
-            if shape != part:
+            expected = (*shapes[0][:2], *map(len, box))
+            if shape != expected:
                 raise InvalidType(
-                    f"{link}: expected rank {rank} to have {part}, {describe(box)} of "
-                    f"the whole {(*shapes[0][:2], *extents)} on a grid "
-                    f"{self._text()}, got {shape}"
+                    f"{name}: expected rank {rank} to have {expected}, "
+                    f"{describe_box(box)} of the whole "
+                    f"{(*shapes[0][:2], *extents)} on a grid {self._text()}, got "
+                    f"{shape}"
                 )
 
     def _other(self, shapes: list[tuple[int, ...]]) -> str:
@@ -187,25 +199,25 @@ class SpatialGrid:
         return " x ".join(map(str, self.shape))
 
 
-def describe(box: Box) -> str:
-    """A part of an image in an error message: ``[0:4, 5:10]``."""
-    return f"[{', '.join(f'{part.start}:{part.stop}' for part in box)}]"
+def describe_box(box: Box) -> str:
+    """A box of an image in an error message: ``[0:4, 5:10]``."""
+    return f"[{', '.join(f'{p.start}:{p.stop}' for p in box)}]"
 
 
 def intersect(a: Box, b: Box) -> Box | None:
-    """What two boxes share; None where that is nothing."""
-    both = tuple(
+    """The overlap of two boxes; None where it is empty."""
+    overlap = tuple(
         range(max(p.start, q.start), min(p.stop, q.stop)) for p, q in zip(a, b)
     )
-    return both if all(both) else None
+    return overlap if all(overlap) else None
 
 
-def index_in(part: Box, box: Box) -> tuple[Any, ...]:
-    """What takes ``part`` of an array (N, C, ...) that holds ``box``."""
-    cut = (slice(p.start - b.start, p.stop - b.start) for p, b in zip(part, box))
-    return (slice(None), slice(None), *cut)
+def index_in(part: Box, box: Box) -> tuple[slice, ...]:
+    """The index of a part of a box in an array (N, C, ...) of the box."""
+    slices = (slice(p.start - b.start, p.stop - b.start) for p, b in zip(part, box))
+    return (slice(None), slice(None), *slices)
 
 
-def lengths(box: Box) -> tuple[int, ...]:
+def extents_of(box: Box) -> tuple[int, ...]:
     """The extents of a box."""
     return tuple(map(len, box))

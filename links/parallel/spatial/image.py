@@ -1,28 +1,32 @@
-"""Images from one rank to all their parts, and back."""
+"""Images that change between replicated and sharded; sums over them."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from renga import _core
 from renga import functions as F
 from renga.function_node import FunctionNode
 from renga.functions.noise.seed import expect_parts
-from renga.links.parallel.relayout import PARTIAL, REPLICATED, change_layout
+from renga.links.parallel.sharding.placement import PARTIAL, REPLICATE, REPLICATE_SUMMED
+from renga.links.parallel.sharding.placement_tracker import placed
+from renga.links.parallel.sharding.redistribute import Redistribution
 from renga.links.parallel.spatial.grid import (
     Box,
+    ReplicatedFunction,
     SpatialGrid,
-    WholeFunction,
     index_in,
 )
-from renga.links.parallel.spatial.halo import Halo
-from renga.links.parallel.spatial.parts import of_parts
-from renga.links.parallel.spatial.plan import replicate
+from renga.links.parallel.spatial.halo_exchange import HaloExchange
+from renga.links.parallel.spatial.halo_exchange_plan import with_summed_gradient
 from renga.variable import Variable, as_variable
+
+if TYPE_CHECKING:
+    from renga.communicators import Communicator
 
 
 class Scatter(FunctionNode):
-    """This rank's part of an image that all ranks have."""
+    """This rank's shard of a replicated image."""
 
     def __init__(self, grid: SpatialGrid, extents: tuple[int, ...]) -> None:
         self.grid = grid
@@ -40,8 +44,8 @@ class Scatter(FunctionNode):
         return Gather(self.grid, self.extents).apply(grad_outputs)
 
 
-class Gather(WholeFunction):
-    """The whole image of which each rank has a part."""
+class Gather(ReplicatedFunction):
+    """The whole image of which each rank has a shard."""
 
     random_stream = 0  # the same random numbers on every rank
 
@@ -51,24 +55,24 @@ class Gather(WholeFunction):
 
     def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         owned = self.grid.boxes(self.extents)
-        wanted = [[_whole(self.extents)]] * self.grid.size
-        return tuple(Halo(self.grid, owned, wanted).start(inputs[0])())
+        requested = [[_whole(self.extents)]] * self.grid.size
+        return tuple(HaloExchange(self.grid, owned, requested).start(inputs[0])())
 
     def backward(
         self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]
     ) -> tuple[Any, ...]:
-        # All ranks go on with the same image and come back with the same gradient.
+        # All ranks compute the same from the image, and so have the same gradient.
         return Scatter(self.grid, self.extents).apply(grad_outputs)
 
 
-@of_parts(takes="whole")
-def scatter_image(comm: Any, x: Any) -> Variable:
-    """This rank's part of images that every rank has.
+@placed(x=REPLICATE)
+def scatter_image(comm: Communicator | SpatialGrid, x: Any) -> Variable:
+    """This rank's shard of images that every rank has.
 
     The gradient is that of the whole images, on every rank.
 
     Args:
-        comm: a communicator, for bands of rows, or a :class:`SpatialGrid`.
+        comm: a :class:`SpatialGrid`, or a communicator, for bands of rows.
 
     Shapes:
         x: (N, C, H, W) or with more axes, the same on every rank
@@ -81,42 +85,42 @@ def scatter_image(comm: Any, x: Any) -> Variable:
     return _core.in_dtype_of(Scatter(grid, x.shape[2:]).apply((x,))[0], x)
 
 
-@of_parts("whole")
-def gather_image(comm: Any, x: Any) -> Variable:
-    """The whole images, on every rank, of which each has its part ``x``.
+@placed(REPLICATE)
+def gather_image(comm: Communicator | SpatialGrid, x: Any) -> Variable:
+    """The whole images, on every rank, of which ``x`` is this rank's shard.
 
-    What it has returned, or a model that takes whole images, stays as it is. What is
-    computed from the result is computed on every rank alike and counts once: the
-    gradient of ``x`` is this rank's part of the gradient of the whole.
+    Images that it has returned before, or that a model for whole images has returned,
+    are returned unchanged. All ranks have to compute the same from the result: the
+    gradient of ``x`` is this rank's shard of the gradient of the whole images.
 
     Args:
-        comm: a communicator, for bands of rows, or a :class:`SpatialGrid`.
+        comm: a :class:`SpatialGrid`, or a communicator, for bands of rows.
 
     Shapes:
         x: (N, C, ...) of this rank
         result: (N, C, H, W) or with more axes
 
     Raises:
-        InvalidType: what a rank has is no part that it would be given.
+        InvalidType: the shapes are not those of the ranks' shards.
     """
     grid = SpatialGrid.of(comm)
     x = as_variable(x)
     if grid.size == 1 or getattr(x, "is_whole_image", False):
         return x
-    extents = grid.whole("gather_image", x)
+    extents = grid.whole_extents("gather_image", x)
     y: Any = _core.in_dtype_of(Gather(grid, extents).apply((x,))[0], x)
     y.is_whole_image = True
     return y
 
 
-@of_parts("whole")
-def spatial_sum(comm: Any, x: Any, axis: Any = None) -> Variable:
-    """The sum over axes of an image, the spatial ones among them, on every rank.
+@placed(REPLICATE)
+def spatial_sum(comm: Communicator | SpatialGrid, x: Any, axis: Any = None) -> Variable:
+    """The sum over axes of an image, the spatial ones among them.
 
-    Every rank has the same result, and what is computed from it counts once.
+    The result is replicated: all ranks have to compute the same from it.
 
     Args:
-        comm: a communicator or a :class:`SpatialGrid`.
+        comm: a :class:`SpatialGrid` or a communicator.
         axis: axes; all of them by default.
 
     Shapes:
@@ -125,20 +129,23 @@ def spatial_sum(comm: Any, x: Any, axis: Any = None) -> Variable:
     """
     grid, x = SpatialGrid.of(comm), as_variable(x)
     if grid.size > 1:
-        grid.require_part("spatial_sum", x)
-    return change_layout(F.sum(x, axis), grid.comm, PARTIAL, REPLICATED)
+        grid.require_shard("spatial_sum", x)
+    all_reduce = Redistribution(grid.comm, PARTIAL, REPLICATE)
+    return all_reduce.apply(F.sum(x, axis))
 
 
-@of_parts("whole")
-def spatial_average(comm: Any, x: Any, axis: Any = None) -> Variable:
-    """The mean over axes of an image, the spatial ones among them, on every rank.
+@placed(REPLICATE)
+def spatial_average(
+    comm: Communicator | SpatialGrid, x: Any, axis: Any = None
+) -> Variable:
+    """The mean over axes of an image, the spatial ones among them.
 
-    Over all axes it makes a loss of what each pixel loses; over the spatial ones it is
-    global average pooling. Every rank has the same result, and what is computed from
-    it counts once.
+    Over all axes it is the loss, from the losses of all pixels; over the spatial ones
+    it is global average pooling. The result is replicated: all ranks have to compute
+    the same from it.
 
     Args:
-        comm: a communicator or a :class:`SpatialGrid`.
+        comm: a :class:`SpatialGrid` or a communicator.
         axis: axes; all of them by default.
 
     Shapes:
@@ -146,11 +153,11 @@ def spatial_average(comm: Any, x: Any, axis: Any = None) -> Variable:
         result: x without the axes
 
     Raises:
-        InvalidType: what a rank has is no part that it would be given.
+        InvalidType: the shapes are not those of the ranks' shards.
     """
     grid = SpatialGrid.of(comm)
     x = as_variable(x)
-    shape = (*x.shape[:2], *grid.whole("spatial_average", x))
+    shape = (*x.shape[:2], *grid.whole_extents("spatial_average", x))
     axes = range(x.ndim) if axis is None else (axis,) if isinstance(axis, int) else axis
     count = 1
     for i in axes:
@@ -158,20 +165,21 @@ def spatial_average(comm: Any, x: Any, axis: Any = None) -> Variable:
     return spatial_sum(grid, x, axis) * (1 / count)
 
 
-@of_parts("for parts", takes="whole")
-def spatial_broadcast(comm: Any, x: Any) -> Variable:
-    """What is the same on every rank, for each to use with its part of an image.
+@placed(REPLICATE_SUMMED, x=REPLICATE)
+def spatial_broadcast(comm: Communicator | SpatialGrid, x: Any) -> Variable:
+    """A replicated variable, for each rank to use with its shard of an image.
 
-    The gradient is the sum of what the ranks find, on every rank: that of weights, or
-    of what is computed from whole images, which multiply or shift all pixels.
+    Its gradient is the sum of the gradients that the ranks find, on every rank. It is
+    for weights, and for what is computed from whole images, that multiply or shift all
+    pixels: ``Replicate(summed_gradient=True)``.
 
     Args:
-        comm: a communicator or a :class:`SpatialGrid`.
+        comm: a :class:`SpatialGrid` or a communicator.
 
     Shapes:
         x, result: any, the same on every rank
     """
-    return replicate(SpatialGrid.of(comm), as_variable(x))
+    return with_summed_gradient(SpatialGrid.of(comm), as_variable(x))
 
 
 def _whole(extents: tuple[int, ...]) -> Box:

@@ -1,24 +1,24 @@
-"""Linear of images in parts."""
+"""Linear of sharded images."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from renga.links.connection.linear import Linear
+from renga.links.parallel.sharding.placement_tracker import is_replicated
 from renga.links.parallel.spatial.image import gather_image
 from renga.links.parallel.spatial.link import SpatialLink
-from renga.links.parallel.spatial.parts import is_whole
 from renga.variable import Variable
 
 
 class SpatialLinear(SpatialLink, Linear):
-    """``Linear`` of whole images of which each rank has a part.
+    """``Linear`` of images that are sharded over a grid of ranks.
 
-    Every rank gets the whole images, and the same result. What is no image, of three
-    axes or more, is the same on every rank already.
+    It gathers the whole images first; the result is replicated. Arrays of two axes are
+    replicated already.
 
     Args:
-        comm: a communicator, for bands of rows, or a :class:`SpatialGrid`.
+        comm: a :class:`SpatialGrid`, or a communicator, for bands of rows.
         in_size, …: as for Linear.
 
     Shapes:
@@ -26,16 +26,16 @@ class SpatialLinear(SpatialLink, Linear):
         y: (N, out_size)
     """
 
-    algorithm = "whole images"
+    algorithm = "all-gather"
     output_layout = "replicated"
 
     def forward(self, x: Any, n_batch_axes: int = 1) -> Variable:
-        """The same on every rank."""
-        if x.ndim > 2 and not is_whole(x):
+        """The replicated result."""
+        if x.ndim > 2 and not is_replicated(x):
             x = gather_image(self.grid, x)
-        starts = not self.W.is_initialized
+        is_first = not self.W.is_initialized
         y = super().forward(x, n_batch_axes)
-        if not starts:
+        if not is_first:
             return y
-        self._share()
+        self._broadcast()
         return super().forward(x, n_batch_axes)

@@ -1,42 +1,49 @@
-"""What links of images in parts have in common."""
+"""What links of sharded images have in common."""
 
 from __future__ import annotations
 
 import copy
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from renga.link import Link
 from renga.links.parallel.spatial.grid import SpatialGrid
+
+if TYPE_CHECKING:
+    from renga.communicators import Communicator
 
 _Self = TypeVar("_Self", bound="SpatialLink")
 
 
 class SpatialLink(Link):
-    """A link that every rank has whole, with the same parameters.
+    """A link with replicated parameters that is applied to sharded images.
 
-    They are rank 0's from the moment they have values. The first argument of every
-    such link is a communicator, for bands of rows, or a :class:`SpatialGrid`; the
-    others are those of the serial link, whose name it has behind ``Spatial``.
+    As soon as the parameters have values, they are those of rank 0. The first argument
+    is a :class:`SpatialGrid`, or a communicator, for bands of rows; the others are
+    those of the serial link, whose name follows ``Spatial``.
     """
 
     grid: SpatialGrid
-    algorithm = "halos"
-    input_layout = output_layout = "parts"
+    algorithm = "halo exchange"
+    input_layout = output_layout = "spatial"
 
-    def __init__(self, comm: Any, *args: Any, **kwargs: Any) -> None:
+    def __init__(
+        self, comm: Communicator | SpatialGrid, *args: Any, **kwargs: Any
+    ) -> None:
         super().__init__(*args, **kwargs)
         self.grid = SpatialGrid.of(comm)
-        self._share()
+        self._broadcast()
 
     @classmethod
-    def from_link(cls: type[_Self], link: Link, comm: Any) -> _Self:
-        """A copy of a serial link for images in parts."""
+    def from_link(
+        cls: type[_Self], link: Link, comm: Communicator | SpatialGrid
+    ) -> _Self:
+        """A copy of a serial link, for sharded images."""
         new = cls.__new__(cls)
         vars(new).update(vars(copy.deepcopy(link)), grid=SpatialGrid.of(comm))
-        new._share()
+        new._broadcast()
         return new
 
-    def _share(self) -> None:
-        """Gives all ranks the values that rank 0 has."""
+    def _broadcast(self) -> None:
+        """Gives all ranks the values of rank 0."""
         if self.grid.size > 1 and all(p.is_initialized for p in self.params()):
             self.grid.comm.bcast_data(self)

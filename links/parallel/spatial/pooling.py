@@ -1,27 +1,30 @@
-"""Pooling of images whose parts lie on several ranks, and what undoes it."""
+"""Pooling and unpooling of images that are sharded over several ranks."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy
 
 from renga import functions as F
+from renga.links.parallel.sharding.placement_tracker import placed
 from renga.links.parallel.spatial.grid import SpatialGrid
-from renga.links.parallel.spatial.parts import of_parts
-from renga.links.parallel.spatial.plan import (
-    Plan,
-    plan_convolution,
-    plan_transposed,
+from renga.links.parallel.spatial.halo_exchange_plan import (
+    HaloExchangePlan,
+    plan_transposed_window,
+    plan_window,
     require,
 )
 from renga.links.parallel.spatial.window import SpatialWindow
 from renga.variable import Variable, as_array, as_variable
 
+if TYPE_CHECKING:
+    from renga.communicators import Communicator
 
-@of_parts()
+
+@placed()
 def spatial_max_pooling(
-    comm: Any,
+    comm: Communicator | SpatialGrid,
     x: Any,
     ksize: Any,
     stride: Any = None,
@@ -29,10 +32,10 @@ def spatial_max_pooling(
     cover_all: bool = True,
     return_indices: bool = False,
 ) -> Any:
-    """``max_pooling_nd`` of images of which each rank has a part.
+    """``max_pooling_nd`` of images that are sharded over a grid of ranks.
 
     Args:
-        comm: a communicator, for bands of rows, or a :class:`SpatialGrid`.
+        comm: a :class:`SpatialGrid`, or a communicator, for bands of rows.
 
     Shapes:
         x: (N, C, ...) of this rank
@@ -42,7 +45,7 @@ def spatial_max_pooling(
         InvalidType: shapes do not fit.
     """
     plan, window = _plan("spatial_max_pooling", comm, x, ksize, stride, pad, cover_all)
-    # Padding is never the largest.
+    # Padding never is the maximum.
     y = F.max_pooling_nd(
         plan.extend(x, -numpy.inf),
         window.ksize,
@@ -52,18 +55,22 @@ def spatial_max_pooling(
         return_indices,
     )
     if not return_indices:
-        return plan.keep(y)
-    return plan.keep(y[0]), as_array(plan.keep(y[1]))
+        return plan.crop(y)
+    return plan.crop(y[0]), as_array(plan.crop(y[1]))
 
 
-@of_parts()
+@placed()
 def spatial_average_pooling(
-    comm: Any, x: Any, ksize: Any, stride: Any = None, pad: Any = 0
+    comm: Communicator | SpatialGrid,
+    x: Any,
+    ksize: Any,
+    stride: Any = None,
+    pad: Any = 0,
 ) -> Variable:
-    """``average_pooling_nd`` of images of which each rank has a part.
+    """``average_pooling_nd`` of images that are sharded over a grid of ranks.
 
     Args:
-        comm: a communicator, for bands of rows, or a :class:`SpatialGrid`.
+        comm: a :class:`SpatialGrid`, or a communicator, for bands of rows.
 
     Shapes:
         x: (N, C, ...) of this rank
@@ -74,12 +81,12 @@ def spatial_average_pooling(
     """
     plan, window = _plan("spatial_average_pooling", comm, x, ksize, stride, pad, False)
     y = F.average_pooling_nd(plan.extend(x), window.ksize, window.stride, 0)
-    return plan.keep(y)
+    return plan.crop(y)
 
 
-@of_parts()
+@placed()
 def spatial_unpooling(
-    comm: Any,
+    comm: Communicator | SpatialGrid,
     x: Any,
     ksize: Any,
     stride: Any = None,
@@ -87,10 +94,10 @@ def spatial_unpooling(
     outsize: tuple[int, ...] | None = None,
     cover_all: bool = True,
 ) -> Variable:
-    """``unpooling_nd`` of images of which each rank has a part.
+    """``unpooling_nd`` of images that are sharded over a grid of ranks.
 
     Args:
-        comm: a communicator, for bands of rows, or a :class:`SpatialGrid`.
+        comm: a :class:`SpatialGrid`, or a communicator, for bands of rows.
         outsize: the extents of the whole result; the smallest by default.
 
     Shapes:
@@ -104,12 +111,12 @@ def spatial_unpooling(
         "spatial_unpooling", comm, x, ksize, stride, pad, outsize, cover_all
     )
     y = F.unpooling_nd(plan.extend(x), window.ksize, window.stride, 0, cover_all=False)
-    return plan.keep(y)
+    return plan.crop(y)
 
 
-@of_parts()
+@placed()
 def spatial_upsampling_2d(
-    comm: Any,
+    comm: Communicator | SpatialGrid,
     x: Any,
     indexes: Any,
     ksize: Any,
@@ -118,11 +125,11 @@ def spatial_upsampling_2d(
     outsize: tuple[int, ...] | None = None,
     cover_all: bool = True,
 ) -> Variable:
-    """``upsampling_2d`` of images of which each rank has a part.
+    """``upsampling_2d`` of images that are sharded over a grid of ranks.
 
     Args:
-        comm: a communicator, for bands of rows, or a :class:`SpatialGrid`.
-        indexes: as ``spatial_max_pooling`` gives them.
+        comm: a :class:`SpatialGrid`, or a communicator, for bands of rows.
+        indexes: as ``spatial_max_pooling`` returns them.
         outsize: the extents of the whole result; the smallest by default.
 
     Shapes:
@@ -135,40 +142,46 @@ def spatial_upsampling_2d(
     plan, window = _transposed_plan(
         "spatial_upsampling_2d", comm, x, ksize, stride, pad, outsize, cover_all
     )
-    places = plan.halo.start(as_array(indexes))()[0]
+    extended = plan.exchange.start(as_array(indexes))()[0]
     y = F.upsampling_2d(
-        plan.extend(x), places, window.ksize, window.stride, 0, cover_all=False
+        plan.extend(x), extended, window.ksize, window.stride, 0, cover_all=False
     )
-    return plan.keep(y)
+    return plan.crop(y)
 
 
 def _plan(
-    name: str, comm: Any, x: Any, ksize: Any, stride: Any, pad: Any, cover_all: bool
-) -> tuple[Plan, SpatialWindow]:
+    name: str,
+    comm: Communicator | SpatialGrid,
+    x: Any,
+    ksize: Any,
+    stride: Any,
+    pad: Any,
+    cover_all: bool,
+) -> tuple[HaloExchangePlan, SpatialWindow]:
     grid, x = SpatialGrid.of(comm), as_variable(x)
-    inputs = grid.whole(name, x)
+    inputs = grid.whole_extents(name, x)
     window = SpatialWindow.of(ksize, stride, pad, axes=len(inputs))
     outputs = window.out_extents(inputs, cover_all)
     expected = f"images no smaller than the window {window.ksize}"
     require(min(outputs) > 0, name, expected, grid, x, inputs)
-    return plan_convolution(grid, window, inputs, outputs), window
+    return plan_window(grid, window, inputs, outputs), window
 
 
 def _transposed_plan(
     name: str,
-    comm: Any,
+    comm: Communicator | SpatialGrid,
     x: Any,
     ksize: Any,
     stride: Any,
     pad: Any,
     outsize: tuple[int, ...] | None,
     cover_all: bool,
-) -> tuple[Plan, SpatialWindow]:
+) -> tuple[HaloExchangePlan, SpatialWindow]:
     grid, x = SpatialGrid.of(comm), as_variable(x)
-    inputs = grid.whole(name, x)
+    inputs = grid.whole_extents(name, x)
     window = SpatialWindow.of(ksize, stride, pad, axes=len(inputs))
     outputs = tuple(outsize or window.in_extents(inputs, cover_all))
     pooled = window.out_extents(outputs, cover_all)
     expected = f"the pixels {pooled} that {outputs} are pooled to"
     require(pooled == inputs, name, expected, grid, x, inputs)
-    return plan_transposed(grid, window, inputs, outputs), window
+    return plan_transposed_window(grid, window, inputs, outputs), window

@@ -1,8 +1,8 @@
-"""Pooling of images in parts, as links."""
+"""Links: pooling of sharded images."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from renga.link import Link
 from renga.links.parallel.spatial.grid import SpatialGrid
@@ -12,12 +12,15 @@ from renga.links.parallel.spatial.pooling import (
 )
 from renga.variable import Variable
 
+if TYPE_CHECKING:
+    from renga.communicators import Communicator
+
 
 class SpatialMaxPooling2D(Link):
-    """``max_pooling_2d`` of images of which each rank has a part.
+    """``max_pooling_2d`` of images that are sharded over a grid of ranks.
 
     Args:
-        comm: a communicator, for bands of rows, or a :class:`SpatialGrid`.
+        comm: a :class:`SpatialGrid`, or a communicator, for bands of rows.
         ksize, stride, pad, cover_all: as for ``max_pooling_2d``.
 
     Shapes:
@@ -26,7 +29,7 @@ class SpatialMaxPooling2D(Link):
 
     def __init__(
         self,
-        comm: Any,
+        comm: Communicator | SpatialGrid,
         ksize: Any,
         stride: Any = None,
         pad: Any = 0,
@@ -38,27 +41,33 @@ class SpatialMaxPooling2D(Link):
         self.cover_all = cover_all
 
     def forward(self, x: Any) -> Variable:
-        """This rank's part of the maxima."""
+        """This rank's shard of the maxima."""
         window = self.ksize, self.stride, self.pad
         return spatial_max_pooling(self.grid, x, *window, self.cover_all)
 
 
 class SpatialAveragePooling2D(Link):
-    """``average_pooling_2d`` of images of which each rank has a part.
+    """``average_pooling_2d`` of images that are sharded over a grid of ranks.
 
     Args:
-        comm: a communicator, for bands of rows, or a :class:`SpatialGrid`.
+        comm: a :class:`SpatialGrid`, or a communicator, for bands of rows.
         ksize, stride, pad: as for ``average_pooling_2d``.
 
     Shapes:
         x, y: (N, C, rows, columns of this rank)
     """
 
-    def __init__(self, comm: Any, ksize: Any, stride: Any = None, pad: Any = 0) -> None:
+    def __init__(
+        self,
+        comm: Communicator | SpatialGrid,
+        ksize: Any,
+        stride: Any = None,
+        pad: Any = 0,
+    ) -> None:
         super().__init__()
         self.grid = SpatialGrid.of(comm)
         self.ksize, self.stride, self.pad = ksize, stride, pad
 
     def forward(self, x: Any) -> Variable:
-        """This rank's part of the means."""
+        """This rank's shard of the means."""
         return spatial_average_pooling(self.grid, x, self.ksize, self.stride, self.pad)

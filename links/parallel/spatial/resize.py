@@ -1,31 +1,34 @@
-"""Images of another size, whose parts lie on several ranks."""
+"""Resizing of images that are sharded over several ranks."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy
 
 from renga.functions.array.resize_images import resample, weights_of_pixels
+from renga.links.parallel.sharding.placement_tracker import placed
 from renga.links.parallel.spatial.grid import Box, SpatialGrid
-from renga.links.parallel.spatial.parts import of_parts
-from renga.links.parallel.spatial.plan import Plan, require
+from renga.links.parallel.spatial.halo_exchange_plan import HaloExchangePlan, require
 from renga.variable import Variable, as_variable
 
+if TYPE_CHECKING:
+    from renga.communicators import Communicator
 
-@of_parts()
+
+@placed()
 def spatial_resize_images(
-    comm: Any,
+    comm: Communicator | SpatialGrid,
     x: Any,
     output_shape: tuple[int, int],
     *,
     mode: str = "bilinear",
     align_corners: bool = True,
 ) -> Variable:
-    """``resize_images`` of images of which each rank has a part.
+    """``resize_images`` of images that are sharded over a grid of ranks.
 
     Args:
-        comm: a communicator, for bands of rows, or a :class:`SpatialGrid`.
+        comm: a :class:`SpatialGrid`, or a communicator, for bands of rows.
         output_shape: the rows and columns of the whole result.
 
     Shapes:
@@ -38,26 +41,30 @@ def spatial_resize_images(
     """
     grid, x = SpatialGrid.of(comm), as_variable(x)
     name = "spatial_resize_images"
-    inputs, outputs = grid.whole(name, x), tuple(output_shape)
+    inputs, outputs = grid.whole_extents(name, x), tuple(output_shape)
     require(len(inputs) == 2, name, "images with 4 axes", grid, x, inputs)
-    # One row more: an empty part is made of one pixel that is dropped.
+    # With one row more: a rank with an empty shard computes one pixel and drops it.
     weights = [
         numpy.pad(weights_of_pixels(n, m, mode, align_corners), ((0, 1), (0, 0)))
         for n, m in zip(inputs, outputs)
     ]
 
     def needed(box: Box) -> Box:
-        return tuple(_seen(w[part.start : part.stop]) for w, part in zip(weights, box))
+        return tuple(_used(w[ys.start : ys.stop]) for w, ys in zip(weights, box))
 
-    plan = Plan(grid, inputs, outputs, needed)
+    plan = HaloExchangePlan(grid, inputs, outputs, needed)
     rows, columns = (
-        w[made.start : made.stop, need.start : need.stop].astype(x.dtype)
-        for w, made, need in zip(weights, plan.made[grid.rank], plan.needed[grid.rank])
+        w[ys.start : ys.stop, xs.start : xs.stop].astype(x.dtype)
+        for w, ys, xs in zip(weights, plan.computed[grid.rank], plan.needed[grid.rank])
     )
-    return plan.keep(resample(plan.extend(x), rows, columns))
+    return plan.crop(resample(plan.extend(x), rows, columns))
 
 
-def _seen(weights: numpy.ndarray) -> range:
-    """The pixels that the others are made of; one where there are no others."""
-    (seen,) = numpy.nonzero(weights.any(axis=0))
-    return range(seen[0], seen[-1] + 1) if len(seen) else range(1)
+def _used(weights: numpy.ndarray) -> range:
+    """The pixels with weights in some row; the first pixel if there are none.
+
+    Shapes:
+        weights: (pixels of the result, pixels of x)
+    """
+    (used,) = numpy.nonzero(weights.any(axis=0))
+    return range(used[0], used[-1] + 1) if len(used) else range(1)

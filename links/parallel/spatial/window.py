@@ -1,4 +1,4 @@
-"""The halo rule: which inputs a part of the outputs of a sliding window needs."""
+"""The halo rule: which inputs a box of outputs of a sliding window needs."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class SpatialWindow(NamedTuple):
     """A window that slides over an image.
 
     Output ``o`` sees inputs ``o stride - pad + k dilate`` for ``k`` in
-    ``range(ksize)``, along each axis. Of two images that a window joins, ``inputs``
-    are always the larger: those of a convolution, the outputs of its transpose.
+    ``range(ksize)``, along each axis. Of the two images, ``inputs`` are
+    always the larger one: the input of a convolution, the output of its transpose.
     """
 
     ksize: Extents
@@ -33,12 +33,21 @@ class SpatialWindow(NamedTuple):
         dilate: Any = 1,
         axes: int = 2,
     ) -> SpatialWindow:
-        """A window from numbers, or one for each axis; stride None is ksize."""
+        """A window.
+
+        Args:
+            ksize, stride, pad, dilate: one number, or one for each axis; a stride of
+                None is ``ksize``.
+            axes: the number of spatial axes.
+
+        Raises:
+            ValueError: there is another number of values than of axes.
+        """
         stride = ksize if stride is None else stride
-        return cls(*(_each(x, axes) for x in (ksize, stride, pad, dilate)))
+        return cls(*(_per_axis(x, axes) for x in (ksize, stride, pad, dilate)))
 
     def reach(self, axis: int) -> int:
-        """How far a window reaches, from the first input it sees to the last."""
+        """The number of inputs from the first to the last one of a window."""
         return (self.ksize[axis] - 1) * self.dilate[axis] + 1
 
     def out_extents(self, extents: Sequence[int], cover_all: bool = False) -> Extents:
@@ -56,31 +65,32 @@ class SpatialWindow(NamedTuple):
         )
 
     def inputs_of(self, outputs: Box) -> Box:
-        """What the outputs, of which there are some, see, padding included."""
+        """The inputs of a box of outputs that is not empty, padding included."""
         return tuple(
-            range(part.start * s - p, (part.stop - 1) * s - p + self.reach(i))
-            for i, (part, s, p) in enumerate(zip(outputs, self.stride, self.pad))
+            range(ys.start * s - p, (ys.stop - 1) * s - p + self.reach(i))
+            for i, (ys, s, p) in enumerate(zip(outputs, self.stride, self.pad))
         )
 
     def outputs_around(self, inputs: Box) -> Box:
-        """The outputs that see some of the inputs, as if there were some everywhere.
+        """The outputs whose windows have some of the inputs; the image has no end here.
 
-        Where strides leave gaps between windows, also the last one that begins at or
-        before the first of the inputs.
+        Where strides leave gaps between windows, also the last output whose window
+        starts at or before the first of the inputs.
         """
-        parts = []
-        for i, (part, s, p) in enumerate(zip(inputs, self.stride, self.pad)):
-            first = -((self.reach(i) - 1 - part.start - p) // s)
-            first = min(first, (part.start + p) // s)
-            parts.append(range(first, (part.stop - 1 + p) // s + 1))
-        return tuple(parts)
+        box = []
+        for i, (xs, s, p) in enumerate(zip(inputs, self.stride, self.pad)):
+            first = -((self.reach(i) - 1 - xs.start - p) // s)
+            first = min(first, (xs.start + p) // s)
+            box.append(range(first, (xs.stop - 1 + p) // s + 1))
+        return tuple(box)
 
     def align(self, axis: int, xs: range, ys: range) -> tuple[range, range, int] | None:
-        """What inputs and outputs have to do with each other; None for nothing.
+        """The inputs and outputs, of those given, that depend on each other.
 
         Returns:
-            The inputs that some of the outputs see, those outputs, and how far before
-            the first of these inputs the first of their windows begins.
+            The inputs in windows of some of the outputs, these outputs, and the
+            distance from the start of their first window to the first of the inputs;
+            None if there are none.
         """
         s, p, reach = self.stride[axis], self.pad[axis], self.reach(axis)
         if not xs or not ys:
@@ -94,7 +104,7 @@ class SpatialWindow(NamedTuple):
         return (xs, ys, xs.start - begin) if xs else None
 
 
-def _each(x: Any, axes: int) -> Extents:
+def _per_axis(x: Any, axes: int) -> Extents:
     values = tuple(x) if hasattr(x, "__getitem__") else (x,) * axes
     if len(values) != axes:
         raise ValueError(f"window: expected one value for each of {axes} axes, got {x}")

@@ -1,4 +1,4 @@
-"""Training on several ranks, by ChainerMN's names."""
+"""Training on several ranks, with ChainerMN's names."""
 
 from renga import communicators
 from renga.communicators import CommunicatorBase, create_communicator
@@ -20,13 +20,22 @@ from renga.distributed.links import MultiNodeChainList
 from renga.distributed.optimizers import create_multi_node_optimizer
 from renga.distributed.parallelize import parallelize
 from renga.links.parallel.groups import create_groups
-from renga.links.parallel.relayout import relayout
+from renga.links.parallel.sharding import (
+    Partial,
+    Replicate,
+    Shard,
+    redistribute,
+    relayout,
+)
 from renga.links.parallel.spatial import SpatialGrid, gather_image, scatter_image
 
 __all__ = [
     "CommunicatorBase",
     "DataSizeError",
     "MultiNodeChainList",
+    "Partial",
+    "Replicate",
+    "Shard",
     "SpatialGrid",
     "communicators",
     "create_communicator",
@@ -43,6 +52,7 @@ __all__ = [
     "links",
     "optimizers",
     "parallelize",
+    "redistribute",
     "relayout",
     "scatter_dataset",
     "scatter_image",

@@ -1,5 +1,4 @@
-"""An exception that nobody catches ends the whole job.
+"""ChainerMN's module that ends the whole job after an uncaught exception.
 
-So it is from the first communicator of processes on; scripts import this module to ask
-for it, and need not.
+renga does so from the first communicator of processes on, without importing it.
 """

@@ -1,18 +1,26 @@
-"""Optuna with objectives that all ranks compute together.
+"""Optuna, with objectives that all ranks compute together.
 
 ``study = create_study(comm, ...)``, then ``study.optimize(objective, n_trials)`` on
-every rank, with ``objective(trial)`` as for one process. Rank 0 alone has the real
-study, so that any sampler, pruner and storage will do; what it decides, and what it
-raises, reaches all ranks.
+every rank, with ``objective(trial)`` as for one process. Only rank 0 has the real
+study, so that any sampler, pruner and storage can be used; its decisions and its
+exceptions are broadcast.
 """
 
 from __future__ import annotations
 
 import pickle
-from typing import Any, Callable, NamedTuple
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple
 
-# What rank 0 tells the others to do.
-_TRY, _END = range(2)
+if TYPE_CHECKING:
+    from renga.communicators import Communicator
+
+
+class _Command(Enum):
+    """From rank 0 to the others."""
+
+    TRY = 0
+    END = 1
 
 
 class _Outcome(NamedTuple):
@@ -41,35 +49,37 @@ def _sendable(error: Exception) -> Exception:
     return error
 
 
-def _on_rank_0(comm: Any, function: Callable[[], Any]) -> Any:
-    """What ``function`` returns or raises on rank 0, on every rank."""
-    told = _outcome(function) if comm.rank == 0 else None
-    if comm.rank == 0 and comm.size == 1:
-        return told.get()  # type: ignore[union-attr]
-    return comm.bcast_obj(told).get()
+def _on_rank_0(comm: Communicator, function: Callable[[], Any]) -> Any:
+    """Returns or raises, on every rank, what ``function`` does on rank 0."""
+    outcome = _outcome(function) if comm.rank == 0 else None
+    if outcome is not None and comm.size == 1:
+        return outcome.get()
+    return comm.bcast_obj(outcome).get()
 
 
-def create_study(comm: Any, **kwargs: Any) -> Study:
+def create_study(comm: Communicator, **kwargs: Any) -> Study:
     """``optuna.create_study(**kwargs)`` for all ranks.
 
-    Raises: what it raises, on every rank; ImportError where there is no Optuna.
+    Raises:
+        ImportError: Optuna is not installed.
+        Exception: any that it raises, on every rank.
     """
     import optuna
 
-    made: list[Any] = [None]
-    _on_rank_0(comm, lambda: made.__setitem__(0, optuna.create_study(**kwargs)))
-    return Study(made[0], comm)
+    created: list[Any] = []  # empty on other ranks, where studies are not sent
+    _on_rank_0(comm, lambda: created.append(optuna.create_study(**kwargs)))
+    return Study(created[0] if created else None, comm)
 
 
 class Study:
     """A study whose objective is computed by all ranks together.
 
     Args:
-        study: Optuna's; matters on rank 0 only.
-        comm: the ranks.
+        study: Optuna's; used on rank 0 only.
+        comm: the communicator.
     """
 
-    def __init__(self, study: Any, comm: Any) -> None:
+    def __init__(self, study: Any, comm: Communicator) -> None:
         self.study = study if comm.rank == 0 else None
         self.comm = comm
 
@@ -82,18 +92,19 @@ class Study:
         callbacks: Any = None,
         show_progress_bar: bool = False,
     ) -> None:
-        """``study.optimize`` on all ranks; the arguments matter on rank 0 but for func.
+        """``study.optimize`` on all ranks; all but ``func`` is used on rank 0 only.
 
-        Each rank calls ``func(trial)`` for every trial. Its value is rank 0's; where a
+        Each rank calls ``func(trial)`` for every trial. The value is rank 0's; if a
         rank raises, the trial has failed, or was pruned, for all. Every rank has to
         call the same methods of the trial in the same order.
 
-        Raises: what ends Optuna's ``optimize``, on every rank.
+        Raises:
+            Exception: any that Optuna's ``optimize`` raises, on every rank.
         """
         if self.study is None:
             self._follow(func)
             return
-        ended = _outcome(
+        outcome = _outcome(
             self.study.optimize,
             self._objective(func),
             n_trials=n_trials,
@@ -102,26 +113,26 @@ class Study:
             callbacks=callbacks,
             show_progress_bar=show_progress_bar,
         )
-        self.comm.bcast_obj((_END, ended))
-        ended.get()
+        self.comm.bcast_obj((_Command.END, outcome))
+        outcome.get()
 
     def _objective(self, func: Callable[[Any], Any]) -> Callable[[Any], Any]:
         def objective(trial: Any) -> Any:
-            self.comm.bcast_obj((_TRY, trial.number))
+            self.comm.bcast_obj((_Command.TRY, trial.number))
             return self._compute(func, Trial(trial, self.comm, trial.number))
 
         return objective
 
     def _follow(self, func: Callable[[Any], Any]) -> None:
         while True:
-            command, told = self.comm.bcast_obj(None)
-            if command == _END:
-                told.get()
+            command, content = self.comm.bcast_obj(None)
+            if command is _Command.END:
+                content.get()
                 return
-            _outcome(self._compute, func, Trial(None, self.comm, told))
+            _outcome(self._compute, func, Trial(None, self.comm, content))
 
     def _compute(self, func: Callable[[Any], Any], trial: Trial) -> Any:
-        """Rank 0's value, unless a rank has failed; a failure goes before a pruning."""
+        """This rank's value; raises if any rank has, failures before prunings."""
         from optuna import TrialPruned
 
         own = _outcome(func, trial)
@@ -136,33 +147,33 @@ class Study:
 
     @property
     def best_trial(self) -> Any:
-        """The best trial; every rank has to ask for it."""
+        """The best trial; every rank has to read it."""
         return self._ask("best_trial")
 
     @property
     def best_params(self) -> dict[str, Any]:
-        """Its parameters; every rank has to ask for them."""
+        """Its parameters; every rank has to read them."""
         return self._ask("best_params")
 
     @property
     def best_value(self) -> float:
-        """Its value; every rank has to ask for it."""
+        """Its value; every rank has to read it."""
         return self._ask("best_value")
 
     @property
     def trials(self) -> list[Any]:
-        """All trials; every rank has to ask for them."""
+        """All trials; every rank has to read them."""
         return self._ask("trials")
 
 
 class Trial:
     """Optuna's trial, whose methods give rank 0's values on every rank.
 
-    What is given to ``report`` and ``set_user_attr`` is rank 0's, too. Every rank has
-    to call the methods; ``number``, ``params`` and ``user_attrs`` are known to each.
+    The arguments of ``report`` and ``set_user_attr`` are rank 0's, too. Every rank has
+    to call the methods; ``number``, ``params`` and ``user_attrs`` are read locally.
     """
 
-    def __init__(self, trial: Any, comm: Any, number: int) -> None:
+    def __init__(self, trial: Any, comm: Communicator, number: int) -> None:
         self._trial = trial
         self._comm = comm
         self.number = number
@@ -170,13 +181,13 @@ class Trial:
         self.user_attrs: dict[str, Any] = {}
 
     def set_user_attr(self, key: str, value: Any) -> None:
-        """Keeps a value of rank 0's with the trial."""
+        """Stores rank 0's value with the trial."""
 
-        def keep() -> Any:
+        def store() -> Any:
             self._trial.set_user_attr(key, value)
             return value
 
-        self.user_attrs[key] = _on_rank_0(self._comm, keep)
+        self.user_attrs[key] = _on_rank_0(self._comm, store)
 
     def __getattr__(self, name: str) -> Any:
         from optuna.trial import Trial as OptunaTrial

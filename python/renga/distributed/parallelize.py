@@ -3,74 +3,84 @@
 from __future__ import annotations
 
 import copy
+import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Union
 
 import numpy
 
 from renga.link import Link
-from renga.links.parallel.agreement import require_alike
-from renga.links.parallel.channel.swap import Swap, channel_swaps
+from renga.links.parallel.channel.replacement import channel_replacements
+from renga.links.parallel.sharding.consistency import require_same_on_all_ranks
+from renga.links.parallel.sharding.replacement import (
+    LinkReplacement,
+    copy_with_replacements,
+)
 from renga.links.parallel.spatial.grid import SpatialGrid
-from renga.links.parallel.spatial.model.swap import spatial_swaps
-from renga.links.parallel.spatial.model.watch import is_watched, watch
+from renga.links.parallel.spatial.model.replacement import spatial_replacements
+from renga.links.parallel.spatial.model.tracked_link import is_tracked, tracked_class
 
-Plan = Callable[[Link, Any, Sequence[Any]], list[Swap]]
+if TYPE_CHECKING:
+    from renga.communicators import Communicator
 
-_STRATEGIES: dict[str, Plan] = {"channel": channel_swaps, "spatial": spatial_swaps}
+    Ranks = Union[Communicator, SpatialGrid]
+
+_STRATEGIES: dict[str, Callable[[Link, Any, Sequence[Any]], list[LinkReplacement]]]
+_STRATEGIES = {"channel": channel_replacements, "spatial": spatial_replacements}
 
 
 def parallelize(
     model: Link,
-    comm: Any,
+    comm: Ranks,
     strategy: str = "channel",
     *inputs: Any,
     input: str = "whole",
 ) -> Any:
-    """A copy of ``model`` whose links are shared out over the ranks of ``comm``.
+    """A copy of ``model`` whose links are sharded over the ranks of ``comm``.
 
     It has the weights of rank 0's model under the same names, and computes the same:
-    every rank calls it with the same whole inputs and gets the whole outputs. The
-    ranks' NumPy generators go on from rank 0's, so that all draw alike. Rank 0
-    prints what it swapped, what it left and the communication to expect. Make the
+    every rank calls it with the same whole inputs and gets the whole outputs. NumPy's
+    generators of all ranks continue from the state of rank 0's. Rank 0 prints which
+    links are replaced, which are not and why, and the expected communication. Make the
     optimizer afterwards.
 
     Args:
-        model: on every rank, built alike.
+        model: the same on every rank, apart from its weights.
         comm: a communicator; for ``spatial`` also a :class:`SpatialGrid`.
         strategy: ``channel`` or ``spatial``.
-        inputs: examples of what the model is called with. It is called once with
-            them, to see which activations need not be whole on every rank; without,
-            they all are between links.
+        inputs: example arguments of the model. It is called once with them, to find
+            which activations can stay sharded between links; without an example, none
+            can.
         input: what the model is called with: ``whole`` images, of which each rank
-            takes its part itself, or ``parts`` (``spatial`` only), where each rank
-            has loaded its own. Then images come back in parts, too.
+            takes its shard itself, or ``parts`` (``spatial`` only), where each rank
+            has loaded its own shard. Then the model returns shards, too.
 
     Raises:
         TypeError: ``model`` is no link, or ``comm`` no communicator.
-        ValueError: there is no such strategy or input; the model is for several ranks
-            already; or the ranks' models or arguments differ.
+        ValueError: there is no such strategy or input; the model is parallel already;
+            or the ranks' models or arguments differ.
     """
     ranks = _check(model, comm, strategy, input)
-    what = _outline(model, strategy, input, inputs)
-    text = "models and arguments"
-    require_alike(ranks, "parallelize", text, ValueError, what)
-    model = copy.deepcopy(model)  # the caller's keeps its weights
+    text = _describe(model, strategy, input, inputs)
+    what = "models and arguments"
+    require_same_on_all_ranks(ranks, "parallelize", what, ValueError, text)
+    model = copy.deepcopy(model)  # the caller's model keeps its weights
     if inputs:
         _initialize(model, inputs)
     ranks.bcast_data(model)
     numpy.random.set_state(ranks.bcast_obj(numpy.random.get_state()))
-    swaps = _STRATEGIES[strategy](model, comm, inputs)
-    if comm.rank == 0:
-        print(_report(model, swaps, strategy, comm.size), flush=True)
-    replacements = {id(s.link): s.new for s in swaps if s.new is not None}
-    new = copy.deepcopy(model, replacements)
+    replacements = _STRATEGIES[strategy](model, comm, inputs)
+    if ranks.rank == 0:
+        print(_report(model, replacements, strategy, ranks.size), flush=True)
+    class_of: Callable[[Link], type[Link]] = type
     if strategy == "spatial" and ranks.size > 1:
-        watch(new, SpatialGrid.of(comm), input == "whole")
-    return new
+        grid, takes_whole = SpatialGrid.of(comm), input == "whole"
+        class_of = functools.partial(tracked_class, grid=grid, takes_whole=takes_whole)
+    new = {id(r.link): r.replacement for r in replacements if r.replacement is not None}
+    return copy_with_replacements(model, new, class_of)
 
 
-def _check(model: Any, comm: Any, strategy: str, input: str) -> Any:
+def _check(model: Any, comm: Any, strategy: str, input: str) -> Communicator:
     """The communicator, if each argument by itself is right."""
     if strategy not in _STRATEGIES:
         raise ValueError(
@@ -90,13 +100,13 @@ def _check(model: Any, comm: Any, strategy: str, input: str) -> Any:
         ranks is not comm and strategy != "spatial"
     ):
         raise TypeError(f"parallelize: expected a communicator, got {comm!r}")
-    if is_watched(model):
-        raise ValueError("parallelize: expected a serial model, got one in parts")
+    if is_tracked(model):
+        raise ValueError("parallelize: expected a serial model, got a parallel one")
     return ranks
 
 
-def _outline(model: Link, strategy: str, input: str, inputs: Sequence[Any]) -> str:
-    """What has to be the same on all ranks, as far as it is no number."""
+def _describe(model: Link, strategy: str, input: str, inputs: Sequence[Any]) -> str:
+    """What has to be the same on all ranks, apart from numbers."""
     params = ", ".join(
         f"{name} {param.dtype} {param.shape}" if param.is_initialized else name
         for name, param in sorted(model.namedparams())
@@ -106,6 +116,7 @@ def _outline(model: Link, strategy: str, input: str, inputs: Sequence[Any]) -> s
 
 
 def _initialize(model: Any, inputs: Sequence[Any]) -> None:
+    """Has a forward pass in test mode initialize parameters that have no shape."""
     from renga.configuration import no_backprop_mode, using_config
 
     if any(not param.is_initialized for param in model.params()):
@@ -113,38 +124,39 @@ def _initialize(model: Any, inputs: Sequence[Any]) -> None:
             model(*inputs)
 
 
-def _report(model: Link, swaps: Sequence[Swap], strategy: str, size: int) -> str:
+def _report(
+    model: Link, replacements: Sequence[LinkReplacement], strategy: str, size: int
+) -> str:
     paths = {id(link): path for path, link in reversed(list(model.namedlinks()))}
     lines = [f"parallelize: {strategy}, {size} ranks"]
-    width = max([len(paths[id(swap.link)]) for swap in swaps], default=0)
-    for swap in swaps:
-        path, kind = paths[id(swap.link)], type(swap.link).__name__
-        if swap.new is None:
-            lines.append(f"  {path:{width}}  {kind} left: {swap.reason}")
+    width = max([len(paths[id(r.link)]) for r in replacements], default=0)
+    for link, new, reason, cost in replacements:
+        path = paths[id(link)]
+        if new is None:
+            lines.append(f"  {path:{width}}  {type(link).__name__} kept: {reason}")
             continue
-        algorithm = getattr(swap.new, "algorithm", None) or "local"
-        layouts = f"{getattr(swap.new, 'input_layout', 'replicated')} -> "
-        layouts += getattr(swap.new, "output_layout", "replicated")
-        cost = "what travels is not known"
-        if swap.cost is not None:
-            moved, seconds = swap.cost.bytes, swap.cost.communication
-            cost = f"{moved / 1e6:.2f} MB, {seconds * 1e3:.2f} ms"
-        what = f"{type(swap.new).__name__}, {algorithm}, {layouts}"
-        lines.append(f"  {path:{width}}  {what}, {cost}")
-    return "\n".join([*lines, _sum(swaps)])
+        algorithm = getattr(new, "algorithm", None) or "local"
+        layouts = f"{getattr(new, 'input_layout', 'replicated')} -> "
+        layouts += getattr(new, "output_layout", "replicated")
+        expected = "communication is not known"
+        if cost is not None:
+            milliseconds = cost.communication * 1e3
+            expected = f"{cost.bytes / 1e6:.2f} MB, {milliseconds:.2f} ms"
+        what = f"{type(new).__name__}, {algorithm}, {layouts}"
+        lines.append(f"  {path:{width}}  {what}, {expected}")
+    return "\n".join([*lines, _total(replacements)])
 
 
-def _sum(swaps: Sequence[Swap]) -> str:
-    """What a rank receives in all, as far as an example told it."""
-    costs = [swap.cost for swap in swaps if swap.cost is not None]
-    unknown = sum(swap.new is not None and swap.cost is None for swap in swaps)
+def _total(replacements: Sequence[LinkReplacement]) -> str:
+    """What a rank receives in all, as far as it is known from an example."""
+    costs = [r.cost for r in replacements if r.cost is not None]
+    unknown = sum(r.replacement is not None and r.cost is None for r in replacements)
     if unknown and not costs:
-        return "  an example of the input would tell what travels"
-    moved = sum(cost.bytes for cost in costs) / 1e6
-    seconds = sum(cost.communication for cost in costs)
-    total = (
-        f"  each rank receives {moved:.1f} MB per step, about {seconds * 1e3:.1f} ms"
-    )
+        return "  an example of the input would tell the communication"
+    received = sum(cost.bytes for cost in costs) / 1e6
+    milliseconds = sum(cost.communication for cost in costs) * 1e3
+    total = f"  each rank receives {received:.1f} MB per step, about "
+    total += f"{milliseconds:.1f} ms"
     if unknown:
-        total += f", and what {unknown} links need to which no example came"
+        total += f", and what {unknown} links need which the example did not reach"
     return total

@@ -190,5 +190,5 @@ def test_graphs_without_a_way_back_are_told_when_time_is_up(monkeypatch):
         return str(caught.value)
 
     text = local.run(on_rank, ranks=2)[0]
-    assert "no backward() has come yet through 1 communications" in text
+    assert "no backward() has reached 1 communications" in text
     assert "Send called at" in text and "test_point_to_point" in text

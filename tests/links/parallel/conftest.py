@@ -1,4 +1,4 @@
-"""How many cases the property tests of parallel links draw.
+"""The number of cases that property tests of parallel links draw.
 
 ``RENGA_HYPOTHESIS=full`` draws at least 500 in all for each kind of link.
 """

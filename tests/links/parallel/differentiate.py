@@ -7,9 +7,9 @@ import renga.functions as F
 
 
 def differentiate(link, x, weight, weight2):
-    """For Σ weight y² and for Σ weight2 gx² + Σ gW² of its gradients.
+    """Gradients of Σ weight y², and of Σ weight2 gx² + Σ gW² of these.
 
-    Of a shard of x or y these are this rank's terms of the sum.
+    With shards of x or y, the sums are over this rank's terms.
     """
     x = renga.Variable(x)
     y = link(x)
@@ -35,7 +35,7 @@ def array(seed, *shape):
 
 
 def in_float64(function):
-    """What a rank does, with links and data of that dtype."""
+    """A function of a rank, with links and data of that dtype."""
 
     def on_rank(comm):
         with renga.using_config("dtype", np.float64):

@@ -1,1 +1,1 @@
-"""Convolutions of images whose parts lie on several ranks."""
+"""Convolutions of images that are sharded over several ranks."""

@@ -1,24 +1,27 @@
-"""Convolutions of images whose parts lie on several ranks."""
+"""Convolutions of images that are sharded over several ranks."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from renga import _core
+from renga.links.parallel.sharding.placement_tracker import placed
 from renga.links.parallel.spatial.convolution.node import SpatialConvolution
 from renga.links.parallel.spatial.grid import SpatialGrid
-from renga.links.parallel.spatial.parts import of_parts
-from renga.links.parallel.spatial.plan import require
+from renga.links.parallel.spatial.halo_exchange_plan import require
 from renga.links.parallel.spatial.window import SpatialWindow
 from renga.utils.type_check import InvalidType
 from renga.variable import Variable, as_variable
 
+if TYPE_CHECKING:
+    from renga.communicators import Communicator
+
 ops = _core.ops
 
 
-@of_parts()
+@placed()
 def spatial_convolution(
-    comm: Any,
+    comm: Communicator | SpatialGrid,
     x: Any,
     W: Any,
     b: Any = None,
@@ -30,15 +33,15 @@ def spatial_convolution(
     groups: int = 1,
     name: str = "spatial_convolution",
 ) -> Variable:
-    """The convolution of images of which each rank has a part.
+    """The convolution of images that are sharded over a grid of ranks.
 
-    Each rank gets its part of what ``convolution_2d`` or ``convolution_nd`` makes of
-    the whole. ``W`` and ``b`` are the same on all ranks, and so are their gradients:
-    those of the whole.
+    Each rank gets its shard of ``convolution_2d`` or ``convolution_nd`` of the whole
+    images. ``W`` and ``b`` are replicated, and so are their gradients, which are those
+    of the whole images.
 
     Args:
-        comm: a communicator, for bands of rows, or a :class:`SpatialGrid`.
-        name: what errors call it.
+        comm: a :class:`SpatialGrid`, or a communicator, for bands of rows.
+        name: of the function in errors.
 
     Shapes:
         x: (N, I, ...) of this rank
@@ -53,7 +56,7 @@ def spatial_convolution(
     x = _core.as_activation(x)
     window = SpatialWindow.of(W.shape[2:], stride, pad, dilate, W.ndim - 2)
     _check_types(name, x, W, b)
-    inputs = grid.whole(name, x)
+    inputs = grid.whole_extents(name, x)
     outputs = window.out_extents(inputs, cover_all)
     _check(name, grid, x, inputs, W.shape[1] * groups, outputs)
     if grid.size == 1:
@@ -62,9 +65,9 @@ def spatial_convolution(
     return _apply(grid, window, groups, (inputs, outputs), False, (x, W, b))
 
 
-@of_parts()
+@placed()
 def spatial_deconvolution(
-    comm: Any,
+    comm: Communicator | SpatialGrid,
     x: Any,
     W: Any,
     b: Any = None,
@@ -76,16 +79,16 @@ def spatial_deconvolution(
     groups: int = 1,
     name: str = "spatial_deconvolution",
 ) -> Variable:
-    """The transposed convolution of images of which each rank has a part.
+    """The transposed convolution of images that are sharded over a grid of ranks.
 
-    Each rank gets its part of what ``deconvolution_2d`` or ``deconvolution_nd`` makes
-    of the whole. ``W`` and ``b`` are the same on all ranks, and so are their
-    gradients: those of the whole.
+    Each rank gets its shard of ``deconvolution_2d`` or ``deconvolution_nd`` of the
+    whole images. ``W`` and ``b`` are replicated, and so are their gradients, which are
+    those of the whole images.
 
     Args:
-        comm: a communicator, for bands of rows, or a :class:`SpatialGrid`.
+        comm: a :class:`SpatialGrid`, or a communicator, for bands of rows.
         outsize: the extents of the whole result; the smallest by default.
-        name: what errors call it.
+        name: of the function in errors.
 
     Shapes:
         x: (N, I, ...) of this rank
@@ -100,7 +103,7 @@ def spatial_deconvolution(
     x = _core.as_activation(x)
     window = SpatialWindow.of(W.shape[2:], stride, pad, dilate, W.ndim - 2)
     _check_types(name, x, W, b)
-    inputs = grid.whole(name, x)
+    inputs = grid.whole_extents(name, x)
     outputs = window.in_extents(inputs) if outsize is None else tuple(outsize)
     _check(name, grid, x, inputs, W.shape[0], outputs)
     fits = all(
@@ -122,25 +125,30 @@ def _apply(
     window: SpatialWindow,
     groups: int,
     extents: Any,
-    up: bool,
+    transposed: bool,
     xs: Any,
 ) -> Variable:
     x, W, b = xs
-    # The node's arrays are NumPy's, which has no bfloat16.
-    exact = ops.cast(x, x.dtype)
-    node = SpatialConvolution(grid, window, groups, extents, up, exact is not x)
-    (y,) = node.apply((exact, W) if b is None else (exact, W, b))
+    # The node's arrays are NumPy's, which has no bfloat16: it gets float32.
+    image = ops.cast(x, x.dtype)
+    is_bfloat16 = image is not x
+    node = SpatialConvolution(grid, window, groups, extents, transposed, is_bfloat16)
+    (y,) = node.apply((image, W) if b is None else (image, W, b))
     return _core.in_dtype_of(y, x)
 
 
 def _check_types(name: str, x: Variable, W: Variable, b: Any) -> None:
-    """Raises InvalidType for axes and dtypes that the serial convolution refuses."""
+    """Checks the axes and dtypes as the serial convolution does.
+
+    Raises:
+        InvalidType: they do not fit.
+    """
     if x.ndim != W.ndim or x.dtype.kind != "f" or W.dtype.kind != "f":
         raise InvalidType(
             f"{name}: expected x and W of a float dtype with as many axes, got "
             f"{x.dtype} {x.shape} and {W.dtype} {W.shape}"
         )
-    # The bias of bfloat16 images, which NumPy sees as float32, is float32, too.
+    # In Python, bfloat16 images have the dtype float32, as the bias has.
     if b is not None and b.dtype != x.dtype:
         raise InvalidType(
             f"{name}: expected b of dtype {x.dtype}, as x is, got {b.dtype}"

@@ -1,4 +1,4 @@
-"""Convolutions of images in parts, as links."""
+"""Links: convolutions of sharded images."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from renga.parameter import Parameter
 from renga.variable import Variable
 
 
-class _Windowed(SpatialLink):
+class _SpatialConvolution(SpatialLink):
     W: Parameter
     b: Parameter | None
     stride: Any
@@ -27,41 +27,44 @@ class _Windowed(SpatialLink):
     groups: int
     _weight_shape: Callable[[int], tuple[int, ...]]
 
-    def _apply(self, function: Callable[..., Variable], x: Any, last: Any) -> Variable:
-        """The function by its parameters, which have their shape by now."""
+    def _apply(
+        self, function: Callable[..., Variable], x: Any, option: Any
+    ) -> Variable:
+        """Applies a function to ``x`` and the parameters, after initializing them."""
         if not self.W.is_initialized:
             self.W.initialize(self._weight_shape(x.shape[1]))
-            self._share()
-        parameters = self.W, self.b, self.stride, self.pad, last
-        kept = {"dilate": self.dilate, "groups": self.groups}
-        return function(self.grid, x, *parameters, **kept, name=type(self).__name__)
+            self._broadcast()
+        parameters = self.W, self.b, self.stride, self.pad, option
+        options = {"dilate": self.dilate, "groups": self.groups}
+        return function(self.grid, x, *parameters, **options, name=type(self).__name__)
 
 
-class _Convolution(_Windowed):
+class _Convolution(_SpatialConvolution):
     cover_all = False
 
     def forward(self, x: Any) -> Variable:
-        """This rank's part of the convolution."""
+        """This rank's shard of the convolution."""
         return self._apply(spatial_convolution, x, self.cover_all)
 
 
-class _Deconvolution(_Windowed):
+class _Deconvolution(_SpatialConvolution):
     outsize: Any
 
     def forward(self, x: Any) -> Variable:
-        """This rank's part of the deconvolution."""
+        """This rank's shard of the deconvolution."""
         return self._apply(spatial_deconvolution, x, self.outsize)
 
 
 class SpatialConvolution2D(_Convolution, Convolution2D):
-    """``Convolution2D`` of images of which each rank has a part.
+    """``Convolution2D`` of images that are sharded over a grid of ranks.
 
-    Neighbours swap the pixels that the kernel reaches over the edge, while the others
-    are computed; the parts of ``y`` put together equal the convolution of the whole
-    image. Parameters and their gradients are those of the serial link on every rank.
+    Neighbours exchange halos, the pixels that windows of the other rank need, while
+    those of the own shard are computed. The shards of ``y`` together are the
+    convolution of the whole image. Parameters and their gradients are those of the
+    serial link, on every rank.
 
     Args:
-        comm: a communicator, for bands of rows, or a :class:`SpatialGrid`.
+        comm: a :class:`SpatialGrid`, or a communicator, for bands of rows.
         in_channels, …, groups: as for Convolution2D.
 
     Shapes:
@@ -73,11 +76,11 @@ class SpatialConvolution2D(_Convolution, Convolution2D):
 
 
 class SpatialConvolutionND(_Convolution, ConvolutionND):
-    """``ConvolutionND`` of images of which each rank has a part.
+    """``ConvolutionND`` of images that are sharded over a grid of ranks.
 
     Args:
-        comm: a communicator, for bands along the first axis, or a
-            :class:`SpatialGrid`.
+        comm: a :class:`SpatialGrid`, or a communicator, for bands along the first
+            spatial axis.
         ndim, in_channels, …, groups: as for ConvolutionND.
 
     Shapes:
@@ -89,13 +92,13 @@ class SpatialConvolutionND(_Convolution, ConvolutionND):
 
 
 class SpatialDeconvolution2D(_Deconvolution, Deconvolution2D):
-    """``Deconvolution2D`` of images of which each rank has a part.
+    """``Deconvolution2D`` of images that are sharded over a grid of ranks.
 
-    The parts of ``y`` put together equal the deconvolution of the whole image.
-    Parameters and their gradients are those of the serial link on every rank.
+    The shards of ``y`` together are the deconvolution of the whole image. Parameters
+    and their gradients are those of the serial link, on every rank.
 
     Args:
-        comm: a communicator, for bands of rows, or a :class:`SpatialGrid`.
+        comm: a :class:`SpatialGrid`, or a communicator, for bands of rows.
         in_channels, …, groups: as for Deconvolution2D; ``outsize`` are the extents of
             the whole result.
 
@@ -108,11 +111,11 @@ class SpatialDeconvolution2D(_Deconvolution, Deconvolution2D):
 
 
 class SpatialDeconvolutionND(_Deconvolution, DeconvolutionND):
-    """``DeconvolutionND`` of images of which each rank has a part.
+    """``DeconvolutionND`` of images that are sharded over a grid of ranks.
 
     Args:
-        comm: a communicator, for bands along the first axis, or a
-            :class:`SpatialGrid`.
+        comm: a :class:`SpatialGrid`, or a communicator, for bands along the first
+            spatial axis.
         ndim, in_channels, …, groups: as for DeconvolutionND; ``outsize`` are the
             extents of the whole result.
 

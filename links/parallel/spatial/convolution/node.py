@@ -1,4 +1,4 @@
-"""Convolution of images in parts, as a vertex of the graph."""
+"""The graph node of a convolution of sharded images."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import numpy
 import renga
 from renga import _core
 from renga.functions.noise.seed import expect_parts
-from renga.links.parallel.moves import channels_last
-from renga.links.parallel.spatial.convolution.passage import passage
-from renga.links.parallel.spatial.grid import PartFunction, SpatialGrid
-from renga.links.parallel.spatial.plan import (
-    plan_convolution,
-    plan_transposed,
-    replicate,
+from renga.links.parallel.sharding.memory_format import channels_last
+from renga.links.parallel.spatial.convolution.halo_convolution import halo_convolution
+from renga.links.parallel.spatial.grid import ShardedFunction, SpatialGrid
+from renga.links.parallel.spatial.halo_exchange_plan import (
+    plan_transposed_window,
+    plan_window,
+    with_summed_gradient,
 )
 from renga.links.parallel.spatial.window import SpatialWindow
 from renga.variable import Variable
@@ -25,13 +25,16 @@ ops = _core.ops
 Extents = tuple[int, ...]
 
 
-class SpatialConvolution(PartFunction):
-    """Of (x, W) or (x, W, b); W and b are the same on every rank.
+class SpatialConvolution(ShardedFunction):
+    """Of (x, W) or (x, W, b); W and b are replicated.
 
-    ``up`` is the transposed convolution, from the smaller image to the larger; it
-    ``rounds`` what it multiplies to bfloat16. On the way back halos travel while W's
-    gradient is computed, and then this does while x's is: the ranks sum up what they
-    have found.
+    In the backward pass, the halo of gy is exchanged while the gradient of W is
+    computed, and the latter is all-reduced while the gradient of x is computed.
+
+    Args:
+        extents: of the whole images, of x and of the result.
+        transposed: whether it is the transposed convolution.
+        in_bfloat16: whether products are of numbers rounded to bfloat16.
     """
 
     def __init__(
@@ -40,30 +43,31 @@ class SpatialConvolution(PartFunction):
         window: SpatialWindow,
         groups: int,
         extents: tuple[Extents, Extents],
-        up: bool = False,
-        rounds: bool = False,
+        transposed: bool = False,
+        in_bfloat16: bool = False,
     ) -> None:
         self.grid, self.window, self.groups = grid, window, groups
-        self.extents, self.up = extents, up
+        self.extents, self.transposed = extents, transposed
         self.result_extents = extents[1]
-        self.rounds = rounds
-        self.there = passage(grid, window, *extents, up)
-        # Random numbers for parts differ, as they do within the whole.
+        self.in_bfloat16 = in_bfloat16
+        self.convolution = halo_convolution(grid, window, *extents, transposed)
+        # Random numbers drawn for shards differ between ranks.
         self.random_stream = grid.rank + 1
         expect_parts()
 
     def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         x, W, b = (*inputs, None)[:3]
         self.retain_inputs(range(len(inputs)))
-        image = _in_order(x)
-        self.reordered = None if image is x else image
+        image = _in_kernel_format(x)
+        self.converted = None if image is x else image
         with self._precision():
-            y, self.halos = self.there.run(image, _like(x, W), b, self.groups)
+            W = _cast_like(x, W)
+            y, self.halos = self.convolution.run(image, W, b, self.groups)
         return (y,)
 
     def _precision(self) -> Any:
-        """What multiplies bfloat16 numbers and adds up in float32, where it rounds."""
-        if not self.rounds:
+        """The context in which products have the node's precision."""
+        if not self.in_bfloat16:
             return contextlib.nullcontext()
         return renga.using_config("compute_precision", "medium")
 
@@ -73,59 +77,61 @@ class SpatialConvolution(PartFunction):
         xs = self.get_retained_inputs()
         if not _core.backprop_enabled():
             arrays = [x.array for x in xs]
-            if self.reordered is not None:
-                arrays[0] = self.reordered
+            if self.converted is not None:
+                arrays[0] = self.converted
             with self._precision():
-                gy = _in_order(grad_outputs[0].array)
+                gy = _in_kernel_format(grad_outputs[0].array)
                 return self._gradients(target_input_indexes, arrays, gy)
-        ways = grad_outputs, [xs[i] for i in target_input_indexes]
+        y, targets = self.compose(*xs), [xs[i] for i in target_input_indexes]
         return tuple(
-            renga.grad(
-                [self.compose(*xs)], ways[1], ways[0], enable_double_backprop=True
-            )
+            renga.grad([y], targets, grad_outputs, enable_double_backprop=True)
         )
 
     def _gradients(
         self, wanted: tuple[int, ...], arrays: list[Any], gy: numpy.ndarray
     ) -> tuple[Any, ...]:
-        x, W = arrays[0], _like(arrays[0], arrays[1])
+        x, W = arrays[0], _cast_like(arrays[0], arrays[1])
         found: dict[int, numpy.ndarray] = {}
         if 0 in wanted:
-            back = passage(self.grid, self.window, *self.extents[::-1], not self.up)
-            arriving = back.halo.start(gy)
+            adjoint = halo_convolution(
+                self.grid, self.window, *self.extents[::-1], not self.transposed
+            )
+            started = adjoint.exchange.start(gy)
         if 1 in wanted:
-            found[1] = self.there.weight_grad(x, self.halos, gy, W, self.groups)
+            found[1] = self.convolution.weight_grad(x, self.halos, gy, W, self.groups)
         if 2 in wanted:
             axes = (0, *range(2, gy.ndim))
             found[2] = ops.sum(gy, axes).array
         sums = list(found.values())
         work = self.grid.comm.all_reduce(sums, out=sums, wait=False) if sums else None
         if 0 in wanted:
-            found[0], _ = back.run(gy, W, None, self.groups, arriving)
+            found[0], _ = adjoint.run(gy, W, None, self.groups, started)
         if work is not None:
             work.wait()
-        return tuple(Variable(_like(arrays[i], found[i])) for i in wanted)
+        return tuple(Variable(_cast_like(arrays[i], found[i])) for i in wanted)
 
     def compose(self, x: Variable, W: Variable, b: Any = None) -> Variable:
-        """The same written with functions, for derivatives of higher order."""
+        """The same by differentiable functions, for derivatives of higher order."""
         options = (self.window.stride, (0,) * len(self.window.pad), self.window.dilate)
-        W = replicate(self.grid, W if W.dtype == x.dtype else ops.cast(W, x.dtype))
-        plan_for = plan_transposed if self.up else plan_convolution
+        W = W if W.dtype == x.dtype else ops.cast(W, x.dtype)
+        W = with_summed_gradient(self.grid, W)
+        plan_for = plan_transposed_window if self.transposed else plan_window
         plan = plan_for(self.grid, self.window, *self.extents)
-        convolve = ops.deconvolution_nd if self.up else ops.convolution_nd
-        y = plan.keep(convolve(plan.extend(x), W, None, (*options, self.groups)))
+        convolve = ops.deconvolution_nd if self.transposed else ops.convolution_nd
+        y = plan.crop(convolve(plan.extend(x), W, None, (*options, self.groups)))
         if b is None:
             return y
-        b = ops.reshape(replicate(self.grid, b), (-1,) + (1,) * len(options[0]))
+        b = with_summed_gradient(self.grid, b)
+        b = ops.reshape(b, (-1,) + (1,) * len(options[0]))
         return ops.add(y, ops.broadcast_to(b, y.shape))
 
 
-def _in_order(x: numpy.ndarray) -> numpy.ndarray:
-    """``x`` as float32 kernels want images, so that none of them has to copy it."""
-    is_wanted = x.dtype == numpy.float32 and x.ndim == 4
-    return channels_last(x) if is_wanted else x
+def _in_kernel_format(x: numpy.ndarray) -> numpy.ndarray:
+    """``x`` in the memory format of float32 kernels, so that none has to convert it."""
+    is_converted = x.dtype == numpy.float32 and x.ndim == 4
+    return channels_last(x) if is_converted else x
 
 
-def _like(x: numpy.ndarray, W: numpy.ndarray) -> numpy.ndarray:
+def _cast_like(x: numpy.ndarray, W: numpy.ndarray) -> numpy.ndarray:
     """W in the dtype of x."""
     return W if W.dtype == x.dtype else W.astype(x.dtype)

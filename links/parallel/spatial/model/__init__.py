@@ -1,1 +1,1 @@
-"""Models whose images lie on several ranks in parts."""
+"""Models for images that are sharded over several ranks."""

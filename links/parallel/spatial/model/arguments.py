@@ -1,4 +1,4 @@
-"""What a model is called with, and what it returns: whole images, or parts of them."""
+"""Arguments and results of a model: whole images, or each rank's shards of them."""
 
 from __future__ import annotations
 
@@ -8,67 +8,78 @@ from typing import Any
 import numpy
 
 from renga.configuration import config
-from renga.links.parallel.agreement import require_alike
+from renga.links.parallel.sharding.consistency import require_same_on_all_ranks
+from renga.links.parallel.sharding.placement import REPLICATE, REPLICATE_SUMMED
+from renga.links.parallel.sharding.placement_tracker import SPATIAL, PlacementTracker
 from renga.links.parallel.spatial.grid import SpatialGrid
 from renga.links.parallel.spatial.image import gather_image, scatter_image
-from renga.links.parallel.spatial.parts import Knowledge
 from renga.utils.type_check import InvalidType
 from renga.variable import Variable
 
-_SAMPLE = 4  # compared positions along each axis of an array
+_COMPARED = 4  # positions along each axis of an array
 
 
 def require_same_call(
     grid: SpatialGrid, name: str, arguments: Any, whole: bool
 ) -> None:
-    """Raises InvalidType on all ranks unless the model is called alike on all.
+    """Checks that the model is called alike on all ranks.
 
-    Of whole images some numbers are compared, too, unless they were computed: each
-    rank's own batch would give images made of several.
+    Of whole images some numbers are compared, too, unless they were computed: with a
+    different batch on each rank, images would be put together from several.
+
+    Raises:
+        InvalidType: on all ranks, if the calls differ.
     """
     arrays = list(_arrays(arguments))
     text = ", ".join(_describe(x, whole) for x in arrays) or "no array"
     text += f" {'while training' if config.train else 'while testing'}"
     text += "" if config.enable_backprop else ", without gradients"
-    data = b"".join(map(_sample, arrays)) if whole else b""
+    data = b"".join(map(_compared_bytes, arrays)) if whole else b""
     what = 'whole inputs (input="parts" takes parts)' if whole else "inputs"
-    require_alike(grid.comm, name, what, InvalidType, text, data)
+    require_same_on_all_ranks(grid.comm, name, what, InvalidType, text, data)
 
 
-def take_parts(grid: SpatialGrid, knowledge: Knowledge, arguments: Any) -> Any:
-    """The arguments with this rank's part of each image.
+def scatter_arguments(
+    grid: SpatialGrid, tracker: PlacementTracker, arguments: Any
+) -> Any:
+    """The arguments with this rank's shard of each image.
 
-    Images are what has the most axes, if three or more: what has fewer, such as labels
-    of pixels, stays whole.
+    Images are the arrays with the most axes, if three or more; those with fewer, such
+    as labels of pixels, stay replicated.
     """
     axes = max((x.ndim for x in _arrays(arguments)), default=0)
 
-    def take(x: Any) -> Any:
+    def scatter(x: Any) -> Any:
         if x.ndim > 2 and x.ndim == axes:
             return scatter_image(grid, x)
-        knowledge.note(x, "whole")
+        tracker.record(x, REPLICATE)
         return x
 
-    return _replace(arguments, take)
+    return _replace(arguments, scatter)
 
 
-def give_whole(grid: SpatialGrid, knowledge: Knowledge, name: str, result: Any) -> Any:
-    """The result with whole images in the place of parts.
+def gather_results(
+    grid: SpatialGrid, tracker: PlacementTracker, name: str, result: Any
+) -> Any:
+    """The result with whole images in the place of shards.
 
     Raises:
-        ValueError: there is an image of which this is not known.
+        ValueError: an array of the result is no Variable, or its gradient is pending.
     """
 
-    def give(y: Any) -> Any:
-        kind = knowledge.kind_of(y)
-        if kind == "for parts" or (kind == "part" and not isinstance(y, Variable)):
+    def gather(y: Any) -> Any:
+        placement = tracker.placement_of(y)
+        is_sharded = placement == SPATIAL
+        if placement == REPLICATE_SUMMED or (
+            is_sharded and not isinstance(y, Variable)
+        ):
             raise ValueError(
-                f"{name}: expected it to return Variables which are whole or parts of "
+                f"{name}: expected it to return Variables that are whole or sharded "
                 f"images, got {type(y).__name__} {y.shape}"
             )
-        return gather_image(grid, y) if kind == "part" else y
+        return gather_image(grid, y) if is_sharded else y
 
-    return _replace(result, give)
+    return _replace(result, gather)
 
 
 def _is_array(x: Any) -> bool:
@@ -87,7 +98,7 @@ def _arrays(value: Any) -> Iterator[Any]:
 
 
 def _replace(value: Any, function: Callable[[Any], Any]) -> Any:
-    """The same lists, tuples and dictionaries with other arrays."""
+    """The same lists, tuples and dictionaries with each array replaced."""
     if _is_array(value):
         return function(value)
     if isinstance(value, dict):
@@ -105,10 +116,10 @@ def _describe(x: Any, whole: bool) -> str:
     return f"{x.dtype} {x.shape[:2]} with {x.ndim - 2} more axes"
 
 
-def _sample(x: Any) -> bytes:
+def _compared_bytes(x: Any) -> bytes:
     if isinstance(x, Variable):
         if x.creator_node is not None:
-            return b""  # what is computed may differ in its last bits between machines
+            return b""  # computed values may differ in the last bits between machines
         x = x.array
-    steps = tuple(slice(None, None, max(1, n // _SAMPLE)) for n in x.shape)
+    steps = tuple(slice(None, None, max(1, n // _COMPARED)) for n in x.shape)
     return x[steps].tobytes() if x.dtype != object else b""

@@ -1,4 +1,4 @@
-"""What stands in for functions that look beyond single pixels."""
+"""Spatial functions that replace those which need more than one pixel."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from renga.functions import reshape
-from renga.links.parallel.spatial.grid import SpatialGrid, lengths
+from renga.links.parallel.sharding.placement_tracker import SPATIAL, PlacementTracker
+from renga.links.parallel.spatial.grid import SpatialGrid, extents_of
 from renga.links.parallel.spatial.image import spatial_average
-from renga.links.parallel.spatial.parts import Knowledge
 from renga.links.parallel.spatial.pooling import (
     spatial_average_pooling,
     spatial_max_pooling,
@@ -20,33 +20,35 @@ from renga.links.parallel.spatial.resize import spatial_resize_images
 Substitute = Callable[..., Any]
 
 
-def substitutes(grid: SpatialGrid, knowledge: Knowledge) -> dict[str, Substitute]:
-    """By the names of functions; each gets the function and then its arguments."""
+def substitutes(grid: SpatialGrid, tracker: PlacementTracker) -> dict[str, Substitute]:
+    """By the names of functions; each is called with the function and its arguments."""
 
-    def of_parts(substitute: Substitute) -> Substitute:
+    def of_shards(substitute: Substitute) -> Substitute:
         def call(function: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-            if knowledge.paused or knowledge.kind_of(x) != "part":
+            if tracker.is_paused or tracker.placement_of(x) != SPATIAL:
                 return function(x, *args, **kwargs)
             return substitute(function, x, *args, **kwargs)
 
         return call
 
     def spatial(function: Callable[..., Any]) -> Substitute:
-        return of_parts(lambda _, x, *args, **kept: function(grid, x, *args, **kept))
+        return of_shards(
+            lambda _, x, *args, **kwargs: function(grid, x, *args, **kwargs)
+        )
 
     def pooling(function: Callable[..., Any]) -> Substitute:
         def call(_: Any, x: Any, ksize: Any, *args: Any, **kwargs: Any) -> Any:
             _require_whole_extents(grid, function.__name__, x, ksize, (1,))
             return function(grid, x, ksize, *args, **kwargs)
 
-        return of_parts(call)
+        return of_shards(call)
 
     def resize_images(
-        _: Any, x: Any, output_shape: Any, *args: Any, **kept: Any
+        _: Any, x: Any, output_shape: Any, *args: Any, **kwargs: Any
     ) -> Any:
         name = "resize_images"
         _require_whole_extents(grid, name, x, output_shape, range(1, 33))
-        return spatial_resize_images(grid, x, output_shape, *args, **kept)
+        return spatial_resize_images(grid, x, output_shape, *args, **kwargs)
 
     def average_pooling_nd(
         function: Any, x: Any, ksize: Any, stride: Any = None, pad: Any = 0,
@@ -54,7 +56,7 @@ def substitutes(grid: SpatialGrid, knowledge: Knowledge) -> dict[str, Substitute
     ) -> Any:  # fmt: skip
         if pad_value is None and pad != 0:
             raise ValueError(
-                "average_pooling_nd: expected pad_value 0 for parts of images, got None"
+                "average_pooling_nd: expected pad_value 0 for sharded images, got None"
             )
         _require_whole_extents(grid, "average_pooling_nd", x, ksize, (1,))
         return spatial_average_pooling(grid, x, ksize, stride, pad)
@@ -72,29 +74,26 @@ def substitutes(grid: SpatialGrid, knowledge: Knowledge) -> dict[str, Substitute
             return y
         return reshape(y, [1 if i in averaged else n for i, n in enumerate(x.shape)])
 
-    def alone(function: Any, *args: Any, **kwargs: Any) -> Any:
-        """A function of several steps that looks at one pixel at a time."""
-        knowledge.paused = True
-        try:
+    def pixelwise(function: Any, *args: Any, **kwargs: Any) -> Any:
+        """A function made of several that computes each pixel from the same pixel."""
+        with tracker.paused():
             return function(*args, **kwargs)
-        finally:
-            knowledge.paused = False
 
     def refuse(function: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
         raise ValueError(
             f"{function.__name__}: expected gather_image before it, as every rank has "
-            f"but a part of the images here, got {x.shape}"
+            f"only its shard of the images here, got {x.shape}"
         )
 
     return {
-        "average": of_parts(average),
+        "average": of_shards(average),
         "average_pooling_2d": pooling(spatial_average_pooling),
-        "average_pooling_nd": of_parts(average_pooling_nd),
-        "local_response_normalization": of_parts(alone),
+        "average_pooling_nd": of_shards(average_pooling_nd),
+        "local_response_normalization": of_shards(pixelwise),
         "max_pooling_2d": pooling(spatial_max_pooling),
         "max_pooling_nd": pooling(spatial_max_pooling),
-        "resize_images": of_parts(resize_images),
-        "spatial_pyramid_pooling_2d": of_parts(refuse),
+        "resize_images": of_shards(resize_images),
+        "spatial_pyramid_pooling_2d": of_shards(refuse),
         "unpooling_2d": spatial(spatial_unpooling),
         "unpooling_nd": spatial(spatial_unpooling),
         "upsampling_2d": spatial(spatial_upsampling_2d),
@@ -104,21 +103,24 @@ def substitutes(grid: SpatialGrid, knowledge: Knowledge) -> dict[str, Substitute
 def _require_whole_extents(
     grid: SpatialGrid, name: str, x: Any, extents: Any, multiples: Iterable[int]
 ) -> None:
-    """Raises ValueError for extents that were taken from the shape of a part.
+    """Checks that extents were not taken from the shape of a shard.
 
-    They are so many times those of a rank's part, and not of the whole.
+    Args:
+        multiples: by which a function may multiply the extents that it takes.
+
+    Raises:
+        ValueError: the extents are a multiple of a shard's, but not of the whole's.
     """
     if not isinstance(extents, (tuple, list)) or len(extents) != x.ndim - 2:
         return
-    whole = grid.whole(name, x)
+    whole = grid.whole_extents(name, x)
 
-    def are_multiples(of: Sequence[int]) -> bool:
-        wanted = tuple(extents)
-        return any(wanted == tuple(k * n for n in of) for k in multiples)
+    def is_multiple_of(other: Sequence[int]) -> bool:
+        return any(tuple(extents) == tuple(k * n for n in other) for k in multiples)
 
-    parts = {lengths(box) for box in grid.boxes(whole)}
-    if any(map(are_multiples, parts - {whole})) and not are_multiples(whole):
+    shards = {extents_of(box) for box in grid.boxes(whole)}
+    if any(map(is_multiple_of, shards - {whole})) and not is_multiple_of(whole):
         raise ValueError(
             f"{name}: expected extents of whole images, {whole}, got {tuple(extents)}: "
-            f"x.shape is that of this rank's part here, {tuple(x.shape)}"
+            f"x.shape is that of this rank's shard here, {tuple(x.shape)}"
         )

@@ -1,4 +1,4 @@
-"""Data sets shared out over ranks."""
+"""Data sets scattered over ranks."""
 
 from renga.distributed.datasets import empty_dataset, scatter
 from renga.distributed.datasets.empty_dataset import create_empty_dataset

@@ -1,4 +1,4 @@
-"""A data set of nothing, for ranks that only take part."""
+"""A data set of empty examples, for ranks that get no data."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from typing import Any
 def create_empty_dataset(dataset: Any) -> list[tuple[()]]:
     """As many empty tuples as ``dataset`` has examples.
 
-    It drives the iterations of a model whose input comes from other ranks.
+    It is for a rank whose part of the model gets its inputs from other ranks.
     """
     return [()] * len(dataset)

@@ -1,30 +1,35 @@
-"""Images of which each rank reads its own part only."""
+"""Images of which each rank reads its own shard only."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy
 
 from renga.dataset import DatasetMixin
 from renga.links.parallel.spatial import SpatialGrid
 
+if TYPE_CHECKING:
+    from renga.communicators import Communicator
+
 
 class ImageParts(DatasetMixin):
-    """The examples of a data set, of whose images this rank has its part.
+    """The examples of a data set with this rank's shard of each image.
 
-    The last axes of an image are its extents; an example is an image, or a tuple
-    whose images are those with as many axes or more, as the masks of a segmentation
-    are. They are indexed before they become arrays: of a ``numpy.memmap``, or a
-    data set of HDF5, only the part is read. Ranks have to take the same examples.
+    An example is an image, or a tuple; images are arrays with ``axes`` axes or more, of
+    which the last ones are sharded. They are indexed before they become arrays: of a
+    ``numpy.memmap`` or an HDF5 data set, only the shard is read. All ranks have to take
+    the same examples.
 
     Args:
-        comm: a communicator, for bands of rows, or a :class:`SpatialGrid`.
+        comm: a :class:`SpatialGrid`, or a communicator, for bands of rows.
         dataset: examples.
-        axes: how many extents images have.
+        axes: the number of spatial axes.
     """
 
-    def __init__(self, comm: Any, dataset: Any, axes: int = 2) -> None:
+    def __init__(
+        self, comm: Communicator | SpatialGrid, dataset: Any, axes: int = 2
+    ) -> None:
         self._grid = SpatialGrid.of(comm)
         self._dataset = dataset
         self._axes = axes
@@ -33,13 +38,13 @@ class ImageParts(DatasetMixin):
         return len(self._dataset)
 
     def get_example(self, i: int) -> Any:
-        """This rank's part of the example ``i``."""
+        """Example ``i``, with this rank's shards."""
         example = self._dataset[i]
         if isinstance(example, tuple):
-            return tuple(map(self._part, example))
-        return self._part(example)
+            return tuple(map(self._shard, example))
+        return self._shard(example)
 
-    def _part(self, image: Any) -> Any:
+    def _shard(self, image: Any) -> Any:
         shape = getattr(image, "shape", ())
         if len(shape) < self._axes:
             return image

@@ -1,4 +1,4 @@
-"""The part of a data set that is worth sending."""
+"""The part of a data set that one rank needs."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from renga.datasets import DictDataset, SubDataset, TransformDataset, TupleDatas
 
 
 def narrow(dataset: Any, indices: numpy.ndarray) -> Any:
-    """A data set of the examples at ``indices``, or None for one of unknown making.
+    """A data set of the examples at ``indices``; None for one of unknown class.
 
-    Wrappers stay, so that a random transform is still made at each reading.
+    Wrappers are kept, so that a random transform is still applied at each access.
     """
     kind = type(dataset)
     if kind is numpy.ndarray:
@@ -22,14 +22,14 @@ def narrow(dataset: Any, indices: numpy.ndarray) -> Any:
     if kind is SubDataset:
         within = numpy.arange(dataset._start, dataset._finish)[indices]
         order = dataset._order
-        inner = within if order is None else numpy.asarray(order)[within]
-        return narrow(dataset._dataset, inner)
+        indices = within if order is None else numpy.asarray(order)[within]
+        return narrow(dataset._dataset, indices)
     if kind is TransformDataset:
-        part = narrow(dataset._dataset, indices)
-        return None if part is None else TransformDataset(part, dataset._transform)
+        inner = narrow(dataset._dataset, indices)
+        return None if inner is None else TransformDataset(inner, dataset._transform)
     if kind is TupleDataset:
-        parts = [narrow(column, indices) for column in dataset._datasets]
-        return None if any(p is None for p in parts) else TupleDataset(*parts)
+        found = [narrow(column, indices) for column in dataset._datasets]
+        return None if any(x is None for x in found) else TupleDataset(*found)
     if kind is DictDataset:
         columns = {k: narrow(c, indices) for k, c in dataset._datasets.items()}
         missing = any(column is None for column in columns.values())

@@ -1,59 +1,62 @@
-"""Sharing a data set out over ranks."""
+"""Scattering a data set over ranks."""
 
 from __future__ import annotations
 
 import hashlib
 import pickle
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy
 
 from renga.distributed.datasets.narrow import narrow
 from renga.distributed.datasets.shard import Shard
 
+if TYPE_CHECKING:
+    from renga.communicators import Communicator
+
 
 class DataSizeError(RuntimeError):
     """Data too large to send; ChainerMN raises it, here sizes have no limit."""
 
 
-class _Part(NamedTuple):
+class _Range(NamedTuple):
     begin: int
     end: int
-    repeats: int  # how many at its end the next part holds too
+    repeats: int  # how many examples at its end the next range has too
 
 
-def _part(n: int, rank: int, size: int, equal: bool) -> _Part:
+def _range_of(n: int, rank: int, size: int, equal: bool) -> _Range:
     if not equal:
-        share, more = divmod(n, size)
-        begin = share * rank + min(rank, more)
-        return _Part(begin, begin + share + (rank < more), 0)
+        least, more = divmod(n, size)
+        begin = least * rank + min(rank, more)
+        return _Range(begin, begin + least + (rank < more), 0)
     length = -(-n // size)
     begin, next_begin = n * rank // size, n * (rank + 1) // size
-    return _Part(begin, begin + length, length - (next_begin - begin))
+    return _Range(begin, begin + length, length - (next_begin - begin))
 
 
 def scatter_index(
     n_total_samples: int | None,
-    comm: Any,
+    comm: Communicator,
     root: int = 0,
     *,
     force_equal_length: bool = True,
 ) -> tuple[int, int]:
-    """Where this rank's part of so many samples begins and ends.
+    """The begin and the end of this rank's range of samples.
 
     Args:
-        n_total_samples: matters on the root only.
-        force_equal_length: parts of one length, which may overlap; otherwise parts
-            without overlap, of which the first ones may have one sample more.
+        n_total_samples: used on the root only.
+        force_equal_length: whether all ranges have one length, and may overlap;
+            otherwise they do not, and the first ones may have one sample more.
     """
     n = comm.bcast_obj(n_total_samples, root=root)
-    part = _part(n, comm.rank, comm.size, force_equal_length)
-    return part.begin, part.end
+    own = _range_of(n, comm.rank, comm.size, force_equal_length)
+    return own.begin, own.end
 
 
 def scatter_dataset(
     dataset: Any,
-    comm: Any,
+    comm: Communicator,
     root: int = 0,
     shuffle: bool = False,
     seed: int | None = None,
@@ -61,19 +64,19 @@ def scatter_dataset(
     *,
     force_equal_length: bool = True,
 ) -> Shard:
-    """This rank's part of the root's data set.
+    """This rank's shard of the root's data set.
 
-    Where every rank has the same data set, nothing but its order is sent. Otherwise
-    each rank is sent its own examples only, if the data set is made of arrays, lists
-    and the classes of ``renga.datasets``; another kind is sent as a whole.
+    If every rank has the same data set, only its order is sent. Otherwise each rank is
+    sent its own examples only, if the data set is made of arrays, lists and the classes
+    of ``renga.datasets``; others are sent whole.
 
     Args:
-        dataset: the root's counts; the other ranks may give None.
+        dataset: used on the root; the other ranks may give None.
         comm: a communicator, or one of mpi4py.
-        shuffle: whether the root orders the examples by chance first.
-        seed: of that order; the same for the same seed.
+        shuffle: whether the root shuffles the examples first.
+        seed: of the shuffle.
         max_buf_len: has no effect: any size is sent in pieces.
-        force_equal_length: parts of one length, which may overlap.
+        force_equal_length: whether all shards have one length, and may overlap.
 
     Raises:
         ValueError: there is no such root.
@@ -86,43 +89,44 @@ def scatter_dataset(
         raise ValueError(
             f"scatter_dataset: expected a root in [0, {comm.size}), got {root}"
         )
-    if _all_have_it(dataset, comm, root):
+    if _is_replicated(dataset, comm, root):
         order = None
         if comm.rank == root:
             order = _order(len(dataset), shuffle, seed)
         order, equal = comm.bcast_obj((order, force_equal_length), root=root)
-        part = _part(len(dataset), comm.rank, comm.size, equal)
-        return Shard(dataset, part.begin, part.end, order, part.repeats)
+        own = _range_of(len(dataset), comm.rank, comm.size, equal)
+        return Shard(dataset, own.begin, own.end, order, own.repeats)
     if comm.rank != root:
         return comm.recv_obj(root, 0)
     n = len(dataset)
     order = _order(n, shuffle, seed)
-    mine = None
+    own_shard = None
     for rank in range(comm.size):
-        shard = _shard(dataset, order, _part(n, rank, comm.size, force_equal_length))
+        samples = _range_of(n, rank, comm.size, force_equal_length)
+        shard = _shard(dataset, order, samples)
         if rank == root:
-            mine = shard
+            own_shard = shard
         else:
             comm.send_obj(shard, rank, 0)
-    assert mine is not None
-    return mine
+    assert own_shard is not None
+    return own_shard
 
 
 def _order(n: int, shuffle: bool, seed: int | None) -> numpy.ndarray | None:
     return numpy.random.RandomState(seed).permutation(n) if shuffle else None
 
 
-def _all_have_it(dataset: Any, comm: Any, root: int) -> bool:
-    """Whether every rank's data set is the root's, down to the last bit."""
-    nothing = dataset is None or (comm.rank != root and len(dataset) == 0)
-    if any(comm.allgather_obj(nothing)):
+def _is_replicated(dataset: Any, comm: Communicator, root: int) -> bool:
+    """Whether every rank's data set has the same bits as the root's."""
+    is_missing = dataset is None or (comm.rank != root and len(dataset) == 0)
+    if any(comm.allgather_obj(is_missing)):
         return False
     digests = comm.allgather_obj(_digest(dataset))
     return digests[root] is not None and len(set(digests)) == 1
 
 
 def _digest(dataset: Any) -> bytes | None:
-    """Of what would be sent; None for what cannot be."""
+    """Of a data set as it would be sent; None if it cannot be pickled."""
     digest = hashlib.blake2b(digest_size=16)
 
     def add(buffer: pickle.PickleBuffer) -> None:
@@ -135,9 +139,9 @@ def _digest(dataset: Any) -> bytes | None:
     return digest.digest()
 
 
-def _shard(dataset: Any, order: numpy.ndarray | None, part: _Part) -> Shard:
-    indices = numpy.arange(part.begin, part.end)
+def _shard(dataset: Any, order: numpy.ndarray | None, own: _Range) -> Shard:
+    indices = numpy.arange(own.begin, own.end)
     narrowed = narrow(dataset, indices if order is None else order[indices])
     if narrowed is None:
-        return Shard(dataset, part.begin, part.end, order, part.repeats)
-    return Shard(narrowed, 0, len(narrowed), None, part.repeats)
+        return Shard(dataset, own.begin, own.end, order, own.repeats)
+    return Shard(narrowed, 0, len(narrowed), None, own.repeats)

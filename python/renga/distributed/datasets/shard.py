@@ -1,4 +1,4 @@
-"""One rank's part of a data set."""
+"""One rank's shard of a data set."""
 
 from __future__ import annotations
 
@@ -11,9 +11,13 @@ from renga.datasets.sub_dataset import Order
 
 
 class Shard(SubDataset):
-    """The examples of one rank, of which the last ``repeats`` are another rank's too.
+    """The examples of one rank.
 
-    Parts of equal length overlap where the length does not divide by the ranks.
+    Shards of one length overlap where the number of examples is no multiple of that of
+    ranks.
+
+    Args:
+        repeats: how many of the last examples belong to another rank's shard, too.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Extensions that act for all ranks together, by ChainerMN's names."""
+"""Extensions for several ranks, with ChainerMN's names."""
 
 from renga.distributed.extensions import (
     allreduce_persistent,

@@ -1,30 +1,33 @@
-"""One value on all ranks of what is saved with a model but not trained."""
+"""The mean over ranks of a model's persistent arrays."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy
 
 from renga.training import extension
 
+if TYPE_CHECKING:
+    from renga.communicators import Communicator
+
 
 class AllreducePersistent(extension.Extension):
     """Replaces the persistent arrays of a model by their mean over the ranks.
 
-    Each rank's BatchNormalization has running statistics of its own batches; after
-    this all have the mean of them. It comes before evaluators and writers of files.
-    Arrays of integers are left alone.
+    Each rank's BatchNormalization has running statistics of its own batches; this
+    replaces them by their mean. It runs before evaluators and snapshots. Arrays of
+    integers are not changed.
 
     Args:
         model: with the same persistent arrays on every rank.
-        comm: the ranks.
+        comm: the communicator.
     """
 
     trigger = (1, "epoch")
     priority = extension.PRIORITY_WRITER + 1
 
-    def __init__(self, model: Any, comm: Any) -> None:
+    def __init__(self, model: Any, comm: Communicator) -> None:
         self.model = model
         self.comm = comm
 

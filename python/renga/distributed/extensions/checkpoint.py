@@ -1,4 +1,4 @@
-"""Checkpoints of all ranks, from which training goes on by itself."""
+"""Checkpoints of all ranks, and resuming from the newest complete one."""
 
 from __future__ import annotations
 
@@ -8,47 +8,50 @@ import re
 import sys
 import time
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from renga.distributed.extensions import resized
 from renga.serializers import npz
 from renga.training import extension
 
+if TYPE_CHECKING:
+    from renga.communicators import Communicator
+
 
 def create_multi_node_checkpointer(
     name: str,
-    comm: Any,
+    comm: Communicator,
     cp_interval: int = 5,
     gc_interval: int = 5,
     path: str | os.PathLike[str] | None = None,
 ) -> MultiNodeCheckpointer:
-    """An extension that saves training on every rank, and goes on from what it saved.
+    """An extension that saves training on every rank, and resumes it.
 
     Args:
         name: of the files: ``name.rank.iteration``.
-        comm: the ranks.
-        cp_interval: how many of the newest checkpoints are kept at least.
+        comm: the communicator.
+        cp_interval: at least this many of the newest checkpoints are kept.
         gc_interval: after how many checkpoints older ones are removed.
-        path: directory of the files; that of the trainer unless given.
+        path: directory of the files; that of the trainer by default.
     """
     return MultiNodeCheckpointer(name, comm, cp_interval, gc_interval, path)
 
 
 class MultiNodeCheckpointer(extension.Extension):
-    """Saves the trainer; ``maybe_load`` goes on from the newest complete checkpoint.
+    """Saves the trainer; ``maybe_load`` resumes from the newest complete checkpoint.
 
-    A file appears whole or not at all, and a checkpoint counts once all ranks have
-    written theirs. The files are removed when training has come to its end. They may
-    be loaded on another number of ranks where all can read them.
+    Files are written atomically, and a checkpoint is complete once all ranks have
+    written theirs. The files are removed at the end of training. They can be loaded
+    with another number of ranks, if all ranks can read them.
     """
 
     trigger = (1, "epoch")
-    priority = -100  # after all others, so that it holds what they changed
+    priority = -100  # after all others, so that it saves what they change
 
     def __init__(
         self,
         name: str,
-        comm: Any,
+        comm: Communicator,
         cp_interval: int,
         gc_interval: int,
         path: str | os.PathLike[str] | None,
@@ -69,7 +72,7 @@ class MultiNodeCheckpointer(extension.Extension):
         self.save(trainer, trainer.updater.iteration)
 
     def save(self, target: Any, iteration: int) -> None:
-        """Saves ``target`` as that of ``iteration``; every rank has to call it."""
+        """Saves ``target`` for an iteration; every rank has to call it."""
         start = time.perf_counter()
         os.makedirs(self._folder, exist_ok=True)
         marked = resized.Marked(target, self.comm.size)
@@ -87,48 +90,51 @@ class MultiNodeCheckpointer(extension.Extension):
     ) -> None:
         """Loads the newest complete checkpoint, if there is one; all ranks call it.
 
-        One of which a file is damaged is passed over, with a warning.
+        A checkpoint with a damaged file is skipped, with a warning.
 
         Args:
             trainer: what was saved.
-            optimizer: has no effect: that of the trainer knows what was loaded.
+            optimizer: has no effect; the trainer's optimizer is loaded with it.
             path: directory of the files, if it is not that of this checkpointer.
 
-        Raises: as ``load_npz``.
+        Raises:
+            Exception: any that ``load_npz`` raises.
         """
         if path is not None:
             self.path = path
         elif self.path is None:
             self.path = trainer.out
         rank, size = self.comm.rank, self.comm.size
-        seen = self.comm.allgather_obj(self._readable())
-        for iteration, then in self._complete(seen):
-            file = self._file(rank % then, iteration)
+        readable = self.comm.allgather_obj(self._readable())
+        for iteration, old_size in self._complete(readable):
+            file = self._file(rank % old_size, iteration)
             with npz.open_archive(file) as archive:
                 if all(self.comm.allgather_obj(archive.is_whole())):
                     resized.load(archive, trainer, rank, size, file)
                     return
             warnings.warn(
-                f"checkpoint {iteration} is passed over: a file of it is damaged",
+                f"checkpoint {iteration} is skipped: one of its files is damaged",
                 stacklevel=2,
             )
 
-    def _complete(self, seen: list[set[tuple[int, int, int]]]) -> list[tuple[int, int]]:
-        """Iteration and number of files of what all ranks can load, newest first."""
-        somewhere = set().union(*seen)
+    def _complete(
+        self, readable: list[set[tuple[int, int, int]]]
+    ) -> list[tuple[int, int]]:
+        """(iteration, number of files) that all ranks can load, newest first."""
+        anywhere = set().union(*readable)
         found = []
-        for iteration, then in sorted({(i, n) for _, i, n in somewhere}, reverse=True):
-            n = then or self.comm.size
-            complete = all((w, iteration, then) in somewhere for w in range(n))
-            at_hand = all(
-                (rank % n, iteration, then) in own for rank, own in enumerate(seen)
+        for iteration, size in sorted({(i, n) for _, i, n in anywhere}, reverse=True):
+            n = size or self.comm.size
+            is_complete = all((r, iteration, size) in anywhere for r in range(n))
+            is_loadable = all(
+                (rank % n, iteration, size) in own for rank, own in enumerate(readable)
             )
-            if complete and at_hand:
+            if is_complete and is_loadable:
                 found.append((iteration, n))
         return found
 
     def _readable(self) -> set[tuple[int, int, int]]:
-        """Rank, iteration and number of ranks (0: not told) of whole files here."""
+        """(rank, iteration, number of ranks or 0 if unknown) of intact files."""
         found = set()
         for rank, iteration in self._listed():
             with contextlib.suppress(OSError, ValueError, TypeError):
@@ -147,7 +153,7 @@ class MultiNodeCheckpointer(extension.Extension):
         return [(int(match[1]), int(match[2])) for match in matches]
 
     def _collect(self) -> None:
-        """Removes this rank's old files, but no file of the newest that all have."""
+        """Removes this rank's old files; the newest complete checkpoints are kept."""
         own = {i for rank, i in self._listed() if rank == self.comm.rank}
         common = set.intersection(*self.comm.allgather_obj(own))
         kept = sorted(common)[-self.cp_interval :]
@@ -167,10 +173,10 @@ class MultiNodeCheckpointer(extension.Extension):
         return os.path.join(self._folder, f"{self._file_name}.{rank}.{iteration}")
 
     def finalize(self) -> None:
-        """Removes this rank's files after the end of training.
+        """Removes this rank's files at the regular end of training.
 
-        They stay if training was ended by anything else: an error, an interrupt, or
-        the signal that ends the other ranks of a job.
+        They are kept after an error, an interrupt, or the signal that ends the other
+        ranks of a job.
         """
         if sys.exc_info()[0] is not None:
             return
@@ -179,7 +185,7 @@ class MultiNodeCheckpointer(extension.Extension):
                 self._remove(iteration)
 
     def get_stats(self) -> str:
-        """How long saving took, in words."""
+        """A text that says how long saving took."""
         if not self._seconds:
             return "no checkpoint was saved"
         mean = sum(self._seconds) / len(self._seconds)

@@ -1,10 +1,10 @@
-"""An evaluation by results that are no numbers to average."""
+"""An evaluation whose results are not averaged but aggregated on one rank."""
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from renga import configuration
 from renga import reporter as reporter_module
@@ -12,34 +12,37 @@ from renga.dataset import convert
 from renga.training import extension
 from renga.utils import argument
 
+if TYPE_CHECKING:
+    from renga.communicators import Communicator
+
 
 class GenericMultiNodeEvaluator(extension.Extension):
-    """Collects results of all ranks' batches on one rank, which makes one of them.
+    """Gathers the results of all ranks' batches on the root, which aggregates them.
 
-    A subclass defines ``calc_local``, what a rank makes of a batch, and ``aggregate``,
-    what the root makes of all: of translations, say, their BLEU.
+    A subclass defines ``calc_local``, the result of a batch, and ``aggregate``, which
+    computes for example the BLEU of all translations.
 
     Args:
-        comm: the ranks.
+        comm: the communicator.
         iterator: this rank's batches, or a dictionary with them as ``"main"``.
         target: the model, or a dictionary with it as ``"main"``.
-        device: where batches are sent.
-        converter: makes arrays of (batch, device).
+        device: of the batches.
+        converter: from (batch, device) to arrays.
         root: the rank that aggregates and reports.
         kwargs: ``progress_hook``, called with each batch on the root.
     """
 
     trigger = (1, "epoch")
-    default_name = "validation"  # type: ignore[assignment]
+    default_name = "validation"
     priority = extension.PRIORITY_WRITER
 
     def __init__(
         self,
-        comm: Any,
+        comm: Communicator,
         iterator: Any,
         target: Any,
         device: Any = None,
-        converter: Callable = convert.concat_examples,
+        converter: Callable[..., Any] = convert.concat_examples,
         root: int = 0,
         **kwargs: Any,
     ) -> None:
@@ -52,25 +55,25 @@ class GenericMultiNodeEvaluator(extension.Extension):
         self.root = root
 
     def calc_local(self, *args: Any, **kwargs: Any) -> Any:
-        """What this rank makes of the arrays of a batch; it can be pickled."""
+        """The result of the arrays of a batch; it has to be picklable."""
         raise NotImplementedError
 
     def aggregate(self, results: list[Any]) -> dict[str, Any]:
-        """What is reported, given the results of all: first batches first, by rank."""
+        """The observation, from all results: first batches first, in rank order."""
         raise NotImplementedError
 
     def __call__(self, trainer: Any) -> dict[str, Any] | None:
-        """Evaluates; reports and returns the result on the root, None elsewhere."""
+        """Evaluates; the root reports and returns the result, other ranks None."""
         prefix = "" if self.name is None else f"{self.name}/"
         reporter = reporter_module.Reporter()
         for name, target in self._targets.items():
             reporter.add_observer(prefix + name, target)
             reporter.add_observers(prefix + name, target.namedlinks(skipself=True))
         with reporter, configuration.using_config("train", False):
-            parts = self.comm.gather_obj(list(self._local_results()), self.root)
-            if parts is None:
+            results = self.comm.gather_obj(list(self._local_results()), self.root)
+            if results is None:
                 return None
-            result = self.aggregate(_in_turn(parts))
+            result = self.aggregate(_interleaved(results))
             observation: dict[str, Any] = {}
             with reporter.scope(observation):
                 reporter_module.report(result, self._targets["main"])
@@ -96,6 +99,6 @@ class GenericMultiNodeEvaluator(extension.Extension):
                 self._progress_hook(batch)
 
 
-def _in_turn(parts: list[list[Any]]) -> list[Any]:
-    length = max(map(len, parts))
-    return [part[i] for i in range(length) for part in parts if i < len(part)]
+def _interleaved(results: list[list[Any]]) -> list[Any]:
+    length = max(map(len, results))
+    return [own[i] for i in range(length) for own in results if i < len(own)]

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from renga.distributed.extensions.observation_aggregator import ObservationAggregator
 from renga.training.triggers import EarlyStoppingTrigger
+
+if TYPE_CHECKING:
+    from renga.communicators import Communicator
 
 
 class MultiNodeEarlyStoppingTrigger:
     """``EarlyStoppingTrigger`` by the mean of all ranks' observations.
 
     Args:
-        comm: the ranks.
+        comm: the communicator.
         check_trigger, monitor, patience, mode, verbose, max_trigger: as for
             EarlyStoppingTrigger.
-        suffix: what follows ``monitor`` in the key of the mean.
+        suffix: appended to ``monitor`` in the key of the mean.
     """
 
     def __init__(
         self,
-        comm: Any,
+        comm: Communicator,
         *,
         check_trigger: Any = (1, "epoch"),
         monitor: str = "main/loss",

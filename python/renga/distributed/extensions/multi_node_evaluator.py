@@ -1,27 +1,32 @@
-"""An evaluation shared out over the ranks of a communicator."""
+"""An evaluation over the data of all ranks."""
 
 from __future__ import annotations
 
 import contextlib
 import math
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy
 
 from renga.extensions.evaluator import Evaluator
 from renga.methods import is_method_of
 
+if TYPE_CHECKING:
+    from renga.communicators import Communicator
+
 # The sum of weight times value, and the sum of the weights.
 Sums = dict[str, tuple[float, float]]
 
 
-def create_multi_node_evaluator(actual_evaluator: Any, communicator: Any) -> Any:
-    """Lets ``actual_evaluator`` give the result of all ranks' data on every rank.
+def create_multi_node_evaluator(
+    actual_evaluator: Any, communicator: Communicator
+) -> Any:
+    """Makes ``actual_evaluator`` return the result of all ranks' data on every rank.
 
-    Every example counts once: batches by their size, an example that two ranks hold
-    on one of them. So the result is that of one process with the whole data set. An
-    evaluator with its own ``evaluate`` counts as many times as it has examples.
+    The result is that of one process with the whole data set: batches are weighted by
+    their size, and examples that two ranks have are counted on one of them. The result
+    of an evaluator with its own ``evaluate`` is weighted by its number of examples.
     """
     evaluate = actual_evaluator.evaluate
     is_plain = is_method_of(actual_evaluator, Evaluator, "evaluate")
@@ -46,8 +51,8 @@ def create_multi_node_evaluator(actual_evaluator: Any, communicator: Any) -> Any
 def weighted_sums(batches: Iterable[tuple[Mapping[str, Any], float]]) -> Sums:
     """Sums over pairs of observation and weight.
 
-    A value that is observed as a pair brings its own weight; what is no scalar is
-    passed over.
+    A value that is observed as a pair is (value, weight). Values that are no scalars
+    are skipped.
     """
     terms: dict[str, list[tuple[float, float]]] = {}
     for observation, size in batches:
@@ -69,14 +74,16 @@ def _add(pairs: list[tuple[float, float]]) -> tuple[float, float]:
     return math.fsum(totals), math.fsum(weights)
 
 
-def _means(parts: list[Sums]) -> dict[str, float]:
-    keys = dict.fromkeys(key for part in parts for key in part)
-    sums = {key: _add([part[key] for part in parts if key in part]) for key in keys}
+def _means(sums_of_ranks: list[Sums]) -> dict[str, float]:
+    keys = dict.fromkeys(key for own in sums_of_ranks for key in own)
+    sums = {
+        key: _add([own[key] for own in sums_of_ranks if key in own]) for key in keys
+    }
     return {key: total / weight for key, (total, weight) in sums.items()}
 
 
 def _without_repeats(dataset: Any) -> contextlib.AbstractContextManager[Any]:
-    """Hides the examples that another rank counts, as deep as they are wrapped."""
+    """Hides the examples that another rank counts, of a possibly wrapped shard."""
     while dataset is not None:
         if hasattr(dataset, "without_repeats"):
             return dataset.without_repeats()

@@ -1,4 +1,4 @@
-"""Snapshots of which sets of ranks with the same state write one file each."""
+"""Snapshots of which each set of ranks with the same state writes one file."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import io
 import os
 from collections.abc import Sequence
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy
 
@@ -16,18 +16,22 @@ from renga.extensions.snapshots.snapshot_writers import State, Writer
 from renga.serializers.npz import open_archive
 from renga.training import extension
 
+if TYPE_CHECKING:
+    from renga.communicators import Communicator
+
 
 def multi_node_snapshot(
-    comm: Any, snapshot: Any, replica_sets: Sequence[Sequence[int]]
+    comm: Communicator, snapshot: Any, replica_sets: Sequence[Sequence[int]]
 ) -> MultiNodeSnapshot:
     """An extension that takes ``snapshot`` once for each set of ranks.
 
     Args:
-        comm: all ranks.
-        snapshot: made by ``snapshot()``; the number of a set follows its file names.
+        comm: the communicator of all ranks.
+        snapshot: the result of ``snapshot()``; the number of the set is appended to
+            its file names.
         replica_sets: the ranks of each set, which have the same state; ranks in none
-            of them form one more. With one set, data-parallel training resumes on any
-            number of ranks.
+            of them form one more set. With one set, data-parallel training resumes on
+            any number of ranks.
 
     Raises:
         ValueError: a rank is in two sets, or there is no such rank.
@@ -36,13 +40,13 @@ def multi_node_snapshot(
 
 
 class MultiNodeSnapshot(extension.Extension):
-    """The first rank of each set writes; every rank loads what its set wrote.
+    """The first rank of each set writes; every rank loads the file of its set.
 
-    With ``autoload``, the newest snapshot is taken that all sets have written.
+    With ``autoload``, the newest snapshot is loaded that all sets have written.
     """
 
     def __init__(
-        self, comm: Any, snapshot: Any, replica_sets: Sequence[Sequence[int]]
+        self, comm: Communicator, snapshot: Any, replica_sets: Sequence[Sequence[int]]
     ) -> None:
         sets = _complete(replica_sets, comm.size)
         self.comm = comm
@@ -58,7 +62,7 @@ class MultiNodeSnapshot(extension.Extension):
         else:
             self.snapshot.filename = name + suffix
         inner = snapshot.writer if self._writes else None
-        self.snapshot.writer = _OnOneRank(inner, comm.size)
+        self.snapshot.writer = _WriterOfOneRank(inner, comm.size)
 
     def initialize(self, trainer: Any) -> None:
         """Resumes if the snapshot has ``autoload``; then prepares it for writing."""
@@ -74,8 +78,8 @@ class MultiNodeSnapshot(extension.Extension):
         if self._writes:
             paths = find_snapshots(self.snapshot.filename, trainer.out)
         names = [os.path.basename(path)[: -len(suffix)] for path in paths]
-        told = self.comm.allgather_obj((self._writes, names))
-        lists = [theirs for writes, theirs in told if writes]
+        gathered = self.comm.allgather_obj((self._writes, names))
+        lists = [names for is_writer, names in gathered if is_writer]
         common = [name for name in lists[0] if all(name in other for other in lists)]
         if not common:
             return
@@ -91,7 +95,7 @@ class MultiNodeSnapshot(extension.Extension):
             resized.load(archive, target, rank, size, common[-1] + suffix)
 
     def __call__(self, trainer: Any) -> None:
-        """Takes the snapshot, in which all ranks have a part; one per set writes it."""
+        """Takes the snapshot on all ranks; one rank of each set writes it."""
         self.snapshot(trainer)
 
     def on_error(self, trainer: Any, exc: Exception, tb: TracebackType | None) -> None:
@@ -103,8 +107,8 @@ class MultiNodeSnapshot(extension.Extension):
         self.snapshot.finalize()
 
 
-class _OnOneRank(Writer):
-    """Writes together with the number of ranks, or, on other ranks, not at all."""
+class _WriterOfOneRank(Writer):
+    """Adds the number of ranks to what it writes; on other ranks it writes nothing."""
 
     def __init__(self, writer: Any, ranks: int) -> None:
         super().__init__()

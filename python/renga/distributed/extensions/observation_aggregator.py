@@ -1,10 +1,10 @@
-"""An observation of all ranks together."""
+"""An observation aggregated over all ranks."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy
 
@@ -12,17 +12,20 @@ from renga.serializer import Deserializer
 from renga.training import extension
 from renga.training.util import get_trigger
 
+if TYPE_CHECKING:
+    from renga.communicators import Communicator
+
 
 class ObservationAggregator(extension.Extension):
-    """Observes a value that is made of all ranks' observations of a key.
+    """Aggregates all ranks' observations of a key.
 
     Args:
-        comm: the ranks.
-        original_key: what each rank observes.
-        aggregated_key: what all observe then; the same key unless given.
-        comm_trigger: when; what was observed since the last time is taken together.
-        aggregator: function of the ranks' lists of observations; their mean unless
-            given. It is called on rank 0.
+        comm: the communicator.
+        original_key: of each rank's observations.
+        aggregated_key: of the aggregated observation; the same key by default.
+        comm_trigger: when to aggregate the observations since the last time.
+        aggregator: a function of the ranks' lists of observations, called on rank 0;
+            their mean by default.
     """
 
     trigger = (1, "iteration")
@@ -30,7 +33,7 @@ class ObservationAggregator(extension.Extension):
 
     def __init__(
         self,
-        comm: Any,
+        comm: Communicator,
         original_key: str,
         aggregated_key: str | None = None,
         *,
@@ -45,15 +48,16 @@ class ObservationAggregator(extension.Extension):
         self._observed: list[Any] = []
 
     def __call__(self, trainer: Any) -> None:
-        """Notes this rank's observation; at the trigger, observes that of all."""
+        """Stores this rank's observation; if triggered, observes the aggregate."""
         summary = self.compute_summary(trainer)
         if summary is not None:
             trainer.observation[self.aggregated_key] = summary
 
     def compute_summary(self, trainer: Any) -> Any:
-        """The value of all ranks, or None where it is not time for one.
+        """The aggregated value; None if not triggered.
 
-        Raises: what the aggregator raises, on every rank.
+        Raises:
+            Exception: any that the aggregator raises, on every rank.
         """
         if self.original_key in trainer.observation:
             value = trainer.observation[self.original_key]
@@ -74,12 +78,12 @@ class ObservationAggregator(extension.Extension):
         return value
 
     def serialize(self, serializer: Any) -> None:
-        """Saves or loads what was observed since the last time, and the trigger."""
+        """Saves or loads the observations since the last time, and the trigger."""
         if hasattr(self.comm_trigger, "serialize"):
             self.comm_trigger.serialize(serializer["comm_trigger"])
-        known = numpy.array([float(value) for value in self._observed])
+        values = numpy.array([float(value) for value in self._observed])
         loads = isinstance(serializer, Deserializer)
-        self._observed = list(serializer("observed", None if loads else known))
+        self._observed = list(serializer("observed", None if loads else values))
 
 
 def _mean(gathered: list[list[Any]]) -> float | None:

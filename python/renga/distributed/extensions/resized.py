@@ -1,4 +1,4 @@
-"""Loading on one number of ranks what another number saved."""
+"""Loading of training runs that another number of ranks has saved."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import numpy
 from renga.serializers import npz
 from renga.serializers.stored import entry_of, restore
 
-# Under this name an archive says how many ranks saved.
+# The key of the number of ranks in an archive.
 RANKS = "multi_node/ranks"
 
 
 class _Resized(npz.NpzDeserializer):
-    """Reads the state of a training run that was shared out over other ranks.
+    """Reads the state of a training run of another number of ranks.
 
-    Models and optimizers are the same on all ranks. An iterator goes on in the same
-    part of the epoch, in an order of its own. A rank that was not there before keeps
-    the state of its random numbers, so that no two have the same.
+    Models and optimizers are the same on all ranks. An iterator continues in the same
+    part of the epoch, in a new order. A rank that did not exist before keeps the state
+    of its random generators, so that no two ranks have the same.
     """
 
     ratio: float
@@ -44,21 +44,23 @@ Archive = Mapping[str, numpy.ndarray]
 def load(archive: Archive, target: Any, rank: int, size: int, file: Any = None) -> None:
     """Loads ``target`` on rank ``rank`` of ``size`` from one rank's archive.
 
-    ``file`` is what messages call it.
+    Args:
+        file: its name in errors.
 
-    Raises: as ``load_npz``.
+    Raises:
+        Exception: any that ``load_npz`` raises.
     """
-    then = ranks_of(archive) or size
-    if then == size:
+    old_size = ranks_of(archive) or size
+    if old_size == size:
         npz.NpzDeserializer(archive, file=file).load(target)
         return
     deserializer = _Resized(archive, file=file)
-    deserializer.ratio, deserializer.is_new_rank = then / size, rank >= then
+    deserializer.ratio, deserializer.is_new_rank = old_size / size, rank >= old_size
     deserializer.load(target)
 
 
 def ranks_of(archive: Archive) -> int | None:
-    """How many ranks saved, or None if the archive does not say."""
+    """The number of ranks that saved an archive; None if it is not known."""
     return restore(RANKS, entry_of(archive[RANKS]), 0) if RANKS in archive else None
 
 

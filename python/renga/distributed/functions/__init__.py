@@ -1,4 +1,4 @@
-"""Differentiable communication, by ChainerMN's names."""
+"""Differentiable communication, with ChainerMN's names."""
 
 from renga.distributed.functions.collective_communication import (
     allgather,

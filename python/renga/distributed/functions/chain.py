@@ -1,4 +1,4 @@
-"""The order in which a way back comes by this thread's communications."""
+"""The order of this thread's communications in the backward pass."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from renga.functions.util.recomputation import is_recomputable
 from renga.variable import Variable, as_variable
 
 
-class Chain(threading.local):
-    """The communications since the last way back, each joined to the one before.
+class CommunicationChain(threading.local):
+    """The communications since the last backward pass, each depending on the last one.
 
-    The last one's token is where the next ``backward()`` or ``grad()`` of this thread
-    starts besides what it is asked for; it ends at the leaf that the first one began
-    with. So every communication is gone back through once, in reverse order, whatever
-    a loss is computed from.
+    They depend on each other through tokens. The token of the last communication is an
+    extra root of the next ``backward()`` or ``grad()`` of this thread, and the token
+    that the first one depends on is an extra leaf. So every communication takes part
+    in the backward pass once, in reverse order, whatever the loss depends on.
     """
 
     def __init__(self) -> None:
@@ -30,16 +30,20 @@ class Chain(threading.local):
         _core.set_companions(self._last, self._first)
 
     def join(self, delegate: Any) -> Variable:
-        """A token that hangs on the last communication and on ``delegate``."""
+        """A token that depends on the last communication and on ``delegate``.
+
+        Raises:
+            RuntimeError: in a function that is computed again in the backward pass.
+        """
         if is_recomputable():
             raise RuntimeError(
                 "forget: expected a function without communications, whose other ranks "
-                "do not communicate again on the way back"
+                "do not communicate again in the backward pass"
             )
         if self._last:
             before = self._last[0]
         elif _core.backprop_enabled():
-            before = Variable(nothing())
+            before = Variable(empty_token())
             self._first[:] = [before]
             self._nodes = []
         else:
@@ -47,13 +51,13 @@ class Chain(threading.local):
         return before if delegate is None else F.add(before, token_for(delegate))
 
     def append(self, node: Any, token: Variable) -> None:
-        """Makes a communication the last one, if it is part of a graph."""
+        """Makes a communication the last one, if it is recorded in the graph."""
         if token.creator_node is not None:
             self._last[:] = [token]
             self._nodes.append(weakref.ref(node))
 
     def report(self) -> str:
-        """The communications that no way back has come through, in words."""
+        """For an error: communications that no backward pass has reached yet."""
         nodes = [node() for node in self._nodes] if self._last else []
         waiting = [
             f"{node.label} called at {node._link.call_site}" for node in nodes if node
@@ -61,23 +65,23 @@ class Chain(threading.local):
         if not waiting:
             return ""
         return (
-            f"; on this rank no backward() has come yet through {len(waiting)} "
-            f"communications, for whose gradients others may wait: {waiting[-1]}"
+            f"; on this rank no backward() has reached {len(waiting)} communications "
+            f"yet, for whose gradients other ranks may wait: {waiting[-1]}"
         )
 
 
-chain = Chain()
+communication_chain = CommunicationChain()
 
 
 def token_for(delegate: Any) -> Variable:
-    """An empty variable that hangs on ``delegate``, or on nothing."""
+    """An empty variable that depends on ``delegate``, if that requires a gradient."""
     if delegate is None or not as_variable(delegate).requires_grad:
-        return Variable(nothing())
+        return Variable(empty_token())
     if delegate.shape == (0,) and delegate.dtype == numpy.float32:
         return delegate
     return F.cast(F.get_item(F.reshape(delegate, (-1,)), slice(0)), numpy.float32)
 
 
-def nothing() -> numpy.ndarray:
+def empty_token() -> numpy.ndarray:
     """The array of a token."""
     return numpy.empty(0, numpy.float32)

@@ -1,4 +1,4 @@
-"""Collectives that gradients pass through.
+"""Differentiable collectives.
 
 Every rank calls the same collectives in the same order. Gradients are those of the
 sum of all ranks' losses.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy
 
@@ -16,14 +16,17 @@ from renga import functions as F
 from renga.distributed.functions.communication import Communication, Result
 from renga.variable import Variable
 
+if TYPE_CHECKING:
+    from renga.communicators import Communicator
+
 
 class _Collective(Communication):
-    def __init__(self, comm: Any, root: int = 0) -> None:
+    def __init__(self, comm: Communicator, root: int = 0) -> None:
         self.comm = comm
         self.root = root
 
     @property
-    def at_root(self) -> bool:
+    def is_root(self) -> bool:
         return self.comm.rank == self.root
 
 
@@ -48,9 +51,9 @@ class AllGather(_Collective):
         return self.comm.allgather(xs[0])
 
     def adjoint(self, token: Variable, gys: list[Variable]) -> Result:
-        # The ranks' shapes may differ, but all that comes to one rank has its own.
-        token, parts = AllToAll(self.comm).communicate(gys, token)
-        return token, [_sum(parts)]
+        # Shapes may differ between ranks; all gradients for one rank have its shape.
+        token, received = AllToAll(self.comm).communicate(gys, token)
+        return token, [_sum(received)]
 
 
 class AllToAll(_Collective):
@@ -63,12 +66,12 @@ class AllToAll(_Collective):
 
 class Broadcast(_Collective):
     def exchange(self, xs: tuple[Any, ...]) -> Sequence[Any]:
-        x = xs[0] if self.at_root else None
+        x = xs[0] if self.is_root else None
         return [self.comm.bcast(x, root=self.root)]
 
     def adjoint(self, token: Variable, gys: list[Variable]) -> Result:
-        token, parts = Gather(self.comm, self.root).communicate(gys, token)
-        return token, [_sum(parts)] if parts else []
+        token, received = Gather(self.comm, self.root).communicate(gys, token)
+        return token, [_sum(received)] if received else []
 
 
 class Gather(_Collective):
@@ -87,7 +90,7 @@ class Scatter(_Collective):
         return Gather(self.comm, self.root).communicate(gys, token)
 
 
-def allreduce(comm: Any, x: Any) -> Variable:
+def allreduce(comm: Communicator, x: Any) -> Variable:
     """The sum of the ranks' ``x``, on every rank.
 
     Shapes:
@@ -96,8 +99,8 @@ def allreduce(comm: Any, x: Any) -> Variable:
     return AllReduce(comm).communicate([x])[1][0]
 
 
-def reduce_scatter(comm: Any, xs: Sequence[Any]) -> Variable:
-    """The sum of what the ranks have at this rank's place of their ``xs``.
+def reduce_scatter(comm: Communicator, xs: Sequence[Any]) -> Variable:
+    """The sum of the ranks' ``xs[rank]``, where rank is this rank.
 
     Shapes:
         xs: one for each rank, all of the result's shape
@@ -105,51 +108,51 @@ def reduce_scatter(comm: Any, xs: Sequence[Any]) -> Variable:
     return ReduceScatter(comm).communicate(xs)[1][0]
 
 
-def allgather(comm: Any, x: Any) -> tuple[Variable, ...]:
+def allgather(comm: Communicator, x: Any) -> tuple[Variable, ...]:
     """The ranks' ``x``, of any shapes, on every rank."""
     return tuple(AllGather(comm).communicate([x])[1])
 
 
-def alltoall(comm: Any, xs: Sequence[Any]) -> tuple[Variable, ...]:
-    """What each rank has at this rank's place of its ``xs``.
+def alltoall(comm: Communicator, xs: Sequence[Any]) -> tuple[Variable, ...]:
+    """Each rank's ``xs[rank]``, where rank is this rank.
 
     Raises:
-        ValueError: ``xs`` are not as many as ranks.
+        ValueError: there are not as many ``xs`` as ranks.
     """
     return tuple(AllToAll(comm).communicate(xs)[1])
 
 
-def bcast(comm: Any, x: Any, root: int = 0) -> Variable:
+def bcast(comm: Communicator, x: Any, root: int = 0) -> Variable:
     """The root's ``x``, on every rank.
 
-    Elsewhere ``x`` is None or a delegate: a variable to compute it after.
+    On other ranks ``x`` is None or a delegate: a variable to compute it after.
     """
     node = Broadcast(comm, root)
-    _, ys = node.communicate([x]) if node.at_root else node.communicate([], x)
+    _, ys = node.communicate([x]) if node.is_root else node.communicate([], x)
     return ys[0]
 
 
-def gather(comm: Any, x: Any, root: int = 0) -> Any:
+def gather(comm: Communicator, x: Any, root: int = 0) -> Any:
     """The ranks' ``x``, of any shapes, as a tuple on the root.
 
-    Elsewhere a delegate: an empty variable, from which the way back has to start or
-    which ``pseudo_connect`` joins to what it starts from.
+    On other ranks a delegate: an empty variable, to be a root of the backward pass or
+    to be given to ``pseudo_connect``.
     """
     node = Gather(comm, root)
     delegate, ys = node.communicate([x])
-    return tuple(ys) if node.at_root else delegate
+    return tuple(ys) if node.is_root else delegate
 
 
-def scatter(comm: Any, xs: Any, root: int = 0) -> Variable:
-    """This rank's variable of the root's ``xs``, which are as many as ranks.
+def scatter(comm: Communicator, xs: Any, root: int = 0) -> Variable:
+    """This rank's variable of the root's ``xs``, one for each rank.
 
-    Elsewhere ``xs`` is None or a delegate: a variable to compute it after.
+    On other ranks ``xs`` is None or a delegate: a variable to compute it after.
 
     Raises:
-        ValueError: ``xs`` are not as many as ranks.
+        ValueError: there are not as many ``xs`` as ranks.
     """
     node = Scatter(comm, root)
-    _, ys = node.communicate(xs) if node.at_root else node.communicate([], xs)
+    _, ys = node.communicate(xs) if node.is_root else node.communicate([], xs)
     return ys[0]
 
 

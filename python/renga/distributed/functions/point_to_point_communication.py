@@ -1,16 +1,19 @@
-"""Messages from one rank to another that gradients come back through."""
+"""Differentiable messages from one rank to another."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from renga.distributed.functions.communication import Communication, Result
 from renga.variable import Variable
 
+if TYPE_CHECKING:
+    from renga.communicators import Communicator
+
 
 class _Message(Communication):
-    def __init__(self, comm: Any, peer_rank: int, peer_tag: int) -> None:
+    def __init__(self, comm: Communicator, peer_rank: int, peer_tag: int) -> None:
         if peer_rank == comm.rank:
             raise ValueError(
                 f"{self.label.lower()}: expected another rank, got its own, {peer_rank}"
@@ -38,12 +41,12 @@ class Recv(_Message):
         return Send(self.comm, self.peer_rank, self.peer_tag).communicate(gys, token)
 
 
-def send(x: Any, communicator: Any, rank: int, tag: int = 0) -> Variable:
+def send(x: Any, communicator: Communicator, rank: int, tag: int = 0) -> Variable:
     """Sends a variable, or a tuple of them, to a rank, which calls ``recv``.
 
     Returns:
-        A delegate: an empty variable. The way back has to start from it, or it has
-        to be given to a later ``recv`` or ``pseudo_connect``.
+        A delegate: an empty variable, to be a root of the backward pass or to be given
+        to a later ``recv`` or ``pseudo_connect``.
 
     Raises:
         ValueError: the rank is this one.
@@ -53,7 +56,7 @@ def send(x: Any, communicator: Any, rank: int, tag: int = 0) -> Variable:
 
 
 def recv(
-    communicator: Any,
+    communicator: Communicator,
     rank: int,
     delegate_variable: Any = None,
     tag: int = 0,
@@ -64,10 +67,10 @@ def recv(
     Args:
         communicator: a communicator.
         rank: the rank that calls ``send``.
-        delegate_variable: what an earlier ``send`` returned; on the way back its
-            turn comes after this one's.
+        delegate_variable: the result of an earlier ``send``, whose backward pass comes
+            after this one's.
         tag: the tag given to ``send``.
-        force_tuple: whether a single variable comes as a tuple too.
+        force_tuple: whether a single variable is returned as a tuple, too.
 
     Raises:
         ValueError: the rank is this one.

@@ -1,4 +1,4 @@
-"""Joins what computes nothing for this rank to what its loss comes from."""
+"""Makes a loss depend on communications that compute nothing for it."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class PseudoConnect(Communication):
 
 
 def pseudo_connect(delegate_variable: Any, *actual_variables: Any) -> Any:
-    """``actual_variables`` as they are, through which the way back meets a delegate.
+    """``actual_variables`` unchanged, but dependent on a delegate.
 
     Args:
-        delegate_variable: what ``send`` or, off the root, ``gather`` returned; None
-            for nothing to join.
-        actual_variables: variables that the loss is computed from. Without any, the
-            result is the delegate.
+        delegate_variable: the result of ``send`` or, on other ranks than the root, of
+            ``gather``; None for no dependence.
+        actual_variables: variables that the loss depends on. Without any, the result
+            is the delegate.
     """
     if not actual_variables:
         return delegate_variable

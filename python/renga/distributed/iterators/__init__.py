@@ -1,4 +1,4 @@
-"""Iterators that act for all ranks together, by ChainerMN's names."""
+"""Iterators for several ranks, with ChainerMN's names."""
 
 from renga.distributed.iterators import multi_node_iterator, synchronized_iterator
 from renga.distributed.iterators.multi_node_iterator import create_multi_node_iterator

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from renga.dataset import Iterator
 
-# What training loops ask an iterator besides its batches, at the start.
+if TYPE_CHECKING:
+    from renga.communicators import Communicator
+
+# Initial values of the attributes that training loops read.
 _STATE = {
     "current_position": 0,
     "epoch": 0,
@@ -14,22 +17,22 @@ _STATE = {
     "epoch_detail": 0.0,
     "previous_epoch_detail": -1.0,
 }
-# What does not change.
+# Attributes that do not change.
 _CONSTANTS = ("batch_size", "repeat", "_repeat")
 
 
 def create_multi_node_iterator(
-    actual_iterator: Any, communicator: Any, rank_master: int = 0
+    actual_iterator: Any, communicator: Communicator, rank_master: int = 0
 ) -> Iterator:
     """An iterator that gives all ranks the batches of one rank's iterator.
 
-    It is for models that lie on several ranks. Batches may be anything that can be
-    pickled. What the master's iterator raises, it raises on all ranks.
+    It is for models whose links are on several ranks. Batches may be any objects that
+    can be pickled. Exceptions of the master's iterator are raised on all ranks.
 
     Args:
-        actual_iterator: matters on the master only.
-        communicator: the ranks.
-        rank_master: whose batches they are.
+        actual_iterator: used on the master only.
+        communicator: the communicator.
+        rank_master: the rank whose batches they are.
     """
     master = communicator.rank == rank_master
     kind = _MultiNodeIteratorMaster if master else _MultiNodeIteratorSlave
@@ -39,7 +42,9 @@ def create_multi_node_iterator(
 class _MultiNodeIteratorMaster(Iterator):
     """Has the attributes of the actual iterator, on which setting one sets it."""
 
-    def __init__(self, actual_iterator: Any, communicator: Any, root: int) -> None:
+    def __init__(
+        self, actual_iterator: Any, communicator: Communicator, root: int
+    ) -> None:
         vars(self).update(
             actual_iterator=actual_iterator, communicator=communicator, rank_master=root
         )
@@ -51,8 +56,8 @@ class _MultiNodeIteratorMaster(Iterator):
         communicator.bcast_obj((constants, self._state()), root=root)
 
     def _state(self) -> dict[str, Any]:
-        known = {name: getattr(self.actual_iterator, name, None) for name in _STATE}
-        return {k: _STATE[k] if v is None else v for k, v in known.items()}
+        state = {name: getattr(self.actual_iterator, name, None) for name in _STATE}
+        return {k: _STATE[k] if v is None else v for k, v in state.items()}
 
     def __next__(self) -> Any:
         batch = error = None
@@ -60,8 +65,8 @@ class _MultiNodeIteratorMaster(Iterator):
             batch = next(self.actual_iterator)
         except Exception as raised:
             error = raised
-        news = (batch, error, self._state())
-        self.communicator.bcast_obj(news, root=self.rank_master)
+        outcome = (batch, error, self._state())
+        self.communicator.bcast_obj(outcome, root=self.rank_master)
         if error is not None:
             raise error
         return batch
@@ -86,17 +91,17 @@ class _MultiNodeIteratorMaster(Iterator):
 
 
 class _MultiNodeIteratorSlave(Iterator):
-    """Its attributes are those that the master's had after the same batch."""
+    """Has the attributes that the master's iterator had after the same batch."""
 
-    def __init__(self, _: None, communicator: Any, root: int) -> None:
+    def __init__(self, _: None, communicator: Communicator, root: int) -> None:
         self.communicator = communicator
         self.rank_master = root
         constants, self._state = communicator.bcast_obj(None, root=root)
         vars(self).update(constants)
 
     def __next__(self) -> Any:
-        news = self.communicator.bcast_obj(None, root=self.rank_master)
-        batch, error, self._state = news
+        outcome = self.communicator.bcast_obj(None, root=self.rank_master)
+        batch, error, self._state = outcome
         if error is not None:
             raise error
         return batch
@@ -110,9 +115,9 @@ class _MultiNodeIteratorSlave(Iterator):
         return None if name == "previous_epoch_detail" and value < 0 else value
 
     def reset(self) -> None:
-        """Starts over; the master has to do so, too."""
+        """Starts again; the master has to do so, too."""
         self._state = dict(_STATE)
 
     def serialize(self, serializer: Any) -> None:
-        """Saves or loads what the master's iterator told last."""
+        """Saves or loads the last known attributes of the master's iterator."""
         self._state = {k: serializer(k, v) for k, v in self._state.items()}

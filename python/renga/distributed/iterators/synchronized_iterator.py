@@ -1,20 +1,25 @@
-"""Iterators whose ranks take their examples in one order."""
+"""Iterators that take their examples in the same order on every rank."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy
 
 from renga.iterators import ShuffleOrderSampler
 
+if TYPE_CHECKING:
+    from renga.communicators import Communicator
 
-def create_synchronized_iterator(actual_iterator: Any, communicator: Any) -> Any:
+
+def create_synchronized_iterator(
+    actual_iterator: Any, communicator: Communicator
+) -> Any:
     """Makes ``actual_iterator`` take its examples in the same order on every rank.
 
-    Every rank needs data of its own, of one length. The order is that of rank 0's
-    sampler; where that draws from NumPy's global generator, it draws from one that
-    the ranks have in common. Each rank starts over.
+    Every rank has its own data, all of one length. The order is that of rank 0's
+    sampler; one that draws from NumPy's global generator is replaced by one with a
+    common generator. Each rank's iterator is reset.
 
     Returns:
         ``actual_iterator``.

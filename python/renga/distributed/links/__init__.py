@@ -1,4 +1,4 @@
-"""Links that lie on several ranks, by ChainerMN's names."""
+"""Links for several ranks, with ChainerMN's names."""
 
 from renga.distributed.links.create_mnbn_model import create_mnbn_model
 from renga.distributed.links.multi_node_chain_list import MultiNodeChainList

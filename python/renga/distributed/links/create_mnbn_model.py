@@ -1,24 +1,29 @@
-"""A model for several ranks, made from one for a single rank."""
+"""Replacement of a model's batch normalization by one over all ranks."""
 
 from __future__ import annotations
 
-import copy
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from renga.link import Link
 from renga.links import BatchNormalization
 from renga.links.parallel.multi_node_batch_normalization import (
     MultiNodeBatchNormalization,
 )
+from renga.links.parallel.sharding.replacement import copy_with_replacements
+
+if TYPE_CHECKING:
+    from renga.communicators import Communicator
 
 
 def create_mnbn_model(
-    link: Link, comm: Any, communication_backend: str = "auto"
+    link: Link, comm: Communicator, communication_backend: str = "auto"
 ) -> Any:
-    """A copy of ``link`` in which each BatchNormalization is for all ranks together.
+    """A copy of ``link`` in which each BatchNormalization is a multi-node one.
 
-    Parameters and statistics are copied. ``communication_backend`` is as for
-    MultiNodeBatchNormalization.
+    Parameters and statistics are copied.
+
+    Args:
+        communication_backend: as for MultiNodeBatchNormalization.
 
     Raises:
         ValueError: there is no such backend.
@@ -29,4 +34,4 @@ def create_mnbn_model(
         for child in link.links()
         if isinstance(child, BatchNormalization)
     }
-    return copy.deepcopy(link, replacements)
+    return copy_with_replacements(link, replacements)

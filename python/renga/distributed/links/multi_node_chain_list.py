@@ -1,33 +1,36 @@
-"""A model whose links lie on several ranks."""
+"""A model whose links are on several ranks."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from renga.distributed.functions.point_to_point_communication import Recv, Send
 from renga.distributed.functions.pseudo_connect import pseudo_connect
 from renga.link import ChainList, Link
 
+if TYPE_CHECKING:
+    from renga.communicators import Communicator
+
 
 class MultiNodeChainList(ChainList):
-    """Calls its links in the order added, with what other ranks' links send.
+    """Calls its links in the order added, with inputs from other ranks' links.
 
-    Every rank has one of its own with its part of the model. Called with the model's
-    inputs, it returns the model's output on the rank that has it, and an empty
-    variable elsewhere; ``backward`` of what is computed from these goes through all.
+    Every rank has one, with its part of the model. Called with the model's inputs, it
+    returns the model's output on the rank that computes it, and an empty variable on
+    the others. ``backward`` from these variables reaches the links of all ranks.
 
     Args:
         comm: the communicator of the ranks.
     """
 
-    def __init__(self, comm: Any) -> None:
+    def __init__(self, comm: Communicator) -> None:
         super().__init__()
         self._comm = comm
         self._routes: list[tuple[list[int] | None, list[int] | None]] = []
 
-    def add_link(  # type: ignore[override]
+    def add_link(
         self,
         link: Link,
         rank_in: int | Sequence[int] | None = None,
@@ -36,13 +39,14 @@ class MultiNodeChainList(ChainList):
         """Adds a link.
 
         Args:
-            link: takes what comes as separate arguments.
-            rank_in: the ranks it gets its inputs from, this one or others; None for
-                the inputs of the model.
-            rank_out: the ranks its output goes to; None where it is the model's.
+            link: called with the received variables as separate arguments.
+            rank_in: the ranks that send its inputs, this one or others; None for the
+                inputs of the model.
+            rank_out: the ranks that its output is sent to; None if it is the output of
+                the model.
 
         Raises:
-            ValueError: there is an output of the model already.
+            ValueError: another link computes the output of the model already.
         """
         routes = (_as_list(rank_in), _as_list(rank_out))
         if rank_out is None and any(out is None for _, out in self._routes):
@@ -54,7 +58,7 @@ class MultiNodeChainList(ChainList):
         """The model's output, or an empty variable.
 
         Raises:
-            RuntimeError: a link is to get from this rank what none has sent.
+            RuntimeError: a link expects an input from this rank that no link has sent.
         """
         delegate: Any = None
         output: tuple[Any, ...] = ()
@@ -62,9 +66,9 @@ class MultiNodeChainList(ChainList):
         for link, (sources, targets) in zip(self, self._routes):
             xs: list[Any] = list(inputs) if sources is None else []
             for rank in sources or ():
-                delegate, parts = self._receive(rank, own, delegate)
-                xs += parts
-            y = link(*xs)  # type: ignore[operator]
+                delegate, received = self._receive(rank, own, delegate)
+                xs += received
+            y = link(*xs)
             ys = tuple(y) if isinstance(y, (list, tuple)) else (y,)
             for rank in targets or ():
                 if rank == self._comm.rank:

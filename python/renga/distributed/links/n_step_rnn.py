@@ -1,37 +1,44 @@
-"""A recurrent network whose steps lie on several ranks."""
+"""A recurrent network whose time steps are on several ranks."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from renga.distributed.functions.point_to_point_communication import Recv, Send
 from renga.link import Chain
 from renga.links.rnn.n_step_rnn import NStepRNNBase
 
+if TYPE_CHECKING:
+    from renga.communicators import Communicator
+
 
 def create_multi_node_n_step_rnn(
     actual_link: NStepRNNBase,
-    communicator: Any,
+    communicator: Communicator,
     rank_in: int | None = None,
     rank_out: int | None = None,
 ) -> MultiNodeNStepRNN:
-    """A link that continues another rank's recurrence and hands it on to a third.
+    """A link that continues the recurrence of another rank and passes it to a third.
 
-    It is called with the sequences alone: the states come from ``rank_in``, or are
-    zeros, and go to ``rank_out``. What ``actual_link`` gives is followed by a delegate,
-    None without ``rank_out``.
+    It is called with sequences only: the initial states are received from ``rank_in``,
+    or are zeros, and the last states are sent to ``rank_out``. It returns the results
+    of ``actual_link`` and a delegate, which is None without ``rank_out``.
 
     Raises:
-        ValueError: the link is no recurrent network over sequences.
+        ValueError: the link is no NStepRNN, NStepLSTM or NStepGRU.
     """
     return MultiNodeNStepRNN(actual_link, communicator, rank_in, rank_out)
 
 
 class MultiNodeNStepRNN(Chain):
-    """One rank's steps of a recurrent network."""
+    """One rank's time steps of a recurrent network."""
 
     def __init__(
-        self, link: Any, communicator: Any, rank_in: int | None, rank_out: int | None
+        self,
+        link: Any,
+        communicator: Communicator,
+        rank_in: int | None,
+        rank_out: int | None,
     ) -> None:
         if not isinstance(link, NStepRNNBase):
             raise ValueError(
@@ -46,10 +53,10 @@ class MultiNodeNStepRNN(Chain):
             self.actual_rnn = link
 
     def forward(self, *inputs: Any) -> tuple[Any, ...]:
-        """The last states, the sequences of this rank's steps, and the delegate."""
+        """The last states, the output sequences of this rank, and the delegate."""
         states: list[Any] = [None] * self.actual_rnn.n_cells
         if self.rank_in is not None:
-            # In one message, so that shapes and dtypes come with it.
+            # One message, which contains shapes and dtypes.
             _, received = Recv(self.communicator, self.rank_in, 0).communicate([])
             states = list(received)
         outputs = self.actual_rnn(*states, *inputs)

@@ -2,49 +2,59 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
 from renga.communicators import NativeCommunicator, packing
 from renga.configuration import no_backprop_mode, using_config
-from renga.distributed.optimizers.notice import (
-    GIVEN,
-    JOINED,
-    LOSS,
-    News,
-    Notice,
-    number_of_samples,
+from renga.distributed.data_parallel.bucketed_reducer import BucketedReducer
+from renga.distributed.data_parallel.mean_reducer import MeanReducer
+from renga.distributed.data_parallel.reducer import Reducer
+from renga.distributed.data_parallel.sample_weighting import number_of_samples
+from renga.distributed.data_parallel.sharded_optimizer import (
+    Eligibility,
+    ShardedOptimizer,
 )
-from renga.distributed.optimizers.overlapped_mean import OverlappedMean
-from renga.distributed.optimizers.shared_updates import (
-    MOVABLE,
-    READY,
-    UNABLE,
-    SharedUpdates,
+from renga.distributed.data_parallel.synchronization import (
+    GradientSource,
+    SyncRequest,
+    SyncResult,
 )
 from renga.methods import is_method_of
 from renga.serializer import Deserializer
+
+if TYPE_CHECKING:
+    import numpy
+
+    from renga.parameter import Parameter
 
 
 class MultiNodeOptimizer:
     """Has the attributes of ``actual_optimizer``, on which setting one sets it.
 
-    Gradients of a loss travel while ``backward()`` computes others. Where the ranks'
-    numbers of samples differ (the length of the first argument of ``update`` that has
-    one), gradients are weighted by them. Whenever a rank has parameters that the others
-    do not share, all get those of rank 0.
+    Gradients of a loss are reduced while ``backward()`` computes others. Where the
+    ranks' numbers of samples differ (the length of the first argument of ``update``
+    that has one), gradients are weighted by them. Whenever a rank has parameters that
+    the others do not have, all get those of rank 0.
+
+    A step is: synchronize (:class:`SyncRequest`), compute gradients, reduce them
+    (:class:`Reducer`), update.
     """
 
+    actual_optimizer: Any
+    communicator: Communicator
+    zero_fill: bool
+
     def __init__(
-        self, actual_optimizer: Any, communicator: Any, zero_fill: bool = True
+        self, actual_optimizer: Any, communicator: Communicator, zero_fill: bool = True
     ) -> None:
         vars(self).update(
             actual_optimizer=actual_optimizer,
             communicator=communicator,
             zero_fill=zero_fill,
-            _shared=None,
+            _synchronized=None,  # names and identities of the parameters all ranks have
             _loaded=False,
-            _mean=None,
-            _shares=None,
+            _bucketed=None,  # made with the parameters, as is _sharded
+            _sharded=None,
         )
 
     def __getattr__(self, name: str) -> Any:
@@ -54,6 +64,11 @@ class MultiNodeOptimizer:
 
     def __setattr__(self, name: str, value: Any) -> None:
         setattr(self.actual_optimizer, name, value)
+
+    @property
+    def is_sharded(self) -> bool:
+        """Whether the arrays lie in shared memory and each rank updates a shard."""
+        return self._sharded is not None and bool(self._sharded.buffers)
 
     def setup(self, link: Any) -> MultiNodeOptimizer:
         """Sets the actual optimizer up with ``link``."""
@@ -69,92 +84,82 @@ class MultiNodeOptimizer:
         dropped where they belong to parameters that rank 0's have just replaced.
         """
         if lossfun is None:
-            self._update_as_given()
+            self._update_by_external_gradients()
         else:
             samples = number_of_samples(args, kwds)
             self._update_by_loss(lambda: lossfun(*args, **kwds), samples)
 
     def join(self) -> None:
-        """Takes part with zeros in the others' updates, until all ranks have joined.
+        """Contributes zeros to the other ranks' updates until all ranks have joined.
 
         It is for a rank that has no more data while others may have some.
         """
         while True:
-            notice = self._tell(0, JOINED)
-            news = notice.wait()
-            if news.over:
+            request = self._synchronize(0, GradientSource.JOINED)
+            result = request.wait()
+            if result.all_joined:
                 return
-            if news.given:
-                if news.changed and self._share_given():
+            if result.external_gradients:
+                if result.parameters_differ and self._replace_external_parameters():
                     continue
                 self.target.cleargrads()
-                self._apply_given(news)
-            elif news.changed:
+                self._reduce_and_update(self._external_reducer(), 1.0, result)
+            elif result.parameters_differ:
                 self._initialize(lambda: None)
-                self._share()
+                self._broadcast_parameters()
             else:
                 self.target.cleargrads()
-                if self._mean is not None:
-                    self._mean.begin(notice)
-                self._apply(news)
+                reducer = self._loss_reducer()
+                reducer.begin(request, self.actual_optimizer._loss_scale)
+                self._reduce_and_update(reducer, result.weight, result)
 
     def _update_by_loss(self, forward: Callable[[], Any], samples: int | None) -> None:
         while True:
-            # Without shapes or rank 0's parameters a forward pass would be for nothing.
-            loss = None if self._is_changed() else forward()
-            notice = self._tell(samples, LOSS)
-            changed = self._is_changed()
-            news = notice.wait() if changed else self._differentiate(loss, notice)
+            # With other parameters than rank 0's, a forward pass would be for nothing.
+            loss = None if self._has_new_parameters() else forward()
+            request = self._synchronize(samples, GradientSource.LOSS)
+            if not self._has_new_parameters():
+                self._backward(loss, request)
+            result = request.wait()
             del loss  # the graph must not outlive its use
-            if not news.changed:
+            if not result.parameters_differ:
                 break
             self._initialize(forward)
-            self._share()
-        self._apply(news)
+            self._broadcast_parameters()
+        self._reduce_and_update(self._loss_reducer(), result.weight, result)
 
-    def _differentiate(self, loss: Any, notice: Notice) -> News:
+    def _backward(self, loss: Any, request: SyncRequest) -> None:
         self.target.cleargrads()
-        scale = self.actual_optimizer._loss_scale
-        if self._mean is not None:
-            return self._mean.backward(loss, scale, notice)
-        loss.backward(loss_scale=scale)
-        return notice.wait()
+        loss_scale = self.actual_optimizer._loss_scale
+        reducer = self._loss_reducer()
+        reducer.begin(request, loss_scale)
+        with reducer.attached():
+            loss.backward(loss_scale=loss_scale)
 
-    def _apply(self, news: News) -> None:
-        """Updates by the ranks' gradients of a loss."""
-        if self._mean is None:
-            self._apply_given(news)
-        elif news.stage == READY:
-            self._shares.update(news.weight)
-        else:
-            self._mean.finish(self.actual_optimizer._loss_scale)
-            self._update_alone(news)
-            self._mean.lay_out(self._shares.places)
+    def _update_by_external_gradients(self) -> None:
+        result = self._synchronize(None, GradientSource.EXTERNAL).wait()
+        if not (result.parameters_differ and self._replace_external_parameters()):
+            self._reduce_and_update(self._external_reducer(), 1.0, result)
 
-    def _update_alone(self, news: News) -> None:
-        """Updates by the parameters' gradients, and prepares for sharing that out."""
-        self.actual_optimizer.update(None)
-        if news.stage == MOVABLE:
-            self._shares.move()
-
-    def _update_as_given(self) -> None:
-        news = self._tell(None, GIVEN).wait()
-        if not (news.changed and self._share_given()):
-            self._apply_given(news)
-
-    def _share_given(self) -> bool:
+    def _replace_external_parameters(self) -> bool:
         """Whether rank 0's parameters have replaced those that gradients belong to."""
         checksums = self.communicator.allgather_obj(packing.checksum(self._arrays()))
-        self._share()
+        self._broadcast_parameters()
         return len(set(checksums)) > 1
 
-    def _apply_given(self, news: News) -> None:
-        """Updates by the ranks' gradients, which the parameters have."""
-        if news.stage == READY:
-            self._shares.update(1.0)
-            return
-        self.communicator.multi_node_mean_grad(self.target, self.zero_fill)
-        self._update_alone(news)
+    def _reduce_and_update(
+        self, reducer: Reducer, weight: float, result: SyncResult
+    ) -> None:
+        if result.eligibility is Eligibility.READY:
+            reducer = self._sharded
+        reducer.finalize(weight)
+        if reducer.wait():
+            self.actual_optimizer.update(None)
+        if result.eligibility is Eligibility.POSSIBLE:
+            self._sharded.move_to_shared_memory()
+        bucketed: BucketedReducer | None = self._bucketed
+        if bucketed is not None and reducer is bucketed:
+            bucketed.use_buffers(self._sharded.buffers)
 
     def serialize(self, serializer: Any) -> None:
         """Saves or loads the actual optimizer.
@@ -165,51 +170,61 @@ class MultiNodeOptimizer:
         self.actual_optimizer.serialize(serializer)
         vars(self)["_loaded"] = isinstance(serializer, Deserializer)
 
-    def _tell(self, samples: int | None, way: int) -> Notice:
-        changed = self._is_changed()
+    def _synchronize(self, samples: int | None, source: GradientSource) -> SyncRequest:
+        is_new = self._has_new_parameters()
         checksum = packing.checksum(self._arrays()) if self._loaded else 0
         vars(self)["_loaded"] = False
-        stage = UNABLE if self._shares is None else self._shares.stage()
-        return Notice(self.communicator, changed, checksum, samples, way, stage)
+        eligibility = Eligibility.NOT_POSSIBLE
+        if self._sharded is not None:
+            eligibility = self._sharded.eligibility()
+        return SyncRequest(
+            self.communicator, is_new, checksum, samples, source, eligibility
+        )
 
-    def _is_changed(self) -> bool:
-        """Whether there are parameters that the ranks do not share yet."""
+    def _has_new_parameters(self) -> bool:
+        """Whether there are parameters that the other ranks do not have yet."""
         if self._loaded:
-            self._adopt()
-        return self._shared != self._params()
+            self._adopt_parameters()
+        return self._synchronized != self._identities()
 
-    def _named(self) -> list[tuple[str, Any]]:
+    def _named_params(self) -> list[tuple[str, Parameter]]:
         """The parameters that have arrays, in the order of names."""
         return sorted(self.target.namedparams(include_uninit=False))
 
-    def _arrays(self) -> list[Any]:
-        return [param.array for _, param in self._named()]
+    def _arrays(self) -> list[numpy.ndarray]:
+        return [param.array for _, param in self._named_params()]
 
-    def _params(self) -> list[tuple[str, int]]:
-        return [(name, id(param)) for name, param in self._named()]
+    def _identities(self) -> list[tuple[str, int]]:
+        return [(name, id(param)) for name, param in self._named_params()]
 
-    def _share(self) -> None:
+    def _broadcast_parameters(self) -> None:
         self.communicator.bcast_data(self.target)
-        self._adopt()
+        self._adopt_parameters()
 
-    def _adopt(self) -> None:
-        """Takes the parameters for what all ranks have."""
-        vars(self).update(_shared=self._params(), _mean=None, _shares=None)
-        if self._averages_itself():
-            comm, params = self.communicator, [param for _, param in self._named()]
-            vars(self).update(
-                _mean=OverlappedMean(comm, params, self.zero_fill),
-                _shares=SharedUpdates(comm, self.actual_optimizer, params),
-            )
+    def _adopt_parameters(self) -> None:
+        """Makes reducers for the parameters, which all ranks have now."""
+        vars(self).update(_synchronized=self._identities())
+        self._make_reducers()
 
-    def _averages_itself(self) -> bool:
-        """Whether gradients are averaged here, and not as the communicator does."""
-        return is_method_of(
-            self.communicator, NativeCommunicator, "multi_node_mean_grad"
-        )
+    def _make_reducers(self) -> None:
+        bucketed = sharded = None
+        # A communicator may have its own way of averaging.
+        if is_method_of(self.communicator, NativeCommunicator, "multi_node_mean_grad"):
+            comm, params = self.communicator, [p for _, p in self._named_params()]
+            bucketed = BucketedReducer(comm, params, self.zero_fill)
+            sharded = ShardedOptimizer(comm, self.actual_optimizer, params)
+        vars(self).update(_bucketed=bucketed, _sharded=sharded)
+
+    def _loss_reducer(self) -> Reducer:
+        """Of gradients that ``backward()`` computes."""
+        return self._bucketed or self._external_reducer()
+
+    def _external_reducer(self) -> Reducer:
+        """Of gradients that the caller has set."""
+        return MeanReducer(self.communicator, self.target, self.zero_fill)
 
     def _initialize(self, forward: Callable[[], Any]) -> None:
-        """Lets a forward pass find the shapes, in test mode: it leaves no trace."""
+        """Has a forward pass in test mode initialize parameters that have no shape."""
         missing = any(not param.is_initialized for param in self.target.params())
         if any(self.communicator.allgather_obj(missing)):
             with no_backprop_mode(), using_config("train", False):

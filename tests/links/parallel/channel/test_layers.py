@@ -1,4 +1,4 @@
-"""Channel-parallel links against the serial ones, whatever the shapes and ranks."""
+"""Channel-parallel links against the serial ones, for many shapes and ranks."""
 
 import numpy as np
 import pytest
@@ -17,16 +17,16 @@ from renga.links.parallel.channel.convolution_2d import ParallelConvolution2D
 from renga.links.parallel.channel.deconvolution_2d import ParallelDeconvolution2D
 from renga.links.parallel.channel.embed_id import ParallelEmbedID
 from renga.links.parallel.channel.linear import ParallelLinear
-from renga.links.parallel.shard import as_slice, share
+from renga.links.parallel.sharding.shard_ranges import as_slice, shard_range
 from renga.utils.type_check import InvalidType
 from tests.links.parallel.differentiate import array, differentiate
 
 LAYOUTS = st.sampled_from(["replicated", "channel", "batch"])
 ALGORITHMS = {
-    1: ["stationary-y"],
-    2: ["stationary-x", "stationary-y", "gathered-w"],
-    3: ["stationary-x", "stationary-y", "gathered-w"],
-    4: ["stationary-x", "stationary-y", "stationary-w", "gathered-w"],
+    1: ["column-parallel"],
+    2: ["row-parallel", "column-parallel", "weight-gathered"],
+    3: ["row-parallel", "column-parallel", "weight-gathered"],
+    4: ["row-parallel", "column-parallel", "2-D", "weight-gathered"],
 }
 IMAGES = [
     (L.Convolution2D, ParallelConvolution2D),
@@ -34,16 +34,16 @@ IMAGES = [
 ]
 
 
-def own_part(comm, layout, x, axis=1):
+def own_shard(comm, layout, x, axis=1):
     if layout == "replicated":
         return x
     axis = 0 if layout == "batch" else axis
-    taken = as_slice(share(x.shape[axis], comm.size, comm.rank))
-    return x[(slice(None),) * axis + (taken,)]
+    own = as_slice(shard_range(x.shape[axis], comm.size, comm.rank))
+    return x[(slice(None),) * axis + (own,)]
 
 
 def check(ranks, board, serial, make, x, layouts, params):
-    """Holds a parallel link, made for a communicator, against the serial one."""
+    """Compares a parallel link, made for a communicator, with the serial one."""
     y_shape = serial(x).shape
     weight, weight2 = array(5, *y_shape), array(6, *x.shape)
     expected = differentiate(serial, x, weight, weight2)
@@ -52,9 +52,9 @@ def check(ranks, board, serial, make, x, layouts, params):
         renga.config.dtype = np.float64
         link = make(comm)
         link.name = "link"
-        own_x = [own_part(comm, layouts[0], a) for a in (x, weight2)]
+        own_x = [own_shard(comm, layouts[0], a) for a in (x, weight2)]
         found = differentiate(
-            link, own_x[0], own_part(comm, layouts[1], weight), own_x[1]
+            link, own_x[0], own_shard(comm, layouts[1], weight), own_x[1]
         )
         for name in params:
             for order in ("g", "gg"):
@@ -75,8 +75,8 @@ def check(ranks, board, serial, make, x, layouts, params):
             for rank, found in enumerate(results):
                 close(found[key], whole, f"{key} on rank {rank}")
         else:
-            parts = [found[key] for found in results]
-            close(np.concatenate(parts, 1 if layout == "channel" else 0), whole, key)
+            shards = [found[key] for found in results]
+            close(np.concatenate(shards, 1 if layout == "channel" else 0), whole, key)
 
 
 @st.composite
@@ -94,7 +94,9 @@ def image_cases(draw):
     ranks = draw(st.integers(1, 4))
     algorithms = ALGORITHMS[ranks]
     if groups > 1:
-        algorithms = [a for a in algorithms if a in ("stationary-y", "gathered-w")]
+        algorithms = [
+            a for a in algorithms if a in ("column-parallel", "weight-gathered")
+        ]
     return dict(
         window=dict(stride=stride, pad=pad, dilate=dilate, groups=groups),
         channels=(inputs, outputs, ksize),
@@ -263,7 +265,7 @@ def test_embed_id(ranks, layout):
     def on_rank(comm):
         link = ParallelEmbedID(comm, 6, 5, W, -1, output_layout=layout)
         link.cleargrads()
-        y = run(link, own_part(comm, layout, weight, 2))
+        y = run(link, own_shard(comm, layout, weight, 2))
         return y, link.W.whole(link.W.grad)
 
     results = ranks(on_rank)
@@ -311,7 +313,7 @@ def test_errors_name_the_link_the_rank_the_shard_and_the_whole(ranks):
         place = f"rank {comm.rank} of {comm.size}"
         with pytest.raises(InvalidType, match=f"Convolution2D conv.*all 5.*{place}"):
             whole(x)
-        own = share(5, comm.size, comm.rank)
+        own = shard_range(5, comm.size, comm.rank)
         span = f"{own.start} to {own.stop - 1} of 5"
         wrong = x[:, : 0 if len(own) == 4 else 4]
         with pytest.raises(InvalidType, match=f"channels {span}.*{place}"):
@@ -325,3 +327,19 @@ def test_errors_name_the_link_the_rank_the_shard_and_the_whole(ranks):
         return True
 
     assert all(ranks(on_rank))
+
+
+FORMER_NAMES = {
+    "stationary-x": "row-parallel",
+    "stationary-y": "column-parallel",
+    "stationary-w": "2-D",
+    "gathered-w": "weight-gathered",
+}
+
+
+@pytest.mark.parametrize("former", FORMER_NAMES)
+def test_former_names_of_algorithms(former):
+    def on_rank(comm):
+        return ParallelLinear(comm, 8, 8, algorithm=former).algorithm
+
+    assert local.run(on_rank, ranks=4) == [FORMER_NAMES[former]] * 4

@@ -17,8 +17,8 @@ from renga.links.parallel.channel.batch_normalization import ParallelBatchNormal
 from renga.links.parallel.channel.convolution_2d import ParallelConvolution2D
 from renga.links.parallel.channel.linear import ParallelLinear
 from renga.links.parallel.groups import create_groups
-from renga.links.parallel.relayout import relayout
-from renga.links.parallel.sharded_parameter import ShardedParameter
+from renga.links.parallel.sharding import redistribute
+from renga.links.parallel.sharding.sharded_parameter import ShardedParameter
 from tests.links.parallel.differentiate import in_float64
 
 CLASSES, BATCH = 3, 6
@@ -42,7 +42,7 @@ OPTIMIZERS = [
 
 
 class Net(renga.Chain):
-    """Every kind of way between layers: a block with a short cut, a view, words."""
+    """A residual block, a reshape, an embedding: all that connects layers."""
 
     def __init__(self):
         super().__init__()
@@ -131,8 +131,8 @@ def trained_alone(make, count=3):
 
 
 @pytest.mark.parametrize("make", OPTIMIZERS)
-@pytest.mark.parametrize("told", [True, False], ids=["example", "no example"])
-def test_three_steps(ranks, make, told):
+@pytest.mark.parametrize("has_example", [True, False], ids=["example", "no example"])
+def test_three_steps(ranks, make, has_example):
     losses, expected = trained_alone(make)
 
     @in_float64
@@ -140,7 +140,7 @@ def test_three_steps(ranks, make, told):
         model = Net()
         with renga.using_config("train", False):
             model(*example())
-        model = parallelize(model, comm, "channel", *(example() if told else ()))
+        model = parallelize(model, comm, "channel", *(example() if has_example else ()))
         optimizer = make().setup(model)
         found = train(model, optimizer)
         target = {}
@@ -153,7 +153,7 @@ def test_three_steps(ranks, make, told):
         assert_same(target, expected, rtol=1e-7)
 
 
-def test_what_is_swapped_and_where_activations_are_shared_out(ranks, capsys):
+def test_replaced_links_and_layouts_of_activations(ranks, capsys):
     @in_float64
     def on_rank(comm):
         model = parallelize(Net(), comm, "channel", *example())
@@ -188,7 +188,7 @@ def test_what_is_swapped_and_where_activations_are_shared_out(ranks, capsys):
 
 @pytest.mark.parametrize("before", [1, 2, 3])
 @pytest.mark.parametrize("after", [1, 2, 4])
-def test_files_go_on_with_any_number_of_ranks(before, after):
+def test_files_can_be_loaded_with_any_number_of_ranks(before, after):
     make = OPTIMIZERS[1]
 
     def run(comm, file, count, path):
@@ -217,7 +217,7 @@ def test_files_go_on_with_any_number_of_ranks(before, after):
         assert_same(dict(np.load(io.BytesIO(file))), dict(expected), rtol=1e-7)
 
 
-def test_a_file_of_one_rank_fills_links_that_wait_for_their_input(ranks):
+def test_a_serial_file_initializes_links_without_shapes(ranks):
     serial = L.Convolution2D(4, 3, 3)
     deconvolution = L.Deconvolution2D(3, 2, 2)
     file = io.BytesIO()
@@ -273,7 +273,7 @@ def test_random_zeros_differ_between_shards_and_agree_elsewhere(monkeypatch, ran
         bn = ParallelBatchNormalization(comm, 40, initial_beta=1, **layouts)
         whole = F.dropout(F.relu(renga.Variable(x)), 0.5).array
         shard = F.dropout(F.relu(bn(x)), 0.5).array
-        again = F.dropout(relayout(bn(x), comm, "channel", "replicated"), 0.5).array
+        again = F.dropout(redistribute(bn(x), comm, "channel", "replicated"), 0.5).array
         return shard[:, : 40 // comm.size] > 0, whole, again
 
     results = ranks(on_rank)
@@ -302,7 +302,7 @@ def test_groups(ranks):
         assert members == list(range(members[0], members[0] + len(members)))
 
 
-def test_data_and_channels_together(ranks):
+def test_data_and_channel_parallelism_together(ranks):
     losses, expected = trained_alone(OPTIMIZERS[0])
 
     @in_float64

@@ -1,4 +1,4 @@
-"""Images in parts under mixed_bfloat16: rounded where the serial links round."""
+"""Sharded images under mixed_bfloat16: rounded where the serial links round."""
 
 import numpy as np
 import pytest

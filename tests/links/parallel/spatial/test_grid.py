@@ -1,4 +1,4 @@
-"""How ranks find out the extents of whole images."""
+"""How the extents of whole images are found from shards."""
 
 import numpy as np
 import pytest
@@ -14,8 +14,8 @@ def numbers(seed, *shape):
     return np.random.default_rng(seed).normal(0, 1, shape)
 
 
-def told(comm):
-    """A list that grows whenever ranks tell each other something."""
+def count_gathers(comm):
+    """A list that grows with each all-gather."""
     calls, gather = [], comm.all_gather
 
     def counting(*args, **kwargs):
@@ -26,30 +26,33 @@ def told(comm):
     return calls
 
 
-def between(x):
-    """What computes pixels of pixels, whatever their number."""
+def pixelwise(x):
+    """Functions that keep the extents of an image."""
     h = F.fixed_batch_normalization(x, *(np.full(3, i + 1.0) for i in range(4)))
     return F.dropout(F.leaky_relu(F.sigmoid(F.tanh(F.elu(F.relu(h))))), 0.0)
 
 
 @pytest.mark.parametrize("rows", [7, 8])
-def test_the_graph_tells_extents(rows):
+def test_extents_from_the_graph(rows):
     # Rank 0 has 4 rows of both.
     x, W1, W2 = (
         numbers(0, 1, 2, rows, 5),
         numbers(1, 3, 2, 2, 3),
         numbers(2, 3, 2, 4, 4),
     )
-    between_serial = between(F.convolution_2d(x, W1))
-    expected = F.deconvolution_2d(between_serial, W2, stride=2).array
+    serial = pixelwise(F.convolution_2d(x, W1))
+    expected = F.deconvolution_2d(serial, W2, stride=2).array
 
     def on_rank(comm):
-        calls, part = told(comm), renga.Variable(S.scatter_image(comm, x).array)
+        calls, part = (
+            count_gathers(comm),
+            renga.Variable(S.scatter_image(comm, x).array),
+        )
         counts = []
 
         def run():
             calls.clear()
-            h = between(S.spatial_convolution(comm, part, W1))
+            h = pixelwise(S.spatial_convolution(comm, part, W1))
             y = S.spatial_deconvolution(comm, h, W2, stride=2)
             counts.append(len(calls))
             return S.gather_image(comm, y).array
@@ -62,11 +65,11 @@ def test_the_graph_tells_extents(rows):
     for found, counts in local.run(on_rank, ranks=2):
         for y in found:
             np.testing.assert_allclose(y, expected, rtol=1e-12, atol=1e-12)
-        # The first image has no graph; without one, every image is asked for.
+        # The first image has no graph. Without graphs, both extents are gathered.
         assert counts == [1, 2]
 
 
-def test_parts_of_one_grid_may_be_those_of_another():
+def test_shards_of_one_grid_may_be_those_of_another():
     W = numbers(1, 2, 2, 3, 3)
 
     def on_rank(comm):
@@ -79,7 +82,7 @@ def test_parts_of_one_grid_may_be_those_of_another():
     np.testing.assert_allclose(np.concatenate(found, axis=2), expected, rtol=1e-12)
 
 
-def test_a_variable_that_got_another_image():
+def test_a_variable_whose_image_was_replaced():
     W, x, other = numbers(1, 2, 2, 3, 3), numbers(0, 1, 2, 4, 4), numbers(2, 1, 2, 6, 4)
 
     def on_rank(comm):
@@ -92,7 +95,7 @@ def test_a_variable_that_got_another_image():
     np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
-def test_what_is_left_of_a_part_is_told():
+def test_extents_of_slices_are_gathered():
     W = numbers(1, 2, 2, 3, 3)
 
     def on_rank(comm):

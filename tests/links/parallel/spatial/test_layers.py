@@ -1,4 +1,4 @@
-"""Layers of images in parts against the serial ones, whatever the shapes and grids."""
+"""Layers of sharded images against the serial ones, for many shapes and grids."""
 
 import numpy as np
 import pytest
@@ -17,31 +17,24 @@ from tests.links.parallel.differentiate import array, differentiate
 GRIDS = [(1,), (2,), (3,), (4,), (1, 2), (1, 3), (2, 2), (1, 4), (4, 1), (2, 1, 2)]
 
 
-def part_of(grid, x):
-    """This rank's part of an image."""
+def shard_of(grid, x):
+    """This rank's shard of an image."""
     extents = x.shape[2:]
     box = grid.boxes(extents)[grid.rank]
     return x[index_in(box, tuple(map(range, extents)))].copy()
 
 
-def put_together(shape, extents, parts):
-    """The image that parts, in rank order of a grid, are of."""
-    joined = np.array([None] * len(parts), object)
-    joined[:] = parts
-    return np.block(joined.reshape(*shape, *[1] * (len(extents) - len(shape))).tolist())
-
-
 def check(shape, board, serial, make, x):
-    """Holds a link, made for a grid, against the serial one."""
+    """Compares a link, made for a grid, with the serial one."""
     weight, weight2 = array(5, *serial(x).shape), array(6, *x.shape)
     expected = differentiate(serial, x, weight, weight2)
 
     def on_rank(comm):
         grid = S.SpatialGrid(comm, shape)
         link = make(grid)
-        own = [part_of(grid, a) for a in (x, weight, weight2)]
+        own = [shard_of(grid, a) for a in (x, weight, weight2)]
         found = differentiate(link, *own)
-        # The gradients of first order once more, by the way without a graph.
+        # First-order gradients again, by the backward pass that records no graph.
         link.cleargrads()
         fast_x = renga.Variable(own[0])
         F.sum(own[1] * F.square(link(fast_x))).backward()
@@ -91,7 +84,7 @@ def convolutions(draw):
 
 
 def layers_of(case, *links):
-    """The serial link and what makes the parallel one, both from the same numbers."""
+    """The serial link and a function that makes the parallel one, with its values."""
     serial, parallel = links
     inputs, outputs = case["channels"]
     first, second = (outputs, inputs) if "Convolution" in serial.__name__ else (
@@ -226,7 +219,7 @@ def test_resize(case, mode, align_corners):
 
 
 @pytest.mark.parametrize("shape", [(2,), (3,), (2, 2)])
-def test_upsampling_puts_pixels_back_where_pooling_found_them(shape):
+def test_upsampling_is_the_inverse_of_max_pooling(shape):
     x, window = array(0, 2, 3, 7, 6), (3, 2, 1)
     y, at = F.max_pooling_2d(x, *window, return_indices=True)
     wanted = F.upsampling_2d(y, at, *window, x.shape[2:]).array
@@ -267,17 +260,17 @@ ORDERS = {
 
 
 @pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.parametrize("up", [False, True])
-def test_float32_images_in_any_order_of_memory(order, up):
+@pytest.mark.parametrize("transposed", [False, True])
+def test_float32_images_in_any_memory_format(order, transposed):
     x, W, b = (
         np.float32(array(*s)) for s in [(1, 1, 3, 9, 6), (2, 3, 3, 3, 3), (3, 3)]
     )
     weight = np.float32(array(4, 1, 3, 9, 6))
-    serial = F.deconvolution_2d if up else F.convolution_2d
-    parallel = S.spatial_deconvolution if up else S.spatial_convolution
+    serial = F.deconvolution_2d if transposed else F.convolution_2d
+    parallel = S.spatial_deconvolution if transposed else S.spatial_convolution
 
-    def gradients(convolve, x, weight, *kept):
-        xs = [renga.Variable(a) for a in (x, *kept)]
+    def gradients(convolve, x, weight, *parameters):
+        xs = [renga.Variable(a) for a in (x, *parameters)]
         y = convolve(*xs, pad=1)
         y.grad = weight
         y.backward()
@@ -288,7 +281,7 @@ def test_float32_images_in_any_order_of_memory(order, up):
 
     def on_rank(comm):
         grid = S.SpatialGrid(comm)
-        parts = [ORDERS[order](part_of(grid, a)) for a in (x, weight)]
+        parts = [ORDERS[order](shard_of(grid, a)) for a in (x, weight)]
         return gradients(lambda *xs, pad: parallel(grid, *xs, pad=pad), *parts, W, b)
 
     found = list(zip(*local.run(on_rank, ranks=2)))

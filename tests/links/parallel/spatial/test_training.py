@@ -1,4 +1,4 @@
-"""Training with images in parts: three steps, files, data, groups and errors."""
+"""Training with sharded images: three steps, files, data, groups and errors."""
 
 import numpy as np
 import pytest
@@ -85,7 +85,7 @@ def assert_same(found, expected):
         )
 
 
-def train_in_parts(comm, serial, shape):
+def train_on_shards(comm, serial, shape):
     with renga.using_config("dtype", np.float64):
         grid = S.SpatialGrid(comm, shape)
         net = parallelize(serial, grid, "spatial", input="parts")
@@ -97,14 +97,17 @@ def train_in_parts(comm, serial, shape):
 def test_three_steps_equal_those_of_one_process(shape, capsys):
     expected = train(serial_net(), batches(), F.average)
     ranks = int(np.prod(shape))
-    for found in local.run(train_in_parts, serial_net(), shape, ranks=ranks):
+    for found in local.run(train_on_shards, serial_net(), shape, ranks=ranks):
         assert_same(found, expected)
-    assert "SpatialConvolution2D, halos, parts -> parts" in capsys.readouterr().out
+    assert (
+        "SpatialConvolution2D, halo exchange, spatial -> spatial"
+        in capsys.readouterr().out
+    )
 
 
-def test_three_steps_of_processes_and_without_shared_memory(ranks):
+def test_three_steps_on_processes_and_without_shared_memory(ranks):
     expected = train(serial_net(), batches(), F.average)
-    for found in ranks(train_in_parts, serial_net(), None):
+    for found in ranks(train_on_shards, serial_net(), None):
         assert_same(found, expected)
 
 
@@ -167,7 +170,7 @@ def test_serial_files_load_and_are_saved(tmp_path):
     assert_same(state(again), state(serial))
 
 
-def test_parameters_are_rank_0s_wherever_they_come_from():
+def test_initial_parameters_are_those_of_rank_0():
     def on_rank(comm):
         np.random.seed(comm.rank)
         made = S.SpatialConvolution2D(comm, 2, 3, 3)
@@ -204,13 +207,13 @@ def test_fast_kernels_of_float32(ksize, stride):
 
     def on_rank(comm):
         grid = S.SpatialGrid(comm, (2, comm.size // 2))
-        mine = S.SpatialConvolution2D(grid, 32, 32, ksize, stride, 1)
-        mine.W.array, mine.b.array = W.astype("f"), link.b.array.astype("f")
+        spatial = S.SpatialConvolution2D(grid, 32, 32, ksize, stride, 1)
+        spatial.W.array, spatial.b.array = W.astype("f"), link.b.array.astype("f")
         own = renga.Variable(S.scatter_image(grid, x.astype("f")).array.copy())
-        y = mine(own)
+        y = spatial(own)
         F.sum(y * S.scatter_image(grid, weight.astype("f")).array).backward()
         whole = [S.gather_image(grid, a).array for a in (y, own.grad)]
-        return [*whole, mine.W.grad, mine.b.grad]
+        return [*whole, spatial.W.grad, spatial.b.grad]
 
     for size in (2, 4):
         for found in local.run(on_rank, ranks=size):
@@ -223,8 +226,8 @@ def test_gradients_through_scatter_and_gather():
 
     def on_rank(comm):
         whole = renga.Variable(x)
-        parts = S.scatter_image(comm, whole)
-        again = S.gather_image(comm, parts * parts)
+        shard = S.scatter_image(comm, whole)
+        again = S.gather_image(comm, shard * shard)
         F.sum(again * weight).backward()
         return again.array, whole.grad
 
@@ -238,9 +241,9 @@ def test_average_over_pixels_and_over_all():
 
     def on_rank(comm):
         grid = S.SpatialGrid(comm, (2, 2))
-        part = S.scatter_image(grid, x)
-        pooled = S.spatial_average(grid, part, (2, 3))
-        return pooled.array, S.spatial_average(grid, part).array
+        shard = S.scatter_image(grid, x)
+        pooled = S.spatial_average(grid, shard, (2, 3))
+        return pooled.array, S.spatial_average(grid, shard).array
 
     for pooled, mean in local.run(on_rank, ranks=4):
         np.testing.assert_allclose(pooled, x.mean((2, 3)), rtol=1e-12)
@@ -248,17 +251,17 @@ def test_average_over_pixels_and_over_all():
 
 
 class Recording:
-    """An image that remembers what was asked of it."""
+    """An image that records the indices by which it is read."""
 
     def __init__(self, image):
-        self.image, self.shape, self.asked = image, image.shape, []
+        self.image, self.shape, self.indices = image, image.shape, []
 
     def __getitem__(self, index):
-        self.asked.append(index)
+        self.indices.append(index)
         return self.image[index]
 
 
-def test_a_rank_reads_its_part_only():
+def test_a_rank_reads_its_shard_only():
     image, mask = numbers(0, 3, 7, 5), numbers(1, 7, 5)
 
     def on_rank(comm):
@@ -266,24 +269,26 @@ def test_a_rank_reads_its_part_only():
         grid = S.SpatialGrid(comm, (2, 2))
         data = datasets.ImageParts(grid, [(recorded, mask, 4)])
         assert len(data) == 1
-        return *data[0], recorded.asked
+        return *data[0], recorded.indices
 
     rows, columns = [slice(0, 4), slice(4, 7)], [slice(0, 3), slice(3, 5)]
-    for rank, (part, own_mask, label, asked) in enumerate(local.run(on_rank, ranks=4)):
+    for rank, (shard, own_mask, label, indices) in enumerate(
+        local.run(on_rank, ranks=4)
+    ):
         box = rows[rank // 2], columns[rank % 2]
-        np.testing.assert_array_equal(part, image[(slice(None), *box)])
+        np.testing.assert_array_equal(shard, image[(slice(None), *box)])
         np.testing.assert_array_equal(own_mask, mask[box])
         assert label == 4
-        assert asked == [(..., *box)]
+        assert indices == [(..., *box)]
 
 
-def test_errors_name_link_rank_part_and_whole():
-    def wrong_part(comm):
+def test_errors_name_link_rank_shard_and_whole():
+    def wrong_shard(comm):
         rows = 5 if comm.rank == 0 else 3
         S.SpatialConvolution2D(comm, 2, 3, 3)(np.zeros((1, 2, rows, 4), "f"))
 
     with pytest.raises(InvalidType) as raised:
-        local.run(wrong_part, ranks=2)
+        local.run(wrong_shard, ranks=2)
     for word in (
         "SpatialConvolution2D: expected rank 0 to have (1, 2, 4, 4)",
         "[0:4, 0:4] of the whole (1, 2, 8, 4)",

@@ -1,0 +1,206 @@
+"""What parallel convolutions and deconvolutions have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy
+
+from renga.functions import concat
+from renga.functions.pair import as_pair
+from renga.links.convolution.convolution_2d import require_groups
+from renga.links.parallel.channel.cost_model import LayerSize, convolution_size
+from renga.links.parallel.channel.link import ChannelLink, require_channels
+from renga.links.parallel.channel.process_grid import ProcessGrid, grids_for_groups
+from renga.links.parallel.sharding.placement import CHANNEL, REPLICATE, Placement
+from renga.links.parallel.sharding.redistribute import Redistribution
+from renga.links.parallel.sharding.shard_ranges import sizes_of
+from renga.links.parallel.sharding.sharded_parameter import ShardedParameter
+from renga.variable import Variable, as_variable
+
+
+class GroupSpan(NamedTuple):
+    """Outputs of this rank that belong to one group, or make up whole groups."""
+
+    first: int  # the first group
+    groups: int
+    outputs: range  # counted from this rank's first output
+
+
+def group_spans(own: range, outputs_per_group: int) -> list[GroupSpan]:
+    """Cuts this rank's outputs where they start or end inside a group."""
+    spans, start = [], own.start
+    while start < own.stop:
+        group, inside = divmod(start, outputs_per_group)
+        count = (own.stop - start) // outputs_per_group if inside == 0 else 0
+        stop = start + count * outputs_per_group
+        if count == 0:
+            stop = min(own.stop, (group + 1) * outputs_per_group)
+        outputs = range(start - own.start, stop - own.start)
+        spans.append(GroupSpan(group, max(1, count), outputs))
+        start = stop
+    return spans
+
+
+class ParallelConvolution(ChannelLink):
+    """A convolution or transposed convolution of images whose channels are sharded."""
+
+    def _build(
+        self,
+        channels: tuple[int | None, Any],
+        ksize: Any,
+        window: tuple[Any, Any, Any, int],
+        nobias: bool,
+        initial: tuple[Any, Any],
+        insize: tuple[int, int, int],
+    ) -> None:
+        self.in_channels, self.out_channels = channels
+        self.ksize, self.insize = ksize, insize
+        stride, pad, dilate, groups = window
+        self.stride, self.pad = as_pair(stride), as_pair(pad)
+        self.dilate, self.groups = as_pair(dilate), int(groups)
+        with self.init_scope():
+            self.W = ShardedParameter(
+                self.comm, initial[0], groups=self._regrouped_groups
+            )
+            if self.in_channels is not None:
+                self._initialize(self.in_channels)
+            if not nobias:
+                self.b = self._bias(self.out_channels, initial[1])
+
+    @property
+    def _regrouped_groups(self) -> int:
+        """Groups of a weight whose outputs are not one axis; 1 if they are."""
+        return 1
+
+    @property
+    def printable_specs(self) -> Iterator[tuple[str, Any]]:
+        yield "in_channels", self.in_channels
+        yield "out_channels", self.out_channels
+        yield "ksize", self.ksize
+        yield "stride", self.stride
+        yield "pad", self.pad
+        yield "nobias", self.b is None
+        yield "dilate", self.dilate
+        yield "groups", self.groups
+        yield from self._parallel_specs
+
+    def _weight_shape(self, in_channels: int) -> tuple[int, ...]:
+        raise NotImplementedError
+
+    def _outsize(self, axis: int) -> int:
+        """The extent of the output for ``insize``."""
+        raise NotImplementedError
+
+    def _convolve(self, x: Any, W: Any, b: Any, groups: int) -> Variable:
+        """The layer applied to some of its channels."""
+        raise NotImplementedError
+
+    def _candidates(self) -> list[ProcessGrid]:
+        candidates = super()._candidates()
+        if self.groups == 1:
+            return candidates
+        candidates = grids_for_groups(candidates)
+        if not candidates:
+            raise ValueError(
+                f"{type(self).__name__}: expected algorithm to be column-parallel or "
+                f"weight-gathered for {self.groups} groups, got {self._requested}"
+            )
+        return candidates
+
+    def _initialize(self, in_channels: int) -> None:
+        require_groups(in_channels, self.out_channels, self.groups)
+        shape = self._weight_shape(in_channels)
+        layer = self._layer_size(in_channels)
+        sharding = self._choose_grid(in_channels, self.out_channels, layer)
+        if self.groups > 1:
+            blocks = sharding.output_blocks()
+        else:
+            blocks = sharding.weight_blocks(self._in_axis, self._out_axis)
+        self.in_channels = in_channels
+        self.W.set_blocks(blocks, shape)
+        self.W.initialize(shape)
+
+    def _layer_size(self, in_channels: int) -> LayerSize:
+        n, *extents = self.insize
+        pixels = n * extents[0] * extents[1]
+        out_pixels = n * self._outsize(0) * self._outsize(1)
+        x, y = (in_channels, pixels), (self.out_channels, out_pixels)
+        window = as_pair(self.ksize), self.stride, self.dilate
+        return convolution_size(x, y, *window, self.groups)
+
+    def forward(self, x: Any) -> Variable:
+        """The layer's output for ``x``."""
+        x = as_variable(x)
+        if self._sharding is None:
+            self._initialize(self._all_channels(x))
+        sharding = self._sharding
+        assert sharding is not None and self.in_channels is not None
+        own = sharding.input_ranges[self.comm.rank]
+        require_channels(self, x, 1, own, self.in_channels, self._source)
+        if self.groups > 1 and not sharding.grid.gathers_weight:
+            return self._run(
+                x, self._convolve_own_groups, self._redistribute_group_inputs
+            )
+        return self._run(x, self._convolve_all_groups)
+
+    def _convolve_all_groups(self, x: Any, W: Any, b: Any = None) -> Variable:
+        return self._convolve(x, W, b, self.groups)
+
+    def _all_channels(self, x: Any) -> int:
+        """The number of channels of all ranks."""
+        if self._source != CHANNEL:
+            return x.shape[1]
+        return int(self.comm.all_gather(numpy.array(x.shape[1])).sum())
+
+    def _redistribute_group_inputs(
+        self, placement: Placement, samples: int
+    ) -> Redistribution | None:
+        """How this rank gets the inputs of its outputs' groups."""
+        sharding = self._sharding
+        assert sharding is not None
+        if not self._has_group_inputs():
+            return sharding.redistribute_inputs(placement, samples)
+        if placement != REPLICATE:
+            return None
+        sizes = sizes_of(sharding.input_ranges)
+        return Redistribution(self.comm, REPLICATE, CHANNEL, target_sizes=sizes)
+
+    def _convolve_own_groups(self, x: Any, W: Any, b: Any = None) -> Variable:
+        """This rank's outputs, one convolution for each span of groups."""
+        sharding, rank = self._sharding, self.comm.rank
+        assert sharding is not None and self.in_channels is not None
+        inputs = self.in_channels // self.groups
+        start = sharding.input_ranges[rank].start if self._has_group_inputs() else 0
+        any_inputs = x[:, : min(x.shape[1], inputs)]
+        per_group = self.out_channels // self.groups
+        spans = [group_spans(own, per_group) for own in sharding.output_ranges]
+        ys = []
+        # All ranks make as many convolutions, if empty ones: then their graphs are
+        # alike, and they communicate in the same order in the backward pass.
+        for k in range(max(1, *map(len, spans))):
+            outputs, groups = slice(0), 1
+            block = any_inputs
+            if k < len(spans[rank]):
+                span = spans[rank][k]
+                first, groups = span.first * inputs - start, span.groups
+                block = x[:, first : first + groups * inputs]
+                outputs = slice(span.outputs.start, span.outputs.stop)
+            own_b = None if b is None else b[outputs]
+            own_W = W[outputs, : block.shape[1] // groups]
+            ys.append(self._convolve(block, own_W, own_b, groups))
+        return concat(ys, 1)
+
+    def _has_group_inputs(self) -> bool:
+        """Whether every rank's own inputs are those of its outputs' groups."""
+        sharding = self._sharding
+        assert sharding is not None and self.in_channels is not None
+        inputs = self.in_channels // self.groups
+        outputs = self.out_channels // self.groups
+        return all(
+            x.start * outputs == y.start * inputs
+            and x.stop * outputs == y.stop * inputs
+            and y.start % outputs == y.stop % outputs == 0
+            for x, y in zip(sharding.input_ranges, sharding.output_ranges)
+        )

@@ -1,0 +1,127 @@
+"""A check that every function of a model computes what it would of whole images."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy
+
+from renga import _core
+from renga.function_hook import FunctionHook
+from renga.links.parallel.sharding.operations import ALONG_AXIS, ELEMENTWISE
+from renga.links.parallel.sharding.placement import (
+    REPLICATE,
+    REPLICATE_SUMMED,
+    Placement,
+)
+from renga.links.parallel.sharding.placement_tracker import SPATIAL, PlacementTracker
+from renga.operation_cost import operation_name
+from renga.parameter import Parameter
+from renga.variable import Variable
+
+# What to use where an operation needs more than a shard.
+_ALTERNATIVES = {
+    "batch_normalization": "a BatchNormalization link",
+    "convolution_2d": "a link, or spatial_convolution",
+    "convolution_nd": "a link, or spatial_convolution",
+    "deconvolution_2d": "a link, or spatial_deconvolution",
+    "deconvolution_nd": "a link, or spatial_deconvolution",
+    "softmax_cross_entropy": "reduce='no' and spatial_average",
+    "sum": "spatial_sum or spatial_average",
+}
+
+
+class PlacementChecker(FunctionHook):
+    """Checks each function that gets shards of images, and records placements.
+
+    Raises:
+        ValueError: from a function that needs more than the same pixel, or whose inputs
+            are shards and a trained variable that is replicated without a summed
+            gradient.
+    """
+
+    name = "placements"
+
+    def __init__(self, tracker: PlacementTracker) -> None:
+        self.tracker = tracker
+
+    def forward_postprocess(self, function: Any, in_data: Any) -> None:
+        if self.tracker.is_paused:
+            return
+        if not isinstance(function, _core.Call):
+            if any(getattr(x, "ndim", 0) > 2 for x in in_data):
+                _refuse(function.label, in_data, "gather_image before it")
+            return
+        xs, ys = list(_arrays(function.arguments)), function.results
+        placements = [self.tracker.placement_of(x) for x in xs]
+        if SPATIAL in placements or REPLICATE_SUMMED in placements:
+            _check_gradients(function.label, xs, placements)
+        if SPATIAL in placements:
+            _check_shards(operation_name(function), function, xs, placements)
+            return
+        is_summed = REPLICATE_SUMMED in placements
+        for y in ys:
+            self.tracker.record(y, REPLICATE_SUMMED if is_summed else REPLICATE)
+
+
+def _check_gradients(
+    label: str, xs: Sequence[Any], placements: Sequence[Placement]
+) -> None:
+    """Raises ValueError where a gradient would miss what other ranks find of it."""
+    if not _core.backprop_enabled():
+        return
+    for x, placement in zip(xs, placements):
+        if placement == REPLICATE and _is_trained(x):
+            name = f" {x.name}" if getattr(x, "name", None) else ""
+            raise ValueError(
+                f"{label}: expected replicated {x.shape}{name} to go through "
+                "spatial_broadcast before it is combined with sharded images: its "
+                "gradient is the sum of the ranks' gradients"
+            )
+
+
+def _check_shards(
+    name: str, function: Any, xs: Sequence[Any], placements: Sequence[Placement]
+) -> None:
+    """Raises ValueError where a result is not the shard of that of whole images."""
+    shards = [x for x, p in zip(xs, placements) if p == SPATIAL]
+    others = [x for x, p in zip(xs, placements) if p != SPATIAL and x.ndim > 2]
+    extents = {tuple(x.shape[2:]) for x in (*shards, *function.results)}
+    is_kept = len(extents) == 1 and all(set(x.shape[2:]) == {1} for x in others)
+    axes = len(next(iter(extents)))
+    if not (is_kept and _is_local(name, function.arguments, shards[0].shape, axes)):
+        _refuse(name, shards, _ALTERNATIVES.get(name, "gather_image before it"))
+
+
+def _is_local(name: str, arguments: Any, shape: Sequence[int], axes: int) -> bool:
+    """Whether each pixel of the result comes from the same pixel of a shard."""
+    if name in ALONG_AXIS:
+        axis = arguments[-1] if name == "split_axis" else arguments[1]
+        along = axis if isinstance(axis, (list, tuple)) else (axis,)
+        return all(i is not None and i % (2 + axes) < 2 for i in along)
+    if name == "slice":
+        return all(taken == (0, n, 1) for taken, n in zip(arguments[1][2:], shape[2:]))
+    return name in ELEMENTWISE or name in ("reshape", "broadcast_to")
+
+
+def _refuse(name: str, xs: Sequence[Any], alternative: str) -> None:
+    shapes = ", ".join(str(x.shape) for x in xs)
+    raise ValueError(
+        f"{name}: expected {alternative}, as every rank has only its shard of the "
+        f"images here, got {shapes}"
+    )
+
+
+def _is_trained(x: Any) -> bool:
+    if not isinstance(x, Variable) or not x.requires_grad:
+        return False
+    return isinstance(x, Parameter) or x.creator_node is not None
+
+
+def _arrays(arguments: Any) -> Iterator[Any]:
+    for argument in arguments:
+        if isinstance(argument, (Variable, numpy.ndarray)):
+            yield argument
+        elif isinstance(argument, (list, tuple)):
+            yield from _arrays(argument)

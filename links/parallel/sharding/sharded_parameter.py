@@ -1,0 +1,180 @@
+"""A parameter of which each rank has a block."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy
+
+from renga import initializers
+from renga.functions.noise.seed import expect_parts
+from renga.parameter import Parameter
+from renga.serializer import Deserializer, Serializer
+from renga.utils.type_check import InvalidType
+
+if TYPE_CHECKING:
+    from renga.communicators import Communicator
+
+
+class Block(NamedTuple):
+    """What one rank has of an array: ranges along some axes, and all of the others."""
+
+    ranges: Mapping[int, Sequence[range]]
+
+    def index_in(self, shape: Sequence[int]) -> Any:
+        """The index of the block in an array of ``shape``."""
+        positions = (
+            [i for elements in self.ranges.get(axis, (range(n),)) for i in elements]
+            for axis, n in enumerate(shape)
+        )
+        return numpy.ix_(*[numpy.array(p, numpy.intp) for p in positions])
+
+
+class ShardedParameter(Parameter):
+    """A parameter of which each rank of ``comm`` has a block.
+
+    Initial values are drawn for the whole array on every rank and then cut, so that
+    ranks with the same seed have the blocks of what a single rank would draw. Files
+    hold the whole array: every rank has to take part in saving and loading.
+
+    Args:
+        blocks: of the ranks; they do not overlap and make up the whole array.
+        shape: of the whole array, None where it is not known yet.
+        groups: if above 1, the whole array is the weight (I, O / groups, ...) of a
+            grouped deconvolution, and blocks are of (O, I / groups, ...).
+    """
+
+    def __init__(
+        self,
+        comm: Communicator,
+        initializer: Any,
+        blocks: Sequence[Block] = (),
+        shape: Sequence[int] | None = None,
+        groups: int = 1,
+    ) -> None:
+        super().__init__(None)
+        self.comm = comm
+        self.initializer = initializers._get_initializer(initializer)
+        self.groups = groups
+        self.whole_shape: tuple[int, ...] | None = None
+        # Random numbers drawn for results computed from it differ between ranks.
+        self.random_stream = comm.rank + 1
+        expect_parts()
+        if shape is not None:
+            self.set_blocks(blocks, shape)
+            self.initialize(shape)
+
+    def set_blocks(self, blocks: Sequence[Block], shape: Sequence[int]) -> None:
+        """Sets the shape of the whole array and the block of each rank."""
+        self.blocks = tuple(blocks)
+        self.whole_shape = tuple(shape)
+
+    def initialize(self, shape: Any) -> None:
+        """Draws the whole array and keeps this rank's block.
+
+        Args:
+            shape: of the whole array or of the block.
+        """
+        whole = initializers.generate_array(
+            self.initializer, self.whole_shape or shape, numpy
+        )
+        self.array = self.block_of(whole)
+        if self._first_grad is None:
+            self.grad = None
+        else:
+            self.grad = numpy.full_like(self.array, self._first_grad)
+
+    def block_of(self, whole: numpy.ndarray) -> numpy.ndarray:
+        """A copy of this rank's block of a whole array.
+
+        Raises:
+            InvalidType: the array has not the shape of the whole.
+        """
+        if whole.shape != self.whole_shape:
+            raise InvalidType(
+                f"{self.name or 'parameter'} on rank {self.comm.rank} of "
+                f"{self.comm.size}: expected a whole array of {self.whole_shape} "
+                f"to take a block of, got {whole.shape}"
+            )
+        whole = _regrouped(whole, self.groups)
+        return numpy.array(whole[self._index(self.comm.rank, whole)], order="C")
+
+    def whole(self, own: numpy.ndarray | None = None) -> numpy.ndarray:
+        """The whole array; every rank has to call it.
+
+        Args:
+            own: this rank's block, of the values by default.
+        """
+        own = self.array if own is None else own
+        empty = numpy.empty(self.whole_shape or (), own.dtype)
+        whole = numpy.empty_like(_regrouped(empty, self.groups))
+        for rank, block in enumerate(self.comm.allgather(own)):
+            whole[self._index(rank, whole)] = block
+        # Regrouping is its own inverse.
+        return _regrouped(whole, self.groups)
+
+    def _index(self, rank: int, whole: numpy.ndarray) -> Any:
+        return self.blocks[rank].index_in(whole.shape)
+
+    def seen_whole(self, serializer: Any) -> Any:
+        """A serializer that reads and writes whole arrays for this parameter."""
+        loads = isinstance(serializer, Deserializer)
+        return (_Loading if loads else _Saving)(serializer, self)
+
+    def summed(self, value: float) -> float:
+        """The sum of all ranks' values; every rank has to call it."""
+        return float(self.comm.all_reduce(numpy.array([value]))[0])
+
+    def _is_block(self, value: Any) -> bool:
+        return isinstance(value, numpy.ndarray) and value.shape == self.shape
+
+
+class _Saving(Serializer):
+    """Writes the whole array in the place of one of the block's shape."""
+
+    def __init__(self, serializer: Any, param: ShardedParameter) -> None:
+        self.serializer = serializer
+        self.param = param
+
+    def __getitem__(self, key: str) -> _Saving:
+        return type(self)(self.serializer[key], self.param)
+
+    def __call__(self, key: str, value: Any) -> Any:
+        if self.param._is_block(value):
+            self.serializer(key, self.param.whole(value))
+        else:
+            self.serializer(key, value)
+        return value
+
+
+class _Loading(Deserializer):
+    """Returns the block of a stored array that has the shape of the whole one."""
+
+    def __init__(self, serializer: Any, param: ShardedParameter) -> None:
+        self.serializer = serializer
+        self.param = param
+
+    def __getitem__(self, key: str) -> _Loading:
+        return type(self)(self.serializer[key], self.param)
+
+    def on_failure(self, undo: Callable[[], Any]) -> None:
+        self.serializer.on_failure(undo)
+
+    def __call__(self, key: str, value: Any) -> Any:
+        is_block = self.param._is_block(value)
+        loaded = self.serializer(key, None if is_block else value)
+        if loaded is None:
+            return value
+        if is_block or getattr(loaded, "shape", None) == self.param.whole_shape:
+            return self.param.block_of(loaded)
+        return loaded
+
+
+def _regrouped(whole: numpy.ndarray, groups: int) -> numpy.ndarray:
+    """(I, O / groups, ...) as (O, I / groups, ...)."""
+    if groups == 1:
+        return whole
+    inputs, outputs, *kernel = whole.shape
+    by_group = whole.reshape(groups, inputs // groups, outputs, *kernel)
+    return by_group.swapaxes(1, 2).reshape(groups * outputs, inputs // groups, *kernel)

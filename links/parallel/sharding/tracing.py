@@ -1,0 +1,185 @@
+"""How a model's links pass activations to each other, found by one forward pass."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from renga.configuration import using_config
+from renga.link import Link
+from renga.link_hook import LinkHook
+from renga.links.parallel.sharding.operations import BATCHWISE, CHANNELWISE
+from renga.operation_cost import operation_name
+from renga.variable import Variable
+
+# The layouts of an activation that is not replicated.
+SHARDED_LAYOUTS = ("channel", "batch")
+
+
+class Call(NamedTuple):
+    """One call of a link."""
+
+    link: Link
+    x: Any  # the graph node of its input variable
+    y: Any  # the graph node of its output variable
+    x_shape: tuple[int, ...]
+    y_shape: tuple[int, ...]
+    has_one_argument: bool  # x and nothing else
+
+
+class _Recorder(LinkHook):
+    name = "placement trace"
+
+    def __init__(self, kinds: tuple[type, ...]) -> None:
+        self.kinds = kinds
+        self.calls: list[Call] = []
+
+    def forward_postprocess(self, args: Any) -> None:
+        x = args.args[0] if args.args else None
+        if type(args.link) not in self.kinds or not isinstance(args.out, Variable):
+            return
+        node = x.node if isinstance(x, Variable) else None
+        has_one_argument = len(args.args) == 1 and not args.kwargs
+        shapes = getattr(x, "shape", ()), args.out.shape
+        call = Call(args.link, node, args.out.node, *shapes, has_one_argument)
+        self.calls.append(call)
+
+
+class LayoutGroups:
+    """Variable nodes in groups that must have one layout (a union-find structure)."""
+
+    def __init__(self) -> None:
+        self._parent: dict[Any, Any] = {}
+        self._excluded: dict[Any, frozenset[str]] = {}
+
+    def find(self, node: Any) -> Any:
+        """The node that represents the group of a node."""
+        root = node
+        while self._parent.get(root, root) is not root:
+            root = self._parent[root]
+        return root
+
+    def join(self, nodes: Sequence[Any]) -> None:
+        """Puts nodes, with their groups, into one group."""
+        first = self.find(nodes[0])
+        for node in nodes[1:]:
+            other = self.find(node)
+            if other != first:
+                self._parent[other] = first
+                self.exclude(first, *self._excluded.pop(other, ()))
+
+    def exclude(self, node: Any, *layouts: str) -> None:
+        """Rules layouts out for the group of a node."""
+        if node is not None:
+            root = self.find(node)
+            self._excluded[root] = self._excluded.get(root, frozenset()).union(layouts)
+
+    def require_replicated(self, node: Any) -> None:
+        """Rules all sharded layouts out for the group of a node."""
+        self.exclude(node, *SHARDED_LAYOUTS)
+
+    def choices(self, node: Any) -> list[str]:
+        """The sharded layouts that are possible; none where it must be replicated."""
+        if node is None:
+            return []
+        excluded = self._excluded.get(self.find(node), ())
+        return [layout for layout in SHARDED_LAYOUTS if layout not in excluded]
+
+
+class Trace(NamedTuple):
+    """The calls of links in one forward pass, and the layouts between them."""
+
+    calls: list[Call]
+    groups: LayoutGroups
+
+
+def trace(model: Link, inputs: Sequence[Any], kinds: tuple[type, ...]) -> Trace:
+    """Runs the model once, in test mode.
+
+    Args:
+        kinds: classes of links whose inputs and outputs may be sharded.
+    """
+    recorder = _Recorder(kinds)
+    with recorder, using_config("train", False), using_config("enable_backprop", True):
+        outputs = list(_variables(model(*inputs)))
+    groups = LayoutGroups()
+    calls = recorder.calls
+    inside = _functions_inside(calls)
+    for y in outputs:
+        groups.require_replicated(y.node)
+    for function in _functions_before([y.node for y in outputs]):
+        if function not in inside:
+            _constrain(function, groups)
+    for call in calls:
+        _constrain_call(call, calls, groups)
+    return Trace(calls, groups)
+
+
+def _constrain_call(call: Call, calls: Sequence[Call], groups: LayoutGroups) -> None:
+    """A link has one input layout and one output layout in all of its calls."""
+    same_link = [other for other in calls if other.link is call.link]
+    groups.join([other.y for other in same_link])
+    if all(other.x is not None for other in same_link):
+        groups.join([other.x for other in same_link])
+    else:
+        groups.require_replicated(call.x)
+    if call.x is None or call.x.creator_node is None:
+        groups.require_replicated(call.x)
+    if not call.has_one_argument or len(call.y_shape) < 2:
+        groups.require_replicated(call.x)
+        groups.require_replicated(call.y)
+    if call.x_shape[:1] != call.y_shape[:1]:
+        groups.exclude(call.x, "batch")
+        groups.exclude(call.y, "batch")
+
+
+def _constrain(function: Any, groups: LayoutGroups) -> None:
+    """A function outside of the links keeps a sharded layout, or excludes it."""
+    ys = [y for y in (reference() for reference in function.outputs) if y is not None]
+    # Scalars are the same on every rank.
+    xs = [x for x in function.inputs if len(x.shape) > 0 and set(x.shape) != {1}]
+    nodes, name = [*xs, *ys], operation_name(function)
+    are_computed = all(x.creator_node is not None for x in xs)
+    possible = []
+    for layout, axis, operations in (
+        ("channel", 1, CHANNELWISE),
+        ("batch", 0, BATCHWISE),
+    ):
+        is_aligned = all(
+            len(v.shape) == len(ys[0].shape) > 1 and v.shape[axis] == ys[0].shape[axis]
+            for v in nodes
+        )
+        if are_computed and is_aligned and name in operations:
+            possible.append(layout)
+    if possible:
+        groups.join(nodes)
+    for node in nodes:
+        groups.exclude(node, *(a for a in SHARDED_LAYOUTS if a not in possible))
+
+
+def _functions_before(nodes: Iterable[Any], until: Any = None) -> list[Any]:
+    """The functions that nodes depend on, without those that ``until`` depends on."""
+    found: dict[Any, None] = {}
+    pending = list(nodes)
+    while pending:
+        node = pending.pop()
+        function = None if node == until else node.creator_node
+        if function is not None and function not in found:
+            found[function] = None
+            pending += function.inputs
+    return list(found)
+
+
+def _functions_inside(calls: Sequence[Call]) -> set[Any]:
+    return {f for call in calls for f in _functions_before([call.y], call.x)}
+
+
+def _variables(value: Any) -> Iterator[Variable]:
+    if isinstance(value, Variable):
+        yield value
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from _variables(item)
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _variables(item)

@@ -1,0 +1,161 @@
+"""Averaging of gradients in buckets, overlapped with the backward pass."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from renga import _core
+from renga.communicators import packing
+from renga.distributed.data_parallel import buckets
+from renga.distributed.data_parallel.reducer import Reducer
+from renga.distributed.data_parallel.sharded_optimizer import Eligibility
+
+if TYPE_CHECKING:
+    from renga.communicators import Communicator
+    from renga.distributed.data_parallel.synchronization import SyncRequest
+    from renga.parameter import Parameter
+
+
+class BucketedReducer(Reducer):
+    """Averages each bucket of gradients as soon as this rank has all of them.
+
+    All ranks launch the buckets in one order: that in which rank 0's gradients became
+    ready in the first step. A bucket that waits for a parameter which this rank's loss
+    does not depend on is launched by ``finalize``, with zeros for it. A gradient that
+    grows after its bucket was launched, by a ``backward()`` inside another one, is
+    averaged in a further round. From the second step on, ``backward()`` writes the
+    gradients into memory that the ranks of a node share.
+
+    Args:
+        comm: the communicator.
+        params: initialized parameters, the same on all ranks and in one order.
+        zero_fill: whether a gradient that no rank has becomes zero, or stays None.
+    """
+
+    def __init__(
+        self, comm: Communicator, params: Sequence[Parameter], zero_fill: bool
+    ) -> None:
+        self._comm = comm
+        self._params = list(params)
+        self._zero_fill = zero_fill
+        self._index = {id(param): i for i, param in enumerate(self._params)}
+        self._is_order_agreed = False
+        self._flattened: list[numpy.ndarray] = []  # by bucket; empty if not flattened
+        self._buffers: Mapping[int, numpy.ndarray] = {}  # by the parameters' indices
+        self._assign_buckets(range(len(self._params) - 1, -1, -1))
+
+    def _assign_buckets(self, order: Sequence[int]) -> None:
+        self._buckets = buckets.assign_buckets(
+            self._params, order, buckets.BUCKET_BYTES
+        )
+        self._bucket_of = {
+            i: b for b, bucket in enumerate(self._buckets) for i in bucket
+        }
+
+    def use_buffers(self, buffers: Mapping[int, numpy.ndarray]) -> None:
+        """Has ``backward()`` write gradients into these buffers from now on.
+
+        Every rank calls it after the first step; without buffers, the reducer allocates
+        its own.
+
+        Args:
+            buffers: by the indices of parameters; none, or one for each.
+        """
+        if buffers:
+            self._flattened, self._buffers = [], buffers
+        elif not self._buffers and self._comm.size > 1:
+            if all(param.xp is numpy for param in self._params):
+                self._flatten_buckets()
+
+    def _flatten_buckets(self) -> None:
+        found: dict[int, numpy.ndarray] = {}
+        for bucket in self._buckets:
+            arrays = [self._params[i].array for i in bucket]
+            flat, views = buckets.flattened_bucket(self._comm, arrays)
+            self._flattened.append(flat)
+            found.update(zip(bucket, views))
+        self._buffers = found
+
+    def begin(self, request: SyncRequest, loss_scale: float | None = None) -> None:
+        self._request = request
+        self._loss_scale = loss_scale
+        self._ready: dict[int, None] = {}  # in the order of arrival
+        self._missing = [len(bucket) for bucket in self._buckets]
+        self._launched: list[tuple[Any, list[Any]]] = []  # work and gradients
+        self._flags = numpy.zeros(len(self._params), numpy.uint8)
+
+    @contextlib.contextmanager
+    def attached(self) -> Iterator[None]:
+        hook = _core.add_gradient_ready_hook(self.add)
+        leaves = [self._params[i] for i in self._buffers]
+        _core.set_gradient_places(leaves, list(self._buffers.values()))
+        try:
+            yield
+        finally:
+            _core.set_gradient_places([], [])
+            _core.remove_gradient_ready_hook(hook)
+
+    def add(self, param: Any) -> None:
+        """Launches the buckets that ``param`` completes, once all ranks are in step."""
+        i = self._index.get(id(param))
+        if i is None or i in self._ready:
+            return
+        self._ready[i] = None
+        self._missing[self._bucket_of[i]] -= 1
+        result = self._request.poll()
+        if result is None or result.parameters_differ:
+            return
+        if result.eligibility is Eligibility.READY:  # ShardedOptimizer will reduce
+            return
+        while len(self._launched) < len(self._buckets):
+            if self._missing[len(self._launched)] > 0:
+                return
+            self._launch_next(result.weight)
+
+    def _launch_next(self, weight: float) -> None:
+        b = len(self._launched)
+        grads = [self._take(i, weight, self._buffers.get(i)) for i in self._buckets[b]]
+        sent = [self._flattened[b]] if self._flattened else grads
+        self._launched.append((packing.average(self._comm, sent, wait=False), grads))
+
+    def _take(self, i: int, weight: float, buffer: Any = None) -> Any:
+        """This rank's weighted gradient, in memory that nothing else refers to."""
+        param = self._params[i]
+        if param.grad_var is not None:
+            self._flags[i] = 1
+        return packing.take_gradient(param, weight, buffer)
+
+    def finalize(self, weight: float) -> None:
+        while len(self._launched) < len(self._buckets):
+            self._launch_next(weight)
+        self._weight = weight
+
+    def wait(self) -> bool:
+        # 1: a rank has this gradient; 2: it has grown there after its bucket's launch.
+        grown = [param.grad_var is not None for param in self._params]
+        self._flags[grown] = 2
+        flags = self._comm.all_reduce(self._flags, "max")
+        means: dict[int, Any] = {}
+        for bucket, (work, grads) in zip(self._buckets, self._launched):
+            work.wait()
+            means.update(zip(bucket, grads))
+        for i in numpy.flatnonzero(flags == 2).tolist():
+            rest = self._take(i, self._weight)
+            means[i] += packing.average(self._comm, [rest])[0]
+        for i, param in enumerate(self._params):
+            if flags[i] or self._zero_fill:
+                param.grad = means[i]
+                param._loss_scale = self._loss_scale
+        self._launched = []
+        if not self._is_order_agreed:
+            self._agree_on_order()
+        return True
+
+    def _agree_on_order(self) -> None:
+        unused = (i for i in range(len(self._params)) if i not in self._ready)
+        self._assign_buckets(self._comm.bcast_obj([*self._ready, *unused]))
+        self._is_order_agreed = True

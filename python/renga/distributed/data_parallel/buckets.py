@@ -1,0 +1,52 @@
+"""How gradients are grouped into buckets, and the memory they are flattened into."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+if TYPE_CHECKING:
+    from renga.communicators import Communicator
+    from renga.parameter import Parameter
+
+# Large enough to amortize the latency of messages, small enough that the first bucket
+# is sent early in the backward pass.
+BUCKET_BYTES = 4 << 20
+_CACHE_LINE_BYTES = 64
+
+
+def assign_buckets(
+    params: Sequence[Parameter], order: Sequence[int], bucket_bytes: int
+) -> list[list[int]]:
+    """Indices of parameters, bucket by bucket, in an order.
+
+    The gradients of one bucket have one dtype and, unless there is only one, no more
+    than ``bucket_bytes`` in all.
+    """
+    buckets: list[list[int]] = []
+    free_bytes, dtype = 0, None
+    for i in order:
+        x = params[i].array
+        if not buckets or x.dtype != dtype or x.nbytes > free_bytes:
+            buckets.append([])
+            free_bytes, dtype = bucket_bytes, x.dtype
+        buckets[-1].append(i)
+        free_bytes -= x.nbytes
+    return buckets
+
+
+def flattened_bucket(
+    comm: Communicator, arrays: Sequence[numpy.ndarray]
+) -> tuple[numpy.ndarray, list[numpy.ndarray]]:
+    """One array in memory that the ranks of a node share, and views like ``arrays``.
+
+    Views start at cache lines, where kernels write fastest. Every rank calls it.
+    """
+    line = _CACHE_LINE_BYTES // arrays[0].itemsize
+    padded_sizes = [-(-x.size // line) * line for x in arrays]
+    flat: Any = comm.window((sum(padded_sizes),), arrays[0].dtype)
+    flat[:] = 0
+    views = numpy.split(flat, numpy.cumsum(padded_sizes)[:-1])
+    return flat, [view[: x.size].reshape(x.shape) for x, view in zip(arrays, views)]

@@ -1,0 +1,36 @@
+"""Averaging after the backward pass."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from renga.distributed.data_parallel.reducer import Reducer
+
+if TYPE_CHECKING:
+    from renga.communicators import CommunicatorBase
+    from renga.link import Link
+
+
+class MeanReducer(Reducer):
+    """Averages by the communicator's own ``multi_node_mean_grad``.
+
+    It takes the gradients that the parameters have, whoever has computed them. All
+    ranks have the same weight.
+
+    Args:
+        comm: the communicator.
+        model: whose gradients are averaged.
+        zero_fill: whether a parameter without a gradient on all ranks gets zeros.
+    """
+
+    def __init__(self, comm: CommunicatorBase, model: Link, zero_fill: bool) -> None:
+        self._comm = comm
+        self._model = model
+        self._zero_fill = zero_fill
+
+    def finalize(self, weight: float) -> None:
+        """Averages at once; ``weight`` is not used."""
+        self._comm.multi_node_mean_grad(self._model, self._zero_fill)
+
+    def wait(self) -> bool:
+        return True
