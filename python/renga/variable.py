@@ -268,9 +268,10 @@ class _VariableFace:
         self: Any, axis: Any = None, *, weights: Any = None, keepdims: bool = False
     ) -> Variable:
         """The mean over axes, weighted if asked."""
-        from renga.functions import mean
+        # The functions are defined in terms of Variable.
+        from renga.functions.math.average import average
 
-        return mean(self, axis, weights, keepdims)
+        return average(self, axis, weights, keepdims)
 
     def zerograd(self) -> None:
         """Fills the gradient with zeros; ``cleargrad`` forgets it at no cost."""

@@ -266,6 +266,7 @@ class Link(DeviceResident):
 
     def repeat(self, n_repeat: int, mode: str = "init") -> Sequential:
         """``n_repeat`` copies of this link, one after the other."""
+        # Sequential is a subclass of Link.
         from renga.sequential import Sequential
 
         return Sequential(*[self.copy(mode) for _ in range(n_repeat)])

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy
 
+from renga import _core
+
 
 class CooMatrix:
     """A sparse matrix, or a batch of them, as values with their rows and columns.
@@ -27,8 +29,6 @@ class CooMatrix:
         order: str | None = None,
         requires_grad: bool = False,
     ) -> None:
-        from renga.variable import Variable
-
         if not 1 <= data.ndim <= 2:
             raise ValueError(f"CooMatrix: expected 1 or 2 axes, got {data.shape}")
         if not data.shape == row.shape == col.shape:
@@ -38,7 +38,7 @@ class CooMatrix:
             )
         if len(shape) != 2:
             raise ValueError(f"CooMatrix: expected a shape of two axes, got {shape}")
-        self.data = Variable(data, requires_grad=requires_grad)
+        self.data = _core.Variable(data, requires_grad=requires_grad)
         self.row = row
         self.col = col
         self.shape = shape

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy
 
-import renga
 from renga import _core
+from renga.configuration import using_config
+from renga.function_node import grad
 from renga.functions.noise.seed import expect_parts
 from renga.links.parallel.moves import channels_last
 from renga.links.parallel.spatial.convolution.passage import passage
@@ -65,7 +66,7 @@ class SpatialConvolution(PartFunction):
         """What multiplies bfloat16 numbers and adds up in float32, where it rounds."""
         if not self.rounds:
             return contextlib.nullcontext()
-        return renga.using_config("compute_precision", "medium")
+        return using_config("compute_precision", "medium")
 
     def backward(
         self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]
@@ -80,9 +81,7 @@ class SpatialConvolution(PartFunction):
                 return self._gradients(target_input_indexes, arrays, gy)
         ways = grad_outputs, [xs[i] for i in target_input_indexes]
         return tuple(
-            renga.grad(
-                [self.compose(*xs)], ways[1], ways[0], enable_double_backprop=True
-            )
+            grad([self.compose(*xs)], ways[1], ways[0], enable_double_backprop=True)
         )
 
     def _gradients(
