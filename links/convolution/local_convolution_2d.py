@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from renga.functions import local_convolution_2d
-from renga.functions.pair import as_pair
+from renga.functions.window import as_pair
 from renga.initializers import _get_initializer
 from renga.link import Link
 from renga.parameter import Parameter

@@ -7,7 +7,7 @@ from typing import Any
 from renga import _core
 from renga.functions.array.get_item import get_item
 from renga.functions.check import check_shape
-from renga.functions.pair import as_pair
+from renga.functions.window import as_pair
 from renga.utils.conv import get_conv_outsize
 from renga.utils.extents import check_memory, check_window
 from renga.variable import Variable

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from renga import _core
-from renga.functions.pair import as_pair
+from renga.functions.window import window_2d
 from renga.utils.argument import parse_kwargs
 from renga.variable import Variable
 
@@ -42,5 +42,5 @@ def convolution_2d(
         ("groups", 1),
         deterministic=f"convolution_2d: {DETERMINISTIC}",
     )
-    window = (as_pair(stride), as_pair(pad), as_pair(dilate), groups)
+    window = window_2d(stride, pad, dilate, groups)
     return _core.ops.convolution_2d(x, W, b, window, cover_all)

@@ -10,7 +10,7 @@ from renga import _core
 from renga.functions.array.bilinear_sampling import sample_pixels
 from renga.functions.array.cast import cast
 from renga.functions.check import check_floats, check_shape
-from renga.functions.pair import as_pair
+from renga.functions.window import as_pair
 from renga.utils.conv import get_conv_outsize
 from renga.utils.extents import check_window
 from renga.variable import Variable

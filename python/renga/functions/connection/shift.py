@@ -6,7 +6,7 @@ from typing import Any
 
 from renga import _core
 from renga.functions.check import check_floats, check_shape
-from renga.functions.pair import as_pair
+from renga.functions.window import as_pair
 from renga.utils.extents import check_window
 from renga.variable import Variable
 

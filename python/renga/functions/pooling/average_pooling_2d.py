@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from renga import _core
-from renga.functions.pair import as_pair
 from renga.functions.whole_images import of_whole_images
+from renga.functions.window import pooling_window_2d
 from renga.variable import Variable
 
 
@@ -25,9 +25,5 @@ def average_pooling_2d(
     Raises:
         InvalidType: ``x`` is no image of floats.
     """
-    window = (
-        as_pair(ksize),
-        as_pair(ksize if stride is None else stride),
-        as_pair(pad),
-    )
+    window = pooling_window_2d(ksize, stride, pad)
     return _core.ops.average_pooling_2d(x, window)

@@ -9,8 +9,8 @@ import numpy
 
 from renga import _core
 from renga.functions.check import check_axes
-from renga.functions.pair import as_pair
 from renga.functions.whole_images import of_whole_images
+from renga.functions.window import pooling_window_2d
 
 
 @of_whole_images
@@ -37,15 +37,11 @@ def max_pooling_2d(
         InvalidType: ``x`` is no image of floats.
     """
     check_axes("max_pooling_2d", x, 2)
-    window = (
-        as_pair(ksize),
-        as_pair(ksize if stride is None else stride),
-        as_pair(pad),
-    )
+    window = pooling_window_2d(ksize, stride, pad)
     if return_indices:
         y, at = _core.ops.max_pooling_2d_with_indices(x, window, cover_all)
         at = at.astype(numpy.int64)
-        # A window without any element has -1 or 255 there.
-        at[(at < 0) | (at >= math.prod(window[0]))] = 0
+        # The core marks a window without elements by -1 or 255.
+        at[(at < 0) | (at >= math.prod(window.ksize))] = 0
         return y, at
     return _core.ops.max_pooling_2d(x, window, cover_all)

@@ -19,7 +19,7 @@ def unpooling_2d(
     outsize: tuple[int, int] | None = None,
     cover_all: bool = True,
 ) -> Variable:
-    """Each pixel at every place of its window, summed where windows overlap.
+    """Each pixel at every position of its window, summed where windows overlap.
 
     Sizes are numbers or pairs (rows, columns); ``stride`` is ``ksize`` if None.
     ``outsize`` is (H', W'), the smallest whose pooling has the size of ``x`` if None.
