@@ -13,7 +13,7 @@ import numpy
 
 from renga import _core
 from renga.function_node import FunctionNode
-from renga.functions.noise.seed import expect_parts
+from renga.functions.noise.seed import enable_random_streams
 from renga.links.parallel.moves import (
     Finish,
     all_reduce,
@@ -186,7 +186,7 @@ class Relayout(FunctionNode):
         # What is drawn for parts must differ, as it does within the whole.
         whole = change.target == REPLICATED
         self.random_stream = 0 if whole else change.comm.rank + 1
-        expect_parts()
+        enable_random_streams()
 
     def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         return (self.change.start(inputs[0], wait=True)(),)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy
 
 from renga import initializers
-from renga.functions.noise.seed import expect_parts
+from renga.functions.noise.seed import enable_random_streams
 from renga.parameter import Parameter
 from renga.serializer import Deserializer, Serializer
 from renga.utils.type_check import InvalidType
@@ -57,7 +57,7 @@ class ShardedParameter(Parameter):
         self.whole_shape: tuple[int, ...] | None = None
         # What is computed with it is a part, for which each rank draws its own.
         self.random_stream = comm.rank + 1
-        expect_parts()
+        enable_random_streams()
         if shape is not None:
             self.lay_out(pieces, shape)
             self.initialize(shape)
@@ -112,12 +112,12 @@ class ShardedParameter(Parameter):
     def _index(self, rank: int, whole: numpy.ndarray) -> Any:
         return self.pieces[rank].place(whole.shape)
 
-    def seen_whole(self, serializer: Any) -> Any:
+    def full_array_serializer(self, serializer: Any) -> Any:
         """A serializer to which this parameter's arrays look as on one rank alone."""
         loads = isinstance(serializer, Deserializer)
         return (_Loading if loads else _Saving)(serializer, self)
 
-    def summed(self, value: float) -> float:
+    def sum_over_shards(self, value: float) -> float:
         """The sum of all ranks' values; every rank has to call it."""
         return float(self.comm.all_reduce(numpy.array([value]))[0])
 

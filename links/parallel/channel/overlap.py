@@ -10,7 +10,7 @@ import numpy
 
 from renga._core import backprop_enabled
 from renga.function_node import FunctionNode, grad
-from renga.functions.noise.seed import expect_parts
+from renga.functions.noise.seed import enable_random_streams
 from renga.links.parallel.channel.cost import Cost
 from renga.links.parallel.moves import Finish, empty_image, split
 from renga.links.parallel.relayout import REPLICATED, Change
@@ -76,7 +76,7 @@ class Overlapped(FunctionNode):
         if change is not None:
             whole = change.target == REPLICATED
             self.random_stream = 0 if whole else change.comm.rank + 1
-            expect_parts()
+            enable_random_streams()
 
     def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         x, *weights = inputs

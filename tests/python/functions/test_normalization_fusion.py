@@ -289,7 +289,7 @@ def test_hooks_see_every_operation():
     np.testing.assert_allclose(recorder.seen["BatchNormalization", "backward"], gh)
     with renga.profiler() as profile:
         F.relu(F.batch_normalization(made(arrays[0]), gamma, arrays[2]))
-    calls = {(row.name, row.way): row.calls for row in profile.rows()}
+    calls = {(row.name, row.direction): row.calls for row in profile.rows()}
     assert calls["batch_normalization", "forward"] == calls["relu", "forward"] == 1
 
 

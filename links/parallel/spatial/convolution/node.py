@@ -10,7 +10,7 @@ import numpy
 from renga import _core
 from renga.configuration import using_config
 from renga.function_node import grad
-from renga.functions.noise.seed import expect_parts
+from renga.functions.noise.seed import enable_random_streams
 from renga.links.parallel.moves import channels_last
 from renga.links.parallel.spatial.convolution.passage import passage
 from renga.links.parallel.spatial.grid import PartFunction, SpatialGrid
@@ -51,7 +51,7 @@ class SpatialConvolution(PartFunction):
         self.there = passage(grid, window, *extents, up)
         # Random numbers for parts differ, as they do within the whole.
         self.random_stream = grid.rank + 1
-        expect_parts()
+        enable_random_streams()
 
     def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         x, W, b = (*inputs, None)[:3]

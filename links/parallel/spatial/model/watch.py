@@ -10,7 +10,7 @@ import numpy
 
 from renga import _core
 from renga.function_hook import FunctionHook
-from renga.functions.whole_images import substituted
+from renga.functions.overrides import overriding
 from renga.link import Link
 from renga.links.parallel.spatial.batch_normalization import SpatialBatchNormalization
 from renga.links.parallel.spatial.grid import SpatialGrid
@@ -152,7 +152,7 @@ class _Watched(Link):
         knowledge = Knowledge(functools.partial(scatter_image, grid))
         if whole:
             args, kwargs = take_parts(grid, knowledge, (args, kwargs))
-        stand_in = substituted(substitutes(grid, knowledge))
+        stand_in = overriding(substitutes(grid, knowledge))
         with known(knowledge), Watch(knowledge), stand_in:
             result = run(*args, **kwargs)
         return give_whole(grid, knowledge, name, result) if whole else result

@@ -1,4 +1,4 @@
-"""SVHN: house numbers seen from the street, in colour, 32×32 pixels."""
+"""SVHN: photographs of house numbers in colour, 32×32 pixels."""
 
 from __future__ import annotations
 

@@ -24,8 +24,8 @@ def convolution_2d(
     """Convolution (cross-correlation) of images with filters.
 
     ``stride``, ``pad`` and ``dilate=1`` are numbers or pairs (rows, columns). With
-    ``groups=1`` above 1, channels are convolved in so many groups on their own.
-    ``cover_all`` adds padding at the end until every pixel is seen.
+    ``groups=1`` above 1, channels are convolved in that many separate groups.
+    ``cover_all`` adds padding at the end until the windows cover every pixel.
 
     Shapes:
         x: (N, I, H, W)

@@ -22,8 +22,8 @@ def convolution_nd(
     """Convolution (cross-correlation) of n-dimensional images with filters.
 
     ``stride``, ``pad`` and ``dilate`` are numbers or one number per axis. With
-    ``groups`` above 1, channels are convolved in so many groups on their own.
-    ``cover_all`` adds padding at the end until every element is seen.
+    ``groups`` above 1, channels are convolved in that many separate groups.
+    ``cover_all`` adds padding at the end until the windows cover every element.
 
     Shapes:
         x: (N, I, d1, …, dn)

@@ -20,10 +20,10 @@ def deconvolution_2d(
     outsize: tuple[int, int] | None = None,
     **kwargs: Any,
 ) -> Variable:
-    """Transposed convolution: what takes a convolution's output back to its input.
+    """Transposed convolution: the gradient of a convolution with respect to its input.
 
     ``stride``, ``pad`` and ``dilate=1`` are numbers or pairs (rows, columns);
-    ``outsize`` is (H', W'), the smallest that fits if None.
+    ``outsize`` is (H', W'), the smallest possible if None.
 
     Shapes:
         x: (N, I, H, W)

@@ -20,10 +20,10 @@ def deconvolution_nd(
     dilate: Any = 1,
     groups: int = 1,
 ) -> Variable:
-    """Transposed convolution: what takes a convolution's output back to its input.
+    """Transposed convolution: the gradient of a convolution with respect to its input.
 
     ``stride``, ``pad`` and ``dilate`` are numbers or one number per axis; ``outsize``
-    is (d1', …, dn'), the smallest that fits if None.
+    is (d1', …, dn'), the smallest possible if None.
 
     Shapes:
         x: (N, I, d1, …, dn)

@@ -7,13 +7,13 @@ from typing import Any
 import numpy
 
 from renga import _core
+from renga.functions.overrides import overridable
 from renga.functions.pooling.axes import pool_all, pooling_window_nd
-from renga.functions.whole_images import of_whole_images
 from renga.functions.window import PoolingWindow, over_axes
 from renga.variable import Variable
 
 
-@of_whole_images
+@overridable
 def average_pooling_nd(
     x: Any, ksize: Any, stride: Any = None, pad: Any = 0, pad_value: int | None = 0
 ) -> Variable:
@@ -28,7 +28,7 @@ def average_pooling_nd(
 
     Raises:
         ValueError: ``pad_value`` is neither 0 nor None.
-        InvalidType: ``x`` is no image of floats.
+        InvalidType: ``x`` is not an image of floats.
     """
     window = pooling_window_nd("average_pooling_nd", x, ksize, stride, pad)
     if pad_value not in (0, None):

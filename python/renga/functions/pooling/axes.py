@@ -24,7 +24,7 @@ def pooling_window_nd(
     Raises:
         AssertionError: an option has another number of axes.
         ValueError: a number is out of range.
-        InvalidType: ``x`` is no image of floats.
+        InvalidType: ``x`` is not an image of floats.
     """
     n = x.ndim - 2
     size = as_tuple(ksize, n)

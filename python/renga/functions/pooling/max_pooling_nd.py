@@ -9,17 +9,17 @@ from typing import Any
 import numpy
 
 from renga import _core
+from renga.functions.overrides import overridable
 from renga.functions.pooling.axes import (
     pool_all,
     pool_axis,
     pool_rows_and_columns,
     pooling_window_nd,
 )
-from renga.functions.whole_images import of_whole_images
 from renga.functions.window import PoolingWindow, over_axes
 
 
-@of_whole_images
+@overridable
 def max_pooling_nd(
     x: Any,
     ksize: Any,
@@ -31,15 +31,16 @@ def max_pooling_nd(
     """The largest element of each window of an n-dimensional image.
 
     Sizes are numbers or one per axis; ``stride`` is ``ksize`` if None. ``cover_all``
-    lets the last window reach over the end, so that every element is seen. With
-    ``return_indices`` also which element of its window each one is, in row-major order.
+    lets the last window extend beyond the end, so windows cover every element. With
+    ``return_indices`` the row-major index of the maximum in its window is returned,
+    too.
 
     Shapes:
         x: (N, C, d1, …, dn)
         return: (N, C, d1', …, dn')
 
     Raises:
-        InvalidType: ``x`` is no image of floats.
+        InvalidType: ``x`` is not an image of floats.
     """
     window = pooling_window_nd("max_pooling_nd", x, ksize, stride, pad)
     if return_indices:

@@ -9,8 +9,8 @@ import numpy
 
 from renga import _core
 from renga.functions.check import check_shape
+from renga.functions.overrides import overridable
 from renga.functions.pooling.axes import pooling_window_nd
-from renga.functions.whole_images import of_whole_images
 from renga.functions.window import over_axes
 from renga.utils.conv import get_conv_outsize, get_deconv_outsize
 from renga.utils.conv_nd import as_tuple
@@ -18,7 +18,7 @@ from renga.utils.extents import check_counts, check_memory
 from renga.variable import Variable
 
 
-@of_whole_images
+@overridable
 def unpooling_nd(
     x: Any,
     ksize: Any,
@@ -38,7 +38,7 @@ def unpooling_nd(
 
     Raises:
         ValueError: a number is out of range.
-        InvalidType: ``x`` is no image of floats, or not the pooling of ``outsize``.
+        InvalidType: ``x`` is not an image of floats, or not the pooling of ``outsize``.
         MemoryError: the result would not fit in memory.
     """
     window = pooling_window_nd("unpooling_nd", x, ksize, stride, pad)

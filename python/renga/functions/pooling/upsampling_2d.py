@@ -10,14 +10,14 @@ import numpy
 from renga import _core
 from renga.functions.array.get_item import PutItems
 from renga.functions.check import check_floats, check_shape, checked_indices
-from renga.functions.whole_images import of_whole_images
+from renga.functions.overrides import overridable
 from renga.functions.window import as_pair
 from renga.utils.conv import get_conv_outsize, get_deconv_outsize
 from renga.utils.extents import check_counts, check_memory, check_window
 from renga.variable import Variable, as_array
 
 
-@of_whole_images
+@overridable
 def upsampling_2d(
     x: Any,
     indexes: Any,
@@ -39,8 +39,8 @@ def upsampling_2d(
 
     Raises:
         ValueError: a number is out of range.
-        InvalidType: ``x`` is no image of floats or not the pooling of ``outsize``, or
-            indexes have another shape.
+        InvalidType: ``x`` is not an image of floats or not the pooling of ``outsize``,
+            or indexes have another shape.
         MemoryError: the result would not fit in memory.
         IndexError: an index is none of a window's elements.
     """

@@ -1,4 +1,4 @@
-"""Some rows, some columns, or another form of rows."""
+"""Selections of rows and columns, and other forms of rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _slice = slice
 
 
 class Slicer:
-    """What ``dataset.slice`` is: indexing gives a part of the data set."""
+    """The value of ``dataset.slice``: indexing it selects rows and columns."""
 
     def __init__(self, dataset: TabularDataset) -> None:
         self._dataset = dataset
@@ -30,11 +30,11 @@ class Slicer:
             mode = dataset.mode
         else:
             mode = None
-        return Part(dataset, _rows(rows, len(dataset)), key_indices, mode)
+        return Selection(dataset, _rows(rows, len(dataset)), key_indices, mode)
 
 
-class Part(TabularDataset):
-    """Some rows of a data set, and some of its columns."""
+class Selection(TabularDataset):
+    """Selected rows and columns of a data set."""
 
     def __init__(
         self,
@@ -77,7 +77,7 @@ class Part(TabularDataset):
 
 
 class WithMode(TabularDataset):
-    """A data set whose rows come in another form."""
+    """A data set whose rows have another form."""
 
     def __init__(self, dataset: TabularDataset, mode: Mode) -> None:
         self._dataset = dataset
@@ -102,7 +102,7 @@ class WithMode(TabularDataset):
 
 
 def compose(first: Any, second: Any, length: int) -> Any:
-    """The rows that ``second`` takes of the rows that ``first`` takes of ``length``."""
+    """``second``'s selection from the rows that ``first`` selects of ``length``."""
     if second is None:
         return first
     if isinstance(first, _slice):
@@ -116,7 +116,7 @@ def compose(first: Any, second: Any, length: int) -> Any:
 
 
 def as_slice(rows: range) -> slice:
-    """The slice that takes these rows, none of which is negative."""
+    """The slice that selects these rows, none of which is negative."""
     if not rows:
         return _slice(0, 0)
     stop = rows.stop if rows.stop >= 0 else None
