@@ -65,11 +65,14 @@ def test_a_gradient_of_float32_is_taken():
     np.testing.assert_array_equal(x.grad, np.full((2, 3), 1.5, "f"))
 
 
-@pytest.mark.parametrize("name, i", ALL)
+DETERMINISTIC = [
+    p for p in ALL if "f" in CASES[p[0]][p[1]].dtypes and p[0] != "dropout"
+]
+
+
+@pytest.mark.parametrize("name, i", DETERMINISTIC)
 def test_every_operation(name, i):
     case = CASES[name][i]
-    if "f" not in case.dtypes or name == "dropout":
-        pytest.skip("draws numbers or takes no floats")
     xs = [rounded(x) for x in random_arrays(case, "f")]
     exact = references(case, [x.array for x in xs])
     for y, expected in zip(outputs(case, xs), exact):
