@@ -197,7 +197,7 @@ def test_trace(tmp_path):
     assert matmul["args"] == {"bytes": 4 * (6 + 12 + 8), "flops": 2 * 2 * 3 * 4}
 
 
-def test_one_inside_of_another():
+def test_nested_profiles():
     with renga.profiler() as outer:
         F.exp(floats(2))
         with renga.profiler() as inner:

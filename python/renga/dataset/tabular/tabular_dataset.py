@@ -90,8 +90,7 @@ class TabularDataset(DatasetMixin):
 
         The function is called with a row's values by position or, in dict mode, by
         name, and returns the new row: a tuple, a dictionary, or one value if ``keys``
-            is
-        one name.
+        is one name.
         """
         from renga.dataset.tabular.transforms import Transformed
 

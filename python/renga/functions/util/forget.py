@@ -69,8 +69,8 @@ class _Checkpoint(FunctionNode):
         self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]
     ) -> tuple[Any, ...]:
         inputs = self.get_retained_inputs()
-        known = [i for i, gy in enumerate(grad_outputs) if gy is not None]
-        gys = [grad_outputs[i] for i in known]
+        used = [i for i, gy in enumerate(grad_outputs) if gy is not None]
+        gys = [grad_outputs[i] for i in used]
         found: list[int] = []
 
         def gradients(*args: Variable) -> tuple[Variable, ...]:
@@ -78,7 +78,7 @@ class _Checkpoint(FunctionNode):
             ys = self._run_again(xs)
             ends = [*xs, *self._others]
             gxs = grad(
-                [ys[i] for i in known],
+                [ys[i] for i in used],
                 [ends[i] for i in target_input_indexes],
                 gys,
                 enable_double_backprop=_core.backprop_enabled(),
@@ -119,21 +119,21 @@ def _checked(ys: Any) -> tuple[Variable, ...]:
 
 def _leaves_before(ys: tuple[Variable, ...]) -> dict[Any, Variable]:
     """The leaves that ``ys`` depend on, by their variable nodes."""
-    open_vertices = [y.node for y in ys]
+    pending = [y.node for y in ys]
     visited = set()
-    nodes: dict[int, Any] = {}  # kept alive, so that ids stay unique
+    functions: dict[int, Any] = {}  # kept alive, so that ids stay unique
     found = {}
-    while open_vertices:
-        node = open_vertices.pop()
+    while pending:
+        node = pending.pop()
         if node in visited or not node.requires_grad:
             continue
         visited.add(node)
-        node = node.creator_node
-        if node is None:
+        function = node.creator_node
+        if function is None:
             leaf = node.get_variable_or_none()
             if leaf is not None:
                 found[node] = leaf
-        elif id(node) not in nodes:
-            nodes[id(node)] = node
-            open_vertices += reversed(node.inputs or ())
+        elif id(function) not in functions:
+            functions[id(function)] = function
+            pending += reversed(function.inputs or ())
     return found
