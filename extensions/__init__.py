@@ -1,4 +1,4 @@
-"""What a trainer can do besides training: measure, report, save, schedule."""
+"""Trainer extensions: measure, report, save, schedule."""
 
 from renga.extensions import (
     computational_graph,

@@ -18,14 +18,15 @@ from renga.utils import argument
 class DumpGraph(extension.Extension):
     """Writes the graph behind an observation of the first iteration, as DOT.
 
-    Where Graphviz's ``dot`` is installed it draws a PNG beside it.
+    Where Graphviz's ``dot`` is installed it also draws a PNG.
 
     Args:
         root_name: key of the observation, a Variable.
         filename: name in the trainer's directory; ``"cg.dot"`` unless given.
-        variable_style, function_style: DOT attributes of the vertices.
+        variable_style, function_style: DOT attributes of the nodes.
 
-    Raises: KeyError when there is no such observation.
+    Raises:
+        KeyError: there is no such observation.
     """
 
     default_name = "dump_graph"  # type: ignore[assignment]
@@ -42,11 +43,11 @@ class DumpGraph(extension.Extension):
         self._root_name = root_name
         self._filename = filename or out_name
         self._styles = (variable_style or "default", function_style or "default")
-        self._keep_graph: bool | None = None  # the setting to return to
+        self._keep_graph: bool | None = None  # the setting before training
         self.trigger = OnceTrigger()
 
     def initialize(self, trainer: Trainer) -> None:
-        """Keeps the graph of what is reported until it is drawn."""
+        """Keeps the graph of reported values until it is drawn."""
         if not self.trigger.finished:
             self._keep_graph = configuration.config.keep_graph_on_report
             configuration.config.keep_graph_on_report = True

@@ -18,7 +18,7 @@ from renga.utils import argument
 
 
 class Evaluator(extension.Extension):
-    """Reports the mean over the batches of what a model reports in test mode.
+    """Reports the means over batches of what a model reports in test mode.
 
     Args:
         iterator: one pass over the data; or a dictionary with a ``"main"`` one.
@@ -28,7 +28,7 @@ class Evaluator(extension.Extension):
         device: the arrays are sent there.
         eval_hook: called with this extension before each evaluation.
         eval_func: called with the arrays instead of the model.
-        progress_bar: shows how far an evaluation has come, on a terminal.
+        progress_bar: whether to display the progress, on a terminal.
     """
 
     trigger = (1, "epoch")
@@ -89,14 +89,14 @@ class Evaluator(extension.Extension):
         return result
 
     def evaluate(self) -> dict[str, Any]:
-        """The mean over the batches of each observation; subclasses may differ."""
+        """The mean over the batches of each observation; subclasses may override it."""
         summary = reporter_module.DictSummary()
         for observation, _ in self.evaluate_batches():
             summary.add(observation)
         return summary.compute_mean()
 
     def evaluate_batches(self) -> Iterator[tuple[dict[str, Any], int]]:
-        """Pairs of what was observed on a batch and the number of its examples."""
+        """Pairs of a batch's observation and its number of examples."""
         if self.eval_hook is not None:
             self.eval_hook(self)
         eval_func = self.eval_func or self._targets["main"]
@@ -138,7 +138,7 @@ class Evaluator(extension.Extension):
                 total=total,
                 file=sys.stdout,
                 leave=False,
-                disable=None,  # where there is no terminal
+                disable=None,  # without a terminal
             )
         )
 

@@ -12,7 +12,7 @@ class FailOnNonNumber(extension.Extension):
     """Raises RuntimeError as soon as a parameter holds a NaN or an infinity."""
 
     def __call__(self, trainer: Trainer) -> None:
-        """Looks at the parameters of every optimizer."""
+        """Checks the parameters of every optimizer."""
         for name, optimizer in trainer.updater.get_all_optimizers().items():
             for path, parameter in optimizer.target.namedparams():
                 array = parameter.array

@@ -1,4 +1,4 @@
-"""An extension that cuts the graphs off reported values."""
+"""An extension that frees the graphs of reported values."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from renga.variable import Variable
 
 
 class unchain_variables(extension.Extension):
-    """Cuts off the graphs of all reported Variables, after every other extension.
+    """Frees the graphs of all reported Variables, after every other extension.
 
     Reported values keep their graphs while ``config.keep_graph_on_report`` is on, for
-    extensions that look at them; this one lets go of the memory.
+    extensions that read them; this one frees the memory.
     """
 
     priority = 0
 
     def initialize(self, _: Trainer) -> None:
-        """Nothing is cut before the training."""
+        """Does nothing before training."""
 
     def trigger(self, _: Trainer) -> bool:
-        """Fires where graphs are kept."""
+        """Fires if graphs are kept."""
         return configuration.config.keep_graph_on_report
 
     def __call__(self, trainer: Trainer) -> None:
-        """Cuts the graphs off."""
+        """Frees the graphs."""
         for value in trainer.observation.values():
             if isinstance(value, Variable):
                 value.unchain_backward()

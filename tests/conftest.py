@@ -51,18 +51,28 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if "ranks" in getattr(item, "fixturenames", ()):
+        if {"ranks", "several_ranks"} & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.mpi)
 
 
 @pytest.fixture(params=_KINDS, ids=_kind_name)
 def ranks(request: pytest.FixtureRequest) -> Callable[..., list[Any]]:
     """Calls a function with each rank's communicator; the results in rank order."""
+    return _runner(request.param)
+
+
+@pytest.fixture(params=[k for k in _KINDS if k[0] != 1], ids=_kind_name)
+def several_ranks(request: pytest.FixtureRequest) -> Callable[..., list[Any]]:
+    """``ranks`` with two ranks or more, for tests that send messages."""
+    return _runner(request.param)
+
+
+def _runner(kind: Any) -> Callable[..., list[Any]]:
     if _UNDER_MPIEXEC:
-        return functools.partial(_run_on_processes, request.param)
+        return functools.partial(_run_on_processes, kind)
     from renga.communicators import local
 
-    size, shared, nodes = request.param
+    size, shared, nodes = kind
 
     def run(function: Callable[..., Any], *args: Any) -> list[Any]:
         return local.run(function, *args, ranks=size, shared_memory=shared, nodes=nodes)

@@ -1,4 +1,4 @@
-"""Every #include and import line keeps to the house's layering."""
+"""Every #include and import line keeps to the layering of the project."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-HOUSE = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[1]
 
-# The rooms of the core, and what each may include beside itself.
+# The folders of the core, and what each may include besides itself.
 INCLUDES = {
     "devices": set(),
     "tensor": {"devices"},
@@ -32,7 +32,7 @@ FAMILIES = [
     {"convolution", "normalization", "pooling", "recurrent", "loss"},
 ]
 
-# Other people's libraries, and the files that may know of them.
+# Third-party libraries, and the files that may include them.
 FOREIGN = {
     r"pybind11/|Python\.h": r"csrc/python/|communicators/(\w+/)*module\.(cpp|h)$",
     r"mpi\.h": r"communicators/transport/mpi/",
@@ -42,7 +42,7 @@ FOREIGN = {
     r"nccl\.h": r"communicators/nccl/",
 }
 
-# The folders of communicators' C++, and what each may include beside itself; "" is its
+# The folders of communicators' C++, and what each may include besides itself; "" is its
 # top folder. The bindings, module.cpp, may include everything.
 COMMUNICATORS = {
     "transport": set(),
@@ -54,7 +54,7 @@ COMMUNICATORS = {
     "nccl": {"", "transport"},
 }
 
-# The rooms of the package, and what each may import beside itself.
+# The top-level packages, and what each may import besides itself.
 IMPORTS = {
     "core": set(),
     "communicators": {"core"},
@@ -62,14 +62,35 @@ IMPORTS = {
     "extensions": {"core", "communicators"},
     "distributed": {"core", "communicators", "links", "extensions"},
 }
-# What a user imports from one place though it lives in another room.
-FACES = {"renga", "renga.training.extensions", "renga.launch", "renga.doctor"}
-# What communicators leave to packing.py: they carry arrays and know no model.
+# Modules that re-export other packages or run the whole library.
+ENTRY_POINTS = {"renga", "renga.training.extensions", "renga.launch", "renga.doctor"}
+
+# The modules and packages directly below python/renga, lowest layer first. Each layer
+# imports only the layers above its own line in this list, and itself.
+LAYERS = [
+    "_instruction_set _openmp methods warnings operation_cost computational_graph",
+    "initializer serializer function_hook link_hook backends backend",
+    "configuration nan_check dtypes serializers memory device_resident utils",
+    "kernels runtime_info",
+    "variable",
+    "function_node function function_hooks profiler graph_optimizations",
+    "initializers parameter",
+    "functions",
+    "link sequential link_hooks distribution distributions",
+    "optimizer_hooks optimizer optimizers",
+    "statistics reporter",
+    "dataset datasets iterators",
+    "training",
+    "exporters gradient_check testing",
+]
+# Entry points and whole programs: they import any layer, and no layer imports them.
+ABOVE_ALL_LAYERS = {"chainer", "distributed", "launch", "doctor"}
+# Only packing.py imports these: communicators transfer arrays and know no model.
 MODELS = ("renga.link", "renga.links", "renga.optimizer", "renga.training")
 
 
 def cpp_files() -> list[Path]:
-    roots = (HOUSE / "csrc", HOUSE / "communicators")
+    roots = (ROOT / "csrc", ROOT / "communicators")
     return [p for r in roots for p in r.rglob("*") if p.suffix in (".h", ".cpp", ".cu")]
 
 
@@ -79,22 +100,22 @@ def includes(path: Path) -> list[tuple[str, str]]:
 
 
 def python_files() -> dict[str, Path]:
-    """The package's modules by name, as wheel.packages maps the rooms."""
+    """The package's modules by name, as wheel.packages maps the folders."""
     roots = {"renga": "python/renga"}
     roots |= {f"renga.{r}": r for r in ("links", "extensions", "communicators")}
     return {
         ".".join(
-            [package, *path.relative_to(HOUSE / root).with_suffix("").parts]
+            [package, *path.relative_to(ROOT / root).with_suffix("").parts]
         ).removesuffix(".__init__"): path
         for package, root in roots.items()
-        for path in (HOUSE / root).rglob("*.py")
+        for path in (ROOT / root).rglob("*.py")
     }
 
 
-def imports(module: str, path: Path) -> Iterator[str]:
-    """The modules that a module imports, wherever in it that stands."""
+def imports(module: str, path: Path, deferred: bool = True) -> Iterator[str]:
+    """The modules that a module imports, inside functions too if ``deferred``."""
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in statements(ast.parse(path.read_text()), deferred):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -106,26 +127,79 @@ def imports(module: str, path: Path) -> Iterator[str]:
             yield from (f"{base}.{alias.name}" for alias in node.names)
 
 
-def room_of(module: str) -> str:
-    part = module.split(".")[1] if "." in module else ""
-    outer = part in ("chainer", "planning", "pipeline")
-    return part if part in IMPORTS or outer else "core"
+def statements(node: ast.AST, deferred: bool) -> Iterator[ast.AST]:
+    """The statements that run at run time, inside functions too if ``deferred``."""
+    functions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
+            continue
+        yield child
+        if deferred or not isinstance(child, functions):
+            yield from statements(child, deferred)
 
 
-def test_the_rules_see_the_whole_house():
-    csrc = HOUSE / "csrc"
+def import_graph(deferred: bool) -> dict[str, set[str]]:
+    """For each module, the modules of this project that it imports.
+
+    Compiled modules (``renga._core``) are left out: they import no Python module.
+    """
+    files = python_files()
+    graph: dict[str, set[str]] = {module: set() for module in files}
+    for module, path in files.items():
+        for target in imports(module, path, deferred):
+            package, _, name = target.rpartition(".")
+            if target in files:
+                graph[module].add(target)
+            elif package in files and not name.startswith("_c"):
+                graph[module].add(package)
+        graph[module].discard(module)
+    return graph
+
+
+def import_cycles(graph: dict[str, set[str]]) -> list[set[str]]:
+    """Sets of two or more modules each of which imports all others of its set."""
+    reached = {}
+    for start in graph:
+        seen, pending = set(), [start]
+        while pending:
+            for target in graph[pending.pop()] - seen:
+                seen.add(target)
+                pending.append(target)
+        reached[start] = seen
+    cycles: list[set[str]] = []
+    for module, targets in reached.items():
+        if module in targets and not any(module in cycle for cycle in cycles):
+            cycles.append({t for t in targets if module in reached[t]})
+    return cycles
+
+
+def package_of(module: str) -> str:
+    """The top-level package of a module; "core" for python/renga itself."""
+    name = module.split(".")[1] if "." in module else ""
+    outer = name in ("chainer", "planning", "pipeline")
+    return name if name in IMPORTS or outer else "core"
+
+
+def layer_of(module: str) -> int:
+    """The index in LAYERS of a module of python/renga."""
+    name = module.split(".")[1]
+    return next(i for i, names in enumerate(LAYERS) if name in names.split())
+
+
+def test_the_rules_cover_every_folder():
+    csrc = ROOT / "csrc"
     assert {p.relative_to(csrc).parts[0] for p in csrc.rglob("*.h")} == set(INCLUDES)
-    assert {room_of(m) for m in python_files()} >= set(IMPORTS)
+    assert {package_of(m) for m in python_files()} >= set(IMPORTS)
 
 
-@pytest.mark.parametrize("room", INCLUDES)
-def test_core_includes(room):
+@pytest.mark.parametrize("folder", INCLUDES)
+def test_core_includes(folder):
     wrong = [
-        f"{path.relative_to(HOUSE)} includes {header}"
-        for path in (HOUSE / "csrc" / room).rglob("*")
+        f"{path.relative_to(ROOT)} includes {header}"
+        for path in (ROOT / "csrc" / folder).rglob("*")
         if path.suffix in (".h", ".cpp", ".cu")
         for quote, header in includes(path)
-        if quote == '"' and header.split("/")[0] not in INCLUDES[room] | {room}
+        if quote == '"' and header.split("/")[0] not in INCLUDES[folder] | {folder}
     ]
     assert not wrong
 
@@ -140,7 +214,7 @@ def test_families_include_nothing_above_them(family):
     level = next(i for i, families in enumerate(FAMILIES) if family in families)
     lower = set().union(*FAMILIES[:level])
     wrong = []
-    for path in (HOUSE / "csrc" / "ops" / family).rglob("*.*"):
+    for path in (ROOT / "csrc" / "ops" / family).rglob("*.*"):
         base = level == 0 and path.suffix == ".cpp" and path.parent.name == family
         allowed = lower | {family} | (FAMILIES[0] if base else set())
         wrong += [(path.name, f) for f in families_included(path) - allowed]
@@ -148,7 +222,7 @@ def test_families_include_nothing_above_them(family):
 
 
 def test_every_family_has_a_level():
-    ops = HOUSE / "csrc" / "ops"
+    ops = ROOT / "csrc" / "ops"
     assert {p.name for p in ops.iterdir() if p.is_dir()} == set().union(*FAMILIES)
     # What stands above the families is the list of operations alone.
     assert {p.name for p in ops.iterdir() if p.is_file()} == {"list.h", "ops.h"}
@@ -157,21 +231,21 @@ def test_every_family_has_a_level():
 @pytest.mark.parametrize("library", FOREIGN)
 def test_foreign_headers(library):
     wrong = [
-        f"{path.relative_to(HOUSE)} includes {header}"
+        f"{path.relative_to(ROOT)} includes {header}"
         for path in cpp_files()
         for _, header in includes(path)
         if re.match(library, header)
-        and not re.search(FOREIGN[library], str(path.relative_to(HOUSE)))
+        and not re.search(FOREIGN[library], str(path.relative_to(ROOT)))
     ]
     assert not wrong
 
 
 @pytest.mark.parametrize("folder", COMMUNICATORS)
 def test_communicator_includes(folder):
-    root = HOUSE / "communicators"
+    root = ROOT / "communicators"
     allowed = COMMUNICATORS[folder] | {folder, "tensor", "devices"}
     wrong = [
-        f"{path.relative_to(HOUSE)} includes {header}"
+        f"{path.relative_to(ROOT)} includes {header}"
         for path in (root / folder).rglob("*")
         if path.suffix in (".h", ".cpp") and path.stem != "module"
         if folder or path.parent == root
@@ -182,15 +256,15 @@ def test_communicator_includes(folder):
 
 
 def test_every_folder_of_communicators_has_a_rule():
-    root = HOUSE / "communicators"
+    root = ROOT / "communicators"
     paths = [p.relative_to(root) for p in root.rglob("*") if p.suffix == ".cpp"]
     assert {str(p.parent).split("/")[0].strip(".") for p in paths} == set(COMMUNICATORS)
 
 
 def test_only_the_binding_of_communicators_knows_python():
     wrong = [
-        f"{path.relative_to(HOUSE)} includes {header}"
-        for path in (HOUSE / "communicators").rglob("*")
+        f"{path.relative_to(ROOT)} includes {header}"
+        for path in (ROOT / "communicators").rglob("*")
         if path.suffix in (".h", ".cpp") and path.stem != "module"
         for _, header in includes(path)
         if header.startswith(("python/", "pybind11/"))
@@ -199,24 +273,25 @@ def test_only_the_binding_of_communicators_knows_python():
 
 
 def test_no_device_is_named_outside_its_own_files():
+    own = r"csrc/devices/|csrc/python/cuda/|/cpu/|\.cpu\.|\.cu"
     wrong = [
-        str(path.relative_to(HOUSE))
+        str(path.relative_to(ROOT))
         for path in cpp_files()
-        if not re.search(r"csrc/devices/|csrc/python/cuda/|/cpu/|\.cpu\.|\.cu", str(path))
+        if not re.search(own, str(path))
         and re.search(r'"(cpu|cuda)[":]', path.read_text())
     ]
     assert not wrong
 
 
-@pytest.mark.parametrize("room", IMPORTS)
-def test_package_imports(room):
-    allowed = IMPORTS[room] | {room}
+@pytest.mark.parametrize("package", IMPORTS)
+def test_package_imports(package):
+    allowed = IMPORTS[package] | {package}
     wrong = [
         f"{module} imports {target}"
         for module, path in python_files().items()
-        if room_of(module) == room and module not in FACES
+        if package_of(module) == package and module not in ENTRY_POINTS
         for target in imports(module, path)
-        if target.split(".")[0] == "renga" and room_of(target) not in allowed
+        if target.split(".")[0] == "renga" and package_of(target) not in allowed
     ]
     assert not wrong
 
@@ -225,7 +300,7 @@ def test_communicators_know_no_model_outside_packing():
     wrong = [
         f"{module} imports {target}"
         for module, path in python_files().items()
-        if room_of(module) == "communicators" and path.name != "packing.py"
+        if package_of(module) == "communicators" and path.name != "packing.py"
         for target in imports(module, path)
         if any(target == m or target.startswith(m + ".") for m in MODELS)
     ]
@@ -257,3 +332,38 @@ def test_imports_between_packages_of_parallelism(package):
         if any(f"{target}.".startswith(f"{other}.") for other in PARALLEL[package])
     ]
     assert not wrong
+
+
+def test_every_module_has_a_layer():
+    folders = {"links", "extensions", "communicators"}
+    core = {m.split(".")[1] for m in python_files() if "." in m} - folders
+    listed = [name for names in LAYERS for name in names.split()]
+    assert sorted([*listed, *ABOVE_ALL_LAYERS]) == sorted(core)
+
+
+def test_layers_of_the_core_package():
+    files = python_files()
+    core = {
+        module
+        for module in files
+        if module not in ENTRY_POINTS
+        and package_of(module) == "core"
+        and module.split(".")[1] not in ABOVE_ALL_LAYERS
+    }
+    wrong = [
+        f"{module} imports {target}"
+        for module, targets in import_graph(deferred=False).items()
+        if module in core
+        for target in targets
+        if target not in core or layer_of(target) > layer_of(module)
+    ]
+    assert not wrong
+
+
+def test_no_module_imports_itself_through_others():
+    assert not import_cycles(import_graph(deferred=False))
+
+
+def test_deferred_imports_close_only_short_cycles():
+    cycles = import_cycles(import_graph(deferred=True))
+    assert all(len(cycle) <= 5 for cycle in cycles), max(cycles, key=len)

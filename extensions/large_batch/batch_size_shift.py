@@ -1,4 +1,4 @@
-"""Batches that grow where a learning rate would fall."""
+"""A batch size that grows where a learning rate would decay."""
 
 from __future__ import annotations
 

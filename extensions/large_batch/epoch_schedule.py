@@ -1,4 +1,4 @@
-"""What schedules by epochs have in common."""
+"""Base of schedules by epochs."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from renga.training.trainer import Trainer
 
 
 class EpochSchedule(extension.Extension):
-    """Base of schedules that follow from how many epochs have passed, and nothing else.
+    """Base of schedules that depend only on the number of epochs so far.
 
-    So there is nothing to save; it acts when training starts or resumes, too.
+    They have no state to save, and also act when training starts or resumes.
     """
 
     trigger = (1, "iteration")
@@ -20,15 +20,15 @@ class EpochSchedule(extension.Extension):
         self._optimizer = optimizer
 
     def act(self, trainer: Trainer, epoch: float) -> None:
-        """Sets what is to hold after so many epochs."""
+        """Sets the values for ``epoch``."""
         raise NotImplementedError
 
     def initialize(self, trainer: Trainer) -> None:
-        """Sets what holds now."""
+        """Sets the values for the current epoch."""
         self(trainer)
 
     def __call__(self, trainer: Trainer) -> None:
-        """Sets what holds now."""
+        """Sets the values for the current epoch."""
         self.act(trainer, trainer.updater.epoch_detail)
 
     def optimizer_of(self, trainer: Trainer) -> Any:

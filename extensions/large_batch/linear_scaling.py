@@ -1,4 +1,4 @@
-"""A learning rate in proportion to the batch."""
+"""A learning rate proportional to the batch size."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from renga.training.trainer import Trainer
 
 
 class LinearScaling(EpochSchedule):
-    """Brings a learning rate from ``base`` to ``base`` times ``factor`` in some epochs.
+    """Raises a learning rate from ``base`` to ``base * factor`` in the first epochs.
 
-    ``factor`` is how many times as large the batch of all ranks is as the one that
-    ``base`` suits. After the warm-up it leaves the rate alone, so that another schedule
-    may act.
+    ``factor`` is the total batch size of all ranks over the one for which ``base`` was
+    chosen. After the warm-up it does not change the rate, so another schedule can.
 
     Args:
         attr: name of the hyperparameter.

@@ -1,4 +1,4 @@
-"""The way from RMSprop to momentum SGD."""
+"""The transition from RMSprop to momentum SGD."""
 
 from __future__ import annotations
 
@@ -32,5 +32,5 @@ class RMSpropWarmup(EpochSchedule):
 
     def act(self, trainer: Trainer, epoch: float) -> None:
         passed = (epoch - self._center) / self._period
-        share = 0.5 * math.exp(2 * passed) if passed < 0 else min(1.0, 0.5 + passed)
-        self.optimizer_of(trainer).sgd_share = share
+        sgd_share = 0.5 * math.exp(2 * passed) if passed < 0 else min(1.0, 0.5 + passed)
+        self.optimizer_of(trainer).sgd_share = sgd_share

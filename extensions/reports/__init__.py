@@ -1,1 +1,1 @@
-"""What is observed, and how it is shown."""
+"""Extensions that record, print and plot observations."""

@@ -72,7 +72,7 @@ class LogReport(extension.Extension):
             json.dump(self._log, file, indent=4)
 
     def serialize(self, serializer: AbstractSerializer) -> None:
-        """Saves or restores the entries and the interval under way."""
+        """Saves or restores the entries and the current interval."""
         if hasattr(self._trigger, "serialize"):
             self._trigger.serialize(serializer["_trigger"])
         self._summary.serialize(serializer["_summary"])

@@ -18,7 +18,8 @@ class MicroAverage(extension.Extension):
         numerator_key, denominator_key: the observations summed up.
         result_key: the observation reported when ``trigger`` fires.
 
-    Raises: KeyError for an observation that is missing.
+    Raises:
+        KeyError: an observation is missing.
     """
 
     priority = extension.PRIORITY_EDITOR
@@ -46,7 +47,7 @@ class MicroAverage(extension.Extension):
             self._numerator = self._denominator = 0.0
 
     def serialize(self, serializer: AbstractSerializer) -> None:
-        """Saves or restores the sums and the interval under way."""
+        """Saves or restores the sums and the current interval."""
         if hasattr(self._trigger, "serialize"):
             self._trigger.serialize(serializer["_trigger"])
         self._numerator = serializer("_numerator", self._numerator)

@@ -25,11 +25,11 @@ class ParameterStatistics(extension.Extension):
     The keys are like ``VGG/conv1/W/data/mean`` and ``VGG/conv1/W/grad/percentile/0``.
 
     Args:
-        links: one link or several, to be told apart by their names.
+        links: one or several links, distinguished by their names.
         statistics: functions of a flat array by name, each for a number or several;
             ``"default"`` for mean, std, min, max, the number of zeros, and the
             percentiles of 0, ±1, ±2 and ±3 standard deviations.
-        report_params, report_grads: what to take statistics of.
+        report_params, report_grads: whether to report values and gradients.
         prefix: put before the keys.
         trigger: ends an interval, after which the means are reported.
         skip_nan_params: whether to report NaN for arrays that hold one.
@@ -80,7 +80,7 @@ class ParameterStatistics(extension.Extension):
         self._statistics[name] = function
 
     def serialize(self, serializer: AbstractSerializer) -> None:
-        """Saves or restores the interval under way."""
+        """Saves or restores the current interval."""
         if hasattr(self._trigger, "serialize"):
             self._trigger.serialize(serializer["_trigger"])
         self._summary.serialize(serializer["_summary"])

@@ -25,10 +25,10 @@ class PlotReport(extension.Extension):
 
     Args:
         y_keys: the observations, one curve each.
-        x_key: what is on the x axis: iteration, epoch or an observation.
-        trigger: ends an interval, after which the plot is drawn anew.
+        x_key: the x axis: iteration, epoch or an observation.
+        trigger: ends an interval, after which the plot is redrawn.
         postprocess: function of (figure, axes, summary) that may change the plot.
-        filename: name in the trainer's directory; its ending says the format.
+        filename: name in the trainer's directory; its suffix is the format.
         marker: marker of the points, as matplotlib names them, or None.
         grid: whether to draw a grid.
     """
@@ -95,7 +95,7 @@ class PlotReport(extension.Extension):
             )
 
     def _draw(self, path: str) -> None:
-        # A figure by itself: pyplot would keep global state and may open windows.
+        # Without pyplot, which keeps global state and may open windows.
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
 
@@ -116,7 +116,7 @@ class PlotReport(extension.Extension):
             figure.savefig(file, format=form, bbox_inches="tight")
 
     def serialize(self, serializer: AbstractSerializer) -> None:
-        """Saves or restores the points and the interval under way."""
+        """Saves or restores the points and the current interval."""
         if hasattr(self._trigger, "serialize"):
             self._trigger.serialize(serializer["_trigger"])
         self._summary.serialize(serializer["_summary"])

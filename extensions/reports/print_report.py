@@ -22,8 +22,8 @@ class PrintReport(extension.Extension):
 
     Args:
         entries: keys of the log, one per column.
-        log_report: name of the LogReport in the trainer, or a LogReport that this
-            extension calls itself.
+        log_report: name of the LogReport in the trainer, or a LogReport, which this
+            extension then calls.
         out: a text file; the standard output unless given.
     """
 
@@ -47,7 +47,7 @@ class PrintReport(extension.Extension):
         self._print(self._entries)
 
     def __call__(self, trainer: Trainer) -> None:
-        """Prints the entries that the log has gained."""
+        """Prints the new entries of the log."""
         log_report: Any = self._log_report
         if isinstance(log_report, str):
             log_report = trainer.get_extension(log_report)

@@ -1,4 +1,4 @@
-"""An extension that shows how far training has come."""
+"""An extension that displays the progress of training."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from renga.training.trainer import Trainer
 
 
 class ProgressBar(extension.Extension):
-    """Shows bars on a terminal, and prints a line at a time to any other file.
+    """Displays bars on a terminal; prints lines to any other file.
 
-    A terminal that cannot move its cursor (``TERM=dumb``) gets lines too. In a
-    multi-node run only rank 0 shows anything.
+    A terminal that cannot move its cursor (``TERM=dumb``) gets lines, too. In a
+    multi-node run only rank 0 prints.
 
     Args:
-        training_length: (length, unit); asked of the stop trigger unless given.
+        training_length: (length, unit); by default that of the stop trigger.
         update_interval: iterations between updates.
         bar_length: width of the bars in characters.
         out: a text file; the standard output unless given.
@@ -44,7 +44,7 @@ class ProgressBar(extension.Extension):
         self._recent: collections.deque = collections.deque(maxlen=100)
 
     def initialize(self, trainer: Trainer) -> None:
-        """Finds out how long training will take."""
+        """Determines the length of training."""
         self._speaks = is_first_rank(trainer)
         length = getattr(trainer.stop_trigger, "get_training_length", None)
         if self._training_length is None and length is not None:
@@ -52,21 +52,21 @@ class ProgressBar(extension.Extension):
         self._recent.append((time.perf_counter(), *_position(trainer)))
 
     def __call__(self, trainer: Trainer) -> None:
-        """Shows the position at every ``update_interval``-th iteration."""
+        """Displays the progress at every ``update_interval``-th iteration."""
         if not self._speaks or trainer.updater.iteration % self._update_interval:
             return
         self._recent.append((time.perf_counter(), *_position(trainer)))
-        shares = {"this epoch": trainer.updater.epoch_detail % 1}
+        fractions = {"this epoch": trainer.updater.epoch_detail % 1}
         if self._training_length is not None:
-            shares = {"total": self._share(trainer), **shares}
+            fractions = {"total": self._fraction_done(trainer), **fractions}
         out = self._out or sys.stdout
         if _draws(out):
-            self._draw(shares, self._status(trainer), out)
+            self._draw(fractions, self._status(trainer), out)
         else:
-            parts = [f"{name} {share:.2%}" for name, share in shares.items()]
+            parts = [f"{name} {fraction:.2%}" for name, fraction in fractions.items()]
             print(", ".join([*parts, self._status(trainer)]), file=out, flush=True)
 
-    def _share(self, trainer: Trainer) -> float:
+    def _fraction_done(self, trainer: Trainer) -> float:
         assert self._training_length is not None
         length, unit = self._training_length
         iteration, epoch_detail = _position(trainer)
@@ -89,17 +89,17 @@ class ProgressBar(extension.Extension):
         remaining = datetime.timedelta(seconds=round(left))
         return f"{text} / {length} {unit}s, {speed:.5g} iters/sec, {remaining} left"
 
-    def _draw(self, shares: dict[str, float], status: str, out: TextIO) -> None:
+    def _draw(self, fractions: dict[str, float], status: str, out: TextIO) -> None:
         if not self._bars:
-            self._bars = _new_bars(list(shares), self._bar_length, out)
-        for bar, share in zip(self._bars, shares.values()):
-            bar.n = min(share, 1.0)
+            self._bars = _new_bars(list(fractions), self._bar_length, out)
+        for bar, fraction in zip(self._bars, fractions.values()):
+            bar.n = min(fraction, 1.0)
         self._bars[-1].set_description_str(status, refresh=False)
         for bar in self._bars:
             bar.refresh()
 
     def finalize(self) -> None:
-        """Clears the bars away."""
+        """Clears the bars."""
         for bar in reversed(self._bars):
             bar.close()
         self._bars = []
@@ -118,7 +118,7 @@ def _new_bars(names: list[str], length: int, out: TextIO) -> list[Any]:
     """A bar for each name, and below them one that is only text."""
     from tqdm import tqdm
 
-    # tqdm shows nothing on a terminal that says it has no columns.
+    # tqdm prints nothing on a terminal that reports 0 columns.
     columns, lines = shutil.get_terminal_size()
     form = f"{{desc}} [{{bar:{length}}}] {{percentage:.2f}}%"
     bars = [(f"{name:>10}", form) for name in names] + [("", "{desc}")]

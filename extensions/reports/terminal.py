@@ -1,4 +1,4 @@
-"""Lines for a person to read, printed by one process of a run."""
+"""Terminal output of one process of a run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def is_first_rank(trainer: Trainer) -> bool:
 def print_above_bars(line: str, out: TextIO) -> None:
     """Prints a line where progress bars do not overwrite it."""
     tqdm = sys.modules.get("tqdm")
-    if tqdm is None:  # then no bar is shown
+    if tqdm is None:  # without tqdm there are no bars
         print(line, file=out, flush=True)
     else:
         tqdm.tqdm.write(line, file=out)

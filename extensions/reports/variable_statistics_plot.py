@@ -1,4 +1,4 @@
-"""An extension that plots how the values of parameters spread, over time."""
+"""An extension that plots the distribution of parameters over time."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from renga.variable import Variable
 class VariableStatisticsPlot(extension.Extension):
     """Draws mean, deviation and percentiles of values and gradients, with matplotlib.
 
-    Of the points in time at most ``max_sample_size`` are kept, each as likely as any
-    other. With several variables the statistics are means over them.
+    At most ``max_sample_size`` points in time are kept, a uniform random sample. With
+    several variables the statistics are means over them.
 
     Args:
         targets: a Variable, a link or several of them.
         report_data, report_grad: what to plot.
         plot_mean, plot_std, percentile_sigmas: which statistics; percentiles from 0 to
             100.
-        trigger: when to draw the plot anew.
-        filename: name in the trainer's directory; its ending says the format.
-        figsize, marker, grid: as matplotlib takes them.
+        trigger: when to redraw the plot.
+        filename: name in the trainer's directory; its suffix is the format.
+        figsize, marker, grid: options of matplotlib.
     """
 
     def __init__(
@@ -114,7 +114,7 @@ class VariableStatisticsPlot(extension.Extension):
         return numpy.mean(rows, axis=0)
 
     def _draw(self, path: str) -> None:
-        # A figure by itself: pyplot would keep global state and may open windows.
+        # Without pyplot, which keeps global state and may open windows.
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
 
@@ -163,7 +163,7 @@ class VariableStatisticsPlot(extension.Extension):
 
 
 class _Reservoir:
-    """A random sample of points in time, as many as there is room for.
+    """A uniform random sample of points in time (reservoir sampling).
 
     Source: Vitter, Random sampling with a reservoir (1985).
     """
@@ -172,18 +172,18 @@ class _Reservoir:
         self._iterations = numpy.zeros(size, numpy.int64)
         self._data = numpy.zeros((size, *shape))
         self._seen = 0
-        # Its own generator: drawing from NumPy's would change the training.
+        # A separate generator: drawing from NumPy's would change the training.
         self._random = numpy.random.RandomState(0)
 
     def add(self, iteration: int, data: numpy.ndarray) -> None:
         size = len(self._data)
-        place = (
+        index = (
             self._seen if self._seen < size else self._random.randint(self._seen + 1)
         )
         self._seen += 1
-        if place < size:
-            self._iterations[place] = iteration
-            self._data[place] = data
+        if index < size:
+            self._iterations[index] = iteration
+            self._data[index] = data
 
     def in_order(self) -> tuple[numpy.ndarray, numpy.ndarray]:
         count = min(self._seen, len(self._data))

@@ -10,7 +10,8 @@ from renga.extensions.shifts.hyperparameter_shift import HyperparameterShift
 class ExponentialShift(HyperparameterShift):
     """Sets a hyperparameter to init · rate^t, at most or at least ``target``.
 
-    Raises: ValueError for a negative rate.
+    Raises:
+        ValueError: the rate is negative.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""What all schedules of an optimizer's hyperparameter share."""
+"""Base of schedules of an optimizer's hyperparameter."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from renga.training.trainer import Trainer
 class HyperparameterShift(extension.Extension):
     """Base of schedules: sets an attribute to ``value(t)`` at the t-th call.
 
-    It is set when training starts, too, and when it resumes.
+    It is also set when training starts or resumes.
 
     Args:
         attr: name of the hyperparameter.
@@ -35,11 +35,11 @@ class HyperparameterShift(extension.Extension):
         self._t = 0
 
     def value(self, init: float, t: int) -> float | None:
-        """The hyperparameter at call ``t``, or None: it is left as it is."""
+        """The hyperparameter at call ``t``; None leaves it unchanged."""
         raise NotImplementedError
 
     def initialize(self, trainer: Trainer) -> None:
-        """Sets the value of the call that came last."""
+        """Sets the value of the last call."""
         if self._init is None:
             self._init = getattr(self._get_optimizer(trainer), self._attr)
         self._shift(trainer)
@@ -66,5 +66,5 @@ class HyperparameterShift(extension.Extension):
 
 
 def _bounded(value: float, init: float, target: float) -> float:
-    """``value``, or ``target`` when that lies on the way from ``init`` to it."""
+    """``value``, clipped to ``target`` once it has passed that."""
     return min(value, target) if init < target else max(value, target)

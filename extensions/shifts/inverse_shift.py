@@ -10,7 +10,8 @@ from renga.extensions.shifts.hyperparameter_shift import HyperparameterShift
 class InverseShift(HyperparameterShift):
     """Sets a hyperparameter to init · (1 + gamma · t)^-power, at least ``target``.
 
-    Raises: ValueError for a negative gamma.
+    Raises:
+        ValueError: gamma is negative.
     """
 
     def __init__(

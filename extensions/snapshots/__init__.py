@@ -1,1 +1,1 @@
-"""Files that training goes on from."""
+"""Snapshots from which training can be resumed."""

@@ -25,21 +25,22 @@ def snapshot(
 ) -> extension.Extension:
     """An extension that saves the trainer, so that training can be resumed exactly.
 
-    A snapshot appears whole or not at all, and never harms the one before.
+    A snapshot is written atomically; the previous one is never damaged.
 
     Args:
         savefun: function of (path, target); ``save_npz`` unless given.
         filename: format of the name, which is given the trainer; or a function of it.
         target: saved instead of the trainer.
-        condition: function that says whether to save when the trigger fires.
+        condition: function that returns whether to save when the trigger fires.
         writer: writes the files, instead of ``savefun``.
         snapshot_on_error: whether to save when training raises an exception.
-        n_retains: how many snapshots are kept, all unless positive.
+        n_retains: number of snapshots to keep; all unless positive.
         autoload: whether to resume from the newest snapshot, an npz archive, in the
-            trainer's directory. Damaged ones are passed over with a warning.
+            trainer's directory. Damaged ones are skipped with a warning.
 
-    Raises: TypeError when savefun and writer are both given; ValueError where
-    autoload or n_retains would have to find files named by a function.
+    Raises:
+        TypeError: savefun and writer are both given.
+        ValueError: autoload or n_retains would have to find files named by a function.
     """
     target, condition, writer, snapshot_on_error, n_retains, autoload = (
         argument.parse_kwargs(
@@ -73,7 +74,7 @@ def snapshot_object(
 
 class _Snapshot(extension.Extension):
     trigger = (1, "epoch")
-    priority = -100  # after all others, so that it holds what they changed
+    priority = -100  # after all others, to include their changes
 
     def __init__(
         self,
@@ -117,7 +118,7 @@ class _Snapshot(extension.Extension):
             self._save(trainer)
 
     def __call__(self, trainer: Trainer) -> None:
-        """Saves unless the condition says no."""
+        """Saves if the condition holds."""
         if self.condition is None or self.condition():
             self._save(trainer)
 
@@ -142,7 +143,9 @@ class _Snapshot(extension.Extension):
 def _load_newest(paths: list[str], target: Any) -> None:
     """Loads the newest of the snapshots, from old to new, that is not damaged.
 
-    Raises: FileFormatError where all are; otherwise as ``load_npz``.
+    Raises:
+        FileFormatError: all snapshots are damaged.
+        KeyError, ValueError, TypeError, OSError: as ``load_npz``.
     """
     for path in reversed(paths):
         try:

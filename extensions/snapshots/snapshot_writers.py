@@ -1,4 +1,4 @@
-"""Writers of snapshots: at once, or while training goes on."""
+"""Writers of snapshots: synchronous and in the background."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class State(dict[str, Any]):
-    """Named arrays that serialize themselves, as if they were what they came from."""
+    """Named arrays that are serialized like the object they were copied from."""
 
     def serialize(self, serializer: AbstractSerializer) -> None:
         """Saves every array under its name."""
@@ -46,11 +46,12 @@ class Writer:
         savefun: Callable[..., Any],
         **kwds: Any,
     ) -> None:
-        """Calls ``savefun(path, target, **kwds)``: the file is replaced whole or not.
+        """Calls ``savefun(path, target, **kwds)``: the file is replaced atomically.
 
-        Raises: OSError when it cannot be written; what was there before remains.
+        Raises:
+            OSError: the file cannot be written; the old one is unchanged.
         """
-        save_whole(os.path.join(outdir, filename), target, savefun, kwds)
+        save_atomically(os.path.join(outdir, filename), target, savefun, kwds)
         self._post_save()
 
     def _add_cleanup_hook(self, hook: Callable[[], Any]) -> None:
@@ -61,10 +62,10 @@ class Writer:
             hook()
 
 
-def save_whole(
+def save_atomically(
     path: str, target: Any, savefun: Callable[..., Any], kwds: Mapping[str, Any]
 ) -> None:
-    """Calls ``savefun`` so that ``path`` is replaced whole or not at all."""
+    """Calls ``savefun`` so that ``path`` is replaced atomically."""
     if type(target) is dict:
         target = State(target)
     try:
@@ -79,7 +80,7 @@ def save_whole(
 
 
 class SimpleWriter(Writer):
-    """Writes at once, while training waits.
+    """Writes synchronously, while training waits.
 
     Args:
         savefun: function of (path, target) and ``kwds``.
@@ -95,12 +96,12 @@ class SimpleWriter(Writer):
 
 
 class _BackgroundWriter(SimpleWriter):
-    """Writes copies in the order of the calls, while training goes on.
+    """Writes copies in the background, in the order of the calls.
 
     The exception of a write that failed is raised by a later call or at the end.
     """
 
-    _waits = False  # whether a call waits for the write before
+    _waits = False  # whether a call waits for the previous write
 
     def __init__(self, savefun: Callable[..., Any] = npz.save_npz, **kwds: Any) -> None:
         super().__init__(savefun, **kwds)
@@ -108,7 +109,7 @@ class _BackgroundWriter(SimpleWriter):
         self._pending: list[futures.Future[None]] = []
 
     def create_executor(self) -> futures.Executor:
-        """What runs the writes, one after the other."""
+        """The executor that runs the writes, one after the other."""
         from concurrent.futures import ThreadPoolExecutor
 
         return ThreadPoolExecutor(1, "snapshot")
@@ -120,7 +121,7 @@ class _BackgroundWriter(SimpleWriter):
             self._executor = self.create_executor()
         path = os.path.join(outdir, filename)
         job = self._executor.submit(
-            save_whole, path, _copy(target), self._savefun, self._kwds
+            save_atomically, path, _copy(target), self._savefun, self._kwds
         )
         self._pending.append(job)
 
@@ -143,29 +144,29 @@ def _process_executor() -> futures.Executor:
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor
 
-    # A fork would not be safe beside threads and MPI.
+    # A fork is not safe with threads and MPI.
     return ProcessPoolExecutor(1, multiprocessing.get_context("spawn"))
 
 
 def _copy(target: Any) -> Any:
-    """A copy of named arrays, which training would change under the writer's hands."""
+    """A copy of named arrays, because training changes the originals."""
     if not isinstance(target, Mapping):
         return target
     return State((key, numpy.array(value)) for key, value in target.items())
 
 
 class StandardWriter(_BackgroundWriter):
-    """Writes in the background; a call waits for the write before."""
+    """Writes in the background; a call waits for the previous write."""
 
     _waits = True
 
 
 class ThreadWriter(StandardWriter):
-    """Writes in a thread; a call waits for the write before."""
+    """Writes in a thread; a call waits for the previous write."""
 
 
 class ProcessWriter(StandardWriter):
-    """Writes in a process; a call waits for the write before.
+    """Writes in a process; a call waits for the previous write.
 
     ``savefun`` and its arguments must be picklable.
     """

@@ -19,7 +19,7 @@ class Maxout(Chain):
     """For each unit the maximum of ``pool_size`` linear functions of the input.
 
     ``in_size`` None is taken from the first input; ``initial_bias`` None means that
-    there is no bias. Arrays and functions of initial values know an axis for the pool.
+    there is no bias. Arrays and functions of initial values have an axis for the pool.
 
     Shapes:
         x: (N, …) with in_size elements per sample
@@ -74,7 +74,7 @@ def _merged(name: str, initial: Any, shape: tuple[int, ...]) -> Any:
 
 
 class _Split:
-    """Hands a function the array with an axis of its own for the pool."""
+    """Calls a function with the array reshaped to have an axis for the pool."""
 
     def __init__(self, function: Any, shape: tuple[int, ...]) -> None:
         self.function = function

@@ -58,7 +58,7 @@ class SimplifiedDropconnect(Link):
         mask: Any = None,
         use_batchwise_mask: bool = True,
     ) -> Variable:
-        """The output for ``x``; ``mask`` may say which weights are kept."""
+        """The output for ``x``; ``mask`` sets which weights are kept."""
         if not self.W.is_initialized:
             self.W.initialize((self.out_size, math.prod(x.shape[1:])))
         return simplified_dropconnect(

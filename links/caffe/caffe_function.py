@@ -16,7 +16,7 @@ from renga.variable import Variable, as_variable
 
 
 class CaffeFunction(Chain):
-    """The network of a ``.caffemodel`` file, with the weights in it.
+    """The network of a ``.caffemodel`` file, with its weights.
 
     Layers with weights are children of the layers' names. The layers are Caffe's of
     types BatchNorm, Concat, Convolution, Deconvolution, Dropout, Eltwise,
@@ -25,14 +25,14 @@ class CaffeFunction(Chain):
     without Protocol Buffers' library.
 
     Raises:
-        FileFormatError: a ValueError; the file is damaged or not one of Caffe's.
+        FileFormatError: the file is damaged or not a Caffe network.
         RuntimeError: a layer has an option that is not supported.
     """
 
     def __init__(self, model_path: File) -> None:
         super().__init__()
         self.forwards: dict[str, Any] = {}
-        # Outputs that are their layer's input under another name.
+        # Outputs that are equal to their layer's input.
         self.split_map: dict[str, str] = {}
         # Name, inputs and outputs of each layer.
         self.layers: list[tuple[str, list[str], list[str]]] = []
@@ -70,7 +70,7 @@ class CaffeFunction(Chain):
     ) -> tuple[Variable, ...]:
         """The blobs named ``outputs``, computed from those in ``inputs``.
 
-        Layers named in ``disable``, and those whose inputs are not there, do not run.
+        Layers named in ``disable``, and those whose inputs are missing, do not run.
         """
         check_unexpected_kwargs(
             kwargs, train="train argument is not supported: use renga.using_config"

@@ -1,4 +1,4 @@
-"""What Caffe's layers compute, as links and functions."""
+"""Caffe's layers as links and functions."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _inner_product(layer: Any) -> Linear:
 
 
 def _require_shape(W: Any, expected: tuple[int | None, ...]) -> None:
-    """Checks what a layer says of its weights before memory is taken for them."""
+    """Checks the shape of a layer's weights before memory is allocated for them."""
     fits = W.ndim == len(expected) and all(
         n is None or n == have for n, have in zip(expected, W.shape)
     )
@@ -132,7 +132,7 @@ def _dropout(layer: Any) -> Callable[..., Any]:
 
 
 def _axis(param: Any, old_name: str) -> int:
-    """The axis of a layer, which once had another name."""
+    """The axis of a layer, which has another name in old files."""
     axis = param.axis
     if "axis" not in param.present and old_name in param.present:
         axis = getattr(param, old_name)
@@ -185,7 +185,7 @@ def _scale(layer: Any) -> Scale:
 
 
 class _GlobalNormalization(BatchNormalization):
-    """Normalizes by the statistics in the file, while training too."""
+    """Normalizes by the statistics in the file, also during training."""
 
     def forward(self, x: Any, **kwargs: Any) -> Any:
         with using_config("train", False):
@@ -207,7 +207,7 @@ def _batch_norm(layer: Any) -> BatchNormalization:
         use_gamma=False,
         use_beta=False,
     )
-    # The blobs are sums that the last one weighs; it is 0 where there are none yet.
+    # The blobs are sums whose weight is the last blob; it is 0 before any update.
     factor = 1 / weight.ravel() if weight.any() else 0
     link.avg_mean[...] = mean.ravel() * factor
     link.avg_var[...] = variance.ravel() * factor
@@ -219,7 +219,7 @@ def _reshape(layer: Any) -> Callable[..., Any]:
 
 
 def _reshaped(dims: list[int], x: Any) -> Any:
-    """0 stands for the size that the axis has."""
+    """``x`` reshaped to ``dims``, where 0 keeps the extent of the axis."""
     shape = tuple(n if n != 0 else x.shape[axis] for axis, n in enumerate(dims))
     return F.reshape(x, shape)
 

@@ -98,7 +98,7 @@ LAYER = {
     "batch_norm_param": Field(139, BATCH_NORM),
     "scale_param": Field(142, SCALE),
 }
-# Layers as they were before 2014: other numbers, and a number as the type.
+# The layers before 2014: other field numbers, and a number as the type.
 OLD_LAYER = {
     "bottom": Field(2, str, repeated=True),
     "top": Field(3, str, repeated=True),

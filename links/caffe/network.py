@@ -1,4 +1,4 @@
-"""Reading of ``.caffemodel`` files."""
+"""Reads ``.caffemodel`` files."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from renga.serializers.files import open_to_read
 
 
 def read_layers(path: Path) -> list[Any]:
-    """The layers of a file, old ones with their types' new names.
+    """The layers of a file; old ones get the new names of their types.
 
-    Raises: FileFormatError where the file is not a network of Caffe's.
+    Raises:
+        FileFormatError: the file is not a Caffe network.
     """
     with open_to_read(path) as file:
         data = file.read()
@@ -38,10 +39,11 @@ def read_blobs(path: Path) -> dict[str, list[numpy.ndarray]]:
 
 
 def blobs_of(layer: Any, bias: bool = False, required: int = 1) -> list[numpy.ndarray]:
-    """The weights of a layer; old ones have four axes, the first perhaps 1.
+    """The weights of a layer; old ones have four axes, of which the first may be 1.
 
-    Raises: ValueError where the number of values is not that of the shape, or where
-    there are fewer blobs than ``required``, and one more with a ``bias``.
+    Raises:
+        ValueError: the number of values does not fit the shape, or there are fewer
+            blobs than ``required`` (one more with a ``bias``).
     """
     arrays = [_array(layer.name, blob) for blob in layer.blobs]
     if len(arrays) < required + bias:

@@ -13,7 +13,7 @@ _FLOATS = {"float": "<f4", "double": "<f8"}
 
 
 class Field(NamedTuple):
-    """A field of a message: its number, what it holds, its value if it is not there.
+    """A field of a message: its number, its type, its default value.
 
     ``kind`` is int, bool, str, ``"float"``, ``"double"`` or the table of a message;
     ``repeated`` fields are lists, those of floats arrays.
@@ -97,7 +97,7 @@ def _floats(field: Field, found: list[tuple[int, Any]]) -> Any:
             raise ValueError(
                 f"numbers of wire type {wire_type} in field {field.number}"
             )
-    # One after the other or all in one piece, the bytes are the same.
+    # Packed or not, the bytes are the same.
     array = numpy.frombuffer(b"".join(v for _, v in found), dtype)
     if field.repeated:
         return array

@@ -1,1 +1,1 @@
-"""Links that connect every input to every output, and what is made of them."""
+"""Fully connected layers, and blocks composed of layers."""

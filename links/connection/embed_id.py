@@ -1,4 +1,4 @@
-"""EmbedID: a vector for every word."""
+"""EmbedID: a lookup table of vectors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from renga.variable import Variable, as_array
 class EmbedID(Link):
     """Looks up a row of its weight for every integer.
 
-    ``ignore_label`` is the integer that gives zeros and no gradient.
+    The integer ``ignore_label`` gives zeros and has no gradient.
 
     Shapes:
         x: integers of any shape
@@ -40,10 +40,10 @@ class EmbedID(Link):
 
     @classmethod
     def from_params(cls, W: Any, ignore_label: int | None = None) -> EmbedID:
-        """A look-up in the given rows."""
+        """A lookup in the given rows."""
         in_size, out_size = W.shape
         return cls(in_size, out_size, as_array(W), ignore_label)
 
     def forward(self, x: Any) -> Variable:
-        """The rows that ``x`` names."""
+        """The rows with the indices ``x``."""
         return embed_id(x, self.W, ignore_label=self.ignore_label)

@@ -1,4 +1,4 @@
-"""Highway: a fully connected layer with a gate that lets the input pass."""
+"""Highway: a fully connected layer with a gate to the input."""
 
 from __future__ import annotations
 

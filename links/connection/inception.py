@@ -1,4 +1,4 @@
-"""Inception: four ways through an image whose channels are put together."""
+"""Inception: four branches whose channels are concatenated."""
 
 from __future__ import annotations
 

@@ -16,9 +16,9 @@ class InceptionBN(Chain):
     """1 × 1, 3 × 3 and double 3 × 3 convolutions and a pooling of the same image.
 
     Batch normalization and ReLU follow every convolution. ``out1`` 0 leaves out the
-    first way, ``proj_pool`` None the convolution after the pooling, which is of the
+    first branch, ``proj_pool`` None the convolution after the pooling, which is of the
     maximum (``pooltype`` ``"max"``) or the mean (``"avg"``). ``stride`` is that of
-    the 3 × 3 convolutions at the end of their ways and of the pooling.
+    the 3 × 3 convolutions at the end of their branches and of the pooling.
 
     Shapes:
         x: (N, in_channels, H, W)
@@ -76,10 +76,10 @@ class InceptionBN(Chain):
             self.add_link(name + "n", BatchNormalization(size, dtype=dtype))
 
     def forward(self, x: Any) -> Variable:
-        """The outputs of all ways, one after the other, for ``x``."""
-        return concat(tuple(self._ways(x)), axis=1)
+        """The concatenated outputs of all branches for ``x``."""
+        return concat(tuple(self._branches(x)), axis=1)
 
-    def _ways(self, x: Any) -> Iterator[Variable]:
+    def _branches(self, x: Any) -> Iterator[Variable]:
         if self.out1 > 0:
             yield self._apply("conv1", x)
         yield self._apply("conv3", self._apply("proj3", x))

@@ -19,5 +19,5 @@ class Parameter(Link):
             self.W = parameter.Parameter(array)
 
     def forward(self, volatile: Any = "off") -> parameter.Parameter:
-        """The parameter; ``volatile`` is accepted for old scripts and not looked at."""
+        """The parameter; ``volatile`` is accepted for old scripts and ignored."""
         return self.W

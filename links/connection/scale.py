@@ -23,7 +23,7 @@ class Scale(Chain):
         W: W_shape, ones at first
 
     Raises:
-        ValueError: the shape of the bias is not known.
+        ValueError: the shape of the bias is missing.
     """
 
     W: Parameter

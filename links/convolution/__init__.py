@@ -1,1 +1,1 @@
-"""Convolutions with filters to train."""
+"""Convolutions with trained filters."""

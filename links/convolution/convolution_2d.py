@@ -6,14 +6,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from renga.functions import convolution_2d
-from renga.functions.connection.convolution_2d import DETERMINISTIC
-from renga.functions.pair import as_pair
-from renga.links.convolution.filters import Filters, require_groups
-from renga.utils.argument import assert_kwargs_empty, check_unexpected_kwargs
+from renga.functions.window import Window
+from renga.links.convolution.filters import GroupedFilters2D
 from renga.variable import Variable, as_array
 
 
-class Convolution2D(Filters):
+class Convolution2D(GroupedFilters2D):
     """A two-dimensional convolution with a bias.
 
     ``in_channels`` None, or left out (``Convolution2D(out_channels, ksize)``), is
@@ -42,23 +40,13 @@ class Convolution2D(Filters):
         groups: int = 1,
         **kwargs: Any,
     ) -> None:
-        check_unexpected_kwargs(kwargs, deterministic=DETERMINISTIC)
-        assert_kwargs_empty(kwargs)
-        super().__init__()
-        if ksize is None:
-            in_channels, out_channels, ksize = None, in_channels, out_channels
-        self.in_channels = in_channels
-        self.out_channels: Any = out_channels
-        self.ksize = ksize
-        self.stride = as_pair(stride)
-        self.pad = as_pair(pad)
-        self.dilate = as_pair(dilate)
-        self.groups = int(groups)
-        self._make_filters(in_channels, nobias, initialW, initial_bias, out_channels)
-
-    def _weight_shape(self, in_channels: int) -> tuple[int, ...]:
-        require_groups(in_channels, self.out_channels, self.groups)
-        return (self.out_channels, in_channels // self.groups, *as_pair(self.ksize))
+        super().__init__(
+            (in_channels, out_channels, ksize),
+            Window(stride, pad, dilate, groups),
+            nobias,
+            (initialW, initial_bias),
+            kwargs,
+        )
 
     @property
     def printable_specs(self) -> Iterator[tuple[str, Any]]:

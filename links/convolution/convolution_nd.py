@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import functools
-from typing import Any, ClassVar
+from typing import Any
 
 from renga.functions import convolution_nd
-from renga.links.convolution.filters import Filters, require_groups
-from renga.utils.conv_nd import as_tuple
-from renga.utils.extents import MOST_IMAGE_AXES, check_count
+from renga.functions.window import Window
+from renga.links.convolution.filters import GroupedFiltersND
 from renga.variable import Variable, as_array
 
 
-class ConvolutionND(Filters):
+class ConvolutionND(GroupedFiltersND):
     """A convolution over ``ndim`` axes with a bias.
 
     ``in_channels`` None, or left out (``ConvolutionND(ndim, out_channels, ksize)``),
@@ -42,23 +41,14 @@ class ConvolutionND(Filters):
         dilate: int | tuple[int, ...] = 1,
         groups: int = 1,
     ) -> None:
-        super().__init__()
-        if ksize is None:
-            in_channels, out_channels, ksize = None, in_channels, out_channels
-        self.out_channels = out_channels
-        ndim = check_count(type(self).__name__, "ndim", ndim, 1, MOST_IMAGE_AXES)
-        self.ksize = as_tuple(ksize, ndim)
-        self.stride = stride
-        self.pad = pad
+        super().__init__(
+            ndim,
+            (in_channels, out_channels, ksize),
+            Window(stride, pad, dilate, groups),
+            nobias,
+            (initialW, initial_bias),
+        )
         self.cover_all = cover_all
-        self.dilate = as_tuple(dilate, ndim)
-        self.groups = int(groups)
-        self._make_filters(in_channels, nobias, initialW, initial_bias, out_channels)
-
-    def _weight_shape(self, in_channels: int) -> tuple[int, ...]:
-        require_groups(in_channels, self.out_channels, self.groups)
-        channels = in_channels // self.groups
-        return (self.out_channels, channels, *self.ksize)
 
     @classmethod
     def from_params(
@@ -76,7 +66,7 @@ class ConvolutionND(Filters):
         """A convolution with the given parameter values."""
         out_channels, channels, *ksize = W.shape
         make: Any = cls
-        if not issubclass(cls, FixedAxesConvolution):
+        if cls._axes is None:
             make = functools.partial(make, len(ksize))
         return make(
             channels * groups,
@@ -95,60 +85,19 @@ class ConvolutionND(Filters):
     def forward(self, x: Any) -> Variable:
         """The convolution of ``x``."""
         self._ensure_filters(x)
-        return convolution_nd(
-            x,
-            self.W,
-            self.b,
-            self.stride,
-            self.pad,
-            self.cover_all,
-            self.dilate,
-            self.groups,
-        )
+        options = (self.stride, self.pad, self.cover_all, self.dilate, self.groups)
+        return convolution_nd(x, self.W, self.b, *options)
 
 
-class FixedAxesConvolution(ConvolutionND):
-    """``ConvolutionND`` over a number of axes that the class knows."""
-
-    _axes: ClassVar[int]
-
-    def __init__(
-        self,
-        in_channels: int | None,
-        out_channels: int,
-        ksize: Any,
-        stride: int | tuple[int, ...] = 1,
-        pad: int | tuple[int, ...] = 0,
-        nobias: bool = False,
-        initialW: Any = None,
-        initial_bias: Any = None,
-        cover_all: bool = False,
-        dilate: int | tuple[int, ...] = 1,
-        groups: int = 1,
-    ) -> None:
-        super().__init__(
-            self._axes,
-            in_channels,
-            out_channels,
-            ksize,
-            stride,
-            pad,
-            nobias,
-            initialW,
-            initial_bias,
-            cover_all,
-            dilate,
-            groups,
-        )
-
-
-class Convolution1D(FixedAxesConvolution):
+class Convolution1D(ConvolutionND):
     """``ConvolutionND`` over one axis."""
 
     _axes = 1
+    __init__ = functools.partialmethod(ConvolutionND.__init__, _axes)  # type: ignore[assignment]
 
 
-class Convolution3D(FixedAxesConvolution):
+class Convolution3D(ConvolutionND):
     """``ConvolutionND`` over three axes."""
 
     _axes = 3
+    __init__ = functools.partialmethod(ConvolutionND.__init__, _axes)  # type: ignore[assignment]

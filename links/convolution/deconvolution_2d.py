@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from renga.functions import deconvolution_2d
-from renga.functions.connection.convolution_2d import DETERMINISTIC
-from renga.functions.pair import as_pair
-from renga.links.convolution.filters import Filters, require_groups
-from renga.utils.argument import assert_kwargs_empty, check_unexpected_kwargs
+from renga.functions.window import Window, as_pair
+from renga.links.convolution.filters import GroupedFilters2D
 from renga.variable import Variable
 
 
-class Deconvolution2D(Filters):
+class Deconvolution2D(GroupedFilters2D):
     """The transpose of a two-dimensional convolution, with a bias.
 
     ``in_channels`` None, or left out (``Deconvolution2D(out_channels, ksize)``), is
@@ -26,6 +24,8 @@ class Deconvolution2D(Filters):
         W: (in_channels, out_channels / groups, *ksize)
         b: (out_channels,), or None with ``nobias``
     """
+
+    _transposed = True
 
     def __init__(
         self,
@@ -43,24 +43,14 @@ class Deconvolution2D(Filters):
         groups: int = 1,
         **kwargs: Any,
     ) -> None:
-        check_unexpected_kwargs(kwargs, deterministic=DETERMINISTIC)
-        assert_kwargs_empty(kwargs)
-        super().__init__()
-        if ksize is None:
-            in_channels, out_channels, ksize = None, in_channels, out_channels
-        self.in_channels = in_channels
-        self.out_channels: Any = out_channels
-        self.ksize = ksize
-        self.stride = as_pair(stride)
-        self.pad = as_pair(pad)
-        self.dilate = as_pair(dilate)
+        super().__init__(
+            (in_channels, out_channels, ksize),
+            Window(stride, pad, dilate, groups),
+            nobias,
+            (initialW, initial_bias),
+            kwargs,
+        )
         self.outsize = None if outsize is None else as_pair(outsize)
-        self.groups = int(groups)
-        self._make_filters(in_channels, nobias, initialW, initial_bias, out_channels)
-
-    def _weight_shape(self, in_channels: int) -> tuple[int, ...]:
-        require_groups(in_channels, self.out_channels, self.groups)
-        return (in_channels, self.out_channels // self.groups, *as_pair(self.ksize))
 
     def forward(self, x: Any) -> Variable:
         """The deconvolution of ``x``."""

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+import functools
+from typing import Any
 
 from renga.functions import deconvolution_nd
-from renga.links.convolution.filters import Filters, require_groups
-from renga.utils.conv_nd import as_tuple
-from renga.utils.extents import MOST_IMAGE_AXES, check_count
+from renga.functions.window import Window
+from renga.links.convolution.filters import GroupedFiltersND
 from renga.variable import Variable
 
 
-class DeconvolutionND(Filters):
+class DeconvolutionND(GroupedFiltersND):
     """The transpose of a convolution over ``ndim`` axes, with a bias.
 
     ``in_channels`` None, or left out (``DeconvolutionND(ndim, out_channels, ksize)``),
@@ -25,6 +25,8 @@ class DeconvolutionND(Filters):
         W: (in_channels, out_channels / groups, *ksize)
         b: (out_channels,), or None with ``nobias``
     """
+
+    _transposed = True
 
     def __init__(
         self,
@@ -41,81 +43,31 @@ class DeconvolutionND(Filters):
         dilate: int | tuple[int, ...] = 1,
         groups: int = 1,
     ) -> None:
-        super().__init__()
-        if ksize is None:
-            in_channels, out_channels, ksize = None, in_channels, out_channels
-        self.out_channels = out_channels
-        ndim = check_count(type(self).__name__, "ndim", ndim, 1, MOST_IMAGE_AXES)
-        self.ksize = as_tuple(ksize, ndim)
-        self.stride = stride
-        self.pad = pad
+        super().__init__(
+            ndim,
+            (in_channels, out_channels, ksize),
+            Window(stride, pad, dilate, groups),
+            nobias,
+            (initialW, initial_bias),
+        )
         self.outsize = outsize
-        self.dilate = as_tuple(dilate, ndim)
-        self.groups = int(groups)
-        self._make_filters(in_channels, nobias, initialW, initial_bias, out_channels)
-
-    def _weight_shape(self, in_channels: int) -> tuple[int, ...]:
-        require_groups(in_channels, self.out_channels, self.groups)
-        channels = self.out_channels // self.groups
-        return (in_channels, channels, *self.ksize)
 
     def forward(self, x: Any) -> Variable:
         """The deconvolution of ``x``."""
         self._ensure_filters(x)
-        return deconvolution_nd(
-            x,
-            self.W,
-            self.b,
-            self.stride,
-            self.pad,
-            self.outsize,
-            self.dilate,
-            self.groups,
-        )
+        options = (self.stride, self.pad, self.outsize, self.dilate, self.groups)
+        return deconvolution_nd(x, self.W, self.b, *options)
 
 
-class FixedAxesDeconvolution(DeconvolutionND):
-    """``DeconvolutionND`` over a number of axes that the class knows."""
-
-    _axes: ClassVar[int]
-
-    def __init__(
-        self,
-        in_channels: int | None,
-        out_channels: int,
-        ksize: Any,
-        stride: int | tuple[int, ...] = 1,
-        pad: int | tuple[int, ...] = 0,
-        nobias: bool = False,
-        outsize: tuple[int, ...] | None = None,
-        initialW: Any = None,
-        initial_bias: Any = None,
-        dilate: int | tuple[int, ...] = 1,
-        groups: int = 1,
-    ) -> None:
-        super().__init__(
-            self._axes,
-            in_channels,
-            out_channels,
-            ksize,
-            stride,
-            pad,
-            nobias,
-            outsize,
-            initialW,
-            initial_bias,
-            dilate,
-            groups,
-        )
-
-
-class Deconvolution1D(FixedAxesDeconvolution):
+class Deconvolution1D(DeconvolutionND):
     """``DeconvolutionND`` over one axis."""
 
     _axes = 1
+    __init__ = functools.partialmethod(DeconvolutionND.__init__, _axes)  # type: ignore[assignment]
 
 
-class Deconvolution3D(FixedAxesDeconvolution):
+class Deconvolution3D(DeconvolutionND):
     """``DeconvolutionND`` over three axes."""
 
     _axes = 3
+    __init__ = functools.partialmethod(DeconvolutionND.__init__, _axes)  # type: ignore[assignment]

@@ -1,11 +1,11 @@
-"""DeformableConvolution2D: a convolution whose taps move with the image."""
+"""DeformableConvolution2D: a convolution with learnt sampling offsets."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from renga.functions import deformable_convolution_2d_sampler
-from renga.functions.pair import as_pair
+from renga.functions.window import as_pair
 from renga.link import Chain
 from renga.links.convolution.convolution_2d import Convolution2D
 from renga.links.convolution.filters import Filters
@@ -13,10 +13,10 @@ from renga.variable import Variable
 
 
 class DeformableConvolution2D(Chain):
-    """A two-dimensional convolution whose taps another convolution moves.
+    """A two-dimensional convolution whose sampling offsets a second one computes.
 
-    ``offset_conv`` computes from the image how far each tap moves, ``deform_conv``
-    convolves with taps moved so. ``in_channels`` None is taken from the first input.
+    ``offset_conv`` computes an offset for each kernel element, ``deform_conv``
+    convolves with these offsets. ``in_channels`` None is taken from the first input.
     Without ``deform_initialW`` the filters are zeros at first.
 
     Shapes:
@@ -114,7 +114,7 @@ class DeformableConvolution2DSampler(Filters):
         return (self.out_channels, in_channels, *as_pair(self.ksize))
 
     def forward(self, x: Any, offset: Any) -> Variable:
-        """The convolution of ``x`` with its taps moved by ``offset``."""
+        """The convolution of ``x`` with sampling offsets ``offset``."""
         self._ensure_filters(x)
         return deformable_convolution_2d_sampler(
             x, offset, self.W, self.b, self.stride, self.pad

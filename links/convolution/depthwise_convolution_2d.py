@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from renga.functions import depthwise_convolution_2d
-from renga.functions.pair import as_pair
+from renga.functions.window import as_pair
 from renga.links.convolution.filters import Filters
 from renga.variable import Variable
 

@@ -1,17 +1,17 @@
-"""DilatedConvolution2D: a two-dimensional convolution with spaced taps."""
+"""DilatedConvolution2D: a two-dimensional dilated convolution."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from renga.functions import dilated_convolution_2d
-from renga.functions.pair import as_pair
+from renga.functions.window import as_pair
 from renga.links.convolution.filters import Filters
 from renga.variable import Variable
 
 
 class DilatedConvolution2D(Filters):
-    """A two-dimensional convolution whose filters look at every ``dilate``-th pixel.
+    """A two-dimensional convolution whose filters sample every ``dilate``-th pixel.
 
     ``in_channels`` None, or left out (``DilatedConvolution2D(out_channels, ksize)``),
     is taken from the first input. ``ksize``, ``stride``, ``pad`` and ``dilate`` are

@@ -1,19 +1,23 @@
-"""Filters: what convolutions of all kinds share."""
+"""Base classes of the convolutions: filters and options."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
+from renga.functions.connection.convolution_2d import DETERMINISTIC
+from renga.functions.window import Window, as_pair, window_2d
 from renga.initializers import _get_initializer
 from renga.link import Link
 from renga.parameter import Parameter
-from renga.utils.extents import check_count
+from renga.utils.argument import assert_kwargs_empty, check_unexpected_kwargs
+from renga.utils.conv_nd import as_tuple
+from renga.utils.extents import MOST_IMAGE_AXES, check_count
 
 
 class Filters(Link):
     """A link with filters ``W`` and a bias ``b``, which is None with ``nobias``.
 
-    The shapes follow from the channels of the input, the bias's perhaps earlier.
+    Their shapes depend on the input's channels, so they may be set by the first input.
     """
 
     W: Parameter
@@ -46,17 +50,107 @@ class Filters(Link):
         raise NotImplementedError
 
     def _ensure_filters(self, x: Any) -> None:
-        """Gives the filters the shape that the first input ``x`` asks for."""
+        """Initializes the filters for the channels of the first input ``x``."""
         if not self.W.is_initialized:
             self._initialize_filters(x.shape[1])
 
 
+class GroupedFilters(Filters):
+    """Filters of a convolution, or of its transpose, whose channels are in groups."""
+
+    _transposed: ClassVar[bool] = False
+
+    out_channels: Any
+    ksize: Any
+    groups: int
+
+    def _weight_shape(self, in_channels: int) -> tuple[int, ...]:
+        require_groups(in_channels, self.out_channels, self.groups)
+        kernel = self._kernel_extents()
+        if self._transposed:
+            return (in_channels, self.out_channels // self.groups, *kernel)
+        return (self.out_channels, in_channels // self.groups, *kernel)
+
+    def _kernel_extents(self) -> tuple[int, ...]:
+        return self.ksize
+
+
+class GroupedFilters2D(GroupedFilters):
+    """Grouped filters over rows and columns.
+
+    ``channels_and_ksize`` is (in_channels, out_channels, ksize), or
+    (out_channels, ksize, None): then the first input gives in_channels. ``initial``
+    holds the initializers of ``W`` and ``b``; ``unexpected`` raises TypeError unless
+    empty, ValueError for ``deterministic``.
+    """
+
+    def __init__(
+        self,
+        channels_and_ksize: tuple[Any, Any, Any],
+        window: Window,
+        nobias: bool,
+        initial: tuple[Any, Any],
+        unexpected: dict[str, Any],
+    ) -> None:
+        check_unexpected_kwargs(unexpected, deterministic=DETERMINISTIC)
+        assert_kwargs_empty(unexpected)
+        super().__init__()
+        in_channels, out_channels, ksize = _with_in_channels(*channels_and_ksize)
+        self.in_channels = in_channels
+        self.out_channels = out_channels
+        self.ksize = ksize
+        self.stride, self.pad, self.dilate, _ = window_2d(*window)
+        self.groups = int(window.groups)
+        self._make_filters(in_channels, nobias, *initial, out_channels)
+
+    def _kernel_extents(self) -> tuple[int, ...]:
+        return as_pair(self.ksize)
+
+
+class GroupedFiltersND(GroupedFilters):
+    """Grouped filters over ``ndim`` axes; other arguments as of the 2-D ones."""
+
+    # The number of axes of a subclass whose constructor does not take it.
+    _axes: ClassVar[int | None] = None
+
+    def __init__(
+        self,
+        ndim: int,
+        channels_and_ksize: tuple[Any, Any, Any],
+        window: Window,
+        nobias: bool,
+        initial: tuple[Any, Any],
+    ) -> None:
+        super().__init__()
+        in_channels, out_channels, ksize = _with_in_channels(*channels_and_ksize)
+        self.out_channels = out_channels
+        ndim = check_count(type(self).__name__, "ndim", ndim, 1, MOST_IMAGE_AXES)
+        self.ksize = as_tuple(ksize, ndim)
+        self.stride = window.stride
+        self.pad = window.pad
+        self.dilate = as_tuple(window.dilate, ndim)
+        self.groups = int(window.groups)
+        self._make_filters(in_channels, nobias, *initial, out_channels)
+
+
+def _with_in_channels(in_channels: Any, out_channels: Any, ksize: Any) -> Any:
+    """(in_channels, out_channels, ksize), where the first may have been left out."""
+    if ksize is None:
+        return None, in_channels, out_channels
+    return in_channels, out_channels, ksize
+
+
 def require_groups(in_channels: int, out_channels: int, groups: int) -> None:
-    """Raises ValueError unless the channels divide evenly into ``groups``."""
+    """Checks that the channels divide evenly into ``groups``.
+
+    Raises:
+        TypeError: ``groups`` is no integer.
+        ValueError: they do not, or ``groups`` is below 1.
+    """
     check_count("convolution", "groups", groups)
     for kind, channels in (("output", out_channels), ("input", in_channels)):
         if channels % groups != 0:
             raise ValueError(
-                f"the number of {kind} channels must be divisible by the number of "
+                f"convolution: expected {kind} channels divisible by the number of "
                 f"groups, got {channels} and {groups}"
             )

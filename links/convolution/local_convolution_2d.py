@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from renga.functions import local_convolution_2d
-from renga.functions.pair import as_pair
+from renga.functions.window import as_pair
 from renga.initializers import _get_initializer
 from renga.link import Link
 from renga.parameter import Parameter
@@ -19,7 +19,7 @@ class LocalConvolution2D(Link):
 
     ``in_channels`` None, or ``in_size`` None, is taken from the first input.
     ``in_size``, ``ksize`` and ``stride`` are numbers or pairs (vertical, horizontal).
-    Keyword arguments are accepted for old scripts and not looked at.
+    Keyword arguments are accepted for old scripts and ignored.
 
     Shapes:
         x: (N, in_channels, *in_size)

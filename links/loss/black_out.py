@@ -1,4 +1,4 @@
-"""BlackOut: a loss over many words that looks at a few of them."""
+"""BlackOut: a sampled loss over many words."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from renga.variable import Variable
 class BlackOut(Link):
     """The loss of a word against words drawn by their ``counts``.
 
-    ``W`` holds NaN until it is given values. ``sample_data`` may hold the words to
-    look at, in place of drawn ones.
+    ``W`` is initially NaN. ``sample_data`` sets the words to compare with, instead of
+    drawn ones.
 
     Shapes:
         x: (N, in_size)

@@ -12,15 +12,15 @@ from renga.variable import Variable
 
 
 class CRF1d(Link):
-    """The negative log-likelihood of label sequences, and the likeliest ones.
+    """The negative log-likelihood of label sequences, and the most likely ones.
 
-    Sequences are given step by step, the longest first, or with ``transpose`` one by
-    one.
+    Sequences are given step by step, sorted by length (longest first), or with
+    ``transpose`` one by one.
 
     Shapes:
         xs: scores of (samples, n_label) of each step
         ys: labels of (samples,) of each step
-        cost: (n_label, n_label), from the label before to the next, zeros at first
+        cost: (n_label, n_label), from a label to the next, zeros at first
 
     Source: Lafferty et al., Conditional random fields, 2001.
     """

@@ -20,8 +20,8 @@ from renga.variable import Variable, as_array
 class BinaryHierarchicalSoftmax(Link):
     """The negative log-likelihood of words, each a path of decisions down a tree.
 
-    ``tree`` is a pair of trees or a word, a number. At every pair on the way to its
-    word a logistic regression decides for the left or the right.
+    ``tree`` is a pair of trees or a word, a number. At every pair on the path to a
+    word a logistic regression chooses left or right.
 
     Shapes:
         x: (N, in_size)
@@ -41,7 +41,7 @@ class BinaryHierarchicalSoftmax(Link):
         super().__init__()
         paths = dict(_paths(tree))
         n_words = max(paths) + 1
-        # The path of word k lies between begins[k] and begins[k + 1].
+        # The path of word k is begins[k] to begins[k + 1].
         lengths = [len(paths.get(word, ((), ()))[0]) for word in range(n_words)]
         self._begins = numpy.concatenate([[0], numpy.cumsum(lengths)]).astype("i")
         self._nodes = numpy.concatenate([paths[w][0] for w in sorted(paths)])
@@ -67,7 +67,7 @@ class BinaryHierarchicalSoftmax(Link):
         return queue[0][2]
 
     def forward(self, x: Any, t: Any) -> Variable:
-        """The sum of the losses of the words ``t``; IndexError for no word."""
+        """The sum of the losses of the words ``t``; IndexError for an unknown word."""
         name = "BinaryHierarchicalSoftmax"
         check_floats(name, x, self.W)
         words = as_array(t)
@@ -88,7 +88,7 @@ class BinaryHierarchicalSoftmax(Link):
 
 
 def _paths(tree: Any) -> Iterator[tuple[int, tuple[Any, Any]]]:
-    """Every word with the pairs on its way, numbered from the root, and the sides."""
+    """Every word with the pairs on its path, numbered from the root, and the sides."""
     todo: list[tuple[Any, tuple[int, ...], tuple[int, ...]]] = [(tree, (), ())]
     n_pairs = 0
     while todo:

@@ -1,4 +1,4 @@
-"""NegativeSampling: the loss of a word against a few others."""
+"""NegativeSampling: the loss of a word against sampled ones."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class NegativeSampling(Link):
 
     Shapes:
         x: (N, in_size)
-        t: (N,); -1 counts for nothing
+        t: (N,); samples with -1 are ignored
         W: (number of words, in_size), zeros at first
 
     Source: Mikolov et al., Distributed representations of words and phrases and their
@@ -45,7 +45,7 @@ class NegativeSampling(Link):
             self.W = Parameter(Constant(0, dtype), (len(counts), in_size))
 
     def forward(self, x: Any, t: Any, reduce: str = "sum", **kwargs: Any) -> Any:
-        """The loss, with ``return_samples=True`` also the words looked at."""
+        """The loss, with ``return_samples=True`` also the sampled words."""
         (return_samples,) = parse_kwargs(kwargs, ("return_samples", False))
         return negative_sampling(
             x,

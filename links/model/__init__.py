@@ -1,1 +1,1 @@
-"""Whole models."""
+"""Models."""

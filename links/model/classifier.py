@@ -13,7 +13,7 @@ from renga.variable import Variable
 class Classifier(Chain):
     """Computes the loss and the accuracy of a predictor, and reports both.
 
-    ``label_key`` says which argument is the label, by its position or its keyword;
+    ``label_key`` is the position or the keyword of the label among the arguments;
     the others go to the predictor. After a call ``y``, ``loss`` and ``accuracy``
     hold what it computed. Without ``compute_accuracy`` only the loss is computed.
     """

@@ -1,1 +1,1 @@
-"""Links that normalize, with scales and shifts to train."""
+"""Normalizations with trained scales and shifts."""

@@ -21,7 +21,7 @@ TEST = "test: use renga.using_config('train', False)"
 
 
 class BatchNormalization(Link):
-    """Normalizes over a batch while training, by running statistics otherwise.
+    """Normalizes by batch statistics in training, by running statistics otherwise.
 
     ``y = gamma (x - mean) / √(variance + eps) + beta``. The running statistics
     follow those of the batches: ``avg = decay avg + (1 - decay) statistic``, with the
@@ -113,7 +113,7 @@ class BatchNormalization(Link):
         check_unexpected_kwargs(kwargs, test=TEST)
         assert_kwargs_empty(kwargs)
         if self.avg_mean is None:
-            self._initialize(self._kept_shape(x.shape))
+            self._initialize(self._parameter_shape(x.shape))
         gamma = self._scale() if self.gamma is None else self.gamma
         beta = self._shift() if self.beta is None else self.beta
         if not config.train:
@@ -131,7 +131,7 @@ class BatchNormalization(Link):
         )
 
     def _normalize(self, x: Any, gamma: Any, beta: Any, decay: float) -> Variable:
-        """Normalizes over the batch, whose statistics the running ones follow."""
+        """Normalizes over the batch, and updates the running statistics."""
         return batch_normalization(
             x,
             gamma,
@@ -144,10 +144,10 @@ class BatchNormalization(Link):
         )
 
     def start_finetuning(self) -> None:
-        """Starts to average the statistics anew, over calls with ``finetune``."""
+        """Resets the averages of ``finetune``."""
         self.N = 0
 
-    def _kept_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+    def _parameter_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         averaged = {axis % len(shape) for axis in self.axis or ()}
         return tuple(n for axis, n in enumerate(shape) if axis not in averaged)
 

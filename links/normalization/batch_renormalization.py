@@ -1,4 +1,4 @@
-"""BatchRenormalization: batch normalization that stays near running statistics."""
+"""BatchRenormalization: batch normalization with running statistics."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from renga.variable import Variable
 
 
 class BatchRenormalization(BatchNormalization):
-    """Batch normalization corrected towards the running statistics while training.
+    """Batch normalization corrected towards the running statistics in training.
 
     The ratio of the deviations is kept in [1 / rmax, rmax], the difference of the means
     over the running deviation in [-dmax, dmax]; otherwise as ``BatchNormalization``.
@@ -48,7 +48,7 @@ class BatchRenormalization(BatchNormalization):
         )
         self.rmax = rmax
         self.dmax = dmax
-        # What old scripts look at; the function returns neither.
+        # Attributes that old scripts read; the function sets neither.
         self.r: Any = None
         self.d: Any = None
 

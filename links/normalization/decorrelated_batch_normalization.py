@@ -18,10 +18,10 @@ from renga.variable import Variable
 
 
 class DecorrelatedBatchNormalization(Link):
-    """Whitens groups of channels over a batch while training.
+    """Whitens groups of channels by batch statistics in training.
 
-    Otherwise the running means and projections do so, which follow those of the
-    batches: ``avg = decay avg + (1 - decay) statistic``.
+    Otherwise by running means and projections, updated by
+    ``avg = decay avg + (1 - decay) statistic``.
 
     Shapes:
         x, y: (N, size, …)
@@ -86,5 +86,5 @@ class DecorrelatedBatchNormalization(Link):
         )
 
     def start_finetuning(self) -> None:
-        """Starts to average the statistics anew, over calls with ``finetune``."""
+        """Resets the averages of ``finetune``."""
         self.N = 0

@@ -44,7 +44,7 @@ class LSTMBase(Chain):
             self._initialize_gates()
 
     def _initialize_gates(self) -> None:
-        """Gives each gate's share of the weights its first values."""
+        """Sets the initial weights of each gate."""
         n = self.state_size
         lateral = _get_initializer(self.lateral_init)
         upward = _get_initializer(self.upward_init)
@@ -72,7 +72,7 @@ class StatelessLSTM(LSTMBase):
     """One step of long short-term memory whose state is given and returned.
 
     ``in_size`` None, or left out (``StatelessLSTM(out_size)``), is taken from the
-    first input. The initial values are those of one gate's share of the weights.
+    first input. The initial values are those of one gate's weights.
 
     Shapes:
         x: (N, in_size)
@@ -84,7 +84,7 @@ class StatelessLSTM(LSTMBase):
     """
 
     def forward(self, c: Any, h: Any, x: Any) -> tuple[Variable, Variable]:
-        """The new ``(c, h)``; None stands for a state of zeros."""
+        """The new ``(c, h)``; None means a state of zeros."""
         gates = self._upward(x)
         if h is not None:
             gates = gates + self.lateral(h)

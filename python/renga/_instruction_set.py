@@ -1,7 +1,7 @@
-"""What the core asks of the CPU, checked before the core is loaded.
+"""The CPU instructions that the core needs, checked before it is loaded.
 
 The core is compiled for x86-64-v3; on a CPU without these instructions the process
-would be killed. Wider ones (AVX-512, AMX) are looked for while the program runs.
+would be killed. Wider ones (AVX-512, AMX) are detected at run time.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def check(description: str) -> None:
 if os.uname().machine == "x86_64":
     try:
         with open("/proc/cpuinfo", encoding="ascii", errors="replace") as file:
-            first = file.read(8192)  # one CPU's worth; there may be hundreds
+            first = file.read(8192)  # the entry of one CPU; there may be hundreds
     except OSError:
         first = ""  # not Linux
     check(first)

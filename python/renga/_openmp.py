@@ -1,8 +1,8 @@
-"""How idle threads of operations wait, settled before the core loads OpenMP.
+"""How idle OpenMP threads wait, set before the core loads OpenMP.
 
-By default they spin for milliseconds, which on cores that others need too makes a
-step several times as long. A tenth of a millisecond costs nothing where cores are
-free.
+By default they spin for milliseconds. Where other processes need the same cores, that
+makes a training step several times as long. Spinning for 0.1 ms is as fast on idle
+cores.
 """
 
 import os

@@ -47,7 +47,7 @@ def get_device(device_spec: Any) -> Device:
 
     Raises:
         TypeError: no specifier.
-        ValueError: a name nobody knows.
+        ValueError: an unknown name.
         RuntimeError: the device does not exist here.
     """
     if isinstance(device_spec, Device):
@@ -77,7 +77,7 @@ def _parse(spec: str) -> Device:
 
 
 def get_device_from_array(*arrays: Any) -> Device:
-    """The device of the first array or Variable that lives on a GPU, else the CPU."""
+    """The device of the first array or Variable on a GPU, else the CPU."""
     for array in arrays:
         if isinstance(array, _core.Variable):
             array = array.array
@@ -88,7 +88,7 @@ def get_device_from_array(*arrays: Any) -> Device:
 
 
 def get_array_module(*args: Any) -> ModuleType:
-    """NumPy, or CuPy if one of the arrays or Variables lives on a GPU."""
+    """NumPy, or CuPy if one of the arrays or Variables is on a GPU."""
     return get_device_from_array(*args).xp
 
 
@@ -104,7 +104,7 @@ def get_cpu_array_types() -> tuple[type, ...]:
 
 @contextlib.contextmanager
 def using_device(device_spec: Any) -> Iterator[Device]:
-    """Context in which a device is the thread's own."""
+    """Context in which a device is the current device of this thread."""
     device = get_device(device_spec)
     with device.create_context():
         yield device

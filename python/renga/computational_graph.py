@@ -14,7 +14,7 @@ _FUNCTION_STYLE = {"shape": "record", "fillcolor": "#6495ED", "style": "filled"}
 
 
 class DotNode:
-    """A vertex of the drawing."""
+    """A node of the drawing."""
 
     def __init__(
         self,
@@ -83,10 +83,10 @@ def build_computational_graph(
     remove_variable: bool = False,
     show_name: bool = True,
 ) -> ComputationalGraph:
-    """The graph behind ``outputs``: variables, or vertices of their graph.
+    """The graph behind ``outputs``: variables, or nodes of their graph.
 
     Raises:
-        ValueError: ``remove_split`` is off: a split makes no vertex of its own.
+        ValueError: ``remove_split`` is off: a split has no node of its own.
     """
     if not remove_split:
         raise ValueError("build_computational_graph: expected remove_split=True")
@@ -94,23 +94,23 @@ def build_computational_graph(
     edges: list[tuple[Any, Any]] = []
     open_functions: list[Any] = []
 
-    def meet(node: Any) -> None:
+    def visit(node: Any) -> None:
         if id(node) in nodes:
             return
         nodes[id(node)] = node
         if isinstance(node, _core.VariableNode):
             if node.creator_node is not None:
-                meet(node.creator_node)
+                visit(node.creator_node)
                 edges.append((node.creator_node, node))
         else:
             open_functions.append(node)
 
     for output in outputs:
-        meet(output.node if isinstance(output, _core.Variable) else output)
+        visit(output.node if isinstance(output, _core.Variable) else output)
     while open_functions:
         function = open_functions.pop()
         for x in function.inputs:
-            meet(x)
+            visit(x)
             edges.append((x, function))
     return ComputationalGraph(
         list(nodes.values()),

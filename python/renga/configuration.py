@@ -16,7 +16,7 @@ from renga import _core
 
 
 class GlobalConfig:
-    """The settings every thread sees unless it has its own; any name may be set.
+    """The settings of every thread that has not its own; any name may be set.
 
     ``compute_precision`` is ``"highest"`` (IEEE float32), ``"high"`` (float32 as
     three bfloat16 products) or ``"medium"`` (bfloat16 products, float32 sums).
@@ -55,7 +55,7 @@ class GlobalConfig:
 
 
 class _Choices(threading.local):
-    """What a thread has set for itself."""
+    """The settings that a thread has set."""
 
     def __init__(self) -> None:
         self.by_name: dict[str, Any] = {}
@@ -69,7 +69,7 @@ class LocalConfig:
         object.__setattr__(self, "_global", vars(global_config))
 
     # Functions read settings on every call. Looking in both dicts first is four times
-    # as fast as __getattr__, which only runs after the usual search has failed.
+    # as fast as __getattr__, which runs only after the normal lookup has failed.
     def __getattribute__(self, name: str) -> Any:
         own = object.__getattribute__(self, "_choices").by_name
         if name in own:
@@ -93,7 +93,7 @@ class LocalConfig:
             mirror(None)
 
     def show(self, file: TextIO = sys.stdout) -> None:
-        """Prints every setting as this thread sees it, one per line."""
+        """Prints every setting of this thread, one per line."""
         _print_settings({**self._global, **self._choices.by_name}, file)
 
 
@@ -112,13 +112,13 @@ def _is_bfloat16(dtype: Any) -> bool:
 
 
 def _set_nan_check(on: Any) -> None:
-    # The hooks build upon the configuration.
+    # nan_check imports this module.
     from renga.nan_check import set_nan_check
 
     set_nan_check(global_config.debug if on is None else on)
 
 
-# The core asks for these on every operation, so it keeps its own copy. A local
+# The core reads these in every operation, so it keeps its own copy. A local
 # value of None means that this thread follows the global one again.
 _GLOBAL_MIRRORS: dict[str, Callable[[Any], None]] = {
     "compute_precision": _core.set_default_compute_precision,
@@ -188,7 +188,7 @@ def override(
     """``using_config`` for a setting that need not exist."""
     own = config._choices.by_name if isinstance(config, LocalConfig) else vars(config)
     old = own.get(name, _UNSET)
-    # In a way back the core has chosen for itself, which is to hold again afterwards.
+    # During a backward pass the core has its own value, restored at the end.
     records = _core.thread_backprop_enabled()
     setattr(config, name, value)
     try:

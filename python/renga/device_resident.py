@@ -1,4 +1,4 @@
-"""DeviceResident: something whose arrays move between devices together."""
+"""DeviceResident: an object whose arrays move between devices together."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from renga import backend
 
 
 class DeviceResident:
-    """Base of what owns arrays: a link, a distribution.
+    """Base of objects that own arrays: links, distributions.
 
-    A subclass hands its arrays to the visitor in ``device_resident_accept``; every
-    ``to_*`` method is one walk of a visitor.
+    A subclass passes its arrays to the visitor in ``device_resident_accept``; every
+    ``to_*`` method visits all arrays once.
     """
 
     _device: Any = None
@@ -28,7 +28,7 @@ class DeviceResident:
         return self.device.xp
 
     def device_resident_accept(self, visitor: Any) -> None:
-        """Shows every array to ``visitor``; a subclass adds its own after this."""
+        """Passes every array to ``visitor``; a subclass adds its own arrays."""
         visitor.visit_device_resident(self)
 
     def to_device(self, device: Any) -> DeviceResident:
@@ -62,18 +62,18 @@ class DeviceResident:
 
 
 class DeviceResidentsVisitor:
-    """Base of what walks over the arrays of a DeviceResident."""
+    """Base of visitors of the arrays of a DeviceResident."""
 
     def visit_device_resident(self, resident: DeviceResident) -> None:
         """Called once for each DeviceResident."""
         raise NotImplementedError
 
     def visit_array(self, array: Any) -> Any:
-        """Called for each bare array; returns the one to keep in its place."""
+        """Called for each bare array; returns its replacement."""
         raise NotImplementedError
 
     def visit_variable(self, variable: Any) -> None:
-        """Called for each variable, to be changed in place."""
+        """Called for each variable, which it may change."""
         raise NotImplementedError
 
 
@@ -88,7 +88,7 @@ class _Mover(DeviceResidentsVisitor):
     def visit_device_resident(self, resident: DeviceResident) -> None:
         resident._device = self._device
         if resident is not self._root and self._is_overridden(resident):
-            # What a subclass does in its own to_gpu() must happen for a child too.
+            # A child that overrides to_gpu() must have its own method called.
             getattr(resident, self._method)(*self._arguments())
 
     def visit_array(self, array: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What all probability distributions share, and divergences between two of them."""
+"""The base of probability distributions, and divergences between two of them."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from renga.variable import Variable, as_variable
 class Distribution:
     """A batch of probability distributions with differentiable parameters.
 
-    A leaf gives ``batch_shape``, ``event_shape``, ``params``, ``log_prob`` and
-    ``sample_n``, and of the rest what has a formula; what nothing can be derived from
-    raises NotImplementedError.
+    A subclass implements ``batch_shape``, ``event_shape``, ``params``, ``log_prob`` and
+    ``sample_n``, and of the rest what has a formula; other methods raise
+    NotImplementedError.
 
     Shapes:
         parameters: ``batch_shape``, then the axes of one parameter
@@ -47,7 +47,7 @@ class Distribution:
 
     @property
     def xp(self) -> Any:
-        """The module of arrays that the parameters live in."""
+        """The array module of the parameters."""
         return backend.get_array_module(*self.params.values())
 
     @property
@@ -91,7 +91,7 @@ class Distribution:
         raise _missing(self, "cdf")
 
     def icdf(self, x: Any) -> Variable:
-        """The value that a sample stays below with probability ``x``."""
+        """The value below which a sample is with probability ``x``."""
         raise _missing(self, "icdf")
 
     def log_cdf(self, x: Any) -> Variable:
@@ -139,7 +139,7 @@ class Univariate(Distribution):
     def params(self) -> dict[str, Variable]:
         return {name: getattr(self, name) for name in self.parameter_names}
 
-    def _whole(self, parameter: Variable) -> Variable:
+    def _broadcast(self, parameter: Variable) -> Variable:
         """The parameter, broadcast to the batch."""
         return F.broadcast_to(parameter, self.batch_shape)
 
@@ -167,7 +167,7 @@ _DIVERGENCES: dict[tuple[type, type], _Divergence] = {}
 
 
 def register_kl(Dist1: type, Dist2: type) -> Callable[[_Divergence], _Divergence]:
-    """Makes a function the one by which ``kl_divergence`` compares these classes."""
+    """Decorator that registers the function for ``kl_divergence`` of these classes."""
 
     def register(function: _Divergence) -> _Divergence:
         _DIVERGENCES[Dist1, Dist2] = function

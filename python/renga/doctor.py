@@ -1,7 +1,7 @@
 """``python -m renga.doctor``: whether ranks can communicate here, and how fast.
 
-Started by itself it starts its ranks through mpiexec; under ``mpiexec -n N`` it
-examines that job.
+Started alone it starts its ranks through mpiexec; under ``mpiexec -n N`` it examines
+that job.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Prints what it finds; 0 where nothing failed."""
+    """Prints a report; returns 0 if nothing failed."""
     parser = argparse.ArgumentParser(prog="python -m renga.doctor", description=__doc__)
     parser.add_argument("--ranks", type=int, default=2, help="processes to start")
     parser.add_argument("--large", action="store_true", help="send 2.5 GiB too")
@@ -25,8 +25,8 @@ def main(arguments: list[str] | None = None) -> int:
     from renga.communicators import create_communicator
 
     comm = create_communicator("mpi")
-    say = print if comm.rank == 0 else _nothing
-    return 0 if _report(comm, chosen.large, say) else 1
+    write = print if comm.rank == 0 else _nothing
+    return 0 if _report(comm, chosen.large, write) else 1
 
 
 def _start(ranks: int, large: bool) -> int:
@@ -45,27 +45,29 @@ def _nothing(*texts: str, flush: bool = False) -> None:
     pass
 
 
-def _report(comm: Any, large: bool, say: Any) -> bool:
+def _report(comm: Any, large: bool, write: Any) -> bool:
     from renga.communicators import doctor
 
     healthy = True
     for finding in doctor.examine(comm, large):
         healthy = healthy and finding.verdict != "FAILED"
-        say(f"{finding.name:16}{finding.verdict:9}{finding.text}", flush=True)
+        write(f"{finding.name:16}{finding.verdict:9}{finding.text}", flush=True)
     if not healthy or comm.size == 1:
         return healthy
-    say("\nmessages      latency    bandwidth")
+    write("\nmessages      latency    bandwidth")
     for peer, seconds, speed in doctor.links(comm):
-        say(f"0 - {peer:<6}{seconds * 1e6:8.1f} us{speed / 1e9:8.2f} GB/s", flush=True)
-    say("\nall_reduce in us; * is the fastest by the model of the network")
+        write(
+            f"0 - {peer:<6}{seconds * 1e6:8.1f} us{speed / 1e9:8.2f} GB/s", flush=True
+        )
+    write("\nall_reduce in us; * is the fastest by the model of the network")
     for i, (size, times, best) in enumerate(doctor.algorithms(comm)):
         if i == 0:
-            say(f"{'bytes':>10}" + "".join(f"{name:>20}" for name in times))
+            write(f"{'bytes':>10}" + "".join(f"{name:>20}" for name in times))
         cells = (
             f"{seconds * 1e6:.0f}{'*' if name == best else ' '}"
             for name, seconds in times.items()
         )
-        say(f"{size:>10}" + "".join(f"{cell:>20}" for cell in cells), flush=True)
+        write(f"{size:>10}" + "".join(f"{cell:>20}" for cell in cells), flush=True)
     return healthy
 
 

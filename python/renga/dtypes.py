@@ -1,4 +1,4 @@
-"""The dtype that links and data sets use when they are not told one."""
+"""The default dtype of links and data sets."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from renga.configuration import config
 
 
 class _MixedPrecision:
-    """A dtype name: parameters are float32, computation is in something smaller."""
+    """Mixed precision: parameters in float32, computation in a narrower dtype."""
 
     def __init__(self, name: str, dtype: Any) -> None:
         self.name = name
-        self.dtype = numpy.dtype(dtype)  # what numpy.dtype(self) answers
+        self.dtype = numpy.dtype(dtype)  # numpy.dtype(self) reads this
 
     def __repr__(self) -> str:
         return f"dtype({self.name!r})"
@@ -32,7 +32,7 @@ mixed_bfloat16 = _MixedPrecision("mixed_bfloat16", numpy.float32)
 
 
 def get_dtype(dtype: Any = None, map_mixed16: Any = None) -> numpy.dtype:
-    """``dtype``, or ``config.dtype`` if it is None; mixed16 may stand for another."""
+    """``dtype``, or ``config.dtype`` if it is None; mixed16 becomes ``map_mixed16``."""
     if dtype is None:
         dtype = config.dtype
     if dtype is mixed16 and map_mixed16 is not None:

@@ -1,4 +1,4 @@
-"""Functions in Chainer's first style, whose backward computes with plain arrays."""
+"""Old-style functions, whose ``backward`` computes with plain arrays."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Arrays = tuple[Any, ...]
 
 
 class FunctionAdapter(FunctionNode):
-    """The vertex of the graph behind a ``Function``."""
+    """The graph node of a ``Function``."""
 
     def __init__(self, function: Function) -> None:
         self._function = function
@@ -43,7 +43,7 @@ class FunctionAdapter(FunctionNode):
         self._function.check_type_forward(in_types)
 
     def forward(self, inputs: Arrays) -> Arrays:
-        # A function that does not choose gets all its inputs back.
+        # By default all inputs are retained.
         self.retain_inputs(range(len(inputs)))
         return self._function.forward(inputs)
 
@@ -86,7 +86,7 @@ class Function:
 
     @property
     def node(self) -> FunctionAdapter:
-        """The vertex of its latest call, or of the next if that one is gone."""
+        """The graph node of its latest call, or of the next if that one is freed."""
         node = self._next_node
         if node is None and self._latest_node is not None:
             node = self._latest_node()
@@ -96,12 +96,12 @@ class Function:
 
     @property
     def inputs(self) -> tuple[Any, ...] | None:
-        """The vertices of the inputs."""
+        """The variable nodes of the inputs."""
         return self.node.inputs
 
     @property
     def outputs(self) -> tuple[Any, ...] | None:
-        """Weak references to the vertices of the outputs."""
+        """Weak references to the variable nodes of the outputs."""
         return self.node.outputs
 
     @property
@@ -111,12 +111,12 @@ class Function:
 
     @property
     def rank(self) -> int:
-        """The length of the longest way from a leaf to the inputs."""
+        """The length of the longest path from a leaf to the inputs."""
         return self.node.rank
 
     @property
     def label(self) -> str:
-        """What the function is called in messages and drawings."""
+        """The function's name in messages and drawings."""
         return type(self).__name__
 
     @property
@@ -134,7 +134,7 @@ class Function:
         self.node.add_hook(hook, name)
 
     def delete_hook(self, name: str) -> None:
-        """Removes a hook from it; KeyError if there is none of the name."""
+        """Removes a hook from it; KeyError if there is no such hook."""
         self.node.delete_hook(name)
 
     def check_type_forward(self, in_types: Any) -> None:
@@ -180,5 +180,5 @@ class Function:
         self.node.retain_outputs(indexes)
 
     def unchain(self) -> None:
-        """Forgets the inputs, and with them the graph behind."""
+        """Disconnects the inputs and frees the graph before them."""
         self.node.unchain()

@@ -1,4 +1,4 @@
-"""Hooks that see every function on its way forward and back."""
+"""Hooks called around every function, forward and backward."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Arrays = tuple[Any, ...]
 
 
 class FunctionHook:
-    """Called around functions: all of a ``with`` block's, or those it is added to.
+    """Called around functions: all in a ``with`` block, or those it is added to.
 
     ``function`` has at least a ``label``. Override what is needed.
     """

@@ -20,7 +20,7 @@ Arrays = tuple[Any, ...]
 
 
 class FunctionNode:
-    """A function applied once: a vertex of the graph between variables.
+    """A function applied once: a node of the graph, between variables.
 
     A subclass computes arrays in ``forward`` (or ``forward_cpu``) and, written with
     functions of Variables so that it can be differentiated again, gradients in
@@ -42,22 +42,22 @@ class FunctionNode:
 
     @property
     def inputs(self) -> tuple[Any, ...] | None:
-        """The vertices of the inputs; None outside the graph."""
+        """The variable nodes of the inputs; None outside the graph."""
         return None if self._link is None else self._link.inputs
 
     @property
     def outputs(self) -> tuple[Any, ...] | None:
-        """Weak references to the vertices of the outputs; None outside the graph."""
+        """Weak references to the outputs' variable nodes; None outside the graph."""
         return None if self._link is None else self._link.outputs
 
     @property
     def rank(self) -> int:
-        """The length of the longest way from a leaf to the inputs."""
+        """The length of the longest path from a leaf to the inputs."""
         return 0 if self._link is None else self._link.rank
 
     @property
     def label(self) -> str:
-        """What the function is called in messages and drawings."""
+        """The function's name in messages and drawings."""
         return type(self).__name__
 
     @property
@@ -69,14 +69,14 @@ class FunctionNode:
         """
         if self._retained_arrays is None or self.outputs is None:
             raise RuntimeError(f"{self.label}: expected retained outputs, got none")
-        kept = dict(zip(self._outputs_to_retain, self._retained_arrays))
-        return tuple(kept.get(i) for i in range(len(self.outputs)))
+        retained = dict(zip(self._outputs_to_retain, self._retained_arrays))
+        return tuple(retained.get(i) for i in range(len(self.outputs)))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise RuntimeError(f"{self.label}: expected apply(inputs), got a call")
 
     def apply(self, inputs: Iterable[Any]) -> tuple[Variable, ...]:
-        """Computes the outputs for Variables or arrays, and enters the graph."""
+        """Computes the outputs for Variables or arrays, and records the graph."""
         xs = tuple([as_variable(x) for x in inputs])
         in_data = tuple([x.array for x in xs])
         if config.debug:
@@ -113,7 +113,7 @@ class FunctionNode:
     def backward(
         self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]
     ) -> tuple[Any, ...]:
-        """The gradients of the inputs asked for, as Variables or None.
+        """The gradients of the target inputs, as Variables or None.
 
         ``grad_outputs`` are Variables, None for outputs that no gradient reached.
         """
@@ -127,14 +127,14 @@ class FunctionNode:
     ) -> tuple[Any, ...]:
         """``grad_inputs`` plus the gradients from ``backward``."""
         hooks = tuple(self._hooks.values()) if self._hooks else ()
-        seen = self._hook_arguments(grad_outputs) if hooks else ()
+        arguments = self._hook_arguments(grad_outputs) if hooks else ()
         for hook in hooks:
-            hook.backward_preprocess(self, *seen)
-        # What the engine has chosen for this way back is what the settings say in it.
+            hook.backward_preprocess(self, *arguments)
+        # config.enable_backprop must agree with the engine's setting in this pass.
         with override("enable_backprop", _core.backprop_enabled()):
             gxs = self.backward(target_input_indexes, grad_outputs)
         for hook in hooks:
-            hook.backward_postprocess(self, *seen)
+            hook.backward_postprocess(self, *arguments)
         if not isinstance(gxs, (tuple, list)) or len(gxs) != len(target_input_indexes):
             raise ValueError(
                 f"{self.label}: expected a tuple of {len(target_input_indexes)} "
@@ -154,18 +154,18 @@ class FunctionNode:
         self._outputs_to_retain = tuple(indexes)
 
     def get_retained_inputs(self) -> tuple[Variable, ...]:
-        """The inputs kept, as Variables of the graph."""
+        """The inputs retained, as Variables of the graph."""
         return tuple([vertex.get_variable() for vertex in self._retained_inputs])
 
     def get_retained_outputs(self) -> tuple[Variable, ...]:
-        """The outputs kept, as Variables of the graph."""
+        """The outputs retained, as Variables of the graph."""
         if self._retained_arrays is None:
             return ()
         pairs = zip(self._outputs_to_retain, self._retained_arrays)
         return tuple([self._link.get_output(i, array) for i, array in pairs])
 
     def unchain(self) -> None:
-        """Forgets the inputs, and with them the graph behind."""
+        """Disconnects the inputs and frees the graph before them."""
         if self._link is not None:
             self._link.unchain()
         self._retained_inputs = ()
@@ -187,7 +187,7 @@ class FunctionNode:
         hook.added(self)
 
     def delete_hook(self, name: str) -> None:
-        """Removes a hook from this function; KeyError if there is none of the name."""
+        """Removes a hook from this function; KeyError if there is no such hook."""
         self.local_function_hooks.pop(name).deleted(self)
 
     def _all_hooks(self) -> tuple[FunctionHook, ...]:
@@ -221,10 +221,10 @@ class FunctionNode:
             raise RuntimeError(f"{self.label}: expected numbers from forward, got NaN")
 
     def _retain(self, xs: tuple[Variable, ...], ys: tuple[Variable, ...]) -> None:
-        kept = [xs[i] for i in self._inputs_to_retain]
-        for var in (*kept, *(ys[i] for i in self._outputs_to_retain)):
+        retained = [xs[i] for i in self._inputs_to_retain]
+        for var in (*retained, *(ys[i] for i in self._outputs_to_retain)):
             var.retain_data()
-        self._retained_inputs = tuple([x.node for x in kept])
+        self._retained_inputs = tuple([x.node for x in retained])
         if self._outputs_to_retain:
             self._retained_arrays = tuple(
                 [ys[i].array for i in self._outputs_to_retain]
@@ -244,7 +244,7 @@ def grad(
     """The gradients of ``inputs``, None where no output depends on one.
 
     Starts from ``grad_outputs`` (ones where None), adds ``grad_inputs``, and leaves
-    every variable's own gradient alone unless ``set_grad`` or ``retain_grad``.
+    every variable's own gradient unchanged unless ``set_grad`` or ``retain_grad``.
 
     >>> import numpy, renga
     >>> x = renga.Variable(numpy.array([3.0]))
@@ -254,7 +254,7 @@ def grad(
     (27.0, 18.0)
 
     Raises:
-        TypeError: outputs or inputs are no tuple or list.
+        TypeError: outputs or inputs are not a tuple or list.
     """
     given = (outputs, inputs, grad_outputs or (), grad_inputs or ())
     for name, value in zip(("outputs", "inputs", "grad_outputs", "grad_inputs"), given):
@@ -271,7 +271,7 @@ def backward(
     retain_grad: bool = False,
     loss_scale: float | None = None,
 ) -> None:
-    """Adds to the gradients of all leaves, going back from several outputs at once."""
+    """Runs the backward pass from several outputs, which adds to leaves' gradients."""
     for y, gy in zip(outputs, grad_outputs or ()):
         y.grad_var = gy
     for y in outputs:

@@ -36,11 +36,11 @@ def numerical_grad(
 ) -> tuple[numpy.ndarray, ...]:
     """Gradients of ``sum(f()[i] * grad_outputs[i])`` by central differences.
 
-    ``f`` takes nothing and reads ``inputs``, whose elements are moved one by one.
+    ``f`` takes no arguments and reads ``inputs``, whose elements change one by one.
 
     Raises:
-        NondifferentiableError: asked for, and the values near a point fit no parabola
-            within ``diff_atol + diff_rtol * range``.
+        NondifferentiableError: detected, if requested: the values near a point fit no
+            parabola within ``diff_atol + diff_rtol * range``.
     """
 
     def weighted() -> numpy.ndarray:
@@ -109,13 +109,13 @@ def check_backward(
 ) -> None:
     """Checks the gradients of ``func`` at ``x_data`` against numerical ones.
 
-    ``params`` are Parameters that ``func`` also depends on; ``no_grads[i]`` says that
-    input i has no gradient; the numerical side is computed in ``dtype`` if given.
+    ``params`` are Parameters that ``func`` also depends on; with ``no_grads[i]`` input
+    i has no gradient; numerical gradients are computed in ``dtype`` if given.
 
     Raises:
         AssertionError: they differ, or an input that should not have one has one.
         ValueError: ``func`` returned no Variable with a graph.
-        NondifferentiableError: asked for, and there is a kink within ``eps``.
+        NondifferentiableError: detected, if requested: there is a kink within ``eps``.
     """
     x_data, y_grad, params = map(_tuple, (x_data, y_grad, params))
     skip = _skipped(x_data, no_grads)
@@ -200,7 +200,7 @@ def check_double_backward(
 
     Raises:
         AssertionError: they differ.
-        NondifferentiableError: asked for, and there is a kink within ``eps``.
+        NondifferentiableError: detected, if requested: there is a kink within ``eps``.
     """
     x_data, y_grad, params = map(_tuple, (x_data, y_grad, params))
     skip = _skipped(x_data, no_grads)

@@ -12,8 +12,8 @@ import numpy
 class Initializer:
     """Fills an array in place; the base of every initializer.
 
-    ``dtype`` is the type of the parameters that it makes, or None where it takes
-    any. A plain function of one array serves as an initializer too.
+    ``dtype`` is the type of the parameters that it makes, or None for any
+    type. A plain function of one array is an initializer too.
     """
 
     def __init__(self, dtype: Any = None) -> None:
@@ -32,7 +32,7 @@ class Initializer:
 
 
 def get_fans(shape: Sequence[int]) -> tuple[int, int]:
-    """How many inputs feed one output of a weight, and outputs one input feeds.
+    """(fan_in, fan_out): inputs per output of a weight, and outputs per input.
 
     Shapes:
         shape: (outputs, inputs, *kernel)

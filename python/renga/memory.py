@@ -1,23 +1,23 @@
-"""What the caching allocator holds."""
+"""Statistics of the caching allocator."""
 
 from renga import _core
 
 
 def stats(device=None):
-    """What the allocator of a device has given out and keeps.
+    """Statistics of the memory that a device's allocator has handed out and cached.
 
     Args:
         device: Name of the device, the host's by default.
 
     Returns:
         A dict. ``in_use``, ``peak`` and ``cached`` are bytes; ``allocations``,
-        ``hits`` (allocations in memory that was used before) and ``reserves``
-        (allocations in memory that was not) count since the start.
+        ``hits`` (allocations served from the cache) and ``reserves`` (allocations
+        from new memory) are counts since the start.
 
     """
     return _core.memory_stats(device or _core.host_name())
 
 
 def empty_cache(device=None):
-    """Gives the blocks that nobody uses back to the system."""
+    """Returns the cached blocks that are not in use to the system."""
     _core.empty_cache(device or _core.host_name())

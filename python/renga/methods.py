@@ -1,4 +1,4 @@
-"""Whether an object's methods are those of a class."""
+"""Detection of overridden methods."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ from typing import Any
 
 
 def is_method_of(owner: Any, cls: type, *names: str) -> bool:
-    """Whether nobody has put others in the place of these methods of a class."""
+    """Whether ``owner`` overrides none of these methods of ``cls``, also not itself."""
     methods = (getattr(getattr(owner, name), "__func__", None) for name in names)
     return all(f is getattr(cls, name) for f, name in zip(methods, names))

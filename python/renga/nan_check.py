@@ -1,4 +1,4 @@
-"""Debug mode: the first function that computes NaN is named."""
+"""Debug mode: reports the first function that computes NaN."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from renga.function_hook import Arrays, FunctionHook, get_function_hooks
 
 
 def has_nan(x: Any) -> bool:
-    """Whether ``x`` is an array of floats with a NaN in it."""
+    """Whether ``x`` is a float array that contains NaN."""
     kind = getattr(getattr(x, "dtype", None), "kind", None)
     return kind == "f" and bool(numpy.isnan(x).any())
 
 
 class NanCheck(FunctionHook):
-    """Raises RuntimeError where a function of the core gives or gets NaN.
+    """Raises RuntimeError where a function of the core returns or receives NaN.
 
-    Functions in Python look at their outputs themselves.
+    Functions in Python check their outputs themselves.
     """
 
     name = "NanCheck"

@@ -1,4 +1,4 @@
-"""What an operation is called, and what it moves and computes by its shapes."""
+"""The name of an operation, and its bytes and floating-point operations by shapes."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _OF_THE_CORE = (_core.Call, _core.Node)
 
 
 class Cost(NamedTuple):
-    """None stands for what is not known."""
+    """Bytes and floating-point operations; None where unknown."""
 
     bytes: int | None
     flops: int | None
 
 
 def operation_name(function: Any) -> str:
-    """One name both ways; the core labels its operations otherwise on the way back."""
+    """The same name forward and backward, where the core's labels differ."""
     label = function.label
     if not isinstance(function, _OF_THE_CORE):
         return label
@@ -32,15 +32,15 @@ def operation_name(function: Any) -> str:
 def forward_cost(function: Any, in_data: Sequence[Any]) -> Cost:
     """The cost of what has just been computed from ``in_data``.
 
-    Every input is read once and every output written once. A Python function outside
-    of the graph does not tell its outputs.
+    Every input is read once and every output written once. The outputs of a
+    Python function outside of the graph are unknown.
     """
     ys = [reference() for reference in function.outputs or ()]
     if not ys or None in ys:
         return Cost(None, None)
     xs = [x for x in in_data if x is not None]
     flops = _product_flops(function, xs, ys[0])
-    # What hooks see of a bfloat16 array is a copy in float32.
+    # Hooks receive a bfloat16 array as a copy in float32.
     read = function.in_bytes if isinstance(function, _core.Call) else _bytes(xs)
     return Cost(read + _bytes(ys), flops)
 
@@ -54,7 +54,7 @@ def backward_cost(function: Any, out_grad: Sequence[Any]) -> Cost:
     xs = function.inputs
     if xs is None:
         return Cost(None, None)
-    # Gradients have the dtypes of the outputs, which know the core's.
+    # Gradients have the dtypes of the outputs.
     ys = [reference() for reference in function.outputs or ()]
     gys = [y or gy for y, gy in zip(ys, out_grad) if gy is not None]
     wanted = [x for x in xs if x.requires_grad]
@@ -90,14 +90,13 @@ def _linear_terms(x: Shape, w: Shape, y: Shape) -> int:
 def _matmul_terms(a: Shape, b: Shape, y: Shape) -> int:
     if len(a) == 1 or len(b) == 1:
         return math.prod(y) * (a if len(a) == 1 else b)[0]
-    # Either may be transposed: mk * kn / mn is k squared whichever axis is k.
+    # Either may be transposed: mk * kn / mn is k squared whichever axis k is.
     mn = math.prod(y[-2:])
     k = math.isqrt(math.prod(a[-2:]) * math.prod(b[-2:]) // mn) if mn else 0
     return math.prod(y) * k
 
 
-# How many products an operation adds up, each two floating-point operations; the bias
-# is not counted.
+# The number of multiply-adds, each two floating-point operations, without the bias.
 _TERMS: dict[str, Callable[[Shape, Shape, Shape], int]] = {
     "convolution_2d": _convolution_terms,
     "deconvolution_2d": _deconvolution_terms,

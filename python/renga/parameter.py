@@ -22,12 +22,12 @@ class Parameter(Variable):
     ``initialize`` is called, as a rule by the first forward pass.
 
     ``initializer`` is an array, a number, or a callable that fills an array; None
-    stands for NaN. An array given without a shape is the value itself.
+    means NaN. An array given without a shape is the value itself.
     """
 
     initializer: Any = None
     update_rule: UpdateRule | None = None
-    # What the gradient is filled with when the array appears; None: no gradient.
+    # The value of the gradient when the array is created; None: no gradient.
     _first_grad: float | None = numpy.nan
     _initial_device: Any = None
 
@@ -53,20 +53,20 @@ class Parameter(Variable):
 
     @property
     def dtype(self) -> numpy.dtype:
-        """The dtype of the array, or what it will be."""
+        """The dtype of the array, or the one it will have."""
         if self.is_initialized:
             return super().dtype
         return get_dtype(getattr(self.initializer, "dtype", None))
 
     @property
     def device(self) -> Any:
-        """The device of the array, or where it will be."""
+        """The device of the array, or the one it will have."""
         if not self.is_initialized and self._initial_device is not None:
             return self._initial_device
         return super().device
 
     def to_device(self, device: Any) -> None:
-        """Moves the array, or chooses where it will be."""
+        """Moves the array, or sets the device on which it will be created."""
         if not self.is_initialized:
             self._initial_device = backend.get_device(device)
         else:
@@ -81,8 +81,8 @@ class Parameter(Variable):
         self.array = array
         self.grad = self._make_first_grad()
 
-    def _put_back(self, values: Any) -> None:
-        """Has ``values`` again; without them it waits for a shape, as it did."""
+    def _restore_values(self, values: Any) -> None:
+        """Sets the array to ``values``; None makes the parameter uninitialised."""
         if values is None:
             self.grad = None
             self.array = None
@@ -95,33 +95,33 @@ class Parameter(Variable):
         xp = backend.get_array_module(self.array)
         if xp is not numpy:
             return xp.full_like(self.array, self._first_grad)
-        # The core's memory: the gradients of the first step will need as much.
+        # From the core's allocator, which reuses it for the first step's gradients.
         grad = _core.empty(self.shape, self.dtype)
         grad.fill(self._first_grad)
         return grad
 
     def cleargrad(self) -> None:
-        """Forgets the gradient; a parameter yet to be initialised starts without."""
+        """Drops the gradient; an uninitialised parameter will start without one."""
         super().cleargrad()
         if not self.is_initialized:
             self._first_grad = None
 
     def zerograd(self) -> None:
-        """Fills the gradient with zeros, now or when the array appears."""
+        """Fills the gradient with zeros, now or when the array is created."""
         if not self.is_initialized:
             self._first_grad = 0.0
         else:
             super().zerograd()
 
     def addgrad(self, var: Variable) -> None:
-        """Adds the gradient of ``var``, whose shape an uninitialised one takes."""
+        """Adds the gradient of ``var``, initialising this parameter if needed."""
         if not self.is_initialized:
             self.cleargrad()
             self.initialize(var.shape)
         super().addgrad(var)
 
     def copydata(self, var: Any) -> None:
-        """Copies the values of ``var``; whichever has no shape takes the other's."""
+        """Copies ``var``'s values; an uninitialised one gets the other's shape."""
         if not self.is_initialized:
             if not var.is_initialized:
                 return
@@ -132,12 +132,12 @@ class Parameter(Variable):
             raise ValueError(f"copydata: expected shape {self.shape}, got {var.shape}")
         self.array[...] = self.device.send(var.array)
 
-    def seen_whole(self, serializer: Any) -> Any:
-        """A serializer that sees whole arrays where this holds a part of one."""
+    def full_array_serializer(self, serializer: Any) -> Any:
+        """A serializer of the full array, for a parameter that holds a shard of it."""
         return serializer
 
-    def summed(self, value: float) -> float:
-        """A sum over the elements held here, added up where others hold the rest."""
+    def sum_over_shards(self, value: float) -> float:
+        """``value`` summed over the ranks that hold the shards of this parameter."""
         return value
 
     def update(self) -> None:

@@ -1,4 +1,4 @@
-"""Where the time goes: every operation's share, forward and backward."""
+"""Profiler: the time of every operation, forward and backward."""
 
 from __future__ import annotations
 
@@ -18,34 +18,34 @@ class Event(NamedTuple):
     """One run of an operation; times in nanoseconds."""
 
     name: str
-    way: str  # forward or backward
+    direction: str  # forward or backward
     thread: int
     start: int
     elapsed: int
-    own: int  # without the operations inside
+    own: int  # without nested operations
     cost: Cost
 
 
 class Row(NamedTuple):
-    """All runs of an operation one way."""
+    """All runs of an operation in one direction, forward or backward."""
 
     name: str
-    way: str
+    direction: str
     calls: int
-    seconds: float  # without the operations inside
-    bytes: int | None  # read and written; None where it is not known of every run
+    seconds: float  # without nested operations
+    bytes: int | None  # read and written; None unless known for every run
     flops: int | None  # likewise
 
 
 class Profile(FunctionHook):
     """The operations that ran inside its ``with`` blocks, in each thread that has one.
 
-    Time is that of the CPU from call to return, without the operations inside, so that
-    the times of all operations add up to no more than the blocks' own.
+    Times are wall-clock times from call to return, without nested operations, so the
+    times of all operations add up to no more than the times of the blocks.
     """
 
     def __init__(self) -> None:
-        self.name = f"Profile at {id(self):#x}"  # one may be inside of another
+        self.name = f"Profile at {id(self):#x}"  # blocks may be nested
         self.events: list[Event] = []
         self._running = RunningFunctions()
         self._entered: dict[int, int] = {}
@@ -84,20 +84,20 @@ class Profile(FunctionHook):
         if run is not None:
             self._note(function, "backward", run, backward_cost(function, out_grad))
 
-    def _note(self, function: Any, way: str, run: Run, cost: Cost) -> None:
+    def _note(self, function: Any, direction: str, run: Run, cost: Cost) -> None:
         name, thread = operation_name(function), threading.get_native_id()
-        self.events.append(Event(name, way, thread, *run, cost))
+        self.events.append(Event(name, direction, thread, *run, cost))
 
     @property
     def block_seconds(self) -> float:
-        """How long its blocks took that have ended, all threads' added up."""
+        """The duration of all ended blocks in seconds, summed over threads."""
         return sum(self._blocks) / 1e9
 
     def rows(self) -> list[Row]:
-        """One row for each operation and way, the longest first."""
+        """One row for each operation and direction, the longest first."""
         runs: dict[tuple[str, str], list[Event]] = {}
         for event in tuple(self.events):
-            runs.setdefault((event.name, event.way), []).append(event)
+            runs.setdefault((event.name, event.direction), []).append(event)
         rows = [
             Row(
                 *key,
@@ -111,14 +111,14 @@ class Profile(FunctionHook):
         return sorted(rows, key=lambda row: -row.seconds)
 
     def table(self) -> str:
-        """The rows as text, with each one's share of the time of all operations."""
+        """The rows as text, with each one's percentage of the total time."""
         rows = self.rows()
         total = sum(row.seconds for row in rows)
         cells = [_HEADINGS, *(_cells(row, total) for row in rows)]
         widths = [max(map(len, column)) for column in zip(*cells)]
         lines = []
-        for name, way, *numbers in cells:
-            words = [name.ljust(widths[0]), way.ljust(widths[1])]
+        for name, direction, *numbers in cells:
+            words = [name.ljust(widths[0]), direction.ljust(widths[1])]
             words += map(str.rjust, numbers, widths[2:])
             lines.append("  ".join(words))
         calls = sum(row.calls for row in rows)
@@ -130,9 +130,11 @@ class Profile(FunctionHook):
     __str__ = table
 
     def save_trace(self, path: str | os.PathLike[str]) -> None:
-        """Writes the events as JSON that chrome://tracing and Perfetto show.
+        """Writes the events as JSON for chrome://tracing and Perfetto.
 
-        Raises: OSError as ``open``; what was at ``path`` is then untouched.
+        Raises:
+            OSError: the file cannot be written; an old file at ``path`` is then
+                unchanged.
         """
         pid = os.getpid()
         names = [
@@ -155,14 +157,16 @@ def profiler() -> Profile:
     return Profile()
 
 
-_HEADINGS = ["operation", "way", "calls", "ms", "us each", "share", "MB", "GFLOP/s"]
+_HEADINGS = [
+    *("operation", "direction", "calls", "ms", "us each", "share", "MB", "GFLOP/s")
+]
 
 
 def _cells(row: Row, total: float) -> list[str]:
     share = row.seconds / total if total else 0
     return [
         row.name,
-        row.way,
+        row.direction,
         str(row.calls),
         f"{row.seconds * 1e3:.3f}",
         f"{row.seconds / row.calls * 1e6:.1f}",
@@ -176,7 +180,7 @@ def _trace_event(event: Event, pid: int) -> dict[str, Any]:
     known = {key: n for key, n in event.cost._asdict().items() if n is not None}
     return {
         "name": event.name,
-        "cat": event.way,
+        "cat": event.direction,
         "ph": "X",
         "ts": event.start / 1e3,
         "dur": event.elapsed / 1e3,

@@ -1,4 +1,4 @@
-"""Observations: values that are reported under a name while a model runs."""
+"""Observations: named values that a model reports while it runs."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Reporter:
             self.observation = outer
 
     def add_observer(self, name: str, observer: Any) -> None:
-        """Gives ``observer`` the name that prefixes what it reports."""
+        """Sets the name of ``observer``, which prefixes the values it reports."""
         self._observer_names[id(observer)] = name
 
     def add_observers(self, prefix: str, observers: Iterable[tuple[str, Any]]) -> None:
@@ -70,7 +70,8 @@ class Reporter:
 
         Variables are stored without their graph unless ``config.keep_graph_on_report``.
 
-        Raises: KeyError when ``observer`` was not added.
+        Raises:
+            KeyError: ``observer`` was not added.
         """
         prefix = ""
         if observer is not None:

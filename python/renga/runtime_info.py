@@ -1,4 +1,4 @@
-"""What renga runs on, in a few lines."""
+"""Versions of renga, its dependencies and the platform."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _OPTIONAL = ("mpi4py", "cupy", "h5py", "matplotlib", "scipy")
 
 
 def print_runtime_info(out: Any = None) -> None:
-    """Prints versions of the platform, of renga and of what it uses.
+    """Prints the versions of renga, its dependencies and the platform.
 
     ``out`` is a file, by default the standard output.
     """

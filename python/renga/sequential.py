@@ -13,11 +13,11 @@ from renga.link.chain import format_children
 
 
 class Sequential(ChainList):
-    """A list of callables; each takes what the one before returned.
+    """A list of callables; each is called with the output of the one before.
 
     Links among them are children, numbered without the functions between them and in
     Chainer's order: the first of three links is "0", the last "1", the second "2". A
-    tuple is handed on as separate arguments.
+    tuple is passed on as separate arguments.
 
     >>> import numpy, renga, renga.functions as F, renga.links as L
     >>> model = renga.Sequential(L.Linear(4, 8), F.relu, L.Linear(8, 3))
@@ -83,7 +83,7 @@ class Sequential(ChainList):
         return format_children(self, list(enumerate(map(_shown, self._layers))))
 
     def insert(self, i: int, layer: Any) -> None:
-        """Inserts a layer; IndexError where ``i`` lies outside of the list."""
+        """Inserts a layer; IndexError if ``i`` is out of range."""
         if not -len(self._layers) <= i <= len(self._layers):
             raise IndexError(f"Index out of range: {i}")
         layers = list(self._layers)
@@ -134,7 +134,7 @@ class Sequential(ChainList):
         return sum(_type_name(layer) == type_name for layer in self._layers)
 
     def flatten(self) -> Sequential:
-        """The same layers, with those of every nested Sequential in its place."""
+        """The same layers, with every nested Sequential replaced by its layers."""
         layers: list[Any] = []
         for layer in self._layers:
             layers += layer.flatten() if isinstance(layer, Sequential) else [layer]
@@ -163,9 +163,9 @@ class Sequential(ChainList):
 
 
 def _in_order_of_names(layers: list[Any]) -> list[Link]:
-    # Chainer inserts every link right behind the first one (or, where functions come
-    # before that, behind as many links more). Its files know parameters by the numbers
-    # that result; other numbers would load them into the wrong layers.
+    # Chainer inserts every link directly after the first one (or, if functions come
+    # first, after as many more links). Its files name parameters by the resulting
+    # numbers; other numbers would load them into the wrong layers.
     positions = [k for k, layer in enumerate(layers) if isinstance(layer, Link)]
     ahead = positions[0] + 1 if positions else 0
     return [layers[k] for k in positions[:ahead] + positions[ahead:][::-1]]
@@ -193,7 +193,7 @@ def _type_name(layer: Any) -> str:
 
 
 def _shown(layer: Any) -> Any:
-    # What compiled functions say of themselves helps nobody.
+    # The repr of a compiled function does not identify it.
     compiled = isinstance(layer, types.BuiltinFunctionType)
     return f"<function {layer.__name__}>" if compiled else layer
 

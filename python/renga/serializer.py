@@ -1,4 +1,4 @@
-"""What every serializer offers: one ``serialize`` method both saves and loads."""
+"""The interface of serializers: one ``serialize`` method both saves and loads."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class AbstractSerializer:
-    """A place in a tree of named values, called once for every value."""
+    """A position in a tree of named values, called once for every value."""
 
     def __call__(self, key: str, value: Any) -> Any:
         """Save ``value`` under ``key``, or return what is stored there.
@@ -26,7 +26,7 @@ class Serializer(AbstractSerializer):
     """A serializer that saves."""
 
     def save(self, obj: Any) -> None:
-        """Save everything ``obj`` hands over in its ``serialize``."""
+        """Save every value that ``obj.serialize`` passes to this serializer."""
         obj.serialize(self)
 
 
@@ -34,12 +34,12 @@ class Deserializer(AbstractSerializer):
     """A serializer that loads."""
 
     def load(self, obj: Any) -> None:
-        """Load everything ``obj`` asks for in its ``serialize``."""
+        """Load every value that ``obj.serialize`` requests."""
         obj.serialize(self)
 
     def on_failure(self, undo: Callable[[], Any]) -> None:
-        """Have ``undo`` called if the object cannot be loaded as a whole.
+        """Have ``undo`` called if loading fails.
 
-        What the values given to a deserializer were is put back without this: it is for
-        objects that ask for other names after they have learnt something from a file.
+        The values passed to a deserializer are restored without this. It is for objects
+        that request other names depending on what they have read from the file.
         """

@@ -1,4 +1,4 @@
-"""Weighted mean and standard deviation of values that arrive one by one."""
+"""Weighted mean and standard deviation of a stream of values."""
 
 from __future__ import annotations
 
@@ -63,9 +63,11 @@ class DictSummary:
         self._summaries: dict[str, Summary] = {}
 
     def add(self, d: Mapping[str, Any]) -> None:
-        """Adds the scalars of ``d``, or (scalar, weight) pairs; passes over the rest.
+        """Adds the scalars of ``d``, or (scalar, weight) pairs; ignores the rest.
 
-        Raises: TypeError for a string; ValueError for a weight that is no scalar.
+        Raises:
+            TypeError: a value is a string.
+            ValueError: a weight is not a scalar.
         """
         for key, value in d.items():
             weight: Any = 1

@@ -1,6 +1,6 @@
-"""Variable: an array that remembers how it was computed.
+"""Variable: an array together with the graph that computed it.
 
-The class is the core's. What is better said in Python is attached to it here.
+The class is defined in the core; this module adds the methods written in Python.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def variable_repr(var: Any) -> str:
 
 
 def variable_str(var: Any) -> str:
-    """The same with the elements as NumPy's ``str`` shows them."""
+    """``variable name([…])`` with the elements formatted by NumPy's ``str``."""
     return _text(var, " ")
 
 
@@ -63,21 +63,21 @@ _OF_EVERY_CLASS = {"__annotations__", *vars(type("", (), {}))}
 
 
 def _attach(*classes: type) -> Callable[[type], type]:
-    """Decorator that puts the members of a class body into C++ classes."""
+    """Decorator that adds the members of a class body to C++ classes."""
 
-    def put(body: type) -> type:
+    def add(body: type) -> type:
         for name, member in vars(body).items():
             if name not in _OF_EVERY_CLASS:
                 for cls in classes:
                     setattr(cls, name, member)
         return body
 
-    return put
+    return add
 
 
 @_attach(_core.Variable, _core.VariableNode)
-class _CreatorFace:
-    """How a variable and its vertex show the function that computed them."""
+class _CreatorMethods:
+    """Members of Variable and VariableNode about the function that computed them."""
 
     creator_node: Any
     shape: tuple[int, ...]
@@ -100,24 +100,24 @@ class _CreatorFace:
 
 
 @_attach(_core.VariableNode)
-class _NodeFace:
+class _NodeMethods:
     """The other members of VariableNode."""
 
     creator: Any
     creator_node: Any
 
     def set_creator(self, creator: Any) -> None:
-        """Makes a function the one that computed it."""
+        """Sets the function that computed it."""
         self.creator = creator
 
     def set_creator_node(self, creator_node: Any) -> None:
-        """Makes a function node the one that computed it."""
+        """Sets the function node that computed it."""
         self.creator_node = creator_node
 
 
 @_attach(_core.Variable)
-class _VariableFace:
-    """The other members of Variable that are best said in Python."""
+class _VariableMethods:
+    """The other members of Variable that are written in Python."""
 
     array: Any
     grad: Any
@@ -139,11 +139,11 @@ class _VariableFace:
         return variable_str(self)
 
     def set_creator(self, gen_func: Any) -> None:
-        """Makes a function the one that computed it."""
+        """Sets the function that computed it."""
         self.creator = gen_func
 
     def set_creator_node(self, fnode: Any) -> None:
-        """Makes a function node the one that computed it."""
+        """Sets the function node that computed it."""
         self.creator_node = fnode
 
     def __bool__(self) -> bool:
@@ -157,7 +157,7 @@ class _VariableFace:
         return _rebuild, (type(self), *content), vars(self) or None
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        """The elements as NumPy sees them, without the graph."""
+        """The elements as a NumPy array, without the graph."""
         array = _initialized_array(self)
         if copy:
             return numpy.array(array, dtype)
@@ -170,7 +170,7 @@ class _VariableFace:
     def __array_function__(
         self, function: Any, types: Any, args: Any, kwargs: Any
     ) -> Any:
-        """What a function of NumPy, not a ufunc, makes of the elements."""
+        """Applies a NumPy function (not a ufunc) to the elements."""
         return function(*_with_arrays(args), **_with_arrays(kwargs))
 
     def __iter__(self: Any) -> Iterator[Variable]:
@@ -183,7 +183,7 @@ class _VariableFace:
         return self.array.__dlpack__(**options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        """Where the array is, in DLPack's numbers."""
+        """(device type, device id) of DLPack."""
         return self.array.__dlpack_device__()
 
     def backward(
@@ -192,10 +192,10 @@ class _VariableFace:
         enable_double_backprop: bool = False,
         loss_scale: float | None = None,
     ) -> None:
-        """Adds to the gradients of the leaves that this variable depends on.
+        """Runs the backward pass, which adds to the gradients of the leaves.
 
-        It starts from this variable's gradient, for a single element from 1 where
-        there is none.
+        It starts from this variable's gradient; without one, from 1 if the variable
+        has a single element.
         """
         warn_without_gradient(self)
         _backward(self, retain_grad, enable_double_backprop, loss_scale)
@@ -212,7 +212,7 @@ class _VariableFace:
 
     @property
     def device(self) -> Any:
-        """Where the array lives."""
+        """The device of the array."""
         return backend.get_device_from_array(self.array)
 
     def to_device(self: Any, device: Any) -> None:
@@ -259,7 +259,7 @@ class _VariableFace:
         return _core.ops.reshape(self, shape)
 
     def transpose(self: Any, *axes: Any) -> Variable:
-        """The axes in another order, given as numbers or a tuple; reversed if not."""
+        """The axes in the given order (numbers or a tuple); by default reversed."""
         if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], (tuple, list))):
             (axes,) = axes
         return _core.ops.transpose(self, axes or None)
@@ -268,12 +268,13 @@ class _VariableFace:
         self: Any, axis: Any = None, *, weights: Any = None, keepdims: bool = False
     ) -> Variable:
         """The mean over axes, weighted if asked."""
-        from renga.functions import mean
+        # The functions are defined in terms of Variable.
+        from renga.functions.math.average import average
 
-        return mean(self, axis, weights, keepdims)
+        return average(self, axis, weights, keepdims)
 
     def zerograd(self) -> None:
-        """Fills the gradient with zeros; ``cleargrad`` forgets it at no cost."""
+        """Fills the gradient with zeros; ``cleargrad`` drops it without that cost."""
         warnings.warn(
             "zerograd is deprecated: use cleargrad", DeprecationWarning, stacklevel=2
         )
@@ -292,7 +293,7 @@ class _VariableFace:
         return f"<variable {self.name or f'at {id(self):#x}'}>"
 
     def debug_print(self) -> str:
-        """Its name, place, shape, dtype, statistics and gradient, one per line."""
+        """Its name, device, shape, dtype, statistics and gradient, one per line."""
         lines = [self.summary()]
         if self.array is None:
             return "\n".join([*lines, "- array: None"])
@@ -308,7 +309,7 @@ class _VariableFace:
 
 
 def warn_without_gradient(y: Any) -> None:
-    """Warns the caller's caller where no way back can start from ``y``."""
+    """Warns the caller's caller if no backward pass can start from ``y``."""
     if y.size > 1 and y.grad_var is None:
         warnings.warn(
             f"backward: nothing gets a gradient from a variable of shape {y.shape} "
@@ -364,7 +365,7 @@ for _name in ("lt", "le", "eq", "ne", "gt", "ge"):
 
 
 def __getattr__(name: str) -> Any:
-    # Chainer's users find Parameter here; it is a subclass, so it cannot come first.
+    # Chainer has Parameter in this module; here it is a subclass in its own module.
     if name == "Parameter":
         from renga.parameter import Parameter
 

@@ -1,7 +1,5 @@
 """More elements than an int can count."""
 
-import os
-
 import numpy as np
 import pytest
 
@@ -9,11 +7,6 @@ from renga.communicators import local
 
 LARGE = 5 << 29
 PLACES = [0, 1 << 30, (1 << 31) + 5, LARGE - 1]
-
-pytestmark = pytest.mark.skipif(
-    "RENGA_TEST_LARGE" not in os.environ,
-    reason="needs 8 GiB and half a minute; RENGA_TEST_LARGE=1 runs it",
-)
 
 
 @pytest.mark.parametrize("shared_memory", [True, False])

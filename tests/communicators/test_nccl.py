@@ -5,9 +5,16 @@ import sys
 
 import pytest
 
+from renga.backends import cuda
 from renga.launch import mpiexec_command, mpiexec_environment
 
 pytest.importorskip("renga._communicators_mpi", exc_type=ImportError)
+
+try:
+    cuda.load_plugin()
+    without_cuda = ""
+except RuntimeError as error:
+    without_cuda = str(error)
 
 
 def run_on_two(tmp_path, program):
@@ -42,6 +49,7 @@ assert comm.all_reduce(np.full(3, comm.rank + 1.0)).tolist() == [3, 3, 3]
     assert said[0].endswith("arrays are sent through MPI")
 
 
+@pytest.mark.skipif(bool(without_cuda), reason=without_cuda)
 def test_every_collective_on_gpus(tmp_path):
     cupy = pytest.importorskip("cupy")
     from renga.communicators import nccl

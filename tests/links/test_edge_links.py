@@ -20,7 +20,7 @@ import renga.functions as F
 import renga.links as L
 from renga import Variable
 
-CHAINER = json.loads(Path(__file__).with_name("edge_links.json").read_text())
+CHAINER = json.loads(Path(edge_links.__file__).with_name("edge_links.json").read_text())
 
 # Chainer fails with batches of nothing; renga gives what samples would.
 NOTHING = {
@@ -81,7 +81,7 @@ def test_every_link_is_called_with_batches():
 
 
 @pytest.mark.parametrize("call", CHAINER)
-def test_batch_of_nothing(call):
+def test_empty_batch(call):
     expected, found = CHAINER[call]["nothing"], run(call, "nothing")
     name = name_of(call)
     if isinstance(found, str):
@@ -106,7 +106,7 @@ def test_batch_of_nothing(call):
         L.DecorrelatedBatchNormalization(3, groups=1),
     ],
 )
-def test_nothing_leaves_running_averages_as_they_are(link):
+def test_an_empty_batch_does_not_change_running_averages(link):
     rng = numpy.random.default_rng(0)
     link(rng.normal(size=(8, 3)).astype("f"))
     before = [numpy.array(getattr(link, name)) for name in sorted(link._persistent)]

@@ -42,7 +42,7 @@ def test_nodes_and_edges(loss):
     )
 
 
-def test_a_vertex_shared_by_branches_is_drawn_once():
+def test_a_node_shared_by_branches_is_drawn_once():
     x = Variable(numpy.ones(2))
     y = F.exp(x)
     graph = build_computational_graph([y + x, y * x])

@@ -30,7 +30,7 @@ def test_rank_0_is_heard_and_its_result_returned(capsys):
     assert launch(train, 1, ranks=2, gather=True) == [(0, 11), (1, 11)]
 
 
-def test_output_comes_while_the_ranks_run(tmp_path):
+def test_output_is_streamed(tmp_path):
     # The rank ends only when its first words were heard.
     heard = tmp_path / "heard"
     program = f"""
@@ -70,7 +70,7 @@ def test_the_first_failure_is_raised_with_its_traceback():
     assert 'raise LookupError("no data")' in str(raised.value.__cause__)
 
 
-def test_exceptions_that_cannot_be_pickled_are_told():
+def test_exceptions_that_cannot_be_pickled_are_reported():
     def act():
         class Odd(Exception):
             def __reduce__(self):
@@ -82,7 +82,7 @@ def test_exceptions_that_cannot_be_pickled_are_told():
         launch(act, ranks=1)
 
 
-def test_a_killed_rank_is_told_with_what_it_said():
+def test_a_killed_rank_is_reported_with_its_output():
     def act():
         import os
         import signal

@@ -40,7 +40,7 @@ def variable(*shape):
 
 
 def rows_of(profile):
-    return {(row.name, row.way): row for row in profile.rows()}
+    return {(row.name, row.direction): row for row in profile.rows()}
 
 
 def train_twice(x, w, v):
@@ -55,9 +55,9 @@ def test_counts_bytes_and_flops():
         train_twice(x, w, v)
     rows = rows_of(profile)
     for name in ("convolution_2d", "relu", "linear", "sum"):
-        for way in ("forward", "backward"):
-            assert rows[name, way].calls == 2
-            assert rows[name, way].seconds > 0
+        for direction in ("forward", "backward"):
+            assert rows[name, direction].calls == 2
+            assert rows[name, direction].seconds > 0
     forward = rows["convolution_2d", "forward"]
     assert forward.flops == 2 * CONVOLUTION_FLOPS
     assert forward.bytes == 2 * 4 * (200 + 216 + 300)  # x W y
@@ -158,7 +158,7 @@ def test_table():
         F.matmul(floats(20, 30), floats(30, 40))
         F.exp(floats(2))
     heading, *lines, summary = str(profile).splitlines()
-    columns = "operation way calls ms us each share MB GFLOP/s"
+    columns = "operation direction calls ms us each share MB GFLOP/s"
     assert heading.split() == columns.split()
     cells = {line.split()[0]: line.split()[1:] for line in lines}
     assert set(cells) == {"matmul", "exp"}
@@ -197,7 +197,7 @@ def test_trace(tmp_path):
     assert matmul["args"] == {"bytes": 4 * (6 + 12 + 8), "flops": 2 * 2 * 3 * 4}
 
 
-def test_one_inside_of_another():
+def test_nested_profiles():
     with renga.profiler() as outer:
         F.exp(floats(2))
         with renga.profiler() as inner:

@@ -1,4 +1,4 @@
-"""ImageModel: what classifiers of photographs share."""
+"""ImageModel: base of the image classifiers."""
 
 from __future__ import annotations
 

@@ -96,9 +96,10 @@ class ResNetLayers(ImageModel):
     ) -> None:
         """Writes the weights of a ``.caffemodel`` file as an npz file.
 
-        ``n_layers`` says which network it is, where the class does not.
+        ``n_layers`` selects the network, if the class does not.
 
-        Raises: ValueError where ``n_layers`` is not 50, 101 or 152.
+        Raises:
+            ValueError: ``n_layers`` is not 50, 101 or 152.
         """
         if cls is ResNetLayers:
             weights.convert(cls(path_caffemodel, n_layers), path_npz)

@@ -33,8 +33,9 @@ class Published(NamedTuple):
 def load(model: Any, path: str | os.PathLike[str]) -> None:
     """Loads a file into a model: npz, ``.caffemodel``, or ``"auto"`` its own.
 
-    Raises: OSError telling where to put a file that cannot be fetched; for npz, as
-    ``load_npz``; FileFormatError, a ValueError, for another that is damaged.
+    Raises:
+        OSError: the file cannot be downloaded; the message says where to put it.
+        FileFormatError: the file is damaged.
     """
     path = os.fspath(path)
     if path.endswith(".caffemodel"):

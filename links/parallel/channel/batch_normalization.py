@@ -184,7 +184,7 @@ class ParallelBatchNormalization(BatchNormalization):
         names, self._persistent = self._persistent, set()
         super().serialize(serializer)
         self._persistent = names
-        whole = self._statistics.seen_whole(serializer)
+        whole = self._statistics.full_array_serializer(serializer)
         for name in sorted(names):
             old = getattr(self, name)
             setattr(self, name, whole(name, old))

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy
 
 from renga.functions import concat
-from renga.functions.pair import as_pair
-from renga.links.convolution.convolution_2d import require_groups
+from renga.functions.window import as_pair
+from renga.links.convolution.filters import require_groups
 from renga.links.parallel.channel.cost_model import LayerSize, convolution_size
 from renga.links.parallel.channel.link import ChannelLink, require_channels
 from renga.links.parallel.channel.process_grid import ProcessGrid, grids_for_groups

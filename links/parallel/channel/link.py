@@ -239,7 +239,9 @@ class ChannelLink(Link):
             if data is not None:
                 for param in self.params():
                     if not param.is_initialized:
-                        serializer.on_failure(functools.partial(param._put_back, None))
+                        serializer.on_failure(
+                            functools.partial(param._restore_values, None)
+                        )
                 self._initialize_by(data.shape)
         super().serialize(serializer)
 

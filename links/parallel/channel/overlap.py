@@ -10,7 +10,7 @@ import numpy
 
 from renga._core import backprop_enabled
 from renga.function_node import FunctionNode, grad
-from renga.functions.noise.seed import expect_parts
+from renga.functions.noise.seed import enable_random_streams
 from renga.links.parallel.sharding.axis_collectives import Wait, split_axis
 from renga.links.parallel.sharding.cost import Cost
 from renga.links.parallel.sharding.memory_format import empty_image
@@ -84,7 +84,7 @@ class OverlappedLayer(FunctionNode):
             # Random numbers drawn for shards differ between ranks.
             is_replicated = redistribution.target == REPLICATE
             self.random_stream = 0 if is_replicated else redistribution.comm.rank + 1
-            expect_parts()
+            enable_random_streams()
 
     def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         x, *weights = inputs

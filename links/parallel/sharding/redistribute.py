@@ -20,7 +20,7 @@ import numpy
 
 from renga import _core
 from renga.function_node import FunctionNode
-from renga.functions.noise.seed import expect_parts
+from renga.functions.noise.seed import enable_random_streams
 from renga.links.parallel.sharding.axis_collectives import (
     Wait,
     all_gather,
@@ -176,7 +176,7 @@ class Redistribute(FunctionNode):
         # Random numbers drawn for shards differ between ranks.
         is_replicated = redistribution.target == REPLICATE
         self.random_stream = 0 if is_replicated else redistribution.comm.rank + 1
-        expect_parts()
+        enable_random_streams()
 
     def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         return (self.redistribution.start(inputs[0], wait=True)(),)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy
 
 from renga import initializers
-from renga.functions.noise.seed import expect_parts
+from renga.functions.noise.seed import enable_random_streams
 from renga.parameter import Parameter
 from renga.serializer import Deserializer, Serializer
 from renga.utils.type_check import InvalidType
@@ -60,7 +60,7 @@ class ShardedParameter(Parameter):
         self.whole_shape: tuple[int, ...] | None = None
         # Random numbers drawn for results computed from it differ between ranks.
         self.random_stream = comm.rank + 1
-        expect_parts()
+        enable_random_streams()
         if shape is not None:
             self.set_blocks(blocks, shape)
             self.initialize(shape)
@@ -117,12 +117,12 @@ class ShardedParameter(Parameter):
     def _index(self, rank: int, whole: numpy.ndarray) -> Any:
         return self.blocks[rank].index_in(whole.shape)
 
-    def seen_whole(self, serializer: Any) -> Any:
+    def full_array_serializer(self, serializer: Any) -> Any:
         """A serializer that reads and writes whole arrays for this parameter."""
         loads = isinstance(serializer, Deserializer)
         return (_Loading if loads else _Saving)(serializer, self)
 
-    def summed(self, value: float) -> float:
+    def sum_over_shards(self, value: float) -> float:
         """The sum of all ranks' values; every rank has to call it."""
         return float(self.comm.all_reduce(numpy.array([value]))[0])
 

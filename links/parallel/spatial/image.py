@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from renga import _core
 from renga import functions as F
 from renga.function_node import FunctionNode
-from renga.functions.noise.seed import expect_parts
+from renga.functions.noise.seed import enable_random_streams
 from renga.links.parallel.sharding.placement import PARTIAL, REPLICATE, REPLICATE_SUMMED
 from renga.links.parallel.sharding.placement_tracker import placed
 from renga.links.parallel.sharding.redistribute import Redistribution
@@ -32,7 +32,7 @@ class Scatter(FunctionNode):
         self.grid = grid
         self.extents = extents
         self.random_stream = grid.rank + 1
-        expect_parts()
+        enable_random_streams()
 
     def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         own = self.grid.boxes(self.extents)[self.grid.rank]

@@ -1,4 +1,4 @@
-"""Chainer's ChainerX device: renga's core takes its place, so it never exists."""
+"""Chainer's ChainerX device, which never exists: renga's core replaces it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class ChainerxDevice(Device):
 
     @property
     def fallback_device(self) -> Device:
-        """The device of what ChainerX cannot compute: it would be the CPU."""
+        """The device for operations that ChainerX lacks: the CPU."""
         return CpuDevice()
 
     @staticmethod
@@ -36,5 +36,5 @@ def to_chx(array: Any) -> Any:
 
 
 def from_chx(array: Any) -> Any:
-    """``array`` as it is, since none is ChainerX's."""
+    """``array`` as it is, since no array is ChainerX's."""
     return array

@@ -1,4 +1,4 @@
-"""The main memory and the processors that share it."""
+"""The CPU and the main memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CUDA devices. Where there are none, every name exists and says so when used."""
+"""CUDA devices. Without one, every name exists and raises RuntimeError when used."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _max_workspace_size = 8 * 1024 * 1024
 
 
 def load_plugin() -> ModuleType:
-    """The compiled plugin; loading it puts the CUDA devices into the core.
+    """The compiled plugin; loading it registers the CUDA devices in the core.
 
     Raises:
         RuntimeError: it was not built, or a library, the driver or a device is missing.
@@ -39,19 +39,19 @@ def check_cuda_available() -> None:
     """Raises RuntimeError where there are no CUDA devices with CuPy's arrays."""
     load_plugin()
     raise RuntimeError(
-        "cuda: expected CuPy's arrays, which renga does not know yet; "
+        "cuda: expected CuPy's arrays, which renga does not support yet; "
         "use the device '@numpy'"
     )
 
 
 def unavailable(*args: Any, **kwargs: Any) -> NoReturn:
-    """Raises RuntimeError: what all that needs CuPy does where there is none."""
+    """Raises RuntimeError, as every function that needs CuPy does without it."""
     check_cuda_available()
     raise AssertionError
 
 
 class ndarray:
-    """The type of arrays on CUDA devices: of no array, where there are none."""
+    """The type of arrays on CUDA devices; without one no array has it."""
 
     dtype: Any
 
@@ -62,7 +62,7 @@ class ndarray:
 
     @property
     def device(self) -> Device:
-        """Where the elements are."""
+        """The device of the array."""
         unavailable()
 
     def get(self, stream: Any = None) -> numpy.ndarray:
@@ -70,12 +70,12 @@ class ndarray:
         unavailable()
 
     def set(self, arr: numpy.ndarray, stream: Any = None) -> None:
-        """Copies ``arr`` here."""
+        """Copies ``arr`` into this array."""
         unavailable()
 
 
 class Device:
-    """The CUDA device with a number."""
+    """A CUDA device by its number."""
 
     id: int
 
@@ -90,19 +90,19 @@ class Device:
 
 
 class Stream:
-    """A queue of work on a CUDA device."""
+    """A CUDA stream."""
 
     __init__ = unavailable
 
 
 class Event:
-    """A mark in a queue of work on a CUDA device."""
+    """A CUDA event."""
 
     __init__ = unavailable
 
 
 class DummyDeviceType:
-    """What stands for the device of an array in the main memory."""
+    """The device of an array in the main memory."""
 
     id = -1
 
@@ -198,7 +198,7 @@ def memoize(for_each_device: bool = False) -> Callable:
 
 
 def clear_memo() -> None:
-    """Forgets what was kept for the devices: nothing, where there are none."""
+    """Clears the results kept by ``memoize``: none without a device."""
 
 
 def fuse(*args: Any, **kwargs: Any) -> Callable:

@@ -1,4 +1,4 @@
-"""What every device offers: arrays of its module, and sending arrays to it."""
+"""Device: the interface of CPUs and GPUs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SENDABLE = (numpy.ndarray, numpy.generic, numbers.Number)
 
 
 class Device:
-    """A place where arrays live and functions run."""
+    """A device that holds arrays and runs functions."""
 
     supported_array_types: tuple[type, ...] = ()
 
@@ -50,14 +50,14 @@ class Device:
         """Makes this the device of the thread."""
 
     def is_array_supported(self, array: Any) -> bool:
-        """Whether ``array`` lives on this device."""
+        """Whether ``array`` is on this device."""
         return isinstance(array, self.supported_array_types)
 
     def send(self, arrays: Any) -> Any:
         """An array, or a list or tuple of arrays or None, on this device.
 
         Raises:
-            TypeError: something is neither an array nor a number.
+            TypeError: a value is neither an array nor a number.
         """
         if isinstance(arrays, (list, tuple)):
             return type(arrays)(None if x is None else self._send(x) for x in arrays)
@@ -71,5 +71,5 @@ class Device:
         return self.send_array(array)
 
     def send_array(self, array: Any) -> Any:
-        """One array on this device; itself if it is there already."""
+        """One array on this device; itself if it is already there."""
         raise NotImplementedError

@@ -1,4 +1,4 @@
-"""Chainer's iDeep device. renga's own kernels take its place, so it never exists."""
+"""Chainer's iDeep device, which never exists: renga's own kernels replace it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from renga.backends.device import Device
 
 
 class mdarray:
-    """The type of iDeep's arrays: of no array."""
+    """The type of iDeep's arrays; no array has it."""
 
 
 class Intel64Device(Device):

@@ -26,7 +26,7 @@ def main() -> None:
     sys.path[0] = os.path.dirname(os.path.abspath(script))
     module = ModuleType("__main__")
     module.__file__ = script
-    # Pickled names and child processes look the script up as the main module.
+    # Unpickling and child processes look the script up as the main module.
     sys.modules["__main__"] = module
     exec(code, module.__dict__)
 

@@ -1,4 +1,4 @@
-"""``chainerx`` where it was not built, as with Chainer: it tells that it is missing."""
+"""``chainerx`` as in a Chainer built without it: not available."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import Any
 
 
 def is_available() -> bool:
-    """False: renga's own core takes ChainerX's place."""
+    """False: renga's own core replaces ChainerX."""
     return False
 
 
 class ndarray:
-    """The type of ChainerX's arrays: of no array."""
+    """The type of ChainerX's arrays; no array has it."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         raise RuntimeError("chainerx: expected ChainerX, got renga")

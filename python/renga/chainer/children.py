@@ -1,4 +1,4 @@
-"""The alias in processes that multiprocessing starts afresh."""
+"""The alias in processes spawned by multiprocessing."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class _Alias:
-    """Installs the alias in the process that reads it from a pipe."""
+    """Installs the alias in the process that unpickles it."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         from renga.chainer.finder import install
@@ -17,9 +17,9 @@ class _Alias:
 
 
 def inherit_alias() -> None:
-    """Has spawned processes, and those of the fork server, install the alias first.
+    """Makes spawned processes, and those of the fork server, install the alias first.
 
-    What such a process is told to prepare is read before it imports the main module.
+    A process reads its preparation data before it imports the main module.
     """
     prepare = spawn.get_preparation_data
 
@@ -27,6 +27,6 @@ def inherit_alias() -> None:
         return {"renga.chainer": _Alias(), **prepare(name)}
 
     spawn.get_preparation_data = get_preparation_data
-    # The server itself would import the main module, without being told anything.
+    # The fork server imports the main module itself, without preparation data.
     if "forkserver" in multiprocessing.get_all_start_methods():
         multiprocessing.set_forkserver_preload(["renga.chainer.preload"])

@@ -1,4 +1,4 @@
-"""Import of Chainer's modules: each is a module of renga under another name."""
+"""Imports Chainer's modules: each is a module of renga under another name."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from renga.chainer import children
 from renga.chainer.imported_names import add_imported_names
 from renga.chainer.private_modules import is_chainers, modules_of
 
-# Chainer's name of a module and renga's, for it and all below; the longest one holds.
+# Chainer's and renga's name of a module and all below it; the longest match is used.
 _ROOMS = {
     "chainer": "renga",
     "chainer.cuda": "renga.backends.cuda",
@@ -31,8 +31,8 @@ _CHAINERS = {renga: chainer for chainer, renga in _ROOMS.items()}
 def install() -> None:
     """Makes ``chainer``, ``chainermn`` and ``chainerx`` names of renga.
 
-    Modules and classes are renga's own, under both names. Processes started by
-    ``multiprocessing`` afterwards have the names, too, however they are started.
+    Modules and classes are renga's own, under both names. Processes that
+    ``multiprocessing`` starts later have the names, too, for every start method.
 
     Raises:
         RuntimeError: another ``chainer`` was imported before.
@@ -52,14 +52,14 @@ def install() -> None:
     children.inherit_alias()
 
 
-def _renamed(name: str, rooms: dict[str, str]) -> str | None:
-    """``name`` by the room it is in; None if it is in none."""
-    room = name
-    while room not in rooms:
-        room, dot, _ = room.rpartition(".")
+def _renamed(name: str, packages: dict[str, str]) -> str | None:
+    """``name`` with its longest prefix in ``packages`` replaced; None without one."""
+    package = name
+    while package not in packages:
+        package, dot, _ = package.rpartition(".")
         if not dot:
             return None
-    return rooms[room] + name[len(room) :]
+    return packages[package] + name[len(package) :]
 
 
 class AliasFinder(MetaPathFinder):
@@ -80,7 +80,7 @@ class AliasFinder(MetaPathFinder):
 
 
 class AliasLoader(Loader):
-    """Puts a module of renga where another name's is expected."""
+    """Loads a module of renga under another name."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -89,12 +89,12 @@ class AliasLoader(Loader):
         return None
 
     def exec_module(self, module: ModuleType) -> None:
-        # The import system takes the module from here, so that it may be replaced.
+        # The import system reads the module from sys.modules after this.
         sys.modules[module.__name__] = importlib.import_module(self.name)
 
 
 class ViewFinder(MetaPathFinder):
-    """Finds modules that Chainer has and renga lacks: views of the room around them."""
+    """Finds modules that only Chainer has, as views of their parent packages."""
 
     def find_spec(
         self,
@@ -109,7 +109,7 @@ class ViewFinder(MetaPathFinder):
 
 
 class ViewLoader(Loader):
-    """Makes views."""
+    """Creates views."""
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         return View(spec.name)
@@ -119,7 +119,7 @@ class ViewLoader(Loader):
 
 
 class View(ModuleType):
-    """A module whose names are those of the rooms around it, the nearest first."""
+    """A module with the names of its parent packages, the nearest first."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name, "Names of Chainer's that renga keeps in another module.")
@@ -128,12 +128,12 @@ class View(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name in self.__dict__["__modules__"]:
             return importlib.import_module(f"{self.__name__}.{name}")
-        room = self.__name__.rpartition(".")[0]
-        while room and not name.startswith("__"):
-            value = vars(sys.modules[room]).get(name)
+        package = self.__name__.rpartition(".")[0]
+        while package and not name.startswith("__"):
+            value = vars(sys.modules[package]).get(name)
             if value is not None and not isinstance(value, ModuleType):
                 return value
-            room = room.rpartition(".")[0]
+            package = package.rpartition(".")[0]
         raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
 
     def __dir__(self) -> list[str]:

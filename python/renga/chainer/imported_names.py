@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from types import ModuleType
 
-# The module that each name stands for.
+# The module that each name refers to.
 _SOURCES = {
     "argument": "chainer.utils.argument",
     "array": "chainer.functions.array",
@@ -110,7 +110,7 @@ def add_imported_names() -> None:
         _add(importlib.import_module("chainer"), name, getattr(top_level, name))
     for module, names in _IMPORTED.items():
         for name in names.split():
-            # "name:module" where the name stands for another one elsewhere.
+            # "name:module": the name has another target.
             name, _, source = name.partition(":")
             value = importlib.import_module(source) if source else _value(name)
             _add(importlib.import_module(module), name, value)

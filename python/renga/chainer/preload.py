@@ -1,4 +1,4 @@
-"""Importing this installs the alias: the fork server can only import."""
+"""Installs the alias on import: the fork server can only import modules."""
 
 from renga.chainer.finder import install
 

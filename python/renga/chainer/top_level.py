@@ -1,4 +1,4 @@
-"""Names at the top of ``chainer`` that mean nothing without Chainer."""
+"""Names of the package ``chainer`` that have no meaning in renga."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class _FallbackType:
         return "Fallback"
 
 
-#: What ChainerX's functions return to have others compute instead.
+#: Returned by ChainerX's functions to request a fallback.
 Fallback = _FallbackType()
 
 

@@ -1,4 +1,4 @@
-"""From a list of examples to arrays on a device."""
+"""Conversion of a list of examples to arrays on a device."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from renga.backends import cuda
 
 
 class Converter:
-    """A callable that makes arrays on a device of a list of examples."""
+    """A callable that converts a list of examples to arrays on a device."""
 
     def __call__(self, batch: Any, device: Any) -> Any:
-        """The arrays of ``batch`` on ``device``, which may be None: where they are."""
+        """The arrays of ``batch`` on ``device``; None leaves them where they are."""
         raise NotImplementedError("Converter: expected a subclass with __call__")
 
 
@@ -35,7 +35,7 @@ class _FunctionConverter(Converter):
 
 
 def converter() -> Callable[[Callable[..., Any]], Converter]:
-    """Decorator that makes a Converter of a function of a batch and a Device."""
+    """Decorator that makes a function of a batch and a Device a Converter."""
     return _FunctionConverter
 
 
@@ -80,10 +80,13 @@ def concat_examples_func(batch: Any, device: Any = None, padding: Any = None) ->
     has the same structure. With ``padding``, a value or a structure of values and
     None, smaller arrays are filled up at their ends to the largest.
 
-    Shapes: n arrays (s1, …, sk) become one (n, s1, …, sk).
+    Shapes:
+        examples: n times (s1, …, sk)
+        return: (n, s1, …, sk)
 
-    Raises: ValueError for an empty batch and for arrays of different shapes;
-    TypeError for what makes no array.
+    Raises:
+        ValueError: the batch is empty, or arrays have different shapes.
+        TypeError: an example cannot become an array.
     """
     if len(batch) == 0:
         raise ValueError("concat_examples: batch is empty")
@@ -177,7 +180,7 @@ def _stack_padded(arrays: Sequence[Any], padding: Any) -> Any:
 class ConcatWithAsyncTransfer:
     """``concat_examples`` for a loop that overlaps copies to a GPU with computation.
 
-    In the main memory there is nothing to overlap, and the streams are not used.
+    On the CPU there is nothing to overlap, and the streams are not used.
     """
 
     def __init__(self, stream: Any = None, compute_stream: Any = None) -> None:

@@ -1,4 +1,4 @@
-"""Indexing for data sets that know how to make one example."""
+"""Indexing of data sets that implement ``get_example``."""
 
 from __future__ import annotations
 

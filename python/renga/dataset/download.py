@@ -1,4 +1,4 @@
-"""Files from the network: checked, kept, and fetched by one process at a time."""
+"""Downloads: verified, cached, and made by one process at a time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _dataset_root: str | None = None
 def get_dataset_root() -> str:
     """The folder of all data sets: ``$CHAINER_DATASET_ROOT`` or ``~/.chainer/dataset``.
 
-    A folder given to ``set_dataset_root`` comes first.
+    A folder given to ``set_dataset_root`` has precedence.
     """
     if _dataset_root is not None:
         return _dataset_root
@@ -37,7 +37,7 @@ def set_dataset_root(path: str) -> None:
 
 
 def get_dataset_directory(dataset_name: str, create_directory: bool = True) -> str:
-    """The folder of one data set, which is made unless ``create_directory`` is off."""
+    """The folder of one data set, created unless ``create_directory`` is off."""
     path = os.path.join(get_dataset_root(), dataset_name)
     if create_directory:
         os.makedirs(path, exist_ok=True)
@@ -45,9 +45,10 @@ def get_dataset_directory(dataset_name: str, create_directory: bool = True) -> s
 
 
 def cached_download(url: str) -> str:
-    """The path of a copy of ``url``, fetched unless it is there already.
+    """The path of a cached copy of ``url``, downloaded if needed.
 
-    Raises: OSError naming the place to put the file where it cannot be fetched.
+    Raises:
+        OSError: it cannot be downloaded; the message says where to put the file.
     """
     name = hashlib.md5(url.encode(), usedforsecurity=False).hexdigest()
     return download([url], os.path.join(get_dataset_root(), "_dl_cache", name))
@@ -56,10 +57,11 @@ def cached_download(url: str) -> str:
 def cache_or_load_file(
     path: str, creator: Callable[[str], Any], loader: Callable[[str], Any]
 ) -> Any:
-    """``loader(path)``, or where there is no such file, ``creator`` of a new one.
+    """``loader(path)``, or, if there is no such file, ``creator(new_path)``.
 
-    ``creator`` gets the name to write to and returns the content. The file appears
-    under ``path`` once it is whole; of several processes one creates, the others wait.
+    ``creator`` writes the file at ``new_path`` and returns the content. The file
+    appears at ``path`` once it is complete; of several processes one creates it, the
+    others wait.
     """
     if os.path.exists(path):
         return loader(path)
@@ -77,14 +79,14 @@ def cache_or_load_file(
 
 
 def download(urls: Sequence[str], path: str, checksum: str | None = None) -> str:
-    """Fetch a file to ``path`` from the first mirror that has it; returns ``path``.
+    """Downloads a file to ``path`` from the first mirror that has it; returns ``path``.
 
-    ``checksum`` is ``"sha256:…"`` or another algorithm of hashlib. A file that is
-    there already is checked and kept. Of several processes one fetches, the others
-    wait.
+    ``checksum`` is ``"sha256:…"`` or another algorithm of hashlib. An existing
+    file is verified and kept. Of several processes one downloads, the others wait.
 
-    Raises: ValueError where the file that is there is not the one expected; OSError
-    naming the place to put the file where no mirror answers.
+    Raises:
+        ValueError: an existing file is not the expected one.
+        OSError: no mirror answers; the message says where to put the file.
     """
     if not os.path.exists(path):
         with _locked(path):
@@ -125,40 +127,40 @@ def _fetch(urls: Sequence[str], path: str, checksum: str | None) -> None:
 
 
 def _copy(url: str, file: IO[bytes]) -> None:
-    # Here, because only a download needs them and they are slow to import.
+    # Imported late: only a download needs them, and they are slow to import.
     from urllib.request import Request, urlopen
 
     request = Request(url, headers={"User-Agent": "renga"})
     with urlopen(request, timeout=_TIMEOUT) as response:
         total = int(response.headers.get("Content-Length") or 0)
         done = 0
-        with _progress(url, total) as show:
+        with _progress(url, total) as update:
             while block := response.read(_BLOCK):
                 file.write(block)
                 done += len(block)
-                show(done)
+                update(done)
     if total and done != total:
         raise OSError(f"expected {total} bytes, got {done}")
 
 
 @contextlib.contextmanager
 def _progress(url: str, total: int) -> Iterator[Callable[[int], None]]:
-    """Says what is fetched, and on a terminal also how much of it is there."""
-    live = sys.stderr.isatty()
+    """Prints what is downloaded, and on a terminal also the progress."""
+    is_terminal = sys.stderr.isatty()
     last = float("-inf")
 
-    def show(done: int) -> None:
+    def update(done: int) -> None:
         nonlocal last
-        if live and (done == total or time.monotonic() - last > 0.1):
+        if is_terminal and (done == total or time.monotonic() - last > 0.1):
             last = time.monotonic()
             of = f" of {total / 1e6:.1f} MB, {done / total:.0%}" if total else " MB"
             print(f"\r  {done / 1e6:.1f}{of}", end="", file=sys.stderr, flush=True)
 
     print(f"Downloading {url}", file=sys.stderr, flush=True)
     try:
-        yield show
+        yield update
     finally:
-        if live:
+        if is_terminal:
             print(file=sys.stderr)
 
 
@@ -173,9 +175,9 @@ def _digest(file: IO[bytes], checksum: str) -> str:
 
 @contextlib.contextmanager
 def _locked(path: str) -> Iterator[None]:
-    """Context that one process or thread at a time is in, per ``path``."""
+    """Lock of ``path`` between processes and threads."""
     folder, name = os.path.split(os.path.abspath(path))
     os.makedirs(folder, exist_ok=True)
     with open(os.path.join(folder, f".{name}.lock"), "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # let go by closing, even of a killed process
+        fcntl.flock(lock, fcntl.LOCK_EX)  # released on close, even of a killed process
         yield

@@ -1,4 +1,4 @@
-"""What every iterator over a data set offers."""
+"""Iterator: the interface of iterators over data sets."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 class Iterator:
-    """Hands out mini-batches, as lists of examples.
+    """Returns mini-batches, as lists of examples.
 
     The trainer also reads ``epoch``, ``epoch_detail`` and ``is_new_epoch``.
     """
@@ -32,7 +32,7 @@ class Iterator:
         return self.__next__()
 
     def finalize(self) -> None:
-        """Let go of threads and the like; called at the end of a ``with`` block."""
+        """Releases threads and the like; called at the end of a ``with`` block."""
 
     def serialize(self, serializer: Any) -> None:
-        """Save or load where the iteration stands."""
+        """Save or load the position of the iteration."""

@@ -1,4 +1,4 @@
-"""Data sets to train on, and data sets made of others."""
+"""Data sets to train on, and combinations of data sets."""
 
 from renga.datasets import (
     concatenated_dataset,

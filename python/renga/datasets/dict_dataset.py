@@ -8,7 +8,8 @@ from typing import Any
 class DictDataset:
     """Example ``i`` is the dictionary of the elements ``i`` of all data sets.
 
-    Raises: ValueError for no data set, or of different lengths.
+    Raises:
+        ValueError: there is no data set, or lengths differ.
     """
 
     def __init__(self, **datasets: Any) -> None:

@@ -1,4 +1,4 @@
-"""Real handwritten digits that come with scikit-learn: no network is needed."""
+"""Handwritten digits from scikit-learn, without a download."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy
 
-from renga.datasets.downloaded.images import image_dataset
+from renga.datasets.downloaded.images import ImageOptions, image_dataset
 from renga.datasets.tuple_dataset import TupleDataset
 
 _LARGEST = 16.0  # each pixel counts the dots in a 4×4 block of a scanned bitmap
-_TEST_SIZE = 357  # leaves 1 440, which shares out evenly over 2, 3, 4, 5, 6 ranks
+_TEST_SIZE = 357  # leaves 1 440, which 2, 3, 4, 5 and 6 ranks divide evenly
 
 
 def get_digits(
@@ -22,16 +22,17 @@ def get_digits(
     rgb_format: bool = False,
     upscale: int | None = None,
 ) -> tuple[TupleDataset | numpy.ndarray, TupleDataset | numpy.ndarray]:
-    """1 440 training and 357 test images, always the same, with labels 0 to 9 or alone.
+    """1 440 training and 357 test images, with labels 0 to 9 or alone.
 
-    ``upscale`` is the side in pixels, reached by bilinear interpolation; it is 8 if
-    None.
+    The split is always the same. Values reach from 0 to ``scale``. ``upscale`` is the
+    side s in pixels, reached by bilinear interpolation; 8 if None.
 
-    Shapes: with side s, an image is (s·s,), (s, s) or (1, s, s) for ``ndim`` 1, 2 or
-    3, and (3, s, s) with ``ndim=3, rgb_format=True``. Values reach from 0 to
-    ``scale``.
+    Shapes:
+        image: (s s,), (s, s) or (1, s, s) for ``ndim`` 1, 2 or 3; (3, s, s) with
+            ``ndim=3, rgb_format=True``
 
-    Raises: ImportError where scikit-learn is not installed.
+    Raises:
+        ImportError: scikit-learn is not installed.
 
     Source: Alpaydin and Kaynak, Optical recognition of handwritten digits (UCI, 1998).
     """
@@ -39,29 +40,20 @@ def get_digits(
         from sklearn.datasets import load_digits
     except ImportError:
         raise ImportError(
-            "get_digits: the images are scikit-learn's; "
-            "install it with `pip install scikit-learn`"
+            "get_digits: expected scikit-learn, which holds the images; install it by "
+            "`pip install scikit-learn`"
         ) from None
     images, labels = load_digits(return_X_y=True)
     images = images.reshape(-1, 1, 8, 8)
     if upscale is not None:
         rows = _interpolation(8, upscale)
         images = rows @ images @ rows.T
-    # The file is ordered by writer, so both parts are drawn by chance from all of it.
+    # The file is ordered by writer, so both splits are drawn at random from all of it.
     order = numpy.random.RandomState(0).permutation(len(images))
+    options = ImageOptions(withlabel, ndim, scale, dtype, label_dtype, rgb_format)
     train, test = (
-        image_dataset(
-            images[part],
-            labels[part],
-            _LARGEST,
-            withlabel,
-            ndim,
-            scale,
-            dtype,
-            label_dtype,
-            rgb_format,
-        )
-        for part in (order[_TEST_SIZE:], order[:_TEST_SIZE])
+        image_dataset(images[indices], labels[indices], _LARGEST, options)
+        for indices in (order[_TEST_SIZE:], order[:_TEST_SIZE])
     )
     return train, test
 

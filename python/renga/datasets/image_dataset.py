@@ -1,4 +1,4 @@
-"""Images in files and in zip archives, read when they are asked for."""
+"""Images in files and in zip archives, read on demand."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from renga.serializers.errors import FileFormatError, parsing
 
 Path = Union[str, "os.PathLike[str]"]
 Pairs = Sequence[tuple[Path, Any]]
-_PIXELS_A_BYTE = 4096  # as LZW may pack them; other formats pack less
+_PIXELS_A_BYTE = 4096  # the ratio of LZW; that of other formats is smaller
 _MOST_PIXELS = 1 << 24  # in any file
 _LABEL = re.compile(r"[+-]?\d{1,18}")
 
@@ -27,10 +27,12 @@ class ImageDataset(DatasetMixin):
 
     Pillow reads them.
 
-    Shapes: an image is (channels, height, width), of one channel where it is gray.
+    Shapes:
+        image: (channels, height, width), with one channel if it is grey
 
-    Raises: ImportError where there is no Pillow; FileFormatError where a file is no
-    image.
+    Raises:
+        ImportError: Pillow is not installed.
+        FileFormatError: a file is not an image.
     """
 
     def __init__(
@@ -144,7 +146,7 @@ class LabeledZippedImageDataset(DatasetMixin):
 
 
 class _Archive:
-    """A zip archive that each process opens for itself."""
+    """A zip archive, opened by each process separately."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -181,7 +183,7 @@ def _read(file: Any, dtype: Any, name: str, size: int) -> numpy.ndarray:
     from PIL import Image
 
     with parsing(f"{name}: expected an image", name), Image.open(file) as image:
-        # So far only the header has been read.
+        # Until here only the header has been read.
         if image.width * image.height > max(_MOST_PIXELS, _PIXELS_A_BYTE * size):
             raise ValueError(f"{image.width}x{image.height} pixels in {size} bytes")
         array = numpy.asarray(image, dtype)
@@ -195,7 +197,7 @@ def _lines(path: Path) -> list[str]:
 
 
 def _read_pairs(path: Path) -> Pairs:
-    """Path and whole-number label of each line; a path may hold spaces."""
+    """Path and integer label of each line; a path may contain spaces."""
     pairs = []
     for number, line in enumerate(_lines(path), 1):
         name, _, label = line.rpartition(" ")

@@ -25,7 +25,7 @@ class PickleDatasetWriter:
         pickle.dump(x, self._writer, self._protocol)
 
     def flush(self) -> None:
-        """Hands everything written so far to the system."""
+        """Flushes everything written so far."""
         self._writer.flush()
 
     def close(self) -> None:
@@ -40,11 +40,12 @@ class PickleDatasetWriter:
 
 
 class PickleDataset(DatasetMixin):
-    """The objects of such a file, read when they are asked for.
+    """The objects of a file of ``PickleDatasetWriter``, read on demand.
 
     Only load files that you trust: pickles can run code.
 
-    Raises: FileFormatError where the last one is not whole.
+    Raises:
+        FileFormatError: the last object is incomplete.
     """
 
     def __init__(self, reader: IO[bytes]) -> None:
@@ -61,7 +62,7 @@ class PickleDataset(DatasetMixin):
                 pickle.load(reader)
             except (EOFError, pickle.UnpicklingError) as error:
                 raise FileFormatError(
-                    f"PickleDataset: expected a whole pickle at byte {start} of "
+                    f"PickleDataset: expected a complete pickle at byte {start} of "
                     f"{name_of(reader)!r}: {error}"
                 ) from error
             self._starts.append(start)

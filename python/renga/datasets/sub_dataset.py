@@ -1,4 +1,4 @@
-"""Parts of a data set, and the ways to divide one."""
+"""Subsets of a data set, and functions that split one."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ Order = Union[Sequence[int], numpy.ndarray]
 class SubDataset(DatasetMixin):
     """The examples ``start`` to ``finish`` of a data set taken in ``order``.
 
-    Raises: ValueError for a part that reaches over the end, and an ``order`` of
-    another length than the data set.
+    Raises:
+        ValueError: the range exceeds the data set, or ``order`` has another length than
+            the data set.
     """
 
     def __init__(
@@ -29,7 +30,7 @@ class SubDataset(DatasetMixin):
     ) -> None:
         if start < 0 or finish > len(dataset):
             raise ValueError(
-                f"SubDataset: expected a part of {len(dataset)} examples, "
+                f"SubDataset: expected a range within {len(dataset)} examples, "
                 f"got {start} to {finish}"
             )
         if order is not None and len(order) != len(dataset):
@@ -54,7 +55,7 @@ class SubDataset(DatasetMixin):
         return max(self._finish - self._start, 0)
 
     def get_example(self, i: int) -> Any:
-        """The example of index ``i`` in this part."""
+        """The example of index ``i`` of this subset."""
         if not -len(self) <= i < len(self):
             raise IndexError(
                 f"SubDataset: expected an index below {len(self)}, got {i}"
@@ -68,8 +69,9 @@ def split_dataset(
 ) -> tuple[SubDataset, SubDataset]:
     """The first ``split_at`` examples in ``order``, and the rest.
 
-    Raises: TypeError for a ``split_at`` that is no integer; ValueError for one outside
-    the data set.
+    Raises:
+        TypeError: ``split_at`` is not an integer.
+        ValueError: ``split_at`` is outside the data set.
     """
     if not isinstance(split_at, (int, numpy.integer)):
         raise TypeError(f"split_dataset: expected an integer, got {type(split_at)}")
@@ -85,14 +87,14 @@ def split_dataset(
 def split_dataset_random(
     dataset: Any, first_size: int, seed: int | None = None
 ) -> tuple[SubDataset, SubDataset]:
-    """``first_size`` examples by chance, and the rest; the same for the same seed."""
+    """``first_size`` random examples, and the rest; the same for the same seed."""
     return split_dataset(dataset, first_size, _permutation(dataset, seed))
 
 
 def split_dataset_n(
     dataset: Any, n: int, order: Order | None = None
 ) -> list[SubDataset]:
-    """``n`` parts of one size; what does not fill up all of them is left out."""
+    """``n`` subsets of equal size; remaining examples are left out."""
     check_count("split_dataset_n: n", n)
     size = len(dataset) // n
     return [SubDataset(dataset, size * i, size * (i + 1), order) for i in range(n)]
@@ -101,7 +103,7 @@ def split_dataset_n(
 def split_dataset_n_random(
     dataset: Any, n: int, seed: int | None = None
 ) -> list[SubDataset]:
-    """``n`` parts of one size by chance; the same for the same seed."""
+    """``n`` random subsets of equal size; the same for the same seed."""
     return split_dataset_n(dataset, n, _permutation(dataset, seed))
 
 
@@ -111,7 +113,7 @@ def get_cross_validation_datasets(
     order: Order | None = None,
     **kwargs: Any,
 ) -> list[tuple[SubDataset, SubDataset]]:
-    """A training and a test set for each fold; the test sets make up the data set.
+    """A training and a test set for each fold; the test sets partition the data set.
 
     ``n_fold`` is the same as ``n_folds``.
     """
@@ -135,7 +137,7 @@ def get_cross_validation_datasets(
 def get_cross_validation_datasets_random(
     dataset: Any, n_folds: int, seed: int | None = None, **kwargs: Any
 ) -> list[tuple[SubDataset, SubDataset]]:
-    """As ``get_cross_validation_datasets``, by chance; the same for the same seed."""
+    """``get_cross_validation_datasets`` in random order; the same for the same seed."""
     order = _permutation(dataset, seed)
     return get_cross_validation_datasets(dataset, n_folds, order, **kwargs)
 

@@ -1,4 +1,4 @@
-"""Lines of text files, read when they are asked for."""
+"""Lines of text files, read on demand."""
 
 from __future__ import annotations
 
@@ -17,12 +17,14 @@ Path = Union[str, "os.PathLike[str]"]
 class TextDataset(DatasetMixin):
     """The lines of a text file, or tuples of the lines of several.
 
-    Only where lines begin is kept in memory. ``encoding``, ``errors`` and ``newline``
-    are those of ``open``, one for all files or one for each; ``filter_func`` is called
-    with the lines of an example and says whether to keep it.
+    Only the offsets of lines are kept in memory. ``encoding``, ``errors`` and
+    ``newline`` are those of ``open``, one for all files or one for each;
+    ``filter_func`` is called with the lines of an example and returns whether to keep
+    it.
 
-    Raises: ValueError where the files have different numbers of lines;
-    FileFormatError, a ValueError, where one is not in the encoding.
+    Raises:
+        ValueError: the files have different numbers of lines.
+        FileFormatError: a file is not in the encoding.
     """
 
     def __init__(

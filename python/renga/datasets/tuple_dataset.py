@@ -12,7 +12,8 @@ class TupleDataset:
     >>> TupleDataset([1.5, 2.5, 3.5], "abc")[1:]
     [(2.5, 'b'), (3.5, 'c')]
 
-    Raises: ValueError for no data set, or of different lengths.
+    Raises:
+        ValueError: there is no data set, or lengths differ.
     """
 
     def __init__(self, *datasets: Any) -> None:

@@ -1,4 +1,4 @@
-"""Bernoulli: a coin."""
+"""Bernoulli distribution."""
 
 from __future__ import annotations
 

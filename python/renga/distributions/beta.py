@@ -1,4 +1,4 @@
-"""Beta: a share between 0 and 1."""
+"""Beta distribution."""
 
 from __future__ import annotations
 
@@ -58,6 +58,6 @@ class Beta(Univariate):
 @register_kl(Beta, Beta)
 def _kl_beta(dist1: Beta, dist2: Beta) -> Variable:
     a, b = dist1.a - dist2.a, dist1.b - dist2.b
-    whole = _log_beta(dist2.a, dist2.b) - _log_beta(dist1.a, dist1.b)
+    log_normalizer = _log_beta(dist2.a, dist2.b) - _log_beta(dist1.a, dist1.b)
     shapes = a * F.digamma(dist1.a) + b * F.digamma(dist1.b)
-    return whole + shapes - (a + b) * F.digamma(dist1.a + dist1.b)
+    return log_normalizer + shapes - (a + b) * F.digamma(dist1.a + dist1.b)

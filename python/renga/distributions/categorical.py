@@ -63,7 +63,7 @@ class Categorical(Distribution):
 
 
 def finite(log_p: Variable) -> Variable:
-    """The logarithms, 0 for those of probability 0, which weigh nothing."""
+    """The logarithms, 0 for those of probability 0, which have no weight."""
     present = log_p.array > -float("inf")
     return log_p if present.all() else within(present, log_p, 0)
 
@@ -73,7 +73,7 @@ def draw_classes(p: Variable, n: int) -> Any:
     xp = backend.get_array_module(p)
     bounds = xp.cumsum(p.array.astype("d"), axis=-1)
     noise = xp.random.uniform(size=(n, *p.shape[:-1], 1))
-    # The last bound may be under 1 by rounding.
+    # The last bound may be below 1 by rounding.
     return (noise >= bounds[..., :-1]).sum(axis=-1)
 
 

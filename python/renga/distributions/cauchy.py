@@ -31,11 +31,11 @@ class Cauchy(Univariate):
 
     @property
     def mode(self) -> Variable:
-        return self._whole(self.loc)
+        return self._broadcast(self.loc)
 
     @property
     def entropy(self) -> Variable:
-        return F.log(4 * math.pi * self._whole(self.scale))
+        return F.log(4 * math.pi * self._broadcast(self.scale))
 
     def log_prob(self, x: Any) -> Variable:
         z = (x - self.loc) / self.scale

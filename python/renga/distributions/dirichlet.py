@@ -1,4 +1,4 @@
-"""Dirichlet: shares that sum to 1."""
+"""Dirichlet: fractions that sum to 1."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ def _log_beta(alpha: Variable) -> Variable:
 
 
 class Dirichlet(Distribution):
-    """``p(x) = ∏ x_i^(alpha_i - 1) / B(alpha)`` over shares ``x`` of sum 1.
+    """``p(x) = ∏ x_i^(alpha_i - 1) / B(alpha)`` over fractions ``x`` of sum 1.
 
     Shapes:
-        alpha: ``batch_shape + (shares,)``
-        samples: ``sample_shape + batch_shape + (shares,)``
+        alpha: ``batch_shape + (fractions,)``
+        samples: ``sample_shape + batch_shape + (fractions,)``
     """
 
     support = "[0, 1]"
@@ -55,8 +55,8 @@ class Dirichlet(Distribution):
     def entropy(self) -> Variable:
         total = self.alpha0
         count = self.event_shape[0]
-        shares = F.sum((self.alpha - 1) * F.digamma(self.alpha), axis=-1)
-        return _log_beta(self.alpha) + (total - count) * F.digamma(total) - shares
+        fractions = F.sum((self.alpha - 1) * F.digamma(self.alpha), axis=-1)
+        return _log_beta(self.alpha) + (total - count) * F.digamma(total) - fractions
 
     def log_prob(self, x: Any) -> Variable:
         logs = (self.alpha - 1) * F.log(as_variable(x))
@@ -73,5 +73,5 @@ class Dirichlet(Distribution):
 @register_kl(Dirichlet, Dirichlet)
 def _kl_dirichlet(dist1: Dirichlet, dist2: Dirichlet) -> Variable:
     logs = F.digamma(dist1.alpha) - F.expand_dims(F.digamma(dist1.alpha0), -1)
-    shares = F.sum((dist1.alpha - dist2.alpha) * logs, axis=-1)
-    return _log_beta(dist2.alpha) - _log_beta(dist1.alpha) + shares
+    fractions = F.sum((dist1.alpha - dist2.alpha) * logs, axis=-1)
+    return _log_beta(dist2.alpha) - _log_beta(dist1.alpha) + fractions

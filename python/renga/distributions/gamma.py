@@ -42,8 +42,8 @@ class Gamma(Univariate):
 
     def log_prob(self, x: Any) -> Variable:
         density = (self.k - 1) * F.log(x) - x / self.theta
-        whole = F.lgamma(self.k) + self.k * F.log(self.theta)
-        return within(as_array(x) >= 0, density - whole)
+        log_normalizer = F.lgamma(self.k) + self.k * F.log(self.theta)
+        return within(as_array(x) >= 0, density - log_normalizer)
 
     def sample_n(self, n: int) -> Variable:
         noise = self._draw(self.xp.random.gamma, n, self.theta.dtype, self.k.array, 1.0)

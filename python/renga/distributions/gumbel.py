@@ -28,16 +28,16 @@ class Gumbel(Univariate):
 
     @property
     def mode(self) -> Variable:
-        return self._whole(self.loc)
+        return self._broadcast(self.loc)
 
     @property
     def variance(self) -> Variable:
-        scale = self._whole(self.scale)
+        scale = self._broadcast(self.scale)
         return math.pi**2 / 6 * F.square(scale)
 
     @property
     def entropy(self) -> Variable:
-        scale = self._whole(self.scale)
+        scale = self._broadcast(self.scale)
         return F.log(scale) + (1 + numpy.euler_gamma)
 
     def log_prob(self, x: Any) -> Variable:

@@ -1,4 +1,4 @@
-"""Independent: several distributions of a batch taken as one over a larger event."""
+"""Independent: batch axes reinterpreted as event axes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from renga.variable import Variable
 
 
 class Independent(Distribution):
-    """Takes the last axes of a batch for axes of the event.
+    """Reinterprets the last axes of a batch as axes of the event.
 
     The elements are independent, so that probabilities multiply over these axes.
     ``reinterpreted_batch_ndims`` is their number, by default all but the first.
@@ -76,7 +76,7 @@ class Independent(Distribution):
         """Block-diagonal over the elements of the event, which is flattened.
 
         Shapes:
-            ``batch_shape + (size, size)`` with ``size`` elements in an event
+            return: ``batch_shape + (size, size)`` for ``size`` elements in an event
         """
         count = 1
         for extent in self.event_shape:

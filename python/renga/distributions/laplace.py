@@ -22,7 +22,7 @@ class Laplace(Univariate):
 
     @property
     def mean(self) -> Variable:
-        return self._whole(self.loc)
+        return self._broadcast(self.loc)
 
     mode = mean
 
@@ -32,11 +32,11 @@ class Laplace(Univariate):
 
     @property
     def stddev(self) -> Variable:
-        return math.sqrt(2) * self._whole(self.scale)
+        return math.sqrt(2) * self._broadcast(self.scale)
 
     @property
     def entropy(self) -> Variable:
-        return 1 + F.log(2 * self._whole(self.scale))
+        return 1 + F.log(2 * self._broadcast(self.scale))
 
     def log_prob(self, x: Any) -> Variable:
         return -F.absolute(x - self.loc) / self.scale - F.log(2 * self.scale)

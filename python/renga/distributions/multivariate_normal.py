@@ -70,8 +70,8 @@ class MultivariateNormal(Distribution):
     def log_prob(self, x: Any) -> Variable:
         z = self._solve(F.expand_dims(x - self.loc, -1))
         distance = F.sum(F.square(z), axis=(-2, -1))
-        whole = 0.5 * self.d * math.log(2 * math.pi)
-        return -0.5 * distance - self._log_det() - whole
+        log_normalizer = 0.5 * self.d * math.log(2 * math.pi)
+        return -0.5 * distance - self._log_det() - log_normalizer
 
     def sample_n(self, n: int) -> Variable:
         noise = self._draw(self.xp.random.normal, n, self.loc.dtype, 0, 1)

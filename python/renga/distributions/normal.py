@@ -1,4 +1,4 @@
-"""Normal: the bell curve."""
+"""Normal distribution."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _HALF_LOG_TAU = 0.5 * math.log(2 * math.pi)
 class Normal(Univariate):
     """``p(x) = exp(-(x - loc)² / (2 scale²)) / (scale √(2π))``.
 
-    ``log_scale`` may be given in place of ``scale``.
+    ``log_scale`` may be given instead of ``scale``.
 
     Raises:
         ValueError: not exactly one of ``scale`` and ``log_scale`` is given.
@@ -41,7 +41,7 @@ class Normal(Univariate):
 
     @property
     def mean(self) -> Variable:
-        return self._whole(self.loc)
+        return self._broadcast(self.loc)
 
     mode = mean
 
@@ -51,11 +51,11 @@ class Normal(Univariate):
 
     @property
     def stddev(self) -> Variable:
-        return self._whole(self.scale)
+        return self._broadcast(self.scale)
 
     @property
     def entropy(self) -> Variable:
-        log_scale = self._whole(self.log_scale)
+        log_scale = self._broadcast(self.log_scale)
         return log_scale + (0.5 + _HALF_LOG_TAU)
 
     def _standard(self, x: Any) -> Variable:

@@ -32,7 +32,7 @@ class Pareto(Univariate):
 
     @property
     def mode(self) -> Variable:
-        return self._whole(self.scale)
+        return self._broadcast(self.scale)
 
     @property
     def variance(self) -> Variable:

@@ -59,11 +59,11 @@ class Uniform(Univariate):
 
     @property
     def stddev(self) -> Variable:
-        return self._whole(self.scale) / math.sqrt(12)
+        return self._broadcast(self.scale) / math.sqrt(12)
 
     @property
     def entropy(self) -> Variable:
-        return F.log(self._whole(self.scale))
+        return F.log(self._broadcast(self.scale))
 
     def log_prob(self, x: Any) -> Variable:
         x = as_array(x)

@@ -1,4 +1,4 @@
-"""Models for other libraries."""
+"""Export of models to other formats."""
 
 from renga.exporters import onnx
 

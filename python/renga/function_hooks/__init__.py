@@ -1,4 +1,4 @@
-"""Function hooks that time functions, or print what goes through them."""
+"""Function hooks that time functions, or print their arrays."""
 
 from renga.function_hooks import cuda_profile as cuda_profile
 from renga.function_hooks import cupy_memory_profile as cupy_memory_profile

@@ -1,4 +1,4 @@
-"""How long calls took, by name."""
+"""Times of calls, by name."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from renga.function_hooks.running import RunningFunctions
 
 
 class CallTimes:
-    """A record of calls, some of which may call others.
+    """A record of calls, which may be nested.
 
-    ``call_history`` lists each call's name and seconds, those called by it included.
+    ``call_history`` lists each call's name and seconds, including nested calls.
     """
 
     table = {"sec": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
@@ -29,7 +29,7 @@ class CallTimes:
             self._total_time += run.own / 1e9
 
     def total_time(self) -> float:
-        """The seconds of all calls, those made by others counted once."""
+        """The total seconds of all calls; nested ones count once."""
         return self._total_time
 
     def summary(self) -> dict[str, dict[str, Any]]:

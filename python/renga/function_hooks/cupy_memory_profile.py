@@ -1,4 +1,4 @@
-"""CupyMemoryProfileHook, which renga's memory on GPUs has no use for."""
+"""CupyMemoryProfileHook, which does not apply to renga's allocator on GPUs."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from renga.function_hook import FunctionHook
 class CupyMemoryProfileHook(FunctionHook):
     """Not available: memory on GPUs comes from renga's own allocator.
 
-    ``renga.profiler`` shows what each function takes. The constructor raises
-    RuntimeError.
+    ``renga.profiler`` reports the memory traffic of each function. The constructor
+    raises RuntimeError.
     """
 
     name = "CupyMemoryProfileHook"

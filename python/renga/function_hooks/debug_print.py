@@ -1,4 +1,4 @@
-"""What goes through functions, in print."""
+"""Prints the arrays of functions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from renga.variable import Variable
 
 
 class PrintHook(FunctionHook):
-    """Prints each function's name, its inputs, and on the way back its gradients.
+    """Prints each function's name, its inputs, and its gradients in the backward pass.
 
     ``sep``, ``end``, ``file`` and ``flush`` are those of ``print``.
     """

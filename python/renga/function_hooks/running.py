@@ -1,4 +1,4 @@
-"""A clock for functions that call other functions."""
+"""Timing of nested functions."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 
 class Run(NamedTuple):
-    """When a function ran, in nanoseconds of ``time.perf_counter_ns``."""
+    """The time of a function's run, in nanoseconds of ``time.perf_counter_ns``."""
 
     start: int
     elapsed: int
-    own: int  # without the functions that it called
+    own: int  # without nested functions
 
 
 class _Call:
@@ -31,11 +31,11 @@ class RunningFunctions(threading.local):
         self._calls: list[_Call] = []
 
     def start(self, function: Any) -> None:
-        """Starts the clock of a function."""
+        """Starts timing a function."""
         self._calls.append(_Call(function))
 
     def stop(self, function: Any) -> Run | None:
-        """Stops the clock of a function; None if it was not started."""
+        """Stops timing a function; None if it was not started."""
         now = time.perf_counter_ns()
         calls = self._calls
         depth = len(calls) - 1
@@ -44,12 +44,12 @@ class RunningFunctions(threading.local):
         if depth < 0:
             return None
         call = calls[depth]
-        del calls[depth:]  # functions above it have raised
+        del calls[depth:]  # inner functions have raised
         elapsed = now - call.start
         if calls:
             calls[-1].inner += elapsed
         return Run(call.start, elapsed, elapsed - call.inner)
 
     def clear(self) -> None:
-        """Forgets the functions of this thread that have raised."""
+        """Drops the functions of this thread that have raised."""
         self._calls.clear()

@@ -1,4 +1,4 @@
-"""How long functions take."""
+"""Times of functions."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from renga.operation_cost import operation_name
 
 
 class TimerHook(CallTimes, FunctionHook):
-    """Measures how long functions take, forward and backward.
+    """Measures the time of functions, forward and backward.
 
-    ``call_history`` lists each call's name and seconds, functions called by it
-    included.
+    ``call_history`` lists each call's name and seconds, including
+    nested functions.
     """
 
     name = "TimerHook"

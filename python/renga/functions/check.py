@@ -1,4 +1,4 @@
-"""What arguments of functions must be."""
+"""Checks of the arguments of functions."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ def check_floats(name: str, *xs: Any, called: str = "floats") -> None:
     """Raises InvalidType unless all are floats of one dtype, in any byte order.
 
     Raises:
-        TypeError: one is no array.
+        TypeError: one is not an array.
     """
     try:
         dtypes = [x.dtype for x in xs]
     except AttributeError:
         types = " and ".join(type(x).__name__ for x in xs)
         raise TypeError(f"{name}: expected arrays, got {types}") from None
-    # A character names the dtype, whatever the order of its bytes.
+    # The character of a dtype does not depend on its byte order.
     first = dtypes[0]
     if first.kind != "f" or any(dtype.char != first.char for dtype in dtypes):
         listed = " and ".join(map(str, dtypes))
@@ -41,7 +41,7 @@ def check_axis(name: str, x: Any, axis: Any) -> int:
     """The axis counted from the front.
 
     Raises:
-        TypeError: it is no integer, or ``x`` no array.
+        TypeError: it is not an integer, or ``x`` not an array.
         InvalidType: ``x`` has no such axis.
     """
     if not hasattr(x, "ndim"):
@@ -62,12 +62,12 @@ def checked_indices(
 ) -> numpy.ndarray:
     """A copy of ``indices`` as int64, each from 0 to ``n - 1`` or ``ignored``.
 
-    Every array of indices goes through here before it is used, as NumPy would count
-    negative ones from the end, and sums of small integers overflow.
+    Every array of indices is checked here before use: NumPy would count negative ones
+    from the end, and sums of small integers overflow.
 
     Raises:
-        InvalidType: they are no integers.
-        IndexError: one lies outside; the first of these is named.
+        InvalidType: they are not integers.
+        IndexError: one is out of range; the message has the first of these.
     """
     indices = numpy.asarray(indices)
     if indices.dtype.kind not in "iu":
@@ -88,9 +88,9 @@ def check_written(name: str, what: str, array: Any) -> None:
         _core.require_writable(array, f"{name}: {what}")
 
 
-def check_shape(name: str, held: bool, expected: str, *xs: Any) -> None:
-    """Raises InvalidType with the shapes of ``xs`` unless ``held``."""
-    if not held:
+def check_shape(name: str, condition: bool, expected: str, *xs: Any) -> None:
+    """Raises InvalidType with the shapes of ``xs`` unless ``condition``."""
+    if not condition:
         listed = " and ".join(str(x.shape) for x in xs)
         raise InvalidType(f"{name}: expected {expected}, got {listed}")
 

@@ -1,3 +1,3 @@
-"""Optimizations of graphs that stay the same."""
+"""Optimizations of static graphs."""
 
 from renga.graph_optimizations import static_graph as static_graph

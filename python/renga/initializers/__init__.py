@@ -37,9 +37,11 @@ def generate_array(
 ) -> Any:
     """A new array of ``shape`` filled by ``initializer``.
 
-    Its dtype is ``dtype``, else the initializer's own, else the configured one;
-    ValueError where the first two differ or an extent is negative, MemoryError where
-    the array would not fit in memory.
+    Its dtype is ``dtype``, else the initializer's own, else the configured one.
+
+    Raises:
+        ValueError: the first two dtypes differ, or an extent is negative.
+        MemoryError: the array would not fit in memory.
     """
     own = getattr(initializer, "dtype", None)
     if dtype is not None and own is not None:

@@ -1,4 +1,4 @@
-"""Initializers whose values are known beforehand."""
+"""Initializers without random numbers."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class One(_Fixed):
 
 
 class NaN(_Fixed):
-    """Fills an array with NaN, so that a value nobody set is noticed."""
+    """Fills an array with NaN, so that an unset value is noticed."""
 
     fill_value = numpy.nan
 

@@ -1,4 +1,4 @@
-"""Normal initializers: zero mean, with a deviation that fits the layer."""
+"""Normal initializers: zero mean, deviation from the shape of the layer."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class GlorotNormal(FanInitializer, Normal):
 class HeNormal(FanInitializer, Normal):
     """Draws with deviation ``scale * sqrt(2 / fan)``, for layers before a ReLU.
 
-    ``fan_option`` says which fan: ``"fan_in"`` keeps the size of the activations,
+    ``fan_option`` is the fan used: ``"fan_in"`` keeps the size of the activations,
     ``"fan_out"`` that of the gradients (He et al., ICCV 2015).
     """
 

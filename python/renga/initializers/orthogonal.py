@@ -8,7 +8,7 @@ from typing import Any
 from renga import backend
 from renga.initializers.random import RandomInitializer
 
-# What a matrix of outputs × inputs may be in each mode.
+# The condition on a matrix of outputs × inputs in each mode.
 _FITS = {
     "auto": lambda outputs, inputs: True,
     "projection": lambda outputs, inputs: outputs <= inputs,
@@ -18,7 +18,7 @@ _FITS = {
 
 
 class Orthogonal(RandomInitializer):
-    """Fills an array, seen as a matrix, with ``scale`` times an orthonormal one.
+    """Fills an array, reshaped to a matrix, with ``scale`` times an orthonormal one.
 
     The rows are orthonormal where there are fewer outputs than inputs (a
     projection), the columns where there are more (an embedding). ``mode`` other
@@ -59,6 +59,6 @@ class Orthogonal(RandomInitializer):
         values = self._generator(array).normal(size=(outputs, inputs))
         tall = values if outputs >= inputs else values.T
         q, r = xp.linalg.qr(tall)
-        # Without the signs QR favours some rotations over others (Mezzadri, 2007).
+        # Without the signs, QR does not give uniform rotations (Mezzadri, 2007).
         q *= xp.sign(xp.diag(r))
         array[...] = size * (q if outputs >= inputs else q.T).reshape(array.shape)

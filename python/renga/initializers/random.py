@@ -10,9 +10,9 @@ from renga import backend, initializer
 class RandomInitializer(initializer.Initializer):
     """Draws values from a distribution of size ``scale``.
 
-    ``rng`` is a ``RandomState`` or a ``Generator``; without one the global
-    generator of the array's module serves, so ``numpy.random.seed`` reproduces
-    the values.
+    ``rng`` is a ``RandomState`` or a ``Generator``; by default the
+    global generator of the array's module, so ``numpy.random.seed`` reproduces the
+    values.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class FanInitializer(RandomInitializer):
     def __call__(self, array: Any) -> None:
         self._check_dtype(array)
         if array.size == 0:
-            return  # a weight without inputs has no fan
+            return  # a weight without inputs has no fan_in
         fan_in, fan_out = initializer.get_fans(array.shape)
         self._draw(array, self.scale * self._size(fan_in, fan_out))
 

@@ -1,4 +1,4 @@
-"""Uniform initializers: symmetric about zero, with a bound that fits the layer."""
+"""Uniform initializers: symmetric about zero, bound from the shape of the layer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Iterators over data sets, and the orders they take."""
+"""Iterators over data sets, and the order of examples."""
 
 from renga.iterators import (
     dali_iterator,

@@ -17,28 +17,28 @@ if TYPE_CHECKING:
 
 
 class MultiprocessIterator(ReadAheadIterator):
-    """Reads the next ``n_prefetch`` batches in processes while this one is in use.
+    """Prefetches the next ``n_prefetch`` batches in worker processes.
 
-    For data sets that compute in Python. The processes are started anew, never
-    forked, so that they are safe beside threads, MPI and GPUs; the data set is
-    pickled once, and its arrays lie in memory that all processes share. A script must
-    therefore guard its start with ``if __name__ == "__main__"``.
+    For data sets that compute in Python. The processes are spawned, never forked, so
+    they are safe with threads, MPI and GPUs. The data set is pickled once, with its
+    arrays in memory that all processes share. A script must therefore guard its start
+    with ``if __name__ == "__main__"``.
 
     Args:
         n_processes: as many as there are cores unless given.
         n_prefetch: batches to read ahead, within an epoch.
         shared_mem: bytes of shared memory to begin with for each example; it grows
-            where examples turn out larger.
+            if examples are larger.
         dataset_timeout: seconds to wait for an example before a TimeoutWarning.
-        maxtasksperchild: parts of batches that a process reads before a new one
-            takes its place.
+        maxtasksperchild: tasks of a process before a new one replaces it; a task is
+            a piece of a batch.
 
-    The other arguments are those of ``SerialIterator``, and so are the batches. The
-    next batch raises what the data set raised, and RuntimeError if a process died.
+    The other arguments and the batches are those of ``SerialIterator``. The next batch
+    raises the exception of the data set, or RuntimeError if a process died.
     """
 
     class TimeoutWarning(RuntimeWarning):
-        """An example is a long time coming."""
+        """An example takes longer than ``dataset_timeout``."""
 
     def __init__(
         self,
@@ -72,8 +72,8 @@ class MultiprocessIterator(ReadAheadIterator):
         self._pool = None
 
     def __del__(self) -> None:
-        # At the interpreter's end the modules may be gone; the processes end by
-        # themselves then.
+        # At interpreter shutdown modules may be gone; the processes then end by
+        # themselves.
         with contextlib.suppress(Exception):
             self.finalize()
 
@@ -81,7 +81,7 @@ class MultiprocessIterator(ReadAheadIterator):
         if not indices:
             return []
         if self._pool is None:
-            # Here, because processes are slow to import.
+            # Imported late, because it is slow to import.
             from renga.iterators.reading_processes import ReadingProcesses
 
             self._pool = ReadingProcesses(self.dataset, self.n_processes)
@@ -93,22 +93,22 @@ class MultiprocessIterator(ReadAheadIterator):
         count = -(-len(indices) // self.n_processes)
         examples: list[Any] = []
         for start in range(0, len(indices), count):
-            part = indices[start : start + count]
-            read = pool.read(part, (self.shared_mem or 0) * len(part))
-            examples += [self._example(read, k) for k in range(len(part))]
+            task = indices[start : start + count]
+            future = pool.read(task, (self.shared_mem or 0) * len(task))
+            examples += [self._example(future, k) for k in range(len(task))]
         return examples
 
-    def _example(self, part: Future[list[Any]], position: int) -> _Example:
-        return _Example(part, position, self.dataset_timeout)
+    def _example(self, future: Future[list[Any]], position: int) -> _Example:
+        return _Example(future, position, self.dataset_timeout)
 
 
 class _Example:
     """One of several examples that a process is reading."""
 
     def __init__(
-        self, part: Future[list[Any]], position: int, timeout: float | None
+        self, future: Future[list[Any]], position: int, timeout: float | None
     ) -> None:
-        self.part = part
+        self.future = future
         self.position = position
         self.timeout = timeout
 
@@ -123,14 +123,14 @@ class _Example:
 
     def _wait(self) -> list[Any]:
         try:
-            return self.part.result(self.timeout)
+            return self.future.result(self.timeout)
         except concurrent.futures.TimeoutError:
-            if self.part.done():
-                raise  # the data set's own
+            if self.future.done():
+                raise  # raised by the data set itself
             warnings.warn(
                 f"MultiprocessIterator: no example came in {self.timeout} s; is a "
                 "process stuck?",
                 MultiprocessIterator.TimeoutWarning,
                 stacklevel=2,
             )
-            return self.part.result()
+            return self.future.result()

@@ -10,10 +10,10 @@ from renga.utils.argument import check_count
 
 
 class MultithreadIterator(ReadAheadIterator):
-    """Reads the next batch in ``n_threads`` threads while this one is in use.
+    """Prefetches the next batch in ``n_threads`` threads.
 
     For data sets that wait for a disk or release the interpreter's lock. The
-    arguments are those of ``SerialIterator``, and so are the batches.
+    arguments and the batches are those of ``SerialIterator``.
     """
 
     _pool: ThreadPoolExecutor | None = None

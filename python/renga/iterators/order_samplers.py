@@ -1,4 +1,4 @@
-"""In which order an epoch takes the examples."""
+"""The order of the examples of an epoch."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class OrderSampler:
     ) -> numpy.ndarray | None:
         """The indices of the next epoch, as many as in ``current_order``.
 
-        ``current_position`` is where in ``current_order`` the batch at hand began.
-        None from the first call means the order of the data set, for good.
+        ``current_position`` is the position in ``current_order`` at which the current
+        batch began. If the first call returns None, the order is always the data set's.
         """
         raise NotImplementedError
 
@@ -51,6 +51,6 @@ class ShuffleOrderSampler(OrderSampler):
 
 
 def _serialize_state(serializer: Any, state: Any) -> Any:
-    # As text, because the integers of some generators have 128 bits.
+    # As JSON: the integers of some generators have 128 bits.
     text = json.dumps(state, default=numpy.ndarray.tolist)
     return json.loads(serializer("random_state", text))

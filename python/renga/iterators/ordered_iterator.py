@@ -1,4 +1,4 @@
-"""Where an iteration over a data set stands, and which examples come next."""
+"""The position of an iteration over a data set, and the next indices."""
 
 from __future__ import annotations
 
@@ -24,11 +24,12 @@ class _State(NamedTuple):
 class OrderedIterator(Iterator):
     """Steps through the orders of a sampler, ``batch_size`` indices at a time.
 
-    A batch that reaches over the end of an epoch goes on in the next, or, with
-    ``repeat`` off, is the shorter last one.
+    A batch at the end of an epoch continues in the next one; with ``repeat`` off it is
+    the last and may be shorter.
 
-    Raises: ValueError for both ``shuffle`` and ``order_sampler``, and for a
-    ``batch_size`` below 1.
+    Raises:
+        ValueError: both ``shuffle`` and ``order_sampler`` are given, or ``batch_size``
+            is below 1.
     """
 
     _order_key = "order"
@@ -63,7 +64,7 @@ class OrderedIterator(Iterator):
 
     @property
     def current_position(self) -> int:
-        """How many examples of this epoch were handed out."""
+        """The number of examples of this epoch that were returned."""
         return self._state.position
 
     @property
@@ -98,8 +99,8 @@ class OrderedIterator(Iterator):
     def serialize(self, serializer: Any) -> None:
         """Save or load the position, the order and, if it has one, the sampler's state.
 
-        Resumed anywhere, the iterator goes on with the very examples that would have
-        come. A file that knows nothing of the sampler leaves it as it is.
+        A resumed iterator continues with the same examples as an uninterrupted one. A
+        file without the sampler's state leaves it unchanged.
         """
         state = self._state
         order = state.order
@@ -123,7 +124,7 @@ class OrderedIterator(Iterator):
         return len(self.dataset) if order is None else len(order)
 
     def _known_indices(self, batches: int = 1) -> list[int]:
-        """The next indices as far as they are decided: to the end of this epoch."""
+        """The next indices that are already known: up to the end of this epoch."""
         if self.epoch > 0 and not self._repeat:
             return []
         length = batches * self.batch_size

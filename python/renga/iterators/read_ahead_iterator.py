@@ -1,4 +1,4 @@
-"""Reading examples before they are asked for."""
+"""Prefetching of examples."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from renga.iterators.ordered_iterator import OrderedIterator
 
 
 class ReadAheadIterator(OrderedIterator):
-    """Has the next ``n_prefetch`` batches read while this one is in use.
+    """Prefetches the next ``n_prefetch`` batches.
 
-    A leaf's ``_submit`` starts to read examples and gives, for each index, something
-    whose ``result()`` is the example or raises what the data set raised.
+    A subclass's ``_submit`` starts reading examples and returns a future for each
+    index: ``result()`` returns the example or raises the data set's exception.
     """
 
     def __init__(
@@ -28,24 +28,24 @@ class ReadAheadIterator(OrderedIterator):
         super().__init__(dataset, batch_size, repeat, shuffle, order_sampler)
 
     def __next__(self) -> list[Any]:
-        """The next batch, as a list of examples; raises what the data set raised."""
+        """The next batch, as a list of examples; raises the data set's exceptions."""
         indices = self._advance()
         batch = self._take(indices)
-        # Only as far as the order is known: to draw the next one now would not leave
-        # the generator where a serial iterator, or a resumed one, has it.
+        # Only as far as the order is known: drawing the next order now would leave the
+        # generator in another state than a serial or a resumed iterator has.
         self._ahead = self._take(self._known_indices(self.n_prefetch))
         return [example.result() for _, example in batch]
 
     def finalize(self) -> None:
-        """Forget what was read ahead."""
+        """Discard the prefetched examples."""
         self._ahead = []
 
     def _take(self, indices: list[int]) -> list[tuple[int, Any]]:
-        """These examples: those that are being read already, then new ones."""
+        """Futures of these examples: those already submitted, then new ones."""
         count = min(len(indices), len(self._ahead))
         taken, self._ahead = self._ahead[:count], self._ahead[count:]
         if [index for index, _ in taken] != indices[:count]:
-            # After a reset or a resume, what was read ahead is not what comes.
+            # After a reset or a resume the prefetched examples are not the next ones.
             taken, self._ahead = [], []
         missing = indices[len(taken) :]
         return taken + list(zip(missing, self._submit(missing)))

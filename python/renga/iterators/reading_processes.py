@@ -1,4 +1,4 @@
-"""Processes that read examples, and the memory they hand them over in."""
+"""Worker processes that read examples, and the shared memory for the results."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from renga.iterators.shared_pickle import SharedPickle
 
 
 class ReadingProcesses:
-    """Processes that read a data set, and the memory they hand examples over in."""
+    """Worker processes that read a data set into shared memory."""
 
     def __init__(self, dataset: Any, n_processes: int) -> None:
         self.n_processes = n_processes
@@ -88,7 +88,7 @@ def _free(block: SharedMemory) -> None:
 
 
 def _dumps() -> Callable[..., bytes]:
-    # It pickles functions that have no name, too.
+    # cloudpickle also pickles lambdas.
     try:
         import cloudpickle
     except ImportError:
@@ -96,7 +96,7 @@ def _dumps() -> Callable[..., bytes]:
     return cloudpickle.dumps
 
 
-# What follows runs in the processes that read.
+# The functions below run in the worker processes.
 
 _dataset: Any = None
 _open_block = functools.lru_cache(maxsize=None)(SharedMemory)
@@ -104,7 +104,7 @@ _open_block = functools.lru_cache(maxsize=None)(SharedMemory)
 
 def _open_dataset(written: SharedPickle, block: str) -> None:
     global _dataset
-    # An interrupt is for the process that trains; it ends this one.
+    # The training process handles interrupts, and ends this process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _core.set_num_threads(1)
     _dataset = shared_pickle.read(written, _open_block(block), copy=False)

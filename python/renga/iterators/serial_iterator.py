@@ -8,11 +8,10 @@ from renga.iterators.ordered_iterator import OrderedIterator
 
 
 class SerialIterator(OrderedIterator):
-    """Reads each batch when it is asked for, in this thread.
+    """Reads each batch on demand, in the caller's thread.
 
-    ``shuffle`` draws a new order for every epoch, which is the default;
-    ``order_sampler`` decides the orders instead. With ``repeat`` off the iteration ends
-    with the epoch.
+    ``shuffle`` (the default) draws a new order for every epoch; ``order_sampler`` gives
+    the orders instead. With ``repeat`` off the iteration ends after one epoch.
     """
 
     def __init__(

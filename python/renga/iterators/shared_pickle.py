@@ -1,4 +1,4 @@
-"""Pickles whose arrays lie in shared memory, for other processes to read in place."""
+"""Pickles with their arrays in shared memory, read by other processes in place."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ _ALIGNMENT = 64  # bytes
 
 
 class SharedPickle(NamedTuple):
-    """An object without the memory of its arrays, and where in a block that lies.
+    """A pickled object and the positions of its arrays in a block of shared memory.
 
-    What did not fit into the block travels in ``inline``.
+    Arrays that did not fit into the block are in ``inline``.
     """
 
     payload: bytes
@@ -21,7 +21,7 @@ class SharedPickle(NamedTuple):
 
     @property
     def size(self) -> int:
-        """The bytes of a block that the object fits in."""
+        """The size in bytes of a block that holds the object."""
         return self.extents[-1][0] + self.extents[-1][1] if self.extents else 0
 
 
@@ -45,7 +45,7 @@ def write(
 
 
 def read(written: SharedPickle, block: SharedMemory | None, copy: bool = True) -> Any:
-    """The object; without ``copy`` its arrays lie in ``block``, read-only."""
+    """The object; without ``copy`` its arrays are read-only views of ``block``."""
     if written.inline is not None:
         return pickle.loads(written.payload, buffers=map(bytearray, written.inline))
     views = []

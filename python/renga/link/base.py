@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class _Missing:
-    """What ``__init__`` of a link sets: an instance without it has not run that."""
+    """An attribute set by ``Link.__init__``; reading it before that raises."""
 
     def __get__(self, link: Any, cls: type) -> Any:
         if link is None:
@@ -98,7 +98,7 @@ class Link(DeviceResident):
 
     @property
     def printable_specs(self) -> Iterator[tuple[str, Any]]:
-        """Names and values that ``str`` shows."""
+        """Names and values in the result of ``str``."""
         return iter(())
 
     @property
@@ -119,7 +119,7 @@ class Link(DeviceResident):
 
     @classmethod
     def from_params(cls, *args: Any, **kwargs: Any) -> Link:
-        """A link made of parameter values; the sizes follow from their shapes."""
+        """A link with the given parameter values; their shapes determine the sizes."""
         raise NotImplementedError("This link does not implement `from_params`.")
 
     def add_param(
@@ -129,7 +129,7 @@ class Link(DeviceResident):
         dtype: Any = numpy.float32,
         initializer: Any = None,
     ) -> None:
-        """Registers a new parameter; it waits for its shape where that is None."""
+        """Registers a new parameter, uninitialised if ``shape`` is None."""
         self._require_new("parameter", name)
         if initializer is None:
             initializer = initializers.NaN(dtype)
@@ -162,10 +162,10 @@ class Link(DeviceResident):
 
     def params(self, include_uninit: bool = True) -> Iterator[Parameter]:
         """The parameters of this link and its children, each of them once."""
-        seen = set()
+        visited = set()
         for _, param in self.namedparams(include_uninit):
-            if id(param) not in seen:
-                seen.add(id(param))
+            if id(param) not in visited:
+                visited.add(id(param))
                 yield param
 
     def namedparams(
@@ -192,7 +192,7 @@ class Link(DeviceResident):
         return iter(())
 
     def count_params(self) -> int:
-        """How many numbers the parameters hold; warns of those without a shape."""
+        """The number of elements of the parameters; warns of uninitialised ones."""
         size = 0
         for name, param in self.namedparams():
             if param.is_initialized:
@@ -206,12 +206,12 @@ class Link(DeviceResident):
         return size
 
     def cleargrads(self) -> None:
-        """Forgets every gradient, before a backward pass."""
+        """Drops every gradient, before a backward pass."""
         for param in self.params():
             param.cleargrad()
 
     def zerograds(self) -> None:
-        """Fills every gradient with zeros; ``cleargrads`` is the faster way."""
+        """Fills every gradient with zeros; ``cleargrads`` is faster."""
         for param in self.params():
             param.zerograd()
 
@@ -222,7 +222,7 @@ class Link(DeviceResident):
             vars(self)[name].addgrad(source[name])
 
     def copyparams(self, link: Link, copy_persistent: bool = True) -> None:
-        """Copies the parameters of ``link``, and its persistent values unless told."""
+        """Copies the parameters of ``link`` and, by default, its persistent values."""
         source, mine = vars(link), vars(self)
         for name in self._params:
             mine[name].copydata(source[name])
@@ -235,7 +235,7 @@ class Link(DeviceResident):
                 mine[name] = copy.deepcopy(source[name])
 
     def copy(self, mode: str = "share") -> Any:
-        """A copy: arrays shared (``share``), copied (``copy``), drawn anew (``init``).
+        """A copy: arrays shared (``share``), copied (``copy``) or redrawn (``init``).
 
         Shared or not, the parameters of the copy have gradients of their own.
         """
@@ -266,6 +266,7 @@ class Link(DeviceResident):
 
     def repeat(self, n_repeat: int, mode: str = "init") -> Sequential:
         """``n_repeat`` copies of this link, one after the other."""
+        # Sequential is a subclass of Link.
         from renga.sequential import Sequential
 
         return Sequential(*[self.copy(mode) for _ in range(n_repeat)])
@@ -314,7 +315,7 @@ class Link(DeviceResident):
         self.local_link_hooks.pop(name).deleted(self)
 
     def device_resident_accept(self, visitor: Any) -> None:
-        """Shows the parameters and persistent arrays to ``visitor``."""
+        """Passes the parameters and persistent arrays to ``visitor``."""
         super().device_resident_accept(visitor)
         mine = vars(self)
         for name in self._params:
@@ -338,7 +339,7 @@ class Link(DeviceResident):
 
 
 def _warn_of_unregistered(link: Link, name: str, value: Any) -> None:
-    if value.name is not None:  # it is registered elsewhere, and shared with this link
+    if value.name is not None:  # registered in another link and shared with this one
         return
     kind, how = "parameter", "within `with self.init_scope():`"
     if isinstance(value, Link):
@@ -362,12 +363,12 @@ def _frames_in_links() -> int:
 
 def _serialize_param(serializer: Any, name: str, param: Parameter) -> None:
     array = param.array
-    data = param.seen_whole(serializer)(name, array)
+    data = param.full_array_serializer(serializer)(name, array)
     if data is None or data is array:
         return
     if isinstance(serializer, Deserializer):
         values = None if array is None else array.copy()
-        serializer.on_failure(functools.partial(param._put_back, values))
+        serializer.on_failure(functools.partial(param._restore_values, values))
     if not param.is_initialized:
         param.initialize(data.shape)
     param.array[...] = data

@@ -39,7 +39,7 @@ class Chain(Link):
             self.add_link(name, link)
 
     def __getitem__(self, name: str) -> Any:
-        """The attribute of that name, a child as a rule."""
+        """The attribute of that name, usually a child."""
         return getattr(self, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -131,7 +131,7 @@ def prefixed_links(name: str, link: Link) -> Iterator[tuple[str, Link]]:
 
 
 def format_children(link: Link, children: list[tuple[Any, Any]]) -> str:
-    """What ``str`` shows of a link with children: one per line, indented."""
+    """The result of ``str`` for a link with children: one per line, indented."""
     if not children:
         return f"{type(link).__name__}()"
     lines = [f"({name}): {child}," for name, child in children]

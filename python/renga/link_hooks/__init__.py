@@ -1,4 +1,4 @@
-"""What runs around the calls of links."""
+"""Hooks that run around the calls of links."""
 
 from renga.link_hooks.spectral_normalization import (
     SpectralNormalization as SpectralNormalization,

@@ -15,10 +15,10 @@ from renga.variable import Variable, as_array
 class SpectralNormalization(WeightHook):
     """Divides a weight by its largest singular value, for every call of the link.
 
-    The value is estimated by ``n_power_iteration`` power iterations, which go on from
-    call to call while training: their vector is saved with the link as the persistent
-    value ``W_u`` (by the name of the weight). The result is multiplied by ``factor``,
-    and with ``use_gamma`` by a parameter ``gamma``, at first that value.
+    The value is estimated by ``n_power_iteration`` power iterations, which continue
+    from call to call during training: their vector is saved with the link as the
+    persistent value ``W_u`` (by the name of the weight). The result is multiplied by
+    ``factor``, and with ``use_gamma`` by a parameter ``gamma``, at first that value.
 
     Raises:
         AssertionError: no power iteration.
@@ -83,7 +83,7 @@ class SpectralNormalization(WeightHook):
         W = self._weight(link)
         rows = self.reshape_W(W)
         u, v = getattr(link, self.vector_name), self.v
-        # Forward passes that are run again must see the same values.
+        # A recomputed forward pass must use the same values.
         if v is None or not config.in_recomputing:
             u, v = self._iterate(rows.array, u)
             self.v = v

@@ -1,4 +1,4 @@
-"""How long links take."""
+"""Times of links."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from renga.link_hook import LinkHook
 
 
 class TimerHook(CallTimes, LinkHook):
-    """Measures how long links take, those that they call included.
+    """Measures the time of links, including the links that they call.
 
     ``call_history`` lists the class and the seconds of each call.
     """

@@ -1,4 +1,4 @@
-"""Hooks that put another weight in a parameter's place while its link runs."""
+"""Hooks that replace a link's weight while the link runs."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from renga.variable import Variable
 
 
 class WeightHook(LinkHook):
-    """Computes a link's weight anew for every call, in ``normalize_weight``.
+    """Computes a link's weight for every call, in ``normalize_weight``.
 
-    The parameter stays what it was: gradients reach it, it is updated and saved. The
-    hook belongs to one link, by ``add_hook``.
+    The parameter itself is not replaced: it gets the gradients, is updated and saved.
+    The hook is added to one link, by ``add_hook``.
 
     Raises:
         ValueError: the link has no such parameter.
@@ -48,10 +48,10 @@ class WeightHook(LinkHook):
 
     def forward_preprocess(self, cb_args: Any) -> None:
         link = cb_args.link
-        # A call that raised has left its weight behind.
+        # A call that raised has not restored the parameter.
         self._restore(link)
         if not self._weight(link).is_initialized:
-            # The link itself knows what shape its weight takes from these inputs.
+            # The link initializes its weight for the shape of these inputs.
             with no_backprop_mode():
                 link.forward(*cb_args.args, **cb_args.kwargs)
             self.prepare(link)

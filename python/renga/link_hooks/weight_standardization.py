@@ -12,7 +12,7 @@ from renga.variable import Variable
 class WeightStandardization(WeightHook):
     """Standardizes a weight over all but its first axis, for every call of the link.
 
-    ``(W - mean) / sqrt(variance + eps)`` takes the place of the parameter.
+    ``(W - mean) / sqrt(variance + eps)`` replaces the parameter.
 
     Raises:
         ValueError: the link has no parameter ``weight_name``.

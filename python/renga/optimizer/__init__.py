@@ -1,4 +1,4 @@
-"""Optimizers: what changes the parameters of a link by their gradients."""
+"""Optimizers update the parameters of a link by their gradients."""
 
 from renga.optimizer.base import Optimizer as Optimizer
 from renga.optimizer.gradient_method import GradientMethod as GradientMethod

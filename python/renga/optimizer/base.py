@@ -22,7 +22,7 @@ class Optimizer(Hookable, LossScaling):
     use_auto_new_epoch = False
 
     def setup(self, link: Link) -> Optimizer:
-        """Makes ``link`` the target and starts the counts and hooks anew."""
+        """Makes ``link`` the target and resets the counts and hooks."""
         if not isinstance(link, Link):
             raise TypeError("optimization target must be a link")
         self.target = link
@@ -44,7 +44,7 @@ class Optimizer(Hookable, LossScaling):
             )
 
     def new_epoch(self, auto: bool = False) -> None:
-        """Counts an epoch; ``auto`` tells that an updater calls, not the user."""
+        """Counts an epoch; ``auto`` means that an updater calls, not the user."""
         if auto and not self.use_auto_new_epoch:
             raise RuntimeError(
                 "invalid new_epoch call with auto=True: the updater has to set "
@@ -63,7 +63,7 @@ class Optimizer(Hookable, LossScaling):
             self.call_hook(hook)
 
     def call_hook(self, hook: Callable[..., Any]) -> None:
-        """Calls one hook, for each parameter where it asks for that."""
+        """Calls one hook, for each parameter if ``call_for_each_param``."""
         if not getattr(hook, "call_for_each_param", False):
             hook(self)
             return
@@ -71,10 +71,12 @@ class Optimizer(Hookable, LossScaling):
             hook(param.update_rule, param)
 
     def serialize(self, serializer: Any) -> None:
-        """Saves or loads the counts and what the update rules remember."""
+        """Saves or loads the counts and the state of the update rules."""
         self._require_target("serialize")
         self.t = serializer("t", self.t)
         self.epoch = serializer("epoch", self.epoch)
         for name, param in self.target.namedparams():
             if param.update_rule is not None:
-                param.update_rule.serialize(param.seen_whole(serializer[name]))
+                param.update_rule.serialize(
+                    param.full_array_serializer(serializer[name])
+                )

@@ -36,7 +36,7 @@ def _warn_of_untrained(model: Link) -> None:
 
 
 def _warn_of_first_nan(model: Link) -> None:
-    """Gradients are NaN at the beginning, and stay so if backward() adds to them."""
+    """Gradients are initially NaN, and remain so if backward() adds to them."""
     for name, param in model.namedparams(include_uninit=False):
         grad = param.grad
         if grad is not None and grad.size and grad.flat[0] != grad.flat[0]:
@@ -60,7 +60,7 @@ def _links_in_containers(model: Link) -> Iterator[tuple[str, Link]]:
 
 
 def _checked_init(cls: type) -> Callable[..., None]:
-    """``__init__`` of ``cls``, which says what is wrong with its arguments."""
+    """``__init__`` of ``cls`` with a check of its arguments."""
     init = vars(cls)["__init__"]
     known = inspect.signature(init).parameters
     is_ours = cls.__module__.startswith("renga.optimizers.")
@@ -130,8 +130,8 @@ class GradientMethod(Optimizer):
     ) -> None:
         """Updates the parameters of the target by their gradients.
 
-        With a loss function, it is called with the other arguments first, and the
-        gradients are those of what it returns.
+        With a loss function, it is called with the other arguments first, and its
+        result is differentiated.
         """
         self._require_target("update")
         if lossfun is not None:
@@ -143,7 +143,7 @@ class GradientMethod(Optimizer):
                 )
             self.target.cleargrads()
             loss.backward(loss_scale=self._loss_scale)
-            del loss  # the graph must not outlive its use
+            del loss  # frees the graph before the update
         self.reallocate_cleared_grads()
         if self.t == 0 and not self._loss_scaling_is_dynamic:
             _warn_of_first_nan(self.target)
@@ -161,9 +161,9 @@ class GradientMethod(Optimizer):
         self.update_loss_scale()
 
     def _call_pre_hooks(self) -> WeightDecay | None:
-        """Calls the hooks, but for a WeightDecay that comes last.
+        """Calls the hooks, except for a WeightDecay that comes last.
 
-        That is returned, to go with each parameter's update in one pass over memory.
+        It is returned, to be fused with each parameter's update.
         """
         hooks = list(self._hooks("pre").values())
         ours = is_method_of(self, Optimizer, "call_hooks", "call_hook")
@@ -175,9 +175,9 @@ class GradientMethod(Optimizer):
         return None
 
     def is_one_pass(self) -> bool:
-        """Whether an update is one pass for each parameter and nothing else.
+        """Whether an update is one fused pass for each parameter and nothing else.
 
-        Nobody looks at a gradient, then, before its parameter's pass.
+        Then no user code reads a gradient before its parameter's pass.
         """
         hooks = list(self._hooks("pre").values())
         return (
@@ -195,7 +195,7 @@ class GradientMethod(Optimizer):
         )
 
     def reallocate_cleared_grads(self) -> None:
-        """Fills in zeros where a parameter has no gradient."""
+        """Sets the gradient to zeros for parameters without one."""
         for param in self.target.params(include_uninit=False):
             if param.grad is None:
                 param.grad = param.xp.zeros_like(param.array)

@@ -19,7 +19,7 @@ class Hookable:
         """Adds a function to run before (``pre``) or after (``post``) each update.
 
         ``auto`` follows the attribute ``timing`` of the hook, before without one.
-        The name is that of the hook unless given; KeyError where it is taken.
+        The name defaults to that of the hook; KeyError if it is taken.
         """
         if not callable(hook):
             raise TypeError("hook function must be callable")

@@ -24,7 +24,7 @@ class Hyperparameter:
         def __setattr__(self, name: str, value: Any) -> None: ...
 
     def __getattr__(self, name: str) -> Any:
-        # copy and pickle ask for special methods before there is a parent.
+        # copy and pickle read special methods before a parent is set.
         parent = vars(self).get("_parent")
         if parent is None:
             raise AttributeError(f"there is no hyperparameter {name!r}")
@@ -37,7 +37,7 @@ class Hyperparameter:
 
     @property
     def parent(self) -> Hyperparameter | None:
-        """The set that values not set here come from."""
+        """The set from which unset values are read."""
         return self._parent
 
     def get_dict(self) -> dict[str, Any]:
@@ -48,15 +48,15 @@ class Hyperparameter:
 
 
 class HyperparameterProxy:
-    """An attribute of an optimizer or a rule that stands for a hyperparameter."""
+    """An attribute of an optimizer or a rule that reads and sets a hyperparameter."""
 
     def __init__(self, attr_name: str) -> None:
         self._attr_name = attr_name
         self._is_number = False
-        self.__doc__ = f"Stands for ``self.hyperparam.{attr_name}``."
+        self.__doc__ = f"Alias of ``self.hyperparam.{attr_name}``."
 
     def __set_name__(self, owner: type, name: str) -> None:
-        # Those of users' own optimizers may be anything.
+        # Hyperparameters of user-defined optimizers are not checked.
         self._is_number = owner.__module__.startswith("renga.optimizers.")
 
     def __get__(self, owner: Any, owner_type: Any = None) -> Any:
@@ -71,7 +71,7 @@ class HyperparameterProxy:
 
 
 def check_hyperparameter(optimizer: Any, name: str, value: Any) -> None:
-    """Raises TypeError or ValueError for what no update could work with."""
+    """Raises TypeError or ValueError for an invalid hyperparameter."""
     what = f"{type(optimizer).__name__}: {name}"
     check_number(what, value)
     if name in ("beta1", "beta2") and not 0 <= value < 1:

@@ -26,7 +26,7 @@ class LossScaling:
     _loss_scaling_multiplier = 1.0
 
     def loss_scaling(self, interval: int = 1000, scale: float | None = None) -> None:
-        """Chooses a constant ``scale``, or without one a dynamic scale.
+        """Sets a constant ``scale``, or without one a dynamic scale.
 
         A dynamic scale doubles in ``interval`` updates without overflow.
         """
@@ -41,7 +41,7 @@ class LossScaling:
         self._loss_scale = 1.0
 
     def set_loss_scale(self, loss_scale: float | None) -> None:
-        """Chooses a constant scale, or none for None."""
+        """Sets a constant scale; None turns it off."""
         if loss_scale is not None:
             check_number("loss_scaling: scale", loss_scale)
             if not 0 < loss_scale < math.inf:
@@ -52,7 +52,7 @@ class LossScaling:
         self._loss_scale = loss_scale
 
     def check_nan_in_grads(self) -> None:
-        """Notes whether a gradient has overflowed, if the scale is dynamic."""
+        """Records whether a gradient has overflowed, if the scale is dynamic."""
         if not self._loss_scaling_is_dynamic:
             return
         self._loss_scaling_isnan = any(

@@ -15,24 +15,24 @@ from renga.variable import Variable
 
 
 def in_one_pass(update_core_cpu: Callable[..., None]) -> Callable[..., None]:
-    """Marks an ``update_core_cpu`` that is one call of a rule of the core's.
+    """Marks an ``update_core_cpu`` that is one call of a fused rule of the core.
 
-    It has the gradient from ``gradient_of``.
+    It must read the gradient by ``gradient_of``.
     """
     update_core_cpu.in_one_pass = True  # type: ignore[attr-defined]
     return update_core_cpu
 
 
 class UpdateRule(Hookable):
-    """Updates one parameter; keeps what it must remember of it in ``state``.
+    """Updates one parameter, with its ``state``.
 
-    A subclass makes its arrays in ``init_state`` and overrides ``update_core``, or
-    ``update_core_cpu`` and ``update_core_gpu``. A rule with ``enabled`` False does
-    nothing. Hooks take the rule and the parameter.
+    A subclass creates the state's arrays in ``init_state`` and overrides
+    ``update_core``, or ``update_core_cpu`` and ``update_core_gpu``. A rule with
+    ``enabled`` False does nothing. Hooks take the rule and the parameter.
     """
 
     is_elementwise = False
-    """Whether every element changes by itself, so that arrays may be joined."""
+    """Whether the update is elementwise, so that arrays may be concatenated."""
 
     def __init__(self, parent_hyperparam: Hyperparameter | None = None) -> None:
         self.hyperparam = Hyperparameter(parent_hyperparam)
@@ -45,13 +45,13 @@ class UpdateRule(Hookable):
 
     @property
     def state(self) -> Any:
-        """The arrays that the rule remembers, by name; None before the first update."""
+        """The arrays of the rule's state, by name; None before the first update."""
         return self._state
 
     def update(self, param: Any) -> None:
         """Changes ``param`` by its gradient, with the hooks before and after it.
 
-        A parameter that is not initialised yet stays as it is.
+        An uninitialised parameter is unchanged.
         """
         if not self.enabled or not param.is_initialized:
             return
@@ -77,7 +77,7 @@ class UpdateRule(Hookable):
         if master is None:
             master = Variable(param.array.astype(numpy.float32), name=param.name)
             self._fp32_param = master
-        # Small gradients would vanish if the loss scale were taken out in float16.
+        # Divides by the loss scale in float32: small gradients would vanish in float16.
         grad = param.grad
         master.grad = None if grad is None else grad.astype(numpy.float32)
         master._loss_scale = param._loss_scale
@@ -103,7 +103,7 @@ class UpdateRule(Hookable):
         raise NotImplementedError
 
     def is_one_pass(self, param: Any) -> bool:
-        """Whether an update is one pass of the core, before which nobody can look."""
+        """Whether an update is one pass of the core, without user code before it."""
         return (
             is_method_of(self, UpdateRule, "update", "_update", "update_core")
             and getattr(self.update_core_cpu, "in_one_pass", False)
@@ -113,18 +113,18 @@ class UpdateRule(Hookable):
             and param._loss_scale is None
         )
 
-    def leave_decay(self, param: Any, rate: float) -> bool:
-        """Has the next update add ``rate * param`` to the gradient in its own pass.
+    def fuse_weight_decay(self, param: Any, rate: float) -> bool:
+        """Makes the next update add ``rate * param`` to the gradient in its own pass.
 
-        Returns False, and does nothing, where the rule cannot or somebody might look at
-        the gradient before.
+        Returns False, and does nothing, if the rule does not support it or user code
+        might read the gradient before.
         """
         can = param.grad is not None and self.is_one_pass(param)
         self._decay = rate if can else 0.0
         return can
 
     def gradient_of(self, param: Any) -> Any:
-        """The gradient as the core's rules take it: with what is left to them."""
+        """The gradient, with a fused weight decay, as the core's rules take it."""
         decay, self._decay = self._decay, 0.0
         return (param.grad, decay) if decay else param.grad
 
@@ -132,12 +132,13 @@ class UpdateRule(Hookable):
         """Fills ``state`` before the first update of ``param``."""
 
     def init_zeros(self, param: Any, *names: str) -> None:
-        """Fills ``state`` with arrays like that of ``param`` under these names."""
+        """Adds arrays of zeros like that of ``param`` to ``state``, by these names."""
         for name in names:
             if not isinstance(param.array, numpy.ndarray):
                 self.state[name] = param.xp.zeros_like(param.array)
                 continue
-            # In memory of the core, which the step's activations have just left.
+            # From the core's allocator, which reuses the memory of the step's
+            # activations.
             self.state[name] = _core.empty(param.shape, param.dtype)
             self.state[name][...] = 0
 
@@ -154,14 +155,14 @@ class UpdateRule(Hookable):
             for name, value in self._state.items():
                 self._state[name] = serializer(name, value)
             if any(value is None for value in self._state.values()):
-                self._state = None  # as it was before the first update
+                self._state = None  # its value before the first update
         elif isinstance(serializer, Deserializer):
             self._load_state(serializer)
         if self._use_fp32_update:
             self._serialize_fp32_param(serializer)
 
     def _load_state(self, serializer: Any) -> None:
-        # Which entries there are, init_state knows; it needs some parameter to say.
+        # init_state defines the entries, but needs a parameter to run.
         one = numpy.zeros(1, numpy.float32)
         self._state = {}
         self.init_state(Variable(one, grad=one))
@@ -177,7 +178,7 @@ class UpdateRule(Hookable):
 
 
 def _unscale_grad(param: Any) -> None:
-    """Takes the loss scale, if backward() had one, out of the gradient."""
+    """Divides the gradient by the loss scale of backward(), if any."""
     scale, param._loss_scale = param._loss_scale, None
     if scale is not None and param.grad is not None:
         param.grad /= param.grad.dtype.type(scale)

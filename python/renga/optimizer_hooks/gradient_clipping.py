@@ -1,4 +1,4 @@
-"""GradientClipping: holds the norm of the whole gradient under a threshold."""
+"""GradientClipping: limits the norm of all gradients together."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from renga.utils.argument import check_number
 
 
 class GradientClipping:
-    """Scales every gradient down so that their joint L2 norm is ``threshold``.
+    """Scales all gradients down so that their joint L2 norm is ``threshold``.
 
-    Nothing happens where the norm is smaller.
+    Gradients with a smaller norm are unchanged.
     """
 
     name = "GradientClipping"

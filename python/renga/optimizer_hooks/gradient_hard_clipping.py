@@ -1,4 +1,4 @@
-"""GradientHardClipping: holds every element of a gradient between two bounds."""
+"""GradientHardClipping: clips every element of a gradient."""
 
 from __future__ import annotations
 

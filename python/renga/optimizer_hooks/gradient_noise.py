@@ -1,4 +1,4 @@
-"""GradientNoise: adds noise that fades as training goes on."""
+"""GradientNoise: adds noise that decays during training."""
 
 from __future__ import annotations
 

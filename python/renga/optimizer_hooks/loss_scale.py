@@ -1,4 +1,4 @@
-"""The loss scale, which hooks meet in gradients that are not yet divided by it."""
+"""The loss scale of gradients: hooks run before they are divided by it."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from typing import Any
 
 
 def scale_of(param: Any) -> float:
-    """What the gradient of ``param`` is multiplied by."""
+    """The loss scale by which the gradient of ``param`` is multiplied."""
     return 1.0 if param._loss_scale is None else param._loss_scale

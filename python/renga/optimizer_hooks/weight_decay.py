@@ -32,7 +32,7 @@ class WeightDecay:
             param.grad += rate * param.array
 
     def before_update(self, param: Any) -> None:
-        """The same for a hook after which nothing but the update follows."""
+        """The same, fused with the update that follows directly."""
         rule = param.update_rule
-        if rule is None or not rule.leave_decay(param, self.rate):
+        if rule is None or not rule.fuse_weight_decay(param, self.rate):
             self(rule, param)

@@ -1,4 +1,4 @@
-"""AdaDelta: steps of the size that recent steps had, without a learning rate."""
+"""AdaDelta: step sizes from recent steps, without a learning rate."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ class AdamRule(UpdateRule):
 
     def __init__(self, parent_hyperparam: Hyperparameter | None = None) -> None:
         super().__init__(parent_hyperparam)
-        # AdaBound's bounds shrink together with alpha, from what it was at first.
+        # AdaBound's bounds shrink together with alpha, relative to its initial value.
         self.initial_alpha = self.hyperparam.alpha
 
     def init_state(self, param: Any) -> None:
@@ -36,7 +36,7 @@ class AdamRule(UpdateRule):
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """What AdaBound holds the step of an element between."""
+        """The bounds of AdaBound on the step size of an element."""
         hp = self.hyperparam
         if not hp.adabound:
             return 0.0, math.inf
@@ -68,9 +68,9 @@ class Adam(GradientMethod):
 
     ``m += (1 - beta1) (g - m); v += (1 - beta2) (g² - v)`` and
     ``x -= eta (alpha_t m / (√v + eps) + weight_decay_rate x)`` with
-    ``alpha_t = alpha √(1 - beta2^t) / (1 - beta1^t)``. ``amsgrad`` puts the largest
-    ``v`` so far in its place; ``adabound`` holds ``alpha_t / (√v + eps)`` between
-    bounds that close in on ``final_lr`` at the rate ``gamma``.
+    ``alpha_t = alpha √(1 - beta2^t) / (1 - beta1^t)``. ``amsgrad`` replaces ``v`` by
+    its maximum so far; ``adabound`` clips ``alpha_t / (√v + eps)`` to bounds that
+    converge to ``final_lr`` at the rate ``gamma``.
 
     Source: Kingma and Ba, ICLR 2015; Reddi et al., ICLR 2018 (AMSGrad); Loshchilov
     and Hutter, ICLR 2019 (AdamW); Luo et al., ICLR 2019 (AdaBound).

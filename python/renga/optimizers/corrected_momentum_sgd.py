@@ -1,4 +1,4 @@
-"""CorrectedMomentumSGD: momentum that a change of the learning rate leaves alone."""
+"""CorrectedMomentumSGD: momentum that does not include the learning rate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LAMB: Adam whose step of a layer is as long as its parameter is large."""
+"""LAMB: Adam with steps scaled to the norm of each parameter."""
 
 from __future__ import annotations
 

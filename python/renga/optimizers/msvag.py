@@ -37,11 +37,11 @@ class MSVAGRule(UpdateRule):
 
 
 class MSVAG(GradientMethod):
-    """Momentum, damped by the share of noise in it.
+    """Momentum, damped by the fraction of noise in it.
 
     ``m`` and ``v`` are the running means of the gradient and of its square, corrected
     for their bias; ``s = (v - m²) / (1 - rho)`` is the gradient's variance and ``rho``
-    the part of it that is left in ``m``. Then
+    the fraction of it that remains in ``m``. Then
     ``x -= eta (lr m³ / (m² + rho s) + weight_decay_rate x)``.
 
     Source: Balles and Hennig, "Dissecting Adam", ICML 2018.

@@ -30,11 +30,11 @@ class RMSpropMomentumSGDRule(UpdateRule):
 
 
 class RMSpropMomentumSGD(GradientMethod):
-    """Momentum SGD, of whose step a share is that of RMSprop.
+    """A blend of momentum SGD and RMSprop.
 
     ``ms = alpha ms + (1 - alpha) g²``,
     ``v = momentum v - (s + (1 - s) rmsprop_rate / (√ms + eps)) g; x += lr v`` with
-    ``s = sgd_share``. The extension ``RMSpropWarmup`` brings that from nearly 0 to 1.
+    ``s = sgd_share``. The extension ``RMSpropWarmup`` raises it from nearly 0 to 1.
 
     Source: Akiba, Suzuki and Fukuda, arXiv:1711.04325.
     """

@@ -1,4 +1,4 @@
-"""SMORMS3: RMSprop whose memory is as long as the gradient is noisy."""
+"""SMORMS3: RMSprop whose averaging window follows the noise of the gradient."""
 
 from __future__ import annotations
 

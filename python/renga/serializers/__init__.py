@@ -1,4 +1,4 @@
-"""Saving objects to files and loading them, whole or not at all."""
+"""Saves objects to files and loads them, completely or not at all."""
 
 from renga.serializers import atomic, hdf5, npz, safetensors
 from renga.serializers.errors import FileFormatError

@@ -1,4 +1,4 @@
-"""Arrays in npz archives, read without trust in what the archive says."""
+"""Reads arrays of untrusted npz archives."""
 
 from __future__ import annotations
 
@@ -19,17 +19,18 @@ from renga.serializers.stored import Entry
 _LONGEST_HEADER = 1 << 16
 _LARGEST_NONE = 1 << 12
 _BLOCK = 1 << 20
-_DEFLATE = 1032  # a byte of a deflated stream stands for at most so many
+_DEFLATE = 1032  # the largest ratio of deflate
 _HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 
 
 class NpzArchive(Mapping[str, numpy.ndarray]):
     """The arrays of an npz archive by name, or entries from which to read them.
 
-    No memory is taken that the archive's own size does not account for, checksums are
-    checked, and pickles are not run.
+    Memory is allocated only as far as the archive's own size allows, checksums are
+    verified, and pickles are not run.
 
-    Raises: FileFormatError where the archive or an array is damaged.
+    Raises:
+        FileFormatError: the archive or an array is damaged.
     """
 
     def __init__(self, file: IO[bytes] | zipfile.ZipFile, name: Any = None) -> None:
@@ -39,7 +40,7 @@ class NpzArchive(Mapping[str, numpy.ndarray]):
         else:
             with parsing("load_npz: expected an npz archive", self._name):
                 self._zip = zipfile.ZipFile(file)
-                # Names have no checksum, but are there twice; this compares them.
+                # Names have no checksum but are stored twice; this compares them.
                 for info in self._zip.infolist():
                     self._zip.open(info).close()
         stream: Any = self._zip.fp
@@ -72,10 +73,10 @@ class NpzArchive(Mapping[str, numpy.ndarray]):
         return Entry(shape, dtype, functools.partial(self._read, key, info))
 
     def is_whole(self) -> bool:
-        """Whether all checksums are right."""
+        """Whether all checksums are correct."""
         try:
             return self._zip.testzip() is None
-        except Exception:  # whatever a damaged archive makes the zip module do
+        except Exception:  # any exception of the zip module for a damaged archive
             return False
 
     def _parsing(self, key: str) -> Any:
@@ -89,16 +90,16 @@ class NpzArchive(Mapping[str, numpy.ndarray]):
             most *= _DEFLATE
         if info.compress_size > self._size or info.file_size > most:
             raise ValueError(
-                f"{info.compress_size} bytes of {self._size} that stand for "
+                f"{info.compress_size} bytes of {self._size} that expand to "
                 f"{info.file_size}"
             )
 
     def _check_none(
         self, info: zipfile.ZipInfo, shape: tuple[int, ...], start: int
     ) -> None:
-        """Refuses objects, but for the one that is known byte for byte: None."""
-        known = shape == () and info.file_size <= _LARGEST_NONE
-        if not known or self._zip.read(info)[start:] not in _pickled_nones():
+        """Refuses pickled objects except None, which is recognised byte for byte."""
+        is_small_scalar = shape == () and info.file_size <= _LARGEST_NONE
+        if not is_small_scalar or self._zip.read(info)[start:] not in _pickled_nones():
             raise ValueError(
                 "pickled objects, which are never run (allow_pickle=False)"
             )
@@ -110,7 +111,7 @@ class NpzArchive(Mapping[str, numpy.ndarray]):
             _check_length(shape, dtype, length)
             data = numpy.empty(length, numpy.uint8)
             filled = 0
-            while block := member.read(_BLOCK):  # to the end: there the checksum is
+            while block := member.read(_BLOCK):  # to the end, where the checksum is
                 data[filled : filled + len(block)] = memoryview(block)
                 filled += len(block)
             if filled < length:
@@ -119,7 +120,7 @@ class NpzArchive(Mapping[str, numpy.ndarray]):
 
 
 def _read_header(member: IO[bytes]) -> tuple[tuple[int, ...], bool, numpy.dtype, int]:
-    """Shape, whether columns come first, dtype and the number of bytes so far."""
+    """Shape, whether the order is Fortran's, dtype and the number of bytes read."""
     start = member.read(8)
     version = tuple(start[6:])
     if start[:6] != npy.MAGIC_PREFIX or version not in _HEADERS:
@@ -131,7 +132,7 @@ def _read_header(member: IO[bytes]) -> tuple[tuple[int, ...], bool, numpy.dtype,
     header = member.read(size)
     try:
         shape, columns, dtype = _HEADERS[version](io.BytesIO(length + header))
-    except MemoryError as error:  # Python's for too many brackets
+    except MemoryError as error:  # raised by Python for deep nesting
         raise ValueError("a header that cannot be parsed") from error
     return shape, columns, dtype, 8 + len(length) + len(header)
 
@@ -148,5 +149,5 @@ def _pickled_nones() -> frozenset[bytes]:
 
 
 def old_name(pickled: bytes) -> bytes:
-    """The same with the module's name in NumPy 1, which every NumPy can read."""
+    """The pickle with the module's name in NumPy 1, which every NumPy can read."""
     return pickled.replace(b"numpy._core", b"numpy.core")

@@ -1,4 +1,4 @@
-"""Files that are replaced whole or not at all."""
+"""Atomic replacement of files."""
 
 from __future__ import annotations
 
@@ -22,16 +22,18 @@ def atomic_write(
     The bytes go to a temporary file in the same folder, which is flushed to the disk
     and renamed over ``path`` when the block ends; then the folder is flushed, too. If
     the block raises, the temporary file is removed and what was at ``path`` before is
-    untouched. Of several writers at a time, the last one's file remains, whole. A
+    untouched. Of several concurrent writers, the last one's file remains, complete. A
     ``path`` that exists but is no regular file (``/dev/null``, a pipe) is written in
     place.
 
-    Raises: ValueError when ``mode`` does not begin with ``w``; OSError as ``open``.
+    Raises:
+        ValueError: ``mode`` does not begin with ``w``.
+        OSError: the file cannot be written.
     """
     if not mode.startswith("w"):
         raise ValueError(f"atomic_write: expected a mode that writes, got {mode!r}")
     encoding = None if "b" in mode else "utf-8"
-    # A link stays a link: the file it names is replaced.
+    # A symbolic link is kept: the file that it points to is replaced.
     path = os.path.realpath(os.fsdecode(path))
     if os.path.islink(path):
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
@@ -63,7 +65,7 @@ def _temporary_name(path: str) -> str:
 
 
 def flush_to_disk(path: str) -> None:
-    """Has what is at ``path`` reach the disk, also where another handle wrote it."""
+    """Flushes ``path`` to the disk, also if another handle wrote it."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -1,4 +1,4 @@
-"""What loading raises where a file is damaged or not of the format expected."""
+"""The error for files that are damaged or of another format."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Any
 
 
 class FileFormatError(ValueError):
-    """A file is damaged, or not of the format that was expected.
+    """A file is damaged or not of the expected format.
 
-    Nothing has been loaded from it: the object is as it was before. The message names
-    the file, the part of it and what was expected there.
+    Nothing has been loaded from it: the object is unchanged. The message names the
+    file, the position in it and what was expected there.
     """
 
 
 def name_of(file: Any) -> str:
-    """How messages call a path or a file object."""
+    """The name of a path or a file object in messages."""
     if isinstance(file, (str, bytes, os.PathLike)):
         return os.fsdecode(file)
     name = getattr(file, "name", None)
@@ -29,10 +29,10 @@ def name_of(file: Any) -> str:
 def parsing(
     expected: str, file: Any, passing: type[Exception] | tuple[()] = ()
 ) -> Iterator[None]:
-    """Context of a parser: whatever it raises becomes a FileFormatError.
+    """Context of a parser: its exceptions become a FileFormatError.
 
-    ``expected`` says by whom and what. Errors of the system (no permission, a disk that
-    cannot be read) pass, as do a lack of memory and ``passing``.
+    ``expected`` is the start of the message. Errors of the system (no permission, an
+    unreadable disk), MemoryError and ``passing`` are not converted.
     """
     try:
         yield
@@ -41,7 +41,7 @@ def parsing(
     except passing:
         raise
     except Exception as error:
-        # A parser seeks to where a damaged file tells it to, which is EINVAL.
+        # A parser seeks to an invalid offset read from a damaged file: EINVAL.
         system = isinstance(error, OSError) and error.errno not in (None, errno.EINVAL)
         if system:
             raise

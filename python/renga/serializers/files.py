@@ -1,4 +1,4 @@
-"""Paths and file objects, opened alike."""
+"""Opens paths and file objects uniformly."""
 
 from __future__ import annotations
 
@@ -20,13 +20,15 @@ def is_path(file: Any) -> bool:
 
 @contextlib.contextmanager
 def open_to_read(file: File) -> Iterator[IO[bytes]]:
-    """A binary file that can seek: opened, or given, or what a given stream holds.
+    """A seekable binary file: opened, given, or a copy of a given stream's content.
 
-    Raises: OSError as ``open``; TypeError for a file object of text.
+    Raises:
+        OSError: the file cannot be opened.
+        TypeError: a text file object.
     """
     if is_path(file):
         with open(file, "rb") as opened:  # type: ignore[arg-type]
-            # A pipe has a path, too.
+            # A pipe may have a path, too.
             yield opened if opened.seekable() else io.BytesIO(opened.read())
         return
     if isinstance(file, io.TextIOBase) or not hasattr(file, "read"):
@@ -40,9 +42,11 @@ def open_to_read(file: File) -> Iterator[IO[bytes]]:
 
 @contextlib.contextmanager
 def open_to_write(file: File) -> Iterator[IO[bytes]]:
-    """A binary file: a path is replaced whole or not at all, an open file is written.
+    """A binary file: a path is replaced atomically, an open file is written.
 
-    Raises: OSError as ``open``; TypeError for a file object of text.
+    Raises:
+        OSError: the file cannot be opened.
+        TypeError: a text file object.
     """
     if is_path(file):
         with atomic_write(file) as opened:  # type: ignore[arg-type]

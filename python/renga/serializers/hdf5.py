@@ -46,10 +46,10 @@ class HDF5Serializer(Serializer):
 
 
 class HDF5Deserializer(EntryDeserializer):
-    """Reads values from an h5py group, but not what the group only links to.
+    """Reads values from an h5py group, without following links to other files.
 
-    With ``strict=False`` a name that is not there keeps its value. ``file`` is what
-    messages call the file.
+    With ``strict=False`` a missing name keeps its value. ``file`` names the file in
+    messages.
     """
 
     def __init__(self, group: Any, strict: bool = True, file: Any = None) -> None:
@@ -60,7 +60,7 @@ class HDF5Deserializer(EntryDeserializer):
         self._h5py = _import_h5py()
 
     def __getitem__(self, key: str) -> HDF5Deserializer:
-        # A branch without values is in no file: what is missing shows at a value.
+        # A branch without values is not stored, so only a missing value is an error.
         branch = copy.copy(self)
         branch.group = self._child(key)
         branch._path = f"{self._path}{key.strip('/')}/"
@@ -81,12 +81,13 @@ class HDF5Deserializer(EntryDeserializer):
 
 
 def save_hdf5(filename: File, obj: Any, compression: Any = 4) -> None:
-    """Save ``obj`` to an HDF5 file, which is replaced whole or not at all.
+    """Save ``obj`` to an HDF5 file, which is replaced atomically.
 
-    Raises: RuntimeError where h5py is not installed.
+    Raises:
+        RuntimeError: h5py is not installed.
     """
     h5py = _import_h5py()
-    # In memory first: the HDF5 library can crash the process when a disk is full.
+    # Written in memory first: the HDF5 library can crash when a disk is full.
     image = io.BytesIO()
     with h5py.File(image, "w", userblock_size=SEAL_SIZE) as group:
         HDF5Serializer(group, compression).save(obj)
@@ -99,14 +100,17 @@ def save_hdf5(filename: File, obj: Any, compression: Any = 4) -> None:
 def load_hdf5(filename: File, obj: Any) -> None:
     """Load ``obj`` from an HDF5 file, by its path or open.
 
-    If it cannot be loaded as a whole, ``obj`` remains as it was. Links to other files
-    are not followed. Damage is found by a checksum in files that ``save_hdf5`` wrote;
-    others are left to the HDF5 library, which is not made for files of strangers.
+    If loading fails, ``obj`` is unchanged. Links to other files are not followed. Files
+    written by ``save_hdf5`` have a checksum; others are checked by the HDF5 library
+    alone, which is not safe for untrusted files.
 
-    Raises: RuntimeError where h5py is not installed; KeyError for a name that is
-    missing; FileFormatError, a ValueError, where the file is damaged or no HDF5 file;
-    ValueError where shapes differ; TypeError where dtypes are of different kinds;
-    OSError where the file cannot be read.
+    Raises:
+        RuntimeError: h5py is not installed.
+        KeyError: a name is missing.
+        FileFormatError: the file is damaged or not an HDF5 file.
+        ValueError: shapes differ.
+        TypeError: dtypes are of different kinds.
+        OSError: the file cannot be read.
     """
     h5py = _import_h5py()
     with open_to_read(filename) as file, open_group(h5py, file, filename) as group:

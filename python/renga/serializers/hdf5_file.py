@@ -1,8 +1,8 @@
-"""Reading of HDF5 files that may be damaged, and of nothing beside them.
+"""Reads HDF5 files that may be damaged, and no files that they link to.
 
-Files written here begin with a block of 512 bytes that every reader passes over. It
-holds a checksum of the rest, so that what is damaged is not even given to the HDF5
-library, which can crash or hang on it.
+Files written here begin with a block of 512 bytes that every reader skips. It holds
+a checksum of the rest, so that a damaged file is never passed to the HDF5 library,
+which can crash or hang on it.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ _BLOCK = 1 << 20
 # The filters that only unpack what is in the file, and how far: deflate, shuffle,
 # Fletcher's checksum, szip and h5py's LZF. Others may be plugins.
 _FILTERS = {1: 1032, 2: 1, 3: 1, 4: 1032, 32000: 256}
-_UNCHECKED = 1 << 16  # bytes that an array may have without being stored
+_UNCHECKED = 1 << 16  # largest array that may be not stored, in bytes
 
 
 def seal(content: memoryview) -> bytes:
-    """The first block of a file, twice the same, for the ``content`` after it."""
+    """The first block of a file with ``content`` after it: two equal halves."""
     return _seal_of(zlib.crc32(content))
 
 
@@ -40,7 +40,8 @@ def _seal_of(crc: int) -> bytes:
 def open_group(h5py: Any, file: IO[bytes], name: Any) -> Iterator[Any]:
     """The root of an HDF5 file.
 
-    Raises: FileFormatError where its checksum is wrong, or where it is no HDF5 file.
+    Raises:
+        FileFormatError: the checksum is wrong, or it is not an HDF5 file.
     """
     _check_seal(file, name)
     file.seek(0)
@@ -54,7 +55,7 @@ def _check_seal(file: IO[bytes], name: Any) -> None:
     file.seek(0)
     first = file.read(SEAL_SIZE)
     if _SEAL not in first:
-        return  # another's file
+        return  # a file of another writer
     found = 0
     while block := file.read(_BLOCK):
         found = zlib.crc32(block, found)
@@ -66,25 +67,26 @@ def _check_seal(file: IO[bytes], name: Any) -> None:
 
 
 def child(group: Any, path: str, h5py: Any, name: Any) -> Any:
-    """What is called ``path`` in a group of this very file, or None.
+    """The object at ``path`` in a group of this file, or None.
 
-    Raises: FileFormatError for a link that may lead out of the file.
+    Raises:
+        FileFormatError: a link may point outside the file.
     """
     with parsing(f"load_hdf5: expected {path!r} in the file itself", name):
-        for part in filter(None, path.split("/")):
+        for key in filter(None, path.split("/")):
             if not isinstance(group, h5py.Group):
                 return None
-            link = group.get(part, getlink=True)
+            link = group.get(key, getlink=True)
             if link is None:
                 return None
             if not isinstance(link, h5py.HardLink):
                 raise ValueError(f"a link ({type(link).__name__})")
-            group = group[part]
+            group = group[key]
     return group
 
 
 def entry_of(dataset: Any, key: str, h5py: Any, name: Any) -> Entry:
-    """The entry that a data set is, read only if the file accounts for its size."""
+    """The entry of a data set, read only if its size fits the file's."""
     with parsing(f"load_hdf5: expected an array called {key!r}", name):
         if not isinstance(dataset, h5py.Dataset):
             raise ValueError(f"a {type(dataset).__name__}")
@@ -117,6 +119,6 @@ def _check_size(dataset: Any) -> None:
         ratio *= _FILTERS[code]
     size = math.prod(dataset.shape) * dataset.dtype.itemsize
     stored = dataset.id.get_storage_size()
-    held = dataset.file.id.get_filesize()
-    if stored > held or size > max(stored * ratio, _UNCHECKED):
-        raise ValueError(f"{stored} bytes in {held} that stand for {size}")
+    file_size = dataset.file.id.get_filesize()
+    if stored > file_size or size > max(stored * ratio, _UNCHECKED):
+        raise ValueError(f"{stored} bytes in {file_size} that expand to {size}")

@@ -1,4 +1,4 @@
-"""Loading of an object as a whole: all of it, or nothing."""
+"""Loads an object completely or not at all."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ from renga.serializers.stored import Entry, restore
 
 
 class EntryDeserializer(Deserializer):
-    """Base of what loads from named entries.
+    """Base of deserializers of named entries.
 
-    With ``strict=False`` a name that is not there keeps its value. ``file`` is for
-    messages.
+    With ``strict=False`` a missing name keeps its value. ``file`` is for messages.
     """
 
     strict: bool = True
@@ -29,9 +28,9 @@ class EntryDeserializer(Deserializer):
     _changes: _Changes | None = None
 
     def load(self, obj: Any) -> None:
-        """Load everything ``obj`` asks for in its ``serialize``.
+        """Load every value that ``obj.serialize`` requests.
 
-        If that raises, ``obj`` gets back the values that it had.
+        If that raises, ``obj`` gets its old values back.
         """
         self._changes = changes = _Changes()
         try:
@@ -41,11 +40,11 @@ class EntryDeserializer(Deserializer):
             raise
         finally:
             self._changes = None
-        if changes.asked and not changes.found:
+        if changes.requested and not changes.found:
             where = "" if self.file is None else f" of {name_of(self.file)!r}"
             warnings.warn(
-                f"serializer: nothing was loaded: none of {changes.asked} names are "
-                f"among those{where}",
+                f"serializer: nothing was loaded: none of "
+                f"{changes.requested} names are among those{where}",
                 stacklevel=3,
             )
 
@@ -54,13 +53,15 @@ class EntryDeserializer(Deserializer):
             self._changes.callbacks.append(undo)
 
     def _restore(self, key: str, entry: Entry | None, value: Any) -> Any:
-        """What is stored for ``key``, or None if there is no such name.
+        """The stored value of ``key``, or None if there is no such name.
 
-        Raises: KeyError for a name that is missing; otherwise as ``restore``.
+        Raises:
+            KeyError: the name is missing.
+            ValueError, TypeError, FileFormatError: as ``restore``.
         """
         changes = self._changes
         if changes is not None:
-            changes.asked += 1
+            changes.requested += 1
         where = "" if self.file is None else f" in {name_of(self.file)!r}"
         if entry is None:
             if self.strict:
@@ -72,29 +73,29 @@ class EntryDeserializer(Deserializer):
 
 
 class _Changes:
-    """What to put back into an object if it cannot be loaded as a whole."""
+    """The old values of an object, restored if loading fails."""
 
     def __init__(self) -> None:
-        self.asked = self.found = 0
+        self.requested = self.found = 0
         self._values: dict[str, Any] = {}
         self._copies: dict[int, tuple[Any, Any]] = {}
         self.callbacks: list[Callable[[], Any]] = []
 
     def record(self, key: str, value: Any) -> None:
-        """Keeps ``value``, which is about to be changed or replaced."""
+        """Keeps ``value``, which is about to be changed."""
         self.found += 1
         self._values.setdefault(key, self._keep(value))
 
     def undo(self, obj: Any) -> None:
-        """Gives ``obj`` what it had."""
+        """Restores the values of ``obj``."""
         for array, saved in self._copies.values():
             if isinstance(array, cuda.ndarray):
                 array.set(saved)
             elif array.flags.writeable:
                 numpy.copyto(array, saved)
-        # What is no array is only known to ``obj``, which may be beyond this.
+        # Only ``obj`` can restore values that are not arrays, and it may fail.
         with contextlib.suppress(Exception):
-            obj.serialize(_Past(self._values, self.callbacks))
+            obj.serialize(_OldValues(self._values, self.callbacks))
         for callback in reversed(self.callbacks):
             callback()
 
@@ -108,8 +109,8 @@ class _Changes:
         return self._copies[id(value)][1]
 
 
-class _Past(Deserializer):
-    """Gives back the values of the past, as far as they are known."""
+class _OldValues(Deserializer):
+    """A deserializer that returns the old values, as far as they are known."""
 
     def __init__(
         self,
@@ -121,9 +122,9 @@ class _Past(Deserializer):
         self._path = path
         self._callbacks = callbacks
 
-    def __getitem__(self, key: str) -> _Past:
+    def __getitem__(self, key: str) -> _OldValues:
         path = f"{self._path}{key.strip('/')}/"
-        return _Past(self._values, self._callbacks, path)
+        return _OldValues(self._values, self._callbacks, path)
 
     def on_failure(self, undo: Callable[[], Any]) -> None:
         self._callbacks.append(undo)

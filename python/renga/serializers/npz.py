@@ -43,9 +43,9 @@ class DictionarySerializer(Serializer):
 class NpzDeserializer(EntryDeserializer):
     """Reads values from an npz archive or a dictionary of arrays.
 
-    With ``strict=False`` a name that is not there keeps its value. ``ignore_names``,
+    With ``strict=False`` a missing name keeps its value. ``ignore_names``,
     a full name, a predicate on it or a list of those, keeps the values of what it
-    names. ``file`` is what messages call the archive.
+    names. ``file`` names the archive in messages.
     """
 
     _container = "archive"
@@ -58,7 +58,7 @@ class NpzDeserializer(EntryDeserializer):
         ignore_names: Ignored | Iterable[Ignored] | None = None,
         file: Any = None,
     ) -> None:
-        # NumPy's own archives take as much memory as they say that they need.
+        # NumPy's own archives allocate whatever size their headers state.
         is_file = isinstance(npz, numpy.lib.npyio.NpzFile)
         self.npz = NpzArchive(npz.zip, file) if is_file else npz  # type: ignore[attr-defined]
         self.path = path
@@ -95,9 +95,9 @@ class NpzDeserializer(EntryDeserializer):
 
 
 def save_npz(file: File, obj: Any, compression: bool = True) -> None:
-    """Save ``obj`` to a file, which is replaced whole or not at all, or a file object.
+    """Save ``obj`` to a file, which is replaced atomically, or to a file object.
 
-    None is stored as NumPy stores it. An open file is written where it stands.
+    None is stored as NumPy stores it. An open file is written from its position.
     """
     serializer = DictionarySerializer()
     serializer.save(obj)
@@ -112,14 +112,17 @@ def load_npz(
     strict: bool = True,
     ignore_names: Ignored | Iterable[Ignored] | None = None,
 ) -> None:
-    """Load ``obj`` from the part of an npz archive whose names begin with ``path``.
+    """Load ``obj`` from the arrays of an npz archive whose names begin with ``path``.
 
-    If it cannot be loaded as a whole, ``obj`` remains as it was.
+    If loading fails, ``obj`` is unchanged.
 
-    Raises: KeyError for a name that is missing, unless ``strict`` is False;
-    FileFormatError, a ValueError, where the file is no archive, is damaged or holds
-    pickled objects, which are never run; ValueError where shapes differ; TypeError
-    where dtypes are of different kinds; OSError where the file cannot be read.
+    Raises:
+        KeyError: a name is missing, unless ``strict`` is False.
+        FileFormatError: the file is not an archive, is damaged, or holds pickled
+            objects, which are never run.
+        ValueError: shapes differ.
+        TypeError: dtypes are of different kinds.
+        OSError: the file cannot be read.
     """
     with open_archive(file) as archive:
         NpzDeserializer(archive, path, strict, ignore_names, file).load(obj)
@@ -129,7 +132,9 @@ def load_npz(
 def open_archive(file: File) -> Iterator[NpzArchive]:
     """The arrays in an npz archive.
 
-    Raises: FileFormatError where it is none; OSError where it cannot be read.
+    Raises:
+        FileFormatError: it is not an npz archive.
+        OSError: it cannot be read.
     """
     with open_to_read(file) as opened:
         yield NpzArchive(opened, file)
@@ -143,8 +148,8 @@ def _write_archive(
         for key, array in arrays.items():
             with archive.open(f"{key}.npy", "w", force_zip64=True) as member:
                 if compression:
-                    # Weights are noise: a search for repeats takes three times as long
-                    # and finds none. Of zeros, run lengths make as little.
+                    # Weights are noise: searching for repeats takes three times as long
+                    # and finds none. Run-length coding compresses zeros as well.
                     member._compressor = zlib.compressobj(  # type: ignore[attr-defined]
                         1, zlib.DEFLATED, -zlib.MAX_WBITS, strategy=zlib.Z_RLE
                     )

@@ -1,4 +1,4 @@
-"""Links in safetensors files, which other libraries read, too."""
+"""Links in safetensors files, which other libraries read."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ from renga.serializers.tensor_file import CHECKSUM, read_entries, with_checksum
 def save_safetensors(
     file: File, obj: Any, metadata: dict[str, str] | None = None
 ) -> None:
-    """Save the arrays of a link to a file, which is replaced whole or not at all.
+    """Save the arrays of a link to a file, which is replaced atomically.
 
-    Parts of names are joined by dots, as is usual there: ``predictor.l1.W``. A
-    checksum goes into the metadata, which ``load_safetensors`` compares.
+    Names are joined by dots, as is usual there: ``predictor.l1.W``. The metadata holds
+    a checksum, which ``load_safetensors`` verifies.
 
-    Raises: ValueError for a parameter without an array, text, as in a trainer's state,
-    or two names that are the same with dots; ImportError where the package safetensors
-    is not installed.
+    Raises:
+        ValueError: a parameter has no array, a value is text (as in a trainer's state),
+            or two names are equal with dots.
+        ImportError: the package safetensors is not installed.
     """
     from safetensors.numpy import save
 
@@ -50,13 +51,15 @@ def save_safetensors(
 def load_safetensors(file: File, obj: Any, path: str = "", strict: bool = True) -> None:
     """Load a link from the arrays whose names begin with ``path``.
 
-    Arrays of bfloat16 are read as float32, exactly. If the file cannot be loaded as a
-    whole, ``obj`` remains as it was.
+    Arrays of bfloat16 are read as float32, exactly. If loading fails, ``obj`` is
+    unchanged.
 
-    Raises: KeyError for a name that is missing, unless ``strict`` is False;
-    FileFormatError, a ValueError, where the file is no safetensors file or is damaged;
-    ValueError where shapes differ; TypeError where dtypes are of different kinds;
-    OSError where the file cannot be read.
+    Raises:
+        KeyError: a name is missing, unless ``strict`` is False.
+        FileFormatError: the file is no safetensors file or is damaged.
+        ValueError: shapes differ.
+        TypeError: dtypes are of different kinds.
+        OSError: the file cannot be read.
     """
     with open_to_read(file) as opened:
         slashed = {}

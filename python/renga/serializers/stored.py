@@ -1,4 +1,4 @@
-"""Values as arrays that a file can hold, and back."""
+"""Conversion of values to arrays that a file can hold, and back."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from renga.backends import cuda
 
 
 class Entry(NamedTuple):
-    """An array in a file, of which nothing but shape and dtype is read yet.
+    """An array in a file, of which only shape and dtype have been read.
 
     None has no shape. ``read`` raises FileFormatError where the array is damaged.
     """
@@ -25,7 +25,8 @@ class Entry(NamedTuple):
 def as_stored(key: str, value: Any) -> numpy.ndarray:
     """``value`` as an array in main memory, and None as an array of None.
 
-    Raises: TypeError for what is neither numbers, text nor None.
+    Raises:
+        TypeError: the value is neither numbers, text nor None.
     """
     if isinstance(value, cuda.ndarray):
         value = value.get()
@@ -38,12 +39,12 @@ def as_stored(key: str, value: Any) -> numpy.ndarray:
 
 
 def is_none(array: numpy.ndarray) -> bool:
-    """Whether ``array`` stands for None."""
+    """Whether ``array`` encodes None."""
     return array.dtype.hasobject and array.ndim == 0 and array.item() is None
 
 
 def entry_of(array: Any) -> Entry:
-    """The entry that an array in memory is."""
+    """The entry of an array in memory."""
     if isinstance(array, Entry):
         return array
     array = numpy.asarray(array)
@@ -53,15 +54,17 @@ def entry_of(array: Any) -> Entry:
 def restore(name: str, entry: Entry, value: Any) -> Any:
     """Fill the array ``value`` from ``entry``, or convert to the type of ``value``.
 
-    Nothing is read of an array that does not fit. ``name`` is for messages.
+    An array that does not fit is not read. ``name`` is for messages.
 
-    Raises: ValueError where shapes differ, where ``value`` cannot be written or where
-    a number does not fit its dtype; TypeError where dtypes are of different kinds.
+    Raises:
+        ValueError: shapes differ, ``value`` cannot be written, or a number does not fit
+            its dtype.
+        TypeError: dtypes are of different kinds.
     """
     if entry.shape is None:
         return None
     if value is None:
-        # Nobody else's memory, which can be written and computed with.
+        # A copy: it owns its memory and can be written.
         stored = entry.read()
         return numpy.array(stored, stored.dtype.newbyteorder("="), order="C")
     if isinstance(value, (numpy.ndarray, cuda.ndarray)):
@@ -96,7 +99,7 @@ def _fill(name: str, entry: Entry, value: Any) -> None:
 
 
 def _may_overlap(array: numpy.ndarray) -> bool:
-    """Whether elements may share memory; no array made without tricks does."""
+    """Whether elements may share memory, which only unusual strides cause."""
     if array.size <= 1:
         return False
     reach = array.itemsize  # of all axes with smaller strides

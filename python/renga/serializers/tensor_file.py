@@ -1,4 +1,4 @@
-"""Reading of safetensors files: a header in JSON, then the bytes of all arrays.
+"""Reads safetensors files: a header in JSON, then the bytes of all arrays.
 
 The format is described at https://github.com/huggingface/safetensors.
 """
@@ -17,7 +17,7 @@ import numpy
 from renga.serializers.errors import parsing
 from renga.serializers.stored import Entry
 
-# In the metadata, the CRC-32 of the header, with zeros in its place, and of the rest.
+# In the metadata: the CRC-32 of the header (with zeros instead of it) and the rest.
 CHECKSUM = "renga.crc32"
 _CHECKSUM = re.compile(rb'"renga\.crc32":"(.{8})', re.DOTALL)
 _LONGEST_HEADER = 100_000_000  # as in the reference
@@ -42,7 +42,7 @@ _DTYPES = {
 
 
 def with_checksum(content: bytes) -> bytes:
-    """A file's content with its checksum in place of the zeros in its metadata."""
+    """A file's content with the zeros in its metadata replaced by its checksum."""
     start, end = _CHECKSUM.search(content).span(1)  # type: ignore[union-attr]
     return content[:start] + b"%08x" % zlib.crc32(content) + content[end:]
 
@@ -50,7 +50,8 @@ def with_checksum(content: bytes) -> bytes:
 def read_entries(file: IO[bytes], name: Any) -> dict[str, Entry]:
     """The arrays of a file that can seek, by name; those of bfloat16 as float32.
 
-    Raises: FileFormatError where it is damaged or of another format.
+    Raises:
+        FileFormatError: the file is damaged or of another format.
     """
     with parsing("load_safetensors: expected a safetensors file", name):
         return _entries(file, name)
@@ -74,13 +75,13 @@ def _entries(file: IO[bytes], name: Any) -> dict[str, Entry]:
     if not isinstance(header, dict):
         raise ValueError("a header that is no object")
     header.pop("__metadata__", None)
-    entries, places = {}, []
+    entries, ranges = {}, []
     for key, field in header.items():
         start, end, entry = _entry(file, name, 8 + length, key, field)
-        places.append((start, end))
+        ranges.append((start, end))
         entries[key] = entry
     position = 0
-    for start, end in sorted(places):
+    for start, end in sorted(ranges):
         if start != position:
             raise ValueError(f"an array at {start}, where {position} comes next")
         position = end
@@ -92,7 +93,7 @@ def _entries(file: IO[bytes], name: Any) -> dict[str, Entry]:
 def _entry(
     file: IO[bytes], name: Any, first: int, key: str, field: Any
 ) -> tuple[int, int, Entry]:
-    """Where an array begins and ends among the bytes, and how to read it."""
+    """The range of bytes of an array, and how to read it."""
     kind, shape = field["dtype"], field["shape"]
     start, end = field["data_offsets"]
     numbers = [*shape, start, end]
@@ -108,7 +109,7 @@ def _entry(
                 raise ValueError(f"the dtype {kind}")
             return _read(file, first + start, tuple(shape), dtype, kind)
 
-    # What has no counterpart in NumPy is of floats, too.
+    # The dtypes that NumPy lacks are floats, too.
     read_as = numpy.dtype("f4") if dtype is None or kind == _BFLOAT16 else dtype
     return start, end, Entry(tuple(shape), read_as, read)
 

@@ -1,4 +1,4 @@
-"""What tests of functions and links share."""
+"""Tools for tests of functions and links."""
 
 from __future__ import annotations
 

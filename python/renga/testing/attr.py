@@ -1,4 +1,4 @@
-"""Marks of tests that need what not every machine has."""
+"""Marks of tests that need special hardware or libraries."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _HAS_PYTEST = importlib.util.find_spec("pytest") is not None
 
 
 def _marked(name: str, decorated: Any) -> Any:
-    # Looked up when a test is marked: pytest may refuse marks that it was not told of.
+    # Looked up when a test is marked: pytest may refuse unregistered marks.
     if not _HAS_PYTEST:
         return decorated
     import pytest
@@ -18,12 +18,12 @@ def _marked(name: str, decorated: Any) -> Any:
 
 
 def is_available() -> bool:
-    """Whether pytest is there to read the marks."""
+    """Whether pytest, which reads the marks, is installed."""
     return _HAS_PYTEST
 
 
 def check_available() -> None:
-    """Raises RuntimeError if pytest is not there."""
+    """Raises RuntimeError if pytest is not installed."""
     if not _HAS_PYTEST:
         raise RuntimeError("testing.attr: pytest is not installed")
 

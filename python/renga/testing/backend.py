@@ -26,9 +26,10 @@ _DEFAULTS: dict[str, Any] = {
 
 
 class BackendConfig:
-    """A device and its settings; a context in which they are in force.
+    """A device and its settings; a context in which they are active.
 
-    Raises: KeyError for a setting that there is not.
+    Raises:
+        KeyError: a setting does not exist.
     """
 
     def __init__(self, params: Mapping[str, Any]) -> None:
@@ -62,7 +63,7 @@ class BackendConfig:
         return None if np_array is None else self.device.send(np_array)
 
     def get_func_str(self) -> str:
-        """A few words for the name of a test."""
+        """A short text for the name of a test."""
         words = [self._device_name.strip("@").replace(":", "_")]
         words += [
             f"{name}_{value}"
@@ -104,7 +105,7 @@ def inject_backend_tests(
     """Decorator that runs tests of a case once with each of several configurations.
 
     The methods, by default all tests that take a ``backend_config``, are called with
-    a ``BackendConfig`` and known by its name behind theirs.
+    a ``BackendConfig`` and named after it.
     """
     configs = [BackendConfig(settings) for settings in params]
 
@@ -113,7 +114,7 @@ def inject_backend_tests(
         names = _tests(cls) if method_names is None else method_names
         for name in names:
             method = getattr(cls, name)
-            setattr(cls, name, None)  # what is not callable is no test
+            setattr(cls, name, None)  # only callables are tests
             for i, config in enumerate(configs):
                 test = _with_config(method, config)
                 setattr(cls, f"{name}_{i}__{config.get_func_str()}", test)
@@ -136,7 +137,7 @@ def _with_config(method: Any, config: BackendConfig) -> Any:
     def test(self: Any) -> None:
         method(self, config)
 
-    del test.__wrapped__  # its signature has an argument more
+    del test.__wrapped__  # its signature has one more argument
     for mark in config.get_pytest_marks():
         test = mark(test)
     return test

@@ -1,4 +1,4 @@
-"""What test cases of functions and of links share."""
+"""Base of the test cases of functions and of links."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ATTEMPTS = 10
 
 
 class CaseError(AssertionError):
-    """A function or a link is not what its test case says."""
+    """A function or a link differs from its test case's expectation."""
 
     @classmethod
     def check(cls, expr: Any, message: str) -> None:
@@ -40,7 +40,7 @@ class CaseError(AssertionError):
 
 
 class Case(unittest.TestCase):
-    """Inputs, expected outputs and options of checks; a leaf runs the checks."""
+    """Inputs, expected outputs and options of checks; a subclass runs the checks."""
 
     error: type[CaseError] = CaseError
     backend_config: BackendConfig | None = None
@@ -61,7 +61,7 @@ class Case(unittest.TestCase):
         """Called before each check with ``test_forward``, ``test_backward``, …."""
 
     def generate_inputs(self) -> Arrays:
-        """The input arrays, drawn anew for each check."""
+        """The input arrays, redrawn for each check."""
         raise NotImplementedError("generate_inputs() is not implemented")
 
     def generate_grad_outputs(self, outputs_template: Arrays) -> Arrays:
@@ -112,7 +112,7 @@ class Case(unittest.TestCase):
         return outputs
 
     def _dodge(self, check: Callable[[dict[str, Any]], None]) -> None:
-        """Runs a gradient check, again where its inputs were at a kink."""
+        """Runs a gradient check, and repeats it if its inputs were at a kink."""
         if not self.dodge_nondifferentiable:
             check({})
             return
@@ -138,7 +138,7 @@ def random_like(templates: Sequence[Any]) -> Arrays:
 
 
 def spread(array: Any) -> Any:
-    """The same values with gaps between them in memory."""
+    """The same values in a non-contiguous array."""
     if array is None or array.ndim == 0:
         return array
     memory = numpy.empty((*array.shape[:-1], 2 * array.shape[-1]), array.dtype)

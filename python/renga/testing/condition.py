@@ -10,7 +10,7 @@ Decorator = Callable[[Test], Test]
 
 
 class QuietTestRunner:
-    """Runs a suite and says nothing."""
+    """Runs a suite without output."""
 
     def run(self, suite: Any) -> Any:
         """The result of every test of ``suite``."""
@@ -24,7 +24,7 @@ class QuietTestRunner:
 def repeat_with_success_at_least(times: int, min_success: int) -> Decorator:
     """Decorator: the test passes if ``min_success`` of at most ``times`` runs do.
 
-    Of the runs that failed it raises the last one's error.
+    Otherwise it raises the error of the last failure.
     """
     if not times >= min_success:
         raise ValueError(
@@ -65,7 +65,7 @@ def retry(times: int) -> Decorator:
 
 
 def _fresh(args: tuple[Any, ...]) -> None:
-    """A test case is set up anew for each run."""
+    """Creates a test case for each run."""
     import unittest
 
     if args and isinstance(args[0], unittest.TestCase):

@@ -11,7 +11,7 @@ from renga.testing import attr
 from renga.testing.array import assert_allclose
 from renga.variable import as_variable
 
-# SciPy's names where they are others than ours.
+# SciPy's names where they differ from ours.
 _SCIPY = {
     "cdf": "cdf",
     "entropy": "entropy",
@@ -53,7 +53,7 @@ class distribution_unittest(unittest.TestCase):
         self.setUp_configure()
 
     def setUp_configure(self) -> None:
-        """Sets what is compared with what."""
+        """Sets the classes and parameters to compare."""
         raise NotImplementedError("setUp_configure() is not implemented")
 
     def sample_for_test(self) -> numpy.ndarray:
@@ -80,7 +80,7 @@ class distribution_unittest(unittest.TestCase):
             yield {name: value[index] for name, value in self.scipy_params.items()}
 
     def check_sample(self, is_gpu: bool) -> None:
-        """Samples have the shape asked for, and vary."""
+        """Samples have the requested shape, and vary."""
         drawn = self._dist(is_gpu).sample(self.sample_shape)
         self.assertEqual(drawn.shape, self.sample_shape + self.shape + self.event_shape)
 
@@ -159,9 +159,9 @@ def _add_tests() -> None:
     names = ("log_prob", "prob", "sample", "batch_shape", "event_shape", "support")
     for name in (*names, *_SCIPY):
         stem = short.get(name, name)
-        for is_gpu, place in ((False, "cpu"), (True, "gpu")):
+        for is_gpu, device in ((False, "cpu"), (True, "gpu")):
             test = _test(name, f"check_{stem}", is_gpu)
-            setattr(distribution_unittest, f"test_{stem}_{place}", test)
+            setattr(distribution_unittest, f"test_{stem}_{device}", test)
 
 
 _add_tests()

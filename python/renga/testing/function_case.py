@@ -18,14 +18,14 @@ from renga.variable import Variable
 
 
 class FunctionTestError(CaseError):
-    """A function is not what its test case says."""
+    """A function differs from its test case's expectation."""
 
 
 class FunctionTestCase(Case):
     """Checks a function forward, backward, and backward again.
 
-    A leaf defines ``generate_inputs``, ``forward`` and ``forward_expected``; options
-    of the checks are set in ``setUp`` or ``before_test``.
+    A subclass defines ``generate_inputs``, ``forward`` and ``forward_expected``;
+    options of the checks are set in ``setUp`` or ``before_test``.
     """
 
     error = FunctionTestError
@@ -41,7 +41,7 @@ class FunctionTestCase(Case):
         raise NotImplementedError("forward() is not implemented")
 
     def forward_expected(self, inputs: Arrays) -> Arrays:
-        """What NumPy says the outputs are."""
+        """The expected outputs, computed by NumPy."""
         raise NotImplementedError("forward_expected() is not implemented")
 
     def generate_grad_grad_inputs(self, inputs_template: Arrays) -> Arrays:
@@ -58,7 +58,7 @@ class FunctionTestCase(Case):
         self.run_test_double_backward(backend_config)
 
     def run_test_forward(self, backend_config: BackendConfig | None) -> None:
-        """Compares the outputs, and sees that the inputs stay as they were."""
+        """Compares the outputs, and checks that the inputs are unchanged."""
         config = self._start("test_forward", backend_config)
         if self.skip_forward_test:
             self.skipTest("skip_forward_test is set")

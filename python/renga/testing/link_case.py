@@ -16,11 +16,11 @@ from renga.variable import Variable
 
 
 class LinkTestError(CaseError):
-    """A link is not what its test case says."""
+    """A link differs from its test case's expectation."""
 
 
 class InitializerArgument(NamedTuple):
-    """What a link takes for an initializer, and the initializer it stands for."""
+    """An argument of a link, and the initializer that it means."""
 
     argument_value: Any
     expected_initializer: Any
@@ -44,8 +44,8 @@ class _LinkCase(Case):
         return (outputs,) if isinstance(outputs, Variable) else outputs
 
     def _param(self, link: Link, name: str) -> Any:
-        for part in name.split("."):
-            link = getattr(link, part)
+        for attribute in name.split("."):
+            link = getattr(link, attribute)
         return link
 
     def _link(self, values: Sequence[Any]) -> Link:
@@ -59,12 +59,12 @@ class _LinkCase(Case):
 class LinkTestCase(_LinkCase):
     """Checks a link forward and backward.
 
-    A leaf gives ``param_names``, ``generate_params``, ``create_link``,
+    A subclass defines ``param_names``, ``generate_params``, ``create_link``,
     ``generate_inputs`` and ``forward_expected``.
     """
 
     def forward_expected(self, link: Link, inputs: Arrays) -> Arrays:
-        """What NumPy says the outputs are."""
+        """The expected outputs, computed by NumPy."""
         raise NotImplementedError("forward_expected() is not implemented")
 
     def test_forward(self, backend_config: BackendConfig | None = None) -> None:
@@ -89,7 +89,7 @@ class LinkTestCase(_LinkCase):
         def check(options: dict[str, Any]) -> None:
             link = self._link(self.generate_params())
             inputs = self._to_device(self._inputs())
-            # A link whose parameters wait for their shapes gets them here.
+            # Uninitialised parameters get their shapes here.
             outputs = self.forward(link, variables_of(inputs), config.device)
             grads = self.generate_grad_outputs(arrays_of(self._outputs(outputs)))
             params = [self._param(link, name) for name in self.param_names]
@@ -112,7 +112,7 @@ class LinkTestCase(_LinkCase):
 
 
 class LinkInitializersTestCase(_LinkCase):
-    """Checks that parameters begin as each initializer says.
+    """Checks the initial values of parameters for each initializer.
 
     ``get_initializers`` gives, for each parameter, the initializers to try; the values
     of the others are the first of theirs.
@@ -129,7 +129,7 @@ class LinkInitializersTestCase(_LinkCase):
         raise NotImplementedError("get_initializers() is not implemented")
 
     def test_initializers(self, backend_config: BackendConfig | None = None) -> None:
-        """Compares each parameter with what its initializer makes."""
+        """Compares each parameter with its initializer's values."""
         config = self._start("test_initializers", backend_config)
         choices = self.get_initializers()
         self.error.check(
@@ -153,7 +153,7 @@ class LinkInitializersTestCase(_LinkCase):
         else:
             expected = numpy.empty(param.shape, param.dtype)
             initializers._get_initializer(initializer)(expected)
-        with self.error.raise_if_fail(f"{name} does not begin as {initializer} says"):
+        with self.error.raise_if_fail(f"{name} differs from {initializer}"):
             assert_allclose(
                 param.array, expected, **(self.check_initializers_options or {})
             )

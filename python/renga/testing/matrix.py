@@ -16,8 +16,9 @@ def generate_matrix(
 
     ``singular_values`` broadcasts to ``shape[:-2] + (min(shape[-2:]),)``.
 
-    Raises: ValueError for fewer than two axes or a dtype that holds no fractions;
-    TypeError without singular values.
+    Raises:
+        ValueError: there are fewer than two axes, or the dtype is not of floats.
+        TypeError: no singular values are given.
     """
     (values,) = argument.parse_kwargs(kwargs, ("singular_values", None))
     if values is None:

@@ -1,4 +1,4 @@
-"""One test case for each of many sets of parameters."""
+"""Parameterized test cases."""
 
 from __future__ import annotations
 
@@ -67,18 +67,18 @@ def unbundled(decorated: Any) -> Any:
 
 
 class _Bundle:
-    """The cases made of one class, kept where a further decorator finds them."""
+    """The cases of one class, on which further decorators can be stacked."""
 
     def __init__(self, cls: type, params: list[dict[str, Any]]) -> None:
         self.cls = cls
         self.params = params
 
     def publish(self, params: list[dict[str, Any]]) -> None:
-        """Puts a case for each of ``params`` into the module of the class."""
+        """Adds a case for each of ``params`` to the module of the class."""
         module = vars(sys.modules[self.cls.__module__])
         self.params = params
         for i, values in enumerate(params):
-            # Functions among the values must not turn into methods.
+            # Functions among the values must not become methods.
             body = {k: staticmethod(v) if callable(v) else v for k, v in values.items()}
             body["__module__"] = self.cls.__module__
             name = f"{self.cls.__name__}_{i}"

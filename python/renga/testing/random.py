@@ -1,4 +1,4 @@
-"""Random numbers in tests that are the same every time."""
+"""Reproducible random numbers in tests."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ _states: list[Any] = []
 
 
 def generate_seed() -> int:
-    """A seed, which depends on the test and how often it has asked.
+    """A seed, which depends on the test and the number of calls in it.
 
-    Raises: RuntimeError outside of ``fix_random``.
+    Raises:
+        RuntimeError: it is called outside of ``fix_random``.
     """
     if not _states:
         raise RuntimeError("generate_seed: expected to be in a test with fix_random")
@@ -25,7 +26,7 @@ def fix_random(
 ) -> Callable[[Any], Any]:
     """Decorator of a test, or of a case, that seeds NumPy's global generator.
 
-    Afterwards the generator is where it was.
+    After the test the generator has its old state.
     """
 
     def decorate(decorated: Any) -> Any:

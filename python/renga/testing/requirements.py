@@ -28,7 +28,7 @@ def without_requires(*requirements: str) -> Any:
 
 @contextlib.contextmanager
 def assert_warns(expected: type[Warning]) -> Iterator[None]:
-    """Context that raises AssertionError unless there is such a warning in it."""
+    """Context that raises AssertionError unless such a warning is issued in it."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield
@@ -37,7 +37,7 @@ def assert_warns(expected: type[Warning]) -> Iterator[None]:
 
 
 def patch(target: str, *args: Any, **kwargs: Any) -> Any:
-    """``unittest.mock.patch`` that calls what it replaces, unless told otherwise."""
+    """``unittest.mock.patch`` whose mock calls the original by default."""
     if not args and not {"new", "wraps", "side_effect"} & kwargs.keys():
         kwargs["wraps"] = _find(target)
     from unittest import mock
@@ -64,10 +64,10 @@ def _is_met(requirement: str) -> bool:
 
 
 def _release(version: str) -> tuple[int, ...]:
-    """The numbers of a version; what marks a pre-release is left out."""
+    """The numbers of a version, without pre-release suffixes."""
     numbers = []
-    for part in version.split("."):
-        digits = re.match(r"\d+", part)
+    for number in version.split("."):
+        digits = re.match(r"\d+", number)
         if digits is None:
             break
         numbers.append(int(digits.group()))

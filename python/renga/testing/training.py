@@ -1,4 +1,4 @@
-"""A trainer that trains nothing, to test extensions and triggers with."""
+"""A trainer without a model, for tests of extensions and triggers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class CountingUpdater(Updater):
 
     @property
     def epoch_detail(self) -> float:
-        """Epochs, the part of the current one included."""
+        """Epochs, with the fraction of the current one."""
         return self.iteration / self._iter_per_epoch
 
     @property
@@ -40,11 +40,11 @@ class CountingUpdater(Updater):
         return self.iteration > 0 and self.iteration % self._iter_per_epoch == 0
 
     def get_optimizer(self, name: str) -> Any:
-        """The optimizer that a test has put there under ``name``."""
+        """The optimizer that a test has set under ``name``."""
         return self._optimizers[name]
 
     def get_all_optimizers(self) -> dict[str, Any]:
-        """The optimizers that a test has put there; it may add to the dictionary."""
+        """The optimizers that a test has set; it may add to the dictionary."""
         return self._optimizers
 
     def update(self) -> None:

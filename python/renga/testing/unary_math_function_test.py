@@ -58,7 +58,7 @@ def unary_math_function_unittest(
             )
 
         def test_double_backward(self: Any) -> None:
-            # A function whose second derivative is nought gets a square behind it.
+            # A function whose second derivative is 0 is squared.
             def function(x: Any) -> Any:
                 y = func(x)
                 return y * y if is_linear else y

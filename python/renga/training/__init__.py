@@ -40,7 +40,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    # The extensions build upon all of the above, so they come when first asked for.
+    # The extensions import this package, so they are imported on first use.
     if name == "extensions":
         return importlib.import_module("renga.training.extensions")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""An extension as a trainer keeps it."""
+"""A trainer's record of an extension."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class ExtensionEntry:
         return bool(getattr(self.extension, "autoload", False))
 
     def default_name(self) -> str:
-        """The name the extension gives itself, else that of the function."""
+        """The extension's default name, else the name of the function."""
         for attribute in ("name", "default_name", "__name__"):
             name = getattr(self.extension, attribute, None)
             if name is not None:

@@ -30,11 +30,11 @@ class Extension:
 
     @property
     def default_name(self) -> str:
-        """The name under which a trainer keeps it unless it is given another."""
+        """The name under which a trainer registers it by default."""
         return type(self).__name__
 
     def __call__(self, trainer: Trainer) -> Any:
-        """Does what the extension is for."""
+        """Runs the extension."""
         raise NotImplementedError(
             f"{type(self).__name__}: an extension must define __call__"
         )

@@ -1,3 +1,3 @@
-"""The extensions of the room of that name."""
+"""The extensions of ``renga.extensions``."""
 
 from renga.extensions import *  # noqa: F403

@@ -1,4 +1,4 @@
-"""The state of NumPy's global generator, from which all randomness is drawn."""
+"""The state of NumPy's global generator, the source of all random seeds."""
 
 from __future__ import annotations
 

@@ -60,9 +60,10 @@ class Trainer:
 
     @property
     def elapsed_time(self) -> float:
-        """Seconds of training, those before a resume included.
+        """Duration of training in seconds, including the time before a resume.
 
-        Raises: RuntimeError before training has started.
+        Raises:
+            RuntimeError: training has not started.
         """
         if self._final_elapsed is not None:
             return self._final_elapsed
@@ -87,10 +88,11 @@ class Trainer:
     ) -> None:
         """Adds a callable that is called with the trainer when ``trigger`` fires.
 
-        What is not given is read from the attributes of the extension. A name that is
-        taken is followed by ``_1``, ``_2``, ….
+        Arguments left out are read from the attributes of the extension. A name that
+        is taken gets a suffix ``_1``, ``_2``, ….
 
-        Raises: ValueError for the name ``"training"``.
+        Raises:
+            ValueError: the name is ``"training"``.
         """
         argument.check_unexpected_kwargs(
             kwargs,
@@ -122,9 +124,10 @@ class Trainer:
     def run(self, show_loop_exception_msg: bool = True) -> None:
         """Trains until the stop trigger fires; an exception is raised again at the end.
 
-        Whatever happens, extensions and updater are finalized.
+        Extensions and updater are finalized in any case.
 
-        Raises: RuntimeError when called a second time.
+        Raises:
+            RuntimeError: it is called a second time.
         """
         if self._final_elapsed is not None:
             raise RuntimeError("Trainer: cannot run the training loop twice")
@@ -146,7 +149,8 @@ class Trainer:
                 raise
 
     def _initialize(self, entries: list[ExtensionEntry]) -> None:
-        # What restores this trainer goes first: the others build upon its state.
+        # Extensions that restore the trainer come first: the others depend on its
+        # state.
         for entry in sorted(entries, key=lambda e: not e.restores_trainer):
             entry.initialize(self)
         for entry in entries:
@@ -173,7 +177,7 @@ class Trainer:
                 _print_error("Exception in error handler", another)
 
     def serialize(self, serializer: AbstractSerializer) -> None:
-        """Saves or restores all that a training run depends on."""
+        """Saves or restores the state of the training run."""
         self.updater.serialize(serializer["updater"])
         if hasattr(self.stop_trigger, "serialize"):
             self.stop_trigger.serialize(serializer["stop_trigger"])

@@ -1,4 +1,4 @@
-"""Triggers from the short forms in which arguments give them."""
+"""Triggers from the short forms of arguments."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ Trigger = Callable[["Trainer"], bool]
 def get_trigger(trigger: Any) -> Trigger:
     """A trigger from itself, from (period, unit), or from None: one that never fires.
 
-    Raises: TypeError for anything else.
+    Raises:
+        TypeError: another type.
     """
     if trigger is None:
         return _never

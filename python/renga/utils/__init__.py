@@ -43,7 +43,7 @@ __all__ = [
 
 @contextlib.contextmanager
 def tempdir(**kwargs: Any) -> Iterator[str]:
-    """Context with a new temporary directory, gone afterwards."""
+    """Context with a new temporary directory, removed at its end."""
     import shutil
     import tempfile
 

@@ -1,4 +1,4 @@
-"""Keyword arguments of functions that accept any."""
+"""Checks of keyword arguments and numbers."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ def force_array(x: Any, dtype: Any = None) -> numpy.ndarray:
 
 
 def force_type(dtype: numpy.dtype, value: Any) -> Any:
-    """``value`` in ``dtype``, unless it has it already."""
+    """``value`` in ``dtype``; itself if it has that dtype."""
     if numpy.isscalar(value):
         return dtype.type(value)
     return value if value.dtype == dtype else value.astype(dtype, copy=False)
@@ -31,6 +31,6 @@ def size_of_shape(shape: Sequence[int]) -> int:
 def sum_to(x: numpy.ndarray, shape: Sequence[int]) -> numpy.ndarray:
     """The sum over the axes along which ``shape`` was broadcast to ``x.shape``."""
     lead = x.ndim - len(shape)
-    kept = tuple(lead + i for i, n in enumerate(shape) if n == 1)
-    y = x.sum(tuple(range(lead)) + kept, keepdims=True)
+    broadcast_axes = tuple(lead + i for i, n in enumerate(shape) if n == 1)
+    y = x.sum(tuple(range(lead)) + broadcast_axes, keepdims=True)
     return y.squeeze(tuple(range(lead)))

@@ -1,4 +1,4 @@
-"""Windows over images: sizes, and the columns that make a convolution a product."""
+"""Windows over images: output sizes, im2col and col2im."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def im2col_cpu(
     out_h: int | None = None,
     out_w: int | None = None,
 ) -> numpy.ndarray:
-    """What each position of a window sees.
+    """The elements of each window.
 
     Shapes:
         img: (N, C, H, W)
@@ -88,7 +88,7 @@ def im2col(
     out_h: int | None = None,
     out_w: int | None = None,
 ) -> numpy.ndarray:
-    """What each position of a window sees, with zeros around the image."""
+    """The elements of each window, with zeros around the image."""
     return im2col_cpu(img, kh, kw, sy, sx, ph, pw, 0, cover_all, dy, dx, out_h, out_w)
 
 
@@ -103,7 +103,7 @@ def col2im(
     dy: int = 1,
     dx: int = 1,
 ) -> numpy.ndarray:
-    """The transpose of ``im2col``: adds every window back to its place.
+    """The transpose of ``im2col``: adds the elements of every window to the image.
 
     Shapes:
         col: (N, C, kh, kw, out_h, out_w)
@@ -138,7 +138,7 @@ def im2col_gpu(
     out_h: int | None = None,
     out_w: int | None = None,
 ) -> NoReturn:
-    """``im2col_cpu`` of CuPy's arrays; RuntimeError where there are none."""
+    """``im2col_cpu`` of CuPy's arrays; RuntimeError without CuPy."""
     cuda.unavailable()
 
 
@@ -153,5 +153,5 @@ def col2im_gpu(
     dy: int = 1,
     dx: int = 1,
 ) -> NoReturn:
-    """``col2im_cpu`` of CuPy's arrays; RuntimeError where there are none."""
+    """``col2im_cpu`` of CuPy's arrays; RuntimeError without CuPy."""
     cuda.unavailable()

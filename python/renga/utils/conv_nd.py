@@ -30,7 +30,7 @@ def im2col_nd_cpu(
     cover_all: bool = False,
     dilate: int | Sequence[int] = 1,
 ) -> numpy.ndarray:
-    """What each position of a window sees.
+    """The elements of each window.
 
     Shapes:
         img: (N, C, d1, …, dn)
@@ -46,8 +46,8 @@ def im2col_nd_cpu(
     padded = numpy.pad(img, widths, mode="constant", constant_values=pval)
     col = numpy.empty((*img.shape[:2], *ksize, *outs), img.dtype)
     for offset in itertools.product(*map(range, ksize)):
-        seen = padded[_window(offset, stride, dilate, outs)]
-        col[_at(offset)] = seen
+        elements = padded[_window(offset, stride, dilate, outs)]
+        col[_at(offset)] = elements
     return col
 
 
@@ -59,7 +59,7 @@ def im2col_nd(
     cover_all: bool = False,
     dilate: int | Sequence[int] = 1,
 ) -> numpy.ndarray:
-    """What each position of a window sees, with zeros around the array."""
+    """The elements of each window, with zeros around the array."""
     return im2col_nd_cpu(img, ksize, stride, pad, 0, cover_all, dilate)
 
 
@@ -70,7 +70,7 @@ def col2im_nd(
     dims: Sequence[int],
     dilate: int | Sequence[int] = 1,
 ) -> numpy.ndarray:
-    """The transpose of ``im2col_nd``: adds every window back to its place.
+    """The transpose of ``im2col_nd``: adds the elements of every window to the array.
 
     Shapes:
         col: (N, C, k1, …, kn, out1, …, outn)
@@ -101,7 +101,7 @@ def im2col_nd_gpu(
     cover_all: bool = False,
     dilate: int | Sequence[int] = 1,
 ) -> NoReturn:
-    """``im2col_nd_cpu`` of CuPy's arrays; RuntimeError where there are none."""
+    """``im2col_nd_cpu`` of CuPy's arrays; RuntimeError without CuPy."""
     cuda.unavailable()
 
 
@@ -112,7 +112,7 @@ def col2im_nd_gpu(
     dims: Sequence[int],
     dilate: int | Sequence[int] = 1,
 ) -> NoReturn:
-    """``col2im_nd_cpu`` of CuPy's arrays; RuntimeError where there are none."""
+    """``col2im_nd_cpu`` of CuPy's arrays; RuntimeError without CuPy."""
     cuda.unavailable()
 
 
@@ -127,7 +127,7 @@ def _window(
     dilate: Sequence[int],
     outs: Sequence[int],
 ) -> Any:
-    """The index of what the element ``offset`` of the window sees everywhere."""
+    """The index of the element ``offset`` of all windows."""
     return (
         ...,
         *(

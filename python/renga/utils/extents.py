@@ -1,4 +1,4 @@
-"""Sizes that callers give, checked before arrays are made of them."""
+"""Checks of sizes from the caller, before arrays are allocated."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 
 from renga import _core
 
-# Kernels multiply two numbers of a window, and have 63 bits for the product.
+# Products of two numbers of a window must fit into 63 bits.
 _WINDOW_END = 2**31
 # Arrays have at most 16 axes; images need two of them for samples and channels.
 MOST_IMAGE_AXES = 14
 
 
 def check_integer(name: str, what: str, value: Any) -> int:
-    """``value`` as an int; TypeError if it is none and stands for none."""
+    """``value`` as an int; TypeError if it is not an integer."""
     try:
         return operator.index(value)
     except TypeError:
@@ -52,7 +52,7 @@ def check_window(name: str, n: int, **options: Any) -> list[tuple[int, ...]]:
     """The options of a window (ksize, stride, pad, dilate) as ``n`` integers each.
 
     Raises:
-        TypeError: they are no integers.
+        TypeError: they are not integers.
         ValueError: a number is 0 or less, a ``pad`` below 0, or any 2^31 or more.
     """
     checked = []
@@ -68,7 +68,7 @@ def check_memory(name: str, shape: Iterable[Any], dtype: Any) -> tuple[int, ...]
     """The extents of a new array.
 
     Raises:
-        TypeError: they are no integers.
+        TypeError: they are not integers.
         ValueError: one is negative.
         MemoryError: the array would be larger than the memory of this machine.
     """
@@ -78,5 +78,5 @@ def check_memory(name: str, shape: Iterable[Any], dtype: Any) -> tuple[int, ...]
 
 
 def is_number(x: Any) -> bool:
-    """Whether ``x`` is one thing and no sequence; NumPy's scalars can be indexed."""
+    """Whether ``x`` is a scalar, not a sequence; NumPy's scalars can be indexed."""
     return not hasattr(x, "__getitem__") or getattr(x, "ndim", 1) == 0

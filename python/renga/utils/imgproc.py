@@ -1,4 +1,4 @@
-"""Pieces of images."""
+"""Crops of images."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import numpy
 
 
 def oversample(images: Any, crop_dims: tuple[int, int]) -> numpy.ndarray:
-    """The four corners and the middle of each image, and the five mirrored.
+    """The four corner crops and the centre crop of each image, and their mirror images.
 
     Shapes:
         images: (N, C, H, W)
         crop_dims: (h, w)
-        return: (10 N, C, h, w), an image's one after the other
+        return: (10 N, C, h, w), grouped by image
     """
     images = numpy.asarray(images)
     rows, columns = (n - c for n, c in zip(images.shape[2:], crop_dims))

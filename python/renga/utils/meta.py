@@ -1,4 +1,4 @@
-"""Methods that subclasses must not replace."""
+"""Methods that subclasses must not override."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 
 
 def final(*args: Any, **kwargs: Any) -> Any:
-    """A decorator for methods that subclasses must not replace, or should not.
+    """Decorator of methods that subclasses must not override, or should not.
 
-    ``action`` is what comes of it: a Warning is given, another exception (TypeError, by
-    default) is raised. The class must derive from ``enable_final()``.
+    ``action`` is a Warning to issue or an exception (by default TypeError) to raise.
+    The class must derive from ``enable_final()``.
     """
     action = kwargs.pop("action", TypeError)
     if kwargs or len(args) > 1:
@@ -24,7 +24,7 @@ def final(*args: Any, **kwargs: Any) -> Any:
 
 
 class _Final(type):
-    """Looks for final methods of the bases among a new class's own."""
+    """Checks that a new class overrides no final methods of its bases."""
 
     def __new__(mcs, name: str, bases: Any, members: Any, **options: Any) -> Any:
         for member in members:
@@ -43,7 +43,7 @@ def _act(action: Any, member: str) -> None:
 
 
 def enable_final(base: Any = (), meta_base: Any = ()) -> Any:
-    """A base class whose subclasses heed ``final``, derived from ``base``."""
+    """A base class that checks ``final`` methods, derived from ``base``."""
     bases = base if isinstance(base, (tuple, list)) else (base,)
     metas = meta_base if isinstance(meta_base, (tuple, list)) else (meta_base,)
     meta = type("_Final", (_Final, *metas), {}) if metas else _Final

@@ -1,4 +1,4 @@
-"""Sparse matrices in coordinates."""
+"""Sparse matrices in COO format."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy
 
+from renga import _core
+
 
 class CooMatrix:
     """A sparse matrix, or a batch of them, as values with their rows and columns.
 
     Shapes:
-        data, row, col: (n,) or (N, n); places with a row or column of -1 are empty
+        data, row, col: (n,) or (N, n); entries with a row or column of -1 are empty
         shape: (rows, columns)
 
     Raises:
@@ -27,8 +29,6 @@ class CooMatrix:
         order: str | None = None,
         requires_grad: bool = False,
     ) -> None:
-        from renga.variable import Variable
-
         if not 1 <= data.ndim <= 2:
             raise ValueError(f"CooMatrix: expected 1 or 2 axes, got {data.shape}")
         if not data.shape == row.shape == col.shape:
@@ -38,28 +38,28 @@ class CooMatrix:
             )
         if len(shape) != 2:
             raise ValueError(f"CooMatrix: expected a shape of two axes, got {shape}")
-        self.data = Variable(data, requires_grad=requires_grad)
+        self.data = _core.Variable(data, requires_grad=requires_grad)
         self.row = row
         self.col = col
         self.shape = shape
         self.order = order if order in ("C", "F", "other") else get_order(row, col)
 
     def to_dense(self) -> numpy.ndarray:
-        """The matrix, or the batch of them, as an array; equal places are summed."""
+        """The dense matrix or batch; duplicate entries are summed."""
         data = numpy.asarray(self.data.array)
         y = numpy.zeros((*data.shape[:-1], *self.shape), data.dtype)
         batch = numpy.arange(len(data))[:, None] if data.ndim == 2 else None
-        kept = (self.row >= 0) & (self.col >= 0)
-        values = numpy.where(kept, data, 0)
-        places = (self.row, self.col) if batch is None else (batch, self.row, self.col)
-        numpy.add.at(y, places, values)
+        used = (self.row >= 0) & (self.col >= 0)
+        values = numpy.where(used, data, 0)
+        indices = (self.row, self.col) if batch is None else (batch, self.row, self.col)
+        numpy.add.at(y, indices, values)
         return y
 
 
 def to_coo(x: Any, ldnz: int | None = None, requires_grad: bool = False) -> CooMatrix:
     """The sparse form of a matrix (m, n) or of a batch of them (N, m, n).
 
-    Matrices of a batch have as many places as the fullest has, at least ``ldnz``.
+    Each matrix of a batch has as many entries as the one with most, at least ``ldnz``.
 
     Raises:
         ValueError: ``x`` has another number of axes.
@@ -67,22 +67,22 @@ def to_coo(x: Any, ldnz: int | None = None, requires_grad: bool = False) -> CooM
     if x.ndim not in (2, 3):
         raise ValueError(f"to_coo: expected 2 or 3 axes, got {x.shape}")
     if x.ndim == 2:
-        places = numpy.nonzero(x)
-        row, col = places[0].astype(numpy.int32), places[1].astype(numpy.int32)
-        return CooMatrix(x[places], row, col, x.shape, "C", requires_grad)
+        indices = numpy.nonzero(x)
+        row, col = indices[0].astype(numpy.int32), indices[1].astype(numpy.int32)
+        return CooMatrix(x[indices], row, col, x.shape, "C", requires_grad)
     found = [numpy.nonzero(matrix) for matrix in x]
-    most = max([ldnz or 0, *(len(places[0]) for places in found)])
+    most = max([ldnz or 0, *(len(indices[0]) for indices in found)])
     data = numpy.zeros((len(x), most), x.dtype)
     rows, cols = (numpy.full(data.shape, -1, numpy.int32) for _ in range(2))
-    for i, places in enumerate(found):
-        n = len(places[0])
-        data[i, :n] = x[i][places]
-        rows[i, :n], cols[i, :n] = places
+    for i, indices in enumerate(found):
+        n = len(indices[0])
+        data[i, :n] = x[i][indices]
+        rows[i, :n], cols[i, :n] = indices
     return CooMatrix(data, rows, cols, x.shape[1:], "C", requires_grad)
 
 
 def get_order(row: Any, col: Any) -> str:
-    """ "C" if places are sorted by rows, "F" if by columns, else "other"."""
+    """ "C" if entries are sorted by rows, "F" if by columns, else "other"."""
     if _is_sorted(row, col):
         return "C"
     return "F" if _is_sorted(col, row) else "other"
@@ -91,5 +91,5 @@ def get_order(row: Any, col: Any) -> str:
 def _is_sorted(major: numpy.ndarray, minor: numpy.ndarray) -> bool:
     steps, within = numpy.diff(major), numpy.diff(minor)
     used = (major[..., 1:] >= 0) & (minor[..., 1:] >= 0)
-    held = (steps > 0) | ((steps == 0) & (within >= 0))
-    return bool(numpy.all(held | ~used))
+    sorted_pair = (steps > 0) | ((steps == 0) & (within >= 0))
+    return bool(numpy.all(sorted_pair | ~used))

@@ -1,7 +1,7 @@
-"""Checks of array types whose failure says what was expected and what came.
+"""Type checks whose errors contain the expected and the actual values.
 
-``expect(x.ndim == 2, x.shape[1] == W.shape[1])`` compares plain values as long as all
-is well. Only after a failure the check runs again over expressions, which print.
+``expect(x.ndim == 2, x.shape[1] == W.shape[1])`` compares plain values first. Only
+after a failure the check is repeated with expressions, which can be printed.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ _state = threading.local()
 class InvalidType(Exception):
     """The arguments of a function have a wrong number, shape or dtype.
 
-    Holds what was expected and what came; one string alone is the whole message.
+    Has the expected and the actual types; a single string is the entire message.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class TypeInfoTuple(tuple):
 
 
 class LightTypeInfoTuple(tuple):
-    """A function's inputs themselves: arrays have all that a check asks for."""
+    """A function's inputs themselves: arrays have all attributes that checks read."""
 
     def size(self) -> int:
         """The number of inputs."""
@@ -169,7 +169,7 @@ def get_light_types(
 
 @contextlib.contextmanager
 def get_function_check_context(f: Any) -> Iterator[None]:
-    """Context in which faults name the function node ``f``."""
+    """Context in which errors name the function node ``f``."""
     outer = getattr(_state, "function", None)
     _state.function = f.label
     try:
@@ -188,7 +188,7 @@ def argname(in_types: Sequence[Any], names: Sequence[str]) -> None:
         in_type.name = name
 
 
-_argname = argname  # function nodes written for Chainer call it so
+_argname = argname  # the name in function nodes written for Chainer
 
 
 def expect(*bool_exprs: Any) -> None:

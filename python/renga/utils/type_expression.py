@@ -1,4 +1,4 @@
-"""Expressions over array types that know how to print themselves."""
+"""Printable expressions over array types."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Expr:
         raise NotImplementedError
 
     def __getattr__(self, name: str) -> Expr:
-        if name.startswith("__"):  # protocols such as copying ask for these
+        if name.startswith("__"):  # protocols such as copying read these
             raise AttributeError(name)
         return GetAttr(self, name)
 
@@ -40,7 +40,7 @@ class Expr:
             f"type_check: expected eval({self}) or expect({self}), got its truth value"
         )
 
-    # An expression cannot end, so Python's protocol by index would not either.
+    # Python's iteration by index would not end.
     __iter__ = None
     __hash__ = None  # type: ignore[assignment]
 
@@ -200,6 +200,7 @@ class BoolBinaryOperator(BinaryOperator, Testable):
         self.inv = inv
 
     def expect(self) -> None:
+        # type_check imports this module.
         from renga.utils.type_check import InvalidType
 
         left, right = evaluate(self.lhs), evaluate(self.rhs)

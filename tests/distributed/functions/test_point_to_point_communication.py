@@ -21,13 +21,6 @@ def ring(comm, x):
     return DF.send(y**2, comm, (comm.rank + 1) % comm.size, tag=comm.rank)
 
 
-@pytest.fixture
-def several_ranks(ranks):
-    if len(ranks(lambda comm: comm.rank)) == 1:
-        pytest.skip("a message needs two ranks")
-    return ranks
-
-
 def test_ring(several_ranks):
     def on_rank(comm):
         # Elsewhere the input is a delegate, by which double backward comes through.

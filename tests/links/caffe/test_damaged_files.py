@@ -98,7 +98,7 @@ def test_refused_without_taking_memory(tmp_path, name):
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50_000  # KiB
 
 
-def test_statistics_that_nothing_was_added_to(tmp_path):
+def test_statistics_without_updates(tmp_path):
     """Caffe takes a weight of 0 for a factor of 0."""
     path = tmp_path / "net.caffemodel"
     path.write_bytes(layer("BatchNorm", "n", blobs=(B, B, [0.0])))
@@ -133,7 +133,7 @@ class TwoLayers(renga.Chain):
         ((W[0, 0, :2, :2],), "got 1 blobs for 2 arrays"),
     ],
 )
-def test_a_model_is_loaded_as_a_whole(tmp_path, last, message_of_it):
+def test_a_model_is_loaded_atomically(tmp_path, last, message_of_it):
     """Weights that do not fit the last layer leave the first ones alone."""
     path = tmp_path / "net.caffemodel"
     first = layer("InnerProduct", "a", blobs=(W[0, 0, :2], B[:2]))

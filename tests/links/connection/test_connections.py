@@ -209,6 +209,6 @@ def test_zero_grads():
     assert not any(p.grad.any() for p in link.params())
 
 
-def test_parameter_takes_the_old_argument():
+def test_parameter_accepts_the_old_argument():
     link = L.Parameter(X)
     assert link("on") is link.W and link(volatile="off") is link.W

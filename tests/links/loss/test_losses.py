@@ -126,7 +126,7 @@ def test_link(name):
 
 
 @pytest.mark.parametrize("transpose", [False, True])
-def test_likeliest_labels(transpose):
+def test_most_likely_labels(transpose):
     cost = rng.normal(size=(3, 3))
     with renga.using_config("dtype", numpy.dtype("d")):
         link = L.CRF1d(3, cost)

@@ -72,7 +72,7 @@ def test_initial_values(make):
     assert link.beta.array.tolist() == [4, 4]
 
 
-def test_mixed_precision_keeps_scales_and_shifts_whole():
+def test_mixed_precision_keeps_scales_and_shifts_in_float32():
     with renga.using_config("dtype", renga.mixed16):
         link = L.GroupNormalization(2, 4)
         lazy = L.GroupNormalization(2)

@@ -112,7 +112,7 @@ def test_pickles_of_chainer_can_be_read():
     run(textwrap.dedent(code))
 
 
-def test_it_comes_before_chainer():
+def test_the_alias_precedes_an_installed_chainer():
     code = """
         import sys, types
         sys.modules["chainer"] = types.ModuleType("chainer")

@@ -83,7 +83,7 @@ def test_dataset_directory(root):
     assert os.path.isdir(download.get_dataset_directory("a/b"))
 
 
-def test_cached_download_fetches_once(root, source, tmp_path, capsys):
+def test_cached_download_downloads_once(root, source, tmp_path, capsys):
     path = cached_download(source)
     with open(path, "rb") as file:
         assert file.read() == CONTENT
@@ -105,7 +105,7 @@ def test_over_http(tmp_path, checksum):
     assert visible(tmp_path / "new") == ["f"]
 
 
-def test_a_wrong_checksum_leaves_nothing(tmp_path, source):
+def test_a_wrong_checksum_leaves_no_file(tmp_path, source):
     path = tmp_path / "out" / "f"
     with pytest.raises(OSError, match="expected sha256:0000.*got sha256:") as error:
         download.download([source], str(path), "sha256:" + "0" * 64)
@@ -113,7 +113,7 @@ def test_a_wrong_checksum_leaves_nothing(tmp_path, source):
     assert visible(tmp_path / "out") == []
 
 
-def test_a_connection_that_ends_early_leaves_nothing(tmp_path):
+def test_an_interrupted_download_leaves_no_file(tmp_path):
     path = tmp_path / "out" / "f"
     with server(lambda h: send(h, content=CONTENT[:1000])) as url:
         with pytest.raises(OSError, match=f"expected {len(CONTENT)} bytes, got 1000"):
@@ -132,7 +132,7 @@ def test_the_next_mirror_is_tried(tmp_path, source):
         assert file.read() == CONTENT
 
 
-def test_without_a_network_the_error_says_what_to_put_where(root):
+def test_without_a_network_the_error_names_the_file_and_its_path(root):
     # Port 9 of this machine: nobody listens.
     url = "http://127.0.0.1:9/pub/train.gz"
     path = str(root / "set" / "train.gz")
@@ -145,7 +145,7 @@ def test_without_a_network_the_error_says_what_to_put_where(root):
     assert download.download([url], path, SHA256) == path
 
 
-def test_a_wrong_file_that_is_there_is_named_and_kept(tmp_path, source):
+def test_an_existing_wrong_file_is_reported_and_kept(tmp_path, source):
     path = tmp_path / "f"
     path.write_bytes(b"something else")
     with pytest.raises(ValueError, match="remove the file to fetch it again"):
@@ -153,7 +153,7 @@ def test_a_wrong_file_that_is_there_is_named_and_kept(tmp_path, source):
     assert path.read_bytes() == b"something else"
 
 
-def test_threads_fetch_once(tmp_path):
+def test_threads_download_once(tmp_path):
     requests = []
 
     def slow(handler):
@@ -198,7 +198,7 @@ def test_processes_create_once(tmp_path):
     assert calls.read_text() == "x"
 
 
-def test_a_failing_creator_leaves_nothing(tmp_path):
+def test_a_failing_creator_leaves_no_file(tmp_path):
     path = tmp_path / "cache" / "c.npz"
 
     def create(new):

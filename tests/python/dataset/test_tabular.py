@@ -86,7 +86,7 @@ def test_slices(chosen, keys):
     assert rows(part.asdict().slice[:, keys[0]].astuple()) == [r[:1] for r in want]
 
 
-def test_no_rows_turned_round_are_none():
+def test_an_empty_reversed_selection():
     assert len(Table().slice[:0].slice[::-1].fetch()[0]) == 0
 
 
@@ -120,7 +120,7 @@ def test_keys_that_are_not_there(keys):
 
 
 @given(st.lists(st.integers(-10, 9)))
-def test_tables_below_each_other(chosen):
+def test_tables_joined_by_rows(chosen):
     both = Table().concat(Table())
     assert len(both) == 10 and both.keys == KEYS
     want = expected([i % 5 for i in chosen])
@@ -129,7 +129,7 @@ def test_tables_below_each_other(chosen):
     assert rows(both.slice[3:7]) == expected([3, 4, 0, 1])
 
 
-def test_tables_beside_each_other():
+def test_tables_joined_by_columns():
     left, right = Table(), Table()
     joined = left.slice[:, ("c", "a")].join(right.slice[:, "b"])
     assert joined.keys == ("c", "a", "b") and joined.mode is tuple

@@ -10,7 +10,7 @@ from renga.datasets import get_digits
 sklearn_datasets = pytest.importorskip("sklearn.datasets")
 
 
-def test_every_image_is_in_one_part_with_its_label():
+def test_every_image_is_in_one_split_with_its_label():
     images, labels = sklearn_datasets.load_digits(return_X_y=True)
     train, test = get_digits(scale=16.0)
     assert (len(train), len(test)) == (1440, 357)
@@ -19,7 +19,7 @@ def test_every_image_is_in_one_part_with_its_label():
     assert got == want
 
 
-def test_the_parts_are_always_the_same_and_hold_every_class():
+def test_the_splits_are_fixed_and_have_every_class():
     first, again = get_digits()[1], get_digits()[1]
     assert all((a[0] == b[0]).all() and a[1] == b[1] for a, b in zip(first, again))
     counts = numpy.bincount([t for _, t in first], minlength=10)
@@ -66,7 +66,7 @@ def test_colours_are_three_times_gray():
     assert (train[:, 0] == train[:, 1]).all() and (train[:, 0] == train[:, 2]).all()
 
 
-def test_without_scikit_learn_the_error_says_what_to_install(monkeypatch):
+def test_without_scikit_learn_the_error_names_the_package(monkeypatch):
     real_import = builtins.__import__
 
     def no_sklearn(name, *args, **kwargs):

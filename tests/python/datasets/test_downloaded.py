@@ -121,7 +121,7 @@ def test_idx_shapes(idx_files, options, shape):
     numpy.testing.assert_allclose(train, numpy.broadcast_to(want, train.shape))
 
 
-def test_idx_is_kept_where_chainer_keeps_it(idx_files, root, tmp_path):
+def test_idx_is_cached_where_chainer_caches_it(idx_files, root, tmp_path):
     name, get, raw = idx_files
     get()
     for file in tmp_path.glob("*.gz"):
@@ -164,7 +164,7 @@ def test_a_broken_idx_file_is_refused(idx_files, root, tmp_path, monkeypatch):
         (root / "pfnet" / "chainer" / name / file).unlink()
 
 
-def test_without_a_network_a_file_put_there_by_hand_is_used(
+def test_without_a_network_a_manually_placed_file_is_used(
     idx_files, root, tmp_path, monkeypatch
 ):
     name, get, raw = idx_files
@@ -198,7 +198,7 @@ def test_cifar_options(cifar_archive):
         get(ndim=2)
 
 
-def test_cifar_is_kept_where_chainer_keeps_it(cifar_archive, root, tmp_path):
+def test_cifar_is_cached_where_chainer_caches_it(cifar_archive, root, tmp_path):
     name, get, (images, labels), (test_images, _) = cifar_archive
     get()
     (tmp_path / f"{name}-binary.tar.gz").unlink()
@@ -221,7 +221,7 @@ def test_a_pickle_in_the_cache_is_refused(cifar_archive, root):
 
 
 @pytest.mark.parametrize("ndim", [0, 4])
-def test_ndim_must_be_known(idx_files, ndim):
+def test_unknown_ndim(idx_files, ndim):
     with pytest.raises(ValueError, match=f"expected ndim in 1, 2, 3, got {ndim}"):
         idx_files[1](ndim=ndim)
 

@@ -158,7 +158,7 @@ def test_paths_may_be_pathlibs(folder):
     "line",
     ["a.png x", "a.png 1.5", "a.png 1_000", "a.png " + "9" * 5000, "a.png", " 3"],
 )
-def test_lines_without_a_whole_label(folder, line):
+def test_lines_without_an_integer_label(folder, line):
     (folder / "pairs.txt").write_text("a.png 1\n" + line + "\n")
     for load in (
         lambda: datasets.LabeledImageDataset(folder / "pairs.txt"),
@@ -222,7 +222,7 @@ def test_a_truncated_pickle_is_not_the_end(tmp_path, cut):
         writer.write(numpy.arange(3))
     content = (tmp_path / "p").read_bytes()
     (tmp_path / "p").write_bytes(content[:-cut])
-    with pytest.raises(FileFormatError, match=r"a whole pickle at byte \d+ of .*p'"):
+    with pytest.raises(FileFormatError, match=r"a complete pickle at byte \d+ of .*p'"):
         datasets.open_pickle_dataset(tmp_path / "p")
 
 

@@ -69,7 +69,7 @@ def test_sum(case):
         assert surprise == pytest.approx(-numpy.sum(numpy.exp(log_p) * log_q))
 
 
-def test_dirichlet_of_two_shares_is_beta():
+def test_dirichlet_of_two_components_is_beta():
     dirichlet = renga.kl_divergence(
         D.Dirichlet(numpy.array([1.5, 2.0])), D.Dirichlet(numpy.array([2.5, 1.2]))
     )

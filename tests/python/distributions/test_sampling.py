@@ -3,12 +3,12 @@
 import numpy
 import pytest
 import scipy.stats
-from test_statistics import CASES, DISCRETE, make
 
 import renga
 import renga.functions as F
 from renga import distributions as D
 from renga import gradient_check
+from tests.python.distributions.test_statistics import CASES, DISCRETE, make
 
 REPARAMETERISED = (
     "Cauchy Exponential Gumbel Laplace LogNormal Normal Pareto Uniform".split()
@@ -35,7 +35,7 @@ def test_counts_follow_the_distribution(name):
     numpy.testing.assert_allclose(drawn.var(axis=0), theirs.var(), rtol=0.15)
 
 
-def test_classes_come_as_often_as_they_should():
+def test_frequencies_of_classes():
     numpy.random.seed(0)
     p = numpy.array([[0.2, 0.5, 0.3], [0.1, 0.1, 0.8]])
     drawn = D.Categorical(p).sample(4000).array

@@ -186,7 +186,7 @@ def test_what_is_not_used_is_left_out():
     assert [node.op_type for node in proto.graph.node] == ["Add", "Identity"]
 
 
-def test_what_onnx_does_not_know():
+def test_operations_that_onnx_lacks():
     with pytest.raises(NotImplementedError, match="sinc|arctan2|no counterpart"):
         export(lambda x: F.arctan2(x, x) + 1, X)
 

@@ -26,7 +26,7 @@ class Sleep(renga.FunctionNode):
         return grad_outputs
 
 
-def test_both_ways_and_functions_inside():
+def test_forward_backward_and_nested_functions():
     x = renga.Variable(numpy.ones(2, "f"))
     hook = TimerHook()
     before = time.perf_counter()

@@ -141,7 +141,7 @@ def test_faults(make):
         OrderSampler()(numpy.arange(3), 0)
 
 
-def test_the_face_of_an_iterator(make):
+def test_the_interface_of_an_iterator(make):
     dataset = list("abc")
     iterator = make(dataset, 2, repeat=False, shuffle=False)
     assert iterator.dataset is dataset and iterator.batch_size == 2

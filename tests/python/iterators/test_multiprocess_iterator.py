@@ -13,7 +13,7 @@ from renga.iterators import MultiprocessIterator, SerialIterator, shared_pickle
 
 
 class Squares:
-    """Small pictures; example 13 raises, 66 takes its time, 77 ends its process."""
+    """Small pictures; example 13 raises, 66 is slow, 77 kills its process."""
 
     def __init__(self, size, shape=(3, 4)):
         self.pictures = numpy.arange(size * numpy.prod(shape), dtype="f4")
@@ -82,7 +82,7 @@ def test_without_repeat_and_after_a_reset(make):
         ours.reset()
 
 
-def test_an_error_comes_with_its_batch_and_the_next_batch_follows(make):
+def test_an_error_is_raised_at_its_batch_and_the_next_batch_follows(make):
     ours = make(Squares(20), 4, shuffle=False)
     for _ in range(3):
         next(ours)
@@ -91,7 +91,7 @@ def test_an_error_comes_with_its_batch_and_the_next_batch_follows(make):
     assert [e[1] for e in next(ours)] == [16, 17, 18, 19]
 
 
-def test_a_process_that_dies_is_told(make):
+def test_a_dead_process_is_reported(make):
     ours = make(Squares(80), 40, shuffle=False, n_prefetch=1)
     with pytest.raises((RuntimeError, LookupError)):
         next(ours)
@@ -99,14 +99,16 @@ def test_a_process_that_dies_is_told(make):
         next(ours)
 
 
-def test_a_warning_where_examples_are_long_in_coming(make):
-    ours = make(Squares(67), 1, shuffle=False, dataset_timeout=0.2)
-    ours._state = ours._state._replace(position=66)
+def test_a_warning_after_the_timeout(make):
+    def slowest_first(order, position):
+        return numpy.arange(67)[::-1]
+
+    ours = make(Squares(67), 1, order_sampler=slowest_first, dataset_timeout=0.2)
     with pytest.warns(MultiprocessIterator.TimeoutWarning, match="0.2 s"):
         assert next(ours)[0][1] == 66
 
 
-def test_new_processes_take_over(make):
+def test_processes_are_replaced_after_maxtasksperchild(make):
     ours = make(Squares(12), 2, shuffle=False, maxtasksperchild=1)
     processes = {e[2] for _ in range(5) for e in next(ours)}
     assert len(processes) > 2

@@ -63,7 +63,7 @@ def test_examples_of_a_batch_are_read_at_the_same_time():
         assert next(iterator) == [0, 1, 2, 3]
 
 
-def test_an_error_comes_with_its_batch_and_the_next_batch_follows():
+def test_an_error_is_raised_at_its_batch_and_the_next_batch_follows():
     with MultithreadIterator(Recorder(20), 4, shuffle=False) as iterator:
         for want in ([0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11]):
             assert next(iterator) == want

@@ -130,7 +130,7 @@ def test_another_size_of_data_set_is_refused():
         SerialIterator(range(5), 3).serialize(deserializer)
 
 
-def test_a_source_of_permutations_without_a_state_is_left_alone():
+def test_a_generator_without_a_state_is_unchanged():
     backwards = types.SimpleNamespace(permutation=lambda n: numpy.arange(n)[::-1])
     saved = serializers.DictionarySerializer()
     iterator = SerialIterator(range(4), 3, order_sampler=ShuffleOrderSampler(backwards))

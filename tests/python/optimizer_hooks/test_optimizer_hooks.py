@@ -3,6 +3,7 @@
 import numpy
 import pytest
 
+import renga.functions as F
 from renga import Link, Parameter, optimizer_hooks, optimizers
 
 W = numpy.array([[1.0, -2.0], [0.5, 0.0]])
@@ -36,14 +37,14 @@ cases = pytest.mark.parametrize(
 )
 
 
-def make_model(dtype, scale=1.0):
+def make_model(dtype):
     model = Link()
     with model.init_scope():
         model.W = Parameter(W.astype(dtype))
         model.b = Parameter(B.astype(dtype))
         model.lazy = Parameter(1.0)
-    model.W.grad = (scale * GW).astype(dtype)
-    model.b.grad = (scale * GB).astype(dtype)
+    model.W.grad = GW.astype(dtype)
+    model.b.grad = GB.astype(dtype)
     return model
 
 
@@ -52,9 +53,11 @@ def make_model(dtype, scale=1.0):
     ("dtype", "tolerance"), [("f8", 1e-14), ("f4", 1e-6), ("f2", 2e-3)]
 )
 @pytest.mark.parametrize("scale", [None, 128.0])
-def test_what_the_update_sees(hook, formula, dtype, tolerance, scale):
-    model = make_model(dtype, scale or 1.0)
-    model.W._loss_scale = model.b._loss_scale = scale
+def test_gradients_at_the_update(hook, formula, dtype, tolerance, scale):
+    model = make_model(dtype)
+    model.cleargrads()
+    loss = F.sum(model.W * GW.astype(dtype)) + F.sum(model.b * GB.astype(dtype))
+    loss.backward(loss_scale=scale)
     optimizer = optimizers.SGD(lr=0.0).setup(model)
     optimizer.add_hook(hook)
     optimizer.update()
@@ -134,7 +137,7 @@ def decayed_sgd(make_optimizer, *hooks, n=3000):
     return x, g, model.W
 
 
-def test_decay_goes_with_the_update():
+def test_decay_is_fused_with_the_update():
     x, g, W = decayed_sgd(lambda: optimizers.MomentumSGD(0.1), hooks.WeightDecay(0.25))
     numpy.testing.assert_allclose(W.grad, g + 0.25 * x, rtol=1e-15)
     numpy.testing.assert_allclose(W.array, x - 0.1 * (g + 0.25 * x), rtol=1e-15)
@@ -143,7 +146,7 @@ def test_decay_goes_with_the_update():
     )
 
 
-def test_decay_before_another_hook_is_seen_by_it():
+def test_a_hook_after_decay_gets_the_decayed_gradient():
     clip = hooks.GradientHardClipping(-1.0, 1.0)
     x, g, W = decayed_sgd(lambda: optimizers.SGD(0.1), hooks.WeightDecay(0.25), clip)
     expected = numpy.minimum(g + 0.25 * x, 1)
@@ -164,7 +167,7 @@ class Halved(optimizers.SGD):
 
 
 @pytest.mark.parametrize("rule_hook", [False, True])
-def test_rules_and_hooks_that_look_at_the_gradient_see_the_decay(rule_hook):
+def test_rules_and_hooks_that_read_the_gradient_get_the_decayed_one(rule_hook):
     seen = []
     make = optimizers.SGD if rule_hook else Halved
 

@@ -77,7 +77,7 @@ def test_lamb_of_a_parameter_that_is_zero():
     )
 
 
-def test_a_share_of_one_is_momentum_sgd():
+def test_an_sgd_share_of_one_is_momentum_sgd():
     mixed = run(optimizers.RMSpropMomentumSGD(lr=0.1, momentum=0.9), X, GRADS)
     plain = run(optimizers.MomentumSGD(lr=0.1, momentum=0.9), X, GRADS)
     np.testing.assert_allclose(mixed, plain, rtol=1e-13)

@@ -5,12 +5,13 @@ import copy
 import numpy
 import pytest
 
+import renga.functions as F
 from renga import Parameter, UpdateRule, optimizers
 from renga.serializers import DictionarySerializer, NpzDeserializer
 
 
 class Recording(UpdateRule):
-    """Notes what is called."""
+    """Records its calls."""
 
     def __init__(self):
         super().__init__()
@@ -102,7 +103,7 @@ def test_fp32_update_keeps_what_float16_would_lose():
     numpy.testing.assert_array_equal(param.array, 1)
 
 
-def test_fp32_update_leaves_other_dtypes_alone():
+def test_fp32_update_does_not_affect_other_dtypes():
     rule, param = optimizers.SGD(lr=1.0).create_update_rule(), make_param("f8")
     rule.use_fp32_update()
     array = param.array
@@ -111,11 +112,12 @@ def test_fp32_update_leaves_other_dtypes_alone():
 
 
 @pytest.mark.parametrize("fp32", [False, True])
-def test_loss_scale_is_taken_out(fp32):
+def test_gradients_are_divided_by_the_loss_scale(fp32):
     rule, param = optimizers.SGD(lr=1.0).create_update_rule(), make_param("f2")
     rule.use_fp32_update(fp32)
-    param.grad = numpy.full(2, 64, numpy.float16)
-    param._loss_scale = 128.0
+    param.cleargrad()
+    F.sum(param * 0.5).backward(loss_scale=128.0)
+    numpy.testing.assert_array_equal(param.grad, [64, 64])
     rule.update(param)
     numpy.testing.assert_array_equal(param.array, [0.5, 0.5])
 
@@ -123,9 +125,10 @@ def test_loss_scale_is_taken_out(fp32):
 def test_loss_scale_keeps_gradients_below_float16():
     rule, param = optimizers.SGD(lr=2.0**20).create_update_rule(), make_param("f2")
     rule.use_fp32_update()
-    param.grad = numpy.full(2, 2.0**-10, numpy.float16)
-    param._loss_scale = 2.0**15
-    rule.update(param)  # the gradient is 2^-25, half of the smallest float16
+    param.cleargrad()
+    # The gradient is 2^-25, half of the smallest float16.
+    F.sum(param * 2.0**-12 * 2.0**-13).backward(loss_scale=2.0**15)
+    rule.update(param)
     numpy.testing.assert_array_equal(param.array, 1 - 2.0**-5)
 
 

@@ -74,7 +74,7 @@ def test_strided_arrays(optimizer, formula, values, fixed):
 
 
 @cases
-def test_arrays_shared_out_over_threads(optimizer, formula, values, fixed):
+def test_arrays_divided_among_threads(optimizer, formula, values, fixed):
     x = numpy.random.default_rng(1).normal(size=100_003)
     grads = make_gradients(x.shape, "f8")
     expected = formula(x, grads, **values, **fixed)

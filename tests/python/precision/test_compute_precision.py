@@ -8,7 +8,11 @@ import pytest
 import renga
 import renga.functions as F
 from renga import _core
-from tests.python.functions.test_winograd import in_float64, in_renga, operands
+from tests.python.functions.connection.test_winograd import (
+    in_float64,
+    in_renga,
+    operands,
+)
 
 # Relative root mean square errors. One bfloat16 product of normal data rounds both
 # factors, each by 1.7e-3; Winograd's transforms amplify that by up to 2.9.

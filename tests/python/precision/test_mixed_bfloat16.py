@@ -46,7 +46,7 @@ def test_values_are_rounded_to_nearest_even():
     assert np.isnan(rounded([np.nan]).array[0])
 
 
-def test_arrays_show_as_read_only_float32():
+def test_arrays_are_exposed_as_read_only_float32():
     y = rounded([1.0, 2.0])
     assert y.dtype == np.float32
     assert y.array is y.array
@@ -57,7 +57,7 @@ def test_arrays_show_as_read_only_float32():
     assert F.add(exact, np.full(2, UNIT / 4, "f")).array[0] != 1
 
 
-def test_a_gradient_of_float32_is_taken():
+def test_a_float32_gradient_is_accepted():
     x = _core.Variable(np.ones((2, 3), "f"))
     y = F.matmul(x, np.ones((3, 3), "f"))
     y.grad = np.full((2, 3), 0.5, "f")
@@ -65,11 +65,14 @@ def test_a_gradient_of_float32_is_taken():
     np.testing.assert_array_equal(x.grad, np.full((2, 3), 1.5, "f"))
 
 
-@pytest.mark.parametrize("name, i", ALL)
+DETERMINISTIC = [
+    p for p in ALL if "f" in CASES[p[0]][p[1]].dtypes and p[0] != "dropout"
+]
+
+
+@pytest.mark.parametrize("name, i", DETERMINISTIC)
 def test_every_operation(name, i):
     case = CASES[name][i]
-    if "f" not in case.dtypes or name == "dropout":
-        pytest.skip("draws numbers or takes no floats")
     xs = [rounded(x) for x in random_arrays(case, "f")]
     exact = references(case, [x.array for x in xs])
     for y, expected in zip(outputs(case, xs), exact):

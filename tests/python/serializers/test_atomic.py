@@ -25,7 +25,7 @@ def test_writes_bytes_and_text(tmp_path):
     assert sorted(os.listdir(tmp_path)) == ["b", "t"]
 
 
-def test_nothing_shows_before_the_end(tmp_path):
+def test_the_file_appears_only_when_complete(tmp_path):
     path = tmp_path / "f"
     path.write_bytes(b"old")
     with atomic_write(path) as file:
@@ -97,7 +97,7 @@ def test_permissions_follow_the_umask_and_the_old_file(tmp_path):
     assert stat.S_IMODE(atomically.stat().st_mode) == 0o600
 
 
-def test_a_link_stays_a_link(tmp_path):
+def test_a_symbolic_link_is_kept(tmp_path):
     (tmp_path / "real").write_bytes(b"old")
     (tmp_path / "link").symlink_to("real")
     with atomic_write(tmp_path / "link") as file:
@@ -195,7 +195,7 @@ def test_links_in_a_circle(tmp_path):
     assert (tmp_path / "c").is_symlink() and (tmp_path / "new").read_bytes() == b"new"
 
 
-def test_a_folder_in_the_way(tmp_path):
+def test_an_existing_folder_is_an_error(tmp_path):
     (tmp_path / "f").mkdir()
     with pytest.raises(IsADirectoryError), atomic_write(tmp_path / "f"):
         pass

@@ -73,7 +73,7 @@ def test_members_that_lie(tmp_path, name, target):
     assert caught.value.__cause__ is not None
 
 
-def test_nothing_is_read_of_what_does_not_fit(tmp_path):
+def test_arrays_that_do_not_fit_are_not_read(tmp_path):
     """A gigabyte of zeros is a megabyte in an archive."""
     path = tmp_path / "f"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
@@ -338,7 +338,7 @@ def test_what_is_no_hdf5_file(tmp_path):
         load_hdf5(tmp_path / "none", saves())
 
 
-def test_errors_of_the_system_stay_what_they_are(tmp_path):
+def test_system_errors_are_not_converted(tmp_path):
     for load in (load_npz, load_hdf5, load_safetensors):
         with pytest.raises(FileNotFoundError):
             load(tmp_path / "none", saves())

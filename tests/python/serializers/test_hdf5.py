@@ -76,7 +76,7 @@ def test_not_strict_keeps_what_is_missing(tmp_path):
             HDF5Deserializer(file)("b", 7)
 
 
-def test_without_h5py_the_error_says_what_to_install(tmp_path, monkeypatch):
+def test_without_h5py_the_error_names_the_package(tmp_path, monkeypatch):
     real_import = builtins.__import__
 
     def no_h5py(name, *args, **kwargs):

@@ -137,7 +137,7 @@ def test_numbers_convert_as_far_as_they_are_safe(tmp_path, save_load):
 
 
 @pytest.mark.parametrize("value", [object(), [1, None], {"a": 1}, numpy.array([None])])
-def test_objects_are_refused_and_the_old_file_stays(tmp_path, save_load, value):
+def test_objects_are_refused_and_the_old_file_is_kept(tmp_path, save_load, value):
     save, load = save_load
     save(tmp_path / "f", Record(a=1))
     with pytest.raises(TypeError, match="'b': expected numbers, text or None"):

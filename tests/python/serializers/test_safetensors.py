@@ -49,7 +49,7 @@ def test_round_trip(tmp_path):
     assert chain.bn.N == 7
 
 
-def test_files_of_others(tmp_path):
+def test_files_of_other_writers(tmp_path):
     path = tmp_path / "theirs.safetensors"
     weights = {
         "model.conv.W": numpy.ones((3, 2, 1, 1), "f8"),

@@ -166,7 +166,7 @@ def test_scalars_of_another_kind(load, stored, value, error):
         load(stored, value)
 
 
-def test_a_loaded_array_is_nobody_elses():
+def test_a_loaded_array_owns_its_memory():
     """State that is loaded from a dictionary is not the dictionary's."""
     source = {"a": numpy.ones(3)}
     loaded = NpzDeserializer(source)("a", None)

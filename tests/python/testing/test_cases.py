@@ -78,7 +78,7 @@ def test_a_right_function_passes():
         ("type", None, "must return a tuple of Variables"),
     ],
 )
-def test_a_wrong_function_is_told(wrong, tests, message):
+def test_a_wrong_function_is_detected(wrong, tests, message):
     _, errors = run(Square, wrong=wrong)
     assert errors if tests is None else errors.keys() <= tests
     assert any(
@@ -166,7 +166,7 @@ def test_initializers():
     result, errors = run(LinearInitializers)
     assert errors == {} and result.testsRun == 1
     _, errors = run(LinearInitializers, bias=testing.InitializerArgument(None, 7))
-    assert "b does not begin as 7 says" in errors["test_initializers"]
+    assert "b differs from 7" in errors["test_initializers"]
 
 
 def test_devices_are_injected():

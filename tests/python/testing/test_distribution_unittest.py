@@ -74,7 +74,7 @@ def test_a_right_distribution_passes(shape, is_variable):
     assert result.testsRun == 15
 
 
-def test_a_wrong_distribution_is_told():
+def test_a_wrong_distribution_is_detected():
     _, failed = run(NormalCase, wrong=0.5)
     kept = {"batch_shape", "event_shape", "support", "sample", "mean"}
     assert not failed & {f"test_{name}_cpu" for name in kept}

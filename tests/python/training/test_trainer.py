@@ -278,7 +278,7 @@ def test_random_state_is_part_of_the_trainer():
     numpy.testing.assert_array_equal(drawn, expected)
 
 
-def test_a_file_without_random_state_leaves_it_alone():
+def test_a_file_without_random_state_does_not_change_it():
     trainer = get_trainer_with_mock_updater((1, "iteration"))
     trainer.run()
     saved = DictionarySerializer()

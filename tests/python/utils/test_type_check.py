@@ -52,7 +52,7 @@ def test_comparisons(compare, holds):
     assert raised.value.actual.startswith("3 ")
 
 
-def test_a_fault_says_what_came():
+def test_errors_contain_the_actual_type():
     with pytest.raises(InvalidType, match=r"^expected x\.shape\[1\] == 4, got 5 != 4$"):
         expect(x.shape[1] == 4)
     with pytest.raises(InvalidType, match="expected x.dtype.kind == i, got f != i"):

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy
 
-import renga
 from renga import _core
-from renga.functions.noise.seed import expect_parts
+from renga.configuration import using_config
+from renga.function_node import grad
+from renga.functions.noise.seed import enable_random_streams
 from renga.links.parallel.sharding.memory_format import channels_last
 from renga.links.parallel.spatial.convolution.halo_convolution import halo_convolution
 from renga.links.parallel.spatial.grid import ShardedFunction, SpatialGrid
@@ -53,7 +54,7 @@ class SpatialConvolution(ShardedFunction):
         self.convolution = halo_convolution(grid, window, *extents, transposed)
         # Random numbers drawn for shards differ between ranks.
         self.random_stream = grid.rank + 1
-        expect_parts()
+        enable_random_streams()
 
     def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         x, W, b = (*inputs, None)[:3]
@@ -69,7 +70,7 @@ class SpatialConvolution(ShardedFunction):
         """The context in which products have the node's precision."""
         if not self.in_bfloat16:
             return contextlib.nullcontext()
-        return renga.using_config("compute_precision", "medium")
+        return using_config("compute_precision", "medium")
 
     def backward(
         self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]
@@ -83,9 +84,7 @@ class SpatialConvolution(ShardedFunction):
                 gy = _in_kernel_format(grad_outputs[0].array)
                 return self._gradients(target_input_indexes, arrays, gy)
         y, targets = self.compose(*xs), [xs[i] for i in target_input_indexes]
-        return tuple(
-            renga.grad([y], targets, grad_outputs, enable_double_backprop=True)
-        )
+        return tuple(grad([y], targets, grad_outputs, enable_double_backprop=True))
 
     def _gradients(
         self, wanted: tuple[int, ...], arrays: list[Any], gy: numpy.ndarray

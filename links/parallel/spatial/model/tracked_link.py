@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from renga.functions.whole_images import substituted
+from renga.functions.overrides import overriding
 from renga.link import Link
 from renga.links.parallel.sharding.placement_checker import PlacementChecker
 from renga.links.parallel.sharding.placement_tracker import (
@@ -47,7 +47,7 @@ class TrackedLink(Link):
         tracker = PlacementTracker(functools.partial(scatter_image, grid))
         if whole:
             args, kwargs = scatter_arguments(grid, tracker, (args, kwargs))
-        spatial_functions = substituted(substitutes(grid, tracker))
+        spatial_functions = overriding(substitutes(grid, tracker))
         with tracking(tracker), PlacementChecker(tracker), spatial_functions:
             result = run(*args, **kwargs)
         return gather_results(grid, tracker, name, result) if whole else result

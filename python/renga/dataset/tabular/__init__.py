@@ -1,4 +1,4 @@
-"""Data sets of examples with named parts, read by columns."""
+"""Data sets of examples with named values, read by columns."""
 
 from renga.dataset.tabular import delegate_dataset, tabular_dataset
 from renga.dataset.tabular.delegate_dataset import DelegateDataset

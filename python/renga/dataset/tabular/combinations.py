@@ -1,4 +1,4 @@
-"""Tables below and beside each other."""
+"""Tables joined by rows or by columns."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ class _Combination(TabularDataset):
 class Concatenated(_Combination):
     """The rows of several data sets, one data set after the other.
 
-    Raises: ValueError where their keys differ.
+    Raises:
+        ValueError: the keys of the data sets differ.
     """
 
     def __init__(self, *datasets: TabularDataset) -> None:
@@ -46,35 +47,36 @@ class Concatenated(_Combination):
 
     def get_examples(self, indices: Any, key_indices: Any) -> tuple[Any, ...]:
         if indices is None:
-            parts = [d.get_examples(None, key_indices) for d in self._datasets]
-            return tuple(_chain(columns) for columns in zip(*parts))
+            tables = [d.get_examples(None, key_indices) for d in self._datasets]
+            return tuple(_chain(columns) for columns in zip(*tables))
         if isinstance(indices, slice):
             indices = range(len(self))[indices]
         rows = range(len(self))
         return self._gather([rows[i] for i in indices], key_indices)
 
     def _gather(self, indices: list[int], key_indices: Any) -> tuple[Any, ...]:
-        """Each data set is asked once, and what it gave put where it belongs."""
+        """Reads each data set's rows at once, then restores the order."""
         owners = [bisect.bisect(self._ends, i) for i in indices]
-        places: dict[int, list[int]] = {}
-        for place, owner in enumerate(owners):
-            places.setdefault(owner, []).append(place)
+        positions: dict[int, list[int]] = {}
+        for position, owner in enumerate(owners):
+            positions.setdefault(owner, []).append(position)
         width = len(self.keys if key_indices is None else key_indices)
         columns: list[list[Any]] = [[None] * len(indices) for _ in range(width)]
-        for owner, wanted in places.items():
+        for owner, wanted in positions.items():
             start = self._ends[owner] - len(self._datasets[owner])
-            local = [indices[place] - start for place in wanted]
-            part = self._datasets[owner].get_examples(local, key_indices)
-            for column, values in zip(columns, part):
-                for place, value in zip(wanted, values):
-                    column[place] = value
+            local = [indices[position] - start for position in wanted]
+            table = self._datasets[owner].get_examples(local, key_indices)
+            for column, values in zip(columns, table):
+                for position, value in zip(wanted, values):
+                    column[position] = value
         return tuple(columns)
 
 
 class Joined(_Combination):
     """The columns of several data sets, side by side.
 
-    Raises: ValueError where their lengths differ or a key comes twice.
+    Raises:
+        ValueError: lengths differ, or a key occurs twice.
     """
 
     def __init__(self, *datasets: TabularDataset) -> None:

@@ -1,4 +1,4 @@
-"""DelegateDataset: a table made of another."""
+"""DelegateDataset: a table derived from another."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from renga.dataset.tabular.tabular_dataset import Mode, TabularDataset
 
 
 class DelegateDataset(TabularDataset):
-    """Reads from ``dataset``; a subclass changes what it wants to."""
+    """Reads from ``dataset``; a subclass overrides some methods."""
 
     def __init__(self, dataset: TabularDataset) -> None:
         self.dataset = dataset

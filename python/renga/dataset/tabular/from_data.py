@@ -7,25 +7,25 @@ from typing import Any, Callable
 import numpy
 
 from renga.dataset.tabular.combinations import Joined
-from renga.dataset.tabular.parts import WithMode
+from renga.dataset.tabular.selection import WithMode
 from renga.dataset.tabular.tabular_dataset import Mode, TabularDataset
 
 
 def from_data(data: Any, *, size: int | None = None) -> TabularDataset:
     """A data set of columns.
 
-    A column is an array or a list, or ``(key, column)``, or, computed when it is asked
-    for, ``(key, function of an index)`` or ``(keys, function)`` with a tuple of values.
-    ``data`` is a column, a tuple of them, or a dictionary of columns by key.
-    ``size`` is needed where there are functions only.
+    A column is an array or a list, or ``(key, column)``, or, computed on demand,
+    ``(key, function of an index)`` or ``(keys, function)`` with a tuple of values.
+    ``data`` is a column, a tuple of them, or a dictionary of columns by key. ``size``
+    is needed where there are functions only.
 
     >>> from renga.dataset import tabular
     >>> table = tabular.from_data({"x": [1, 2, 3], "y": lambda i: i * i})
     >>> table[2], table.slice[:2, "y"].fetch()
     ({'x': 3, 'y': 4}, [0, 1])
 
-    Raises: ValueError for a function without a key, and where the lengths differ or
-    cannot be known.
+    Raises:
+        ValueError: a function has no key, or lengths differ or are unknown.
     """
     if isinstance(data, dict):
         columns = [_column(key, values) for key, values in data.items()]
@@ -36,7 +36,7 @@ def from_data(data: Any, *, size: int | None = None) -> TabularDataset:
 
 
 class _Array(TabularDataset):
-    """One column that is there already."""
+    """One column in memory."""
 
     mode: Mode = None
 
@@ -64,7 +64,7 @@ class _Array(TabularDataset):
 
 
 class _Function(TabularDataset):
-    """Columns that a function makes of the index of a row."""
+    """Columns computed by a function of the index of a row."""
 
     def __init__(self, keys: Any, function: Callable) -> None:
         self._keys = keys if isinstance(keys, tuple) else (keys,)

@@ -15,10 +15,10 @@ Mode = Any  # tuple, dict or None
 class TabularDataset(DatasetMixin):
     """A table: examples are its rows, and each has a value for every key.
 
-    A leaf gives ``__len__``, ``keys``, ``mode`` and ``get_examples``; reading,
-    slicing, joining and transforming come with it, and read no more than what is
-    asked for. ``mode`` is what rows and columns come in: ``tuple``, ``dict``, or
-    ``None`` for the bare value of the only key.
+    A subclass implements ``__len__``, ``keys``, ``mode`` and ``get_examples``. Slicing,
+    joining and transforming are derived from these and read only the requested rows and
+    columns. ``mode`` is the form of rows and of sets of columns: ``tuple``, ``dict``,
+    or ``None`` for the bare value of the only key.
     """
 
     def __len__(self) -> int:
@@ -35,7 +35,7 @@ class TabularDataset(DatasetMixin):
         raise NotImplementedError
 
     def get_examples(self, indices: Any, key_indices: Any) -> tuple[Any, ...]:
-        """The columns asked for, as a tuple.
+        """The requested columns, as a tuple.
 
         ``indices`` is a list or a slice of rows, or None for all; ``key_indices`` a
         tuple of the positions of keys, or None for all.
@@ -44,12 +44,12 @@ class TabularDataset(DatasetMixin):
 
     @property
     def slice(self) -> Any:
-        """``dataset.slice[rows]`` or ``dataset.slice[rows, keys]`` is a part of it.
+        """``dataset.slice[rows]`` or ``dataset.slice[rows, keys]`` selects from it.
 
         Rows are a slice, a list of indices or of booleans; keys one name or position,
         or a tuple of them.
         """
-        from renga.dataset.tabular.parts import Slicer
+        from renga.dataset.tabular.selection import Slicer
 
         return Slicer(self)
 
@@ -89,8 +89,8 @@ class TabularDataset(DatasetMixin):
         """Rows made of each row by a function, with new keys.
 
         The function is called with a row's values by position or, in dict mode, by
-        name, and returns what a row is to be: a tuple, a dictionary, or one value if
-        ``keys`` is one name.
+        name, and returns the new row: a tuple, a dictionary, or one value if ``keys``
+        is one name.
         """
         from renga.dataset.tabular.transforms import Transformed
 
@@ -113,7 +113,7 @@ class TabularDataset(DatasetMixin):
         return self._arrange(tuple(column[0] for column in columns))
 
     def _with_mode(self, mode: Mode) -> TabularDataset:
-        from renga.dataset.tabular.parts import WithMode
+        from renga.dataset.tabular.selection import WithMode
 
         return WithMode(self, mode)
 

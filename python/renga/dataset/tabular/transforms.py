@@ -1,4 +1,4 @@
-"""Tables whose rows a function makes of another's."""
+"""Tables computed by functions of another table's rows or columns."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class TransformedByBatch(Transformed):
 
 
 class WithConverter(DelegateDataset):
-    """A data set whose ``convert`` is the user's."""
+    """A data set with a user-defined ``convert``."""
 
     def __init__(self, dataset: TabularDataset, converter: Callable) -> None:
         super().__init__(dataset)

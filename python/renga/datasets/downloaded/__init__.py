@@ -1,1 +1,1 @@
-"""Data sets that are fetched from their authors once, and kept."""
+"""Data sets that are downloaded once and cached."""

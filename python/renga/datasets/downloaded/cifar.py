@@ -10,7 +10,7 @@ from typing import Any
 import numpy
 
 from renga.dataset import download
-from renga.datasets.downloaded.images import cached_arrays, image_dataset
+from renga.datasets.downloaded.images import ImageOptions, cached_arrays, image_dataset
 from renga.datasets.tuple_dataset import TupleDataset
 from renga.serializers.errors import parsing
 
@@ -24,10 +24,13 @@ def get_cifar10(
 ) -> tuple[TupleDataset | numpy.ndarray, TupleDataset | numpy.ndarray]:
     """The 50 000 training and 10 000 test images of ten classes, with labels or alone.
 
-    Shapes: an image is (3072,) or (3, 32, 32) for ``ndim`` 1 or 3. Values reach from 0
-    to ``scale``.
+    Values reach from 0 to ``scale``.
 
-    Raises: OSError naming the place to put the file where it cannot be fetched.
+    Shapes:
+        image: (3072,) or (3, 32, 32) for ``ndim`` 1 or 3
+
+    Raises:
+        OSError: the file cannot be downloaded; the message says where to put it.
 
     Source: Krizhevsky, Learning multiple layers of features from tiny images (2009).
     """
@@ -35,7 +38,7 @@ def get_cifar10(
     train = [f"{folder}/data_batch_{i}.bin" for i in range(1, 6)]
     checksum = "c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd"
     raw = _load("cifar-10", checksum, train, f"{folder}/test_batch.bin")
-    return _datasets(raw, withlabel, ndim, scale, dtype)
+    return _datasets(raw, ImageOptions(withlabel, ndim, scale, dtype))
 
 
 def get_cifar100(
@@ -43,19 +46,19 @@ def get_cifar100(
 ) -> tuple[TupleDataset | numpy.ndarray, TupleDataset | numpy.ndarray]:
     """The 50 000 training and 10 000 test images of a hundred classes.
 
-    As ``get_cifar10``; the labels are the fine ones.
+    Formats and errors as of ``get_cifar10``; the labels are the fine ones.
     """
     folder = "cifar-100-binary"
     checksum = "58a81ae192c23a4be8b1804d68e518ed807d710a4eb253b1f2a199162a40d8ec"
     raw = _load("cifar-100", checksum, [f"{folder}/train.bin"], f"{folder}/test.bin")
-    return _datasets(raw, withlabel, ndim, scale, dtype)
+    return _datasets(raw, ImageOptions(withlabel, ndim, scale, dtype))
 
 
 def _load(
     name: str, checksum: str, train: Sequence[str], test: str
 ) -> dict[str, numpy.ndarray]:
     folder = os.path.join(download.get_dataset_root(), "pfnet", "chainer", "cifar")
-    file = f"{name}-binary.tar.gz"  # the archive that holds no pickles
+    file = f"{name}-binary.tar.gz"  # the archive without pickles
 
     def create() -> dict[str, numpy.ndarray]:
         archive_path = download.download(
@@ -87,18 +90,12 @@ def _read_records(
 
 
 def _datasets(
-    raw: dict[str, numpy.ndarray], withlabel: bool, ndim: int, scale: float, dtype: Any
+    raw: dict[str, numpy.ndarray], options: ImageOptions
 ) -> tuple[TupleDataset | numpy.ndarray, TupleDataset | numpy.ndarray]:
     train, test = (
         image_dataset(
-            raw[f"{part}_x"].reshape(-1, 3, 32, 32),
-            raw[f"{part}_y"],
-            255.0,
-            withlabel,
-            ndim,
-            scale,
-            dtype,
+            raw[f"{split}_x"].reshape(-1, 3, 32, 32), raw[f"{split}_y"], 255.0, options
         )
-        for part in ("train", "test")
+        for split in ("train", "test")
     )
     return train, test

@@ -1,4 +1,4 @@
-"""Data sets in MNIST's file format: four gzipped files, kept as two archives."""
+"""Data sets in MNIST's file format: four gzipped files, cached as two archives."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import numpy
 
 from renga.dataset import download
-from renga.datasets.downloaded.images import cached_arrays, image_dataset
+from renga.datasets.downloaded.images import ImageOptions, cached_arrays, image_dataset
 from renga.datasets.tuple_dataset import TupleDataset
 from renga.serializers.errors import FileFormatError, parsing
 
@@ -24,15 +24,18 @@ _FILES = {
 
 
 def idx_datasets(
-    name: str, mirrors: Sequence[str], checksums: dict[str, str], *options: Any
+    name: str,
+    mirrors: Sequence[str],
+    checksums: dict[str, str],
+    options: ImageOptions,
 ) -> tuple[TupleDataset | numpy.ndarray, TupleDataset | numpy.ndarray]:
-    """The training and the test set, fetched from ``mirrors`` if they are not here.
+    """The training and the test set, downloaded from ``mirrors`` unless cached.
 
-    ``checksums`` are those of the files by name; ``options`` go to ``image_dataset``.
+    ``checksums`` are those of the files by name.
     """
     folder = os.path.join(download.get_dataset_root(), "pfnet", "chainer", name)
 
-    def part(which: str) -> TupleDataset | numpy.ndarray:
+    def load(split: str) -> TupleDataset | numpy.ndarray:
         def create() -> dict[str, numpy.ndarray]:
             images, labels = (
                 _read_idx(
@@ -42,16 +45,16 @@ def idx_datasets(
                         checksums[file],
                     )
                 )
-                for file in _FILES[which]
+                for file in _FILES[split]
             )
             return {"x": images.reshape(len(images), -1), "y": labels}
 
-        raw = cached_arrays(os.path.join(folder, f"{which}.npz"), create)
+        raw = cached_arrays(os.path.join(folder, f"{split}.npz"), create)
         side = math.isqrt(raw["x"].shape[1])
         images = raw["x"].reshape(-1, 1, side, side)
-        return image_dataset(images, raw["y"], 255.0, *options)
+        return image_dataset(images, raw["y"], 255.0, options)
 
-    return part("train"), part("test")
+    return load("train"), load("test")
 
 
 def _read_idx(path: str) -> numpy.ndarray:

@@ -1,8 +1,8 @@
-"""Raw images and labels: kept on disk, and made into what a user asked for."""
+"""Raw images and labels: cached on disk and converted to the requested format."""
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import Any, Callable, NamedTuple
 
 import numpy
 
@@ -12,27 +12,38 @@ from renga.dtypes import get_dtype
 from renga.serializers.npz import open_archive
 
 
-def image_dataset(
-    images: numpy.ndarray,
-    labels: numpy.ndarray,
-    largest: float,
-    withlabel: bool = True,
-    ndim: int = 3,
-    scale: float = 1.0,
-    dtype: Any = None,
-    label_dtype: Any = numpy.int32,
-    rgb_format: bool = False,
-) -> TupleDataset | numpy.ndarray:
-    """Images whose values reach from 0 to ``scale``, with their labels or alone.
+class ImageOptions(NamedTuple):
+    """The format of a data set of images.
 
-    ``largest`` is the greatest raw value. Gray images with three axes become coloured
-    if ``rgb_format``.
-
-    Shapes: images (N, C, H, W) become (N, C·H·W), (N, H, W) where C is 1, or
-    (N, C, H, W), for ``ndim`` 1, 2 and 3.
-
-    Raises: ValueError for another ``ndim``.
+    ``withlabel``: pairs of an image and a label, not images alone. ``ndim``: axes of
+    an image. ``scale``: the greatest value. ``rgb_format``: grey images with three axes
+    get three equal channels.
     """
+
+    withlabel: bool = True
+    ndim: int = 3
+    scale: float = 1.0
+    dtype: Any = None
+    label_dtype: Any = numpy.int32
+    rgb_format: bool = False
+
+
+def image_dataset(
+    images: numpy.ndarray, labels: numpy.ndarray, largest: float, options: ImageOptions
+) -> TupleDataset | numpy.ndarray:
+    """Images with values from 0 to ``options.scale``, with or without their labels.
+
+    ``largest`` is the greatest raw value.
+
+    Shapes:
+        images: (N, C, H, W)
+        labels: (N,)
+        return: (N, C H W), (N, H, W) if C is 1, or (N, C, H, W) for ``ndim`` 1, 2, 3
+
+    Raises:
+        ValueError: another ``ndim``.
+    """
+    withlabel, ndim, scale, dtype, label_dtype, rgb_format = options
     n, channels, height, width = images.shape
     shapes = {1: (n, channels * height * width), 3: images.shape}
     if channels == 1:
@@ -50,9 +61,10 @@ def image_dataset(
 def cached_arrays(
     path: str, create: Callable[[], dict[str, numpy.ndarray]]
 ) -> dict[str, numpy.ndarray]:
-    """The arrays in the npz archive at ``path``, which is made of ``create()`` once.
+    """The arrays of the npz archive at ``path``, written from ``create()`` once.
 
-    Raises: FileFormatError where it is damaged.
+    Raises:
+        FileFormatError: the archive is damaged.
     """
 
     def save(new: str) -> dict[str, numpy.ndarray]:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy
 
 from renga.datasets.downloaded.idx import idx_datasets
+from renga.datasets.downloaded.images import ImageOptions
 from renga.datasets.tuple_dataset import TupleDataset
 
 _MIRRORS = ("http://codh.rois.ac.jp/kmnist/dataset/kmnist/",)
@@ -44,18 +45,10 @@ def get_kuzushiji_mnist(
 ) -> tuple[TupleDataset | numpy.ndarray, TupleDataset | numpy.ndarray]:
     """The 60 000 training and the 10 000 test images, in the shapes of ``get_mnist``.
 
-    Raises: OSError naming the place to put the files where they cannot be fetched.
+    Raises:
+        OSError: the files cannot be downloaded; the message says where to put them.
 
     Source: Clanuwat et al., arXiv 1812.01718.
     """
-    return idx_datasets(
-        "kuzushiji_mnist",
-        _MIRRORS,
-        _CHECKSUMS,
-        withlabel,
-        ndim,
-        scale,
-        dtype,
-        label_dtype,
-        rgb_format,
-    )
+    options = ImageOptions(withlabel, ndim, scale, dtype, label_dtype, rgb_format)
+    return idx_datasets("kuzushiji_mnist", _MIRRORS, _CHECKSUMS, options)

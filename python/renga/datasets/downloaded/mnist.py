@@ -7,6 +7,7 @@ from typing import Any
 import numpy
 
 from renga.datasets.downloaded.idx import idx_datasets
+from renga.datasets.downloaded.images import ImageOptions
 from renga.datasets.tuple_dataset import TupleDataset
 
 _MIRRORS = (
@@ -35,22 +36,17 @@ def get_mnist(
 ) -> tuple[TupleDataset | numpy.ndarray, TupleDataset | numpy.ndarray]:
     """The 60 000 training and the 10 000 test images, with labels 0 to 9 or alone.
 
-    Shapes: an image is (784,), (28, 28) or (1, 28, 28) for ``ndim`` 1, 2 or 3, and
-    (3, 28, 28) with ``ndim=3, rgb_format=True``. Values reach from 0 to ``scale``.
+    Values reach from 0 to ``scale``.
 
-    Raises: OSError naming the place to put the files where they cannot be fetched.
+    Shapes:
+        image: (784,), (28, 28) or (1, 28, 28) for ``ndim`` 1, 2 or 3; (3, 28, 28) with
+            ``ndim=3, rgb_format=True``
+
+    Raises:
+        OSError: the files cannot be downloaded; the message says where to put them.
 
     Source: LeCun et al., Gradient-based learning applied to document recognition
     (1998).
     """
-    return idx_datasets(
-        "mnist",
-        _MIRRORS,
-        _CHECKSUMS,
-        withlabel,
-        ndim,
-        scale,
-        dtype,
-        label_dtype,
-        rgb_format,
-    )
+    options = ImageOptions(withlabel, ndim, scale, dtype, label_dtype, rgb_format)
+    return idx_datasets("mnist", _MIRRORS, _CHECKSUMS, options)

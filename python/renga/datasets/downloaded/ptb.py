@@ -25,7 +25,8 @@ def get_ptb_words() -> tuple[numpy.ndarray, numpy.ndarray, numpy.ndarray]:
 
     Shapes: one axis; int32.
 
-    Raises: OSError naming the place to put a file where it cannot be fetched.
+    Raises:
+        OSError: a file cannot be downloaded; the message says where to put it.
 
     Source: Mikolov et al., Recurrent neural network based language model (2010), who
     chose the 10 000 words.
@@ -45,14 +46,14 @@ def _load() -> dict[str, numpy.ndarray]:
     def create() -> dict[str, numpy.ndarray]:
         vocabulary: dict[str, int] = {}
         arrays = {}
-        for part, checksum in _CHECKSUMS.items():
-            name = f"ptb.{part}.txt"
+        for split, checksum in _CHECKSUMS.items():
+            name = f"ptb.{split}.txt"
             path = os.path.join(folder, name)
             download.download([_MIRROR + name], path, checksum)
             with open(path, encoding="utf-8") as lines:
                 words = [w for line in lines for w in [*line.split(), _END_OF_SENTENCE]]
             identifiers = [vocabulary.setdefault(w, len(vocabulary)) for w in words]
-            arrays[part] = numpy.array(identifiers, numpy.int32)
+            arrays[split] = numpy.array(identifiers, numpy.int32)
         arrays["words"] = numpy.array(list(vocabulary))
         return arrays
 

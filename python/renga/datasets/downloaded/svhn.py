@@ -1,4 +1,4 @@
-"""SVHN: house numbers seen from the street, in colour, 32×32 pixels."""
+"""SVHN: photographs of house numbers in colour, 32×32 pixels."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy
 
 from renga.dataset import download
-from renga.datasets.downloaded.images import cached_arrays, image_dataset
+from renga.datasets.downloaded.images import ImageOptions, cached_arrays, image_dataset
 from renga.datasets.tuple_dataset import TupleDataset
 from renga.serializers.errors import parsing
 
@@ -29,42 +29,37 @@ def get_svhn(
 ) -> tuple[TupleDataset | numpy.ndarray, ...]:
     """The 73 257 training and 26 032 test digits; ``add_extra``, 531 131 easier ones.
 
-    Shapes: an image is (3, 32, 32). Values reach from 0 to ``scale``.
+    Values reach from 0 to ``scale``.
 
-    Raises: OSError naming the place to put a file where it cannot be fetched;
-    ImportError where there is no SciPy to read it.
+    Shapes:
+        image: (3, 32, 32)
+
+    Raises:
+        OSError: a file cannot be downloaded; the message says where to put it.
+        ImportError: SciPy, which reads the files, is not installed.
 
     Source: Netzer et al., Reading digits in natural images with unsupervised feature
     learning (2011).
     """
-    parts = ["train", "test", "extra"] if add_extra else ["train", "test"]
-    return tuple(_part(part, withlabel, scale, dtype, label_dtype) for part in parts)
+    splits = ["train", "test", "extra"] if add_extra else ["train", "test"]
+    options = ImageOptions(withlabel, 3, scale, dtype, label_dtype)
+    return tuple(_load(split, options) for split in splits)
 
 
-def _part(
-    part: str, withlabel: bool, scale: float, dtype: Any, label_dtype: Any
-) -> TupleDataset | numpy.ndarray:
+def _load(split: str, options: ImageOptions) -> TupleDataset | numpy.ndarray:
     folder = os.path.join(download.get_dataset_root(), "pfnet", "chainer", "svhn")
-    file = f"{part}_32x32.mat"
+    file = f"{split}_32x32.mat"
 
     def create() -> dict[str, numpy.ndarray]:
         import scipy.io
 
         path = os.path.join(folder, file)
-        download.download([_MIRROR + file], path, _CHECKSUMS[part])
+        download.download([_MIRROR + file], path, _CHECKSUMS[split])
         with parsing(f"svhn: {path}: expected images and labels", path):
             content = scipy.io.loadmat(path)
-            # (height, width, channels, N), and ten for the digit nought
+            # Stored as (H, W, C, N), with label 10 for the digit 0.
             images = numpy.ascontiguousarray(content["X"].transpose(3, 2, 0, 1))
             return {"x": images, "y": content["y"].ravel() % 10}
 
-    raw = cached_arrays(os.path.join(folder, f"{part}.npz"), create)
-    return image_dataset(
-        raw["x"],
-        raw["y"],
-        255,
-        withlabel=withlabel,
-        scale=scale,
-        dtype=dtype,
-        label_dtype=label_dtype,
-    )
+    raw = cached_arrays(os.path.join(folder, f"{split}.npz"), create)
+    return image_dataset(raw["x"], raw["y"], 255, options)

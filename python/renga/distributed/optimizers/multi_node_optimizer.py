@@ -25,6 +25,7 @@ from renga.serializer import Deserializer
 if TYPE_CHECKING:
     import numpy
 
+    from renga.communicators import Communicator
     from renga.parameter import Parameter
 
 

@@ -1,4 +1,4 @@
-"""How arithmetic, activations, reductions and products are said in ONNX."""
+"""ONNX nodes of arithmetic, activations, reductions and products."""
 
 from __future__ import annotations
 

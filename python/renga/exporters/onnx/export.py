@@ -28,10 +28,10 @@ def export(
 ) -> Any:
     """The graph that ``model(*args)`` computes, as an ``onnx.ModelProto``.
 
-    The model, a link or a function, is run once in test mode on the arrays given and
-    what it does is written down: shapes are those of these arrays, and numbers taken
-    from arrays on the way become constants. Parameters are named as in the link, with
-    dots. With ``filename`` the graph is saved, too.
+    The model, a link or a function, is run once in test mode on the given arrays
+    and its operations are recorded: shapes are those of these arrays, and numbers read
+    from arrays become constants. Parameters are named as in the link, with
+    dots. With ``filename`` the graph is saved.
 
     >>> import numpy, renga.links as L
     >>> from renga.exporters.onnx import export
@@ -89,7 +89,7 @@ def _inputs(args: Any, names: Sequence[str] | None) -> dict[str, Variable]:
         )
     variables = {}
     for name, array in zip(names, map(as_array, arrays)):
-        # With a gradient to compute, whatever depends on an input says so.
+        # Requiring gradients marks all that depends on an input.
         floats = numpy.issubdtype(array.dtype, numpy.floating)
         variables[name] = Variable(array, requires_grad=floats)
     return variables

@@ -1,4 +1,4 @@
-"""How operations on images are said in ONNX."""
+"""ONNX nodes of operations on images."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _ends(
     pad: Sequence[int],
     dilate: Sequence[int],
 ) -> list[int]:
-    """The padding at the far ends that makes outputs of this size, and no larger."""
+    """The padding at the ends with which outputs have exactly this size."""
     needed = [
         (o - 1) * s + (k - 1) * d + 1 - n - p
         for n, o, k, s, p, d in zip(size, out, kernel, stride, pad, dilate)
@@ -51,11 +51,11 @@ def _deconvolution(
 ) -> Sequence[str]:
     stride, pad, dilate, groups = window
     kernel = W.shape[2:]
-    whole = [
+    full_extents = [
         s * (n - 1) + d * (k - 1) + 1
         for n, k, s, d in zip(x.shape[2:], kernel, stride, dilate)
     ]
-    ends = [w - p - o for w, p, o in zip(whole, pad, ys[0].shape[2:])]
+    ends = [w - p - o for w, p, o in zip(full_extents, pad, ys[0].shape[2:])]
     y = graph.node(
         "ConvTranspose",
         x,

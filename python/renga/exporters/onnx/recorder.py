@@ -1,4 +1,4 @@
-"""The operations of a forward pass, written down as nodes of an ONNX graph."""
+"""Records the operations of a forward pass as nodes of an ONNX graph."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from renga.variable import Variable
 
 
 class Recorder(FunctionHook):
-    """A hook that makes a node, or several, of every operation of the core."""
+    """A hook that adds one or more nodes for every operation of the core."""
 
     name = "OnnxRecorder"
 
     def __init__(self, parameters: Mapping[str, Any]) -> None:
         self._names: dict[int, str] = {}
-        self._kept: list[Any] = []  # so that no identity is used twice
+        self._kept: list[Any] = []  # kept alive, so that ids stay unique
         self._inputs: dict[str, Variable] = {}
         self._nodes: list[Any] = []
         self._constants: dict[str, numpy.ndarray] = {}
@@ -39,9 +39,9 @@ class Recorder(FunctionHook):
         self._call(x, name)
 
     def forward_postprocess(self, function: Any, in_data: Any) -> None:
-        """Writes down an operation that has run."""
+        """Records an operation that has run."""
         if not hasattr(function, "arguments"):
-            return  # a function in Python; its results tell of it where they are used
+            return  # a Python function; its results are refused where they are used
         write = OPERATORS.get(function.label)
         if write is None:
             for y in function.results:
@@ -65,7 +65,7 @@ class Recorder(FunctionHook):
         return made[0] if outputs == 1 else made
 
     def name_of(self, x: Any) -> str:
-        """The name under which a value is known; what is new becomes a constant."""
+        """The name of a value; unknown values become constants."""
         if isinstance(x, str):
             return x
         if not isinstance(x, Variable):

@@ -1,4 +1,4 @@
-"""How recurrent layers are said in ONNX: step by step."""
+"""ONNX nodes of recurrent layers, unrolled step by step."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy
 
 from renga.exporters.onnx.registry import writes
 
-# From the graph and the names of what the gates see of the inputs, of what they get of
-# the last output, and of the states to the names of the next states.
+# Called with the graph and the names of the gates' input terms, of their terms of the
+# last output, and of the states; returns the names of the next states.
 Step = Callable[[Any, str, str, "list[str]"], "list[str]"]
 
 
@@ -46,8 +46,8 @@ def _lstm(graph: Any, ys: Any, c_prev: Any, x: Any) -> Sequence[str]:
     gates = _parts(graph, turns, [1] * 4, 2)
     gates = [_shaped(graph, gate, ys[1].shape) for gate in gates]
     c, h = _cell(graph, _rows(graph, c_prev, 0, going), *gates)
-    kept = _rows(graph, c_prev, going, len(ys[0]))
-    return [graph.node("Concat", c, kept, axis=0), h]
+    unchanged = _rows(graph, c_prev, going, len(ys[0]))
+    return [graph.node("Concat", c, unchanged, axis=0), h]
 
 
 @writes("lstm_layer")
@@ -61,8 +61,8 @@ def _lstm_layer(
     lengths: Any,
     backwards: bool,
 ) -> Sequence[str]:
-    def step(graph: Any, seen: str, hidden: str, states: list[str]) -> list[str]:
-        gates = graph.node("Add", seen, hidden)
+    def step(graph: Any, inputs: str, hidden: str, states: list[str]) -> list[str]:
+        gates = graph.node("Add", inputs, hidden)
         units = [h.shape[1]] * 4
         return list(_cell(graph, states[1], *_parts(graph, gates, units, 1)))[::-1]
 
@@ -80,15 +80,15 @@ def _gru_layer(
     lengths: Any,
     backwards: bool,
 ) -> Sequence[str]:
-    def step(graph: Any, seen: str, hidden: str, states: list[str]) -> list[str]:
+    def step(graph: Any, inputs: str, hidden: str, states: list[str]) -> list[str]:
         units = [h.shape[1]] * 3
-        xs, hs = (_parts(graph, gates, units, 1) for gates in (seen, hidden))
+        xs, hs = (_parts(graph, gates, units, 1) for gates in (inputs, hidden))
         sums = (graph.node("Add", *pair) for pair in zip(xs[:2], hs))
         r, z = (graph.node("Sigmoid", gate) for gate in sums)
         inner = graph.node("Add", xs[2], graph.node("Mul", r, hs[2]))
         a = graph.node("Tanh", inner)
-        kept = graph.node("Mul", z, graph.node("Sub", states[0], a))
-        return [graph.node("Add", a, kept)]
+        unchanged = graph.node("Mul", z, graph.node("Sub", states[0], a))
+        return [graph.node("Add", a, unchanged)]
 
     return _unrolled(graph, step, x, [h], [W, b], lengths, backwards)
 
@@ -104,8 +104,8 @@ def _rnn_layer(
     backwards: bool,
     activation: str,
 ) -> Sequence[str]:
-    def step(graph: Any, seen: str, hidden: str, states: list[str]) -> list[str]:
-        return [graph.node(activation.title(), graph.node("Add", seen, hidden))]
+    def step(graph: Any, inputs: str, hidden: str, states: list[str]) -> list[str]:
+        return [graph.node(activation.title(), graph.node("Add", inputs, hidden))]
 
     return _unrolled(graph, step, x, [h], [W], lengths, backwards)
 
@@ -121,13 +121,13 @@ def _unrolled(
 ) -> list[str]:
     """The outputs of all steps and the last states."""
     samples = states[0].shape[0]
-    parts = _parts(graph, x, lengths, 0)
+    steps = _parts(graph, x, lengths, 0)
     ys = [""] * len(lengths)
     for t in range(len(lengths))[:: -1 if backwards else 1]:
         going = [_rows(graph, state, 0, lengths[t]) for state in states]
         waiting = [_rows(graph, state, lengths[t], samples) for state in states]
         hidden = graph.node("Gemm", going[0], *weights, transB=1)
-        going = step(graph, parts[t], hidden, going)
+        going = step(graph, steps[t], hidden, going)
         pairs = zip(going, waiting)
         states = [graph.node("Concat", *pair, axis=0) for pair in pairs]
         ys[t] = going[0]

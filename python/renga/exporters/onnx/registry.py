@@ -1,4 +1,4 @@
-"""Which writer says each operation of the core in ONNX."""
+"""Registry of the writers of operations as ONNX nodes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ OPERATORS: dict[str, Writer] = {}
 
 
 def writes(*labels: str) -> Callable[[Writer], Writer]:
-    """Decorator: this writer is that of the operations with these labels."""
+    """Decorator that registers a writer of the operations with these labels."""
 
     def register(writer: Any) -> Writer:
         OPERATORS.update(dict.fromkeys(labels, writer))

@@ -1,4 +1,4 @@
-"""How operations on shapes are said in ONNX."""
+"""ONNX nodes of operations on shapes."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _pad(
 def _slice(graph: Any, ys: Any, x: Any, ranges: Any) -> Sequence[str]:
     starts, lengths, steps = zip(*ranges)
     ends = [s + n * step for s, n, step in zip(starts, lengths, steps)]
-    # Before the first element lies what ONNX takes for counted from the end.
+    # ONNX counts a negative end from the last element.
     ends = [e if e >= 0 else numpy.iinfo(numpy.int64).min for e in ends]
     axes = range(len(ranges))
     return [graph.node("Slice", x, *map(_int64, (starts, ends, axes, steps)))]

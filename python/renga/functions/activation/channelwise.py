@@ -10,7 +10,7 @@ from renga.variable import Variable
 
 
 def spread(name: str, x: Any, parameter: Any) -> Variable:
-    """``parameter``, of the shape of axes 1, 2, … of ``x``, to go together with it.
+    """``parameter`` (shaped as axes 1, 2, … of ``x``), reshaped to broadcast to ``x``.
 
     Raises:
         InvalidType: shapes or dtypes do not fit.

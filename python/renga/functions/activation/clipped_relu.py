@@ -15,7 +15,7 @@ def clipped_relu(x: Any, z: float = 20.0) -> Variable:
     """``min(max(x, 0), z)``.
 
     Raises:
-        TypeError: ``z`` is no number.
+        TypeError: ``z`` is not a number.
         InvalidType: ``x`` is not of floats.
     """
     check_floats("clipped_relu", x)

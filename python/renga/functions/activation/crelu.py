@@ -13,7 +13,7 @@ def crelu(x: Any, axis: int = 1) -> Variable:
     """``relu(x)`` and ``relu(-x)`` joined along an axis.
 
     Raises:
-        TypeError: the axis is no integer.
+        TypeError: the axis is not an integer.
         InvalidType: there is no such axis, or ``x`` is not of floats.
 
     Source: Shang et al., Understanding and improving convolutional neural networks via

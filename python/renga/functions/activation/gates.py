@@ -9,7 +9,7 @@ from renga.variable import Variable
 
 
 def interleaved(x: Any) -> list[Variable]:
-    """Four pieces of (N, C, …) taken in turn from axis 1 of (N, 4 C, …)."""
+    """Four arrays (N, C, …), interleaved along axis 1 of (N, 4 C, …)."""
     ops = _core.ops
     shape = (x.shape[0], x.shape[1] // 4, *x.shape[2:])
     x = ops.reshape(x, (*shape[:2], 4, *shape[2:]))

@@ -1,4 +1,4 @@
-"""The sigmoid made of three lines."""
+"""The piecewise linear sigmoid."""
 
 from __future__ import annotations
 

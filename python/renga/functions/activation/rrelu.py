@@ -16,8 +16,8 @@ from renga.variable import as_array
 def rrelu(x: Any, l: float = 1.0 / 8, u: float = 1.0 / 3, **kwargs: Any) -> Any:  # noqa: E741
     """``x``, or ``r x`` where ``x`` is negative, with ``r`` uniform in [l, u).
 
-    Outside training ``r`` is ``(l + u) / 2``. ``r=None`` may give it, and
-    ``return_r=False`` asks for it: the result is then ``(y, r)``.
+    Outside training ``r`` is ``(l + u) / 2``. The keyword ``r`` sets it;
+    with ``return_r=True`` the result is ``(y, r)``.
 
     Raises:
         ValueError: not ``0 <= l < u < 1``.

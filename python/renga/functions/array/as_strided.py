@@ -25,7 +25,7 @@ def as_strided(
     Elements of ``x`` are counted in row-major order, whatever its own strides are.
 
     Raises:
-        ValueError: an element lies before the first or after the last one, an extent is
+        ValueError: an element is before the first or after the last one, an extent is
             negative, or there are not as many strides as extents.
         MemoryError: the result would not fit in memory.
     """
@@ -47,8 +47,8 @@ def as_strided(
         )
     if 0 in shape:
         return get_item(_core.ops.reshape(x, (size,)), numpy.zeros(shape, int))
-    places = numpy.full(shape, first)
+    indices = numpy.full(shape, first)
     for axis, (extent, stride) in enumerate(zip(shape, strides)):
         steps = numpy.arange(extent) * (stride if extent > 1 else 0)
-        places += steps.reshape(-1, *(1,) * (len(shape) - axis - 1))
-    return get_item(_core.ops.reshape(x, (size,)), places)
+        indices += steps.reshape(-1, *(1,) * (len(shape) - axis - 1))
+    return get_item(_core.ops.reshape(x, (size,)), indices)

@@ -22,19 +22,19 @@ def sample_pixels(x: Any, rows: Any, columns: Any) -> Variable:
     n, c, h, w = x.shape
     table = ops.reshape(ops.transpose(x, (0, 2, 3, 1)), (n * h * w, c))
     images = numpy.arange(n).reshape(n, *(1,) * (rows.ndim - 1))
-    # What is further off than a pixel is 0 wherever it is, at infinity, too.
+    # Points more than a pixel outside are 0, also at infinity.
     rows, columns = ops.clip(rows, -2.0, h + 1.0), ops.clip(columns, -2.0, w + 1.0)
     top, left = numpy.floor(as_array(rows)), numpy.floor(as_array(columns))
-    below, beside = ops.subtract(rows, top), ops.subtract(columns, left)
-    parts = []
-    for down, share_down in ((0, 1 - below), (1, below)):
-        for across, share_across in ((0, 1 - beside), (1, beside)):
+    row_fraction, column_fraction = ops.subtract(rows, top), ops.subtract(columns, left)
+    terms = []
+    for down, weight_down in ((0, 1 - row_fraction), (1, row_fraction)):
+        for across, weight_across in ((0, 1 - column_fraction), (1, column_fraction)):
             i, j = top + down, left + across
             inside = (0 <= i) & (i < h) & (0 <= j) & (j < w)  # never for NaN
             i, j = (numpy.where(inside, k, 0).astype(int) for k in (i, j))
             at = numpy.where(inside, (images * h + i) * w + j, -1)
             corner = ops.embed_id(at, table, -1)
-            share = ops.expand_dims(share_down * share_across, rows.ndim)
-            parts.append(ops.multiply(corner, ops.broadcast_to(share, corner.shape)))
-    y = ops.add(ops.add(parts[0], parts[1]), ops.add(parts[2], parts[3]))
+            weight = ops.expand_dims(weight_down * weight_across, rows.ndim)
+            terms.append(ops.multiply(corner, ops.broadcast_to(weight, corner.shape)))
+    y = ops.add(ops.add(terms[0], terms[1]), ops.add(terms[2], terms[3]))
     return ops.transpose(y, (0, rows.ndim, *range(1, rows.ndim)))

@@ -1,4 +1,4 @@
-"""Arrays brought to one shape."""
+"""Arrays broadcast to one shape."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from renga.variable import Variable
 
 
 def broadcast(*args: Any) -> Variable | tuple[Variable, ...]:
-    """Every array repeated to the shape they have in common.
+    """Every array broadcast to the common shape.
 
     Raises:
         InvalidType: there is no array, or no such shape.

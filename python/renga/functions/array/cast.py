@@ -10,5 +10,5 @@ from renga.variable import Variable, as_variable
 
 def cast(x: Any, typ: Any) -> Variable:
     """``x`` in dtype ``typ``; itself if it has that already."""
-    # Asked of the core in any case: what it holds as bfloat16 shows as float32.
+    # Not skipped for equal dtypes: the core's bfloat16 arrays report float32.
     return _core.ops.cast(as_variable(x), typ)

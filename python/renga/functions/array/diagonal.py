@@ -19,7 +19,7 @@ def diagonal(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Variabl
 
     Raises:
         InvalidType: there are no such axes.
-        ValueError: they are one and the same.
+        ValueError: they are the same.
     """
     if x.ndim < 2:
         raise InvalidType(f"diagonal: expected x of 2 axes or more, got {x.shape}")

@@ -13,7 +13,7 @@ def flip(x: Any, axis: int) -> Variable:
     """``x`` backwards along an axis.
 
     Raises:
-        TypeError: the axis is no integer.
+        TypeError: the axis is not an integer.
         InvalidType: there is no such axis.
     """
     axis = check_axis("flip", x, axis)

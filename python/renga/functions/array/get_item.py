@@ -40,7 +40,7 @@ def _basic(x: Any, keys: tuple[Any, ...]) -> Variable:
         if type(key) is slice:
             start, stop, step = key.indices(n)
             length = len(range(start, stop, step))
-            # A step that is not taken may be too large for the core.
+            # An unused step may be too large for the core.
             ranges.append((start, length, step if length > 1 else 1))
             shape.append(length)
         elif -n <= key < n:
@@ -56,7 +56,7 @@ def _basic(x: Any, keys: tuple[Any, ...]) -> Variable:
 
 
 def _without_ellipsis(keys: tuple[Any, ...], ndim: int) -> list[Any]:
-    """The keys with the axes that nobody named filled in."""
+    """The keys with full slices for the axes that are not indexed."""
     dots = [i for i, key in enumerate(keys) if key is Ellipsis]
     missing = ndim - sum(key is not None for key in keys) + len(dots)
     if len(dots) > 1 or missing < 0:
@@ -68,7 +68,7 @@ def _without_ellipsis(keys: tuple[Any, ...], ndim: int) -> list[Any]:
 
 
 def own_keys(keys: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The keys with copies of their arrays: backward must pick what forward did."""
+    """The keys with copies of their arrays, so that backward uses the same indices."""
     if any(isinstance(key, (Variable, str, float)) for key in keys):
         raise IndexError(
             "get_item: expected integers, slices, None, Ellipsis or arrays of integers "
@@ -99,7 +99,7 @@ class PickItems(FunctionNode):
 
 
 class PutItems(FunctionNode):
-    """Its transpose: adds every element to its place among zeros."""
+    """The transpose of PickItems: adds elements to an array of zeros at ``keys``."""
 
     def __init__(self, keys: tuple[Any, ...], shape: tuple[int, ...]) -> None:
         self.keys = keys

@@ -1,4 +1,4 @@
-"""Arrays side by side, one over the other, one behind the other."""
+"""Arrays joined along the second, the first or the third axis."""
 
 from __future__ import annotations
 

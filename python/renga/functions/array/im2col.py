@@ -7,7 +7,7 @@ from typing import Any
 from renga import _core
 from renga.functions.array.get_item import get_item
 from renga.functions.check import check_shape
-from renga.functions.pair import as_pair
+from renga.functions.window import as_pair
 from renga.utils.conv import get_conv_outsize
 from renga.utils.extents import check_memory, check_window
 from renga.variable import Variable
@@ -31,7 +31,7 @@ def im2col(
 
     Raises:
         ValueError: a size is out of range.
-        InvalidType: ``x`` is no image, or smaller than the window.
+        InvalidType: ``x`` is not an image, or smaller than the window.
         MemoryError: the result would not fit in memory.
     """
     check_shape("im2col", x.ndim == 4, "(N, C, H, W)", x)
@@ -50,7 +50,7 @@ def im2col(
         outs.append(out)
         after.append(max((out - 1) * s + (k - 1) * d + 1 - extent - p, 0))
     check_shape("im2col", min(outs) > 0, f"an image for windows of {size}", x)
-    # Without samples, too: each element of the window is a view.
+    # Checked even without samples: each element of the window is a view.
     check_memory("im2col", (max(n, 1), c * size[0] * size[1], *outs), x.dtype)
     x = _core.ops.pad(x, [0, 0, *border], [0, 0, *after], 0.0)
     columns = []

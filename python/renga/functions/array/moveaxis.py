@@ -1,4 +1,4 @@
-"""Axes moved to other places."""
+"""Axes moved to other positions."""
 
 from __future__ import annotations
 
@@ -14,22 +14,24 @@ def moveaxis(x: Any, source: Any, destination: Any) -> Variable:
 
     Raises:
         InvalidType: there are no such axes.
-        ValueError: as many as named twice, or not as many places as axes.
+        ValueError: an axis is named twice, or there are not as many destinations as
+            sources.
         TypeError: they are neither integers nor tuples of them.
     """
     source = _axes(x, source)
     destination = _axes(x, destination)
     if len(source) != len(destination):
         raise ValueError(
-            f"moveaxis: expected as many axes as places, got {source} and {destination}"
+            f"moveaxis: expected as many destinations as sources, got {source} and "
+            f"{destination}"
         )
     if len(set(source)) < len(source) or len(set(destination)) < len(destination):
         raise ValueError(
             f"moveaxis: expected each axis once, got {source} and {destination}"
         )
     order = [axis for axis in range(x.ndim) if axis not in source]
-    for place, axis in sorted(zip(destination, source)):
-        order.insert(place, axis)
+    for position, axis in sorted(zip(destination, source)):
+        order.insert(position, axis)
     return _core.ops.transpose(x, order)
 
 

@@ -36,7 +36,7 @@ def pad(x: Any, pad_width: Any, mode: str, **keywords: Any) -> Variable:
     if keywords:
         raise TypeError(f"pad: expected constant_values, got {sorted(keywords)}")
     before, after = [w[0] for w in widths], [w[1] for w in widths]
-    # The core takes a float, which would round large integers.
+    # The core takes the value as a float, which would round large integers.
     if numpy.ndim(values) == 0 and x.dtype.kind == "f":
         return _core.ops.pad(x, before, after, float(values))
     inside = numpy.zeros(x.shape, x.dtype)

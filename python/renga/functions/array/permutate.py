@@ -12,7 +12,7 @@ from renga.variable import Variable, as_array, as_variable
 
 
 def permutate(x: Any, indices: Any, axis: int = 0, inv: bool = False) -> Variable:
-    """``x[indices]`` along an axis; with ``inv`` what that came from.
+    """``x[indices]`` along an axis; with ``inv`` the inverse permutation.
 
     Raises:
         ValueError: indices are not an array of integers of one axis or, with ``inv``,

@@ -14,7 +14,7 @@ from renga.variable import Variable, as_variable
 
 
 def repeat(x: Any, repeats: int | tuple[int, ...], axis: int | None = None) -> Variable:
-    """Each element along an axis so many times; of the flat array without an axis.
+    """Each element repeated along an axis; without one, of the flat array.
 
     Raises:
         TypeError: ``repeats`` is neither an integer nor a tuple of them, or the axis

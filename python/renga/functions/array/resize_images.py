@@ -8,12 +8,12 @@ import numpy
 
 from renga import _core
 from renga.functions.check import check_floats, check_shape
-from renga.functions.whole_images import of_whole_images
+from renga.functions.overrides import overridable
 from renga.utils.extents import check_counts, check_memory
 from renga.variable import Variable
 
 
-@of_whole_images
+@overridable
 def resize_images(
     x: Any,
     output_shape: tuple[int, int],
@@ -31,7 +31,7 @@ def resize_images(
         return: (N, C, rows, columns)
 
     Raises:
-        InvalidType: ``x`` is no image of floats.
+        InvalidType: ``x`` is not an image of floats.
         ValueError: the mode is neither "bilinear" nor "nearest", or a size below 0.
         MemoryError: the result would not fit in memory.
     """

@@ -1,4 +1,4 @@
-"""An axis rolled back."""
+"""An axis moved to another position."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from renga.variable import Variable
 
 
 def rollaxis(x: Any, axis: int, start: int = 0) -> Variable:
-    """``x`` with one axis before that which is at ``start``.
+    """``x`` with one axis moved before the axis ``start``.
 
     Raises:
-        TypeError: axis or start is no integer.
-        InvalidType: there is no such axis or place.
+        TypeError: axis or start is not an integer.
+        InvalidType: there is no such axis or position.
     """
     axis = check_axis("rollaxis", x, axis)
     start = check_integer("rollaxis", "start", start)
     if not -x.ndim <= start <= x.ndim:
-        raise InvalidType(f"rollaxis: expected a place in {x.shape}, got {start}")
+        raise InvalidType(f"rollaxis: expected a position in {x.shape}, got {start}")
     start = start + x.ndim if start < 0 else start
     order = [other for other in range(x.ndim) if other != axis]
     order.insert(start - (axis < start), axis)

@@ -1,4 +1,4 @@
-"""Elements added at picked places."""
+"""Elements added at indices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An array taken apart."""
+"""An array split into its slices."""
 
 from __future__ import annotations
 

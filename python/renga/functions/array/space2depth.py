@@ -18,7 +18,7 @@ def space2depth(X: Any, r: int) -> Variable:
         return: (N, r r C, H, W)
 
     Raises:
-        InvalidType: ``X`` is no image of floats.
+        InvalidType: ``X`` is not an image of floats.
         ValueError: ``r`` is below 1, or no divisor of height and width.
     """
     check_floats("space2depth", X)
@@ -40,7 +40,7 @@ def depth2space(X: Any, r: int) -> Variable:
         return: (N, C, r H, r W)
 
     Raises:
-        InvalidType: ``X`` is no image of floats.
+        InvalidType: ``X`` is not an image of floats.
         ValueError: ``r`` is below 1, or ``r r`` no divisor of the channels.
     """
     check_floats("depth2space", X)

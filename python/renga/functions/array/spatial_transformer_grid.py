@@ -1,4 +1,4 @@
-"""Where an affine map takes the pixels of an image."""
+"""The sampling grid of an affine map."""
 
 from __future__ import annotations
 

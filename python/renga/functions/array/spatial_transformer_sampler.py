@@ -1,4 +1,4 @@
-"""An image at the points of a grid."""
+"""An image sampled at the points of a grid."""
 
 from __future__ import annotations
 
@@ -32,10 +32,12 @@ def spatial_transformer_sampler(x: Any, grid: Any, **kwargs: Any) -> Variable:
     check_floats(name, x, grid)
     fits = x.ndim == grid.ndim == 4 and grid.shape[:2] == (x.shape[0], 2)
     check_shape(name, fits, "(N, C, H, W) and (N, 2, H', W')", x, grid)
-    if x.dtype.char == "e":  # it has no digits left for a pixel's fractions
+    if x.dtype.char == "e":  # too coarse for fractions of a pixel
         x, grid = cast(x, "float32"), cast(grid, "float32")
         return cast(spatial_transformer_sampler(x, grid), "float16")
     ops = _core.ops
-    columns, rows = (ops.squeeze(part, 1) for part in ops.split_axis(grid, [1], 1))
+    columns, rows = (
+        ops.squeeze(coordinates, 1) for coordinates in ops.split_axis(grid, [1], 1)
+    )
     h, w = x.shape[2:]
     return sample_pixels(x, (rows + 1) * ((h - 1) / 2), (columns + 1) * ((w - 1) / 2))

@@ -1,4 +1,4 @@
-"""An array cut along an axis."""
+"""An array split along an axis."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from renga.utils.extents import check_integer
 from renga.utils.type_check import InvalidType
 from renga.variable import Variable
 
-# Pieces of an axis without elements: all are alike, and each takes memory.
+# Sections of an empty axis: all are equal, and each takes memory.
 _MOST_EMPTY = 2**16
 
 
 def split_axis(
     x: Any, indices_or_sections: Any, axis: int, force_tuple: bool = True
 ) -> tuple[Variable, ...] | Variable:
-    """``x`` cut before each of the indices, or into so many equal sections.
+    """``x`` split before each of the indices, or into equal sections.
 
-    Without ``force_tuple`` a single piece comes as it is.
+    Without ``force_tuple`` a single section is returned without a tuple.
 
     Raises:
         TypeError: neither a number nor a sequence of them.
         ValueError: no section at all.
-        InvalidType: there is no such axis, or it cannot be cut so.
+        InvalidType: there is no such axis, or it cannot be split so.
     """
     cuts = indices_or_sections
     axis = check_axis("split_axis", x, axis)

@@ -10,7 +10,7 @@ from renga.variable import Variable
 
 
 def tile(x: Any, reps: int | tuple[int, ...]) -> Variable:
-    """The whole of ``x`` so many times along each of the last axes.
+    """``x`` repeated as a block along each of the last axes.
 
     Raises:
         TypeError: ``reps`` is neither an integer nor a tuple of them.

@@ -10,7 +10,7 @@ from renga.variable import Variable
 
 
 def transpose_sequence(xs: Sequence[Any]) -> tuple[Variable, ...]:
-    """For each time one array of what all sequences that are long enough hold then.
+    """One array per time step, of the elements of all sequences that are long enough.
 
     Shapes:
         xs: [(T1, …), (T2, …), …] with T1 >= T2 >= …

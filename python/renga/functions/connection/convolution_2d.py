@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from renga import _core
-from renga.functions.pair import as_pair
+from renga.functions.window import window_2d
 from renga.utils.argument import parse_kwargs
 from renga.variable import Variable
 
@@ -24,8 +24,8 @@ def convolution_2d(
     """Convolution (cross-correlation) of images with filters.
 
     ``stride``, ``pad`` and ``dilate=1`` are numbers or pairs (rows, columns). With
-    ``groups=1`` above 1, channels are convolved in so many groups on their own.
-    ``cover_all`` adds padding at the end until every pixel is seen.
+    ``groups=1`` above 1, channels are convolved in that many separate groups.
+    ``cover_all`` adds padding at the end until the windows cover every pixel.
 
     Shapes:
         x: (N, I, H, W)
@@ -42,5 +42,5 @@ def convolution_2d(
         ("groups", 1),
         deterministic=f"convolution_2d: {DETERMINISTIC}",
     )
-    window = (as_pair(stride), as_pair(pad), as_pair(dilate), groups)
+    window = window_2d(stride, pad, dilate, groups)
     return _core.ops.convolution_2d(x, W, b, window, cover_all)

@@ -6,7 +6,7 @@ from typing import Any
 
 from renga import _core
 from renga.functions.connection.convolution_2d import DETERMINISTIC
-from renga.functions.pair import as_pair
+from renga.functions.window import as_pair, window_2d
 from renga.utils.argument import parse_kwargs
 from renga.variable import Variable
 
@@ -20,10 +20,10 @@ def deconvolution_2d(
     outsize: tuple[int, int] | None = None,
     **kwargs: Any,
 ) -> Variable:
-    """Transposed convolution: what takes a convolution's output back to its input.
+    """Transposed convolution: the gradient of a convolution with respect to its input.
 
     ``stride``, ``pad`` and ``dilate=1`` are numbers or pairs (rows, columns);
-    ``outsize`` is (H', W'), the smallest that fits if None.
+    ``outsize`` is (H', W'), the smallest possible if None.
 
     Shapes:
         x: (N, I, H, W)
@@ -40,7 +40,7 @@ def deconvolution_2d(
         ("groups", 1),
         deterministic=f"deconvolution_2d: {DETERMINISTIC}",
     )
-    window = (as_pair(stride), as_pair(pad), as_pair(dilate), groups)
+    window = window_2d(stride, pad, dilate, groups)
     if outsize is not None:
         outsize = as_pair(outsize)
     return _core.ops.deconvolution_2d(x, W, b, window, outsize)

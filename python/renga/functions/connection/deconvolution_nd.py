@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from renga import _core
-from renga.functions.check import check_axes
+from renga.functions.window import over_axes, window_nd
 from renga.utils.conv_nd import as_tuple
 from renga.variable import Variable
 
@@ -20,10 +20,10 @@ def deconvolution_nd(
     dilate: Any = 1,
     groups: int = 1,
 ) -> Variable:
-    """Transposed convolution: what takes a convolution's output back to its input.
+    """Transposed convolution: the gradient of a convolution with respect to its input.
 
     ``stride``, ``pad`` and ``dilate`` are numbers or one number per axis; ``outsize``
-    is (d1', …, dn'), the smallest that fits if None.
+    is (d1', …, dn'), the smallest possible if None.
 
     Shapes:
         x: (N, I, d1, …, dn)
@@ -36,37 +36,11 @@ def deconvolution_nd(
         InvalidType: shapes or dtypes do not fit.
     """
     n = x.ndim - 2
-    window = (*(as_tuple(option, n) for option in (stride, pad, dilate)), groups)
+    window = window_nd(n, stride, pad, dilate, groups)
     if outsize is not None:
         outsize = as_tuple(outsize, n)
     return _core.ops.deconvolution_nd(x, W, b, window, outsize)
 
 
-def deconvolution_1d(
-    x: Any,
-    W: Any,
-    b: Any = None,
-    stride: Any = 1,
-    pad: Any = 0,
-    outsize: Any = None,
-    dilate: Any = 1,
-    groups: int = 1,
-) -> Variable:
-    """``deconvolution_nd`` of (N, I, d); ValueError for other numbers of axes."""
-    check_axes("deconvolution_1d", x, 1)
-    return deconvolution_nd(x, W, b, stride, pad, outsize, dilate, groups)
-
-
-def deconvolution_3d(
-    x: Any,
-    W: Any,
-    b: Any = None,
-    stride: Any = 1,
-    pad: Any = 0,
-    outsize: Any = None,
-    dilate: Any = 1,
-    groups: int = 1,
-) -> Variable:
-    """``deconvolution_nd`` of (N, I, d1, d2, d3); ValueError for other numbers."""
-    check_axes("deconvolution_3d", x, 3)
-    return deconvolution_nd(x, W, b, stride, pad, outsize, dilate, groups)
+deconvolution_1d = over_axes(1, "deconvolution_1d", deconvolution_nd)
+deconvolution_3d = over_axes(3, "deconvolution_3d", deconvolution_nd)

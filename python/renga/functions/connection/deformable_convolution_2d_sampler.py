@@ -1,4 +1,4 @@
-"""Convolution whose taps lie where it is told."""
+"""Convolution that samples the image at given offsets."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from renga import _core
 from renga.functions.array.bilinear_sampling import sample_pixels
 from renga.functions.array.cast import cast
 from renga.functions.check import check_floats, check_shape
-from renga.functions.pair import as_pair
+from renga.functions.window import as_pair
 from renga.utils.conv import get_conv_outsize
 from renga.utils.extents import check_window
 from renga.variable import Variable
@@ -19,9 +19,10 @@ from renga.variable import Variable
 def deformable_convolution_2d_sampler(
     x: Any, offset: Any, W: Any, b: Any = None, stride: Any = 1, pad: Any = 0
 ) -> Variable:
-    """Convolution that sees, for every tap, the image ``offset`` pixels aside.
+    """Convolution whose kernel elements sample the image ``offset`` pixels away.
 
-    ``offset`` holds the columns of all taps, then their rows, for every position.
+    ``offset`` holds the columns of all kernel elements, then their rows, for every
+    output position.
     ``stride`` and ``pad`` are numbers or pairs (rows, columns). Beyond the padding the
     image is 0.
 
@@ -53,33 +54,33 @@ def deformable_convolution_2d_sampler(
     ops = _core.ops
     step, border = check_window(name, 2, stride=as_pair(stride), pad=as_pair(pad))
     kh, kw = W.shape[2:]
-    check_shape(name, kh > 0 and kw > 0, "filters with taps", W)
+    check_shape(name, kh > 0 and kw > 0, "filters of at least 1 x 1", W)
     outs = tuple(
         get_conv_outsize(*axis) for axis in zip(x.shape[2:], (kh, kw), step, border)
     )
-    taps = kh * kw
-    expected = (x.shape[0], 2 * taps, *outs)
+    kernel_size = kh * kw
+    expected = (x.shape[0], 2 * kernel_size, *outs)
     check_shape(name, offset.shape == expected, f"an offset of {expected}", offset)
-    columns, rows = ops.split_axis(offset, [taps], 1)
-    rows = ops.add(rows, _places(kh, outs[0], step[0], border[0], rows, 0))
-    columns = ops.add(columns, _places(kw, outs[1], step[1], border[1], rows, 1))
-    seen = sample_pixels(x, rows, columns)
+    columns, rows = ops.split_axis(offset, [kernel_size], 1)
+    rows = ops.add(rows, _positions(kh, outs[0], step[0], border[0], rows, 0))
+    columns = ops.add(columns, _positions(kw, outs[1], step[1], border[1], rows, 1))
+    samples = sample_pixels(x, rows, columns)
     n, filters = x.shape[0], W.shape[0]
-    seen = ops.reshape(seen, (n, x.shape[1] * taps, outs[0] * outs[1]))
-    flat = ops.reshape(W, (filters, x.shape[1] * taps))
-    y = ops.reshape(ops.matmul(flat, seen), (n, filters, *outs))
+    samples = ops.reshape(samples, (n, x.shape[1] * kernel_size, outs[0] * outs[1]))
+    flat = ops.reshape(W, (filters, x.shape[1] * kernel_size))
+    y = ops.reshape(ops.matmul(flat, samples), (n, filters, *outs))
     return y if b is None else ops.add(y, ops.reshape(b, (filters, 1, 1)))
 
 
-def _places(
+def _positions(
     k: int, out: int, step: int, border: int, like: Any, axis: int
 ) -> numpy.ndarray:
-    """The rows (axis 0) or columns of every tap at every position, undeformed."""
-    n, taps, h, w = like.shape
-    other = taps // k
+    """The rows (axis 0) or columns of every kernel element, without offsets."""
+    n, kernel_size, h, w = like.shape
+    other = kernel_size // k
     shape: tuple[int, ...] = (k, other, h, w) if axis == 0 else (other, k, h, w)
-    tap = numpy.arange(k).reshape((k, 1, 1, 1) if axis == 0 else (1, k, 1, 1))
+    element = numpy.arange(k).reshape((k, 1, 1, 1) if axis == 0 else (1, k, 1, 1))
     position = numpy.arange(out).reshape((out, 1) if axis == 0 else (1, out))
-    place = numpy.broadcast_to(tap + position * step - border, shape)
-    place = place.reshape(taps, h, w).astype(like.dtype)
-    return numpy.broadcast_to(place, like.shape)
+    positions = numpy.broadcast_to(element + position * step - border, shape)
+    positions = positions.reshape(kernel_size, h, w).astype(like.dtype)
+    return numpy.broadcast_to(positions, like.shape)

@@ -1,4 +1,4 @@
-"""Two-dimensional convolution with holes in its filters."""
+"""Two-dimensional dilated convolution."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from typing import Any
 from renga import _core
 from renga.functions.array.im2col import im2col
 from renga.functions.check import check_floats, check_shape
-from renga.functions.pair import as_pair
+from renga.functions.window import as_pair
 from renga.variable import Variable
 
 

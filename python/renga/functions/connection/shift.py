@@ -6,25 +6,26 @@ from typing import Any
 
 from renga import _core
 from renga.functions.check import check_floats, check_shape
-from renga.functions.pair import as_pair
+from renga.functions.window import as_pair
 from renga.utils.extents import check_window
 from renga.variable import Variable
 
 
 def shift(x: Any, ksize: Any = 3, dilate: Any = 1) -> Variable:
-    """Groups of channels, each moved to another place of a window; zeros come after.
+    """Groups of channels, each shifted by an offset of a window, padded with zeros.
 
-    The window has ``ksize`` places, ``dilate`` pixels apart, both numbers or pairs
-    (rows, columns). It is a convolution whose filters have a single 1. The middle place
-    and the last one are exchanged, so that the last group stays where it is, as do the
-    channels that cannot be divided among the places.
+    The window has ``ksize`` positions, ``dilate`` pixels apart, both numbers or pairs
+    (rows, columns). It equals a convolution whose filters have a single 1. The middle
+    position and the last one are exchanged, so the last group is not shifted, nor are
+    the remaining channels if they cannot be divided evenly.
 
     Shapes:
         x, return: (N, C, H, W)
 
     Raises:
         ValueError: the window has no middle, or a number is out of range.
-        InvalidType: ``x`` is no image of floats, or has fewer channels than places.
+        InvalidType: ``x`` is not an image of floats, or has fewer channels than
+            positions.
 
     Source: Wu et al., Shift: a zero FLOP, zero parameter alternative to spatial
     convolutions, 2017.
@@ -40,11 +41,12 @@ def shift(x: Any, ksize: Any = 3, dilate: Any = 1) -> Variable:
     ops = _core.ops
     size = x.shape[1] // (kh * kw)
     *groups, rest = ops.split_axis(x, [size * (i + 1) for i in range(kh * kw)], 1)
-    places = list(range(kh * kw))
-    places[len(places) // 2], places[-1] = places[-1], places[len(places) // 2]
+    positions = list(range(kh * kw))
+    middle = len(positions) // 2
+    positions[middle], positions[-1] = positions[-1], positions[middle]
     moved = []
-    for place, group in zip(places, groups):
-        row, column = divmod(place, kw)
+    for position, group in zip(positions, groups):
+        row, column = divmod(position, kw)
         moved.append(_moved(group, (kh // 2 - row) * dy, (kw // 2 - column) * dx))
     return ops.concat([*moved, rest], 1)
 

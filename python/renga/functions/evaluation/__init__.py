@@ -1,1 +1,1 @@
-"""Measures of how good a prediction is."""
+"""Metrics of predictions."""

@@ -1,4 +1,4 @@
-"""Share of right answers."""
+"""Accuracy of classification."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from renga.variable import Variable, as_array, as_variable
 
 
 def accuracy(y: Any, t: Any, ignore_label: int | None = None) -> Variable:
-    """How many of the largest scores are those of the labels; it has no gradient.
+    """The fraction of samples whose largest score is that of the label; no gradient.
 
     Labels equal to ``ignore_label`` do not count; 0 if all are.
 
@@ -39,5 +39,5 @@ def accuracy(y: Any, t: Any, ignore_label: int | None = None) -> Variable:
         valid = t != ignore_label
         right &= valid
         counted = max(int(valid.sum()), 1)
-    share = numpy.count_nonzero(right) / counted
-    return as_variable(numpy.asarray(share, y.dtype))
+    fraction = numpy.count_nonzero(right) / counted
+    return as_variable(numpy.asarray(fraction, y.dtype))

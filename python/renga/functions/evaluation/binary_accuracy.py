@@ -1,4 +1,4 @@
-"""Share of right binary answers."""
+"""Accuracy of binary classification."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from renga.variable import Variable, as_array, as_variable
 
 
 def binary_accuracy(y: Any, t: Any) -> Variable:
-    """How many scores of 0 or more are labelled 1, others 0; it has no gradient.
+    """The fraction of scores whose sign agrees with the label; no gradient.
+
+    Scores of 0 or more stand for the label 1, others for 0.
 
     Elements labelled -1 do not count; 0 if all are.
 

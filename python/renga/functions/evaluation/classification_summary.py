@@ -22,7 +22,7 @@ def classification_summary(
     """Precision, recall, F-beta score (float64) and number (int64) of each class.
 
     ``label_num`` is the number of classes, one more than the largest label if None.
-    Samples labelled ``ignore_label`` do not count; a share of nothing is NaN.
+    Samples labelled ``ignore_label`` do not count; 0 / 0 is NaN.
 
     Shapes:
         y: (N, C, …)
@@ -67,7 +67,7 @@ def classification_summary(
 def precision(
     y: Any, t: Any, label_num: int | None = None, ignore_label: int = -1
 ) -> tuple[Variable, Variable]:
-    """How many of the answers for each class are right, and its number of samples."""
+    """The fraction of correct predictions of each class, and its number of samples."""
     found, _, _, support = classification_summary(y, t, label_num, 1.0, ignore_label)
     return found, support
 
@@ -75,7 +75,7 @@ def precision(
 def recall(
     y: Any, t: Any, label_num: int | None = None, ignore_label: int = -1
 ) -> tuple[Variable, Variable]:
-    """How many samples of each class are found, and its number of samples."""
+    """The fraction of each class's samples predicted correctly, and their number."""
     _, found, _, support = classification_summary(y, t, label_num, 1.0, ignore_label)
     return found, support
 
@@ -83,6 +83,6 @@ def recall(
 def f1_score(
     y: Any, t: Any, label_num: int | None = None, ignore_label: int = -1
 ) -> tuple[Variable, Variable]:
-    """Mean (harmonic) of precision and recall of each class, its number of samples."""
+    """Harmonic mean of each class's precision and recall, and its number of samples."""
     _, _, score, support = classification_summary(y, t, label_num, 1.0, ignore_label)
     return score, support

@@ -26,7 +26,7 @@ def r2_score(
         return: (), or (K,)
 
     Raises:
-        InvalidType: shapes or dtypes differ, or are no floats.
+        InvalidType: shapes or dtypes differ, or are not floats.
         ValueError: no such ``multioutput``.
         NotImplementedError: there are weights.
     """

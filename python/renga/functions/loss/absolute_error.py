@@ -14,7 +14,7 @@ def absolute_error(x0: Any, x1: Any) -> Variable:
     """``|x0 - x1|``, element by element.
 
     Raises:
-        InvalidType: shapes or dtypes differ, or are no floats.
+        InvalidType: shapes or dtypes differ, or are not floats.
     """
     check_alike("absolute_error", x0, x1)
     return _core.ops.absolute(_core.ops.subtract(in_full(x0), x1))

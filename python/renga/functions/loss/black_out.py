@@ -23,9 +23,9 @@ def black_out(x: Any, t: Any, W: Any, samples: Any, reduce: str = "mean") -> Var
         return: (), or (N,) if ``reduce`` is "no"
 
     Raises:
-        ValueError: no such ``reduce``.
+        ValueError: ``reduce`` is unknown.
         InvalidType: shapes or dtypes do not fit.
-        IndexError: a label or a sample is none of the classes.
+        IndexError: a label or a sample is not one of the classes.
 
     Source: Ji et al., BlackOut: speeding up recurrent neural network language models
     with very large vocabularies, 2016.

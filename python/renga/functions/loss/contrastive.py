@@ -1,4 +1,4 @@
-"""Loss of pairs that should be near or far."""
+"""Loss of pairs of similar or dissimilar samples."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def contrastive(
         y: (N,), integers
 
     Raises:
-        ValueError: the margin is not positive, or no such ``reduce``.
+        ValueError: the margin is not positive, or ``reduce`` is unknown.
         InvalidType: shapes or dtypes do not fit.
         IndexError: a label is neither 0 nor 1.
 
@@ -45,7 +45,7 @@ def contrastive(
     y = checked_indices("contrastive", "y", y, 2)
     ops = _core.ops
     squares = ops.sum(ops.square(ops.subtract(in_full(x0), x1)), 1)
-    # The root has no derivative at 0; there the pair is pushed nowhere.
+    # The square root has no derivative at 0; the gradient there is defined as 0.
     apart = squares.array > 0
     root = ops.sqrt(ops.where(apart, squares, numpy.ones(y.shape, x0.dtype)))
     gap = ops.relu(margin - root * apart)

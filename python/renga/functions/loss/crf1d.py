@@ -21,8 +21,8 @@ def crf1d(
     """``-log p(ys | xs)`` of sequences of labels.
 
     A sequence's score is the sum of ``xs`` at its labels and of ``cost`` at each pair
-    of labels in a row. Step t has the B_t sequences that are not over, which are sorted
-    by length, longest first.
+    of consecutive labels. Step t has the B_t sequences longer than t, sorted by length,
+    longest first.
 
     Shapes:
         cost: (K, K), from the first to the second label
@@ -31,9 +31,9 @@ def crf1d(
         return: (), or (B_1,) if ``reduce`` is "no"
 
     Raises:
-        ValueError: no such ``reduce``.
+        ValueError: ``reduce`` is unknown.
         InvalidType: shapes or dtypes do not fit.
-        IndexError: a label is none of the K.
+        IndexError: a label is not below K.
 
     Source: Lafferty et al., Conditional random fields, 2001.
     """
@@ -65,7 +65,7 @@ def crf1d(
 def argmax_crf1d(cost: Any, xs: Sequence[Any]) -> tuple[Variable, list[numpy.ndarray]]:
     """The highest scores and, for each step, the labels that have them.
 
-    The gradient of a score is that of the labels' sum.
+    The gradient of a score is that of the sum over its labels.
 
     Shapes:
         cost: (K, K)
@@ -95,7 +95,7 @@ def argmax_crf1d(cost: Any, xs: Sequence[Any]) -> tuple[Variable, list[numpy.nda
 
 
 def _score(cost: Any, xs: Sequence[Any], labels: list[numpy.ndarray]) -> Variable:
-    """What the labels of every sequence score; gradients reach what they chose."""
+    """The differentiable score of the labels of every sequence."""
     ops = _core.ops
     total = ops.select_item(xs[0], labels[0])
     for x, before, label in zip(xs[1:], labels, labels[1:]):

@@ -23,7 +23,7 @@ def cross_covariance(y: Any, z: Any, reduce: str = "half_squared_sum") -> Variab
         return: (), or (K, L)
 
     Raises:
-        ValueError: no such ``reduce``.
+        ValueError: ``reduce`` is unknown.
         InvalidType: shapes or dtypes do not fit.
 
     Source: Cheung et al., Discovering hidden factors of variation in deep networks,
@@ -36,7 +36,7 @@ def cross_covariance(y: Any, z: Any, reduce: str = "half_squared_sum") -> Variab
     y, z = (_core.ops.subtract(x, average(x, 0, keepdims=True)) for x in (y, z))
     covariance = _core.ops.matmul(y * (1 / max(len(y), 1)), z, transa=True)
     if len(y) == 0:
-        covariance = covariance * math.nan  # the mean of nothing
+        covariance = covariance * math.nan  # a mean over no samples
     if reduce == "no":
         return covariance
     return _core.ops.sum(_core.ops.square(covariance)) * 0.5

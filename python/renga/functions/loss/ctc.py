@@ -1,4 +1,4 @@
-"""Loss of a sequence of labels without the times when they occur."""
+"""Loss of a sequence of labels without their alignment to the steps."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from renga.functions.loss.reduction import check_reduce, reduced
 from renga.utils.type_check import InvalidType
 from renga.variable import Variable, as_array
 
-# The logarithm of what is impossible: adding to it must not overflow.
+# The logarithm of probability 0, finite so that sums with it do not overflow.
 _NEVER = -1e10
 
 
@@ -27,10 +27,10 @@ def connectionist_temporal_classification(
     label_length: Any = None,
     reduce: str = "mean",
 ) -> Variable:
-    """``-log p(t | x)``, summed over all ways to spread the labels over the steps.
+    """``-log p(t | x)``, where p is a sum over all alignments of labels and steps.
 
-    Each step tells one label or the blank; a label may last, and equal labels in a row
-    have a blank between them. Lengths are those of whole arrays if None.
+    Each step emits one label or the blank; a label may last several steps, and equal
+    consecutive labels have a blank between them. Lengths are the full ones if None.
 
     Shapes:
         x: for each step (N, labels), before the softmax
@@ -39,11 +39,11 @@ def connectionist_temporal_classification(
         return: (), or (N,) if ``reduce`` is "no"
 
     Raises:
-        TypeError: ``x`` is no list or tuple, or the blank no integer.
-        ValueError: the blank is no label, or no such ``reduce``.
+        TypeError: ``x`` is not a list or tuple, or the blank not an integer.
+        ValueError: the blank is not a label, or ``reduce`` is unknown.
         InvalidType: shapes or dtypes do not fit.
-        IndexError: a label that counts is none of ``x``, or a length is none of the
-            steps or of the labels.
+        IndexError: a used label is not one of those of ``x``, or a length exceeds the
+            steps or the labels.
 
     Source: Graves et al., Connectionist temporal classification, 2006.
     """
@@ -59,7 +59,7 @@ def connectionist_temporal_classification(
     label_lengths = _checked_lengths(name, "label_length", label_length, n, labels)
     if not lengths.all():
         raise IndexError(f"{name}: expected input_length of at least 1, got 0")
-    # What comes after the last label of a sample may be anything.
+    # Values after the last label of a sample are ignored.
     counted = numpy.arange(labels) < label_lengths[:, None]
     t = checked_indices(name, "t", numpy.where(counted, t, blank_symbol), x[0].shape[1])
     path = numpy.full((n, 2 * labels + 1), blank_symbol)
@@ -105,17 +105,17 @@ def _checked_lengths(
 def _alpha(
     scores: Variable, path: numpy.ndarray, blank: int, lengths: numpy.ndarray
 ) -> Variable:
-    """(N, S): log probabilities to be at each place of the path after all steps."""
+    """(N, S): log probability of each position of the path after all steps."""
     ops = _core.ops
     start = numpy.full(path.shape, _NEVER, scores.dtype)
     start[:, :2] = 0
-    # From two places before: between different labels the blank may be left out.
+    # From two positions before: a blank between different labels may be skipped.
     skip = numpy.full(path.shape, _NEVER, scores.dtype)
     skip[:, 2:][(path[:, 2:] != blank) & (path[:, 2:] != path[:, :-2])] = 0
     first, *rest = ops.split_axis(scores, list(range(1, len(scores))), 0)
     alpha = ops.add(ops.squeeze(first, 0), start)
     for number, step in enumerate(rest, 1):
-        ways = [alpha, _later(alpha, 1), ops.add(_later(alpha, 2), skip)]
+        ways = [alpha, _shifted(alpha, 1), ops.add(_shifted(alpha, 2), skip)]
         fresh = ops.logsumexp(ops.stack(ways, 0), 0)
         fresh = ops.add(fresh, ops.squeeze(step, 0))
         going = numpy.broadcast_to((number < lengths)[:, None], path.shape)
@@ -123,18 +123,18 @@ def _alpha(
     return alpha
 
 
-def _later(alpha: Variable, places: int) -> Variable:
-    """``alpha`` moved along the path, from where it cannot be to its start."""
+def _shifted(alpha: Variable, shift: int) -> Variable:
+    """``alpha`` shifted along the path, filled with probability 0 at the start."""
     n, size = alpha.shape
-    places = min(places, size)
-    kept = _core.ops.slice(alpha, [(0, n, 1), (0, size - places, 1)])
-    return _core.ops.pad(kept, [0, places], [0, 0], _NEVER)
+    shift = min(shift, size)
+    remaining = _core.ops.slice(alpha, [(0, n, 1), (0, size - shift, 1)])
+    return _core.ops.pad(remaining, [0, shift], [0, 0], _NEVER)
 
 
 def _at_end(alpha: Variable, label_lengths: numpy.ndarray) -> Variable:
-    """(N,): log probabilities to be at the last label or the blank after it."""
-    places = numpy.arange(alpha.shape[1])
+    """(N,): log probability of the last label or the blank after it."""
+    positions = numpy.arange(alpha.shape[1])
     last = 2 * label_lengths[:, None]
-    ends = (places == last) | (places == last - 1)
+    ends = (positions == last) | (positions == last - 1)
     mask = numpy.where(ends, 0, _NEVER).astype(alpha.dtype)
     return _core.ops.logsumexp(_core.ops.add(alpha, mask), 1)

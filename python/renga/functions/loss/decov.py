@@ -23,7 +23,7 @@ def decov(h: Any, reduce: str = "half_squared_sum") -> Variable:
         return: (), or (K, K)
 
     Raises:
-        ValueError: no such ``reduce``.
+        ValueError: ``reduce`` is unknown.
         InvalidType: ``h`` has not two axes or is not of floats.
 
     Source: Cogswell et al., Reducing overfitting in deep networks by decorrelating

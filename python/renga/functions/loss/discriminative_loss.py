@@ -1,4 +1,4 @@
-"""Loss that draws together what one instance's pixels are embedded as."""
+"""Clustering loss of the embeddings of instances' pixels."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def discriminative_margin_based_clustering_loss(
     beta: float = 1.0,
     gamma: float = 0.001,
 ) -> tuple[Variable, Variable, Variable]:
-    """Losses of spread, of nearness and of size of instances' embeddings.
+    """Variance, distance and regularization losses of instances' embeddings.
 
-    Instances are the labels 1 to ``max_embedding_dim``; other pixels do not count.
+    Instances are the labels 1 to ``max_embedding_dim``; other pixels are ignored.
     Pixels should be within ``delta_v`` of their instance's mean, and means further than
     ``2 delta_d`` from each other, by the norm 1 or 2. The losses are mean squares of
-    what is too far or too near, and mean norms of the means, times ``alpha``, ``beta``
-    and ``gamma``.
+    the deviations from these bounds, and mean norms of the means, times ``alpha``,
+    ``beta`` and ``gamma``.
 
     Shapes:
         embeddings: (N, C, H, W)
@@ -38,7 +38,7 @@ def discriminative_margin_based_clustering_loss(
 
     Raises:
         ValueError: the norm is neither 1 nor 2, or ``max_embedding_dim`` below 1.
-        TypeError: ``max_embedding_dim`` is no integer.
+        TypeError: ``max_embedding_dim`` is not an integer.
         InvalidType: shapes or dtypes do not fit.
 
     Source: De Brabandere et al., Semantic instance segmentation with a discriminative
@@ -77,6 +77,6 @@ def _norm(x: Variable, axes: tuple[int, ...], norm: int) -> Variable:
     if norm == 1:
         return ops.sum(ops.absolute(x), axes)
     squares = ops.sum(ops.square(x), axes)
-    # The root has no derivative at 0; there nothing is pushed anywhere.
+    # The square root has no derivative at 0; the gradient there is defined as 0.
     is_zero = (squares.array == 0).astype(x.dtype)
     return ops.sqrt(squares + is_zero) * (1 - is_zero)

@@ -26,10 +26,10 @@ def hinge(x: Any, t: Any, norm: str = "L1", reduce: str = "mean") -> Variable:
         t: (N,), integers
 
     Raises:
-        NotImplementedError: no such ``norm``.
-        ValueError: no such ``reduce``.
+        NotImplementedError: ``norm`` is unknown.
+        ValueError: ``reduce`` is unknown.
         InvalidType: shapes or dtypes do not fit.
-        IndexError: a label is none of the classes.
+        IndexError: a label is not one of the classes.
     """
     if norm not in ("L1", "L2"):
         raise NotImplementedError(f"hinge: expected norm 'L1' or 'L2', got {norm!r}")

@@ -21,9 +21,9 @@ def huber_loss(
     It is summed along axis 1; ``reduce="no"`` keeps one loss per element.
 
     Raises:
-        TypeError: ``delta`` is no number.
-        InvalidType: shapes or dtypes differ, or are no floats.
-        ValueError: no such ``reduce``.
+        TypeError: ``delta`` is not a number.
+        InvalidType: shapes or dtypes differ, or are not floats.
+        ValueError: ``reduce`` is unknown.
 
     Source: Huber, Robust estimation of a location parameter, 1964.
     """

@@ -1,4 +1,4 @@
-"""Cross entropy of labels that are not quite certain."""
+"""Cross entropy of smoothed labels."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from renga.variable import Variable, as_array, as_variable
 def label_smoothing_cross_entropy(
     x: Any, t: Any, epsilon: float = 0.1, ignore_label: int = -1
 ) -> Variable:
-    """``softmax_cross_entropy`` with ``epsilon`` of the certainty spread over classes.
+    """``softmax_cross_entropy`` with probability ``epsilon`` spread over all classes.
 
-    The mean over samples, but for those labelled ``ignore_label``, of
+    The mean over samples, except those labelled ``ignore_label``, of
     ``-(1 - epsilon) log p[t] - epsilon mean(log p)`` with ``p = softmax(x)``.
 
     Shapes:

@@ -13,6 +13,6 @@ def mean_absolute_error(x0: Any, x1: Any) -> Variable:
     """The mean over all elements of ``|x0 - x1|``.
 
     Raises:
-        InvalidType: shapes or dtypes differ, or are no floats.
+        InvalidType: shapes or dtypes differ, or are not floats.
     """
     return average(absolute_error(x0, x1))

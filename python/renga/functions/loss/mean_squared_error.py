@@ -15,7 +15,7 @@ def mean_squared_error(x0: Any, x1: Any) -> Variable:
     """The mean over all elements of ``(x0 - x1) ** 2``.
 
     Raises:
-        InvalidType: shapes or dtypes differ, or are no floats.
+        InvalidType: shapes or dtypes differ, or are not floats.
     """
     check_alike("mean_squared_error", x0, x1)
     return mean(_core.ops.square(_core.ops.subtract(in_full(x0), x1)))

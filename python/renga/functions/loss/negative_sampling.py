@@ -26,8 +26,9 @@ def negative_sampling(
 ) -> Any:
     """``-log sigmoid(x W[t]) - sum(log sigmoid(-x W[s]))`` over drawn classes s.
 
-    ``sampler`` makes an integer array of a shape. Samples whose ``t`` is -1 count 0.
-    With ``return_samples=True`` also the classes, the first of each row being ``t``.
+    ``sampler`` draws an integer array of a shape. Samples whose ``t`` is -1 have loss
+    0. With ``return_samples=True`` the classes are returned, too; the first of each row
+    is ``t``.
 
     Shapes:
         x: (N, D)
@@ -36,9 +37,9 @@ def negative_sampling(
         return: (), or (N,) if ``reduce`` is "no"; and (N, 1 + sample_size)
 
     Raises:
-        ValueError: no such ``reduce``, or ``sample_size`` below 1.
+        ValueError: ``reduce`` is unknown, or ``sample_size`` below 1.
         InvalidType: shapes or dtypes do not fit.
-        IndexError: a label or a drawn class is none of the classes.
+        IndexError: a label or a drawn class is not one of the classes.
 
     Source: Mikolov et al., Distributed representations of words and phrases and their
     compositionality, 2013.

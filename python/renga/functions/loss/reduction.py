@@ -1,4 +1,4 @@
-"""How losses are put together."""
+"""Reduction of losses."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from renga.variable import Variable
 def check_reduce(
     name: str, reduce: str, allowed: Sequence[str] = ("mean", "no")
 ) -> None:
-    """Raises ValueError unless ``reduce`` is one of those allowed."""
+    """Raises ValueError unless ``reduce`` is allowed."""
     if reduce not in allowed:
         listed = " or ".join(map(repr, allowed))
         raise ValueError(f"{name}: expected reduce {listed}, got {reduce!r}")

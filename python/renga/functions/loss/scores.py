@@ -1,4 +1,4 @@
-"""What losses are computed of."""
+"""The inputs of losses."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ from renga.variable import Variable
 
 
 def in_full(x: Any) -> Variable:
-    """``x``, or if it is bfloat16 inside, which shows as float32, truly float32."""
+    """``x`` in its nominal dtype: the core may hold float32 arrays as bfloat16."""
     return _core.ops.cast(x, x.dtype)

@@ -27,8 +27,8 @@ def sigmoid_cross_entropy(
 
     Raises:
         InvalidType: shapes or dtypes do not fit.
-        ValueError: no such ``reduce``.
-        IndexError: a label is neither 0 nor 1 nor -1.
+        ValueError: ``reduce`` is unknown.
+        IndexError: a label is not -1, 0 or 1.
     """
     check_reduce("sigmoid_cross_entropy", reduce)
     t = as_array(t)

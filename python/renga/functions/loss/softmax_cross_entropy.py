@@ -29,8 +29,9 @@ def softmax_cross_entropy(
     Samples labelled ``ignore_label`` are ignored. ``reduce="mean"`` divides the sum by
     the number of the others with ``normalize``, else by N; ``"no"`` keeps each. If
     ``t`` holds probabilities, ``soft_target_loss`` is "cross-entropy" or
-    "kl-divergence". Whether scores are cached or the result can be differentiated
-    twice makes no difference here: they are, and it can.
+    "kl-divergence". ``cache_score`` and ``enable_double_backprop`` have no effect:
+    scores are
+    cached, and the result can be differentiated twice.
 
     Shapes:
         x: (N, C, …)
@@ -39,7 +40,7 @@ def softmax_cross_entropy(
 
     Raises:
         InvalidType: shapes or dtypes do not fit.
-        ValueError: an option's value is none of those.
+        ValueError: an option has an unknown value.
     """
     check_reduce("softmax_cross_entropy", reduce)
     if class_weight is not None:

@@ -12,6 +12,6 @@ def squared_error(x0: Any, x1: Any) -> Variable:
     """``(x0 - x1) ** 2``, element by element.
 
     Raises:
-        InvalidType: shapes or dtypes differ, or are no floats.
+        InvalidType: shapes or dtypes differ, or are not floats.
     """
     return squared_difference(x0, x1)

@@ -24,8 +24,8 @@ def triplet(
         anchor, positive, negative: (N, K)
 
     Raises:
-        ValueError: the margin is not positive, or no such ``reduce``.
-        InvalidType: shapes or dtypes differ, or are no floats.
+        ValueError: the margin is not positive, or ``reduce`` is unknown.
+        InvalidType: shapes or dtypes differ, or are not floats.
 
     Source: Schroff et al., FaceNet, 2015.
     """

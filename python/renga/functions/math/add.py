@@ -9,7 +9,7 @@ from renga.variable import Variable, as_variable
 
 
 def add(*xs: Any) -> Variable:
-    """The sum of all the arrays and numbers, as ``+`` adds them.
+    """The sum of all the arrays and numbers, by ``+``.
 
     Raises:
         InvalidType: shapes or dtypes do not fit, or there is nothing to add.

@@ -8,12 +8,12 @@ from typing import Any
 from renga import _core
 from renga.functions.array.cast import cast
 from renga.functions.check import check_axis
-from renga.functions.whole_images import of_whole_images
+from renga.functions.overrides import overridable
 from renga.utils.type_check import InvalidType
 from renga.variable import Variable
 
 
-@of_whole_images
+@overridable
 def average(
     x: Any,
     axis: int | tuple[int, ...] | None = None,
@@ -34,7 +34,7 @@ def average(
         raise InvalidType(f"average: expected floats, got {x.dtype}")
     if weights is not None:
         return _weighted(x, axis, weights, keepdims)
-    if x.dtype.char == "e":  # the sum may be too large for it
+    if x.dtype.char == "e":  # the sum may overflow float16
         return cast(average(cast(x, "float32"), axis, None, keepdims), "float16")
     y = _core.ops.sum(x, axis, keepdims)
     return y * (y.size / x.size if x.size else math.nan)

@@ -20,7 +20,7 @@ def cholesky(a: Any) -> Variable:
         a: (n, n), symmetric and positive definite
 
     Raises:
-        InvalidType: ``a`` is no square matrix of floats.
+        InvalidType: ``a`` is not a square matrix of floats.
         numpy.linalg.LinAlgError: it is not positive definite.
 
     Source: Murray, Differentiation of the Cholesky decomposition, 2016.

@@ -11,7 +11,7 @@ from renga.variable import Variable
 
 
 def clip(x: Any, x_min: float | None, x_max: float | None) -> Variable:
-    """``x`` limited to [x_min, x_max]; None stands for no limit.
+    """``x`` limited to [x_min, x_max]; None means no limit.
 
     Raises:
         ValueError: ``x_min`` is not below ``x_max``, or there is no limit.

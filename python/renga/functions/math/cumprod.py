@@ -13,10 +13,10 @@ from renga.variable import Variable
 def cumprod(x: Any, axis: int | None = None) -> Variable:
     """Products along an axis of all elements up to each; of the flat array without one.
 
-    The gradient is right at zeros, too: it divides by nothing.
+    The gradient is also correct at zeros: it is computed without division.
 
     Raises:
-        TypeError: the axis is no integer.
+        TypeError: the axis is not an integer.
         InvalidType: there is no such axis, or ``x`` is not of floats.
     """
     check_floats("cumprod", x)
@@ -28,7 +28,7 @@ def cumprod(x: Any, axis: int | None = None) -> Variable:
     ops = _core.ops
     n, step = x.shape[axis], 1
     y = ops.reshape(x, x.shape)
-    while step < n:  # after it each element is a product of 2 step elements
+    while step < n:  # now each element is a product of 2 step elements
         head, tail = ops.split_axis(y, [step], axis)
         (earlier, _) = ops.split_axis(y, [n - step], axis)
         y = ops.concat([head, ops.multiply(tail, earlier)], axis)

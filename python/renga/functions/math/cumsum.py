@@ -15,7 +15,7 @@ def cumsum(x: Any, axis: int | None = None) -> Variable:
     """Sums along an axis of all elements up to each; of the flat array without one.
 
     Raises:
-        TypeError: the axis is no integer.
+        TypeError: the axis is not an integer.
         InvalidType: there is no such axis, or ``x`` is not of floats.
     """
     check_floats("cumsum", x)

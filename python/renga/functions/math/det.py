@@ -21,7 +21,7 @@ def det(a: Any) -> Variable:
         return: ()
 
     Raises:
-        InvalidType: ``a`` is no square matrix of floats.
+        InvalidType: ``a`` is not a square matrix of floats.
         ValueError: in backward, when ``a`` is singular.
     """
     check_shape("det", a.ndim == 2 and a.shape[0] == a.shape[1], "(n, n)", a)
@@ -37,7 +37,7 @@ def batch_det(a: Any) -> Variable:
         return: (N,)
 
     Raises:
-        InvalidType: ``a`` is no batch of square matrices of floats.
+        InvalidType: ``a`` is not a batch of square matrices of floats.
         ValueError: in backward, when one is singular.
     """
     fits = a.ndim == 3 and a.shape[1] == a.shape[2]

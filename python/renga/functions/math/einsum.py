@@ -1,7 +1,7 @@
 """Einstein's summation convention.
 
-Operands are taken in from left to right. Two of them meet in one stack of matrix
-products: labels in both that stay are the stack, labels in both that go are summed.
+Operands are contracted from left to right. Each contraction is a batch of matrix
+products: labels of both operands are batch axes if they remain, else they are summed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def einsum(*operands: Any) -> Variable:
     Takes ``("ij,jk->ik", a, b)`` or ``(a, [0, 1], b, [1, 2], [0, 2])``.
 
     Raises:
-        ValueError: the subscripts make no sense.
+        ValueError: the subscripts are invalid.
         InvalidType: a label has two extents.
     """
     inputs, output, arrays = parse(operands)
@@ -46,14 +46,14 @@ def _check_extents(inputs: Sequence[Labels], arrays: Sequence[Any]) -> None:
     for labels, x in zip(inputs, arrays):
         for label, n in zip(labels, x.shape):
             # Only the axes behind an ellipsis broadcast.
-            known = extents.setdefault(label, n)
-            broadcasts = isinstance(label, int) and label < 0 and 1 in (known, n)
-            if known != n and not broadcasts:
+            extent = extents.setdefault(label, n)
+            broadcasts = isinstance(label, int) and label < 0 and 1 in (extent, n)
+            if extent != n and not broadcasts:
                 raise InvalidType(
-                    f"einsum: expected one extent for a label, got {known} and {n} in "
+                    f"einsum: expected one extent for a label, got {extent} and {n} in "
                     f"{[x.shape for x in arrays]}"
                 )
-            extents[label] = max(known, n)
+            extents[label] = max(extent, n)
 
 
 class _Term:
@@ -65,7 +65,7 @@ class _Term:
         self.extent: dict[Any, int] = dict(zip(labels, x.shape))
 
     def diagonal(self) -> _Term:
-        """The elements with equal indices where a label comes twice."""
+        """The diagonal over axes with the same label."""
         term = self
         while len(set(term.labels)) < len(term.labels):
             twice = next(a for a in term.labels if term.labels.count(a) > 1)
@@ -78,7 +78,7 @@ class _Term:
         return term
 
     def summed(self, kept: set[Any]) -> _Term:
-        """Without the labels that nobody needs."""
+        """Summed over the labels that are not in ``kept``."""
         axes = tuple(i for i, a in enumerate(self.labels) if a not in kept)
         if not axes:
             return self

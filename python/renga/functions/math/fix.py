@@ -1,4 +1,4 @@
-"""Numbers without their fraction."""
+"""Rounding towards 0."""
 
 from __future__ import annotations
 

@@ -14,10 +14,10 @@ from renga.variable import Variable
 
 
 def fmod(x: Any, divisor: Any) -> Variable:
-    """What division leaves over, with the sign of ``x``.
+    """The remainder of division, with the sign of ``x``.
 
     Raises:
-        InvalidType: dtypes differ or are no floats.
+        InvalidType: dtypes differ or are not floats.
     """
     check_floats("fmod", x, divisor)
     pair: Any = broadcast(x, divisor)

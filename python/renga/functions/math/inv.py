@@ -19,7 +19,7 @@ def inv(a: Any) -> Variable:
         a: (n, n)
 
     Raises:
-        InvalidType: ``a`` is no square matrix of floats.
+        InvalidType: ``a`` is not a square matrix of floats.
         ValueError: it is singular.
     """
     check_shape("inv", a.ndim == 2 and a.shape[0] == a.shape[1], "(n, n)", a)
@@ -33,7 +33,7 @@ def batch_inv(a: Any) -> Variable:
         a: (N, n, n)
 
     Raises:
-        InvalidType: ``a`` is no batch of square matrices of floats.
+        InvalidType: ``a`` is not a batch of square matrices of floats.
         ValueError: one is singular.
     """
     fits = a.ndim == 3 and a.shape[1] == a.shape[2]

@@ -12,7 +12,7 @@ def linear_interpolate(p: Any, x: Any, y: Any) -> Variable:
     """``p x + (1 - p) y``.
 
     Raises:
-        InvalidType: shapes or dtypes differ, or are no floats.
+        InvalidType: shapes or dtypes differ, or are not floats.
     """
     check_alike("linear_interpolate", p, x, y)
     p = as_variable(p)

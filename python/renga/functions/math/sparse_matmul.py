@@ -27,7 +27,7 @@ def sparse_matmul(
     Raises:
         ValueError: none or both are sparse.
         InvalidType: shapes or dtypes do not fit.
-        IndexError: a place of the sparse matrix is neither in it nor empty (-1).
+        IndexError: a row or column of the sparse matrix is out of range and not -1.
     """
     if isinstance(a, CooMatrix) == isinstance(b, CooMatrix):
         raise ValueError(
@@ -61,11 +61,11 @@ def _product(sparse: CooMatrix, dense: Any, trans: bool, trans_dense: bool) -> V
             f"sparse_matmul: expected {k} rows for a sparse matrix of {sparse.shape}, "
             f"got {dense.shape}"
         )
-    # All matrices of a batch as one, below each other.
+    # All matrices of a batch as one, stacked vertically.
     batch = numpy.arange(data.shape[0] if data.ndim == 2 else 1)[:, None]
-    kept = (row >= 0) & (col >= 0)
-    sources = numpy.where(kept, batch * k + col, -1).ravel()
-    targets = numpy.where(kept, batch * m + row, 0).ravel()
+    used = (row >= 0) & (col >= 0)
+    sources = numpy.where(used, batch * k + col, -1).ravel()
+    targets = numpy.where(used, batch * m + row, 0).ravel()
     width = dense.shape[-1]
     table = ops.reshape(dense, (len(batch) * k, width))
     weights = ops.reshape(data, (len(sources), 1))

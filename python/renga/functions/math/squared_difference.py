@@ -13,7 +13,7 @@ def squared_difference(x1: Any, x2: Any) -> Variable:
     """``(x1 - x2) ** 2``, element by element.
 
     Raises:
-        InvalidType: shapes or dtypes differ, or are no floats.
+        InvalidType: shapes or dtypes differ, or are not floats.
     """
     check_alike("squared_difference", x1, x2)
     return _core.ops.square(_core.ops.subtract(x1, x2))

@@ -1,4 +1,4 @@
-"""What the subscripts of ``einsum`` say.
+"""Parser of the subscripts of ``einsum``.
 
 Labels are letters, or integers in the list form; the axes behind an ellipsis are
 labelled -1, -2, … from the last one.
@@ -80,22 +80,22 @@ def _expanded(labels: Labels, hidden: int) -> Labels:
 
 
 def _implied(inputs: Sequence[Labels], hidden: int) -> Labels:
-    """Without an output: the ellipsis, then the labels that come once, in order."""
+    """The implied output: the ellipsis, then the labels that occur once, in order."""
     every = [a for labels in inputs for a in labels]
     named = (a for a in set(every) if not isinstance(a, int) or a >= 0)
     return (*range(-hidden, 0), *sorted(a for a in named if every.count(a) == 1))
 
 
 def _check_output(
-    output: Labels, inputs: Sequence[Labels], raw: Sequence[Labels], asked: Any
+    output: Labels, inputs: Sequence[Labels], raw: Sequence[Labels], output_term: Any
 ) -> None:
-    known = {a for labels in inputs for a in labels}
-    if len(set(output)) < len(output) or not set(output) <= known:
+    input_labels = {a for labels in inputs for a in labels}
+    if len(set(output)) < len(output) or not set(output) <= input_labels:
         raise ValueError(
             f"einsum: expected output labels of the inputs, each once, got {output}"
         )
     dotted = any(Ellipsis in labels for labels in raw)
-    if asked is not None and dotted != (Ellipsis in asked):
+    if output_term is not None and dotted != (Ellipsis in output_term):
         raise ValueError(
             "einsum: expected '...' in an input and the output or in neither"
         )

@@ -20,7 +20,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Variable:
     axes of ``a`` and those of ``b``, each a number or a sequence.
 
     Raises:
-        ValueError: the axes do not go together.
+        ValueError: the axes do not match.
     """
     a_sum, b_sum = _axes(axes, a.ndim, b.ndim)
     a_extents = [a.shape[i] for i in a_sum]

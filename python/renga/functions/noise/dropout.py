@@ -17,9 +17,9 @@ from renga.variable import as_variable
 def dropout(x: Any, ratio: float = 0.5, **kwargs: Any) -> Any:
     """Sets elements to 0 with probability ``ratio`` and scales up the others.
 
-    Does so only while ``config.train`` is true. ``mask=None`` may give the factors,
-    and ``return_mask=False`` asks for them: the result is then ``(y, mask)``, the mask
-    being None outside training.
+    Does so only while ``config.train`` is true. The keyword ``mask`` sets the
+    factors; with ``return_mask=True`` the result is ``(y, mask)``, with None as mask
+    outside training.
 
     Raises:
         ValueError: the ratio is not in [0, 1).
@@ -28,7 +28,7 @@ def dropout(x: Any, ratio: float = 0.5, **kwargs: Any) -> Any:
     Source: Hinton et al., Improving neural networks by preventing co-adaptation of
     feature detectors, 2012.
     """
-    if not kwargs:  # what almost every call is
+    if not kwargs:  # the common case
         if not config.train:
             return as_variable(x)
         _check_ratio(ratio)

@@ -1,4 +1,4 @@
-"""Random numbers with a gradient."""
+"""Reparameterized normal random numbers."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from renga.variable import Variable
 def gaussian(mean: Any, ln_var: Any, **kwargs: Any) -> Any:
     """Normal numbers ``mean + exp(ln_var / 2) eps``, differentiable in both.
 
-    ``eps=None`` may give the standard normal numbers, and ``return_eps=False`` asks for
-    them: the result is then ``(y, eps)``.
+    The keyword ``eps`` sets the standard normal numbers; with ``return_eps=True`` the
+    result is ``(y, eps)``.
 
     Raises:
         InvalidType: shapes or dtypes differ.

@@ -1,4 +1,4 @@
-"""Where the core's random operations get their seeds."""
+"""Seeds of the core's random operations."""
 
 from __future__ import annotations
 
@@ -6,56 +6,56 @@ from typing import Any
 
 import numpy
 
-# An odd number near 2**53 / the golden ratio: multiples lie far apart.
+# An odd number near 2**53 / the golden ratio: multiples are far apart.
 _STRIDE = 5566755282872655
-# Whether any function has a random stream: without, graphs need not be searched.
-_parts_exist = False
+# Whether any function has a random stream; else graphs need not be searched.
+_streams_exist = False
 
 
 def draw_seed(x: Any = None) -> int:
-    """53 bits from NumPy's global generator, so that seeding that one is enough.
+    """53 bits from NumPy's global generator, so seeding NumPy reproduces a run.
 
-    Ranks with the same generator draw the same for a variable that all of them have,
-    and each its own for a variable ``x`` of which it has a part.
+    Ranks with the same generator state draw the same seed for a replicated variable
+    ``x``, and different seeds for a sharded one.
     """
     seed = int(numpy.random.random_sample() * 2**53)
-    if x is None or not _parts_exist:
+    if x is None or not _streams_exist:
         return seed
     return (seed + _stream_of(x) * _STRIDE) % 2**53
 
 
-def keep_stream(leaf: Any, x: Any) -> None:
-    """Makes ``draw_seed`` treat ``leaf`` like ``x``, whose graph it has not."""
-    if _parts_exist:
+def copy_stream(leaf: Any, x: Any) -> None:
+    """Gives ``leaf``, which has no graph, the random stream of ``x``."""
+    if _streams_exist:
         leaf.random_stream = _stream_of(x)
 
 
-def expect_parts() -> None:
-    """Makes ``draw_seed`` look for a ``random_stream`` from now on."""
-    global _parts_exist
-    _parts_exist = True
+def enable_random_streams() -> None:
+    """Makes ``draw_seed`` search graphs for a ``random_stream`` from now on."""
+    global _streams_exist
+    _streams_exist = True
 
 
 def _stream_of(x: Any) -> int:
     """The ``random_stream`` of the nearest function or leaf before ``x`` that has one.
 
-    It is a number that differs between ranks with different parts, 0 on all ranks
-    where they have the same.
+    The number differs between ranks for a sharded variable; it is 0 on all ranks for a
+    replicated one.
     """
     own = getattr(x, "random_stream", None)
     if own is not None:
         return own
     open_nodes = [getattr(x, "creator_node", None)]
-    seen: dict[int, Any] = {}
+    visited: dict[int, Any] = {}
     while open_nodes:
         node = open_nodes.pop()
-        if node is None or id(node) in seen:
+        if node is None or id(node) in visited:
             continue
-        seen[id(node)] = node
-        leaves = [vertex for vertex in node.inputs if vertex.creator_node is None]
+        visited[id(node)] = node
+        leaves = [x for x in node.inputs if x.creator_node is None]
         for owner in (node, *(leaf.get_variable_or_none() for leaf in leaves)):
             stream = getattr(owner, "random_stream", None)
             if stream is not None:
                 return stream
-        open_nodes += [vertex.creator_node for vertex in reversed(node.inputs)]
+        open_nodes += [x.creator_node for x in reversed(node.inputs)]
     return 0

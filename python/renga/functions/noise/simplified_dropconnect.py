@@ -24,7 +24,7 @@ def simplified_dropconnect(
     """``x (m W)^T + b``, m being 0 with probability ``ratio``.
 
     Elsewhere m is ``1 / (1 - ratio)``. With ``use_batchwise_mask`` each sample has a
-    mask of its own. ``mask`` may give which weights are kept. Without ``train`` no
+    mask of its own. ``mask`` sets which weights are kept. Without ``train`` no
     weight is dropped.
 
     Shapes:

@@ -20,7 +20,7 @@ def zoneout(h: Any, x: Any, ratio: float = 0.5, **kwargs: Any) -> Variable:
 
     Raises:
         ValueError: the ratio is not in [0, 1].
-        InvalidType: shapes or dtypes differ, or are no floats.
+        InvalidType: shapes or dtypes differ, or are not floats.
 
     Source: Krueger et al., Zoneout: regularizing RNNs by randomly preserving hidden
     activations, 2016.

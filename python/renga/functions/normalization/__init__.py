@@ -1,1 +1,1 @@
-"""Normalization of samples, groups and neighbours."""
+"""Normalization functions."""

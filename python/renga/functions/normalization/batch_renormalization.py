@@ -1,4 +1,4 @@
-"""Batch normalization that holds to running averages."""
+"""Batch normalization corrected towards running averages."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def batch_renormalization(
 
     ``((x - mean) / s r + d) gamma + beta`` with the batch's mean and deviation s,
     ``r = s / running_s`` within [1 / rmax, rmax] and ``d = (mean - running_mean) /
-    running_s`` within [-dmax, dmax]; r and d count as constants. The averages are
-    changed in place where ``update_statistics``.
+    running_s`` within [-dmax, dmax]; r and d have no gradient. With
+    ``update_statistics`` the averages are updated in place.
 
     Shapes:
         x: (N, C, …)
@@ -64,7 +64,7 @@ def batch_renormalization(
         d = numpy.clip((mean - running_mean) / running, -dmax, dmax).astype(gamma.dtype)
         return r, d
 
-    # When it is computed again, the running statistics are those after the update.
+    # If forward is recomputed, the running statistics are already updated.
     r, d = remembered(corrections)
     if update_statistics and wide.size and not config.in_recomputing:
         count = wide.size // max(mean.size, 1)

@@ -22,7 +22,7 @@ def decorrelated_batch_normalization(x: Any, **kwargs: Any) -> Variable:
     """``P (x - mean)`` with P the covariance's inverse root, in groups of channels.
 
     Keywords: ``groups=16``, ``eps=2e-5`` added to the variances, ``running_mean=None``
-    and ``running_projection=None``, changed in place, and their ``decay=0.9``.
+    and ``running_projection=None``, updated in place, and their ``decay=0.9``.
 
     Shapes:
         x: (N, C, …)
@@ -44,12 +44,12 @@ def decorrelated_batch_normalization(x: Any, **kwargs: Any) -> Variable:
         ("decay", 0.9),
     )
     name = "decorrelated_batch_normalization"
-    for label, kept in (
+    for label, running in (
         ("running_mean", running_mean),
         ("running_projection", running_projection),
     ):
-        if kept is not None:
-            check_written(name, label, kept)
+        if running is not None:
+            check_written(name, label, running)
     pixels = _by_channels(name, x, groups)
     ops = _core.ops
     mean = average(pixels, 2, keepdims=True)
@@ -61,15 +61,15 @@ def decorrelated_batch_normalization(x: Any, **kwargs: Any) -> Variable:
     )
     if pixels.size and not config.in_recomputing:
         count = pixels.shape[2]
-        # Unbiased as Chainer has it: variances would take the root of this factor.
+        # The unbiased factor is Chainer's; that of variances would be its square root.
         unbiased = projection.array * (count / max(count - 1.0, 1.0))
-        for kept, fresh in (
+        for running, batch_value in (
             (running_mean, mean.array[..., 0]),
             (running_projection, unbiased),
         ):
-            if kept is not None:
-                kept *= decay
-                kept += ((1 - decay) * fresh).astype(kept.dtype)
+            if running is not None:
+                running *= decay
+                running += ((1 - decay) * batch_value).astype(running.dtype)
     return _as_images(ops.matmul(projection, centred), x)
 
 
@@ -100,7 +100,7 @@ def fixed_decorrelated_batch_normalization(
 
 
 def _by_channels(name: str, x: Any, groups: int) -> Variable:
-    """(groups, C / groups, elements), in float32 for halves."""
+    """(groups, C / groups, elements), in float32 for float16."""
     check_floats(name, x)
     check_shape(name, x.ndim >= 2, "(N, C, …)", x)
     groups = check_integer(name, "groups", groups)

@@ -22,7 +22,7 @@ def group_normalization(
         gamma, beta: (C,), of any float dtype
 
     Raises:
-        TypeError: ``groups`` is no integer.
+        TypeError: ``groups`` is not an integer.
         ValueError: the channels cannot be divided into so many groups.
         InvalidType: shapes or dtypes do not fit.
 

@@ -21,13 +21,13 @@ def normalize(x: Any, eps: float = 1e-5, axis: int | tuple[int, ...] = 1) -> Var
         InvalidType: there is no such axis, or ``x`` is not of floats.
     """
     check_floats("normalize", x)
-    if x.dtype.char == "e":  # its squares overflow at 256
+    if x.dtype.char == "e":  # squares overflow at 256
         return cast(normalize(cast(x, "float32"), eps, axis), "float16")
     axes = axis if isinstance(axis, tuple) else (axis,)
     axes = tuple(check_axis("normalize", x, a) for a in axes)
     ops = _core.ops
     squares = ops.sum(ops.square(x), axes, True)
-    # The root has no derivative at 0: lengths of 0 are constants.
+    # The square root has no derivative at 0: lengths of 0 are constants.
     there = squares.array > 0
     root = ops.sqrt(ops.where(there, squares, numpy.ones(squares.shape, x.dtype)))
     return ops.divide(x, root * there + eps)

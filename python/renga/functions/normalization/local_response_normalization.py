@@ -10,16 +10,16 @@ import numpy
 from renga import _core
 from renga.functions.array.cast import cast
 from renga.functions.check import check_floats, check_shape
-from renga.functions.whole_images import of_whole_images
+from renga.functions.overrides import overridable
 from renga.utils.extents import check_count
 from renga.variable import Variable
 
 
-@of_whole_images
+@overridable
 def local_response_normalization(
     x: Any, n: int = 5, k: float = 2, alpha: float = 1e-4, beta: float = 0.75
 ) -> Variable:
-    """``x / (k + alpha s) ** beta``, s the squares of the ``n`` channels around summed.
+    """``x / (k + alpha s) ** beta``, s the sum of squares of ``n`` adjacent channels.
 
     Shapes:
         x: (N, C, …)

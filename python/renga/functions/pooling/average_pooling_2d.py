@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from renga import _core
-from renga.functions.pair import as_pair
-from renga.functions.whole_images import of_whole_images
+from renga.functions.overrides import overridable
+from renga.functions.window import pooling_window_2d
 from renga.variable import Variable
 
 
-@of_whole_images
+@overridable
 def average_pooling_2d(
     x: Any, ksize: Any, stride: Any = None, pad: Any = 0
 ) -> Variable:
@@ -23,11 +23,7 @@ def average_pooling_2d(
         return: (N, C, H', W')
 
     Raises:
-        InvalidType: ``x`` is no image of floats.
+        InvalidType: ``x`` is not an image of floats.
     """
-    window = (
-        as_pair(ksize),
-        as_pair(ksize if stride is None else stride),
-        as_pair(pad),
-    )
+    window = pooling_window_2d(ksize, stride, pad)
     return _core.ops.average_pooling_2d(x, window)

@@ -7,13 +7,13 @@ from typing import Any
 import numpy
 
 from renga import _core
-from renga.functions.check import check_axes
-from renga.functions.pooling.axes import pool_all, windows
-from renga.functions.whole_images import of_whole_images
+from renga.functions.overrides import overridable
+from renga.functions.pooling.axes import pool_all, pooling_window_nd
+from renga.functions.window import PoolingWindow, over_axes
 from renga.variable import Variable
 
 
-@of_whole_images
+@overridable
 def average_pooling_nd(
     x: Any, ksize: Any, stride: Any = None, pad: Any = 0, pad_value: int | None = 0
 ) -> Variable:
@@ -28,41 +28,29 @@ def average_pooling_nd(
 
     Raises:
         ValueError: ``pad_value`` is neither 0 nor None.
-        InvalidType: ``x`` is no image of floats.
+        InvalidType: ``x`` is not an image of floats.
     """
-    window = windows("average_pooling_nd", x, ksize, stride, pad)
+    window = pooling_window_nd("average_pooling_nd", x, ksize, stride, pad)
     if pad_value not in (0, None):
         raise ValueError(
             f"average_pooling_nd: expected 0 or None as pad_value, got {pad_value}"
         )
     y = pool_all(x, window, _core.ops.average_pooling_2d)
     if pad_value is None:
-        shares = _shares(x.shape[2:], y.shape[2:], window).astype(y.dtype)
-        y = _core.ops.divide(y, numpy.broadcast_to(shares, y.shape))
+        inside = _fraction_inside(x.shape[2:], y.shape[2:], window).astype(y.dtype)
+        y = _core.ops.divide(y, numpy.broadcast_to(inside, y.shape))
     return y
 
 
-def _shares(sizes: Any, outs: Any, window: Any) -> numpy.ndarray:
-    """(d1', …, dn'): how much of each window is not padding."""
-    shares = numpy.ones(())
+def _fraction_inside(sizes: Any, outs: Any, window: PoolingWindow) -> numpy.ndarray:
+    """The fraction of each window that is not padding, of shape (d1', …, dn')."""
+    fraction = numpy.ones(())
     for size, out, k, stride, pad in zip(sizes, outs, *window):
         begin = numpy.arange(out) * stride - pad
         inside = numpy.minimum(begin + k, size) - numpy.maximum(begin, 0)
-        shares = shares[..., None] * numpy.maximum(inside, 0) / k
-    return shares
+        fraction = fraction[..., None] * numpy.maximum(inside, 0) / k
+    return fraction
 
 
-def average_pooling_1d(
-    x: Any, ksize: Any, stride: Any = None, pad: Any = 0, pad_value: int | None = 0
-) -> Variable:
-    """``average_pooling_nd`` of (N, C, d); ValueError for other numbers of axes."""
-    check_axes("average_pooling_1d", x, 1)
-    return average_pooling_nd(x, ksize, stride, pad, pad_value)
-
-
-def average_pooling_3d(
-    x: Any, ksize: Any, stride: Any = None, pad: Any = 0, pad_value: int | None = 0
-) -> Variable:
-    """``average_pooling_nd`` of (N, C, d1, d2, d3); ValueError for other numbers."""
-    check_axes("average_pooling_3d", x, 3)
-    return average_pooling_nd(x, ksize, stride, pad, pad_value)
+average_pooling_1d = over_axes(1, "average_pooling_1d", average_pooling_nd)
+average_pooling_3d = over_axes(3, "average_pooling_3d", average_pooling_nd)

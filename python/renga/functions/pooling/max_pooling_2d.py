@@ -9,11 +9,11 @@ import numpy
 
 from renga import _core
 from renga.functions.check import check_axes
-from renga.functions.pair import as_pair
-from renga.functions.whole_images import of_whole_images
+from renga.functions.overrides import overridable
+from renga.functions.window import pooling_window_2d
 
 
-@of_whole_images
+@overridable
 def max_pooling_2d(
     x: Any,
     ksize: Any,
@@ -25,8 +25,9 @@ def max_pooling_2d(
     """The largest element of each window of an image.
 
     Sizes are numbers or pairs (rows, columns); ``stride`` is ``ksize`` if None.
-    ``cover_all`` lets the last window reach over the end, so that every pixel is seen.
-    With ``return_indices`` also which element of its window each one is.
+    ``cover_all`` lets the last window extend beyond the end, so windows cover every
+    pixel. With ``return_indices`` the index of the maximum in its window is returned,
+    too.
 
     Shapes:
         x: (N, C, H, W)
@@ -34,18 +35,14 @@ def max_pooling_2d(
 
     Raises:
         ValueError: ``x`` has not 4 axes.
-        InvalidType: ``x`` is no image of floats.
+        InvalidType: ``x`` is not an image of floats.
     """
     check_axes("max_pooling_2d", x, 2)
-    window = (
-        as_pair(ksize),
-        as_pair(ksize if stride is None else stride),
-        as_pair(pad),
-    )
+    window = pooling_window_2d(ksize, stride, pad)
     if return_indices:
         y, at = _core.ops.max_pooling_2d_with_indices(x, window, cover_all)
         at = at.astype(numpy.int64)
-        # A window without any element has -1 or 255 there.
-        at[(at < 0) | (at >= math.prod(window[0]))] = 0
+        # The core marks a window without elements by -1 or 255.
+        at[(at < 0) | (at >= math.prod(window.ksize))] = 0
         return y, at
     return _core.ops.max_pooling_2d(x, window, cover_all)

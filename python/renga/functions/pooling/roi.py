@@ -1,4 +1,4 @@
-"""Regions of interest: what their poolings share."""
+"""Regions of interest: checks and sampling for their poolings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from renga.utils.extents import check_memory
 from renga.utils.type_check import InvalidType
 from renga.variable import Variable, as_array
 
-# Points of a region along an axis: more are a mistake in the region's coordinates.
+# Points of a region along an axis; more mean that its coordinates are wrong.
 MOST_POINTS = 1 << 15
 
 
@@ -22,7 +22,7 @@ def checked_regions(
     """The regions in pixels, their images, and the rows and columns they become.
 
     Raises:
-        TypeError: ``outsize`` or ``spatial_scale`` is no number, or not above 0.
+        TypeError: ``outsize`` or ``spatial_scale`` is not a number, or not above 0.
         InvalidType: shapes or dtypes do not fit.
         IndexError: there is no such image.
         ValueError: a region is not finite.
@@ -78,7 +78,7 @@ def _is_integer(value: Any) -> bool:
 
 
 def cells(begin: float, end: float, out: int, size: int) -> list[tuple[int, int]]:
-    """Which pixels of ``size`` each of ``out`` equal cells of a region touches."""
+    """The range of pixels, of ``size``, that each of ``out`` equal cells overlaps."""
     start = int(numpy.round(begin))
     step = max(int(numpy.round(end)) - start, 1) / out
     found = []
@@ -92,7 +92,7 @@ def cells(begin: float, end: float, out: int, size: int) -> list[tuple[int, int]
 def weighted(
     x: Any, image: int, rows: numpy.ndarray, columns: numpy.ndarray
 ) -> Variable:
-    """``rows x[image] columns^T`` for each channel, of the pixels that count alone."""
+    """``rows x[image] columns^T`` for each channel, over nonzero weights only."""
     ops = _core.ops
     (top, bottom), (left, right) = _extent(rows), _extent(columns)
     ranges = [(image, 1, 1), (0, x.shape[1], 1)]
@@ -103,7 +103,7 @@ def weighted(
 
 
 def joined(ys: list[Variable], x: Any, sizes: tuple[int, int]) -> Variable:
-    """(R, C, rows, columns) of what became of the regions; there may be none."""
+    """(R, C, rows, columns) of the pooled regions, of which there may be none."""
     if ys:
         return _core.ops.stack(ys, 0)
     nothing = [(0, 0, 1), (0, x.shape[1], 1), (0, 0, 1), (0, 0, 1)]
@@ -130,13 +130,13 @@ def samples(
             f"roi_*_align_2d: expected regions of at most {MOST_POINTS} points along "
             f"an axis, got {out * ratio}: give a sampling_ratio"
         )
-    places = begin + (numpy.arange(out * ratio) + 0.5) * length / (out * ratio)
-    inside = (places >= -1) & (places <= size)
-    places = numpy.clip(places, 0, size - 1)
-    lower = numpy.minimum(places.astype(int), max(size - 2, 0))
+    points = begin + (numpy.arange(out * ratio) + 0.5) * length / (out * ratio)
+    inside = (points >= -1) & (points <= size)
+    points = numpy.clip(points, 0, size - 1)
+    lower = numpy.minimum(points.astype(int), max(size - 2, 0))
     upper = numpy.minimum(lower + 1, size - 1)
-    share = places - lower
-    weights = numpy.zeros((len(places), size))
-    numpy.add.at(weights, (numpy.arange(len(places)), lower), 1 - share)
-    numpy.add.at(weights, (numpy.arange(len(places)), upper), share)
+    fraction = points - lower
+    weights = numpy.zeros((len(points), size))
+    numpy.add.at(weights, (numpy.arange(len(points)), lower), 1 - fraction)
+    numpy.add.at(weights, (numpy.arange(len(points)), upper), fraction)
     return weights * inside[:, None], ratio

@@ -19,8 +19,8 @@ def roi_average_align_2d(
 ) -> Variable:
     """The mean of bilinear samples in each of equal cells of regions of images.
 
-    A region is (top, left, bottom, right) and lies, times ``spatial_scale``, in the
-    image that ``roi_indices`` names. ``outsize`` is the number of cells or (rows,
+    A region is (top, left, bottom, right), times ``spatial_scale``, in the image of
+    index ``roi_indices``. ``outsize`` is the number of cells or (rows,
     columns). Each cell has ``sampling_ratio`` points along each axis, a number or a
     pair; None means one per pixel.
 
@@ -31,7 +31,7 @@ def roi_average_align_2d(
         return: (R, C, rows, columns)
 
     Raises:
-        TypeError: ``outsize``, ``spatial_scale`` or ``sampling_ratio`` is unfit.
+        TypeError: ``outsize``, ``spatial_scale`` or ``sampling_ratio`` is invalid.
         InvalidType: shapes or dtypes do not fit.
         IndexError: there is no such image.
         ValueError: a region is not finite.

@@ -15,8 +15,8 @@ def roi_average_pooling_2d(
 ) -> Variable:
     """The mean of the pixels that each of equal cells of regions of images touches.
 
-    A region is (top, left, bottom, right) and lies, times ``spatial_scale`` and
-    rounded, in the image that ``roi_indices`` names. ``outsize`` is the number of cells
+    A region is (top, left, bottom, right), times ``spatial_scale`` and rounded, in the
+    image of index ``roi_indices``. ``outsize`` is the number of cells
     or (rows, columns). Cells outside of the image are 0.
 
     Shapes:
@@ -26,7 +26,7 @@ def roi_average_pooling_2d(
         return: (R, C, rows, columns)
 
     Raises:
-        TypeError: ``outsize`` or ``spatial_scale`` is unfit.
+        TypeError: ``outsize`` or ``spatial_scale`` is invalid.
         InvalidType: shapes or dtypes do not fit.
         IndexError: there is no such image.
         ValueError: a region is not finite.

@@ -32,7 +32,7 @@ def roi_max_align_2d(
         return: (R, C, rows, columns)
 
     Raises:
-        TypeError: ``outsize``, ``spatial_scale`` or ``sampling_ratio`` is unfit.
+        TypeError: ``outsize``, ``spatial_scale`` or ``sampling_ratio`` is invalid.
         InvalidType: shapes or dtypes do not fit.
         IndexError: there is no such image.
         ValueError: a region is not finite.

@@ -18,8 +18,8 @@ def roi_max_pooling_2d(
 ) -> Variable:
     """The largest of the pixels that each of equal cells of regions of images touches.
 
-    A region is (top, left, bottom, right) and lies, times ``spatial_scale`` and
-    rounded, in the image that ``roi_indices`` names. ``outsize`` is the number of cells
+    A region is (top, left, bottom, right), times ``spatial_scale`` and rounded, in the
+    image of index ``roi_indices``. ``outsize`` is the number of cells
     or (rows, columns). Cells outside of the image are minus infinity.
 
     Shapes:
@@ -29,7 +29,7 @@ def roi_max_pooling_2d(
         return: (R, C, rows, columns)
 
     Raises:
-        TypeError: ``outsize`` or ``spatial_scale`` is unfit.
+        TypeError: ``outsize`` or ``spatial_scale`` is invalid.
         InvalidType: shapes or dtypes do not fit.
         IndexError: there is no such image.
         ValueError: a region is not finite.
@@ -80,7 +80,7 @@ def roi_pooling_2d(
         return: (R, C, outh, outw)
 
     Raises:
-        TypeError: a size or ``spatial_scale`` is unfit.
+        TypeError: a size or ``spatial_scale`` is invalid.
         InvalidType: shapes or dtypes do not fit.
         IndexError: there is no such image.
         ValueError: a region is not finite.
@@ -90,7 +90,7 @@ def roi_pooling_2d(
     corners, images = rois[:, [2, 1, 4, 3]], rois[:, 0]
     if not (images == numpy.floor(images)).all() or not numpy.isfinite(images).all():
         raise ValueError(f"roi_pooling_2d: expected whole numbers as images: {images}")
-    with numpy.errstate(invalid="ignore"):  # what is too large is none of the images
+    with numpy.errstate(invalid="ignore"):  # too large for an index
         images = images.astype(numpy.int64)
     args = ("roi_pooling_2d", x, corners, images, (outh, outw), spatial_scale)
     regions, images, sizes = checked_regions(*args)

@@ -6,13 +6,13 @@ from typing import Any
 
 from renga import _core
 from renga.functions.check import check_floats, check_shape
+from renga.functions.overrides import overridable
 from renga.functions.pooling.max_pooling_2d import max_pooling_2d
-from renga.functions.whole_images import of_whole_images
 from renga.utils.extents import check_count, check_memory
 from renga.variable import Variable
 
 
-@of_whole_images
+@overridable
 def spatial_pyramid_pooling_2d(
     x: Any, pyramid_height: int, pooling: str | None = None
 ) -> Variable:
@@ -26,7 +26,7 @@ def spatial_pyramid_pooling_2d(
 
     Raises:
         ValueError: ``pooling`` is not "max", or there is no level.
-        InvalidType: ``x`` is no image of floats with pixels.
+        InvalidType: ``x`` is not an image of floats with pixels.
         MemoryError: the result would not fit in memory.
 
     Source: He et al., Spatial pyramid pooling in deep convolutional networks, 2014.

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from renga.functions.check import check_floats, check_shape
+from renga.functions.overrides import overridable
 from renga.functions.pooling.unpooling_nd import unpooling_nd
-from renga.functions.whole_images import of_whole_images
 from renga.variable import Variable
 
 
-@of_whole_images
+@overridable
 def unpooling_2d(
     x: Any,
     ksize: Any,
@@ -19,7 +19,7 @@ def unpooling_2d(
     outsize: tuple[int, int] | None = None,
     cover_all: bool = True,
 ) -> Variable:
-    """Each pixel at every place of its window, summed where windows overlap.
+    """Each pixel at every position of its window, summed where windows overlap.
 
     Sizes are numbers or pairs (rows, columns); ``stride`` is ``ksize`` if None.
     ``outsize`` is (H', W'), the smallest whose pooling has the size of ``x`` if None.
@@ -29,7 +29,7 @@ def unpooling_2d(
         return: (N, C, H', W')
 
     Raises:
-        InvalidType: ``x`` is no image of floats, or not the pooling of ``outsize``.
+        InvalidType: ``x`` is not an image of floats, or not the pooling of ``outsize``.
     """
     check_floats("unpooling_2d", x)
     check_shape("unpooling_2d", x.ndim == 4, "(N, C, H, W)", x)

@@ -8,16 +8,17 @@ from typing import Any
 import numpy
 
 from renga import _core
-from renga.functions.check import check_axes, check_shape
-from renga.functions.pooling.axes import windows
-from renga.functions.whole_images import of_whole_images
+from renga.functions.check import check_shape
+from renga.functions.overrides import overridable
+from renga.functions.pooling.axes import pooling_window_nd
+from renga.functions.window import over_axes
 from renga.utils.conv import get_conv_outsize, get_deconv_outsize
 from renga.utils.conv_nd import as_tuple
 from renga.utils.extents import check_counts, check_memory
 from renga.variable import Variable
 
 
-@of_whole_images
+@overridable
 def unpooling_nd(
     x: Any,
     ksize: Any,
@@ -26,7 +27,7 @@ def unpooling_nd(
     outsize: tuple[int, ...] | None = None,
     cover_all: bool = True,
 ) -> Variable:
-    """Each element at every place of its window, summed where windows overlap.
+    """Each element at every position of its window, summed where windows overlap.
 
     Sizes are numbers or one per axis; ``stride`` is ``ksize`` if None. ``outsize`` is
     (d1', …, dn'), the smallest whose pooling has the size of ``x`` if None.
@@ -37,10 +38,10 @@ def unpooling_nd(
 
     Raises:
         ValueError: a number is out of range.
-        InvalidType: ``x`` is no image of floats, or not the pooling of ``outsize``.
+        InvalidType: ``x`` is not an image of floats, or not the pooling of ``outsize``.
         MemoryError: the result would not fit in memory.
     """
-    window = windows("unpooling_nd", x, ksize, stride, pad)
+    window = pooling_window_nd("unpooling_nd", x, ksize, stride, pad)
     sizes = x.shape[2:]
     if outsize is None:
         outs = tuple(get_deconv_outsize(*one, cover_all) for one in zip(sizes, *window))
@@ -56,46 +57,24 @@ def unpooling_nd(
     ops = _core.ops
     y = x
     for axis, geometry in enumerate(zip(outs, sizes, *window), 2):
-        places = _places(*geometry).astype(x.dtype)
+        covers = _window_covers(*geometry).astype(x.dtype)
         before, after = math.prod(y.shape[:axis]), math.prod(y.shape[axis + 1 :])
-        shape = (*y.shape[:axis], len(places), *y.shape[axis + 1 :])
+        shape = (*y.shape[:axis], len(covers), *y.shape[axis + 1 :])
         if after == 1:
             y = ops.reshape(y, (before, y.shape[axis]))
-            y = ops.matmul(y, places, transb=True)
+            y = ops.matmul(y, covers, transb=True)
         else:
             y = ops.reshape(y, (before, y.shape[axis], after))
-            y = ops.matmul(numpy.broadcast_to(places, (before, *places.shape)), y)
+            y = ops.matmul(numpy.broadcast_to(covers, (before, *covers.shape)), y)
         y = ops.reshape(y, shape)
     return y
 
 
-def _places(out: int, n: int, k: int, stride: int, pad: int) -> numpy.ndarray:
-    """(out, n): 1 where an element of the output is in a window."""
+def _window_covers(out: int, n: int, k: int, stride: int, pad: int) -> numpy.ndarray:
+    """(out, n): whether each element of the output is in each window."""
     offset = numpy.arange(out)[:, None] - (numpy.arange(n) * stride - pad)
     return (offset >= 0) & (offset < k)
 
 
-def unpooling_1d(
-    x: Any,
-    ksize: Any,
-    stride: Any = None,
-    pad: Any = 0,
-    outsize: Any = None,
-    cover_all: bool = True,
-) -> Variable:
-    """``unpooling_nd`` of (N, C, d); ValueError for other numbers of axes."""
-    check_axes("unpooling_1d", x, 1)
-    return unpooling_nd(x, ksize, stride, pad, outsize, cover_all)
-
-
-def unpooling_3d(
-    x: Any,
-    ksize: Any,
-    stride: Any = None,
-    pad: Any = 0,
-    outsize: Any = None,
-    cover_all: bool = True,
-) -> Variable:
-    """``unpooling_nd`` of (N, C, d1, d2, d3); ValueError for other numbers of axes."""
-    check_axes("unpooling_3d", x, 3)
-    return unpooling_nd(x, ksize, stride, pad, outsize, cover_all)
+unpooling_1d = over_axes(1, "unpooling_1d", unpooling_nd)
+unpooling_3d = over_axes(3, "unpooling_3d", unpooling_nd)

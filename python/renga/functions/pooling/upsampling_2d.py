@@ -1,4 +1,4 @@
-"""Pixels put back where max pooling found them."""
+"""The inverse of max pooling: pixels returned to the positions of the maxima."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import numpy
 from renga import _core
 from renga.functions.array.get_item import PutItems
 from renga.functions.check import check_floats, check_shape, checked_indices
-from renga.functions.pair import as_pair
-from renga.functions.whole_images import of_whole_images
+from renga.functions.overrides import overridable
+from renga.functions.window import as_pair
 from renga.utils.conv import get_conv_outsize, get_deconv_outsize
 from renga.utils.extents import check_counts, check_memory, check_window
 from renga.variable import Variable, as_array
 
 
-@of_whole_images
+@overridable
 def upsampling_2d(
     x: Any,
     indexes: Any,
@@ -27,11 +27,11 @@ def upsampling_2d(
     outsize: tuple[int, int] | None = None,
     cover_all: bool = True,
 ) -> Variable:
-    """Each pixel at one place of its window, zeros elsewhere; the inverse of maxima.
+    """Each pixel at one position of its window, zeros elsewhere.
 
     ``indexes`` are those that ``max_pooling_2d(…, return_indices=True)`` gives. Sizes
-    are numbers or pairs (rows, columns); ``stride`` is ``ksize`` if None. Pixels of
-    places outside ``outsize`` are dropped.
+    are numbers or pairs (rows, columns); ``stride`` is ``ksize`` if None. Pixels
+    outside ``outsize`` are dropped.
 
     Shapes:
         x, indexes: (N, C, H, W)
@@ -39,8 +39,8 @@ def upsampling_2d(
 
     Raises:
         ValueError: a number is out of range.
-        InvalidType: ``x`` is no image of floats or not the pooling of ``outsize``, or
-            indexes have another shape.
+        InvalidType: ``x`` is not an image of floats or not the pooling of ``outsize``,
+            or indexes have another shape.
         MemoryError: the result would not fit in memory.
         IndexError: an index is none of a window's elements.
     """
@@ -74,7 +74,7 @@ def upsampling_2d(
     n, c, h, w = numpy.indices(x.shape, sparse=True)
     rows = h * step[0] + indexes // size[1] - border[0]
     columns = w * step[1] + indexes % size[1] - border[1]
-    # A margin of one pixel takes what falls outside.
+    # Pixels outside are written to a margin of one pixel, which is cut off.
     wide = tuple(extent + 2 for extent in outs)
     check_memory("upsampling_2d", (*x.shape[:2], *wide), x.dtype)
     rows, columns = rows.clip(-1, wide[0] - 2), columns.clip(-1, wide[1] - 2)

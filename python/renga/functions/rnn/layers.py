@@ -11,8 +11,8 @@ from renga.functions.array.separate import separate
 from renga.functions.noise.dropout import dropout
 from renga.utils.type_check import InvalidType
 
-# One layer in one direction: from its inputs and first states, the lengths of the steps
-# and whether it goes backwards to its outputs and last states.
+# One layer in one direction. Arguments: inputs, initial states, lengths of the steps,
+# whether it runs backwards. Results: outputs, last states.
 Layer = Callable[..., "tuple[Any, ...]"]
 
 

@@ -12,8 +12,8 @@ def lstm(c_prev: Any, x: Any) -> tuple[Variable, Variable]:
     """New cell and output ``(c, h)`` from the old cell and the gates' inputs.
 
     ``c = tanh(a) sigmoid(i) + c_prev sigmoid(f)`` and ``h = tanh(c) sigmoid(o)``, with
-    a, i, f, o taken in turn from axis 1 of ``x``. Cells of samples that ``x`` no longer
-    has stay as they are.
+    a, i, f, o interleaved along axis 1 of ``x``. Cells of samples that ``x`` lacks are
+    unchanged.
 
     Shapes:
         c_prev, c: (B, C, …)

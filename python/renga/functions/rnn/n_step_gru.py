@@ -23,11 +23,10 @@ def n_step_gru(
 ) -> tuple[Variable, tuple[Variable, ...]]:
     """The last outputs and the outputs of every step.
 
-    Step t has the B_t sequences that are not over, which are sorted by length, longest
-    first. Each layer has six weights, three for its input x and three for its last
-    output h, and as many biases, for the gates r and z and the candidate a:
-    ``a = tanh(W2 x + b2 + r (W5 h + b5))`` and ``h = (1 - z) a + z h``. Between layers
-    there is dropout.
+    Step t has the B_t sequences longer than t, sorted by length, longest first. Each
+    layer has six weights, three for its input x and three for its last output h, and as
+    many biases, for the gates r and z and the candidate a: ``a = tanh(W2 x + b2 + r (W5
+    h + b5))`` and ``h = (1 - z) a + z h``. Between layers there is dropout.
 
     Shapes:
         hx: (layers, B, N)

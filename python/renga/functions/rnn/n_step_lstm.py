@@ -24,10 +24,10 @@ def n_step_lstm(
 ) -> tuple[Variable, Variable, tuple[Variable, ...]]:
     """The last outputs, the last cells, and the outputs of every step.
 
-    Step t has the B_t sequences that are not over, which are sorted by length, longest
-    first. Each layer has eight weights, four for its input x and four for its last
-    output h, and as many biases, for the gates i and f, the candidate a and the gate o:
-    ``c = f c + i a`` and ``h = o tanh(c)``. Between layers there is dropout.
+    Step t has the B_t sequences longer than t, sorted by length, longest first. Each
+    layer has eight weights, four for its input x and four for its last output h, and as
+    many biases, for the gates i and f, the candidate a and the gate o: ``c = f c + i
+    a`` and ``h = o tanh(c)``. Between layers there is dropout.
 
     Shapes:
         hx, cx: (layers, B, N)
@@ -92,8 +92,8 @@ def _layer(
 ) -> tuple[Any, ...]:
     ops = _core.ops
     bias = ops.add(_in_order(b[:4]), _in_order(b[4:]))
-    seen = ops.linear(x, _in_order(w[:4]), bias)
-    return ops.lstm_layer(seen, h, c, _in_order(w[4:]), *options)
+    gate_inputs = ops.linear(x, _in_order(w[:4]), bias)
+    return ops.lstm_layer(gate_inputs, h, c, _in_order(w[4:]), *options)
 
 
 def _in_order(gates: Sequence[Any]) -> Variable:

@@ -24,8 +24,8 @@ def n_step_rnn(
 ) -> tuple[Variable, tuple[Variable, ...]]:
     """The last outputs and the outputs of every step.
 
-    Step t has the B_t sequences that are not over, which are sorted by length, longest
-    first. Each layer computes ``h = f(W0 x + b0 + W1 h + b1)`` with f "tanh" or "relu".
+    Step t has the B_t sequences longer than t, sorted by length, longest first. Each
+    layer computes ``h = f(W0 x + b0 + W1 h + b1)`` with f "tanh" or "relu".
     Between layers there is dropout.
 
     Shapes:
@@ -36,7 +36,7 @@ def n_step_rnn(
         return: (layers, B, N), (B_t, N) for each step
 
     Raises:
-        ValueError: an activation nobody knows.
+        ValueError: an unknown activation.
         InvalidType: shapes or dtypes do not fit.
     """
     check_kwargs("n_step_rnn", kwargs)
@@ -99,5 +99,5 @@ def _layer(
     backwards: bool,
 ) -> tuple[Any, ...]:
     ops = _core.ops
-    seen = ops.linear(x, w[0], ops.add(b[0], b[1]))
-    return ops.rnn_layer(seen, h, w[1], lengths, backwards, f)
+    gate_inputs = ops.linear(x, w[0], ops.add(b[0], b[1]))
+    return ops.rnn_layer(gate_inputs, h, w[1], lengths, backwards, f)

@@ -14,7 +14,7 @@ def slstm(c_prev1: Any, c_prev2: Any, x1: Any, x2: Any) -> tuple[Variable, Varia
     """New cell and output ``(c, h)`` of a node of a tree with two children.
 
     ``c = sum(tanh(a) sigmoid(i) + c_prev sigmoid(f))`` over both children and
-    ``h = tanh(c) sigmoid(o1 + o2)``, with a, i, f, o taken in turn from axis 1 of each.
+    ``h = tanh(c) sigmoid(o1 + o2)``, with a, i, f, o interleaved along axis 1 of each.
 
     Shapes:
         c_prev1, c_prev2, c, h: (N, C, …)

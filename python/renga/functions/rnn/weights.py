@@ -1,4 +1,4 @@
-"""What recurrent layers take: weights, states and sequences that fit."""
+"""Checks of the weights and keywords of recurrent layers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from renga.utils.type_check import InvalidType
 
 
 def check_kwargs(name: str, kwargs: dict[str, Any]) -> None:
-    """Raises ValueError for keywords that Chainer once had, TypeError for others."""
+    """Raises ValueError for keywords of old Chainer versions, TypeError for others."""
     if kwargs:
         check_unexpected_kwargs(
             kwargs,

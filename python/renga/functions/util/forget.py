@@ -1,4 +1,4 @@
-"""Functions that keep nothing for the way back."""
+"""Gradient checkpointing: functions recomputed in the backward pass."""
 
 from __future__ import annotations
 
@@ -12,24 +12,25 @@ from renga.variable import Variable, as_variable
 
 
 def forget(func: Callable[..., Any], *xs: Any) -> Any:
-    """``func(*xs)``, computed again on the way back instead of kept in memory.
+    """``func(*xs)``, recomputed in the backward pass instead of kept in memory.
 
-    Gradients reach ``xs`` and whatever else ``func`` computes with, such as a link's
-    parameters. The second run is under the settings and with the random numbers of the
-    first; running statistics change once. ``func`` returns a Variable or a tuple of
-    them, and does not depend on anything else that changes.
+    Gradients reach ``xs`` and all other leaves that ``func`` uses, such as a link's
+    parameters. The recomputation has the settings and the random numbers of the first
+    run; running statistics are updated once. ``func`` returns a Variable or a tuple of
+    them, and must not depend on anything else that changes.
 
     Raises:
         TypeError: ``func`` is not callable.
-        RuntimeError: it returns something else, or not the same in the second run.
+        RuntimeError: it returns something else, or another number of outputs when
+            recomputed.
     """
     if not callable(func):
         raise TypeError(f"forget: expected a function, got {type(func)}")
-    return _Forgetful(func).run(tuple(as_variable(x) for x in xs))
+    return _Checkpoint(func).run(tuple(as_variable(x) for x in xs))
 
 
-class _Forgetful(FunctionNode):
-    """Has as inputs the arguments, the state of links, and the leaves found."""
+class _Checkpoint(FunctionNode):
+    """Its inputs are the arguments, the state of links, and the leaves found."""
 
     label = "Forget"
 
@@ -68,8 +69,8 @@ class _Forgetful(FunctionNode):
         self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]
     ) -> tuple[Any, ...]:
         inputs = self.get_retained_inputs()
-        known = [i for i, gy in enumerate(grad_outputs) if gy is not None]
-        gys = [grad_outputs[i] for i in known]
+        used = [i for i, gy in enumerate(grad_outputs) if gy is not None]
+        gys = [grad_outputs[i] for i in used]
         found: list[int] = []
 
         def gradients(*args: Variable) -> tuple[Variable, ...]:
@@ -77,7 +78,7 @@ class _Forgetful(FunctionNode):
             ys = self._run_again(xs)
             ends = [*xs, *self._others]
             gxs = grad(
-                [ys[i] for i in known],
+                [ys[i] for i in used],
                 [ends[i] for i in target_input_indexes],
                 gys,
                 enable_double_backprop=_core.backprop_enabled(),
@@ -85,7 +86,7 @@ class _Forgetful(FunctionNode):
             found[:] = [i for i, gx in enumerate(gxs) if gx is not None]
             return tuple([gxs[i] for i in found])
 
-        # Inputs without a past: what leads to them is the outer graph's to go through.
+        # The inputs are leaves: the outer graph propagates to their creators.
         if _core.backprop_enabled():
             gxs = forget(gradients, *inputs, *gys)
         else:
@@ -117,22 +118,22 @@ def _checked(ys: Any) -> tuple[Variable, ...]:
 
 
 def _leaves_before(ys: tuple[Variable, ...]) -> dict[Any, Variable]:
-    """The leaves that ``ys`` depend on, by their vertices."""
-    open_vertices = [y.node for y in ys]
-    seen = set()
-    nodes: dict[int, Any] = {}  # keeps them alive, so that their ids are their own
+    """The leaves that ``ys`` depend on, by their variable nodes."""
+    pending = [y.node for y in ys]
+    visited = set()
+    functions: dict[int, Any] = {}  # kept alive, so that ids stay unique
     found = {}
-    while open_vertices:
-        vertex = open_vertices.pop()
-        if vertex in seen or not vertex.requires_grad:
+    while pending:
+        node = pending.pop()
+        if node in visited or not node.requires_grad:
             continue
-        seen.add(vertex)
-        node = vertex.creator_node
-        if node is None:
-            leaf = vertex.get_variable_or_none()
+        visited.add(node)
+        function = node.creator_node
+        if function is None:
+            leaf = node.get_variable_or_none()
             if leaf is not None:
-                found[vertex] = leaf
-        elif id(node) not in nodes:
-            nodes[id(node)] = node
-            open_vertices += reversed(node.inputs or ())
+                found[node] = leaf
+        elif id(function) not in functions:
+            functions[id(function)] = function
+            pending += reversed(function.inputs or ())
     return found

@@ -1,4 +1,4 @@
-"""Variables that links keep as attributes from one call to the next."""
+"""Variables that links keep as attributes between calls."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any, Callable
 
-from renga.functions.noise.seed import keep_stream
+from renga.functions.noise.seed import copy_stream
 from renga.link_hook import LinkHook, thread_hooks
 from renga.parameter import Parameter
 from renga.variable import Variable
@@ -17,20 +17,20 @@ _ABSENT = object()
 class LinkStates(LinkHook):
     """The attributes that a function reads and sets of the links it calls.
 
-    While it runs for the first time, leaves stand in for the Variables found there.
-    ``outputs`` are those found afterwards.
+    During the first run, the Variables there are replaced by leaves. ``outputs`` are
+    the Variables there after it.
     """
 
     def __init__(self) -> None:
         self.name = f"LinkStates at {id(self):#x}"
         self._before: dict[int, tuple[Any, dict[str, Any]]] = {}
-        # The third is None once inputs() has handed it out.
+        # The third is None once inputs() has returned it.
         self._found: list[tuple[Any, str, Any]] = []
         self._stand_ins: list[Variable] = []
         self._is_used: list[bool] = []
         self._written: list[tuple[Any, str, Any]] = []
         self.outputs: list[Variable] = []
-        # Links whose attributes are those of another function that runs again.
+        # Links whose attributes an inner recomputed function handles.
         self._ignored: list[Any] = []
 
     @contextlib.contextmanager
@@ -62,17 +62,17 @@ class LinkStates(LinkHook):
             for name, value in vars(link).items():
                 before = attributes.get(name, _ABSENT)
                 if _is_state(value) and value is not before:
-                    # Where there was a Variable before, its stand-in comes back.
+                    # Where there was a Variable, it was replaced by a leaf.
                     known = None if _is_state(before) else before
                     self._written.append((link, name, known))
                     self.outputs.append(value)
         self._before.clear()
 
     def inputs(self, leaves: set[Any]) -> list[tuple[Variable, Variable]]:
-        """The Variables used, each with its stand-in.
+        """The Variables used, each with the leaf that replaced it.
 
-        ``leaves`` are the vertices that the outputs depend on. Attributes that they do
-        not depend on stay what stood in for them, without their graph.
+        ``leaves`` are the variable nodes that the outputs depend on. Attributes that
+        they do not depend on keep the leaves, which have no graph.
         """
         self._is_used = [x.node in leaves for x in self._stand_ins]
         pairs = [
@@ -94,10 +94,10 @@ class LinkStates(LinkHook):
     def replayed(
         self, inputs: tuple[Variable, ...]
     ) -> Iterator[Callable[[], tuple[Any, ...]]]:
-        """Context in which the attributes are as they were before the first run.
+        """Context in which the attributes have their values before the first run.
 
-        Those used are ``inputs``. Gives what returns the attributes that the function
-        has set. After it the attributes are again what they are now.
+        The used ones are ``inputs``. Yields a function that returns the attributes that
+        the function has set. At the end the current attributes are restored.
         """
         slots = [*self._found, *self._written]
         now = [(link, name, vars(link).get(name, _ABSENT)) for link, name, _ in slots]
@@ -123,7 +123,7 @@ class LinkStates(LinkHook):
 def detached(x: Variable) -> Variable:
     """A leaf over the array of ``x``."""
     leaf = Variable(x.array, requires_grad=x.requires_grad)
-    keep_stream(leaf, x)
+    copy_stream(leaf, x)
     return leaf
 
 

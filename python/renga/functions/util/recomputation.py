@@ -1,4 +1,4 @@
-"""What a function that runs again must find as it was when it ran first."""
+"""The state that a recomputed function needs from its first run."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from renga.variable import Variable
 
 
 class Recomputation:
-    """A function that runs once, and later again with the same outcome.
+    """A function that is run, and later recomputed with the same results.
 
-    ``again`` runs under the settings of the first run and draws the same random numbers
-    from NumPy's and Python's global generators, which it leaves as they were.
-    ``remembered`` values are not computed again. Variables that links keep as
+    ``again`` has the settings of the first run and draws the same random numbers
+    from NumPy's and Python's global generators, whose state it restores.
+    ``remembered`` values are not recomputed. Variables that links keep as
     attributes (the state of an LSTM, a loss) are further inputs and outputs.
     """
 
@@ -37,18 +37,18 @@ class Recomputation:
         self.states = LinkStates()
 
     def first(self, xs: tuple[Variable, ...]) -> Any:
-        """The outputs of ``func(*xs)``, the attributes that it set after its own."""
+        """The outputs of ``func(*xs)``, followed by the link attributes that it set."""
         own = config._choices.by_name
         self._settings = {**vars(global_config), **own}
         before = _random_states()
         with _on_tape(_Tape(self._values, replays=False)), self.states.observed():
             ys = self._func(*xs)
-        # Nothing is set back on the way back where nothing was drawn.
+        # Without draws, the backward pass need not restore generators.
         self._random = None if before == _random_states() else before
         return ys
 
     def again(self, xs: tuple[Variable, ...], states: tuple[Variable, ...]) -> Any:
-        """The same, recorded in the graph, for ``xs`` and the attributes it reads."""
+        """The same for ``xs`` and the links' attributes ``states``, with the graph."""
         with contextlib.ExitStack() as stack:
             for name, value in self._settings.items():
                 if getattr(config, name, None) is not value:
@@ -62,7 +62,7 @@ class Recomputation:
 
 
 class _Tape:
-    """Values that one run of a function stores and later ones read in this order."""
+    """Values that the first run stores and later runs read in the same order."""
 
     def __init__(self, values: list[Any], replays: bool) -> None:
         self.values = values
@@ -83,9 +83,9 @@ _tapes = _Tapes()
 
 
 def remembered(compute: Callable[[], Any]) -> Any:
-    """``compute()``; in a function that runs again, what that was the first time.
+    """``compute()``; when recomputed, its value in the first run.
 
-    For values that depend on more than inputs, such as running statistics.
+    For values that do not depend on inputs alone, such as running statistics.
     """
     if not _tapes.open:
         return compute()
@@ -98,7 +98,7 @@ def remembered(compute: Callable[[], Any]) -> Any:
 
 
 def is_recomputable() -> bool:
-    """Whether what runs in this thread is or will be computed again."""
+    """Whether the running function is or will be recomputed."""
     return bool(_tapes.open)
 
 

@@ -1,4 +1,4 @@
-"""A trigger that ends training when an observation improves no more."""
+"""A trigger that ends training when an observation stops improving."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class EarlyStoppingTrigger:
         observation = trainer.observation
         if self.monitor in observation:
             self._summary.add({self.monitor: observation[self.monitor]})
-        # Both triggers are asked every time: each remembers when it was asked last.
+        # Both triggers are called every time: each keeps the time of its last call.
         check, end = self._interval_trigger(trainer), self._max_trigger(trainer)
         if end or not check:
             return end

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 class IntervalTrigger:
     """Fires when training passes a multiple of ``period`` epochs or iterations.
 
-    Raises: ValueError for a period that is not positive or an unknown unit.
+    Raises:
+        ValueError: the period is not positive, or the unit unknown.
     """
 
     def __init__(self, period: float, unit: str) -> None:

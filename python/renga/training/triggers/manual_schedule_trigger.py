@@ -1,4 +1,4 @@
-"""A trigger that fires at points given by hand."""
+"""A trigger that fires at given points."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ class ManualScheduleTrigger:
 
     ``finished`` is true once the last point is passed.
 
-    Raises: ValueError for an unknown unit.
+    Raises:
+        ValueError: the unit is unknown.
     """
 
     def __init__(self, points: float | Sequence[float], unit: str) -> None:

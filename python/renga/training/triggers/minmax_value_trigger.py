@@ -14,14 +14,15 @@ if TYPE_CHECKING:
 
 
 class BestValueTrigger:
-    """Fires when the mean of an observation over an interval beats all before it.
+    """Fires when the mean of an observation over an interval is better than all before.
 
     Args:
         key: the observation.
-        compare: function of (best, new) that says whether new is better.
+        compare: function of (best, new) that returns whether new is better.
         trigger: ends an interval.
 
-    Raises: KeyError when an interval ends in which ``key`` was not observed.
+    Raises:
+        KeyError: an interval ends in which ``key`` was not observed.
     """
 
     def __init__(
@@ -51,7 +52,7 @@ class BestValueTrigger:
             )
         value, best = means[self._key], self._best_value
         self._summary = DictSummary()
-        # NaN is never the best; compared with it, nothing else would be.
+        # NaN must not become the best value: no comparison with it is true.
         if value != value:
             return False
         if best is not None and best == best and not self._compare(best, value):
@@ -60,7 +61,7 @@ class BestValueTrigger:
         return True
 
     def serialize(self, serializer: AbstractSerializer) -> None:
-        """Saves or restores the best value and the interval under way."""
+        """Saves or restores the best value and the current interval."""
         if hasattr(self._interval_trigger, "serialize"):
             self._interval_trigger.serialize(serializer["interval_trigger"])
         self._summary.serialize(serializer["summary"])

@@ -1,4 +1,4 @@
-"""How far training had come when a trigger was asked last."""
+"""The progress of training at the last call of a trigger."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class Progress:
         self._epoch_detail = 0.0
 
     def advance(self, trainer: Trainer) -> tuple[float, float]:
-        """The position at the last call and the one now, which it remembers."""
+        """The positions at the last call and now; keeps the latter."""
         updater = trainer.updater
         iteration, epoch_detail = self._iteration, self._epoch_detail
-        if iteration < 0:  # restored from a file that does not say
+        if iteration < 0:  # restored from a file without it
             iteration = updater.iteration - 1
             epoch_detail = updater.previous_epoch_detail
         self._iteration = updater.iteration

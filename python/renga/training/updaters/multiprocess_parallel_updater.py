@@ -10,7 +10,7 @@ from renga.training.updaters.standard_updater import StandardUpdater
 
 
 class MultiprocessParallelUpdater(StandardUpdater):
-    """Shares batches out over processes, one for each GPU, joined by NCCL.
+    """Divides batches among processes, one for each GPU, which communicate by NCCL.
 
     Not available: ``renga.distributed`` does the same on CPUs and GPUs alike, over MPI
     or NCCL, and the data-parallel examples show how. The constructor raises
@@ -32,5 +32,5 @@ class MultiprocessParallelUpdater(StandardUpdater):
 
     @staticmethod
     def available() -> bool:
-        """Whether there are GPUs joined by NCCL; not in this library."""
+        """False: it is not available in this library."""
         return False

@@ -1,4 +1,4 @@
-"""An updater that shares a batch out over copies of a model."""
+"""An updater that divides a batch among copies of a model."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from renga.training.updaters.standard_updater import StandardUpdater
 class ParallelUpdater(StandardUpdater):
     """Updates a model with gradients that copies of it on several devices compute.
 
-    Example ``i`` of a batch goes to copy ``i % n``. The gradients of all are added up
-    in the main copy, which the optimizer updates, and the others are made equal to it.
+    Copy ``i % n`` gets example ``i`` of a batch. The gradients of all copies are summed
+    in the main copy, which the optimizer updates; then the others copy its parameters.
     The loss being a mean over a copy's examples, the sum is ``n`` times what one
     device would compute.
 
@@ -26,8 +26,9 @@ class ParallelUpdater(StandardUpdater):
 
     The other arguments are those of ``StandardUpdater``.
 
-    Raises: ValueError without models and devices; KeyError where there is no
-    ``"main"`` among them.
+    Raises:
+        ValueError: neither models nor devices are given.
+        KeyError: there is no ``"main"`` among them.
     """
 
     def __init__(
@@ -68,7 +69,7 @@ class ParallelUpdater(StandardUpdater):
             self._models[name].to_device(device)
 
     def connect_trainer(self, trainer: Any) -> None:
-        """Has values of the main copy alone reported under ``main``."""
+        """Reports the values of the main copy only, under ``main``."""
         for name, model in self._models.items():
             if name != "main":
                 trainer.reporter.add_observer(name, model)
@@ -96,7 +97,7 @@ class ParallelUpdater(StandardUpdater):
 
     def _loss(self, name: str, model: Any, examples: list[Any]) -> Any:
         if not examples:
-            return None  # a batch of fewer examples than copies
+            return None  # fewer examples than copies
         device = self._devices.get(name, model.device)
         arrays = convert._call_converter(self.converter, examples, device)
         loss_func = self.loss_func or model

@@ -25,8 +25,8 @@ class StandardUpdater(Updater):
         converter: makes arrays of (batch, device).
         device: the models and the arrays are sent there.
         loss_func: function of the arrays; the optimizer's target unless given.
-        loss_scale: factor on the loss while it is propagated back.
-        auto_new_epoch: whether optimizers are told of a new epoch.
+        loss_scale: factor on the loss in the backward pass.
+        auto_new_epoch: whether ``new_epoch`` of the optimizers is called.
         input_device: device of the arrays if that is another one.
     """
 
@@ -81,7 +81,7 @@ class StandardUpdater(Updater):
 
     @property
     def epoch_detail(self) -> float:
-        """Epochs of the main iterator, the part of the current one included."""
+        """Epochs of the main iterator, with the fraction of the current one."""
         return self._iterators["main"].epoch_detail
 
     @property
@@ -95,7 +95,7 @@ class StandardUpdater(Updater):
         return self._iterators["main"].is_new_epoch
 
     def connect_trainer(self, trainer: Trainer) -> None:
-        """Nothing to do: this updater has no need of its trainer."""
+        """Does nothing: this updater does not use its trainer."""
 
     def get_optimizer(self, name: str) -> Any:
         """The optimizer called ``name``; the only one is ``"main"``."""
@@ -115,7 +115,7 @@ class StandardUpdater(Updater):
         self.iteration += 1
 
     def update_core(self) -> None:
-        """Trains by one batch; subclasses may do it in their own way."""
+        """Trains by one batch; subclasses may override it."""
         iterator, optimizer = self._iterators["main"], self._optimizers["main"]
         batch = iterator.next()
         arrays = convert._call_converter(self.converter, batch, self.input_device)
@@ -145,7 +145,7 @@ class StandardUpdater(Updater):
 
 
 def _check_parts(iterators: dict[str, Any], optimizers: dict[str, Any]) -> None:
-    """Raises TypeError for what no update could work with."""
+    """Raises TypeError for iterators or optimizers of a wrong type."""
     for name, iterator in iterators.items():
         if not hasattr(iterator, "__next__") and not hasattr(iterator, "finalize"):
             raise TypeError(

@@ -1,4 +1,4 @@
-"""What a trainer asks of an updater."""
+"""Updater: the interface that a trainer needs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Updater:
     """Base of updaters, which train a model by one iteration at a time.
 
     Its attributes ``iteration``, ``epoch``, ``epoch_detail``,
-    ``previous_epoch_detail`` and ``is_new_epoch`` tell how far training has come.
+    ``previous_epoch_detail`` and ``is_new_epoch`` are the progress of training.
     """
 
     def connect_trainer(self, trainer: Trainer) -> None:

@@ -151,7 +151,7 @@ class Tiny(ImageModel):
         }
 
 
-def test_layers_asked_for():
+def test_requested_layers():
     model = Tiny(None)
     x = numpy.ones((2, 3, 4, 4), "f")
     assert list(model(x)) == ["prob"]

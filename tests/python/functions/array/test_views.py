@@ -30,7 +30,7 @@ def test_as_strided(shape, strides, offset):
     check(lambda x: F.as_strided(x, shape, strides, offset), reference, x)
 
 
-def test_as_strided_stays_inside():
+def test_as_strided_out_of_bounds():
     for offset in (-1, 10):
         with pytest.raises(ValueError):
             F.as_strided(x, (3,), (1,), offset)
@@ -58,7 +58,7 @@ def test_forget():
     assert isinstance(F.forget(F.exp, x), renga.Variable)
 
 
-def test_forget_computes_again_on_the_way_back():
+def test_forget_recomputes_in_the_backward_pass():
     calls = []
 
     def function(x):

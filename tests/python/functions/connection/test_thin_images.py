@@ -10,8 +10,8 @@ import pytest
 import renga
 import renga.functions as F
 from renga import _core, kernels
-from tests.links import windows
-from tests.links.windows import hold
+from tests.links.cases import windows
+from tests.links.cases.windows import hold
 
 # channels, those of the result, kernel, stride, pad, dilate, extents
 CASES = [
@@ -102,7 +102,7 @@ def test_bfloat16_images():
 
 
 @pytest.mark.parametrize("thin, kernel", [(3, "gemm"), (16, "direct")])
-def test_few_channels_take_it_by_themselves(thin, kernel):
+def test_the_kernel_is_selected_for_few_channels(thin, kernel):
     _core.use_convolution_kernel("auto")
     x, W, _ = operands(64, thin, (3, 3), (32, 32))
     kernels.forget()

@@ -51,7 +51,7 @@ def test_connectionist_temporal_classification(reduce):
     )
 
 
-def test_ctc_of_whole_arrays_and_another_blank():
+def test_ctc_of_full_lengths_and_another_blank():
     labels = LABELS[:1] - 1
     loss = F.connectionist_temporal_classification(
         [x[:1, [1, 2, 3, 0]] for x in steps], labels, 3
@@ -60,7 +60,7 @@ def test_ctc_of_whole_arrays_and_another_blank():
     numpy.testing.assert_allclose(loss.array, expected.mean())
 
 
-def test_ctc_of_what_cannot_be_told_is_large_and_finite():
+def test_ctc_of_impossible_labels_is_large_and_finite():
     loss = F.connectionist_temporal_classification(
         steps[:2], LABELS[1:2].repeat(3, 0), 0
     )

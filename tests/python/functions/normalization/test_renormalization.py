@@ -55,7 +55,7 @@ def test_gradients_of_batch_renormalization_take_the_correction_as_constant():
     )
 
 
-def test_running_averages_are_kept_where_asked():
+def test_running_averages_are_updated_on_request():
     mean, var = (a.copy() for a in averages)
     F.batch_renormalization(x, gamma, beta, 2, 2, 1e-3, mean, var, 0.7)
     numpy.testing.assert_array_equal([mean, var], averages)

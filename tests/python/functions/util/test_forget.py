@@ -199,7 +199,7 @@ def test_settings_are_those_of_the_first_run():
     assert renga.config.train
 
 
-def test_attributes_of_links_stay_part_of_the_graph():
+def test_attributes_of_links_remain_connected_to_the_graph():
     model = L.Classifier(L.Linear(12, 5))
     t = numpy.zeros(4, "i")
     for _ in range(3):
@@ -211,7 +211,7 @@ def test_attributes_of_links_stay_part_of_the_graph():
     assert len(model.loss.creator_node.inputs) == 2 + 2
 
 
-def test_errors_leave_everything_as_it_was():
+def test_errors_restore_all_state():
     def function(x):
         if renga.config.in_recomputing:
             raise KeyError("again")
@@ -227,7 +227,7 @@ def test_errors_leave_everything_as_it_was():
     assert got == numpy.random.random_sample()
 
 
-def test_another_shape_in_the_second_run_is_an_error():
+def test_another_shape_when_recomputed_is_an_error():
     y = F.forget(
         lambda x: x[1:] if renga.config.in_recomputing else x, renga.Variable(rows)
     )
@@ -235,7 +235,7 @@ def test_another_shape_in_the_second_run_is_an_error():
         F.sum(y).backward()
 
 
-def test_settings_in_a_backward_leave_the_way_back_alone():
+def test_settings_in_a_backward_do_not_affect_the_backward_pass():
     seen = []
 
     class Settings(renga.FunctionNode):

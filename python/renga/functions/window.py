@@ -1,0 +1,80 @@
+"""The windows that convolutions and poolings slide over images: their options."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
+
+from renga.functions.check import check_axes
+from renga.utils.conv_nd import as_tuple
+from renga.utils.extents import is_number
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class Window(NamedTuple):
+    """The window of a convolution, one number per axis: the core's ``Window``."""
+
+    stride: tuple[int, ...]
+    pad: tuple[int, ...]
+    dilate: tuple[int, ...]
+    groups: int
+
+
+class PoolingWindow(NamedTuple):
+    """The window of a pooling, one number per axis: the core's ``PoolingWindow``."""
+
+    ksize: tuple[int, ...]
+    stride: tuple[int, ...]
+    pad: tuple[int, ...]
+
+
+def as_pair(x: Any) -> tuple[Any, Any]:
+    """(rows, columns) of an option given as one number for both or as a pair.
+
+    Raises:
+        ValueError: there are more or fewer than two.
+    """
+    if is_number(x):
+        return x, x
+    pair = tuple(x)
+    if len(pair) != 2:
+        raise ValueError(f"expected a number or a pair (rows, columns), got {x!r}")
+    return pair
+
+
+def window_2d(stride: Any, pad: Any, dilate: Any, groups: int) -> Window:
+    """The window of a convolution of images; ValueError for other than two axes."""
+    return Window(as_pair(stride), as_pair(pad), as_pair(dilate), groups)
+
+
+def window_nd(n: int, stride: Any, pad: Any, dilate: Any, groups: int) -> Window:
+    """The window of a convolution over ``n`` axes; AssertionError for others."""
+    return Window(as_tuple(stride, n), as_tuple(pad, n), as_tuple(dilate, n), groups)
+
+
+def pooling_window_2d(ksize: Any, stride: Any, pad: Any) -> PoolingWindow:
+    """The window of a pooling of images; ``stride`` is ``ksize`` if None."""
+    step = ksize if stride is None else stride
+    return PoolingWindow(as_pair(ksize), as_pair(step), as_pair(pad))
+
+
+def over_axes(n: int, name: str, function: Function) -> Function:
+    """``function`` of any number of axes, as the function ``name`` of ``n`` axes.
+
+    Its first argument is x of (N, C, d1, …, dn); ValueError for other numbers of axes.
+    """
+
+    @functools.wraps(function)
+    def call(x: Any, *args: Any, **kwargs: Any) -> Any:
+        check_axes(name, x, n)
+        return function(x, *args, **kwargs)
+
+    axes = ", ".join(["d"] if n == 1 else [f"d{i + 1}" for i in range(n)])
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = (
+        f"``{function.__name__}`` of (N, C, {axes}).\n\n"
+        "Raises:\n    ValueError: ``x`` has another number of axes."
+    )
+    return call  # type: ignore[return-value]

@@ -1,0 +1,138 @@
+"""Schedules of hyperparameters, against their closed forms in NumPy float64."""
+
+import types
+
+import numpy
+import pytest
+
+from renga import extensions
+from renga.serializers import DictionarySerializer, NpzDeserializer
+from renga.testing import get_trainer_with_mock_updater
+
+T = numpy.arange(13.0)
+
+CASES = {
+    "exponential": (
+        lambda **k: extensions.ExponentialShift("lr", 0.5, **k),
+        2 * 0.5**T,
+    ),
+    "exponential to a target": (
+        lambda **k: extensions.ExponentialShift("lr", 0.5, target=0.3, **k),
+        numpy.maximum(2 * 0.5**T, 0.3),
+    ),
+    "growing to a target": (
+        lambda **k: extensions.ExponentialShift("lr", 1.5, init=3, target=20, **k),
+        numpy.minimum(3 * 1.5**T, 20),
+    ),
+    "growing below zero": (
+        lambda **k: extensions.ExponentialShift("lr", 2, init=-1, target=-9, **k),
+        numpy.maximum(-(2**T), -9),
+    ),
+    "linear": (
+        lambda **k: extensions.LinearShift("lr", (1, 3), (2, 6), **k),
+        numpy.interp(T, [2, 6], [1, 3]),
+    ),
+    "inverse": (
+        lambda **k: extensions.InverseShift("lr", 0.1, 0.5, **k),
+        2 / numpy.sqrt(1 + 0.1 * T),
+    ),
+    "inverse to a target": (
+        lambda **k: extensions.InverseShift("lr", 0.1, 1, init=4, target=2.5, **k),
+        numpy.maximum(4 / (1 + 0.1 * T), 2.5),
+    ),
+    "polynomial": (
+        lambda **k: extensions.PolynomialShift("lr", 2.0, 8, **k),
+        2 * numpy.clip(1 - T / 8, 0, None) ** 2,
+    ),
+    "polynomial to a target": (
+        lambda **k: extensions.PolynomialShift("lr", 1, 8, init=3, target=1, **k),
+        numpy.maximum(3 * numpy.clip(1 - T / 8, 0, None), 1),
+    ),
+    "step": (
+        lambda **k: extensions.StepShift("lr", 0.5, 3, **k),
+        2 * 0.5 ** (T // 3),
+    ),
+    "multistep": (
+        lambda **k: extensions.MultistepShift("lr", 0.1, [2, 5, 6], 4.0, **k),
+        4 * 0.1 ** numpy.searchsorted([2, 5, 6], T, side="right"),
+    ),
+    "warmup": (
+        lambda **k: extensions.WarmupShift("lr", 0.1, 5, 1.0, **k),
+        numpy.interp(T, [0, 5], [0.1, 1]),
+    ),
+}
+
+
+def trainer_of(optimizer):
+    optimizer.target = types.SimpleNamespace(namedlinks=lambda skipself: [])
+    trainer = get_trainer_with_mock_updater()
+    trainer.updater.get_all_optimizers()["main"] = optimizer
+    return trainer
+
+
+def history(shift, calls, optimizer=None):
+    main = types.SimpleNamespace(lr=2.0)
+    trainer = trainer_of(main)
+    changed = optimizer or main
+    shift.initialize(trainer)
+    values = [changed.lr]
+    for _ in range(calls):
+        shift(trainer)
+        values.append(changed.lr)
+    return values
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_closed_form(case):
+    make, expected = CASES[case]
+    numpy.testing.assert_allclose(history(make(), 12), expected, rtol=1e-14)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_another_optimizer(case):
+    make, expected = CASES[case]
+    other = types.SimpleNamespace(lr=2.0)
+    values = history(make(optimizer=other), 12, other)
+    numpy.testing.assert_allclose(values, expected, rtol=1e-14)
+
+
+@pytest.mark.parametrize("calls", [1, 4, 7])
+@pytest.mark.parametrize("case", CASES)
+def test_resume_continues_where_it_was(case, calls):
+    make, _ = CASES[case]
+    shift = make()
+    whole = history(make(), 12)
+    history(shift, calls)
+    saved = DictionarySerializer()
+    shift.serialize(saved)
+    resumed = make()
+    resumed.serialize(NpzDeserializer(saved.target))
+    rest = history(resumed, 12 - calls)
+    if case == "warmup" and calls > 5:  # it leaves alone what it does not warm up
+        rest, whole = rest[1:], [2.0] * 13
+        calls += 1
+    assert rest == whole[calls:]
+
+
+def test_warmup_stops_changing_the_rate():
+    shift = extensions.WarmupShift("lr", 0.1, 2, 1.0)
+    optimizer = types.SimpleNamespace(lr=2.0)
+    trainer = trainer_of(optimizer)
+    shift.initialize(trainer)
+    for _ in range(2):
+        shift(trainer)
+    optimizer.lr = 7.0
+    shift(trainer)
+    assert optimizer.lr == 7.0
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: extensions.ExponentialShift("lr", -0.5),
+        lambda: extensions.InverseShift("lr", -0.5, 1),
+    ],
+)
+def test_refusals(make):
+    with pytest.raises(ValueError, match="expected"):
+        make()

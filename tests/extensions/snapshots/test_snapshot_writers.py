@@ -1,0 +1,87 @@
+"""Writers of snapshots: contents, order and errors."""
+
+import errno
+import os
+import threading
+
+import numpy
+import pytest
+
+from renga import extensions, serializers
+from renga.extensions.snapshots import snapshot_writers
+from tests.extensions.snapshots.saved_weights import (
+    Weights,
+    filling,
+    loaded,
+    trainer_in,
+)
+
+WRITERS = [
+    snapshot_writers.SimpleWriter,
+    snapshot_writers.ThreadWriter,
+    snapshot_writers.ProcessWriter,
+    snapshot_writers.ThreadQueueWriter,
+    snapshot_writers.ProcessQueueWriter,
+]
+
+
+@pytest.mark.parametrize("writer", WRITERS)
+def test_writers(tmp_path, writer):
+    weights = Weights(100_000)
+    trainer_in(
+        tmp_path,
+        filling(weights),
+        extensions.snapshot_object(
+            weights, "w_{.updater.iteration}", writer=writer(), n_retains=2
+        ),
+    ).run()
+    assert sorted(os.listdir(tmp_path)) == ["w_3", "w_4"]
+    for i in (3, 4):
+        with numpy.load(tmp_path / f"w_{i}") as archive:
+            assert (archive["w"] == i).all()
+
+
+def test_background_writer_saves_the_values_at_the_call(tmp_path):
+    go = threading.Event()
+
+    def slow(path, target):
+        assert go.wait(10)
+        serializers.save_npz(path, target)
+
+    weights = Weights()
+    writer = snapshot_writers.ThreadWriter(slow)
+    writer("w", str(tmp_path), {"w": weights.w})
+    weights.w += 7
+    go.set()
+    writer.finalize()
+    assert loaded(tmp_path / "w") == 0
+
+
+def fail(path, target):
+    with open(path, "wb") as file:
+        file.write(b"half")
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@pytest.mark.parametrize("writer", WRITERS)
+def test_writers_raise_the_error(tmp_path, writer):
+    path = tmp_path / "w"
+    serializers.save_npz(path, Weights())
+    failing = writer(fail)
+    with pytest.raises(OSError, match="could not write .*No space left") as caught:
+        failing("w", str(tmp_path), {"w": numpy.ones(1000)})
+        failing.finalize()
+    failing.finalize()
+    assert caught.value.errno == errno.ENOSPC
+    assert loaded(path) == 0
+    assert os.listdir(tmp_path) == ["w"]
+
+
+def test_arguments_of_savefun(tmp_path):
+    writer = snapshot_writers.SimpleWriter(serializers.save_npz, compression=False)
+    trainer_in(
+        tmp_path, extensions.snapshot_object(Weights(), "plain", writer=writer)
+    ).run()
+    trainer_in(tmp_path, extensions.snapshot_object(Weights(), "packed")).run()
+    plain, packed = ((tmp_path / n).stat().st_size for n in ("plain", "packed"))
+    assert plain > 8000 > packed

@@ -1,0 +1,58 @@
+"""Debug mode finds NaN in functions of the core, on their way forward and back."""
+
+import numpy
+import pytest
+
+import renga
+import renga.functions as F
+
+
+@pytest.fixture(autouse=True)
+def debug():
+    with renga.using_config("debug", True):
+        yield
+    assert not renga.get_function_hooks()
+
+
+def v(*values):
+    return renga.Variable(numpy.array(values, "f"))
+
+
+def test_forward():
+    with pytest.raises(RuntimeError, match="log.*NaN"):
+        F.log(v(-1, 1))
+    with pytest.raises(RuntimeError, match="NaN"):
+        v(numpy.inf) - v(numpy.inf)
+    assert F.log(v(1)).array == 0
+
+
+def test_backward_within_the_graph():
+    x = v(0)
+    y = F.sum(F.sqrt(x * 1) * 0)
+    with pytest.raises(RuntimeError, match="NaN in the gradient"):
+        y.backward()
+
+
+def test_backward_at_a_leaf():
+    x = v(0)
+    x.name = "x"
+    y = F.sum(F.sqrt(x) * 0)
+    with pytest.raises(RuntimeError, match="NaN in the gradient of <variable x>"):
+        y.backward()
+
+
+def test_other_modes():
+    with renga.using_config("debug", False):
+        assert numpy.isnan(F.log(v(-1)).array)
+    with pytest.raises(RuntimeError):
+        F.log(v(-1))
+
+
+def test_without_debug_mode_nothing_is_checked():
+    renga.set_debug(False)
+    x = v(-1)
+    F.sum(F.log(x)).backward()
+    renga.set_debug(True)
+    renga.set_debug(True)
+    with pytest.raises(RuntimeError):
+        F.log(x)

@@ -1,0 +1,23 @@
+"""A CPU that the core cannot run on is refused before the core is loaded."""
+
+import pytest
+
+from renga._instruction_set import NEEDED, check
+
+V3 = (
+    "processor\t: 0\nflags\t\t: fpu sse2 avx " + " ".join(NEEDED) + "\nbugs\t\t: none\n"
+)
+
+
+def test_x86_64_v3_is_enough() -> None:
+    check(V3)
+
+
+def test_what_is_missing_is_named() -> None:
+    with pytest.raises(ImportError, match="x86-64-v3, got one without avx2, fma$"):
+        check(V3.replace(" avx2", "").replace(" fma", ""))
+
+
+@pytest.mark.parametrize("text", ["", "processor\t: 0\nFeatures\t: fp asimd\n"])
+def test_an_unknown_cpu_is_accepted(text: str) -> None:
+    check(text)

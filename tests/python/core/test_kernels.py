@@ -1,0 +1,166 @@
+"""Kernels are chosen once for a pass and shape, shown, kept in files and given back."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import renga
+import renga.functions as F
+from renga import kernels
+
+
+@pytest.fixture(autouse=True)
+def afresh() -> Iterator[None]:
+    before = kernels.choices()
+    kernels.forget()
+    yield
+    kernels.forget()
+    renga._core.load_kernel_choices(before)
+
+
+def images(channels: int = 32) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((4, channels, 8, 8)).astype("f")
+    return x, rng.standard_normal((32, channels, 3, 3)).astype("f")
+
+
+def expected(x: np.ndarray, W: np.ndarray) -> np.ndarray:
+    """The convolution at pad 1 in float64, tap by tap."""
+    wide = np.pad(x.astype("d"), ((0, 0), (0, 0), (1, 1), (1, 1)))
+    taps = ((i, j) for i in range(3) for j in range(3))
+    return sum(
+        np.einsum("nchw,oc->nohw", wide[:, :, i : i + 8, j : j + 8], W[:, :, i, j])
+        for i, j in taps
+    )
+
+
+def test_every_pass_is_printed_once(capsys: pytest.CaptureFixture[str]) -> None:
+    x, W = images()
+    with renga.using_config("show_kernels", True):
+        for _ in range(2):
+            a, b = renga.Variable(x), renga.Variable(W)
+            F.sum(F.convolution_2d(a, b, pad=1) ** 2).backward()
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(",")[0] for line in lines] == [
+        "convolution forward",
+        "convolution input gradient",
+        "convolution weight gradient",
+    ]
+    for line in lines:
+        assert "(4, 32, 8, 8)" in line and "(32, 32, 3, 3)" in line
+        assert line.rpartition(": ")[2] in ("direct", "winograd")
+
+
+def test_nothing_is_printed_by_default(capsys: pytest.CaptureFixture[str]) -> None:
+    x, W = images()
+    F.convolution_2d(x, W, pad=1)
+    assert capsys.readouterr().out == ""
+    assert len(kernels.choices()) == 1
+
+
+def test_outputs_of_other_extents_are_another_problem() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((4, 32, 9, 9)).astype("f")
+    W = rng.standard_normal((32, 32, 4, 4)).astype("f")
+    for cover_all, extent in ((False, 4), (True, 5)):
+        y = F.convolution_2d(x, W, stride=2, pad=1, cover_all=cover_all)
+        assert y.shape == (4, 32, extent, extent)
+    assert len(kernels.choices()) == 2
+
+
+@pytest.mark.parametrize("kernel", ["direct", "winograd"])
+def test_what_is_loaded_wins(tmp_path: Path, kernel: str) -> None:
+    x, W = images()
+    F.convolution_2d(x, W, pad=1)
+    file = tmp_path / "kernels.json"
+    kernels.save(file)
+    written = json.loads(file.read_text())
+    assert written == kernels.choices()
+    (problem,) = written
+    file.write_text(json.dumps({problem: kernel}))
+    kernels.forget()
+    kernels.load(file)
+    loaded = F.convolution_2d(x, W, pad=1).array
+    assert kernels.choices() == {problem: kernel}
+    np.testing.assert_allclose(loaded, expected(x, W), rtol=0, atol=1e-4)
+    renga._core.use_convolution_kernel(kernel)
+    try:
+        np.testing.assert_array_equal(loaded, F.convolution_2d(x, W, pad=1).array)
+    finally:
+        renga._core.use_convolution_kernel("auto")
+
+
+@pytest.mark.parametrize("kernel", ["winograd", "depthwise", "automatic", "none"])
+def test_kernels_that_do_not_apply_are_not_selected(kernel: str) -> None:
+    x, W = images()
+    F.convolution_2d(x, W[:3], pad=1)
+    (problem,) = kernels.choices()
+    renga._core.load_kernel_choices({problem: kernel})
+    y = F.convolution_2d(x, W[:3], pad=1).array
+    np.testing.assert_allclose(y, expected(x, W[:3]), rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize("text", ["{", "[1]", '{"a": 1}'])
+def test_other_files_are_refused(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "kernels.json"
+    file.write_text(text)
+    with pytest.raises(ValueError, match=r"kernels\.load: expected"):
+        kernels.load(file)
+    assert kernels.choices() == {}
+
+
+SCRIPT = """
+import sys
+import numpy as np
+import renga
+import renga.functions as F
+
+rng = np.random.default_rng(0)
+x = renga.Variable(rng.standard_normal((4, 64, 8, 8)).astype("f"))
+W = renga.Variable(rng.standard_normal((64, 64, 3, 3)).astype("f"))
+gamma, beta = np.full(64, 1.5, "f"), np.full(64, 0.25, "f")
+renga._core.use_convolution_kernel("winograd")
+h = F.relu(F.batch_normalization(F.convolution_2d(x, W, pad=1), gamma, beta))
+np.random.seed(0)
+h = F.dropout(F.max_pooling_2d(F.tanh(h), 2), 0.3)
+F.sum(h * h).backward()
+np.savez(sys.argv[1], h=h.array, gx=x.grad, gW=W.grad)
+"""
+
+
+def test_lower_instruction_sets_compute_the_same(tmp_path: Path) -> None:
+    # The sums' order differs, so the results do in their last digits only.
+    results = []
+    for limit in (None, "AVX512_CORE", "AVX2"):
+        environment = {k: v for k, v in os.environ.items() if "MAX_CPU_ISA" not in k}
+        if limit:
+            environment |= {"RENGA_MAX_CPU_ISA": limit, "ONEDNN_MAX_CPU_ISA": limit}
+        file = tmp_path / f"{limit}.npz"
+        command = [sys.executable, "-c", SCRIPT, str(file)]
+        subprocess.run(command, env=environment, check=True, timeout=120)
+        results.append(np.load(file))
+    for other in results[1:]:
+        for name in ("h", "gx", "gW"):
+            scale = np.abs(results[0][name]).max()
+            np.testing.assert_allclose(
+                other[name], results[0][name], rtol=0, atol=2e-5 * scale, err_msg=name
+            )
+
+
+def test_an_unknown_instruction_set_is_an_error() -> None:
+    environment = {**os.environ, "RENGA_MAX_CPU_ISA": "MMX"}
+    command = [sys.executable, "-c", SCRIPT, os.devnull]
+    done = subprocess.run(
+        command, env=environment, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode != 0
+    assert "RENGA_MAX_CPU_ISA: expected AVX2, " in done.stderr
+    assert "got MMX" in done.stderr

@@ -1,0 +1,25 @@
+"""Wrong, odd and mixed arguments give what Chainer gives, or what the table says."""
+
+import warnings
+
+import error_cases
+import pytest
+
+import renga
+import renga.functions as F
+
+NAMES = error_cases.namespace(F, renga.Variable)
+
+
+@pytest.mark.parametrize(("call", "expected"), error_cases.table())
+def test_outcome(call, expected):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert error_cases.outcome(call, NAMES) == expected
+
+
+def test_most_outcomes_equal_those_of_chainer():
+    lines = error_cases.CASES.strip().split("\n")
+    errors = [line for line in lines if line.endswith(("Error", "InvalidType"))]
+    assert len(errors) > 400
+    assert sum(" | " in line for line in lines) < len(lines) / 7

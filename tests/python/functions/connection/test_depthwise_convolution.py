@@ -1,0 +1,117 @@
+"""Convolutions of each channel by itself, against NumPy in float64."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+import renga
+import renga.functions as F
+from renga import _core
+from tests.links.cases import windows
+from tests.links.cases.windows import hold
+
+# channels, kernel, stride, pad, dilate, extents
+CASES = [
+    (64, (3, 3), 1, 1, 1, (9, 17)),
+    (80, (3, 3), 2, 1, 1, (9, 12)),
+    (37, (5, 5), 1, 2, 1, (7, 8)),
+    (5, (3, 2), (2, 1), (0, 1), 1, (6, 9)),
+    (16, (4, 4), 3, 2, 1, (8, 20)),
+    (24, (2, 3), 1, (1, 4), (3, 2), (9, 10)),
+    (2, (1, 7), 1, (0, 3), 1, (2, 30)),
+    (33, (1, 1), 2, 0, 1, (5, 5)),
+    (8, (5, 6), 1, 3, 1, (2, 2)),
+]
+
+
+@pytest.fixture(autouse=True)
+def depthwise() -> Iterator[None]:
+    _core.use_convolution_kernel("depthwise")
+    yield
+    _core.use_convolution_kernel("auto")
+
+
+def operands(channels, kernel, extents, batch=3):
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((batch, channels, *extents), "f")
+    W = rng.standard_normal((channels, 1, *kernel), "f")
+    return x, W, rng.standard_normal(channels, "f")
+
+
+def doubles(*arrays):
+    return [a.astype("d") for a in arrays]
+
+
+def weight_gradient(x, gy, kernel, stride, pad, dilate):
+    """Tap by tap."""
+    gW = np.zeros((x.shape[1], 1, *kernel))
+    for (i, j), seen in windows.taps(x, kernel, stride, pad, dilate):
+        gW[:, 0, i, j] = np.einsum("nchw,nchw->c", seen, gy)
+    return gW
+
+
+@pytest.mark.parametrize("channels, kernel, stride, pad, dilate, extents", CASES)
+def test_all_passes(channels, kernel, stride, pad, dilate, extents):
+    x, W, b = operands(channels, kernel, extents)
+    window = {"stride": stride, "pad": pad, "dilate": dilate, "groups": channels}
+    images, filters = renga.Variable(x), renga.Variable(W)
+    y = F.convolution_2d(images, filters, b, **window)
+    hold(y.array, windows.convolution(*doubles(x, W, b), **window))
+    gy = np.random.default_rng(1).standard_normal(y.shape, "f")
+    y.grad = gy
+    y.backward()
+    hold(
+        images.grad,
+        windows.deconvolution(*doubles(gy, W), outsize=extents, **window),
+    )
+    exact = weight_gradient(*doubles(x, gy), kernel, stride, pad, dilate)
+    hold(filters.grad, exact)
+
+
+def test_transposed_with_a_bias():
+    x, W, b = operands(40, (4, 4), (5, 6))
+    window = {"stride": 2, "pad": 1, "groups": 40}
+    expected = windows.deconvolution(*doubles(x, W, b), **window)
+    hold(F.deconvolution_2d(x, W, b, **window).array, expected)
+
+
+def test_any_order_of_memory_and_number_of_threads():
+    x, W, b = operands(48, (3, 3), (6, 21), batch=40)
+    last = x.transpose(0, 2, 3, 1).copy().transpose(0, 3, 1, 2)
+    before = _core.get_num_threads()
+    results = []
+    try:
+        for threads in (1, 2, 3):
+            _core.set_num_threads(threads)
+            for images in (x, last):
+                filters = renga.Variable(W)
+                y = F.convolution_2d(images, filters, b, pad=1, groups=48)
+                y.grad = y.array
+                y.backward()
+                results.append((y.array, filters.grad))
+    finally:
+        _core.set_num_threads(before)
+    hold(results[0][0], windows.convolution(*doubles(x, W, b), pad=1, groups=48))
+    for y, gW in results[1:]:
+        np.testing.assert_array_equal(y, results[0][0])
+        np.testing.assert_array_equal(gW, results[0][1])
+
+
+def test_bfloat16_images():
+    x, W, b = operands(40, (3, 3), (8, 18))
+    with renga.using_config("dtype", renga.mixed_bfloat16):
+        filters = renga.Variable(W)
+        y = F.convolution_2d(renga.Variable(x), filters, b, pad=1, groups=40)
+        hold(
+            y.array,
+            windows.convolution(*doubles(x, W, b), pad=1, groups=40),
+            tolerance=8e-3,
+        )
+        y.grad = y.array
+        y.backward()
+    assert filters.grad.dtype == np.float32
+    exact = weight_gradient(*doubles(x, y.array), (3, 3), 1, 1, 1)
+    hold(filters.grad, exact, tolerance=8e-3)

@@ -1,0 +1,158 @@
+"""Convolutions by Winograd's algorithm against sums in float64."""
+
+import numpy as np
+import pytest
+
+import renga
+import renga.functions as F
+from renga import _core
+
+# Root mean square of the error over that of the result.
+BOUND = 3e-6
+
+
+@pytest.fixture(params=["winograd", "direct"])
+def kernel(request):
+    _core.use_convolution_kernel(request.param)
+    yield request.param
+    _core.use_convolution_kernel("auto")
+
+
+def operands(batch, channels, filters, extents, pad, stride=1):
+    """Filters have 3x3 taps at stride 1 and 4x4 at stride 2."""
+    rng = np.random.default_rng(0)
+    taps = 2 + stride
+    x = rng.standard_normal((batch, channels, *extents), "f")
+    W = rng.standard_normal((filters, channels, taps, taps), "f")
+    outputs = ((n + 2 * p - taps) // stride + 1 for n, p in zip(extents, pad))
+    return x, W, rng.standard_normal((batch, filters, *outputs), "f")
+
+
+def in_float64(x, W, gy, pad, stride=1):
+    """y, gx and gW, tap by tap."""
+    x, W, gy = (a.astype("d") for a in (x, W, gy))
+    (top, left), (rows, columns) = pad, gy.shape[2:]
+    padded = np.pad(x, [(0, 0), (0, 0), (top, top), (left, left)])
+    y, gx, gW = np.zeros_like(gy), np.zeros_like(padded), np.zeros_like(W)
+    for i, j in np.ndindex(W.shape[2:]):
+        window = (
+            slice(i, i + stride * rows, stride),
+            slice(j, j + stride * columns, stride),
+        )
+        part, tap = padded[:, :, window[0], window[1]], W[:, :, i, j]
+        y += np.einsum("nchw,oc->nohw", part, tap, optimize=True)
+        gx[:, :, window[0], window[1]] += np.einsum(
+            "nohw,oc->nchw", gy, tap, optimize=True
+        )
+        gW[:, :, i, j] = np.einsum("nchw,nohw->oc", part, gy, optimize=True)
+    return y, gx[:, :, top : top + x.shape[2], left : left + x.shape[3]], gW
+
+
+def in_renga(x, W, gy, pad, stride=1):
+    x, W = renga.Variable(x), renga.Variable(W)
+    y = F.convolution_2d(x, W, stride=stride, pad=pad)
+    gx, gW = renga.grad([y], [x, W], [renga.Variable(gy)])
+    return y.array, gx.array, gW.array
+
+
+def relative_error(actual, expected):
+    assert actual.dtype == np.float32 and actual.shape == expected.shape
+    return np.sqrt(np.mean((actual - expected) ** 2) / np.mean(expected**2))
+
+
+@pytest.mark.parametrize(
+    "batch, channels, filters, extents, pad, stride",
+    [
+        (2, 32, 64, (8, 8), (1, 1), 1),
+        (3, 64, 32, (5, 7), (0, 2), 1),
+        (1, 96, 32, (3, 11), (2, 0), 1),
+        (5, 32, 64, (2, 2), (1, 1), 1),
+        (1, 32, 32, (1, 1), (1, 1), 1),
+        (1, 32, 32, (1, 2), (2, 1), 1),
+        (1, 512, 256, (9, 6), (1, 1), 1),
+        (40, 64, 64, (13, 15), (1, 0), 1),
+        (2, 32, 64, (8, 8), (1, 1), 2),
+        (3, 64, 32, (9, 7), (0, 2), 2),
+        (1, 96, 32, (6, 13), (2, 0), 2),
+        (2, 32, 32, (1, 1), (2, 2), 2),
+        (1, 256, 512, (8, 8), (1, 1), 2),
+        (40, 64, 32, (14, 10), (1, 1), 2),
+    ],
+)
+def test_passes(kernel, batch, channels, filters, extents, pad, stride):
+    arrays = operands(batch, channels, filters, extents, pad, stride)
+    expected = in_float64(*arrays, pad, stride)
+    for actual, exact in zip(in_renga(*arrays, pad, stride), expected):
+        assert relative_error(actual, exact) < BOUND
+
+
+def test_windows_past_the_padding(kernel):
+    x, W, _ = operands(2, 32, 32, (7, 7), (0, 0), 2)
+    y = F.convolution_2d(x, W, stride=2, cover_all=True)
+    covered = np.pad(x, [(0, 0), (0, 0), (0, 1), (0, 1)])
+    expected, _, _ = in_float64(covered, W, np.zeros(y.shape), (0, 0), 2)
+    assert relative_error(y.array, expected) < BOUND
+
+
+def test_images_in_any_order_of_memory(kernel):
+    x, W, gy = operands(2, 32, 32, (6, 9), (1, 1))
+    expected = in_float64(x, W, gy, (1, 1))
+    last = [a.transpose(0, 2, 3, 1).copy().transpose(0, 3, 1, 2) for a in (x, gy)]
+    turned = [a[:, :, ::-1].copy()[:, :, ::-1] for a in (x, W, gy)]
+    for arrays in ((last[0], W, last[1]), turned):
+        for actual, exact in zip(in_renga(*arrays, (1, 1)), expected):
+            assert relative_error(actual, exact) < BOUND
+
+
+def test_empty_batch(kernel):
+    y, gx, gW = in_renga(*operands(0, 32, 32, (8, 8), (1, 1)), (1, 1))
+    assert y.shape == gx.shape == (0, 32, 8, 8)
+    assert not gW.any()
+
+
+def test_float16_goes_through_float32(kernel):
+    x, W, gy = operands(2, 32, 32, (8, 8), (1, 1))
+    x, W, gy = (a.astype("e") for a in (x, W, gy))
+    for actual, exact in zip(in_renga(x, W, gy, (1, 1)), in_float64(x, W, gy, (1, 1))):
+        assert actual.dtype == np.float16
+        assert relative_error(actual.astype("f"), exact) < 1e-3
+
+
+@pytest.mark.parametrize(
+    "channels, filters, size, stride",
+    [(32, 64, 16, 1), (128, 256, 4, 1), (64, 64, 2, 1), (32, 64, 16, 2)],
+)
+def test_any_number_of_threads_computes_the_same_numbers(
+    channels, filters, size, stride
+):
+    arrays = operands(24, channels, filters, (size, size), (1, 1), stride)
+    before = _core.get_num_threads()
+    _core.use_convolution_kernel("winograd")
+    try:
+        results = []
+        for threads in (1, 2, 3):
+            _core.set_num_threads(threads)
+            results.append(in_renga(*arrays, (1, 1), stride))
+    finally:
+        _core.use_convolution_kernel("auto")
+        _core.set_num_threads(before)
+    for other in results[1:]:
+        for a, b in zip(results[0], other):
+            np.testing.assert_array_equal(a, b)
+
+
+def test_winograd_is_selected_for_large_layers():
+    arrays = operands(8, 64, 64, (16, 16), (1, 1))
+    results = {}
+    for name in ("auto", "winograd", "direct"):
+        _core.use_convolution_kernel(name)
+        results[name] = in_renga(*arrays, (1, 1))
+    _core.use_convolution_kernel("auto")
+    for auto, winograd, direct in zip(*results.values()):
+        np.testing.assert_array_equal(auto, winograd)
+        assert (auto != direct).any()
+
+
+def test_unknown_kernel():
+    with pytest.raises(ValueError, match="winograd, gemm or depthwise, got fft"):
+        _core.use_convolution_kernel("fft")

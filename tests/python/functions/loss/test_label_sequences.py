@@ -1,0 +1,47 @@
+"""Labels of sequences: indices and lengths of crf1d and CTC."""
+
+import numpy
+import pytest
+
+import renga
+import renga.functions as F
+
+random = numpy.random.RandomState(0)
+STEPS = [renga.Variable(random.randn(4, 5).astype("f")) for _ in range(3)]
+
+
+def test_crf1d_of_many_labels():
+    """Pairs of labels are numbered up to K * K: more than uint8 holds."""
+    k, rng = 40, numpy.random.RandomState(1)
+    cost = rng.randn(k, k)
+    xs = [rng.randn(3, k) for _ in range(3)]
+    ys = [rng.randint(0, k, 3).astype("B") for _ in range(3)]
+    score = sum(x[range(3), y] for x, y in zip(xs, ys))
+    score += cost[ys[0], ys[1]] + cost[ys[1], ys[2]]
+    alpha = xs[0]
+    for x in xs[1:]:
+        alpha = numpy.logaddexp.reduce(alpha[:, :, None] + cost, 1) + x
+    expected = (numpy.logaddexp.reduce(alpha, 1) - score).mean()
+    numpy.testing.assert_allclose(F.crf1d(cost, xs, ys).array, expected, rtol=1e-12)
+
+
+class TestCtc:
+    def loss(self, t, **lengths):
+        lengths = {name: numpy.array(value) for name, value in lengths.items()}
+        return F.connectionist_temporal_classification(
+            STEPS, numpy.array(t), 0, reduce="no", **lengths
+        ).array
+
+    def test_values_after_the_last_label_are_ignored(self):
+        t = [[1, 2], [3, 1], [2, 2], [4, 3]]
+        padded = [[1, -1], [3, 1], [2, 99], [4, -7]]
+        expected = self.loss(t, label_length=[1, 2, 1, 1])
+        numpy.testing.assert_array_equal(
+            self.loss(padded, label_length=[1, 2, 1, 1]), expected
+        )
+
+    @pytest.mark.parametrize("name", ["input_length", "label_length"])
+    @pytest.mark.parametrize("length", [-1, 4, 2**40])
+    def test_lengths(self, name, length):
+        with pytest.raises(IndexError, match=name):
+            self.loss([[1], [2], [3], [4]], **{name: [1, 1, 1, length]})

@@ -1,0 +1,103 @@
+"""Sums of several, clipping and means."""
+
+import numpy
+import pytest
+
+import renga
+import renga.functions as F
+from renga import gradient_check
+from renga.utils.type_check import InvalidType
+
+rng = numpy.random.default_rng(0)
+x = rng.normal(size=(2, 3, 4))
+
+
+def test_add():
+    y, z = rng.normal(size=(3, 1)), rng.normal(size=4)
+    numpy.testing.assert_allclose(F.add(x, y, z).array, x + y + z)
+    numpy.testing.assert_allclose(F.add(x, y).array, x + y)
+    numpy.testing.assert_allclose(F.add(x, 2).array, x + 2)
+    v = renga.Variable(x)
+    assert F.add(v) is v
+    with pytest.raises(InvalidType):
+        F.add()
+    gradient_check.check_backward(F.add, (x, y, z), x)
+
+
+@pytest.mark.parametrize("limits", [(-0.5, 0.5), (None, 0.5), (-0.5, None)])
+def test_clip(limits):
+    expected = numpy.clip(x, *limits)
+    numpy.testing.assert_array_equal(F.clip(x, *limits).array, expected)
+    x_min, x_max = limits
+    y = F.clip(renga.Variable(x), x_min=x_min, x_max=x_max)
+    numpy.testing.assert_array_equal(y.array, expected)
+
+
+def test_clip_faults():
+    with pytest.raises(ValueError):
+        F.clip(x, 1, 0)
+    with pytest.raises(InvalidType):
+        F.clip(x.astype("i"), 0, 1)
+
+
+@pytest.mark.parametrize("axis", [None, 0, -1, (0, 2), (1,)])
+@pytest.mark.parametrize("keepdims", [False, True])
+def test_mean(axis, keepdims):
+    y = F.mean(x, axis, keepdims=keepdims)
+    numpy.testing.assert_allclose(y.array, x.mean(axis, keepdims=keepdims))
+    gy, ggx = rng.normal(size=y.shape), rng.normal(size=x.shape)
+
+    def squared(v):
+        return F.average(v, axis, keepdims=keepdims) ** 2
+
+    gradient_check.check_backward(squared, x, gy)
+    gradient_check.check_double_backward(squared, x, gy, ggx)
+
+
+@pytest.mark.parametrize("axis", [None, 1, (2,), -1])
+@pytest.mark.parametrize("full", [False, True])
+def test_weighted_mean(axis, full):
+    one_axis = axis[0] if isinstance(axis, tuple) else axis
+    full = full or axis is None
+    weights = rng.uniform(1, 2, x.shape if full else (x.shape[one_axis],))
+    expected = numpy.average(x, one_axis, weights)
+    y = F.average(x, axis, weights)
+    numpy.testing.assert_allclose(y.array, expected)
+    kept = F.average(x, axis, weights, keepdims=True)
+    expected = numpy.average(x, one_axis, weights, keepdims=True)
+    numpy.testing.assert_allclose(kept.array, expected)
+    gradient_check.check_backward(
+        lambda v, w: F.average(v, axis, w), (x, weights), rng.normal(size=y.shape)
+    )
+
+
+def test_the_mean_of_many_halves_does_not_overflow():
+    y = F.mean(numpy.full((1000, 100), 60000, "e"))
+    assert y.dtype == numpy.float16
+    assert y.array == 60000
+
+
+def test_mean_faults():
+    for wrong in (
+        lambda: F.mean(x, 3),
+        lambda: F.mean(x.astype("i")),
+        lambda: F.mean(x, 1, numpy.ones(2)),
+    ):
+        with pytest.raises(InvalidType):
+            wrong()
+    with pytest.raises(ValueError):
+        F.mean(x, (0, 0))
+    with pytest.raises(ValueError):
+        F.mean(x, (0, 1), x)
+    with pytest.raises(TypeError):
+        F.mean(x, 1.5)
+    assert numpy.isnan(F.mean(numpy.zeros((0, 2))).array)
+
+
+def test_results_have_the_memory_order_of_dense_operands():
+    image = numpy.moveaxis(rng.normal(size=(2, 3, 4, 5)), -1, 1)
+    repeated = numpy.broadcast_to(numpy.float64(2), image.shape)
+    for a, b in ((repeated, image), (image, repeated)):
+        y = renga.Variable(a) * b
+        assert y.array.strides == image.strides
+        numpy.testing.assert_array_equal(y.array, 2 * image)
