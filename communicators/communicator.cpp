@@ -8,7 +8,7 @@
 #include "collectives/by_messages.h"
 #include "collectives/by_nodes.h"
 #include "collectives/overlap.h"
-#include "devices/long_work.h"
+#include "devices/gil_release.h"
 
 namespace renga {
 
@@ -134,7 +134,7 @@ Communicator::Result Communicator::start(Call call, const Issue& issue, Body bod
   if (here) {
     turn.interruptible = true;
     const InUse use(busy_);
-    const LongWork lend;
+    const GilRelease lend;
     take(turn, body);
     return nullptr;
   }
@@ -353,7 +353,7 @@ std::shared_ptr<Communicator> Communicator::split(std::optional<int> color, int 
     if (wish(r)[0] == 1 && wish(r)[1] == *color) members.push_back(r);
   }
   std::ranges::stable_sort(members, {}, [&](int r) { return wish(r)[2]; });
-  const LongWork lend;
+  const GilRelease lend;
   return std::make_shared<Communicator>(transport_->split(members), seconds_, debug_);
 }
 

@@ -1,6 +1,6 @@
 // Messages between two ranks.
 #include "communicator.h"
-#include "devices/long_work.h"
+#include "devices/gil_release.h"
 
 namespace renga {
 
@@ -26,7 +26,7 @@ Communicator::Result Communicator::message(Call call, const std::vector<Array>& 
   if (!xs.empty()) call.with(xs.back().shape(), xs.back().dtype());
   const Turn turn{*transport_, call.at(issue.site), seconds_, true};
   const auto work = std::make_shared<TransferWork>(turn, transport_, xs);
-  const LongWork lend;
+  const GilRelease lend;
   for (const Array& x : xs) work->add(post(x.data(), x.size() * x.itemsize()));
   if (!issue.wait) return work;
   work->complete(seconds_);

@@ -1,6 +1,6 @@
 #include "work.h"
 
-#include "devices/long_work.h"
+#include "devices/gil_release.h"
 
 namespace renga {
 
@@ -58,7 +58,7 @@ void TransferWork::complete(double seconds) {
 }
 
 void TransferWork::wait(double seconds) {
-  const LongWork lend;
+  const GilRelease lend;
   complete(seconds > 0 ? seconds : turn_.seconds);
 }
 
@@ -88,7 +88,7 @@ class WorkQueue::Job final : public Work {
   }
 
   void wait(double seconds) override {
-    const LongWork lend;
+    const GilRelease lend;
     Patience patience(turn_.transport, seconds, true);
     while (!wait_a_little()) {
       if (!patience.lasts()) {
@@ -115,7 +115,7 @@ class WorkQueue::Job final : public Work {
 };
 
 WorkQueue::~WorkQueue() {
-  const LongWork lend;
+  const GilRelease lend;
   {
     const std::lock_guard lock(mutex_);
     closed_ = true;

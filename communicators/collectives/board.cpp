@@ -5,7 +5,7 @@
 #include <cstring>
 #include <sstream>
 
-#include "devices/long_work.h"
+#include "devices/gil_release.h"
 
 namespace renga {
 
@@ -74,7 +74,7 @@ bool Board::come_at_once() const {
 }
 
 void Board::wait_for_all(const Turn& turn) {
-  const LongWork lend;
+  const GilRelease lend;
   Patience patience(turn);
   for (int r = 0; r < size_; ++r) {
     while (slot(r).steps.load(std::memory_order_acquire) < steps_) {

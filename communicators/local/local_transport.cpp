@@ -72,7 +72,7 @@ auto Hub::take(Map& map, const typename Map::key_type& key, int to_come, const M
   auto found = map.find(key);
   if (found == map.end())
     found = map.emplace(key, typename Map::mapped_type{make(), to_come}).first;
-  const auto made = found->second.made;
+  const auto made = found->second.cache;
   if (--found->second.to_come == 0) map.erase(found);
   return made;
 }

@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "devices/long_work.h"
+#include "devices/gil_release.h"
 
 namespace renga::nccl {
 
@@ -92,7 +92,7 @@ class Clique::Pending final : public Work {
   }
 
   void wait(double seconds) override {
-    const LongWork lend;
+    const GilRelease lend;
     const double limit = seconds > 0 ? seconds : clique_.seconds_;
     const auto start = Clock::now();
     while (!test()) {
@@ -132,7 +132,7 @@ Clique::~Clique() {
 }
 
 void Clique::settle(const char* name) {
-  const LongWork lend;
+  const GilRelease lend;
   const auto start = Clock::now();
   ncclResult_t state = ncclInProgress;
   while (true) {

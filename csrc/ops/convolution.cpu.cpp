@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "devices/long_work.h"
+#include "devices/gil_release.h"
 #include "ops/convolution_choice.cpu.h"
 #include "ops/convolution_depthwise.cpu.h"
 #include "ops/convolution_gemm.cpu.h"
@@ -160,7 +160,7 @@ bool convolve(const Pass& pass, const Array& a, const Array& b, const Array& to,
 
 void run(const Pass& pass, const Array& a, const Array& b, const Array& to, const Window& window,
          const Array& bias = {}, FilterForms* forms = nullptr) {
-  const LongWork work;
+  const GilRelease work;
   if (to.size() == 0) return;
   bool added = false;
   if (a.size() == 0 || b.size() == 0) {

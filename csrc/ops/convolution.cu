@@ -1,7 +1,7 @@
 #include <memory>
 
 #include "devices/cuda/libraries.h"
-#include "devices/long_work.h"
+#include "devices/gil_release.h"
 #include "ops/convolution.h"
 
 namespace renga {
@@ -89,7 +89,7 @@ struct WeightGrad {
 // `First`, `Second` and `Result` describe the operands a, b and to.
 template <class Pass, class First, class Second, class Result>
 void convolve(const Array& given_a, const Array& given_b, const Array& to, const Window& window) {
-  const LongWork work;
+  const GilRelease work;
   if (to.size() == 0) return;
   if (given_a.size() == 0 || given_b.size() == 0) return fill(to, 0);
   const cuda::Use use(to.device());

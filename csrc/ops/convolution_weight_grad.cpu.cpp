@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "devices/one_thread.h"
+#include "devices/single_thread.h"
 #include "devices/parallel.h"
 #include "ops/convolution_onednn.cpu.h"
 #include "ops/matmul.h"
@@ -107,7 +107,7 @@ void add_up(const Array& gy, const Array& x, const Array& gW, const Window& wind
   const std::int64_t extent = gy.shape(axis);
   parallel_for(count, gy.size() / count * (gW.size() / gW.shape(0)) / 8,
                [&](std::int64_t first, std::int64_t last) {
-                 const OneThread alone;
+                 const SingleThread alone;
                  for (std::int64_t i = first; i < last; ++i) {
                    const std::int64_t begin = i * extent / count;
                    const std::int64_t length = (i + 1) * extent / count - begin;
@@ -130,7 +130,7 @@ void side_by_side(const Array& gy, const Array& x, const Array& gW, const Window
                          : 1;
   parallel_for(count, gy.size() / count * (gW.size() / outputs) / 8,
                [&](std::int64_t first, std::int64_t last) {
-                 const OneThread alone;
+                 const SingleThread alone;
                  for (std::int64_t i = first; i < last; ++i) {
                    const std::int64_t begin = i * outputs / count;
                    const std::int64_t length = (i + 1) * outputs / count - begin;

@@ -16,9 +16,9 @@ Array FilterForms::get(const Key& key, const std::function<Array()>& make) {
 Ref<FilterForms> filter_forms(const Variable& W) {
   if (backprop_enabled()) return nullptr;
   VariableBody& body = *W.body();
-  const Ref<FilterForms> kept(static_cast<FilterForms*>(body.made.get()));
+  const Ref<FilterForms> kept(static_cast<FilterForms*>(body.cache.get()));
   if (kept && kept->fits(W.array())) return kept;
-  body.made = body.is_private() ? make_ref<FilterForms>(W.array().storage()->shows()) : nullptr;
+  body.cache = body.is_exclusive() ? make_ref<FilterForms>(W.array().storage()->exposures()) : nullptr;
   return nullptr;
 }
 

@@ -20,7 +20,7 @@ class FilterForms final : public RefCounted {
 
   // What `make` returned for `key` at first.
   Array get(const Key& key, const std::function<Array()>& make);
-  bool fits(const Array& W) const { return W.storage()->shows() == shows_; }
+  bool fits(const Array& W) const { return W.storage()->exposures() == shows_; }
 
  private:
   const std::uint32_t shows_;  // of the filters' memory

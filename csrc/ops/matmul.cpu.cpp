@@ -6,8 +6,8 @@
 #include <array>
 
 #include "devices/cpu/onednn.h"
-#include "devices/long_work.h"
-#include "devices/one_thread.h"
+#include "devices/gil_release.h"
+#include "devices/single_thread.h"
 #include "devices/parallel.h"
 #include "ops/matmul_blocks.cpu.h"
 #include "ops/precision.h"
@@ -116,7 +116,7 @@ void own_gemm(const Matrix& a, const Matrix& b, T* c, std::int64_t batch, const 
 // A piece of a product, on this thread alone: the bits of a call on several depend on how many.
 void sgemm(const Matrix& a, const float* left, const Matrix& b, const float* right, float* c,
            std::int64_t ldc, const Sizes& size, bool accumulate) {
-  const OneThread alone;
+  const SingleThread alone;
   dnnl_sgemm(a.transposed ? 'T' : 'N', b.transposed ? 'T' : 'N', size.m, size.n, size.k, 1.f, left,
              a.leading, right, b.leading, accumulate ? 1.f : 0.f, c, ldc);
 }
@@ -280,7 +280,7 @@ void multiply_activations(const Array& a, const Array& b, const Array& c, bool a
 }
 
 void matmul_cpu(const Array& a, const Array& b, const Array& c, bool accumulate) {
-  const LongWork work(c.size() * a.shape(a.ndim() - 1));
+  const GilRelease work(c.size() * a.shape(a.ndim() - 1));
   if (c.dtype() == Dtype::bfloat16 || c.dtype() == Dtype::float32) {
     return multiply_activations(a, b, c, accumulate);
   }

@@ -90,11 +90,11 @@ class OverlappedMean:
         self.begin(notice)
         number = _core.add_gradient_ready_hook(self._hear)
         placed = [self._params[i] for i in self._places]
-        _core.set_gradient_places(placed, list(self._places.values()))
+        _core.set_gradient_buffers(placed, list(self._places.values()))
         try:
             loss.backward(loss_scale=loss_scale)
         finally:
-            _core.set_gradient_places([], [])
+            _core.set_gradient_buffers([], [])
             _core.remove_gradient_ready_hook(number)
         return self._hear_news()
 
