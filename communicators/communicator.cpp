@@ -7,7 +7,7 @@
 #include "collectives/overlap.h"
 #include "collectives/point_to_point.h"
 #include "collectives/shared_memory.h"
-#include "devices/long_work.h"
+#include "devices/gil_release.h"
 
 namespace renga {
 
@@ -156,7 +156,7 @@ Communicator::Result Communicator::launch(Call call, const LaunchOptions& option
   if (queue_->is_idle() && (options.wait || !transport_->concurrent())) {
     context.interruptible = true;
     const BusyScope busy(busy_);
-    const LongWork lend;
+    const GilRelease lend;
     run_collective(context, body);
     return nullptr;
   }
@@ -394,7 +394,7 @@ std::shared_ptr<Communicator> Communicator::split(std::optional<int> color, int 
     if (requests[r].has_color && requests[r].color == *color) members.push_back(r);
   }
   std::ranges::stable_sort(members, {}, [&](int r) { return requests[r].key; });
-  const LongWork lend;
+  const GilRelease lend;
   return std::make_shared<Communicator>(transport_->split(members), timeout_seconds_, debug_);
 }
 

@@ -1,6 +1,6 @@
 // Messages between two ranks.
 #include "communicator.h"
-#include "devices/long_work.h"
+#include "devices/gil_release.h"
 
 namespace renga {
 
@@ -26,7 +26,7 @@ Communicator::Result Communicator::message(Call call, const std::vector<Array>& 
   if (!xs.empty()) call.with(xs.back().shape(), xs.back().dtype());
   const CollectiveContext context{*transport_, call.at(options.call_site), timeout_seconds_, true};
   const auto work = std::make_shared<TransferWork>(context, transport_, xs);
-  const LongWork lend;
+  const GilRelease lend;
   for (const Array& x : xs) work->add(start(x.data(), x.size() * x.itemsize()));
   if (!options.wait) return work;
   work->wait_without_gil(timeout_seconds_);

@@ -1,7 +1,7 @@
 #include "work.h"
 
 #include "context/backoff.h"
-#include "devices/long_work.h"
+#include "devices/gil_release.h"
 
 namespace renga {
 
@@ -59,7 +59,7 @@ void TransferWork::wait_without_gil(double timeout_seconds) {
 }
 
 void TransferWork::wait(double timeout_seconds) {
-  const LongWork lend;
+  const GilRelease lend;
   wait_without_gil(timeout_seconds > 0 ? timeout_seconds : context_.timeout_seconds);
 }
 
@@ -89,7 +89,7 @@ class WorkQueue::Job final : public Work {
   }
 
   void wait(double timeout_seconds) override {
-    const LongWork lend;
+    const GilRelease lend;
     Backoff backoff(context_.transport, timeout_seconds, true);
     while (!wait_briefly()) {
       if (!backoff.check()) {
@@ -116,7 +116,7 @@ class WorkQueue::Job final : public Work {
 };
 
 WorkQueue::~WorkQueue() {
-  const LongWork lend;
+  const GilRelease lend;
   {
     const std::lock_guard lock(mutex_);
     closed_ = true;

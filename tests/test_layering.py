@@ -16,11 +16,11 @@ INCLUDES = {
     "devices": set(),
     "tensor": {"devices"},
     "simd": {"tensor"},
-    "autograd": {"tensor", "devices"},
-    "lazy": set(),
+    "lazy": {"tensor", "devices"},
+    "autograd": {"lazy", "tensor", "devices"},
     "ops": {"lazy", "autograd", "simd", "tensor", "devices"},
     "optimizers": {"tensor", "devices"},
-    "python": {"optimizers", "ops", "autograd", "tensor", "devices"},
+    "python": {"optimizers", "ops", "autograd", "lazy", "tensor", "devices"},
 }
 
 # Families of operations, from the lowest level up. A family includes only lower ones.

@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "devices/long_work.h"
+#include "devices/gil_release.h"
 #include "transport/errors.h"
 
 namespace renga::nccl {
@@ -93,7 +93,7 @@ class NcclGroup::CollectiveWork final : public Work {
   }
 
   void wait(double timeout_seconds) override {
-    const LongWork lend;
+    const GilRelease lend;
     const double limit = timeout_seconds > 0 ? timeout_seconds : group_.timeout_seconds_;
     const auto start = Clock::now();
     while (!test()) {
@@ -134,7 +134,7 @@ NcclGroup::~NcclGroup() {
 }
 
 void NcclGroup::wait_for_launch(const char* name) {
-  const LongWork lend;
+  const GilRelease lend;
   const auto start = Clock::now();
   ncclResult_t state = ncclInProgress;
   while (true) {

@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "context/backoff.h"
-#include "devices/long_work.h"
+#include "devices/gil_release.h"
 
 namespace renga {
 
@@ -79,7 +79,7 @@ bool SharedSegment::spin_until_all_arrive() const {
 }
 
 void SharedSegment::wait_until_all_arrive(const CollectiveContext& context) {
-  const LongWork lend;
+  const GilRelease lend;
   Backoff backoff(context);
   for (int r = 0; r < ranks_; ++r) {
     while (!has_arrived(r)) {

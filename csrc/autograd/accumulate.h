@@ -1,4 +1,5 @@
-// What the engine must know of arithmetic, handed to it by ops/ at start-up: it knows no operation.
+// The few operations that the engine needs. csrc/ops registers them at start-up, so that autograd
+// does not depend on it.
 #pragma once
 
 #include "autograd/variable.h"
@@ -8,14 +9,14 @@ namespace renga {
 struct Arithmetic {
   Variable (*add)(const Variable& a, const Variable& b) = nullptr;
   Variable (*cast)(const Variable& x, Dtype dtype) = nullptr;
-  // The same numbers in memory of their own.
+  // A copy in new memory.
   Variable (*copy)(const Variable& x) = nullptr;
   // An array of the shape, dtype and device of `x` filled with `value`.
   Array (*full_like)(const Array& x, double value) = nullptr;
 };
 extern Arithmetic arithmetic;
 
-// a + b, where an undefined Variable is nothing.
+// a + b, where an undefined Variable counts as zero.
 Variable add_gradients(const Variable& a, const Variable& b);
 
 }  // namespace renga

@@ -1,4 +1,4 @@
-// The way back through the graph.
+// Backward passes: backward() accumulates gradients in leaves, grad() returns them.
 #pragma once
 
 #include <functional>
@@ -11,42 +11,42 @@
 namespace renga {
 
 struct BackwardOptions {
-  bool retain_grad = false;   // keep the gradients of variables in between
+  bool retain_grad = false;   // also store the gradients of intermediate variables
   bool create_graph = false;  // record the backward pass itself (double backpropagation)
   std::optional<double> loss_scale;
 };
 
-// Adds to the gradient of every leaf that `outputs` depend on. The outputs' own gradients are the
-// start; a single-element output without one starts from one.
+// Adds to the gradient of every leaf that `outputs` depend on. The pass starts from the outputs'
+// gradients; that of an output of one element defaults to one.
 void backward(std::span<const Variable> outputs, const BackwardOptions& options);
 
 struct GradOptions : BackwardOptions {
-  bool set_grad = false;  // also store the gradients found in the inputs
+  bool set_grad = false;  // also store the gradients in the inputs
 };
 
-// The gradients of `inputs`, undefined where an output does not depend on one; no leaf is touched.
+// The gradients of `inputs`, undefined where no output depends on one; leaves are left unchanged.
 // `grad_outputs` and `grad_inputs` may be empty or hold undefined entries.
 std::vector<Variable> grad(std::span<const Variable> outputs, std::span<const Variable> inputs,
                            std::span<const Variable> grad_outputs,
                            std::span<const Variable> grad_inputs, const GradOptions& options);
 
-// What a way back starts from besides its outputs, and has to reach besides its leaves or inputs:
-// communications, whose other ranks wait, although nothing else may lead to them. Each is taken by
-// one way back of this thread only. The binding knows of them.
-struct Companions {
+// Extra roots of a backward pass, and extra inputs that it has to reach: pending communications.
+// Other ranks wait for them, so they run even if the loss does not depend on them. The next
+// backward pass of this thread takes them. Set by the binding.
+struct ExtraRoots {
   std::vector<Variable> outputs;
   std::vector<Variable> inputs;
 };
-extern Companions (*take_companions)();
+extern ExtraRoots (*take_extra_roots)();
 
-// Called with a leaf as soon as no function of this thread's running backward() can add to its
-// gradient any more. A backward() inside of another one calls no hook, and may add to a leaf later.
-// Returns a number for remove_gradient_ready_hook.
+// Called with a leaf as soon as its gradient is complete in this thread's backward(). A nested
+// backward() calls no hooks, and may add to the gradient later. Returns a handle for
+// remove_gradient_ready_hook.
 using GradientReadyHook = std::function<void(const Variable& leaf)>;
 int add_gradient_ready_hook(GradientReadyHook hook);
-void remove_gradient_ready_hook(int number);
+void remove_gradient_ready_hook(int handle);
 
-// Called around each node's backward on this thread; `done` tells which side. For function hooks.
+// Called before (`done` = false) and after each node's backward on this thread, for function hooks.
 using BackwardObserver = void (*)(Node& node, std::span<const Variable> gys, bool done);
 void set_backward_observer(BackwardObserver observer);
 bool has_backward_observer();

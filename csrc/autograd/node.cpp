@@ -3,7 +3,8 @@
 #include <algorithm>
 
 #include "autograd/accumulate.h"
-#include "autograd/gradient_place.h"
+#include "autograd/gradient_buffer.h"
+#include "autograd/thread_state.h"
 
 namespace renga {
 
@@ -11,27 +12,24 @@ std::unique_ptr<CallSite> (*find_call_site)() = nullptr;
 
 namespace {
 
-// Nodes whose turn to be destroyed has come, on this thread. While the list is being worked off,
-// a destructor only adds to it; so the depth of the stack does not grow with that of the graph.
-thread_local std::vector<Ref<Node>>* doomed = nullptr;
-
-// The node whose backward() runs on this thread, for Saved.
-thread_local Node* current_node = nullptr;
-
+// Sets the node whose backward() runs on this thread, for Saved.
 class CurrentNode {
  public:
-  explicit CurrentNode(Node* node) : before_(std::exchange(current_node, node)) {}
-  ~CurrentNode() { current_node = before_; }
+  explicit CurrentNode(Node* node) : previous_(std::exchange(thread_state.current_node, node)) {}
+  ~CurrentNode() { thread_state.current_node = previous_; }
+  CurrentNode(const CurrentNode&) = delete;
+  CurrentNode& operator=(const CurrentNode&) = delete;
 
  private:
-  Node* before_;
+  Node* previous_;
 };
 
-class ClosureNode final : public Node {
+// One output and one VJP per input.
+class VjpNode final : public Node {
  public:
-  ClosureNode(const char* name, std::initializer_list<Edge> edges) : name_(name) {
-    closures_.reserve(edges.size());
-    for (const Edge& edge : edges) closures_.push_back(std::move(edge.closure));
+  VjpNode(const char* name, std::initializer_list<Edge> edges) : name_(name) {
+    vjps_.reserve(edges.size());
+    for (const Edge& edge : edges) vjps_.push_back(std::move(edge.vjp));
   }
 
   std::string label() const override { return name_; }
@@ -40,60 +38,64 @@ class ClosureNode final : public Node {
                 std::span<Variable> gxs) override {
     const CurrentNode scope(this);
     for (int i : wanted) {
-      if (!closures_[i]) continue;
-      const GradientOf target(*inputs[i], gxs[i]);
-      gxs[i] = add_gradients(gxs[i], (*closures_[i])(gys[0]));
+      if (!vjps_[i]) continue;
+      const GradientTarget target(*inputs[i], gxs[i]);
+      gxs[i] = add_gradients(gxs[i], (*vjps_[i])(gys[0]));
     }
   }
 
   void unchain() override {
     Node::unchain();
-    closures_.clear();
+    vjps_.clear();
   }
 
  private:
   const char* name_;
-  SmallVector<std::unique_ptr<Closure>> closures_;
+  SmallVector<std::unique_ptr<Vjp>> vjps_;
 };
 
+// Several outputs and one VJP for all inputs.
 class JointNode final : public Node {
  public:
-  JointNode(const char* name, BackwardAll back) : name_(name), back_(std::move(back)) {}
+  JointNode(const char* name, JointVjp vjp) : name_(name), vjp_(std::move(vjp)) {}
 
   std::string label() const override { return name_; }
 
   void backward(std::span<const Variable> gys, std::span<const int> wanted,
                 std::span<Variable> gxs) override {
     const CurrentNode scope(this);
-    const std::vector<Variable> found = back_(gys, wanted);
-    for (int i : wanted) gxs[i] = add_gradients(gxs[i], found[i]);
+    const std::vector<Variable> gradients = vjp_(gys, wanted);
+    for (int i : wanted) gxs[i] = add_gradients(gxs[i], gradients[i]);
   }
 
   void unchain() override {
     Node::unchain();
-    back_ = nullptr;
+    vjp_ = nullptr;
   }
 
  private:
   const char* name_;
-  BackwardAll back_;
+  JointVjp vjp_;
 };
 
 }  // namespace
 
-void release_later(Ref<Node> node) {
-  if (doomed != nullptr) {
-    doomed->push_back(std::move(node));
+// While the list is processed, destructors only append to it: the depth of the stack does not grow
+// with the depth of the graph.
+void release_iteratively(Ref<Node> node) {
+  auto*& pending = thread_state.pending_release;
+  if (pending != nullptr) {
+    pending->push_back(std::move(node));
     return;
   }
   std::vector<Ref<Node>> list;
-  doomed = &list;
+  pending = &list;
   node = nullptr;
   while (!list.empty()) {
     const Ref<Node> next = std::move(list.back());
     list.pop_back();
   }
-  doomed = nullptr;
+  pending = nullptr;
 }
 
 void Node::add_input(const Variable& x) {
@@ -126,9 +128,9 @@ void Node::unchain() {
 Variable record(const char* name, const Array& y, std::initializer_list<Edge> edges) {
   Variable result(y);
   const bool needed =
-      std::any_of(edges.begin(), edges.end(), [](const Edge& e) { return e.closure != nullptr; });
+      std::any_of(edges.begin(), edges.end(), [](const Edge& e) { return e.vjp != nullptr; });
   if (!needed) return result;
-  auto node = make_ref<ClosureNode>(name, edges);
+  auto node = make_ref<VjpNode>(name, edges);
   node->inputs.reserve(edges.size());
   for (const Edge& e : edges) node->add_input(e.x);
   node->connect({}, {&result, 1});
@@ -136,37 +138,37 @@ Variable record(const char* name, const Array& y, std::initializer_list<Edge> ed
 }
 
 std::vector<Variable> record_all(const char* name, std::span<const Array> ys,
-                                 std::span<const Variable> xs, BackwardAll back) {
+                                 std::span<const Variable> xs, JointVjp vjp) {
   std::vector<Variable> results;
   results.reserve(ys.size());
   for (const Array& y : ys) results.emplace_back(y);
   if (backprop_enabled() && any_requires_grad(xs)) {
-    make_ref<JointNode>(name, std::move(back))->connect(xs, results);
+    make_ref<JointNode>(name, std::move(vjp))->connect(xs, results);
   }
   return results;
 }
 
 Variable Node::output(int index, const Array& array) {
-  VariableNode* vertex = outputs[index];
-  if (vertex != nullptr) {
-    // The Variable that somebody holds stays the vertex's own: its array may be another by now.
-    VariableBody* theirs = vertex->variable;
-    Variable again(array, Ref<VariableNode>(vertex));
-    if (theirs != nullptr) vertex->variable = theirs;
-    return again;
+  VariableNode* node = outputs[index];
+  if (node != nullptr) {
+    // A Variable that the user holds stays the node's variable: its array may have been replaced.
+    VariableBody* const current = node->variable;
+    Variable output(array, Ref<VariableNode>(node));
+    if (current != nullptr) node->variable = current;
+    return output;
   }
-  // Everybody forgot this output; it enters the graph again because a second derivative needs it.
-  Variable again(array);
-  vertex = again.node().get();
-  vertex->creator = Ref<Node>(this);
-  vertex->output_index = index;
-  vertex->requires_grad = true;
-  outputs[index] = vertex;
-  return again;
+  // The output was freed; a second derivative needs it, so it enters the graph again.
+  Variable output(array);
+  node = output.node().get();
+  node->creator = Ref<Node>(this);
+  node->output_index = index;
+  node->requires_grad = true;
+  outputs[index] = node;
+  return output;
 }
 
 Variable Saved::get(int index) const {
-  return backprop_enabled() ? current_node->output(index, array_) : Variable(array_);
+  return backprop_enabled() ? thread_state.current_node->output(index, array_) : Variable(array_);
 }
 
 bool any_requires_grad(std::span<const Variable> xs) {

@@ -1,4 +1,4 @@
-// Node: an operation that was applied, and record(), by which operations enter the graph.
+// Node: an applied operation in the graph, and record(), which adds it.
 #pragma once
 
 #include <functional>
@@ -13,8 +13,8 @@
 
 namespace renga {
 
-// Where in the user's program an operation was called. The binding knows how to find out.
-class CallSite : public InSmallBlock {
+// Where in the user's program an operation was called. Set by the binding.
+class CallSite : public SmallObject {
  public:
   virtual ~CallSite() = default;
   virtual std::string describe() const = 0;
@@ -26,81 +26,81 @@ class Node : public RefCounted {
   virtual std::string label() const = 0;
 
   // Adds to `gxs[i]`, for each i in `wanted`, the gradient of input i given the outputs' gradients.
-  // An undefined Variable stands for "no gradient"; entries of `gxs` not wanted stay as they are.
+  // An undefined Variable stands for "no gradient"; other entries of `gxs` are left unchanged.
   virtual void backward(std::span<const Variable> gys, std::span<const int> wanted,
                         std::span<Variable> gxs) = 0;
 
-  // The rank is above every input's.
+  // Appends an input; the node's rank stays above the rank of every input.
   void add_input(const Variable& x);
-  // Appends the inputs and makes `ys` come from this node.
+  // Appends the inputs and sets this node as the creator of `ys`.
   void connect(std::span<const Variable> xs, std::span<Variable> ys);
   void forget_output(int index) { outputs[index] = nullptr; }
-  // Output `index`, whose array the caller kept, as a Variable of the graph.
+  // Output `index` as a Variable of the graph, over the array that the caller kept.
   Variable output(int index, const Array& array);
   // Drops the inputs, and with them the history before this node.
   virtual void unchain();
 
   SmallVector<Ref<VariableNode>> inputs;
-  SmallVector<VariableNode*> outputs;  // not owned; nullptr once nobody needs the output
+  SmallVector<VariableNode*> outputs;  // not owned; nullptr once the output was freed
   int rank = 0;
   std::unique_ptr<CallSite> call_site;
 };
 
-// Destroys `node` without recursing into the chain of nodes before it, however long that is.
-void release_later(Ref<Node> node);
+// Destroys `node` without recursing into the chain of nodes before it, whatever its length.
+void release_iteratively(Ref<Node> node);
 
-// The gradient of one input as a function of the output's, written with operations, so that it can
-// be differentiated again.
-class Closure : public InSmallBlock {
+// The vector-Jacobian product (VJP) of an operation with respect to one input: gy -> gx. It is
+// written with operations, so that it can be differentiated again.
+class Vjp : public SmallObject {
  public:
-  virtual ~Closure() = default;
+  virtual ~Vjp() = default;
   virtual Variable operator()(const Variable& gy) = 0;
 };
 
-// An input of an operation with the way back to it. The closure, and with it what it captured, is
-// built only where a gradient can be asked for.
+// An input of an operation with its VJP. The VJP, and with it what it captured, is stored only
+// where a gradient can be requested.
 struct Edge {
-  template <class ToGx>
-  Edge(const Variable& x, ToGx&& to_gx) : x(x) {
+  template <class Function>
+  Edge(const Variable& x, Function&& function) : x(x) {
     if (!backprop_enabled() || !x.requires_grad()) return;
-    struct Holder final : Closure {
-      explicit Holder(ToGx&& f) : f(std::forward<ToGx>(f)) {}
+    struct Holder final : Vjp {
+      explicit Holder(Function&& f) : f(std::forward<Function>(f)) {}
       Variable operator()(const Variable& gy) override { return f(gy); }
-      std::decay_t<ToGx> f;
+      std::decay_t<Function> f;
     };
-    closure = std::make_unique<Holder>(std::forward<ToGx>(to_gx));
+    vjp = std::make_unique<Holder>(std::forward<Function>(function));
   }
   // An input without a gradient.
   Edge(const Variable& x, std::nullptr_t) : x(x) {}
 
   const Variable& x;
-  mutable std::unique_ptr<Closure> closure;
+  mutable std::unique_ptr<Vjp> vjp;
 };
 
-// The Variable over `y`, the output of operation `name` (a literal: the pointer is kept).
+// A Variable over `y`, the output of operation `name` (a literal: the pointer is stored).
 Variable record(const char* name, const Array& y, std::initializer_list<Edge> edges);
 
-// The same for any number of inputs and outputs with one function back: it gets all the outputs'
-// gradients (undefined where none came) and which inputs want theirs, and returns one per input
-// (undefined for those not wanted).
-using BackwardAll =
+// The same for several outputs, with one VJP for all inputs. It gets the gradients of all outputs
+// (undefined where there is none) and the indices of the inputs whose gradients are wanted, and
+// returns one gradient per input (undefined for the others).
+using JointVjp =
     std::function<std::vector<Variable>(std::span<const Variable>, std::span<const int>)>;
 std::vector<Variable> record_all(const char* name, std::span<const Array> ys,
-                                 std::span<const Variable> xs, BackwardAll back);
+                                 std::span<const Variable> xs, JointVjp vjp);
 
-// An output that its own way back needs again. Holding the Variable itself would be a cycle, so it
-// holds the array and finds the vertex anew.
+// An output that its own VJP needs. Capturing the Variable would create a reference cycle, so this
+// captures the array and looks the graph node up.
 class Saved {
  public:
   explicit Saved(const Array& array) : array_(array) {}
-  // Only within the backward() of the node whose output `index` this is.
+  // Valid only during backward() of the node whose output `index` this is.
   Variable get(int index = 0) const;
 
  private:
   Array array_;
 };
 
-// Whether any of the variables makes an operation on them part of the graph.
+// Whether an operation on these inputs is recorded.
 bool any_requires_grad(std::span<const Variable> xs);
 
 }  // namespace renga

@@ -5,15 +5,16 @@
 
 #include "autograd/accumulate.h"
 #include "autograd/node.h"
+#include "autograd/thread_state.h"
 
 namespace renga {
 
 constinit Arithmetic arithmetic;
+constinit thread_local ThreadState thread_state;
 
 namespace {
 
 std::atomic<bool> default_enabled{true};
-thread_local int thread_choice = -1;  // -1 follows the default; 0 and 1 are off and on
 
 Ref<VariableNode> leaf_node(const Array& array, bool requires_grad) {
   auto node = make_ref<VariableNode>();
@@ -34,7 +35,7 @@ int VariableNode::rank() const { return creator ? creator->rank + 1 : 0; }
 void VariableNode::unchain() {
   if (!creator) return;
   creator->forget_output(output_index);
-  release_later(std::exchange(creator, nullptr));
+  release_iteratively(std::exchange(creator, nullptr));
 }
 
 Variable::Variable(const Array& array, bool requires_grad)
@@ -56,8 +57,8 @@ VariableBody::~VariableBody() {
 void VariableBody::set_array(const Array& array) {
   drop_deferred();
   array_ = array;
-  face.reset();
-  made = nullptr;
+  host_view.reset();
+  cache = nullptr;
   if (!array.defined()) return;
   node_->shape = array.shape();
   node_->dtype = array.dtype();
@@ -70,17 +71,34 @@ void VariableBody::set_node(Ref<VariableNode> node) {
   node_->variable = this;
 }
 
+void VariableBody::defer(Ref<const Deferred> deferred) {
+  if (has_backward_observer()) return deferred->run();
+  deferred->watch();
+  deferred_ = std::move(deferred);
+}
+
+void VariableBody::compute() const {
+  const Ref<const Deferred> deferred = deferred_;
+  deferred->run();
+  if (deferred_ == deferred) deferred_ = nullptr;
+}
+
+void VariableBody::drop_deferred() const {
+  if (const Ref<const Deferred> deferred = std::exchange(deferred_, nullptr)) deferred->unwatch();
+}
+
 bool backprop_enabled() {
-  return thread_choice < 0 ? default_enabled.load(std::memory_order_relaxed) : thread_choice != 0;
+  const int enabled = thread_state.backprop_enabled;
+  return enabled < 0 ? default_enabled.load(std::memory_order_relaxed) : enabled != 0;
 }
 
 void set_backprop_enabled(std::optional<bool> enabled) {
-  thread_choice = enabled ? static_cast<int>(*enabled) : -1;
+  thread_state.backprop_enabled = enabled ? static_cast<int>(*enabled) : -1;
 }
 
 std::optional<bool> thread_backprop_enabled() {
-  if (thread_choice < 0) return std::nullopt;
-  return thread_choice != 0;
+  if (thread_state.backprop_enabled < 0) return std::nullopt;
+  return thread_state.backprop_enabled != 0;
 }
 
 Variable add_gradients(const Variable& a, const Variable& b) {

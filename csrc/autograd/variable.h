@@ -3,7 +3,7 @@
 //   Variable ──▶ VariableBody { array, node }      what the user holds
 //                      │
 //                      ▼
-//               VariableNode { creator, rank }     a vertex of the graph; outlives the array
+//               VariableNode { creator, rank }     the variable's node in the graph
 //                      │
 //                      ▼
 //               Node { inputs: VariableNode… }     an applied operation (node.h)
@@ -13,7 +13,7 @@
 #include <optional>
 #include <string>
 
-#include "autograd/deferred.h"
+#include "lazy/deferred.h"
 #include "tensor/array.h"
 
 namespace renga {
@@ -21,14 +21,15 @@ namespace renga {
 class Node;
 class VariableBody;
 
-// A binding's own view of a variable's array (Python keeps the ndarray it shows here).
-class Face : public InSmallBlock {
+// The binding's view of a variable's array: in Python, the numpy.ndarray over the same memory.
+class HostView : public SmallObject {
  public:
-  virtual ~Face() = default;
-  // Whether nobody but the variable, whose memory it is, holds what this shows.
-  virtual bool is_alone(const Storage& memory) const = 0;
+  virtual ~HostView() = default;
+  // Whether the variable is the only owner of the view and of the memory.
+  virtual bool is_uniquely_referenced(const Storage& memory) const = 0;
 };
 
+// A variable's node in the graph. It may outlive the variable and its array.
 class VariableNode final : public RefCounted {
  public:
   ~VariableNode() override;
@@ -39,19 +40,19 @@ class VariableNode final : public RefCounted {
   Shape shape;
   Dtype dtype = Dtype::float32;
   std::string name;
-  std::unique_ptr<Array> retained;   // kept only where somebody asked for it (retain_data)
-  VariableBody* variable = nullptr;  // the living Variable of this vertex, if there is one
+  std::unique_ptr<Array> retained;   // set by retain_data
+  VariableBody* variable = nullptr;  // not owned; the variable, while it is alive
 
   int rank() const;
-  // Cuts the vertex off from what it was computed by.
+  // Drops the creator and with it the history of this variable.
   void unchain();
 };
 
-// A shared handle, as a Python reference is. A default-made one is "undefined": no gradient.
+// A shared handle, as a Python reference is. A default-constructed one is undefined: no gradient.
 class Variable {
  public:
   Variable() = default;
-  // A leaf; it takes part in the graph only when it requires a gradient.
+  // A leaf.
   explicit Variable(const Array& array, bool requires_grad = false);
   Variable(const Array& array, Ref<VariableNode> node);
   explicit Variable(Ref<VariableBody> body) : body_(std::move(body)) {}
@@ -60,13 +61,14 @@ class Variable {
   inline const Array& array() const;
   inline const Ref<VariableNode>& node() const;
   inline bool requires_grad() const;
-  inline const Array& outline() const;
-  const Shape& shape() const { return outline().shape(); }
-  std::int64_t shape(int axis) const { return outline().shape(axis); }
-  int ndim() const { return outline().ndim(); }
-  std::int64_t size() const { return outline().size(); }
-  Dtype dtype() const { return outline().dtype(); }
-  Device device() const { return outline().device(); }
+  // Shape, dtype and device; does not compute a deferred array.
+  inline const Array& metadata() const;
+  const Shape& shape() const { return metadata().shape(); }
+  std::int64_t shape(int axis) const { return metadata().shape(axis); }
+  int ndim() const { return metadata().ndim(); }
+  std::int64_t size() const { return metadata().size(); }
+  Dtype dtype() const { return metadata().dtype(); }
+  Device device() const { return metadata().device(); }
   const Ref<VariableBody>& body() const { return body_; }
 
  private:
@@ -82,25 +84,28 @@ class VariableBody final : public RefCounted {
     if (deferred_) compute();
     return array_;
   }
-  // The same for those who want to know all but its elements, which may not be computed yet.
-  const Array& outline() const { return array_; }
-  // Leaves the elements to be computed when they are asked for.
+  // Shape, strides, dtype and device; does not compute a deferred array.
+  const Array& metadata() const { return array_; }
+  // Defers the computation of the elements until array() is called.
   void defer(Ref<const Deferred> deferred);
-  // How the elements are to be computed; nullptr where they are.
+  // The pending computation; nullptr once the elements are computed.
   const Deferred* deferred() const {
     return deferred_ && !deferred_->is_done() ? deferred_.get() : nullptr;
   }
-  // Replaces the array; the binding's view of the old one is dropped.
+  // Replaces the array and drops the host view of the old one.
   void set_array(const Array& array);
-  // Moves the variable to a fresh vertex without a creator's history.
+  // Moves the variable to another graph node.
   void set_node(Ref<VariableNode> node);
   const Ref<VariableNode>& node() const { return node_; }
-  // Whether nobody can write to the array without its storage being shown once more.
-  bool is_private() const { return face ? face->is_alone(*array_.storage()) : is_unshared(array_); }
+  // Whether no other object can write to the array before it is exposed again.
+  bool is_exclusive() const {
+    return host_view ? host_view->is_uniquely_referenced(*array_.storage()) : is_unshared(array_);
+  }
 
   Variable grad;
-  std::unique_ptr<Face> face;
-  Ref<RefCounted> made;  // of the array, by an operation that knows whether it still fits
+  std::unique_ptr<HostView> host_view;
+  Ref<RefCounted>
+      cache;  // derived from the array by an operation, which validates it (packed weights)
   std::optional<double> loss_scale;
 
  private:
@@ -113,17 +118,17 @@ class VariableBody final : public RefCounted {
 };
 
 const Array& Variable::array() const { return body_->array(); }
-const Array& Variable::outline() const { return body_->outline(); }
+const Array& Variable::metadata() const { return body_->metadata(); }
 const Ref<VariableNode>& Variable::node() const { return body_->node(); }
 bool Variable::requires_grad() const { return body_->node()->requires_grad; }
 
-// Whether operations record themselves: this thread's choice, else the process's default (true).
+// Whether operations are recorded: this thread's setting, else the process's default (true).
 bool backprop_enabled();
 void set_backprop_enabled(std::optional<bool> enabled);
 std::optional<bool> thread_backprop_enabled();
 void set_default_backprop_enabled(bool enabled);
 
-// Chooses for a scope.
+// Sets it for a scope.
 class BackpropMode {
  public:
   explicit BackpropMode(bool enabled) : before_(thread_backprop_enabled()) {

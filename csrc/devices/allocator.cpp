@@ -39,10 +39,10 @@ class Pool {
 
   void* take(std::size_t bytes) {
     const std::lock_guard lock(mutex_);
-    const LargeBlocks::Taken taken =
-        bytes < LargeBlocks::least ? take_small(bytes) : take_large(bytes);
+    const LargeBlocks::Allocation taken =
+        bytes < LargeBlocks::kMinBytes ? take_small(bytes) : take_large(bytes);
     ++stats_.allocations;
-    ++(taken.was_used ? stats_.hits : stats_.reserves);
+    ++(taken.was_cached ? stats_.hits : stats_.reserves);
     stats_.in_use += size_of_block(bytes);
     stats_.peak = std::max(stats_.peak, stats_.in_use);
     return taken.block;
@@ -50,11 +50,11 @@ class Pool {
 
   void give(void* block, std::size_t bytes) {
     const std::lock_guard lock(mutex_);
-    if (bytes < LargeBlocks::least) {
+    if (bytes < LargeBlocks::kMinBytes) {
       free_[size_class(bytes).index].push_back(block);
       stats_.cached += size_of_block(bytes);
     } else {
-      large_.give(block);
+      large_.free(block);
     }
     stats_.in_use -= size_of_block(bytes);
   }
@@ -73,11 +73,11 @@ class Pool {
 
  private:
   static std::int64_t size_of_block(std::size_t bytes) {
-    return static_cast<std::int64_t>(bytes < LargeBlocks::least ? size_class(bytes).bytes
-                                                                : LargeBlocks::rounded(bytes));
+    return static_cast<std::int64_t>(bytes < LargeBlocks::kMinBytes ? size_class(bytes).bytes
+                                                                    : LargeBlocks::rounded(bytes));
   }
 
-  LargeBlocks::Taken take_small(std::size_t bytes) {
+  LargeBlocks::Allocation take_small(std::size_t bytes) {
     const SizeClass kind = size_class(bytes);
     auto& kept = free_[kind.index];
     if (kept.empty()) {
@@ -90,21 +90,21 @@ class Pool {
     return {block, true};
   }
 
-  LargeBlocks::Taken take_large(std::size_t bytes) {
-    const LargeBlocks::Taken first = large_.take(bytes);
+  LargeBlocks::Allocation take_large(std::size_t bytes) {
+    const LargeBlocks::Allocation first = large_.allocate(bytes);
     return {found(
-                first.block, [&] { return large_.take(bytes).block; }, bytes),
-            first.was_used};
+                first.block, [&] { return large_.allocate(bytes).block; }, bytes),
+            first.was_cached};
   }
 
-  // The block, or what the second try says once the cache is empty.
+  // The block; empties the cache and retries if it is nullptr.
   template <class Try>
   void* found(void* block, const Try& again, std::size_t bytes) {
     if (block != nullptr) return block;
     release_cached();
     block = again();
     if (block != nullptr) return block;
-    throw OutOfMemory("out of memory on " + to_string(device_) + ": asked for " +
+    throw OutOfMemory("out of memory on " + to_string(device_) + ": requested " +
                       std::to_string(bytes) + " bytes, " + std::to_string(stats_.in_use) +
                       " bytes are in use");
   }
@@ -127,7 +127,7 @@ class Pool {
 
   Device device_;
   std::mutex mutex_;
-  std::array<std::vector<void*>, 4 * 13> free_;  // up to LargeBlocks::least
+  std::array<std::vector<void*>, 4 * 13> free_;  // up to LargeBlocks::kMinBytes
   LargeBlocks large_;
   MemoryStats stats_;  // its `cached` is that of small blocks
 };

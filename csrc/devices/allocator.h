@@ -1,6 +1,5 @@
-// The caching allocator: freed blocks are kept, small ones by size class and large ones to be cut
-// and joined, and handed out again, so that a training step in its steady state never asks the
-// system for memory.
+// The caching allocator: freed blocks are cached, small ones by size class, large ones with
+// splitting and coalescing, so that training in its steady state never allocates from the system.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +10,7 @@
 
 namespace renga {
 
-// Memory is exhausted; the message names the size asked for. Python sees MemoryError.
+// Memory is exhausted; the message names the requested size. MemoryError in Python.
 class OutOfMemory : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -22,15 +21,14 @@ struct MemoryStats {
   std::int64_t in_use = 0;
   std::int64_t peak = 0;
   std::int64_t cached = 0;
-  std::int64_t allocations = 0;  // blocks handed out
-  std::int64_t hits = 0;         // of those, in memory that was used before
-  std::int64_t reserves = 0;     // of those, in memory that was not
+  std::int64_t allocations = 0;  // blocks allocated
+  std::int64_t hits = 0;         // of those, served from the cache
+  std::int64_t reserves = 0;     // of those, in fresh memory of the system
 };
 
-// A block of at least `bytes`, aligned to 64. Throws OutOfMemory after the cache was emptied in
-// vain.
+// A block of at least `bytes`, aligned to 64. Empties the cache before it throws OutOfMemory.
 void* allocate(std::size_t bytes, Device device);
-// Gives a block back; `bytes` is the size asked for.
+// Frees a block; `bytes` is the requested size.
 void deallocate(void* block, std::size_t bytes, Device device) noexcept;
 
 MemoryStats memory_stats(Device device);

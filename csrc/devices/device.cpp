@@ -2,12 +2,12 @@
 
 #include <stdexcept>
 
+#include "devices/gil_release.h"
 #include "devices/host.h"
-#include "devices/long_work.h"
 
 namespace renga {
 
-constinit LongWorkHooks long_work_hooks;
+constinit GilReleaseHooks gil_release_hooks;
 
 namespace {
 

@@ -1,5 +1,5 @@
 // A device's large blocks, cut from segments of the system's memory and joined again when they are
-// freed, so that memory that was used before serves requests of any size.
+// freed, so that cached memory serves requests of any size.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,8 @@ namespace renga {
 
 class LargeBlocks {
  public:
-  // Smaller blocks are somebody else's.
-  static constexpr std::size_t least = std::size_t{256} << 10;
+  // Smaller blocks come from size classes (allocator.cpp).
+  static constexpr std::size_t kMinBytes = std::size_t{256} << 10;
 
   explicit LargeBlocks(Device device) : device_(device) {}
   LargeBlocks(const LargeBlocks&) = delete;
@@ -23,14 +23,14 @@ class LargeBlocks {
   // What a block of at least `bytes` takes.
   static std::size_t rounded(std::size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
 
-  struct Taken {
-    void* block;    // nullptr where the system has no more memory
-    bool was_used;  // before, all of it
+  struct Allocation {
+    void* block;      // nullptr where the system has no more memory
+    bool was_cached;  // all of it was touched before
   };
-  Taken take(std::size_t bytes);
-  void give(void* block);
+  Allocation allocate(std::size_t bytes);
+  void free(void* block);
 
-  // Bytes of free memory that was used before.
+  // Bytes of free memory that was touched before.
   std::size_t cached() const { return cached_; }
   // Gives that memory back to the system, as far as the device can.
   void release_cached();
@@ -40,8 +40,8 @@ class LargeBlocks {
   // Memory that nobody has touched costs the host nothing, so segments are larger than most blocks.
   static constexpr std::size_t kSegment = std::size_t{64} << 20;
 
-  // Free memory that was used before is handed out first, for a first touch is dear.
-  enum class State { taken, used, fresh };
+  // Cached memory is preferred: the first touch of a fresh page is expensive.
+  enum class State { allocated, cached, fresh };
   struct Block {
     std::size_t bytes;
     State state;
@@ -50,19 +50,19 @@ class LargeBlocks {
   using Blocks = std::map<std::byte*, Block>;
   using Sizes = std::set<std::pair<std::size_t, std::byte*>>;
 
-  Sizes& free_of(State state) { return state == State::used ? used_ : fresh_; }
-  void enter(Blocks::iterator block);
-  void leave(Blocks::iterator block);
-  Blocks::iterator free_up(Blocks::iterator block, State state);
-  bool join_next(Blocks::iterator block);
-  void* cut(Blocks::iterator block, std::size_t bytes);
+  Sizes& free_of(State state) { return state == State::cached ? cached_blocks_ : fresh_blocks_; }
+  void insert_free(Blocks::iterator block);
+  void remove_free(Blocks::iterator block);
+  Blocks::iterator mark_free(Blocks::iterator block, State state);
+  bool merge_next(Blocks::iterator block);
+  void* split(Blocks::iterator block, std::size_t bytes);
   void* extend_into_fresh(std::size_t bytes);
   bool add_segment(std::size_t bytes);
   Blocks::iterator release_segment(Blocks::iterator first, Blocks::iterator end);
 
   Device device_;
   Blocks blocks_;  // by address
-  Sizes used_, fresh_;
+  Sizes cached_blocks_, fresh_blocks_;
   std::size_t cached_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// Work shared out over the host's threads.
+// Loops over the host's threads (OpenMP).
 #pragma once
 
 #include <omp.h>
@@ -14,9 +14,9 @@
 
 namespace renga {
 
-// Elementary operations below which starting threads costs more than it gains: in vectors, some 10
-// to 30 microseconds of work. Threads that still spin join in after 2, but waking one takes 50, and
-// 500 where another process has its core.
+// Elementary operations below which a parallel region costs more than it gains: 10 to 30 us of
+// vectorized work. A spinning thread joins after 2 us, but waking one takes 50, and 500 where
+// another process has its core.
 #ifdef __SANITIZE_THREAD__
 inline constexpr std::int64_t kParallelWorth = 1 << 10;  // tests work on small arrays
 #else
@@ -61,12 +61,12 @@ void parallel_for(std::int64_t n, std::int64_t cost, const Body& body) {
     return;
   }
   const std::int64_t grain = n >= 64 * threads ? 16 : 1;
-  const std::int64_t share = ((n + threads - 1) / threads + grain - 1) / grain * grain;
+  const std::int64_t chunk = ((n + threads - 1) / threads + grain - 1) / grain * grain;
   std::exception_ptr error;
   std::mutex error_mutex;
   on_threads(static_cast<int>(threads), [&](int thread) {
-    const std::int64_t begin = thread * share;
-    const std::int64_t end = std::min(n, begin + share);
+    const std::int64_t begin = thread * chunk;
+    const std::int64_t end = std::min(n, begin + chunk);
     try {
       if (begin < end) body(begin, end);
     } catch (...) {

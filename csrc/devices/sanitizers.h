@@ -1,5 +1,5 @@
-// Builds for a sanitizer (make asan, make tsan) take each block from the system and give it back at
-// once, for a block that is kept and handed out again hides what is done to it in between.
+// Builds for a sanitizer (make asan, make tsan) do not cache blocks of memory: reuse would hide
+// accesses to a block after it was freed.
 #pragma once
 
 namespace renga {

@@ -1,6 +1,5 @@
-// Memory for the many small objects that every operation makes and soon forgets: variables, nodes,
-// closures, the descriptions of arrays. Each thread keeps the blocks that it frees and hands them
-// out again, without a lock.
+// A per-thread pool for the small, short-lived objects of every operation: variables, nodes, VJPs,
+// array metadata. Each thread reuses the blocks that it frees, without a lock.
 #pragma once
 
 #include <cstddef>
@@ -8,24 +7,23 @@
 
 namespace renga {
 
-// What a thread keeps of one size, in bytes; there are sixteen sizes. What is freed beyond that
-// goes back to the system.
-inline constexpr std::size_t kSmallBlocksKept = std::size_t{256} << 10;
+// Bytes that a thread caches of each of the sixteen size classes; further blocks are freed.
+inline constexpr std::size_t kMaxCachedSmallBytes = std::size_t{256} << 10;
 
-// A block of at least `bytes`, aligned as operator new's are. Any thread may give it back; `bytes`
-// is the size asked for.
-void* take_small_block(std::size_t bytes);
-void give_small_block(void* block, std::size_t bytes) noexcept;
+// A block of at least `bytes`, aligned as by operator new. Any thread may free it; `bytes` is the
+// requested size.
+void* allocate_small_block(std::size_t bytes);
+void free_small_block(void* block, std::size_t bytes) noexcept;
 
-// Bytes that this thread keeps for reuse.
-std::size_t small_blocks_kept();
+// Bytes that this thread caches.
+std::size_t cached_small_bytes();
 
-// Objects of derived classes lie in small blocks.
-class InSmallBlock {
+// Base of classes whose objects are allocated from the pool.
+class SmallObject {
  public:
-  static void* operator new(std::size_t bytes) { return take_small_block(bytes); }
+  static void* operator new(std::size_t bytes) { return allocate_small_block(bytes); }
   static void operator delete(void* block, std::size_t bytes) noexcept {
-    give_small_block(block, bytes);
+    free_small_block(block, bytes);
   }
 };
 
@@ -36,8 +34,8 @@ struct SmallBlockAllocator {
   SmallBlockAllocator() = default;
   template <class U>
   SmallBlockAllocator(const SmallBlockAllocator<U>&) noexcept {}
-  T* allocate(std::size_t n) { return static_cast<T*>(take_small_block(n * sizeof(T))); }
-  void deallocate(T* block, std::size_t n) noexcept { give_small_block(block, n * sizeof(T)); }
+  T* allocate(std::size_t n) { return static_cast<T*>(allocate_small_block(n * sizeof(T))); }
+  void deallocate(T* block, std::size_t n) noexcept { free_small_block(block, n * sizeof(T)); }
   bool operator==(const SmallBlockAllocator&) const noexcept { return true; }
 };
 template <class T>

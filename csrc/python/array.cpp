@@ -38,9 +38,9 @@ std::optional<Dtype> dtype_of_number(int number, std::size_t itemsize) {
 }
 
 py::handle shared_dtype(Dtype dtype) {
-  // Made once and never freed: asking NumPy each time would cost as much as a small operation.
-  static PyObject* made[10] = {};
-  PyObject*& slot = made[static_cast<int>(dtype)];
+  // Created once and never freed: a lookup in NumPy costs as much as a small operation.
+  static PyObject* cached[10] = {};
+  PyObject*& slot = cached[static_cast<int>(dtype)];
   if (slot == nullptr) {
     // NumPy has no bfloat16.
     const Dtype shown = dtype == Dtype::bfloat16 ? Dtype::float32 : dtype;
@@ -74,7 +74,7 @@ void release_storage(PyObject* capsule) {
   static_cast<Storage*>(PyCapsule_GetPointer(capsule, kCapsule))->release();
 }
 
-// What an ndarray's memory is to the core: its own storage, if to_numpy made the ndarray.
+// The storage of an ndarray's memory: the core's own if to_numpy made the ndarray, else borrowed.
 Ref<Storage> storage_of(PyObject* ndarray, std::size_t bytes) {
   const auto* x = py::detail::array_proxy(ndarray);
   if (x->base != nullptr && PyCapsule_IsValid(x->base, kCapsule)) {
@@ -84,8 +84,8 @@ Ref<Storage> storage_of(PyObject* ndarray, std::size_t bytes) {
   return make_ref<Storage>(x->data, bytes, Device{}, [ndarray] { release(ndarray); });
 }
 
-// An aligned array of native byte order, as it lies.
-Array share(PyObject* ndarray, Dtype dtype) {
+// An aligned array of native byte order, without copying.
+Array wrap(PyObject* ndarray, Dtype dtype) {
   const auto* x = py::detail::array_proxy(ndarray);
   Shape shape(std::span<const std::int64_t>(x->dimensions, static_cast<std::size_t>(x->nd)));
   Strides strides(std::span<const std::int64_t>(x->strides, static_cast<std::size_t>(x->nd)));
@@ -133,13 +133,13 @@ py::dtype dtype_to_python(Dtype dtype) {
 Array from_numpy(py::handle object) {
   const auto* proxy = py::detail::array_proxy(object.ptr());
   const auto own = own_dtype(proxy->descr);
-  if (own && (proxy->flags & kAligned)) return share(object.ptr(), *own);
+  if (own && (proxy->flags & kAligned)) return wrap(object.ptr(), *own);
   auto x = py::reinterpret_borrow<py::array>(object);
   const Dtype dtype = known_dtype(x.dtype());
   if (x.dtype().byteorder() == '>' || !(x.flags() & kAligned)) {
     x = x.attr("astype")(shared_dtype(dtype)).cast<py::array>();
   }
-  return share(x.ptr(), dtype);
+  return wrap(x.ptr(), dtype);
 }
 
 Array writable_array(py::handle object, const char* what) {
@@ -169,9 +169,9 @@ Array writable_array(py::handle object, const char* what) {
                                  ": expected an array that may be written to, got a read-only one");
   require<std::invalid_argument>(proxy->flags & kAligned, what,
                                  ": expected an array whose elements are aligned in memory");
-  const Array x = share(object.ptr(), *own);
+  const Array x = wrap(object.ptr(), *own);
   require<std::invalid_argument>(
-      elements_are_apart(x), what,
+      has_distinct_elements(x), what,
       ": expected an array whose elements do not overlap in memory, got shape ", x.shape(),
       " with strides ", x.strides());
   return x;

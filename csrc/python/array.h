@@ -21,8 +21,8 @@ Array from_numpy(py::handle ndarray);
 // names the argument in errors. Throws TypeError for other objects, ValueError for memory that is
 // read-only, of foreign byte order or misaligned, or in which two elements overlap.
 Array writable_array(py::handle ndarray, const char* what);
-// A real ndarray on the Array's memory; of a bfloat16 array, a copy in float32 that is read-only,
-// so that no write to it is lost in silence.
+// A numpy.ndarray over the Array's memory; of a bfloat16 array, a copy in float32 that is
+// read-only, so that no write to it is lost in silence.
 py::object to_numpy(const Array& x);
 
 Dtype dtype_from_python(py::handle dtype);
@@ -38,8 +38,8 @@ struct Integer {
 };
 
 bool is_ndarray(py::handle object);
-// The dtype of an ndarray, and of nothing derived from it, that one may write into as it lies in
-// memory, without gaps; none for others.
+// The dtype of a writable, aligned, C-contiguous numpy.ndarray (not of a subclass); none for other
+// objects.
 std::optional<Dtype> plain_dtype(py::handle object);
 
 }  // namespace renga::python

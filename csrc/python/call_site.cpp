@@ -14,7 +14,7 @@ namespace py = pybind11;
 
 std::string* package_folder = nullptr;
 
-// The code object and the place in it; turned into text only when an error needs it.
+// The code object and the instruction offset; formatted only when an error needs it.
 class PythonCallSite final : public CallSite {
  public:
   PythonCallSite(PyCodeObject* code, int at) : code_(code), at_(at) {}

@@ -4,13 +4,13 @@
 #include <pybind11/stl.h>
 
 #include "autograd/backward.h"
-#include "autograd/gradient_place.h"
+#include "autograd/gradient_buffer.h"
 #include "python/interpreter.h"
 
 namespace renga::python {
 namespace {
 
-// What a Python FunctionNode holds of its node. It does not own it: the node owns the function.
+// The reference of a Python FunctionNode to its node. Not owning: the node owns the function.
 struct NodeLink {
   Node* node = nullptr;
 };
@@ -21,7 +21,7 @@ py::tuple tuple_of(std::span<const Variable> xs) {
   return t;
 }
 
-// A node whose way back is a Python object's backward_accumulate().
+// A node whose backward is a Python object's backward_accumulate().
 class PythonNode final : public Node {
  public:
   explicit PythonNode(py::object function)
@@ -46,14 +46,14 @@ class PythonNode final : public Node {
       targets[i] = wanted[i];
       sums[i] = python_variable(gxs[static_cast<std::size_t>(wanted[i])]);
     }
-    const py::tuple found = accumulate(targets, tuple_of(gys), sums);
-    if (found.size() != wanted.size()) {
+    const py::tuple gradients = accumulate(targets, tuple_of(gys), sums);
+    if (gradients.size() != wanted.size()) {
       fail<std::invalid_argument>(label(), ": expected ", wanted.size(),
-                                  " gradients from backward, got ", found.size());
+                                  " gradients from backward, got ", gradients.size());
     }
     for (std::size_t i = 0; i < wanted.size(); ++i) {
       Variable& gx = gxs[static_cast<std::size_t>(wanted[i])];
-      gx = found[i].is_none() ? Variable() : found[i].cast<Variable>();
+      gx = gradients[i].is_none() ? Variable() : gradients[i].cast<Variable>();
     }
   }
 
@@ -62,7 +62,7 @@ class PythonNode final : public Node {
     try {
       return py::tuple(function_.attr("backward_accumulate")(targets, gys, sums));
     } catch (py::error_already_set& error) {
-      // Python's own exception goes on, with a note of where the graph was built.
+      // The Python exception propagates with a note that names the call site of the forward pass.
       if (py::hasattr(error.value(), "add_note")) {
         std::string note = "in the backward of " + label();
         if (call_site) note += ", called at " + call_site->describe();
@@ -76,18 +76,18 @@ class PythonNode final : public Node {
   std::shared_ptr<NodeLink> link_;
 };
 
-// This thread's companions of the next way back: lists of outputs and inputs.
-thread_local ThreadReference companion_outputs, companion_inputs;
+// This thread's extra roots of the next backward pass: lists of outputs and inputs.
+thread_local ThreadReference extra_outputs, extra_inputs;
 
-std::vector<Variable> taken(py::handle list) {
+std::vector<Variable> take_all(py::handle list) {
   if (!list) return {};
   auto all = list.cast<std::vector<Variable>>();
   list.attr("clear")();
   return all;
 }
 
-Companions take_python_companions() {
-  return {taken(companion_outputs.get()), taken(companion_inputs.get())};
+ExtraRoots take_python_roots() {
+  return {take_all(extra_outputs.get()), take_all(extra_inputs.get())};
 }
 
 py::tuple output_references(const Node& node) {
@@ -150,12 +150,12 @@ void bind_nodes(py::module_& m) {
       .def("unchain", &Node::unchain);
 }
 
-Variable variable_of(VariableNode& vertex) {
-  if (vertex.variable != nullptr) return Variable(Ref<VariableBody>(vertex.variable));
-  return Variable(vertex.retained ? *vertex.retained : Array(), Ref<VariableNode>(&vertex));
+Variable variable_of(VariableNode& node) {
+  if (node.variable != nullptr) return Variable(Ref<VariableBody>(node.variable));
+  return Variable(node.retained ? *node.retained : Array(), Ref<VariableNode>(&node));
 }
 
-void bind_vertices(py::module_& m) {
+void bind_variable_nodes(py::module_& m) {
   py::class_<VariableNode, Ref<VariableNode>> c(m, "VariableNode", py::dynamic_attr());
   c.def_property(
       "creator_node", [](const VariableNode& n) { return python_node(n.creator); },
@@ -186,11 +186,11 @@ void bind_vertices(py::module_& m) {
   c.def("retain_data", [](VariableNode& n) {
     require<std::runtime_error>(n.variable != nullptr,
                                 "retain_data: expected a living variable, but it was freed");
-    known_outline(*n.variable);
+    known_metadata(*n.variable);
     n.retained = std::make_unique<Array>(n.variable->array());
   });
   c.def("unchain", &VariableNode::unchain);
-  // A vertex is one thing however many Python objects show it.
+  // Several Python objects may stand for one node; they compare equal.
   c.def("__eq__", [](const VariableNode& a, py::handle b) {
     return py::isinstance<VariableNode>(b) && &a == b.cast<VariableNode*>();
   });
@@ -200,19 +200,19 @@ void bind_vertices(py::module_& m) {
 
 }  // namespace
 
-int traverse_graph(const Ref<VariableNode>& vertex, visitproc visit, void* arg) {
-  // Bounds the time that a collection spends on a long graph; such a one may not be collected.
-  constexpr std::size_t most = 1000;
-  std::vector<const VariableNode*> open{vertex.get()};
-  for (std::size_t i = 0; i < open.size() && i < most; ++i) {
-    // Each has to be reached by one reference only, or the collector would count it twice.
-    if (open[i]->use_count() > 1 || !open[i]->creator || open[i]->creator->use_count() > 1)
+int traverse_graph(const Ref<VariableNode>& root, visitproc visit, void* arg) {
+  // Bounds the time of a collection; cycles through a longer graph may not be collected.
+  constexpr std::size_t max_nodes = 1000;
+  std::vector<const VariableNode*> queue{root.get()};
+  for (std::size_t i = 0; i < queue.size() && i < max_nodes; ++i) {
+    // Nodes with several owners are skipped: the collector would count their references twice.
+    if (queue[i]->use_count() > 1 || !queue[i]->creator || queue[i]->creator->use_count() > 1)
       continue;
-    const Node& node = *open[i]->creator;
+    const Node& node = *queue[i]->creator;
     if (const auto* python = dynamic_cast<const PythonNode*>(&node)) {
       Py_VISIT(python->function().ptr());
     }
-    for (const auto& x : node.inputs) open.push_back(x.get());
+    for (const auto& x : node.inputs) queue.push_back(x.get());
   }
   return 0;
 }
@@ -223,12 +223,12 @@ py::object python_node(const Ref<Node>& node) {
   return py::cast(node);
 }
 
-py::object reference_to(const Ref<VariableNode>& vertex) {
-  return py::cpp_function([vertex] { return vertex; });
+py::object reference_to(const Ref<VariableNode>& node) {
+  return py::cpp_function([node] { return node; });
 }
 
-void set_creator(VariableNode& vertex, py::handle function) {
-  vertex.unchain();
+void set_creator(VariableNode& node, py::handle function) {
+  node.unchain();
   if (function.is_none()) return;
   if (!py::hasattr(function, "_link")) {
     throw py::type_error("creator: expected a FunctionNode or None, got " +
@@ -236,15 +236,15 @@ void set_creator(VariableNode& vertex, py::handle function) {
   }
   const auto link = function.attr("_link").cast<std::shared_ptr<NodeLink>>();
   require<std::runtime_error>(link && link->node, "creator: expected a function that was applied");
-  vertex.creator = Ref<Node>(link->node);
-  vertex.output_index = static_cast<int>(link->node->outputs.size());
-  vertex.requires_grad = true;
-  link->node->outputs.push_back(&vertex);
+  node.creator = Ref<Node>(link->node);
+  node.output_index = static_cast<int>(link->node->outputs.size());
+  node.requires_grad = true;
+  link->node->outputs.push_back(&node);
 }
 
 void bind_graph(py::module_& m) {
   bind_nodes(m);
-  bind_vertices(m);
+  bind_variable_nodes(m);
   m.def("record_python", &record_python, py::arg("function"), py::arg("inputs"), py::arg("outputs"),
         "Variables over the outputs of a Python FunctionNode, in the graph if an input is.");
   m.def(
@@ -276,30 +276,30 @@ void bind_graph(py::module_& m) {
       py::arg("outputs"), py::arg("inputs"), py::arg("grad_outputs"), py::arg("grad_inputs"),
       py::arg("set_grad") = false, py::arg("retain_grad") = false,
       py::arg("enable_double_backprop") = false, py::arg("loss_scale") = py::none());
-  take_companions = &take_python_companions;
+  take_extra_roots = &take_python_roots;
   m.def(
-      "set_companions",
+      "set_extra_roots",
       [](const py::list& outputs, const py::list& inputs) {
-        companion_outputs.set(outputs);
-        companion_inputs.set(inputs);
+        extra_outputs.set(outputs);
+        extra_inputs.set(inputs);
       },
       py::arg("outputs"), py::arg("inputs"),
-      "Lists of this thread's: the next way back starts from what they hold, reaches it, and "
-      "empties them.");
+      "Sets this thread's lists of extra roots and inputs: the next backward pass starts from the "
+      "outputs, reaches the inputs, and empties both lists.");
   m.def("add_gradient_ready_hook", &add_gradient_ready_hook, py::arg("hook"),
-        "Calls hook(leaf) when a leaf's gradient is complete; returns a number to remove it by.");
-  m.def("remove_gradient_ready_hook", &remove_gradient_ready_hook, py::arg("number"));
+        "Calls hook(leaf) when a leaf's gradient is complete; returns a handle.");
+  m.def("remove_gradient_ready_hook", &remove_gradient_ready_hook, py::arg("handle"));
   m.def(
-      "set_gradient_places",
+      "set_gradient_buffers",
       [](const std::vector<Variable>& leaves, const std::vector<Array>& arrays) {
-        GradientPlaces places;
+        GradientBuffers buffers;
         for (std::size_t i = 0; i < leaves.size(); ++i) {
-          places.emplace(leaves[i].node().get(), arrays.at(i));
+          buffers.emplace(leaves[i].node().get(), arrays.at(i));
         }
-        set_gradient_places(std::move(places));
+        set_gradient_buffers(std::move(buffers));
       },
       py::arg("leaves"), py::arg("arrays"),
-      "Where this thread's backward() may leave the first gradients of these leaves.");
+      "Arrays into which this thread's backward() may write the first gradients of these leaves.");
   m.def("backprop_enabled", &backprop_enabled);
   m.def("set_backprop_enabled", &set_backprop_enabled, py::arg("enabled"));
   m.def("thread_backprop_enabled", &thread_backprop_enabled);

@@ -7,7 +7,7 @@
 namespace renga::python {
 namespace {
 
-// What hooks see of an operation of the core on its way forward.
+// What hooks see of an operation of the core in the forward pass.
 struct Call {
   const char* label;
   py::tuple arguments;            // as Python passed them, with defaults
@@ -77,7 +77,7 @@ void HookedCall::done(const std::vector<Variable>& ys) const {
 }
 
 void bind_hooks(py::module_& m) {
-  py::class_<Call>(m, "Call", "An operation of the core on its way forward.")
+  py::class_<Call>(m, "Call", "An operation of the core in the forward pass.")
       .def_property_readonly("label", [](const Call& c) { return c.label; })
       .def_property_readonly("inputs", [](const Call&) { return py::none(); })
       .def_property_readonly("arguments", [](const Call& c) { return c.arguments; })

@@ -1,4 +1,4 @@
-// Function hooks: Python objects that are told of every operation on its way forward and back.
+// Function hooks: Python objects called before and after each operation, forward and backward.
 #pragma once
 
 #include <optional>
@@ -16,8 +16,8 @@ namespace renga::python {
 // This thread's hooks by name (a dict), nullptr where there are none.
 inline thread_local PyObject* function_hooks = nullptr;
 
-// Tells the hooks that operation `label` is about to run on `xs`, called with `arguments`, and
-// with done() that it has computed `ys`.
+// Calls forward_preprocess of the hooks for operation `label` on `xs`, called with `arguments`, and
+// forward_postprocess in done().
 class HookedCall {
  public:
   HookedCall(const char* label, const std::vector<Variable>& xs, py::tuple arguments);
@@ -78,8 +78,7 @@ struct ReadAs<const std::optional<std::int64_t>&> {
   using type = const std::optional<Integer>&;
 };
 
-// The function, with the hooks around it where there are some. Its name is put before the message
-// where memory is exhausted.
+// Wraps the function with calls of the hooks. Prefixes the message of OutOfMemory with its name.
 template <class Result, class... Args>
 auto hooked(const char* label, Result (*function)(Args...)) {
   return [label, function](typename ReadAs<Args>::type... args) -> Result {

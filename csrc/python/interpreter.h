@@ -1,12 +1,12 @@
-// Python's lock, where the core may or may not hold it.
+// Reference counting on threads that may or may not hold the GIL.
 #pragma once
 
 #include <pybind11/pybind11.h>
 
 namespace renga::python {
 
-// Gives a reference back. Objects of the core that hold one may be destroyed on any thread; taking
-// the lock where it is held already would cost as much as a small operation.
+// Releases a reference. Objects of the core that own one may be destroyed on any thread; acquiring
+// the GIL where it is held already would cost as much as a small operation.
 inline void release(PyObject* object) {
   if (PyGILState_Check()) {
     Py_XDECREF(object);

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "devices/allocator.h"
-#include "devices/long_work.h"
+#include "devices/gil_release.h"
 #include "ops/convolution/algorithm_cache.h"
 #include "ops/convolution/cpu/algorithm_selection.h"
 #include "ops/matmul/cpu/bf16x3.h"
@@ -41,9 +41,9 @@ void translate(std::exception_ptr error) {
   }
 }
 
-// A thread that does not hold the interpreter has nothing to lend.
-void* lend_interpreter() { return PyGILState_Check() ? PyEval_SaveThread() : nullptr; }
-void take_interpreter_back(void* state) {
+// nullptr where this thread does not hold the GIL.
+void* release_gil() { return PyGILState_Check() ? PyEval_SaveThread() : nullptr; }
+void acquire_gil(void* state) {
   if (state != nullptr) PyEval_RestoreThread(static_cast<PyThreadState*>(state));
 }
 
@@ -81,27 +81,27 @@ void bind_precision(py::module_& m) {
       py::arg("y"), py::arg("x"), "y in the dtype that x has in the core, bfloat16 among them.");
 }
 
-// oneDNN writes the code of its matrix products at the first one, which takes longer than many
-// training steps. Where there is a core to spare, that happens beside the package's import.
-std::thread* preparation = nullptr;
+// oneDNN compiles its matrix kernels at the first product, which takes longer than many training
+// steps. Where there is a second core, that happens in a thread during the import of the package.
+std::thread* warm_up = nullptr;
 
-void prepare() {
+void start_warm_up() {
   if (omp_get_num_procs() < 2) return;
-  preparation = new std::thread([] {
+  warm_up = new std::thread([] {
     omp_set_num_threads(1);
     try {
       const Array a = zeros({64, 64}, Dtype::float32), c = empty_like(a);
       matmul_kernels.on(Device{}).matmul(a, a, c, false);
     } catch (const std::exception&) {
-      // What is wrong is said again where somebody can hear it: at the first product.
+      // The first product of the program reports it.
     }
   });
 }
 
-void finish_preparation() {
-  if (preparation == nullptr) return;
-  preparation->join();
-  delete std::exchange(preparation, nullptr);
+void finish_warm_up() {
+  if (warm_up == nullptr) return;
+  warm_up->join();
+  delete std::exchange(warm_up, nullptr);
 }
 
 }  // namespace
@@ -136,7 +136,7 @@ void bind_memory(py::module_& m) {
       "require_writable",
       [](py::handle array, const std::string& what) { writable_array(array, what.c_str()); },
       py::arg("array"), py::arg("what"),
-      "Raises ValueError unless the core can write into an ndarray as it lies in memory.");
+      "Raises ValueError unless the core can write into the memory of an ndarray.");
   m.def("get_num_threads", &omp_get_max_threads,
         "Threads that an operation called from this thread may use.");
   m.def(
@@ -148,24 +148,23 @@ void bind_memory(py::module_& m) {
       py::arg("n"), "Sets how many threads an operation called from this thread may use.");
   m.def("use_convolution_kernel", &use_convolution_algorithm, py::arg("name"),
         "Sets what float32 convolutions run on, in this process, where they can.");
-  m.def("kernel_choices", &algorithm_cache, "Kernels that have been chosen, by problem.");
+  m.def("kernel_choices", &algorithm_cache, "The kernels chosen so far, by problem.");
   m.def("load_kernel_choices", &load_algorithms, py::arg("choices"),
-        "Makes these win over what operations would choose.");
-  m.def("forget_kernel_choices", &clear_algorithms, "Lets operations choose anew.");
+        "Sets choices that take precedence over those that operations would make.");
+  m.def("forget_kernel_choices", &clear_algorithms, "Removes all choices.");
   m.def(
       "observe_kernels",
       [](py::object observer) {
-        // Never freed: a thread may still choose while the interpreter comes to its end.
-        static py::object& told = *new py::object;
-        told = std::move(observer);
+        // Never freed: other threads may still call it while the interpreter is finalized.
+        static py::object& callback = *new py::object;
+        callback = std::move(observer);
         algorithm_observer = [](const std::string& problem, const std::string& kernel) {
           const py::gil_scoped_acquire interpreter;
-          told(problem, kernel);
+          callback(problem, kernel);
         };
       },
-      py::arg("observer"), "Has observer(problem, kernel) called for every new choice.");
-  m.def("finish_preparation", &finish_preparation,
-        "Waits for what the core does beside the package's import.");
+      py::arg("observer"), "Calls observer(problem, kernel) for every new choice.");
+  m.def("finish_warm_up", &finish_warm_up, "Waits for the thread started at import.");
   m.def("host_name", [] { return to_string(Device{}); });
   m.def("device_names", [] {
     std::vector<std::string> names;
@@ -181,8 +180,8 @@ PYBIND11_MODULE(_core, m) {
   m.doc() = "The core of renga: variables, the graph and the operations.";
   m.attr("__version__") = RENGA_VERSION;
   py::register_exception_translator(&translate);
-  renga::long_work_hooks = {&lend_interpreter, &take_interpreter_back};
-  prepare();
+  renga::gil_release_hooks = {&release_gil, &acquire_gil};
+  start_warm_up();
   bind_graph(m);
   bind_variable(m);
   bind_hooks(m);

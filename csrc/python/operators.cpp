@@ -127,7 +127,7 @@ Operand operand(Dtype dtype, py::handle other) {
 }
 
 Variable initialized(VariableBody& body) {
-  known_outline(body);
+  known_metadata(body);
   return Variable(Ref<VariableBody>(&body));
 }
 
@@ -172,7 +172,7 @@ py::object apply(const Operator& op, VariableBody& self, py::handle other, bool 
     o.variable = Variable(full({}, o.number, Dtype::float64));
   }
   if (!o.known) return py::reinterpret_borrow<py::object>(Py_NotImplemented);
-  if (o.variable.defined()) known_outline(*o.variable.body());
+  if (o.variable.defined()) known_metadata(*o.variable.body());
   const auto compute = [&] {
     if (o.is_number) return (reflected ? op.of_number : op.with_number)(x, o.number);
     return reflected ? op.pair(o.variable, x) : op.pair(x, o.variable);

@@ -10,15 +10,15 @@
 namespace renga::python {
 namespace {
 
-// Keeps the ndarray that shows a variable's array.
-class PythonFace final : public Face {
+// The numpy.ndarray over a variable's array.
+class PythonHostView final : public HostView {
  public:
-  explicit PythonFace(py::object array) : array(std::move(array)) {}
-  ~PythonFace() override { release(array.release().ptr()); }
+  explicit PythonHostView(py::object array) : array(std::move(array)) {}
+  ~PythonHostView() override { release(array.release().ptr()); }
 
-  // An ndarray that owns its memory is held here and by the storage that borrows the memory; one of
-  // the core's memory is held here, and holds the storage.
-  bool is_alone(const Storage& memory) const override {
+  // An ndarray that owns its memory has two references, this one and that of the storage that
+  // borrows the memory. One over memory of the core has this reference, and references the storage.
+  bool is_uniquely_referenced(const Storage& memory) const override {
     const bool owns = (py::detail::array_proxy(array.ptr())->flags &
                        py::detail::npy_api::NPY_ARRAY_OWNDATA_) != 0;
     if (owns) return array.ref_count() == 2 && memory.use_count() == 1;
@@ -44,14 +44,14 @@ Array array_from(py::handle data, const char* what) {
 void set_python_array(VariableBody& body, py::handle data, const char* what = "array") {
   const Array x = array_from(data, what);
   body.set_array(x);
-  // Of an array that was converted, Python is shown what the core computes with.
+  // A converted array is replaced: Python sees the array that the core computes with.
   if (x.defined() && x.data() == static_cast<void*>(py::detail::array_proxy(data.ptr())->data)) {
-    body.face = std::make_unique<PythonFace>(py::reinterpret_borrow<py::object>(data));
+    body.host_view = std::make_unique<PythonHostView>(py::reinterpret_borrow<py::object>(data));
   }
 }
 
 void check_grad(const VariableBody& body, const Variable& grad) {
-  const Array& own = body.outline();
+  const Array& own = body.metadata();
   if (!grad.defined() || !own.defined()) return;
   // As Python sees them: bfloat16 is float32.
   if (dtype_to_python(grad.dtype()).ptr() != dtype_to_python(own.dtype()).ptr()) {
@@ -111,7 +111,7 @@ void unchain_backward(const VariableBody& body) {
 
 void backward_from(VariableBody& body, bool retain_grad, bool enable_double_backprop,
                    std::optional<double> loss_scale) {
-  known_outline(body);
+  known_metadata(body);
   const Variable self{Ref<VariableBody>(&body)};
   backward({&self, 1}, {retain_grad, enable_double_backprop, loss_scale});
 }
@@ -138,26 +138,27 @@ void bind_data(PyVariable& c) {
   c.attr("array") = property(get, set, py::none(), text);
   c.attr("data") = c.attr("array");
   c.attr("raw_array") = property(get, py::none(), py::none(), text);
-  c.def_property_readonly("shape", [](const VariableBody& v) { return known_outline(v).shape(); });
-  c.def_property_readonly("ndim", [](const VariableBody& v) { return known_outline(v).ndim(); });
-  c.def_property_readonly("size", [](const VariableBody& v) { return known_outline(v).size(); });
-  c.def_property_readonly("dtype", [](const VariableBody& v) { return known_outline(v).dtype(); });
+  c.def_property_readonly("shape", [](const VariableBody& v) { return known_metadata(v).shape(); });
+  c.def_property_readonly("ndim", [](const VariableBody& v) { return known_metadata(v).ndim(); });
+  c.def_property_readonly("size", [](const VariableBody& v) { return known_metadata(v).size(); });
+  c.def_property_readonly("dtype", [](const VariableBody& v) { return known_metadata(v).dtype(); });
   c.def_property_readonly(
-      "is_initialized", [](const VariableBody& v) { return v.outline().defined(); },
+      "is_initialized", [](const VariableBody& v) { return v.metadata().defined(); },
       "Whether there is an array.");
   c.def_property_readonly(
-      "_owns_array", [](const VariableBody& v) { return v.outline().defined() && v.is_private(); },
-      "Whether nobody else holds the array or its memory, so that it may be moved.");
+      "_owns_array",
+      [](const VariableBody& v) { return v.metadata().defined() && v.is_exclusive(); },
+      "Whether this is the only reference to the array and its memory, so that it may be moved.");
   c.def_property_readonly("_device_name", [](const VariableBody& v) {
-    return to_string(v.outline().defined() ? v.outline().device() : Device{});
+    return to_string(v.metadata().defined() ? v.metadata().device() : Device{});
   });
   c.def("_to_device", [](VariableBody& v, const std::string& device) {
     const Device to = device_from_string(device);
-    if (v.outline().defined()) v.set_array(to_device(v.array(), to));
+    if (v.metadata().defined()) v.set_array(to_device(v.array(), to));
     if (v.grad.defined()) v.grad = Variable(to_device(v.grad.array(), to));
   });
   c.def("__len__", [](const VariableBody& v) {
-    const Array& x = known_outline(v);
+    const Array& x = known_metadata(v);
     if (x.ndim() == 0) throw py::type_error("len() of unsized object");
     return x.shape(0);
   });
@@ -181,9 +182,9 @@ void bind_gradient(PyVariable& c) {
         const Storage& memory = *g->array().storage();
         return memory.use_count() == 1 && !memory.is_borrowed();
       },
-      "Whether nobody else holds the gradient or its memory, so that it may be written to.");
+      "Whether this is the only reference to the gradient and its memory.");
   c.def(
-      "cleargrad", [](VariableBody& v) { v.grad = Variable(); }, "Forgets the gradient.");
+      "cleargrad", [](VariableBody& v) { v.grad = Variable(); }, "Clears the gradient.");
   c.def("addgrad", &add_grad, py::arg("var"), "Adds another variable's gradient to this one's.");
   c.def("backward", &backward_from, py::arg("retain_grad") = false,
         py::arg("enable_double_backprop") = false, py::arg("loss_scale") = py::none(),
@@ -197,8 +198,8 @@ void bind_gradient(PyVariable& c) {
       [](VariableBody& v, bool on) { v.node()->requires_grad = on; });
 }
 
-// Python's cyclic garbage collector sees through the core's graph: functions in Python may refer to
-// what holds the variable.
+// The cyclic garbage collector has to traverse the graph of the core: Python functions in it may
+// reference the owner of the variable.
 traverseproc traverse_base = nullptr;
 inquiry clear_base = nullptr;
 
@@ -212,7 +213,7 @@ VariableBody* body_or_none(PyObject* object) {
 int traverse(PyObject* self, visitproc visit, void* arg) {
   if (const int stop = traverse_base(self, visit, arg)) return stop;
   const VariableBody* body = body_or_none(self);
-  // What others hold too, they keep alive.
+  // Another owner keeps the body alive.
   if (body == nullptr || body->use_count() > 1) return 0;
   return traverse_graph(body->node(), visit, arg);
 }
@@ -248,33 +249,33 @@ void bind_history(PyVariable& c) {
         v.node()->name = name.value_or("");
       });
   c.def(
-      "unchain", [](VariableBody& v) { v.node()->unchain(); }, "Forgets what computed it.");
-  c.def("unchain_backward", &unchain_backward, "Forgets the whole graph that leads here.");
+      "unchain", [](VariableBody& v) { v.node()->unchain(); }, "Removes the creator.");
+  c.def("unchain_backward", &unchain_backward, "Removes the whole graph before this variable.");
   c.def("retain_data", [](VariableBody& v) {
-    known_outline(v);
+    known_metadata(v);
     v.node()->retained = std::make_unique<Array>(v.array());
   });
 }
 
 }  // namespace
 
-const Array& known_outline(const VariableBody& body) {
-  require<std::runtime_error>(body.outline().defined(),
+const Array& known_metadata(const VariableBody& body) {
+  require<std::runtime_error>(body.metadata().defined(),
                               "Variable: expected an initialized array, but it has none yet");
-  return body.outline();
+  return body.metadata();
 }
 
 py::object python_array(VariableBody& body) {
-  if (!body.outline().defined()) return py::none();
-  body.made = nullptr;
+  if (!body.metadata().defined()) return py::none();
+  body.cache = nullptr;
   expose(body.array());
-  if (!body.face) body.face = std::make_unique<PythonFace>(to_numpy(body.array()));
-  return static_cast<PythonFace&>(*body.face).array;
+  if (!body.host_view) body.host_view = std::make_unique<PythonHostView>(to_numpy(body.array()));
+  return static_cast<PythonHostView&>(*body.host_view).array;
 }
 
 py::object python_variable(const Variable& x) {
   if (!x.defined()) return py::none();
-  // Nothing derives from VariableBody in C++, so its most derived type need not be looked up.
+  // VariableBody is final, so the lookup of the most derived type is skipped.
   static const auto* type = py::detail::get_type_info(typeid(VariableBody));
   return py::reinterpret_steal<py::object>(
       py::detail::type_caster_generic::cast(x.body().get(), py::return_value_policy::take_ownership,
@@ -293,7 +294,7 @@ void refuse_uninitialized(py::handle type) {
 VariableBody* variable_body(py::handle object) {
   PyTypeObject* type = Py_TYPE(object.ptr());
   if (type != variable_type && !PyType_IsSubtype(type, variable_type)) return nullptr;
-  // pybind11's general way looks the type up in tables, at a third of a small operation's time.
+  // pybind11's general cast looks the type up in tables: a third of the time of a small operation.
   const auto* instance = reinterpret_cast<const py::detail::instance*>(object.ptr());
   if (instance->simple_layout && instance->simple_value_holder[0] != nullptr) {
     return static_cast<VariableBody*>(instance->simple_value_holder[0]);
@@ -310,7 +311,7 @@ void bind_variable(py::module_& m) {
   bind_data(c);
   bind_gradient(c);
   bind_history(c);
-  // NumPy leaves operators with a Variable on the right to the Variable.
+  // Makes NumPy's operators defer to a Variable on the right.
   c.attr("__array_ufunc__") = py::none();
   c.attr("__array_priority__") = 200;
 }
@@ -321,7 +322,7 @@ namespace pybind11::detail {
 
 bool type_caster<renga::Variable>::load(handle source, bool) {
   if (renga::VariableBody* body = renga::python::variable_body(source)) {
-    renga::python::known_outline(*body);
+    renga::python::known_metadata(*body);
     value = renga::Variable(renga::Ref<renga::VariableBody>(body));
     return true;
   }

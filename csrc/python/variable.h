@@ -1,5 +1,4 @@
-// Variables in Python. The Python object is the VariableBody itself, so that the same body is
-// always the same Python object while that lives.
+// Variables in Python. The Python object wraps the VariableBody; one body is one Python object.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -11,17 +10,17 @@ PYBIND11_DECLARE_HOLDER_TYPE(T, renga::Ref<T>, true)
 
 namespace renga::python {
 
-// The variable's array as Python sees it: always the same object until the array is replaced.
+// The variable's array as a numpy.ndarray: the same object until the array is replaced.
 py::object python_array(VariableBody& body);
-// The outline of the variable's array; throws while it has none.
-const Array& known_outline(const VariableBody& body);
+// The metadata of the variable's array; throws if the variable is uninitialized.
+const Array& known_metadata(const VariableBody& body);
 // The Python object of a variable, None for an undefined one.
 py::object python_variable(const Variable& x);
 // The body that a Python Variable is; nullptr for any other object.
 VariableBody* variable_body(py::handle object);
 
-// Makes it an error to use an object of this class whose __init__ has not run. pybind11 would hand
-// out memory that holds nothing.
+// Makes using an object of this class whose __init__ has not run an error. pybind11 would pass
+// uninitialized memory.
 void refuse_uninitialized(py::handle type);
 
 void bind_variable(py::module_& m);

@@ -1,4 +1,4 @@
-// A number of one dtype as one of another.
+// Conversion of scalars between dtypes.
 #pragma once
 
 #include <limits>
@@ -7,8 +7,8 @@
 
 namespace renga {
 
-// Towards zero. What the register does not hold, NaN among it, becomes the register's least number,
-// and a smaller int takes its low bits: what x86 does, and with it NumPy. C++ leaves it undefined.
+// Rounds toward zero. NaN and values out of range, undefined in C++, give what x86 and NumPy give:
+// the least value of the 32- or 64-bit register, of which smaller ints take the low bits.
 template <class Int, class Float>
 Int truncate_to(Float v) {
   using Register = std::conditional_t<(sizeof(Int) > 4), std::int64_t, std::int32_t>;

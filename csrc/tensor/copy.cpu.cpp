@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "devices/gil_release.h"
 #include "devices/host.h"
-#include "devices/long_work.h"
 #include "tensor/convert.h"
 #include "tensor/streaming.cpu.h"
 #include "tensor/strided_loop.h"
@@ -134,7 +134,7 @@ void visit_bits(std::int64_t itemsize, const Visit& visit) {
 }
 
 void copy_cpu(const Array& from, const Array& to) {
-  const LongWork work(to.size());
+  const GilRelease work(to.size());
   const auto loop = make_loop<2>({&to, &from});
   const int crossing = from.dtype() == to.dtype() ? crossing_axis(loop, to.itemsize()) : -1;
   if (crossing >= 0) {
@@ -151,7 +151,7 @@ void copy_cpu(const Array& from, const Array& to) {
 }
 
 void fill_cpu(const Array& x, double value) {
-  const LongWork work(x.size());
+  const GilRelease work(x.size());
   const auto loop = make_loop<1>({&x});
   visit_dtype(x.dtype(), [&]<class T>(Type<T>) {
     const T v = convert<T>(value);

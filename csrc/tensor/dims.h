@@ -1,4 +1,4 @@
-// A short list of extents, strides or axes, kept in place: arrays have at most 16 axes.
+// An inline list of extents, strides or axes: arrays have at most 16 axes.
 #pragma once
 
 #include <algorithm>

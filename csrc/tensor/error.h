@@ -1,4 +1,4 @@
-// The core's errors and the one way to raise them.
+// Exceptions of the core, and require() to throw them.
 #pragma once
 
 #include <sstream>
@@ -20,7 +20,7 @@ template <class Error = InvalidType, class... Parts>
   throw Error(text.str());
 }
 
-// Throws `Error` with the parts put together unless `held`.
+// Throws `Error` with the concatenated parts unless `held`.
 template <class Error = InvalidType, class... Parts>
 void require(bool held, const Parts&... parts) {
   if (!held) [[unlikely]]

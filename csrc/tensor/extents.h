@@ -1,4 +1,4 @@
-// Sizes that callers ask for, checked before memory is reserved or addresses are computed.
+// Checks of requested shapes, before memory is allocated or addresses are computed.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace renga {
 
-// Sum and product of numbers of at least 0; the largest number where the result does not fit.
+// Sum and product of non-negative numbers, saturating at the largest int64.
 inline std::int64_t saturated_sum(std::int64_t a, std::int64_t b) {
   return __builtin_add_overflow(a, b, &a) ? std::numeric_limits<std::int64_t>::max() : a;
 }

@@ -9,7 +9,7 @@
 
 namespace renga {
 
-class RefCounted : public InSmallBlock {
+class RefCounted : public SmallObject {
  public:
   RefCounted() = default;
   RefCounted(const RefCounted&) = delete;

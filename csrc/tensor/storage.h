@@ -15,22 +15,22 @@ class Storage final : public RefCounted {
  public:
   // A fresh block from the caching allocator.
   Storage(std::size_t bytes, Device device);
-  // Memory of somebody else's, kept alive until `forget` is called.
+  // Memory of another owner, which keeps it alive until `forget` is called.
   Storage(void* data, std::size_t bytes, Device device, std::function<void()> forget);
   ~Storage() override;
 
   std::byte* data() const { return data_; }
   std::size_t bytes() const { return bytes_; }
   Device device() const { return device_; }
-  // Whether the memory is somebody else's.
+  // Whether another owner allocated the memory, such as NumPy.
   bool is_borrowed() const { return static_cast<bool>(forget_); }
 
-  // To be called when somebody gets the memory who may write to it whenever he likes; `shows`
-  // counts how often that was so.
-  void show() const { shows_.fetch_add(1, std::memory_order_relaxed); }
-  std::uint32_t shows() const { return shows_.load(std::memory_order_relaxed); }
+  // Counts how often the memory was handed to code outside the core, which may write to it at any
+  // time from then on.
+  void count_exposure() const { exposures_.fetch_add(1, std::memory_order_relaxed); }
+  std::uint32_t exposures() const { return exposures_.load(std::memory_order_relaxed); }
 
-  // How many deferred computations read this memory (autograd/deferred.h).
+  // Pending deferred computations that read this memory (lazy/deferred.h).
   int deferred_reads() const { return deferred_reads_.load(std::memory_order_acquire); }
   void count_deferred_read(int change) const { deferred_reads_.fetch_add(change); }
 
@@ -38,7 +38,7 @@ class Storage final : public RefCounted {
   std::byte* data_;
   std::size_t bytes_;
   Device device_;
-  mutable std::atomic<std::uint32_t> shows_{0};
+  mutable std::atomic<std::uint32_t> exposures_{0};
   mutable std::atomic<int> deferred_reads_{0};
   std::function<void()> forget_;
 };

@@ -1,5 +1,5 @@
-// Writing past the caches. An ordinary store reads its line from memory first, a third of what an
-// operation on one array moves, and drives out of the caches what somebody may still want.
+// Non-temporal stores. An ordinary store reads its cache line first, a third of the traffic of an
+// operation on one array, and evicts other data.
 #pragma once
 
 #include <immintrin.h>
@@ -9,11 +9,11 @@
 
 namespace renga {
 
-// Whether an array of so many bytes will have left the caches before somebody reads it.
+// Whether an array of so many bytes does not fit in the caches anyway.
 constexpr bool pays_streaming(std::int64_t bytes) { return bytes >= std::int64_t{1} << 25; }
 
-// Copies n elements, best to whole lines of the cache. Nobody else may look before
-// finish_streaming().
+// Copies n elements, efficiently if the destination is whole cache lines. Other threads may read
+// only after finish_streaming().
 template <class T>
 void stream(const T* from, T* to, std::int64_t n) {
   const auto bytes = static_cast<std::size_t>(n) * sizeof(T);

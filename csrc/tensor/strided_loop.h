@@ -1,5 +1,5 @@
-// Walks several arrays of one shape together. Axes are put in memory order and merged where every
-// operand allows it, so that most loops become a single run over contiguous elements.
+// Iterates over several arrays of one shape. Axes are sorted into memory order and coalesced where
+// every operand allows it, so that most loops become a single run over contiguous elements.
 #pragma once
 
 #include <array>
@@ -98,7 +98,7 @@ void walk(const StridedLoop<N>& loop, std::int64_t begin, std::int64_t end, cons
   }
 }
 
-// The whole loop, shared out over the threads where it is long enough to pay.
+// The whole loop, on several threads where it is long enough.
 template <int N, class Body>
 void parallel_walk(const StridedLoop<N>& loop, std::int64_t cost_per_element, const Body& body) {
   const std::int64_t size = loop.size();

@@ -13,7 +13,7 @@ int normalize_axis(const char* op, std::int64_t axis, int ndim) {
   return static_cast<int>(axis < 0 ? axis + ndim : axis);
 }
 
-bool elements_are_apart(const Array& x) {
+bool has_distinct_elements(const Array& x) {
   if (x.is_contiguous() || x.size() == 0) return true;
   std::vector<std::pair<std::int64_t, std::int64_t>> axes;  // stride, extent
   for (int axis = 0; axis < x.ndim(); ++axis) {

@@ -1,4 +1,4 @@
-// Views: other ways to walk over the same memory. None of these moves an element.
+// Views: other shapes and strides over the same memory. Nothing is copied.
 #pragma once
 
 #include "tensor/array.h"
@@ -10,9 +10,10 @@ int normalize_axis(const char* op, std::int64_t axis, int ndim);
 // The same for several; an axis named twice is an error.
 Axes normalize_axes(const char* op, const Axes& axes, int ndim);
 
-// Whether every stride steps over all that lies within smaller strides, so that no two elements are
-// one in memory. Slices, transposes and diagonals of an array without overlap are so.
-bool elements_are_apart(const Array& x);
+// Whether no two elements share memory, as far as the strides show: each stride is at least the
+// extent of the axes with smaller strides. True for slices, transposes and diagonals of such
+// arrays.
+bool has_distinct_elements(const Array& x);
 
 // Throws InvalidType naming `op` unless x is of floats.
 inline void require_floats(const char* op, const Array& x) {
@@ -26,10 +27,10 @@ Array broadcast_view(const char* op, const Array& x, const Shape& shape);
 
 // `axes` is a permutation.
 Array transpose_view(const Array& x, const Axes& axes);
-// One step along `axis` from `start`, `length` elements at `step` apart (negative steps walk back).
+// `length` elements along `axis` from `start`, `step` apart (may be negative).
 Array slice_view(const Array& x, int axis, std::int64_t start, std::int64_t length,
                  std::int64_t step = 1);
-// Drops `axis` at a position.
+// The view at `index` along `axis`, without that axis.
 Array select_view(const Array& x, int axis, std::int64_t index);
 Array expand_view(const Array& x, int axis);
 // Another shape over the same memory; an undefined Array where the strides do not allow it.

@@ -110,4 +110,4 @@ from renga.backends.cuda import (
     should_use_cudnn_tensor_core as should_use_cudnn_tensor_core,
 )
 
-_core.finish_preparation()
+_core.finish_warm_up()

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "autograd/gradient_place.h"
+#include "autograd/gradient_buffer.h"
 #include "autograd/node.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/matmul/precision.h"
@@ -101,7 +101,7 @@ Variable input_grad(const Variable& gy, const Variable& W, const Bias& b, const 
 
 Variable weight_grad(const Variable& gy, const Variable& x, const Array& image,
                      const Window& window, const Dims& kernel) {
-  const Array gW = gradient_array(image_shape(gy.shape(1), x.shape(1) / window.groups, kernel),
+  const Array gW = empty_gradient(image_shape(gy.shape(1), x.shape(1) / window.groups, kernel),
                                   weight_dtype(x.dtype()), x.device());
   convolution_kernels.on(x.device()).weight_grad(cast(gy.array(), x.dtype()), image, gW, window);
   auto ggy = [x, window, extents = extents_of(gy)](const Variable& ggW) {

@@ -23,7 +23,7 @@ class PackedWeightCache final : public RefCounted {
 
   // The packed weights for `key`, made by `pack` on the first call.
   Array get(const Key& key, const std::function<Array()>& pack);
-  bool is_valid_for(const Array& W) const { return W.storage()->shows() == exposures_; }
+  bool is_valid_for(const Array& W) const { return W.storage()->exposures() == exposures_; }
 
  private:
   const std::uint32_t exposures_;

@@ -1,6 +1,6 @@
 #include "ops/matmul/matmul.h"
 
-#include "autograd/gradient_place.h"
+#include "autograd/gradient_buffer.h"
 #include "autograd/node.h"
 #include "ops/matmul/batch.h"
 #include "ops/matmul/precision.h"
@@ -36,7 +36,7 @@ bool are_compatible(Dtype a, Dtype b) {
 
 Array product(const Array& a, const Array& b, Dtype dtype) {
   if (a.ndim() == 2 && b.ndim() == 2) {
-    const Array c = gradient_array({a.shape(0), b.shape(1)}, dtype, a.device());
+    const Array c = empty_gradient({a.shape(0), b.shape(1)}, dtype, a.device());
     matmul_kernels.on(c.device()).matmul(a, b, c, false);
     return c;
   }

@@ -1,7 +1,7 @@
 #include "ops/normalization/fusion.h"
 
 #include "autograd/node.h"
-#include "devices/long_work.h"
+#include "devices/gil_release.h"
 #include "ops/elementwise/activation.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/random/random.h"
@@ -38,7 +38,7 @@ Variable gradient_through(const Normalization& part, const Variable& gy) {
     gys = gy.array();
   }
   Variable gx(empty_like(part.x.array));
-  gx.body()->defer(make_ref<DeferredGradient>(gx.outline(), through, *gys));
+  gx.body()->defer(make_ref<DeferredGradient>(gx.metadata(), through, *gys));
   return gx;
 }
 
@@ -46,7 +46,7 @@ Variable take_up(const char* name, const Variable& x, const Normalization& of,
                  const Normalization& part) {
   auto to_x = [part](const Variable& gy) { return gradient_through(part, gy); };
   Variable y = record(name, empty_like(of.x.array), {{x, to_x}});
-  y.body()->defer(make_ref<DeferredNormalization>(y.outline(), of));
+  y.body()->defer(make_ref<DeferredNormalization>(y.metadata(), of));
   return y;
 }
 
@@ -81,8 +81,8 @@ void DeferredGradient::compute(const Array& gx) const {
 
 void normalize_into(const Variable& y, const Normalization& of, const UnsharedMemory& x) {
   // The work of deferring costs as much as a pass over a small array.
-  if (x.holds() && y.size() >= LongWork::worth) {
-    y.body()->defer(make_ref<DeferredNormalization>(y.outline(), of));
+  if (x.holds() && y.size() >= GilRelease::kMinElements) {
+    y.body()->defer(make_ref<DeferredNormalization>(y.metadata(), of));
   } else {
     kernels(y.array()).normalize(of, y.array());
   }

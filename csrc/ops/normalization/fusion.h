@@ -1,5 +1,5 @@
 // A normalization, the activation and the dropout after it in one pass over memory, forward and
-// back: a normalization is deferred (autograd/deferred.h), and what meets it takes it up.
+// back: a normalization is deferred (lazy/deferred.h), and what meets it takes it up.
 #pragma once
 
 #include <optional>

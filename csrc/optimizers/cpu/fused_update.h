@@ -5,7 +5,7 @@
 #include <array>
 #include <utility>
 
-#include "devices/long_work.h"
+#include "devices/gil_release.h"
 #include "optimizers/update_rules.h"
 #include "tensor/strided_loop.h"
 
@@ -91,7 +91,7 @@ template <class MakeRule, class... States>
 void fused_update(const MakeRule& make_rule, const Array& x, const Gradient& g,
                   const States&... states) {
   constexpr int N = 2 + sizeof...(States);
-  const LongWork work(x.size());
+  const GilRelease work(x.size());
   const auto loop = make_loop<N>({&x, &g.array, &states...});
   visit_dtype(x.dtype(), [&]<class T>(Type<T>) {
     if constexpr (is_floating<T>) {

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "autograd/backward.h"
-#include "autograd/gradient_place.h"
+#include "autograd/gradient_buffer.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/math.h"
 #include "ops/matmul/matmul.h"
@@ -60,7 +60,7 @@ TEST_CASE("a chain of 100000 nodes goes forth, back and away without recursion")
   CHECK(value(x.body()->grad) == 1);
 }
 
-TEST_CASE("an output that nobody holds still serves the second derivative") {
+TEST_CASE("a freed output enters the graph again for the second derivative") {
   const Variable x = leaf(0.3);
   const Variable g = gradient(sum(exp(x)), x, true);
   CHECK(value(gradient(g, x)) == doctest::Approx(std::exp(0.3)));
@@ -92,7 +92,7 @@ TEST_CASE("no gradient where backprop is off or not required") {
   CHECK_FALSE(gradient(square(x), c).defined());
 }
 
-TEST_CASE("the loss scale multiplies the start of the way back") {
+TEST_CASE("the loss scale multiplies the gradient of the root") {
   const Variable x = leaf(3);
   const Variable y = square(x);
   BackwardOptions options;
@@ -105,7 +105,7 @@ TEST_CASE("first gradients of leaves lie in their places, others do not") {
   const Variable x(full({3, 2}, 2.0, Dtype::float64)), w(full({4, 2}, 1.0, Dtype::float64), true);
   const Array place = full({4, 2}, -1.0, Dtype::float64);
   const auto product = [&] { return sum(matmul(x, w, false, true)); };
-  set_gradient_places({{w.node().get(), place}});
+  set_gradient_buffers({{w.node().get(), place}});
   Variable y = product();
   CHECK(gradient(y, w).array().data() != place.data());
   backward({&y, 1}, {});
@@ -119,7 +119,7 @@ TEST_CASE("first gradients of leaves lie in their places, others do not") {
   backward({&y, 1}, {});
   CHECK(w.body()->grad.array().as<double>()[0] == 12);
   w.body()->grad = Variable();
-  set_gradient_places({});
+  set_gradient_buffers({});
   y = product();
   backward({&y, 1}, {});
   CHECK(w.body()->grad.array().data() != place.data());

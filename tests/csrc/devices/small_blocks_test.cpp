@@ -23,29 +23,29 @@ struct Counted final : RefCounted {
 std::vector<void*> take(std::size_t count, std::size_t bytes) {
   std::vector<void*> blocks;
   for (std::size_t i = 0; i < count; ++i) {
-    blocks.push_back(take_small_block(bytes));
+    blocks.push_back(allocate_small_block(bytes));
     std::memset(blocks.back(), static_cast<int>(i), bytes);
   }
   return blocks;
 }
 
 void give(const std::vector<void*>& blocks, std::size_t bytes) {
-  for (void* block : blocks) give_small_block(block, bytes);
+  for (void* block : blocks) free_small_block(block, bytes);
 }
 
 TEST_CASE("a small block that was given back is the next one handed out" *
           doctest::skip(!kReusesBlocks)) {
-  void* const first = take_small_block(100);
-  give_small_block(first, 100);
-  void* const again = take_small_block(110);  // the same size of 128
+  void* const first = allocate_small_block(100);
+  free_small_block(first, 100);
+  void* const again = allocate_small_block(110);  // the same size of 128
   CHECK(again == first);
-  give_small_block(again, 110);
+  free_small_block(again, 110);
 }
 
 TEST_CASE("small blocks are aligned and do not overlap, whatever their sizes") {
   std::vector<std::pair<std::uintptr_t, std::size_t>> taken;
   for (std::size_t bytes = 0; bytes <= 2048; bytes += 31) {
-    taken.emplace_back(reinterpret_cast<std::uintptr_t>(take_small_block(bytes)), bytes);
+    taken.emplace_back(reinterpret_cast<std::uintptr_t>(allocate_small_block(bytes)), bytes);
   }
   for (const auto& [at, bytes] : taken) {
     CHECK(at % alignof(std::max_align_t) == 0);
@@ -53,18 +53,18 @@ TEST_CASE("small blocks are aligned and do not overlap, whatever their sizes") {
       CHECK((at == other || at + bytes <= other || other + size <= at));
     }
   }
-  for (const auto& [at, bytes] : taken) give_small_block(reinterpret_cast<void*>(at), bytes);
+  for (const auto& [at, bytes] : taken) free_small_block(reinterpret_cast<void*>(at), bytes);
 }
 
 TEST_CASE("a thread keeps a bounded number of small blocks" * doctest::skip(!kReusesBlocks)) {
   std::thread([] {
-    const std::size_t bytes = 512, count = 4 * kSmallBlocksKept / bytes;
+    const std::size_t bytes = 512, count = 4 * kMaxCachedSmallBytes / bytes;
     give(take(count, bytes), bytes);
-    CHECK(small_blocks_kept() == kSmallBlocksKept);
+    CHECK(cached_small_bytes() == kMaxCachedSmallBytes);
     give(take(3, 1), 1);
-    CHECK(small_blocks_kept() == kSmallBlocksKept + 3 * 64);
+    CHECK(cached_small_bytes() == kMaxCachedSmallBytes + 3 * 64);
     give(take(3, 4096), 4096);  // not small: straight to the system
-    CHECK(small_blocks_kept() == kSmallBlocksKept + 3 * 64);
+    CHECK(cached_small_bytes() == kMaxCachedSmallBytes + 3 * 64);
   }).join();
 }
 

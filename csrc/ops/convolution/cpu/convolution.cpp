@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "devices/long_work.h"
+#include "devices/gil_release.h"
 #include "ops/convolution/cpu/algorithm_selection.h"
 #include "ops/convolution/cpu/depthwise.h"
 #include "ops/convolution/cpu/direct_weight_grad.h"
@@ -118,7 +118,7 @@ bool convolve(const Problem& problem, const Array& bias, PackedWeightCache* cach
 }
 
 void run(const Problem& problem, const Array& bias, PackedWeightCache* cache) {
-  const LongWork work;
+  const GilRelease work;
   const Array& result = problem.result();
   if (result.size() == 0) return;
   bool added = false;

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "devices/one_thread.h"
 #include "devices/parallel.h"
+#include "devices/single_thread.h"
 #include "ops/convolution/cpu/onednn.h"
 #include "ops/matmul/cpu/blocking.h"
 #include "ops/matmul/matmul.h"
@@ -106,7 +106,7 @@ void for_each_block(const Problem& problem, std::int64_t extent, std::int64_t co
   const Array &gy = problem.y, &gW = problem.W;
   const std::int64_t cost = gy.size() / count * (gW.size() / gW.shape(0)) / 8;
   parallel_for(count, cost, [&](std::int64_t first, std::int64_t last) {
-    const OneThread alone;
+    const SingleThread alone;
     for (std::int64_t i = first; i < last; ++i) {
       const std::int64_t begin = i * extent / count;
       body(i, begin, (i + 1) * extent / count - begin);

@@ -1,7 +1,7 @@
 #include <memory>
 
 #include "devices/cuda/libraries.h"
-#include "devices/long_work.h"
+#include "devices/gil_release.h"
 #include "ops/convolution/convolution.h"
 
 namespace renga {
@@ -89,7 +89,7 @@ struct WeightGrad {
 template <class Pass, class First, class Second, class Result>
 void convolve(const Array& first_operand, const Array& second_operand, const Array& to,
               const Window& window) {
-  const LongWork work;
+  const GilRelease work;
   if (to.size() == 0) return;
   if (first_operand.size() == 0 || second_operand.size() == 0) return fill(to, 0);
   const cuda::Use use(to.device());

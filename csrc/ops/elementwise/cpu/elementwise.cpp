@@ -6,7 +6,7 @@
 #include <numbers>
 #include <type_traits>
 
-#include "devices/long_work.h"
+#include "devices/gil_release.h"
 #include "simd/blocked_loop.h"
 
 namespace renga {
@@ -313,7 +313,7 @@ std::int64_t cost_of(Unary map) {
 }
 
 void unary_cpu(Unary map, double p, double q, const Array& x, const Array& y) {
-  const LongWork work(y.size());
+  const GilRelease work(y.size());
   visit_dtype(y.dtype(), [&]<class T>(Type<T>) {
     using C = Compute<T>;
     simd::map_blocks<T>(x, y, cost_of(map), [=]<class S>(const S* in, S* out, std::int64_t n) {
@@ -329,7 +329,7 @@ void unary_cpu(Unary map, double p, double q, const Array& x, const Array& y) {
 void binary_cpu(Binary map, double p, const Array& a, const Array& b, const Array& y) {
   DivisionFaults faults;
   {
-    const LongWork work(y.size());
+    const GilRelease work(y.size());
     visit_dtype(y.dtype(), [&]<class T>(Type<T>) {
       using C = Compute<T>;
       simd::map_blocks<T>(
@@ -359,7 +359,7 @@ void select_loop(const Array& condition, const Array& a, const Array& b, const A
 }
 
 void select_cpu(const Array& condition, const Array& a, const Array& b, const Array& y) {
-  const LongWork work(y.size());
+  const GilRelease work(y.size());
   switch (y.itemsize()) {
     case 1:
       return select_loop<std::uint8_t>(condition, a, b, y);

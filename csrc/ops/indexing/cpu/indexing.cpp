@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "devices/long_work.h"
+#include "devices/gil_release.h"
 #include "devices/parallel.h"
 
 namespace renga {
@@ -10,7 +10,7 @@ namespace {
 
 void take_cpu(const Array& given, const Array& at, std::optional<std::int64_t> ignore,
               const Array& y) {
-  const LongWork work(y.size());
+  const GilRelease work(y.size());
   const Array table = contiguous(given);
   const std::int64_t bytes = table.shape(1) * table.itemsize();
   parallel_for(at.size(), bytes / 4, [&](std::int64_t begin, std::int64_t end) {
@@ -45,7 +45,7 @@ void add_rows(const Array& rows, const Array& at, std::optional<std::int64_t> ig
 
 void put_cpu(const Array& given, const Array& at, std::optional<std::int64_t> ignore,
              const Array& table) {
-  const LongWork work(given.size());
+  const GilRelease work(given.size());
   const Array rows = contiguous(given);
   visit_dtype(table.dtype(), [&]<class T>(Type<T>) {
     add_rows<T>(rows, at, ignore, table.as<T>(), table.shape(1));

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "devices/long_work.h"
+#include "devices/gil_release.h"
 #include "ops/reduction/cpu/softmax_row.h"
 
 namespace renga {
@@ -83,7 +83,7 @@ void nll_grad(const Array& log_p, const Array& t, const Labels<T>& labels, const
 
 void nll_cpu(const Array& x, const Array& t, const Array& weight, std::int64_t ignore,
              const Array& log_p, const Array& loss) {
-  const LongWork work(x.size());
+  const GilRelease work(x.size());
   visit_dtype(x.dtype(), [&]<class T>(Type<T>) {
     if constexpr (is_floating<T>) nll<T>(x, t, labels_of<T>(x, weight, ignore), log_p, loss);
   });
@@ -91,7 +91,7 @@ void nll_cpu(const Array& x, const Array& t, const Array& weight, std::int64_t i
 
 void nll_grad_cpu(const Array& log_p, const Array& t, const Array& weight, std::int64_t ignore,
                   const Array& gy, const Array& gx) {
-  const LongWork work(gx.size());
+  const GilRelease work(gx.size());
   visit_dtype(gx.dtype(), [&]<class T>(Type<T>) {
     if constexpr (is_floating<T>) nll_grad<T>(log_p, t, labels_of<T>(gx, weight, ignore), gy, gx);
   });

@@ -6,9 +6,9 @@
 #include <array>
 
 #include "devices/cpu/onednn.h"
-#include "devices/long_work.h"
-#include "devices/one_thread.h"
+#include "devices/gil_release.h"
 #include "devices/parallel.h"
+#include "devices/single_thread.h"
 #include "ops/matmul/batch.h"
 #include "ops/matmul/cpu/bf16x3.h"
 #include "ops/matmul/cpu/blocking.h"
@@ -109,7 +109,7 @@ void generic_gemm(const Matrix& a, const Matrix& b, T* c, std::int64_t batch, co
 // A block of a product, on one thread: the bits of a call on several depend on their number.
 void sgemm(const Matrix& a, const float* left, const Matrix& b, const float* right, float* c,
            std::int64_t ldc, const Sizes& size, bool accumulate) {
-  const OneThread alone;
+  const SingleThread alone;
   dnnl_sgemm(a.transposed ? 'T' : 'N', b.transposed ? 'T' : 'N', size.m, size.n, size.k, 1.f, left,
              a.leading, right, b.leading, accumulate ? 1.f : 0.f, c, ldc);
 }
@@ -273,7 +273,7 @@ void multiply_activations(const Array& a, const Array& b, const Array& c, bool a
 }
 
 void matmul_cpu(const Array& a, const Array& b, const Array& c, bool accumulate) {
-  const LongWork work(c.size() * a.shape(a.ndim() - 1));
+  const GilRelease work(c.size() * a.shape(a.ndim() - 1));
   if (c.dtype() == Dtype::bfloat16 || c.dtype() == Dtype::float32) {
     return multiply_activations(a, b, c, accumulate);
   }

@@ -1,4 +1,4 @@
-#include "devices/long_work.h"
+#include "devices/gil_release.h"
 #include "ops/normalization/cpu/statistics.h"
 
 namespace renga {
@@ -37,7 +37,7 @@ void each_element(const ChannelLayout& layout, const Element& element) {
 }
 
 void moments_cpu(const Channels& x, const Array& mean, const Array& var) {
-  const LongWork work(x.array.size());
+  const GilRelease work(x.array.size());
   visit_dtype(x.array.dtype(), [&]<class T>(Type<T>) {
     using S = Compute<T>;
     if constexpr (is_floating<T>) {
@@ -47,7 +47,7 @@ void moments_cpu(const Channels& x, const Array& mean, const Array& var) {
 }
 
 void normalize_cpu(const Normalization& given, const Array& y) {
-  const LongWork work(y.size());
+  const GilRelease work(y.size());
   visit_types(given, [&]<class T, class S, class A>(const Typed<T, S, A>& of_x) {
     T* to = y.as<T>();
     each_element<S>(
@@ -59,7 +59,7 @@ void normalize_cpu(const Normalization& given, const Array& y) {
 
 void gradient_sums_cpu(const Normalization& given, const Array& gy, const Array& sum_g,
                        const Array& sum_g_x) {
-  const LongWork work(gy.size());
+  const GilRelease work(gy.size());
   visit_types(given, [&]<class T, class S, class A>(const Typed<T, S, A>& of_x) {
     normalized::gradient_sums(of_x, gy.as<const T>(), given.x.layout, sum_g.as<S>(),
                               sum_g_x.as<S>());
@@ -68,7 +68,7 @@ void gradient_sums_cpu(const Normalization& given, const Array& gy, const Array&
 
 void input_grad_cpu(const Normalization& given, const Array& gy, const Array& shift,
                     const Array& slope, const Array& gx) {
-  const LongWork work(gx.size());
+  const GilRelease work(gx.size());
   visit_types(given, [&]<class T, class S, class A>(const Typed<T, S, A>& of_x) {
     const T* from = gy.as<const T>();
     T* to = gx.as<T>();

@@ -4,7 +4,7 @@
 
 #include <limits>
 
-#include "devices/long_work.h"
+#include "devices/gil_release.h"
 #include "devices/parallel.h"
 #include "ops/pooling/cpu/pooling_grid.h"
 #include "simd/batch.h"
@@ -221,7 +221,7 @@ void visit_both(const Array& x, const Array& at, const Visit& visit) {
 }
 
 void max_cpu(const Array& x, const Array& y, const Array& at, const PoolingWindow& window) {
-  const LongWork work(y.size() * window.area());
+  const GilRelease work(y.size() * window.area());
   const PoolingGrid grid(x, y, window);
   visit_both(x, at, [&]<class T, class I>(Type<T>, Type<I>) {
     if (channels_adjoin(x) && channels_adjoin(y) && window.area() <= kExactNumbers) {
@@ -233,14 +233,14 @@ void max_cpu(const Array& x, const Array& y, const Array& at, const PoolingWindo
 }
 
 void take_cpu(const Array& x, const Array& at, const Array& y, const PoolingWindow& window) {
-  const LongWork work(y.size());
+  const GilRelease work(y.size());
   const PoolingGrid grid(x, y, window);
   visit_both(x, at,
              [&]<class T, class I>(Type<T>, Type<I>) { take_by_planes<T, I>(x, at, y, grid); });
 }
 
 void give_cpu(const Array& gy, const Array& at, const Array& gx, const PoolingWindow& window) {
-  const LongWork work(gx.size());
+  const GilRelease work(gx.size());
   const PoolingGrid grid(gx, gy, window);
   visit_both(gx, at, [&]<class T, class I>(Type<T>, Type<I>) {
     // Of one pixel the channels adjoin in any layout: the larger image must be asked, too.
@@ -255,7 +255,7 @@ void give_cpu(const Array& gy, const Array& at, const Array& gx, const PoolingWi
 }
 
 void average_cpu(const Array& x, const Array& y, const PoolingWindow& window) {
-  const LongWork work(y.size() * window.area());
+  const GilRelease work(y.size() * window.area());
   const PoolingGrid grid(x, y, window);
   visit_image(x, [&]<class T>(Type<T>) {
     mean_of<T>(x, y, window.area(), [&](std::int64_t o, std::int64_t p, const auto& visit) {
@@ -265,7 +265,7 @@ void average_cpu(const Array& x, const Array& y, const PoolingWindow& window) {
 }
 
 void average_grad_cpu(const Array& gy, const Array& gx, const PoolingWindow& window) {
-  const LongWork work(gx.size());
+  const GilRelease work(gx.size());
   const PoolingGrid grid(gx, gy, window);
   visit_image(gx, [&]<class T>(Type<T>) {
     mean_of<T>(gy, gx, window.area(), [&](std::int64_t i, std::int64_t j, const auto& visit) {

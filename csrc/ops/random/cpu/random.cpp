@@ -3,7 +3,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "devices/long_work.h"
+#include "devices/gil_release.h"
 #include "ops/random/cpu/dropout_mask.h"
 #include "ops/random/cpu/philox.h"
 #include "simd/cpu_features.h"
@@ -14,7 +14,7 @@ namespace renga {
 namespace {
 
 void draw_cpu(double ratio, std::uint64_t seed, const Array& mask) {
-  const LongWork work(kPhiloxBlock * mask.size());
+  const GilRelease work(kPhiloxBlock * mask.size());
   const auto threshold =
       static_cast<std::uint32_t>(std::min(std::round(ratio * 0x1p32), 0x1p32 - 1));
   const bool wide = simd::has_avx512();
@@ -51,7 +51,7 @@ struct TypedDrop {
 };
 
 void drop_cpu(const Array& x, const Drop& drop, const Array& y) {
-  const LongWork work(y.size());
+  const GilRelease work(y.size());
   visit_dtype(y.dtype(), [&]<class T>(Type<T>) {
     if constexpr (is_floating<T>) {
       const TypedDrop<T> typed{DropMask(drop.mask), static_cast<Compute<T>>(drop.scale)};
@@ -84,7 +84,7 @@ void normal_block(const PhiloxBlock& numbers, T* y, std::int64_t n) {
 }
 
 void normal_cpu(std::uint64_t seed, const Array& y) {
-  const LongWork work(y.size());
+  const GilRelease work(y.size());
   const std::int64_t size = y.size();
   visit_dtype(y.dtype(), [&]<class T>(Type<T>) {
     if constexpr (is_floating<T>) {

@@ -1,6 +1,6 @@
 #include "ops/recurrent/recurrent.h"
 
-#include "devices/long_work.h"
+#include "devices/gil_release.h"
 #include "simd/blocked_loop.h"
 
 namespace renga {
@@ -52,7 +52,7 @@ template <int In, int Out, class F>
 void map_units(const std::array<Array, Out + In>& operands, const F& f) {
   std::array<const Array*, Out + In> all;
   for (std::size_t k = 0; k < all.size(); ++k) all[k] = &operands[k];
-  const LongWork work(kCost / 8 * operands[0].size());
+  const GilRelease work(kCost / 8 * operands[0].size());
   visit_dtype(operands[0].dtype(), [&]<class T>(Type<T>) {
     if constexpr (is_floating<T>) {
       parallel_walk(

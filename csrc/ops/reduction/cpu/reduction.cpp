@@ -5,7 +5,7 @@
 #include <limits>
 #include <vector>
 
-#include "devices/long_work.h"
+#include "devices/gil_release.h"
 #include "tensor/strided_loop.h"
 
 namespace renga {
@@ -197,7 +197,7 @@ void reduce_with(const Array& x, const Axes& axes, const Array& y) {
 Dtype comparable(Dtype dtype) { return dtype == Dtype::bool_ ? Dtype::uint8 : dtype; }
 
 void reduce_cpu(Reduction map, const Array& x, const Axes& axes, const Array& y) {
-  const LongWork work(x.size());
+  const GilRelease work(x.size());
   visit_dtype(comparable(x.dtype()), [&]<class T>(Type<T>) {
     if constexpr (!std::is_same_v<T, bool>) {
       switch (map) {
@@ -215,7 +215,7 @@ void reduce_cpu(Reduction map, const Array& x, const Axes& axes, const Array& y)
 }
 
 void arg_cpu(Reduction map, const Array& x, int axis, const Array& y) {
-  const LongWork work(x.size());
+  const GilRelease work(x.size());
   const std::int64_t n = x.shape(axis), step = x.strides()[axis];
   const Array rows = select_view(x, axis, 0);
   visit_dtype(comparable(x.dtype()), [&]<class T>(Type<T>) {

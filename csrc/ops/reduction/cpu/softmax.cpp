@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "devices/long_work.h"
+#include "devices/gil_release.h"
 #include "ops/reduction/cpu/softmax_row.h"
 
 namespace renga {
@@ -25,7 +25,7 @@ void softmax_rows(const Array& x, int axis, bool log, const Array& y) {
 }
 
 void softmax_cpu(const Array& x, int axis, bool log, const Array& y) {
-  const LongWork work(x.size());
+  const GilRelease work(x.size());
   visit_dtype(x.dtype(), [&]<class T>(Type<T>) {
     if constexpr (is_floating<T>) softmax_rows<T>(x, axis, log, y);
   });

@@ -92,11 +92,11 @@ class BucketedReducer(Reducer):
     def attached(self) -> Iterator[None]:
         hook = _core.add_gradient_ready_hook(self.add)
         leaves = [self._params[i] for i in self._buffers]
-        _core.set_gradient_places(leaves, list(self._buffers.values()))
+        _core.set_gradient_buffers(leaves, list(self._buffers.values()))
         try:
             yield
         finally:
-            _core.set_gradient_places([], [])
+            _core.set_gradient_buffers([], [])
             _core.remove_gradient_ready_hook(hook)
 
     def add(self, param: Any) -> None:

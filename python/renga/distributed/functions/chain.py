@@ -27,7 +27,7 @@ class CommunicationChain(threading.local):
         self._last: list[Variable] = []
         self._first: list[Variable] = []
         self._nodes: list[weakref.ref[Any]] = []
-        _core.set_companions(self._last, self._first)
+        _core.set_extra_roots(self._last, self._first)
 
     def join(self, delegate: Any) -> Variable:
         """A token that depends on the last communication and on ``delegate``.

@@ -52,7 +52,7 @@ TEST_CASE("what stands between a normalization and an activation is never writte
   CHECK(h.array().as<float>()[0] == 3);
 }
 
-TEST_CASE("what somebody else can change is not waited for") {
+TEST_CASE("an array that is shared is computed at once") {
   const Operands o;
   const Array also = o.x.array();
   CHECK(is_written(o.normalized()));
@@ -81,7 +81,7 @@ TEST_CASE("a deferred array that two threads ask for is computed once") {
   };
   int runs = 0;
   const Variable y(empty({4}, Dtype::float32));
-  const auto deferred = make_ref<Counting>(y.outline(), runs);
+  const auto deferred = make_ref<Counting>(y.metadata(), runs);
   std::thread first([&] { deferred->run(); }), second([&] { deferred->run(); });
   first.join();
   second.join();

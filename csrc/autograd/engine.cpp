@@ -1,23 +1,21 @@
-#include "autograd/walk.h"
+#include "autograd/engine.h"
 
 #include <typeinfo>
 
 #include "autograd/accumulate.h"
-#include "autograd/gradient_place.h"
+#include "autograd/gradient_buffer.h"
+#include "autograd/thread_state.h"
 
 namespace renga {
 namespace {
 
-thread_local BackwardObserver backward_observer = nullptr;
-thread_local int open = 0;
-
-std::string where(const Node& node) {
+std::string location_of(const Node& node) {
   std::string text = "\n  in the backward of " + node.label();
   if (node.call_site) text += ", called at " + node.call_site->describe();
   return text;
 }
 
-// Operations may mix bfloat16 and float32; a gradient has the dtype of what it belongs to.
+// Operations may mix bfloat16 and float32; a gradient has the dtype of its variable.
 Variable in_dtype_of(const VariableNode& x, const Variable& gx) {
   const bool mixed = (x.dtype == Dtype::bfloat16 && gx.dtype() == Dtype::float32) ||
                      (x.dtype == Dtype::float32 && gx.dtype() == Dtype::bfloat16);
@@ -26,36 +24,38 @@ Variable in_dtype_of(const VariableNode& x, const Variable& gx) {
 
 }  // namespace
 
-void set_backward_observer(BackwardObserver observer) { backward_observer = observer; }
-bool has_backward_observer() { return backward_observer != nullptr; }
+void set_backward_observer(BackwardObserver observer) { thread_state.backward_observer = observer; }
+bool has_backward_observer() { return thread_state.backward_observer != nullptr; }
 
-int open_walks() { return open; }
+Engine::Engine(const BackwardOptions& options) : options_(options) {
+  ++thread_state.backward_depth;
+}
+Engine::~Engine() { --thread_state.backward_depth; }
 
-Walk::Walk(const BackwardOptions& options) : options_(options) { ++open; }
-Walk::~Walk() { --open; }
-
-void Walk::start(const Variable& y, const Variable& gy) {
+void Engine::add_root(const Variable& y, const Variable& gy) {
   require<std::invalid_argument>(gy.shape() == y.shape(),
                                  "backward: expected the gradient of an output to be of shape ",
                                  y.shape(), ", got ", gy.shape());
   Variable& pending = grads_[y.node().get()];
   pending = add_gradients(pending, in_dtype_of(*y.node(), gy));
-  keep_.push_back(y.node());
-  visit(y.node().get());
+  kept_.push_back(y.node());
+  enqueue_creator(y.node().get());
 }
 
-void Walk::run() {
+void Engine::run() {
   const BackpropMode mode(options_.create_graph);
-  const OpenPlaces places(keeps_gradients() && open == 1 && !options_.create_graph);
+  const bool outermost = thread_state.backward_depth == 1;
+  const ActiveGradientBuffers buffers(accumulates_into_leaves() && outermost &&
+                                      !options_.create_graph);
   while (!queue_.empty()) {
     const Ref<Node> node = queue_.top().node;
     queue_.pop();
-    step(*node);
+    process(*node);
   }
-  for (const auto& vertex : keep_) finish(vertex.get());
+  for (const auto& x : kept_) complete(x.get());
 }
 
-Variable Walk::take(VariableNode* x) {
+Variable Engine::take_gradient(VariableNode* x) {
   const auto found = grads_.find(x);
   if (found == grads_.end()) return Variable();
   Variable g = std::move(found->second);
@@ -63,83 +63,84 @@ Variable Walk::take(VariableNode* x) {
   return g;
 }
 
-void Walk::visit(VariableNode* x) {
+void Engine::enqueue_creator(VariableNode* x) {
   if (!x->creator) return;
   Node* node = x->creator.get();
   if (seen_.insert(node).second) queue_.push({node->rank, order_++, x->creator});
 }
 
-void Walk::finish(VariableNode* x) {
-  if (grads_.contains(x)) finished(x, take(x));
+void Engine::complete(VariableNode* x) {
+  if (grads_.contains(x)) on_gradient(x, take_gradient(x));
 }
 
-void Walk::step(Node& node) {
+void Engine::process(Node& node) {
   gys_.clear();
   bool any = false;
   for (VariableNode* y : node.outputs) {
-    Variable gy = y ? take(y) : Variable();
+    Variable gy = y ? take_gradient(y) : Variable();
     if (gy.defined()) {
-      finished(y, gy);
+      on_gradient(y, gy);
       any = true;
     }
     gys_.push_back(std::move(gy));
   }
   wanted_.clear();
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
-    if (wants(*node.inputs[i])) wanted_.push_back(static_cast<int>(i));
+    if (needs_gradient(*node.inputs[i])) wanted_.push_back(static_cast<int>(i));
   }
   if (any && !wanted_.empty()) propagate(node);
-  // A hook may ask whether a gradient is shared: not with these.
+  // Released before hooks run, which may test whether a gradient is shared.
   gys_.clear();
   gxs_.clear();
-  used(node);
+  on_node_done(node);
 }
 
-void Walk::propagate(Node& node) {
-  // Each distinct input hands its running sum to the node once and takes the new one back.
+void Engine::propagate(Node& node) {
+  // The node adds to the running sum of each distinct input.
   gxs_.assign(node.inputs.size(), Variable());
-  for (int i : wanted_) gxs_[i] = take(node.inputs[i].get());
-  if (backward_observer) backward_observer(node, gys_, false);
-  call(node);
-  if (backward_observer) backward_observer(node, gys_, true);
+  for (int i : wanted_) gxs_[i] = take_gradient(node.inputs[i].get());
+  const auto& observer = thread_state.backward_observer;
+  if (observer) observer(node, gys_, false);
+  call_backward(node);
+  if (observer) observer(node, gys_, true);
   for (int i : wanted_) {
     if (!gxs_[i].defined()) continue;
     VariableNode* x = node.inputs[i].get();
     gxs_[i] = in_dtype_of(*x, gxs_[i]);
-    check(node, i, *x);
+    check_gradient(node, i, *x);
     Variable& pending = grads_[x];
     pending = add_gradients(pending, gxs_[i]);
     keep_leaf(node.inputs[i]);
-    visit(x);
+    enqueue_creator(x);
   }
 }
 
-void Walk::call(Node& node) {
+void Engine::call_backward(Node& node) {
   try {
     node.backward(gys_, wanted_, gxs_);
   } catch (const InvalidType& e) {
-    fail<InvalidType>(e.what(), where(node));
+    fail<InvalidType>(e.what(), location_of(node));
   } catch (const std::invalid_argument& e) {
-    fail<std::invalid_argument>(e.what(), where(node));
+    fail<std::invalid_argument>(e.what(), location_of(node));
   } catch (const std::runtime_error& e) {
     if (typeid(e) != typeid(std::runtime_error)) throw;
-    fail<std::runtime_error>(e.what(), where(node));
+    fail<std::runtime_error>(e.what(), location_of(node));
   }
 }
 
-void Walk::check(const Node& node, int i, const VariableNode& x) const {
+void Engine::check_gradient(const Node& node, int i, const VariableNode& x) const {
   const Variable& gx = gxs_[i];
-  // Names are asked for only then: of a function in Python that takes as long as a small operation.
+  // The label is computed only here: for a Python function it costs as much as a small operation.
   if (gx.shape() == x.shape && gx.dtype() == x.dtype) return;
   require<std::invalid_argument>(gx.shape() == x.shape, node.label(),
                                  ": expected a gradient of shape ", x.shape, " for input ", i,
-                                 ", got ", gx.shape(), where(node));
+                                 ", got ", gx.shape(), location_of(node));
   fail<std::invalid_argument>(node.label(), ": expected a gradient of dtype ", x.dtype,
-                              " for input ", i, ", got ", gx.dtype(), where(node));
+                              " for input ", i, ", got ", gx.dtype(), location_of(node));
 }
 
-void Walk::keep_leaf(const Ref<VariableNode>& x) {
-  if (!x->creator && kept_.insert(x.get()).second) keep_.push_back(x);
+void Engine::keep_leaf(const Ref<VariableNode>& x) {
+  if (!x->creator && kept_leaves_.insert(x.get()).second) kept_.push_back(x);
 }
 
 }  // namespace renga

@@ -1,15 +1,14 @@
-#include "autograd/deferred.h"
+#include "lazy/deferred.h"
 
 #include <unordered_map>
 #include <utility>
 
-#include "autograd/backward.h"
-#include "devices/long_work.h"
+#include "devices/gil_release.h"
 
 namespace renga {
 namespace {
 
-// What is deferred, by the memory that it reads. Storage::deferred_reads() counts its entries.
+// Pending computations by the memory that they read. Storage::deferred_reads() counts entries.
 std::mutex mutex;
 std::unordered_multimap<const Storage*, Ref<const Deferred>> readers;
 
@@ -27,8 +26,8 @@ Deferred::Deferred(Array y, std::initializer_list<Array> inputs) : y_(std::move(
 
 void Deferred::run() const {
   {
-    // The thread that computes may need the interpreter lock, which a waiting one must not hold.
-    const LongWork released;
+    // The computing thread may need the GIL, which a waiting thread must not hold.
+    const GilRelease released;
     std::call_once(once_, [this] {
       compute(y_);
       done_.store(true, std::memory_order_release);
@@ -67,27 +66,11 @@ bool is_unshared(const Array& x) {
 
 void expose(const Array& x) {
   const Storage& memory = *x.storage();
-  memory.show();
-  // What another thread defers meanwhile may follow from what is deferred now.
+  memory.count_exposure();
+  // Another thread may defer further computations meanwhile.
   while (memory.deferred_reads() > 0) {
     if (const auto reader = reader_of(memory)) reader->run();
   }
-}
-
-void VariableBody::defer(Ref<const Deferred> deferred) {
-  if (has_backward_observer()) return deferred->run();
-  deferred->watch();
-  deferred_ = std::move(deferred);
-}
-
-void VariableBody::compute() const {
-  const Ref<const Deferred> deferred = deferred_;
-  deferred->run();
-  if (deferred_ == deferred) deferred_ = nullptr;
-}
-
-void VariableBody::drop_deferred() const {
-  if (const Ref<const Deferred> deferred = std::exchange(deferred_, nullptr)) deferred->unwatch();
 }
 
 }  // namespace renga

@@ -1,0 +1,68 @@
+// The backward pass over the graph. Subclasses decide what happens to the gradients.
+#pragma once
+
+#include <queue>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "autograd/backward.h"
+
+namespace renga {
+
+// Visits nodes in decreasing order of rank, starting from the outputs.
+class Engine {
+ public:
+  explicit Engine(const BackwardOptions& options);
+  virtual ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  void add_root(const Variable& y, const Variable& gy);
+  void run();
+
+ protected:
+  // Whether the gradient of this input is needed.
+  virtual bool needs_gradient(const VariableNode& x) const { return x.requires_grad; }
+  // Called when the gradient of `x` is complete.
+  virtual void on_gradient(VariableNode* x, const Variable& gx) = 0;
+  // Called when a node has contributed to the gradients of its inputs.
+  virtual void on_node_done(const Node&) {}
+  // Whether gradients are stored in the leaves; otherwise they are returned.
+  virtual bool accumulates_into_leaves() const { return false; }
+
+  // Reports the gradient of `x`, if one was computed.
+  void complete(VariableNode* x);
+
+  const BackwardOptions options_;
+
+ private:
+  struct Entry {
+    int rank;
+    std::int64_t order;
+    Ref<Node> node;
+    // The highest rank first; among equals, the one visited first.
+    bool operator<(const Entry& o) const {
+      return rank != o.rank ? rank < o.rank : order > o.order;
+    }
+  };
+
+  Variable take_gradient(VariableNode* x);
+  void enqueue_creator(VariableNode* x);
+  void process(Node& node);
+  void propagate(Node& node);
+  void call_backward(Node& node);
+  void check_gradient(const Node& node, int i, const VariableNode& x) const;
+  void keep_leaf(const Ref<VariableNode>& x);
+
+  std::unordered_map<VariableNode*, Variable> grads_;
+  std::unordered_set<Node*> seen_;
+  std::priority_queue<Entry> queue_;
+  std::int64_t order_ = 0;
+  std::vector<Ref<VariableNode>> kept_;  // the roots, and leaves in the order of the visit
+  std::unordered_set<VariableNode*> kept_leaves_;
+  std::vector<Variable> gys_, gxs_;
+  std::vector<int> wanted_;
+};
+
+}  // namespace renga

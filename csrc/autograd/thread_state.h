@@ -1,0 +1,22 @@
+// The engine's state of each thread.
+#pragma once
+
+#include <vector>
+
+#include "autograd/backward.h"
+#include "autograd/gradient_buffer.h"
+
+namespace renga {
+
+struct ThreadState {
+  int backprop_enabled = -1;  // 0, 1, or -1: the process's default
+  int backward_depth = 0;     // backward passes running, one inside the other
+  BackwardObserver backward_observer = nullptr;
+  Node* current_node = nullptr;  // whose backward() runs
+  std::vector<Ref<Node>>* pending_release = nullptr;
+  const GradientBuffers* active_buffers = nullptr;  // nullptr where gradients may not use them
+  const Array* gradient_target = nullptr;           // for the gradient that is being computed
+};
+extern constinit thread_local ThreadState thread_state;
+
+}  // namespace renga
