@@ -2,7 +2,10 @@
 #
 #   make demo    train on images of digits with one process, then with two, and compare
 #   make test    every check: style, types, C++ tests, Python tests on 1, 2 and 3 processes
+#   make develop an editable build in .venv; again after a change of C++, which is incremental
+#   make check   format, types and the tests of what changed since main
 #   make lint    the static checks alone
+#   make debug   tests without optimization, with the standard library's assertions
 #   make asan    tests under the sanitizers of addresses and of undefined behaviour
 #   make tsan    tests under the sanitizer of threads
 #   make fuzz    random calls of every function for FUZZ_MINUTES=30, damaged files, ranks that
@@ -30,7 +33,7 @@ export OMPI_ALLOW_RUN_AS_ROOT := 1
 export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
 endif
 
-.PHONY: demo test lint asan tsan fuzz docs cuda clean renga style types ranks-2 ranks-3
+.PHONY: demo test develop check lint debug asan tsan fuzz docs cuda clean renga style types ranks-2 ranks-3
 
 demo: renga
 	$(BIN)/python examples/demo.py
@@ -47,10 +50,21 @@ lint: EXTRAS := test,lint
 lint: renga
 	$(MAKE) style types
 
-asan tsan: EXTRAS := test,lint
+develop: .venv/.tools
+	$(BIN)/pip install -q --no-build-isolation --config-settings=build-dir=build/develop \
+	  --config-settings=cmake.define.RENGA_TESTS=ON \
+	  --config-settings=cmake.define.CMAKE_INTERPROCEDURAL_OPTIMIZATION=OFF -e '.[test,lint]'
+
+check: develop
+	$(MAKE) style types
+	$(BIN)/ctest --test-dir build/develop --output-on-failure
+	$(BIN)/python -m pytest -q -x $$($(BIN)/python tests/affected.py)
+
+debug asan tsan: EXTRAS := test,lint
+debug: SANITIZE := assertions
 asan: SANITIZE := address
 tsan: SANITIZE := thread
-asan tsan: renga
+debug asan tsan: renga
 	$(BIN)/cmake -S . -B build/$@ -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo \
 	  -DRENGA_SANITIZE=$(SANITIZE) -DRENGA_TESTS=ON -DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python
 	$(BIN)/cmake --build build/$@

@@ -1,15 +1,17 @@
 # RENGA_SANITIZE: everything is compiled and linked with the sanitizers it names, and with the
-# standard library's own checks of indices. Whether a report ends the process is for
-# ASAN_OPTIONS, UBSAN_OPTIONS and TSAN_OPTIONS to say. RENGA_OPTIMIZE is for hot loops.
-set_property(CACHE RENGA_SANITIZE PROPERTY STRINGS "" address thread)
+# standard library's own checks of indices; `assertions` are those checks alone. ASAN_OPTIONS,
+# UBSAN_OPTIONS and TSAN_OPTIONS say whether a report ends the process. RENGA_OPTIMIZE is for hot
+# loops.
+set_property(CACHE RENGA_SANITIZE PROPERTY STRINGS "" assertions address thread)
 if(RENGA_SANITIZE STREQUAL "address")
   # -fsanitize=undefined leaves casts of floats out; vptr wants type information of third parties.
   set(sanitizers -fsanitize=address,undefined,float-cast-overflow -fno-sanitize=vptr
     -fsanitize-recover=address,undefined,float-cast-overflow)
 elseif(RENGA_SANITIZE STREQUAL "thread")
   set(sanitizers -fsanitize=thread)
-elseif(RENGA_SANITIZE)
-  message(FATAL_ERROR "RENGA_SANITIZE: expected address or thread, got ${RENGA_SANITIZE}")
+elseif(RENGA_SANITIZE AND NOT RENGA_SANITIZE STREQUAL "assertions")
+  message(FATAL_ERROR
+    "RENGA_SANITIZE: expected assertions, address or thread, got ${RENGA_SANITIZE}")
 endif()
 set(RENGA_OPTIMIZE -O3)
 if(RENGA_SANITIZE)
