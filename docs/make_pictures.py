@@ -68,7 +68,7 @@ class Picture:
 
 
 def graph() -> Picture:
-    """What F.relu(F.linear(x, W)) leaves behind, and the way back over it."""
+    """The graph of F.relu(F.linear(x, W)) and its backward pass."""
     p = Picture(8.6, 3.1)
     x = p.box(0.2, 2.0, 1.0, 0.5, "x", BLUE)
     w = p.box(0.2, 1.1, 1.0, 0.5, "W", GREEN)

@@ -47,7 +47,7 @@ def shared_memory(comm: Communicator, large: bool) -> str:
         raise Skipped("one rank on each node")
     if not comm.shares_memory():
         raise RuntimeError(
-            "no room in /dev/shm, or nodes with unequal numbers of ranks: "
+            "too little space in /dev/shm, or nodes with unequal numbers of ranks: "
             "ranks of one node send messages"
         )
     free = os.statvfs("/dev/shm")

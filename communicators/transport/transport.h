@@ -40,8 +40,8 @@ class Transport {
   // A transport over `members`, ranks of this one in their new order. Each of them calls it.
   virtual std::shared_ptr<Transport> split(const std::vector<int>& members) = 0;
   // Zeroed memory that all ranks of this node map; each of them calls it in the same order. Null on
-  // all of them where ranks do not share memory, where there is no room, or where the nodes are not
-  // uniform (see Topology).
+  // all of them where ranks do not share memory, where there is too little space, or where the
+  // nodes are not uniform (see Topology).
   virtual std::shared_ptr<std::byte> allocate_shared(std::size_t bytes) = 0;
   // Lets transfers advance while this rank waits for something else; throws if a rank has failed.
   virtual void progress() = 0;

@@ -42,7 +42,7 @@ const std::vector<Driver*>& drivers();
 
 // "cuda:1", or just the driver's name for device 0 of a driver that has a single device.
 std::string to_string(Device device);
-// The inverse of to_string; throws std::invalid_argument for a name nobody registered.
+// The inverse of to_string; throws std::invalid_argument for an unknown name.
 Device device_from_string(const std::string& name);
 
 }  // namespace renga

@@ -37,7 +37,7 @@ class LargeBlocks {
 
  private:
   static constexpr std::size_t kPage = 4096;
-  // Memory that nobody has touched costs the host nothing, so segments are larger than most blocks.
+  // Untouched pages are not backed by memory, so segments are larger than most blocks.
   static constexpr std::size_t kSegment = std::size_t{64} << 20;
 
   // Cached memory is preferred: the first touch of a fresh page is expensive.

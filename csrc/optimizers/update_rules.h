@@ -72,7 +72,7 @@ struct UpdateKernels {
 };
 extern KernelTable<UpdateKernels> update_kernels;
 
-// A call of one of the rules below that has been put off. It may be carried out part by part, on
+// A call of one of the rules below that has been deferred. It may be executed in parts, on
 // arrays that hold the same elements of all of its own.
 struct Update {
   Array x;
@@ -121,7 +121,7 @@ void rmsprop_graves(const Array& x, const Gradient& g, const Array& n, const Arr
 // s = (v - m²) / (1 - rho);  x -= eta (lr m³ / (m² + rho s) + weight_decay_rate x)
 void msvag(const Array& x, const Gradient& g, const Array& m, const Array& v,
            const MsvagStep& step);
-// y += scale x, never put off
+// y += scale x, never deferred
 void add_scaled(const Array& y, const Array& x, double scale);
 
 }  // namespace renga

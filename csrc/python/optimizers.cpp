@@ -74,11 +74,11 @@ void bind_optimizers(py::module_& m) {
                         double eta, double weight_decay_rate) {
     msvag(x.array, g, m.array, v.array, {lr, beta, correction, rho, eta, weight_decay_rate});
   });
-  py::class_<Update>(rules, "Update", "A call of a rule that has been put off.");
+  py::class_<Update>(rules, "Update", "A deferred call of a rule.");
   rules.def(
       "deferred_updates",
       [](const py::function& body) { return deferred_updates([&] { body(); }); }, py::arg("body"),
-      "What `body()` calls of the rules in this thread, put off.");
+      "The calls of rules that `body()` makes in this thread, deferred.");
   rules.def("add_scaled", [](const OutputArray& y, const Array& x, double scale) {
     add_scaled(y.array, x, scale);
   });

@@ -64,7 +64,7 @@ StridedLoop<2> around_tiles(const StridedLoop<2>& loop, int axis) {
 }
 
 // Of which `from` adjoins down the columns, which lie `from_column` apart, and `to` along the rows.
-// Columns are copied first, as steps of a power of two would meet in the same lines of the cache.
+// Columns are copied first, as strides of a power of two map to the same cache sets.
 template <class Bits>
 struct Tile {
   static constexpr std::int64_t itemsize = sizeof(Bits);

@@ -11,7 +11,7 @@ namespace renga::cuda {
 
 // The merged axes of a StridedLoop as a kernel's argument.
 template <int N>
-struct Walk {
+struct ElementLoop {
   std::int64_t size;
   int ndim;
   std::int64_t extents[Dims::capacity];
@@ -20,30 +20,30 @@ struct Walk {
 };
 
 template <int N>
-Walk<N> make_walk(const std::array<const Array*, N>& operands) {
+ElementLoop<N> make_element_loop(const std::array<const Array*, N>& operands) {
   const StridedLoop<N> loop = make_loop<N>(operands);
-  Walk<N> walk{loop.size(), loop.extents.size(), {}, {}, {}};
-  std::copy(loop.extents.begin(), loop.extents.end(), walk.extents);
+  ElementLoop<N> elements{loop.size(), loop.extents.size(), {}, {}, {}};
+  std::copy(loop.extents.begin(), loop.extents.end(), elements.extents);
   for (int k = 0; k < N; ++k) {
-    std::copy(loop.strides[k].begin(), loop.strides[k].end(), walk.strides[k]);
-    walk.data[k] = loop.data[k];
+    std::copy(loop.strides[k].begin(), loop.strides[k].end(), elements.strides[k]);
+    elements.data[k] = loop.data[k];
   }
-  return walk;
+  return elements;
 }
 
 // body(p): p[k] points at the same element of each operand.
 template <int N, class Body>
-__global__ void visit_elements(Walk<N> walk, Body body) {
+__global__ void visit_elements(ElementLoop<N> elements, Body body) {
   const std::int64_t step = std::int64_t{gridDim.x} * blockDim.x;
-  for (std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < walk.size;
+  for (std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < elements.size;
        i += step) {
     std::byte* p[N];
-    for (int k = 0; k < N; ++k) p[k] = walk.data[k];
+    for (int k = 0; k < N; ++k) p[k] = elements.data[k];
     std::int64_t rest = i;
-    for (int axis = walk.ndim - 1; axis >= 0; --axis) {
-      const std::int64_t at = rest % walk.extents[axis];
-      rest /= walk.extents[axis];
-      for (int k = 0; k < N; ++k) p[k] += at * walk.strides[k][axis];
+    for (int axis = elements.ndim - 1; axis >= 0; --axis) {
+      const std::int64_t at = rest % elements.extents[axis];
+      rest /= elements.extents[axis];
+      for (int k = 0; k < N; ++k) p[k] += at * elements.strides[k][axis];
     }
     body(p);
   }
@@ -51,12 +51,12 @@ __global__ void visit_elements(Walk<N> walk, Body body) {
 
 template <int N, class Body>
 void launch(const std::array<const Array*, N>& operands, const Body& body) {
-  const Walk<N> walk = make_walk<N>(operands);
-  if (walk.size == 0) return;
+  const ElementLoop<N> elements = make_element_loop<N>(operands);
+  if (elements.size == 0) return;
   constexpr int kThreads = 256;
-  const auto blocks = std::min<std::int64_t>((walk.size + kThreads - 1) / kThreads, 1 << 16);
+  const auto blocks = std::min<std::int64_t>((elements.size + kThreads - 1) / kThreads, 1 << 16);
   const Use use(operands[0]->device());
-  visit_elements<<<static_cast<unsigned>(blocks), kThreads>>>(walk, body);
+  visit_elements<<<static_cast<unsigned>(blocks), kThreads>>>(elements, body);
   RENGA_CUDA(cudaGetLastError());
 }
 

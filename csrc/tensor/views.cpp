@@ -110,7 +110,7 @@ Array reshape_view(const Array& x, const Shape& shape) {
   if (x.size() == 0 || x.is_contiguous()) {
     return Array(x.storage(), x.data(), shape, row_major_strides(shape, x.itemsize()), x.dtype());
   }
-  // Walk both shapes in groups of equal size; a group of x must be evenly strided to be regrouped.
+  // Both shapes in groups of equal size; a group of x must be evenly strided to be regrouped.
   Strides strides = Strides::filled(shape.size(), x.itemsize());
   int from = 0, to = 0;
   while (from < x.ndim() || to < shape.size()) {

@@ -1,4 +1,4 @@
-"""Scale: multiplies by a learnt or a given array, and may add another."""
+"""Scale: multiplies by a parameter or a given array, and may add another."""
 
 from __future__ import annotations
 

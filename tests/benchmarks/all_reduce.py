@@ -28,11 +28,11 @@ ROUNDS = [400 if size <= 1 << 20 else 60 if size <= 16 << 20 else 7 for size in 
 TURNS = 4
 
 
-def median_us(act: Callable[[], Any], meet: Callable[[], Any], rounds: int) -> float:
+def median_us(act: Callable[[], Any], barrier: Callable[[], Any], rounds: int) -> float:
     """What ``act()`` takes after all ranks have met."""
     times = []
     for turn in range(rounds + 3):
-        meet()
+        barrier()
         begun = time.perf_counter()
         act()
         if turn >= 3:
@@ -60,12 +60,12 @@ def play_renga_rank() -> None:
         print("result", json.dumps(result), flush=True)
 
 
-def play_gloo_rank(rank: int, meeting_place: str) -> None:
+def play_gloo_rank(rank: int, rendezvous: str) -> None:
     import torch
     import torch.distributed as dist
 
     torch.set_num_threads(1)
-    place = f"file://{meeting_place}"
+    place = f"file://{rendezvous}"
     dist.init_process_group("gloo", init_method=place, rank=rank, world_size=2)
     result = []
     for size, rounds in zip(SIZES, ROUNDS):
@@ -89,7 +89,7 @@ def run_mpi(program: str) -> dict[str, list[float]]:
 
 def run_gloo(python: str) -> dict[str, list[float]]:
     with tempfile.TemporaryDirectory() as folder:
-        command = [python, __file__, "--meeting-place", f"{folder}/place", "--gloo"]
+        command = [python, __file__, "--rendezvous", f"{folder}/place", "--gloo"]
         ranks = [
             subprocess.Popen([*command, str(r)], stdout=subprocess.PIPE, text=True)
             for r in range(2)
@@ -150,12 +150,12 @@ def main() -> None:
     parser.add_argument("--peer", help="a Python that has PyTorch")
     parser.add_argument("--rank", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--gloo", type=int, help=argparse.SUPPRESS)
-    parser.add_argument("--meeting-place", help=argparse.SUPPRESS)
+    parser.add_argument("--rendezvous", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.rank:
         play_renga_rank()
     elif options.gloo is not None:
-        play_gloo_rank(options.gloo, options.meeting_place)
+        play_gloo_rank(options.gloo, options.rendezvous)
     else:
         compare(options.peer)
 

@@ -6,7 +6,7 @@
 The hosts are network namespaces (tests/communicators/hosts.py). Prints the median
 milliseconds of a training step of an MLP (784, eight times 512, 10; 1024 samples on
 each rank, 9.0 MB of gradients) without communication, then with gradients sent after
-the way back, or while it goes on, in 32 or 16 bits. They take turns.
+the backward pass, or while it runs, in 32 or 16 bits. They take turns.
 """
 
 from __future__ import annotations

@@ -162,7 +162,7 @@ def test_a_rank_that_leaves_is_noticed_by_who_receives_from_it(tmp_path):
     assert seconds < SOON
 
 
-def test_who_needs_nobody_may_go_on_when_others_have_left(tmp_path):
+def test_a_rank_that_needs_no_other_goes_on_when_others_have_left(tmp_path):
     body = """
     alone = comm.split(comm.rank, 0)
     if comm.rank == 0:

@@ -114,7 +114,7 @@ def test_a_time_out_names_who_is_missing_and_where_it_was(monkeypatch, shared_me
     local.run(act, ranks=2, shared_memory=shared_memory)
 
 
-def test_a_long_message_to_nobody_times_out(monkeypatch):
+def test_a_long_message_without_a_receiver_times_out(monkeypatch):
     monkeypatch.setenv("RENGA_TIMEOUT", "0.2")
     rest = threading.Event()
 

@@ -195,7 +195,7 @@ def test_work_outlives_its_communicator():
     assert work.wait().tolist() == [1, 1, 1]
 
 
-def test_work_that_nobody_waits_for_is_done(ranks):
+def test_work_without_wait_is_done(ranks):
     def act(comm):
         y = np.zeros(100_000)
         comm.all_reduce(np.ones(100_000), out=y, wait=False)

@@ -1,4 +1,4 @@
-"""Updates that the ranks of a node share out, on plain arrays."""
+"""Updates that the ranks of a node shard, on plain arrays."""
 
 import numpy as np
 import pytest

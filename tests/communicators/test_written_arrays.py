@@ -143,8 +143,8 @@ def test_something_else_than_out_is_for_is_not_written(ranks, sent, named, wait)
 def test_results_that_overlap_operands(ranks):
     def act(comm):
         size = comm.size
-        room = np.arange(300_001.0) + comm.rank
-        shifted = comm.all_reduce(room[:-1], out=room[1:]).copy()
+        memory = np.arange(300_001.0) + comm.rank
+        shifted = comm.all_reduce(memory[:-1], out=memory[1:]).copy()
         twice = np.ones(40_000)
         comm.all_reduce([twice, twice], out=[twice, twice])
         square = np.arange(float(size * 50_000)).reshape(size, -1) + 100 * comm.rank
@@ -190,11 +190,15 @@ def test_operands_of_foreign_byte_order(ranks, dtype):
 
 def test_windows_that_slide_over_an_array_are_refused(ranks):
     def act(comm):
-        room = np.zeros(20)
-        sliding = np.lib.stride_tricks.as_strided(room, (3, 4), (8, 8))
+        memory = np.zeros(20)
+        sliding = np.lib.stride_tricks.as_strided(memory, (3, 4), (8, 8))
         with pytest.raises(ValueError, match=r"do not overlap.*strides \(8, 8\)"):
             comm.all_reduce(np.ones((3, 4)), out=sliding)
-        for view in (room[::-2], room.reshape(4, 5).T, np.diagonal(np.ones((4, 4)))):
+        for view in (
+            memory[::-2],
+            memory.reshape(4, 5).T,
+            np.diagonal(np.ones((4, 4))),
+        ):
             view = view if view.flags.writeable else view.copy()
             comm.all_reduce(np.ones(view.shape), out=view)
             assert (view == comm.size).all()

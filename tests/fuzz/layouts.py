@@ -8,7 +8,7 @@ import numpy
 
 from .draw import Draw, Operand
 
-GUARD = 64  # bytes before and after every array, which nobody may write
+GUARD = 64  # bytes before and after every array, which must stay unchanged
 
 
 @dataclasses.dataclass

@@ -49,7 +49,7 @@ class Given:
             _core.set_bfloat16_activations(None)
 
     def changed(self) -> bool:
-        """Whether somebody wrote what nobody may write."""
+        """Whether an input was written to."""
         if self.memory is None or self.operand.role == "target":
             return False
         return self.memory.tobytes() != self.before

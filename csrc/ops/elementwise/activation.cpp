@@ -27,7 +27,7 @@ Variable tanh_grad(const Variable& y, const Variable& gy) {
   return record("TanhGrad", gx, {{y, to_y}, {gy, to_gy}});
 }
 
-// Piecewise linear: the gradient depends on x only by its sign, so only gy has a way back.
+// Piecewise linear: the gradient depends on x only through its sign, so only gy gets a VJP.
 Variable piecewise_grad(const char* name, Binary map, double p, const Array& x,
                         const Variable& gy) {
   const Array gx = apply(name, map, x, gy.array(), p);

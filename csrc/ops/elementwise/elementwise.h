@@ -83,7 +83,7 @@ struct ElementwiseKernels {
 extern KernelTable<ElementwiseKernels> elementwise_kernels;
 
 // Told on the thread that computes, in NumPy's words, that integers were divided by 0 or that a
-// quotient overflowed. It may throw. Undefined, nobody is told.
+// quotient overflowed. It may throw. Optional.
 extern void (*arithmetic_warning)(const char* text);
 
 // Fresh arrays with the map's values. Binary operands broadcast; `op` names the caller in errors.

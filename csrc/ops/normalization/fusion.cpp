@@ -28,7 +28,7 @@ Variable separate_gradient(const Normalization& of, const Variable& gy) {
   return activation_grad(of.activation, value_of(before), g);
 }
 
-// The gradient handed on by the operation that has taken up `of` and added `part` of it.
+// The gradient of the operation that fused with `of` and added `part` to it.
 Variable gradient_through(const Normalization& part, const Variable& gy) {
   if (backprop_enabled()) return separate_gradient(part, gy);
   Normalization through = part;

@@ -17,7 +17,7 @@ struct DeferredNormalization final : Deferred {
   const Normalization of;
 };
 
-// What `of`'s activation and dropout, those that it has, make of gy on the way back.
+// What `of`'s activation and dropout, those that it has, make of gy in the backward pass.
 struct DeferredGradient final : Deferred {
   DeferredGradient(Array gx, Normalization of, Array gy)
       : Deferred(std::move(gx), {of.x.array, gy}), of(std::move(of)), gy(std::move(gy)) {}
@@ -30,8 +30,8 @@ struct DeferredGradient final : Deferred {
 // memory of what is normalized.
 void normalize_into(const Variable& y, const Normalization& of, const UnsharedMemory& x);
 
-// gy for a kernel that does itself what activation and dropout do on the way back, which `of` is
-// then told; nothing where gy is not the deferred gradient of this normalization.
+// gy for a kernel that does itself what activation and dropout do in the backward pass, which `of`
+// is then told; nothing where gy is not the deferred gradient of this normalization.
 std::optional<Array> take_gradient(const Variable& gy, Normalization& of);
 
 }  // namespace renga

@@ -28,7 +28,7 @@ Array sum_of_rows(const Array& x) {
 }
 
 // The sum of the ranks' variables where `here`, else this rank's own; `there` says the same of the
-// way back.
+// backward pass.
 Variable over_ranks(const Ranks& ranks, const Variable& x, bool here, bool there) {
   auto to_x = [=](const Variable& gy) { return over_ranks(ranks, gy, there, here); };
   return record("OverRanks", here ? sum_over(ranks, x.array()) : x.array(), {{x, to_x}});

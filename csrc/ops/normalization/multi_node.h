@@ -32,8 +32,8 @@ BatchStatistics merge(const Ranks& ranks, const BatchStatistics& own);
 // The sum of the ranks' arrays, formed in float64.
 Array sum_over(const Ranks& ranks, const Array& x);
 
-// For gradients written with operations. A sum that each rank uses for itself: on the way back,
-// too, the ranks are summed up.
+// For gradients written with operations. A sum that each rank uses for itself: in the backward
+// pass, too, the ranks are summed up.
 Variable sum_over(const Ranks& ranks, const Variable& x);
 // gamma of all channels, used by each rank for itself.
 Variable whole_parameter(const Ranks& ranks, const Variable& gamma, std::int64_t channels);

@@ -22,7 +22,7 @@ Array inverse_deviation(const Array& var, double eps) {
   return apply(Unary::rsqrt, apply(Unary::add, var, eps));
 }
 
-// The normalization of x, whose way back may need scale and beta as they are now.
+// The normalization of x. Its backward pass may need the current scale and beta.
 Normalization normalization(const Channels& x, const Array& mean, const Array& inv_std,
                             const Array& gamma, const Array& beta) {
   return {x, mean, apply("batch_normalization", Binary::multiply, gamma, inv_std), copy_of(beta)};

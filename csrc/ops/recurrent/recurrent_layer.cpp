@@ -91,7 +91,8 @@ void check(const Layer& layer, const Operands& x, const std::vector<std::int64_t
   }
 }
 
-// What the way back needs: of all steps where there will be one, else of the current step only.
+// What the backward pass needs: of all steps where a graph is recorded, else of the current step
+// only.
 struct Trace {
   Array kept;
   std::vector<Array> before;

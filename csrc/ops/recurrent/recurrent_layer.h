@@ -14,7 +14,7 @@ struct Cell {
   const char* op;    // the layer's name
   const char* name;  // that of its node in the graph
   int gates;         // each has N columns of `seen` and of `hidden`
-  int kept;          // columns that the way back needs of a step, in N
+  int kept;          // columns that the backward pass needs of a step, in N
   // Whether `hidden` enters otherwise than added to `seen`, and has gradients of its own; h then
   // goes into the next h directly, too.
   bool apart;

@@ -49,7 +49,7 @@ void check_ranges(const char* op, const std::vector<Range>& ranges, const Shape&
   }
 }
 
-// Writes `part` into the ranges of a zero array of `shape`: the way back of slice.
+// Writes `part` into ranges of a zero array of `shape`: the VJP of slice.
 Variable slice_grad(const Variable& part, const std::vector<Range>& ranges, const Shape& shape);
 
 Array view_of(const Array& x, const std::vector<Range>& ranges) {

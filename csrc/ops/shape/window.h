@@ -16,8 +16,8 @@ using Pair = std::array<std::int64_t, 2>;  // rows, columns
 // `cover_all` the last one may stick out over the padding, so that no element is left uncovered.
 inline std::int64_t window_positions(std::int64_t size, std::int64_t reach, std::int64_t stride,
                                      std::int64_t pad, bool cover_all) {
-  const std::int64_t room = size + 2 * pad - reach + (cover_all ? stride - 1 : 0);
-  return room < 0 ? 0 : room / stride + 1;
+  const std::int64_t free = size + 2 * pad - reach + (cover_all ? stride - 1 : 0);
+  return free < 0 ? 0 : free / stride + 1;
 }
 
 // Throws std::invalid_argument naming `op` unless there is a stride and a dilation above 0 and a

@@ -101,7 +101,7 @@ def test_a_rank_sends_nothing_to_itself(ranks):
     assert all(ranks(on_rank))
 
 
-def test_nobody_passes_delegates_on(several_ranks):
+def test_delegates_need_not_be_passed_on(several_ranks):
     """Rank 0's x to all others and back; its own loss is of something else."""
 
     def on_rank(comm):
@@ -124,7 +124,7 @@ def test_nobody_passes_delegates_on(several_ranks):
     np.testing.assert_allclose(results[0], 2 * squares * X + 7, rtol=1e-12)
 
 
-def test_nobody_passes_delegates_on_in_double_backward(several_ranks):
+def test_delegates_need_not_be_passed_on_in_double_backward(several_ranks):
     def on_rank(comm):
         x = renga.Variable(X)
         if comm.rank == 0:
@@ -177,7 +177,7 @@ def test_graphs_without_a_way_back_are_told_when_time_is_up(monkeypatch):
         if comm.rank == 1:
             DF.recv(comm, 0)
             return ""
-        DF.send(X, comm, 1)  # nobody goes back through it
+        DF.send(X, comm, 1)  # no loss depends on it
         with pytest.raises(TimeoutError) as caught:
             DF.recv(comm, 1)
         return str(caught.value)

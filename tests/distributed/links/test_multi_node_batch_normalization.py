@@ -106,7 +106,7 @@ def activated(link, activation, x, weight, look=lambda h: None, before=lambda x:
     """Outputs, gradients and statistics with an activation right after the link.
 
     The link's input is an operation's output, as that of a convolution, and large:
-    what is done to it may be put off until somebody looks.
+    operations on it may be deferred.
     """
     x = renga.Variable(x)
     h = link(before(x))

@@ -71,8 +71,8 @@ def test_root_is_the_variable_the_default_or_what_was_set(monkeypatch, tmp_path)
     monkeypatch.setenv("CHAINER_DATASET_ROOT", "/data/sets")
     assert download.get_dataset_root() == "/data/sets"
     monkeypatch.delenv("CHAINER_DATASET_ROOT")
-    monkeypatch.setenv("HOME", "/home/somebody")
-    assert download.get_dataset_root() == "/home/somebody/.chainer/dataset"
+    monkeypatch.setenv("HOME", "/home/user")
+    assert download.get_dataset_root() == "/home/user/.chainer/dataset"
     download.set_dataset_root(str(tmp_path))
     assert download.get_dataset_root() == str(tmp_path)
 
@@ -133,7 +133,7 @@ def test_the_next_mirror_is_tried(tmp_path, source):
 
 
 def test_without_a_network_the_error_names_the_file_and_its_path(root):
-    # Port 9 of this machine: nobody listens.
+    # Port 9 of this machine: no server listens.
     url = "http://127.0.0.1:9/pub/train.gz"
     path = str(root / "set" / "train.gz")
     with pytest.raises(OSError) as error:

@@ -47,14 +47,14 @@ def test_the_next_batch_is_read_while_this_one_is_in_use():
 
 
 def test_examples_of_a_batch_are_read_at_the_same_time():
-    meeting = threading.Barrier(4, timeout=10)
+    barrier = threading.Barrier(4, timeout=10)
 
     class Meets:
         def __len__(self):
             return 4
 
         def __getitem__(self, index):
-            meeting.wait()
+            barrier.wait()
             return index
 
     with MultithreadIterator(

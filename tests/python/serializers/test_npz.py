@@ -49,7 +49,7 @@ def test_numpy_reads_what_save_npz_wrote(tmp_path):
     save_npz(tmp_path / "f", saves(W=weights, file=3, none=None))
     with numpy.load(tmp_path / "f") as archive:
         numpy.testing.assert_array_equal(archive["W"], weights)
-        assert archive["file"] == 3  # NumPy's own savez has no room for this name
+        assert archive["file"] == 3  # NumPy's own savez does not accept this name
     with numpy.load(tmp_path / "f", allow_pickle=True) as archive:
         assert archive["none"].item() is None
 
@@ -97,7 +97,7 @@ def test_a_pickle_in_an_archive_is_never_run(tmp_path):
     assert not trap.exists()
     with numpy.load(path, allow_pickle=True) as archive:
         archive["bad"]
-    assert trap.exists()  # the trap does spring where somebody unpickles it
+    assert trap.exists()  # the trap springs when it is unpickled
 
 
 def test_a_pickle_with_the_header_of_none_is_never_run(tmp_path):

@@ -29,7 +29,7 @@ void take_cpu(const Array& given, const Array& at, std::optional<std::int64_t> i
 template <class T>
 void add_rows(const Array& rows, const Array& at, std::optional<std::int64_t> ignore, T* table,
               std::int64_t width) {
-  // Columns, not rows, go to different threads: rows may meet in one place.
+  // Columns, not rows, go to different threads: several rows may be added to one.
   parallel_for(width, at.size(), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = 0; i < at.size(); ++i) {
       const std::int64_t id = at.as<std::int64_t>()[i];

@@ -37,8 +37,8 @@ void each_sample(const std::array<const Array*, N>& operands, std::int64_t class
                  const Body& body) {
   parallel_walk(make_loop<N>(operands), 10 * classes, [&](std::int64_t n, auto p, const auto& s) {
     // One even of no classes, whose samples are all ignored.
-    const auto room = static_cast<std::size_t>(std::max<std::int64_t>(classes, 1));
-    std::vector<Compute<T>> row(room), terms(room);
+    const auto size = static_cast<std::size_t>(std::max<std::int64_t>(classes, 1));
+    std::vector<Compute<T>> row(size), terms(size);
     for (std::int64_t i = 0; i < n; ++i) {
       body(row.data(), terms.data(), p);
       for (std::size_t k = 0; k < N; ++k) p[k] += s[k];

@@ -1,4 +1,4 @@
-// Where windows and images meet, for the pooling kernels.
+// The intersections of windows with images, for the pooling kernels.
 #pragma once
 
 #include <algorithm>

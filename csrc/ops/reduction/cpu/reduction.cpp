@@ -103,7 +103,8 @@ void store(std::byte* y, typename R::Value v) {
   *reinterpret_cast<T*>(y) = T(static_cast<Compute<T>>(v));
 }
 
-// A single result: the threads share out the elements and their results are folded in order.
+// A single result: each thread reduces a range of the elements, and partial results are combined in
+// order.
 template <class T, class R>
 void reduce_all(const StridedLoop<1>& loop, std::byte* y) {
   using Value = typename R::Value;

@@ -33,7 +33,7 @@ double row_sum(const C* x, std::int64_t n) {
   return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
 }
 
-// x becomes its softmax, or the logarithm of it; `terms` is room for n numbers.
+// x becomes its softmax, or the logarithm of it; `terms` is scratch memory for n numbers.
 template <class C>
 void softmax_row(C* x, std::int64_t n, bool log, C* terms) {
   const C top = row_maximum(x, n);

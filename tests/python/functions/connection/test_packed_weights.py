@@ -1,4 +1,4 @@
-"""Filters' forms are kept in evaluation, until somebody may have written to them."""
+"""Packed weights are cached in inference until the weights may have changed."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Batch normalization and the activation after it: one pass, or two, the same numbers.
 
 An input is made by an operation, as a convolution's output is, and large enough for
-normalization to be put off until somebody looks.
+normalization to be deferred until it is accessed.
 """
 
 import numpy as np

@@ -15,7 +15,7 @@ images = rng.normal(size=(4, 3, 5, 5)).astype("f")
 
 
 def _train(wrap, make, x, steps):
-    """What a few calls and one way back leave behind, by name."""
+    """The state after a few calls and one backward pass, by name."""
     numpy.random.seed(0)
     random.seed(0)
     func = make()
