@@ -114,8 +114,8 @@ def kill_once(
     what = f"{number.name} of {who} {'before' if early else 'in'} training"
     seconds = wait_until(lambda: job.poll() is not None, 10, f"the end after {what}")
     assert job.returncode != 0, what
-    # Ranks look for their launcher twice a second.
-    patience = 10 if who == "the launcher" else 2
+    # Ranks look for their launcher when they have imported renga, and then twice a second.
+    patience = 60 if who == "the launcher" else 2
     wait_until(lambda: not processes(mark), patience, f"no process left after {what}")
     return seconds, what
 
