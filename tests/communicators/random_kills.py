@@ -114,7 +114,7 @@ def kill_once(
     what = f"{number.name} of {who} {'before' if early else 'in'} training"
     seconds = wait_until(lambda: job.poll() is not None, 10, f"the end after {what}")
     assert job.returncode != 0, what
-    # Ranks look for their launcher when they have imported renga, and then twice a second.
+    # Ranks look for their launcher twice a second once they have imported renga.
     patience = 60 if who == "the launcher" else 2
     wait_until(lambda: not processes(mark), patience, f"no process left after {what}")
     return seconds, what
