@@ -266,6 +266,8 @@ class Trial:
         for i, (y, e) in enumerate(zip(copy.outputs, expected)):
             if y is None or ("dtype" in self.spoiled and y.dtype.kind != "f"):
                 continue
+            if self.spoiled and "e+308" in self.spoiled:
+                continue  # a scalar that is infinite in fewer bits
             difference = differ(y, e, error)
             if difference:
                 self.found(f"output {i}: {y.dtype} {difference}")
