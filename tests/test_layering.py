@@ -169,7 +169,9 @@ def test_no_device_is_named_outside_its_own_files():
     wrong = [
         str(path.relative_to(HOUSE))
         for path in cpp_files()
-        if not re.search(r"csrc/devices/|csrc/python/cuda/|/cpu/|\.cpu\.|\.cu", str(path))
+        if not re.search(
+            r"csrc/devices/|csrc/python/cuda/|/cpu/|\.cpu\.|\.cu", str(path)
+        )
         and re.search(r'"(cpu|cuda)[":]', path.read_text())
     ]
     assert not wrong
