@@ -1,25 +1,24 @@
-// How operations are listed. Each family has one `list_<family>_ops(visit)` that names its
-// operations once; the Python binding, the reference docs and the coverage test are visitors of
-// these lists.
+// How operations are listed. Each family has a `list_<family>_ops(visit)` that names each of its
+// operations once. The Python binding, the reference docs and the coverage test visit these lists.
 #pragma once
 
 #include "autograd/variable.h"
 
 namespace renga {
 
-// What people read about an operation. `shapes` is one line, axes named as in the docs.
+// An operation's name and documentation. `shapes` is one line; axes are named as in the docs.
 struct Op {
   const char* name;
   const char* shapes;
   const char* summary;
 };
 
-// An argument that must be given.
+// A required argument.
 struct Arg {
   const char* name;
 };
 
-// An argument with a default.
+// An optional argument.
 template <class T>
 struct Default {
   const char* name;

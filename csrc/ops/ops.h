@@ -35,7 +35,7 @@ void list_ops(Visit&& visit) {
   list_indexing_ops(visit);
   list_softmax_ops(visit);
   list_loss_ops(visit);
-  list_noise_ops(visit);
+  list_random_ops(visit);
   list_recurrent_ops(visit);
   list_sequence_ops(visit);
 }

@@ -18,7 +18,7 @@ void check(const char* rule, const Array& x, const Array& y) {
           to_string(y.device()));
 }
 
-// Calls the kernel of x's device, or puts that off.
+// Calls the kernel of x's device, or defers the call.
 template <class Kernel, std::size_t N, class... Options>
 void run(const char* name, Kernel UpdateKernels::*rule, const Array& x, const Gradient& g,
          const std::array<Array, N>& states, const Options&... options) {

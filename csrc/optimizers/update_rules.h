@@ -1,4 +1,4 @@
-// Update rules: each changes a parameter and what is remembered of it in one pass over memory.
+// Update rules: each updates a parameter and its optimizer state in one pass over memory.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,7 @@
 
 namespace renga {
 
-// What Adam needs at one step. The step of an element is alpha / (√v + eps), held within
+// Options of one step of Adam. The step size of an element is alpha / (√v + eps), clipped to
 // [lower, upper] (AdaBound).
 struct AdamStep {
   double alpha;  // corrected for the bias of the first moments
@@ -24,8 +24,8 @@ struct AdamStep {
   double upper = std::numeric_limits<double>::infinity();
 };
 
-// What M-SVAG needs at one step: the moments are divided by `correction`, and `rho` is the part of
-// the gradient's variance that is left in the mean.
+// Options of one step of M-SVAG: the moments are divided by `correction`, and `rho` is the fraction
+// of the gradient's variance that remains in the mean.
 struct MsvagStep {
   double lr;
   double beta;
@@ -35,8 +35,7 @@ struct MsvagStep {
   double weight_decay_rate = 0;
 };
 
-// A gradient to which an update first adds `decay` times the parameter, in the same pass over
-// memory.
+// A gradient with weight decay: an update first adds `decay` times the parameter to it.
 struct Gradient {
   Gradient() = default;
   Gradient(Array array, double decay = 0) : array(std::move(array)), decay(decay) {}
@@ -72,8 +71,8 @@ struct UpdateKernels {
 };
 extern KernelTable<UpdateKernels> update_kernels;
 
-// A call of one of the rules below that has been deferred. It may be executed in parts, on
-// arrays that hold the same elements of all of its own.
+// A deferred call of one of the rules below. It may be applied in parts, to arrays with the same
+// elements of x, g and all states.
 struct Update {
   Array x;
   Gradient g;
@@ -81,10 +80,10 @@ struct Update {
   std::function<void(const Array& x, const Gradient& g, const Array* states)> apply;
 };
 
-// Puts off what `body` calls of the rules below in this thread.
+// Runs `body` and returns its calls of the rules below on this thread, deferred.
 std::vector<Update> deferred_updates(const std::function<void()>& body);
 
-// All arrays of a call have one shape, float dtype and device; all are changed, the gradient only
+// All arrays of a call have one shape, float dtype and device. All are updated, the gradient only
 // by its decay.
 
 // x -= lr g
@@ -97,7 +96,7 @@ void nesterov_ag(const Array& x, const Gradient& g, const Array& v, double lr, d
 void rmsprop(const Array& x, const Gradient& g, const Array& ms, double lr, double alpha,
              double eps, bool eps_inside_sqrt);
 // m += (1 - beta1) (g - m);  v += (1 - beta2) (g² - v);
-// x -= eta (step m + weight_decay_rate x). With vhat, AMSGrad: its running maximum stands for v.
+// x -= eta (step m + weight_decay_rate x). With vhat, AMSGrad: its running maximum replaces v.
 void adam(const Array& x, const Gradient& g, const Array& m, const Array& v, const Array& vhat,
           const AdamStep& step);
 // v = momentum v - g;  x += lr v
@@ -109,8 +108,8 @@ void adagrad(const Array& x, const Gradient& g, const Array& h, double lr, doubl
 // msdx = rho msdx + (1 - rho) dx²;  x -= dx
 void adadelta(const Array& x, const Gradient& g, const Array& msg, const Array& msdx, double rho,
               double eps);
-// r = 1 / (mem + 1);  m += r (g - m);  v += r (g² - v);  share = m² / (v + eps)
-// mem = 1 + mem (1 - share);  x -= min(lr, share) g / (√v + eps)
+// r = 1 / (mem + 1);  m += r (g - m);  v += r (g² - v);  ratio = m² / (v + eps)
+// mem = 1 + mem (1 - ratio);  x -= min(lr, ratio) g / (√v + eps)
 void smorms3(const Array& x, const Gradient& g, const Array& mem, const Array& m, const Array& v,
              double lr, double eps);
 // n += (1 - alpha) (g² - n);  m += (1 - alpha) (g - m)

@@ -20,7 +20,7 @@ namespace pybind11::detail {
 using renga::python::PythonGather;
 using Members = std::tuple<function, bool, std::optional<std::int64_t>>;
 
-bool type_caster<renga::Ranks>::load(handle source, bool convert) {
+bool type_caster<renga::StatisticsGroup>::load(handle source, bool convert) {
   make_caster<Members> members;
   if (!members.load(source, convert)) return false;
   auto [gather, common, first] = cast_op<Members>(std::move(members));
@@ -28,9 +28,11 @@ bool type_caster<renga::Ranks>::load(handle source, bool convert) {
   return true;
 }
 
-handle type_caster<renga::Ranks>::cast(const renga::Ranks& ranks, return_value_policy, handle) {
-  const auto& gather = *ranks.gather.target<PythonGather>();
-  return pybind11::make_tuple(gather.function(), ranks.common, ranks.first).release();
+handle type_caster<renga::StatisticsGroup>::cast(const renga::StatisticsGroup& ranks,
+                                                 return_value_policy, handle) {
+  const auto& gather = *ranks.all_gather.target<PythonGather>();
+  return pybind11::make_tuple(gather.function(), ranks.shared_parameters, ranks.channel_offset)
+      .release();
 }
 
 }  // namespace pybind11::detail

@@ -27,10 +27,10 @@ namespace pybind11::detail {
 
 // In Python a tuple of the members.
 template <>
-struct type_caster<renga::Ranks> {
-  PYBIND11_TYPE_CASTER(renga::Ranks, const_name("tuple"));
+struct type_caster<renga::StatisticsGroup> {
+  PYBIND11_TYPE_CASTER(renga::StatisticsGroup, const_name("tuple"));
   bool load(handle source, bool convert);
-  static handle cast(const renga::Ranks& ranks, return_value_policy, handle);
+  static handle cast(const renga::StatisticsGroup& ranks, return_value_policy, handle);
 };
 
 }  // namespace pybind11::detail

@@ -47,12 +47,12 @@ Array array_of(const Bias& b) { return b ? b->array() : Array(); }
 Variable record_with_bias(const char* name, const Array& y, const Bias& b, Edge image,
                           Edge weights) {
   if (!b) return record(name, y, {std::move(image), std::move(weights)});
-  auto gb = [](const Variable& gy) {
+  auto vjp_b = [](const Variable& gy) {
     Axes axes = channels_last_axes(gy.ndim());
     axes.pop_back();
     return sum(gy, axes);
   };
-  return record(name, y, {std::move(image), std::move(weights), {*b, gb}});
+  return record(name, y, {std::move(image), std::move(weights), {*b, vjp_b}});
 }
 
 // A channels-last copy of x, made once for all passes; undefined if x is channels-last or the
@@ -74,14 +74,14 @@ Variable forward(const Variable& x, const Variable& W, const Bias& b, const Wind
   const Array image = reordered(x.array());
   convolution_kernels.on(x.device())
       .forward(image.defined() ? image : x.array(), W.array(), y, window, array_of(b), cache.get());
-  auto gx = [W, window, extents = extents_of(x)](const Variable& gy) {
+  auto vjp_x = [W, window, extents = extents_of(x)](const Variable& gy) {
     return input_grad(gy, W, {}, window, extents);
   };
-  auto gW = [x, image, window, kernel = extents_of(W)](const Variable& gy) {
+  auto vjp_W = [x, image, window, kernel = extents_of(W)](const Variable& gy) {
     return weight_grad(gy, x, image.defined() ? image : x.array(), window, kernel);
   };
-  return record_with_bias(name_for(x, "Convolution2DFunction", "ConvolutionND"), y, b, {x, gx},
-                          {W, gW});
+  return record_with_bias(name_for(x, "Convolution2DFunction", "ConvolutionND"), y, b, {x, vjp_x},
+                          {W, vjp_W});
 }
 
 Variable input_grad(const Variable& gy, const Variable& W, const Bias& b, const Window& window,
@@ -89,14 +89,14 @@ Variable input_grad(const Variable& gy, const Variable& W, const Bias& b, const 
   const Array gx = empty_channels_last(gy.array(), W.shape(1) * window.groups, extents);
   convolution_kernels.on(gy.device())
       .input_grad(gy.array(), W.array(), gx, window, array_of(b), cache.get());
-  auto ggy = [W, window, extents = extents_of(gy)](const Variable& ggx) {
+  auto vjp_gy = [W, window, extents = extents_of(gy)](const Variable& ggx) {
     return forward(ggx, W, {}, window, extents);
   };
-  auto gW = [gy, window, kernel = extents_of(W)](const Variable& ggx) {
+  auto vjp_W = [gy, window, kernel = extents_of(W)](const Variable& ggx) {
     return weight_grad(gy, ggx, ggx.array(), window, kernel);
   };
   return record_with_bias(name_for(gy, "Deconvolution2DFunction", "DeconvolutionND"), gx, b,
-                          {gy, ggy}, {W, gW});
+                          {gy, vjp_gy}, {W, vjp_W});
 }
 
 Variable weight_grad(const Variable& gy, const Variable& x, const Array& image,
@@ -104,13 +104,14 @@ Variable weight_grad(const Variable& gy, const Variable& x, const Array& image,
   const Array gW = empty_gradient(image_shape(gy.shape(1), x.shape(1) / window.groups, kernel),
                                   weight_dtype(x.dtype()), x.device());
   convolution_kernels.on(x.device()).weight_grad(cast(gy.array(), x.dtype()), image, gW, window);
-  auto ggy = [x, window, extents = extents_of(gy)](const Variable& ggW) {
+  auto vjp_gy = [x, window, extents = extents_of(gy)](const Variable& ggW) {
     return forward(x, ggW, {}, window, extents);
   };
-  auto gx = [gy, window, extents = extents_of(x)](const Variable& ggW) {
+  auto vjp_x = [gy, window, extents = extents_of(x)](const Variable& ggW) {
     return input_grad(gy, ggW, {}, window, extents);
   };
-  return record(name_for(x, "Convolution2DGradW", "ConvolutionNDGradW"), gW, {{gy, ggy}, {x, gx}});
+  return record(name_for(x, "Convolution2DGradW", "ConvolutionNDGradW"), gW,
+                {{gy, vjp_gy}, {x, vjp_x}});
 }
 
 void check(const char* op, const Variable& x, const Variable& W, const Window& window) {

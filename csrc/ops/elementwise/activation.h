@@ -20,7 +20,7 @@ struct Activation {
   Kind kind = Kind::none;
   double slope = 1;  // of leaky_relu, above 0
 };
-// gy times the activation's slope where it gave y.
+// gy times the slope of the activation with output y.
 Variable activation_grad(const Activation& activation, const Array& y, const Variable& gy);
 
 // The activation of a deferred x, recorded as operation `name`.

@@ -12,8 +12,8 @@
 namespace renga {
 namespace {
 
-// The engine learns here how gradients are added up and started.
-[[maybe_unused]] const bool taught = [] {
+// Registers the arithmetic that the engine needs to accumulate gradients.
+[[maybe_unused]] const bool registered = [] {
   arithmetic.add = [](const Variable& a, const Variable& b) { return add(a, b); };
   arithmetic.cast = [](const Variable& x, Dtype dtype) { return cast(x, dtype); };
   arithmetic.copy = [](const Variable& x) {
@@ -29,8 +29,8 @@ namespace {
 
 bool is_integer(Dtype dtype) { return !is_float(dtype) && dtype != Dtype::bool_; }
 
-// 1 where the map holds, else 0: a factor that lets a gradient through.
-Variable gate(const char* op, Binary map, const Variable& a, const Variable& b) {
+// 1 where the comparison holds, else 0.
+Variable mask(const char* op, Binary map, const Variable& a, const Variable& b) {
   return Variable(apply(op, map, a.array(), b.array()));
 }
 
@@ -53,10 +53,10 @@ Variable subtract(const Variable& a, const Variable& b) {
 
 Variable multiply(const Variable& a, const Variable& b) {
   const Array y = apply("multiply", Binary::multiply, a.array(), b.array());
-  const auto times = [](const Variable& other, const Shape& shape) {
+  const auto vjp = [](const Variable& other, const Shape& shape) {
     return [other, shape](const Variable& gy) { return sum_to(multiply(gy, other), shape); };
   };
-  return record("_ * _", y, {{a, times(b, a.shape())}, {b, times(a, b.shape())}});
+  return record("_ * _", y, {{a, vjp(b, a.shape())}, {b, vjp(a, b.shape())}});
 }
 
 Variable divide(const Variable& a, const Variable& b) {
@@ -64,11 +64,11 @@ Variable divide(const Variable& a, const Variable& b) {
     return divide(cast(a, Dtype::float64), cast(b, Dtype::float64));
   }
   const Array y = apply("divide", Binary::divide, a.array(), b.array());
-  auto to_a = [b, shape = a.shape()](const Variable& gy) { return sum_to(divide(gy, b), shape); };
-  auto to_b = [a, b](const Variable& gy) {
+  auto vjp_a = [b, shape = a.shape()](const Variable& gy) { return sum_to(divide(gy, b), shape); };
+  auto vjp_b = [a, b](const Variable& gy) {
     return sum_to(divide(multiply(negative(gy), a), square(b)), b.shape());
   };
-  return record("_ / _", y, {{a, to_a}, {b, to_b}});
+  return record("_ / _", y, {{a, vjp_a}, {b, vjp_b}});
 }
 
 Variable floor_divide(const Variable& a, const Variable& b) {
@@ -82,39 +82,39 @@ Variable power(const Variable& a, const Variable& b) {
                                    "power: expected exponents of at least 0 for integers");
   }
   const Array y = apply("power", Binary::power, a.array(), b.array());
-  auto to_a = [a, b](const Variable& gy) {
+  auto vjp_a = [a, b](const Variable& gy) {
     return sum_to(multiply(gy, multiply(b, power(a, add(b, -1)))), a.shape());
   };
-  auto to_b = [a, b](const Variable& gy) {
+  auto vjp_b = [a, b](const Variable& gy) {
     return sum_to(multiply(gy, multiply(power(a, b), log(a))), b.shape());
   };
-  return record("_ ** _", y, {{a, to_a}, {b, to_b}});
+  return record("_ ** _", y, {{a, vjp_a}, {b, vjp_b}});
 }
 
 Variable maximum(const Variable& a, const Variable& b) {
   require_floats("maximum", a.array());
   const Array y = apply("maximum", Binary::maximum, a.array(), b.array());
-  auto to_a = [a, b](const Variable& gy) {
-    return sum_to(multiply(gy, gate("maximum", Binary::greater_equal, a, b)), a.shape());
+  auto vjp_a = [a, b](const Variable& gy) {
+    return sum_to(multiply(gy, mask("maximum", Binary::greater_equal, a, b)), a.shape());
   };
-  auto to_b = [a, b](const Variable& gy) {
-    const Variable rest = subtract_from(1, gate("maximum", Binary::greater_equal, a, b));
+  auto vjp_b = [a, b](const Variable& gy) {
+    const Variable rest = subtract_from(1, mask("maximum", Binary::greater_equal, a, b));
     return sum_to(multiply(gy, rest), b.shape());
   };
-  return record("Maximum", y, {{a, to_a}, {b, to_b}});
+  return record("Maximum", y, {{a, vjp_a}, {b, vjp_b}});
 }
 
 Variable minimum(const Variable& a, const Variable& b) {
   require_floats("minimum", a.array());
   const Array y = apply("minimum", Binary::minimum, a.array(), b.array());
-  auto to_a = [a, b](const Variable& gy) {
-    return sum_to(multiply(gy, gate("minimum", Binary::less_equal, a, b)), a.shape());
+  auto vjp_a = [a, b](const Variable& gy) {
+    return sum_to(multiply(gy, mask("minimum", Binary::less_equal, a, b)), a.shape());
   };
-  auto to_b = [a, b](const Variable& gy) {
-    const Variable rest = subtract_from(1, gate("minimum", Binary::less_equal, a, b));
+  auto vjp_b = [a, b](const Variable& gy) {
+    const Variable rest = subtract_from(1, mask("minimum", Binary::less_equal, a, b));
     return sum_to(multiply(gy, rest), b.shape());
   };
-  return record("Minimum", y, {{a, to_a}, {b, to_b}});
+  return record("Minimum", y, {{a, vjp_a}, {b, vjp_b}});
 }
 
 Variable negative(const Variable& x) {
@@ -138,8 +138,8 @@ Variable subtract_from(double c, const Variable& x) {
 }
 
 Variable divide_into(double c, const Variable& x) {
-  auto to_x = [c, x](const Variable& gy) { return multiply(divide(gy, square(x)), -c); };
-  return record("_ / _", apply(Unary::divide_into, x.array(), c), {{x, to_x}});
+  auto vjp_x = [c, x](const Variable& gy) { return multiply(divide(gy, square(x)), -c); };
+  return record("_ / _", apply(Unary::divide_into, x.array(), c), {{x, vjp_x}});
 }
 
 Variable floor_divide(const Variable& x, double c) {
@@ -152,25 +152,25 @@ Variable floor_divide_into(double c, const Variable& x) {
 
 Variable power(const Variable& x, double n) {
   if (n == 2) return square(x);
-  auto to_x = [x, n](const Variable& gy) {
+  auto vjp_x = [x, n](const Variable& gy) {
     return n == 0 ? multiply(gy, 0) : multiply(gy, multiply(power(x, n - 1), n));
   };
-  return record("_ ** _", apply(Unary::power, x.array(), n), {{x, to_x}});
+  return record("_ ** _", apply(Unary::power, x.array(), n), {{x, vjp_x}});
 }
 
 Variable power_of(double base, const Variable& x) {
   const Array y = apply(Unary::power_of, x.array(), base);
-  auto to_x = [y = Saved(y), base](const Variable& gy) {
+  auto vjp_x = [y = Saved(y), base](const Variable& gy) {
     return multiply(multiply(gy, y.get()), std::log(base));
   };
-  return record("_ ** _", y, {{x, to_x}});
+  return record("_ ** _", y, {{x, vjp_x}});
 }
 
 Variable clip(const Variable& x, double x_min, double x_max) {
-  auto to_x = [x, x_min, x_max](const Variable& gy) {
+  auto vjp_x = [x, x_min, x_max](const Variable& gy) {
     return multiply(gy, Variable(apply(Unary::inside, x.array(), x_min, x_max)));
   };
-  return record("Clip", apply(Unary::clip, x.array(), x_min, x_max), {{x, to_x}});
+  return record("Clip", apply(Unary::clip, x.array(), x_min, x_max), {{x, vjp_x}});
 }
 
 Variable where(const Array& condition, const Variable& x, const Variable& y) {
@@ -178,13 +178,13 @@ Variable where(const Array& condition, const Variable& x, const Variable& y) {
   const auto zero_like = [](const Variable& gy) {
     return Variable(zeros({}, gy.dtype(), gy.device()));
   };
-  auto to_x = [=, shape = x.shape()](const Variable& gy) {
+  auto vjp_x = [=, shape = x.shape()](const Variable& gy) {
     return sum_to(where(condition, gy, zero_like(gy)), shape);
   };
-  auto to_y = [=, shape = y.shape()](const Variable& gy) {
+  auto vjp_y = [=, shape = y.shape()](const Variable& gy) {
     return sum_to(where(condition, zero_like(gy), gy), shape);
   };
-  return record("Where", chosen, {{x, to_x}, {y, to_y}});
+  return record("Where", chosen, {{x, vjp_x}, {y, vjp_y}});
 }
 
 }  // namespace renga

@@ -18,7 +18,7 @@ Variable maximum(const Variable& a, const Variable& b);
 Variable minimum(const Variable& a, const Variable& b);
 Variable negative(const Variable& x);
 
-// With a number instead of one operand.
+// With a scalar operand.
 Variable add(const Variable& x, double c);
 Variable multiply(const Variable& x, double c);
 Variable subtract_from(double c, const Variable& x);  // c - x

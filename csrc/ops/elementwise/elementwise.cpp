@@ -9,23 +9,23 @@ void (*arithmetic_warning)(const char* text) = nullptr;
 
 namespace {
 
-// Whether elements stand for several, as those of a gradient of a sum do.
-bool repeats(const Array& x) {
+// Whether x is a broadcast view, as the gradient of a sum is.
+bool is_broadcast(const Array& x) {
   for (int axis = 0; axis < x.ndim(); ++axis) {
     if (x.strides()[axis] == 0 && x.shape(axis) > 1) return true;
   }
   return false;
 }
 
-// A fresh array for the result of broadcasting; it takes the memory order of an operand that has
-// the result's shape already, of one that has all its elements in memory if there is any.
+// A new array for the result of broadcasting, in the memory order of an operand with the result's
+// shape, preferably of one that is no broadcast view.
 Array empty_for(const Shape& shape, const Array& a, const Array& b) {
-  const bool like_b = b.shape() == shape && (a.shape() != shape || repeats(a));
+  const bool like_b = b.shape() == shape && (a.shape() != shape || is_broadcast(a));
   if (like_b) return empty_like(b, a.dtype());
   return a.shape() == shape ? empty_like(a) : empty(shape, a.dtype(), a.device());
 }
 
-// Of a bfloat16 and a float32 array the result is float32, which holds both.
+// The result for a bfloat16 and a float32 array is float32.
 bool is_mixed_pair(const Array& a, const Array& b) {
   return (a.dtype() == Dtype::bfloat16 && b.dtype() == Dtype::float32) ||
          (a.dtype() == Dtype::float32 && b.dtype() == Dtype::bfloat16);

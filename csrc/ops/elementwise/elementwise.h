@@ -1,4 +1,4 @@
-// Element-by-element maps on arrays: what arithmetic, math and activation are made of.
+// Element-wise functions of arrays, which arithmetic, math and activation functions are built on.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace renga {
 
-// Maps of one element. p and q are parameters of the map, named in the comment where it has any.
+// Functions of one element. Comments name the parameters p and q of those that have any.
 enum class Unary : std::uint8_t {
   negative,
   absolute,
@@ -16,7 +16,7 @@ enum class Unary : std::uint8_t {
   square,
   floor,
   ceil,
-  // Floating point only from here on: the parameters are floats, which would round large integers.
+  // From here on floating point only: parameters are floats, which would round large integers.
   add,                // x + p
   multiply,           // x * p
   subtract_from,      // p - x
@@ -52,7 +52,7 @@ enum class Unary : std::uint8_t {
   softplus,    // log(1 + exp(p x)) / p
 };
 
-// Maps of two elements. Integers wrap around; divided by 0 they are 0.
+// Functions of two elements. Integers wrap around; divided by 0 they are 0.
 enum class Binary : std::uint8_t {
   add,
   subtract,
@@ -65,7 +65,7 @@ enum class Binary : std::uint8_t {
   greater_equal,  // 1 or 0, in the operands' dtype
   less_equal,
   arctan2,
-  // Gradients, one pass each: a is the activation's output (x for leaky_relu and elu), b is gy.
+  // Gradients: a is the activation's output (x for leaky_relu and elu), b is gy.
   relu_grad,        // b where a > 0
   leaky_relu_grad,  // b, or p b where a < 0
   sigmoid_grad,     // b a (1 - a)
@@ -75,18 +75,18 @@ enum class Binary : std::uint8_t {
 struct ElementwiseKernels {
   // x and y have the same shape and dtype.
   void (*unary)(Unary map, double p, double q, const Array& x, const Array& y);
-  // All of one shape and dtype (views stretched by broadcasting have stride 0).
+  // All of one shape and dtype (broadcast views have stride 0).
   void (*binary)(Binary map, double p, const Array& a, const Array& b, const Array& y);
   // y = condition ? a : b; `condition` is bool.
   void (*select)(const Array& condition, const Array& a, const Array& b, const Array& y);
 };
 extern KernelTable<ElementwiseKernels> elementwise_kernels;
 
-// Told on the thread that computes, in NumPy's words, that integers were divided by 0 or that a
-// quotient overflowed. It may throw. Optional.
+// Called on the computing thread, with NumPy's text, if integers were divided by 0 or a quotient
+// overflowed. It may throw. nullptr by default.
 extern void (*arithmetic_warning)(const char* text);
 
-// Fresh arrays with the map's values. Binary operands broadcast; `op` names the caller in errors.
+// Return new arrays. Operands broadcast; `op` names the caller in errors.
 Array apply(Unary map, const Array& x, double p = 0, double q = 0);
 Array apply(const char* op, Binary map, const Array& a, const Array& b, double p = 0);
 Array select(const char* op, const Array& condition, const Array& a, const Array& b);

@@ -11,23 +11,25 @@
 namespace renga {
 namespace {
 
-// y = map(x) whose derivative at x is `slope(x)`, written with operations.
+// y = map(x) with derivative slope(x), written with operations.
 template <class Slope>
 Variable smooth(const char* name, Unary map, const Variable& x, Slope slope) {
-  auto to_x = [x, slope](const Variable& gy) { return multiply(gy, slope(x)); };
-  return record(name, apply(map, x.array()), {{x, to_x}});
+  auto vjp_x = [x, slope](const Variable& gy) { return multiply(gy, slope(x)); };
+  return record(name, apply(map, x.array()), {{x, vjp_x}});
 }
 
-// The same where the derivative is cheaper to write with y.
+// The same with the derivative as a function of y.
 template <class Slope>
 Variable smooth_in_y(const char* name, Unary map, const Variable& x, Slope slope) {
   const Array y = apply(map, x.array());
-  auto to_x = [y = Saved(y), slope](const Variable& gy) { return multiply(gy, slope(y.get())); };
-  return record(name, y, {{x, to_x}});
+  auto vjp_x = [y = Saved(y), slope](const Variable& gy) { return multiply(gy, slope(y.get())); };
+  return record(name, y, {{x, vjp_x}});
 }
 
-// y = map(x), flat wherever it has a derivative.
-Variable flat(Unary map, const Variable& x) { return Variable(apply(map, x.array())); }
+// y = map(x) with derivative 0 almost everywhere.
+Variable piecewise_constant(Unary map, const Variable& x) {
+  return Variable(apply(map, x.array()));
+}
 
 }  // namespace
 
@@ -61,13 +63,13 @@ Variable expm1(const Variable& x) {
 }
 
 Variable log(const Variable& x) {
-  auto to_x = [x](const Variable& gy) { return divide(gy, x); };
-  return record("log", apply(Unary::log, x.array()), {{x, to_x}});
+  auto vjp_x = [x](const Variable& gy) { return divide(gy, x); };
+  return record("log", apply(Unary::log, x.array()), {{x, vjp_x}});
 }
 
 Variable log1p(const Variable& x) {
-  auto to_x = [x](const Variable& gy) { return divide(gy, add(x, 1)); };
-  return record("log1p", apply(Unary::log1p, x.array()), {{x, to_x}});
+  auto vjp_x = [x](const Variable& gy) { return divide(gy, add(x, 1)); };
+  return record("log1p", apply(Unary::log1p, x.array()), {{x, vjp_x}});
 }
 
 Variable log2(const Variable& x) {
@@ -121,24 +123,24 @@ Variable erf(const Variable& x) {
   });
 }
 
-Variable arctan2(const Variable& y_given, const Variable& x_given) {
-  const auto [x1, x2] = promoted(y_given, x_given);
+Variable arctan2(const Variable& y_operand, const Variable& x_operand) {
+  const auto [x1, x2] = promoted(y_operand, x_operand);
   require_floats("arctan2", x1.array());
   const Array y = apply("arctan2", Binary::arctan2, x1.array(), x2.array());
   const auto square_norm = [](const Variable& a, const Variable& b) {
     return add(square(a), square(b));
   };
-  auto to_x1 = [=](const Variable& gy) {
+  auto vjp_x1 = [=](const Variable& gy) {
     return sum_to(multiply(gy, divide(x2, square_norm(x1, x2))), x1.shape());
   };
-  auto to_x2 = [=](const Variable& gy) {
+  auto vjp_x2 = [=](const Variable& gy) {
     return sum_to(multiply(gy, divide(negative(x1), square_norm(x1, x2))), x2.shape());
   };
-  return record("arctan2", y, {{x1, to_x1}, {x2, to_x2}});
+  return record("arctan2", y, {{x1, vjp_x1}, {x2, vjp_x2}});
 }
 
-Variable sign(const Variable& x) { return flat(Unary::sign, x); }
-Variable floor(const Variable& x) { return flat(Unary::floor, x); }
-Variable ceil(const Variable& x) { return flat(Unary::ceil, x); }
+Variable sign(const Variable& x) { return piecewise_constant(Unary::sign, x); }
+Variable floor(const Variable& x) { return piecewise_constant(Unary::floor, x); }
+Variable ceil(const Variable& x) { return piecewise_constant(Unary::ceil, x); }
 
 }  // namespace renga

@@ -1,4 +1,4 @@
-// Indices that come from the caller: labels, ids, places.
+// Checks of indices that come from the caller.
 #pragma once
 
 #include <optional>
@@ -7,10 +7,10 @@
 
 namespace renga {
 
-// A copy as contiguous int64, of which each element is from 0 to n - 1 or equal to `ignored`. The
-// copy is the operation's own: what the caller later writes into `indices` changes nothing.
-// Throws InvalidType unless `indices` has an integer dtype, and std::out_of_range (IndexError) with
-// the first element that lies outside; `name` is the argument's.
+// A copy as contiguous int64, whose elements are from 0 to n - 1 or equal to `ignored`. It is a
+// copy so that later writes to `indices` do not change it. `name` is the argument's. Throws
+// InvalidType unless `indices` has an integer dtype, and std::out_of_range (IndexError) with the
+// first invalid element.
 Array checked_indices(const char* op, const char* name, const Array& indices, std::int64_t n,
                       std::optional<std::int64_t> ignored = {});
 

@@ -11,41 +11,43 @@ namespace {
 
 using Ignored = std::optional<std::int64_t>;
 
-// Each other's gradients; their ids are checked.
-Variable take(const Array& ids, const Variable& w, Ignored ignore);
-Variable put(const Array& ids, const Variable& gy, const Shape& shape, Ignored ignore);
-Variable select(const Variable& x, const Array& t);
-Variable place(const Variable& gy, const Array& t, const Shape& shape);
+// Each is the other's gradient. Indices are checked.
+Variable gather_rows(const Array& ids, const Variable& w, Ignored ignore);
+Variable scatter_add_rows(const Array& ids, const Variable& gy, const Shape& shape, Ignored ignore);
+Variable gather_items(const Variable& x, const Array& t);
+Variable scatter_items(const Variable& gy, const Array& t, const Shape& shape);
 
-Variable take(const Array& ids, const Variable& w, Ignored ignore) {
+Variable gather_rows(const Array& ids, const Variable& w, Ignored ignore) {
   Shape shape = ids.shape();
   shape.push_back(w.shape(1));
   const Array y = empty(shape, w.dtype(), w.device());
-  indexing_kernels.on(y.device()).take(w.array(), ids, ignore, y);
-  auto to_w = [ids, ignore, shape = w.shape()](const Variable& gy) {
-    return put(ids, gy, shape, ignore);
+  indexing_kernels.on(y.device()).gather_rows(w.array(), ids, ignore, y);
+  auto vjp_w = [ids, ignore, shape = w.shape()](const Variable& gy) {
+    return scatter_add_rows(ids, gy, shape, ignore);
   };
-  return record("EmbedIDFunction", y, {{w, to_w}});
+  return record("EmbedIDFunction", y, {{w, vjp_w}});
 }
 
-Variable put(const Array& ids, const Variable& gy, const Shape& shape, Ignored ignore) {
+Variable scatter_add_rows(const Array& ids, const Variable& gy, const Shape& shape,
+                          Ignored ignore) {
   const Array gw = zeros(shape, gy.dtype(), gy.device());
-  indexing_kernels.on(gw.device()).put(gy.array(), ids, ignore, gw);
+  indexing_kernels.on(gw.device()).scatter_add_rows(gy.array(), ids, ignore, gw);
   return record("EmbedIDGrad", gw,
-                {{gy, [=](const Variable& ggw) { return take(ids, ggw, ignore); }}});
+                {{gy, [=](const Variable& ggw) { return gather_rows(ids, ggw, ignore); }}});
 }
 
-Variable select(const Variable& x, const Array& t) {
+Variable gather_items(const Variable& x, const Array& t) {
   const Array y = empty(t.shape(), x.dtype(), x.device());
-  indexing_kernels.on(y.device()).select(x.array(), t, y);
-  auto to_x = [t, shape = x.shape()](const Variable& gy) { return place(gy, t, shape); };
-  return record("SelectItem", y, {{x, to_x}});
+  indexing_kernels.on(y.device()).gather_items(x.array(), t, y);
+  auto vjp_x = [t, shape = x.shape()](const Variable& gy) { return scatter_items(gy, t, shape); };
+  return record("SelectItem", y, {{x, vjp_x}});
 }
 
-Variable place(const Variable& gy, const Array& t, const Shape& shape) {
+Variable scatter_items(const Variable& gy, const Array& t, const Shape& shape) {
   const Array gx = zeros(shape, gy.dtype(), gy.device());
-  indexing_kernels.on(gx.device()).place(gy.array(), t, gx);
-  return record("SelectItemGrad", gx, {{gy, [t](const Variable& ggx) { return select(ggx, t); }}});
+  indexing_kernels.on(gx.device()).scatter_items(gy.array(), t, gx);
+  return record("SelectItemGrad", gx,
+                {{gy, [t](const Variable& ggx) { return gather_items(ggx, t); }}});
 }
 
 }  // namespace
@@ -54,14 +56,14 @@ Variable embed_id(const Array& ids, const Variable& w, std::optional<std::int64_
   require(w.ndim() == 2 && is_float(w.dtype()),
           "embed_id: expected W of shape (n, D) and a float dtype, got ", w.shape(), " and ",
           w.dtype());
-  return take(checked_indices("embed_id", "x", ids, w.shape(0), ignore), w, ignore);
+  return gather_rows(checked_indices("embed_id", "x", ids, w.shape(0), ignore), w, ignore);
 }
 
 Variable select_item(const Variable& x, const Array& t) {
   require(x.ndim() == 2 && t.ndim() == 1 && t.shape(0) == x.shape(0),
           "select_item: expected x of shape (N, C) and t of shape (N,), got ", x.shape(), " and ",
           t.shape());
-  return select(x, checked_indices("select_item", "t", t, x.shape(1)));
+  return gather_items(x, checked_indices("select_item", "t", t, x.shape(1)));
 }
 
 }  // namespace renga

@@ -1,4 +1,4 @@
-// Elements picked by integer arrays.
+// Gathering and scattering by integer arrays.
 #pragma once
 
 #include <optional>
@@ -8,18 +8,18 @@
 
 namespace renga {
 
-// Their indices are contiguous int64 and have been checked.
+// Indices are contiguous int64 and checked.
 struct IndexingKernels {
   // y[i] = table[ids[i]] for rows; rows whose id is `ignore` become 0.
-  void (*take)(const Array& table, const Array& ids, std::optional<std::int64_t> ignore,
-               const Array& y);
-  // table[ids[i]] += rows[i], in order of i; ids equal to `ignore` are passed over.
-  void (*put)(const Array& rows, const Array& ids, std::optional<std::int64_t> ignore,
-              const Array& table);
+  void (*gather_rows)(const Array& table, const Array& ids, std::optional<std::int64_t> ignore,
+                      const Array& y);
+  // table[ids[i]] += rows[i], in order of i; ids equal to `ignore` are skipped.
+  void (*scatter_add_rows)(const Array& rows, const Array& ids, std::optional<std::int64_t> ignore,
+                           const Array& table);
   // y[i] = x[i, t[i]].
-  void (*select)(const Array& x, const Array& t, const Array& y);
+  void (*gather_items)(const Array& x, const Array& t, const Array& y);
   // x[i, t[i]] = y[i].
-  void (*place)(const Array& y, const Array& t, const Array& x);
+  void (*scatter_items)(const Array& y, const Array& t, const Array& x);
 };
 extern KernelTable<IndexingKernels> indexing_kernels;
 

@@ -17,7 +17,7 @@ constinit KernelTable<LossKernels> loss_kernels{"loss"};
 
 namespace {
 
-// What softmax_nll and its gradient need besides x.
+// The checked labels and weights of softmax_nll.
 struct Target {
   Array t, weight;
   std::int64_t ignore;
@@ -43,11 +43,11 @@ Target make_target(const Variable& x, const Array& t, const std::optional<Array>
           ignore};
 }
 
-// The gradient with respect to x when it is to be differentiated itself: made of operations.
+// The gradient with respect to x, written with operations for second derivatives.
 Variable composed_grad(const Variable& x, const Variable& log_p, const Target& target,
                        const Variable& gy) {
-  // With gy = 1 and log_p = -inf the kernel leaves minus weight[t] onehot(t), and with log_p = 0 it
-  // adds weight[t] everywhere.
+  // With gy = 1 the kernel returns -weight[t] onehot(t) for log_p = -inf, and that plus weight[t]
+  // for log_p = 0.
   const Array minus =
       full(x.shape(), -std::numeric_limits<double>::infinity(), x.dtype(), x.device());
   const Array ones = full(gy.shape(), 1, gy.dtype(), gy.device());
@@ -61,7 +61,7 @@ Variable composed_grad(const Variable& x, const Variable& log_p, const Target& t
   return multiply(slope, expand_dims(gy, 1));
 }
 
-// Losses of bfloat16 scores are float32.
+// Losses of bfloat16 scores are computed in float32.
 Variable scores(const Variable& x) {
   return x.dtype() == Dtype::bfloat16 ? cast(x, Dtype::float32) : x;
 }
@@ -70,28 +70,28 @@ Variable nll(const Variable& x, const Target& target) {
   const Array log_p = empty_like(x.array());
   Array loss = empty(target.t.shape(), x.dtype(), x.device());
   loss_kernels.on(x.device()).nll(x.array(), target.t, target.weight, target.ignore, log_p, loss);
-  auto to_x = [=](const Variable& gy) {
+  auto vjp_x = [=](const Variable& gy) {
     if (backprop_enabled()) return composed_grad(x, log_softmax(x, 1), target, gy);
     const Array gx = empty_like(log_p);
     loss_kernels.on(gx.device())
         .nll_grad(log_p, target.t, target.weight, target.ignore, gy.array(), gx);
     return Variable(gx);
   };
-  return record("SoftmaxCrossEntropy", loss, {{x, to_x}});
+  return record("SoftmaxCrossEntropy", loss, {{x, vjp_x}});
 }
 
 }  // namespace
 
 Variable softmax_nll(const Variable& x, const Array& t, const std::optional<Array>& class_weight,
                      std::int64_t ignore_label) {
-  const Variable wide = scores(x);
-  return nll(wide, make_target(wide, t, class_weight, ignore_label));
+  const Variable x_scores = scores(x);
+  return nll(x_scores, make_target(x_scores, t, class_weight, ignore_label));
 }
 
-Variable softmax_cross_entropy(const Variable& given, const Array& t, bool normalize,
+Variable softmax_cross_entropy(const Variable& input, const Array& t, bool normalize,
                                const std::optional<Array>& class_weight,
                                std::int64_t ignore_label) {
-  const Variable x = scores(given);
+  const Variable x = scores(input);
   const Target target = make_target(x, t, class_weight, ignore_label);
   double count = static_cast<double>(x.shape(0));
   if (normalize) {

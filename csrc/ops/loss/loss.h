@@ -1,4 +1,4 @@
-// Losses that are worth a kernel of their own.
+// Losses with fused kernels.
 #pragma once
 
 #include <optional>
@@ -19,11 +19,10 @@ struct LossKernels {
 };
 extern KernelTable<LossKernels> loss_kernels;
 
-// One loss per sample (and position): -class_weight[t] log softmax(x)[t].
+// A loss per sample (and position): -class_weight[t] log softmax(x)[t].
 Variable softmax_nll(const Variable& x, const Array& t, const std::optional<Array>& class_weight,
                      std::int64_t ignore_label);
-// The same added up and divided by the number of samples: those not ignored with `normalize`, else
-// N.
+// The sum of these, divided by the number of labels that are not ignored if `normalize`, else by N.
 Variable softmax_cross_entropy(const Variable& x, const Array& t, bool normalize = true,
                                const std::optional<Array>& class_weight = {},
                                std::int64_t ignore_label = -1);

@@ -59,17 +59,17 @@ Variable matrix_product(const Variable& a, const Variable& b, bool transa, bool 
   const std::int64_t inner = left.shape(left.ndim() - 1);
   require(inner == right.shape(right.ndim() - 2), "matmul: expected ", inner,
           " rows in the second operand, got shapes ", left.shape(), " and ", right.shape());
-  auto ga = [b, transa, transb, shape = a.shape(), dtype = a.dtype()](const Variable& gy) {
+  auto vjp_a = [b, transa, transb, shape = a.shape(), dtype = a.dtype()](const Variable& gy) {
     return sum_to(transa ? matrix_product(b, gy, transb, true, dtype)
                          : matrix_product(gy, b, false, !transb, dtype),
                   shape);
   };
-  auto gb = [a, transa, transb, shape = b.shape(), dtype = b.dtype()](const Variable& gy) {
+  auto vjp_b = [a, transa, transb, shape = b.shape(), dtype = b.dtype()](const Variable& gy) {
     return sum_to(transb ? matrix_product(gy, a, true, transa, dtype)
                          : matrix_product(a, gy, !transa, false, dtype),
                   shape);
   };
-  return record("MatMul", product(left, right, dtype), {{a, ga}, {b, gb}});
+  return record("MatMul", product(left, right, dtype), {{a, vjp_a}, {b, vjp_b}});
 }
 
 }  // namespace
@@ -112,15 +112,15 @@ Variable linear(const Variable& input, const Variable& weights, const std::optio
     copy(broadcast_view("linear", b->array(), y.shape()), y);
   }
   matmul_kernels.on(y.device()).matmul(x.array(), transpose_matrices(w.array()), y, b.has_value());
-  auto gx = [w, dtype = x.dtype()](const Variable& gy) {
+  auto vjp_x = [w, dtype = x.dtype()](const Variable& gy) {
     return matrix_product(gy, w, false, false, dtype);
   };
-  auto gw = [x, dtype = w.dtype()](const Variable& gy) {
+  auto vjp_w = [x, dtype = w.dtype()](const Variable& gy) {
     return matrix_product(gy, x, true, false, dtype);
   };
-  if (!b) return record("LinearFunction", y, {{x, gx}, {w, gw}});
-  auto gb = [](const Variable& gy) { return sum(gy, Axes{0}); };
-  return record("LinearFunction", y, {{x, gx}, {w, gw}, {*b, gb}});
+  if (!b) return record("LinearFunction", y, {{x, vjp_x}, {w, vjp_w}});
+  auto vjp_b = [](const Variable& gy) { return sum(gy, Axes{0}); };
+  return record("LinearFunction", y, {{x, vjp_x}, {w, vjp_w}, {*b, vjp_b}});
 }
 
 }  // namespace renga

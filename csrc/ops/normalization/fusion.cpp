@@ -11,60 +11,67 @@ namespace {
 
 const NormalizationKernels& kernels(const Array& x) { return normalization_kernels.on(x.device()); }
 
-Array value_of(const Normalization& of) {
-  const Array y = empty_like(of.x.array);
-  kernels(y).normalize(of, y);
+Array value_of(const Normalization& normalization) {
+  const Array y = empty_like(normalization.x.array);
+  kernels(y).normalize(normalization, y);
   return y;
 }
 
-bool activates(const Normalization& of) { return of.activation.kind != Activation::Kind::none; }
-
-// What activation and dropout do with gy, each by itself.
-Variable separate_gradient(const Normalization& of, const Variable& gy) {
-  const Variable g = of.drop ? dropped(gy, *of.drop, memory_order(of.x.array)) : gy;
-  if (!activates(of)) return g;
-  Normalization before = of;
-  before.drop.reset();
-  return activation_grad(of.activation, value_of(before), g);
+bool has_activation(const Normalization& normalization) {
+  return normalization.activation.kind != Activation::Kind::none;
 }
 
-// The gradient of the operation that fused with `of` and added `part` to it.
-Variable gradient_through(const Normalization& part, const Variable& gy) {
-  if (backprop_enabled()) return separate_gradient(part, gy);
-  Normalization through = part;
-  std::optional<Array> gys = take_gradient(gy, through);
+// gy through dropout and activation, each as an operation of its own.
+Variable separate_gradient(const Normalization& normalization, const Variable& gy) {
+  const Variable g = normalization.dropout ? apply_dropout(gy, *normalization.dropout,
+                                                           memory_order(normalization.x.array))
+                                           : gy;
+  if (!has_activation(normalization)) return g;
+  Normalization before = normalization;
+  before.dropout.reset();
+  return activation_grad(normalization.activation, value_of(before), g);
+}
+
+// The VJP of an operation that was fused with a normalization. `step` has the activation or dropout
+// of this operation.
+Variable fused_vjp(const Normalization& step, const Variable& gy) {
+  if (backprop_enabled()) return separate_gradient(step, gy);
+  Normalization through = step;
+  std::optional<Array> gys = fuse_gradient(gy, through);
   if (!gys) {
-    if (!is_unshared(gy.array())) return separate_gradient(part, gy);
+    if (!is_unshared(gy.array())) return separate_gradient(step, gy);
     gys = gy.array();
   }
-  Variable gx(empty_like(part.x.array));
+  Variable gx(empty_like(step.x.array));
   gx.body()->defer(make_ref<DeferredGradient>(gx.metadata(), through, *gys));
   return gx;
 }
 
-Variable take_up(const char* name, const Variable& x, const Normalization& of,
-                 const Normalization& part) {
-  auto to_x = [part](const Variable& gy) { return gradient_through(part, gy); };
-  Variable y = record(name, empty_like(of.x.array), {{x, to_x}});
-  y.body()->defer(make_ref<DeferredNormalization>(y.metadata(), of));
+// The operation `name` on x, deferred as `normalization`.
+Variable record_fused(const char* name, const Variable& x, const Normalization& normalization,
+                      const Normalization& step) {
+  auto vjp_x = [step](const Variable& gy) { return fused_vjp(step, gy); };
+  Variable y = record(name, empty_like(normalization.x.array), {{x, vjp_x}});
+  y.body()->defer(make_ref<DeferredNormalization>(y.metadata(), normalization));
   return y;
 }
 
 Variable fuse_activation(const char* name, const Variable& x, const Activation& activation) {
   const auto* before = dynamic_cast<const DeferredNormalization*>(x.body()->deferred());
-  if (before == nullptr || activates(before->of) || before->of.drop) return Variable();
-  Normalization of = before->of;
-  of.activation = activation;
-  return take_up(name, x, of, of);
+  if (before == nullptr || has_activation(before->normalization) || before->normalization.dropout)
+    return Variable();
+  Normalization normalization = before->normalization;
+  normalization.activation = activation;
+  return record_fused(name, x, normalization, normalization);
 }
 
-Variable fuse_dropout(const char* name, const Variable& x, const Drop& drop) {
+Variable fuse_dropout(const char* name, const Variable& x, const DropoutMask& mask) {
   const auto* before = dynamic_cast<const DeferredNormalization*>(x.body()->deferred());
-  if (before == nullptr || before->of.drop) return Variable();
-  Normalization of = before->of, part = of;
-  of.drop = part.drop = drop;
-  part.activation = {};
-  return take_up(name, x, of, part);
+  if (before == nullptr || before->normalization.dropout) return Variable();
+  Normalization normalization = before->normalization, step = normalization;
+  normalization.dropout = step.dropout = mask;
+  step.activation = {};
+  return record_fused(name, x, normalization, step);
 }
 
 [[maybe_unused]] const bool registered =
@@ -72,30 +79,35 @@ Variable fuse_dropout(const char* name, const Variable& x, const Drop& drop) {
 
 }  // namespace
 
-void DeferredNormalization::compute(const Array& y) const { kernels(y).normalize(of, y); }
+void DeferredNormalization::compute(const Array& y) const {
+  kernels(y).normalize(normalization, y);
+}
 
 void DeferredGradient::compute(const Array& gx) const {
   const BackpropMode off(false);
-  copy(separate_gradient(of, Variable(gy)).array(), gx);
+  copy(separate_gradient(normalization, Variable(gy)).array(), gx);
 }
 
-void normalize_into(const Variable& y, const Normalization& of, const UnsharedMemory& x) {
-  // The work of deferring costs as much as a pass over a small array.
+void normalize_into(const Variable& y, const Normalization& normalization,
+                    const UnsharedMemory& x) {
+  // Deferring costs as much as a pass over a small array.
   if (x.holds() && y.size() >= GilRelease::kMinElements) {
-    y.body()->defer(make_ref<DeferredNormalization>(y.metadata(), of));
+    y.body()->defer(make_ref<DeferredNormalization>(y.metadata(), normalization));
   } else {
-    kernels(y.array()).normalize(of, y.array());
+    kernels(y.array()).normalize(normalization, y.array());
   }
 }
 
-std::optional<Array> take_gradient(const Variable& gy, Normalization& of) {
+std::optional<Array> fuse_gradient(const Variable& gy, Normalization& normalization) {
   const auto* deferred = dynamic_cast<const DeferredGradient*>(gy.body()->deferred());
-  if (deferred == nullptr || deferred->of.mean.data() != of.mean.data()) return std::nullopt;
-  const Normalization& after = deferred->of;
-  // A kernel does the dropout's part first, then the activation's.
-  if (of.drop || (activates(of) && activates(after))) return std::nullopt;
-  of.drop = after.drop;
-  if (activates(after)) of.activation = after.activation;
+  if (deferred == nullptr || deferred->normalization.mean.data() != normalization.mean.data())
+    return std::nullopt;
+  const Normalization& after = deferred->normalization;
+  // A kernel applies the dropout first, then the activation.
+  if (normalization.dropout || (has_activation(normalization) && has_activation(after)))
+    return std::nullopt;
+  normalization.dropout = after.dropout;
+  if (has_activation(after)) normalization.activation = after.activation;
   return deferred->gy;
 }
 

@@ -1,5 +1,6 @@
-// A normalization, the activation and the dropout after it in one pass over memory, forward and
-// back: a normalization is deferred (lazy/deferred.h), and what meets it takes it up.
+// Batch normalization fused with the activation and the dropout after it, forward and backward. A
+// normalization is deferred (lazy/deferred.h); rewrites of relu, leaky_relu and dropout extend
+// the deferred computation, which then makes one pass over memory.
 #pragma once
 
 #include <optional>
@@ -9,29 +10,31 @@
 
 namespace renga {
 
-// A Variable's array yet to be computed.
+// A deferred normalization with what follows it.
 struct DeferredNormalization final : Deferred {
-  DeferredNormalization(Array y, Normalization of)
-      : Deferred(std::move(y), {of.x.array}), of(std::move(of)) {}
+  DeferredNormalization(Array y, Normalization normalization)
+      : Deferred(std::move(y), {normalization.x.array}), normalization(std::move(normalization)) {}
   void compute(const Array& y) const override;
-  const Normalization of;
+  const Normalization normalization;
 };
 
-// What `of`'s activation and dropout, those that it has, make of gy in the backward pass.
+// A deferred gradient: gy through the dropout and the activation of `normalization`, if it has
+// them.
 struct DeferredGradient final : Deferred {
-  DeferredGradient(Array gx, Normalization of, Array gy)
-      : Deferred(std::move(gx), {of.x.array, gy}), of(std::move(of)), gy(std::move(gy)) {}
+  DeferredGradient(Array gx, Normalization normalization, Array gy)
+      : Deferred(std::move(gx), {normalization.x.array, gy}),
+        normalization(std::move(normalization)),
+        gy(std::move(gy)) {}
   void compute(const Array& gx) const override;
-  const Normalization of;
+  const Normalization normalization;
   const Array gy;
 };
 
-// Fills the Variable's array with the normalization: later, if it is large and nobody else has the
-// memory of what is normalized.
-void normalize_into(const Variable& y, const Normalization& of, const UnsharedMemory& x);
+// Computes y, or defers that if y is large and the memory of x is not shared.
+void normalize_into(const Variable& y, const Normalization& normalization, const UnsharedMemory& x);
 
-// gy for a kernel that does itself what activation and dropout do in the backward pass, which `of`
-// is then told; nothing where gy is not the deferred gradient of this normalization.
-std::optional<Array> take_gradient(const Variable& gy, Normalization& of);
+// If gy is a deferred gradient of this normalization: moves its activation and dropout to
+// `normalization`, whose kernel computes them, and returns the gradient before them.
+std::optional<Array> fuse_gradient(const Variable& gy, Normalization& normalization);
 
 }  // namespace renga

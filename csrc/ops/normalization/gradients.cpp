@@ -14,10 +14,10 @@ Array times(const Array& a, const Array& b) {
   return apply("batch_normalization", Binary::multiply, a, b);
 }
 
-// A vector over channels as the gradient of a parameter, which may have a part of them.
-Variable as_parameter(const Array& vector, const Variable& parameter, std::int64_t first) {
-  const Array part = slice_view(vector, 0, first, parameter.size());
-  return Variable(cast(reshape_view(part, parameter.shape()), parameter.dtype()));
+// The gradient of a parameter, which may be a shard, from a vector over channels.
+Variable as_parameter(const Array& vector, const Variable& parameter, std::int64_t channel_offset) {
+  const Array shard = slice_view(vector, 0, channel_offset, parameter.size());
+  return Variable(cast(reshape_view(shard, parameter.shape()), parameter.dtype()));
 }
 
 Array in_layout_of(const Channels& x, const Array& gy) {
@@ -31,72 +31,74 @@ Array in_layout_of(const Channels& x, const Array& gy) {
   return moved;
 }
 
-// A parameter stretched along the reduced axes by broadcasting, in the statistics' dtype.
+// A parameter with axes of extent 1 where x is reduced, in the statistics' dtype.
 Variable along_channels(const Variable& parameter, const Variable& x, const Axes& reduced) {
   Shape shape = x.shape();
   for (std::int64_t axis : reduced) shape[static_cast<int>(axis)] = 1;
   return cast(reshape(parameter, shape), statistics_dtype(x.dtype()));
 }
 
-// The gradient of a parameter, given in the shape of along_channels.
-Variable back_to(const Variable& parameter, const Variable& gradient) {
+// The gradient of a parameter from that of along_channels.
+Variable to_parameter(const Variable& parameter, const Variable& gradient) {
   return cast(reshape(gradient, parameter.shape()), parameter.dtype());
 }
 
 }  // namespace
 
 Gradients fused_gradients(const NormalizedBatch& batch, const Variable& gy) {
-  Normalization of = batch.of;
-  const std::optional<Array> taken = take_gradient(gy, of);
-  const Array gys = in_layout_of(of.x, taken ? *taken : gy.array());
-  const auto& kernels = normalization_kernels.on(of.mean.device());
-  // Rows: the gradients of beta, and those of gamma times the deviation.
-  const Array own = empty({2, of.mean.size()}, of.mean.dtype(), of.mean.device());
-  kernels.gradient_sums(of, gys, select_view(own, 0, 0), select_view(own, 0, 1));
-  const Array all = batch.ranks ? sum_over(*batch.ranks, own) : own;
+  Normalization normalization = batch.normalization;
+  const std::optional<Array> fused = fuse_gradient(gy, normalization);
+  const Array gys = in_layout_of(normalization.x, fused ? *fused : gy.array());
+  const auto& kernels = normalization_kernels.on(normalization.mean.device());
+  // Rows: the gradient of beta, and that of gamma times the standard deviation.
+  const Array local = empty({2, normalization.mean.size()}, normalization.mean.dtype(),
+                            normalization.mean.device());
+  kernels.gradient_sums(normalization, gys, select_view(local, 0, 0), select_view(local, 0, 1));
+  const Array all = batch.ranks ? sum_over(*batch.ranks, local) : local;
   const auto gbeta = [](const Array& sums) { return select_view(sums, 0, 0); };
   const auto ggamma = [&](const Array& sums) {
     return times(select_view(sums, 0, 1), batch.inv_std);
   };
 
-  const double share = 1 / std::max(1.0, batch.count);
-  const Array shift = apply(Unary::multiply, gbeta(all), share);
+  const double weight = 1 / std::max(1.0, batch.count);
+  const Array shift = apply(Unary::multiply, gbeta(all), weight);
   const Array slope =
-      apply(Unary::multiply, times(times(of.scale, ggamma(all)), batch.inv_std), share);
-  const Array gx = empty_like(of.x.array);
-  kernels.input_grad(of, gys, shift, slope, gx);
-  const Array& wanted = batch.ranks && !batch.ranks->common ? own : all;
-  const std::int64_t first = batch.ranks ? batch.ranks->first.value_or(0) : 0;
-  return {Variable(gx), as_parameter(ggamma(wanted), batch.gamma, first),
-          as_parameter(gbeta(wanted), batch.beta, first)};
+      apply(Unary::multiply, times(times(normalization.scale, ggamma(all)), batch.inv_std), weight);
+  const Array gx = empty_like(normalization.x.array);
+  kernels.input_grad(normalization, gys, shift, slope, gx);
+  const Array& sums = batch.ranks && !batch.ranks->shared_parameters ? local : all;
+  const std::int64_t offset = batch.ranks ? batch.ranks->channel_offset.value_or(0) : 0;
+  return {Variable(gx), as_parameter(ggamma(sums), batch.gamma, offset),
+          as_parameter(gbeta(sums), batch.beta, offset)};
 }
 
 Gradients composed_gradients(const NormalizedBatch& batch, const Variable& gradient) {
   const Dtype dtype = statistics_dtype(batch.x.dtype());
-  const auto total = [&](const Variable& own) {
-    return batch.ranks ? sum_over(*batch.ranks, own) : own;
+  const auto global_sum = [&](const Variable& local) {
+    return batch.ranks ? sum_over(*batch.ranks, local) : local;
   };
-  const auto own_sum = [&](const Variable& a) { return sum(a, batch.reduced, true); };
+  const auto local_sum = [&](const Variable& a) { return sum(a, batch.reduced, true); };
   const Variable x = cast(batch.x, dtype), gy = cast(gradient, dtype);
-  const double share = 1 / std::max(1.0, batch.count);
-  const Variable centred = subtract(x, multiply(total(own_sum(x)), share));
-  const Variable var = multiply(total(own_sum(square(centred))), share);
+  const double weight = 1 / std::max(1.0, batch.count);
+  const Variable centred = subtract(x, multiply(global_sum(local_sum(x)), weight));
+  const Variable var = multiply(global_sum(local_sum(square(centred))), weight);
   const Variable inv_std = rsqrt(add(var, batch.eps));
   const Variable x_hat = multiply(centred, inv_std);
-  const Variable gbeta = own_sum(gy), ggamma = own_sum(multiply(gy, x_hat));
-  const Variable all_gbeta = total(gbeta), all_ggamma = total(ggamma);
-  const Variable common = multiply(add(all_gbeta, multiply(x_hat, all_ggamma)), share);
+  const Variable gbeta = local_sum(gy), ggamma = local_sum(multiply(gy, x_hat));
+  const Variable all_gbeta = global_sum(gbeta), all_ggamma = global_sum(ggamma);
+  const Variable correction = multiply(add(all_gbeta, multiply(x_hat, all_ggamma)), weight);
 
   const Variable gamma =
-      batch.ranks ? whole_parameter(*batch.ranks, batch.gamma, var.size()) : batch.gamma;
+      batch.ranks ? gather_parameter(*batch.ranks, batch.gamma, var.size()) : batch.gamma;
   const Variable scale = multiply(along_channels(gamma, batch.x, batch.reduced), inv_std);
-  const Variable gx = multiply(scale, subtract(gy, common));
-  const auto as_it_lies = [&](const Variable& parameter, const Variable& own, const Variable& all) {
-    if (!batch.ranks) return back_to(parameter, own);
-    return cast(parameter_gradient(*batch.ranks, own, all, parameter.shape()), parameter.dtype());
+  const Variable gx = multiply(scale, subtract(gy, correction));
+  const auto local_gradient = [&](const Variable& parameter, const Variable& local,
+                                  const Variable& all) {
+    if (!batch.ranks) return to_parameter(parameter, local);
+    return cast(parameter_gradient(*batch.ranks, local, all, parameter.shape()), parameter.dtype());
   };
-  return {cast(gx, batch.x.dtype()), as_it_lies(batch.gamma, ggamma, all_ggamma),
-          as_it_lies(batch.beta, gbeta, all_gbeta)};
+  return {cast(gx, batch.x.dtype()), local_gradient(batch.gamma, ggamma, all_ggamma),
+          local_gradient(batch.beta, gbeta, all_gbeta)};
 }
 
 Gradients fixed_gradients(std::span<const Variable> inputs, const Variable& gradient,
@@ -110,9 +112,9 @@ Gradients fixed_gradients(std::span<const Variable> inputs, const Variable& grad
   const Variable gbeta = sum(gy, reduced, true);
   const Variable ggamma = multiply(sum(multiply(gy, subtract(x, mean)), reduced, true), inv_std);
   const Variable gvar = multiply(multiply(multiply(ggamma, scale), inv_std), -0.5);
-  return {cast(multiply(gy, scale), inputs[0].dtype()), back_to(inputs[1], ggamma),
-          back_to(inputs[2], gbeta), back_to(inputs[3], negative(multiply(gbeta, scale))),
-          back_to(inputs[4], gvar)};
+  return {cast(multiply(gy, scale), inputs[0].dtype()), to_parameter(inputs[1], ggamma),
+          to_parameter(inputs[2], gbeta), to_parameter(inputs[3], negative(multiply(gbeta, scale))),
+          to_parameter(inputs[4], gvar)};
 }
 
 }  // namespace renga

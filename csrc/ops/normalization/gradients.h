@@ -1,4 +1,4 @@
-// The gradients of batch normalization: in two passes over x and gy, or written with operations.
+// Gradients of batch normalization: fused, in two passes over x and gy, or written with operations.
 #pragma once
 
 #include <vector>
@@ -10,22 +10,23 @@ namespace renga {
 
 using Gradients = std::vector<Variable>;
 
-// A batch that was normalized by its own statistics, or those of all ranks' batches.
+// What a backward pass needs of a batch that was normalized with its own statistics, or with those
+// of all ranks' batches.
 struct NormalizedBatch {
   Variable x, gamma, beta;
   Axes reduced;
   double eps;
-  double count;   // of elements per channel
+  double count;   // elements per channel
   Array inv_std;  // a vector over channels
-  Normalization of;
-  std::optional<Ranks> ranks;
+  Normalization normalization;
+  std::optional<StatisticsGroup> ranks;
 };
 
-// Of x, gamma and beta, without a history.
+// Of x, gamma and beta, without graph.
 Gradients fused_gradients(const NormalizedBatch& batch, const Variable& gy);
-// The same for derivatives of higher order.
+// The same, recorded, for higher derivatives.
 Gradients composed_gradients(const NormalizedBatch& batch, const Variable& gy);
-// Of x, gamma, beta, mean and var, the inputs, where statistics were given.
+// Of the inputs x, gamma, beta, mean and var of fixed_batch_normalization.
 Gradients fixed_gradients(std::span<const Variable> inputs, const Variable& gy, const Axes& reduced,
                           double eps);
 

@@ -11,12 +11,12 @@ namespace {
 
 constexpr const char* kOp = "multi_node_batch_normalization";
 
-// (ranks, ...) of float64, in the memory of the host, where messages are.
-Array gathered(const Ranks& ranks, const Array& own) {
-  const Array all = ranks.gather(own);
-  require(all.ndim() == own.ndim() + 1 && all.dtype() == own.dtype() &&
-              all.size() == all.shape(0) * own.size(),
-          kOp, ": expected an array of shape ", own.shape(), " of each rank, gathered ",
+// (ranks, ...) of float64, in host memory.
+Array gather(const StatisticsGroup& ranks, const Array& local) {
+  const Array all = ranks.all_gather(local);
+  require(all.ndim() == local.ndim() + 1 && all.dtype() == local.dtype() &&
+              all.size() == all.shape(0) * local.size(),
+          kOp, ": expected an array of shape ", local.shape(), " of each rank, gathered ",
           all.shape());
   return all;
 }
@@ -27,34 +27,34 @@ Array sum_of_rows(const Array& x) {
   return reshape_view(reduce(Reduction::sum, x, {0}), shape);
 }
 
-// The sum of the ranks' variables where `here`, else this rank's own; `there` says the same of the
-// backward pass.
-Variable over_ranks(const Ranks& ranks, const Variable& x, bool here, bool there) {
-  auto to_x = [=](const Variable& gy) { return over_ranks(ranks, gy, there, here); };
-  return record("OverRanks", here ? sum_over(ranks, x.array()) : x.array(), {{x, to_x}});
+// The sum over the ranks if `sum_forward`, else x; `sum_backward` says the same of the gradient.
+Variable over_ranks(const StatisticsGroup& ranks, const Variable& x, bool sum_forward,
+                    bool sum_backward) {
+  auto vjp_x = [=](const Variable& gy) { return over_ranks(ranks, gy, sum_backward, sum_forward); };
+  return record("OverRanks", sum_forward ? sum_over(ranks, x.array()) : x.array(), {{x, vjp_x}});
 }
 
 }  // namespace
 
-BatchStatistics merge(const Ranks& ranks, const BatchStatistics& own) {
-  const Array told = zeros({ranks.first ? 5 : 3, own.mean.size()}, Dtype::float64);
-  fill(select_view(told, 0, 0), own.count);
-  copy(own.mean, select_view(told, 0, 1));
-  copy(own.var, select_view(told, 0, 2));
-  if (ranks.first) {
-    const std::int64_t last = own.mean.size() - own.gamma.size();
-    require<std::invalid_argument>(0 <= *ranks.first && *ranks.first <= last, kOp,
+BatchStatistics merge(const StatisticsGroup& ranks, const BatchStatistics& local) {
+  const Array message = zeros({ranks.channel_offset ? 5 : 3, local.mean.size()}, Dtype::float64);
+  fill(select_view(message, 0, 0), local.count);
+  copy(local.mean, select_view(message, 0, 1));
+  copy(local.var, select_view(message, 0, 2));
+  if (ranks.channel_offset) {
+    const std::int64_t last = local.mean.size() - local.gamma.size();
+    require<std::invalid_argument>(0 <= *ranks.channel_offset && *ranks.channel_offset <= last, kOp,
                                    ": expected a first channel from 0 to ", last, ", got ",
-                                   *ranks.first);
-    const Array part = slice_view(told, 1, *ranks.first, own.gamma.size());
-    copy(own.gamma, select_view(part, 0, 3));
-    copy(own.beta, select_view(part, 0, 4));
+                                   *ranks.channel_offset);
+    const Array shard = slice_view(message, 1, *ranks.channel_offset, local.gamma.size());
+    copy(local.gamma, select_view(shard, 0, 3));
+    copy(local.beta, select_view(shard, 0, 4));
   }
-  const Array all = gathered(ranks, told);
+  const Array all = gather(ranks, message);
   const auto row = [&](int i) { return select_view(all, 1, i); };
 
-  // Variances are merged by the distance of their means from the common one (Chan, Golub and
-  // LeVeque 1983): nothing cancels. All ranks do the same in the same order and get the same bits.
+  // Variances are merged with the distances of their means from the common mean, so that nothing
+  // cancels (Chan, Golub and LeVeque 1983). All ranks compute the same bits in the same order.
   const Array counts = row(0), count = sum_of_rows(counts);
   const Array weights = apply(kOp, Binary::divide, counts,
                               apply(kOp, Binary::maximum, count, full({}, 1, Dtype::float64)));
@@ -65,36 +65,37 @@ BatchStatistics merge(const Ranks& ranks, const BatchStatistics& own) {
   const Array distance = apply(kOp, Binary::subtract, row(1), mean);
   const Array var = average(apply(kOp, Binary::add, row(2), apply(Unary::square, distance)));
 
-  const auto as_own = [&](const Array& x) {
-    return to_device(cast(x, own.mean.dtype()), own.mean.device());
+  const auto as_local = [&](const Array& x) {
+    return to_device(cast(x, local.mean.dtype()), local.mean.device());
   };
-  const bool parts = ranks.first.has_value();
-  return {count.size() == 0 ? 0 : count.as<double>()[0], as_own(mean), as_own(var),
-          parts ? as_own(sum_of_rows(row(3))) : own.gamma,
-          parts ? as_own(sum_of_rows(row(4))) : own.beta};
+  const bool sharded = ranks.channel_offset.has_value();
+  return {count.size() == 0 ? 0 : count.as<double>()[0], as_local(mean), as_local(var),
+          sharded ? as_local(sum_of_rows(row(3))) : local.gamma,
+          sharded ? as_local(sum_of_rows(row(4))) : local.beta};
 }
 
-Array sum_over(const Ranks& ranks, const Array& x) {
-  const Array own = contiguous(to_device(cast(x, Dtype::float64), Device{}));
-  return to_device(cast(sum_of_rows(gathered(ranks, own)), x.dtype()), x.device());
+Array sum_over(const StatisticsGroup& ranks, const Array& x) {
+  const Array local = contiguous(to_device(cast(x, Dtype::float64), Device{}));
+  return to_device(cast(sum_of_rows(gather(ranks, local)), x.dtype()), x.device());
 }
 
-Variable sum_over(const Ranks& ranks, const Variable& x) {
+Variable sum_over(const StatisticsGroup& ranks, const Variable& x) {
   return over_ranks(ranks, x, true, true);
 }
 
-Variable whole_parameter(const Ranks& ranks, const Variable& gamma, std::int64_t channels) {
-  if (!ranks.common) return gamma;
-  if (!ranks.first) return over_ranks(ranks, gamma, false, true);
-  const std::int64_t after = channels - *ranks.first - gamma.size();
-  return sum_over(ranks, pad(gamma, {*ranks.first}, {after}, 0));
+Variable gather_parameter(const StatisticsGroup& ranks, const Variable& gamma,
+                          std::int64_t channels) {
+  if (!ranks.shared_parameters) return gamma;
+  if (!ranks.channel_offset) return over_ranks(ranks, gamma, false, true);
+  const std::int64_t after = channels - *ranks.channel_offset - gamma.size();
+  return sum_over(ranks, pad(gamma, {*ranks.channel_offset}, {after}, 0));
 }
 
-Variable parameter_gradient(const Ranks& ranks, const Variable& own, const Variable& sum,
-                            const Shape& shape) {
-  if (!ranks.common) return reshape(own, shape);
-  if (!ranks.first) return reshape(over_ranks(ranks, own, true, false), shape);
-  return slice(reshape(sum, {sum.size()}), {{*ranks.first, shape.product(), 1}});
+Variable parameter_gradient(const StatisticsGroup& ranks, const Variable& local,
+                            const Variable& sum, const Shape& shape) {
+  if (!ranks.shared_parameters) return reshape(local, shape);
+  if (!ranks.channel_offset) return reshape(over_ranks(ranks, local, true, false), shape);
+  return slice(reshape(sum, {sum.size()}), {{*ranks.channel_offset, shape.product(), 1}});
 }
 
 }  // namespace renga

@@ -1,5 +1,5 @@
-// Batches that lie on several ranks and are normalized as one. The core knows no communicator, only
-// a function that shows each rank what all have.
+// Statistics of a batch that is sharded over ranks. The core knows no communicator, only a function
+// that gathers an array of all ranks.
 #pragma once
 
 #include <functional>
@@ -9,36 +9,36 @@
 
 namespace renga {
 
-struct Ranks {
-  // (...) of float64, without gaps, on each rank -> (ranks, ...), the same on all. Each calls it
-  // when the others do.
-  std::function<Array(const Array&)> gather;
-  // Whether gamma and beta are the same on all ranks: so are their gradients then, those of all
-  // batches together. Otherwise a rank's are of its own batch.
-  bool common = false;
-  // Given where gamma and beta are common and lie in parts: the first channel of this rank's.
-  std::optional<std::int64_t> first = {};
+struct StatisticsGroup {
+  // All-gather of a contiguous float64 array: (...) of each rank -> (ranks, ...), the same on all.
+  // Every rank calls it at the same points.
+  std::function<Array(const Array&)> all_gather;
+  // Whether gamma and beta are the same on all ranks. Then their gradients are those of all batches
+  // together; otherwise those of a rank's own batch.
+  bool shared_parameters = false;
+  // With shared parameters that are sharded over the ranks: the first channel of this rank's shard.
+  std::optional<std::int64_t> channel_offset = {};
 };
 
-// What a batch is normalized by: vectors over channels.
+// Vectors over channels that normalize a batch.
 struct BatchStatistics {
-  double count;  // of elements per channel
+  double count;  // elements per channel
   Array mean, var;
-  Array gamma, beta;  // those of this rank where they lie in parts, all after merge()
+  Array gamma, beta;  // this rank's shards if they are sharded; those of all ranks after merge()
 };
-// Those of all ranks' batches together, in one message. A batch may be empty.
-BatchStatistics merge(const Ranks& ranks, const BatchStatistics& own);
+// The statistics of all ranks' batches, in one message. A batch may be empty.
+BatchStatistics merge(const StatisticsGroup& ranks, const BatchStatistics& local);
 
-// The sum of the ranks' arrays, formed in float64.
-Array sum_over(const Ranks& ranks, const Array& x);
+// All-reduce: the sum of the ranks' arrays, computed in float64.
+Array sum_over(const StatisticsGroup& ranks, const Array& x);
 
-// For gradients written with operations. A sum that each rank uses for itself: in the backward
-// pass, too, the ranks are summed up.
-Variable sum_over(const Ranks& ranks, const Variable& x);
-// gamma of all channels, used by each rank for itself.
-Variable whole_parameter(const Ranks& ranks, const Variable& gamma, std::int64_t channels);
-// The gradient of gamma or beta as it lies, given that by this rank's batch and its sum_over().
-Variable parameter_gradient(const Ranks& ranks, const Variable& own, const Variable& sum,
-                            const Shape& shape);
+// For gradients written with operations. The VJP of this all-reduce is an all-reduce.
+Variable sum_over(const StatisticsGroup& ranks, const Variable& x);
+// gamma of all channels on each rank.
+Variable gather_parameter(const StatisticsGroup& ranks, const Variable& gamma,
+                          std::int64_t channels);
+// The gradient of this rank's gamma or beta, from that of its own batch and the sum over all ranks.
+Variable parameter_gradient(const StatisticsGroup& ranks, const Variable& local,
+                            const Variable& sum, const Shape& shape);
 
 }  // namespace renga

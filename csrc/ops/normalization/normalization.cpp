@@ -12,7 +12,7 @@ constinit KernelTable<NormalizationKernels> normalization_kernels{"normalization
 
 namespace {
 
-// A parameter as the kernels take it: a vector of the statistics' dtype.
+// A parameter as kernels take it: a vector of the statistics' dtype.
 Array as_vector(const Array& parameter, Dtype dtype) {
   const Array dense = contiguous(cast(parameter, dtype));
   return reshape_view(dense, {dense.size()});
@@ -22,38 +22,38 @@ Array inverse_deviation(const Array& var, double eps) {
   return apply(Unary::rsqrt, apply(Unary::add, var, eps));
 }
 
-// The normalization of x. Its backward pass may need the current scale and beta.
-Normalization normalization(const Channels& x, const Array& mean, const Array& inv_std,
-                            const Array& gamma, const Array& beta) {
+// The normalization of x. beta is copied: the backward pass may need its present values.
+Normalization make_normalization(const Channels& x, const Array& mean, const Array& inv_std,
+                                 const Array& gamma, const Array& beta) {
   return {x, mean, apply("batch_normalization", Binary::multiply, gamma, inv_std), copy_of(beta)};
 }
 
 void update_running(const std::optional<OutputArray>& running, const Array& vector, double decay,
                     double correction) {
   if (!running) return;
-  const Array fresh = apply(Unary::multiply, vector, (1 - decay) * correction);
+  const Array update = apply(Unary::multiply, vector, (1 - decay) * correction);
   const Array& old = running->array;
-  const Array kept = apply(Unary::multiply, as_vector(old, vector.dtype()), decay);
-  const Array sum = apply("batch_normalization", Binary::add, kept, fresh);
+  const Array decayed = apply(Unary::multiply, as_vector(old, vector.dtype()), decay);
+  const Array sum = apply("batch_normalization", Binary::add, decayed, update);
   copy(reshape_view(sum, old.shape()), old);
 }
 
-// Parameters have the axes of x that are not reduced, or a part of the channels.
+// Parameters have the axes of x that are not reduced, or are a shard of the channels.
 void check(const char* op, const Variable& x, std::span<const Variable> parameters,
            const Axes& reduced, std::optional<std::int64_t> first = {}) {
   require(is_float(x.dtype()), op, ": expected x of a float dtype, got ", x.dtype());
-  Shape kept;
+  Shape expected;
   for (int axis = 0; axis < x.ndim(); ++axis) {
-    if (!reduced.contains(axis)) kept.push_back(x.shape(axis));
+    if (!reduced.contains(axis)) expected.push_back(x.shape(axis));
   }
   const Variable& one = parameters[0];
-  const bool part =
-      first && *first >= 0 && one.ndim() == 1 && *first + one.size() <= kept.product();
-  if (part) kept = one.shape();
+  const bool sharded =
+      first && *first >= 0 && one.ndim() == 1 && *first + one.size() <= expected.product();
+  if (sharded) expected = one.shape();
   for (const Variable& p : parameters) {
-    require(is_float(p.dtype()) && p.dtype() == one.dtype() && p.shape() == kept, op,
-            ": expected parameters of one float dtype and of shape ", kept, ", x's without axes ",
-            reduced, ", got ", p.dtype(), " and ", p.shape());
+    require(is_float(p.dtype()) && p.dtype() == one.dtype() && p.shape() == expected, op,
+            ": expected parameters of one float dtype and of shape ", expected,
+            ", x's without axes ", reduced, ", got ", p.dtype(), " and ", p.shape());
   }
 }
 
@@ -67,55 +67,56 @@ struct BatchOptions {
 
 thread_local bool statistics_frozen = false;
 
-void update_running(const BatchOptions& options, const BatchStatistics& of, std::int64_t first,
-                    std::int64_t channels) {
-  if (of.count == 0 || statistics_frozen) return;
-  const auto own = [=](const Array& vector) { return slice_view(vector, 0, first, channels); };
-  update_running(options.running_mean, own(of.mean), options.decay, 1);
-  update_running(options.running_var, own(of.var), options.decay,
-                 of.count / std::max(of.count - 1, 1.0));
+void update_running(const BatchOptions& options, const BatchStatistics& statistics,
+                    std::int64_t first, std::int64_t channels) {
+  if (statistics.count == 0 || statistics_frozen) return;
+  const auto shard = [=](const Array& vector) { return slice_view(vector, 0, first, channels); };
+  update_running(options.running_mean, shard(statistics.mean), options.decay, 1);
+  update_running(options.running_var, shard(statistics.var), options.decay,
+                 statistics.count / std::max(statistics.count - 1, 1.0));
 }
 
-// By the statistics of all ranks' batches, where there are ranks.
+// With the statistics of all ranks' batches, if there are ranks.
 Variable normalize_batch(const char* op, const char* name, const Variable& x, const Variable& gamma,
-                         const Variable& beta, const std::optional<Ranks>& ranks,
+                         const Variable& beta, const std::optional<StatisticsGroup>& ranks,
                          const BatchOptions& options) {
   const Axes reduced = normalization_axes(op, x, gamma, options.axis);
-  const std::optional<std::int64_t> first = ranks ? ranks->first : std::nullopt;
+  const std::optional<std::int64_t> first = ranks ? ranks->channel_offset : std::nullopt;
   check(op, x, std::array{gamma, beta}, reduced, first);
   for (const auto& running : {options.running_mean, options.running_var}) {
     if (!running) continue;
-    const Array& given = running->array;
-    require(given.shape() == gamma.shape() && is_float(given.dtype()), op,
+    const Array& array = running->array;
+    require(array.shape() == gamma.shape() && is_float(array.dtype()), op,
             ": expected running statistics of a float dtype and of shape ", gamma.shape(), ", got ",
-            given.dtype(), " and ", given.shape());
+            array.dtype(), " and ", array.shape());
   }
   const UnsharedMemory memory(x.array());
   const Channels xs = by_channels(x.array(), reduced);
   const Dtype dtype = statistics_dtype(x.dtype());
   const Array mean = empty({xs.layout.channels}, dtype, xs.array.device());
-  BatchStatistics by{static_cast<double>(xs.layout.count()), mean, empty_like(mean),
-                     as_vector(gamma.array(), dtype), as_vector(beta.array(), dtype)};
-  normalization_kernels.on(mean.device()).moments(xs, by.mean, by.var);
-  if (ranks) by = merge(*ranks, by);
-  const Array inv_std = inverse_deviation(by.var, options.eps);
-  const Normalization of = normalization(xs, by.mean, inv_std, by.gamma, by.beta);
-  update_running(options, by, first.value_or(0), gamma.size());
+  BatchStatistics statistics{static_cast<double>(xs.layout.count()), mean, empty_like(mean),
+                             as_vector(gamma.array(), dtype), as_vector(beta.array(), dtype)};
+  normalization_kernels.on(mean.device()).moments(xs, statistics.mean, statistics.var);
+  if (ranks) statistics = merge(*ranks, statistics);
+  const Array inv_std = inverse_deviation(statistics.var, options.eps);
+  const Normalization normalization =
+      make_normalization(xs, statistics.mean, inv_std, statistics.gamma, statistics.beta);
+  update_running(options, statistics, first.value_or(0), gamma.size());
 
   std::vector<Variable> inputs{x, gamma, beta};
-  // By an input that always asks for a gradient each rank comes back where any of them does.
+  // An extra input that always requires a gradient: every rank runs the backward pass if any does.
   if (ranks) inputs.emplace_back(empty({0}, dtype), true);
-  auto back =
-      [batch = NormalizedBatch{x, gamma, beta, reduced, options.eps, by.count, inv_std, of, ranks}](
-          std::span<const Variable> gys, std::span<const int>) {
-        Gradients found =
-            backprop_enabled() ? composed_gradients(batch, gys[0]) : fused_gradients(batch, gys[0]);
-        if (batch.ranks) found.emplace_back();
-        return found;
-      };
+  auto back = [batch = NormalizedBatch{x, gamma, beta, reduced, options.eps, statistics.count,
+                                       inv_std, normalization, ranks}](
+                  std::span<const Variable> gys, std::span<const int>) {
+    Gradients gxs =
+        backprop_enabled() ? composed_gradients(batch, gys[0]) : fused_gradients(batch, gys[0]);
+    if (batch.ranks) gxs.emplace_back();
+    return gxs;
+  };
   const Array y = empty_like(xs.array);
   const Variable result = record_all(name, {&y, 1}, inputs, std::move(back))[0];
-  normalize_into(result, of, memory);
+  normalize_into(result, normalization, memory);
   return result;
 }
 
@@ -124,8 +125,8 @@ Variable normalize_batch(const char* op, const char* name, const Variable& x, co
 void freeze_statistics(bool frozen) { statistics_frozen = frozen; }
 
 Channels by_channels(const Array& x, const Axes& reduced) {
-  // In the order of memory, reduced axes may come before and after the channels' axes, which must
-  // lie together in their own order, as gamma's elements do.
+  // In memory order, reduced axes may come before and after the channels' axes, which must adjoin
+  // in their own order, as gamma's elements do.
   ChannelLayout layout{1, 1, 1};
   std::int64_t step = x.itemsize(), last = x.ndim();
   const Axes order = memory_order(x);
@@ -179,8 +180,8 @@ Variable batch_normalization(const Variable& x, const Variable& gamma, const Var
 }
 
 Variable multi_node_batch_normalization(const Variable& x, const Variable& gamma,
-                                        const Variable& beta, const Ranks& ranks, double eps,
-                                        const std::optional<OutputArray>& running_mean,
+                                        const Variable& beta, const StatisticsGroup& ranks,
+                                        double eps, const std::optional<OutputArray>& running_mean,
                                         const std::optional<OutputArray>& running_var, double decay,
                                         const std::optional<Axes>& axis) {
   return normalize_batch("multi_node_batch_normalization", "MultiNodeBatchNormalization", x, gamma,
@@ -196,17 +197,17 @@ Variable fixed_batch_normalization(const Variable& x, const Variable& gamma, con
   const Dtype dtype = statistics_dtype(x.dtype());
   const Array inv_std = inverse_deviation(as_vector(var.array(), dtype), eps);
   const UnsharedMemory memory(x.array());
-  const Normalization of =
-      normalization(by_channels(x.array(), reduced), copy_of(as_vector(mean.array(), dtype)),
-                    inv_std, as_vector(gamma.array(), dtype), as_vector(beta.array(), dtype));
+  const Normalization normalization =
+      make_normalization(by_channels(x.array(), reduced), copy_of(as_vector(mean.array(), dtype)),
+                         inv_std, as_vector(gamma.array(), dtype), as_vector(beta.array(), dtype));
   const std::array inputs{x, gamma, beta, mean, var};
   auto back = [inputs, reduced, eps](std::span<const Variable> gys, std::span<const int>) {
     return fixed_gradients(inputs, gys[0], reduced, eps);
   };
-  const Array y = empty_like(of.x.array);
+  const Array y = empty_like(normalization.x.array);
   const Variable result =
       record_all("FixedBatchNormalization", {&y, 1}, inputs, std::move(back))[0];
-  normalize_into(result, of, memory);
+  normalize_into(result, normalization, memory);
   return result;
 }
 

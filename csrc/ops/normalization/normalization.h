@@ -11,69 +11,70 @@
 
 namespace renga {
 
-// How the channels (elements with statistics of their own) lie in a dense array: element i of
-// channel c in block o is at (o * channels + c) * inner + i. One pixel's channels adjoin when
-// inner is 1.
+// The layout of channels in a dense array: element i of channel c in block o is at
+// (o * channels + c) * inner + i. inner is 1 if channels are last.
 struct ChannelLayout {
   std::int64_t outer, channels, inner;
   std::int64_t count() const { return outer * inner; }  // elements per channel
 };
 
-// An array in a layout that the kernels know.
+// An array with a layout that kernels know.
 struct Channels {
   Array array;
   ChannelLayout layout;
 };
-// `x` itself where it lies so, or a copy with its channels innermost.
+// x itself if it has such a layout, else a copy with channels last.
 Channels by_channels(const Array& x, const Axes& reduced);
 
-// y = drop(activation((x - mean) scale + beta)). The vectors over channels are of float64 where x
-// is, else of float32. Activation and dropout get numbers rounded to x's dtype, so that y has the
-// same bits as that of several passes.
+// y = dropout(activation((x - mean) scale + beta)). The vectors over channels are float64 if x is,
+// else float32. The inputs of activation and dropout are rounded to x's dtype, so that y has the
+// same bits as separate operations.
 struct Normalization {
   Channels x;
   Array mean, scale, beta;
   Activation activation = {};
-  std::optional<Drop> drop = {};
+  std::optional<DropoutMask> dropout = {};
 };
 
-// gy, y and gx have x's dtype and layout; g is what activation and dropout make of gy on the way
-// back.
+// gy, y and gx have x's dtype and layout. g is gy after the backward passes of dropout and
+// activation.
 struct NormalizationKernels {
   // The mean and the mean squared difference from it.
   void (*moments)(const Channels& x, const Array& mean, const Array& var);
-  void (*normalize)(const Normalization& of, const Array& y);
+  void (*normalize)(const Normalization& normalization, const Array& y);
   // Sums over each channel of g and of g (x - mean).
-  void (*gradient_sums)(const Normalization& of, const Array& gy, const Array& sum_g,
+  void (*gradient_sums)(const Normalization& normalization, const Array& gy, const Array& sum_g,
                         const Array& sum_g_x);
   // gx = (g - shift) scale - (x - mean) slope
-  void (*input_grad)(const Normalization& of, const Array& gy, const Array& shift,
+  void (*input_grad)(const Normalization& normalization, const Array& gy, const Array& shift,
                      const Array& slope, const Array& gx);
 };
 extern KernelTable<NormalizationKernels> normalization_kernels;
 
-// Of what x's statistics and the computations with them are.
+// The dtype of x's statistics and of computations with them.
 inline Dtype statistics_dtype(Dtype x) {
   return x == Dtype::float64 ? Dtype::float64 : Dtype::float32;
 }
 
-// The axes to reduce over: `axis` once checked, or all that gamma, standing from axis 1 on, lacks.
+// The axes to reduce over: `axis`, checked, or by default all but those of gamma, which start at
+// axis 1.
 Axes normalization_axes(const char* op, const Variable& x, const Variable& gamma,
                         const std::optional<Axes>& axis);
 
-// Whether this thread leaves running averages alone: a forward pass that is computed again has
-// updated them before.
+// Whether this thread does not update running statistics: a recomputed forward pass has updated
+// them before.
 void freeze_statistics(bool frozen);
 
-// With the batch's own statistics, of which running averages are kept in place (the variance
-// without bias) where given.
+// With the batch's own statistics. Running statistics are updated in place if given, with the
+// unbiased variance.
 Variable batch_normalization(const Variable& x, const Variable& gamma, const Variable& beta,
                              double eps = 2e-5, const std::optional<OutputArray>& running_mean = {},
                              const std::optional<OutputArray>& running_var = {}, double decay = 0.9,
                              const std::optional<Axes>& axis = {});
-// With those of all ranks' batches together. gamma, beta and the running statistics may be parts.
+// With the statistics of all ranks' batches. gamma, beta and the running statistics may be sharded.
 Variable multi_node_batch_normalization(const Variable& x, const Variable& gamma,
-                                        const Variable& beta, const Ranks& ranks, double eps = 2e-5,
+                                        const Variable& beta, const StatisticsGroup& ranks,
+                                        double eps = 2e-5,
                                         const std::optional<OutputArray>& running_mean = {},
                                         const std::optional<OutputArray>& running_var = {},
                                         double decay = 0.9, const std::optional<Axes>& axis = {});

@@ -4,6 +4,8 @@
 #include <limits>
 
 #include "autograd/node.h"
+#include "ops/shape/image.h"
+#include "tensor/views.h"
 
 namespace renga {
 
@@ -18,7 +20,7 @@ void check(const char* op, const Variable& x, const PoolingWindow& window, bool 
   require<std::invalid_argument>(ksize[0] > 0 && ksize[1] > 0, op, ": expected ksize > 0, got ",
                                  ksize);
   check_window(op, 2, Dims(window.stride), pad, {1, 1});
-  // Elements of a window are numbered with 32 bits.
+  // Indices in a window have 32 bits.
   require<std::invalid_argument>(
       saturated_product(ksize[0], ksize[1]) <= std::numeric_limits<std::int32_t>::max(), op,
       ": expected a window of less than 2^31 elements, got ksize ", ksize);
@@ -30,40 +32,39 @@ void check(const char* op, const Variable& x, const PoolingWindow& window, bool 
   }
 }
 
-// A fresh image with the order of memory of `like`.
-Array empty_image(const Array& like, const Pair& extents, Dtype dtype) {
-  return empty_in_order({like.shape(0), like.shape(1), extents[0], extents[1]}, memory_order(like),
-                        dtype, like.device());
+// An image of other extents with the memory order of `like`.
+Array empty_resized(const Array& like, const Pair& extents, Dtype dtype) {
+  return empty_image(like, like.shape(1), Dims(extents), memory_order(like), dtype);
 }
 
 Array empty_output(const Variable& x, const PoolingWindow& window, bool cover_all) {
-  return empty_image(
+  return empty_resized(
       x.array(), {window.extent(x.shape(2), 0, cover_all), window.extent(x.shape(3), 1, cover_all)},
       x.dtype());
 }
 
 Pair extents_of(const Variable& x) { return {x.shape(2), x.shape(3)}; }
 
-// Each other's gradients.
-Variable take(const Variable& x, const Array& at, const PoolingWindow& window);
-Variable give(const Variable& gy, const Array& at, const PoolingWindow& window,
-              const Pair& extents);
+// Each is the other's gradient.
+Variable gather(const Variable& x, const Array& indices, const PoolingWindow& window);
+Variable scatter(const Variable& gy, const Array& indices, const PoolingWindow& window,
+                 const Pair& extents);
 
-Variable take(const Variable& x, const Array& at, const PoolingWindow& window) {
-  const Array y = empty_like(at, x.dtype());
-  pooling_kernels.on(y.device()).take(x.array(), at, y, window);
-  auto to_x = [at, window, extents = extents_of(x)](const Variable& gy) {
-    return give(gy, at, window, extents);
+Variable gather(const Variable& x, const Array& indices, const PoolingWindow& window) {
+  const Array y = empty_like(indices, x.dtype());
+  pooling_kernels.on(y.device()).gather(x.array(), indices, y, window);
+  auto vjp_x = [indices, window, extents = extents_of(x)](const Variable& gy) {
+    return scatter(gy, indices, window, extents);
   };
-  return record("MaxPoolingNDWithIndexes", y, {{x, to_x}});
+  return record("MaxPoolingNDWithIndexes", y, {{x, vjp_x}});
 }
 
-Variable give(const Variable& gy, const Array& at, const PoolingWindow& window,
-              const Pair& extents) {
-  const Array gx = empty_image(at, extents, gy.dtype());
-  pooling_kernels.on(gx.device()).give(gy.array(), at, gx, window);
-  auto to_gy = [at, window](const Variable& ggx) { return take(ggx, at, window); };
-  return record("MaxPoolingNDGrad", gx, {{gy, to_gy}});
+Variable scatter(const Variable& gy, const Array& indices, const PoolingWindow& window,
+                 const Pair& extents) {
+  const Array gx = empty_resized(indices, extents, gy.dtype());
+  pooling_kernels.on(gx.device()).scatter(gy.array(), indices, gx, window);
+  auto vjp_gy = [indices, window](const Variable& ggx) { return gather(ggx, indices, window); };
+  return record("MaxPoolingNDGrad", gx, {{gy, vjp_gy}});
 }
 
 Variable average(const Variable& x, const Array& y, const PoolingWindow& window);
@@ -71,18 +72,18 @@ Variable average_grad(const Variable& gy, const Array& gx, const PoolingWindow& 
 
 Variable average(const Variable& x, const Array& y, const PoolingWindow& window) {
   pooling_kernels.on(y.device()).average(x.array(), y, window);
-  auto to_x = [extents = extents_of(x), window](const Variable& gy) {
-    return average_grad(gy, empty_image(gy.array(), extents, gy.dtype()), window);
+  auto vjp_x = [extents = extents_of(x), window](const Variable& gy) {
+    return average_grad(gy, empty_resized(gy.array(), extents, gy.dtype()), window);
   };
-  return record("AveragePooling2D", y, {{x, to_x}});
+  return record("AveragePooling2D", y, {{x, vjp_x}});
 }
 
 Variable average_grad(const Variable& gy, const Array& gx, const PoolingWindow& window) {
   pooling_kernels.on(gx.device()).average_grad(gy.array(), gx, window);
-  auto to_gy = [extents = extents_of(gy), window](const Variable& ggx) {
-    return average(ggx, empty_image(ggx.array(), extents, ggx.dtype()), window);
+  auto vjp_gy = [extents = extents_of(gy), window](const Variable& ggx) {
+    return average(ggx, empty_resized(ggx.array(), extents, ggx.dtype()), window);
   };
-  return record("AveragePooling2DGrad", gx, {{gy, to_gy}});
+  return record("AveragePooling2DGrad", gx, {{gy, vjp_gy}});
 }
 
 }  // namespace
@@ -92,12 +93,12 @@ std::tuple<Variable, Array> max_pooling_2d_with_indices(const Variable& x,
                                                         bool cover_all) {
   check("max_pooling_2d", x, window, cover_all);
   const Array y = empty_output(x, window, cover_all);
-  const Array at = empty_like(y, window.area() < 256 ? Dtype::uint8 : Dtype::int32);
-  pooling_kernels.on(y.device()).max(x.array(), y, at, window);
-  auto to_x = [at, window, extents = extents_of(x)](const Variable& gy) {
-    return give(gy, at, window, extents);
+  const Array indices = empty_like(y, window.area() < 256 ? Dtype::uint8 : Dtype::int32);
+  pooling_kernels.on(y.device()).max(x.array(), y, indices, window);
+  auto vjp_x = [indices, window, extents = extents_of(x)](const Variable& gy) {
+    return scatter(gy, indices, window, extents);
   };
-  return {record("MaxPoolingND", y, {{x, to_x}}), at};
+  return {record("MaxPoolingND", y, {{x, vjp_x}}), indices};
 }
 
 Variable max_pooling_2d(const Variable& x, const PoolingWindow& window, bool cover_all) {

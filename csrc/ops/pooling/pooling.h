@@ -9,15 +9,16 @@
 
 namespace renga {
 
-// Images are (N, C, rows, columns), x the larger and y the smaller one, or their gradients. `at`
-// (uint8 where that suffices, else int32) tells which element of its window each y is: its number
-// in row-major order, or -1 (255) where the whole window lies in the padding.
+// Images are (N, C, rows, columns); x is the larger and y the smaller one, or their gradients.
+// `indices` (uint8 if that suffices, else int32) has for each y the row-major index of its element
+// in the window, or -1 (255) if the whole window lies in the padding.
 struct PoolingKernels {
   // NaN is larger than any number, and of equal elements the first is taken.
-  void (*max)(const Array& x, const Array& y, const Array& at, const PoolingWindow& window);
-  // y = x[at], 0 where there is none; and its transpose.
-  void (*take)(const Array& x, const Array& at, const Array& y, const PoolingWindow& window);
-  void (*give)(const Array& gy, const Array& at, const Array& gx, const PoolingWindow& window);
+  void (*max)(const Array& x, const Array& y, const Array& indices, const PoolingWindow& window);
+  // y = x[indices], or 0 for index -1; and its transpose.
+  void (*gather)(const Array& x, const Array& indices, const Array& y, const PoolingWindow& window);
+  void (*scatter)(const Array& gy, const Array& indices, const Array& gx,
+                  const PoolingWindow& window);
   // Padding counts as zeros; and its transpose.
   void (*average)(const Array& x, const Array& y, const PoolingWindow& window);
   void (*average_grad)(const Array& gy, const Array& gx, const PoolingWindow& window);
@@ -25,7 +26,7 @@ struct PoolingKernels {
 extern KernelTable<PoolingKernels> pooling_kernels;
 
 Variable max_pooling_2d(const Variable& x, const PoolingWindow& window, bool cover_all = true);
-// Also which element of its window each maximum is, for the layers that undo the pooling.
+// Also returns the indices of the maxima in their windows, for unpooling.
 std::tuple<Variable, Array> max_pooling_2d_with_indices(const Variable& x,
                                                         const PoolingWindow& window,
                                                         bool cover_all = true);
@@ -37,7 +38,7 @@ void list_pooling_ops(Visit&& visit) {
   visit(Op{"max_pooling_2d", "(N, C, H, W) -> (N, C, H', W')", "Largest element of each window."},
         &max_pooling_2d, Arg{"x"}, Arg{"window"}, cover_all);
   visit(Op{"max_pooling_2d_with_indices", "(N, C, H, W) -> (N, C, H', W'), (N, C, H', W')",
-           "Largest element of each window and its number in the window."},
+           "Largest element of each window and its index in the window."},
         &max_pooling_2d_with_indices, Arg{"x"}, Arg{"window"}, cover_all);
   visit(Op{"average_pooling_2d", "(N, C, H, W) -> (N, C, H', W')",
            "Mean of each window; padding counts as zeros."},

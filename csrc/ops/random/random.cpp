@@ -6,24 +6,26 @@
 
 namespace renga {
 
-constinit KernelTable<NoiseKernels> noise_kernels{"noise"};
-constinit FusionRegistry<Variable(const char*, const Variable&, const Drop&)> dropout_fusions{};
+constinit KernelTable<RandomKernels> random_kernels{"random"};
+constinit FusionRegistry<Variable(const char*, const Variable&, const DropoutMask&)>
+    dropout_fusions{};
 
-Variable dropped(const Variable& x, const Drop& drop, const Axes& order) {
+Variable apply_dropout(const Variable& x, const DropoutMask& mask, const Axes& order) {
   const Array y = empty_in_order(x.shape(), order, x.dtype(), x.device());
-  noise_kernels.on(y.device()).drop(x.array(), drop, y);
-  auto to_x = [=](const Variable& gy) { return dropped(gy, drop, order); };
-  return record("Dropout", y, {{x, to_x}});
+  random_kernels.on(y.device()).dropout(x.array(), mask, y);
+  auto vjp_x = [=](const Variable& gy) { return apply_dropout(gy, mask, order); };
+  return record("Dropout", y, {{x, vjp_x}});
 }
 
 Variable dropout(const Variable& x, double ratio, std::uint64_t seed) {
   require(is_float(x.dtype()), "dropout: expected a float dtype, got ", x.dtype());
   require<std::invalid_argument>(ratio >= 0 && ratio < 1, "dropout: expected 0 <= ratio < 1, got ",
                                  ratio);
-  const Drop drop{empty({(x.size() + 63) / 64 + 1}, Dtype::int64, x.device()), 1 / (1 - ratio)};
-  noise_kernels.on(x.device()).draw(ratio, seed, drop.mask);
-  if (Variable y = dropout_fusions.apply("Dropout", x, drop); y.defined()) return y;
-  return dropped(x, drop, memory_order(x.array()));
+  const DropoutMask mask{empty({(x.size() + 63) / 64 + 1}, Dtype::int64, x.device()),
+                         1 / (1 - ratio)};
+  random_kernels.on(x.device()).dropout_mask(ratio, seed, mask.bits);
+  if (Variable y = dropout_fusions.apply("Dropout", x, mask); y.defined()) return y;
+  return apply_dropout(x, mask, memory_order(x.array()));
 }
 
 Variable gaussian(const Variable& mean, const Variable& ln_var, std::uint64_t seed) {
@@ -31,7 +33,7 @@ Variable gaussian(const Variable& mean, const Variable& ln_var, std::uint64_t se
           "gaussian: expected mean and ln_var of one shape and dtype, got ", mean.shape(), " ",
           mean.dtype(), " and ", ln_var.shape(), " ", ln_var.dtype());
   const Array noise = empty(mean.shape(), mean.dtype(), mean.device());
-  noise_kernels.on(noise.device()).normal(seed, noise);
+  random_kernels.on(noise.device()).normal(seed, noise);
   return add(mean, multiply(exp(multiply(ln_var, 0.5)), Variable(noise)));
 }
 

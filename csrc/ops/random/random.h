@@ -8,33 +8,35 @@
 
 namespace renga {
 
-// Which elements a dropout keeps, and what it multiplies them by. Each place in the memory of a
-// dense array has a bit in the mask, 64 of them an int64; one more of these stands behind the last.
-struct Drop {
-  Array mask;
+// Which elements a dropout keeps, and the factor that scales them. The mask has a bit for each
+// element of a dense array, in memory order: 64 in an int64, and one more int64 at the end, so that
+// kernels may read past the last bit.
+struct DropoutMask {
+  Array bits;
   double scale;
 };
 
-struct NoiseKernels {
-  // A bit is set where the place's uniform number is at least `ratio`.
-  void (*draw)(double ratio, std::uint64_t seed, const Array& mask);
+struct RandomKernels {
+  // Sets the bits of elements whose uniform number is at least `ratio`, clears the others.
+  void (*dropout_mask)(double ratio, std::uint64_t seed, const Array& bits);
   // y = x scale where the element is kept, else 0. y is dense in memory.
-  void (*drop)(const Array& x, const Drop& drop, const Array& y);
+  void (*dropout)(const Array& x, const DropoutMask& mask, const Array& y);
   // Standard normal numbers; y is row-major.
   void (*normal)(std::uint64_t seed, const Array& y);
 };
-extern KernelTable<NoiseKernels> noise_kernels;
+extern KernelTable<RandomKernels> random_kernels;
 
 // The dropout of a deferred x, recorded as operation `name`.
-extern FusionRegistry<Variable(const char* name, const Variable& x, const Drop&)> dropout_fusions;
+extern FusionRegistry<Variable(const char* name, const Variable& x, const DropoutMask&)>
+    dropout_fusions;
 
 Variable dropout(const Variable& x, double ratio, std::uint64_t seed);
-// x with elements dropped, in an array whose axes lie in memory in the given order.
-Variable dropped(const Variable& x, const Drop& drop, const Axes& order);
+// The dropout with a given mask, in an array whose axes lie in memory in `order`.
+Variable apply_dropout(const Variable& x, const DropoutMask& mask, const Axes& order);
 Variable gaussian(const Variable& mean, const Variable& ln_var, std::uint64_t seed);
 
 template <class Visit>
-void list_noise_ops(Visit&& visit) {
+void list_random_ops(Visit&& visit) {
   visit(Op{"dropout", "(...) -> (...)",
            "Elements set to 0 with probability ratio, others scaled up."},
         &dropout, Arg{"x"}, Arg{"ratio"}, Arg{"seed"});

@@ -11,34 +11,33 @@
 
 namespace renga {
 
-// Steps of cells. Gates lie along axis 0 and otherwise have the state's shape; `hidden` is what
-// comes to them from the last output. Results may be written over operands.
+// Steps of cells. Gates are along axis 0 and otherwise have the state's shape; `hidden` is their
+// contribution from the last output. Results may overwrite operands.
 struct RecurrentKernels {
   // Gates a, i, f, o: c = tanh(a) sigmoid(i) + c_prev sigmoid(f), h = tanh(c) sigmoid(o). `hidden`
-  // is added to `gates` and what the gates became is written to `active`, unless both are
+  // is added to `gates`, and the activated gates are written to `active`, unless both are
   // undefined.
   void (*lstm)(const Array& gates, const Array& hidden, const Array& c_prev, const Array& active,
                const Array& c, const Array& h);
-  // `gates` as given, or what they became where `active`.
+  // `gates` are activated already if `active`.
   void (*lstm_grad)(const Array& gates, bool active, const Array& c_prev, const Array& gc,
                     const Array& gh, const Array& ggates, const Array& gc_prev);
-  // Gates r, z, a: a = tanh(seen + r hidden), h = a + z (h_prev - a). `kept` is r, z, a and a's
-  // share of `hidden`.
-  void (*gru)(const Array& seen, const Array& hidden, const Array& h_prev, const Array& kept,
+  // Gates r, z, a: a = tanh(input + r hidden), h = a + z (h_prev - a). `saved` is r, z, a and the a
+  // part of `hidden`.
+  void (*gru)(const Array& input, const Array& hidden, const Array& h_prev, const Array& saved,
               const Array& h);
-  void (*gru_grad)(const Array& kept, const Array& h_prev, const Array& gh, const Array& gseen,
+  void (*gru_grad)(const Array& saved, const Array& h_prev, const Array& gh, const Array& ginput,
                    const Array& ghidden, const Array& gh_prev);
 };
 extern KernelTable<RecurrentKernels> recurrent_kernels;
 
-// The gates a, i, f, o of x are taken in turn from axis 1. Samples that x no longer has keep their
-// cells.
+// The gates a, i, f, o alternate along axis 1 of x. Samples that x no longer has keep their cells.
 std::tuple<Variable, Variable> lstm(const Variable& c_prev, const Variable& x);
 
-// A layer over the steps of sequences sorted by length, longest first: step t has lengths[t] of
-// them, its rows of `x` come after those of step t - 1, and x holds what the gates see of the
-// inputs. To it the layer adds the last output times W, whose rows are the gates' as x's columns.
-// Returns the outputs of all steps and the states after the last.
+// A layer over the steps of sequences sorted by length, longest first. Step t has lengths[t]
+// sequences; its rows of x, the projected inputs, follow those of step t - 1. The layer adds the
+// last output times W, whose rows are gates like x's columns. Returns the outputs of all steps and
+// the last states.
 using Lengths = std::vector<std::int64_t>;
 std::tuple<Variable, Variable, Variable> lstm_layer(const Variable& x, const Variable& h,
                                                     const Variable& c, const Variable& w,
@@ -54,9 +53,10 @@ std::tuple<Variable, Variable> rnn_layer(const Variable& x, const Variable& h, c
 template <class Visit>
 void list_recurrent_ops(Visit&& visit) {
   const Default backwards{"backwards", false};
-  visit(Op{"lstm", "(B, C, ...), (N, 4C, ...) -> (B, C, ...), (N, C, ...)",
-           "One step of long short-term memory: cell and output, with a, i, f, o in turn in x."},
-        &lstm, Arg{"c_prev"}, Arg{"x"});
+  visit(
+      Op{"lstm", "(B, C, ...), (N, 4C, ...) -> (B, C, ...), (N, C, ...)",
+         "One step of long short-term memory: cell and output, with a, i, f, o alternating in x."},
+      &lstm, Arg{"c_prev"}, Arg{"x"});
   visit(Op{"lstm_layer", "(rows, 4N), (B, N), (B, N), (4N, N) -> (rows, N), (B, N), (B, N)",
            "LSTM over sorted sequences: outputs, last output, last cell; gates a, i, f, o."},
         &lstm_layer, Arg{"x"}, Arg{"h"}, Arg{"c"}, Arg{"W"}, Arg{"lengths"}, backwards);

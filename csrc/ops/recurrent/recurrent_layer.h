@@ -1,4 +1,4 @@
-// A recurrent layer over whole sequences, whatever its cell.
+// A recurrent layer over whole sequences, for any cell.
 #pragma once
 
 #include <optional>
@@ -9,34 +9,36 @@
 
 namespace renga {
 
-// What a layer knows of its cell. Of a step's states the first is the output h.
+// A cell as layers see it. The first of its states is the output h. The gates of a step are
+// computed from `input`, the projected inputs (gates * N columns), and `hidden`, h times W plus
+// bias.
 struct Cell {
-  const char* op;    // the layer's name
-  const char* name;  // that of its node in the graph
-  int gates;         // each has N columns of `seen` and of `hidden`
-  int kept;          // columns that the backward pass needs of a step, in N
-  // Whether `hidden` enters otherwise than added to `seen`, and has gradients of its own; h then
-  // goes into the next h directly, too.
-  bool apart;
-  void (*step)(const Array& seen, const Array& hidden, std::span<const Array> before,
-               const Array& kept, std::span<const Array> after);
-  // Turns gradients of the states after the step into those before it, but for what comes through
-  // `hidden`. `ghidden` is `gseen` unless apart.
-  void (*step_back)(const Array& kept, std::span<const Array> before,
-                    std::span<const Array> gstates, const Array& gseen, const Array& ghidden);
-  // The same step of operations that record themselves.
-  std::vector<Variable> (*compose)(const Variable& seen, const Variable& hidden,
+  const char* op;    // the layer's operation
+  const char* name;  // the name of its node in the graph
+  int gates;         // columns of `input` and `hidden`, in N
+  int saved;         // columns that the backward pass needs of a step, in N
+  // Whether `hidden` is not only added to `input`. Then it has gradients of its own, and h also
+  // enters the next h directly.
+  bool separate_hidden;
+  void (*step)(const Array& input, const Array& hidden, std::span<const Array> before,
+               const Array& saved, std::span<const Array> after);
+  // Replaces the gradients of the states after the step by those before it, without the
+  // contribution through `hidden`. `ghidden` is `ginput` unless separate_hidden.
+  void (*step_backward)(const Array& saved, std::span<const Array> before,
+                        std::span<const Array> gstates, const Array& ginput, const Array& ghidden);
+  // The same step, written with operations that are recorded.
+  std::vector<Variable> (*compose)(const Variable& input, const Variable& hidden,
                                    std::span<const Variable> before);
 };
 
-// The gradients of compose(xs) as a part of the graph: for second derivatives of what was computed
-// by other means. `gys` may be undefined.
+// The gradients of compose(xs), recorded in the graph: for second derivatives of a fused operation.
+// `gys` may be undefined.
 using Compose = std::function<std::vector<Variable>(std::span<const Variable>)>;
 std::vector<Variable> recorded_gradients(const Compose& compose, std::span<const Variable> xs,
                                          std::span<const Variable> gys);
 
-// The outputs of all steps and the last states. `operands` are what the gates see of the inputs,
-// the first states, the weights from the last output to the gates and, for some cells, their bias.
+// Returns the outputs of all steps and the last states. `operands` are the projected inputs, the
+// initial states, the weights W from h to the gates and, for some cells, their bias.
 std::vector<Variable> recurrent_layer(const Cell& cell, const std::vector<Variable>& operands,
                                       int n_states, const std::vector<std::int64_t>& lengths,
                                       bool backwards);

@@ -22,10 +22,10 @@ Axes axes_of(const char* op, const std::optional<Axes>& axes, int ndim) {
   return all;
 }
 
-Shape kept_shape(const Shape& shape, const Axes& axes) {
-  Shape kept = shape;
-  for (std::int64_t a : axes) kept[static_cast<int>(a)] = 1;
-  return kept;
+Shape keepdims_shape(const Shape& shape, const Axes& axes) {
+  Shape reduced = shape;
+  for (std::int64_t a : axes) reduced[static_cast<int>(a)] = 1;
+  return reduced;
 }
 
 Shape dropped_shape(const Shape& shape, const Axes& axes) {
@@ -36,15 +36,15 @@ Shape dropped_shape(const Shape& shape, const Axes& axes) {
   return dropped;
 }
 
-// The reduced array without (or with) its axes of extent 1. Fresh memory, so a view always exists.
-Array finish(const Array& y, const Axes& axes, bool keepdims) {
+// The reduced array without its axes of extent 1, or with them if `keepdims`.
+Array remove_axes(const Array& y, const Axes& axes, bool keepdims) {
   if (keepdims) return y;
   return reshape_view(contiguous(y), dropped_shape(y.shape(), axes));
 }
 
-// gy over x's shape again, whatever became of the reduced axes.
-Variable spread(const Variable& gy, const Shape& shape, const Axes& axes) {
-  return broadcast_to(reshape(gy, kept_shape(shape, axes)), shape);
+// gy broadcast to x's shape, with or without the reduced axes.
+Variable broadcast_gradient(const Variable& gy, const Shape& shape, const Axes& axes) {
+  return broadcast_to(reshape(gy, keepdims_shape(shape, axes)), shape);
 }
 
 Variable extreme(const char* op, const char* label, Reduction map, const Variable& x,
@@ -56,17 +56,17 @@ Variable extreme(const char* op, const char* label, Reduction map, const Variabl
                                    ": expected at least one element, got shape ", x.shape());
   }
   const Array y = reduce(map, x.array(), axes);
-  auto to_x = [x, y, axes, op](const Variable& gy) {
-    // Equal elements all take the whole gradient, as Chainer has it.
+  auto vjp_x = [x, y, axes, op](const Variable& gy) {
+    // Equal elements all get the full gradient, as in Chainer.
     const Binary at_least = Binary::greater_equal, at_most = Binary::less_equal;
-    const Variable hit = multiply(Variable(apply(op, at_least, x.array(), y)),
-                                  Variable(apply(op, at_most, x.array(), y)));
-    return multiply(spread(gy, x.shape(), axes), hit);
+    const Variable is_extreme = multiply(Variable(apply(op, at_least, x.array(), y)),
+                                         Variable(apply(op, at_most, x.array(), y)));
+    return multiply(broadcast_gradient(gy, x.shape(), axes), is_extreme);
   };
-  return record(label, finish(y, axes, keepdims), {{x, to_x}});
+  return record(label, remove_axes(y, axes, keepdims), {{x, vjp_x}});
 }
 
-// For each element along the last axis the product of all the others there: exact where some are 0.
+// For each element the product of all others along the last axis; exact if some are 0.
 Variable product_of_others(const Variable& rows) {
   const std::int64_t n = rows.shape(rows.ndim() - 1);
   Array eye = zeros({n, n}, Dtype::bool_, rows.device());
@@ -78,7 +78,7 @@ Variable product_of_others(const Variable& rows) {
   return prod(where(eye, one, all), Axes{-1});
 }
 
-// The largest finite number, as every element of an array can hold it.
+// The largest finite number of a dtype.
 double largest(Dtype dtype) {
   if (dtype == Dtype::float16) return 65504;
   if (dtype == Dtype::bfloat16) return 0x1.fep127;
@@ -106,7 +106,8 @@ Array arg(const char* op, Reduction map, const Variable& x, std::optional<std::i
 Array reduce(Reduction map, const Array& x, const Axes& axes) {
   require(x.dtype() != Dtype::bool_ || map >= Reduction::max, "sum: expected numbers, got bool");
   const bool widened = x.dtype() == Dtype::bfloat16 && map < Reduction::max;
-  Array y = empty(kept_shape(x.shape(), axes), widened ? Dtype::float32 : x.dtype(), x.device());
+  Array y =
+      empty(keepdims_shape(x.shape(), axes), widened ? Dtype::float32 : x.dtype(), x.device());
   reduction_kernels.on(x.device()).reduce(map, x, axes, y);
   return y;
 }
@@ -114,10 +115,10 @@ Array reduce(Reduction map, const Array& x, const Axes& axes) {
 Variable sum(const Variable& x, const std::optional<Axes>& over, bool keepdims) {
   require_floats("sum", x.array());
   const Axes axes = axes_of("sum", over, x.ndim());
-  const Array y = finish(reduce(Reduction::sum, x.array(), axes), axes, keepdims);
-  return record(
-      "Sum", y,
-      {{x, [shape = x.shape(), axes](const Variable& gy) { return spread(gy, shape, axes); }}});
+  const Array y = remove_axes(reduce(Reduction::sum, x.array(), axes), axes, keepdims);
+  return record("Sum", y, {{x, [shape = x.shape(), axes](const Variable& gy) {
+                              return broadcast_gradient(gy, shape, axes);
+                            }}});
 }
 
 Variable sum_to(const Variable& x, const Shape& shape) {
@@ -134,9 +135,9 @@ Variable sum_to(const Variable& x, const Shape& shape) {
 Variable prod(const Variable& x, const std::optional<Axes>& over, bool keepdims) {
   require_floats("prod", x.array());
   const Axes axes = axes_of("prod", over, x.ndim());
-  const Array y = finish(reduce(Reduction::prod, x.array(), axes), axes, keepdims);
-  auto to_x = [x, axes](const Variable& gy) {
-    // Bring the reduced axes to the end as one, find the products there, and go back.
+  const Array y = remove_axes(reduce(Reduction::prod, x.array(), axes), axes, keepdims);
+  auto vjp_x = [x, axes](const Variable& gy) {
+    // The reduced axes are moved to the end and joined, and the result is moved back.
     Axes order;
     for (int i = 0; i < x.ndim(); ++i) {
       if (!axes.contains(i)) order.push_back(i);
@@ -146,11 +147,11 @@ Variable prod(const Variable& x, const std::optional<Axes>& over, bool keepdims)
     Shape rows = dropped_shape(x.shape(), axes);
     rows.push_back(x.size() == 0 ? 0 : x.size() / rows.product());
     const Variable others = reshape(product_of_others(reshape(moved, rows)), moved.shape());
-    Axes back = order;
-    for (int i = 0; i < order.size(); ++i) back[static_cast<int>(order[i])] = i;
-    return multiply(spread(gy, x.shape(), axes), transpose(others, back));
+    Axes inverse = order;
+    for (int i = 0; i < order.size(); ++i) inverse[static_cast<int>(order[i])] = i;
+    return multiply(broadcast_gradient(gy, x.shape(), axes), transpose(others, inverse));
   };
-  return record("Prod", y, {{x, to_x}});
+  return record("Prod", y, {{x, vjp_x}});
 }
 
 Variable max(const Variable& x, const std::optional<Axes>& axes, bool keepdims) {
@@ -163,17 +164,17 @@ Variable min(const Variable& x, const std::optional<Axes>& axes, bool keepdims) 
 
 Variable logsumexp(const Variable& x, const std::optional<Axes>& over) {
   const Axes axes = axes_of("logsumexp", over, x.ndim());
-  // Finite, as the difference of two infinities is no number.
+  // Clipped to finite numbers: the difference of two infinities would be NaN.
   const double limit = largest(x.dtype());
   const Array top = apply(Unary::clip, reduce(Reduction::max, x.array(), axes), -limit, limit);
   const Array terms = apply(Unary::exp, apply("logsumexp", Binary::subtract, x.array(), top));
   const Array total = apply(Unary::log, reduce(Reduction::sum, terms, axes));
-  const Array y = finish(apply("logsumexp", Binary::add, total, top), axes, false);
-  auto to_x = [x, y = Saved(y), axes](const Variable& gy) {
-    const Variable share = exp(subtract(x, spread(y.get(), x.shape(), axes)));
-    return multiply(spread(gy, x.shape(), axes), share);
+  const Array y = remove_axes(apply("logsumexp", Binary::add, total, top), axes, false);
+  auto vjp_x = [x, y = Saved(y), axes](const Variable& gy) {
+    const Variable weight = exp(subtract(x, broadcast_gradient(y.get(), x.shape(), axes)));
+    return multiply(broadcast_gradient(gy, x.shape(), axes), weight);
   };
-  return record("LogSumExp", y, {{x, to_x}});
+  return record("LogSumExp", y, {{x, vjp_x}});
 }
 
 Variable argmax(const Variable& x, std::optional<std::int64_t> axis) {

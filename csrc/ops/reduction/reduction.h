@@ -1,4 +1,4 @@
-// Reductions over axes. `axes` undefined stands for all of them.
+// Reductions over axes, by default over all of them.
 #pragma once
 
 #include <optional>
@@ -11,15 +11,15 @@ namespace renga {
 enum class Reduction : std::uint8_t { sum, prod, max, min };
 
 struct ReductionKernels {
-  // y has x's axes, those reduced with extent 1. Sums and products are formed in float64 or int64;
-  // of bfloat16 numbers they are float32.
+  // y has x's axes, the reduced ones with extent 1. Sums and products are computed in float64 or
+  // int64; y is float32 for bfloat16.
   void (*reduce)(Reduction map, const Array& x, const Axes& axes, const Array& y);
   // y is int32 and has x's axes without `axis`; the first index where several are equal.
   void (*arg)(Reduction map, const Array& x, int axis, const Array& y);
 };
 extern KernelTable<ReductionKernels> reduction_kernels;
 
-// On arrays, `axes` normalized; reduced axes stay with extent 1.
+// For arrays and normalized axes. Reduced axes have extent 1.
 Array reduce(Reduction map, const Array& x, const Axes& axes);
 
 Variable sum(const Variable& x, const std::optional<Axes>& axes = {}, bool keepdims = false);
@@ -27,7 +27,7 @@ Variable prod(const Variable& x, const std::optional<Axes>& axes = {}, bool keep
 Variable max(const Variable& x, const std::optional<Axes>& axes = {}, bool keepdims = false);
 Variable min(const Variable& x, const std::optional<Axes>& axes = {}, bool keepdims = false);
 Variable logsumexp(const Variable& x, const std::optional<Axes>& axes = {});
-// Sums over the axes along which `shape` was broadcast to x's shape.
+// The sum over the axes along which `shape` was broadcast to x's shape.
 Variable sum_to(const Variable& x, const Shape& shape);
 Variable argmax(const Variable& x, std::optional<std::int64_t> axis = {});
 Variable argmin(const Variable& x, std::optional<std::int64_t> axis = {});

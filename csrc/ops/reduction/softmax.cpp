@@ -24,20 +24,20 @@ Array forward(const char* op, const Variable& x, int axis, bool log) {
 Variable softmax(const Variable& x, std::int64_t along) {
   const int axis = normalize_axis("softmax", along, x.ndim());
   const Array y = forward("softmax", x, axis, false);
-  auto to_x = [y = Saved(y), axis](const Variable& gy) {
+  auto vjp_x = [y = Saved(y), axis](const Variable& gy) {
     const Variable p = y.get();
     return multiply(p, subtract(gy, sum(multiply(p, gy), Axes{axis}, true)));
   };
-  return record("Softmax", y, {{x, to_x}});
+  return record("Softmax", y, {{x, vjp_x}});
 }
 
 Variable log_softmax(const Variable& x, std::int64_t along) {
   const int axis = normalize_axis("log_softmax", along, x.ndim());
   const Array y = forward("log_softmax", x, axis, true);
-  auto to_x = [y = Saved(y), axis](const Variable& gy) {
+  auto vjp_x = [y = Saved(y), axis](const Variable& gy) {
     return subtract(gy, multiply(exp(y.get()), sum(gy, Axes{axis}, true)));
   };
-  return record("LogSoftmax", y, {{x, to_x}});
+  return record("LogSoftmax", y, {{x, vjp_x}});
 }
 
 }  // namespace renga

@@ -32,7 +32,7 @@ Shape resolve(const Shape& shape, const Variable& x) {
   return full;
 }
 
-// Every range must name elements that exist: views are made of them as they stand.
+// Every range must be inside of the array: views are made of ranges without clipping.
 void check_ranges(const char* op, const std::vector<Range>& ranges, const Shape& shape) {
   require(static_cast<int>(ranges.size()) == shape.size(), op, ": expected ", shape.size(),
           " ranges, got ", ranges.size());
@@ -49,8 +49,8 @@ void check_ranges(const char* op, const std::vector<Range>& ranges, const Shape&
   }
 }
 
-// Writes `part` into ranges of a zero array of `shape`: the VJP of slice.
-Variable slice_grad(const Variable& part, const std::vector<Range>& ranges, const Shape& shape);
+// The gradient of slice: an array of zeros with gy in the ranges.
+Variable slice_grad(const Variable& gy, const std::vector<Range>& ranges, const Shape& shape);
 
 Array view_of(const Array& x, const std::vector<Range>& ranges) {
   Array view = x;
@@ -61,7 +61,7 @@ Array view_of(const Array& x, const std::vector<Range>& ranges) {
   return view;
 }
 
-std::vector<Range> whole(const Shape& shape) {
+std::vector<Range> full_ranges(const Shape& shape) {
   std::vector<Range> ranges;
   for (std::int64_t n : shape) ranges.push_back({0, n, 1});
   return ranges;
@@ -69,8 +69,8 @@ std::vector<Range> whole(const Shape& shape) {
 
 bool is_activation(Dtype dtype) { return dtype == Dtype::bfloat16 || dtype == Dtype::float32; }
 
-// The dtype of arrays put together; among bfloat16 ones, one of float32 makes it float32.
-Dtype require_one_kind(const char* op, const std::vector<Variable>& xs) {
+// The common dtype of arrays to be joined: float32 if some are bfloat16 and some float32.
+Dtype require_common_dtype(const char* op, const std::vector<Variable>& xs) {
   require(!xs.empty(), op, ": expected at least one array, got none");
   Dtype dtype = xs[0].dtype();
   for (const Variable& x : xs) {
@@ -94,19 +94,19 @@ Variable reshape(const Variable& x, const Shape& shape) {
                 {{x, [before = x.shape()](const Variable& gy) { return reshape(gy, before); }}});
 }
 
-Variable transpose(const Variable& x, const std::optional<Axes>& given) {
+Variable transpose(const Variable& x, const std::optional<Axes>& order) {
   Axes axes;
-  if (given) {
-    axes = normalize_axes("transpose", *given, x.ndim());
+  if (order) {
+    axes = normalize_axes("transpose", *order, x.ndim());
     require<std::invalid_argument>(axes.size() == x.ndim(), "transpose: expected ", x.ndim(),
-                                   " axes, got ", *given);
+                                   " axes, got ", *order);
   } else {
     for (int i = x.ndim() - 1; i >= 0; --i) axes.push_back(i);
   }
-  Axes back = axes;
-  for (int i = 0; i < axes.size(); ++i) back[static_cast<int>(axes[i])] = i;
+  Axes inverse = axes;
+  for (int i = 0; i < axes.size(); ++i) inverse[static_cast<int>(axes[i])] = i;
   return record("Transpose", transpose_view(x.array(), axes),
-                {{x, [back](const Variable& gy) { return transpose(gy, back); }}});
+                {{x, [inverse](const Variable& gy) { return transpose(gy, inverse); }}});
 }
 
 Variable swapaxes(const Variable& x, std::int64_t axis1, std::int64_t axis2) {
@@ -130,10 +130,10 @@ Variable expand_dims(const Variable& x, std::int64_t axis) {
                 {{x, [before = x.shape()](const Variable& gy) { return reshape(gy, before); }}});
 }
 
-Variable squeeze(const Variable& x, const std::optional<Axes>& given) {
+Variable squeeze(const Variable& x, const std::optional<Axes>& removed) {
   Axes axes;
-  if (given) {
-    axes = normalize_axes("squeeze", *given, x.ndim());
+  if (removed) {
+    axes = normalize_axes("squeeze", *removed, x.ndim());
     for (std::int64_t a : axes) {
       require<std::invalid_argument>(x.shape(static_cast<int>(a)) == 1,
                                      "squeeze: expected extent 1 along axis ", a, ", got shape ",
@@ -142,16 +142,16 @@ Variable squeeze(const Variable& x, const std::optional<Axes>& given) {
   }
   Shape shape;
   for (int i = 0; i < x.ndim(); ++i) {
-    if (given ? !axes.contains(i) : x.shape(i) != 1) shape.push_back(x.shape(i));
+    if (removed ? !axes.contains(i) : x.shape(i) != 1) shape.push_back(x.shape(i));
   }
   return reshape(x, shape);
 }
 
 Variable flatten(const Variable& x) { return reshape(x, {x.size()}); }
 
-Variable concat(const std::vector<Variable>& xs, std::int64_t over) {
-  const Dtype dtype = require_one_kind("concat", xs);
-  const int axis = normalize_axis("concat", over, xs[0].ndim());
+Variable concat(const std::vector<Variable>& xs, std::int64_t along) {
+  const Dtype dtype = require_common_dtype("concat", xs);
+  const int axis = normalize_axis("concat", along, xs[0].ndim());
   Shape shape = xs[0].shape();
   std::vector<std::int64_t> cuts;
   shape[axis] = 0;
@@ -177,7 +177,7 @@ Variable concat(const std::vector<Variable>& xs, std::int64_t over) {
 }
 
 Variable stack(const std::vector<Variable>& xs, std::int64_t axis) {
-  require_one_kind("stack", xs);
+  require_common_dtype("stack", xs);
   std::vector<Variable> layers;
   for (const Variable& x : xs) {
     require(x.shape() == xs[0].shape(), "stack: expected arrays of one shape, got ", xs[0].shape(),
@@ -188,8 +188,8 @@ Variable stack(const std::vector<Variable>& xs, std::int64_t axis) {
 }
 
 std::vector<Variable> split_axis(const Variable& x, const std::vector<std::int64_t>& indices,
-                                 std::int64_t over) {
-  const int axis = normalize_axis("split_axis", over, x.ndim());
+                                 std::int64_t along) {
+  const int axis = normalize_axis("split_axis", along, x.ndim());
   std::vector<Array> parts;
   std::vector<Shape> shapes;
   std::int64_t start = 0;
@@ -214,17 +214,17 @@ std::vector<Variable> split_axis(const Variable& x, const std::vector<std::int64
 
 Variable slice(const Variable& x, const std::vector<Range>& ranges) {
   check_ranges("slice", ranges, x.shape());
-  auto to_x = [ranges, shape = x.shape()](const Variable& gy) {
+  auto vjp_x = [ranges, shape = x.shape()](const Variable& gy) {
     return slice_grad(gy, ranges, shape);
   };
-  return record("GetItem", view_of(x.array(), ranges), {{x, to_x}});
+  return record("GetItem", view_of(x.array(), ranges), {{x, vjp_x}});
 }
 
 Variable pad(const Variable& x, const Dims& before, const Dims& after, double value) {
   require(before.size() == x.ndim() && after.size() == x.ndim(), "pad: expected widths for ",
           x.ndim(), " axes, got ", before, " and ", after);
   Shape shape = x.shape();
-  std::vector<Range> middle = whole(shape);
+  std::vector<Range> middle = full_ranges(shape);
   for (int i = 0; i < x.ndim(); ++i) {
     require<std::invalid_argument>(before[i] >= 0 && after[i] >= 0,
                                    "pad: expected widths of at least 0, got ", before, " and ",
@@ -254,11 +254,11 @@ Variable cast(const Variable& x, Dtype dtype) {
 
 namespace {
 
-Variable slice_grad(const Variable& part, const std::vector<Range>& ranges, const Shape& shape) {
-  Array whole = zeros(shape, part.dtype(), part.device());
-  copy(part.array(), view_of(whole, ranges));
-  return record("GetItemGrad", whole,
-                {{part, [ranges](const Variable& ggx) { return slice(ggx, ranges); }}});
+Variable slice_grad(const Variable& gy, const std::vector<Range>& ranges, const Shape& shape) {
+  Array gx = zeros(shape, gy.dtype(), gy.device());
+  copy(gy.array(), view_of(gx, ranges));
+  return record("GetItemGrad", gx,
+                {{gy, [ranges](const Variable& ggx) { return slice(ggx, ranges); }}});
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Other shapes of the same elements. Where strides allow, the result is a view.
+// Operations on shapes. The result is a view if strides allow it.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace renga {
 
-// One extent may be -1: it follows from the others.
+// One extent may be -1: it is inferred.
 Variable reshape(const Variable& x, const Shape& shape);
 Variable transpose(const Variable& x, const std::optional<Axes>& axes = {});
 Variable swapaxes(const Variable& x, std::int64_t axis1, std::int64_t axis2);
@@ -20,13 +20,13 @@ Variable squeeze(const Variable& x, const std::optional<Axes>& axes = {});
 Variable flatten(const Variable& x);
 Variable concat(const std::vector<Variable>& xs, std::int64_t axis);
 Variable stack(const std::vector<Variable>& xs, std::int64_t axis);
-// Cut before each of `indices`.
+// Splits x before each of `indices`.
 std::vector<Variable> split_axis(const Variable& x, const std::vector<std::int64_t>& indices,
                                  std::int64_t axis);
-// `before` and `after` name the elements added at both ends of every axis.
+// `before` and `after` are the numbers of elements added at both ends of every axis.
 Variable pad(const Variable& x, const Dims& before, const Dims& after, double value);
 Variable cast(const Variable& x, Dtype dtype);
-// Two IEEE floats of different widths in the wider dtype; anything else as it is.
+// IEEE floats of different widths are cast to the wider dtype; others are returned unchanged.
 std::pair<Variable, Variable> promoted(const Variable& a, const Variable& b);
 
 // Along every axis of x: `length` elements from `start`, `step` apart.

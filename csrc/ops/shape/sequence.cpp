@@ -7,41 +7,41 @@
 namespace renga {
 namespace {
 
-// As many rows as there are elements in all sequences, those of one time together.
-struct Packed {
+// The elements of all sequences as rows, time step by time step.
+struct PackedSequences {
   Array rows;
   std::vector<Array> steps;
 
-  // The next steps, each of `samples` rows: (steps, samples, …).
-  Array append(std::int64_t steps_more, std::int64_t samples) {
-    for (std::int64_t t = 0; t < steps_more; ++t) {
+  // Appends steps of `samples` rows each: (steps, samples, ...).
+  Array append(std::int64_t count, std::int64_t samples) {
+    for (std::int64_t t = 0; t < count; ++t) {
       steps.push_back(slice_view(rows, 0, used + t * samples, samples));
     }
     Shape shape = rows.shape();
     shape[0] = samples;
-    shape.insert(0, steps_more);
-    const Array added = slice_view(rows, 0, used, steps_more * samples);
-    used += steps_more * samples;
+    shape.insert(0, count);
+    const Array added = slice_view(rows, 0, used, count * samples);
+    used += count * samples;
     return reshape_view(added, shape);
   }
 
   std::int64_t used = 0;
 };
 
-Packed packed(const std::vector<Array>& xs) {
+PackedSequences pack(const std::vector<Array>& xs) {
   Shape shape = xs[0].shape();
   for (std::size_t i = 1; i < xs.size(); ++i) shape[0] += xs[i].shape(0);
-  Packed to{empty(shape, xs[0].dtype(), xs[0].device()), {}};
+  PackedSequences to{empty(shape, xs[0].dtype(), xs[0].device()), {}};
   std::int64_t time = 0;
-  // Times at which equally many sequences go on are moved together.
+  // Steps with equally many sequences are copied together.
   for (std::size_t samples = xs.size(); samples > 0; --samples) {
-    const std::int64_t more = xs[samples - 1].shape(0) - time;
-    if (more == 0) continue;
-    const Array added = to.append(more, static_cast<std::int64_t>(samples));
+    const std::int64_t count = xs[samples - 1].shape(0) - time;
+    if (count == 0) continue;
+    const Array added = to.append(count, static_cast<std::int64_t>(samples));
     for (std::size_t i = 0; i < samples; ++i) {
-      copy(slice_view(xs[i], 0, time, more), select_view(added, 1, static_cast<std::int64_t>(i)));
+      copy(slice_view(xs[i], 0, time, count), select_view(added, 1, static_cast<std::int64_t>(i)));
     }
-    time += more;
+    time += count;
   }
   return to;
 }
@@ -58,18 +58,18 @@ void check(const std::vector<Variable>& xs) {
 
 }  // namespace
 
-std::vector<Variable> transpose_sequence(const std::vector<Variable>& given) {
-  check(given);
+std::vector<Variable> transpose_sequence(const std::vector<Variable>& sequences) {
+  check(sequences);
   std::vector<Variable> xs;
   std::vector<Array> arrays;
   std::vector<Shape> shapes;
-  for (const Variable& x : given) {
-    xs.push_back(cast(x, given[0].dtype()));
+  for (const Variable& x : sequences) {
+    xs.push_back(cast(x, sequences[0].dtype()));
     arrays.push_back(xs.back().array());
     shapes.push_back(x.shape());
   }
   if (xs.empty() || shapes[0][0] == 0) return {};
-  const Packed y = packed(arrays);
+  const PackedSequences y = pack(arrays);
   std::vector<Shape> steps;
   for (const Array& step : y.steps) steps.push_back(step.shape());
   auto back = [shapes, steps, dtype = xs[0].dtype(), device = xs[0].device()](
@@ -80,7 +80,7 @@ std::vector<Variable> transpose_sequence(const std::vector<Variable>& given) {
     }
     std::vector<Variable> gxs = transpose_sequence(all);
     for (std::size_t i = gxs.size(); i < shapes.size(); ++i) {
-      gxs.emplace_back(zeros(shapes[i], dtype, device));  // sequences of no elements
+      gxs.emplace_back(zeros(shapes[i], dtype, device));  // empty sequences
     }
     return gxs;
   };

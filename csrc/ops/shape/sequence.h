@@ -7,8 +7,9 @@
 
 namespace renga {
 
-// For each time an array of what all sequences that are long enough hold then. The lengths do not
-// increase; the dtype is the first one's. The results lie one after the other in memory.
+// Returns an array per time step, with the elements of all sequences that are long enough. Lengths
+// must not increase; the dtype is that of the first sequence. The results are adjoining views of
+// one array.
 std::vector<Variable> transpose_sequence(const std::vector<Variable>& xs);
 
 template <class Visit>

@@ -1,4 +1,4 @@
-// One pass over several arrays that changes them element by element.
+// Applies an update rule to the elements of several arrays in one pass.
 #pragma once
 
 #include <algorithm>
@@ -29,7 +29,8 @@ void update_block(const std::array<C*, N>& x, std::int64_t n, const Rule& rule,
   for (std::int64_t i = 0; i < n; ++i) rule(x[K][i]...);
 }
 
-// Elements of type T in any strides: converted, changed and written back while they are in cache.
+// For any strides and dtypes: elements are converted, updated and written back block by block, in
+// cache.
 template <class T, std::size_t N, class Rule>
 void update_strided(const std::array<std::byte*, N>& p, const std::array<std::int64_t, N>& step,
                     std::int64_t n, const Rule& rule) {
@@ -47,7 +48,7 @@ void update_strided(const std::array<std::byte*, N>& p, const std::array<std::in
     }
     update_block(x, m, rule, std::make_index_sequence<N>());
     for (std::size_t k = 0; k < N; ++k) {
-      if (k == 1) continue;  // the second one stays as it is
+      if (k == 1) continue;  // the gradient is not changed
       for (std::int64_t i = 0; i < m; ++i) *element(k, i) = T(x[k][i]);
     }
   }
@@ -68,7 +69,7 @@ void update_run(const std::array<std::byte*, N>& p, const std::array<std::int64_
   update_strided<T>(p, step, n, rule);
 }
 
-// The gradient gets its decay, and x its update, block by block, which stays in the cache between.
+// Adds the decay to the gradient and updates x, block by block, so that blocks stay in cache.
 template <class T, std::size_t N, class Rule>
 void update_decayed(std::array<std::byte*, N> p, const std::array<std::int64_t, N>& step,
                     std::int64_t n, const Rule& rule, double decay) {

@@ -39,8 +39,8 @@ void rmsprop_cpu(const Array& x, const Gradient& g, const Array& ms, double lr, 
       [=]<class C>(Type<C>) {
         const C inside = eps_inside_sqrt ? C(eps) : C(0);
         const C outside = eps_inside_sqrt ? C(0) : C(eps);
-        return [=, lr = C(lr), keep = C(alpha), take = C(1 - alpha)](C& x, C g, C& ms) {
-          ms = keep * ms + take * g * g;
+        return [=, lr = C(lr), decay_rate = C(alpha), gain = C(1 - alpha)](C& x, C g, C& ms) {
+          ms = decay_rate * ms + gain * g * g;
           x -= lr * g / (std::sqrt(ms + inside) + outside);
         };
       },
@@ -52,8 +52,8 @@ template <class C>
 struct AdamRule {
   explicit AdamRule(const AdamStep& s)
       : alpha(C(s.alpha)),
-        take1(C(1 - s.beta1)),
-        take2(C(1 - s.beta2)),
+        gain1(C(1 - s.beta1)),
+        gain2(C(1 - s.beta2)),
         eps(C(s.eps)),
         eta(C(s.eta)),
         decay(C(s.weight_decay_rate)),
@@ -61,8 +61,8 @@ struct AdamRule {
         upper(C(s.upper)) {}
 
   void moments(C g, C& m, C& v) const {
-    m += take1 * (g - m);
-    v += take2 * (g * g - v);
+    m += gain1 * (g - m);
+    v += gain2 * (g * g - v);
   }
   void move(C& x, C m, C v) const {
     const C step = std::min(std::max(alpha / (std::sqrt(v) + eps), lower), upper);
@@ -78,7 +78,7 @@ struct AdamRule {
     move(x, m, vhat);
   }
 
-  C alpha, take1, take2, eps, eta, decay, lower, upper;
+  C alpha, gain1, gain2, eps, eta, decay, lower, upper;
 };
 
 void adam_cpu(const Array& x, const Gradient& g, const Array& m, const Array& v,
@@ -118,10 +118,10 @@ void adadelta_cpu(const Array& x, const Gradient& g, const Array& msg, const Arr
                   double rho, double eps) {
   fused_update(
       [=]<class C>(Type<C>) {
-        return [keep = C(rho), take = C(1 - rho), eps = C(eps)](C& x, C g, C& msg, C& msdx) {
-          msg = keep * msg + take * g * g;
+        return [decay_rate = C(rho), gain = C(1 - rho), eps = C(eps)](C& x, C g, C& msg, C& msdx) {
+          msg = decay_rate * msg + gain * g * g;
           const C dx = std::sqrt((msdx + eps) / (msg + eps)) * g;
-          msdx = keep * msdx + take * dx * dx;
+          msdx = decay_rate * msdx + gain * dx * dx;
           x -= dx;
         };
       },
@@ -136,9 +136,9 @@ void smorms3_cpu(const Array& x, const Gradient& g, const Array& mem, const Arra
           const C r = 1 / (mem + 1);
           m += r * (g - m);
           v += r * (g * g - v);
-          const C share = m * m / (v + eps);
-          mem = 1 + mem * (1 - share);
-          x -= std::min(lr, share) * g / (std::sqrt(v) + eps);
+          const C ratio = m * m / (v + eps);
+          mem = 1 + mem * (1 - ratio);
+          x -= std::min(lr, ratio) * g / (std::sqrt(v) + eps);
         };
       },
       x, g, mem, m, v);
@@ -148,10 +148,10 @@ void rmsprop_graves_cpu(const Array& x, const Gradient& g, const Array& n, const
                         const Array& delta, double lr, double alpha, double momentum, double eps) {
   fused_update(
       [=]<class C>(Type<C>) {
-        return [lr = C(lr), take = C(1 - alpha), momentum = C(momentum), eps = C(eps)](
+        return [lr = C(lr), gain = C(1 - alpha), momentum = C(momentum), eps = C(eps)](
                    C& x, C g, C& n, C& m, C& delta) {
-          n += take * (g * g - n);
-          m += take * (g - m);
+          n += gain * (g * g - n);
+          m += gain * (g - m);
           delta = momentum * delta - lr * g / std::sqrt(n - m * m + eps);
           x += delta;
         };
@@ -163,17 +163,17 @@ void msvag_cpu(const Array& x, const Gradient& g, const Array& m, const Array& v
                const MsvagStep& s) {
   fused_update(
       [&]<class C>(Type<C>) {
-        // After one step the mean holds all of the variance, and nothing can be said of it.
+        // After one step the mean holds all of the variance, which cannot be estimated.
         const C noise = s.rho < 1 ? C(s.rho / (1 - s.rho)) : C(0);
-        return [=, lr = C(s.lr), take = C(1 - s.beta), correction = C(s.correction), eta = C(s.eta),
+        return [=, lr = C(s.lr), gain = C(1 - s.beta), correction = C(s.correction), eta = C(s.eta),
                 decay = C(s.weight_decay_rate)](C& x, C g, C& m, C& v) {
-          m += take * (g - m);
-          v += take * (g * g - v);
+          m += gain * (g - m);
+          v += gain * (g * g - v);
           const C mean = m / correction;
           const C square = mean * mean;
           const C total = square + noise * (v / correction - square);
-          const C share = total == 0 ? C(1) : square / total;
-          x -= eta * (lr * share * mean + decay * x);
+          const C ratio = total == 0 ? C(1) : square / total;
+          x -= eta * (lr * ratio * mean + decay * x);
         };
       },
       x, g, m, v);

@@ -1,4 +1,4 @@
-"""One case per operation of the core: how to call it and what NumPy makes of it.
+"""One case per operation of the core: how to call it and its NumPy reference.
 
 ``CASES[name]`` is a list; the coverage test demands an entry for every operation
 that the core lists. References get float64 arrays and are written with NumPy and
@@ -224,9 +224,9 @@ def philox(seed, n):
 SEED = 123456789012345
 
 
-def dropped(x):
-    # The mask belongs to places in memory; the test's non-contiguous inputs are views
-    # whose order of memory differs, so the reference only takes row-major ones.
+def dropout(x):
+    # The mask follows memory order. Non-contiguous inputs of the test have another one,
+    # so the reference only takes row-major inputs.
     keep = philox(SEED, x.size).reshape(x.shape) >= 0.3 * 2**32
     return np.where(keep, x / 0.7, 0)
 
@@ -240,18 +240,18 @@ def normal(shape):
     return pairs.ravel()[:size].reshape(shape)
 
 
-case("dropout", lambda o, x: o.dropout(x, 0.3, SEED), dropped, (237,))
+case("dropout", lambda o, x: o.dropout(x, 0.3, SEED), dropout, (237,))
 case("gaussian", lambda o, m, v: o.gaussian(m, v, SEED), lambda m, v: m + np.exp(v / 2) * normal(m.shape),
      (5, 31), (5, 31))
 
 
-def each_tap(w, sizes, stride, dilate, groups):
-    """For every tap of the filters: their values (groups, …) there, and what it meets."""
+def each_offset(w, sizes, stride, dilate, groups):
+    """For every kernel offset: its weights (groups, …) and the index of what it reads."""
     grouped = w.reshape(groups, -1, *w.shape[1:])
-    for tap in np.ndindex(*w.shape[2:]):
-        met = tuple(slice(t * d, t * d + (n - 1) * s + 1, s)
-                    for t, d, n, s in zip(tap, dilate, sizes, stride))
-        yield grouped[(..., *tap)], (..., *met)
+    for offset in np.ndindex(*w.shape[2:]):
+        read = tuple(slice(t * d, t * d + (n - 1) * s + 1, s)
+                    for t, d, n, s in zip(offset, dilate, sizes, stride))
+        yield grouped[(..., *offset)], (..., *read)
 
 
 def reaches(w, dilate):
@@ -259,12 +259,12 @@ def reaches(w, dilate):
 
 
 def convolution(x, w, stride, pad, dilate, groups):
-    """Correlation by its definition: shifts of the padded image times the filters."""
+    """Cross-correlation by definition: shifts of the padded image times the weights."""
     x = np.pad(x, [(0, 0), (0, 0), *((p, p) for p in pad)])
     sizes = [(n - r) // s + 1 for n, r, s in zip(x.shape[2:], reaches(w, dilate), stride)]
     xs = x.reshape(len(x), groups, -1, *x.shape[2:])
-    y = sum(np.einsum("ngc...,gfc->ngf...", xs[met], f)
-            for f, met in each_tap(w, sizes, stride, dilate, groups))
+    y = sum(np.einsum("ngc...,gfc->ngf...", xs[read], f)
+            for f, read in each_offset(w, sizes, stride, dilate, groups))
     return y.reshape(len(x), -1, *sizes)
 
 
@@ -274,8 +274,8 @@ def transposed_convolution(x, w, stride, pad, dilate, groups):
     extents = [(n - 1) * s + r for n, s, r in zip(sizes, stride, reaches(w, dilate))]
     y = np.zeros((len(x), groups, w.shape[1], *extents))
     xs = x.reshape(len(x), groups, -1, *sizes)
-    for f, met in each_tap(w, sizes, stride, dilate, groups):
-        y[met] += np.einsum("ngc...,gcf->ngf...", xs, f)
+    for f, read in each_offset(w, sizes, stride, dilate, groups):
+        y[read] += np.einsum("ngc...,gcf->ngf...", xs, f)
     inside = tuple(slice(p, n - p) for p, n in zip(pad, extents))
     return y.reshape(len(x), -1, *extents)[(..., *inside)]
 
@@ -295,41 +295,41 @@ case("convolution_2d", lambda o, x, w, b: o.convolution_2d(x, w, b, WINDOWS[0]),
      lambda x, w, b: convolution(x, w, *WINDOWS[0]) + b[:, None, None], (2, 3, 5, 5), (4, 3, 3, 3), (4,))
 
 
-def part_of_convolution(x, w, stride, pad, dilate, groups, extents):
-    """The first outputs of an image with zeros after it, as many as wanted."""
-    rest = [(0, n * s + r) for n, s, r in zip(extents, stride, reaches(w, dilate))]
-    x = np.pad(x, [(0, 0), (0, 0), *rest])
+def local_convolution(x, w, stride, pad, dilate, groups, extents):
+    """The first outputs, up to extents, of an image with zeros after it."""
+    after = [(0, n * s + r) for n, s, r in zip(extents, stride, reaches(w, dilate))]
+    x = np.pad(x, [(0, 0), (0, 0), *after])
     padded = np.pad(x, [(0, 0), (0, 0), *((p, 0) for p in pad)])
     y = convolution(padded, w, stride, (0, 0), dilate, groups)
     return y[:, :, :extents[0], :extents[1]]
 
 
-def transposed_part(transposed_of, linear, wanted):
-    """The transpose of a map of arrays of shape ``wanted``, applied to an array."""
-    basis = np.eye(int(np.prod(wanted))).reshape(-1, *wanted)
-    return np.array([(linear(e) * transposed_of).sum() for e in basis]).reshape(wanted)
+def transposed_linear(x, linear, shape):
+    """The transpose of a linear map of arrays of a shape, applied to x."""
+    basis = np.eye(int(np.prod(shape))).reshape(-1, *shape)
+    return np.array([(linear(e) * x).sum() for e in basis]).reshape(shape)
 
 
-PARTS = [  # window, extents of the larger part, of the smaller part
+BLOCKS = [  # window, extents of the larger block, of the smaller block
     (((1, 1), (1, 0), (1, 1), 1), (3, 4), (2, 3)),
     (((2, 1), (0, 2), (1, 2), 2), (4, 2), (3, 2)),
 ]
-for window, large, small in PARTS:
+for window, large, small in BLOCKS:
     x_shape, w_shape, y_shape = (2, 4, *large), (2, 4 // window[3], 3, 2), (2, 2, *small)
     options = dict(orders=0, dtypes="fd", tolerance=1e-4)
     case("convolution_part", lambda o, x, w, b, v=window, n=small: _core.Variable(o.convolution_part(x, w, b, v, n)),
-         lambda x, w, b, v=window, n=small: part_of_convolution(x, w, *v, n) + b[:, None, None],
+         lambda x, w, b, v=window, n=small: local_convolution(x, w, *v, n) + b[:, None, None],
          x_shape, w_shape, (2,), **options)
     case("convolution_part_input_grad",
          lambda o, g, w, b, v=window, n=large: _core.Variable(o.convolution_part_input_grad(g, w, b, v, n)),
-         lambda g, w, b, v=window, n=small, s=x_shape: b[:, None, None] + transposed_part(
-             g, lambda x: part_of_convolution(x, w, *v, n), s), y_shape, w_shape, (4,), **options)
+         lambda g, w, b, v=window, n=small, s=x_shape: b[:, None, None] + transposed_linear(
+             g, lambda x: local_convolution(x, w, *v, n), s), y_shape, w_shape, (4,), **options)
     case("convolution_part_weight_grad",
          lambda o, g, x, v=window, n=w_shape[2:]: _core.Variable(o.convolution_part_weight_grad(g, x, v, n)),
-         lambda g, x, v=window, n=small, s=w_shape: transposed_part(
-             g, lambda w: part_of_convolution(x, w, *v, n), s), y_shape, x_shape, **options)
+         lambda g, x, v=window, n=small, s=w_shape: transposed_linear(
+             g, lambda w: local_convolution(x, w, *v, n), s), y_shape, x_shape, **options)
 
-WINDOWS_ND = [  # window, extents of the image, of the filters
+WINDOWS_ND = [  # window, extents of the image, of the kernel
     (((2,), (1,), (1,), 2), (7,), (3,)),
     (((1, 2, 1), (1, 0, 2), (1, 1, 2), 1), (3, 4, 3), (2, 3, 2)),
     (((2, 1, 1), (1, 1, 0), (1, 1, 1), 2), (4, 3, 2), (3, 2, 1)),
@@ -353,7 +353,7 @@ def windows_of(x, ksize, stride, pad, cover_all, fill):
     return windows.reshape(*windows.shape[:4], -1)
 
 
-def places(y, indices):
+def with_indices(y, indices):
     return [y, _core.Variable(indices)]
 
 
@@ -364,22 +364,22 @@ for pool in POOLS:
              lambda x, p=pool, c=cover_all: windows_of(x, *p, c, -np.inf).max(-1), (2, 3, 6, 7))
     case("average_pooling_2d", lambda o, x, p=pool: o.average_pooling_2d(x, p),
          lambda x, p=pool: windows_of(x, *p, False, 0).mean(-1), (2, 3, 6, 7))
-    case("max_pooling_2d_with_indices", lambda o, x, p=pool: places(*o.max_pooling_2d_with_indices(x, p, False)),
+    case("max_pooling_2d_with_indices", lambda o, x, p=pool: with_indices(*o.max_pooling_2d_with_indices(x, p, False)),
          lambda x, p=pool: [f(windows_of(x, *p, False, -np.inf), -1) for f in (np.max, np.argmax)],
          (2, 3, 6, 7), orders=0)
 
 
 def normalized(x, gamma, beta, axis, mean=None, var=None):
-    """Batch normalization by its definition; gamma spans the axes not in ``axis``."""
-    def along(p):
+    """Batch normalization by definition; gamma has the axes not in ``axis``."""
+    def broadcast(p):
         return p.reshape([1 if i in axis else n for i, n in enumerate(x.shape)])
 
-    mean = x.mean(axis, keepdims=True) if mean is None else along(mean)
-    var = ((x - mean) ** 2).mean(axis, keepdims=True) if var is None else along(var)
-    return (x - mean) / np.sqrt(var + 2e-5) * along(gamma) + along(beta)
+    mean = x.mean(axis, keepdims=True) if mean is None else broadcast(mean)
+    var = ((x - mean) ** 2).mean(axis, keepdims=True) if var is None else broadcast(var)
+    return (x - mean) / np.sqrt(var + 2e-5) * broadcast(gamma) + broadcast(beta)
 
 
-NORMALIZED = [  # x's shape, the axes reduced, those named
+NORMALIZED = [  # shape of x, reduced axes, axis argument
     ((7, 5), (0,), None),
     ((4, 3, 5, 6), (0, 2, 3), None),
     ((5, 3, 4), (0,), None),
@@ -388,19 +388,19 @@ NORMALIZED = [  # x's shape, the axes reduced, those named
     ((3, 4, 1, 5), (0, 2, 3), (0, 2, 3)),
 ]
 for shape, axis, named in NORMALIZED:
-    kept = tuple(n for i, n in enumerate(shape) if i not in axis)
+    parameter = tuple(n for i, n in enumerate(shape) if i not in axis)
     options = dict(tolerance=1e-4, low=0.25)
     case("batch_normalization", lambda o, x, g, b, a=named: o.batch_normalization(x, g, b, axis=a),
-         lambda x, g, b, a=axis: normalized(x, g, b, a), shape, kept, kept, **options)
+         lambda x, g, b, a=axis: normalized(x, g, b, a), shape, parameter, parameter, **options)
     case("fixed_batch_normalization",
          lambda o, x, g, b, m, v, a=named: o.fixed_batch_normalization(x, g, b, m, v, axis=a),
-         lambda x, g, b, m, v, a=axis: normalized(x, g, b, a, m, v), shape, *[kept] * 4, **options)
-    # One rank, whose parameters are its own, the same on all ranks, or a part of all.
-    for common, first in [(False, None), (True, None), (True, 0)][: 2 + (len(kept) == 1)]:
+         lambda x, g, b, m, v, a=axis: normalized(x, g, b, a, m, v), shape, *[parameter] * 4, **options)
+    # One rank, whose parameters are its own, shared by all ranks, or a shard.
+    for shared, offset in [(False, None), (True, None), (True, 0)][: 2 + (len(parameter) == 1)]:
         case("multi_node_batch_normalization",
-             lambda o, x, g, b, a=named, r=(common, first): o.multi_node_batch_normalization(
-                 x, g, b, (lambda own: own[None], *r), axis=a),
-             lambda x, g, b, a=axis: normalized(x, g, b, a), shape, kept, kept, **options)
+             lambda o, x, g, b, a=named, r=(shared, offset): o.multi_node_batch_normalization(
+                 x, g, b, (lambda local: local[None], *r), axis=a),
+             lambda x, g, b, a=axis: normalized(x, g, b, a), shape, parameter, parameter, **options)
 
 
 def lstm_cell(c, a, i, f, o):
@@ -408,24 +408,24 @@ def lstm_cell(c, a, i, f, o):
     return c, np.tanh(c) * scipy.special.expit(o)
 
 
-def lstm_in_turn(c, x):
+def alternating_lstm(c, x):
     new, h = lstm_cell(c[: len(x)], *(x[:, k::4] for k in range(4)))
     return [np.concatenate([new, c[len(x) :]]), h]
 
 
-def lstm_step(seen, W, h, c):
-    return lstm_cell(c, *np.split(seen + h @ W.T, 4, 1))[::-1]
+def lstm_step(projected, W, h, c):
+    return lstm_cell(c, *np.split(projected + h @ W.T, 4, 1))[::-1]
 
 
-def gru_step(seen, W, b, h):
-    x, y = np.split(seen, 3, 1), np.split(h @ W.T + b, 3, 1)
+def gru_step(projected, W, b, h):
+    x, y = np.split(projected, 3, 1), np.split(h @ W.T + b, 3, 1)
     r, z = scipy.special.expit(x[0] + y[0]), scipy.special.expit(x[1] + y[1])
     a = np.tanh(x[2] + r * y[2])
     return ((1 - z) * a + z * h,)
 
 
-def over_steps(step, n_states, lengths, backwards):
-    """A layer as a loop: ``step(seen, *weights, *states)`` gives the next states."""
+def loop_over_steps(step, n_states, lengths, backwards):
+    """A layer as a loop: ``step(projected, *weights, *states)`` returns the next states."""
     def layer(x, *operands):
         states, weights = [s.copy() for s in operands[:n_states]], operands[n_states:]
         parts, ys = np.split(x, np.cumsum(lengths)[:-1]), [None] * len(lengths)
@@ -440,19 +440,19 @@ def over_steps(step, n_states, lengths, backwards):
 
 for c, x in (((3, 5), (3, 20)), ((3, 2), (1, 8)), ((2, 3, 37), (2, 12, 37)), ((2, 150), (2, 600)),
              ((0, 2), (0, 8)), ((2, 3), (0, 12))):
-    case("lstm", lambda o, c, x: list(o.lstm(c, x)), lstm_in_turn, c, x)
+    case("lstm", lambda o, c, x: list(o.lstm(c, x)), alternating_lstm, c, x)
 for lengths, units in (((3, 2, 2, 1), 3), ((2, 1), 21), ((2, 0), 3), ((0,), 3)):
     for back in (False, True):
         rows, n = sum(lengths), units
         case("lstm_layer", lambda o, x, h, c, W, t=lengths, r=back: list(o.lstm_layer(x, h, c, W, t, r)),
-             lambda x, h, c, W, t=lengths, r=back: over_steps(lstm_step, 2, t, r)(x, h, c, W),
+             lambda x, h, c, W, t=lengths, r=back: loop_over_steps(lstm_step, 2, t, r)(x, h, c, W),
              (rows, 4 * n), (4, n), (4, n), (4 * n, n))
         case("gru_layer", lambda o, x, h, W, b, t=lengths, r=back: list(o.gru_layer(x, h, W, b, t, r)),
-             lambda x, h, W, b, t=lengths, r=back: over_steps(gru_step, 1, t, r)(x, h, W, b),
+             lambda x, h, W, b, t=lengths, r=back: loop_over_steps(gru_step, 1, t, r)(x, h, W, b),
              (rows, 3 * n), (4, n), (3 * n, n), (3 * n,))
         for name, f in (("tanh", np.tanh), ("relu", lambda x: x.clip(0))):
             case("rnn_layer", lambda o, x, h, W, t=lengths, r=back, a=name: list(o.rnn_layer(x, h, W, t, r, a)),
-                 lambda x, h, W, t=lengths, r=back, f=f: over_steps(lambda s, W, h: (f(s + h @ W.T),), 1, t, r)(x, h, W),
+                 lambda x, h, W, t=lengths, r=back, f=f: loop_over_steps(lambda s, W, h: (f(s + h @ W.T),), 1, t, r)(x, h, W),
                  (rows, n), (4, n), (n, n))
 
 

@@ -1,4 +1,4 @@
-"""Casts give what NumPy's do, also where C++ leaves the result open."""
+"""Casts agree with NumPy's, also where C++ leaves the result undefined."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from renga import _core
 
 INTS = ["bool", "uint8", "int8", "int16", "int32", "int64"]
 FLOATS = ["float16", "float32", "float64"]
-# The ends of every int, what is beyond them, and what is no number.
+# The limits of every int, values beyond them, infinities and NaN.
 EDGES = [0.0, -0.0, 0.5, -0.5, 1.9, -1.9, 300.7, -300.7, 1e5, 1e10, -1e10, 1e19, -1e19]
 EDGES += [
     sign * 2.0**bits for bits in (7, 8, 15, 16, 31, 32, 63, 64) for sign in (1, -1)

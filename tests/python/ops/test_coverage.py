@@ -62,23 +62,23 @@ def gradients(case, arrays, weights, create_graph=False):
     return xs, _core.grad([y], xs, [], [], enable_double_backprop=create_graph)
 
 
-def moved(arrays, directions, step):
+def shifted(arrays, directions, step):
     return [np.asarray(x + step * d) for x, d in zip(arrays, directions)]
 
 
-def along(gs, directions):
+def directional_derivative(gs, directions):
     return sum(
         float((g.array * d).sum()) for g, d in zip(gs, directions) if g is not None
     )
 
 
-def strange_views(arrays):
-    """The same values in memory that runs backwards and in another order of axes."""
+def non_contiguous_views(arrays):
+    """The same values with negative strides and another memory order."""
     views = []
     for x in arrays:
-        turned = x.T.copy()
+        transposed = x.T.copy()
         reverse = tuple(slice(None, None, -1) for _ in x.shape)
-        view = np.asarray(np.array(turned[reverse])[reverse]).T
+        view = np.asarray(np.array(transposed[reverse])[reverse]).T
         np.testing.assert_array_equal(view, x)
         views.append(view)
     return views
@@ -96,7 +96,10 @@ def test_forward(name, i):
         before = [x.copy() for x in arrays]
         # float16 is compared at its own precision: its inputs are rounded already.
         tolerance = {"e": 4e-3, "d": 1e-12}.get(dtype, case.tolerance)
-        for inputs in (arrays, [] if name == "dropout" else strange_views(arrays)):
+        for inputs in (
+            arrays,
+            [] if name == "dropout" else non_contiguous_views(arrays),
+        ):
             if not inputs and arrays:
                 continue
             for y, expected in zip(outputs(case, inputs), references(case, arrays)):
@@ -115,14 +118,16 @@ def test_gradient(name, i):
     weights, directions = weights_for(case, arrays), directions_for(arrays, 2)
 
     def value(step):
-        ys = references(case, moved(arrays, directions, step))
+        ys = references(case, shifted(arrays, directions, step))
         return sum(float((y * w).sum()) for y, w in zip(ys, weights))
 
     _, gs = gradients(case, arrays, weights)
     numeric = (value(EPS) - value(-EPS)) / (2 * EPS)
-    np.testing.assert_allclose(along(gs, directions), numeric, 1e-6, 1e-7)
+    np.testing.assert_allclose(
+        directional_derivative(gs, directions), numeric, 1e-6, 1e-7
+    )
     if name != "dropout":
-        _, same = gradients(case, strange_views(arrays), weights)
+        _, same = gradients(case, non_contiguous_views(arrays), weights)
         for g, h in zip(gs, same):
             np.testing.assert_allclose(h.array, g.array, 1e-9, 1e-12)
 
@@ -151,13 +156,17 @@ def test_second_gradient(name, i):
     u, v = directions_for(arrays, 2), directions_for(arrays, 3)
 
     def slope(step):
-        return along(gradients(case, moved(arrays, v, step), weights)[1], u)
+        return directional_derivative(
+            gradients(case, shifted(arrays, v, step), weights)[1], u
+        )
 
     xs, gs = gradients(case, arrays, weights, create_graph=True)
     total = None
     for g, d in zip(gs, u):
         part = ops.sum(ops.multiply(g, _core.Variable(d, requires_grad=False)))
         total = part if total is None else ops.add(total, part)
-    seconds = _core.grad([total], xs, [], [])
+    second_gradients = _core.grad([total], xs, [], [])
     numeric = (slope(EPS) - slope(-EPS)) / (2 * EPS)
-    np.testing.assert_allclose(along(seconds, v), numeric, 1e-5, 1e-6)
+    np.testing.assert_allclose(
+        directional_derivative(second_gradients, v), numeric, 1e-5, 1e-6
+    )

@@ -1,4 +1,4 @@
-"""What operands that do not fit are told: Chainer's error types, with shapes."""
+"""Errors for operands that do not fit: Chainer's error types, with shapes."""
 
 import numpy as np
 import pytest

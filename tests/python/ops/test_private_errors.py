@@ -1,4 +1,4 @@
-"""Wrong arguments of operations that functions and links call for themselves."""
+"""Errors for wrong arguments of operations that only functions and links call."""
 
 import numpy as np
 import pytest
@@ -33,7 +33,7 @@ def test_slices_are_integers(number):
         (InvalidType, {"groups": 4}),
     ],
 )
-def test_windows_of_parts(error, changes):
+def test_windows_of_local_convolutions(error, changes):
     wrong = window(**changes)
     for call in (
         lambda: ops.convolution_part(x, W, None, wrong, (3, 3)),
@@ -45,14 +45,14 @@ def test_windows_of_parts(error, changes):
 
 
 @pytest.mark.parametrize("extents", [(0, 3), (3, -1)])
-def test_extents_of_parts(extents):
+def test_extents_of_local_convolutions(extents):
     with pytest.raises(ValueError, match="above 0"):
         ops.convolution_part(x, W, None, WINDOW, extents)
     with pytest.raises(ValueError, match="above 0"):
         ops.convolution_part_weight_grad(y, x, WINDOW, extents)
 
 
-def test_channels_of_parts():
+def test_channels_of_local_convolutions():
     with pytest.raises(InvalidType, match="channels"):
         ops.convolution_part(x[:, :2], W, None, WINDOW, (3, 3))
     with pytest.raises(InvalidType, match="channels"):
@@ -61,10 +61,10 @@ def test_channels_of_parts():
         ops.convolution_part_weight_grad(y[:1], x, WINDOW, (3, 3))
 
 
-@pytest.mark.parametrize("first", [-1, 1, 255, 2**62])
-def test_the_first_channel_of_a_rank(first):
+@pytest.mark.parametrize("offset", [-1, 1, 255, 2**62])
+def test_channel_offset(offset):
     ones = np.ones(4)
     with pytest.raises(ValueError, match="first channel"):
         ops.multi_node_batch_normalization(
-            x, ones, ones, (lambda own: own[None], True, first)
+            x, ones, ones, (lambda local: local[None], True, offset)
         )

@@ -1,4 +1,4 @@
-"""The same bits with any number of threads: every operation, and layers of networks."""
+"""Results have the same bits on any number of threads: operations and networks."""
 
 import numpy as np
 import pytest
@@ -54,14 +54,14 @@ def differentiate(function, arrays):
     return arrays_of([*ys, *(g for g in grads if g is not None)])
 
 
-ONCE = [
+ALL_CASES = [
     pytest.param(name, i, id=f"{name}-{i}")
     for name, cases in CASES.items()
     for i in range(len(cases))
 ]
 
 
-@pytest.mark.parametrize("name, i", ONCE)
+@pytest.mark.parametrize("name, i", ALL_CASES)
 def test_every_operation(name, i):
     case = CASES[name][i]
     random = np.random.default_rng(0)
@@ -130,7 +130,7 @@ CONVOLUTIONS = [
 ]
 
 
-# Large images take long in float64, and have nothing of their own there.
+# Large images take long in float64, and have no algorithm of their own there.
 CONVOLUTIONS_AND_DTYPES = [
     (sizes, dtype)
     for sizes in CONVOLUTIONS
@@ -164,7 +164,7 @@ def test_deconvolutions(shape):
 
 
 @pytest.mark.parametrize("axes", [1, 3])
-def test_convolutions_of_other_images(axes):
+def test_convolutions_of_one_and_three_axes(axes):
     x = random_array(0, 4, 8, *[20] * axes)
     W = random_array(1, 16, 8, *[3] * axes)
     assert_same_bits(

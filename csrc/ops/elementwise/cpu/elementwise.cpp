@@ -12,8 +12,8 @@
 namespace renga {
 namespace {
 
-// Integers: plain loops that the compiler vectorises. They wrap around as NumPy's do, which in C++
-// only unsigned ones may.
+// Integers: plain loops that the compiler vectorizes. They wrap around as NumPy's do, for which C++
+// needs unsigned types.
 template <class T>
 using Wrapping = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;
 
@@ -37,11 +37,11 @@ T integer_power(T x, T n) {
   return y;
 }
 
-// What integer divisions came upon, in all their blocks.
+// Faults of integer divisions in all blocks of a call.
 struct DivisionFaults {
   std::atomic<bool> by_zero{false}, overflow{false};
 
-  void tell() const {
+  void report() const {
     if (arithmetic_warning == nullptr) return;
     if (by_zero) arithmetic_warning("divide by zero encountered in floor_divide");
     if (overflow) arithmetic_warning("overflow encountered in floor_divide");
@@ -114,20 +114,19 @@ void integer_binary(Binary map, const T* a, const T* b, T* y, std::int64_t n,
   }
 }
 
-// As Python divides floats: what is left over is exact, while a / b may be rounded up to a whole
-// number.
+// As Python divides floats: the remainder is exact, while a / b may be rounded up to an integer.
 template <class C>
 C floor_divide(C a, C b) {
   if (b == 0) return a / b;
-  const C rest = std::fmod(a, b);
-  C quotient = (a - rest) / b;
-  if (rest != 0 && (rest < 0) != (b < 0)) quotient -= 1;
+  const C remainder = std::fmod(a, b);
+  C quotient = (a - remainder) / b;
+  if (remainder != 0 && (remainder < 0) != (b < 0)) quotient -= 1;
   if (quotient == 0) return std::copysign(C(0), a / b);
-  const C whole = std::floor(quotient);
-  return quotient - whole > C(0.5) ? whole + 1 : whole;
+  const C floored = std::floor(quotient);
+  return quotient - floored > C(0.5) ? floored + 1 : floored;
 }
 
-// NaN wins, as in NumPy; the hardware's max keeps its second operand when either is NaN.
+// NaN propagates, as in NumPy; the hardware's max returns its second operand if either is NaN.
 template <class V>
 V maximum(V a, V b) {
   return xsimd::select(simd::is_nan(a), a, xsimd::max(a, b));
@@ -144,8 +143,8 @@ V softplus(V x, V beta) {
   return (xsimd::max(V(0), z) + xsimd::log1p(xsimd::exp(-xsimd::abs(z)))) / beta;
 }
 
-// xsimd reads the exponent of a subnormal double as that of the least normal one. The numbers below
-// that are multiplied by 2^54 first, whose logarithm is `shift`.
+// xsimd takes the exponent of a subnormal double for that of the least normal one. Subnormal
+// numbers are multiplied by 2^54 first, whose logarithm is `shift`.
 template <class V, class F>
 V logarithm(V v, double shift, F log) {
   using C = typename V::value_type;
@@ -158,7 +157,7 @@ V logarithm(V v, double shift, F log) {
   }
 }
 
-// 1 or -1 long before the limits, beyond which the square overflows.
+// erf is 1 or -1 long before the limits, beyond which the square would overflow.
 template <class V>
 V limited_erf(V v) {
   const V limit(10);
@@ -306,7 +305,7 @@ void float_binary(Binary map, Compute<T> p, const T* a, const T* b, T* y, std::i
   }
 }
 
-// Elementary operations per element, to judge whether threads pay.
+// Elementary operations per element, for parallel_walk.
 std::int64_t cost_of(Unary map) {
   if (map == Unary::power || map == Unary::power_of) return 40;
   return map < Unary::exp || map == Unary::relu || map == Unary::leaky_relu ? 1 : 8;
@@ -342,10 +341,10 @@ void binary_cpu(Binary map, double p, const Array& a, const Array& b, const Arra
           });
     });
   }
-  faults.tell();
+  faults.report();
 }
 
-// Only the elements' size matters: they are moved, not computed with.
+// T is any type of the elements' size: they are only copied.
 template <class T>
 void select_loop(const Array& condition, const Array& a, const Array& b, const Array& y) {
   const auto loop = make_loop<4>({&y, &condition, &a, &b});

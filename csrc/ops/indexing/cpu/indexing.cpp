@@ -8,14 +8,14 @@
 namespace renga {
 namespace {
 
-void take_cpu(const Array& given, const Array& at, std::optional<std::int64_t> ignore,
-              const Array& y) {
+void gather_rows_cpu(const Array& rows, const Array& ids, std::optional<std::int64_t> ignore,
+                     const Array& y) {
   const GilRelease work(y.size());
-  const Array table = contiguous(given);
+  const Array table = contiguous(rows);
   const std::int64_t bytes = table.shape(1) * table.itemsize();
-  parallel_for(at.size(), bytes / 4, [&](std::int64_t begin, std::int64_t end) {
+  parallel_for(ids.size(), bytes / 4, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
-      const std::int64_t id = at.as<std::int64_t>()[i];
+      const std::int64_t id = ids.as<std::int64_t>()[i];
       std::byte* to = y.data() + i * bytes;
       if (ignore && id == *ignore) {
         std::memset(to, 0, static_cast<std::size_t>(bytes));
@@ -27,12 +27,12 @@ void take_cpu(const Array& given, const Array& at, std::optional<std::int64_t> i
 }
 
 template <class T>
-void add_rows(const Array& rows, const Array& at, std::optional<std::int64_t> ignore, T* table,
+void add_rows(const Array& rows, const Array& ids, std::optional<std::int64_t> ignore, T* table,
               std::int64_t width) {
-  // Columns, not rows, go to different threads: several rows may be added to one.
-  parallel_for(width, at.size(), [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = 0; i < at.size(); ++i) {
-      const std::int64_t id = at.as<std::int64_t>()[i];
+  // Threads split the columns: several rows may be added to the same row.
+  parallel_for(width, ids.size(), [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = 0; i < ids.size(); ++i) {
+      const std::int64_t id = ids.as<std::int64_t>()[i];
       if (ignore && id == *ignore) continue;
       const T* from = rows.as<T>() + i * width;
       T* to = table + id * width;
@@ -43,37 +43,37 @@ void add_rows(const Array& rows, const Array& at, std::optional<std::int64_t> ig
   });
 }
 
-void put_cpu(const Array& given, const Array& at, std::optional<std::int64_t> ignore,
-             const Array& table) {
-  const GilRelease work(given.size());
-  const Array rows = contiguous(given);
+void scatter_add_rows_cpu(const Array& gradients, const Array& ids,
+                          std::optional<std::int64_t> ignore, const Array& table) {
+  const GilRelease work(gradients.size());
+  const Array rows = contiguous(gradients);
   visit_dtype(table.dtype(), [&]<class T>(Type<T>) {
-    add_rows<T>(rows, at, ignore, table.as<T>(), table.shape(1));
+    add_rows<T>(rows, ids, ignore, table.as<T>(), table.shape(1));
   });
 }
 
 template <class Move>
-void each_item(const Array& x, const Array& t, const Array& y, const Move& move) {
+void for_each_item(const Array& x, const Array& t, const Array& y, const Move& move) {
   for (std::int64_t i = 0; i < x.shape(0); ++i) {
     std::byte* in_x = x.data() + i * x.strides()[0] + t.as<std::int64_t>()[i] * x.strides()[1];
     move(in_x, y.data() + i * y.strides()[0], static_cast<std::size_t>(x.itemsize()));
   }
 }
 
-void select_cpu(const Array& x, const Array& t, const Array& y) {
-  each_item(x, t, y, [](const std::byte* in_x, std::byte* in_y, std::size_t n) {
+void gather_items_cpu(const Array& x, const Array& t, const Array& y) {
+  for_each_item(x, t, y, [](const std::byte* in_x, std::byte* in_y, std::size_t n) {
     std::memcpy(in_y, in_x, n);
   });
 }
 
-void place_cpu(const Array& y, const Array& t, const Array& x) {
-  each_item(x, t, y, [](std::byte* in_x, const std::byte* in_y, std::size_t n) {
+void scatter_items_cpu(const Array& y, const Array& t, const Array& x) {
+  for_each_item(x, t, y, [](std::byte* in_x, const std::byte* in_y, std::size_t n) {
     std::memcpy(in_x, in_y, n);
   });
 }
 
-[[maybe_unused]] const bool registered =
-    indexing_kernels.add(0, {take_cpu, put_cpu, select_cpu, place_cpu});
+[[maybe_unused]] const bool registered = indexing_kernels.add(
+    0, {gather_rows_cpu, scatter_add_rows_cpu, gather_items_cpu, scatter_items_cpu});
 
 }  // namespace
 }  // namespace renga

@@ -8,7 +8,7 @@
 namespace renga {
 namespace {
 
-// The class of a sample and its weight; class 0 with weight 0 where it is ignored.
+// The class of a sample and its weight; class 0 with weight 0 if it is ignored.
 template <class T>
 struct Labels {
   std::int64_t classes, ignore;
@@ -30,13 +30,13 @@ Labels<T> labels_of(const Array& x, const Array& weight, std::int64_t ignore) {
   return {x.shape(1), ignore, weight.defined() ? weight.as<const T>() : nullptr};
 }
 
-// Calls body(row, terms, p) for every sample: with room for two rows of numbers, and where each
-// operand has its element of the sample.
+// Calls body(row, terms, p) for every sample: two buffers for a row of numbers, and pointers to the
+// elements of the operands.
 template <class T, int N, class Body>
-void each_sample(const std::array<const Array*, N>& operands, std::int64_t classes,
-                 const Body& body) {
+void for_each_sample(const std::array<const Array*, N>& operands, std::int64_t classes,
+                     const Body& body) {
   parallel_walk(make_loop<N>(operands), 10 * classes, [&](std::int64_t n, auto p, const auto& s) {
-    // One even of no classes, whose samples are all ignored.
+    // At least 1: with no classes, all samples are ignored as class 0.
     const auto size = static_cast<std::size_t>(std::max<std::int64_t>(classes, 1));
     std::vector<Compute<T>> row(size), terms(size);
     for (std::int64_t i = 0; i < n; ++i) {
@@ -52,14 +52,14 @@ void nll(const Array& x, const Array& t, const Labels<T>& labels, const Array& l
   using C = Compute<T>;
   const std::int64_t classes = labels.classes, step = x.strides()[1], to_step = log_p.strides()[1];
   const Array xs = select_view(x, 1, 0), rows = select_view(log_p, 1, 0);
-  each_sample<T, 4>({&loss, &t, &xs, &rows}, classes, [=](C* row, C* terms, const auto& p) {
+  for_each_sample<T, 4>({&loss, &t, &xs, &rows}, classes, [=](C* row, C* terms, const auto& p) {
     const std::int64_t label = labels.label(p[1]);
     const C w = labels.weight_of(p[1]);
     simd::gather<T>(p[2], step, classes, row);
     softmax_row(row, classes, true, terms);
     simd::scatter<T>(row, p[3], to_step, classes);
-    const C kept = static_cast<C>(T(row[label]));
-    *reinterpret_cast<T*>(p[0]) = T(w == 0 ? C(0) : -w * kept);
+    const C rounded = static_cast<C>(T(row[label]));
+    *reinterpret_cast<T*>(p[0]) = T(w == 0 ? C(0) : -w * rounded);
   });
 }
 
@@ -69,7 +69,7 @@ void nll_grad(const Array& log_p, const Array& t, const Labels<T>& labels, const
   using C = Compute<T>;
   const std::int64_t classes = labels.classes, step = log_p.strides()[1], to_step = gx.strides()[1];
   const Array from = select_view(log_p, 1, 0), rows = select_view(gx, 1, 0);
-  each_sample<T, 4>({&rows, &t, &from, &gy}, classes, [=](C* row, C*, const auto& p) {
+  for_each_sample<T, 4>({&rows, &t, &from, &gy}, classes, [=](C* row, C*, const auto& p) {
     const std::int64_t label = labels.label(p[1]);
     const C w = labels.weight_of(p[1]), g = static_cast<C>(*reinterpret_cast<const T*>(p[3]));
     const C factor = static_cast<C>(T(w == 0 ? C(0) : w * g));

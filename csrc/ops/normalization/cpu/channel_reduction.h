@@ -1,5 +1,5 @@
-// Two numbers per channel of an image, found block by block: blocks are short enough for sums in
-// float32, and what they give is merged in float64.
+// Two numbers per channel, reduced block by block. Blocks are short enough for sums in float32;
+// their results are merged in float64.
 #pragma once
 
 #include <algorithm>
@@ -37,11 +37,11 @@ inline void merge_sums(Totals& to, double count, const double* first, const doub
   to.count += count;
 }
 
-// Channels whose running numbers stay in the first cache.
+// Channels whose sums stay in the L1 cache.
 inline constexpr std::int64_t kTile = 512;
 
-// Rows of adjoining channels. block(row, rows, c, channels, first, second) works on a block; how
-// rows are cut does not depend on the number of threads, so neither does the result.
+// Channels last. block(row, rows, c, channels, first, second) reduces a block of rows. The blocks
+// do not depend on the number of threads, so neither does the result.
 template <class Merge, class Block, class Finish>
 void reduce_rows(const ChannelLayout& layout, const Merge& merge, const Block& block,
                  const Finish& finish) {
@@ -70,8 +70,10 @@ void reduce_rows(const ChannelLayout& layout, const Merge& merge, const Block& b
   for (std::int64_t tile = 0; tile < tiles; ++tile) {
     Totals all(width_of(tile));
     for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
-      const Totals& part = partial[static_cast<std::size_t>(tile * chunks + chunk)];
-      if (part.count > 0) merge(all, part.count, part.first.data(), part.second.data());
+      const Totals& chunk_totals = partial[static_cast<std::size_t>(tile * chunks + chunk)];
+      if (chunk_totals.count > 0) {
+        merge(all, chunk_totals.count, chunk_totals.first.data(), chunk_totals.second.data());
+      }
     }
     for (std::int64_t c = 0; c < width_of(tile); ++c) {
       const auto k = static_cast<std::size_t>(c);
@@ -80,7 +82,8 @@ void reduce_rows(const ChannelLayout& layout, const Merge& merge, const Block& b
   }
 }
 
-// Planes of one channel each. block(offset, n, c, first, second) works on n elements from `offset`.
+// Planes of one channel each. block(offset, n, c, first, second) reduces n elements from `offset`
+// on.
 template <class Merge, class Block, class Finish>
 void reduce_planes(const ChannelLayout& layout, const Merge& merge, const Block& block,
                    const Finish& finish) {

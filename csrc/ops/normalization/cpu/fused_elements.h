@@ -1,4 +1,5 @@
-// What a normalization, the activation and the dropout after it make of elements, forward and back.
+// One element or vector through a normalization, its activation and its dropout, forward and
+// backward.
 #pragma once
 
 #include "ops/normalization/normalization.h"
@@ -7,16 +8,15 @@
 
 namespace renga::normalized {
 
-// Activations of numbers v as T holds them, and what they make of a gradient, given y or another
-// number of its sign. Comparisons with NaN are false: as in the operations of these names, ReLU's
-// gradient is then 0.
+// Activations of numbers rounded to T, and their gradients given a number with the sign of y.
+// Comparisons with NaN are false, as in the operations: the gradient of ReLU is 0 there.
 struct Identity {
   static constexpr bool is_identity = true;
 };
 
 struct Relu {
   static constexpr bool is_identity = false;
-  // Rounding y does the same as rounding v before.
+  // Rounding y later has the same effect as rounding v.
   template <class T, class L, class V>
   [[gnu::always_inline]] V value(L, const V& v) const {
     return v < V{} ? V{} : v;
@@ -33,8 +33,8 @@ struct LeakyRelu {
   S slope;
   template <class T, class L, class V>
   [[gnu::always_inline]] V value(L, const V& v) const {
-    const V kept = L::template rounded_to<T>(v);
-    return kept < V{} ? kept * slope : kept;
+    const V rounded = L::template rounded_to<T>(v);
+    return rounded < V{} ? rounded * slope : rounded;
   }
   template <class T, class L, class V>
   [[gnu::always_inline]] V gradient(L, const V& y, const V& gy) const {
@@ -42,15 +42,16 @@ struct LeakyRelu {
   }
 };
 
-// A channel's numbers in planes of one channel each, and those of adjoining channels.
-struct OfPlane {
+// Where a kernel reads per-channel numbers: those of one channel for a whole plane, or those of
+// adjoining channels.
+struct OneChannel {
   std::int64_t c;
   template <class L, class S>
   [[gnu::always_inline]] typename L::V get(L, const S* vector) const {
     return L::broadcast(vector + c);
   }
 };
-struct OfRow {
+struct AdjoiningChannels {
   std::int64_t c;
   template <class L, class S>
   [[gnu::always_inline]] typename L::V get(L, const S* vector) const {
@@ -58,41 +59,42 @@ struct OfRow {
   }
 };
 
-// A normalization with the types of its elements, statistics and activation.
+// A normalization with its types: T of elements, S of statistics, A of the activation.
 template <class T, class S, class A>
-struct Typed {
+struct TypedNormalization {
   const T* x;
   const S *mean, *scale, *beta;
   A activation;
-  DropMask mask;  // none without a dropout
-  S drop_scale;
-  std::int64_t place = 0;  // of the first element in memory
+  MaskBits mask;  // none without dropout
+  S dropout_scale;
+  std::int64_t position = 0;  // of the first element in memory
 
-  // The same for elements and channels further on.
-  Typed from(std::int64_t element, std::int64_t channel) const {
-    Typed further = *this;
-    further.x += element;
-    further.place += element;
-    further.mean += channel;
-    further.scale += channel;
-    further.beta += channel;
-    return further;
+  // The same, starting at a later element and channel.
+  TypedNormalization from(std::int64_t element, std::int64_t channel) const {
+    TypedNormalization shifted = *this;
+    shifted.x += element;
+    shifted.position += element;
+    shifted.mean += channel;
+    shifted.scale += channel;
+    shifted.beta += channel;
+    return shifted;
   }
 
-  template <class L, class Of>
-  [[gnu::always_inline]] typename L::V centred(L l, std::int64_t i, Of of) const {
-    return L::load(x + i) - of.get(l, mean);
+  template <class L, class Channel>
+  [[gnu::always_inline]] typename L::V centred(L l, std::int64_t i, Channel channel) const {
+    return L::load(x + i) - channel.get(l, mean);
   }
 
-  template <class L, class Of>
-  [[gnu::always_inline]] typename L::V before(L l, typename L::V centred, Of of) const {
-    return centred * of.get(l, scale) + of.get(l, beta);
+  // The normalized element, before the activation.
+  template <class L, class Channel>
+  [[gnu::always_inline]] typename L::V affine(L l, typename L::V centred, Channel channel) const {
+    return centred * channel.get(l, scale) + channel.get(l, beta);
   }
 
-  // Of the activation.
-  template <class L, class Of>
-  [[gnu::always_inline]] typename L::V value(L l, typename L::V centred, Of of) const {
-    const typename L::V v = before(l, centred, of);
+  // The output of the activation.
+  template <class L, class Channel>
+  [[gnu::always_inline]] typename L::V value(L l, typename L::V centred, Channel channel) const {
+    const typename L::V v = affine(l, centred, channel);
     if constexpr (A::is_identity) {
       return v;
     } else {
@@ -100,51 +102,53 @@ struct Typed {
     }
   }
 
-  // Of the dropout after it.
-  template <class L, class Of>
-  [[gnu::always_inline]] typename L::V dropped_value(L l, std::int64_t i, Of of) const {
-    const typename L::V v = value(l, centred(l, i, of), of);
-    return mask ? l.masked(mask.from(place + i), L::template rounded_to<T>(v) * drop_scale) : v;
+  // The output of the dropout.
+  template <class L, class Channel>
+  [[gnu::always_inline]] typename L::V output(L l, std::int64_t i, Channel channel) const {
+    const typename L::V v = value(l, centred(l, i, channel), channel);
+    return mask ? l.masked(mask.from(position + i), L::template rounded_to<T>(v) * dropout_scale)
+                : v;
   }
 
-  // What dropout and activation make of the gradient from `gy` on.
-  template <class L, class Of>
-  [[gnu::always_inline]] typename L::V gradient(L l, std::int64_t i, typename L::V centred, Of of,
-                                                const T* gy) const {
+  // gy through the backward passes of dropout and activation.
+  template <class L, class Channel>
+  [[gnu::always_inline]] typename L::V gradient(L l, std::int64_t i, typename L::V centred,
+                                                Channel channel, const T* gy) const {
     typename L::V g = simd::force_load(L::load(gy + i));
-    if (mask) g = L::template rounded_to<T>(l.masked(mask.from(place + i), g * drop_scale));
+    if (mask) g = L::template rounded_to<T>(l.masked(mask.from(position + i), g * dropout_scale));
     if constexpr (A::is_identity) {
       return g;
     } else if constexpr (std::is_same_v<T, float16>) {
-      // Numbers near 0 become 0 in float16, and in no other dtype.
-      const typename L::V y = L::template rounded_to<T>(value(l, centred, of));
+      // Rounding to float16 can make a number 0; rounding to other dtypes cannot.
+      const typename L::V y = L::template rounded_to<T>(value(l, centred, channel));
       return activation.template gradient<T>(l, y, g);
     } else {
-      return activation.template gradient<T>(l, before(l, centred, of), g);
+      return activation.template gradient<T>(l, affine(l, centred, channel), g);
     }
   }
 };
 
 // Calls visit(typed) with the types of a normalization.
 template <class Visit>
-void visit_types(const Normalization& of, const Visit& visit) {
-  visit_dtype(of.x.array.dtype(), [&]<class T>(Type<T>) {
+void visit_types(const Normalization& normalization, const Visit& visit) {
+  visit_dtype(normalization.x.array.dtype(), [&]<class T>(Type<T>) {
     if constexpr (is_floating<T>) {
       using S = Compute<T>;
-      const DropMask mask = of.drop ? DropMask(of.drop->mask) : DropMask();
-      const S scale = of.drop ? static_cast<S>(of.drop->scale) : S(1);
+      const MaskBits mask = normalization.dropout ? MaskBits(*normalization.dropout) : MaskBits();
+      const S scale = normalization.dropout ? static_cast<S>(normalization.dropout->scale) : S(1);
       const auto with = [&](auto activation) {
-        visit(Typed<T, S, decltype(activation)>{of.x.array.as<const T>(), of.mean.as<const S>(),
-                                                of.scale.as<const S>(), of.beta.as<const S>(),
-                                                activation, mask, scale});
+        visit(TypedNormalization<T, S, decltype(activation)>{
+            normalization.x.array.as<const T>(), normalization.mean.as<const S>(),
+            normalization.scale.as<const S>(), normalization.beta.as<const S>(), activation, mask,
+            scale});
       };
-      switch (of.activation.kind) {
+      switch (normalization.activation.kind) {
         case Activation::Kind::none:
           return with(Identity{});
         case Activation::Kind::relu:
           return with(Relu{});
         case Activation::Kind::leaky_relu:
-          return with(LeakyRelu<S>{static_cast<S>(of.activation.slope)});
+          return with(LeakyRelu<S>{static_cast<S>(normalization.activation.slope)});
       }
     }
   });

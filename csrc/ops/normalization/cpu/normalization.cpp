@@ -4,20 +4,21 @@
 namespace renga {
 namespace {
 
-using normalized::OfPlane, normalized::OfRow, normalized::Typed, normalized::visit_types;
+using normalized::AdjoiningChannels, normalized::OneChannel, normalized::TypedNormalization;
+using normalized::visit_types;
 
-// Calls element(l, i, of) for all elements: those from i on, of the channel or channels `of`.
+// Calls element(l, i, channel) for vectors of elements from i on that cover all of them.
 template <class S, class Element>
-void each_element(const ChannelLayout& layout, const Element& element) {
+void for_each_element(const ChannelLayout& layout, const Element& element) {
   const std::int64_t channels = layout.channels, inner = layout.inner;
   if (inner > 1) {
     parallel_for(layout.outer * channels, 2 * inner, [&](std::int64_t begin, std::int64_t end) {
       simd::dispatch<float>([=](auto target) __attribute__((always_inline)) {
         for (std::int64_t k = begin; k < end; ++k) {
-          const OfPlane of{k % channels};
+          const OneChannel channel{k % channels};
           simd::for_each_vector<decltype(target), S>(
               0, inner, [=](auto l, std::int64_t i) __attribute__((always_inline)) {
-                element(l, k * inner + i, of);
+                element(l, k * inner + i, channel);
               });
         }
       });
@@ -29,7 +30,7 @@ void each_element(const ChannelLayout& layout, const Element& element) {
       for (std::int64_t r = begin; r < end; ++r) {
         simd::for_each_vector<decltype(target), S>(
             0, channels, [=](auto l, std::int64_t c) __attribute__((always_inline)) {
-              element(l, r * channels + c, OfRow{c});
+              element(l, r * channels + c, AdjoiningChannels{c});
             });
       }
     });
@@ -46,40 +47,46 @@ void moments_cpu(const Channels& x, const Array& mean, const Array& var) {
   });
 }
 
-void normalize_cpu(const Normalization& given, const Array& y) {
+void normalize_cpu(const Normalization& normalization, const Array& y) {
   const GilRelease work(y.size());
-  visit_types(given, [&]<class T, class S, class A>(const Typed<T, S, A>& of_x) {
-    T* to = y.as<T>();
-    each_element<S>(
-        given.x.layout, [=](auto l, std::int64_t i, auto of) __attribute__((always_inline)) {
-          l.store(of_x.dropped_value(l, i, of), to + i);
-        });
-  });
+  visit_types(normalization,
+              [&]<class T, class S, class A>(const TypedNormalization<T, S, A>& typed) {
+                T* to = y.as<T>();
+                for_each_element<S>(
+                    normalization.x.layout, [=](auto l, std::int64_t i, auto channel)
+                                                __attribute__((always_inline)) {
+                                                  l.store(typed.output(l, i, channel), to + i);
+                                                });
+              });
 }
 
-void gradient_sums_cpu(const Normalization& given, const Array& gy, const Array& sum_g,
+void gradient_sums_cpu(const Normalization& normalization, const Array& gy, const Array& sum_g,
                        const Array& sum_g_x) {
   const GilRelease work(gy.size());
-  visit_types(given, [&]<class T, class S, class A>(const Typed<T, S, A>& of_x) {
-    normalized::gradient_sums(of_x, gy.as<const T>(), given.x.layout, sum_g.as<S>(),
-                              sum_g_x.as<S>());
-  });
+  visit_types(normalization,
+              [&]<class T, class S, class A>(const TypedNormalization<T, S, A>& typed) {
+                normalized::gradient_sums(typed, gy.as<const T>(), normalization.x.layout,
+                                          sum_g.as<S>(), sum_g_x.as<S>());
+              });
 }
 
-void input_grad_cpu(const Normalization& given, const Array& gy, const Array& shift,
+void input_grad_cpu(const Normalization& normalization, const Array& gy, const Array& shift,
                     const Array& slope, const Array& gx) {
   const GilRelease work(gx.size());
-  visit_types(given, [&]<class T, class S, class A>(const Typed<T, S, A>& of_x) {
-    const T* from = gy.as<const T>();
-    T* to = gx.as<T>();
-    const S *b = shift.as<S>(), *k = slope.as<S>();
-    each_element<S>(
-        given.x.layout, [=](auto l, std::int64_t i, auto of) __attribute__((always_inline)) {
-          const auto d = of_x.centred(l, i, of);
-          const auto g = of_x.gradient(l, i, d, of, from);
-          l.store((g - of.get(l, b)) * of.get(l, of_x.scale) - d * of.get(l, k), to + i);
-        });
-  });
+  visit_types(
+      normalization, [&]<class T, class S, class A>(const TypedNormalization<T, S, A>& typed) {
+        const T* from = gy.as<const T>();
+        T* to = gx.as<T>();
+        const S *b = shift.as<S>(), *k = slope.as<S>();
+        for_each_element<S>(
+            normalization.x.layout, [=](auto l, std::int64_t i,
+                                        auto channel) __attribute__((always_inline)) {
+              const auto d = typed.centred(l, i, channel);
+              const auto g = typed.gradient(l, i, d, channel, from);
+              l.store((g - channel.get(l, b)) * channel.get(l, typed.scale) - d * channel.get(l, k),
+                      to + i);
+            });
+      });
 }
 
 [[maybe_unused]] const bool registered =

@@ -1,9 +1,9 @@
-// Sums over the elements of channels: means and variances, and those of gradients.
+// Means and variances of channels, and the sums that gradients need.
 //
-// They run over blocks of elements in the type of the statistics (channel_reduction.h). A variance
-// is summed up around the mean of its block's first elements, and blocks are merged by their
-// distance from the common one (Chan, Golub and LeVeque 1979), so that nothing cancels however far
-// from zero the elements are.
+// Blocks of elements are reduced in the type of the statistics (channel_reduction.h). A variance is
+// summed around the mean of its block's first elements, and blocks are merged with their distances
+// from the common mean (Chan, Golub and LeVeque 1979): nothing cancels, however far from 0 the
+// elements are.
 #pragma once
 
 #include "ops/normalization/cpu/channel_reduction.h"
@@ -11,8 +11,8 @@
 
 namespace renga::normalized {
 
-// Adds up two numbers per element: term(l, i, of, first, second) adds to sums what elements from i
-// on have. Over rows, of adjoining channels in strips whose sums stay in registers:
+// Sums two numbers per element. term(l, i, channel, first, second) adds the numbers of a vector of
+// elements from i on to the sums. Over rows, for a strip of channels whose sums stay in registers:
 template <class L, int vectors, class Term, class S>
 [[gnu::always_inline]] inline void sum_strip(L l, std::int64_t rows, std::int64_t step,
                                              std::int64_t c, const Term& term, S* first,
@@ -22,7 +22,7 @@ template <class L, int vectors, class Term, class S>
 #pragma GCC unroll 4
     for (int k = 0; k < vectors; ++k) {
       const std::int64_t at = c + k * L::width;
-      term(l, r * step + at, OfRow{at}, a[k], b[k]);
+      term(l, r * step + at, AdjoiningChannels{at}, a[k], b[k]);
     }
   }
   for (int k = 0; k < vectors; ++k) {
@@ -47,22 +47,22 @@ void sum_rows(std::int64_t rows, std::int64_t step, std::int64_t width, const Te
   });
 }
 
-// and over a stretch of one channel:
+// Over n adjoining elements of one channel:
 template <class S, class Term>
-void sum_stretch(std::int64_t n, std::int64_t c, const Term& term, S& first, S& second) {
+void sum_run(std::int64_t n, std::int64_t c, const Term& term, S& first, S& second) {
   simd::dispatch<float>([ =, &first, &second ](auto target) __attribute__((always_inline)) {
     using L = simd::Vector<decltype(target), S>;
-    const OfPlane of{c};
+    const OneChannel channel{c};
     typename L::V a[4] = {}, b[4] = {};
     std::int64_t i = 0;
     for (; i + 4 * L::width <= n; i += 4 * L::width) {
 #pragma GCC unroll 4
-      for (int k = 0; k < 4; ++k) term(L{}, i + k * L::width, of, a[k], b[k]);
+      for (int k = 0; k < 4; ++k) term(L{}, i + k * L::width, channel, a[k], b[k]);
     }
-    for (; i + L::width <= n; i += L::width) term(L{}, i, of, a[0], b[0]);
+    for (; i + L::width <= n; i += L::width) term(L{}, i, channel, a[0], b[0]);
     first = L::sum((a[0] + a[1]) + (a[2] + a[3]));
     second = L::sum((b[0] + b[1]) + (b[2] + b[3]));
-    for (; i < n; ++i) term(simd::Scalar<S>{}, i, of, first, second);
+    for (; i < n; ++i) term(simd::Scalar<S>{}, i, channel, first, second);
   });
 }
 
@@ -70,75 +70,77 @@ void sum_stretch(std::int64_t n, std::int64_t c, const Term& term, S& first, S& 
 template <class T>
 struct PlainSum {
   const T* x;
-  template <class L, class Of>
-  [[gnu::always_inline]] void operator()(L, std::int64_t i, Of, typename L::V& sum,
+  template <class L, class Channel>
+  [[gnu::always_inline]] void operator()(L, std::int64_t i, Channel, typename L::V& sum,
                                          typename L::V&) const {
     sum += L::load(x + i);
   }
 };
 
-// The sums of differences from a number of the channel's and of their squares.
+// The sums of differences from a pivot per channel, and of their squares.
 template <class T, class S>
 struct SquaresAround {
   const T* x;
-  const S* near;
-  template <class L, class Of>
-  [[gnu::always_inline]] void operator()(L l, std::int64_t i, Of of, typename L::V& differences,
-                                         typename L::V& squares) const {
-    const typename L::V d = L::load(x + i) - of.get(l, near);
+  const S* pivot;
+  template <class L, class Channel>
+  [[gnu::always_inline]] void operator()(L l, std::int64_t i, Channel channel,
+                                         typename L::V& differences, typename L::V& squares) const {
+    const typename L::V d = L::load(x + i) - channel.get(l, pivot);
     differences += d;
     squares += d * d;
   }
 };
 
 // The sums of g and of g (x - mean).
-template <class Numbers, class T>
+template <class Typed, class T>
 struct GradientSums {
-  Numbers of_x;
+  Typed normalization;
   const T* gy;
-  template <class L, class Of>
-  [[gnu::always_inline]] void operator()(L l, std::int64_t i, Of of, typename L::V& sum_g,
+  template <class L, class Channel>
+  [[gnu::always_inline]] void operator()(L l, std::int64_t i, Channel channel, typename L::V& sum_g,
                                          typename L::V& sum_g_x) const {
-    const typename L::V d = of_x.centred(l, i, of);
-    const typename L::V g = of_x.gradient(l, i, d, of, gy);
+    const typename L::V d = normalization.centred(l, i, channel);
+    const typename L::V g = normalization.gradient(l, i, d, channel, gy);
     sum_g += g;
     sum_g_x += g * d;
   }
 };
 
-// Elements whose mean a block's differences are taken from.
-constexpr std::int64_t kNearRows = 16, kNearElements = 256;
+// The first elements of a block. Their mean is the pivot from which differences are taken.
+constexpr std::int64_t kPivotRows = 16, kPivotElements = 256;
 
 // The mean and the sum of squared differences from it, of n elements, from the sums of differences
-// from a number nearby and of their squares.
+// from a pivot and of their squares.
 template <class S>
-void set_moments(std::int64_t n, S near, S differences, S squares, double& mean, double& rest) {
+void set_moments(std::int64_t n, S pivot, S differences, S squares, double& mean,
+                 double& sum_squares) {
   const double shift = static_cast<double>(differences) / static_cast<double>(n);
-  mean = static_cast<double>(near) + shift;
-  rest = std::max(0.0, static_cast<double>(squares) - shift * static_cast<double>(differences));
+  mean = static_cast<double>(pivot) + shift;
+  sum_squares =
+      std::max(0.0, static_cast<double>(squares) - shift * static_cast<double>(differences));
 }
 
 template <class T, class S>
 void row_moments(const T* x, std::int64_t step, std::int64_t rows, std::int64_t width, double* mean,
                  double* squares) {
-  S near[kTile], differences[kTile], squared[kTile];
-  const std::int64_t first = std::min(rows, kNearRows);
-  sum_rows(first, step, width, PlainSum<T>{x}, near, squared);
-  for (std::int64_t c = 0; c < width; ++c) near[c] /= static_cast<S>(first);
-  sum_rows(rows, step, width, SquaresAround<T, S>{x, near}, differences, squared);
+  S pivot[kTile], differences[kTile], squared[kTile];
+  const std::int64_t first = std::min(rows, kPivotRows);
+  sum_rows(first, step, width, PlainSum<T>{x}, pivot, squared);
+  for (std::int64_t c = 0; c < width; ++c) pivot[c] /= static_cast<S>(first);
+  sum_rows(rows, step, width, SquaresAround<T, S>{x, pivot}, differences, squared);
   for (std::int64_t c = 0; c < width; ++c) {
-    set_moments(rows, near[c], differences[c], squared[c], mean[c], squares[c]);
+    set_moments(rows, pivot[c], differences[c], squared[c], mean[c], squares[c]);
   }
 }
 
 template <class T, class S>
-void stretch_moments(const T* x, std::int64_t n, double& mean, double& squares) {
-  S near, differences, squared;
-  const std::int64_t first = std::min(n, kNearElements);
-  sum_stretch(first, 0, PlainSum<T>{x}, near, squared);
-  near /= static_cast<S>(first);
-  sum_stretch(n, 0, SquaresAround<T, S>{x, &near}, differences, squared);
-  set_moments(n, near, differences, squared, mean, squares);
+void run_moments(const T* x, std::int64_t n, double& mean, double& squares) {
+  S pivot, differences, squared;
+  const std::int64_t first = std::min(n, kPivotElements);
+  sum_run(first, 0, PlainSum<T>{x}, pivot, squared);
+  pivot /= static_cast<S>(first);
+  sum_run(n, 0, SquaresAround<T, S>{x, &pivot}, differences, squared);
+  set_moments(n, pivot, differences, squared, mean, squares);
 }
 
 template <class T, class S>
@@ -150,7 +152,7 @@ void moments(const T* x, const ChannelLayout& layout, S* mean, S* var) {
   };
   if (layout.inner > 1) {
     const auto block = [&](std::int64_t at, std::int64_t n, std::int64_t, double& first,
-                           double& second) { stretch_moments<T, S>(x + at, n, first, second); };
+                           double& second) { run_moments<T, S>(x + at, n, first, second); };
     return reduce_planes(layout, merge_moments, block, finish);
   }
   const auto block = [&](std::int64_t row, std::int64_t rows, std::int64_t at, std::int64_t width,
@@ -160,8 +162,8 @@ void moments(const T* x, const ChannelLayout& layout, S* mean, S* var) {
   reduce_rows(layout, merge_moments, block, finish);
 }
 
-template <class Numbers, class T, class S>
-void gradient_sums(const Numbers& of, const T* gy, const ChannelLayout& layout, S* sum_g,
+template <class Typed, class T, class S>
+void gradient_sums(const Typed& normalization, const T* gy, const ChannelLayout& layout, S* sum_g,
                    S* sum_g_x) {
   const auto finish = [&](std::int64_t c, double first, double second) {
     sum_g[c] = static_cast<S>(first);
@@ -171,7 +173,7 @@ void gradient_sums(const Numbers& of, const T* gy, const ChannelLayout& layout, 
     const auto block = [&](std::int64_t at, std::int64_t n, std::int64_t c, double& first,
                            double& second) {
       S sum, product;
-      sum_stretch(n, c, GradientSums<Numbers, T>{of.from(at, 0), gy + at}, sum, product);
+      sum_run(n, c, GradientSums<Typed, T>{normalization.from(at, 0), gy + at}, sum, product);
       first = static_cast<double>(sum);
       second = static_cast<double>(product);
     };
@@ -181,8 +183,8 @@ void gradient_sums(const Numbers& of, const T* gy, const ChannelLayout& layout, 
                          double* first, double* second) {
     S sum[kTile], product[kTile];
     const std::int64_t top = row * layout.channels + at;
-    sum_rows(rows, layout.channels, width, GradientSums<Numbers, T>{of.from(top, at), gy + top},
-             sum, product);
+    sum_rows(rows, layout.channels, width,
+             GradientSums<Typed, T>{normalization.from(top, at), gy + top}, sum, product);
     std::copy_n(sum, width, first);
     std::copy_n(product, width, second);
   };

@@ -1,5 +1,5 @@
-// Each kernel goes through images in one of two ways: pixel by pixel with vectors of channels,
-// where channels adjoin in memory, or channel by channel otherwise.
+// Each kernel has two loops: pixel by pixel with vectors of channels if channels are contiguous,
+// and channel by channel otherwise.
 #include "ops/pooling/pooling.h"
 
 #include <limits>
@@ -15,19 +15,22 @@ namespace {
 using simd::blend, simd::for_each_batch, simd::is_nan;
 using simd::load, simd::load_integers, simd::store, simd::store_integers;
 
-bool channels_adjoin(const Array& x) { return x.shape(1) > 1 && x.strides()[1] == x.itemsize(); }
+bool has_contiguous_channels(const Array& x) {
+  return x.shape(1) > 1 && x.strides()[1] == x.itemsize();
+}
 
-// Calls pixel(n, row, column, list) for all pixels of `out`; the list is scratch of the thread.
+// Calls pixel(n, row, column, sources) for all pixels of `out`. The empty list of sources is
+// reused.
 template <class Source, class Pixel>
-void each_pixel(const Array& out, std::int64_t cost, const Pixel& pixel) {
+void for_each_pixel(const Array& out, std::int64_t cost, const Pixel& pixel) {
   const std::int64_t rows = out.shape(2), columns = out.shape(3);
   parallel_for(out.shape(0) * rows, cost * columns * out.shape(1),
                [&](std::int64_t begin, std::int64_t end) {
-                 std::vector<Source> list;
+                 std::vector<Source> sources;
                  for (std::int64_t i = begin; i < end; ++i) {
                    for (std::int64_t j = 0; j < columns; ++j) {
-                     list.clear();
-                     pixel(i / rows, i % rows, j, list);
+                     sources.clear();
+                     pixel(i / rows, i % rows, j, sources);
                    }
                  }
                });
@@ -35,7 +38,7 @@ void each_pixel(const Array& out, std::int64_t cost, const Pixel& pixel) {
 
 // Calls plane(n, c) for all channels of all images.
 template <class Plane>
-void each_plane(const Array& out, std::int64_t cost, const Plane& plane) {
+void for_each_plane(const Array& out, std::int64_t cost, const Plane& plane) {
   const std::int64_t channels = out.shape(1);
   parallel_for(out.shape(0) * channels, cost * out.shape(2) * out.shape(3),
                [&](std::int64_t begin, std::int64_t end) {
@@ -44,93 +47,95 @@ void each_plane(const Array& out, std::int64_t cost, const Plane& plane) {
 }
 
 template <class Visit>
-void each_position(const Array& image, const Visit& visit) {
+void for_each_position(const Array& image, const Visit& visit) {
   for (std::int64_t i = 0; i < image.shape(2); ++i) {
     for (std::int64_t j = 0; j < image.shape(3); ++j) visit(i, j);
   }
 }
 
 template <class I>
-inline constexpr I kNone = static_cast<I>(-1);
+inline constexpr I kNoIndex = static_cast<I>(-1);
 
-// Lanes of floats hold the numbers of a window's elements exactly up to here.
-inline constexpr std::int64_t kExactNumbers = 1 << 24;
+// The largest window whose indices are exact as floats.
+inline constexpr std::int64_t kMostExactIndices = 1 << 24;
 
 template <class T, class I>
-void max_by_pixels(const Array& x, const Array& y, const Array& at, const PoolingGrid& grid,
+void max_by_pixels(const Array& x, const Array& y, const Array& indices, const PoolingGrid& grid,
                    std::int64_t area) {
   using C = Compute<T>;
   struct Source {
     const T* element;
-    C number;
+    C index;
   };
-  each_pixel<Source>(y, area, [&](std::int64_t n, std::int64_t o, std::int64_t p, auto& sources) {
-    const Pixels<const T> from(x, n, 0);
-    grid.each_inside(o, p, [&](std::int64_t i, std::int64_t j, std::int64_t number) {
-      sources.push_back({from.at(i, j), static_cast<C>(number)});
-    });
-    T* to = Pixels<T>(y, n, 0).at(o, p);
-    I* number_to = Pixels<I>(at, n, 0).at(o, p);
-    for_each_batch<T>(y.shape(1), [&]<class V>(Type<V>, std::int64_t c) {
-      V best(-std::numeric_limits<C>::infinity());
-      V number(static_cast<C>(kNone<I>));
-      // From the last to the first: of equal elements, and of NaNs, the first one is taken.
-      for (auto source = sources.rbegin(); source != sources.rend(); ++source) {
-        const V v = load<V>(source->element + c);
-        const auto better = (v >= best) || is_nan(v);
-        best = blend(better, v, best);
-        number = blend(better, V(source->number), number);
-      }
-      store(best, to + c);
-      store_integers(number, number_to + c);
-    });
-  });
+  for_each_pixel<Source>(
+      y, area, [&](std::int64_t n, std::int64_t o, std::int64_t p, auto& sources) {
+        const Pixels<const T> from(x, n, 0);
+        grid.for_each_inside(o, p, [&](std::int64_t i, std::int64_t j, std::int64_t index) {
+          sources.push_back({from.at(i, j), static_cast<C>(index)});
+        });
+        T* to = Pixels<T>(y, n, 0).at(o, p);
+        I* index_to = Pixels<I>(indices, n, 0).at(o, p);
+        for_each_batch<T>(y.shape(1), [&]<class V>(Type<V>, std::int64_t c) {
+          V best(-std::numeric_limits<C>::infinity());
+          V index(static_cast<C>(kNoIndex<I>));
+          // From last to first, so that the first of equal elements and of NaNs wins.
+          for (auto source = sources.rbegin(); source != sources.rend(); ++source) {
+            const V v = load<V>(source->element + c);
+            const auto better = (v >= best) || is_nan(v);
+            best = blend(better, v, best);
+            index = blend(better, V(source->index), index);
+          }
+          store(best, to + c);
+          store_integers(index, index_to + c);
+        });
+      });
 }
 
 template <class T, class I>
-void max_by_planes(const Array& x, const Array& y, const Array& at, const PoolingGrid& grid,
+void max_by_planes(const Array& x, const Array& y, const Array& indices, const PoolingGrid& grid,
                    std::int64_t area) {
   using C = Compute<T>;
-  each_plane(y, area, [&](std::int64_t n, std::int64_t c) {
+  for_each_plane(y, area, [&](std::int64_t n, std::int64_t c) {
     const Pixels<const T> from(x, n, c);
     const Pixels<T> to(y, n, c);
-    const Pixels<I> number_to(at, n, c);
-    each_position(y, [&](std::int64_t o, std::int64_t p) {
+    const Pixels<I> index_to(indices, n, c);
+    for_each_position(y, [&](std::int64_t o, std::int64_t p) {
       C best = -std::numeric_limits<C>::infinity();
-      I best_number = kNone<I>;
-      grid.each_inside(o, p, [&](std::int64_t i, std::int64_t j, std::int64_t number) {
+      I best_index = kNoIndex<I>;
+      grid.for_each_inside(o, p, [&](std::int64_t i, std::int64_t j, std::int64_t index) {
         const C v = static_cast<C>(*from.at(i, j));
-        if (v > best || (is_nan(v) && !is_nan(best)) || best_number == kNone<I>) {
+        if (v > best || (is_nan(v) && !is_nan(best)) || best_index == kNoIndex<I>) {
           best = v;
-          best_number = static_cast<I>(number);
+          best_index = static_cast<I>(index);
         }
       });
       *to.at(o, p) = T(best);
-      *number_to.at(o, p) = best_number;
+      *index_to.at(o, p) = best_index;
     });
   });
 }
 
 template <class T, class I>
-void give_by_pixels(const Array& gy, const Array& at, const Array& gx, const PoolingGrid& grid) {
+void scatter_by_pixels(const Array& gy, const Array& indices, const Array& gx,
+                       const PoolingGrid& grid) {
   using C = Compute<T>;
   struct Source {
     const T* gradient;
-    const I* number;
-    C here;
+    const I* index;
+    C expected;
   };
-  each_pixel<Source>(gx, 2, [&](std::int64_t n, std::int64_t i, std::int64_t j, auto& sources) {
+  for_each_pixel<Source>(gx, 2, [&](std::int64_t n, std::int64_t i, std::int64_t j, auto& sources) {
     const Pixels<const T> from(gy, n, 0);
-    const Pixels<const I> number_from(at, n, 0);
-    grid.each_covering(i, j, [&](std::int64_t o, std::int64_t p, std::int64_t number) {
-      sources.push_back({from.at(o, p), number_from.at(o, p), static_cast<C>(number)});
+    const Pixels<const I> index_from(indices, n, 0);
+    grid.for_each_covering(i, j, [&](std::int64_t o, std::int64_t p, std::int64_t index) {
+      sources.push_back({from.at(o, p), index_from.at(o, p), static_cast<C>(index)});
     });
     T* to = Pixels<T>(gx, n, 0).at(i, j);
     for_each_batch<T>(gx.shape(1), [&]<class V>(Type<V>, std::int64_t c) {
       V total(C(0));
       for (const Source& source : sources) {
-        const auto chosen = load_integers<V>(source.number + c) == V(source.here);
-        total = total + blend(chosen, load<V>(source.gradient + c), V(C(0)));
+        const auto selected = load_integers<V>(source.index + c) == V(source.expected);
+        total = total + blend(selected, load<V>(source.gradient + c), V(C(0)));
       }
       store(total, to + c);
     });
@@ -138,17 +143,18 @@ void give_by_pixels(const Array& gy, const Array& at, const Array& gx, const Poo
 }
 
 template <class T, class I>
-void give_by_planes(const Array& gy, const Array& at, const Array& gx, const PoolingGrid& grid) {
+void scatter_by_planes(const Array& gy, const Array& indices, const Array& gx,
+                       const PoolingGrid& grid) {
   using C = Compute<T>;
-  each_plane(gx, 1, [&](std::int64_t n, std::int64_t c) {
+  for_each_plane(gx, 1, [&](std::int64_t n, std::int64_t c) {
     const Pixels<const T> from(gy, n, c);
-    const Pixels<const I> number_from(at, n, c);
+    const Pixels<const I> index_from(indices, n, c);
     const Pixels<T> to(gx, n, c);
-    each_position(gx, [&](std::int64_t i, std::int64_t j) { *to.at(i, j) = T(C(0)); });
-    each_position(gy, [&](std::int64_t o, std::int64_t p) {
-      const I number = *number_from.at(o, p);
-      if (number == kNone<I>) return;
-      const auto [i, j] = grid.element(o, p, number);
+    for_each_position(gx, [&](std::int64_t i, std::int64_t j) { *to.at(i, j) = T(C(0)); });
+    for_each_position(gy, [&](std::int64_t o, std::int64_t p) {
+      const I index = *index_from.at(o, p);
+      if (index == kNoIndex<I>) return;
+      const auto [i, j] = grid.element(o, p, index);
       T& total = *to.at(i, j);
       total = T(static_cast<C>(total) + static_cast<C>(*from.at(o, p)));
     });
@@ -156,44 +162,46 @@ void give_by_planes(const Array& gy, const Array& at, const Array& gx, const Poo
 }
 
 template <class T, class I>
-void take_by_planes(const Array& x, const Array& at, const Array& y, const PoolingGrid& grid) {
-  each_plane(y, 1, [&](std::int64_t n, std::int64_t c) {
+void gather_by_planes(const Array& x, const Array& indices, const Array& y,
+                      const PoolingGrid& grid) {
+  for_each_plane(y, 1, [&](std::int64_t n, std::int64_t c) {
     const Pixels<const T> from(x, n, c);
-    const Pixels<const I> number_from(at, n, c);
+    const Pixels<const I> index_from(indices, n, c);
     const Pixels<T> to(y, n, c);
-    each_position(y, [&](std::int64_t o, std::int64_t p) {
-      const I number = *number_from.at(o, p);
+    for_each_position(y, [&](std::int64_t o, std::int64_t p) {
+      const I index = *index_from.at(o, p);
       *to.at(o, p) = T(Compute<T>(0));
-      if (number == kNone<I>) return;
-      const auto [i, j] = grid.element(o, p, number);
+      if (index == kNoIndex<I>) return;
+      const auto [i, j] = grid.element(o, p, index);
       *to.at(o, p) = *from.at(i, j);
     });
   });
 }
 
-// to = (sum of the elements of `from` that each_source(row, column, visit) names) / area.
+// to = (sum of the elements of `from` that each_source(row, column, visit) visits) / area.
 template <class T, class EachSource>
 void mean_of(const Array& from, const Array& to, std::int64_t area, const EachSource& each_source) {
   using C = Compute<T>;
-  if (channels_adjoin(from) && channels_adjoin(to)) {
-    each_pixel<const T*>(to, 4, [&](std::int64_t n, std::int64_t i, std::int64_t j, auto& sources) {
-      const Pixels<const T> elements(from, n, 0);
-      each_source(i, j, [&](std::int64_t row, std::int64_t column, std::int64_t) {
-        sources.push_back(elements.at(row, column));
-      });
-      T* target = Pixels<T>(to, n, 0).at(i, j);
-      for_each_batch<T>(to.shape(1), [&]<class V>(Type<V>, std::int64_t c) {
-        V total(C(0));
-        for (const T* source : sources) total = total + load<V>(source + c);
-        store(V(total / V(static_cast<C>(area))), target + c);
-      });
-    });
+  if (has_contiguous_channels(from) && has_contiguous_channels(to)) {
+    for_each_pixel<const T*>(
+        to, 4, [&](std::int64_t n, std::int64_t i, std::int64_t j, auto& sources) {
+          const Pixels<const T> elements(from, n, 0);
+          each_source(i, j, [&](std::int64_t row, std::int64_t column, std::int64_t) {
+            sources.push_back(elements.at(row, column));
+          });
+          T* target = Pixels<T>(to, n, 0).at(i, j);
+          for_each_batch<T>(to.shape(1), [&]<class V>(Type<V>, std::int64_t c) {
+            V total(C(0));
+            for (const T* source : sources) total = total + load<V>(source + c);
+            store(V(total / V(static_cast<C>(area))), target + c);
+          });
+        });
     return;
   }
-  each_plane(to, 4, [&](std::int64_t n, std::int64_t c) {
+  for_each_plane(to, 4, [&](std::int64_t n, std::int64_t c) {
     const Pixels<const T> elements(from, n, c);
     const Pixels<T> target(to, n, c);
-    each_position(to, [&](std::int64_t i, std::int64_t j) {
+    for_each_position(to, [&](std::int64_t i, std::int64_t j) {
       C total = 0;
       each_source(i, j, [&](std::int64_t row, std::int64_t column, std::int64_t) {
         total += static_cast<C>(*elements.at(row, column));
@@ -211,46 +219,50 @@ void visit_image(const Array& x, const Visit& visit) {
   });
 }
 
-// Calls visit(Type<T>{}, Type<I>{}) with the types of an image and of the numbers kept with it.
+// Calls visit(Type<T>{}, Type<I>{}) with the types of an image and of indices.
 template <class Visit>
-void visit_both(const Array& x, const Array& at, const Visit& visit) {
+void visit_types(const Array& x, const Array& indices, const Visit& visit) {
   visit_image(x, [&](auto type) {
-    if (at.dtype() == Dtype::uint8) return visit(type, Type<std::uint8_t>{});
+    if (indices.dtype() == Dtype::uint8) return visit(type, Type<std::uint8_t>{});
     visit(type, Type<std::int32_t>{});
   });
 }
 
-void max_cpu(const Array& x, const Array& y, const Array& at, const PoolingWindow& window) {
+void max_cpu(const Array& x, const Array& y, const Array& indices, const PoolingWindow& window) {
   const GilRelease work(y.size() * window.area());
   const PoolingGrid grid(x, y, window);
-  visit_both(x, at, [&]<class T, class I>(Type<T>, Type<I>) {
-    if (channels_adjoin(x) && channels_adjoin(y) && window.area() <= kExactNumbers) {
-      max_by_pixels<T, I>(x, y, at, grid, window.area());
+  visit_types(x, indices, [&]<class T, class I>(Type<T>, Type<I>) {
+    if (has_contiguous_channels(x) && has_contiguous_channels(y) &&
+        window.area() <= kMostExactIndices) {
+      max_by_pixels<T, I>(x, y, indices, grid, window.area());
     } else {
-      max_by_planes<T, I>(x, y, at, grid, window.area());
+      max_by_planes<T, I>(x, y, indices, grid, window.area());
     }
   });
 }
 
-void take_cpu(const Array& x, const Array& at, const Array& y, const PoolingWindow& window) {
+void gather_cpu(const Array& x, const Array& indices, const Array& y, const PoolingWindow& window) {
   const GilRelease work(y.size());
   const PoolingGrid grid(x, y, window);
-  visit_both(x, at,
-             [&]<class T, class I>(Type<T>, Type<I>) { take_by_planes<T, I>(x, at, y, grid); });
+  visit_types(x, indices, [&]<class T, class I>(Type<T>, Type<I>) {
+    gather_by_planes<T, I>(x, indices, y, grid);
+  });
 }
 
-void give_cpu(const Array& gy, const Array& at, const Array& gx, const PoolingWindow& window) {
+void scatter_cpu(const Array& gy, const Array& indices, const Array& gx,
+                 const PoolingWindow& window) {
   const GilRelease work(gx.size());
   const PoolingGrid grid(gx, gy, window);
-  visit_both(gx, at, [&]<class T, class I>(Type<T>, Type<I>) {
-    // Of one pixel the channels adjoin in any layout: the larger image must be asked, too.
-    if (!channels_adjoin(at) || !channels_adjoin(gx) || window.area() > kExactNumbers) {
-      return give_by_planes<T, I>(gy, at, gx, grid);
+  visit_types(gx, indices, [&]<class T, class I>(Type<T>, Type<I>) {
+    // Channels of a single pixel are contiguous in any layout, so the larger image decides, too.
+    if (!has_contiguous_channels(indices) || !has_contiguous_channels(gx) ||
+        window.area() > kMostExactIndices) {
+      return scatter_by_planes<T, I>(gy, indices, gx, grid);
     }
-    if (channels_adjoin(gy)) return give_by_pixels<T, I>(gy, at, gx, grid);
-    const Array reordered = empty_like(at, gy.dtype());
+    if (has_contiguous_channels(gy)) return scatter_by_pixels<T, I>(gy, indices, gx, grid);
+    const Array reordered = empty_like(indices, gy.dtype());
     copy(gy, reordered);
-    give_by_pixels<T, I>(reordered, at, gx, grid);
+    scatter_by_pixels<T, I>(reordered, indices, gx, grid);
   });
 }
 
@@ -259,7 +271,7 @@ void average_cpu(const Array& x, const Array& y, const PoolingWindow& window) {
   const PoolingGrid grid(x, y, window);
   visit_image(x, [&]<class T>(Type<T>) {
     mean_of<T>(x, y, window.area(), [&](std::int64_t o, std::int64_t p, const auto& visit) {
-      grid.each_inside(o, p, visit);
+      grid.for_each_inside(o, p, visit);
     });
   });
 }
@@ -269,13 +281,13 @@ void average_grad_cpu(const Array& gy, const Array& gx, const PoolingWindow& win
   const PoolingGrid grid(gx, gy, window);
   visit_image(gx, [&]<class T>(Type<T>) {
     mean_of<T>(gy, gx, window.area(), [&](std::int64_t i, std::int64_t j, const auto& visit) {
-      grid.each_covering(i, j, visit);
+      grid.for_each_covering(i, j, visit);
     });
   });
 }
 
 [[maybe_unused]] const bool registered =
-    pooling_kernels.add(0, {max_cpu, take_cpu, give_cpu, average_cpu, average_grad_cpu});
+    pooling_kernels.add(0, {max_cpu, gather_cpu, scatter_cpu, average_cpu, average_grad_cpu});
 
 }  // namespace
 }  // namespace renga

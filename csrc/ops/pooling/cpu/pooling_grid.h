@@ -1,4 +1,4 @@
-// The intersections of windows with images, for the pooling kernels.
+// Which elements of an image the windows of a pooling cover.
 #pragma once
 
 #include <algorithm>
@@ -22,36 +22,39 @@ struct PoolingAxis {
         size(x.shape(2 + axis)) {
     const std::int64_t positions = y.shape(2 + axis);
     for (std::int64_t i = 0; i < size; ++i) {
-      const std::int64_t beyond = i + pad - ksize;  // the last place where a window ends before i
+      const std::int64_t beyond = i + pad - ksize;  // the last start of a window that ends before i
       covering.push_back(
           {beyond < 0 ? 0 : beyond / stride + 1, std::min(positions, (i + pad) / stride + 1)});
     }
   }
 
-  // Where the window at `position` begins; negative in the padding.
+  // The first element of the window at `position`; negative in the padding.
   std::int64_t origin(std::int64_t position) const { return position * stride - pad; }
-  // Of the window at `position`, the elements that are in the image.
+  // The part of the window at `position` that is inside of the image, counted from its first
+  // element.
   Span inside(std::int64_t position) const {
     const std::int64_t start = origin(position);
     return {std::max<std::int64_t>(0, -start), std::min(ksize, size - start)};
   }
 
   std::int64_t pad, stride, ksize, size;
-  std::vector<Span> covering;  // of each element of the image, the positions whose window has it
+  std::vector<Span>
+      covering;  // for each element of the image, the positions whose windows cover it
 };
 
 struct PoolingGrid {
   PoolingGrid(const Array& x, const Array& y, const PoolingWindow& window)
       : rows(x, y, window, 0), columns(x, y, window, 1) {
-    if (window.area() > kListed) return;
-    for (std::int64_t number = 0; number < window.area(); ++number) {
-      elements_.push_back({number / columns.ksize, number % columns.ksize});
+    if (window.area() > kLargestTable) return;
+    for (std::int64_t index = 0; index < window.area(); ++index) {
+      offsets_.push_back({index / columns.ksize, index % columns.ksize});
     }
   }
 
-  // Calls visit(row, column of x, number in the window) for the window at (o, p) of y.
+  // Calls visit(row, column, index in the window) for the elements of x in the window at (o, p) of
+  // y.
   template <class Visit>
-  void each_inside(std::int64_t o, std::int64_t p, const Visit& visit) const {
+  void for_each_inside(std::int64_t o, std::int64_t p, const Visit& visit) const {
     const Span is = rows.inside(o), js = columns.inside(p);
     const std::int64_t top = rows.origin(o), left = columns.origin(p);
     for (std::int64_t i = is.begin; i < is.end; ++i) {
@@ -61,9 +64,10 @@ struct PoolingGrid {
     }
   }
 
-  // Calls visit(row, column of y, number in the window there) for element (i, j) of x.
+  // Calls visit(row, column, index in the window) for the windows of y that cover element (i, j) of
+  // x.
   template <class Visit>
-  void each_covering(std::int64_t i, std::int64_t j, const Visit& visit) const {
+  void for_each_covering(std::int64_t i, std::int64_t j, const Visit& visit) const {
     const Span os = rows.covering[i], ps = columns.covering[j];
     for (std::int64_t o = os.begin; o < os.end; ++o) {
       for (std::int64_t p = ps.begin; p < ps.end; ++p) {
@@ -72,35 +76,35 @@ struct PoolingGrid {
     }
   }
 
-  // The row and column of x at which element `number` of the window at (o, p) of y lies.
-  Pair element(std::int64_t o, std::int64_t p, std::int64_t number) const {
-    const Pair within = elements_.empty() ? Pair{number / columns.ksize, number % columns.ksize}
-                                          : elements_[static_cast<std::size_t>(number)];
+  // The row and column of x of element `index` in the window at (o, p) of y.
+  Pair element(std::int64_t o, std::int64_t p, std::int64_t index) const {
+    const Pair within = offsets_.empty() ? Pair{index / columns.ksize, index % columns.ksize}
+                                         : offsets_[static_cast<std::size_t>(index)];
     return {rows.origin(o) + within[0], columns.origin(p) + within[1]};
   }
 
   PoolingAxis rows, columns;
 
  private:
-  static constexpr std::int64_t kListed = 1 << 12;
-  std::vector<Pair> elements_;  // looked up, since dividing takes longer than all the rest
+  static constexpr std::int64_t kLargestTable = 1 << 12;
+  std::vector<Pair> offsets_;  // by index; dividing would take longer than all the rest
 };
 
-// The pixels of one image or of one of its channels.
+// Access to the pixels of one channel, or to the first channel of pixels with contiguous channels.
 template <class T>
 class Pixels {
  public:
   Pixels(const Array& x, std::int64_t n, std::int64_t c)
       : data_(x.data() + n * x.strides()[0] + c * x.strides()[1]),
-        down_(x.strides()[2]),
-        across_(x.strides()[3]) {}
+        row_step_(x.strides()[2]),
+        column_step_(x.strides()[3]) {}
   T* at(std::int64_t row, std::int64_t column) const {
-    return reinterpret_cast<T*>(data_ + row * down_ + column * across_);
+    return reinterpret_cast<T*>(data_ + row * row_step_ + column * column_step_);
   }
 
  private:
   std::byte* data_;
-  std::int64_t down_, across_;
+  std::int64_t row_step_, column_step_;
 };
 
 }  // namespace renga

@@ -1,4 +1,4 @@
-// The bits of a dropout's mask, as loops over elements in vectors read them.
+// The bits of a dropout's mask, as vectorized loops read them.
 #pragma once
 
 #include <cstring>
@@ -7,19 +7,22 @@
 
 namespace renga {
 
-struct DropMask {
-  DropMask() = default;
-  explicit DropMask(const Array& mask) : bytes(mask.data()) {}
-  explicit operator bool() const { return bytes != nullptr; }
+class MaskBits {
+ public:
+  MaskBits() = default;
+  explicit MaskBits(const DropoutMask& mask) : bytes_(mask.bits.data()) {}
+  // Whether there is a mask.
+  explicit operator bool() const { return bytes_ != nullptr; }
 
-  // Those of a vector's elements, the first of which is at `place`.
-  [[gnu::always_inline]] std::uint32_t from(std::int64_t place) const {
+  // The bits of the elements from `position` in memory on, at least 25.
+  [[gnu::always_inline]] std::uint32_t from(std::int64_t position) const {
     std::uint32_t bits;
-    std::memcpy(&bits, bytes + (place >> 3), sizeof bits);
-    return bits >> (place & 7);
+    std::memcpy(&bits, bytes_ + (position >> 3), sizeof bits);
+    return bits >> (position & 7);
   }
 
-  const std::byte* bytes = nullptr;
+ private:
+  const std::byte* bytes_ = nullptr;
 };
 
 }  // namespace renga

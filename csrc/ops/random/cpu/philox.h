@@ -22,12 +22,12 @@ inline constexpr int kRounds = 10, kCounters = 16;
 
 #if defined(__AVX2__)
 
-// Eight counters: two vectors for each word, which stands in the lower half of 64-bit lanes. The
-// upper halves hold rubbish that no instruction reads.
+// Eight counters: two vectors per word, which is in the lower half of 64-bit lanes. The upper
+// halves are undefined and never read.
 inline void philox_eight(std::uint64_t seed, std::uint64_t first, std::uint32_t* numbers) {
   const __m256i multiply0 = _mm256_set1_epi64x(kMultiply0);
   const __m256i multiply1 = _mm256_set1_epi64x(kMultiply1);
-  // Lanes in the order that packing at the end undoes.
+  // The lanes are in the order that packing at the end restores.
   const auto low = static_cast<std::int64_t>(first & 0xFFFFFFFF);
   const __m256i high = _mm256_set1_epi64x(static_cast<std::int64_t>(first >> 32));
   __m256i c0[2] = {_mm256_set_epi64x(low + 5, low + 4, low + 1, low),
@@ -55,7 +55,7 @@ inline void philox_eight(std::uint64_t seed, std::uint64_t first, std::uint32_t*
   }
 }
 
-// The same for two blocks of sixteen counters: a round of one is over before that of the other.
+// The same for two blocks of sixteen counters.
 [[gnu::target("avx512f,avx512vl,avx512dq,avx512bw")]] inline void philox_two_blocks(
     std::uint64_t seed, std::uint64_t first, std::uint32_t* numbers) {
   constexpr int kVectors = 4, kExclusiveOr = 0x96;
@@ -132,11 +132,11 @@ inline void philox(std::uint64_t seed, std::int64_t block, PhiloxBlock& numbers)
 #endif
 }
 
-// Two blocks, one after the other. `wide` says that the CPU has AVX-512; the numbers are the same.
+// Two adjoining blocks. The numbers do not depend on `has_avx512`.
 inline void philox(std::uint64_t seed, std::int64_t block, std::array<PhiloxBlock, 2>& numbers,
-                   [[maybe_unused]] bool wide) {
+                   [[maybe_unused]] bool has_avx512) {
 #if defined(__AVX2__)
-  if (wide) {
+  if (has_avx512) {
     const std::uint64_t first = static_cast<std::uint64_t>(block) * detail::kCounters;
     return detail::philox_two_blocks(seed, first, numbers[0].data());
   }
@@ -148,8 +148,8 @@ inline void philox(std::uint64_t seed, std::int64_t block, std::array<PhiloxBloc
 #if defined(__AVX2__)
 namespace detail {
 
-[[gnu::target("avx512f")]] inline std::uint64_t at_least_wide(std::uint32_t threshold,
-                                                              const std::uint32_t* numbers) {
+[[gnu::target("avx512f")]] inline std::uint64_t at_least_avx512(std::uint32_t threshold,
+                                                                const std::uint32_t* numbers) {
   const __m512i least = _mm512_set1_epi32(static_cast<int>(threshold));
   std::uint64_t bits = 0;
   for (int j = 0; j < kPhiloxBlock; j += 16) {
@@ -164,14 +164,14 @@ namespace detail {
 
 // Bit j says whether number j is at least `threshold`.
 inline std::uint64_t at_least(std::uint32_t threshold, const PhiloxBlock& numbers,
-                              [[maybe_unused]] bool wide) {
+                              [[maybe_unused]] bool has_avx512) {
 #if defined(__AVX2__)
-  if (wide) return detail::at_least_wide(threshold, numbers.data());
+  if (has_avx512) return detail::at_least_avx512(threshold, numbers.data());
 #endif
   std::uint64_t bits = 0;
   for (int j = 0; j < kPhiloxBlock; ++j) {
-    const std::uint64_t held = numbers[static_cast<std::size_t>(j)] >= threshold;
-    bits |= held << j;
+    const std::uint64_t bit = numbers[static_cast<std::size_t>(j)] >= threshold;
+    bits |= bit << j;
   }
   return bits;
 }

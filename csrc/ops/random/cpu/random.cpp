@@ -13,64 +13,64 @@
 namespace renga {
 namespace {
 
-void draw_cpu(double ratio, std::uint64_t seed, const Array& mask) {
+void dropout_mask_cpu(double ratio, std::uint64_t seed, const Array& mask) {
   const GilRelease work(kPhiloxBlock * mask.size());
   const auto threshold =
       static_cast<std::uint32_t>(std::min(std::round(ratio * 0x1p32), 0x1p32 - 1));
-  const bool wide = simd::has_avx512();
+  const bool has_avx512 = simd::has_avx512();
   const std::int64_t blocks = mask.size();
   auto* bits = mask.as<std::uint64_t>();
   parallel_for((blocks + 1) / 2, 8 * kPhiloxBlock, [=](std::int64_t begin, std::int64_t end) {
     std::array<PhiloxBlock, 2> numbers;
     for (std::int64_t b = 2 * begin; b < std::min(2 * end, blocks); b += 2) {
-      philox(seed, b, numbers, wide);
-      bits[b] = at_least(threshold, numbers[0], wide);
-      if (b + 1 < blocks) bits[b + 1] = at_least(threshold, numbers[1], wide);
+      philox(seed, b, numbers, has_avx512);
+      bits[b] = at_least(threshold, numbers[0], has_avx512);
+      if (b + 1 < blocks) bits[b + 1] = at_least(threshold, numbers[1], has_avx512);
     }
   });
 }
 
 template <class T>
-struct TypedDrop {
-  DropMask mask;
+struct DropoutKernel {
+  MaskBits mask;
   Compute<T> scale;
 
   template <class L>
-  [[gnu::always_inline]] void one(L l, const T* x, T* y, std::int64_t place) const {
-    l.store(l.masked(mask.from(place), l.load(x) * scale), y);
+  [[gnu::always_inline]] void element(L l, const T* x, T* y, std::int64_t position) const {
+    l.store(l.masked(mask.from(position), l.load(x) * scale), y);
   }
 
-  void adjoining(const T* x, T* y, std::int64_t n, std::int64_t place) const {
+  void run(const T* x, T* y, std::int64_t n, std::int64_t position) const {
     simd::dispatch<float>([ =, this ](auto target) __attribute__((always_inline)) {
       simd::for_each_vector<decltype(target), Compute<T>>(
           0, n, [ =, this ](auto l, std::int64_t i) __attribute__((always_inline)) {
-            one(l, x + i, y + i, place + i);
+            element(l, x + i, y + i, position + i);
           });
     });
   }
 };
 
-void drop_cpu(const Array& x, const Drop& drop, const Array& y) {
+void dropout_cpu(const Array& x, const DropoutMask& mask, const Array& y) {
   const GilRelease work(y.size());
   visit_dtype(y.dtype(), [&]<class T>(Type<T>) {
     if constexpr (is_floating<T>) {
-      const TypedDrop<T> typed{DropMask(drop.mask), static_cast<Compute<T>>(drop.scale)};
-      // y is dense and comes first, so the runs are stretches of its memory.
+      const DropoutKernel<T> kernel{MaskBits(mask), static_cast<Compute<T>>(mask.scale)};
+      // y is dense and comes first, so each run is contiguous in y.
       parallel_walk(make_loop<2>({&y, &x}), 2, [&](std::int64_t n, const auto& p, const auto& s) {
         T* to = reinterpret_cast<T*>(p[0]);
-        const std::int64_t place = to - y.as<T>();
+        const std::int64_t position = to - y.as<T>();
         const auto* from = reinterpret_cast<const T*>(p[1]);
-        if (s[1] == sizeof(T)) return typed.adjoining(from, to, n, place);
+        if (s[1] == sizeof(T)) return kernel.run(from, to, n, position);
         for (std::int64_t i = 0; i < n; ++i) {
           from = reinterpret_cast<const T*>(p[1] + i * s[1]);
-          typed.one(simd::Scalar<Compute<T>>{}, from, to + i, place + i);
+          kernel.element(simd::Scalar<Compute<T>>{}, from, to + i, position + i);
         }
       });
     }
   });
 }
 
-// Box and Muller: two uniform numbers, 32 places apart, make two normal ones.
+// Box-Muller transform: two uniform numbers, 32 positions apart, make two normal ones.
 template <class T>
 void normal_block(const PhiloxBlock& numbers, T* y, std::int64_t n) {
   constexpr std::int64_t kHalf = kPhiloxBlock / 2;
@@ -101,7 +101,8 @@ void normal_cpu(std::uint64_t seed, const Array& y) {
   });
 }
 
-[[maybe_unused]] const bool registered = noise_kernels.add(0, {draw_cpu, drop_cpu, normal_cpu});
+[[maybe_unused]] const bool registered =
+    random_kernels.add(0, {dropout_mask_cpu, dropout_cpu, normal_cpu});
 
 }  // namespace
 }  // namespace renga

@@ -6,7 +6,7 @@
 namespace renga {
 namespace {
 
-// Elementary operations per unit of a cell, to judge whether threads pay.
+// Elementary operations per unit of a cell, for parallel_walk.
 constexpr std::int64_t kCost = 48;
 
 template <class V>
@@ -14,8 +14,8 @@ V logistic(const V& v) {
   return V(1) / (V(1) + xsimd::exp(-v));
 }
 
-// Calls f(in, out) with vectors of In + Out operands that cover a run of n elements. Every element
-// is computed by the same instructions wherever it lies: the rest of a run is made up to a vector.
+// Calls f(in, out) with batches of the In + Out operands that cover a run of n elements. The rest
+// of a run is padded to a batch, so that the result of an element does not depend on its position.
 template <class T, int In, int Out, class F>
 void map_run(std::int64_t n, const std::array<std::byte*, Out + In>& p,
              const std::array<std::int64_t, Out + In>& steps, const F& f) {
@@ -47,7 +47,7 @@ void map_run(std::int64_t n, const std::array<std::byte*, Out + In>& p,
   }
 }
 
-// The same over whole arrays of one shape, results first; a list of gates counts as its arrays.
+// The same over whole arrays of one shape, results first.
 template <int In, int Out, class F>
 void map_units(const std::array<Array, Out + In>& operands, const F& f) {
   std::array<const Array*, Out + In> all;
@@ -121,11 +121,11 @@ void lstm_grad_cpu(const Array& gates, bool active, const Array& c_prev, const A
   active ? lstm_grad_units<true>(operands) : lstm_grad_units<false>(operands);
 }
 
-void gru_cpu(const Array& seen, const Array& hidden, const Array& h_prev, const Array& kept,
+void gru_cpu(const Array& input, const Array& hidden, const Array& h_prev, const Array& saved,
              const Array& h) {
   map_units<7, 5>(
-      {h, gate(kept, 0), gate(kept, 1), gate(kept, 2), gate(kept, 3), h_prev, gate(seen, 0),
-       gate(seen, 1), gate(seen, 2), gate(hidden, 0), gate(hidden, 1), gate(hidden, 2)},
+      {h, gate(saved, 0), gate(saved, 1), gate(saved, 2), gate(saved, 3), h_prev, gate(input, 0),
+       gate(input, 1), gate(input, 2), gate(hidden, 0), gate(hidden, 1), gate(hidden, 2)},
       []<class V>(const V* in, V* out) {
         const V r = logistic(in[1] + in[4]), z = logistic(in[2] + in[5]);
         const V a = xsimd::tanh(in[3] + r * in[6]);
@@ -137,22 +137,22 @@ void gru_cpu(const Array& seen, const Array& hidden, const Array& h_prev, const 
       });
 }
 
-void gru_grad_cpu(const Array& kept, const Array& h_prev, const Array& gh, const Array& gseen,
+void gru_grad_cpu(const Array& saved, const Array& h_prev, const Array& gh, const Array& ginput,
                   const Array& ghidden, const Array& gh_prev) {
-  map_units<6, 7>(
-      {gh_prev, gate(gseen, 0), gate(gseen, 1), gate(gseen, 2), gate(ghidden, 0), gate(ghidden, 1),
-       gate(ghidden, 2), h_prev, gate(kept, 0), gate(kept, 1), gate(kept, 2), gate(kept, 3), gh},
-      []<class V>(const V* in, V* out) {
-        const V one(1), r = in[1], z = in[2], a = in[3], gh = in[5];
-        const V ga = gh * (one - z) * (one - a * a);
-        const V gr = ga * in[4] * r * (one - r);
-        const V gz = gh * (in[0] - a) * z * (one - z);
-        out[0] = gh * z;
-        out[1] = out[4] = gr;
-        out[2] = out[5] = gz;
-        out[3] = ga;
-        out[6] = ga * r;
-      });
+  map_units<6, 7>({gh_prev, gate(ginput, 0), gate(ginput, 1), gate(ginput, 2), gate(ghidden, 0),
+                   gate(ghidden, 1), gate(ghidden, 2), h_prev, gate(saved, 0), gate(saved, 1),
+                   gate(saved, 2), gate(saved, 3), gh},
+                  []<class V>(const V* in, V* out) {
+                    const V one(1), r = in[1], z = in[2], a = in[3], gh = in[5];
+                    const V ga = gh * (one - z) * (one - a * a);
+                    const V gr = ga * in[4] * r * (one - r);
+                    const V gz = gh * (in[0] - a) * z * (one - z);
+                    out[0] = gh * z;
+                    out[1] = out[4] = gr;
+                    out[2] = out[5] = gz;
+                    out[3] = ga;
+                    out[6] = ga * r;
+                  });
 }
 
 [[maybe_unused]] const bool registered =

@@ -46,7 +46,7 @@ struct Max {
   static constexpr Value start = std::numeric_limits<Value>::has_infinity
                                      ? -std::numeric_limits<Value>::infinity()
                                      : std::numeric_limits<Value>::lowest();
-  static Value fold(Value a, Value b) { return (a > b || is_nan(a)) ? a : b; }  // NaN wins
+  static Value fold(Value a, Value b) { return (a > b || is_nan(a)) ? a : b; }  // NaN propagates
 };
 
 template <class T>
@@ -64,8 +64,8 @@ Value load(const std::byte* p) {
   return static_cast<Value>(static_cast<Compute<T>>(*reinterpret_cast<const T*>(p)));
 }
 
-// One run of elements folded into one value. Sixteen independent partial results let the compiler
-// use vectors, and make sums more exact than a single running one.
+// Folds a run of elements. Sixteen partial results let the compiler vectorize, and are more exact
+// than a single running sum.
 template <class T, class R>
 typename R::Value fold_run(const std::byte* x, std::int64_t step, std::int64_t n) {
   using Value = typename R::Value;
@@ -103,8 +103,7 @@ void store(std::byte* y, typename R::Value v) {
   *reinterpret_cast<T*>(y) = T(static_cast<Compute<T>>(v));
 }
 
-// A single result: each thread reduces a range of the elements, and partial results are combined in
-// order.
+// A single result: chunks of elements are reduced in parallel, and their results folded in order.
 template <class T, class R>
 void reduce_all(const StridedLoop<1>& loop, std::byte* y) {
   using Value = typename R::Value;
@@ -126,7 +125,7 @@ void reduce_all(const StridedLoop<1>& loop, std::byte* y) {
   store<R>(y, total);
 }
 
-// Results that lie next to each other in x: whole rows of them are folded at a time.
+// For results whose elements adjoin in x: folds row by row.
 template <class T, class R>
 void reduce_rows(const StridedLoop<2>& kept, const StridedLoop<1>& reduced, std::int64_t cost) {
   using Value = typename R::Value;
@@ -157,7 +156,7 @@ void reduce_rows(const StridedLoop<2>& kept, const StridedLoop<1>& reduced, std:
   });
 }
 
-// Each result's elements lie together in x: fold them one result after the other.
+// For results with adjoining elements of their own: folds one result after the other.
 template <class T, class R>
 void reduce_columns(const StridedLoop<2>& kept, const StridedLoop<1>& reduced, std::int64_t cost) {
   parallel_walk(kept, cost, [&](std::int64_t n, const auto& p, const auto& s) {
@@ -177,7 +176,7 @@ template <class T, class R>
 void reduce_with(const Array& x, const Axes& axes, const Array& y) {
   const StridedLoop<1> reduced = reduced_loop(x, axes);
   if (y.size() == 1) return reduce_all<T, R>(reduced, y.data());
-  // x seen without the reduced axes, in x's own order of memory.
+  // x without the reduced axes, in x's memory order.
   Array first = y, rows = x;
   for (int i = x.ndim() - 1; i >= 0; --i) {
     if (!axes.contains(i)) continue;
@@ -194,7 +193,7 @@ void reduce_with(const Array& x, const Axes& axes, const Array& y) {
   reduce_columns<T, R>(kept, reduced, cost);
 }
 
-// Truth values are compared as the bytes 0 and 1.
+// Booleans are compared as the bytes 0 and 1.
 Dtype comparable(Dtype dtype) { return dtype == Dtype::bool_ ? Dtype::uint8 : dtype; }
 
 void reduce_cpu(Reduction map, const Array& x, const Axes& axes, const Array& y) {

@@ -1,4 +1,4 @@
-// Softmax of one row of numbers that lies in the cache.
+// Softmax of a row of numbers in cache.
 #pragma once
 
 #include <cmath>
@@ -7,33 +7,33 @@
 
 namespace renga {
 
-// Numbers side by side, which the compiler keeps in vectors.
-inline constexpr std::int64_t kAbreast = 8;
+// Independent partial results, which the compiler vectorizes.
+inline constexpr std::int64_t kPartials = 8;
 
 template <class C>
 C row_maximum(const C* x, std::int64_t n) {
-  C top[kAbreast];
-  std::fill_n(top, kAbreast, x[0]);
+  C top[kPartials];
+  std::fill_n(top, kPartials, x[0]);
   std::int64_t i = 0;
-  for (; i + kAbreast <= n; i += kAbreast) {
-    for (std::int64_t k = 0; k < kAbreast; ++k) top[k] = x[i + k] > top[k] ? x[i + k] : top[k];
+  for (; i + kPartials <= n; i += kPartials) {
+    for (std::int64_t k = 0; k < kPartials; ++k) top[k] = x[i + k] > top[k] ? x[i + k] : top[k];
   }
   for (; i < n; ++i) top[0] = std::max(top[0], x[i]);
-  return *std::max_element(top, top + kAbreast);
+  return *std::max_element(top, top + kPartials);
 }
 
 template <class C>
 double row_sum(const C* x, std::int64_t n) {
-  double sums[kAbreast] = {};
+  double sums[kPartials] = {};
   std::int64_t i = 0;
-  for (; i + kAbreast <= n; i += kAbreast) {
-    for (std::int64_t k = 0; k < kAbreast; ++k) sums[k] += static_cast<double>(x[i + k]);
+  for (; i + kPartials <= n; i += kPartials) {
+    for (std::int64_t k = 0; k < kPartials; ++k) sums[k] += static_cast<double>(x[i + k]);
   }
   for (; i < n; ++i) sums[0] += static_cast<double>(x[i]);
   return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
 }
 
-// x becomes its softmax, or the logarithm of it; `terms` is scratch memory for n numbers.
+// Replaces x by its softmax, or the logarithm of it. `terms` is a buffer for n numbers.
 template <class C>
 void softmax_row(C* x, std::int64_t n, bool log, C* terms) {
   const C top = row_maximum(x, n);

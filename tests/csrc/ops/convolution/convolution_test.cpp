@@ -13,7 +13,7 @@
 namespace renga {
 namespace {
 
-// A row-major array of doubles with four axes, and the sum over all positions of the window.
+// A row-major array of doubles with four axes, and the sum that defines a convolution of it.
 struct Tensor {
   std::array<std::int64_t, 4> shape;
   std::vector<double> values;

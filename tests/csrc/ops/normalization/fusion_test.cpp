@@ -1,5 +1,4 @@
-// Which arrays are written when an activation follows a normalization; the numbers are tested in
-// Python.
+// Which arrays are written when an activation follows a normalization. Values are tested in Python.
 #include <doctest/doctest.h>
 
 #include <thread>
@@ -22,8 +21,8 @@ struct Operands {
   Variable normalized() const { return batch_normalization(x, gamma, beta); }
 };
 
-// From a gradient of ones, keeping those in between.
-void go_back(const Variable& z) {
+// From a gradient of ones, retaining intermediate gradients.
+void run_backward(const Variable& z) {
   z.body()->grad = Variable(full(z.shape(), 1, Dtype::float32));
   BackwardOptions keep;
   keep.retain_grad = true;
@@ -34,7 +33,7 @@ bool is_written(const Variable& x) { return x.body()->deferred() == nullptr; }
 
 }  // namespace
 
-TEST_CASE("what stands between a normalization and an activation is never written") {
+TEST_CASE("the input of an activation fused with a normalization is never written") {
   const Operands o;
   const Variable h = o.normalized(), y = relu(h);
   CHECK_FALSE(is_written(h));
@@ -44,7 +43,7 @@ TEST_CASE("what stands between a normalization and an activation is never writte
   CHECK_FALSE(is_written(h));
 
   const Variable z = multiply(y, 2);
-  go_back(z);
+  run_backward(z);
   CHECK_FALSE(is_written(h));
   CHECK_FALSE(is_written(h.body()->grad));
   CHECK(o.beta.body()->grad.array().as<float>()[0] == 2 * 16 * 256);
@@ -52,13 +51,13 @@ TEST_CASE("what stands between a normalization and an activation is never writte
   CHECK(h.array().as<float>()[0] == 3);
 }
 
-TEST_CASE("an array that is shared is computed at once") {
+TEST_CASE("a normalization of shared memory is not deferred") {
   const Operands o;
   const Array also = o.x.array();
   CHECK(is_written(o.normalized()));
 }
 
-TEST_CASE("an array that deferred ones are computed from is exposed after them, by any thread") {
+TEST_CASE("exposing an array runs the deferred computations that read it, of any thread") {
   const Operands o, other;
   const Variable h = o.normalized(), y = leaky_relu(h, 0.5), z = other.normalized();
   std::thread([&] { expose(o.x.array()); }).join();
@@ -70,7 +69,7 @@ TEST_CASE("an array that deferred ones are computed from is exposed after them, 
   CHECK(y.array().as<float>()[0] == 3);
 }
 
-TEST_CASE("a deferred array that two threads ask for is computed once") {
+TEST_CASE("a deferred array that two threads read is computed once") {
   struct Counting final : Deferred {
     Counting(const Array& y, int& runs) : Deferred(y, {}), runs(runs) {}
     void compute(const Array& y) const override {
@@ -89,7 +88,7 @@ TEST_CASE("a deferred array that two threads ask for is computed once") {
   CHECK(y.array().as<float>()[3] == 1);
 }
 
-TEST_CASE("arrays that a variable had before do not come back") {
+TEST_CASE("a replaced array is not overwritten by its deferred computation") {
   const Operands o;
   const Variable h = o.normalized();
   h.body()->set_array(full(h.shape(), -1, Dtype::float32));
@@ -97,27 +96,27 @@ TEST_CASE("arrays that a variable had before do not come back") {
   CHECK(relu(h).array().as<float>()[0] == 0);
 }
 
-TEST_CASE("nor is it where the batches of several ranks are normalized") {
+TEST_CASE("multi-node batch normalization is fused with an activation") {
   const Operands o;
-  const Ranks two{[](const Array& own) {
-    const Array all = empty({2, own.shape(0), own.shape(1)}, own.dtype());
-    for (int rank : {0, 1}) copy(own, select_view(all, 0, rank));
+  const StatisticsGroup two{[](const Array& local) {
+    const Array all = empty({2, local.shape(0), local.shape(1)}, local.dtype());
+    for (int rank : {0, 1}) copy(local, select_view(all, 0, rank));
     return all;
   }};
   const Variable h = multi_node_batch_normalization(o.x, o.gamma, o.beta, two), y = relu(h);
   const Variable z = multiply(y, 2);
-  go_back(z);
+  run_backward(z);
   CHECK_FALSE(is_written(h));
   CHECK_FALSE(is_written(h.body()->grad));
   CHECK(o.beta.body()->grad.array().as<float>()[0] == 2 * 16 * 256);
 }
 
-TEST_CASE("nor is what stands before a dropout") {
+TEST_CASE("the input of a dropout fused with a normalization is never written") {
   const Operands o;
   const Variable h = o.normalized(), r = relu(h), y = dropout(r, 0.5, 1), z = multiply(y, 2);
   CHECK_FALSE(is_written(h));
   CHECK_FALSE(is_written(r));
-  go_back(z);
+  run_backward(z);
   CHECK_FALSE(is_written(r));
   CHECK_FALSE(is_written(r.body()->grad));
   CHECK_FALSE(is_written(h.body()->grad));
