@@ -53,7 +53,7 @@ void require_mean_of_floats(const char* name, Reduction reduction, Dtype dtype) 
           ": expected a floating dtype for mean, got ", dtype);
 }
 
-// `shape` with an axis of all ranks in front.
+// (ranks, …)
 Shape with_rank_axis(Shape shape, int ranks) {
   shape.insert(0, ranks);
   return shape;
@@ -79,15 +79,15 @@ bool is_small(const std::vector<Array>& xs) {
 // Marks a communicator as busy while a caller is in a collective.
 class BusyScope {
  public:
-  explicit BusyScope(std::atomic<bool>& busy) : busy_(busy) { set(true); }
-  ~BusyScope() { set(false); }
+  // Relaxed: callers hold the GIL when they read it.
+  explicit BusyScope(std::atomic<bool>& busy) : busy_(busy) {
+    busy_.store(true, std::memory_order_relaxed);
+  }
+  ~BusyScope() { busy_.store(false, std::memory_order_relaxed); }
   BusyScope(const BusyScope&) = delete;
   BusyScope& operator=(const BusyScope&) = delete;
 
  private:
-  // Relaxed: callers hold the GIL when they read it.
-  void set(bool busy) { busy_.store(busy, std::memory_order_relaxed); }
-
   std::atomic<bool>& busy_;
 };
 
@@ -99,10 +99,9 @@ Communicator::Communicator(std::shared_ptr<Transport> transport, double timeout_
       debug_(debug),
       fork_count_(fork_count) {
   const int local_rank = topology().intra_rank, ranks = topology().intra_size;
-  auto memory = transport_->allocate_shared(SharedSegment::bytes(ranks));
+  const auto memory = transport_->allocate_shared(SharedSegment::bytes(ranks));
   if (memory == nullptr) return;
-  node_segment_ =
-      std::make_unique<SharedSegment>(std::move(memory), local_rank, ranks, rank() - local_rank);
+  node_segment_ = std::make_unique<SharedSegment>(memory, local_rank, ranks, rank() - local_rank);
   if (topology().inter_size == 1) common_segment_ = node_segment_.get();
 }
 
@@ -136,11 +135,12 @@ void Communicator::run_collective(const CollectiveContext& context, const Run& r
   }
   try {
     transport_->check_failure();
-    SharedSegment* segment = common_segment_;
-    if (segment != nullptr) segment->publish(context.call);
+    if (common_segment_ != nullptr) common_segment_->publish(context.call);
     run(context);
     // Of empty arrays, no chunk was moved, and so there was no barrier.
-    if (segment != nullptr && segment->is_call_unchecked()) segment->barrier(context);
+    if (common_segment_ != nullptr && common_segment_->is_call_unchecked()) {
+      common_segment_->barrier(context);
+    }
   } catch (const CallMismatch&) {
     throw;
   } catch (const std::exception& error) {
@@ -204,18 +204,18 @@ Communicator::Result Communicator::all_reduce(const std::vector<Array>& xs,
 
 bool Communicator::all_reduce_small(std::byte* x, const Shape& shape, Dtype dtype,
                                     Reduction reduction, const LaunchOptions& options) {
-  SharedSegment* segment = common_segment_;
   const std::int64_t bytes = shape.product() * size_of(dtype);
-  if (bytes > shared_memory::kSmallBytes || segment == nullptr) return false;
-  if (algorithm_ || !queue_->is_idle()) return false;
-  if (reduction == Reduction::mean && !is_float(dtype)) return false;
+  if (bytes > shared_memory::kSmallBytes || common_segment_ == nullptr || algorithm_ ||
+      !queue_->is_idle() || (reduction == Reduction::mean && !is_float(dtype))) {
+    return false;
+  }
   CollectiveContext context{*transport_, Call("all_reduce"), timeout_seconds_, true};
   check_usable(context.call);
   context.call.with(shape, dtype).with_detail(name_of(reduction)).at(options.call_site);
   context.call.sequence = ++sequence_;
   const BusyScope busy(busy_);
   run_collective(context, [&](const CollectiveContext&) {
-    shared_memory::all_reduce_small(context, *segment, x, bytes, dtype, reduction);
+    shared_memory::all_reduce_small(context, *common_segment_, x, bytes, dtype, reduction);
   });
   return true;
 }
@@ -383,8 +383,7 @@ std::shared_ptr<Communicator> Communicator::split(std::optional<int> color, int 
   struct Request {
     std::int32_t has_color, color, key;
   };
-  const std::int64_t fields = sizeof(Request) / sizeof(std::int32_t);
-  const Array own = empty({fields}, Dtype::int32), all = empty({size(), fields}, Dtype::int32);
+  const Array own = empty({3}, Dtype::int32), all = empty({size(), 3}, Dtype::int32);
   *reinterpret_cast<Request*>(own.data()) = {color.has_value(), color.value_or(0), key};
   all_gatherv("split", own, rows_of(all), options);
   if (!color) return nullptr;

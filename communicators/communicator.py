@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Union
 import numpy as np
 
 if TYPE_CHECKING:
-    from renga.link import Link
+    from renga.communicators.packing import Model
 
 # Of any shape and dtype.
 Array = np.ndarray
@@ -138,10 +138,10 @@ class Communicator(Protocol):
     def allreduce_obj(self, obj: Any) -> Any:
         """The ranks' objects, combined by ``+`` in rank order."""
 
-    def bcast_data(self, model: Link) -> None:
+    def bcast_data(self, model: Model) -> None:
         """Overwrites a model's parameters and persistent arrays by those of rank 0."""
 
-    def multi_node_mean_grad(self, model: Link, zero_fill: bool = False) -> None:
+    def multi_node_mean_grad(self, model: Model, zero_fill: bool = False) -> None:
         """Replaces the gradients of a model by their means over the ranks."""
 
     def get_config(self, name: str | None = None) -> Any:

@@ -19,7 +19,7 @@ from renga.communicators.messages.headers import ARRAY, OBJECT, TUPLE, as_bytes,
 from renga.communicators.work import Work
 
 if TYPE_CHECKING:
-    from renga.link import Link
+    from renga.communicators.packing import Model
 
 _SETTINGS = {"allreduce_grad_dtype", "batched_copy", "all_reduce_algorithm"}
 
@@ -304,11 +304,11 @@ class NativeCommunicator(ArrayCommunicator):
         """The ranks' objects, combined by ``+`` in rank order."""
         return functools.reduce(operator.add, self.allgather_obj(obj))
 
-    def bcast_data(self, model: Link) -> None:
+    def bcast_data(self, model: Model) -> None:
         """Overwrites a model's parameters and persistent arrays by those of rank 0."""
         packing.broadcast(self, model)
 
-    def multi_node_mean_grad(self, model: Link, zero_fill: bool = False) -> None:
+    def multi_node_mean_grad(self, model: Model, zero_fill: bool = False) -> None:
         """Replaces the gradients of a model by their means over the ranks.
 
         If ``zero_fill`` is true, parameters without a gradient on any rank get zero.

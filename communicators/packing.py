@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     from renga.link import Link
     from renga.parameter import Parameter
 
+    Model = Link
 
-def broadcast(comm: Communicator, model: Link) -> None:
+
+def broadcast(comm: Communicator, model: Model) -> None:
     """Overwrites a model's parameters and persistent arrays by those of rank 0.
 
     Raises:
@@ -39,7 +41,7 @@ def broadcast(comm: Communicator, model: Link) -> None:
         comm.broadcast(x)
 
 
-def _model_arrays(model: Link) -> Iterator[tuple[str, Array]]:
+def _model_arrays(model: Model) -> Iterator[tuple[str, Array]]:
     for name, param in sorted(model.namedparams()):
         if param.array is not None:
             yield name, param.array
@@ -50,7 +52,7 @@ def _model_arrays(model: Link) -> Iterator[tuple[str, Array]]:
                 yield f"{prefix}/{name}", value
 
 
-def mean_gradients(comm: Communicator, model: Link, zero_fill: bool) -> None:
+def mean_gradients(comm: Communicator, model: Model, zero_fill: bool) -> None:
     """Replaces the gradients of a model by their means over the ranks.
 
     A gradient that is missing on some ranks counts as zero there. One that is missing
@@ -67,7 +69,7 @@ class GradientsUnderWay:
     """Gradients of a model times ``weight``, averaged over the ranks in background."""
 
     def __init__(
-        self, comm: Communicator, model: Link, zero_fill: bool, weight: float = 1.0
+        self, comm: Communicator, model: Model, zero_fill: bool, weight: float = 1.0
     ) -> None:
         self._works = []
         for params in _params_by_dtype(comm, model, zero_fill):
@@ -141,7 +143,7 @@ def _is_same_memory(x: Array, y: Array) -> bool:
 
 
 def _params_by_dtype(
-    comm: Communicator, model: Link, zero_fill: bool
+    comm: Communicator, model: Model, zero_fill: bool
 ) -> list[list[Parameter]]:
     """The parameters to average, sorted by name, in one list per dtype.
 

@@ -1,5 +1,5 @@
 /* MPI_Allreduce of float32 in place: prints the median microseconds of rank 0 for the sizes in
-   bytes that it is given, one a line. tests/benchmarks/all_reduce.py compiles and runs it. */
+   bytes given, one per line. tests/benchmarks/all_reduce.py compiles and runs it. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@ static int ascending(const void* a, const void* b) {
   return (x > y) - (x < y);
 }
 
-/* `argv` holds pairs: a size and how many times. */
+/* `argv` holds pairs: a size and a number of rounds. */
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   int rank;
@@ -21,12 +21,12 @@ int main(int argc, char** argv) {
     float* x = malloc(bytes);
     memset(x, 0, bytes);
     double* times = malloc((size_t)rounds * sizeof(double));
-    for (int turn = -discarded; turn < rounds; ++turn) {
+    for (int k = -discarded; k < rounds; ++k) {
       MPI_Barrier(MPI_COMM_WORLD);
-      const double begun = MPI_Wtime();
+      const double start = MPI_Wtime();
       MPI_Allreduce(MPI_IN_PLACE, x, (int)(bytes / sizeof(float)), MPI_FLOAT, MPI_SUM,
                     MPI_COMM_WORLD);
-      if (turn >= 0) times[turn] = MPI_Wtime() - begun;
+      if (k >= 0) times[k] = MPI_Wtime() - start;
     }
     qsort(times, (size_t)rounds, sizeof(double), ascending);
     if (rank == 0) printf("%.3f\n", times[rounds / 2] * 1e6);

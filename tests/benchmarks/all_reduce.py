@@ -3,10 +3,10 @@
     python tests/benchmarks/all_reduce.py --peer PYTHON_WITH_TORCH
 
 Prints, for each size, the microseconds of rank 0 for renga on ordinary arrays and on
-arrays of a window; for Open MPI called from C, where there is an mpicc; for gloo, where
-``--peer`` names a Python that has PyTorch; and how many times as fast as those two the
-slower of ours is. The programs take turns; each figure is the least of the turns'
-medians, so that what else the machine does counts for none of them.
+arrays in a window; for Open MPI called from C, if there is an mpicc; for gloo, if
+``--peer`` names a Python that has PyTorch; and the speedup of the slower of ours over
+those two. The programs take turns, and each figure is the least of the turns' medians:
+other load on the machine affects all of them alike.
 """
 
 from __future__ import annotations
@@ -28,50 +28,50 @@ ROUNDS = [400 if size <= 1 << 20 else 60 if size <= 16 << 20 else 7 for size in 
 TURNS = 4
 
 
-def median_us(act: Callable[[], Any], barrier: Callable[[], Any], rounds: int) -> float:
-    """What ``act()`` takes after all ranks have met."""
+def median_us(run: Callable[[], Any], barrier: Callable[[], Any], rounds: int) -> float:
+    """The median time of ``run()`` after a barrier, in microseconds."""
     times = []
-    for turn in range(rounds + 3):
+    for i in range(rounds + 3):
         barrier()
-        begun = time.perf_counter()
-        act()
-        if turn >= 3:
-            times.append(time.perf_counter() - begun)
+        start = time.perf_counter()
+        run()
+        if i >= 3:
+            times.append(time.perf_counter() - start)
     return statistics.median(times) * 1e6
 
 
-def play_renga_rank() -> None:
+def run_renga_rank() -> None:
     import numpy as np
 
     from renga.communicators import create_communicator
 
     comm = create_communicator("mpi")
-    ways = {"ordinary": np.zeros(SIZES[-1] // 4, np.float32)}
-    ways["window"] = comm.window(SIZES[-1] // 4)
+    arrays = {"ordinary": np.zeros(SIZES[-1] // 4, np.float32)}
+    arrays["window"] = comm.window(SIZES[-1] // 4)
     result: dict[str, list[float]] = {}
-    for name, whole in ways.items():
-        whole[:] = 0
+    for name, array in arrays.items():
+        array[:] = 0
         result[name] = []
         for size, rounds in zip(SIZES, ROUNDS):
-            x = whole[: size // 4]
-            act = lambda x=x: comm.all_reduce(x, out=x)  # noqa: E731
-            result[name].append(median_us(act, comm.barrier, rounds))
+            x = array[: size // 4]
+            run = lambda x=x: comm.all_reduce(x, out=x)  # noqa: E731
+            result[name].append(median_us(run, comm.barrier, rounds))
     if comm.rank == 0:
         print("result", json.dumps(result), flush=True)
 
 
-def play_gloo_rank(rank: int, rendezvous: str) -> None:
+def run_gloo_rank(rank: int, rendezvous_file: str) -> None:
     import torch
     import torch.distributed as dist
 
     torch.set_num_threads(1)
-    place = f"file://{rendezvous}"
-    dist.init_process_group("gloo", init_method=place, rank=rank, world_size=2)
+    init_method = f"file://{rendezvous_file}"
+    dist.init_process_group("gloo", init_method=init_method, rank=rank, world_size=2)
     result = []
     for size, rounds in zip(SIZES, ROUNDS):
         x = torch.zeros(size // 4)
-        act = lambda x=x: dist.all_reduce(x)  # noqa: E731
-        result.append(median_us(act, dist.barrier, min(rounds, 100)))
+        run = lambda x=x: dist.all_reduce(x)  # noqa: E731
+        result.append(median_us(run, dist.barrier, min(rounds, 100)))
     dist.destroy_process_group()
     if rank == 0:
         print("result", json.dumps({"gloo": result}), flush=True)
@@ -89,7 +89,13 @@ def run_mpi(program: str) -> dict[str, list[float]]:
 
 def run_gloo(python: str) -> dict[str, list[float]]:
     with tempfile.TemporaryDirectory() as folder:
-        command = [python, __file__, "--rendezvous", f"{folder}/place", "--gloo"]
+        command = [
+            python,
+            __file__,
+            "--rendezvous-file",
+            f"{folder}/rendezvous",
+            "--gloo",
+        ]
         ranks = [
             subprocess.Popen([*command, str(r)], stdout=subprocess.PIPE, text=True)
             for r in range(2)
@@ -120,9 +126,9 @@ def _result(output: str) -> dict[str, list[float]]:
 def compare(peer: str | None) -> None:
     with tempfile.TemporaryDirectory() as folder:
         programs: list[Callable[[], dict[str, list[float]]]] = [run_renga]
-        beside = pathlib.Path(sys.executable).parent
-        places = os.pathsep.join([str(beside), os.environ["PATH"]])
-        if mpicc := shutil.which("mpicc", path=places):
+        python_folder = pathlib.Path(sys.executable).parent
+        path = os.pathsep.join([str(python_folder), os.environ["PATH"]])
+        if mpicc := shutil.which("mpicc", path=path):
             program = f"{folder}/all_reduce"
             source = str(pathlib.Path(__file__).with_suffix(".c"))
             subprocess.run([mpicc, "-O3", source, "-o", program], check=True)
@@ -150,12 +156,12 @@ def main() -> None:
     parser.add_argument("--peer", help="a Python that has PyTorch")
     parser.add_argument("--rank", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--gloo", type=int, help=argparse.SUPPRESS)
-    parser.add_argument("--rendezvous", help=argparse.SUPPRESS)
+    parser.add_argument("--rendezvous-file", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.rank:
-        play_renga_rank()
+        run_renga_rank()
     elif options.gloo is not None:
-        play_gloo_rank(options.gloo, options.rendezvous)
+        run_gloo_rank(options.gloo, options.rendezvous_file)
     else:
         compare(options.peer)
 

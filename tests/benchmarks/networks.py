@@ -3,7 +3,8 @@
     python tests/benchmarks/networks.py            # as root: makes the hosts
     python tests/benchmarks/networks.py --rank     # what runs on each host
 
-The hosts are network namespaces (tests/communicators/hosts.py). Prints the median
+The hosts are network namespaces (tests/communicators/transport/mpi/hosts.py). Prints
+the median
 milliseconds of a training step of an MLP (784, eight times 512, 10; 1024 samples on
 each rank, 9.0 MB of gradients) without communication, then with gradients sent after
 the backward pass, or while it runs, in 32 or 16 bits. They take turns.
@@ -77,7 +78,7 @@ def play_rank(steps: int) -> None:
 
 
 def main() -> None:
-    from tests.communicators.hosts import hosts, missing
+    from tests.communicators.transport.mpi.hosts import hosts, missing
 
     if missing():
         sys.exit(f"networks: {missing()}")

@@ -1,10 +1,10 @@
-"""Random collectives in which one rank may ask for something else than the others.
+"""Random collectives in which one rank's call may differ from the others'.
 
     python tests/communicators/mismatches.py --rounds 100000 --seed 1 --ranks 3
 
-Where all ask for the same, the result is NumPy's. Otherwise every rank raises the same
-InvalidType, nothing has been written, and the communicator can still be used. It runs
-on threads, by shared memory or by messages, and, under mpiexec, on processes.
+If all calls match, the result equals NumPy's. Otherwise every rank raises the same
+InvalidType, nothing has been written, and the communicator can still be used. Runs on
+threads, with and without shared memory, and, under mpiexec, on processes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 from renga.communicators import create_communicator, local
 from renga.utils.type_check import InvalidType
 
-# What the ranks have to agree on, by collective.
+# The arguments that have to match, by collective.
 FIELDS: dict[str, list[str]] = {
     "all_reduce": ["shape", "dtype", "op"],
     "all_reduce in place": ["shape", "dtype", "op"],
@@ -41,7 +41,7 @@ FIELDS: dict[str, list[str]] = {
     "scatter_obj": ["root"],
     "split": [],
 }
-# Empty, without axes, what goes along with a comparison, and more than one piece.
+# Empty, 0-d, short enough for the first message, and more than one chunk.
 SHAPES = [(), (0,), (1,), (3,), (2, 3), (3, 2), (125,), (127,), (4097,), (300_000,)]
 DTYPES = ["float32", "float64", "int32", "int64", "float16", "uint8", "bool"]
 OPS = ["sum", "max", "min", "prod", "mean"]

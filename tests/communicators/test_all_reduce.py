@@ -1,4 +1,4 @@
-"""Every way of reducing gives the same bits; arrays in windows; dtypes to travel as."""
+"""All-reduce algorithms, windows and communication dtypes."""
 
 import functools
 
@@ -9,7 +9,7 @@ from renga import _communicators
 from renga.communicators import local
 from tests.communicators.operands import data, in_rank_order
 
-ORDERLY = [
+RANK_ORDER_ALGORITHMS = [
     "all_gather",
     "direct",
     "recursive_doubling",
@@ -17,7 +17,7 @@ ORDERLY = [
     "tree",
     "torus",
 ]
-ALGORITHMS = [*ORDERLY, "ring"]
+ALGORITHMS = [*RANK_ORDER_ALGORITHMS, "ring"]
 
 
 def reduce_by(algorithm, dtype, size, op, comm):
@@ -26,9 +26,9 @@ def reduce_by(algorithm, dtype, size, op, comm):
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 3, 4, 5, 6, 7, 8, 12, 13, 16])
-@pytest.mark.parametrize("algorithm", ORDERLY)
+@pytest.mark.parametrize("algorithm", RANK_ORDER_ALGORITHMS)
 @pytest.mark.parametrize("dtype, op", [("float32", "sum"), ("float16", "mean")])
-def test_every_algorithm_takes_the_operands_in_one_order(ranks, algorithm, dtype, op):
+def test_algorithms_combine_operands_in_rank_order(ranks, algorithm, dtype, op):
     act = functools.partial(reduce_by, algorithm, dtype, 1001, op)
     expected = in_rank_order([data(r, 1001, dtype) for r in range(ranks)], op)
     for y in local.run(act, ranks=ranks, shared_memory=False):
@@ -38,14 +38,14 @@ def test_every_algorithm_takes_the_operands_in_one_order(ranks, algorithm, dtype
 @pytest.mark.parametrize("ranks", [2, 3, 6, 8])
 @pytest.mark.parametrize("size", [0, 1, 7, 1001])
 @pytest.mark.parametrize("op", ["sum", "prod", "max"])
-def test_a_ring_is_exact_for_integers(ranks, size, op):
+def test_ring_is_exact_for_integers(ranks, size, op):
     act = functools.partial(reduce_by, "ring", "int64", size, op)
     expected = in_rank_order([data(r, size, "int64") for r in range(ranks)], op)
     for y in local.run(act, ranks=ranks, shared_memory=False):
         np.testing.assert_array_equal(y, expected)
 
 
-def test_a_ring_gives_all_ranks_the_same_bits_and_nearly_those_of_the_others():
+def test_ring_gives_all_ranks_the_same_bits():
     act = functools.partial(reduce_by, "ring", "float32", 1001, "mean")
     ys = local.run(act, ranks=5, shared_memory=False)
     exact = np.mean([data(r, 1001, "float32") for r in range(5)], 0, "float64")
@@ -55,7 +55,7 @@ def test_a_ring_gives_all_ranks_the_same_bits_and_nearly_those_of_the_others():
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_long_vectors_go_in_pieces(algorithm):
+def test_long_vectors_are_reduced_in_chunks(algorithm):
     size = 3_500_000  # more than three pieces of one MiB for each of three ranks
     act = functools.partial(reduce_by, algorithm, "int32", size, "sum")
     expected = sum(data(r, size, "int32") for r in range(3))
@@ -81,7 +81,7 @@ def test_nodes_do_not_change_the_result(ranks, nodes, dtype, op):
             np.testing.assert_array_equal(y, expected)
 
 
-def test_ranks_of_a_node_know_it():
+def test_topology_of_nodes():
     def act(comm):
         pair = comm.split(comm.rank % 2, comm.rank)
         return (comm.intra_rank, comm.intra_size, comm.inter_rank, pair.inter_size)
@@ -97,8 +97,15 @@ def test_unknown_algorithms_are_refused():
         local.run(functools.partial(reduce_by, "magic", "int8", 1, "sum"), ranks=2)
 
 
+def test_whole_is_an_older_name_of_all_gather():
+    act = functools.partial(reduce_by, "whole", "float32", 1001, "sum")
+    expected = in_rank_order([data(r, 1001, "float32") for r in range(3)], "sum")
+    for y in local.run(act, ranks=3):
+        np.testing.assert_array_equal(y, expected)
+
+
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int32"])
-def test_windows_are_reduced_where_they_are(ranks, dtype):
+def test_windows_are_reduced_in_place(ranks, dtype):
     def act(comm):
         memory = comm.window((3, 40_000), dtype)
         memory[:] = data(comm.rank, (3, 40_000), dtype)
@@ -115,7 +122,7 @@ def test_windows_are_reduced_where_they_are(ranks, dtype):
         np.testing.assert_array_equal(memory[1], xs[r][1])
 
 
-def test_a_window_on_one_rank_only_is_refused():
+def test_window_on_one_rank_only_is_refused():
     def act(comm):
         memory = comm.window(100_000)
         x = memory if comm.rank == 0 else np.empty(100_000, "float32")
@@ -126,7 +133,7 @@ def test_a_window_on_one_rank_only_is_refused():
         local.run(act, ranks=2)
 
 
-def test_many_windows_come_and_go(ranks):
+def test_many_windows_are_created_and_freed(ranks):
     def act(comm):
         sums = []
         for turn in range(5):
@@ -150,7 +157,7 @@ def rounded_to_bfloat16(x):
 
 @pytest.mark.parametrize("wire", ["float16", np.float16, "bfloat16"])
 @pytest.mark.parametrize("size", [5, 300_000])
-def test_elements_travel_in_16_bits_and_are_summed_in_32(ranks, wire, size):
+def test_16_bit_communication_dtype_is_summed_in_32_bits(ranks, wire, size):
     def act(comm):
         x = data(comm.rank, size, "float32")
         comm.all_reduce(x, "mean", out=x, dtype=wire)
@@ -167,14 +174,14 @@ def test_elements_travel_in_16_bits_and_are_summed_in_32(ranks, wire, size):
         np.testing.assert_array_equal(y, expected)
 
 
-def test_integers_do_not_travel_as_floats(ranks):
+def test_floating_communication_dtype_of_integers_is_refused(ranks):
     with pytest.raises(Exception, match="to convert between, got int32"):
         ranks(lambda comm: comm.all_reduce(np.ones(3, "int32"), dtype="float16"))
     with pytest.raises(ValueError, match="floating communication dtype, got int8"):
         ranks(lambda comm: comm.all_reduce(np.ones(3, "float32"), dtype="int8"))
 
 
-def test_the_model_of_the_network_knows_its_closed_forms():
+def test_network_model_matches_closed_forms():
     latency, byte = 1e-5, 1e-9
     seconds = _communicators.all_reduce_seconds(64, 0, False, latency, byte)
     steps = {name: round(value / latency) for name, value in seconds.items()}

@@ -1,4 +1,4 @@
-"""ChainerMN's methods: shapes that only their owner knows, any dtype, objects."""
+"""ChainerMN's methods: shapes that differ between ranks, any dtype, objects."""
 
 import numpy as np
 import pytest
@@ -68,7 +68,7 @@ def test_alltoall(ranks):
             np.testing.assert_array_equal(y, mine(r) * 10 + to)
 
 
-def test_allreduce_leaves_its_argument_alone(ranks):
+def test_allreduce_does_not_change_its_argument(ranks):
     def act(comm):
         x = np.full(3, comm.rank + 1.0)
         return comm.allreduce(x), x
@@ -80,7 +80,7 @@ def test_allreduce_leaves_its_argument_alone(ranks):
 
 
 @pytest.mark.parametrize("elements", [4, 50_000])
-def test_messages_go_round_a_ring(ranks, elements):
+def test_messages_around_a_ring(ranks, elements):
     def act(comm):
         right, left = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
         x = np.full((2, elements), comm.rank, "float32")[:, ::-1]
@@ -98,7 +98,7 @@ def test_messages_go_round_a_ring(ranks, elements):
         np.testing.assert_array_equal(z, np.full((1, elements), left))
 
 
-def test_tags_tell_messages_apart(ranks):
+def test_messages_are_matched_by_tag(ranks):
     def act(comm):
         if comm.size == 1:
             return "first", "second"
@@ -185,7 +185,7 @@ def test_allreduce_of_dtypes_that_the_core_lacks(ranks, dtype):
         np.testing.assert_allclose(y, expected, rtol=1e-6)
 
 
-def test_the_greatest_of_unsigned_integers_is_refused(ranks):
+def test_max_of_unsigned_integers_is_refused(ranks):
     with pytest.raises(TypeError, match="expected signed integers for max, got uint32"):
         ranks(lambda comm: comm.all_reduce(np.ones(2, "uint32"), "max"))
 

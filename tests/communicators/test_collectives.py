@@ -48,7 +48,7 @@ def test_mean_of_integers_is_refused(ranks):
         ranks(lambda comm: comm.all_reduce(np.ones(3, "int32"), "mean"))
 
 
-def test_max_lets_nan_through(ranks):
+def test_max_propagates_nan(ranks):
     def act(comm):
         x = np.zeros(2, "float32")
         x[comm.rank % 2] = np.nan if comm.rank == 0 else 1
@@ -57,7 +57,7 @@ def test_max_lets_nan_through(ranks):
     assert all(np.isnan(y[0]) for y in ranks(act))
 
 
-def test_several_arrays_travel_together(ranks):
+def test_several_arrays_are_reduced_together(ranks):
     shapes = [(3, 4), (), (0, 2), (200_000,), (7,)]
 
     def act(comm):
@@ -87,7 +87,7 @@ def test_any_strides_in_and_out(ranks):
 
 @pytest.mark.parametrize("channels", [3, 40])  # runs shorter and longer than a line
 @pytest.mark.parametrize("pixels", [7, 20_000])
-def test_parts_of_pixels(ranks, channels, pixels):
+def test_slices_of_channels_last_images(ranks, channels, pixels):
     """Blocks of channels of (pixels, ranks * channels), as they lie."""
 
     def act(comm):
@@ -130,7 +130,7 @@ def test_in_place(ranks, size, dtype, op):
         assert y.dtype == dtype
 
 
-def test_in_place_with_gaps(ranks):
+def test_in_place_with_strides(ranks):
     def act(comm):
         x = data(comm.rank, (20, 3), "float64")
         comm.all_reduce(x[:, 1], out=x[:, 1])
@@ -198,7 +198,7 @@ def test_broadcast_from_every_root(ranks, shape):
             np.testing.assert_array_equal(y, data(root, shape, "float32").reshape(-1))
 
 
-def test_wrong_words_and_ranks_are_refused(ranks):
+def test_unknown_operations_and_ranks_are_refused(ranks):
     with pytest.raises(ValueError, match="expected op sum, mean, max, min or prod"):
         ranks(lambda comm: comm.all_reduce(np.ones(2), "average"))
     with pytest.raises(ValueError, match=r"broadcast: expected a rank in \[0, \d\)"):

@@ -1,11 +1,11 @@
-"""The table of communicators by name."""
+"""Communicators by name."""
 
 import subprocess
 import sys
 
 import pytest
 
-from renga.communicators import CommunicatorBase, create_communicator
+from renga.communicators import Communicator, CommunicatorBase, create_communicator
 
 CHAINERMN_NAMES = [
     "naive",
@@ -33,7 +33,7 @@ def test_options_become_settings():
     assert comm.get_config("allreduce_grad_dtype") == "float16"
 
 
-def test_every_name_of_chainermn_works_in_a_lone_process():
+def test_chainermn_names_work_in_a_single_process():
     pytest.importorskip("renga._communicators_mpi", exc_type=ImportError)
     program = f"""
 from renga.communicators import create_communicator
@@ -46,7 +46,7 @@ assert create_communicator().size == 1
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
 
 
-def test_without_mpi_the_error_says_what_to_install():
+def test_error_without_mpi_says_what_to_install():
     program = """
 import sys
 sys.modules["renga._communicators_mpi"] = None
@@ -63,7 +63,7 @@ else:
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
 
 
-def test_mpi_starts_with_the_first_communicator_of_processes():
+def test_mpi_is_not_loaded_for_local_ranks():
     program = """
 import ctypes
 import renga, renga.communicators as c
@@ -73,8 +73,16 @@ assert "libmpi" not in open("/proc/self/maps").read()
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
 
 
-def test_the_base_class_is_an_interface():
+def test_base_class_is_abstract():
     comm = CommunicatorBase()
     with pytest.raises(NotImplementedError):
         comm.allreduce(1)
     assert comm.finalize() is None
+
+
+@pytest.mark.parametrize("options", [{}, {"size": 4}])
+def test_communicators_have_the_methods_of_the_protocol(options):
+    comm = create_communicator("simulated" if options else "local", **options)
+    public = [name for name in vars(Communicator) if not name.startswith("_")]
+    assert "all_reduce" in public
+    assert [name for name in public if not hasattr(comm, name)] == []

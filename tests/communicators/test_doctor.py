@@ -1,4 +1,4 @@
-"""What the doctor finds."""
+"""The diagnostics of `python -m renga.doctor`."""
 
 import subprocess
 import sys
@@ -9,7 +9,7 @@ from renga.communicators import doctor, local
 from renga.launch import mpiexec_environment
 
 
-def test_it_tells_what_works_and_how_fast():
+def test_doctor_reports_checks_and_speed():
     pytest.importorskip("renga._communicators_mpi", exc_type=ImportError)
     done = subprocess.run(
         [sys.executable, "-m", "renga.doctor", "--ranks", "2"],
@@ -29,7 +29,7 @@ def test_it_tells_what_works_and_how_fast():
     assert all(line.count("*") == 1 for line in lines[-4:])
 
 
-def test_a_failure_is_every_ranks_finding(monkeypatch):
+def test_failure_on_one_rank_is_reported_on_all(monkeypatch):
     def fails_on_rank_1(comm, large):
         if comm.rank == 1:
             raise OSError("no cable")

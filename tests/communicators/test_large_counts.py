@@ -1,4 +1,4 @@
-"""More elements than an int can count."""
+"""More elements than fit into an int."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ PLACES = [0, 1 << 30, (1 << 31) + 5, LARGE - 1]
 
 
 @pytest.mark.parametrize("shared_memory", [True, False])
-def test_2_5_gib_are_sent_and_summed(shared_memory):
+def test_send_and_all_reduce_of_2_5_gib(shared_memory):
     def act(comm):
         x = np.zeros(LARGE, np.uint8)
         if comm.rank == 0:

@@ -1,4 +1,4 @@
-"""Ranks that ask for different things all hear so, and nothing is moved."""
+"""Ranks whose calls differ: all raise, and nothing is moved."""
 
 import os
 
@@ -65,7 +65,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_every_rank_hears_of_it(ranks, case):
+def test_mismatch_raises_on_every_rank(ranks, case):
     def act(comm):
         x = np.ones(3)
         if comm.size > 1:
@@ -81,7 +81,7 @@ def test_every_rank_hears_of_it(ranks, case):
 
 
 @pytest.mark.parametrize("algorithm", ["whole", "ring", "rabenseifner"])
-def test_chosen_algorithms_compare_too(ranks, algorithm):
+def test_mismatch_raises_with_every_algorithm(ranks, algorithm):
     def act(comm):
         comm = comm.split(0, comm.rank)
         comm.set_config("all_reduce_algorithm", value=algorithm)
@@ -93,7 +93,7 @@ def test_chosen_algorithms_compare_too(ranks, algorithm):
     assert all(total == size for total, size in ranks(act))
 
 
-def test_more_ranks_than_send_everything_to_everybody():
+def test_mismatch_of_more_ranks_than_exchange_first_messages():
     def act(comm):
         with pytest.raises(InvalidType, match="expected the same call.*on rank 17"):
             comm.all_reduce(np.ones(3 + (comm.rank == 17)))

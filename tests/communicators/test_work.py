@@ -1,4 +1,4 @@
-"""Communication that goes on in the background."""
+"""Collectives and messages in the background."""
 
 import threading
 
@@ -8,7 +8,7 @@ import pytest
 from renga.communicators import RankFailed, local
 
 
-def test_collectives_keep_their_order_behind_a_waiting_caller(ranks):
+def test_blocking_collectives_wait_for_earlier_background_ones(ranks):
     def act(comm):
         x = np.full(100_000, comm.rank + 1, "float32")
         works = [comm.all_reduce(x * k, wait=False) for k in range(5)]
@@ -22,7 +22,7 @@ def test_collectives_keep_their_order_behind_a_waiting_caller(ranks):
         np.testing.assert_array_equal(together, range(len(results)))
 
 
-def test_every_collective_can_go_on_in_the_background(ranks):
+def test_every_collective_can_run_in_the_background(ranks):
     def act(comm):
         x = np.arange(comm.size * 3.0).reshape(comm.size, 3) + comm.rank
         works = [
@@ -46,7 +46,7 @@ def test_every_collective_can_go_on_in_the_background(ranks):
             np.testing.assert_array_equal(a, b)
 
 
-def test_large_messages_cross_in_the_background(ranks):
+def test_large_messages_in_both_directions_in_the_background(ranks):
     def act(comm):
         right, left = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
         received = np.empty(500_000)
@@ -76,7 +76,7 @@ def test_receiving_into_the_wrong_array_is_refused(ranks):
     ranks(act)
 
 
-def test_an_error_in_the_background_comes_out_of_wait():
+def test_wait_raises_an_error_of_the_background():
     def act(comm):
         if comm.rank == 1:
             raise OSError("disk on fire")
@@ -91,7 +91,7 @@ def test_an_error_in_the_background_comes_out_of_wait():
         local.run(act, ranks=2)
 
 
-def test_wait_gives_up_after_its_own_time_out():
+def test_wait_raises_after_its_own_timeout():
     may_come = threading.Event()
 
     def act(comm):
@@ -112,7 +112,7 @@ def test_wait_gives_up_after_its_own_time_out():
         np.testing.assert_array_equal(y, 2)
 
 
-def test_a_message_that_does_not_come_is_not_waited_for_for_ever(monkeypatch):
+def test_wait_for_a_missing_message_times_out(monkeypatch):
     monkeypatch.setenv("RENGA_TIMEOUT", "0.2")
     given_up = threading.Event()
 

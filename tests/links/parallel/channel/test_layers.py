@@ -42,7 +42,7 @@ def own_shard(comm, layout, x, axis=1):
     return x[(slice(None),) * axis + (own,)]
 
 
-def check(ranks, board, serial, make, x, layouts, params):
+def check(ranks, shared_memory, serial, make, x, layouts, params):
     """Compares a parallel link, made for a communicator, with the serial one."""
     y_shape = serial(x).shape
     weight, weight2 = array(5, *y_shape), array(6, *x.shape)
@@ -68,7 +68,7 @@ def check(ranks, board, serial, make, x, layouts, params):
             err_msg=what,
         )  # fmt: skip
 
-    results = local.run(on_rank, ranks=ranks, board=board)
+    results = local.run(on_rank, ranks=ranks, shared_memory=shared_memory)
     for key, whole in expected.items():
         layout = layouts[1] if key == "y" else layouts[0]
         if key not in ("y", "gx", "ggx") or layout == "replicated":
@@ -102,7 +102,7 @@ def image_cases(draw):
         channels=(inputs, outputs, ksize),
         x=(draw(st.integers(0, 3)), inputs, *extents),
         ranks=ranks,
-        board=draw(st.booleans()),
+        shared_memory=draw(st.booleans()),
         layouts=(draw(LAYOUTS), draw(LAYOUTS)),
         algorithm=draw(st.sampled_from([None, *algorithms])),
         pieces=draw(st.sampled_from([None, 0, 1, 2, 3])),
@@ -142,7 +142,7 @@ def test_images(serial, parallel, case):
         whole = serial(inputs, outputs, ksize, **kept)
         params = ["W"] if case["nobias"] else ["W", "b"]
         x = array(3, *case["x"])
-        check(case["ranks"], case["board"], whole, make, x, layouts, params)
+        check(case["ranks"], case["shared_memory"], whole, make, x, layouts, params)
 
 
 @given(
@@ -151,7 +151,7 @@ def test_images(serial, parallel, case):
     out_size=st.integers(1, 6),
     batch=st.sampled_from([(3,), (2, 3), (0,)]),
     ranks=st.integers(1, 4),
-    board=st.booleans(),
+    shared_memory=st.booleans(),
     layouts=st.tuples(LAYOUTS, LAYOUTS),
     choice=st.integers(0, 4),
     pieces=st.sampled_from([0, 1, 2]),
@@ -164,7 +164,7 @@ def test_linear(
     out_size,
     batch,
     ranks,
-    board,
+    shared_memory,
     layouts,
     choice,
     pieces,
@@ -211,17 +211,17 @@ def test_linear(
         whole = batched(L.Linear(in_size, out_size, **kept))
         x = array(3, *batch, in_channels, *pixels)
         params = ["W"] if nobias else ["W", "b"]
-        check(ranks, board, whole, make, x, layouts, params)
+        check(ranks, shared_memory, whole, make, x, layouts, params)
 
 
 @given(
     shape=st.sampled_from([(4, 5), (3, 1, 2, 2), (2, 7, 3, 1), (3, 4, 5)]),
     ranks=st.integers(1, 4),
-    board=st.booleans(),
+    shared_memory=st.booleans(),
     layouts=st.tuples(LAYOUTS, LAYOUTS),
     use_gamma=st.booleans(),
 )
-def test_batch_normalization(shape, ranks, board, layouts, use_gamma):
+def test_batch_normalization(shape, ranks, shared_memory, layouts, use_gamma):
     size = shape[1]
     kept = dict(use_gamma=use_gamma, eps=1e-2, initial_beta=array(2, size))
     if use_gamma:
@@ -239,7 +239,7 @@ def test_batch_normalization(shape, ranks, board, layouts, use_gamma):
         whole = L.BatchNormalization(size, **kept)
         x = array(3, *shape)
         params = ["beta", "gamma"] if use_gamma else ["beta"]
-        check(ranks, board, whole, make, x, layouts, params)
+        check(ranks, shared_memory, whole, make, x, layouts, params)
         # The serial one has run once more, to know the shape of its output.
         fresh = L.BatchNormalization(size, **kept)
         fresh(x)

@@ -24,7 +24,7 @@ def shard_of(grid, x):
     return x[index_in(box, tuple(map(range, extents)))].copy()
 
 
-def check(shape, board, serial, make, x):
+def check(shape, shared_memory, serial, make, x):
     """Compares a link, made for a grid, with the serial one."""
     weight, weight2 = array(5, *serial(x).shape), array(6, *x.shape)
     expected = differentiate(serial, x, weight, weight2)
@@ -44,7 +44,9 @@ def check(shape, board, serial, make, x):
             found[name] = S.gather_image(grid, found[name]).array
         return found
 
-    found_by_ranks = local.run(on_rank, ranks=int(np.prod(shape)), board=board)
+    found_by_ranks = local.run(
+        on_rank, ranks=int(np.prod(shape)), shared_memory=shared_memory
+    )
     for rank, found in enumerate(found_by_ranks):
         for name, actual in found.items():
             wanted = expected[name.replace("fast ", "")]
@@ -71,7 +73,7 @@ def windows(draw):
     extents = tuple(n + draw(st.integers(0, 6 if axes == 2 else 2)) for n in least)
     return dict(
         shape=shape, ksize=ksize, stride=stride, pad=pad, dilate=dilate,
-        extents=extents, n=draw(st.integers(0, 2)), board=draw(st.booleans()),
+        extents=extents, n=draw(st.integers(0, 2)), shared_memory=draw(st.booleans()),
     )  # fmt: skip
 
 
@@ -116,7 +118,7 @@ def test_convolution(case):
     )  # fmt: skip
     serial, make = layers_of(case, *links)
     x = array(3, case["n"], case["channels"][0], *case["extents"])
-    check(case["shape"], case["board"], serial, make, x)
+    check(case["shape"], case["shared_memory"], serial, make, x)
 
 
 @given(convolutions())
@@ -134,7 +136,7 @@ def test_deconvolution(case):
     )  # fmt: skip
     serial, make = layers_of(case, *links)
     x = array(3, case["n"], case["channels"][0], *case["extents"])
-    check(case["shape"], case["board"], serial, make, x)
+    check(case["shape"], case["shared_memory"], serial, make, x)
 
 
 class Layer(renga.Link):
@@ -152,7 +154,7 @@ def check_function(case, serial, parallel, x):
     def make(grid):
         return Layer(lambda x: parallel(grid, x))
 
-    check(case["shape"], case["board"], Layer(serial), make, x)
+    check(case["shape"], case["shared_memory"], Layer(serial), make, x)
 
 
 def pooling_of(case):
@@ -249,7 +251,7 @@ def test_batch_normalization(case, use_beta):
 
     with renga.using_config("dtype", np.float64):
         serial = L.BatchNormalization(3, **options)
-    check(case["shape"], case["board"], serial, make, x)
+    check(case["shape"], case["shared_memory"], serial, make, x)
 
 
 ORDERS = {

@@ -1,4 +1,4 @@
-"""Results are written into arrays that can be written into, or nowhere."""
+"""Arrays for results: which are refused, and that those are not written."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ def on_disk(x):
         return np.memmap(file.name, x.dtype, "r", shape=x.shape)
 
 
-# Arrays that nothing can be written into, and what is said of them.
+# Invalid arrays for results, and the errors.
 BAD = {
     "read-only": (read_only, ValueError, "may be written to"),
     "on disk": (on_disk, ValueError, "may be written to"),
@@ -55,7 +55,7 @@ CALLS = {
 
 @pytest.mark.parametrize("bad", BAD)
 @pytest.mark.parametrize("call", CALLS)
-def test_bad_results_are_refused_and_left_alone(ranks, call, bad):
+def test_invalid_out_is_refused_and_not_written(ranks, call, bad):
     shape_of, act_on = CALLS[call]
     make, kind, message = BAD[bad]
 
@@ -76,7 +76,7 @@ def test_bad_results_are_refused_and_left_alone(ranks, call, bad):
 
 
 @pytest.mark.parametrize("bad", ["read-only", "on disk", "byte-swapped", "unaligned"])
-def test_broadcast_into_what_cannot_be_written(ranks, bad):
+def test_broadcast_into_invalid_array_is_refused(ranks, bad):
     make, kind, message = BAD[bad]
 
     def act(comm):
@@ -95,7 +95,7 @@ def test_broadcast_into_what_cannot_be_written(ranks, bad):
 
 @pytest.mark.parametrize("wait", [True, False])
 @pytest.mark.parametrize("bad", ["read-only", "on disk"])
-def test_receiving_into_what_cannot_be_written(ranks, bad, wait):
+def test_receiving_into_invalid_array_is_refused(ranks, bad, wait):
     make, kind, message = BAD[bad]
 
     def act(comm):
@@ -120,7 +120,7 @@ def test_receiving_into_what_cannot_be_written(ranks, bad, wait):
         (np.zeros(0), r"float64 \(0,\)"),
     ],
 )
-def test_something_else_than_out_is_for_is_not_written(ranks, sent, named, wait):
+def test_message_of_another_form_is_not_written_to_out(ranks, sent, named, wait):
     def act(world):
         comm = world.split(0, world.rank)
         out = np.full(3, 7.0)
@@ -188,7 +188,7 @@ def test_operands_of_foreign_byte_order(ranks, dtype):
         np.testing.assert_array_equal(last, np.arange(6) + len(results) - 1)
 
 
-def test_windows_that_slide_over_an_array_are_refused(ranks):
+def test_out_with_overlapping_elements_is_refused(ranks):
     def act(comm):
         memory = np.zeros(20)
         sliding = np.lib.stride_tricks.as_strided(memory, (3, 4), (8, 8))

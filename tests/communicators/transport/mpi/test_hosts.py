@@ -6,12 +6,12 @@ import time
 import numpy as np
 import pytest
 
-from tests.communicators.hosts import hosts, missing
+from tests.communicators.transport.mpi.hosts import hosts, missing
 
 pytest.importorskip("renga._communicators_mpi", exc_type=ImportError)
 pytestmark = pytest.mark.skipif(bool(missing()), reason=missing() or "present")
 
-PROGRAM = str(pathlib.Path(__file__).with_name("five_lines.py"))
+PROGRAM = str(pathlib.Path(__file__).with_name("data_parallel_training.py"))
 
 
 def serial_result():
@@ -40,7 +40,7 @@ def words(output, first):
     "count, ranks_each, kind",
     [(2, 1, "mpi"), (3, 1, "flat"), (2, 2, "hierarchical")],
 )
-def test_five_lines_train_as_one_process_does(tmp_path, count, ranks_each, kind):
+def test_training_equals_one_process(tmp_path, count, ranks_each, kind):
     with hosts(count, tmp_path) as some:
         done = some.run(PROGRAM, kind, ranks_each=ranks_each)
     assert done.returncode == 0, done.stdout
@@ -54,7 +54,7 @@ def test_five_lines_train_as_one_process_does(tmp_path, count, ranks_each, kind)
     "what, message",
     [("fail", "[rank 2] ValueError: no luck"), ("leave", "rank 2 has exited")],
 )
-def test_a_failure_on_one_host_ends_the_job_on_all(tmp_path, what, message):
+def test_failure_on_one_host_ends_the_job(tmp_path, what, message):
     with hosts(3, tmp_path) as some:
         begun = time.perf_counter()
         done = some.run(PROGRAM, "mpi", what)
@@ -64,7 +64,7 @@ def test_a_failure_on_one_host_ends_the_job_on_all(tmp_path, what, message):
     assert time.perf_counter() - begun < 40  # and not the 60 s of RENGA_TIMEOUT
 
 
-def test_a_single_node_communicator_refuses_two(tmp_path):
+def test_single_node_refuses_two_nodes(tmp_path):
     with hosts(2, tmp_path) as some:
         done = some.run(PROGRAM, "single_node")
     assert done.returncode != 0

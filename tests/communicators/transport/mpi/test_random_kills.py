@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from tests.communicators.random_kills import kill_once, last_complete
+from tests.communicators.transport.mpi.random_kills import kill_once, last_complete
 
 pytest.importorskip("renga._communicators_mpi", exc_type=ImportError)
 

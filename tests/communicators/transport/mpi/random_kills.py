@@ -1,11 +1,11 @@
-"""Kills one of three ranks at a random moment, again and again, and sees what follows.
+"""Kills one of three ranks at a random moment, repeatedly, and checks the outcome.
 
-    python tests/communicators/random_kills.py --runs 200
+    python tests/communicators/transport/mpi/random_kills.py --runs 200
 
-Each time the job has to end within ten seconds, with an error and without leaving a
-process behind, and the next job has to go on from the last complete checkpoint. Now and
-then the launcher is killed instead of a rank. In the end neither /dev/shm nor the
-folder of temporary files may hold anything that was not there before.
+Each time the job has to end within ten seconds, with an error and without a remaining
+process, and the next job has to resume from the last complete checkpoint. Sometimes the
+launcher is killed instead of a rank. At the end there may be no new file in /dev/shm or
+in the folder of temporary files.
 """
 
 from __future__ import annotations

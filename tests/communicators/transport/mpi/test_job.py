@@ -1,4 +1,4 @@
-"""MPI jobs in which a rank fails: each ends soon, with an error, and says why."""
+"""MPI jobs in which a rank fails: each ends soon, with an error message."""
 
 import re
 import subprocess
@@ -48,14 +48,14 @@ def run_job(tmp_path, body, ranks=2, name="mpi", first="", timeout="60", **varia
     return done.returncode, done.stdout, time.perf_counter() - begun
 
 
-def test_a_job_without_failure_ends_with_zero(tmp_path):
+def test_job_without_failure_exits_with_zero(tmp_path):
     code, output, _ = run_job(tmp_path, "", ranks=3)
     assert code == 0
     assert output.count("reached the end") == 3
 
 
 @pytest.mark.parametrize("name", ["mpi", "naive"])
-def test_an_exception_in_one_rank_ends_all(tmp_path, name):
+def test_exception_in_one_rank_ends_the_job(tmp_path, name):
     body = "if comm.rank == 1: raise ValueError('no luck')"
     code, output, seconds = run_job(tmp_path, body, name=name)
     assert code != 0
@@ -65,7 +65,7 @@ def test_an_exception_in_one_rank_ends_all(tmp_path, name):
     assert seconds < SOON
 
 
-def test_an_exception_in_a_thread_ends_all(tmp_path):
+def test_exception_in_a_thread_ends_the_job(tmp_path):
     body = """
     def fail():
         raise KeyError("in a thread")
@@ -80,7 +80,7 @@ def test_an_exception_in_a_thread_ends_all(tmp_path):
 
 
 @pytest.mark.parametrize("number", ["SIGKILL", "SIGSEGV", "SIGTERM"])
-def test_a_signal_that_ends_one_rank_ends_all(tmp_path, number):
+def test_killed_rank_ends_the_job(tmp_path, number):
     body = f"""
     if comm.rank == 1:
         os.kill(os.getpid(), signal.{number})
@@ -92,7 +92,7 @@ def test_a_signal_that_ends_one_rank_ends_all(tmp_path, number):
     assert seconds < SOON
 
 
-def test_sigterm_lets_a_rank_clean_up(tmp_path):
+def test_sigterm_runs_cleanup(tmp_path):
     body = """
     try:
         if comm.rank == 1:
@@ -107,14 +107,14 @@ def test_sigterm_lets_a_rank_clean_up(tmp_path):
     assert "cleaned up" in output
 
 
-def test_sys_exit_with_an_error_ends_all(tmp_path):
+def test_sys_exit_with_an_error_ends_the_job(tmp_path):
     code, output, seconds = run_job(tmp_path, "if comm.rank == 1: sys.exit(3)")
     assert code == 3
     assert seconds < SOON
 
 
 @pytest.mark.parametrize("name", ["mpi", "naive"])
-def test_a_rank_that_stays_away_is_named(tmp_path, name):
+def test_timeout_names_missing_rank(tmp_path, name):
     body = "if comm.rank == 1: time.sleep(60)"
     code, output, _ = run_job(tmp_path, body, name=name, timeout="1")
     assert code != 0
@@ -125,7 +125,7 @@ def test_a_rank_that_stays_away_is_named(tmp_path, name):
 
 @pytest.mark.parametrize("name", ["mpi", "naive"])
 @pytest.mark.parametrize("way", ["sys.exit(0)", "os._exit(0)", "raise SystemExit"])
-def test_a_rank_that_leaves_in_the_middle_is_noticed(tmp_path, name, way):
+def test_rank_that_exits_fails_a_collective(tmp_path, name, way):
     body = f"""
     if comm.rank == 1:
         {way}
@@ -139,7 +139,7 @@ def test_a_rank_that_leaves_in_the_middle_is_noticed(tmp_path, name, way):
     assert seconds < SOON
 
 
-def test_a_rank_that_leaves_is_noticed_by_who_receives_from_it(tmp_path):
+def test_rank_that_exits_fails_a_receive(tmp_path):
     body = """
     half = comm.split(comm.rank // 2, 0)
     if comm.rank == 3:
@@ -158,11 +158,11 @@ def test_a_rank_that_leaves_is_noticed_by_who_receives_from_it(tmp_path):
     assert "last words" in output
     assert "[rank 2]" in output
     assert re.search(r"from rank 1 at .*script.py:\d+ in <module>: rank 1 has", output)
-    assert "left, rank 0 waits for it" in output
+    assert "exited, rank 0 waits for it" in output
     assert seconds < SOON
 
 
-def test_a_rank_that_needs_no_other_goes_on_when_others_have_left(tmp_path):
+def test_ranks_continue_after_others_have_exited(tmp_path):
     body = """
     alone = comm.split(comm.rank, 0)
     if comm.rank == 0:
@@ -191,7 +191,7 @@ def test_different_shapes_are_named_in_debug_mode_without_shared_memory(tmp_path
 
 
 @pytest.mark.parametrize("first", ["", "from mpi4py import MPI"])
-def test_mpi4py_talks_to_the_same_ranks(tmp_path, first):
+def test_mpi_comm_has_the_same_ranks(tmp_path, first):
     pytest.importorskip("mpi4py")
     body = """
     everyone = comm.mpi_comm
@@ -206,7 +206,7 @@ def test_mpi4py_talks_to_the_same_ranks(tmp_path, first):
     assert output.count("reached the end") == 3
 
 
-def test_an_exception_ends_all_where_mpi4py_came_first(tmp_path):
+def test_exception_ends_the_job_if_mpi4py_initialized_mpi(tmp_path):
     pytest.importorskip("mpi4py")
     body = "if comm.rank == 1: raise ValueError('no luck')"
     code, output, seconds = run_job(tmp_path, body, first="from mpi4py import MPI")

@@ -1,4 +1,4 @@
-"""A rank of many that are not there: shapes, counts, predicted times."""
+"""Simulated ranks: shapes, counts, predicted times."""
 
 import numpy as np
 import pytest
@@ -78,14 +78,14 @@ def test_objects_and_groups():
         ({"size": 6, "intra_size": 4}, "evenly"),
     ],
 )
-def test_what_cannot_be_is_refused(wrong, message):
+def test_invalid_arguments_are_refused(wrong, message):
     with pytest.raises(ValueError, match=message):
         create_communicator("simulated", **wrong)
 
 
 @pytest.mark.parametrize("size, intra_size", [(4, 4), (4, 2), (3, 1), (1, 1)])
 @pytest.mark.parametrize("double_buffering", [False, True])
-def test_training_on_machines_of_every_form(size, intra_size, double_buffering):
+def test_training_on_different_machines(size, intra_size, double_buffering):
     import renga.links as L
     from renga import optimizers
     from renga.distributed import create_multi_node_optimizer
@@ -108,7 +108,7 @@ def test_training_on_machines_of_every_form(size, intra_size, double_buffering):
     assert comm.window_layout([x]) == 0 and comm.copy_to_window([x]) == []
 
 
-def test_wrong_calls_are_refused_as_real_ranks_refuse_them():
+def test_invalid_calls_raise_as_on_real_ranks():
     comm = create_communicator("simulated", size=4, intra_size=4)
     for call, kind in [
         (lambda: comm.all_reduce(np.ones(3), "average"), ValueError),

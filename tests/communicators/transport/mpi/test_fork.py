@@ -1,4 +1,4 @@
-"""MPI jobs whose processes fork: children end alone and reach none of the ranks."""
+"""MPI jobs whose processes fork: children do not affect the ranks."""
 
 import os
 import pathlib
@@ -11,8 +11,8 @@ import pytest
 
 from renga.communicators.transport.mpi.stale_files import remove_stale_files
 from renga.launch import mpiexec_command, mpiexec_environment
-from tests.communicators.random_kills import shared_files
-from tests.communicators.test_job import run_job
+from tests.communicators.transport.mpi.random_kills import shared_files
+from tests.communicators.transport.mpi.test_job import run_job
 
 pytest.importorskip("renga._communicators_mpi", exc_type=ImportError)
 
@@ -38,7 +38,7 @@ def in_child(act):
         ("lambda: comm.abort(5)", 5),
     ],
 )
-def test_a_child_ends_alone(tmp_path, name, act, code):
+def test_exit_of_a_forked_child_does_not_end_the_job(tmp_path, name, act, code):
     body = f"""
     assert in_child({act}) == {code}
     time.sleep(0.2)
@@ -50,7 +50,7 @@ def test_a_child_ends_alone(tmp_path, name, act, code):
 
 
 @pytest.mark.parametrize("name", ["mpi", "naive"])
-def test_a_child_cannot_communicate(tmp_path, name):
+def test_forked_child_cannot_communicate(tmp_path, name):
     body = """
     work = comm.all_reduce(np.ones(100_000), wait=False)
     work.wait()
@@ -75,7 +75,7 @@ def test_a_child_cannot_communicate(tmp_path, name):
     assert output.count("reached the end") == 2
 
 
-def test_a_child_does_not_change_parameters_in_shared_memory(tmp_path):
+def test_forked_child_does_not_change_shared_memory(tmp_path):
     body = """
     placed, = comm.copy_to_window([np.arange(300_000.0)])
     window = comm.window(1000)
@@ -96,7 +96,7 @@ def test_a_child_does_not_change_parameters_in_shared_memory(tmp_path):
     assert output.count("reached the end") == 2
 
 
-def test_training_goes_on_beside_forked_workers(tmp_path):
+def test_training_with_forked_workers(tmp_path):
     body = """
     import multiprocessing
     import renga
@@ -120,7 +120,7 @@ def test_training_goes_on_beside_forked_workers(tmp_path):
     assert output.count("reached the end") == 2
 
 
-def test_a_process_that_a_rank_starts_is_no_rank(tmp_path):
+def test_process_started_by_a_rank_is_refused(tmp_path):
     body = """
     import subprocess
     program = "from renga.communicators import create_communicator as c; c('mpi')"
@@ -134,7 +134,7 @@ def test_a_process_that_a_rank_starts_is_no_rank(tmp_path):
     assert output.count("reached the end") == 2
 
 
-def test_what_a_killed_launcher_leaves_is_removed(tmp_path):
+def test_stale_files_of_a_killed_launcher_are_removed(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(
         "import time, pathlib, sys\n"

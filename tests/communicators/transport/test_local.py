@@ -1,4 +1,4 @@
-"""Ranks as threads: what happens when one fails or stays away."""
+"""Ranks that are threads: failures, missing ranks, mismatched calls."""
 
 import re
 import signal
@@ -12,7 +12,7 @@ from renga.communicators import RankFailed, create_communicator, local
 from renga.utils.type_check import InvalidType
 
 
-def test_the_first_exception_comes_out_with_its_rank():
+def test_first_exception_is_raised_with_its_rank():
     heard = []
 
     def act(comm):
@@ -33,7 +33,7 @@ def test_the_first_exception_comes_out_with_its_rank():
 
 
 @pytest.mark.parametrize("wait", ["recv", "split off", "background"])
-def test_a_failure_reaches_every_kind_of_wait(wait):
+def test_failure_ends_every_kind_of_wait(wait):
     def act(comm):
         half = comm.split(comm.rank % 2, 0)
         if comm.rank == 3:
@@ -74,7 +74,7 @@ def test_a_failure_reaches_every_kind_of_wait(wait):
         ),
     ],
 )
-def test_ranks_that_ask_for_different_things(shared_memory, call, message):
+def test_different_calls_are_named(shared_memory, call, message):
     here = "HERE"
     pattern = re.escape(message.format(here=here)).replace(here, r"\S+:\d+ in \S+")
 
@@ -87,7 +87,7 @@ def test_ranks_that_ask_for_different_things(shared_memory, call, message):
 
 
 @pytest.mark.parametrize("shared_memory", [True, False])
-def test_a_time_out_names_who_is_missing_and_where_it_was(monkeypatch, shared_memory):
+def test_timeout_names_missing_rank_and_its_last_call(monkeypatch, shared_memory):
     monkeypatch.setenv("RENGA_TIMEOUT", "0.3")
     rest = threading.Event()
 
@@ -114,7 +114,7 @@ def test_a_time_out_names_who_is_missing_and_where_it_was(monkeypatch, shared_me
     local.run(act, ranks=2, shared_memory=shared_memory)
 
 
-def test_a_long_message_without_a_receiver_times_out(monkeypatch):
+def test_long_message_that_is_not_received_times_out(monkeypatch):
     monkeypatch.setenv("RENGA_TIMEOUT", "0.2")
     rest = threading.Event()
 
@@ -129,7 +129,7 @@ def test_a_long_message_without_a_receiver_times_out(monkeypatch):
 
 
 @pytest.mark.parametrize("text", ["soon", "-1", "nan"])
-def test_a_time_out_has_to_be_a_number_of_seconds(monkeypatch, text):
+def test_invalid_timeout_variable_is_refused(monkeypatch, text):
     monkeypatch.setenv("RENGA_TIMEOUT", text)
     with pytest.raises(
         ValueError, match=f"RENGA_TIMEOUT: expected seconds, got '{text}'"
@@ -158,7 +158,7 @@ def test_abort_ends_the_group():
         local.run(act, ranks=2)
 
 
-def test_ctrl_c_ends_the_ranks():
+def test_keyboard_interrupt_ends_the_ranks():
     heard = []
 
     def act(comm):
@@ -185,6 +185,15 @@ def test_ctrl_c_ends_the_ranks():
     assert heard == ["the caller was interrupted: KeyboardInterrupt"]
 
 
-def test_no_ranks_are_refused():
+def test_zero_ranks_are_refused():
     with pytest.raises(ValueError, match="at least one rank, got 0"):
         local.run(lambda comm: None, ranks=0)
+
+
+def test_ranks_share_memory_unless_told_otherwise():
+    def act(comm):
+        return comm.shares_memory()
+
+    assert local.run(act, ranks=2) == [True, True]
+    assert local.run(act, ranks=2, shared_memory=False) == [False, False]
+    assert local.run(act, ranks=2, board=False) == [False, False]  # the older name

@@ -1,4 +1,4 @@
-"""Updates that the ranks of a node shard, on plain arrays."""
+"""Sharded updates, on plain arrays."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def arrays(rank, dtype):
 
 @pytest.mark.parametrize("ranks", [1, 2, 3, 4])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
-def test_each_share_is_updated_by_the_mean(ranks, dtype):
+def test_partitions_are_updated_by_the_mean_gradient(ranks, dtype):
     def act(comm):
         xs = comm.copy_to_window([np.asarray(x) for x in arrays(100, dtype)])
         vs = comm.copy_to_window([np.asarray(v) for v in arrays(101, dtype)])
@@ -44,7 +44,7 @@ def test_each_share_is_updated_by_the_mean(ranks, dtype):
                 np.testing.assert_allclose(actual, expected, rtol=0, atol=atol)
 
 
-def test_placed_arrays_are_row_major_copies():
+def test_window_copies_are_row_major():
     def act(comm):
         x = np.asfortranarray(np.arange(6.0).reshape(2, 3))
         y, z = comm.copy_to_window([x, x])
@@ -62,14 +62,14 @@ def test_placed_arrays_are_row_major_copies():
 
 
 @pytest.mark.parametrize("options", [{"shared_memory": False}, {"nodes": 2}])
-def test_nothing_is_placed_where_ranks_share_no_memory(options):
+def test_no_window_copies_without_shared_memory(options):
     def act(comm):
         return comm.copy_to_window([np.zeros(3, "float32")])
 
     assert local.run(act, ranks=2, **options) == [[], []]
 
 
-def test_arrays_elsewhere_are_refused():
+def test_arrays_outside_windows_are_refused():
     def act(comm):
         x, g = np.zeros(3, "float32"), np.zeros(3, "float32")
         updates = _core.optimizers.deferred_updates(
@@ -82,7 +82,7 @@ def test_arrays_elsewhere_are_refused():
     local.run(act, ranks=2)
 
 
-def test_ranks_that_do_not_update_the_same_are_told():
+def test_different_updates_raise_on_all_ranks():
     def act(comm):
         xs = comm.copy_to_window([np.zeros(3, "float32") for _ in range(4)])
         pairs = [xs[:2], xs[2:]]
@@ -99,7 +99,7 @@ def test_ranks_that_do_not_update_the_same_are_told():
     local.run(act, ranks=2)
 
 
-def test_what_is_put_off_has_not_happened():
+def test_deferred_updates_are_not_applied():
     x, g = np.ones(3, "float32"), np.ones(3, "float32")
     updates = _core.optimizers.deferred_updates(lambda: _core.optimizers.sgd(x, g, 0.5))
     assert len(updates) == 1
@@ -108,7 +108,7 @@ def test_what_is_put_off_has_not_happened():
     np.testing.assert_array_equal(x, 0.5)
 
 
-def test_nothing_is_put_off_after_an_error():
+def test_updates_are_not_deferred_after_an_error():
     x, g = np.ones(3, "float32"), np.ones(3, "float32")
 
     def update():

@@ -1,4 +1,4 @@
-"""Ranks, tags, time-outs and counts that there are not; calls at the wrong time."""
+"""Invalid arguments, and calls in the wrong order, thread or state."""
 
 import gc
 import threading
@@ -27,7 +27,7 @@ BY_ROOT = {
 
 
 @pytest.mark.parametrize("name", BY_ROOT)
-def test_ranks_that_there_are_not(ranks, name):
+def test_ranks_out_of_range_are_refused(ranks, name):
     def act(comm):
         for rank in (-1, comm.size, 2**31, 2**40, -(2**31)):
             with pytest.raises(ValueError, match=rf"rank in \[0, {comm.size}\), got"):
@@ -42,7 +42,7 @@ def test_ranks_that_there_are_not(ranks, name):
 
 
 @pytest.mark.parametrize("tag", [-1, -(2**40), 2**31, 2**63 - 1])
-def test_tags_that_there_are_not(ranks, tag):
+def test_tags_out_of_range_are_refused(ranks, tag):
     def act(comm):
         for call in (
             lambda: comm.send(np.ones(2), 0, tag),
@@ -58,7 +58,7 @@ def test_tags_that_there_are_not(ranks, tag):
 
 
 @pytest.mark.parametrize("size", [3, 300_000])
-def test_a_message_to_oneself(ranks, size):
+def test_message_to_own_rank(ranks, size):
     def act(comm):
         x = np.full(size, float(comm.rank))
         comm.send(x, comm.rank, 5)
@@ -71,7 +71,7 @@ def test_a_message_to_oneself(ranks, size):
 
 
 @pytest.mark.parametrize("timeout", [-1, -0.5, float("nan")])
-def test_time_outs_that_there_are_not(ranks, timeout):
+def test_invalid_timeouts_are_refused(ranks, timeout):
     def act(comm):
         work = comm.all_reduce(np.ones(3), wait=False)
         with pytest.raises(ValueError, match="time-out of 0 s or more"):
@@ -82,7 +82,7 @@ def test_time_outs_that_there_are_not(ranks, timeout):
     assert results == [(len(results),) * 3] * len(results)
 
 
-def test_a_time_out_of_zero_is_a_look():
+def test_timeout_of_zero_does_not_wait():
     may_come = threading.Event()
 
     def act(comm):
@@ -154,7 +154,7 @@ def test_an_object_that_cannot_be_pickled(ranks, name):
     assert results == [list(range(len(results)))] * len(results)
 
 
-def test_calls_in_another_order_are_told(ranks):
+def test_calls_in_different_order_raise_on_all_ranks(ranks):
     def act(comm):
         if comm.size == 1:
             return
@@ -167,7 +167,7 @@ def test_calls_in_another_order_are_told(ranks):
     ranks(act)
 
 
-def test_nothing_goes_on_after_finalize():
+def test_calls_after_finalize_raise():
     def act(comm):
         work = comm.all_reduce(np.ones(3), wait=False)
         comm.finalize()
@@ -195,7 +195,7 @@ def test_work_outlives_its_communicator():
     assert work.wait().tolist() == [1, 1, 1]
 
 
-def test_work_without_wait_is_done(ranks):
+def test_work_completes_without_wait(ranks):
     def act(comm):
         y = np.zeros(100_000)
         comm.all_reduce(np.ones(100_000), out=y, wait=False)
@@ -211,7 +211,7 @@ def test_work_without_wait_is_done(ranks):
     assert results == [(len(results), 1)] * len(results)
 
 
-def test_arrays_stay_until_a_dropped_work_is_over():
+def test_arrays_live_until_a_dropped_work_is_complete():
     may_come = threading.Event()
 
     def act(comm):
@@ -233,7 +233,7 @@ def test_arrays_stay_until_a_dropped_work_is_over():
 
 
 @pytest.mark.parametrize("shared_memory", [True, False])
-def test_two_threads_in_one_communicator_are_told(shared_memory):
+def test_collectives_of_two_threads_at_once_raise(shared_memory):
     def act(comm):
         if comm.rank == 1:
             comm.recv_obj(0)  # rank 0 waits in a barrier until then
@@ -254,7 +254,7 @@ def test_two_threads_in_one_communicator_are_told(shared_memory):
     assert local.run(act, ranks=2, shared_memory=shared_memory) == ["in time"] * 2
 
 
-def test_messages_of_several_threads(ranks):
+def test_messages_from_several_threads(ranks):
     def act(comm):
         right, left = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
         got = [0] * 4
@@ -275,7 +275,7 @@ def test_messages_of_several_threads(ranks):
     assert all(got == [20] * 4 for got in ranks(act))
 
 
-def test_a_failed_receive_does_not_spoil_the_next_send():
+def test_send_works_after_a_failed_receive():
     def act(comm):
         if comm.rank == 1:
             comm.recv_obj(0)

@@ -1,4 +1,4 @@
-"""Hosts that are not there: network namespaces with a cable to one switch.
+"""Simulated hosts: network namespaces linked to one switch.
 
 Each has an address and a name of its own. Open MPI starts its daemons on them with a
 remote agent that enters the namespace, so that ranks talk over TCP as between machines.
