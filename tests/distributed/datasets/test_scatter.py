@@ -1,4 +1,4 @@
-"""Data sets that only the root has, shared out."""
+"""Data sets that only the root has, scattered over the ranks."""
 
 import pickle
 
