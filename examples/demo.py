@@ -1,4 +1,4 @@
-"""One training run by one process, the same by two in three ways, and a table."""
+"""Training by one process and by two with three parallel strategies, in a table."""
 
 import argparse
 import json
@@ -16,8 +16,8 @@ GLOBAL_BATCH = 48
 IMAGES = 1440
 
 
-# Each way with its script, its ranks and its options.
-WAYS = {
+# The script, the number of ranks and the options of each run.
+RUNS = {
     "one process": ("train_digits.py", 1, ["--batchsize", GLOBAL_BATCH]),
     "data-parallel": (
         "train_digits_data_parallel.py",
@@ -37,10 +37,10 @@ WAYS = {
 }
 
 
-def train(way, epochs, out):
-    """Train in one of the WAYS, on one thread each, into the folder ``out``."""
+def train(name, epochs, out):
+    """Train one of the RUNS, on one thread for each rank, into the folder ``out``."""
     shutil.rmtree(out, ignore_errors=True)
-    script, ranks, options = WAYS[way]
+    script, ranks, options = RUNS[name]
     command = [sys.executable, COURSE / script, *options]
     if ranks > 1:
         command = [*mpiexec_command(ranks), *command]
@@ -67,21 +67,21 @@ def main():
     parser.add_argument("--out", type=Path, default=Path("result"))
     args = parser.parse_args()
 
-    runs = {way: args.out / way.replace(" ", "_") for way in WAYS}
-    for way, out in runs.items():
-        train(way, args.epoch, out)
-    one, *others = (out / "model.npz" for out in runs.values())
+    folders = {name: args.out / name.replace(" ", "_") for name in RUNS}
+    for name, out in folders.items():
+        train(name, args.epoch, out)
+    one, *others = (out / "model.npz" for out in folders.values())
     differences = [0.0, *(largest_difference(one, other) for other in others)]
 
-    print("\nway               ranks     time   images/s   test accuracy   difference")
+    print("\nrun               ranks     time   images/s   test accuracy   difference")
     accuracies = []
-    for (way, out), difference in zip(runs.items(), differences):
+    for (name, out), difference in zip(folders.items(), differences):
         last = json.loads((out / "log").read_text())[-1]
         seconds = last["elapsed_time"]
         accuracies.append(last["validation/main/accuracy"])
-        row = f"{way:18}{WAYS[way][1]:5}{seconds:7.1f} s"
+        row = f"{name:18}{RUNS[name][1]:5}{seconds:7.1f} s"
         row += f"{IMAGES * args.epoch / seconds:11.0f}{accuracies[-1]:16.2%}"
-        print(row + f"{difference:13.1e}" * (WAYS[way][1] > 1))
+        print(row + f"{difference:13.1e}" * (RUNS[name][1] > 1))
     print("\nThe difference is the largest of any parameter from the one process's.")
     print(f"Plots of loss and accuracy: {args.out}/*/*.png")
     if min(accuracies) < 0.97 or max(differences) > 1e-4:

@@ -1,4 +1,4 @@
-"""Train a small VGG-style network whose layers are shared out over the ranks."""
+"""Train a small VGG-style network whose layers are sharded over the ranks."""
 
 import argparse
 import os

@@ -1,4 +1,4 @@
-"""Pictures of images, losses, times, and of what ranks have and need of an image.
+"""Pictures of images, losses and times, and of shards of an image and their halos.
 
 python pictures.py halo.svg
 """
@@ -27,17 +27,17 @@ def draw_images(ax, images, columns=8):
 
 
 def draw_losses(ax, losses):
-    """A line for each way; those that agree lie on each other."""
+    """A line for each strategy; equal ones overlap."""
     styles = ["-", "--", "-.", ":"]
-    for (way, values), style in zip(losses.items(), styles):
-        ax.plot(values, style, label=way, linewidth=2)
+    for (strategy, values), style in zip(losses.items(), styles):
+        ax.plot(values, style, label=strategy, linewidth=2)
     ax.set_xlabel("step")
     ax.set_ylabel("loss")
     ax.legend()
 
 
 def draw_times(ax, milliseconds):
-    """A bar for each way."""
+    """A bar for each strategy."""
     bars = ax.barh(list(milliseconds), list(milliseconds.values()), color=COLOURS)
     ax.bar_label(bars, fmt="%.0f ms", padding=4)
     ax.margins(x=0.2)
@@ -46,7 +46,7 @@ def draw_times(ax, milliseconds):
 
 
 def draw_halo(ax, extents, shape, ksize, stride=1, pad=0, dilate=1, rank=0):
-    """Each rank's part of an image, and the halo of one rank for a convolution."""
+    """Each rank's shard of an image, and the halo of one rank for a convolution."""
     ranks = numpy.prod(shape)
     grid = SpatialGrid(SimpleNamespace(size=ranks, rank=rank), shape)
     window = SpatialWindow.of(ksize, stride, pad, dilate)

@@ -1,6 +1,6 @@
 """Train DCGAN on images of 32 × 32 pixels, alone or on the ranks of mpiexec.
 
-mpiexec -n 2 python train_dcgan.py --way spatial
+mpiexec -n 2 python train_dcgan.py --strategy spatial
 """
 
 import argparse
@@ -11,14 +11,14 @@ import time
 import numpy
 from dcgan import Discriminator, Generator
 from images import load
-from ways import WAYS
+from strategies import STRATEGIES
 
 import renga
 import renga.functions as F
 
 
-def adam(way, model):
-    optimizer = way.optimizer(renga.optimizers.Adam(2e-4, 0.5))
+def adam(strategy, model):
+    optimizer = strategy.optimizer(renga.optimizers.Adam(2e-4, 0.5))
     optimizer.setup(model)
     return optimizer
 
@@ -30,21 +30,21 @@ def update(optimizer, model, loss):
     return float(loss.array)
 
 
-def train(way="alone", steps=20, batch=64, width=64, data="digits", hidden=100):
+def train(strategy="alone", steps=20, batch=64, width=64, data="digits", hidden=100):
     """Losses, milliseconds of a step and 16 images that were made up."""
-    way = WAYS[way]()
+    strategy = STRATEGIES[strategy]()
     numpy.random.seed(0)
     images = load(data)[0][0].astype("f")
-    # All is drawn here, so that all ways and all ranks see the same.
+    # All is drawn here, so that all strategies and all ranks see the same.
     chosen = [numpy.random.choice(len(images), batch, False) for _ in range(steps)]
     noise = numpy.random.uniform(-1, 1, (steps, batch, hidden)).astype("f")
-    gen = way.model(Generator(width, hidden), noise[0])
-    dis = way.model(Discriminator(width), images[:batch])
-    optimizers = adam(way, gen), adam(way, dis)
+    gen = strategy.model(Generator(width, hidden), noise[0])
+    dis = strategy.model(Discriminator(width), images[:batch])
+    optimizers = adam(strategy, gen), adam(strategy, dis)
 
     losses, times = [], []
     for indices, z in zip(chosen, noise):
-        x, z = way.batch(images[indices]), way.batch(z)
+        x, z = strategy.batch(images[indices]), strategy.batch(z)
         begin = time.perf_counter()
         real, made = dis(x), gen(z)
         fake = dis(made)
@@ -54,7 +54,7 @@ def train(way="alone", steps=20, batch=64, width=64, data="digits", hidden=100):
         gen_loss = update(optimizers[0], gen, loss_gen)
         made.unchain_backward()
         dis_loss = update(optimizers[1], dis, loss_dis)
-        losses.append((way.mean(gen_loss), way.mean(dis_loss)))
+        losses.append((strategy.mean(gen_loss), strategy.mean(dis_loss)))
         del real, made, fake, loss_gen, loss_dis
         times.append(time.perf_counter() - begin)
     with renga.no_backprop_mode(), renga.using_config("train", False):
@@ -63,13 +63,13 @@ def train(way="alone", steps=20, batch=64, width=64, data="digits", hidden=100):
         "losses": losses,
         "milliseconds": statistics.median(times[1:] or times) * 1e3,
         "images": y.array.tolist(),
-        "rank": way.rank,
+        "rank": strategy.rank,
     }
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--way", choices=WAYS, default="alone")
+    parser.add_argument("--strategy", choices=STRATEGIES, default="alone")
     parser.add_argument("--steps", type=int, default=60)
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--width", type=int, default=64, help="channels at last")

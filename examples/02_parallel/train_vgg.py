@@ -1,6 +1,6 @@
 """Train VGG-16 on images of 32 × 32 pixels, alone or on the ranks of mpiexec.
 
-mpiexec -n 2 python train_vgg.py --way channel
+mpiexec -n 2 python train_vgg.py --strategy channel
 """
 
 import argparse
@@ -10,23 +10,23 @@ import time
 
 import numpy
 from images import load
+from strategies import STRATEGIES
 from vgg import VGG16
-from ways import WAYS
 
 import renga
 import renga.functions as F
 
 
-def train(way="alone", steps=20, batch=64, width=64, data="digits", lr=0.01):
+def train(strategy="alone", steps=20, batch=64, width=64, data="digits", lr=0.01):
     """Losses, milliseconds of a step and the accuracy on 256 test images."""
-    way = WAYS[way]()
+    strategy = STRATEGIES[strategy]()
     numpy.random.seed(0)
     (images, labels), (test_images, test_labels) = load(data)
     images, test_images = images.astype("f"), test_images[:256].astype("f")
-    # All is drawn here, so that all ways and all ranks see the same.
+    # All is drawn here, so that all strategies and all ranks see the same.
     chosen = [numpy.random.choice(len(images), batch, False) for _ in range(steps)]
-    model = way.model(VGG16(width), images[:batch])
-    optimizer = way.optimizer(renga.optimizers.MomentumSGD(lr))
+    model = strategy.model(VGG16(width), images[:batch])
+    optimizer = strategy.optimizer(renga.optimizers.MomentumSGD(lr))
     optimizer.setup(model)
 
     def loss_of(x, t):
@@ -34,12 +34,12 @@ def train(way="alone", steps=20, batch=64, width=64, data="digits", lr=0.01):
 
     losses, times = [], []
     for indices in chosen:
-        x, t = (way.batch(a[indices]) for a in (images, labels))
+        x, t = (strategy.batch(a[indices]) for a in (images, labels))
         begin = time.perf_counter()
         loss = loss_of(x, t)
         model.cleargrads()
         loss.backward()
-        losses.append(way.mean(float(loss.array)))
+        losses.append(strategy.mean(float(loss.array)))
         del loss
         optimizer.update()
         times.append(time.perf_counter() - begin)
@@ -49,13 +49,13 @@ def train(way="alone", steps=20, batch=64, width=64, data="digits", lr=0.01):
         "losses": losses,
         "milliseconds": statistics.median(times[1:] or times) * 1e3,
         "accuracy": float((y.argmax(1) == test_labels[:256]).mean()),
-        "rank": way.rank,
+        "rank": strategy.rank,
     }
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--way", choices=WAYS, default="alone")
+    parser.add_argument("--strategy", choices=STRATEGIES, default="alone")
     parser.add_argument("--steps", type=int, default=60)
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--width", type=int, default=64, help="channels at first")

@@ -1,14 +1,13 @@
 """Times data-parallel training steps on 1 x 1 and on 2 ranks x 1 thread, in turn.
 
-Run as ``python -m tests.benchmarks.data_parallel`` where ``mpiexec`` is to be found.
-Each rank is pinned to a core. Every round starts the single process, the ranks with
-half of its batch each (strong scaling) and those with a whole one each (weak), one
-after the other, so that a machine whose speed drifts is the same for all. "Apart" are
-two processes at once that do the same and send nothing: what they lose, the cores
-lose by sharing memory, and ranks cannot do better. A time is
-the least of all its steps, or the median with ``--median``: what else runs on the
-cores can only lengthen a step. ``--cpu`` takes the time of rank 0's threads on its core
-instead, waiting not included, where cores are busy otherwise.
+Run as ``python -m tests.benchmarks.data_parallel`` with ``mpiexec`` on the path. Each
+rank is pinned to a core. Every round starts the single process, the ranks with half of
+its batch each (strong scaling) and with a whole one each (weak scaling), one after the
+other, so that all see the same machine if its speed drifts. In brackets: two
+independent processes at once, without communication, which ranks cannot exceed; what
+they lose, the cores lose by sharing memory. A time is the minimum over all steps, or
+the median with ``--median``: other programs can only lengthen a step. ``--cpu`` takes
+the processor time of rank 0's threads instead, waiting not included, for busy machines.
 """
 
 import argparse
@@ -78,9 +77,9 @@ def compare(model: str, options: argparse.Namespace) -> None:
     """Prints one row of the table."""
     kinds = {
         "one": (BATCH, 1, False),
-        "half apart": (BATCH // 2, 0, False),
+        "half independent": (BATCH // 2, 0, False),
         "strong": (BATCH // 2, 2, False),
-        "apart": (BATCH, 0, False),
+        "independent": (BATCH, 0, False),
         "weak": (BATCH, 2, False),
     }
     if options.synchronized:
@@ -93,8 +92,8 @@ def compare(model: str, options: argparse.Namespace) -> None:
     ms = {kind: reduce(values) for kind, values in times.items()}
     one = ms["one"]
     row = f"{model:>6}{one:9.1f}{ms['strong']:9.1f}{ms['weak']:9.1f}"
-    row += f"{one / ms['strong']:9.2f} ({one / ms['half apart']:.2f})"
-    row += f"{2 * one / ms['weak']:9.2f} ({2 * one / ms['apart']:.2f})"
+    row += f"{one / ms['strong']:9.2f} ({one / ms['half independent']:.2f})"
+    row += f"{2 * one / ms['weak']:9.2f} ({2 * one / ms['independent']:.2f})"
     if "sync" in ms:
         row += f"{100 * (ms['sync'] / ms['weak'] - 1):9.1f} %"
     print(row, flush=True)
@@ -117,7 +116,7 @@ def main() -> None:
     if options.measure:
         measure(options)
         return
-    print(" model   1x1 ms  2x1 32s  2x1 64s   strong (apart)   weak (apart)")
+    print(" model   1x1 ms  2x1 32s  2x1 64s   strong (indep.)  weak (indep.)")
     for model in options.models:
         compare(model, options)
 

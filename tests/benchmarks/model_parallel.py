@@ -1,13 +1,14 @@
 """Times training steps on one rank and, channel-parallel, on all, in turn.
 
 Run as ``OMP_NUM_THREADS=1 mpiexec -n 2 python -m tests.benchmarks.model_parallel``.
-The steps are those of ``tests/benchmarks/steps``. Rank 0 makes a step alone, while the
-others sleep, then all make one together, then each one apart with its share of the
-batch, and so on: a machine whose speed drifts is the same for all. Steps apart tell
-what cores that share memory reach with nothing to send, though each has all of the
-weights to transform and to update. Ranks wait for each other, so what other programs
-take from one of them is lost for all: the share of a core that others had is measured,
-and rounds in which it was too large are not counted, unless only few are left.
+The steps are those of ``tests/benchmarks/steps``. In each round, rank 0 computes a step
+alone, while the others sleep; then all ranks compute one together; then each computes
+an independent one on its fraction of the batch. So all see the same machine if its
+speed drifts. Independent steps show what cores that share memory reach without
+communication, though each transforms and updates all of the weights. Ranks wait for
+each other, so time that other programs take from one of them is lost for all: the
+fraction of a core that others had is measured, and rounds in which it was too large are
+dropped, unless only few are left.
 """
 
 import argparse
@@ -81,36 +82,36 @@ def timed(comm: Any, step: Callable[[], Any] | None) -> tuple[float, float]:
 def compare(comm: Any, model: str, options: argparse.Namespace) -> None:
     """Prints one row of the table."""
     together, optimizers = build(model, comm)
-    alone, serial_optimizers = build(model, None)
-    apart, _ = build(model, None, 64 // comm.size)
+    serial, serial_optimizers = build(model, None)
+    independent, _ = build(model, None, 64 // comm.size)
     first = comm.rank == 0
     rounds = []
     for k in range(options.rounds + 2):
-        # Every rank's generator draws for the steps of all only.
+        # The ranks' generators advance in their common steps only.
         state = np.random.get_state()
-        one = timed(comm, alone if first else None)
+        one = timed(comm, serial if first else None)
         np.random.set_state(state)
-        several = timed(comm, together)
+        parallel = timed(comm, together)
         state = np.random.get_state()
-        parts = timed(comm, apart)
+        separate = timed(comm, independent)
         np.random.set_state(state)
         if k >= 2:
-            times, others = zip(one, several, parts)
+            times, others = zip(one, parallel, separate)
             rounds.append((*times, max(others)))
     rounds.sort(key=lambda times: times[3])
     kept = [r for r in rounds if r[3] < QUIET]
     kept = kept if len(kept) >= 3 else rounds[:3]
     held = int(comm.all_reduce(np.array([held_bytes(optimizers)]), "max")[0])
     if first:
-        one, several, parts = (
+        one, parallel, separate = (
             statistics.median(column) * 1e3 for column in list(zip(*kept))[:3]
         )
         ratios = sorted(r[0] / r[1] for r in kept)
         reached = statistics.median(r[0] / r[2] for r in kept)
         print(
-            f"{model:>6}{comm.size:6}{one:11.1f}{several:14.1f}"
+            f"{model:>6}{comm.size:6}{one:11.1f}{parallel:14.1f}"
             f"{statistics.median(ratios):9.2f}  ({ratios[0]:.2f}-{ratios[-1]:.2f})"
-            f"{parts:10.1f}{reached:8.2f}"
+            f"{separate:16.1f}{reached:8.2f}"
             f"{held / held_bytes(serial_optimizers):9.2f}{len(kept):5}/{len(rounds)}"
             f"{kept[-1][3]:8.2f}",
             flush=True,
@@ -126,7 +127,7 @@ def main() -> None:
     np.random.seed(0)
     if comm.rank == 0:
         print(" model ranks  1 rank ms  all ranks ms   faster  (spread)", end="")
-        print("  apart ms  faster     memory  rounds  others")
+        print("  independent ms  faster     memory  rounds  others")
     for model in options.models:
         compare(comm, model, options)
 

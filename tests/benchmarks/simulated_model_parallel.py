@@ -1,9 +1,9 @@
-"""Predicts training steps, channel-parallel, on ranks that are not there.
+"""Predicts channel-parallel training steps on many simulated ranks.
 
 Run as ``OMP_NUM_THREADS=1 python -m tests.benchmarks.simulated_model_parallel``. One
-rank computes what it would with the others, which is timed by the processor time it
-takes; what it would communicate is timed by the simulated machine, each rank a node
-by default. What travels in the background counts where it takes longer than computing.
+rank computes what it would with the others, timed by its processor time; communication
+is timed by the simulated machine, by default with one rank on each node. Communication
+in the background counts where it takes longer than the computation.
 """
 
 import argparse

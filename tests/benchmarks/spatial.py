@@ -2,13 +2,13 @@
 
 ``mpiexec -n 2 python tests/benchmarks/spatial.py`` trains four 3 x 3 convolutions of
 64 channels on one image of 1024 x 1024 pixels (``--size``), forward, backward and
-update, in turn by rank 0 alone, by all ranks, and by each rank alone with its part as a
-whole image: what cores that share memory reach with nothing to send. It prints the
-times and their ratios.
+update, in turn by rank 0 alone, by all ranks, and by independent ranks, each with its
+shard as a whole image: what cores that share memory reach without communication. It
+prints the times and their ratios.
 
 ``--simulate 64`` runs one rank of 1, 2, 4, … 64, in the middle of the image, with the
-others simulated, and predicts: its processor time and what its messages would take on
-a network of 100 Gbit/s, as if none of them went on meanwhile.
+others simulated, and predicts a step: its processor time and the time of its messages
+on a network of 100 Gbit/s, without overlap.
 """
 
 from __future__ import annotations
@@ -95,8 +95,8 @@ def main() -> None:
     alone = make_step(stack(L.Convolution2D, args.layers, args.channels), x)
     own = S.scatter_image(comm, x).array.copy()
     together = make_step(stack(spatial, args.layers, args.channels), own)
-    apart = make_step(stack(L.Convolution2D, args.layers, args.channels), own)
-    steps = {"alone": alone, "together": together, "apart": apart}
+    independent = make_step(stack(L.Convolution2D, args.layers, args.channels), own)
+    steps = {"alone": alone, "together": together, "independent": independent}
     times: dict[str, list[float]] = {name: [] for name in steps}
     work: dict[str, list[float]] = {name: [] for name in steps}
     for _ in range(args.rounds + 1):
@@ -120,7 +120,7 @@ def report(times: dict[str, list[float]], ranks: int) -> None:
     print(f"1 rank {medians['alone']:.0f} ms")
     for name, title in (
         ("together", f"{ranks} ranks"),
-        ("apart", "with nothing to send"),
+        ("independent", "independent processes (no communication)"),
     ):
         ratios = sorted(a / b for a, b in zip(times["alone"], times[name]))
         print(f"{title} {medians[name]:.0f} ms, speed-up: median of pairs", end=" ")

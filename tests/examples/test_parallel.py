@@ -1,4 +1,4 @@
-"""Models in four ways: by one process, data-, channel- and spatially parallel."""
+"""Models on one process, and data-, channel- and spatially parallel on two."""
 
 from __future__ import annotations
 
@@ -44,11 +44,13 @@ SMALL = ["--steps", 2, "--batch", 16, "--width", 4]
 
 
 @pytest.mark.parametrize("model", ["vgg", "dcgan"])
-def test_every_way_begins_with_the_loss_of_one_process(model):
+def test_every_strategy_begins_with_the_loss_of_one_process(model):
     script = f"02_parallel/train_{model}.py"
     alone = json.loads(run(script, 1, *SMALL))["losses"]
-    for way in ("data", "channel", "spatial"):
-        out = json.loads(run(script, 2, *SMALL, "--way", way).splitlines()[-1])
+    for strategy in ("data", "channel", "spatial"):
+        out = json.loads(
+            run(script, 2, *SMALL, "--strategy", strategy).splitlines()[-1]
+        )
         numpy.testing.assert_allclose(out["losses"][0], alone[0], rtol=1e-4)
         assert numpy.isfinite(out["losses"]).all()
 

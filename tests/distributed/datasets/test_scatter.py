@@ -1,4 +1,4 @@
-"""Data sets that only the root has, scattered."""
+"""Data sets that only the root has, scattered over the ranks."""
 
 import pickle
 
@@ -12,7 +12,7 @@ from renga.distributed.datasets.narrow import narrow
 
 
 def parts_of(n, size, equal):
-    """The contract: overlapping parts of one length, or parts that differ by one."""
+    """The expected ranges: of one length, overlapping, or of almost one length."""
     if equal:
         return [(n * i // size, n * i // size - (-n // size)) for i in range(size)]
     lengths = [n // size + (i < n % size) for i in range(size)]

@@ -103,7 +103,7 @@ def test_training_goes_on_exactly(ranks, folder):
         return state["model:main/bn/avg_mean"]
 
     means = ranks(act)
-    # Each rank has the statistics of its own batches: no rank got rank 0's.
+    # Each rank has the statistics of its own batches: none has rank 0's.
     assert len({mean.tobytes() for mean in means}) == len(means)
 
 

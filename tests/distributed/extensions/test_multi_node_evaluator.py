@@ -76,7 +76,7 @@ def test_the_result_is_the_same_bits_on_every_rank(ranks):
 
 
 class OwnEvaluate(extensions.Evaluator):
-    """Evaluates in its own way."""
+    """Overrides ``evaluate``."""
 
     def evaluate(self):
         examples = self.get_iterator("main").dataset

@@ -177,7 +177,7 @@ def test_graphs_without_a_way_back_are_told_when_time_is_up(monkeypatch):
         if comm.rank == 1:
             DF.recv(comm, 0)
             return ""
-        DF.send(X, comm, 1)  # no loss depends on it
+        DF.send(X, comm, 1)  # no backward pass reaches it
         with pytest.raises(TimeoutError) as caught:
             DF.recv(comm, 1)
         return str(caught.value)

@@ -20,7 +20,7 @@ def array(seed, *shape):
     return np.random.default_rng(seed).normal(3, 2, shape)
 
 
-def part(comm, counts, x):
+def own_samples(comm, counts, x):
     """This rank's samples."""
     stop = np.cumsum(counts[comm.size])[comm.rank]
     return x[stop - counts[comm.size][comm.rank] : stop]
@@ -41,9 +41,9 @@ def differentiate(link, x, weight, order):
 
 
 def make(new, dtype):
-    kept = dict(decay=0.7, eps=1e-3, dtype=dtype)
+    options = dict(decay=0.7, eps=1e-3, dtype=dtype)
     gamma, beta = array(1, CHANNELS), array(2, CHANNELS)
-    return new(CHANNELS, initial_gamma=gamma, initial_beta=beta, **kept)
+    return new(CHANNELS, initial_gamma=gamma, initial_beta=beta, **options)
 
 
 @pytest.mark.parametrize("counts", [EVEN, UNEVEN], ids=["even", "uneven"])
@@ -62,11 +62,11 @@ def test_values_gradients_and_statistics(ranks, shape, counts, order, dtype, rto
     x, weight = array(3, *shape).astype(dtype), array(4, *shape).astype(dtype)
 
     def on_rank(comm):
-        def new(size, **kept):
-            return MultiNodeBatchNormalization(size, comm, **kept)
+        def new(size, **options):
+            return MultiNodeBatchNormalization(size, comm, **options)
 
         link = make(new, dtype)
-        own = [part(comm, counts, a) for a in (x, weight)]
+        own = [own_samples(comm, counts, a) for a in (x, weight)]
         return differentiate(link, *own, order)
 
     results = ranks(on_rank)
@@ -106,7 +106,7 @@ def activated(link, activation, x, weight, look=lambda h: None, before=lambda x:
     """Outputs, gradients and statistics with an activation right after the link.
 
     The link's input is an operation's output, as that of a convolution, and large:
-    operations on it may be deferred.
+    what is done to it may be deferred until it is read.
     """
     x = renga.Variable(x)
     h = link(before(x))
@@ -127,10 +127,10 @@ def test_an_activation_in_the_same_pass(ranks, name, counts, dtype, rtol):
     activation = ACTIVATIONS[name]
 
     def on_rank(comm, look=lambda h: None):
-        def new(size, **kept):
-            return MultiNodeBatchNormalization(size, comm, **kept)
+        def new(size, **options):
+            return MultiNodeBatchNormalization(size, comm, **options)
 
-        own = [part(comm, counts, a) for a in (x, weight)]
+        own = [own_samples(comm, counts, a) for a in (x, weight)]
         return activated(make(new, dtype), activation, *own, look)
 
     results = ranks(on_rank)
@@ -170,8 +170,8 @@ def test_one_rank_computes_what_the_serial_link_does(ranks, before):
     def on_rank(comm):
         comm = comm.split(comm.rank, 0)  # alone
 
-        def new(size, **kept):
-            return MultiNodeBatchNormalization(size, comm, **kept)
+        def new(size, **options):
+            return MultiNodeBatchNormalization(size, comm, **options)
 
         return activated(make(new, "f4"), F.relu, x, weight, before=before)
 
@@ -192,7 +192,7 @@ def test_statistics_far_from_zero(ranks):
 
     def on_rank(comm):
         link = MultiNodeBatchNormalization(CHANNELS, comm, decay=0)
-        y = link(part(comm, UNEVEN, x)).array
+        y = link(own_samples(comm, UNEVEN, x)).array
         return y, link.avg_var
 
     results = ranks(on_rank)
@@ -223,7 +223,7 @@ def test_without_training_it_needs_no_other_rank(ranks):
 
     def on_rank(comm):
         link = MultiNodeBatchNormalization(CHANNELS, comm)
-        link(part(comm, EVEN, array(7, 12, CHANNELS).astype("f4")))
+        link(own_samples(comm, EVEN, array(7, 12, CHANNELS).astype("f4")))
         with renga.using_config("train", False):
             return link(x).array if comm.rank == 0 else None
 
@@ -241,7 +241,7 @@ def test_finetuning_averages_every_batch(ranks):
         link = MultiNodeBatchNormalization(CHANNELS, comm, dtype="f8")
         link.start_finetuning()
         for x in batches:
-            link(part(comm, EVEN, x), True)
+            link(own_samples(comm, EVEN, x), True)
         return link.N, link.avg_mean
 
     for n, mean in ranks(on_rank):
@@ -302,7 +302,7 @@ def test_three_steps_equal_those_of_one_process(ranks):
             assert isinstance(model.tail[i], MultiNodeBatchNormalization)
         optimizer = renga.optimizers.MomentumSGD(lr=0.1).setup(model)
         optimizer = create_multi_node_optimizer(optimizer, comm)
-        return train(model, optimizer, lambda a: part(comm, EVEN, a))
+        return train(model, optimizer, lambda a: own_samples(comm, EVEN, a))
 
     model = Net()
     optimizer = renga.optimizers.MomentumSGD(lr=0.1).setup(model)

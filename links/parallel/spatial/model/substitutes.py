@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 from renga.functions import reshape
@@ -21,83 +22,109 @@ Substitute = Callable[..., Any]
 
 
 def substitutes(grid: SpatialGrid, tracker: PlacementTracker) -> dict[str, Substitute]:
-    """By the names of functions; each is called with the function and its arguments."""
+    """By the names of functions; each is called with the function and its arguments.
 
-    def of_shards(substitute: Substitute) -> Substitute:
-        def call(function: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-            if tracker.is_paused or tracker.placement_of(x) != SPATIAL:
-                return function(x, *args, **kwargs)
-            return substitute(function, x, *args, **kwargs)
-
-        return call
-
-    def spatial(function: Callable[..., Any]) -> Substitute:
-        return of_shards(
-            lambda _, x, *args, **kwargs: function(grid, x, *args, **kwargs)
-        )
-
-    def pooling(function: Callable[..., Any]) -> Substitute:
-        def call(_: Any, x: Any, ksize: Any, *args: Any, **kwargs: Any) -> Any:
-            _require_whole_extents(grid, function.__name__, x, ksize, (1,))
-            return function(grid, x, ksize, *args, **kwargs)
-
-        return of_shards(call)
-
-    def resize_images(
-        _: Any, x: Any, output_shape: Any, *args: Any, **kwargs: Any
-    ) -> Any:
-        name = "resize_images"
-        _require_whole_extents(grid, name, x, output_shape, range(1, 33))
-        return spatial_resize_images(grid, x, output_shape, *args, **kwargs)
-
-    def average_pooling_nd(
-        function: Any, x: Any, ksize: Any, stride: Any = None, pad: Any = 0,
-        pad_value: int | None = 0,
-    ) -> Any:  # fmt: skip
-        if pad_value is None and pad != 0:
-            raise ValueError(
-                "average_pooling_nd: expected pad_value 0 for sharded images, got None"
-            )
-        _require_whole_extents(grid, "average_pooling_nd", x, ksize, (1,))
-        return spatial_average_pooling(grid, x, ksize, stride, pad)
-
-    def average(
-        function: Any, x: Any, axis: Any = None, weights: Any = None,
-        keepdims: bool = False,
-    ) -> Any:  # fmt: skip
-        axes = (axis,) if isinstance(axis, int) else axis
-        averaged = {i % x.ndim for i in (range(x.ndim) if axes is None else axes)}
-        if weights is not None or not averaged.issuperset(range(2, x.ndim)):
-            return function(x, axis, weights, keepdims)
-        y = spatial_average(grid, x, tuple(averaged))
-        if not keepdims:
-            return y
-        return reshape(y, [1 if i in averaged else n for i, n in enumerate(x.shape)])
-
-    def pixelwise(function: Any, *args: Any, **kwargs: Any) -> Any:
-        """A function made of several that computes each pixel from the same pixel."""
-        with tracker.paused():
-            return function(*args, **kwargs)
-
-    def refuse(function: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-        raise ValueError(
-            f"{function.__name__}: expected gather_image before it, as every rank has "
-            f"only its shard of the images here, got {x.shape}"
-        )
-
-    return {
-        "average": of_shards(average),
-        "average_pooling_2d": pooling(spatial_average_pooling),
-        "average_pooling_nd": of_shards(average_pooling_nd),
-        "local_response_normalization": of_shards(pixelwise),
-        "max_pooling_2d": pooling(spatial_max_pooling),
-        "max_pooling_nd": pooling(spatial_max_pooling),
-        "resize_images": of_shards(resize_images),
-        "spatial_pyramid_pooling_2d": of_shards(refuse),
-        "unpooling_2d": spatial(spatial_unpooling),
-        "unpooling_nd": spatial(spatial_unpooling),
-        "upsampling_2d": spatial(spatial_upsampling_2d),
+    They are applied to sharded images only; other arguments go to the function.
+    """
+    found: dict[str, Substitute] = {
+        "average": partial(_average, grid),
+        "average_pooling_2d": partial(_pooling, grid, spatial_average_pooling),
+        "average_pooling_nd": partial(_average_pooling_nd, grid),
+        "local_response_normalization": partial(_pixelwise, tracker),
+        "max_pooling_2d": partial(_pooling, grid, spatial_max_pooling),
+        "max_pooling_nd": partial(_pooling, grid, spatial_max_pooling),
+        "resize_images": partial(_resize_images, grid),
+        "spatial_pyramid_pooling_2d": _refuse,
+        "unpooling_2d": partial(_spatial, grid, spatial_unpooling),
+        "unpooling_nd": partial(_spatial, grid, spatial_unpooling),
+        "upsampling_2d": partial(_spatial, grid, spatial_upsampling_2d),
     }
+    return {name: _for_shards(tracker, function) for name, function in found.items()}
+
+
+def _for_shards(tracker: PlacementTracker, substitute: Substitute) -> Substitute:
+    def call(function: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+        if tracker.is_paused or tracker.placement_of(x) != SPATIAL:
+            return function(x, *args, **kwargs)
+        return substitute(function, x, *args, **kwargs)
+
+    return call
+
+
+def _spatial(
+    grid: SpatialGrid, spatial: Substitute, _: Any, x: Any, *args: Any, **kwargs: Any
+) -> Any:
+    return spatial(grid, x, *args, **kwargs)
+
+
+def _pooling(
+    grid: SpatialGrid,
+    spatial: Substitute,
+    _: Any,
+    x: Any,
+    ksize: Any,
+    *args: Any,
+    **kwargs: Any,
+) -> Any:
+    _require_whole_extents(grid, spatial.__name__, x, ksize, (1,))
+    return spatial(grid, x, ksize, *args, **kwargs)
+
+
+def _average_pooling_nd(
+    grid: SpatialGrid,
+    _: Any,
+    x: Any,
+    ksize: Any,
+    stride: Any = None,
+    pad: Any = 0,
+    pad_value: int | None = 0,
+) -> Any:
+    if pad_value is None and pad != 0:
+        raise ValueError(
+            "average_pooling_nd: expected pad_value 0 for sharded images, got None"
+        )
+    _require_whole_extents(grid, "average_pooling_nd", x, ksize, (1,))
+    return spatial_average_pooling(grid, x, ksize, stride, pad)
+
+
+def _resize_images(
+    grid: SpatialGrid, _: Any, x: Any, output_shape: Any, *args: Any, **kwargs: Any
+) -> Any:
+    _require_whole_extents(grid, "resize_images", x, output_shape, range(1, 33))
+    return spatial_resize_images(grid, x, output_shape, *args, **kwargs)
+
+
+def _average(
+    grid: SpatialGrid,
+    function: Any,
+    x: Any,
+    axis: Any = None,
+    weights: Any = None,
+    keepdims: bool = False,
+) -> Any:
+    axes = (axis,) if isinstance(axis, int) else axis
+    averaged = {i % x.ndim for i in (range(x.ndim) if axes is None else axes)}
+    if weights is not None or not averaged.issuperset(range(2, x.ndim)):
+        return function(x, axis, weights, keepdims)
+    y = spatial_average(grid, x, tuple(averaged))
+    if not keepdims:
+        return y
+    return reshape(y, [1 if i in averaged else n for i, n in enumerate(x.shape)])
+
+
+def _pixelwise(
+    tracker: PlacementTracker, function: Any, *args: Any, **kwargs: Any
+) -> Any:
+    """A function made of several that computes each pixel from the same pixel."""
+    with tracker.paused():
+        return function(*args, **kwargs)
+
+
+def _refuse(function: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    raise ValueError(
+        f"{function.__name__}: expected gather_image before it, as every rank has only "
+        f"its shard of the images here, got {x.shape}"
+    )
 
 
 def _require_whole_extents(

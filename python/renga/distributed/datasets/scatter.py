@@ -98,17 +98,21 @@ def scatter_dataset(
         return Shard(dataset, own.begin, own.end, order, own.repeats)
     if comm.rank != root:
         return comm.recv_obj(root, 0)
-    n = len(dataset)
-    order = _order(n, shuffle, seed)
-    own_shard = None
+    order = _order(len(dataset), shuffle, seed)
+    return _send_shards(dataset, comm, order, force_equal_length)
+
+
+def _send_shards(
+    dataset: Any, comm: Communicator, order: numpy.ndarray | None, equal: bool
+) -> Shard:
+    """Sends each other rank its shard, and returns this rank's."""
     for rank in range(comm.size):
-        samples = _range_of(n, rank, comm.size, force_equal_length)
+        samples = _range_of(len(dataset), rank, comm.size, equal)
         shard = _shard(dataset, order, samples)
-        if rank == root:
+        if rank == comm.rank:
             own_shard = shard
         else:
             comm.send_obj(shard, rank, 0)
-    assert own_shard is not None
     return own_shard
 
 

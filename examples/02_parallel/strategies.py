@@ -1,4 +1,4 @@
-"""Ways to train a model: alone, or on ranks that share batches, channels or pixels."""
+"""Parallel strategies: one process, or ranks that shard batches, channels or pixels."""
 
 from renga.distributed import (
     create_communicator,
@@ -9,7 +9,7 @@ from renga.distributed.links import create_mnbn_model
 
 
 class Alone:
-    """One process. The other ways change what they have to and nothing else."""
+    """One process. The other strategies override what they have to."""
 
     rank, size = 0, 1
 
@@ -21,11 +21,11 @@ class Alone:
         return optimizer
 
     def batch(self, x):
-        """What this rank takes of a batch."""
+        """This rank's samples of a batch."""
         return x
 
     def mean(self, loss):
-        """The loss of the whole batch, from that of what this rank took of it."""
+        """The loss of the whole batch, from that of this rank's samples."""
         return loss
 
 
@@ -36,7 +36,7 @@ class OnRanks(Alone):
 
 
 class DataParallel(OnRanks):
-    """Each rank has the whole model and a part of every batch."""
+    """Each rank has the whole model and a shard of every batch."""
 
     def model(self, model, *example):
         return create_mnbn_model(model, self.comm)
@@ -52,7 +52,7 @@ class DataParallel(OnRanks):
 
 
 class ChannelParallel(OnRanks):
-    """Each rank has a part of every layer's channels."""
+    """Each rank has a shard of every layer's channels."""
 
     def model(self, model, *example):
         return parallelize(model, self.comm, "channel", *example)
@@ -65,7 +65,7 @@ class Spatial(OnRanks):
         return parallelize(model, self.comm, "spatial", *example)
 
 
-WAYS = {
+STRATEGIES = {
     "alone": Alone,
     "data": DataParallel,
     "channel": ChannelParallel,
