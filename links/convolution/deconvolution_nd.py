@@ -6,7 +6,6 @@ import functools
 from typing import Any
 
 from renga.functions import deconvolution_nd
-from renga.functions.window import Window
 from renga.links.convolution.filters import GroupedFiltersND
 from renga.variable import Variable
 
@@ -17,7 +16,7 @@ class DeconvolutionND(GroupedFiltersND):
     ``in_channels`` None, or left out (``DeconvolutionND(ndim, out_channels, ksize)``),
     is taken from the first input. ``ksize``, ``stride``, ``pad`` and ``dilate`` are
     numbers or one number per axis; ``outsize`` chooses among the sizes that the
-    convolution would take to that of the input.
+    convolution maps to that of the input.
 
     Shapes:
         x: (N, in_channels, d1, …, dn)
@@ -46,7 +45,7 @@ class DeconvolutionND(GroupedFiltersND):
         super().__init__(
             ndim,
             (in_channels, out_channels, ksize),
-            Window(stride, pad, dilate, groups),
+            (stride, pad, dilate, groups),
             nobias,
             (initialW, initial_bias),
         )

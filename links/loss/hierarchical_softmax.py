@@ -26,7 +26,7 @@ class BinaryHierarchicalSoftmax(Link):
     Shapes:
         x: (N, in_size)
         t: (N,) of int32
-        W: (number of pairs, in_size), uniform in [-1, 1) at first
+        W: (number of pairs, in_size), initially uniform in [-1, 1)
 
     Raises:
         ValueError: a node of the tree is not a pair.
@@ -54,7 +54,7 @@ class BinaryHierarchicalSoftmax(Link):
     def create_huffman_tree(word_counts: Mapping[int, int]) -> Any:
         """The tree in which frequent words have short paths; ValueError if empty."""
         if not word_counts:
-            raise ValueError("Empty vocabulary")
+            raise ValueError("create_huffman_tree: expected counts of words, got none")
         queue = [
             (count, order, word)
             for order, (word, count) in enumerate(word_counts.items())

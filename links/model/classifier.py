@@ -15,7 +15,7 @@ class Classifier(Chain):
 
     ``label_key`` is the position or the keyword of the label among the arguments;
     the others go to the predictor. After a call ``y``, ``loss`` and ``accuracy``
-    hold what it computed. Without ``compute_accuracy`` only the loss is computed.
+    hold the results. Without ``compute_accuracy`` only the loss is computed.
     """
 
     compute_accuracy = True
@@ -29,7 +29,9 @@ class Classifier(Chain):
         label_key: int | str = -1,
     ) -> None:
         if not isinstance(label_key, (int, str)):
-            raise TypeError(f"label_key must be int or str, but is {type(label_key)}")
+            raise TypeError(
+                f"Classifier: expected an int or a str as label_key, got {label_key!r}"
+            )
         super().__init__()
         self.lossfun = lossfun
         self.accfun = accfun
@@ -41,9 +43,9 @@ class Classifier(Chain):
             self.predictor = predictor
 
     def forward(self, *args: Any, **kwargs: Any) -> Variable:
-        """The loss; ValueError where there is no argument for ``label_key``."""
+        """The loss; ValueError if no argument matches ``label_key``."""
         args, kwargs, t = self._take_label(args, kwargs)
-        # The graph of the call before this one need not wait for the new one.
+        # Frees the graph of the previous call before the new one is built.
         self.y = self.loss = self.accuracy = None
         self.y = self.predictor(*args, **kwargs)
         self.loss = self.lossfun(self.y, t)

@@ -101,17 +101,17 @@ def test_another_optimizer(case):
 def test_resume_continues_where_it_was(case, calls):
     make, _ = CASES[case]
     shift = make()
-    whole = history(make(), 12)
+    uninterrupted = history(make(), 12)
     history(shift, calls)
     saved = DictionarySerializer()
     shift.serialize(saved)
     resumed = make()
     resumed.serialize(NpzDeserializer(saved.target))
     rest = history(resumed, 12 - calls)
-    if case == "warmup" and calls > 5:  # it leaves alone what it does not warm up
-        rest, whole = rest[1:], [2.0] * 13
+    if case == "warmup" and calls > 5:  # it does not change other values
+        rest, uninterrupted = rest[1:], [2.0] * 13
         calls += 1
-    assert rest == whole[calls:]
+    assert rest == uninterrupted[calls:]
 
 
 def test_warmup_stops_changing_the_rate():

@@ -1,4 +1,4 @@
-"""CaffeFunction: files written here, and NumPy for what their layers compute."""
+"""CaffeFunction: files written by the tests, layers against NumPy."""
 
 import warnings
 
@@ -246,8 +246,8 @@ def test_option_that_is_not_supported(load, file):
 
 
 def test_file_that_is_not_a_network(load):
-    whole = layer("InnerProduct", blobs=(FC,), p117=message((1, 3), (2, 0)))
-    for file in (b"no network, I fear", whole[:-7], b"\xff" * 12):
+    complete = layer("InnerProduct", blobs=(FC,), p117=message((1, 3), (2, 0)))
+    for file in (b"no network, I fear", complete[:-7], b"\xff" * 12):
         with pytest.raises(ValueError, match="net.caffemodel: expected"):
             load(file)
     short = field_of_blob(shape=(2, 3), values=5)
@@ -270,7 +270,7 @@ def test_empty_file(load):
 
 
 def test_values_one_by_one(load):
-    """Floats may each have a key of their own."""
+    """Floats may be unpacked, each with its own key."""
     shape = caffemodel.field(7, message((1, 3), (1, 120)))
     blob = shape + b"".join(caffemodel.field(5, float(v)) for v in FC.ravel())
     body = message((1, "l"), (2, "InnerProduct"), (3, "x"), (4, "y"), (7, blob))

@@ -1,4 +1,4 @@
-"""Convolutions of any number of axes as sums over taps, in NumPy."""
+"""Convolutions of any number of axes as sums over kernel elements, in NumPy."""
 
 import itertools
 
@@ -6,7 +6,7 @@ import numpy
 
 
 def hold(actual, expected, tolerance=2e-6):
-    """Asserts that they differ by less than that part of what is largest."""
+    """Asserts that they differ by less than ``tolerance`` times the largest value."""
     assert actual.shape == expected.shape
     numpy.testing.assert_allclose(
         actual, expected, rtol=0, atol=tolerance * numpy.abs(expected).max()
@@ -17,8 +17,8 @@ def per_axis(option, axes):
     return option if isinstance(option, tuple) else (option,) * axes
 
 
-def taps(x, ksize, stride, pad, dilate):
-    """``(offset, what each output sees at that tap)`` of the padded ``x``."""
+def kernel_elements(x, ksize, stride, pad, dilate):
+    """``(offset, elements of all windows at this offset)`` of the padded ``x``."""
     axes = len(ksize)
     stride, pad, dilate = (per_axis(o, axes) for o in (stride, pad, dilate))
     x = numpy.pad(x, [(0, 0)] * (x.ndim - axes) + [(p, p) for p in pad])
@@ -42,8 +42,10 @@ def convolution(x, W, b=0, stride=1, pad=0, dilate=1, groups=1):
     axes = W.ndim - 2
     ys = [
         sum(
-            numpy.einsum("ni...,oi->no...", seen, w[(..., *offset)])
-            for offset, seen in taps(part, W.shape[2:], stride, pad, dilate)
+            numpy.einsum("ni...,oi->no...", elements, w[(..., *offset)])
+            for offset, elements in kernel_elements(
+                part, W.shape[2:], stride, pad, dilate
+            )
         )
         for part, w in zip(numpy.split(x, groups, 1), numpy.split(W, groups))
     ]
@@ -52,7 +54,7 @@ def convolution(x, W, b=0, stride=1, pad=0, dilate=1, groups=1):
 
 
 def deconvolution(x, W, b=0, stride=1, pad=0, dilate=1, groups=1, outsize=None):
-    """Each input adds its multiples of the filters to what it was made from."""
+    """The transpose: each input adds its multiple of the filters to the output."""
     axes = W.ndim - 2
     stride, pad, dilate = (per_axis(o, axes) for o in (stride, pad, dilate))
     sizes = zip(x.shape[2:], W.shape[2:], stride, dilate)
@@ -67,8 +69,8 @@ def deconvolution(x, W, b=0, stride=1, pad=0, dilate=1, groups=1, outsize=None):
                 slice(o * d, o * d + s * (n - 1) + 1, s)
                 for o, s, d, n in zip(offset, stride, dilate, x.shape[2:])
             )
-            seen = numpy.einsum("ni...,io->no...", part, w[(..., *offset)])
-            y[(..., *window)] += seen
+            elements = numpy.einsum("ni...,io->no...", part, w[(..., *offset)])
+            y[(..., *window)] += elements
         ys.append(y)
     y = numpy.concatenate(ys, 1)
     sizes = outsize or [n - 2 * p for n, p in zip(full, pad)]
@@ -79,5 +81,5 @@ def deconvolution(x, W, b=0, stride=1, pad=0, dilate=1, groups=1, outsize=None):
 def pooled(x, reduce, ksize, stride, pad, fill):
     axes = 2
     x = numpy.pad(x, [(0, 0)] * 2 + [(pad, pad)] * axes, constant_values=fill)
-    seen = [part for _, part in taps(x, (ksize,) * axes, stride, 0, 1)]
-    return reduce(numpy.stack(seen), axis=0)
+    elements = [part for _, part in kernel_elements(x, (ksize,) * axes, stride, 0, 1)]
+    return reduce(numpy.stack(elements), axis=0)

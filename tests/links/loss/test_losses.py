@@ -18,7 +18,7 @@ COUNTS = [5, 1, 3, 2, 4]
 
 
 class Fixed:
-    """A sampler that is not random; the first column is for the words."""
+    """A deterministic sampler; the first column is replaced by the words."""
 
     def sample(self, shape):
         assert shape == (4, 3)
@@ -111,7 +111,7 @@ CASES = {
         crf_losses,
         call=lambda link, *xs: by_steps(link, *xs, reduce="no"),
     ),
-    "CRF1d of whole sequences": Case(
+    "CRF1d of transposed sequences": Case(
         crf,
         SEQUENCES,
         lambda p, *xs: crf_losses(p).mean(),

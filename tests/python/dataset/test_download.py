@@ -1,4 +1,4 @@
-"""Downloads from file:// and a local server: checked, atomic, by one at a time."""
+"""Downloads from file:// and a local server: verified, atomic and exclusive."""
 
 import contextlib
 import hashlib
@@ -55,7 +55,7 @@ def server(respond):
 
 
 def send(handler, status=200, content=CONTENT):
-    """Announces all of CONTENT, whatever then comes."""
+    """Announces the length of CONTENT."""
     handler.send_response(status)
     handler.send_header("Content-Length", str(len(CONTENT)))
     handler.end_headers()

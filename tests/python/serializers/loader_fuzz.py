@@ -1,7 +1,7 @@
-"""Damages files in many ways and loads them: a plain program and a function.
+"""Damages files in many ways and loads them: a script and a function.
 
-Whatever is loaded is either what was saved, bit by bit, or refused by an exception
-that is documented, and then the target is as it was before. Usage:
+Either the loaded values equal the saved ones bit by bit, or a documented exception is
+raised and the target is unchanged. Usage:
 
     python loader_fuzz.py [count] [seed]
 """
@@ -39,15 +39,15 @@ MEGABYTES = 400  # more than at the start
 
 
 class Format(NamedTuple):
-    """Two whole files, how to load one, and what the target then holds."""
+    """Two valid files, how to load one, and the resulting values of the target."""
 
     files: tuple[bytes, bytes]
     load: Callable[[bytes], Any]
     state: Callable[[], dict[str, Any]]
     errors: tuple[type[Exception], ...] = DOCUMENTED
-    # Whether damage shows, by checksums in the file.
+    # Whether checksums in the file detect damage.
     checked: bool = True
-    # Damages what the checksums are of, too, if the file can be remade then.
+    # Damages the data before checksums are computed, if the file can be rebuilt.
     forge: Callable[[bytes, numpy.random.RandomState], bytes] | None = None
     # Reads the arrays of a file by another library.
     reread: Callable[[bytes], dict[str, numpy.ndarray]] | None = None
@@ -56,37 +56,37 @@ class Format(NamedTuple):
 def damaged(data: bytes, other: bytes, rng: numpy.random.RandomState) -> bytes:
     """``data`` with bits turned, cut, spliced with ``other``, or with other sizes."""
     changed = bytearray(data)
-    place = rng.randint(len(changed))
+    offset = rng.randint(len(changed))
     kind = rng.randint(6)
     if kind == 0:
         for _ in range(rng.randint(1, 9)):
             changed[rng.randint(len(changed))] ^= 1 << rng.randint(8)
     elif kind == 1:
-        del changed[place:]
+        del changed[offset:]
     elif kind == 2:
         length = rng.randint(1, 129)
-        start = place if rng.randint(2) else rng.randint(len(other))
+        start = offset if rng.randint(2) else rng.randint(len(other))
         piece = other[start : start + length]
-        changed[place : place + len(piece)] = piece
+        changed[offset : offset + len(piece)] = piece
     elif kind == 3:
         size = (2, 4, 8)[rng.randint(3)]
         order = ("little", "big")[rng.randint(2)]
         claim = SIZES[rng.randint(len(SIZES))] % 2 ** (8 * size)
-        changed[place : place + size] = claim.to_bytes(size, order)
+        changed[offset : offset + size] = claim.to_bytes(size, order)
     elif kind == 4:
         digits = [i for i, byte in enumerate(changed) if byte in b"0123456789"]
         first = rng.randint(len(digits)) if digits else 0
         for i in digits[first : first + rng.randint(1, 9)]:
             changed[i] = b"9870"[rng.randint(4)]
     elif rng.randint(2):
-        del changed[place : place + rng.randint(1, 9)]
+        del changed[offset : offset + rng.randint(1, 9)]
     else:
-        changed[place:place] = rng.bytes(rng.randint(1, 9))
+        changed[offset:offset] = rng.bytes(rng.randint(1, 9))
     return bytes(changed)
 
 
 def forged_npz(data: bytes, rng: numpy.random.RandomState) -> bytes:
-    """An archive with right checksums of a damaged array."""
+    """An archive of a damaged array with correct checksums."""
     out = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(out, "w", 8) as new:
         names = old.namelist()
@@ -258,20 +258,21 @@ def formats(folder: str) -> dict[str, Format]:
 
 
 def run(count: int = 10_000, seed: int = 0) -> dict[str, int]:
-    """Loads ``count`` damaged files; how many were whole, refused, or forged.
+    """Loads ``count`` damaged files; returns how many were valid, refused or forged.
 
-    Raises: AssertionError, which says the format and the number of the file.
+    Raises:
+        AssertionError: a check failed; the message has the format and the number.
     """
     outcomes: collections.Counter[str] = collections.Counter()
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         kinds = formats(folder)
-        whole = {name: _whole(kind) for name, kind in kinds.items()}
+        saved = {name: _saved(kind) for name, kind in kinds.items()}
         start = _megabytes()
         for i in range(count):
             name = list(kinds)[i % len(kinds)]
             outcome = _one(
-                kinds[name], whole[name], seed * 1_000_003 + i, f"{name} {i}"
+                kinds[name], saved[name], seed * 1_000_003 + i, f"{name} {i}"
             )
             outcomes[outcome] += 1
             grown = _megabytes() - start
@@ -279,7 +280,7 @@ def run(count: int = 10_000, seed: int = 0) -> dict[str, int]:
     return dict(outcomes)
 
 
-def _whole(kind: Format) -> list[dict[str, Any]]:
+def _saved(kind: Format) -> list[dict[str, Any]]:
     states = []
     for data in kind.files:
         kind.load(data)
@@ -287,7 +288,7 @@ def _whole(kind: Format) -> list[dict[str, Any]]:
     return states
 
 
-def _one(kind: Format, whole: list[dict[str, Any]], seed: int, name: str) -> str:
+def _one(kind: Format, saved: list[dict[str, Any]], seed: int, name: str) -> str:
     rng = numpy.random.RandomState(seed % 2**32)
     which = rng.randint(2)
     forged = kind.forge is not None and rng.randint(4) == 0
@@ -322,14 +323,14 @@ def _one(kind: Format, whole: list[dict[str, Any]], seed: int, name: str) -> str
     if not kind.checked:
         return "not checked"
     for key, value in kind.state().items():
-        assert value in [state.get(key) for state in whole], f"{name}: {key} is wrong"
-    return "whole"
+        assert value in [state.get(key) for state in saved], f"{name}: {key} is wrong"
+    return "saved"
 
 
 def _compare(
     state: dict[str, Any], arrays: dict[str, numpy.ndarray], name: str
 ) -> None:
-    """That a target holds what another library reads, as far as it asked for it."""
+    """Checks that a target has the values that another library reads."""
     for key, (shape, dtype, data) in state.items():
         expected = arrays[key].astype(dtype)
         assert expected.shape == shape, f"{name}: the shape of {key}"
@@ -348,7 +349,7 @@ def _by_safetensors(data: bytes) -> dict[str, numpy.ndarray]:
 
 
 def _has_no_checksum(data: bytes) -> bool:
-    """Whether a safetensors file lost it to the damage."""
+    """Whether the damage removed the checksum of a safetensors file."""
     is_safetensors = b"data_offsets" in data
     return is_safetensors and b'"renga.crc32":"' not in data
 

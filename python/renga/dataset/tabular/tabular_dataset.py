@@ -1,4 +1,7 @@
-"""TabularDataset: a data set as a table."""
+"""TabularDataset: a data set as a table.
+
+Its methods import the other modules of this package, which define its subclasses.
+"""
 
 from __future__ import annotations
 
@@ -80,7 +83,7 @@ class TabularDataset(DatasetMixin):
         return Concatenated(self, *datasets)
 
     def join(self, *datasets: TabularDataset) -> TabularDataset:
-        """These columns and those of data sets with as many rows."""
+        """These columns and those of data sets with equally many rows."""
         from renga.dataset.tabular.combinations import Joined
 
         return Joined(self, *datasets)
@@ -97,7 +100,7 @@ class TabularDataset(DatasetMixin):
         return Transformed(self, keys, transform)
 
     def transform_batch(self, keys: Any, transform_batch: Callable) -> TabularDataset:
-        """The same by a function of whole columns."""
+        """The same by a function of entire columns."""
         from renga.dataset.tabular.transforms import TransformedByBatch
 
         return TransformedByBatch(self, keys, transform_batch)

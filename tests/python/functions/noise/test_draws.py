@@ -1,4 +1,4 @@
-"""Random choices: their shares, and the function once they are known."""
+"""Random choices: their frequencies, and the functions for given choices."""
 
 import numpy
 import pytest
@@ -63,8 +63,8 @@ def test_simplified_dropconnect_with_a_mask():
 
     check(each, sums, x, w, b[0].copy())
     check(one, lambda x, w, b: x @ (mask[0] / 0.8 * w).T + b, x, w, b[0].copy())
-    whole = F.simplified_dropconnect(x[:, :, None], w, train=False)
-    numpy.testing.assert_allclose(whole.array, x @ w.T)
+    undropped = F.simplified_dropconnect(x[:, :, None], w, train=False)
+    numpy.testing.assert_allclose(undropped.array, x @ w.T)
 
 
 @pytest.mark.parametrize("batchwise", [True, False])
