@@ -124,7 +124,9 @@ class Passage:
         self, meeting: Meeting, piece: numpy.ndarray, W: Any, b: Any, groups: int
     ) -> numpy.ndarray:
         options = self._options(meeting, groups)
-        convolve = ops.convolution_part_input_grad if self.up else ops.convolution_part
+        convolve = (
+            ops.block_convolution_input_grad if self.up else ops.block_convolution
+        )
         return convolve(piece, W, b, options, meeting.extents)
 
     def weight_grad(
@@ -142,7 +144,7 @@ class Passage:
                 of_piece, of_result = piece[meeting.piece], gy[meeting.result]
                 pair = (of_piece, of_result) if self.up else (of_result, of_piece)
                 options = self._options(meeting, groups)
-                gW += ops.convolution_part_weight_grad(*pair, options, W.shape[2:])
+                gW += ops.block_convolution_weight_grad(*pair, options, W.shape[2:])
         return gW
 
     def _options(self, meeting: Meeting, groups: int) -> Any:
