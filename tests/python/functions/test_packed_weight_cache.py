@@ -1,4 +1,4 @@
-"""Filters' forms are kept in evaluation, until somebody may have written to them."""
+"""Packed weights are cached in inference until the weights may have been modified."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def hold(link: Any, W: np.ndarray, x: np.ndarray) -> None:
 
 
 def used(link: Any, times: int = 3) -> np.ndarray:
-    """Its filters, after they were used so often that their forms are kept."""
+    """Its weights, after enough uses for packed weights to be cached."""
     W = link.W.array.copy()
     for _ in range(times):
         hold(link, W, image())
@@ -51,7 +51,7 @@ def memory() -> int:
     return _core.memory_stats("cpu")["in_use"]
 
 
-def test_forms_are_kept_until_somebody_looks():
+def test_packed_weights_are_cached_until_the_array_is_exposed():
     link = make()
     x = image()
     W = link.W.array.copy()
@@ -176,7 +176,7 @@ def test_memory_of_the_users_own():
         np.testing.assert_allclose(y, exact, rtol=0, atol=1e-5 * np.abs(exact).max())
 
 
-def test_forms_of_all_kinds_side_by_side():
+def test_several_packings_of_one_array():
     # Images of one tile and of many, the transposed convolution and other numbers.
     W = renga.Parameter(np.random.default_rng(1).standard_normal((32, 32, 3, 3), "f"))
     W.array = W.array.copy()
