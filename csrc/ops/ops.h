@@ -1,8 +1,8 @@
 // All families of operations.
 #pragma once
 
-#include "ops/convolution/convolution.h"
 #include "ops/convolution/block_convolution.h"
+#include "ops/convolution/convolution.h"
 #include "ops/elementwise/activation.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/math.h"
