@@ -1,8 +1,8 @@
 // All families of operations.
 #pragma once
 
+#include "ops/convolution/block_convolution.h"
 #include "ops/convolution/convolution.h"
-#include "ops/convolution/local_convolution.h"
 #include "ops/elementwise/activation.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/math.h"
@@ -28,7 +28,7 @@ void list_ops(Visit&& visit) {
   list_reduction_ops(visit);
   list_matmul_ops(visit);
   list_convolution_ops(visit);
-  list_local_convolution_ops(visit);
+  list_block_convolution_ops(visit);
   list_pooling_ops(visit);
   list_normalization_ops(visit);
   list_manipulation_ops(visit);

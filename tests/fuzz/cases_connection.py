@@ -104,7 +104,7 @@ def part_weight_grad(g: Draw):
     return call(g.x(x.value.shape[0], W.value.shape[0], *outs), x, win, W.value.shape[2:])
 
 
-def convolution_part(x, W, b, window, outs):
+def block_convolution(x, W, b, window, outs):
     stride, pad, dilate, groups = window
     after = [n * s + d * k for n, s, d, k in zip(outs, stride, dilate, W.shape[2:])]
     x = np.pad(x, [(0, 0), (0, 0), *zip(pad, after)])
@@ -112,9 +112,9 @@ def convolution_part(x, W, b, window, outs):
     return y[:, :, : outs[0], : outs[1]]
 
 
-case("ops.convolution_part", lambda g: call(*part(g)), convolution_part, within=2, dtypes="fd")
-case("ops.convolution_part_input_grad", part_input_grad, within=2, dtypes="fd")
-case("ops.convolution_part_weight_grad", part_weight_grad, within=2, dtypes="fd")
+case("ops.block_convolution", lambda g: call(*part(g)), block_convolution, within=2, dtypes="fd")
+case("ops.block_convolution_input_grad", part_input_grad, within=2, dtypes="fd")
+case("ops.block_convolution_weight_grad", part_weight_grad, within=2, dtypes="fd")
 
 
 def dilated(g: Draw):

@@ -295,7 +295,7 @@ case("convolution_2d", lambda o, x, w, b: o.convolution_2d(x, w, b, WINDOWS[0]),
      lambda x, w, b: convolution(x, w, *WINDOWS[0]) + b[:, None, None], (2, 3, 5, 5), (4, 3, 3, 3), (4,))
 
 
-def local_convolution(x, w, stride, pad, dilate, groups, extents):
+def block_convolution(x, w, stride, pad, dilate, groups, extents):
     """The first outputs, up to extents, of an image with zeros after it."""
     after = [(0, n * s + r) for n, s, r in zip(extents, stride, reaches(w, dilate))]
     x = np.pad(x, [(0, 0), (0, 0), *after])
@@ -317,17 +317,17 @@ BLOCKS = [  # window, extents of the larger block, of the smaller block
 for window, large, small in BLOCKS:
     x_shape, w_shape, y_shape = (2, 4, *large), (2, 4 // window[3], 3, 2), (2, 2, *small)
     options = dict(orders=0, dtypes="fd", tolerance=1e-4)
-    case("convolution_part", lambda o, x, w, b, v=window, n=small: _core.Variable(o.convolution_part(x, w, b, v, n)),
-         lambda x, w, b, v=window, n=small: local_convolution(x, w, *v, n) + b[:, None, None],
+    case("block_convolution", lambda o, x, w, b, v=window, n=small: _core.Variable(o.block_convolution(x, w, b, v, n)),
+         lambda x, w, b, v=window, n=small: block_convolution(x, w, *v, n) + b[:, None, None],
          x_shape, w_shape, (2,), **options)
-    case("convolution_part_input_grad",
-         lambda o, g, w, b, v=window, n=large: _core.Variable(o.convolution_part_input_grad(g, w, b, v, n)),
+    case("block_convolution_input_grad",
+         lambda o, g, w, b, v=window, n=large: _core.Variable(o.block_convolution_input_grad(g, w, b, v, n)),
          lambda g, w, b, v=window, n=small, s=x_shape: b[:, None, None] + transposed_linear(
-             g, lambda x: local_convolution(x, w, *v, n), s), y_shape, w_shape, (4,), **options)
-    case("convolution_part_weight_grad",
-         lambda o, g, x, v=window, n=w_shape[2:]: _core.Variable(o.convolution_part_weight_grad(g, x, v, n)),
+             g, lambda x: block_convolution(x, w, *v, n), s), y_shape, w_shape, (4,), **options)
+    case("block_convolution_weight_grad",
+         lambda o, g, x, v=window, n=w_shape[2:]: _core.Variable(o.block_convolution_weight_grad(g, x, v, n)),
          lambda g, x, v=window, n=small, s=w_shape: transposed_linear(
-             g, lambda w: local_convolution(x, w, *v, n), s), y_shape, x_shape, **options)
+             g, lambda w: block_convolution(x, w, *v, n), s), y_shape, x_shape, **options)
 
 WINDOWS_ND = [  # window, extents of the image, of the kernel
     (((2,), (1,), (1,), 2), (7,), (3,)),

@@ -33,32 +33,32 @@ def test_slices_are_integers(number):
         (InvalidType, {"groups": 4}),
     ],
 )
-def test_windows_of_local_convolutions(error, changes):
+def test_windows_of_block_convolutions(error, changes):
     wrong = window(**changes)
     for call in (
-        lambda: ops.convolution_part(x, W, None, wrong, (3, 3)),
-        lambda: ops.convolution_part_input_grad(y, W, None, wrong, (5, 5)),
-        lambda: ops.convolution_part_weight_grad(y, x, wrong, (3, 3)),
+        lambda: ops.block_convolution(x, W, None, wrong, (3, 3)),
+        lambda: ops.block_convolution_input_grad(y, W, None, wrong, (5, 5)),
+        lambda: ops.block_convolution_weight_grad(y, x, wrong, (3, 3)),
     ):
         with pytest.raises(error):
             call()
 
 
 @pytest.mark.parametrize("extents", [(0, 3), (3, -1)])
-def test_extents_of_local_convolutions(extents):
+def test_extents_of_block_convolutions(extents):
     with pytest.raises(ValueError, match="above 0"):
-        ops.convolution_part(x, W, None, WINDOW, extents)
+        ops.block_convolution(x, W, None, WINDOW, extents)
     with pytest.raises(ValueError, match="above 0"):
-        ops.convolution_part_weight_grad(y, x, WINDOW, extents)
+        ops.block_convolution_weight_grad(y, x, WINDOW, extents)
 
 
-def test_channels_of_local_convolutions():
+def test_channels_of_block_convolutions():
     with pytest.raises(InvalidType, match="channels"):
-        ops.convolution_part(x[:, :2], W, None, WINDOW, (3, 3))
+        ops.block_convolution(x[:, :2], W, None, WINDOW, (3, 3))
     with pytest.raises(InvalidType, match="channels"):
-        ops.convolution_part_input_grad(y[:, :4], W, None, WINDOW, (5, 5))
+        ops.block_convolution_input_grad(y[:, :4], W, None, WINDOW, (5, 5))
     with pytest.raises(InvalidType, match="images"):
-        ops.convolution_part_weight_grad(y[:1], x, WINDOW, (3, 3))
+        ops.block_convolution_weight_grad(y[:1], x, WINDOW, (3, 3))
 
 
 @pytest.mark.parametrize("offset", [-1, 1, 255, 2**62])

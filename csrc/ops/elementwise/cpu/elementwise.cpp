@@ -165,8 +165,9 @@ V limited_erf(V v) {
   return xsimd::erf(x);
 }
 
+// Maps before Unary::exp.
 template <class T>
-void float_unary(Unary map, Compute<T> p, Compute<T> q, const T* x, T* y, std::int64_t n) {
+void arithmetic_unary(Unary map, Compute<T> p, Compute<T> q, const T* x, T* y, std::int64_t n) {
   using C = Compute<T>;
   using V = xsimd::batch<C>;
   const V vp(p), vq(q), zero(C(0)), one(C(1));
@@ -208,6 +209,19 @@ void float_unary(Unary map, Compute<T> p, Compute<T> q, const T* x, T* y, std::i
       return run([](V v) { return xsimd::floor(v); });
     case Unary::ceil:
       return run([](V v) { return xsimd::ceil(v); });
+    default:
+      return;
+  }
+}
+
+// From Unary::exp to before Unary::sigmoid.
+template <class T>
+void function_unary(Unary map, const T* x, T* y, std::int64_t n) {
+  using C = Compute<T>;
+  using V = xsimd::batch<C>;
+  const V one(C(1));
+  const auto run = [&](auto f) { simd::map_batches(x, y, n, f); };
+  switch (map) {
     case Unary::exp:
       return run([](V v) { return xsimd::exp(v); });
     case Unary::expm1:
@@ -249,6 +263,18 @@ void float_unary(Unary map, Compute<T> p, Compute<T> q, const T* x, T* y, std::i
       return run([](V v) { return xsimd::tanh(v); });
     case Unary::erf:
       return run([](V v) { return limited_erf(v); });
+    default:
+      return;
+  }
+}
+
+template <class T>
+void activation_unary(Unary map, Compute<T> p, const T* x, T* y, std::int64_t n) {
+  using C = Compute<T>;
+  using V = xsimd::batch<C>;
+  const V vp(p), zero(C(0)), one(C(1));
+  const auto run = [&](auto f) { simd::map_batches(x, y, n, f); };
+  switch (map) {
     case Unary::sigmoid:
       return run([one](V v) { return one / (one + xsimd::exp(-v)); });
     case Unary::relu:
@@ -259,7 +285,16 @@ void float_unary(Unary map, Compute<T> p, Compute<T> q, const T* x, T* y, std::i
       return run([=](V v) { return xsimd::select(v < zero, vp * xsimd::expm1(v), v); });
     case Unary::softplus:
       return run([vp](V v) { return softplus(v, vp); });
+    default:
+      return;
   }
+}
+
+template <class T>
+void float_unary(Unary map, Compute<T> p, Compute<T> q, const T* x, T* y, std::int64_t n) {
+  if (map < Unary::exp) return arithmetic_unary(map, p, q, x, y, n);
+  if (map < Unary::sigmoid) return function_unary(map, x, y, n);
+  activation_unary(map, p, x, y, n);
 }
 
 template <class T>

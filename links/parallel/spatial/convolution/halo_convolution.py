@@ -131,7 +131,7 @@ class HaloConvolution:
         self, overlap: Overlap, source: numpy.ndarray, W: Any, b: Any, groups: int
     ) -> numpy.ndarray:
         convolve = (
-            ops.convolution_part_input_grad if self.transposed else ops.convolution_part
+            ops.block_convolution_input_grad if self.transposed else ops.block_convolution
         )
         return convolve(source, W, b, self._options(overlap, groups), overlap.extents)
 
@@ -157,7 +157,7 @@ class HaloConvolution:
                 pair = source, destination
                 small, large = pair if self.transposed else pair[::-1]
                 options = self._options(overlap, groups)
-                gW += ops.convolution_part_weight_grad(
+                gW += ops.block_convolution_weight_grad(
                     small, large, options, W.shape[2:]
                 )
         return gW

@@ -1,4 +1,4 @@
-#include "ops/convolution/local_convolution.h"
+#include "ops/convolution/block_convolution.h"
 
 #include "ops/convolution/convolution.h"
 #include "ops/shape/image.h"
@@ -43,39 +43,39 @@ void check_bias(const char* op, const std::optional<Array>& b, const Array& y) {
 
 }  // namespace
 
-Array convolution_part(const Array& image, const Array& weights, const std::optional<Array>& b,
-                       const Window& window, const Dims& extents) {
+Array block_convolution(const Array& image, const Array& weights, const std::optional<Array>& b,
+                        const Window& window, const Dims& extents) {
   const Array x = as_visible(image), W = as_visible(weights);
-  check("convolution_part", x, W, window, extents);
-  check_groups("convolution_part", window, x.shape(1), W.shape(0));
-  require(x.shape(1) / window.groups == W.shape(1), "convolution_part: expected filters of ",
+  check("block_convolution", x, W, window, extents);
+  check_groups("block_convolution", window, x.shape(1), W.shape(0));
+  require(x.shape(1) / window.groups == W.shape(1), "block_convolution: expected filters of ",
           x.shape(1) / window.groups, " channels, got ", W.shape());
   const Array y = empty_channels_last(x, W.shape(0), extents);
-  check_bias("convolution_part", b, y);
+  check_bias("block_convolution", b, y);
   convolution_kernels.on(y.device()).forward(x, W, y, window, b.value_or(Array()), nullptr);
   return y;
 }
 
-Array convolution_part_input_grad(const Array& grad, const Array& weights,
-                                  const std::optional<Array>& b, const Window& window,
-                                  const Dims& extents) {
+Array block_convolution_input_grad(const Array& grad, const Array& weights,
+                                   const std::optional<Array>& b, const Window& window,
+                                   const Dims& extents) {
   const Array gy = as_visible(grad), W = as_visible(weights);
-  check("convolution_part_input_grad", gy, W, window, extents);
-  check_groups("convolution_part_input_grad", window, 0, W.shape(0));
-  require(gy.shape(1) == W.shape(0), "convolution_part_input_grad: expected ", W.shape(0),
+  check("block_convolution_input_grad", gy, W, window, extents);
+  check_groups("block_convolution_input_grad", window, 0, W.shape(0));
+  require(gy.shape(1) == W.shape(0), "block_convolution_input_grad: expected ", W.shape(0),
           " channels, got ", gy.shape());
   const Array gx = empty_channels_last(gy, W.shape(1) * window.groups, extents);
-  check_bias("convolution_part_input_grad", b, gx);
+  check_bias("block_convolution_input_grad", b, gx);
   convolution_kernels.on(gx.device()).input_grad(gy, W, gx, window, b.value_or(Array()), nullptr);
   return gx;
 }
 
-Array convolution_part_weight_grad(const Array& grad, const Array& image, const Window& window,
-                                   const Dims& kernel) {
+Array block_convolution_weight_grad(const Array& grad, const Array& image, const Window& window,
+                                    const Dims& kernel) {
   const Array gy = as_visible(grad), x = as_visible(image);
-  check("convolution_part_weight_grad", gy, x, window, kernel);
-  check_groups("convolution_part_weight_grad", window, x.shape(1), gy.shape(1));
-  require(gy.shape(0) == x.shape(0), "convolution_part_weight_grad: expected as many images, got ",
+  check("block_convolution_weight_grad", gy, x, window, kernel);
+  check_groups("block_convolution_weight_grad", window, x.shape(1), gy.shape(1));
+  require(gy.shape(0) == x.shape(0), "block_convolution_weight_grad: expected as many images, got ",
           gy.shape(), " and ", x.shape());
   const Array gW =
       empty(image_shape(gy.shape(1), x.shape(1) / window.groups, kernel), x.dtype(), x.device());

@@ -13,28 +13,28 @@ namespace renga {
 // element of x. Outside of x, windows read zeros, also past its end. Nothing is recorded in the
 // graph.
 
-Array convolution_part(const Array& x, const Array& W, const std::optional<Array>& b,
-                       const Window& window, const Dims& extents);
+Array block_convolution(const Array& x, const Array& W, const std::optional<Array>& b,
+                        const Window& window, const Dims& extents);
 // The transpose; b is (I,).
-Array convolution_part_input_grad(const Array& gy, const Array& W, const std::optional<Array>& b,
-                                  const Window& window, const Dims& extents);
-Array convolution_part_weight_grad(const Array& gy, const Array& x, const Window& window,
-                                   const Dims& kernel);
+Array block_convolution_input_grad(const Array& gy, const Array& W, const std::optional<Array>& b,
+                                   const Window& window, const Dims& extents);
+Array block_convolution_weight_grad(const Array& gy, const Array& x, const Window& window,
+                                    const Dims& kernel);
 
 template <class Visit>
-void list_local_convolution_ops(Visit&& visit) {
+void list_block_convolution_ops(Visit&& visit) {
   const Arg x{"x"}, W{"W"}, gy{"gy"}, window{"window"};
-  visit(Op{"convolution_part", "(N, I, d1, ...), (O, I/groups, k1, ...), (O,) -> (N, O, extents)",
+  visit(Op{"block_convolution", "(N, I, d1, ...), (O, I/groups, k1, ...), (O,) -> (N, O, extents)",
            "Contribution of a block of x to a block of y, plus b."},
-        &convolution_part, x, W, Arg{"b"}, window, Arg{"extents"});
-  visit(Op{"convolution_part_input_grad",
+        &block_convolution, x, W, Arg{"b"}, window, Arg{"extents"});
+  visit(Op{"block_convolution_input_grad",
            "(N, O, d1', ...), (O, I/groups, k1, ...), (I,) -> (N, I, extents)",
            "Contribution of a block of gy to a block of gx, plus b."},
-        &convolution_part_input_grad, gy, W, Arg{"b"}, window, Arg{"extents"});
-  visit(Op{"convolution_part_weight_grad",
+        &block_convolution_input_grad, gy, W, Arg{"b"}, window, Arg{"extents"});
+  visit(Op{"block_convolution_weight_grad",
            "(N, O, d1', ...), (N, I, d1, ...) -> (O, I/groups, kernel)",
            "Contribution of a block of gy and a block of x to gW."},
-        &convolution_part_weight_grad, gy, x, window, Arg{"kernel"});
+        &block_convolution_weight_grad, gy, x, window, Arg{"kernel"});
 }
 
 }  // namespace renga

@@ -176,7 +176,7 @@ def test_memory_of_the_users_own():
         np.testing.assert_allclose(y, exact, rtol=0, atol=1e-5 * np.abs(exact).max())
 
 
-def test_forms_of_all_kinds_side_by_side():
+def test_several_packings_of_one_array():
     # Images of one tile and of many, the transposed convolution and other numbers.
     W = renga.Parameter(np.random.default_rng(1).standard_normal((32, 32, 3, 3), "f"))
     W.array = W.array.copy()
