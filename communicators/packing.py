@@ -65,8 +65,8 @@ def mean_gradients(comm: Communicator, model: Model, zero_fill: bool) -> None:
             param.grad = mean
 
 
-class GradientsUnderWay:
-    """Gradients of a model times ``weight``, averaged over the ranks in background."""
+class MeanGradientsInFlight:
+    """A model's gradients times ``weight``, averaged in the background."""
 
     def __init__(
         self, comm: Communicator, model: Model, zero_fill: bool, weight: float = 1.0
@@ -82,7 +82,7 @@ class GradientsUnderWay:
             pair for params, work in self._works for pair in zip(params, work.wait())
         ]
 
-    def arrive(self) -> None:
+    def assign(self) -> None:
         """Waits, and assigns the means to the gradients of the model."""
         for param, mean in self.means():
             param.grad = mean

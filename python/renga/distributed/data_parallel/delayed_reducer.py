@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from renga.communicators.packing import GradientsUnderWay
+from renga.communicators.packing import MeanGradientsInFlight
 from renga.distributed.data_parallel.reducer import Reducer
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class DelayedReducer(Reducer):
 
     def finalize(self, weight: float) -> None:
         self._previous = self._in_flight
-        self._in_flight = GradientsUnderWay(
+        self._in_flight = MeanGradientsInFlight(
             self._comm, self.model, self._zero_fill, weight
         )
 
@@ -39,7 +39,7 @@ class DelayedReducer(Reducer):
         previous, self._previous = self._previous, None
         if previous is None:
             return False
-        previous.arrive()
+        previous.assign()
         return True
 
     def discard(self) -> None:
@@ -48,7 +48,7 @@ class DelayedReducer(Reducer):
         The ranks still take part in them, so that none waits in vain.
         """
         if self._in_flight is not None:
-            self._in_flight.arrive()
+            self._in_flight.assign()
             self._in_flight = None
 
     def means(self) -> list[tuple[Any, Any]]:
@@ -72,7 +72,7 @@ class _RestoredGradients:
         means = ((param, self._means.get(name)) for name, param in named)
         return [(p, p.xp.asarray(mean)) for p, mean in means if mean is not None]
 
-    def arrive(self) -> None:
+    def assign(self) -> None:
         """Makes them the gradients of the model."""
         self._model.cleargrads()
         for param, mean in self.means():
