@@ -64,7 +64,9 @@ def _merged(name: str, initial: Any, shape: tuple[int, ...]) -> Any:
     is_array = isinstance(initial, backend.get_array_types())
     if is_array:
         if initial.ndim != len(shape):
-            raise ValueError(f"{name}.ndim should be {len(shape)}")
+            raise ValueError(
+                f"Maxout: expected {name} of {len(shape)} axes, got {initial.ndim}"
+            )
         return initial.reshape(shape[0] * shape[1], *initial.shape[2:])
     if initial is None or numpy.isscalar(initial):
         return initial

@@ -52,7 +52,9 @@ class InceptionBN(Chain):
         self.stride = stride
         self.pooltype = pooltype
         if pooltype not in ("max", "avg"):
-            raise NotImplementedError(f"InceptionBN: no pooltype {pooltype!r}")
+            raise NotImplementedError(
+                f"InceptionBN: expected pooltype 'max' or 'avg', got {pooltype!r}"
+            )
         assert out1 == 0 or stride == 1, "InceptionBN: out1 must be 0 with a stride"
         assert proj_pool is not None or stride != 1, "InceptionBN: needs a proj_pool"
 

@@ -54,7 +54,7 @@ class BinaryHierarchicalSoftmax(Link):
     def create_huffman_tree(word_counts: Mapping[int, int]) -> Any:
         """The tree in which frequent words have short paths; ValueError if empty."""
         if not word_counts:
-            raise ValueError("Empty vocabulary")
+            raise ValueError("create_huffman_tree: expected counts of words, got none")
         queue = [
             (count, order, word)
             for order, (word, count) in enumerate(word_counts.items())

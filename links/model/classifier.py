@@ -29,7 +29,9 @@ class Classifier(Chain):
         label_key: int | str = -1,
     ) -> None:
         if not isinstance(label_key, (int, str)):
-            raise TypeError(f"label_key must be int or str, but is {type(label_key)}")
+            raise TypeError(
+                f"Classifier: expected an int or a str as label_key, got {label_key!r}"
+            )
         super().__init__()
         self.lossfun = lossfun
         self.accfun = accfun

@@ -57,7 +57,7 @@ class BatchNormalization(Link):
     ) -> None:
         super().__init__()
         if size is None and axis is None:
-            raise RuntimeError("size or axis is required")
+            raise RuntimeError("BatchNormalization: expected size or axis, got neither")
         self.decay = decay
         self.eps = eps
         self.axis = (axis,) if isinstance(axis, int) else axis

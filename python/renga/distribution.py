@@ -193,7 +193,7 @@ def kl_divergence(dist1: Distribution, dist2: Distribution) -> Variable:
     classes = type(dist1), type(dist2)
     if classes not in _DIVERGENCES:
         names = " and ".join(c.__name__ for c in classes)
-        raise KeyError(f"kl_divergence: no formula for {names}; see register_kl")
+        raise KeyError(f"kl_divergence: expected classes of register_kl, got {names}")
     return _DIVERGENCES[classes](dist1, dist2)
 
 

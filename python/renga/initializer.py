@@ -38,6 +38,6 @@ def get_fans(shape: Sequence[int]) -> tuple[int, int]:
         shape: (outputs, inputs, *kernel)
     """
     if len(shape) < 2:
-        raise ValueError(f"shape must be of length >= 2. Actual shape: {shape}")
+        raise ValueError(f"get_fans: expected a shape of 2 axes or more, got {shape}")
     kernel = math.prod(shape[2:])
     return shape[1] * kernel, shape[0] * kernel

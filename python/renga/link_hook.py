@@ -40,7 +40,9 @@ class LinkHook:
     def __enter__(self) -> LinkHook:
         hooks = _thread_hooks.by_name
         if self.name in hooks:
-            raise KeyError(f"hook {self.name} already exists")
+            raise KeyError(
+                f"LinkHook: expected a new name, got {self.name!r}: it already exists"
+            )
         hooks[self.name] = self
         self.added(None)
         return self

@@ -43,7 +43,7 @@ class Sequential(ChainList):
     def forward(self, *x: Any) -> Any:
         """Runs every layer; RuntimeError where there is none."""
         if not self._layers:
-            raise RuntimeError("Sequential does not have any layer.")
+            raise RuntimeError("Sequential: expected a layer, got none")
         for layer in self._layers:
             out = layer(*x)
             x = out if isinstance(out, tuple) else (out,)
@@ -55,7 +55,9 @@ class Sequential(ChainList):
 
     def __setitem__(self, i: Any, layer: Any) -> None:
         if isinstance(i, int) and i >= len(self._layers):
-            raise ValueError(f"{i} should be less than {len(self._layers)}")
+            raise ValueError(
+                f"Sequential: expected an index below {len(self._layers)}, got {i}"
+            )
         layers = list(self._layers)
         layers[i] = layer
         self._set_layers(layers)
@@ -85,7 +87,9 @@ class Sequential(ChainList):
     def insert(self, i: int, layer: Any) -> None:
         """Inserts a layer; IndexError if ``i`` is out of range."""
         if not -len(self._layers) <= i <= len(self._layers):
-            raise IndexError(f"Index out of range: {i}")
+            raise IndexError(
+                f"insert: expected an index up to {len(self._layers)}, got {i}"
+            )
         layers = list(self._layers)
         layers.insert(i, layer)
         self._set_layers(layers)
@@ -101,7 +105,7 @@ class Sequential(ChainList):
     def remove(self, layer: Any) -> None:
         """Removes the first layer that is ``layer``; ValueError without one."""
         if layer not in self._layers:
-            raise ValueError(f"There is no layer object that is same as {layer}")
+            raise ValueError(f"remove: expected one of the layers, got {layer}")
         del self[self._layers.index(layer)]
 
     def remove_by_layer_type(self, type_name: str) -> None:
@@ -173,17 +177,13 @@ def _in_order_of_names(layers: list[Any]) -> list[Link]:
 
 def _require_callable(layer: Any) -> None:
     if not callable(layer):
-        raise ValueError(
-            f"All elements of the argument should be callable. But given {layer} is "
-            "not callable."
-        )
+        raise ValueError(f"Sequential: expected callables, got {layer}")
 
 
 def _layers_of(other: Any) -> list[Any]:
     if not isinstance(other, Sequential):
         raise ValueError(
-            "add (+) operator supports only objects of Sequential class, but "
-            f"{type(other)} is given."
+            f"Sequential: expected a Sequential to add, got {type(other).__name__}"
         )
     return list(other)
 

@@ -74,7 +74,9 @@ class DictSummary:
             if isinstance(value, tuple):
                 value, weight = _array_of(value[0]), _array_of(value[1])
                 if not _is_scalar(weight):
-                    raise ValueError(f"DictSummary: the weight of {key} is no scalar")
+                    raise ValueError(
+                        f"DictSummary: the weight of {key} is not a scalar"
+                    )
             value = _array_of(value)
             if _is_scalar(value):
                 self._summaries.setdefault(key, Summary()).add(value, weight)

@@ -175,7 +175,9 @@ class _VariableMethods:
 
     def __iter__(self: Any) -> Iterator[Variable]:
         if self.ndim == 0:
-            raise TypeError("iteration over a Variable without axes")
+            raise TypeError(
+                "Variable: expected axes to iterate over, got a Variable without axes"
+            )
         return (self[i] for i in range(len(self)))
 
     def __dlpack__(self, **options: Any) -> Any:

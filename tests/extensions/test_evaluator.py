@@ -12,7 +12,7 @@ from renga.testing import get_trainer_with_mock_updater
 
 
 class Batches:
-    """An iterator over given batches that can start again."""
+    """An iterator over given batches that can be reset."""
 
     repeat = False
 
@@ -35,7 +35,7 @@ class Batches:
 
 
 class Model(renga.Chain):
-    """Reports the mean of what it is given, and the configuration it finds."""
+    """Reports the mean of its argument, and the configuration."""
 
     def __init__(self):
         super().__init__()

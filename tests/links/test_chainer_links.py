@@ -1,9 +1,9 @@
-"""Links as Chainer makes, names and saves them.
+"""Links are initialized, named and saved as in Chainer.
 
 ``chainer_links.json`` was written by Chainer 7.8.1 on NumPy: after
-``numpy.random.seed(0)`` each link was made, and of everything that it saves the name,
-the shape and the sum of the absolute values were kept (null where the link has no
-array yet), and what ``str`` shows.
+``numpy.random.seed(0)`` each link was created. The file has the name, the shape and the
+sum of the absolute values of everything that it saves (null for uninitialized
+arrays), and its ``str``.
 """
 
 import json

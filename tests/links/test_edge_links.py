@@ -1,8 +1,8 @@
-"""Every link with batches of nothing and of two, float32 and float16, odd strides.
+"""Every link with empty batches and batches of two, dtypes and unusual strides.
 
-The outcomes are Chainer 7.8.1's, which writes ``edge_links.json`` (``edge_links.py``):
-outputs, statistics, and gradients of inputs and parameters. The tables below name where
-renga's are others on purpose.
+The expected outcomes are Chainer 7.8.1's, in ``edge_links.json`` (``edge_links.py``):
+outputs, statistics, and gradients of inputs and parameters. The tables below list where
+renga's differ on purpose.
 """
 
 import json
@@ -22,7 +22,7 @@ from renga import Variable
 
 CHAINER = json.loads(Path(edge_links.__file__).with_name("edge_links.json").read_text())
 
-# Chainer fails with batches of nothing; renga gives what samples would.
+# Chainer fails with empty batches; renga's outcomes are those of samples.
 NOTHING = {
     "BlackOut": [()],
     "CRF1d": [()],
@@ -41,7 +41,7 @@ NOTHING = {
     "NStepRNNTanh": [(2, 2, 2), (0, 2), (2, 2)],
 }
 
-# Running averages become NaN in Chainer; nothing changes nothing here.
+# Running averages become NaN in Chainer; here an empty batch changes nothing.
 STATISTICS = {
     "BatchNormalization",
     "BatchRenormalization",
@@ -49,11 +49,11 @@ STATISTICS = {
     "InceptionBN",
 }
 
-# Samples are drawn, each library in its own way.
+# Samples are drawn, differently in each library.
 DRAWN = {"BlackOut", "NegativeSampling", "SimplifiedDropconnect"}
 DRAWN.add("StatefulZoneoutLSTM")
 
-# Chainer knows these in float32 alone.
+# Chainer supports these in float32 only.
 NOT_IN_HALF = {"Bilinear", "DecorrelatedBatchNormalization"}
 
 # They take no batch, or are tested with pictures, or on several ranks.
@@ -132,7 +132,7 @@ def test_batch_of_two(call, mode, layout):
 
 
 def test_sequence_of_no_steps():
-    """The states of one stay as they were, and others do not notice it."""
+    """A copy's state is independent of the original."""
     rng = numpy.random.default_rng(0)
     x, nothing = rng.normal(size=(4, 3)).astype("f"), numpy.zeros((0, 3), "f")
     h = rng.normal(size=(1, 2, 2)).astype("f")

@@ -1,4 +1,4 @@
-"""Links of odd sizes are refused where they are made, with an error that says why."""
+"""Links of invalid sizes are refused by their constructors."""
 
 import warnings
 

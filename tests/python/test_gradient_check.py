@@ -1,4 +1,4 @@
-"""Gradient checks find what is wrong, and only that."""
+"""Gradient checks detect wrong gradients, and only those."""
 
 import numpy
 import pytest
@@ -13,7 +13,7 @@ x, gy, ggx = (rng.uniform(0.5, 1, (2, 3)) for _ in range(3))
 
 
 class Wrong(renga.FunctionNode):
-    """x ** 2 with a gradient that is a little off, of first or second order."""
+    """x ** 2 with a slightly wrong first or second derivative."""
 
     def __init__(self, first=0.0, second=0.0):
         self.first, self.second = first, second

@@ -1,4 +1,4 @@
-"""Arguments of optimizers, hooks, iterators and data sets that make no sense."""
+"""Invalid arguments of optimizers, hooks, iterators and data sets."""
 
 import warnings
 

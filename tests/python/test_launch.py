@@ -1,4 +1,4 @@
-"""Functions that run on several ranks started from here."""
+"""launch: functions run on several ranks."""
 
 import os
 import subprocess
@@ -31,7 +31,7 @@ def test_rank_0_is_heard_and_its_result_returned(capsys):
 
 
 def test_output_is_streamed(tmp_path):
-    # The rank ends only when its first words were heard.
+    # The rank ends only after its first output was read.
     heard = tmp_path / "heard"
     program = f"""
 import sys

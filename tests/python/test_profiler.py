@@ -1,4 +1,4 @@
-"""The profiler, against counts and sums made by hand and a clock of its own."""
+"""The profiler, against counts and sums computed by hand and a fake clock."""
 
 import json
 import threading
@@ -16,7 +16,7 @@ LINEAR_FLOPS = 2 * 2 * 150 * 10
 
 
 class Sleep(renga.FunctionNode):
-    """Sleeps, and so does what it calls."""
+    """Sleeps, as does the function that it calls."""
 
     def __init__(self, seconds, inner=None):
         self.seconds, self.inner = seconds, inner
@@ -105,7 +105,7 @@ def test_bfloat16_takes_two_bytes_per_element():
             2 * 6 * 4 * 4 * 2 * 3 * 2,
         ),
         (
-            # Each pixel of the input meets each weight of its channel.
+            # Each pixel of the input is multiplied by each weight of its channel.
             lambda: F.deconvolution_2d(
                 floats(2, 4, 5, 6), floats(4, 3, 2, 2), stride=2, groups=2
             ),

@@ -1,4 +1,4 @@
-"""Mistakes that Chainer passes over: a warning names the mistake and the remedy."""
+"""Mistakes that Chainer ignores: a warning names the mistake and the remedy."""
 
 import warnings
 

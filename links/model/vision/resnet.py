@@ -57,7 +57,7 @@ class ResNetLayers(ImageModel):
     ) -> None:
         if n_layers not in _BLOCKS:
             raise ValueError(
-                f"The n_layers argument should be 50, 101 or 152, got {n_layers}"
+                f"ResNetLayers: expected n_layers of 50, 101 or 152, got {n_layers}"
             )
         super().__init__()
         self.n_layers = n_layers

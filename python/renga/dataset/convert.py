@@ -89,7 +89,7 @@ def concat_examples_func(batch: Any, device: Any = None, padding: Any = None) ->
         TypeError: an example cannot become an array.
     """
     if len(batch) == 0:
-        raise ValueError("concat_examples: batch is empty")
+        raise ValueError("concat_examples: expected examples, got an empty batch")
     device = _device_or_none(device)
     first = batch[0]
     if isinstance(first, (tuple, dict)):

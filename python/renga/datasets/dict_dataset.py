@@ -14,7 +14,7 @@ class DictDataset:
 
     def __init__(self, **datasets: Any) -> None:
         if not datasets:
-            raise ValueError("DictDataset: no datasets are given")
+            raise ValueError("DictDataset: expected data sets, got none")
         self._datasets = datasets
         self._length = len(next(iter(datasets.values())))
         for key, dataset in datasets.items():

@@ -116,7 +116,9 @@ class MultiZippedImageDataset(DatasetMixin):
         if i < 0:
             i += len(self)
         if not 0 <= i < len(self):
-            raise IndexError(f"{type(self).__name__}: no image {i} of {len(self)}")
+            raise IndexError(
+                f"{type(self).__name__}: expected an index below {len(self)}, got {i}"
+            )
         k = bisect.bisect(self._ends, i)
         return self._parts[k].get_example(i - self._ends[k])
 

@@ -18,7 +18,7 @@ class TupleDataset:
 
     def __init__(self, *datasets: Any) -> None:
         if not datasets:
-            raise ValueError("TupleDataset: no datasets are given")
+            raise ValueError("TupleDataset: expected data sets, got none")
         self._datasets = datasets
         self._length = len(datasets[0])
         for i, dataset in enumerate(datasets):

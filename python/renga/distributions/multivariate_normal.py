@@ -28,7 +28,7 @@ class MultivariateNormal(Distribution):
     def __init__(self, loc: Any, **kwargs: Any) -> None:
         (scale_tril,) = argument.parse_kwargs(kwargs, ("scale_tril", None))
         if scale_tril is None:
-            raise ValueError("MultivariateNormal: `scale_tril` must have a value")
+            raise ValueError("MultivariateNormal: expected scale_tril, got None")
         self.loc = as_parameter(loc)
         self.scale_tril = as_parameter(scale_tril)
 

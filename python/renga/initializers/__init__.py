@@ -46,7 +46,7 @@ def generate_array(
     own = getattr(initializer, "dtype", None)
     if dtype is not None and own is not None:
         if numpy.dtype(dtype) != numpy.dtype(own):
-            raise ValueError(f"dtype mismatch: {dtype} != {own}")
+            raise ValueError(f"generate_array: expected dtype {own}, got {dtype}")
     dtype = get_dtype(own if dtype is None else dtype)
     extents: Any = (shape,) if is_number(shape) else shape
     shape = check_memory("generate_array", extents, dtype)

@@ -55,7 +55,7 @@ class HeNormal(FanInitializer, Normal):
         fans = {"fan_in": fan_in, "fan_out": fan_out}
         if self.fan_option not in fans:
             raise ValueError(
-                "fan_option should be either 'fan_in' or 'fan_out', "
+                "HeNormal: expected fan_option 'fan_in' or 'fan_out', "
                 f"got {self.fan_option!r}"
             )
         return math.sqrt(2 / max(fans[self.fan_option], 1))

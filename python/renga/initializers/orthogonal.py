@@ -41,7 +41,7 @@ class Orthogonal(RandomInitializer):
     ) -> None:
         if mode not in _FITS:
             choices = ", ".join(map(repr, _FITS))
-            raise ValueError(f"Invalid mode: {mode!r}. Choose from {choices}.")
+            raise ValueError(f"Orthogonal: expected a mode of {choices}, got {mode!r}")
         self.mode = mode
         super().__init__(scale, dtype, rng=rng)
 
@@ -53,8 +53,8 @@ class Orthogonal(RandomInitializer):
         inputs = math.prod(array.shape[1:])
         if not _FITS[self.mode](outputs, inputs):
             raise ValueError(
-                f"Cannot make orthogonal {self.mode}. shape = {array.shape}, "
-                f"interpreted as {inputs}-dim input and {outputs}-dim output."
+                f"Orthogonal: expected a shape for a {self.mode}, got {array.shape}: "
+                f"{outputs} outputs and {inputs} inputs"
             )
         values = self._generator(array).normal(size=(outputs, inputs))
         tall = values if outputs >= inputs else values.T

@@ -13,7 +13,7 @@ from renga import initializer
 class _Triangles(initializer.Initializer):
     def __init__(self, interpolation: str = "linear", dtype: Any = None) -> None:
         if interpolation != "linear":
-            raise ValueError(f"Unsupported interpolation method: {interpolation}")
+            raise ValueError(f"expected interpolation 'linear', got {interpolation!r}")
         super().__init__(dtype)
 
     def __call__(self, array: Any) -> None:

@@ -120,7 +120,7 @@ class Link(DeviceResident):
     @classmethod
     def from_params(cls, *args: Any, **kwargs: Any) -> Link:
         """A link with the given parameter values; their shapes determine the sizes."""
-        raise NotImplementedError("This link does not implement `from_params`.")
+        raise NotImplementedError(f"{cls.__name__}: from_params is not implemented")
 
     def add_param(
         self,
@@ -148,7 +148,7 @@ class Link(DeviceResident):
         """Registers an attribute that already exists as a persistent value."""
         if not hasattr(self, name):
             raise AttributeError(
-                f"cannot register non-existent attribute {name} as a persistent value"
+                f"register_persistent: expected an attribute, got {name!r}"
             )
         self._persistent.add(name)
         self._params.discard(name)
@@ -157,7 +157,7 @@ class Link(DeviceResident):
         self._params  # noqa: B018 (raises before __init__)
         if name in vars(self) or name == "name":
             raise AttributeError(
-                f"cannot register a new {kind} {name}: attribute exists"
+                f"expected a new name for a {kind}, got {name!r}: attribute exists"
             )
 
     def params(self, include_uninit: bool = True) -> Iterator[Parameter]:
@@ -243,8 +243,7 @@ class Link(DeviceResident):
             return self._shallow_copy()
         if mode not in ("copy", "init"):
             raise ValueError(
-                "The 'mode' argument should be either 'init', 'copy' or 'share'. "
-                f"But {mode} was given."
+                f"copy: expected mode 'init', 'copy' or 'share', got {mode!r}"
             )
         clone = copy.deepcopy(self)
         clone.name = None
@@ -300,10 +299,12 @@ class Link(DeviceResident):
     def add_hook(self, hook: link_hook.LinkHook, name: str | None = None) -> Link:
         """Adds a hook that runs around every call of this link; returns the link."""
         if not isinstance(hook, link_hook.LinkHook):
-            raise TypeError("Hook must be of type LinkHook")
+            raise TypeError(f"add_hook: expected a LinkHook, got {type(hook).__name__}")
         name = hook.name if name is None else name
         if name in self.local_link_hooks:
-            raise KeyError(f"Hook {name} already exists")
+            raise KeyError(
+                f"add_hook: expected a new name, got {name!r}: it already exists"
+            )
         self.local_link_hooks[name] = hook
         hook.added(self)
         return self
@@ -311,7 +312,7 @@ class Link(DeviceResident):
     def delete_hook(self, name: str) -> None:
         """Removes the hook of that name."""
         if name not in self.local_link_hooks:
-            raise KeyError(f"Hook {name} does not exist")
+            raise KeyError(f"delete_hook: expected the name of a hook, got {name!r}")
         self.local_link_hooks.pop(name).deleted(self)
 
     def device_resident_accept(self, visitor: Any) -> None:

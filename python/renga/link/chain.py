@@ -46,7 +46,7 @@ class Chain(Link):
         if self._within_init_scope and isinstance(value, Link):
             if name in vars(self):
                 raise AttributeError(
-                    f"cannot register a new link {name}: attribute exists"
+                    f"expected a new name for a link, got {name!r}: attribute exists"
                 )
             value.name = name
             self._children.add(name)
@@ -67,12 +67,14 @@ class Chain(Link):
         """Registers a child; AttributeError where the name is taken."""
         if not isinstance(name, str):
             raise TypeError(
-                f"attribute name must be string, not {type(name).__name__!r}"
+                f"add_link: expected a string as name, got {type(name).__name__}"
             )
         if not isinstance(link, Link):
-            raise TypeError("cannot register a non-link object as a child")
+            raise TypeError(f"add_link: expected a Link, got {type(link).__name__}")
         if name in vars(self):
-            raise AttributeError(f"cannot register a new link {name}: attribute exists")
+            raise AttributeError(
+                f"add_link: expected a new name, got {name!r}: attribute exists"
+            )
         with self.init_scope():
             setattr(self, name, link)
 

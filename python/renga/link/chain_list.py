@@ -32,7 +32,7 @@ class ChainList(Link, MutableSequence[Link]):
     def __setattr__(self, name: str, value: Any) -> None:
         if self._within_init_scope and isinstance(value, Link):
             raise TypeError(
-                "cannot register a new link within init_scope() of a ChainList"
+                "ChainList: expected append(link), got an assignment in init_scope()"
             )
         super().__setattr__(name, value)
 

@@ -28,14 +28,20 @@ class WeightHook(LinkHook):
             self.name = name
 
     def __enter__(self) -> WeightHook:
-        raise NotImplementedError("This hook is not supposed to be used in a with")
+        raise NotImplementedError(
+            "WeightHook: expected Link.add_hook, got a with statement"
+        )
 
     def __exit__(self, *_: Any) -> None:
-        raise NotImplementedError("This hook is not supposed to be used in a with")
+        raise NotImplementedError(
+            "WeightHook: expected Link.add_hook, got a with statement"
+        )
 
     def added(self, link: Any) -> None:
         if getattr(link, self.weight_name, None) is None:
-            raise ValueError(f"Weight '{self.weight_name}' does not exist!")
+            raise ValueError(
+                f"WeightHook: expected a parameter, got {self.weight_name!r}"
+            )
         if self._weight(link).is_initialized:
             self.prepare(link)
 

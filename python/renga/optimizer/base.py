@@ -24,7 +24,7 @@ class Optimizer(Hookable, LossScaling):
     def setup(self, link: Link) -> Optimizer:
         """Makes ``link`` the target and resets the counts and hooks."""
         if not isinstance(link, Link):
-            raise TypeError("optimization target must be a link")
+            raise TypeError(f"setup: expected a Link, got {type(link).__name__}")
         self.target = link
         self.t = self.epoch = 0
         self._pre_update_hooks = self._post_update_hooks = None

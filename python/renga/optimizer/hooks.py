@@ -22,19 +22,25 @@ class Hookable:
         The name defaults to that of the hook; KeyError if it is taken.
         """
         if not callable(hook):
-            raise TypeError("hook function must be callable")
+            raise TypeError(f"add_hook: expected a callable, got {type(hook).__name__}")
         if isinstance(hook, type):
             raise TypeError(f"add_hook: expected a hook, got the class {hook.__name__}")
         if timing not in _TIMINGS:
-            raise ValueError(f"timing must be one of {_TIMINGS}, got {timing!r}")
+            raise ValueError(
+                f"add_hook: expected a timing of {_TIMINGS}, got {timing!r}"
+            )
         if timing == "auto":
             timing = getattr(hook, "timing", "pre")
         if name is None:
             name = getattr(hook, "name", getattr(hook, "__name__", None))
         if name is None:
-            raise ValueError("the name of the hook function is not specified")
+            raise ValueError(
+                "add_hook: expected a name for a hook without one, got None"
+            )
         if name in self._hooks("pre") or name in self._hooks("post"):
-            raise KeyError(f'hook "{name}" already exists')
+            raise KeyError(
+                f"add_hook: expected a new name, got {name!r}: it already exists"
+            )
         self._hooks(timing)[name] = hook
 
     def remove_hook(self, name: str) -> None:

@@ -35,7 +35,9 @@ class BackendConfig:
     def __init__(self, params: Mapping[str, Any]) -> None:
         unknown = params.keys() - _DEFAULTS.keys()
         if unknown:
-            raise KeyError(f"BackendConfig: no settings called {sorted(unknown)}")
+            raise KeyError(
+                f"BackendConfig: expected known settings, got {sorted(unknown)}"
+            )
         self._settings = {**_DEFAULTS, **params}
         vars(self).update(self._settings)
         self._contexts: list[contextlib.ExitStack] = []

@@ -1,4 +1,4 @@
-"""PlotReport: the curves it draws, its file, resume, life without matplotlib."""
+"""PlotReport: curves, file, resume, behaviour without matplotlib."""
 
 import importlib.util
 import os

@@ -1,4 +1,4 @@
-"""PrintReport: the table, its place among bars, its silence on other ranks."""
+"""PrintReport: the table, printing above bars, no output on other ranks."""
 
 import io
 import types

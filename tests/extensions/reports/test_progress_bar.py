@@ -21,7 +21,7 @@ def capable(monkeypatch):
 
 
 class Terminal:
-    """The inside of a pseudo-terminal, and a screen made of what it received."""
+    """A pseudo-terminal, and the screen that its input produces."""
 
     def __init__(self):
         self._outside, inside = pty.openpty()
@@ -38,7 +38,7 @@ class Terminal:
         return b"".join(pieces).decode()
 
     def screen(self):
-        """Lines of a screen that knows the control sequences the bars may use."""
+        """Lines of a screen that interprets the control sequences of the bars."""
         lines, row, column = {}, 0, 0
         for token in re.findall(r"\x1b\[[0-9]*[A-Z]|.|\n", self.received(), re.S):
             if token == "\r":

@@ -108,7 +108,7 @@ def test_resume_continues_where_it_was(case, calls):
     resumed = make()
     resumed.serialize(NpzDeserializer(saved.target))
     rest = history(resumed, 12 - calls)
-    if case == "warmup" and calls > 5:  # it leaves alone what it does not warm up
+    if case == "warmup" and calls > 5:  # it does not change other values
         rest, whole = rest[1:], [2.0] * 13
         calls += 1
     assert rest == whole[calls:]

@@ -7,7 +7,7 @@ from renga.testing import get_trainer_with_mock_updater
 
 
 class Weights:
-    """Something to save that is large and changes in place."""
+    """A large array that changes in place."""
 
     def __init__(self, size=1000):
         self.w = numpy.zeros(size)

@@ -12,7 +12,7 @@ from tests.extensions.snapshots.saved_weights import Weights, trainer_in
 
 def test_autoload_loads_the_newest(tmp_path):
     trainer_in(tmp_path, extensions.snapshot(), iterations=11).run()
-    for i in range(1, 12):  # written in the same instant, as far as the clock tells
+    for i in range(1, 12):  # the same modification time for all
         os.utime(tmp_path / f"snapshot_iter_{i}", (1, 1))
     (tmp_path / ".snapshot_iter_99.0badcafe.tmp").write_bytes(b"half")
     starts = []
@@ -82,7 +82,7 @@ def test_autoload_with_only_damaged_snapshots(tmp_path):
 
 
 def test_autoload_of_another_models_snapshot(tmp_path):
-    """It is whole; that it does not fit is for the user to know."""
+    """It is not damaged, so the mismatch is an error."""
     serializers.save_npz(tmp_path / "w_1", Weights(1000))
     serializers.save_npz(tmp_path / "w_2", Weights(7))
     fresh = Weights()

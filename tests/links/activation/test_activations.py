@@ -92,7 +92,7 @@ def test_initial_values_of_a_maxout():
     numpy.testing.assert_array_equal(link.linear.W.array, W.reshape(8, 3).astype("f"))
     numpy.testing.assert_array_equal(link.linear.b.array, W[..., 0].ravel().astype("f"))
     for wrong in ({"initialW": W[0]}, {"initial_bias": W[0, 0]}):
-        with pytest.raises(ValueError, match="ndim should be"):
+        with pytest.raises(ValueError, match="axes, got"):
             L.Maxout(3, 2, 4, **wrong)
 
 

@@ -1,4 +1,4 @@
-"""CaffeFunction: files written here, and NumPy for what their layers compute."""
+"""CaffeFunction: files written by the tests, layers against NumPy."""
 
 import warnings
 
@@ -270,7 +270,7 @@ def test_empty_file(load):
 
 
 def test_values_one_by_one(load):
-    """Floats may each have a key of their own."""
+    """Floats may be unpacked, each with its own key."""
     shape = caffemodel.field(7, message((1, 3), (1, 120)))
     blob = shape + b"".join(caffemodel.field(5, float(v)) for v in FC.ravel())
     body = message((1, "l"), (2, "InnerProduct"), (3, "x"), (4, "y"), (7, blob))

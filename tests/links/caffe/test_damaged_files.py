@@ -1,4 +1,4 @@
-"""Files of Caffe's that claim more than they hold."""
+"""Caffe files whose headers exceed their contents."""
 
 import resource
 
@@ -99,7 +99,7 @@ def test_refused_without_taking_memory(tmp_path, name):
 
 
 def test_statistics_without_updates(tmp_path):
-    """Caffe takes a weight of 0 for a factor of 0."""
+    """Caffe treats a weight of 0 as a factor of 0."""
     path = tmp_path / "net.caffemodel"
     path.write_bytes(layer("BatchNorm", "n", blobs=(B, B, [0.0])))
     net = CaffeFunction(path)
@@ -117,7 +117,7 @@ def test_any_file_object(tmp_path):
 
 
 class TwoLayers(renga.Chain):
-    """A model that takes its weights from a file of Caffe's."""
+    """A model that loads its weights from a Caffe file."""
 
     def __init__(self):
         super().__init__(a=L.Linear(3, 2), z=L.Linear(2, 2))
@@ -134,7 +134,7 @@ class TwoLayers(renga.Chain):
     ],
 )
 def test_a_model_is_loaded_atomically(tmp_path, last, message_of_it):
-    """Weights that do not fit the last layer leave the first ones alone."""
+    """If the weights do not fit the last layer, the first ones are unchanged."""
     path = tmp_path / "net.caffemodel"
     first = layer("InnerProduct", "a", blobs=(W[0, 0, :2], B[:2]))
     path.write_bytes(first + layer("InnerProduct", "z", blobs=last))

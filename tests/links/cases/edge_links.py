@@ -1,9 +1,9 @@
 # ruff: noqa: E501
-"""Links with batches of nothing and of two, as ``edge_cases.py`` has functions.
+"""Links with empty batches and batches of two, as ``edge_cases.py`` for functions.
 
-``run`` calls a link, ``steps`` calls it once for each input; both give what it gives
-and then what the link keeps besides its parameters. Parameters get gradients, too.
-``PYTHONPATH=../python/functions python edge_links.py`` with a Chainer that works writes
+``run`` calls a link, ``steps`` calls it once for each input; both return the
+outputs and then the link's persistent values. Parameters get gradients, too.
+``PYTHONPATH=../../python/functions/cases python edge_links.py`` with a Chainer that works writes
 ``edge_links.json``.
 """
 
@@ -85,7 +85,7 @@ run(L.Swish((3,)), s(N, 3))
 
 
 class Inputs(edge_cases.Inputs):
-    """What the calls know."""
+    """The names in the calls."""
 
     def __init__(self, library: Any, n: int, dtype: str, *layout: Any) -> None:
         super().__init__(library, n, dtype, *layout)

@@ -1,4 +1,4 @@
-"""Convolutions of any number of axes as sums over taps, in NumPy."""
+"""Convolutions of any number of axes as sums over kernel elements, in NumPy."""
 
 import itertools
 
@@ -6,7 +6,7 @@ import numpy
 
 
 def hold(actual, expected, tolerance=2e-6):
-    """Asserts that they differ by less than that part of what is largest."""
+    """Asserts that they differ by less than ``tolerance`` times the largest value."""
     assert actual.shape == expected.shape
     numpy.testing.assert_allclose(
         actual, expected, rtol=0, atol=tolerance * numpy.abs(expected).max()
@@ -18,7 +18,7 @@ def per_axis(option, axes):
 
 
 def taps(x, ksize, stride, pad, dilate):
-    """``(offset, what each output sees at that tap)`` of the padded ``x``."""
+    """``(offset, elements of all windows at this offset)`` of the padded ``x``."""
     axes = len(ksize)
     stride, pad, dilate = (per_axis(o, axes) for o in (stride, pad, dilate))
     x = numpy.pad(x, [(0, 0)] * (x.ndim - axes) + [(p, p) for p in pad])
@@ -52,7 +52,7 @@ def convolution(x, W, b=0, stride=1, pad=0, dilate=1, groups=1):
 
 
 def deconvolution(x, W, b=0, stride=1, pad=0, dilate=1, groups=1, outsize=None):
-    """Each input adds its multiples of the filters to what it was made from."""
+    """The transpose: each input adds its multiple of the filters to the output."""
     axes = W.ndim - 2
     stride, pad, dilate = (per_axis(o, axes) for o in (stride, pad, dilate))
     sizes = zip(x.shape[2:], W.shape[2:], stride, dilate)

@@ -1,4 +1,4 @@
-"""Biases, scales, products, highways and small networks slid over images."""
+"""Biases, scales, products, highways and 1x1 convolution networks."""
 
 import numpy
 import pytest
@@ -119,9 +119,9 @@ CASES = {
         (IMAGE,),
         inception,
         lazy=lambda: L.Inception(None, 2, 3, 4, 2, 3, 2),
-        half=False,  # many roundings one after the other
+        half=False,  # many successive roundings
     ),
-    # Gradients of what has kinks at every normalized value are checked in its parts.
+    # Blocks with kinks at every normalized value are checked by their layers.
     "InceptionBN": Case(
         lambda: L.InceptionBN(3, 2, 3, 4, 2, 3, "max", 2),
         (IMAGE,),

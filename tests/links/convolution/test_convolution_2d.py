@@ -1,4 +1,4 @@
-"""Convolution2D and Deconvolution2D against sums over every tap."""
+"""Convolution2D and Deconvolution2D against sums over kernel elements."""
 
 import numpy
 import pytest
@@ -13,7 +13,7 @@ def make_input(*shape):
 
 
 def correlate(x, W, b, stride, pad, dilate, groups):
-    """The sum over every tap, in float64."""
+    """The sum over kernel elements, in float64."""
     x = numpy.pad(x.astype("f8"), ((0, 0), (0, 0), (pad[0],) * 2, (pad[1],) * 2))
     outputs, inputs, rows, columns = W.shape
     height = (x.shape[2] - dilate[0] * (rows - 1) - 1) // stride[0] + 1

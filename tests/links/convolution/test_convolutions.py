@@ -1,4 +1,4 @@
-"""Convolutions of every kind against sums over taps."""
+"""Convolutions of every kind against sums over kernel elements."""
 
 import numpy
 import pytest

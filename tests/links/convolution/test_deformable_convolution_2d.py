@@ -1,4 +1,4 @@
-"""DeformableConvolution2D: bilinear samples at moved taps, in NumPy."""
+"""DeformableConvolution2D: bilinear samples at offsets, in NumPy."""
 
 import numpy
 import pytest

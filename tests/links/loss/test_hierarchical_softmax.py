@@ -13,7 +13,7 @@ rng = numpy.random.default_rng(0)
 X = rng.normal(size=(4, 3))
 T = numpy.array([0, 3, 4, 3], "i")
 TREE = ((0, 1), ((2, 3), 4))
-# The pairs from the root on, and whether the way goes to the left: TREE by hand.
+# The pairs from the root on, and whether the path goes left: TREE by hand.
 PATHS = {0: "0+ 1+", 1: "0+ 1-", 2: "0- 2+ 3+", 3: "0- 2+ 3-", 4: "0- 2-"}
 
 
@@ -83,7 +83,7 @@ def test_huffman_tree():
     assert create({0: 8, 1: 5, 2: 6, 3: 4}) == ((3, 1), (2, 0))
     assert create({7: 2, 3: 2, 5: 2}) == (5, (7, 3))
     assert create({4: 1}) == 4
-    with pytest.raises(ValueError, match="Empty"):
+    with pytest.raises(ValueError, match="counts of words"):
         create({})
     counts = dict(enumerate([3, 1, 4, 1, 5]))
     found = sum(counts[w] * d for w, d in depths(create(counts)).items())

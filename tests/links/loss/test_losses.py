@@ -18,7 +18,7 @@ COUNTS = [5, 1, 3, 2, 4]
 
 
 class Fixed:
-    """A sampler that is not random; the first column makes room for the words."""
+    """A deterministic sampler; the first column is replaced by the words."""
 
     def sample(self, shape):
         assert shape == (4, 3)

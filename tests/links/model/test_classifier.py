@@ -65,7 +65,7 @@ def test_label_that_is_not_there():
     for key in (2, -3):
         with pytest.raises(ValueError, match=f"{key} is out of bounds"):
             L.Classifier(Identity(), label_key=key)(X, T)
-    with pytest.raises(TypeError, match="float"):
+    with pytest.raises(TypeError, match="label_key, got 1.5"):
         L.Classifier(Identity(), label_key=1.5)
 
 

@@ -1,4 +1,4 @@
-"""Batch renormalization and decorrelation, against NumPy, and what they remember."""
+"""Batch renormalization and decorrelation, against NumPy, and their statistics."""
 
 import copy
 
@@ -139,7 +139,7 @@ def test_files_and_copies(name):
 
 
 def test_gradients():
-    """With r and d held, as the gradient has it: at their limits they are."""
+    """With constant r and d, as in the gradient: they are at their limits."""
     link = L.BatchRenormalization(4, rmax=1.01, dmax=0.01)
     x, gy = X * 5 + 9, rng.normal(size=X.shape)
     gradient_check.check_backward(

@@ -30,7 +30,7 @@ def lstm_step(p, c, h, x):
 
 
 def lstm(p, *xs):
-    """The state of samples that have finished stays."""
+    """The state of finished samples is unchanged."""
     c, h = numpy.zeros((2, len(xs[0]), 2))
     ys = []
     for x in xs:
@@ -61,7 +61,7 @@ def gru_step(p, h, x):
 
 
 def gru(p, first, *xs):
-    """Before the first step there is no state, and no layer of it."""
+    """Before the first step there is no state, nor its layer."""
     h = sigmoid(linear(p, "W_z", first)) * numpy.tanh(linear(p, "W", first))
     ys = [h]
     for x in xs:

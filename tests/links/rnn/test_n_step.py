@@ -35,7 +35,7 @@ def lstm_step(z, h):
 
 
 def stack(p, step, n_layers, directions, states, xs):
-    """Each sequence on its own: last states, last cells and outputs."""
+    """Each sequence separately: last states, last cells and outputs."""
     n_weights = sum(path.startswith("/0/w") for path in p)
     last = numpy.zeros((2, n_layers * directions, len(xs), 2))
     ys = []

@@ -1,4 +1,4 @@
-"""DeviceResident: what a visitor of a tree of links sees, and moves."""
+"""DeviceResident: visitors of a tree of links."""
 
 import numpy
 import pytest
@@ -25,7 +25,7 @@ def make_chain():
 
 
 class Visitor(renga.device_resident.DeviceResidentsVisitor):
-    """Notes what it is shown and adds one to the arrays."""
+    """Records the arrays and adds one to them."""
 
     def __init__(self):
         self.residents, self.variables = [], []

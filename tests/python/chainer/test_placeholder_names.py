@@ -1,4 +1,4 @@
-"""What is there for scripts that ask for it, and does little or says why it cannot."""
+"""Names that exist for compatibility only: they do nothing or raise."""
 
 import io
 

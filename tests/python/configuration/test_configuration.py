@@ -1,4 +1,4 @@
-"""Settings: Chainer's defaults, threads of their own, and the core's copy."""
+"""Settings: Chainer's defaults, thread-local values, and the core's copy."""
 
 import io
 import threading
@@ -42,7 +42,7 @@ def in_a_thread(function):
 
 @pytest.fixture
 def settings():
-    """A pair of settings that no other test sees."""
+    """A pair of settings for one test alone."""
     common = configuration.GlobalConfig()
     common.train = True
     return common, configuration.LocalConfig(common)

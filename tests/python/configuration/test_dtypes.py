@@ -1,4 +1,4 @@
-"""The dtype that is meant when none is given."""
+"""The default dtype."""
 
 import copy
 import pickle

@@ -1,4 +1,4 @@
-"""Debug mode finds NaN in functions of the core, on their way forward and back."""
+"""Debug mode finds NaN in functions of the core, forward and backward."""
 
 import numpy
 import pytest

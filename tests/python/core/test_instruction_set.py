@@ -1,4 +1,4 @@
-"""A CPU that the core cannot run on is refused before the core is loaded."""
+"""Unsupported CPUs are refused before the core is loaded."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Kernels are chosen once for a pass and shape, shown, kept in files and given back."""
+"""Algorithm selection: once for a pass and shape; printed, saved and loaded."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def images(channels: int = 32) -> tuple[np.ndarray, np.ndarray]:
 
 
 def expected(x: np.ndarray, W: np.ndarray) -> np.ndarray:
-    """The convolution at pad 1 in float64, tap by tap."""
+    """The convolution at pad 1 in float64."""
     wide = np.pad(x.astype("d"), ((0, 0), (0, 0), (1, 1), (1, 1)))
     taps = ((i, j) for i in range(3) for j in range(3))
     return sum(
@@ -137,7 +137,7 @@ np.savez(sys.argv[1], h=h.array, gx=x.grad, gW=W.grad)
 
 
 def test_lower_instruction_sets_compute_the_same(tmp_path: Path) -> None:
-    # The sums' order differs, so the results do in their last digits only.
+    # The order of summation differs, so results differ in their last digits.
     results = []
     for limit in (None, "AVX512_CORE", "AVX2"):
         environment = {k: v for k, v in os.environ.items() if "MAX_CPU_ISA" not in k}

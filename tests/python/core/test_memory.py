@@ -1,4 +1,4 @@
-"""The allocator as Python sees it."""
+"""The allocator's statistics and reuse."""
 
 import gc
 

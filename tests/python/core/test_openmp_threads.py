@@ -1,4 +1,4 @@
-"""OpenMP may give fewer threads than an operation asks for: it computes the same."""
+"""Results are the same if OpenMP provides fewer threads than requested."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Threads of a program compute at once, each what it would compute alone."""
+"""Concurrent Python threads have the same results as single ones."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TURNS = 5
 
 
 def at_once(act: Callable[[int], Any]) -> list[Any]:
-    """What act(i) returns on thread i; the threads start together."""
+    """The results of act(i) on threads i, which start together."""
     results: list[Any] = [None] * THREADS
     errors: list[BaseException] = []
     start = threading.Barrier(THREADS)

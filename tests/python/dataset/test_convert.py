@@ -81,7 +81,7 @@ def test_the_result_shares_no_memory():
 
 
 def test_faults():
-    with pytest.raises(ValueError, match="batch is empty"):
+    with pytest.raises(ValueError, match="empty batch"):
         concat_examples([])
     with pytest.raises(ValueError, match=r"one shape .* got \(2,\), \(3,\)"):
         concat_examples([array(3), array(2)])

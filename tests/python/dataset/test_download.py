@@ -1,4 +1,4 @@
-"""Downloads from file:// and a local server: checked, atomic, by one at a time."""
+"""Downloads from file:// and a local server: verified, atomic and exclusive."""
 
 import contextlib
 import hashlib
@@ -55,7 +55,7 @@ def server(respond):
 
 
 def send(handler, status=200, content=CONTENT):
-    """Announces all of CONTENT, whatever then comes."""
+    """Announces the length of CONTENT."""
     handler.send_response(status)
     handler.send_header("Content-Length", str(len(CONTENT)))
     handler.end_headers()
@@ -133,7 +133,7 @@ def test_the_next_mirror_is_tried(tmp_path, source):
 
 
 def test_without_a_network_the_error_names_the_file_and_its_path(root):
-    # Port 9 of this machine: nobody listens.
+    # Port 9 of this machine: no server listens.
     url = "http://127.0.0.1:9/pub/train.gz"
     path = str(root / "set" / "train.gz")
     with pytest.raises(OSError) as error:

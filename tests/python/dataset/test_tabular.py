@@ -1,4 +1,4 @@
-"""Tables against the rows that they stand for."""
+"""Tables against lists of rows."""
 
 import numpy
 import pytest

@@ -227,7 +227,7 @@ def test_a_truncated_pickle_is_not_the_end(tmp_path, cut):
 
 
 def png(width, height):
-    """A whole header of an image, and next to nothing of it."""
+    """A complete header of an image, and almost no pixels."""
 
     def chunk(name, data):
         crc = zlib.crc32(name + data)

@@ -45,7 +45,7 @@ def test_lengths_must_agree():
     with pytest.raises(ValueError, match="expected 4 .* 'x', got 3 in 'y'"):
         DictDataset(x=NUMBERS, y="abc")
     for empty in (TupleDataset, DictDataset):
-        with pytest.raises(ValueError, match="no datasets"):
+        with pytest.raises(ValueError, match="expected data sets"):
             empty()
 
 

@@ -1,4 +1,4 @@
-"""Parts of data sets: sizes, orders, seeds, folds."""
+"""Subsets of data sets: sizes, orders, seeds, folds."""
 
 import numpy
 import pytest

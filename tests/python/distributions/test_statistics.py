@@ -6,7 +6,7 @@ import scipy.stats
 
 from renga import distributions as D
 
-# Three distributions in a batch: parameters of ours, and of SciPy's.
+# Three distributions in a batch: our parameters and SciPy's.
 a, b, c = [0.7, 1.5, 3.0], [2.5, 0.9, 1.2], [-1.0, 0.3, 2.0]
 p = [0.2, 0.5, 0.9]
 CASES = {
@@ -78,7 +78,7 @@ def test_probability(name, dtype, tolerance):
     expected = log(x.astype("f8"))
     values = ours.log_prob(x)
     assert values.dtype == dtype
-    # An end of the support may round out of it.
+    # Rounding may move an end of the support outside of it.
     inside = numpy.isfinite(values.array)
     assert inside.mean() > 0.9
     numpy.testing.assert_allclose(

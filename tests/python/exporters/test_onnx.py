@@ -1,4 +1,4 @@
-"""Exported graphs run by ONNX Runtime, against the models that they came from."""
+"""Exported graphs run by ONNX Runtime, against the original models."""
 
 import numpy
 import pytest

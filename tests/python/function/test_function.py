@@ -1,4 +1,4 @@
-"""Function: the old style, whose backward computes with arrays."""
+"""Function: the old style, with arrays in backward."""
 
 import gc
 import weakref

@@ -28,7 +28,7 @@ class Product(FunctionNode):
 
 
 class ExpAndTwice(FunctionNode):
-    """exp(x) and 2 x; its own first output makes its gradient."""
+    """exp(x) and 2 x; the gradient uses the first output."""
 
     def forward_cpu(self, inputs):
         self.retain_outputs((0,))

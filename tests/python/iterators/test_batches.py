@@ -78,7 +78,7 @@ def test_shuffled_epochs_are_numpys_permutations(make, size, batch_size, seed):
     epochs = [numpy.random.permutation(size) for _ in range(iterator.epoch + 1)]
     endless = itertools.chain.from_iterable(epochs)
     assert got == [list(itertools.islice(endless, batch_size)) for _ in range(6)]
-    # Not one number more was drawn, so a script goes on as with a serial iterator.
+    # No other number was drawn, so a script continues as with a serial iterator.
     assert after == numpy.random.rand()
 
 

@@ -69,7 +69,7 @@ def test_batches_are_those_of_a_serial_iterator(make):
         processes |= {example[2] for example in got}
     assert os.getpid() not in processes
     assert all(example[0].flags.writeable for example in got)
-    # What the next batches are read into is not what is in use.
+    # The next batches are not read into the memory of this one.
     kept = pictures(got).copy()
     next(ours), next(ours)
     numpy.testing.assert_array_equal(pictures(got), kept)

@@ -1,4 +1,4 @@
-"""What only MultithreadIterator does: reading ahead, in threads."""
+"""MultithreadIterator: prefetching in threads."""
 
 import threading
 import time
@@ -42,7 +42,7 @@ def test_the_next_batch_is_read_while_this_one_is_in_use():
         assert threading.get_ident() not in dataset.threads
         for want in ([3, 4, 5], [6, 7, 8], [9, 0, 1], [2, 3, 4]):
             assert next(iterator) == want
-        # Only the part of a batch before the end of an epoch is read ahead, once.
+        # Only examples of the current epoch are prefetched, once.
         assert dataset.wait_for(18) == sorted([*range(10), *range(8)])
 
 

@@ -1,4 +1,4 @@
-"""A resumed iterator goes on exactly as one that never stopped."""
+"""A resumed iterator continues exactly like an uninterrupted one."""
 
 import types
 

@@ -108,7 +108,7 @@ def test_persistent():
     link.add_persistent("value", 3)
     link.late = 4
     link.register_persistent("late")
-    with pytest.raises(AttributeError, match="non-existent attribute nothing"):
+    with pytest.raises(AttributeError, match="expected an attribute, got 'nothing'"):
         link.register_persistent("nothing")
     saved = DictionarySerializer()
     link.serialize(saved)
@@ -134,7 +134,7 @@ def test_children_of_a_chain():
         chain.add_link("a", Link())
     with pytest.raises(TypeError, match="int"):
         chain.add_link(3, Link())
-    with pytest.raises(TypeError, match="non-link"):
+    with pytest.raises(TypeError, match="expected a Link"):
         chain.add_link("c", 3)
     with pytest.raises(AttributeError, match="attribute exists"), chain.init_scope():
         chain.a = Link()

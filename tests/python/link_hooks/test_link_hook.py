@@ -16,7 +16,7 @@ class Times(Link):
 
 
 class Notes(LinkHook):
-    """Notes everything it is told in a list shared with others."""
+    """Records its calls in a list shared with other hooks."""
 
     def __init__(self, name, notes):
         self.name = name
@@ -65,7 +65,7 @@ def test_hook_errors():
     link.add_hook(Notes("a", []))
     with pytest.raises(KeyError, match="already exists"):
         link.add_hook(Notes("b", []), "a")
-    with pytest.raises(KeyError, match="does not exist"):
+    with pytest.raises(KeyError, match="expected the name of a hook"):
         link.delete_hook("b")
     with pytest.raises(TypeError, match="LinkHook"):
         link.add_hook(3)

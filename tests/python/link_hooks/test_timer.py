@@ -1,4 +1,4 @@
-"""TimerHook of links: nested calls, and what is printed of them."""
+"""TimerHook of links: nested calls and the printed table."""
 
 import io
 import time

@@ -155,7 +155,7 @@ def test_a_hook_after_decay_gets_the_decayed_gradient():
 
 
 class HalvedRule(optimizers.sgd.SGDRule):
-    """A rule of the user's own, which looks at the gradient."""
+    """A user-defined rule, which reads the gradient."""
 
     def update_core_cpu(self, param):
         param.array -= 0.5 * param.grad

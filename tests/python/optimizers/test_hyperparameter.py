@@ -1,4 +1,4 @@
-"""Hyperparameters: which value holds where."""
+"""Hyperparameters: inheritance of values."""
 
 import copy
 import pickle

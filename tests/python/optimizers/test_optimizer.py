@@ -33,7 +33,7 @@ def test_setup():
     assert optimizer.target is model
     assert (optimizer.t, optimizer.epoch) == (0, 0)
     assert model.w.update_rule.hyperparam.parent is optimizer.hyperparam
-    with pytest.raises(TypeError, match="link"):
+    with pytest.raises(TypeError, match="expected a Link"):
         optimizer.setup(3)
 
 
@@ -89,7 +89,7 @@ def test_override_of_create_update_rule_is_what_runs():
 
 
 class Hook:
-    """Notes its calls."""
+    """Records its calls."""
 
     name = "Hook"
 

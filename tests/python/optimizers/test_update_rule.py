@@ -135,7 +135,7 @@ def test_loss_scale_keeps_gradients_below_float16():
 def save(rule):
     saved = DictionarySerializer()
     rule.serialize(saved)
-    # The dictionary shows the arrays of the rule, which goes on changing them.
+    # The dictionary has the arrays of the rule, which later updates change.
     return copy.deepcopy(saved.target)
 
 

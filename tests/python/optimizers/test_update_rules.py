@@ -18,7 +18,7 @@ cases = pytest.mark.parametrize(
 
 def make_gradients(shape, dtype):
     rng = numpy.random.default_rng(0)
-    # Gradients that shrink tell AMSGrad's maximum from Adam's mean.
+    # Decreasing gradients distinguish AMSGrad's maximum from Adam's mean.
     return [(rng.normal(size=shape) / 2**t).astype(dtype) for t in range(STEPS)]
 
 

@@ -1,4 +1,4 @@
-"""``config.dtype = mixed_bfloat16``: what is bfloat16, what float32, and how exact."""
+"""``config.dtype = mixed_bfloat16``: dtypes and accuracy."""
 
 import contextlib
 
@@ -31,7 +31,7 @@ def mixed():
 
 
 def rounded(x):
-    """``x`` as a Variable that is bfloat16 inside: what a product hands on."""
+    """``x`` as a Variable held in bfloat16, as the result of a product is."""
     x = np.asarray(x, "f")
     flat = _core.Variable(x.reshape(-1, 1))
     return F.reshape(F.matmul(flat, np.ones((1, 1), "f")), x.shape)
@@ -124,7 +124,7 @@ def test_parameters_statistics_loss_and_gradients_are_float32():
     model = L.Classifier(Net())
     x, t = np.ones((4, 1, 8, 8), "f"), np.zeros(4, "i")
     loss = model(x, t)
-    assert loss.array.flags.writeable  # float32 inside, too
+    assert loss.array.flags.writeable  # held in float32
     model.cleargrads()
     loss.backward()
     for p in model.params():
@@ -155,7 +155,7 @@ def test_gradients_of_a_network(kernel, bound):
     assert abs(float(loss.array) - float(exact.array)) < 0.02
     for name, p in model.namedparams():
         if name == "/predictor/conv1/b":
-            continue  # 0 but for rounding: the normalization takes any bias away
+            continue  # 0 up to rounding: the normalization removes any bias
         distance = np.linalg.norm(found[name] - p.grad) / np.linalg.norm(p.grad)
         assert distance < bound, name
 

@@ -1,7 +1,7 @@
-"""Damages files in many ways and loads them: a plain program and a function.
+"""Damages files in many ways and loads them: a script and a function.
 
-Whatever is loaded is either what was saved, bit by bit, or refused by an exception
-that is documented, and then the target is as it was before. Usage:
+Either the loaded values equal the saved ones bit by bit, or a documented exception is
+raised and the target is unchanged. Usage:
 
     python loader_fuzz.py [count] [seed]
 """
@@ -39,15 +39,15 @@ MEGABYTES = 400  # more than at the start
 
 
 class Format(NamedTuple):
-    """Two whole files, how to load one, and what the target then holds."""
+    """Two valid files, how to load one, and the resulting values of the target."""
 
     files: tuple[bytes, bytes]
     load: Callable[[bytes], Any]
     state: Callable[[], dict[str, Any]]
     errors: tuple[type[Exception], ...] = DOCUMENTED
-    # Whether damage shows, by checksums in the file.
+    # Whether checksums in the file detect damage.
     checked: bool = True
-    # Damages what the checksums are of, too, if the file can be remade then.
+    # Damages the data before checksums are computed, if the file can be rebuilt.
     forge: Callable[[bytes, numpy.random.RandomState], bytes] | None = None
     # Reads the arrays of a file by another library.
     reread: Callable[[bytes], dict[str, numpy.ndarray]] | None = None
@@ -86,7 +86,7 @@ def damaged(data: bytes, other: bytes, rng: numpy.random.RandomState) -> bytes:
 
 
 def forged_npz(data: bytes, rng: numpy.random.RandomState) -> bytes:
-    """An archive with right checksums of a damaged array."""
+    """An archive of a damaged array with correct checksums."""
     out = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(out, "w", 8) as new:
         names = old.namelist()
@@ -258,9 +258,10 @@ def formats(folder: str) -> dict[str, Format]:
 
 
 def run(count: int = 10_000, seed: int = 0) -> dict[str, int]:
-    """Loads ``count`` damaged files; how many were whole, refused, or forged.
+    """Loads ``count`` damaged files; returns how many were valid, refused or forged.
 
-    Raises: AssertionError, which says the format and the number of the file.
+    Raises:
+        AssertionError: a check failed; the message has the format and the number.
     """
     outcomes: collections.Counter[str] = collections.Counter()
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
@@ -329,7 +330,7 @@ def _one(kind: Format, whole: list[dict[str, Any]], seed: int, name: str) -> str
 def _compare(
     state: dict[str, Any], arrays: dict[str, numpy.ndarray], name: str
 ) -> None:
-    """That a target holds what another library reads, as far as it asked for it."""
+    """Checks that a target has the values that another library reads."""
     for key, (shape, dtype, data) in state.items():
         expected = arrays[key].astype(dtype)
         assert expected.shape == shape, f"{name}: the shape of {key}"
@@ -348,7 +349,7 @@ def _by_safetensors(data: bytes) -> dict[str, numpy.ndarray]:
 
 
 def _has_no_checksum(data: bytes) -> bool:
-    """Whether a safetensors file lost it to the damage."""
+    """Whether the damage removed the checksum of a safetensors file."""
     is_safetensors = b"data_offsets" in data
     return is_safetensors and b'"renga.crc32":"' not in data
 

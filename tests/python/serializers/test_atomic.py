@@ -1,4 +1,4 @@
-"""atomic_write: the old file or the new one, never a part."""
+"""atomic_write: the complete old or new file."""
 
 import contextlib
 import errno

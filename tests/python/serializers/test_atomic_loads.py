@@ -1,4 +1,4 @@
-"""An object is loaded as a whole, or it is as it was before."""
+"""Loading is atomic: on failure an object keeps its values."""
 
 import os
 import subprocess
@@ -99,7 +99,7 @@ def test_an_uninitialized_parameter_stays_uninitialized(tmp_path, kind):
 
 
 def test_links_serialized_by_another_object(tmp_path):
-    """Whoever calls their serialize: they get back what they had."""
+    """Links get their old values back, whichever object serializes them."""
 
     class Two:
         def __init__(self, width):
@@ -135,7 +135,7 @@ def test_the_state_of_an_optimizer(tmp_path):
         other, twin = trained(3, steps)
         before = state(optimizer)
         with pytest.raises((ValueError, KeyError)):
-            # Without a state of its own, anything fits: the name is what does not.
+            # Without a state every shape fits; only the name does not.
             load = NpzDeserializer(_without_last(tmp_path / "f"))
             load.load(optimizer)
         assert state(optimizer) == before

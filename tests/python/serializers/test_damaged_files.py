@@ -1,4 +1,4 @@
-"""Files that lie: refused with the file, the part and what was expected."""
+"""Damaged files: errors name the file, the entry and what was expected."""
 
 import io
 import json
@@ -18,7 +18,7 @@ from renga.serializers import FileFormatError, load_hdf5, load_npz, load_safeten
 
 
 def saves(**values):
-    """An object that asks for these values when loading."""
+    """An object that loads these values."""
 
     def serialize(serializer):
         obj.loaded = {key: serializer(key, value) for key, value in values.items()}
@@ -74,7 +74,7 @@ def test_members_that_lie(tmp_path, name, target):
 
 
 def test_arrays_that_do_not_fit_are_not_read(tmp_path):
-    """A gigabyte of zeros is a megabyte in an archive."""
+    """A gigabyte of zeros, which is a megabyte in an archive."""
     path = tmp_path / "f"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
         with file.open("a.npy", "w") as member:
@@ -191,7 +191,7 @@ def test_a_turned_bit_of_a_safetensors_file_is_noticed(tmp_path):
         changed[at] ^= 1
         with pytest.raises((FileFormatError, KeyError)):
             load_safetensors(io.BytesIO(changed), L.Linear(3, 2))
-            # The name of the checksum alone may change: all else is right then.
+            # Only the checksum's name may be damaged: then everything else is correct.
             assert b"renga.crc32" not in changed
             raise KeyError
 
@@ -347,7 +347,7 @@ def test_system_errors_are_not_converted(tmp_path):
 
 
 def test_crc_is_that_of_zlib(tmp_path):
-    """So that other programs can check it."""
+    """The checksum can be verified by other programs."""
     serializers.save_hdf5(tmp_path / "f", saves(W=numpy.arange(3.0)))
     content = (tmp_path / "f").read_bytes()
     assert b"%08x\n" % zlib.crc32(content[512:]) in content[:512]

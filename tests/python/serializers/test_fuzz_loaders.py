@@ -1,4 +1,4 @@
-"""Thousands of damaged files: loaded whole or refused, never by half.
+"""Thousands of damaged files: loaded completely or refused.
 
 ``RENGA_FUZZ_LOADERS=10000`` sets how many, ``RENGA_FUZZ_SEED`` which.
 """

@@ -1,4 +1,4 @@
-"""HDF5 files as h5py itself sees them."""
+"""HDF5 files read by h5py itself."""
 
 import builtins
 import types
@@ -17,7 +17,7 @@ h5py = pytest.importorskip("h5py")
 
 
 def saves(**values):
-    """An object that saves these values, or asks for them when loading."""
+    """An object that saves or loads these values."""
 
     def serialize(serializer):
         obj.loaded = {key: serializer(key, value) for key, value in values.items()}

@@ -14,7 +14,7 @@ from renga.serializers import DictionarySerializer, NpzDeserializer, load_npz, s
 
 
 def saves(**values):
-    """An object that saves these values, or asks for them when loading."""
+    """An object that saves or loads these values."""
 
     def serialize(serializer):
         obj.loaded = {key: serializer(key, value) for key, value in values.items()}
@@ -24,7 +24,7 @@ def saves(**values):
 
 
 class Trap:
-    """Creates a file if anybody unpickles it."""
+    """Creates a file when it is unpickled."""
 
     def __init__(self, path):
         self.path = str(path)
@@ -49,7 +49,7 @@ def test_numpy_reads_what_save_npz_wrote(tmp_path):
     save_npz(tmp_path / "f", saves(W=weights, file=3, none=None))
     with numpy.load(tmp_path / "f") as archive:
         numpy.testing.assert_array_equal(archive["W"], weights)
-        assert archive["file"] == 3  # NumPy's own savez has no room for this name
+        assert archive["file"] == 3  # NumPy's own savez does not accept this name
     with numpy.load(tmp_path / "f", allow_pickle=True) as archive:
         assert archive["none"].item() is None
 
@@ -97,7 +97,7 @@ def test_a_pickle_in_an_archive_is_never_run(tmp_path):
     assert not trap.exists()
     with numpy.load(path, allow_pickle=True) as archive:
         archive["bad"]
-    assert trap.exists()  # the trap does spring where somebody unpickles it
+    assert trap.exists()  # unpickling it does create the file
 
 
 def test_a_pickle_with_the_header_of_none_is_never_run(tmp_path):

@@ -1,4 +1,4 @@
-"""Both file formats give back what they were given, exactly."""
+"""Both file formats return the saved values exactly."""
 
 import os
 import subprocess
@@ -149,7 +149,7 @@ def test_objects_are_refused_and_the_old_file_is_kept(tmp_path, save_load, value
 
 
 class DeviceArray(cuda.ndarray):
-    """An array that only get and set reach, as on a GPU."""
+    """An array accessible by get and set only, as on a GPU."""
 
     shape = dtype = None  # of the instance, not of the base class
 

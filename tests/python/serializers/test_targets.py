@@ -1,4 +1,4 @@
-"""Arrays that loading fills: they show what was stored, or there is an error."""
+"""Arrays that loading fills: they have the stored values, or an error is raised."""
 
 import numpy
 import pytest
@@ -11,7 +11,7 @@ STORED = numpy.arange(1.0, 7.0).reshape(2, 3).astype("f4")
 
 
 def save_and_load(kind, folder, stored, value):
-    """What a format gives for ``value``."""
+    """``value`` saved in a format and loaded."""
 
     class One:
         def serialize(self, serializer):
@@ -167,7 +167,7 @@ def test_scalars_of_another_kind(load, stored, value, error):
 
 
 def test_a_loaded_array_owns_its_memory():
-    """State that is loaded from a dictionary is not the dictionary's."""
+    """State loaded from a dictionary shares no memory with it."""
     source = {"a": numpy.ones(3)}
     loaded = NpzDeserializer(source)("a", None)
     loaded[...] = 7

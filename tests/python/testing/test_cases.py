@@ -1,4 +1,4 @@
-"""FunctionTestCase and LinkTestCase: what is right passes, what is wrong is told."""
+"""FunctionTestCase and LinkTestCase pass correct code and detect wrong code."""
 
 import unittest
 
@@ -43,7 +43,7 @@ class Square(testing.FunctionTestCase):
 
 
 class Half(renga.FunctionNode):
-    """A square whose gradient is half of what it should be."""
+    """A square with half of the correct gradient."""
 
     def forward(self, inputs):
         self.retain_inputs((0,))
@@ -98,7 +98,7 @@ def test_checks_may_be_skipped():
 
 
 class Kink(testing.FunctionTestCase):
-    """relu, three times of four at its kink."""
+    """relu, in three of four draws at its kink."""
 
     __test__ = False  # run by the tests below
 

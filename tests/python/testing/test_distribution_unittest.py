@@ -1,4 +1,4 @@
-"""distribution_unittest: what is right passes, what is wrong is told."""
+"""distribution_unittest passes correct distributions and detects wrong ones."""
 
 import unittest
 

@@ -1,4 +1,4 @@
-"""A run that is stopped and resumed ends where one does that was not: bit for bit."""
+"""A resumed run has bit-identical results to an uninterrupted one."""
 
 import numpy
 import pytest
@@ -80,7 +80,7 @@ def test_stopped_anywhere(optimizer, tmp_path):
         folder = tmp_path / str(stop)
         part, _ = run(folder, optimizer, serial, stop)
         assert part != whole
-        # Whatever is drawn in between, the snapshot brings the generator back.
+        # The snapshot restores the generator, whatever is drawn in between.
         numpy.random.uniform(size=3)
         resumed, resumed_log = run(folder, optimizer, serial, ITERATIONS)
         assert resumed == whole

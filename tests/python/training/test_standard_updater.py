@@ -1,4 +1,4 @@
-"""StandardUpdater: what it hands to the optimizer, counts, tells and saves."""
+"""StandardUpdater: calls of the optimizer, counts and saved state."""
 
 import types
 
@@ -12,7 +12,7 @@ from renga.serializers import DictionarySerializer, NpzDeserializer
 
 
 class Optimizer:
-    """Notes what it is asked to do."""
+    """Records its calls."""
 
     def __init__(self):
         self.calls = []

@@ -21,7 +21,7 @@ from renga.training import (
 
 
 class Recorder(Extension):
-    """Notes every call in a list shared with others."""
+    """Records every call in a list shared with other extensions."""
 
     def __init__(self, label, notes):
         self.label = label
@@ -268,7 +268,7 @@ def test_random_state_is_part_of_the_trainer():
     trainer = get_trainer_with_mock_updater((1, "iteration"))
     trainer.run()
     numpy.random.seed(3)
-    numpy.random.normal()  # leaves one number in stock
+    numpy.random.normal()  # leaves one buffered number in the generator
     saved = DictionarySerializer()
     trainer.serialize(saved)
     expected = numpy.random.normal(size=5), numpy.random.randint(9, size=5)

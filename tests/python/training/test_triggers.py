@@ -12,7 +12,7 @@ from renga.training import get_trigger, triggers
 
 
 def firings(make, iterations, per_epoch, values=None, resume_at=None, saves=True):
-    """Iterations at which a trigger fires; at ``resume_at`` it is made anew."""
+    """Iterations at which a trigger fires; at ``resume_at`` it is recreated."""
     trainer = get_trainer_with_mock_updater(iter_per_epoch=per_epoch)
     trigger = make()
     fired = []

@@ -1,4 +1,4 @@
-"""final, nondeterministic and what needs a GPU."""
+"""final, nondeterministic and functions that need a GPU."""
 
 import warnings
 

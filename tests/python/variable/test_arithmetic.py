@@ -101,7 +101,7 @@ class TestIntegers:
                     run(number, x)
 
     def test_fractions(self):
-        """As Chainer cuts them off, but not in silence; a whole float is an integer."""
+        """Rounded towards 0 as in Chainer, but with a warning for fractions."""
         x = Variable(numpy.array([1, 2, 3], "i"))
         numpy.testing.assert_array_equal((x * 2.0).array, [2, 4, 6])
         assert (x * 2.0).dtype == "int32"

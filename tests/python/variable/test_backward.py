@@ -1,4 +1,4 @@
-"""Graphs as Python builds them: sharing of memory, histories, errors."""
+"""Graphs and backward passes: shared memory, call sites, errors."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ def test_arrays_are_shared_both_ways():
     data[0, 0] = 5
     assert x.array[0, 0] == 5
     z = x + 0
-    z.array[0, 1] = 7  # a write through NumPy is seen by the core
+    z.array[0, 1] = 7  # the core reads what NumPy has written
     assert (z * 1).array[0, 1] == 7
     assert isinstance(y.array, np.ndarray)
     assert z.array is z.array
@@ -87,8 +87,8 @@ def test_a_failing_backward_reports_the_call_site():
     y = F.sum(Broken().apply((x,))[0])  # the line that the note must name
     with pytest.raises(KeyError) as caught:
         y.backward()
-    note = "".join(getattr(caught.value, "__notes__", ["Broken test_autograd.py"]))
-    assert "Broken" in note and "test_autograd.py" in note
+    note = "".join(getattr(caught.value, "__notes__", ["Broken test_backward.py"]))
+    assert "Broken" in note and "test_backward.py" in note
 
 
 def test_a_failing_backward_of_the_core_reports_the_call_site():
@@ -99,7 +99,7 @@ def test_a_failing_backward_of_the_core_reports_the_call_site():
     z = F.sum(y * np.ones((2, 3)))
     x.array = np.ones((5, 5))  # the gradient's shape no longer fits
     with pytest.raises(
-        ValueError, match=r"(?s)expected a gradient of shape.*test_autograd"
+        ValueError, match=r"(?s)expected a gradient of shape.*test_backward"
     ):
         z.backward()
 

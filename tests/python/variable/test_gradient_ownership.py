@@ -1,7 +1,7 @@
-"""Every leaf has the memory of its gradient to itself after backward().
+"""After backward() every leaf's gradient owns its memory.
 
-Operations may hand back views, or one array for several inputs. Optimizers, hooks and
-loss scaling change gradients in place, so each test does that and looks at the rest.
+Operations may return views, or one array for several inputs. Optimizers, hooks and
+loss scaling change gradients in place, so each test does that and checks the others.
 """
 
 import numpy as np
@@ -67,7 +67,7 @@ def test_writes_to_one_gradient_change_nothing_else(name):
     np.testing.assert_array_equal(q.grad, expected)
 
 
-# What each hook makes of a gradient g of ones at p; the global norm is that of two
+# The result of each hook for a gradient of ones at p; the global norm is that of two
 # parameters.
 HOOKS = {
     "WeightDecay": (lambda: optimizer_hooks.WeightDecay(0.5), lambda p: 1 + 0.5 * p),
@@ -100,7 +100,7 @@ def test_hooks_change_each_element_once(name, hook, one_pass):
     optimizer = renga.optimizers.SGD(lr=0.1).setup(model)
     optimizer.add_hook(make())
     if not one_pass:
-        # With another hook behind it, the decay is no part of the update's pass.
+        # With another hook after it, the decay is not fused with the update.
         optimizer.add_hook(lambda optimizer: None, "afterwards")
     before = model.p.array.astype(np.float64)
     optimizer.update(LOSSES[name], model.p, model.q)

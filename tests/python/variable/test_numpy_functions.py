@@ -71,7 +71,7 @@ def test_arrays_on_the_left_leave_operators_to_variables():
     for compare in (lambda: x == v, lambda: v < x, lambda: v == v):
         with pytest.raises(TypeError):
             compare()
-    # They would cut the graph without a word.
+    # They would disconnect the graph silently.
     with pytest.raises(TypeError):
         numpy.exp(v)
 

@@ -57,7 +57,7 @@ def test_other_classes_before_init(name):
 
 
 class Doubled(renga.FunctionNode):
-    """A function that knows the link that keeps its output."""
+    """A function with a reference to the link that keeps its output."""
 
     def __init__(self, link):
         self.link = link

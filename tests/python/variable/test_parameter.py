@@ -1,4 +1,4 @@
-"""Parameter: when it gets its array, and what becomes of its gradient."""
+"""Parameter: initialization and gradients."""
 
 import copy
 import pickle
@@ -18,7 +18,7 @@ def test_from_a_number_and_a_shape():
     assert param.name == "w"
     assert param.requires_grad
     assert param.is_initialized
-    # Nobody has computed a gradient, and NaN says so.
+    # NaN: no gradient has been computed.
     numpy.testing.assert_array_equal(param.grad, [[numpy.nan], [numpy.nan]])
 
 

@@ -1,4 +1,4 @@
-"""What Python attaches to the core's Variable."""
+"""The methods of Variable that are written in Python."""
 
 import copy
 import operator

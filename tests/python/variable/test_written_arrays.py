@@ -1,4 +1,4 @@
-"""Arrays that Python hands in and the core writes to: written or refused."""
+"""Arrays from the caller that the core writes to: written or refused."""
 
 import threading
 
@@ -131,7 +131,7 @@ def test_native_arrays_are_exposed_unchanged():
 
 
 def test_writes_of_other_threads_come_after_deferred_normalizations():
-    """What another thread writes to an input after the call has no effect on it."""
+    """Another thread's writes to an input after the call do not change the result."""
     gamma, beta = np.ones(16, "f"), np.zeros(16, "f")
     values = np.random.RandomState(0).randn(64, 16, 16, 16).astype("f")
     for _ in range(20):

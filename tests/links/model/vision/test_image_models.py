@@ -71,7 +71,7 @@ VGG = {
 
 @pytest.fixture
 def without_numbers(monkeypatch):
-    """Of parameters only the shapes are made, not half a gigabyte of numbers."""
+    """Creates the shapes of parameters only, not half a gigabyte of numbers."""
 
     def initialize(param, shape):
         param.given_shape = shape
@@ -269,7 +269,7 @@ def test_published_weights(folder):
         Tiny()
     arrays = weights_file(folder / "tiny.caffemodel")
     assert_has(Tiny(), arrays)
-    # From now on the npz file serves.
+    # From now on the npz file is used.
     (folder / "tiny.caffemodel").unlink()
     assert_has(Tiny(), arrays)
 

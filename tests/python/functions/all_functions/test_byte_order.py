@@ -1,4 +1,4 @@
-"""Arrays in the other byte order give what native ones give."""
+"""Arrays in the other byte order have the same results as native ones."""
 
 import edge_cases
 import numpy

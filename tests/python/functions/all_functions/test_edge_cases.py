@@ -1,8 +1,8 @@
-"""Every function with batches of nothing, single numbers, float16 and odd strides.
+"""Every function with empty batches, single numbers, float16 and unusual strides.
 
-The outcomes are Chainer 7.8.1's (see ``edge_cases.py``): values, dtypes and shapes of
-what a call gives and of the gradients, or the error. The tables below name where
-renga's are others on purpose.
+The expected outcomes are Chainer 7.8.1's (see ``edge_cases.py``): values, dtypes and
+shapes of results and gradients, or the error. The tables below list where renga's
+differ on purpose.
 """
 
 import json
@@ -22,10 +22,10 @@ import renga.functions as F
 FILE = Path(edge_cases.__file__).with_name("edge_outcomes.json")
 CHAINER = json.loads(FILE.read_text())
 
-# Chainer's calls fail with batches of nothing alone: it divides by N, reshapes with -1,
-# or asks for samples. Renga's give the shapes that samples would, NaN for a mean of
-# nothing and 0 for a sum.
-NOTHING = {
+# Chainer's calls fail with empty batches only: it divides by N, reshapes with -1, or
+# requires samples. Renga's have the same shapes as with samples, NaN for a mean over no
+# elements and 0 for a sum.
+EMPTY = {
     "average(s(N, 3))": [()],
     "average_pooling_1d": [(0, 3, 2)],
     "average_pooling_3d": [(0, 3, 2, 2, 2)],
@@ -123,7 +123,7 @@ def test_empty_batch(call):
         return
     if isinstance(expected, str):
         assert not isinstance(CHAINER[call]["two"], str)
-        check_shapes(listed(NOTHING, call), found)
+        check_shapes(listed(EMPTY, call), found)
         return check_nothing(call, found)
     same(expected["outputs"], found["outputs"], TOLERANCE["nothing"])
     if isinstance(expected["gradients"], str):

@@ -1,4 +1,4 @@
-"""Wrong, odd and mixed arguments give what Chainer gives, or what the table says."""
+"""Wrong, odd and mixed arguments have Chainer's outcomes, or those of the table."""
 
 import warnings
 

@@ -1,4 +1,4 @@
-"""Extents that callers give: what NumPy takes is taken, the rest is refused at once."""
+"""Extents as arguments: those that NumPy accepts are accepted, others refused."""
 
 import itertools
 import math
@@ -12,7 +12,7 @@ from renga.utils.type_check import InvalidType
 
 EXTENTS = [-(2**64), -6, -3, -2, -1, 0, 1, 2, 3, 4, 6]
 EXTENTS += [2**40, 2**61, 2**62, 2**63 - 1, 2**63, 2**64, 2**64 + 6]
-# Products of these overflow. They might fit in memory alone, where elements are made.
+# Products of these overflow. One of them alone may fit in memory.
 HALVES = [2**31, 2**32]
 REFUSED = (InvalidType, ValueError, TypeError, OverflowError, MemoryError)
 SMALL = 10**6
@@ -48,7 +48,7 @@ def check(function, expected, *args):
 
 
 def reshaped(x, shape):
-    """As NumPy, but for numbers below -1, which NumPy takes for -1 and Chainer not."""
+    """As NumPy, but numbers below -1 are refused as in Chainer."""
     return None if min(shape) < -1 else outcome(numpy.reshape, x, shape)
 
 
@@ -70,7 +70,7 @@ def test_broadcast_to(shape):
     x = numpy.arange(math.prod(shape), dtype="f").reshape(shape)
     for new in shapes(1000):
         if math.prod(max(n, 1) for n in new) * 4 >= 2**63:
-            expected = None  # NumPy takes some without elements
+            expected = None  # NumPy accepts some without elements
         else:
             expected = outcome(numpy.broadcast_to, x, new)
         check(F.broadcast_to, expected, x, new)

@@ -1,4 +1,4 @@
-"""Options that are no numbers, or no sizes, are refused and not computed with."""
+"""Options that are not numbers or not valid sizes are refused."""
 
 import numpy
 import pytest

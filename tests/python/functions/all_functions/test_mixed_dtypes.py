@@ -1,4 +1,4 @@
-"""Floats of different widths in one product: the result's dtype and the gradients'."""
+"""Products of different float dtypes: the dtypes of results and gradients."""
 
 import numpy
 import pytest

@@ -1,4 +1,4 @@
-"""NaN and infinities come out of functions as NumPy brings them out."""
+"""NaN and infinities propagate through functions as in NumPy."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_logsumexp_of_infinities(dtype):
 
 @pytest.mark.parametrize("dtype", "efd")
 def test_masked_scores(dtype):
-    """Scores of -inf are classes that cannot be."""
+    """Scores of -inf are impossible classes."""
     inf = numpy.inf
     x = Variable(numpy.array([[-inf, 1, 1], [0, -inf, -inf]], dtype))
     numpy.testing.assert_allclose(

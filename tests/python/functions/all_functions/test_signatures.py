@@ -1,4 +1,4 @@
-"""Functions take what Chainer 7.8.1's take, under the same names."""
+"""Functions have the signatures of Chainer 7.8.1."""
 
 import inspect
 import re
@@ -245,7 +245,7 @@ KEYWORDS = {
 
 
 def parameters(function):
-    """(name, default) of each parameter; the core's tell them in their docs."""
+    """(name, default) of each parameter; from the docs for functions of the core."""
     if not inspect.isbuiltin(function):
         listed = inspect.signature(function).parameters.values()
         return [(str(p).partition("=")[0].partition(":")[0], p.default) for p in listed]

@@ -1,4 +1,4 @@
-"""Odd sizes, axes and windows are refused, or give what NumPy and Chainer give."""
+"""Odd sizes, axes and windows are refused, or have NumPy's and Chainer's results."""
 
 import warnings
 

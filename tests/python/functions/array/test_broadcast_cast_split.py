@@ -1,4 +1,4 @@
-"""Broadcasting, casting and cutting: what the wrappers do with their arguments."""
+"""Broadcasting, casting and splitting: arguments of the functions."""
 
 import numpy
 import pytest

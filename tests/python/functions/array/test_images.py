@@ -1,4 +1,4 @@
-"""Windows and sizes of images, written out in NumPy."""
+"""Windows and sizes of images against NumPy."""
 
 import numpy
 import pytest

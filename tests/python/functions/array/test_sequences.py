@@ -1,4 +1,4 @@
-"""Sequences of different lengths, and additions at picked places."""
+"""Sequences of different lengths, and additions at indices."""
 
 import numpy
 import pytest

@@ -1,7 +1,7 @@
 # ruff: noqa: E501
 """Calls of functions with odd axes, groups, sizes and ratios.
 
-One row for each call: the error's name, or dtypes and shapes of what it gives.
+One row for each call: the error's name, or the dtypes and shapes of the results.
 """
 
 CASES = r"""

@@ -1,11 +1,11 @@
 # ruff: noqa: E501
-"""A call of every function, to be made with batches of nothing and with odd arrays.
+"""A call of every function, for empty batches and unusual arrays.
 
 In the calls N is the number of samples; ``u`` makes Variables of floats in (0, 1), ``s``
 in (-2, 2), and ``i`` arrays of integers below its first argument.
 
-``edge_outcomes.json`` is what Chainer 7.8.1 gives, written by ``python edge_cases.py``
-where that works: for batches of nothing and of two, in float32 and in float16, the
+``edge_outcomes.json`` has Chainer 7.8.1's outcomes, written by ``python edge_cases.py``
+where that works: for batches of no and of two samples, in float32 and in float16, the
 error, or of each output and each gradient dtype, shape, a weighted sum and the sum of
 the absolute values (null for NaN and infinity).
 """
@@ -414,7 +414,7 @@ def plain(x: Any) -> Any:
 
 
 class Inputs:
-    """What a call knows; every array of floats that it makes becomes a variable."""
+    """The names in a call; its float arrays become variables."""
 
     def __init__(self, library: Any, n: int, dtype: str, layout: Any = plain) -> None:
         self.library, self.layout, self.dtype = library, layout, dtype
@@ -490,9 +490,9 @@ def gradients(library: Any, ys: list[Any], xs: list[Any]) -> list[Any]:
 
 
 def same(expected: list[Any], found: list[Any], tolerance: float | None) -> None:
-    """Fails unless arrays are alike; without a tolerance only dtypes and shapes.
+    """Asserts that arrays are equal; without a tolerance only dtypes and shapes.
 
-    Zeros will do for no gradient.
+    A missing gradient equals zeros.
     """
     assert len(found) == len(expected)
     for y, e in zip(found, expected):
@@ -505,7 +505,7 @@ def same(expected: list[Any], found: list[Any], tolerance: float | None) -> None
 
 
 def write(file: Path, calls: list[str], inputs: Any) -> None:
-    """Keeps what Chainer gives."""
+    """Writes Chainer's outcomes."""
     import chainer
     import chainer.utils
 

@@ -1,14 +1,13 @@
 # ruff: noqa: E501
-"""Calls with wrong, odd and mixed arguments, and what Chainer 7.8.1 makes of them.
+"""Calls with wrong, odd and mixed arguments, and their outcomes in Chainer 7.8.1.
 
 Each line is a call and, after ``->``, the error or the dtypes and shapes it gives
-there. Where renga differs on purpose, what it gives follows after ``|``: wrong shapes
-and axes are InvalidType and wrong values ValueError even where Chainer stumbles over
-them (ZeroDivisionError, AssertionError, a RuntimeError of its own type checks, NumPy's
-errors) or takes no notice.
+there. Where renga differs on purpose, its outcome follows after ``|``: wrong shapes
+and axes are InvalidType and wrong values ValueError even where Chainer fails otherwise (ZeroDivisionError, AssertionError, a RuntimeError of its own type checks, NumPy's
+errors) or accepts them.
 
-``python error_cases.py`` with a Chainer that works prints the table anew, without
-renga's part. In the calls ``h``, ``f``, ``d``, ``i`` and ``l`` make arrays of a shape,
+``python error_cases.py`` with a Chainer that works prints the table again, without
+renga's outcomes. In the calls ``h``, ``f``, ``d``, ``i`` and ``l`` make arrays of a shape,
 of float16, float32, float64, int32 and int64.
 """
 
@@ -581,7 +580,7 @@ F.n_step_gru(1, 0., f(1, 2, 3), [[f(3, 2)] * 6], [[f(3)] * 6], [f(2, 3)]) -> Inv
 
 
 def namespace(functions: Any, variable: Any) -> dict[str, Any]:
-    """What the calls know."""
+    """The names in the calls."""
 
     def maker(dtype: str) -> Any:
         def make(*shape: Any) -> numpy.ndarray:
@@ -596,7 +595,7 @@ def namespace(functions: Any, variable: Any) -> dict[str, Any]:
 
 
 def outcome(call: str, names: dict[str, Any]) -> str:
-    """The error's name, or dtypes and shapes of what the call gives."""
+    """The error's name, or the dtypes and shapes of the results."""
     try:
         given = eval(call, dict(names))
     except Exception as error:

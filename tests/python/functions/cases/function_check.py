@@ -5,7 +5,7 @@ import numpy
 import renga
 from renga import gradient_check
 
-# float16 keeps three digits, and a function may magnify what rounding its inputs did.
+# float16 has three digits, and functions may amplify the rounding of inputs.
 HALF = {"atol": 2e-2, "rtol": 2e-2}
 
 

@@ -1,7 +1,7 @@
 # ruff: noqa: E501
 """Calls of poolings and other functions on images with odd windows and sizes.
 
-One row for each call: the error's name, or dtypes and shapes of what it gives.
+One row for each call: the error's name, or the dtypes and shapes of the results.
 """
 
 CASES = r"""

@@ -1,4 +1,4 @@
-"""Connections other than plain layers, written out in NumPy."""
+"""Connections other than plain layers, against NumPy."""
 
 import numpy
 import pytest

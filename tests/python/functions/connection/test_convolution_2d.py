@@ -25,7 +25,7 @@ def pair(value):
 
 
 def correlated(x, W, stride=1, pad=0, dilate=1, groups=1, cover_all=False):
-    """Whole correlations by SciPy, of which strides pick elements."""
+    """SciPy's correlations, subsampled by the strides."""
     (sy, sx), (py, px), (dy, dx) = pair(stride), pair(pad), pair(dilate)
     spread = np.zeros(
         W.shape[:2] + ((W.shape[2] - 1) * dy + 1, (W.shape[3] - 1) * dx + 1)
@@ -86,7 +86,7 @@ def test_gradients_of_convolution(window):
 
 @pytest.mark.parametrize("window", WINDOWS)
 def test_deconvolution_is_the_transpose(window):
-    """<conv(x), y> = <x, deconv(y)>, whatever the strides leave open."""
+    """<conv(x), y> = <x, deconv(y)>, for all output sizes that the strides allow."""
     x, W, _ = operands(window)
     y = np.random.RandomState(1).uniform(-1, 1, F.convolution_2d(x, W, **window).shape)
     options = {k: v for k, v in window.items() if k != "cover_all"}

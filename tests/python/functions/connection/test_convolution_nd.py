@@ -1,4 +1,4 @@
-"""Convolution over one and three axes: options, and what is refused.
+"""Convolution over one and three axes: options and errors.
 
 The operation itself is compared with its definition in tests/python/ops.
 """
@@ -13,7 +13,7 @@ rng = numpy.random.default_rng(0)
 
 
 def naive(x, w):
-    """The sum over taps, at stride 1 without padding."""
+    """The sum over kernel elements, at stride 1 without padding."""
     sizes = [n - k + 1 for n, k in zip(x.shape[2:], w.shape[2:])]
     y = numpy.zeros((len(x), len(w), *sizes))
     for tap in numpy.ndindex(*w.shape[2:]):

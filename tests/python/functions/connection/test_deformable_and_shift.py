@@ -1,4 +1,4 @@
-"""Convolutions whose taps lie elsewhere, and shifts, pixel by pixel in NumPy."""
+"""Deformable convolutions and shifts against single pixels in NumPy."""
 
 import numpy
 import pytest

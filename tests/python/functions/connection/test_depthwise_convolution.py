@@ -1,4 +1,4 @@
-"""Convolutions of each channel by itself, against NumPy in float64."""
+"""Depthwise convolutions against NumPy in float64."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def doubles(*arrays):
 
 
 def weight_gradient(x, gy, kernel, stride, pad, dilate):
-    """Tap by tap."""
+    """One kernel element after the other."""
     gW = np.zeros((x.shape[1], 1, *kernel))
     for (i, j), seen in windows.taps(x, kernel, stride, pad, dilate):
         gW[:, 0, i, j] = np.einsum("nchw,nchw->c", seen, gy)

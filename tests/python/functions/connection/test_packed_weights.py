@@ -1,4 +1,4 @@
-"""Filters' forms are kept in evaluation, until somebody may have written to them."""
+"""Packed weights are cached in test mode until the weights may have changed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def make() -> Any:
 
 
 def hold(link: Any, W: np.ndarray, x: np.ndarray) -> None:
-    """Computes what a convolution by ``W`` is."""
+    """The convolution with ``W``."""
     with renga.no_backprop_mode():
         y = link(x).array
     expected = windows.convolution(x.astype("d"), W.astype("d"), pad=1)
@@ -40,7 +40,7 @@ def hold(link: Any, W: np.ndarray, x: np.ndarray) -> None:
 
 
 def used(link: Any, times: int = 3) -> np.ndarray:
-    """Its filters, after they were used so often that their forms are kept."""
+    """A convolution's weights, used often enough for the packed form to be cached."""
     W = link.W.array.copy()
     for _ in range(times):
         hold(link, W, image())

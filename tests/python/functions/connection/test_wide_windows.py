@@ -19,7 +19,7 @@ def positions(size, k, stride, pad, dilate, cover_all=False):
 
 
 def taps(x, kernel, window, out):
-    """Of the window at output pixel ``out`` each element that is in the image."""
+    """The elements of the window at output pixel ``out`` that are in the image."""
     for tap in itertools.product(*map(range, kernel)):
         at = [
             o * s - p + k * d for o, k, (s, p, d) in zip(out, tap, window, strict=True)
@@ -119,7 +119,7 @@ def test_poolings_1d(k, stride, pad, cover_all):
 @pytest.mark.parametrize("channels", [1, 5])
 @pytest.mark.parametrize("ksize", [2**12, 2**13, (2**20, 2**10), (3, 2**24)])
 def test_indices_of_large_windows(ksize, channels):
-    """Numbers in the window are integers, also those that no float holds."""
+    """Numbers in the window are integers, also those that no float represents."""
     h, w = ksize if isinstance(ksize, tuple) else (ksize, ksize)
     x = numbers(1, channels, 3, 5).astype("f")
     for image in (
@@ -153,7 +153,7 @@ def test_fractions_of_windows_in_the_padding():
 
 
 def test_upsampling_drops_what_falls_outside_the_image():
-    """With a stride above the window's size the last window may lie beyond the end."""
+    """With a stride above the window's size the last window may be beyond the end."""
     x = numpy.arange(1.0, 4.0, dtype="f").reshape(1, 1, 3, 1)
     indexes = numpy.zeros(x.shape, "i")
     y = F.upsampling_2d(x, indexes, (2, 1), (5, 1), outsize=(8, 1))

@@ -19,7 +19,7 @@ def kernel(request):
 
 
 def operands(batch, channels, filters, extents, pad, stride=1):
-    """Filters have 3x3 taps at stride 1 and 4x4 at stride 2."""
+    """Kernels are 3x3 at stride 1 and 4x4 at stride 2."""
     rng = np.random.default_rng(0)
     taps = 2 + stride
     x = rng.standard_normal((batch, channels, *extents), "f")
@@ -29,7 +29,7 @@ def operands(batch, channels, filters, extents, pad, stride=1):
 
 
 def in_float64(x, W, gy, pad, stride=1):
-    """y, gx and gW, tap by tap."""
+    """y, gx and gW, one kernel element after the other."""
     x, W, gy = (a.astype("d") for a in (x, W, gy))
     (top, left), (rows, columns) = pad, gy.shape[2:]
     padded = np.pad(x, [(0, 0), (0, 0), (top, top), (left, left)])

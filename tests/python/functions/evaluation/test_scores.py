@@ -1,4 +1,4 @@
-"""Measures of predictions, counted by hand and by scikit-learn."""
+"""Metrics of predictions, against counts and scikit-learn."""
 
 import numpy
 import pytest

@@ -1,4 +1,4 @@
-"""Losses against samples and of clusters, written out in NumPy."""
+"""Sampled losses and clustering losses against NumPy."""
 
 import numpy
 import pytest

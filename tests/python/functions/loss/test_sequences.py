@@ -1,4 +1,4 @@
-"""Losses of sequences against sums over all ways to label them."""
+"""Losses of sequences against sums over all labellings."""
 
 import itertools
 
@@ -18,7 +18,7 @@ LABEL_LENGTHS = numpy.array([2, 2, 1], numpy.int32)
 
 
 def told(way, blank):
-    """What a way through the steps says: repetitions once, then without blanks."""
+    """The labels of a path: repetitions merged, then blanks removed."""
     return [label for label, _ in itertools.groupby(way) if label != blank]
 
 

@@ -1,4 +1,4 @@
-"""Functions of one number from the least to the largest one, against SciPy."""
+"""Functions of one number over the entire range of floats, against SciPy."""
 
 import numpy
 import pytest

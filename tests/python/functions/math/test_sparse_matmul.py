@@ -25,7 +25,7 @@ def test_products(batch, transposed, left):
     dense = rng.normal(size=(*plain.shape[:-2], *size))
 
     def sparse(data):
-        """The same places with other values, as part of the graph."""
+        """The same entries with other values, connected to the graph."""
         made = utils.CooMatrix(coo.data.array, coo.row, coo.col, coo.shape)
         made.data = renga.as_variable(data)
         return made

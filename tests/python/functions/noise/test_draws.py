@@ -1,4 +1,4 @@
-"""Random choices: their shares, and the function once they are known."""
+"""Random choices: their frequencies, and the functions for given choices."""
 
 import numpy
 import pytest

@@ -1,7 +1,7 @@
-"""Batch normalization and the activation after it: one pass, or two, the same numbers.
+"""Batch normalization fused with an activation: the same results as separately.
 
-An input is made by an operation, as a convolution's output is, and large enough for
-normalization to be put off until somebody looks.
+Inputs are results of operations, as a convolution's output is, and large enough for
+normalization to be deferred until its result is accessed.
 """
 
 import numpy as np
@@ -55,7 +55,7 @@ def definition(x, gamma, beta, gy, slope):
 
 
 class Recorder(renga.FunctionHook):
-    """Keeps what each operation is given on either way."""
+    """Records the arguments of each operation, forward and backward."""
 
     name = "Recorder"
 
@@ -70,7 +70,7 @@ class Recorder(renga.FunctionHook):
 
 
 def run(name, arrays, look=lambda x, h, y: None):
-    """Values, and gradients of x, gamma and beta; ``look`` gets what is in between."""
+    """Values and gradients of x, gamma and beta; ``look`` gets intermediate results."""
     x, gamma, beta = (renga.Variable(a) for a in arrays[:3])
     before = made(x)
     h = F.batch_normalization(before, gamma, beta)
@@ -112,9 +112,9 @@ LOOKS = {
 @layouts
 @pytest.mark.parametrize("dtype", ["d", "f", "e", "bfloat16"])
 def test_looking_changes_no_bit(name, layout, dtype):
-    """As does a hook, with which every operation is computed by itself."""
+    """A hook, too, prevents fusion: every operation is computed separately."""
     arrays = list(operands("f" if dtype == "bfloat16" else dtype, layout))
-    if dtype == "bfloat16":  # what products hand on
+    if dtype == "bfloat16":  # results of products
         eye = np.eye(24, dtype="f")[:, :, None, None]
         with renga.using_config("dtype", renga.mixed_bfloat16):
             with renga.no_backprop_mode():
@@ -176,7 +176,7 @@ def test_later_changes_of_the_input_have_no_effect():
     np.testing.assert_allclose(between.array, h, 1e-11, 1e-11)
 
     x = made(arrays[0])
-    view = x.array  # held from before on
+    view = x.array  # referenced from the start
     between = F.batch_normalization(x, *arrays[1:3])
     view[...] = 0
     np.testing.assert_allclose(F.relu(between).array, y, 1e-11, 1e-11)
@@ -216,7 +216,7 @@ def test_a_value_used_twice():
 
 
 def test_a_function_of_python_gets_the_gradient():
-    """One that stands between the two hands on what it is given."""
+    """An identity between the two operations."""
 
     class Twice(renga.FunctionNode):
         def forward(self, inputs):

@@ -123,7 +123,7 @@ def test_one_element_has_no_variance():
 
 @pytest.mark.parametrize("layout", range(2))
 def test_variance_far_from_zero(layout):
-    """Differences of squares would leave nothing of a variance of 1 around 10 000."""
+    """A difference of squares would lose a variance of 1 around a mean of 10 000."""
     x = np.random.RandomState(0).normal(1e4, 1, (16, 4, 20, 20)).astype("f")
     mean, var = np.zeros(4, "f"), np.zeros(4, "f")
     one = np.ones(4, "f")

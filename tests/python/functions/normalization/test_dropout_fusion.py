@@ -1,6 +1,6 @@
-"""Dropout after batch normalization and an activation: one pass, the same numbers.
+"""Dropout fused with batch normalization and an activation: the same results.
 
-The factors of a dropout are those that it gives ones, which its own tests hold to the
+The mask of a dropout is its result for ones, which other tests compare with the
 generator's definition.
 """
 
@@ -30,7 +30,7 @@ layouts = pytest.mark.parametrize("layout", LAYOUTS)
 
 
 def dropout(h):
-    """With the same numbers every time."""
+    """With the same random numbers every time."""
     np.random.seed(5)
     return F.dropout(h, RATIO)
 
@@ -40,7 +40,7 @@ def factors(x):
 
 
 def run(name, arrays, before=made, look=lambda x, h, r, y: None):
-    """Values, and gradients of x, gamma and beta; ``look`` gets what is in between."""
+    """Values and gradients of x, gamma and beta; ``look`` gets intermediate results."""
     x, gamma, beta = (renga.Variable(a) for a in arrays[:3])
     first = before(x)
     h = F.batch_normalization(first, gamma, beta)
@@ -83,7 +83,7 @@ LOOKS = {
 
 
 def to_bfloat16(x):
-    """What products hand on."""
+    """Results of products."""
     eye = np.eye(24, dtype="f")[:, :, None, None]
     with renga.using_config("dtype", renga.mixed_bfloat16):
         return F.convolution_2d(x, eye)
@@ -93,7 +93,7 @@ def to_bfloat16(x):
 @layouts
 @pytest.mark.parametrize("dtype", ["d", "f", "e", "bfloat16"])
 def test_looking_changes_no_bit(name, layout, dtype):
-    """As does a hook, with which every operation is computed by itself."""
+    """A hook, too, prevents fusion: every operation is computed separately."""
     half = dtype == "bfloat16"
     arrays = operands("f" if half else dtype, layout)
     before = to_bfloat16 if half else made
@@ -177,7 +177,7 @@ def test_other_orders_and_several_dropouts():
 
 @activations
 def test_double_backward(name):
-    # The check makes arrays in row-major order, on which the elements dropped depend.
+    # The check creates row-major arrays, on which the dropped elements depend.
     x, gamma, beta, gy = operands("d", LAYOUTS[0])
     rng = np.random.RandomState(2)
     ggs = tuple(rng.uniform(-1, 1, a.shape) for a in (x, gamma, beta))

@@ -1,4 +1,4 @@
-"""Renormalized and decorrelated batches, written out in NumPy."""
+"""Renormalized and decorrelated batches against NumPy."""
 
 import numpy
 import pytest
@@ -38,7 +38,7 @@ def test_batch_renormalization():
 
 
 def test_gradients_of_batch_renormalization_take_the_correction_as_constant():
-    # Where r is clipped and d is, they are constants indeed.
+    # Where r and d are clipped, they are constants.
     mean, var = numpy.full(4, 50.0), numpy.full(4, 100.0)
 
     def function(x, gamma, beta):

@@ -1,4 +1,4 @@
-"""max_pooling_2d and average_pooling_2d against windows cut out by NumPy."""
+"""max_pooling_2d and average_pooling_2d against windows in NumPy."""
 
 import numpy as np
 import pytest

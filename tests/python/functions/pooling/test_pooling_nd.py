@@ -1,4 +1,4 @@
-"""Pooling over one to four axes against windows cut out one by one."""
+"""Pooling over one to four axes against single windows in NumPy."""
 
 import numpy
 import pytest
@@ -63,7 +63,7 @@ def test_max_pooling_nd(extents, ksize, stride, pad, cover_all):
 @pytest.mark.parametrize(("extents", "ksize", "stride", "pad"), WINDOWS)
 @pytest.mark.parametrize("channels_last", [False, True])
 def test_max_pooling_nd_tells_where(extents, ksize, stride, pad, channels_last):
-    # Few values, so that there are ties: the first in the window counts.
+    # Few distinct values, so there are ties: the first in the window is chosen.
     x = rng.integers(0, 3, size=(2, 3, *extents)).astype("f")
     if channels_last:
         x = numpy.moveaxis(numpy.ascontiguousarray(numpy.moveaxis(x, 1, -1)), -1, 1)

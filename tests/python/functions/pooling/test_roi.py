@@ -104,7 +104,7 @@ def test_roi_max_pooling_2d():
         lambda x: pooled(x, largest, -numpy.inf)[:4],
         x,
     )
-    # The last region lies partly outside, where there is nothing.
+    # The last region is partly outside of the image.
     y = call(F.roi_max_pooling_2d)(x)
     numpy.testing.assert_array_equal(y.array, pooled(x, largest, -numpy.inf))
     assert numpy.isinf(y.array).any()

@@ -1,4 +1,4 @@
-"""What undoes pooling, and pyramids of pools, written out in NumPy."""
+"""Unpooling, upsampling and pyramid pooling against NumPy."""
 
 import numpy
 import pytest
@@ -20,13 +20,13 @@ WINDOWS = [  # ksize, stride, pad, outsize given, cover_all, outsize
 ]
 
 
-def put(x, place, window):
-    """Sum over pixels of each put into its window where ``place`` says."""
+def put(x, position, window):
+    """Sum over pixels, each added to its window at ``position``."""
     ksize, stride, pad, _, _, outsize = window
     stride = stride or ksize
     y = numpy.zeros((*x.shape[:2], *outsize))
     for n, c, h, w in numpy.ndindex(x.shape):
-        for i, j in place(ksize, (n, c, h, w)):
+        for i, j in position(ksize, (n, c, h, w)):
             row, column = h * stride[0] - pad[0] + i, w * stride[1] - pad[1] + j
             if 0 <= row < outsize[0] and 0 <= column < outsize[1]:
                 y[n, c, row, column] += x[n, c, h, w]

@@ -15,7 +15,7 @@ images = rng.normal(size=(4, 3, 5, 5)).astype("f")
 
 
 def _train(wrap, make, x, steps):
-    """What a few calls and one way back leave behind, by name."""
+    """The results of a few calls and one backward pass, by name."""
     numpy.random.seed(0)
     random.seed(0)
     func = make()
@@ -207,7 +207,7 @@ def test_attributes_of_links_remain_connected_to_the_graph():
         model.cleargrads()
         model.loss.backward()
         assert abs(model.predictor.W.grad).sum() > 0
-    # What was computed before is not part of it.
+    # What was computed before is not recomputed.
     assert len(model.loss.creator_node.inputs) == 2 + 2
 
 
