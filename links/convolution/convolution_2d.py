@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from renga.functions import convolution_2d
-from renga.functions.window import Window
+from renga.functions.window import window_2d
 from renga.links.convolution.filters import GroupedFilters2D
 from renga.variable import Variable, as_array
 
@@ -42,7 +42,7 @@ class Convolution2D(GroupedFilters2D):
     ) -> None:
         super().__init__(
             (in_channels, out_channels, ksize),
-            Window(stride, pad, dilate, groups),
+            window_2d(stride, pad, dilate, groups),
             nobias,
             (initialW, initial_bias),
             kwargs,

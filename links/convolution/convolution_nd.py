@@ -6,7 +6,6 @@ import functools
 from typing import Any
 
 from renga.functions import convolution_nd
-from renga.functions.window import Window
 from renga.links.convolution.filters import GroupedFiltersND
 from renga.variable import Variable, as_array
 
@@ -44,7 +43,7 @@ class ConvolutionND(GroupedFiltersND):
         super().__init__(
             ndim,
             (in_channels, out_channels, ksize),
-            Window(stride, pad, dilate, groups),
+            (stride, pad, dilate, groups),
             nobias,
             (initialW, initial_bias),
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from renga.functions import deconvolution_2d
-from renga.functions.window import Window, as_pair
+from renga.functions.window import as_pair, window_2d
 from renga.links.convolution.filters import GroupedFilters2D
 from renga.variable import Variable
 
@@ -45,7 +45,7 @@ class Deconvolution2D(GroupedFilters2D):
     ) -> None:
         super().__init__(
             (in_channels, out_channels, ksize),
-            Window(stride, pad, dilate, groups),
+            window_2d(stride, pad, dilate, groups),
             nobias,
             (initialW, initial_bias),
             kwargs,

@@ -6,7 +6,6 @@ import functools
 from typing import Any
 
 from renga.functions import deconvolution_nd
-from renga.functions.window import Window
 from renga.links.convolution.filters import GroupedFiltersND
 from renga.variable import Variable
 
@@ -46,7 +45,7 @@ class DeconvolutionND(GroupedFiltersND):
         super().__init__(
             ndim,
             (in_channels, out_channels, ksize),
-            Window(stride, pad, dilate, groups),
+            (stride, pad, dilate, groups),
             nobias,
             (initialW, initial_bias),
         )

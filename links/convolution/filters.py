@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from renga.functions.connection.convolution_2d import DETERMINISTIC
-from renga.functions.window import Window, as_pair, window_2d
+from renga.functions.window import Window, as_pair
 from renga.initializers import _get_initializer
 from renga.link import Link
 from renga.parameter import Parameter
@@ -99,8 +99,8 @@ class GroupedFilters2D(GroupedFilters):
         self.in_channels = in_channels
         self.out_channels = out_channels
         self.ksize = ksize
-        self.stride, self.pad, self.dilate, _ = window_2d(*window)
-        self.groups = int(window.groups)
+        self.stride, self.pad, self.dilate, groups = window
+        self.groups = int(groups)
         self._make_filters(in_channels, nobias, *initial, out_channels)
 
     def _kernel_extents(self) -> tuple[int, ...]:
@@ -108,7 +108,11 @@ class GroupedFilters2D(GroupedFilters):
 
 
 class GroupedFiltersND(GroupedFilters):
-    """Grouped filters over ``ndim`` axes; other arguments as of the 2-D ones."""
+    """Grouped filters over ``ndim`` axes.
+
+    ``window`` is (stride, pad, dilate, groups), with numbers or one number per axis;
+    the other arguments are those of ``GroupedFilters2D``.
+    """
 
     # The number of axes of a subclass whose constructor does not take it.
     _axes: ClassVar[int | None] = None
@@ -117,7 +121,7 @@ class GroupedFiltersND(GroupedFilters):
         self,
         ndim: int,
         channels_and_ksize: tuple[Any, Any, Any],
-        window: Window,
+        window: tuple[Any, Any, Any, int],
         nobias: bool,
         initial: tuple[Any, Any],
     ) -> None:
@@ -126,10 +130,9 @@ class GroupedFiltersND(GroupedFilters):
         self.out_channels = out_channels
         ndim = check_count(type(self).__name__, "ndim", ndim, 1, MOST_IMAGE_AXES)
         self.ksize = as_tuple(ksize, ndim)
-        self.stride = window.stride
-        self.pad = window.pad
-        self.dilate = as_tuple(window.dilate, ndim)
-        self.groups = int(window.groups)
+        self.stride, self.pad, dilate, groups = window
+        self.dilate = as_tuple(dilate, ndim)
+        self.groups = int(groups)
         self._make_filters(in_channels, nobias, *initial, out_channels)
 
 

@@ -13,6 +13,7 @@ from typing import Any, Callable, TextIO
 import numpy
 
 from renga import _core
+from renga.nan_check import set_nan_check
 
 
 class GlobalConfig:
@@ -112,9 +113,6 @@ def _is_bfloat16(dtype: Any) -> bool:
 
 
 def _set_nan_check(on: Any) -> None:
-    # nan_check imports this module.
-    from renga.nan_check import set_nan_check
-
     set_nan_check(global_config.debug if on is None else on)
 
 

@@ -12,6 +12,9 @@ import subprocess
 import sys
 from typing import Any
 
+from renga.communicators import create_communicator, doctor
+from renga.launch import mpiexec_command, mpiexec_environment
+
 
 def main(arguments: list[str] | None = None) -> int:
     """Prints a report; returns 0 if nothing failed."""
@@ -22,16 +25,12 @@ def main(arguments: list[str] | None = None) -> int:
     if "OMPI_COMM_WORLD_RANK" not in os.environ:
         return _start(chosen.ranks, chosen.large)
     os.environ.setdefault("RENGA_TIMEOUT", "60")
-    from renga.communicators import create_communicator
-
     comm = create_communicator("mpi")
     write = print if comm.rank == 0 else _nothing
     return 0 if _report(comm, chosen.large, write) else 1
 
 
 def _start(ranks: int, large: bool) -> int:
-    from renga.launch import mpiexec_command, mpiexec_environment
-
     command = [*mpiexec_command(ranks), sys.executable, "-m", "renga.doctor"]
     return subprocess.run(
         [*command, *["--large"] * large],
@@ -46,8 +45,6 @@ def _nothing(*texts: str, flush: bool = False) -> None:
 
 
 def _report(comm: Any, large: bool, write: Any) -> bool:
-    from renga.communicators import doctor
-
     healthy = True
     for finding in doctor.examine(comm, large):
         healthy = healthy and finding.verdict != "FAILED"

@@ -10,6 +10,8 @@ import tempfile
 import traceback
 from typing import IO, Any, Callable
 
+from renga.communicators.failure import RankFailed, with_rank
+
 
 def launch(
     function: Callable[..., Any],
@@ -118,8 +120,6 @@ def _echo(stream: IO[bytes]) -> None:
 
 
 def _raise_failure(folder: pathlib.Path, ranks: int, code: int) -> None:
-    from renga.communicators.failure import RankFailed, with_rank
-
     # The other ranks fail because of the first.
     failures = sorted(folder.glob("error.*"), key=lambda path: path.stat().st_mtime_ns)
     if failures:

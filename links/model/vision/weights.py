@@ -77,6 +77,7 @@ def _fetch(published: Published, folder: str) -> str:
 
 def _load_caffe(model: Any, path: str) -> None:
     """Copies the blobs of Caffe's layers to the links that ``model`` names."""
+    # Imported late: few models are loaded from Caffe files.
     from renga.links.caffe.network import read_blobs
 
     blobs = read_blobs(path)

@@ -11,6 +11,7 @@ class _Alias:
     """Installs the alias in the process that unpickles it."""
 
     def __reduce__(self) -> tuple[Any, ...]:
+        # finder imports this module.
         from renga.chainer.finder import install
 
         return install, ()

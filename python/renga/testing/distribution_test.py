@@ -7,6 +7,7 @@ from typing import Any, Callable
 
 import numpy
 
+from renga.backends import cuda
 from renga.testing import attr
 from renga.testing.array import assert_allclose
 from renga.variable import as_variable
@@ -70,8 +71,6 @@ class distribution_unittest(unittest.TestCase):
     @property
     def gpu_dist(self) -> Any:
         """The same on a GPU."""
-        from renga.backends import cuda
-
         cuda.check_cuda_available()
 
     def scipy_onebyone_params_iter(self) -> Any:

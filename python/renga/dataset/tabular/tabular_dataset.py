@@ -1,4 +1,7 @@
-"""TabularDataset: a data set as a table."""
+"""TabularDataset: a data set as a table.
+
+Its methods import the other modules of this package, which define its subclasses.
+"""
 
 from __future__ import annotations
 
