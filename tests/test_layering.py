@@ -62,7 +62,7 @@ IMPORTS = {
     "extensions": {"core", "communicators"},
     "distributed": {"core", "communicators", "links", "extensions"},
 }
-# Modules that re-export other packages or run the whole library.
+# Modules that re-export other packages, and programs.
 ENTRY_POINTS = {"renga", "renga.training.extensions", "renga.launch", "renga.doctor"}
 
 # The modules and packages directly below python/renga, lowest layer first. Each layer
@@ -83,7 +83,7 @@ LAYERS = [
     "training",
     "exporters gradient_check testing",
 ]
-# Entry points and whole programs: they import any layer, and no layer imports them.
+# Entry points and programs: they import any layer, and no layer imports them.
 ABOVE_ALL_LAYERS = {"chainer", "distributed", "launch", "doctor"}
 # Only packing.py imports these: communicators transfer arrays and know no model.
 MODELS = ("renga.link", "renga.links", "renga.optimizer", "renga.training")

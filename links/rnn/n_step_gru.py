@@ -1,4 +1,4 @@
-"""Stacks of gated recurrent units over whole sequences."""
+"""Stacks of gated recurrent units over sequences."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class NStepGRUBase(NStepRNNBase):
 
 
 class NStepGRU(NStepGRUBase):
-    """Gated recurrent units over whole sequences; see ``renga.functions.n_step_gru``.
+    """Gated recurrent units over sequences; see ``renga.functions.n_step_gru``.
 
     Source: Cho et al., Learning phrase representations using RNN encoder-decoder,
     2014.

@@ -1,4 +1,4 @@
-"""Stacks of long short-term memory over whole sequences."""
+"""Stacks of long short-term memory over sequences."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class NStepLSTMBase(NStepRNNBase):
 
 
 class NStepLSTM(NStepLSTMBase):
-    """Long short-term memory over whole sequences.
+    """Long short-term memory over sequences.
 
     See ``renga.functions.n_step_lstm``.
 

@@ -1,4 +1,4 @@
-"""Stacks of recurrent layers over whole sequences, and those of plain layers."""
+"""Stacks of recurrent layers over sequences, and those of plain layers."""
 
 from __future__ import annotations
 
@@ -155,14 +155,14 @@ class NStepPlainRNNBase(NStepRNNBase):
 
 
 class NStepRNNTanh(NStepPlainRNNBase):
-    """Plain recurrent layers of tanh over whole sequences; see ``NStepRNNBase``."""
+    """Plain recurrent layers of tanh over sequences; see ``NStepRNNBase``."""
 
     use_bi_direction = False
     activation = "tanh"
 
 
 class NStepRNNReLU(NStepPlainRNNBase):
-    """Plain recurrent layers of ReLU over whole sequences; see ``NStepRNNBase``."""
+    """Plain recurrent layers of ReLU over sequences; see ``NStepRNNBase``."""
 
     use_bi_direction = False
     activation = "relu"

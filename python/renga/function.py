@@ -71,7 +71,7 @@ class Function:
     calling it applies it to Variables or arrays.
     """
 
-    # The vertex of the next call is its own; that of the latest belongs to the graph,
+    # The node of the next call is its own; that of the latest belongs to the graph,
     # which it would keep alive.
     _next_node: FunctionAdapter | None = None
     _latest_node: weakref.ref[FunctionAdapter] | None = None

@@ -155,7 +155,7 @@ class FunctionNode:
 
     def get_retained_inputs(self) -> tuple[Variable, ...]:
         """The inputs retained, as Variables of the graph."""
-        return tuple([vertex.get_variable() for vertex in self._retained_inputs])
+        return tuple([x.get_variable() for x in self._retained_inputs])
 
     def get_retained_outputs(self) -> tuple[Variable, ...]:
         """The outputs retained, as Variables of the graph."""
@@ -197,7 +197,7 @@ class FunctionNode:
         return tuple(hooks.values())
 
     def _hook_arguments(self, grad_outputs: tuple[Any, ...]) -> tuple[Arrays, Arrays]:
-        in_data = tuple([vertex.data for vertex in self.inputs or ()])
+        in_data = tuple([x.data for x in self.inputs or ()])
         return in_data, tuple([None if g is None else g.array for g in grad_outputs])
 
     def _check_types(self, in_data: Arrays) -> None:

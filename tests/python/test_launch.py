@@ -44,7 +44,7 @@ def act():
         if os.path.exists({str(heard)!r}):
             return
         time.sleep(0.05)
-    raise TimeoutError("nobody listens")
+    raise TimeoutError("no reader")
 
 launch(act, ranks=1)
 """

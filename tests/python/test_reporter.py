@@ -188,16 +188,16 @@ def test_summaries_resume():
         for value in values:
             summary.add({"a": value, "b/c": (value, 2)})
 
-    summary, whole = DictSummary(), DictSummary()
+    summary, uninterrupted = DictSummary(), DictSummary()
     add(summary, VALUES[:20])
-    add(whole, VALUES)
+    add(uninterrupted, VALUES)
     saved = DictionarySerializer()
     summary.serialize(saved)
     restored = DictSummary()
     restored.add({"gone": 1.0})
     restored.serialize(NpzDeserializer(saved.target))
     add(restored, VALUES[20:])
-    assert restored.make_statistics() == whole.make_statistics()
+    assert restored.make_statistics() == uninterrupted.make_statistics()
 
 
 def test_module_exports():

@@ -70,7 +70,7 @@ def _fetch(published: Published, folder: str) -> str:
     if not os.path.exists(path):
         raise OSError(
             "The pre-trained caffemodel does not exist. Please download it from "
-            f"{published.url!r}, and place it on {path}"
+            f"{published.url!r}, and put it at {path}"
         )
     return path
 

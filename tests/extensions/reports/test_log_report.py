@@ -74,7 +74,7 @@ def test_resume(at):
     saved = DictionarySerializer()
     first.serialize(saved)
     resumed = written(run(extensions.LogReport(), resume=saved.target))
-    whole = written(run(extensions.LogReport()))
-    for entry in resumed + whole:
+    uninterrupted = written(run(extensions.LogReport()))
+    for entry in resumed + uninterrupted:
         del entry["elapsed_time"]
-    assert resumed == whole
+    assert resumed == uninterrupted

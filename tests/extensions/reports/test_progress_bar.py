@@ -1,4 +1,4 @@
-"""ProgressBar: on a terminal, in a file, and beside a table."""
+"""ProgressBar: on a terminal, in a file, and together with a table."""
 
 import contextlib
 import os

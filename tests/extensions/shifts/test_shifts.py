@@ -101,7 +101,7 @@ def test_another_optimizer(case):
 def test_resume_continues_where_it_was(case, calls):
     make, _ = CASES[case]
     shift = make()
-    whole = history(make(), 12)
+    uninterrupted = history(make(), 12)
     history(shift, calls)
     saved = DictionarySerializer()
     shift.serialize(saved)
@@ -109,9 +109,9 @@ def test_resume_continues_where_it_was(case, calls):
     resumed.serialize(NpzDeserializer(saved.target))
     rest = history(resumed, 12 - calls)
     if case == "warmup" and calls > 5:  # it does not change other values
-        rest, whole = rest[1:], [2.0] * 13
+        rest, uninterrupted = rest[1:], [2.0] * 13
         calls += 1
-    assert rest == whole[calls:]
+    assert rest == uninterrupted[calls:]
 
 
 def test_warmup_stops_changing_the_rate():

@@ -246,8 +246,8 @@ def test_option_that_is_not_supported(load, file):
 
 
 def test_file_that_is_not_a_network(load):
-    whole = layer("InnerProduct", blobs=(FC,), p117=message((1, 3), (2, 0)))
-    for file in (b"no network, I fear", whole[:-7], b"\xff" * 12):
+    complete = layer("InnerProduct", blobs=(FC,), p117=message((1, 3), (2, 0)))
+    for file in (b"no network, I fear", complete[:-7], b"\xff" * 12):
         with pytest.raises(ValueError, match="net.caffemodel: expected"):
             load(file)
     short = field_of_blob(shape=(2, 3), values=5)

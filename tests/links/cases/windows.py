@@ -17,7 +17,7 @@ def per_axis(option, axes):
     return option if isinstance(option, tuple) else (option,) * axes
 
 
-def taps(x, ksize, stride, pad, dilate):
+def kernel_elements(x, ksize, stride, pad, dilate):
     """``(offset, elements of all windows at this offset)`` of the padded ``x``."""
     axes = len(ksize)
     stride, pad, dilate = (per_axis(o, axes) for o in (stride, pad, dilate))
@@ -42,8 +42,10 @@ def convolution(x, W, b=0, stride=1, pad=0, dilate=1, groups=1):
     axes = W.ndim - 2
     ys = [
         sum(
-            numpy.einsum("ni...,oi->no...", seen, w[(..., *offset)])
-            for offset, seen in taps(part, W.shape[2:], stride, pad, dilate)
+            numpy.einsum("ni...,oi->no...", elements, w[(..., *offset)])
+            for offset, elements in kernel_elements(
+                part, W.shape[2:], stride, pad, dilate
+            )
         )
         for part, w in zip(numpy.split(x, groups, 1), numpy.split(W, groups))
     ]
@@ -67,8 +69,8 @@ def deconvolution(x, W, b=0, stride=1, pad=0, dilate=1, groups=1, outsize=None):
                 slice(o * d, o * d + s * (n - 1) + 1, s)
                 for o, s, d, n in zip(offset, stride, dilate, x.shape[2:])
             )
-            seen = numpy.einsum("ni...,io->no...", part, w[(..., *offset)])
-            y[(..., *window)] += seen
+            elements = numpy.einsum("ni...,io->no...", part, w[(..., *offset)])
+            y[(..., *window)] += elements
         ys.append(y)
     y = numpy.concatenate(ys, 1)
     sizes = outsize or [n - 2 * p for n, p in zip(full, pad)]
@@ -79,5 +81,5 @@ def deconvolution(x, W, b=0, stride=1, pad=0, dilate=1, groups=1, outsize=None):
 def pooled(x, reduce, ksize, stride, pad, fill):
     axes = 2
     x = numpy.pad(x, [(0, 0)] * 2 + [(pad, pad)] * axes, constant_values=fill)
-    seen = [part for _, part in taps(x, (ksize,) * axes, stride, 0, 1)]
-    return reduce(numpy.stack(seen), axis=0)
+    elements = [part for _, part in kernel_elements(x, (ksize,) * axes, stride, 0, 1)]
+    return reduce(numpy.stack(elements), axis=0)

@@ -32,8 +32,8 @@ def depthwise(p, x, **options):
 def local(p, x, stride=1):
     W = p["/W"]
     y = sum(
-        numpy.einsum("nihw,ohwi->nohw", seen, W[(..., *offset)])
-        for offset, seen in windows.taps(x, W.shape[-2:], stride, 0, 1)
+        numpy.einsum("nihw,ohwi->nohw", elements, W[(..., *offset)])
+        for offset, elements in windows.kernel_elements(x, W.shape[-2:], stride, 0, 1)
     )
     return y + p.get("/b", 0)
 

@@ -111,7 +111,7 @@ CASES = {
         crf_losses,
         call=lambda link, *xs: by_steps(link, *xs, reduce="no"),
     ),
-    "CRF1d of whole sequences": Case(
+    "CRF1d of transposed sequences": Case(
         crf,
         SEQUENCES,
         lambda p, *xs: crf_losses(p).mean(),

@@ -35,10 +35,10 @@ def images(channels: int = 32) -> tuple[np.ndarray, np.ndarray]:
 def expected(x: np.ndarray, W: np.ndarray) -> np.ndarray:
     """The convolution at pad 1 in float64."""
     wide = np.pad(x.astype("d"), ((0, 0), (0, 0), (1, 1), (1, 1)))
-    taps = ((i, j) for i in range(3) for j in range(3))
+    offsets = ((i, j) for i in range(3) for j in range(3))
     return sum(
         np.einsum("nchw,oc->nohw", wide[:, :, i : i + 8, j : j + 8], W[:, :, i, j])
-        for i, j in taps
+        for i, j in offsets
     )
 
 

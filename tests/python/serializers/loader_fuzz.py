@@ -56,32 +56,32 @@ class Format(NamedTuple):
 def damaged(data: bytes, other: bytes, rng: numpy.random.RandomState) -> bytes:
     """``data`` with bits turned, cut, spliced with ``other``, or with other sizes."""
     changed = bytearray(data)
-    place = rng.randint(len(changed))
+    offset = rng.randint(len(changed))
     kind = rng.randint(6)
     if kind == 0:
         for _ in range(rng.randint(1, 9)):
             changed[rng.randint(len(changed))] ^= 1 << rng.randint(8)
     elif kind == 1:
-        del changed[place:]
+        del changed[offset:]
     elif kind == 2:
         length = rng.randint(1, 129)
-        start = place if rng.randint(2) else rng.randint(len(other))
+        start = offset if rng.randint(2) else rng.randint(len(other))
         piece = other[start : start + length]
-        changed[place : place + len(piece)] = piece
+        changed[offset : offset + len(piece)] = piece
     elif kind == 3:
         size = (2, 4, 8)[rng.randint(3)]
         order = ("little", "big")[rng.randint(2)]
         claim = SIZES[rng.randint(len(SIZES))] % 2 ** (8 * size)
-        changed[place : place + size] = claim.to_bytes(size, order)
+        changed[offset : offset + size] = claim.to_bytes(size, order)
     elif kind == 4:
         digits = [i for i, byte in enumerate(changed) if byte in b"0123456789"]
         first = rng.randint(len(digits)) if digits else 0
         for i in digits[first : first + rng.randint(1, 9)]:
             changed[i] = b"9870"[rng.randint(4)]
     elif rng.randint(2):
-        del changed[place : place + rng.randint(1, 9)]
+        del changed[offset : offset + rng.randint(1, 9)]
     else:
-        changed[place:place] = rng.bytes(rng.randint(1, 9))
+        changed[offset:offset] = rng.bytes(rng.randint(1, 9))
     return bytes(changed)
 
 
@@ -267,12 +267,12 @@ def run(count: int = 10_000, seed: int = 0) -> dict[str, int]:
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         kinds = formats(folder)
-        whole = {name: _whole(kind) for name, kind in kinds.items()}
+        saved = {name: _saved(kind) for name, kind in kinds.items()}
         start = _megabytes()
         for i in range(count):
             name = list(kinds)[i % len(kinds)]
             outcome = _one(
-                kinds[name], whole[name], seed * 1_000_003 + i, f"{name} {i}"
+                kinds[name], saved[name], seed * 1_000_003 + i, f"{name} {i}"
             )
             outcomes[outcome] += 1
             grown = _megabytes() - start
@@ -280,7 +280,7 @@ def run(count: int = 10_000, seed: int = 0) -> dict[str, int]:
     return dict(outcomes)
 
 
-def _whole(kind: Format) -> list[dict[str, Any]]:
+def _saved(kind: Format) -> list[dict[str, Any]]:
     states = []
     for data in kind.files:
         kind.load(data)
@@ -288,7 +288,7 @@ def _whole(kind: Format) -> list[dict[str, Any]]:
     return states
 
 
-def _one(kind: Format, whole: list[dict[str, Any]], seed: int, name: str) -> str:
+def _one(kind: Format, saved: list[dict[str, Any]], seed: int, name: str) -> str:
     rng = numpy.random.RandomState(seed % 2**32)
     which = rng.randint(2)
     forged = kind.forge is not None and rng.randint(4) == 0
@@ -323,8 +323,8 @@ def _one(kind: Format, whole: list[dict[str, Any]], seed: int, name: str) -> str
     if not kind.checked:
         return "not checked"
     for key, value in kind.state().items():
-        assert value in [state.get(key) for state in whole], f"{name}: {key} is wrong"
-    return "whole"
+        assert value in [state.get(key) for state in saved], f"{name}: {key} is wrong"
+    return "saved"
 
 
 def _compare(

@@ -74,23 +74,25 @@ def run(*args):
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 def test_stopped_anywhere(optimizer, tmp_path):
     serial = iterators.SerialIterator
-    whole, log = run(tmp_path / "whole", optimizer, serial, ITERATIONS)
+    uninterrupted, log = run(tmp_path / "uninterrupted", optimizer, serial, ITERATIONS)
     stops = range(1, ITERATIONS) if optimizer == "Adam" else (4,)
     for stop in stops:
         folder = tmp_path / str(stop)
         part, _ = run(folder, optimizer, serial, stop)
-        assert part != whole
+        assert part != uninterrupted
         # The snapshot restores the generator, whatever is drawn in between.
         numpy.random.uniform(size=3)
         resumed, resumed_log = run(folder, optimizer, serial, ITERATIONS)
-        assert resumed == whole
+        assert resumed == uninterrupted
         for entry, expected in zip(resumed_log, log):
             assert entry["main/loss"] == expected["main/loss"]
 
 
 def test_with_examples_read_ahead(tmp_path):
-    whole, _ = run(tmp_path / "serial", "Adam", iterators.SerialIterator, ITERATIONS)
+    uninterrupted, _ = run(
+        tmp_path / "serial", "Adam", iterators.SerialIterator, ITERATIONS
+    )
     for kind in (iterators.MultithreadIterator, iterators.MultiprocessIterator):
         folder = tmp_path / kind.__name__
         run(folder, "Adam", kind, 5)
-        assert run(folder, "Adam", kind, ITERATIONS)[0] == whole
+        assert run(folder, "Adam", kind, ITERATIONS)[0] == uninterrupted

@@ -120,8 +120,8 @@ def test_names():
     assert trainer.get_extension("own") is third
     for name in ("made", "given", "given_1", "append"):
         assert trainer.get_extension(name) is not None
-    with pytest.raises(ValueError, match="nobody"):
-        trainer.get_extension("nobody")
+    with pytest.raises(ValueError, match="unknown"):
+        trainer.get_extension("unknown")
 
 
 def test_extensions_argument():

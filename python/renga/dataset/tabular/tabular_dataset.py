@@ -100,7 +100,7 @@ class TabularDataset(DatasetMixin):
         return Transformed(self, keys, transform)
 
     def transform_batch(self, keys: Any, transform_batch: Callable) -> TabularDataset:
-        """The same by a function of whole columns."""
+        """The same by a function of entire columns."""
         from renga.dataset.tabular.transforms import TransformedByBatch
 
         return TransformedByBatch(self, keys, transform_batch)

@@ -14,7 +14,7 @@ from renga.variable import Variable, as_array, as_variable
 def binary_accuracy(y: Any, t: Any) -> Variable:
     """The fraction of scores whose sign agrees with the label; no gradient.
 
-    Scores of 0 or more stand for the label 1, others for 0.
+    Scores of 0 or more predict the label 1, others 0.
 
     Elements labelled -1 do not count; 0 if all are.
 

@@ -89,7 +89,7 @@ def roi_pooling_2d(
     check_shape("roi_pooling_2d", rois.ndim == 2 and rois.shape[1] == 5, "(R, 5)", rois)
     corners, images = rois[:, [2, 1, 4, 3]], rois[:, 0]
     if not (images == numpy.floor(images)).all() or not numpy.isfinite(images).all():
-        raise ValueError(f"roi_pooling_2d: expected whole numbers as images: {images}")
+        raise ValueError(f"roi_pooling_2d: expected integers as images, got {images}")
     with numpy.errstate(invalid="ignore"):  # too large for an index
         images = images.astype(numpy.int64)
     args = ("roi_pooling_2d", x, corners, images, (outh, outw), spatial_scale)

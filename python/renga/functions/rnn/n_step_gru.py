@@ -1,4 +1,4 @@
-"""Gated recurrent units over whole sequences, in layers."""
+"""Gated recurrent units over sequences, in layers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Long short-term memory over whole sequences, in layers."""
+"""Long short-term memory over sequences, in layers."""
 
 from __future__ import annotations
 

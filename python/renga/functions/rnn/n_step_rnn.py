@@ -1,4 +1,4 @@
-"""Plain recurrent networks over whole sequences, in layers."""
+"""Plain recurrent networks over sequences, in layers."""
 
 from __future__ import annotations
 

@@ -16,9 +16,9 @@ def naive(x, w):
     """The sum over kernel elements, at stride 1 without padding."""
     sizes = [n - k + 1 for n, k in zip(x.shape[2:], w.shape[2:])]
     y = numpy.zeros((len(x), len(w), *sizes))
-    for tap in numpy.ndindex(*w.shape[2:]):
-        met = tuple(slice(t, t + n) for t, n in zip(tap, sizes))
-        y += numpy.einsum("nc...,oc->no...", x[(..., *met)], w[(..., *tap)])
+    for offset in numpy.ndindex(*w.shape[2:]):
+        window = tuple(slice(t, t + n) for t, n in zip(offset, sizes))
+        y += numpy.einsum("nc...,oc->no...", x[(..., *window)], w[(..., *offset)])
     return y
 
 

@@ -33,10 +33,11 @@ def test_deformable_convolution_2d_sampler(kernel, stride, pad):
 
     def reference(x, offset, w, b):
         y = numpy.tile(b[:, None, None], (2, 1, *outs))
-        for n, i, j, tap in numpy.ndindex(2, *outs, kh * kw):
-            row = i * sy - py + tap // kw + offset[n, kh * kw + tap, i, j]
-            column = j * sx - px + tap % kw + offset[n, tap, i, j]
-            y[n, :, i, j] += w[:, :, tap // kw, tap % kw] @ value(x[n], row, column)
+        for n, i, j, element in numpy.ndindex(2, *outs, kh * kw):
+            row = i * sy - py + element // kw + offset[n, kh * kw + element, i, j]
+            column = j * sx - px + element % kw + offset[n, element, i, j]
+            weights = w[:, :, element // kw, element % kw]
+            y[n, :, i, j] += weights @ value(x[n], row, column)
         return y
 
     check(
@@ -60,8 +61,8 @@ def test_shift(ksize, dilate, channels):
         y = x.copy()
         size, last = channels // (kh * kw), kh * kw - 1
         for c in range(size * kh * kw):
-            place = {last // 2: last, last: last // 2}.get(c // size, c // size)
-            row, column = divmod(place, kw)
+            position = {last // 2: last, last: last // 2}.get(c // size, c // size)
+            row, column = divmod(position, kw)
             for n, i, j in numpy.ndindex(2, *x.shape[2:]):
                 p, q = i + (kh // 2 - row) * dy, j + (kw // 2 - column) * dx
                 inside = 0 <= p < x.shape[2] and 0 <= q < x.shape[3]

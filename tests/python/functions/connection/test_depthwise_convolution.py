@@ -48,8 +48,8 @@ def doubles(*arrays):
 def weight_gradient(x, gy, kernel, stride, pad, dilate):
     """One kernel element after the other."""
     gW = np.zeros((x.shape[1], 1, *kernel))
-    for (i, j), seen in windows.taps(x, kernel, stride, pad, dilate):
-        gW[:, 0, i, j] = np.einsum("nchw,nchw->c", seen, gy)
+    for (i, j), elements in windows.kernel_elements(x, kernel, stride, pad, dilate):
+        gW[:, 0, i, j] = np.einsum("nchw,nchw->c", elements, gy)
     return gW
 
 

@@ -14,18 +14,19 @@ LARGE += [(2**31 - 1, 3, 1), (5, 2**15 + 5, 2**16)]
 
 
 def positions(size, k, stride, pad, dilate, cover_all=False):
-    room = size + 2 * pad - (k - 1) * dilate - 1 + (stride - 1 if cover_all else 0)
-    return 0 if room < 0 else room // stride + 1
+    remaining = size + 2 * pad - (k - 1) * dilate - 1 + (stride - 1 if cover_all else 0)
+    return 0 if remaining < 0 else remaining // stride + 1
 
 
-def taps(x, kernel, window, out):
-    """The elements of the window at output pixel ``out`` that are in the image."""
-    for tap in itertools.product(*map(range, kernel)):
-        at = [
-            o * s - p + k * d for o, k, (s, p, d) in zip(out, tap, window, strict=True)
+def kernel_elements(x, kernel, window, out):
+    """The elements of the window of output pixel ``out`` that are in the image."""
+    for offset in itertools.product(*map(range, kernel)):
+        position = [
+            o * s - p + k * d
+            for o, k, (s, p, d) in zip(out, offset, window, strict=True)
         ]
-        if all(0 <= i < n for i, n in zip(at, x.shape[2:])):
-            yield tap, tuple(at)
+        if all(0 <= i < n for i, n in zip(position, x.shape[2:])):
+            yield offset, tuple(position)
 
 
 def convolved(x, W, window):
@@ -34,8 +35,8 @@ def convolved(x, W, window):
     outs = [positions(n, k, *w) for n, k, w in zip(x.shape[2:], kernel, window)]
     y = numpy.zeros((x.shape[0], W.shape[0], *outs))
     for out in itertools.product(*map(range, outs)):
-        for tap, at in taps(x, kernel, window, out):
-            y[(..., *out)] += x[(..., *at)] @ W[(..., *tap)].T
+        for offset, position in kernel_elements(x, kernel, window, out):
+            y[(..., *out)] += x[(..., *position)] @ W[(..., *offset)].T
     return y
 
 
@@ -85,7 +86,7 @@ def test_gradients_of_a_convolution(stride, pad):
     F.sum(y * gy).backward()
     gx, gW = numpy.zeros(x.shape), numpy.zeros(W.shape)
     for (o,) in itertools.product(*map(range, y.shape[2:])):
-        for (k,), (i,) in taps(x.array, (2,), [(stride, pad, 1)], (o,)):
+        for (k,), (i,) in kernel_elements(x.array, (2,), [(stride, pad, 1)], (o,)):
             gx[:, :, i] += gy[:, :, o] @ W.array[:, :, k]
             gW[:, :, k] += gy[:, :, o].T @ x.array[:, :, i]
     assert abs(gx).sum() > 0
@@ -100,7 +101,7 @@ def test_gradients_of_a_convolution(stride, pad):
 )
 def test_poolings_1d(k, stride, pad, cover_all):
     x = numbers(2, 3, 6).astype("f")
-    y, at = F.max_pooling_nd(x, k, stride, pad, cover_all, return_indices=True)
+    y, position = F.max_pooling_nd(x, k, stride, pad, cover_all, return_indices=True)
     assert y.shape[2] == positions(6, k, stride, pad, 1, cover_all)
     mean = F.average_pooling_nd(x, k, stride, pad)
     for o in range(y.shape[2]):
@@ -110,7 +111,7 @@ def test_poolings_1d(k, stride, pad, cover_all):
             continue
         numpy.testing.assert_array_equal(y.array[..., o], x[..., first:last].max(2))
         best = x[..., first:last].argmax(2) + first - (o * stride - pad)
-        numpy.testing.assert_array_equal(at[..., o], best)
+        numpy.testing.assert_array_equal(position[..., o], best)
         if o < mean.shape[2]:
             expected = x[..., first:last].astype(float).sum(2) / k
             numpy.testing.assert_allclose(mean.array[..., o], expected, 1e-5, 1e-12)
@@ -126,9 +127,9 @@ def test_indices_of_large_windows(ksize, channels):
         x,
         numpy.ascontiguousarray(x.transpose(0, 2, 3, 1)).transpose(0, 3, 1, 2),
     ):
-        y, at = F.max_pooling_2d(image, (h, w), return_indices=True)
+        y, position = F.max_pooling_2d(image, (h, w), return_indices=True)
         flat = x.reshape(channels, -1).argmax(1)
-        numpy.testing.assert_array_equal(at.ravel(), flat // 5 * w + flat % 5)
+        numpy.testing.assert_array_equal(position.ravel(), flat // 5 * w + flat % 5)
         numpy.testing.assert_array_equal(
             y.array.ravel(), x.reshape(channels, -1).max(1)
         )

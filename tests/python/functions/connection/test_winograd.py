@@ -21,10 +21,10 @@ def kernel(request):
 def operands(batch, channels, filters, extents, pad, stride=1):
     """Kernels are 3x3 at stride 1 and 4x4 at stride 2."""
     rng = np.random.default_rng(0)
-    taps = 2 + stride
+    ksize = 2 + stride
     x = rng.standard_normal((batch, channels, *extents), "f")
-    W = rng.standard_normal((filters, channels, taps, taps), "f")
-    outputs = ((n + 2 * p - taps) // stride + 1 for n, p in zip(extents, pad))
+    W = rng.standard_normal((filters, channels, ksize, ksize), "f")
+    outputs = ((n + 2 * p - ksize) // stride + 1 for n, p in zip(extents, pad))
     return x, W, rng.standard_normal((batch, filters, *outputs), "f")
 
 
@@ -39,12 +39,12 @@ def in_float64(x, W, gy, pad, stride=1):
             slice(i, i + stride * rows, stride),
             slice(j, j + stride * columns, stride),
         )
-        part, tap = padded[:, :, window[0], window[1]], W[:, :, i, j]
-        y += np.einsum("nchw,oc->nohw", part, tap, optimize=True)
+        elements, weights = padded[:, :, window[0], window[1]], W[:, :, i, j]
+        y += np.einsum("nchw,oc->nohw", elements, weights, optimize=True)
         gx[:, :, window[0], window[1]] += np.einsum(
-            "nohw,oc->nchw", gy, tap, optimize=True
+            "nohw,oc->nchw", gy, weights, optimize=True
         )
-        gW[:, :, i, j] = np.einsum("nchw,nohw->oc", part, gy, optimize=True)
+        gW[:, :, i, j] = np.einsum("nchw,nohw->oc", elements, gy, optimize=True)
     return y, gx[:, :, top : top + x.shape[2], left : left + x.shape[3]], gW
 
 

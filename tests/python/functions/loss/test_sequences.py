@@ -17,9 +17,9 @@ INPUT_LENGTHS = numpy.array([5, 4, 3], numpy.int32)
 LABEL_LENGTHS = numpy.array([2, 2, 1], numpy.int32)
 
 
-def told(way, blank):
+def labels_of(path, blank):
     """The labels of a path: repetitions merged, then blanks removed."""
-    return [label for label, _ in itertools.groupby(way) if label != blank]
+    return [label for label, _ in itertools.groupby(path) if label != blank]
 
 
 def ctc(xs, blank, lengths, label_lengths):
@@ -28,9 +28,9 @@ def ctc(xs, blank, lengths, label_lengths):
     for n, (length, count) in enumerate(zip(lengths, label_lengths)):
         wanted = list(LABELS[n, :count])
         ways = [
-            scores[range(length), n, way].sum()
-            for way in itertools.product(range(4), repeat=length)
-            if told(way, blank) == wanted
+            scores[range(length), n, path].sum()
+            for path in itertools.product(range(4), repeat=length)
+            if labels_of(path, blank) == wanted
         ]
         losses.append(-logsumexp(ways))
     return numpy.array(losses)
@@ -73,9 +73,9 @@ emissions = [rng.normal(size=(n, 3)) for n in LENGTHS]
 labels = [rng.integers(0, 3, n).astype(numpy.int32) for n in LENGTHS]
 
 
-def score(cost, sequence, way):
-    pairs = sum(cost[a, b] for a, b in zip(way, way[1:]))
-    return pairs + sum(x[label] for x, label in zip(sequence, way))
+def score(cost, sequence, path):
+    pairs = sum(cost[a, b] for a, b in zip(path, path[1:]))
+    return pairs + sum(x[label] for x, label in zip(sequence, path))
 
 
 def sequences(columns):
@@ -84,15 +84,15 @@ def sequences(columns):
 
 def every_way(cost, sequence):
     ways = list(itertools.product(range(3), repeat=len(sequence)))
-    return ways, [score(cost, sequence, way) for way in ways]
+    return ways, [score(cost, sequence, path) for path in ways]
 
 
 @pytest.mark.parametrize("reduce", ["mean", "no"])
 def test_crf1d(reduce):
     def reference(cost, *xs):
         losses = [
-            logsumexp(every_way(cost, x)[1]) - score(cost, x, way)
-            for x, way in zip(sequences(xs), sequences(labels))
+            logsumexp(every_way(cost, x)[1]) - score(cost, x, path)
+            for x, path in zip(sequences(xs), sequences(labels))
         ]
         return numpy.mean(losses) if reduce == "mean" else numpy.array(losses)
 

@@ -63,8 +63,8 @@ def test_simplified_dropconnect_with_a_mask():
 
     check(each, sums, x, w, b[0].copy())
     check(one, lambda x, w, b: x @ (mask[0] / 0.8 * w).T + b, x, w, b[0].copy())
-    whole = F.simplified_dropconnect(x[:, :, None], w, train=False)
-    numpy.testing.assert_allclose(whole.array, x @ w.T)
+    undropped = F.simplified_dropconnect(x[:, :, None], w, train=False)
+    numpy.testing.assert_allclose(undropped.array, x @ w.T)
 
 
 @pytest.mark.parametrize("batchwise", [True, False])

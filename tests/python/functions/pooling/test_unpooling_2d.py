@@ -62,14 +62,14 @@ def test_upsampling_undoes_pooling():
 
 def test_spatial_pyramid():
     def reference(x):
-        whole = x.max((2, 3))
+        total = x.max((2, 3))
         quarters = [
             x[:, :, r, c].max((2, 3))
             for r in (slice(0, 3), slice(3, 6))
             for c in (slice(0, 4), slice(4, 7))
         ]
         cells = numpy.stack(quarters, 2).reshape(len(x), -1)
-        return numpy.concatenate([whole, cells], 1)[..., None, None]
+        return numpy.concatenate([total, cells], 1)[..., None, None]
 
     check(lambda x: F.spatial_pyramid_pooling_2d(x, 2, "max"), reference, image)
 
