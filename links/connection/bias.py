@@ -17,7 +17,7 @@ class Bias(Link):
 
     Shapes:
         x, y: (…, *b.shape, …)
-        b: shape, zeros at first
+        b: shape, initially zeros
     """
 
     b: Parameter

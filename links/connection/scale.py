@@ -20,7 +20,7 @@ class Scale(Chain):
 
     Shapes:
         x, y: (…, *W.shape, …)
-        W: W_shape, ones at first
+        W: W_shape, initially ones
 
     Raises:
         ValueError: the shape of the bias is missing.

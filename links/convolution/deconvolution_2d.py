@@ -16,7 +16,7 @@ class Deconvolution2D(GroupedFilters2D):
     ``in_channels`` None, or left out (``Deconvolution2D(out_channels, ksize)``), is
     taken from the first input. ``ksize``, ``stride``, ``pad``, ``dilate`` and
     ``outsize`` are numbers or pairs (vertical, horizontal); ``outsize`` chooses
-    among the sizes that the convolution would take to that of the input.
+    among the sizes that the convolution maps to that of the input.
 
     Shapes:
         x: (N, in_channels, H, W)

@@ -16,7 +16,7 @@ class DeconvolutionND(GroupedFiltersND):
     ``in_channels`` None, or left out (``DeconvolutionND(ndim, out_channels, ksize)``),
     is taken from the first input. ``ksize``, ``stride``, ``pad`` and ``dilate`` are
     numbers or one number per axis; ``outsize`` chooses among the sizes that the
-    convolution would take to that of the input.
+    convolution maps to that of the input.
 
     Shapes:
         x: (N, in_channels, d1, …, dn)

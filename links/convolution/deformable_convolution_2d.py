@@ -17,7 +17,7 @@ class DeformableConvolution2D(Chain):
 
     ``offset_conv`` computes an offset for each kernel element, ``deform_conv``
     convolves with these offsets. ``in_channels`` None is taken from the first input.
-    Without ``deform_initialW`` the filters are zeros at first.
+    Without ``deform_initialW`` the filters are initially zeros.
 
     Shapes:
         x: (N, in_channels, H, W)
@@ -81,7 +81,7 @@ class DeformableConvolution2DSampler(Filters):
         x: (N, in_channels, H, W)
         offset: (N, 2 kh kw, H', W')
         y: (N, out_channels, H', W')
-        W: (out_channels, in_channels, kh, kw), zeros at first
+        W: (out_channels, in_channels, kh, kw), initially zeros
         b: (out_channels,), or None with ``nobias``
     """
 

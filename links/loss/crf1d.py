@@ -20,7 +20,7 @@ class CRF1d(Link):
     Shapes:
         xs: scores of (samples, n_label) of each step
         ys: labels of (samples,) of each step
-        cost: (n_label, n_label), from a label to the next, zeros at first
+        cost: (n_label, n_label), from a label to the next, initially zeros
 
     Source: Lafferty et al., Conditional random fields, 2001.
     """

@@ -26,7 +26,7 @@ class BinaryHierarchicalSoftmax(Link):
     Shapes:
         x: (N, in_size)
         t: (N,) of int32
-        W: (number of pairs, in_size), uniform in [-1, 1) at first
+        W: (number of pairs, in_size), initially uniform in [-1, 1)
 
     Raises:
         ValueError: a node of the tree is not a pair.

@@ -22,7 +22,7 @@ class NegativeSampling(Link):
     Shapes:
         x: (N, in_size)
         t: (N,); samples with -1 are ignored
-        W: (number of words, in_size), zeros at first
+        W: (number of words, in_size), initially zeros
 
     Source: Mikolov et al., Distributed representations of words and phrases and their
     compositionality, 2013.

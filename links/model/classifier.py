@@ -15,7 +15,7 @@ class Classifier(Chain):
 
     ``label_key`` is the position or the keyword of the label among the arguments;
     the others go to the predictor. After a call ``y``, ``loss`` and ``accuracy``
-    hold what it computed. Without ``compute_accuracy`` only the loss is computed.
+    hold the results. Without ``compute_accuracy`` only the loss is computed.
     """
 
     compute_accuracy = True
@@ -43,9 +43,9 @@ class Classifier(Chain):
             self.predictor = predictor
 
     def forward(self, *args: Any, **kwargs: Any) -> Variable:
-        """The loss; ValueError where there is no argument for ``label_key``."""
+        """The loss; ValueError if no argument matches ``label_key``."""
         args, kwargs, t = self._take_label(args, kwargs)
-        # The graph of the call before this one need not wait for the new one.
+        # Frees the graph of the previous call before the new one is built.
         self.y = self.loss = self.accuracy = None
         self.y = self.predictor(*args, **kwargs)
         self.loss = self.lossfun(self.y, t)

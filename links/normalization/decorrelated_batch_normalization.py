@@ -29,7 +29,7 @@ class DecorrelatedBatchNormalization(Link):
         avg_projection: (groups, size / groups, size / groups)
 
     Raises:
-        ValueError: the channels cannot be divided into so many groups.
+        ValueError: the channels cannot be divided into that many groups.
 
     Source: Huang et al., Decorrelated batch normalization, 2018.
     """

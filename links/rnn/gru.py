@@ -12,7 +12,7 @@ from renga.variable import Variable
 
 
 class GRUBase(Chain):
-    """The layers of a gated recurrent unit: W from below, U from the state."""
+    """The layers of a gated recurrent unit: W of the input, U of the state."""
 
     W_r: Linear
     U_r: Linear
@@ -47,7 +47,7 @@ class GRUBase(Chain):
 
 
 class StatelessGRU(GRUBase):
-    """One step of a gated recurrent unit whose state is given and returned.
+    """One step of a gated recurrent unit whose state is an argument and the result.
 
     ``r = sigmoid(W_r x + U_r h)``, ``z = sigmoid(W_z x + U_z h)`` and the new state is
     ``(1 - z) h + z tanh(W x + U (r h))``. ``in_size`` None is taken from the first
@@ -66,10 +66,10 @@ class StatelessGRU(GRUBase):
 
 
 class StatefulGRU(StatefulCell, GRUBase):
-    """A gated recurrent unit that remembers its state ``h``.
+    """A gated recurrent unit that keeps its state ``h``.
 
-    It is as ``StatelessGRU``, but before the first step, where there is no state, the
-    layers U do not run, and their biases do not count.
+    As ``StatelessGRU``, but in the first step, without a state, the layers U do not run
+    and their biases are not added.
 
     Shapes:
         x: (N, in_size)
@@ -92,7 +92,7 @@ class StatefulGRU(StatefulCell, GRUBase):
         self.reset_state()
 
     def set_state(self, h: Variable) -> None:
-        """Takes ``h``, a Variable, as the state."""
+        """Sets the state to ``h``, a Variable."""
         self._set_states(h)
 
     def forward(self, x: Any) -> Variable:

@@ -14,7 +14,7 @@ from renga.variable import Variable
 
 
 class LSTMBase(Chain):
-    """The two layers that feed the gates: ``upward`` from below, ``lateral`` from h."""
+    """The two layers that feed the gates: ``upward`` of the input, ``lateral`` of h."""
 
     upward: Linear
     lateral: Linear
@@ -69,7 +69,7 @@ class LSTMBase(Chain):
 
 
 class StatelessLSTM(LSTMBase):
-    """One step of long short-term memory whose state is given and returned.
+    """One step of long short-term memory whose state is an argument and a result.
 
     ``in_size`` None, or left out (``StatelessLSTM(out_size)``), is taken from the
     first input. The initial values are those of one gate's weights.
@@ -77,7 +77,7 @@ class StatelessLSTM(LSTMBase):
     Shapes:
         x: (N, in_size)
         c, h: (N, out_size)
-        upward.W: (4 out_size, in_size); its rows belong to the gates in turn
+        upward.W: (4 out_size, in_size); its rows are interleaved by gate
         lateral.W: (4 out_size, out_size)
 
     Source: Hochreiter and Schmidhuber, Long short-term memory, 1997.
@@ -92,10 +92,10 @@ class StatelessLSTM(LSTMBase):
 
 
 class LSTM(LSTMBase, StatefulCell):
-    """Long short-term memory that remembers its state ``c`` and ``h``.
+    """Long short-term memory that keeps its state ``c`` and ``h``.
 
-    A batch may be smaller than the one before: the samples at its end have finished,
-    and their state stays. Otherwise as ``StatelessLSTM``.
+    A batch may be smaller than the one before: the last samples have finished, and
+    their state is unchanged. Otherwise as ``StatelessLSTM``.
 
     Shapes:
         x: (N, in_size)
@@ -126,7 +126,7 @@ class LSTM(LSTMBase, StatefulCell):
     h: Variable | None
 
     def set_state(self, c: Variable, h: Variable) -> None:
-        """Takes ``c`` and ``h``, Variables, as the state."""
+        """Sets the state to ``c`` and ``h``, Variables."""
         self._set_states(c, h)
 
     def forward(self, x: Any) -> Variable:

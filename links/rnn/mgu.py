@@ -29,7 +29,7 @@ class MGUBase(Chain):
 
 
 class StatelessMGU(MGUBase):
-    """One step of a minimal gated unit whose state is given and returned.
+    """One step of a minimal gated unit whose state is an argument and the result.
 
     ``f = sigmoid(W_f [h, x])`` and the new state is
     ``(1 - f) h + f tanh(W_h [f h, x])``.
@@ -47,7 +47,7 @@ class StatelessMGU(MGUBase):
 
 
 class StatefulMGU(StatefulCell, MGUBase):
-    """A minimal gated unit that remembers its state ``h``, zeros at first.
+    """A minimal gated unit that keeps its state ``h``, initially zeros.
 
     Otherwise as ``StatelessMGU``.
 
@@ -65,7 +65,7 @@ class StatefulMGU(StatefulCell, MGUBase):
         self.reset_state()
 
     def set_state(self, h: Variable) -> None:
-        """Takes ``h``, a Variable, as the state."""
+        """Sets the state to ``h``, a Variable."""
         self._set_states(h)
 
     def forward(self, x: Any) -> Variable:

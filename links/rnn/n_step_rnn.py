@@ -25,7 +25,7 @@ _CONFIG = "{} argument is not supported anymore. Use renga.using_config"
 
 
 def refuse(kwargs: dict[str, Any]) -> None:
-    """Raises for keyword arguments, of which there are none."""
+    """Raises TypeError for keyword arguments."""
     check_unexpected_kwargs(kwargs, train=_CONFIG.format("train"))
     assert_kwargs_empty(kwargs)
 
@@ -33,8 +33,8 @@ def refuse(kwargs: dict[str, Any]) -> None:
 class NStepRNNBase(ChainList):
     """``n_layers`` recurrent layers over sequences of any lengths.
 
-    A child holds the weights and biases of one layer and direction, ``w0`` and ``b0``
-    and so on: those from below first, then those from the state. Between the layers
+    A child has the weights and biases of one layer and direction, ``w0``, ``b0`` and so
+    on: those of the input first, then those of the state. Between the layers
     the values are dropped with the probability ``dropout``.
 
     Shapes:
@@ -42,7 +42,7 @@ class NStepRNNBase(ChainList):
         hx, cx: (n_layers directions, number of sequences, out_size), None for zeros
         ys: sequences of (lengths, directions out_size)
         w0, …: (out_size, in_size), (out_size, directions out_size) above the first
-            layer, (out_size, out_size) for those from the state
+            layer, (out_size, out_size) for those of the state
     """
 
     n_weights: ClassVar[int]
@@ -103,7 +103,7 @@ class NStepRNNBase(ChainList):
 
     @property
     def n_cells(self) -> int:
-        """How many states there are: 1, or 2 with cells."""
+        """The number of states: 1, or 2 with cells."""
         return 1
 
     def init_hx(self, xs: Any) -> Variable:

@@ -1,4 +1,4 @@
-"""StatefulPeepholeLSTM: long short-term memory whose gates see the cell."""
+"""StatefulPeepholeLSTM: long short-term memory whose gates read the cell."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from renga.variable import Variable
 class StatefulPeepholeLSTM(StatefulCell):
     """Long short-term memory with connections from the cell to the gates.
 
-    The input and forget gates see the old cell, the output gate the new one. The
-    state ``c`` and ``h`` is remembered, zeros at first.
+    The input and forget gates read the old cell, the output gate the new one. The
+    state ``c`` and ``h`` is kept, initially zeros.
 
     Shapes:
         x: (N, in_size)

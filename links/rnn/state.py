@@ -1,4 +1,4 @@
-"""Cells that remember their state from call to call."""
+"""Cells that keep their state between calls."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from renga.variable import Variable
 
 
 class StatefulCell(Chain):
-    """A chain whose attributes named in ``_states`` are its state, None at first.
+    """A chain whose attributes named in ``_states`` are its state, initially None.
 
     The state moves between devices with the parameters, and is not saved.
     """
@@ -24,7 +24,7 @@ class StatefulCell(Chain):
                 visitor.visit_variable(state)
 
     def reset_state(self) -> None:
-        """Forgets the state, before a new sequence."""
+        """Resets the state, before a new sequence."""
         for name in self._states:
             setattr(self, name, None)
 

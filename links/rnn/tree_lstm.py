@@ -13,8 +13,8 @@ from renga.variable import Variable
 class ChildSumTreeLSTM(Chain):
     """A node of any number of children, whose outputs are added.
 
-    ``link(c1, …, cn, h1, …, hn, x)`` returns the node's ``(c, h)``; a child that is
-    not there may be None.
+    ``link(c1, …, cn, h1, …, hn, x)`` returns the node's ``(c, h)``; a missing
+    child may be None.
 
     Shapes:
         c1, …, cn, h1, …, hn, c, h: (N, out_size)
@@ -55,8 +55,8 @@ class ChildSumTreeLSTM(Chain):
 class NaryTreeLSTM(Chain):
     """A node of ``n_ary`` children, with weights of its own for each of them.
 
-    ``link(c1, …, cn, h1, …, hn, x)`` returns the node's ``(c, h)``; a child that is
-    not there is None.
+    ``link(c1, …, cn, h1, …, hn, x)`` returns the node's ``(c, h)``; a missing
+    child is None.
 
     Shapes:
         c1, …, cn, h1, …, hn, c, h: (N, out_size)
@@ -98,7 +98,7 @@ class NaryTreeLSTM(Chain):
 
 
 def _states(children: list[Any], x: Any, link: Any) -> tuple[list[Any], list[Any]]:
-    """Cells and outputs of the children, zeros for those that are not there."""
+    """Cells and outputs of the children, zeros for missing ones."""
     assert len(children) % 2 == 0, "tree_lstm: expected as many cells as outputs"
     zeros = Variable(link.xp.zeros((len(x), link.state_size), x.dtype))
     states = [zeros if v is None else v for v in children]

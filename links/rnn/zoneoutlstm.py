@@ -16,7 +16,7 @@ class StatefulZoneoutLSTM(StatefulCell):
 
     While training, elements of ``c`` keep their old values with probability
     ``c_ratio`` and those of ``h`` with ``h_ratio``. The state ``c`` and ``h`` is
-    remembered, zeros at first.
+    kept, initially zeros.
 
     Shapes:
         x: (N, in_size)
@@ -52,7 +52,7 @@ class StatefulZoneoutLSTM(StatefulCell):
         self.reset_state()
 
     def set_state(self, c: Variable, h: Variable) -> None:
-        """Takes ``c`` and ``h``, Variables, as the state."""
+        """Sets the state to ``c`` and ``h``, Variables."""
         self._set_states(c, h)
 
     def forward(self, x: Any) -> Variable:

@@ -145,7 +145,7 @@ class Function:
         return self._on_device("forward", inputs)(inputs)
 
     def backward(self, inputs: Arrays, grad_outputs: Arrays) -> Arrays:
-        """The gradients of all inputs, None where there is none."""
+        """The gradients of all inputs, None for those without one."""
         return self._on_device("backward", inputs + grad_outputs)(inputs, grad_outputs)
 
     def forward_cpu(self, inputs: Arrays) -> Arrays:

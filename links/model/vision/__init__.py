@@ -1,1 +1,1 @@
-"""Models of photographs, and what their weights are loaded from."""
+"""Image classifiers, and their published weights."""

@@ -1,4 +1,4 @@
-"""GoogLeNet: a classifier of photographs made of inceptions."""
+"""GoogLeNet: an image classifier of inception blocks."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ _OTHERS = {
 
 
 def prepare(image: Any, size: tuple[int, int] | None = (224, 224)) -> numpy.ndarray:
-    """An image as this model wants it; see ``prepare_image``."""
+    """An image in this model's input format; see ``prepare_image``."""
     return prepare_image(image, size, _MEAN)
 
 
@@ -102,7 +102,7 @@ class GoogLeNet(ImageModel):
 
     @property
     def functions(self) -> Functions:
-        """The steps by name: what is called one after the other."""
+        """The steps by name: callables that run one after the other."""
         pool = functools.partial(max_pooling_2d, ksize=3, stride=2)
         normalize = functools.partial(
             local_response_normalization, n=5, k=1, alpha=1e-4 / 5

@@ -22,10 +22,10 @@ _CONFIG = "{} argument is not supported anymore. Use renga.using_config"
 def prepare_image(
     image: Any, size: tuple[int, int] | None, mean: Sequence[float]
 ) -> numpy.ndarray:
-    """An image as a model wants it: blue, green and red, less their means.
+    """An image in a model's input format: blue, green and red, minus their means.
 
     ``image`` is an array of (H, W), (1, H, W), (3, H, W) or (H, W, 3) in [0, 255], or
-    an image of Pillow's, which is needed. ``size`` is (width, height), None to keep
+    an image of Pillow, which is required. ``size`` is (width, height), None to keep
     the image's.
 
     Shapes:
@@ -46,18 +46,18 @@ def prepare_image(
 
 
 class ImageModel(Chain):
-    """A classifier made of named steps, whose outputs can all be looked at.
+    """A classifier of named steps, all of whose outputs are accessible.
 
     ``pretrained_model`` is a file of weights, ``.npz`` or ``.caffemodel``. ``"auto"``
-    is the file that was made before from the published weights, which are looked for
-    in the data sets' folder ``pfnet/chainer/models`` and may be fetched. None leaves
-    the weights random.
+    is the npz file converted from the published weights, in the data sets' folder
+    ``pfnet/chainer/models``; they are downloaded if possible. None leaves the weights
+    random.
     """
 
     mean: ClassVar[tuple[float, float, float]]
     extracted: ClassVar[str]
     published: weights.Published
-    # Steps whose input is not the output of the step before them.
+    # Steps whose input is not the output of the previous step.
     branches: ClassVar[dict[str, str]] = {}
 
     def _load(self, pretrained_model: str | None) -> None:
@@ -66,7 +66,7 @@ class ImageModel(Chain):
 
     @property
     def functions(self) -> Functions:
-        """The steps by name: what is called one after the other."""
+        """The steps by name: callables that run one after the other."""
         raise NotImplementedError
 
     @property
@@ -81,7 +81,7 @@ class ImageModel(Chain):
         weights.convert(make(pretrained_model=path_caffemodel), path_npz)
 
     def _caffe_layers(self) -> dict[str, Any]:
-        """Which of Caffe's layers has the weights of which link."""
+        """Caffe's layers by the names of the links that have their weights."""
         raise NotImplementedError
 
     def forward(self, x: Any, layers: Any = None, **kwargs: Any) -> dict[str, Variable]:
@@ -115,9 +115,10 @@ class ImageModel(Chain):
         return self(x, layers=[self.extracted] if layers is None else layers)
 
     def predict(self, images: Sequence[Any], oversample: bool = True) -> Variable:
-        """The probabilities of the classes for images, which ``extract`` takes too.
+        """The probabilities of the classes for images, as for ``extract``.
 
-        They are those of the middle, or with ``oversample`` the mean over ten crops.
+        They are those of the centre crop, or with ``oversample`` the mean over ten
+        crops.
 
         Shapes:
             return: (number of images, classes)

@@ -24,12 +24,12 @@ _BLOCKS = {50: (3, 4, 6, 3), 101: (3, 4, 23, 3), 152: (3, 8, 36, 3)}
 
 
 def prepare(image: Any, size: tuple[int, int] | None = (224, 224)) -> numpy.ndarray:
-    """An image as these models want it; see ``prepare_image``."""
+    """An image in these models' input format; see ``prepare_image``."""
     return prepare_image(image, size, _MEAN)
 
 
 class ResNetLayers(ImageModel):
-    """A convolution and four groups of blocks that add to their input.
+    """A convolution and four groups of residual blocks.
 
     There are ``n_layers``: 50, 101 or 152. ``pretrained_model`` is as in
     ``ImageModel``. A group halves the image in the first
@@ -80,7 +80,7 @@ class ResNetLayers(ImageModel):
 
     @property
     def functions(self) -> Functions:
-        """The steps by name: what is called one after the other."""
+        """The steps by name: callables that run one after the other."""
         return {
             "conv1": [self.conv1, self.bn1, relu],
             "pool1": [functools.partial(max_pooling_2d, ksize=3, stride=2)],
@@ -115,7 +115,7 @@ class ResNetLayers(ImageModel):
         }
         for group in (2, 3, 4, 5):
             for k, block in enumerate(self[f"res{group}"].layers):
-                # The long groups of the large networks number theirs.
+                # The long groups of the large networks have numbered blocks.
                 numbered = k > 0 and group in (3, 4) and self.n_layers > 50
                 name = f"b{k}" if numbered else "abcdef"[k]
                 layers.update(block.caffe_layers(f"{group}{name}"))
@@ -159,7 +159,7 @@ class BuildingBlock(Chain):
 
 
 class _Bottleneck(Chain):
-    """Three convolutions, each with a normalization, that add to what passes by."""
+    """Three convolutions, each with a normalization, with a residual connection."""
 
     def _convolutions(
         self, channels: tuple[int | None, int, int], strides: tuple[int, int], W: Any
@@ -236,11 +236,11 @@ def _arrays(link: Any) -> tuple[Any, Any]:
 
 
 def _normalization(name: str, link: BatchNormalization) -> dict[str, Any]:
-    """The two layers that Caffe makes of a normalization."""
+    """The two Caffe layers of a normalization."""
     assert link.gamma is not None and link.beta is not None
 
     def statistics(blobs: list[numpy.ndarray]) -> None:
-        # The third blob counts how much the sums in the others weigh.
+        # The third blob is the weight of the sums in the others.
         link.avg_mean[...] = blobs[0].ravel() / blobs[2].ravel()
         link.avg_var[...] = blobs[1].ravel() / blobs[2].ravel()
 

@@ -19,7 +19,7 @@ _URL = "https://www.robots.ox.ac.uk/%7Evgg/software/very_deep/caffe/{}.caffemode
 
 
 def prepare(image: Any, size: tuple[int, int] | None = (224, 224)) -> numpy.ndarray:
-    """An image as these models want it; see ``prepare_image``."""
+    """An image in these models' input format; see ``prepare_image``."""
     return prepare_image(image, size, _MEAN)
 
 
@@ -59,7 +59,7 @@ class VGGLayers(ImageModel):
 
     @property
     def functions(self) -> Functions:
-        """The steps by name: what is called one after the other."""
+        """The steps by name: callables that run one after the other."""
         steps: Functions = {}
         for block, n in enumerate(self.blocks, 1):
             for k in range(1, n + 1):

@@ -1,4 +1,4 @@
-"""Weights of published models, in Caffe's files and in npz files made of them."""
+"""Weights of published models, in Caffe files and npz files converted from them."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ _FOLDER = "pfnet/chainer/models"
 
 
 class Published(NamedTuple):
-    """Where the weights of a model come from."""
+    """The published weights of a model."""
 
     name: str
     url: str
-    # Whether the url is that of the file, or of a page that tells of it.
+    # Whether the url is that of the file, or of a page about it.
     is_file: bool = True
 
 
 def load(model: Any, path: str | os.PathLike[str]) -> None:
-    """Loads a file into a model: npz, ``.caffemodel``, or ``"auto"`` its own.
+    """Loads a file into a model: npz, ``.caffemodel``, or ``"auto"``, its own.
 
     Raises:
         OSError: the file cannot be downloaded; the message says where to put it.

@@ -18,7 +18,7 @@ class SpectralNormalization(WeightHook):
     The value is estimated by ``n_power_iteration`` power iterations, which continue
     from call to call during training: their vector is saved with the link as the
     persistent value ``W_u`` (by the name of the weight). The result is multiplied by
-    ``factor``, and with ``use_gamma`` by a parameter ``gamma``, at first that value.
+    ``factor``, and with ``use_gamma`` by a parameter ``gamma``, initially that value.
 
     Raises:
         AssertionError: no power iteration.

@@ -113,7 +113,7 @@ class Trainer:
         self._entries[unique] = entry
 
     def get_extension(self, name: str) -> Any:
-        """The extension called ``name``; ValueError when there is none."""
+        """The extension called ``name``; ValueError if there is none."""
         if name not in self._entries:
             raise ValueError(
                 f"Trainer.get_extension: expected one of {sorted(self._entries)}, "

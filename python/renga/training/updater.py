@@ -1,4 +1,4 @@
-"""Updaters under the name they had at first."""
+"""Updaters under their old module name."""
 
 from renga.training.updaters.standard_updater import StandardUpdater
 from renga.training.updaters.updater import Updater

@@ -179,7 +179,7 @@ def get_function_check_context(f: Any) -> Iterator[None]:
 
 
 def argname(in_types: Sequence[Any], names: Sequence[str]) -> None:
-    """Gives the inputs names, and raises InvalidType unless there are as many."""
+    """Names the inputs; raises InvalidType unless their number is that of ``names``."""
     if len(in_types) != len(names):
         raise InvalidType(f"{len(names)} arguments", f"{len(in_types)} arguments")
     if in_light_mode():

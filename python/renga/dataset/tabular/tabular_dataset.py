@@ -83,7 +83,7 @@ class TabularDataset(DatasetMixin):
         return Concatenated(self, *datasets)
 
     def join(self, *datasets: TabularDataset) -> TabularDataset:
-        """These columns and those of data sets with as many rows."""
+        """These columns and those of data sets with equally many rows."""
         from renga.dataset.tabular.combinations import Joined
 
         return Joined(self, *datasets)

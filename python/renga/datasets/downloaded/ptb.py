@@ -23,7 +23,8 @@ def get_ptb_words() -> tuple[numpy.ndarray, numpy.ndarray, numpy.ndarray]:
 
     Sentences follow each other, each with a mark at its end.
 
-    Shapes: one axis; int32.
+    Shapes:
+        return: (words,) of int32 for each array
 
     Raises:
         OSError: a file cannot be downloaded; the message says where to put it.

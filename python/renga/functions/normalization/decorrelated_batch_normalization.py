@@ -31,7 +31,7 @@ def decorrelated_batch_normalization(x: Any, **kwargs: Any) -> Variable:
 
     Raises:
         InvalidType: ``x`` is not of floats, has one axis only, or channels that cannot
-            be divided into so many groups.
+            be divided into that many groups.
 
     Source: Huang et al., Decorrelated batch normalization, 2018.
     """

@@ -23,7 +23,7 @@ def group_normalization(
 
     Raises:
         TypeError: ``groups`` is not an integer.
-        ValueError: the channels cannot be divided into so many groups.
+        ValueError: the channels cannot be divided into that many groups.
         InvalidType: shapes or dtypes do not fit.
 
     Source: Wu and He, Group normalization, 2018.
