@@ -131,7 +131,9 @@ class HaloConvolution:
         self, overlap: Overlap, source: numpy.ndarray, W: Any, b: Any, groups: int
     ) -> numpy.ndarray:
         convolve = (
-            ops.block_convolution_input_grad if self.transposed else ops.block_convolution
+            ops.block_convolution_input_grad
+            if self.transposed
+            else ops.block_convolution
         )
         return convolve(source, W, b, self._options(overlap, groups), overlap.extents)
 
