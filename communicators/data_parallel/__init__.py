@@ -6,11 +6,12 @@ from typing import Any
 
 from renga import _communicators
 from renga.communicators.array_communicator import ArrayCommunicator
+from renga.communicators.communicator import Communicator
 
 __all__ = ["sharded_update"]
 
 
-def sharded_update(comm: ArrayCommunicator, updates: list[Any]) -> None:
+def sharded_update(comm: Communicator, updates: list[Any]) -> None:
     """Averages gradients over the ranks and applies updates, sharded over the ranks.
 
     Args:
@@ -20,7 +21,10 @@ def sharded_update(comm: ArrayCommunicator, updates: list[Any]) -> None:
             :meth:`ArrayCommunicator.copy_to_window`.
 
     Raises:
-        ValueError: an array is not in a window, or there are several nodes.
-        InvalidType: the ranks' updates differ in their arrays.
+        TypeError: if ``comm`` is a communicator of the user's own.
+        ValueError: if an array is not in a window, or there are several nodes.
+        InvalidType: if the ranks' updates differ in their arrays.
     """
+    if not isinstance(comm, ArrayCommunicator):
+        raise TypeError(f"update: expected renga's communicator, got {type(comm)}")
     _communicators.sharded_update(comm._native, updates)

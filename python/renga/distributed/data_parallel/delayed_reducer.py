@@ -30,6 +30,8 @@ class DelayedReducer(Reducer):
         self.model: Link | None = None
 
     def finalize(self, weight: float) -> None:
+        if self.model is None:
+            raise RuntimeError("finalize: expected a model, got None")
         self._previous = self._in_flight
         self._in_flight = MeanGradientsInFlight(
             self._comm, self.model, self._zero_fill, weight

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from renga.distributed.data_parallel.reducer import Reducer
 
 if TYPE_CHECKING:
-    from renga.communicators import CommunicatorBase
+    from renga.communicators import Communicator
     from renga.link import Link
 
 
@@ -23,7 +23,7 @@ class MeanReducer(Reducer):
         zero_fill: whether a parameter without a gradient on all ranks gets zeros.
     """
 
-    def __init__(self, comm: CommunicatorBase, model: Link, zero_fill: bool) -> None:
+    def __init__(self, comm: Communicator, model: Link, zero_fill: bool) -> None:
         self._comm = comm
         self._model = model
         self._zero_fill = zero_fill
