@@ -75,7 +75,7 @@ def test_zipped_images(folder):
     for i, expected in enumerate([GRAY, COLOUR] * 2):
         check(several[i], expected, "f8")
     check(several[-1], COLOUR, "f8")
-    with pytest.raises(IndexError, match="4 of 4"):
+    with pytest.raises(IndexError, match="below 4, got 4"):
         several[4]
     labeled = datasets.LabeledZippedImageDataset(path, str(folder / "pairs.txt"))
     assert len(labeled) == 2 and labeled[0][1] == 3
