@@ -10,6 +10,7 @@
 #   make tsan    tests under the sanitizer of threads
 #   make fuzz    random calls of every function for FUZZ_MINUTES=30, damaged files, ranks that
 #                disagree; SEED=N repeats a run
+#   make bench   training steps beside PyTorch's, against the recorded ratios; PEER=python with torch
 #   make docs    the page of operations and, in build/docs, the whole documentation
 #   make cuda    build with the CUDA plugin (needs nvcc; fetches NVIDIA's wheels)
 #   make clean   remove everything that was made here
@@ -19,6 +20,7 @@ BIN := .venv/bin
 BUILD := build/release
 EXTRAS := mpi,data,plot
 FUZZ_MINUTES ?= 30
+PEER ?= python3
 TESTS := OFF
 CUDA := OFF
 
@@ -33,7 +35,7 @@ export OMPI_ALLOW_RUN_AS_ROOT := 1
 export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
 endif
 
-.PHONY: demo test develop check lint debug asan tsan fuzz docs cuda clean renga style types ranks-2 ranks-3
+.PHONY: demo test develop check lint debug asan tsan fuzz bench docs cuda clean renga style types ranks-2 ranks-3
 
 demo: renga
 	$(BIN)/python examples/demo.py
@@ -79,6 +81,10 @@ fuzz: renga
 	$(if $(FUZZED),RENGA_FUZZ_SEED=$(SEED) RENGA_FUZZ_LOADERS=10000 RENGA_FUZZ_ROUNDS=1000 \
 	  $(BIN)/python -m pytest -q -o timeout=1800 $(FUZZED))
 	cd tests && $(CURDIR)/$(BIN)/python -m fuzz --minutes $(FUZZ_MINUTES) --seed $(SEED)
+
+bench: EXTRAS := test
+bench: renga
+	$(BIN)/python -m tests.benchmarks.record --peer $(PEER)
 
 docs: EXTRAS := docs,onnx
 docs: renga

@@ -15,6 +15,7 @@ import statistics
 import subprocess
 import sys
 import time
+from typing import NamedTuple
 
 SIDES = {
     "renga": ("renga_steps", "0"),
@@ -49,22 +50,26 @@ def run(side: str, model: str, threads: int, options: argparse.Namespace) -> flo
     )
 
 
-def compare(model: str, threads: int, options: argparse.Namespace) -> None:
-    """Prints one row of the table."""
+class Comparison(NamedTuple):
+    """How many times as long PyTorch takes, in its better memory layout."""
+
+    milliseconds: dict[str, float]  # by side
+    ratio: float
+    lowest: float  # of the rounds
+    highest: float
+
+
+def compare(model: str, threads: int, options: argparse.Namespace) -> Comparison:
+    """Times one model with all sides in turn."""
     rounds: dict[str, list[float]] = {side: [] for side in SIDES}
     for _ in range(options.rounds):
         for side, times in rounds.items():
             times.append(run(side, model, threads, options))
     medians = {side: statistics.median(times) for side, times in rounds.items()}
     best = min((side for side in SIDES if side != "renga"), key=medians.__getitem__)
-    ratios = sorted(
-        theirs / ours for theirs, ours in zip(rounds[best], rounds["renga"])
-    )
-    row = f"{model:>6}{threads:9}{medians['renga']:10.1f}{medians['torch']:10.1f}"
-    row += (
-        f"{medians['torch channels-last']:16.1f}{medians[best] / medians['renga']:8.2f}"
-    )
-    print(f"{row}  ({ratios[0]:.2f}-{ratios[-1]:.2f})", flush=True)
+    ratios = [theirs / ours for theirs, ours in zip(rounds[best], rounds["renga"])]
+    ratio = medians[best] / medians["renga"]
+    return Comparison(medians, ratio, min(ratios), max(ratios))
 
 
 def main() -> None:
@@ -83,7 +88,11 @@ def main() -> None:
     print(" model  threads  renga ms  torch ms  channels-last ms   ratio  (spread)")
     for threads in options.threads:
         for model in options.models:
-            compare(model, threads, options)
+            found = compare(model, threads, options)
+            ms = found.milliseconds
+            row = f"{model:>6}{threads:9}{ms['renga']:10.1f}{ms['torch']:10.1f}"
+            row += f"{ms['torch channels-last']:16.1f}{found.ratio:8.2f}"
+            print(f"{row}  ({found.lowest:.2f}-{found.highest:.2f})", flush=True)
 
 
 if __name__ == "__main__":
