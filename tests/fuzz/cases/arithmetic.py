@@ -3,8 +3,8 @@
 import numpy as np
 import scipy.special as sp
 
-from .draw import FLOATS, INTS, Draw
-from .table import call, case
+from ..draw import FLOATS, INTS, Draw
+from ..table import call, case
 
 ALL = FLOATS + INTS
 # What only element-wise functions know: any value, compared with the same rounding.

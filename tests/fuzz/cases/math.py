@@ -4,8 +4,8 @@ import numpy as np
 
 from renga.utils import CooMatrix
 
-from .draw import FLOATS, INTS, Built, Draw
-from .table import call, case
+from ..draw import FLOATS, INTS, Built, Draw
+from ..table import call, case
 
 
 def over_axes(g: Draw, keepdims=True, low=-2.0, high=2.0):

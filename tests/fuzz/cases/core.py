@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from . import cases_normalization, oracles
-from .draw import Draw
-from .table import call, case
+from ..draw import Draw
+from ..table import call, case
+from . import normalization, oracles
 
 case("ops.dropout", lambda g: call(g.x(*g.shape()), g.uniform(0, 0.9), g.integer(0, 2**40)), smooth=False, layouts=False)
 case("ops.gaussian", lambda g: (lambda s: call(g.x(*s), g.x(*s), g.integer(0, 2**40)))(g.shape()))
@@ -16,12 +16,12 @@ def alone(own):
 
 
 def multi_node(g: Draw):
-    x, gamma, beta, _, more = cases_normalization.batch(g)
+    x, gamma, beta, _, more = normalization.batch(g)
     return call(x, gamma, beta, (alone, g.chance(0.5), None), **more)
 
 
 def multi_node_of(x, gamma, beta, ranks, axis=None):
-    return oracles.normalized(x, gamma, beta, cases_normalization.default(x, axis))
+    return oracles.normalized(x, gamma, beta, normalization.default(x, axis))
 
 
 case("ops.multi_node_batch_normalization", multi_node, multi_node_of, within=20)

@@ -3,10 +3,10 @@
 import numpy as np
 import scipy.special as sp
 
+from ..draw import Draw
+from ..table import call, case
 from . import oracles
-from .cases_core import labelled
-from .draw import Draw
-from .table import call, case
+from .core import labelled
 
 
 def reduced(losses, how="mean"):

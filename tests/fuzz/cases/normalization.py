@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from ..draw import Draw
+from ..table import call, case
 from . import oracles
-from .draw import Draw
-from .table import call, case
 
 
 def batch(g: Draw, states=0, named=True):

@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from ..draw import Draw
+from ..table import call, case
 from . import oracles
-from .draw import Draw
-from .table import call, case
 
 
 def cell(g: Draw, children=1):

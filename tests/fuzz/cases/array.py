@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from .draw import FLOATS, INTS, Draw
-from .table import call, case
+from ..draw import FLOATS, INTS, Draw
+from ..table import call, case
 
 ALL = {"dtypes": FLOATS + INTS, "special": True}
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 
+from ..draw import Draw
+from ..table import call, case
 from . import oracles
-from .cases_connection import some
-from .draw import Draw
-from .table import call, case
+from .connection import some
 
 
 def pool(g: Draw, axes):
