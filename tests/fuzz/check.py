@@ -27,6 +27,7 @@ DOCUMENTED_TEXTS = (
     "cuda: expected a renga built with",
     "chainerx: expected ChainerX",
     "conv_nd: expected",
+    "batch_normalization: expected axes in ascending order",
     "Variable: expected an initialized array",
 )
 OF_ARRAYS = ("dtype", "ndim", "shape", "size")
@@ -277,7 +278,7 @@ class Trial:
             return
         smooth = self.case.smooth and self.g.chance(0.5)
         arguments = (self.case.function, self.arguments, self.draws, self.upstream)
-        self.findings += gradients.faults(*arguments, copy, smooth)
+        self.findings += gradients.faults(*arguments, copy, smooth, self.case.within)
 
     def text(self) -> str:
         def leaf(x: Any) -> Any:

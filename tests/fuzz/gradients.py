@@ -25,7 +25,13 @@ def in_double(arguments: Any) -> Any:
 
 
 def faults(
-    function: Any, arguments: Any, seed: int, upstream: Any, copy: Result, smooth: bool
+    function: Any,
+    arguments: Any,
+    seed: int,
+    upstream: Any,
+    copy: Result,
+    smooth: bool,
+    within: float,
 ) -> list[str]:
     """What is wrong with the gradients of the run with copies."""
     arguments = in_double(arguments)
@@ -36,7 +42,7 @@ def faults(
     for i, (low, high) in enumerate(zip(copy.gradients, double.gradients)):
         if low is None or high is None:
             continue
-        difference = differ(low, high, error_of(copy), 0.1)
+        difference = differ(low, high, error_of(copy) * within, 0.1)
         if difference:
             found.append(f"gradient {i}: {low.dtype} {difference}, as in float64")
     if smooth:

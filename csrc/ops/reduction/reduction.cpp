@@ -123,7 +123,8 @@ Variable sum(const Variable& x, const std::optional<Axes>& over, bool keepdims) 
 
 Variable sum_to(const Variable& x, const Shape& shape) {
   if (x.shape() == shape) return x;
-  broadcast_shapes("sum_to", shape, x.shape());
+  require(broadcast_shapes("sum_to", shape, x.shape()) == x.shape(),
+          "sum_to: expected a shape that broadcasts to ", x.shape(), ", got ", shape);
   const int shift = x.ndim() - shape.size();
   Axes axes;
   for (int i = 0; i < x.ndim(); ++i) {

@@ -190,6 +190,6 @@ def dropout_mask(g: Draw):
 
 
 case("dropout", dropout_mask, lambda x, mask: x * mask)
-case("gaussian", same(2))
+case("gaussian", same(2), within=4)
 case("zoneout", lambda g: (lambda s: call(g.x(*s), g.x(*s), ratio=g.uniform(0, 0.9)))(g.shape()))
 case("gumbel_softmax", lambda g: (lambda x: call(x, tau=g.uniform(0.5, 2), axis=g.axis(x.value.ndim)))(g.x(*g.shape(1, least=1))))

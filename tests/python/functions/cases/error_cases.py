@@ -432,6 +432,7 @@ F.spatial_transformer_sampler(f(2, 3, 4, 4), d(2, 2, 2, 2)) -> InvalidType
 F.as_strided(f(4), (3,), (2,)) -> ValueError
 F.sum_to(f(2, 3), (2, 2)) -> float32 (2, 3) | InvalidType
 F.sum_to(f(2, 3), (3,)) -> float32 (3,)
+F.sum_to(f(0, 1), (0, 3)) -> float32 (0, 1) | InvalidType
 F.accuracy(f(2, 3), i(3)) -> InvalidType
 F.accuracy(f(2, 3), f(2)) -> InvalidType
 F.accuracy(i(2, 3), i(2)) -> InvalidType
