@@ -36,7 +36,7 @@ def as_pair(x: Any) -> tuple[Any, Any]:
     Raises:
         ValueError: there are more or fewer than two.
     """
-    if is_number(x):
+    if type(x) is int or is_number(x):
         return x, x
     pair = tuple(x)
     if len(pair) != 2:

@@ -21,6 +21,8 @@ def parse_kwargs(
     kwargs: dict[str, Any], *name_and_values: tuple[str, Any], **unexpected: str
 ) -> tuple[Any, ...]:
     """The values of the named keywords or their defaults; TypeError for others."""
+    if not kwargs:  # mostly, and small operations are called often
+        return tuple([default for _, default in name_and_values])
     check_unexpected_kwargs(kwargs, **unexpected)
     values = tuple(kwargs.get(name, default) for name, default in name_and_values)
     _refuse(kwargs.keys() - {name for name, _ in name_and_values})
