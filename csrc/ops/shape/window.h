@@ -39,6 +39,10 @@ struct Window {
   std::int64_t reach(std::int64_t kernel, int axis) const {
     return (kernel - 1) * dilate[axis] + 1;
   }
+  // Elements from the first to the last that kernels at so many positions touch, with padding.
+  std::int64_t covered(std::int64_t positions, std::int64_t kernel, int axis) const {
+    return (positions - 1) * stride[axis] + reach(kernel, axis);
+  }
   // The extent of a convolution's output, and of the smallest input that has a given output.
   std::int64_t extent(std::int64_t size, std::int64_t kernel, int axis, bool cover_all) const {
     return window_positions(size, reach(kernel, axis), stride[axis], pad[axis], cover_all);

@@ -1,5 +1,6 @@
 #include "ops/convolution/cpu/im2col.h"
 
+#include "ops/convolution/cpu/padded_image.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/matmul/matmul.h"
 #include "ops/shape/image.h"
@@ -8,26 +9,10 @@
 namespace renga {
 namespace {
 
-// A sample with its padding, (channels, extents...), zero outside of the image.
-struct PaddedImage {
-  Array all;
-  Array image;  // a view of `all` without the padding
-};
-
-// For one sample of x, large enough for all `positions` of the window.
+// For one sample of x, (channels, extents...).
 PaddedImage pad(const Array& x, const Dims& kernel, const Dims& positions, const Window& window) {
-  Shape shape{x.shape(1)};
-  for (int axis = 0; axis < kernel.size(); ++axis) {
-    const std::int64_t covered =
-        (positions[axis] - 1) * window.stride[axis] + window.reach(kernel[axis], axis);
-    shape.push_back(std::max(covered, x.shape(2 + axis) + window.pad[axis]));
-  }
-  const Array all = zeros(shape, x.dtype(), x.device());
-  Array image = all;
-  for (int axis = 0; axis < kernel.size(); ++axis) {
-    image = slice_view(image, 1 + axis, window.pad[axis], x.shape(2 + axis));
-  }
-  return {all, image};
+  const Dims extents = padded_extents(spatial_extents(x), kernel, positions, window);
+  return zero_padded(select_view(x, 0, 0), extents, window.pad);
 }
 
 // What a kernel offset reads at every position: (channels, positions...).

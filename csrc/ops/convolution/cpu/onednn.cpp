@@ -4,6 +4,7 @@
 #include <array>
 
 #include "devices/cpu/onednn.h"
+#include "ops/convolution/cpu/padded_image.h"
 #include "ops/shape/image.h"
 #include "simd/cpu_features.h"
 #include "tensor/views.h"
@@ -50,11 +51,6 @@ memory::dims dims_of(const Shape& shape) { return {shape.begin(), shape.end()}; 
 
 memory::data_type type_of(Dtype dtype) {
   return dtype == Dtype::bfloat16 ? memory::data_type::bf16 : memory::data_type::f32;
-}
-
-// Elements along an axis that the window's positions cover, padding included.
-std::int64_t covered_extent(const Array& W, const Array& y, const Window& window, int axis) {
-  return (y.shape(2 + axis) - 1) * window.stride[axis] + window.reach(W.shape(2 + axis), axis);
 }
 
 // Makes oneDNN's primitives for the passes of a convolution. Inside, images are channels last: as
@@ -178,7 +174,7 @@ class PlanBuilder {
       const std::int64_t size = x_.array.shape(2 + axis), positions = y_.array.shape(2 + axis);
       const std::int64_t kernel = W_.shape(2 + axis), before = window_.pad[axis];
       const bool symmetric = window_.extent(size, kernel, axis, false) == positions;
-      const std::int64_t covered = covered_extent(W_, y_.array, window_, axis);
+      const std::int64_t covered = window_.covered(positions, kernel, axis);
       pad.push_back(symmetric ? before : covered - size - before);
     }
     return pad;
@@ -232,19 +228,13 @@ bool is_out_of_bounds(const Array& x, const Array& W, const Window& window, bool
 
 // The image with explicit zero padding, for a window without padding.
 Array padded(const Array& x, const Array& W, const Array& y, const Window& window) {
-  Shape shape = x.shape();
-  for (int axis = 0; axis < window.pad.size(); ++axis) {
-    std::int64_t& extent = shape[2 + axis];
-    extent = std::max(
-        {window.pad[axis] + extent, covered_extent(W, y, window, axis), window.stride[axis]});
+  Dims extents = padded_extents(spatial_extents(x), spatial_extents(W), spatial_extents(y), window);
+  for (int axis = 0; axis < extents.size(); ++axis) {
+    extents[axis] = std::max(extents[axis], window.stride[axis]);
   }
-  const Array wide = zeros(shape, x.dtype(), x.device());
-  Array inner = wide;
-  for (int axis = 0; axis < window.pad.size(); ++axis) {
-    inner = slice_view(inner, 2 + axis, window.pad[axis], x.shape(2 + axis));
-  }
-  copy(x, inner);
-  return wide;
+  const PaddedImage wide = zero_padded(x, extents, window.pad);
+  copy(x, wide.image);
+  return wide.all;
 }
 
 }  // namespace
