@@ -34,6 +34,20 @@ Variable mask(const char* op, Binary map, const Variable& a, const Variable& b) 
   return Variable(apply(op, map, a.array(), b.array()));
 }
 
+// The operand for which `comparison` with the other one holds. Of equal ones, a gets the gradient.
+Variable select_operand(const char* op, const char* label, Binary map, Binary comparison,
+                        const Variable& a, const Variable& b) {
+  require_floats(op, a.array());
+  const Array y = apply(op, map, a.array(), b.array());
+  auto vjp_a = [=](const Variable& gy) {
+    return sum_to(multiply(gy, mask(op, comparison, a, b)), a.shape());
+  };
+  auto vjp_b = [=](const Variable& gy) {
+    return sum_to(multiply(gy, subtract_from(1, mask(op, comparison, a, b))), b.shape());
+  };
+  return record(label, y, {{a, vjp_a}, {b, vjp_b}});
+}
+
 }  // namespace
 
 Variable add(const Variable& a, const Variable& b) {
@@ -92,29 +106,11 @@ Variable power(const Variable& a, const Variable& b) {
 }
 
 Variable maximum(const Variable& a, const Variable& b) {
-  require_floats("maximum", a.array());
-  const Array y = apply("maximum", Binary::maximum, a.array(), b.array());
-  auto vjp_a = [a, b](const Variable& gy) {
-    return sum_to(multiply(gy, mask("maximum", Binary::greater_equal, a, b)), a.shape());
-  };
-  auto vjp_b = [a, b](const Variable& gy) {
-    const Variable rest = subtract_from(1, mask("maximum", Binary::greater_equal, a, b));
-    return sum_to(multiply(gy, rest), b.shape());
-  };
-  return record("Maximum", y, {{a, vjp_a}, {b, vjp_b}});
+  return select_operand("maximum", "Maximum", Binary::maximum, Binary::greater_equal, a, b);
 }
 
 Variable minimum(const Variable& a, const Variable& b) {
-  require_floats("minimum", a.array());
-  const Array y = apply("minimum", Binary::minimum, a.array(), b.array());
-  auto vjp_a = [a, b](const Variable& gy) {
-    return sum_to(multiply(gy, mask("minimum", Binary::less_equal, a, b)), a.shape());
-  };
-  auto vjp_b = [a, b](const Variable& gy) {
-    const Variable rest = subtract_from(1, mask("minimum", Binary::less_equal, a, b));
-    return sum_to(multiply(gy, rest), b.shape());
-  };
-  return record("Minimum", y, {{a, vjp_a}, {b, vjp_b}});
+  return select_operand("minimum", "Minimum", Binary::minimum, Binary::less_equal, a, b);
 }
 
 Variable negative(const Variable& x) {
