@@ -36,8 +36,8 @@ void end_with_launcher() {
   const std::string text =
       "[rank " + std::string(rank) + "] the launcher of this job has ended, this rank ends too\n";
   std::thread([launcher = getppid(), text] {
-    while (getppid() == launcher && !adopts_orphans(launcher)) {
-      std::this_thread::sleep_for(interval);
+    if (!adopts_orphans(launcher)) {
+      while (getppid() == launcher) std::this_thread::sleep_for(interval);
     }
     [[maybe_unused]] const auto written = write(STDERR_FILENO, text.data(), text.size());
     _exit(1);

@@ -35,10 +35,10 @@ void on_process_exit(int status, void*) {
 
 // MPI is finalized by whoever initialized it, which may be mpi4py.
 void initialize() {
+  [[maybe_unused]] static const bool watches = (end_with_launcher(), true);
   int initialized = 0;
   MPI_Initialized(&initialized);
   if (initialized) return;
-  end_with_launcher();
   int level = MPI_THREAD_SINGLE;
   check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &level), "MPI_Init_thread");
   on_exit(on_process_exit, nullptr);
