@@ -26,5 +26,7 @@ def sharded_update(comm: Communicator, updates: list[Any]) -> None:
         InvalidType: if the ranks' updates differ in their arrays.
     """
     if not isinstance(comm, ArrayCommunicator):
-        raise TypeError(f"update: expected renga's communicator, got {type(comm)}")
+        raise TypeError(
+            f"sharded_update: expected renga's communicator, got {type(comm)}"
+        )
     _communicators.sharded_update(comm._native, updates)

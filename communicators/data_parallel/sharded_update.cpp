@@ -77,7 +77,7 @@ void sharded_update(Communicator& comm, const std::vector<Update>& updates,
   const Windows::Found found = comm.find_windows(arrays);
   SharedSegment* const segment = comm.common_segment();
   require<std::invalid_argument>(!found.peers.empty() && segment != nullptr,
-                                 "update: expected arrays in windows of one node's ranks");
+                                 "sharded_update: expected arrays in windows of one node's ranks");
   const Call call = Call("update").with(arrays, arrays[0].dtype()).in_windows(found.layout);
   comm.launch(call, options, [=](const CollectiveContext& context) {
     run_updates(context, *segment, updates, found.peers);
