@@ -156,10 +156,12 @@ bool is_pooled(Device device) { return kReusesBlocks || !device.is_host(); }
 }  // namespace
 
 void* allocate(std::size_t bytes, Device device) {
+  if (device.is_meta()) return driver_of(device).reserve(bytes, device.index);
   return is_pooled(device) ? pool_of(device).take(bytes) : block_of_system(bytes);
 }
 
 void deallocate(void* block, std::size_t bytes, Device device) noexcept {
+  if (device.is_meta()) return;
   is_pooled(device) ? pool_of(device).give(block, bytes) : std::free(block);
 }
 

@@ -4,6 +4,7 @@
 
 #include "devices/gil_release.h"
 #include "devices/host.h"
+#include "devices/meta.h"
 
 namespace renga {
 
@@ -12,9 +13,9 @@ constinit GilReleaseHooks gil_release_hooks;
 namespace {
 
 std::vector<Driver*>& registry() {
-  // The host registers here and not from a static of its own, so that it is number 0 whatever the
-  // order of initialisation.
-  static std::vector<Driver*> all{&host_driver()};
+  // These register here and not from statics of their own, so that their numbers do not depend on
+  // the order of initialization.
+  static std::vector<Driver*> all{&host_driver(), &meta_driver()};
   return all;
 }
 

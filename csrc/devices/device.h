@@ -10,12 +10,17 @@ namespace renga {
 
 // Which memory an array lives in. The default is the host, whose memory Python shares.
 struct Device {
-  std::uint8_t driver = 0;  // position in the registry; 0 is always the host
+  std::uint8_t driver = 0;  // position in the registry; 0 is the host, 1 is kMeta
   std::int16_t index = 0;   // which one of the driver's devices
 
   bool operator==(const Device&) const = default;
   bool is_host() const { return driver == 0; }
+  bool is_meta() const { return driver == 1; }
 };
+
+// Arrays on this device have a shape and a dtype but no elements. Operations on them compute shapes
+// and nothing else: a pipeline follows its other stages so.
+inline constexpr Device kMeta{1, 0};
 
 // What the rest of the core needs of a kind of device. One instance per kind, living for ever.
 class Driver {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -10,12 +11,35 @@
 
 namespace renga {
 
+// Becomes a kernel of any signature that does nothing.
+struct NoKernel {
+  template <class... Args>
+  using Kernel = void (*)(Args...);
+  template <class... Args>
+  constexpr operator Kernel<Args...>() const {
+    return [](Args...) {};
+  }
+};
+
+// All kernels of a family as NoKernel, its options as by default.
+template <class Kernels, std::size_t... I>
+constexpr Kernels no_kernels() {
+  if constexpr (requires { Kernels{(void(I), NoKernel{})..., NoKernel{}}; }) {
+    return no_kernels<Kernels, I..., sizeof...(I)>();
+  } else {
+    return Kernels{(void(I), NoKernel{})...};
+  }
+}
+
 // `Kernels` is a struct of function pointers, one per kernel of the family. The kernels' own files
-// fill in a row each, by a static `registered = table.add(driver, {...})`.
+// fill in a row each, by a static `registered = table.add(driver, {...})`. Those of kMeta are there
+// from the start.
 template <class Kernels>
 class KernelTable {
  public:
-  explicit constexpr KernelTable(const char* family) : family_(family) {}
+  explicit constexpr KernelTable(const char* family) : family_(family) {
+    rows_[kMeta.driver] = no_kernels<Kernels>();
+  }
 
   bool add(std::uint8_t driver, const Kernels& kernels) {
     rows_[driver] = kernels;

@@ -166,6 +166,7 @@ void bind_variable_nodes(py::module_& m) {
       "nbytes", [](const VariableNode& n) { return n.shape.product() * size_of(n.dtype); },
       "Bytes of the array in the core, where an element of bfloat16 takes 2.");
   c.def_property_readonly("rank", &VariableNode::rank);
+  c.def_readonly("stage", &VariableNode::stage);
   c.def_readwrite("requires_grad", &VariableNode::requires_grad);
   c.def_property_readonly("name", [](const VariableNode& n) -> py::object {
     if (n.name.empty()) return py::none();

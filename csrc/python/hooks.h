@@ -2,13 +2,12 @@
 #pragma once
 
 #include <optional>
-#include <tuple>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "devices/allocator.h"
 #include "python/options.h"
+#include "python/placement.h"
 #include "python/variable.h"
 
 namespace renga::python {
@@ -31,35 +30,6 @@ class HookedCall {
 // Throws the error with the name of the operation before its message.
 [[noreturn]] void fail_for(const char* label, const OutOfMemory& error);
 
-inline void append_variables(std::vector<Variable>& all, const Variable& x) { all.push_back(x); }
-inline void append_variables(std::vector<Variable>& all, const std::optional<Variable>& x) {
-  if (x) all.push_back(*x);
-}
-inline void append_variables(std::vector<Variable>& all, const std::vector<Variable>& xs) {
-  all.insert(all.end(), xs.begin(), xs.end());
-}
-template <class Other>
-void append_variables(std::vector<Variable>&, const Other&) {}
-
-// What an operation returned, arrays without a history too.
-template <class Result>
-std::vector<Variable> outputs_of(const Result& result) {
-  std::vector<Variable> ys;
-  const auto append = [&ys]<class Y>(const Y& y) {
-    if constexpr (std::is_same_v<Y, Array>) {
-      ys.emplace_back(y);
-    } else {
-      append_variables(ys, y);
-    }
-  };
-  if constexpr (requires { std::tuple_size<Result>::value; }) {
-    std::apply([&](const auto&... y) { (append(y), ...); }, result);
-  } else {
-    append(result);
-  }
-  return ys;
-}
-
 // The type as which Python's argument for a parameter of type T is read.
 template <class T>
 struct ReadAs {
@@ -78,19 +48,31 @@ struct ReadAs<const std::optional<std::int64_t>&> {
   using type = const std::optional<Integer>&;
 };
 
-// Wraps the function with calls of the hooks. Prefixes the message of OutOfMemory with its name.
+// function(args...) with calls of the hooks, if there are any.
+template <class Result, class Function, class... Args>
+Result call_hooked(const char* label, Function function, Args&... args) {
+  if (function_hooks == nullptr) return function(args...);
+  std::vector<Variable> xs;
+  (append_variables(xs, args), ...);
+  const HookedCall call(label, xs, py::make_tuple(args...));
+  Result y = function(args...);
+  call.done(outputs_of(y));
+  return y;
+}
+
+// Wraps the function with its placement and calls of the hooks. Prefixes the message of OutOfMemory
+// with its name.
 template <class Result, class... Args>
 auto hooked(const char* label, Result (*function)(Args...)) {
   return [label, function](typename ReadAs<Args>::type... args) -> Result {
     try {
-      if (function_hooks == nullptr) [[likely]]
+      if (function_hooks == nullptr && call_placement == nullptr) [[likely]]
         return function(std::forward<typename ReadAs<Args>::type>(args)...);
-      std::vector<Variable> xs;
-      (append_variables(xs, args), ...);
-      const HookedCall call(label, xs, py::make_tuple(args...));
-      Result y = function(std::forward<typename ReadAs<Args>::type>(args)...);
-      call.done(outputs_of(y));
-      return y;
+      const auto compute = [&](auto&... given) {
+        return call_hooked<Result>(label, function, given...);
+      };
+      if (call_placement == nullptr) return compute(args...);
+      return call_placed<Result>(label, function, compute, args...);
     } catch (const OutOfMemory& error) {
       fail_for(label, error);
     }

@@ -185,6 +185,7 @@ PYBIND11_MODULE(_core, m) {
   bind_graph(m);
   bind_variable(m);
   bind_hooks(m);
+  bind_placement(m);
   bind_ops(m);
   bind_optimizers(m);
   bind_memory(m);

@@ -159,6 +159,24 @@ constexpr Operator product{"MatMul",
                            [](const Variable& a, const Variable& b) { return matmul(a, b); },
                            &product_with_number, &product_with_number};
 
+Variable unhooked(const Operator& op, const Variable& x, const Operand& o, bool reflected) {
+  if (o.is_number) return (reflected ? op.of_number : op.with_number)(x, o.number);
+  return reflected ? op.pair(o.variable, x) : op.pair(x, o.variable);
+}
+
+// With calls of the hooks, if there are any.
+Variable compute(const Operator& op, const Variable& x, const Operand& o, bool reflected) {
+  if (function_hooks == nullptr) [[likely]]
+    return unhooked(op, x, o, reflected);
+  const py::object with = o.is_number ? py::cast(o.number) : python_variable(o.variable);
+  const py::object mine = python_variable(x);
+  const HookedCall call(op.label, o.is_number ? std::vector{x} : std::vector{x, o.variable},
+                        reflected ? py::make_tuple(with, mine) : py::make_tuple(mine, with));
+  const Variable y = unhooked(op, x, o, reflected);
+  call.done({y});
+  return y;
+}
+
 // The operator on `self` and `other`; `reflected` says that self stands on the right.
 py::object apply(const Operator& op, VariableBody& self, py::handle other, bool reflected) {
   Variable x = initialized(self);
@@ -173,17 +191,15 @@ py::object apply(const Operator& op, VariableBody& self, py::handle other, bool 
   }
   if (!o.known) return py::reinterpret_borrow<py::object>(Py_NotImplemented);
   if (o.variable.defined()) known_metadata(*o.variable.body());
-  const auto compute = [&] {
-    if (o.is_number) return (reflected ? op.of_number : op.with_number)(x, o.number);
-    return reflected ? op.pair(o.variable, x) : op.pair(x, o.variable);
-  };
-  if (function_hooks == nullptr) [[likely]]
-    return python_variable(compute());
-  const py::object with = o.is_number ? py::cast(o.number) : python_variable(o.variable);
-  const py::object mine = python_variable(x);
-  const HookedCall call(op.label, o.is_number ? std::vector{x} : std::vector{x, o.variable},
-                        reflected ? py::make_tuple(with, mine) : py::make_tuple(mine, with));
-  const Variable y = compute();
+  if (call_placement == nullptr) [[likely]]
+    return python_variable(compute(op, x, o, reflected));
+  std::vector<Variable> xs{x};
+  if (!o.is_number) xs.push_back(o.variable);
+  PlacedCall call(op.label, xs);
+  x = call(x);
+  if (!o.is_number) o.variable = call(o.variable);
+  const Variable y =
+      call.is_computed() ? compute(op, x, o, reflected) : unhooked(op, x, o, reflected);
   call.done({y});
   return python_variable(y);
 }

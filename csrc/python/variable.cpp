@@ -157,6 +157,12 @@ void bind_data(PyVariable& c) {
     if (v.metadata().defined()) v.set_array(to_device(v.array(), to));
     if (v.grad.defined()) v.grad = Variable(to_device(v.grad.array(), to));
   });
+  c.def_property_readonly(
+      "is_meta",
+      [](const VariableBody& v) {
+        return v.metadata().defined() && v.metadata().device().is_meta();
+      },
+      "Whether it has a shape and a dtype, but no elements.");
   c.def("__len__", [](const VariableBody& v) {
     const Array& x = known_metadata(v);
     if (x.ndim() == 0) throw py::type_error("len() of unsized object");
@@ -248,6 +254,10 @@ void bind_history(PyVariable& c) {
       [](VariableBody& v, const std::optional<std::string>& name) {
         v.node()->name = name.value_or("");
       });
+  c.def_property(
+      "stage", [](const VariableBody& v) { return v.node()->stage; },
+      [](VariableBody& v, int stage) { v.node()->stage = stage; },
+      "The stage of a pipeline that computes it, -1 where every process does.");
   c.def(
       "unchain", [](VariableBody& v) { v.node()->unchain(); }, "Removes the creator.");
   c.def("unchain_backward", &unchain_backward, "Removes the whole graph before this variable.");

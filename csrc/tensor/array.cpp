@@ -121,6 +121,7 @@ Array cast(const Array& x, Dtype dtype) {
 
 Array to_device(const Array& x, Device device) {
   if (x.device() == device) return x;
+  if (device.is_meta()) return empty_in_order(x.shape(), memory_order(x), x.dtype(), device);
   Array y = empty(x.shape(), x.dtype(), device);
   copy(x, y);
   return y;

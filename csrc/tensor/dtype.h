@@ -1,7 +1,10 @@
 // The element types and the way from a run-time Dtype to a C++ type.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
+#include <optional>
 #include <ostream>
 #include <string_view>
 #include <type_traits>
@@ -82,10 +85,15 @@ inline std::int64_t size_of(Dtype dtype) {
 }
 inline bool is_float(Dtype dtype) { return dtype >= Dtype::float16; }
 
-inline std::string_view name_of(Dtype dtype) {
-  constexpr std::string_view names[] = {"bool",  "uint8",   "int8",     "int16",   "int32",
-                                        "int64", "float16", "bfloat16", "float32", "float64"};
-  return names[static_cast<int>(dtype)];
+inline constexpr std::string_view kDtypeNames[] = {"bool",    "uint8",    "int8",    "int16",
+                                                   "int32",   "int64",    "float16", "bfloat16",
+                                                   "float32", "float64"};
+inline std::string_view name_of(Dtype dtype) { return kDtypeNames[static_cast<int>(dtype)]; }
+// None for an unknown name.
+inline std::optional<Dtype> dtype_named(std::string_view name) {
+  const auto found = std::ranges::find(kDtypeNames, name);
+  if (found == std::end(kDtypeNames)) return {};
+  return static_cast<Dtype>(found - std::begin(kDtypeNames));
 }
 inline std::ostream& operator<<(std::ostream& out, Dtype dtype) { return out << name_of(dtype); }
 

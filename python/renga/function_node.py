@@ -78,6 +78,12 @@ class FunctionNode:
     def apply(self, inputs: Iterable[Any]) -> tuple[Variable, ...]:
         """Computes the outputs for Variables or arrays, and records the graph."""
         xs = tuple([as_variable(x) for x in inputs])
+        placement = _core.call_placement()
+        if placement is not None:
+            return placement.apply(self, xs)
+        return self._apply(xs)
+
+    def _apply(self, xs: tuple[Any, ...]) -> tuple[Variable, ...]:
         in_data = tuple([x.array for x in xs])
         if config.debug:
             self.stack = traceback.extract_stack()[:-1]

@@ -81,6 +81,8 @@ class Reporter:
             prefix = f"{name}/"
         keep_graph = configuration.config.keep_graph_on_report
         for key, value in values.items():
+            if isinstance(value, Variable) and value.is_meta:
+                continue  # another stage of a pipeline reports it
             if isinstance(value, Variable) and not keep_graph:
                 value = Variable(value.array, requires_grad=False)
             self.observation[prefix + key] = value

@@ -90,7 +90,7 @@ Variable floor_divide(const Variable& a, const Variable& b) {
 }
 
 Variable power(const Variable& a, const Variable& b) {
-  if (is_integer(b.dtype()) && a.size() > 0 && b.size() > 0) {
+  if (is_integer(b.dtype()) && a.size() > 0 && b.size() > 0 && !b.device().is_meta()) {
     const Variable flat = flatten(b);
     require<std::invalid_argument>(item(reduce(Reduction::min, flat.array(), {0})) >= 0,
                                    "power: expected exponents of at least 0 for integers");

@@ -8,6 +8,7 @@ Array checked_indices(const char* op, const char* name, const Array& indices, st
                       std::optional<std::int64_t> ignored) {
   require(!is_float(indices.dtype()) && indices.dtype() != Dtype::bool_, op,
           ": expected integers for ", name, ", got ", indices.dtype());
+  if (indices.device().is_meta()) return cast(indices, Dtype::int64);
   const Array checked = empty(indices.shape(), Dtype::int64);
   copy(indices, checked);
   const auto* begin = checked.as<std::int64_t>();

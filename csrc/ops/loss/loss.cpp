@@ -94,7 +94,7 @@ Variable softmax_cross_entropy(const Variable& input, const Array& t, bool norma
   const Variable x = scores(input);
   const Target target = make_target(x, t, class_weight, ignore_label);
   double count = static_cast<double>(x.shape(0));
-  if (normalize) {
+  if (normalize && !target.t.device().is_meta()) {
     const auto* labels = target.t.as<std::int64_t>();
     const auto ignored = std::count(labels, labels + target.t.size(), ignore_label);
     count = static_cast<double>(target.t.size() - ignored);

@@ -37,6 +37,11 @@ Variable over_ranks(const StatisticsGroup& ranks, const Variable& x, bool sum_fo
 }  // namespace
 
 BatchStatistics merge(const StatisticsGroup& ranks, const BatchStatistics& local) {
+  if (local.mean.device().is_meta()) {
+    const bool sharded = ranks.channel_offset.has_value();
+    return {0, local.mean, local.var, sharded ? local.mean : local.gamma,
+            sharded ? local.mean : local.beta};
+  }
   const Array message = zeros({ranks.channel_offset ? 5 : 3, local.mean.size()}, Dtype::float64);
   fill(select_view(message, 0, 0), local.count);
   copy(local.mean, select_view(message, 0, 1));
@@ -75,6 +80,7 @@ BatchStatistics merge(const StatisticsGroup& ranks, const BatchStatistics& local
 }
 
 Array sum_over(const StatisticsGroup& ranks, const Array& x) {
+  if (x.device().is_meta()) return x;
   const Array local = contiguous(to_device(cast(x, Dtype::float64), Device{}));
   return to_device(cast(sum_of_rows(gather(ranks, local)), x.dtype()), x.device());
 }

@@ -6,9 +6,11 @@ from typing import Any
 
 from renga import _core
 from renga.functions.activation.channelwise import spread
+from renga.placement import reads_elements
 from renga.variable import Variable, as_array
 
 
+@reads_elements
 def prelu(x: Any, W: Any) -> Variable:
     """``x``, or ``W x`` where ``x`` is negative.
 

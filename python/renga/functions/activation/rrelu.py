@@ -9,10 +9,12 @@ import numpy
 from renga import _core
 from renga.configuration import config
 from renga.functions.check import check_floats, check_shape
+from renga.placement import reads_elements
 from renga.utils.argument import parse_kwargs
 from renga.variable import as_array
 
 
+@reads_elements
 def rrelu(x: Any, l: float = 1.0 / 8, u: float = 1.0 / 3, **kwargs: Any) -> Any:  # noqa: E741
     """``x``, or ``r x`` where ``x`` is negative, with ``r`` uniform in [l, u).
 

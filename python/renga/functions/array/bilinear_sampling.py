@@ -7,9 +7,11 @@ from typing import Any
 import numpy
 
 from renga import _core
+from renga.placement import reads_elements
 from renga.variable import Variable, as_array
 
 
+@reads_elements
 def sample_pixels(x: Any, rows: Any, columns: Any) -> Variable:
     """``x`` at points given in pixels, by bilinear interpolation; 0 outside.
 

@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy
 
+from renga.placement import reads_elements
 from renga.utils.type_check import InvalidType
 from renga.variable import Variable, as_array, as_variable
 
 
+@reads_elements
 def accuracy(y: Any, t: Any, ignore_label: int | None = None) -> Variable:
     """The fraction of samples whose largest score is that of the label; no gradient.
 

@@ -7,11 +7,13 @@ from typing import Any
 import numpy
 
 from renga.functions.check import check_floats, check_shape
+from renga.placement import reads_elements
 from renga.utils.extents import check_count, check_memory
 from renga.utils.type_check import InvalidType
 from renga.variable import Variable, as_array, as_variable
 
 
+@reads_elements
 def classification_summary(
     y: Any,
     t: Any,
@@ -64,6 +66,7 @@ def classification_summary(
     return tuple(map(as_variable, found))  # type: ignore
 
 
+@reads_elements
 def precision(
     y: Any, t: Any, label_num: int | None = None, ignore_label: int = -1
 ) -> tuple[Variable, Variable]:
@@ -72,6 +75,7 @@ def precision(
     return found, support
 
 
+@reads_elements
 def recall(
     y: Any, t: Any, label_num: int | None = None, ignore_label: int = -1
 ) -> tuple[Variable, Variable]:
@@ -80,6 +84,7 @@ def recall(
     return found, support
 
 
+@reads_elements
 def f1_score(
     y: Any, t: Any, label_num: int | None = None, ignore_label: int = -1
 ) -> tuple[Variable, Variable]:

@@ -7,9 +7,11 @@ from typing import Any
 import numpy
 
 from renga.functions.check import check_alike
+from renga.placement import reads_elements
 from renga.variable import Variable, as_array, as_variable
 
 
+@reads_elements
 def r2_score(
     pred: Any,
     true: Any,

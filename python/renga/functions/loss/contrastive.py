@@ -10,10 +10,12 @@ from renga import _core
 from renga.functions.check import check_alike, check_shape, checked_indices
 from renga.functions.loss.reduction import check_reduce, reduced
 from renga.functions.loss.scores import in_full
+from renga.placement import reads_elements
 from renga.utils.type_check import InvalidType
 from renga.variable import Variable, as_array
 
 
+@reads_elements
 def contrastive(
     x0: Any, x1: Any, y: Any, margin: float = 1, reduce: str = "mean"
 ) -> Variable:

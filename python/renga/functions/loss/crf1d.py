@@ -11,10 +11,12 @@ from renga import _core
 from renga.functions.array.get_item import get_item
 from renga.functions.check import check_floats, checked_indices
 from renga.functions.loss.reduction import check_reduce, reduced
+from renga.placement import reads_elements
 from renga.utils.type_check import InvalidType
 from renga.variable import Variable, as_array, as_variable
 
 
+@reads_elements
 def crf1d(
     cost: Any, xs: Sequence[Any], ys: Sequence[Any], reduce: str = "mean"
 ) -> Variable:
@@ -62,6 +64,7 @@ def crf1d(
     return reduced(ops.concat(over[::-1], 0), reduce)
 
 
+@reads_elements
 def argmax_crf1d(cost: Any, xs: Sequence[Any]) -> tuple[Variable, list[numpy.ndarray]]:
     """The highest scores and, for each step, the labels that have them.
 

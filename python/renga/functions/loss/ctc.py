@@ -12,6 +12,7 @@ from renga.functions.array.cast import cast
 from renga.functions.array.get_item import get_item
 from renga.functions.check import check_floats, checked_indices
 from renga.functions.loss.reduction import check_reduce, reduced
+from renga.placement import reads_elements
 from renga.utils.type_check import InvalidType
 from renga.variable import Variable, as_array
 
@@ -19,6 +20,7 @@ from renga.variable import Variable, as_array
 _NEVER = -1e10
 
 
+@reads_elements
 def connectionist_temporal_classification(
     x: Sequence[Any],
     t: Any,

@@ -10,10 +10,12 @@ from renga import _core
 from renga.functions.check import checked_indices
 from renga.functions.loss.reduction import check_reduce
 from renga.functions.loss.scores import in_full
+from renga.placement import reads_elements
 from renga.utils.type_check import InvalidType
 from renga.variable import Variable, as_array
 
 
+@reads_elements
 def sigmoid_cross_entropy(
     x: Any, t: Any, normalize: bool = True, reduce: str = "mean"
 ) -> Variable:

@@ -11,9 +11,11 @@ from renga.configuration import config
 from renga.functions.array.cast import cast
 from renga.functions.check import check_floats, check_shape, check_written
 from renga.functions.util.recomputation import remembered
+from renga.placement import reads_elements
 from renga.variable import Variable, as_array
 
 
+@reads_elements
 def batch_renormalization(
     x: Any,
     gamma: Any,

@@ -17,9 +17,11 @@ from renga.functions.pooling.axes import (
     pooling_window_nd,
 )
 from renga.functions.window import PoolingWindow, over_axes
+from renga.placement import reads_elements
 
 
 @overridable
+@reads_elements
 def max_pooling_nd(
     x: Any,
     ksize: Any,

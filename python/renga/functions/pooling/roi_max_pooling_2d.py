@@ -10,9 +10,11 @@ from renga import _core
 from renga.functions.array.get_item import get_item
 from renga.functions.check import check_shape
 from renga.functions.pooling.roi import cells, checked_regions
+from renga.placement import reads_elements
 from renga.variable import Variable, as_array
 
 
+@reads_elements
 def roi_max_pooling_2d(
     x: Any, rois: Any, roi_indices: Any, outsize: Any, spatial_scale: float
 ) -> Variable:
@@ -66,6 +68,7 @@ def _largest(
     return _core.ops.where(inside, y, numpy.full(shape, outside, x.dtype))
 
 
+@reads_elements
 def roi_pooling_2d(
     x: Any, rois: Any, outh: int, outw: int, spatial_scale: float
 ) -> Variable:

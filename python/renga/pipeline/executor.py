@@ -1,0 +1,160 @@
+"""Runs the schedule of a pipeline on this rank."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy
+
+from renga.pipeline.messages import Kind, Route, StageMessages
+from renga.pipeline.schedule import Action
+from renga.pipeline.stage_run import Outputs, StageRun
+
+if TYPE_CHECKING:
+    from renga.pipeline.weights import Flush, Weights
+
+RECOMPUTE = ("none", "all", "except_last")
+
+
+class MicroBatch(NamedTuple):
+    """One part of a batch."""
+
+    program: Callable[..., Any]
+    inputs: tuple[Any, ...]
+    weight: float  # of its loss in that of the batch
+    is_last: bool  # of its batch
+
+
+class Timing(NamedTuple):
+    """When an action ran, in seconds of ``time.perf_counter``."""
+
+    action: Action
+    start: float
+    end: float
+
+
+class Executor:
+    """Computes micro-batches on the stages of this rank.
+
+    Args:
+        messages: between the stages.
+        weights: the versions of the parameters to compute with.
+        update: updates the parameters of this rank from their gradients.
+        stages: how many stages this rank has.
+        recompute: which micro-batches are computed again in their backward pass:
+            ``none``, ``all`` or ``except_last``, all but the last of each batch.
+    """
+
+    def __init__(
+        self,
+        messages: StageMessages,
+        weights: Flush,
+        update: Callable[[], None],
+        stages: int,
+        recompute: str,
+    ) -> None:
+        self._messages = messages
+        self._weights = weights
+        self._update = update
+        self._recompute = recompute
+        self._has_several_stages = stages > 1
+        self._micro_batches: dict[int, MicroBatch] = {}
+        self._runs: dict[tuple[int, int], tuple[StageRun, Weights]] = {}
+        self._outputs: Outputs = {}
+        # What the last forward pass of a stage received, by the shapes of its inputs.
+        self._received: dict[tuple[Any, ...], list[tuple[Route, Kind]]] = {}
+        self._random_states: dict[int, Any] = {}
+        self.timings: list[Timing] = []
+        self.observations: dict[int, dict[str, Any]] = {}
+        self.results: dict[int, Any] = {}
+        self.is_training = True
+
+    def add(self, first: int, micro_batches: Sequence[MicroBatch]) -> None:
+        """Takes micro-batches with the numbers from ``first`` on."""
+        for i, micro_batch in enumerate(micro_batches, first):
+            self._micro_batches[i] = micro_batch
+
+    def run(self, actions: Iterable[Action], last: int | None = None) -> None:
+        """Runs actions in their order.
+
+        Args:
+            actions: of this rank.
+            last: the last micro-batch, if none follows these actions.
+        """
+        queue = list(actions)
+        for action, following in zip(queue, [*queue[1:], None]):
+            start = time.perf_counter()
+            if following is not None:
+                self._expect(following)
+            if action.kind == "F":
+                self._forward(action.stage, action.micro_batch)
+            elif action.kind == "B":
+                self._backward(action.stage, action.micro_batch, last)
+            else:
+                self._update()
+                self._weights.after_update()
+            self.timings.append(Timing(action, start, time.perf_counter()))
+
+    def _expect(self, action: Action) -> None:
+        """Receives ahead what the next forward pass will probably need."""
+        if action.kind != "F" or action.micro_batch not in self._micro_batches:
+            return
+        kinds = self._received.get(self._signature(action), [])
+        if any(self._messages.expected(route) for route, _ in kinds):
+            return
+        for route, kind in kinds:
+            self._messages.expect(route, kind)
+
+    def _signature(self, action: Action) -> tuple[Any, ...]:
+        inputs = self._micro_batches[action.micro_batch].inputs
+        return (action.stage, *(getattr(x, "shape", None) for x in inputs))
+
+    def _forward(self, stage: int, i: int) -> None:
+        micro_batch = self._micro_batches[i]
+        weights = self._weights.of_forward(i)
+        run = StageRun(stage, self._messages, weights, self._outputs)
+        recompute = self.is_training and (
+            self._recompute == "all"
+            or (self._recompute == "except_last" and not micro_batch.is_last)
+        )
+        self._set_random_state(i)
+        run.forward(micro_batch.program, micro_batch.inputs, recompute)
+        if self._has_several_stages and i + 1 not in self._random_states:
+            self._random_states[i + 1] = numpy.random.get_state()
+        self.observations.setdefault(i, {}).update(run.observation)
+        self._received[self._signature(Action("F", stage, i))] = run.received_kinds()
+        if not self.is_training:
+            self.results[i] = run.result
+            return
+        self._runs[stage, i] = (run, weights)
+        if not recompute:
+            run.expect_gradients()
+
+    def _set_random_state(self, i: int) -> None:
+        """Lets every stage of this rank draw the same numbers for a micro-batch."""
+        if not self._has_several_stages:
+            return
+        if i not in self._random_states:
+            self._random_states = {i: numpy.random.get_state()}
+        numpy.random.set_state(self._random_states[i])
+
+    def _backward(self, stage: int, i: int, last: int | None) -> None:
+        run, weights = self._runs.pop((stage, i))
+        self._weights.before_backward(i, weights, last)
+        run.backward(self._micro_batches[i].weight)
+        self._weights.after_backward(weights)
+
+    def finish(self) -> Mapping[int, dict[str, Any]]:
+        """Ends a batch; returns what its micro-batches reported on this rank."""
+        self._messages.wait()
+        if self._has_several_stages and self._random_states:
+            numpy.random.set_state(self._random_states[max(self._random_states)])
+            self._random_states = {}
+        pending = {i for _, i in self._runs}
+        self._micro_batches = {
+            i: each for i, each in self._micro_batches.items() if i in pending
+        }
+        observations, self.observations = self.observations, {}
+        return observations

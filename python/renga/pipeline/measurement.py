@@ -1,0 +1,175 @@
+"""What the parts of a model cost, measured by running it."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from renga import _core
+from renga.function_hook import FunctionHook
+from renga.function_node import backward
+from renga.variable import Variable
+
+if TYPE_CHECKING:
+    from renga.link import Link
+
+_REPETITIONS = 3
+
+
+@dataclass
+class Segment:
+    """A link with parameters, and the operations that follow until the next one.
+
+    ``forward`` and ``backward`` are seconds, the least of some runs.
+    """
+
+    link: str
+    forward: float = 0.0
+    backward: float = 0.0
+    parameter_bytes: int = 0
+
+
+@dataclass
+class Costs:
+    """The segments of a model in the order of their first use.
+
+    ``values`` has, for each variable that later segments use: its segment, the last
+    segment that uses it, and its bytes.
+    """
+
+    segments: list[Segment]
+    values: list[tuple[int, int, int]] = field(default_factory=list)
+
+    def bytes_at(self, cut: int) -> int:
+        """What is sent if a stage starts with segment ``cut``."""
+        return sum(n for first, last, n in self.values if first < cut <= last)
+
+
+def owners(model: Link) -> dict[int, str]:
+    """The path of the link that each parameter belongs to, by the parameter's id."""
+    found: dict[int, str] = {}
+    for path, link in model.namedlinks():
+        for name in sorted(link._params):
+            found.setdefault(id(getattr(link, name)), path)
+    return found
+
+
+def measure(model: Link, program: Callable[..., Any], inputs: Sequence[Any]) -> Costs:
+    """Runs ``program(*inputs)`` forward and backward a few times.
+
+    Running statistics of the model and the gradients change.
+    """
+    order = _Order(owners(model))
+    _run(order, program, inputs)
+    paths = list(order.paths)
+    for param in model.params():
+        path = order.owners[id(param)]
+        param.stage = paths.index(path) if path in paths else 0
+    costs = Costs([Segment(path) for path in paths])
+    for param in model.params():
+        costs.segments[param.stage].parameter_bytes += param.array.nbytes
+    runs = []
+    for _ in range(_REPETITIONS):
+        clock = _Clock()
+        with clock:
+            y = _run(clock, program, inputs)
+            y = y if isinstance(y, Variable) else next(iter(y))
+            y.grad = y.xp.ones_like(y.array)
+            backward([y])
+        runs.append(clock)
+        model.cleargrads()
+    for i, segment in enumerate(costs.segments):
+        segment.forward = min(run.forward[i] for run in runs)
+        segment.backward = min(run.backward[i] for run in runs)
+    costs.values = [
+        (first, last, n) for first, last, n in runs[0].values.values() if last > first
+    ]
+    return costs
+
+
+def _run(placement: Any, program: Callable[..., Any], inputs: Sequence[Any]) -> Any:
+    _core.set_call_placement(placement)
+    try:
+        return program(*inputs)
+    finally:
+        _core.set_call_placement(None)
+
+
+class _Order:
+    """A placement that notes the order in which links' parameters are used."""
+
+    def __init__(self, owners: dict[int, str]) -> None:
+        self.owners = owners
+        self.paths: dict[str, None] = {}
+
+    def place(self, label: str, xs: list[Variable]) -> list[Variable]:
+        for x in xs:
+            if id(x) in self.owners:
+                self.paths[self.owners[id(x)]] = None
+        return xs
+
+    def placed(self, ys: list[Variable]) -> None:
+        pass
+
+    def apply(self, function: Any, xs: tuple[Variable, ...]) -> tuple[Variable, ...]:
+        self.place("", list(xs))
+        return function._apply(xs)
+
+    def call(self, function: Any, args: Any, kwargs: Any) -> Any:
+        return function(*args, **kwargs)
+
+
+class _Clock(FunctionHook):
+    """A placement that adds up the time of each segment, forward and backward."""
+
+    name = "pipeline clock"
+
+    def __init__(self) -> None:
+        self.forward: dict[int, float] = defaultdict(float)
+        self.backward: dict[int, float] = defaultdict(float)
+        # Segment, last segment that uses it, and bytes, by id; kept, so ids are unique.
+        self.values: dict[int, tuple[int, int, int]] = {}
+        self._kept: list[Variable] = []
+        self._target = -1
+        self._start = 0.0
+
+    def place(self, label: str, xs: list[Variable]) -> list[Variable]:
+        self._target = max((x.stage for x in xs), default=-1)
+        for x in xs:
+            if 0 <= x.stage < self._target:
+                last = self.values.get(id(x), (0, -1, 0))[1]
+                n = x.array.nbytes
+                self.values[id(x)] = (x.stage, max(last, self._target), n)
+                self._kept.append(x)
+        self._start = time.perf_counter()
+        return xs
+
+    def placed(self, ys: list[Variable]) -> None:
+        if self._target >= 0:
+            self.forward[self._target] += time.perf_counter() - self._start
+        for y in ys:
+            y.stage = self._target
+
+    def apply(self, function: Any, xs: tuple[Variable, ...]) -> tuple[Variable, ...]:
+        self.place("", list(xs))
+        target, start = self._target, self._start
+        ys = function._apply(xs)
+        self._target, self._start = target, start
+        self.placed(list(ys))
+        return ys
+
+    def call(self, function: Any, args: Any, kwargs: Any) -> Any:
+        return function(*args, **kwargs)
+
+    def backward_preprocess(self, function: Any, in_data: Any, out_grad: Any) -> None:
+        self._start = time.perf_counter()
+
+    def backward_postprocess(self, function: Any, in_data: Any, out_grad: Any) -> None:
+        seconds = time.perf_counter() - self._start
+        nodes = [node for node in (ref() for ref in function.outputs) if node]
+        stage = max((node.stage for node in nodes), default=-1)
+        if stage >= 0:
+            self.backward[stage] += seconds

@@ -1,0 +1,154 @@
+"""Where a model is cut into the stages of a pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from renga.pipeline.measurement import Costs
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A stage: its links, and what it costs for one micro-batch.
+
+    ``forward`` and ``backward`` are seconds, ``parameters`` and ``received`` bytes.
+    """
+
+    links: tuple[str, ...]
+    forward: float
+    backward: float
+    parameters: int
+    received: int
+
+    @property
+    def seconds(self) -> float:
+        """Of both passes."""
+        return self.forward + self.backward
+
+
+@dataclass(frozen=True)
+class Partition:
+    """The stages of a model in order; ``str`` of it is a table."""
+
+    stages: tuple[Stage, ...]
+    bubble: float  # expected idle over busy time of a rank, for equal stages
+
+    @property
+    def stage_of(self) -> dict[str, int]:
+        """The stage of each link."""
+        return {link: i for i, stage in enumerate(self.stages) for link in stage.links}
+
+    def __str__(self) -> str:
+        rows = [("stage", "links", "parameters", "forward", "backward", "received")]
+        for i, stage in enumerate(self.stages):
+            first, last = stage.links[0], stage.links[-1]
+            rows.append(
+                (
+                    str(i),
+                    first if first == last else f"{first} to {last}",
+                    f"{stage.parameters / 1e6:.2f} MB",
+                    f"{stage.forward * 1e3:.2f} ms",
+                    f"{stage.backward * 1e3:.2f} ms",
+                    f"{stage.received / 1e6:.2f} MB",
+                )
+            )
+        widths = [max(map(len, column)) for column in zip(*rows)]
+        lines = [
+            "  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip()
+            for row in rows
+        ]
+        slowest = max(stage.seconds for stage in self.stages)
+        mean = sum(stage.seconds for stage in self.stages) / len(self.stages)
+        lines.append(
+            f"slowest stage: {slowest / max(mean, 1e-12):.2f} times the mean; expected "
+            f"bubble: {self.bubble:.0%} of the busy time"
+        )
+        return "\n".join(lines)
+
+
+def partition(
+    costs: Costs, stages: int | Sequence[str], seconds_per_byte: float, bubble: float
+) -> Partition:
+    """Cuts a model so that its slowest stage is as fast as possible.
+
+    Args:
+        costs: measured.
+        stages: their number, or the paths of the links that start the second and later
+            stages.
+        seconds_per_byte: of a message.
+        bubble: of the schedule.
+
+    Raises:
+        ValueError: fewer links with parameters than stages; or a cut that is no link
+            with parameters that the program uses, or is out of order.
+    """
+    if isinstance(stages, int):
+        cuts = _balanced(costs, stages, seconds_per_byte)
+    else:
+        cuts = _given(costs, stages)
+    edges = [0, *cuts, len(costs.segments)]
+    return Partition(
+        tuple(_stage(costs, first, end) for first, end in zip(edges, edges[1:])), bubble
+    )
+
+
+def _stage(costs: Costs, first: int, end: int) -> Stage:
+    segments = costs.segments[first:end]
+    return Stage(
+        tuple(segment.link for segment in segments),
+        sum(segment.forward for segment in segments),
+        sum(segment.backward for segment in segments),
+        sum(segment.parameter_bytes for segment in segments),
+        costs.bytes_at(first),
+    )
+
+
+def _given(costs: Costs, links: Sequence[str]) -> list[int]:
+    paths = [segment.link for segment in costs.segments]
+    for link in links:
+        if link not in paths[1:]:
+            raise ValueError(
+                f"pipeline: expected stages to start at links with parameters, one of "
+                f"{', '.join(paths[1:])}, got {link!r}"
+            )
+    cuts = [paths.index(link) for link in links]
+    if sorted(set(cuts)) != cuts:
+        raise ValueError(
+            f"pipeline: expected stages in the order in which the model uses them, "
+            f"{', '.join(paths)}, got {', '.join(links)}"
+        )
+    return cuts
+
+
+def _balanced(costs: Costs, stages: int, seconds_per_byte: float) -> list[int]:
+    """Dynamic programming over (first segment of a stage, stages from there on)."""
+    n = len(costs.segments)
+    if not 1 <= stages <= n:
+        raise ValueError(
+            f"pipeline: expected at most as many stages as the {n} links with "
+            f"parameters that the model uses, got {stages}"
+        )
+    sums = [0.0]
+    for segment in costs.segments:
+        sums.append(sums[-1] + segment.forward + segment.backward)
+    # Activations come and gradients go back.
+    messages = [2 * seconds_per_byte * costs.bytes_at(cut) for cut in range(n + 1)]
+    best = {(n, 0): (0.0, n)}
+    for count in range(1, stages + 1):
+        for first in range(n - count, -1, -1):
+            options = []
+            for end in range(first + 1, n + 1):
+                rest = best.get((end, count - 1))
+                if rest is not None:
+                    own = sums[end] - sums[first] + messages[first] + messages[end]
+                    options.append((max(own, rest[0]), end))
+            if options:
+                best[first, count] = min(options)
+    cuts, first = [], 0
+    for count in range(stages, 1, -1):
+        first = best[first, count][1]
+        cuts.append(first)
+    return cuts

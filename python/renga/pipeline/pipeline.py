@@ -1,0 +1,341 @@
+"""A model whose layers are on several ranks."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from renga import reporter
+from renga.configuration import no_backprop_mode, using_config
+from renga.link import Link
+from renga.pipeline import measurement, micro_batches, schedule, weights
+from renga.pipeline.executor import RECOMPUTE, Executor, MicroBatch
+from renga.pipeline.messages import StageMessages
+from renga.pipeline.partition import Partition, partition
+from renga.pipeline.schedule import Action, Stream
+from renga.variable import Variable
+
+if TYPE_CHECKING:
+    from renga.communicators import Communicator
+    from renga.parameter import Parameter
+
+
+class Pipeline(Link):
+    """A model cut into stages, of which each rank computes its own.
+
+    Every rank makes it with the same model and calls it with the same arguments. It is
+    trained by a :class:`~renga.pipeline.PipelineUpdater`; called directly, it computes
+    the model's result on all ranks, without a graph.
+
+    The model runs as it is written: operations run on the stage that their parameters
+    are on, or on the last of their inputs' stages, and values are sent where they are
+    needed. The values of another stage have a shape and a dtype here, but no elements,
+    so the model's control flow must not depend on them.
+
+    Args:
+        model: its parameters are those of rank 0.
+        comm: the ranks of the pipeline.
+        inputs: example arguments of the model, with the size of a micro-batch. They
+            are used to measure what each part costs.
+        micro_batches: how many parts a batch is computed in.
+        schedule: ``gpipe``, ``1f1b`` or ``interleaved``, which compute the gradient of
+            each batch before the next one starts; or ``pipedream``, which does not wait
+            for it.
+        weights: ``flush`` for the schedules that do. For ``pipedream``: ``flush`` (no
+            correction), ``stash``, ``two_versions``, ``spectrain`` or ``pipeoptim``.
+        stages: the paths of the links at which the second and later stages start; or
+            their number, by default the number of ranks, twice that for
+            ``interleaved``. They are balanced unless given.
+        recompute: which micro-batches are computed again in the backward pass, instead
+            of keeping what it needs: ``none``, ``all`` or ``except_last``.
+
+    Raises:
+        TypeError: ``model`` is no link.
+        ValueError: an unknown name, or stages that do not fit the model, the ranks or
+            the schedule.
+    """
+
+    partition: Partition
+
+    def __init__(
+        self,
+        model: Link,
+        comm: Communicator,
+        *inputs: Any,
+        micro_batches: int = 1,
+        schedule: str = "1f1b",
+        weights: str = "flush",
+        stages: int | Sequence[str] | None = None,
+        recompute: str = "none",
+    ) -> None:
+        super().__init__()
+        if not isinstance(model, Link):
+            raise TypeError(f"Pipeline: expected a Link, got {model!r}")
+        self._check_options(comm.size, micro_batches, schedule, weights, recompute)
+        vars(self)["model"] = model  # not a child: its names in files are the model's
+        self.comm = comm
+        self.micro_batches = micro_batches
+        self.schedule = schedule
+        self._n_stages = _number_of_stages(stages, schedule, comm.size)
+        self._prepare(inputs, stages)
+        self._messages = StageMessages(comm, self._n_stages)
+        self._weights_kind = weights
+        self._recompute = recompute
+        self._executor: Executor | None = None
+        self._stream: Stream | None = None
+        self._next = 0  # micro-batch of the stream
+
+    @staticmethod
+    def _check_options(
+        ranks: int, micro_batches: int, kind: str, versions: str, recompute: str
+    ) -> None:
+        for name, value, allowed in (
+            ("schedule", kind, schedule.SCHEDULES),
+            ("weights", versions, tuple(weights.KINDS)),
+            ("recompute", recompute, RECOMPUTE),
+        ):
+            if value not in allowed:
+                raise ValueError(
+                    f"Pipeline: expected {name} to be one of {', '.join(allowed)}, got "
+                    f"{value!r}"
+                )
+        if micro_batches < 1:
+            raise ValueError(
+                f"Pipeline: expected at least 1 micro-batch, got {micro_batches}"
+            )
+        if versions != "flush" and kind != "pipedream":
+            raise ValueError(
+                f"Pipeline: expected weights='flush' for {kind}, whose weights do not "
+                f"change between the passes of a micro-batch, got {versions!r}"
+            )
+        if versions == "two_versions" and micro_batches < ranks:
+            raise ValueError(
+                f"Pipeline: expected at least {ranks} micro-batches for two_versions, "
+                f"one for each rank, got {micro_batches}"
+            )
+
+    def _prepare(self, inputs: Sequence[Any], stages: Any) -> None:
+        """Initializes the parameters, cuts the model and frees other ranks' parts."""
+        if any(not param.is_initialized for param in self.model.params()):
+            with no_backprop_mode(), using_config("train", False):
+                self.model(*inputs)
+        self.comm.bcast_data(self.model)
+        numpy.random.set_state(self.comm.bcast_obj(numpy.random.get_state()))
+        costs = None
+        if self.comm.rank == 0:
+            state = numpy.random.get_state()
+            sample = copy.deepcopy(self.model)
+            costs = measurement.measure(sample, sample, inputs)
+            numpy.random.set_state(state)
+        costs = self.comm.bcast_obj(costs)
+        chunks = self._n_stages // self.comm.size
+        self.partition = partition(
+            costs,
+            self._n_stages if stages is None else stages,
+            _seconds_per_byte(self.comm),
+            schedule.bubble(self.schedule, self.comm.size, self.micro_batches, chunks),
+        )
+        stage_of, owners = self.partition.stage_of, measurement.owners(self.model)
+        for param in self.model.params():
+            param.stage = stage_of.get(owners[id(param)], 0)
+            if param.stage % self.comm.size != self.comm.rank:
+                param._to_device("meta:0")
+
+    def params(self, include_uninit: bool = True) -> Iterator[Parameter]:
+        """The parameters of this rank's stages."""
+        for param in self.model.params(include_uninit):
+            if not param.is_meta:
+                yield param
+
+    def namedparams(
+        self, include_uninit: bool = True
+    ) -> Iterator[tuple[str, Parameter]]:
+        """The parameters of this rank's stages, with their paths in the model."""
+        for path, param in self.model.namedparams(include_uninit):
+            if not param.is_meta:
+                yield path, param
+
+    def namedlinks(self, skipself: bool = False) -> Iterator[tuple[str, Link]]:
+        """The links of the model, with their paths in it."""
+        return self.model.namedlinks(skipself)
+
+    def links(self, skipself: bool = False) -> Iterator[Link]:
+        """The links of the model."""
+        return self.model.links(skipself)
+
+    def cleargrads(self) -> None:
+        """Clears the gradients of this rank's parameters."""
+        for param in self.params():
+            param.cleargrad()
+
+    def forward(self, *inputs: Any) -> Any:
+        """The model's result for a batch, computed in micro-batches, on every rank."""
+        parts = micro_batches.split(inputs, self.micro_batches)
+        samples = sum(size for size, _ in parts)
+        executor = self._new_executor(lambda: None)
+        executor.is_training = False
+        executor.add(
+            0,
+            [
+                MicroBatch(self.model, part, size / samples, i == len(parts) - 1)
+                for i, (size, part) in enumerate(parts)
+            ],
+        )
+        with no_backprop_mode():
+            for stage in range(self.comm.rank, self._n_stages, self.comm.size):
+                executor.run(Action("F", stage, i) for i in range(len(parts)))
+        sizes = [size for size, _ in parts]
+        self._report(executor, sizes)
+        ys = [_arrays_of(executor.results[i]) for i in range(len(parts))]
+        result = micro_batches.join(ys, sizes) if _is_complete(ys) else None
+        found = [y for y in self.comm.allgather_obj(result) if y is not None]
+        if not found:
+            raise RuntimeError(
+                f"Pipeline: expected one rank to have the whole result of "
+                f"{type(self.model).__name__}, got parts of it on several"
+            )
+        return _variables_of(found[0])
+
+    def train_batch(
+        self, optimizer: Any, program: Callable[..., Any], inputs: Sequence[Any]
+    ) -> None:
+        """Computes the gradient of one batch and updates the parameters.
+
+        With ``pipedream``, some of that is done by later calls, or by :meth:`drain`.
+
+        Args:
+            optimizer: of this rank's parameters.
+            program: gives the loss for ``inputs``; the model itself unless there is
+                a loss function apart from it.
+            inputs: its arguments, the same on every rank.
+        """
+        if self._executor is None:
+            self._executor = self._new_executor(optimizer.update)
+        executor = self._executor
+        parts = micro_batches.split(inputs, self.micro_batches)
+        samples = sum(size for size, _ in parts)
+        batch = [
+            MicroBatch(program, part, size / samples, i == len(parts) - 1)
+            for i, (size, part) in enumerate(parts)
+        ]
+        if self.schedule != "pipedream":
+            self.cleargrads()
+            executor.add(0, batch)
+            executor.run(self._flush_actions(len(parts)))
+        else:
+            self._run_stream(executor, batch)
+        self._report(executor, [size for size, _ in parts])
+
+    def _run_stream(self, executor: Executor, batch: list[MicroBatch]) -> None:
+        if len(batch) != self.micro_batches:
+            raise ValueError(
+                f"Pipeline: expected batches of at least {self.micro_batches} samples, "
+                f"one for each micro-batch, got {len(batch)}"
+            )
+        if self._stream is None:
+            self._stream = Stream(self.comm.rank, self.comm.size, self.micro_batches)
+        executor.add(self._next, batch)
+        self._next += len(batch)
+        executor.run(self._stream.next_batch())
+
+    def drain(self) -> None:
+        """Completes all batches that are on their way; every rank calls it."""
+        if self._stream is not None and self._executor is not None:
+            self._executor.run(self._stream.drain(), last=self._next - 1)
+            self._executor.finish()
+
+    def _flush_actions(self, parts: int) -> list[Action]:
+        ranks = self.comm.size
+        chunks = self._n_stages // ranks
+        actions = schedule.flush_schedule(self.schedule, ranks, parts, chunks)
+        return actions[self.comm.rank]
+
+    def _new_executor(self, update: Callable[[], None]) -> Executor:
+        rank, ranks = self.comm.rank, self.comm.size
+        kind = weights.KINDS[self._weights_kind]
+        versions = kind(list(self.params()), rank, ranks, self.micro_batches)
+        chunks = self._n_stages // ranks
+        return Executor(self._messages, versions, update, chunks, self._recompute)
+
+    def _report(self, executor: Executor, sizes: Sequence[int]) -> None:
+        """Reports on all ranks what the micro-batches reported, averaged by samples."""
+        mine = executor.finish()
+        merged: dict[str, list[tuple[float, int]]] = {}
+        for i, observation in mine.items():
+            size = sizes[i % self.micro_batches]
+            for key, value in observation.items():
+                array = value.array if isinstance(value, Variable) else value
+                merged.setdefault(key, []).append((float(array), size))
+        means = {
+            key: float(
+                numpy.average([v for v, _ in pairs], weights=[n for _, n in pairs])
+            )
+            for key, pairs in merged.items()
+        }
+        for observation in self.comm.allgather_obj(means):
+            reporter.report(observation)
+
+
+def _number_of_stages(stages: int | Sequence[str] | None, kind: str, ranks: int) -> int:
+    if stages is None:
+        return 2 * ranks if kind == "interleaved" and ranks > 1 else ranks
+    number = stages if isinstance(stages, int) else len(stages) + 1
+    if number % ranks or (number != ranks and kind != "interleaved"):
+        expected = f"a multiple of {ranks}" if kind == "interleaved" else str(ranks)
+        raise ValueError(
+            f"Pipeline: expected {expected} stages for {kind} on {ranks} ranks, got "
+            f"{number}"
+        )
+    return number
+
+
+def _seconds_per_byte(comm: Communicator) -> float:
+    """Of a message between the first two ranks, half of a round trip."""
+    import time
+
+    if comm.size == 1:
+        return 0.0
+    x = numpy.zeros(1 << 20, numpy.uint8)
+    seconds = math.inf
+    for _ in range(3):
+        start = time.perf_counter()
+        if comm.rank == 0:
+            comm.send(x, 1)
+            comm.recv(1)
+        elif comm.rank == 1:
+            comm.send(comm.recv(0), 0)
+        seconds = min(seconds, time.perf_counter() - start)
+    return float(comm.bcast_obj(seconds)) / 2 / x.nbytes
+
+
+def _arrays_of(y: Any) -> Any:
+    """``y`` with arrays in place of Variables, None in place of those elsewhere."""
+    if isinstance(y, Variable):
+        return None if y.is_meta else y.array
+    if isinstance(y, dict):
+        return {key: _arrays_of(item) for key, item in y.items()}
+    if isinstance(y, (tuple, list)):
+        return type(y)(map(_arrays_of, y))
+    return y
+
+
+def _is_complete(y: Any) -> bool:
+    if isinstance(y, dict):
+        return all(map(_is_complete, y.values()))
+    if isinstance(y, (tuple, list)):
+        return all(map(_is_complete, y))
+    return y is not None
+
+
+def _variables_of(y: Any) -> Any:
+    if isinstance(y, numpy.ndarray):
+        return Variable(y, requires_grad=False)
+    if isinstance(y, dict):
+        return {key: _variables_of(item) for key, item in y.items()}
+    if isinstance(y, (tuple, list)):
+        return type(y)(map(_variables_of, y))
+    return y

@@ -1,0 +1,154 @@
+"""Schedules: in which order each rank of a pipeline computes.
+
+A schedule is a list of actions for each rank, and nothing else: the executor runs it,
+a simulator times it, and the pictures in the documentation draw it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+SCHEDULES = ("gpipe", "1f1b", "interleaved", "pipedream")
+
+
+class Action(NamedTuple):
+    """What a rank does next.
+
+    ``kind`` is ``"F"`` or ``"B"``, the forward or backward pass of a micro-batch on a
+    stage, or ``"U"``, an update of the rank's parameters after that micro-batch.
+    """
+
+    kind: str
+    stage: int
+    micro_batch: int
+
+
+def rank_of_stage(stage: int, ranks: int) -> int:
+    """The rank that computes a stage: the stages are dealt out in turn."""
+    return stage % ranks
+
+
+def flush_schedule(
+    kind: str, ranks: int, micro_batches: int, chunks: int = 1
+) -> list[list[Action]]:
+    """The actions of each rank for one batch, which ends with an update.
+
+    Every rank computes the backward passes in the order of the micro-batches, so that
+    gradients are added in the order in which a single process adds them.
+
+    Args:
+        kind: ``gpipe`` computes all forward passes, then all backward passes (Huang et
+            al., 2019); ``1f1b`` alternates after a warm-up and so holds the activations
+            of at most ``ranks - rank`` micro-batches (Narayanan et al., 2019);
+            ``interleaved`` does so with several stages per rank (Narayanan et al.,
+            2021).
+        ranks: the number of ranks.
+        micro_batches: of a batch.
+        chunks: stages per rank, for ``interleaved``.
+
+    Raises:
+        ValueError: no such schedule, or a number below 1.
+    """
+    if kind not in ("gpipe", "1f1b", "interleaved"):
+        raise ValueError(f"schedule: expected one that flushes, got {kind!r}")
+    if min(ranks, micro_batches, chunks) < 1:
+        raise ValueError(
+            f"schedule: expected at least 1 rank, micro-batch and chunk, got "
+            f"{ranks}, {micro_batches} and {chunks}"
+        )
+    if chunks > 1 and kind != "interleaved":
+        raise ValueError(
+            f"schedule: expected 1 stage per rank for {kind}, got {chunks}"
+        )
+    return [
+        _with_update(_merge(kind, rank, ranks, micro_batches, chunks))
+        for rank in range(ranks)
+    ]
+
+
+def _merge(
+    kind: str, rank: int, ranks: int, micro_batches: int, chunks: int
+) -> list[Action]:
+    """Forward and backward passes in one order, forward passes first by the warm-up.
+
+    It is made for a multiple of ``ranks`` micro-batches, of which the last are left
+    out: otherwise ranks of several stages would wait for each other.
+    """
+    groups = -(-micro_batches // ranks)
+    forward = _passes("F", rank, ranks, groups, chunks)
+    backward = _passes("B", rank, ranks, groups, chunks)
+    warm_up = len(forward)
+    if kind == "1f1b":
+        warm_up = ranks - 1 - rank
+    elif kind == "interleaved":
+        warm_up = 2 * (ranks - 1 - rank) + (chunks - 1) * ranks
+    warm_up = min(warm_up, len(forward))
+    actions = forward[:warm_up]
+    rest = forward[warm_up:]
+    for f, b in zip(rest, backward):
+        actions += [f, b]
+    actions += backward[len(rest) :]
+    return [action for action in actions if action.micro_batch < micro_batches]
+
+
+def _passes(kind: str, rank: int, ranks: int, groups: int, chunks: int) -> list[Action]:
+    """Of one rank: groups of as many micro-batches as ranks go through its stages."""
+    order = range(chunks) if kind == "F" else reversed(range(chunks))
+    stages = [chunk * ranks + rank for chunk in order]
+    return [
+        Action(kind, stage, group * ranks + i)
+        for group in range(groups)
+        for stage in stages
+        for i in range(ranks)
+    ]
+
+
+def _with_update(actions: list[Action]) -> list[Action]:
+    return [*actions, Action("U", actions[-1].stage, actions[-1].micro_batch)]
+
+
+class Stream:
+    """PipeDream's schedule: batches follow each other without a flush between them.
+
+    A rank computes ``ranks - 1 - rank`` forward passes ahead, then one forward and one
+    backward pass in turn, and updates its parameters after the last backward pass of
+    each batch.
+
+    Args:
+        rank, ranks: this rank and their number; each has one stage.
+        micro_batches: of a batch.
+    """
+
+    def __init__(self, rank: int, ranks: int, micro_batches: int) -> None:
+        self._rank = rank
+        self._warm_up = ranks - 1 - rank
+        self._micro_batches = micro_batches
+        self._forward = self._backward = 0
+
+    def next_batch(self) -> Iterator[Action]:
+        """The actions that one more batch brings."""
+        for _ in range(self._micro_batches):
+            yield Action("F", self._rank, self._forward)
+            self._forward += 1
+            if self._forward - self._backward > self._warm_up:
+                yield from self._next_backward()
+
+    def drain(self) -> Iterator[Action]:
+        """The actions that complete all batches."""
+        while self._backward < self._forward:
+            yield from self._next_backward()
+
+    def _next_backward(self) -> Iterator[Action]:
+        i = self._backward
+        self._backward += 1
+        yield Action("B", self._rank, i)
+        if self._backward % self._micro_batches == 0:
+            yield Action("U", self._rank, i)
+
+
+def bubble(kind: str, ranks: int, micro_batches: int, chunks: int = 1) -> float:
+    """The expected idle time of a rank over its busy time, for equal stages."""
+    if kind == "pipedream":
+        return 0.0
+    return (ranks - 1) / (micro_batches * chunks)

@@ -1,0 +1,305 @@
+"""One forward and backward pass of a stage for one micro-batch."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy
+
+from renga import _core, reporter
+from renga.configuration import no_backprop_mode
+from renga.function_node import backward
+from renga.functions.util.recomputation import Recomputation
+from renga.pipeline.messages import GRADIENT, VALUE, Kind, Route
+from renga.variable import Variable
+
+if TYPE_CHECKING:
+    from renga.pipeline.messages import StageMessages
+
+# Results of functions without elements, by the call's number, its name and its inputs.
+Outputs = dict[tuple[Any, ...], Any]
+
+
+class _Transfer(NamedTuple):
+    x: Variable
+    stage: int  # the other one
+
+
+class StageRun:
+    """Computes what one stage computes of a program, and the shapes of the rest.
+
+    Every rank calls the same program with the same inputs. Parameters have the stages
+    that the partition gave them, other inputs of the program have none. An operation
+    runs on the last of its inputs' stages; values that it needs of earlier stages are
+    sent there. So values go from earlier to later stages only, and gradients back.
+
+    It is a placement of calls (``_core.set_call_placement``).
+
+    Args:
+        stage: the one to compute.
+        messages: to and from other stages.
+        weights: variables to compute with in place of parameters, by their ids.
+        outputs: shared by all runs of a program.
+    """
+
+    def __init__(
+        self,
+        stage: int,
+        messages: StageMessages,
+        weights: Mapping[int, Variable],
+        outputs: Outputs,
+    ) -> None:
+        self.stage = stage
+        self.result: Any = None
+        self.observation: dict[str, Any] = {}
+        self._messages = messages
+        self._weights = weights
+        self._outputs = outputs
+        self._sent: dict[tuple[int, int], _Transfer] = {}
+        # With the variables they stand for, so that ids are not reused.
+        self._received: dict[int, tuple[Variable, _Transfer]] = {}
+        self._values: deque[_Transfer] = deque()  # received before a recomputation
+        self._is_sending = True
+        self._target = -1
+        self._python_calls = 0
+
+    def forward(
+        self, program: Callable[..., Any], inputs: Sequence[Any], recompute: bool
+    ) -> None:
+        """Runs the program; its result is in ``result``, what it reports too.
+
+        Args:
+            program: a function of Variables or arrays, the same on every rank.
+            inputs: its arguments.
+            recompute: whether the backward pass runs it again, instead of keeping what
+                it needs in memory.
+        """
+        self._inputs = tuple(inputs)
+        self._recomputation = Recomputation(program) if recompute else None
+        with self._placing(), self._observing():
+            if self._recomputation is None:
+                self.result = program(*inputs)
+            else:
+                with no_backprop_mode():
+                    self.result = self._recomputation.first(self._inputs)
+
+    def _recompute(self) -> None:
+        """Runs the program again with its graph, where ``forward`` kept none."""
+        if self._recomputation is None:
+            return
+        self._is_sending = False
+        values = deque(transfer for _, transfer in self._received.values())
+        self._sent, self._received, self._values = {}, {}, values
+        states = tuple(self._recomputation.states.inputs(set()))
+        with self._placing():
+            self.result, _ = self._recomputation.again(self._inputs, states)
+
+    @contextlib.contextmanager
+    def _placing(self) -> Iterator[None]:
+        before = _core.call_placement()
+        _core.set_call_placement(self)
+        self._python_calls = 0
+        try:
+            yield
+        finally:
+            _core.set_call_placement(before)
+
+    def _observing(self) -> contextlib.AbstractContextManager[None]:
+        try:
+            return reporter.get_current_reporter().scope(self.observation)
+        except IndexError:
+            return contextlib.nullcontext()
+
+    def received_kinds(self) -> list[tuple[Route, Kind]]:
+        """What the forward pass has received, in order."""
+        return [
+            (Route(VALUE, stage, self.stage), Kind.of(x))
+            for x, stage in (transfer for _, transfer in self._received.values())
+        ]
+
+    def expect_gradients(self) -> None:
+        """Starts to receive the gradients of the values that were sent."""
+        for x, stage in self._sent.values():
+            if x.requires_grad:
+                self._messages.expect(Route(GRADIENT, stage, self.stage), Kind.of(x))
+
+    def backward(self, weight: float) -> None:
+        """Adds to the gradients of this stage's weights, and sends the others'.
+
+        Args:
+            weight: the gradient of the result, if this stage computes it.
+        """
+        self._recompute()
+        roots = self._received_gradients()
+        y = self.result
+        if isinstance(y, Variable) and y.stage == self.stage and y.requires_grad:
+            seed = Variable(numpy.full(y.shape, weight, y.dtype), requires_grad=False)
+            roots.insert(0, (y, seed))
+        if roots:
+            backward([y for y, _ in roots], [gy for _, gy in roots])
+        for x, stage in (transfer for _, transfer in self._received.values()):
+            if x.requires_grad:
+                gx = x.grad_var
+                if gx is None:
+                    gx = Variable(numpy.zeros(x.shape, x.dtype), requires_grad=False)
+                self._messages.send(Route(GRADIENT, self.stage, stage), gx)
+
+    def _received_gradients(self) -> list[tuple[Variable, Variable]]:
+        """Values that were sent, with the sums of their gradients.
+
+        Of several stages' gradients those of later stages are added first, as in a
+        single process.
+        """
+        by_value: dict[int, tuple[Variable, dict[int, Variable]]] = {}
+        for x, stage in self._sent.values():
+            if x.requires_grad:
+                gx = self._messages.receive(
+                    Route(GRADIENT, stage, self.stage), Kind.of(x)
+                )
+                by_value.setdefault(id(x), (x, {}))[1][stage] = gx
+        roots = []
+        with no_backprop_mode():
+            for x, gradients in by_value.values():
+                first, *others = [gradients[s] for s in sorted(gradients, reverse=True)]
+                for gx in others:
+                    first = _core.ops.add(first, gx)
+                roots.append((x, first))
+        return roots
+
+    def place(self, label: str, xs: list[Variable]) -> list[Variable] | None:
+        """The variables to call an operation with, None if another stage does."""
+        self._target = target = max((x.stage for x in xs), default=-1)
+        if target < 0:
+            return xs
+        if target == self.stage:
+            return [self._here(x) for x in xs]
+        for x in xs:
+            if x.stage == self.stage:
+                self._send(x, target)
+        return None
+
+    def placed(self, ys: list[Variable]) -> None:
+        """Notes the stage of an operation's outputs."""
+        if self._target >= 0:
+            for y in ys:
+                y.stage = self._target
+
+    def apply(self, function: Any, xs: tuple[Variable, ...]) -> tuple[Variable, ...]:
+        """The outputs of a FunctionNode."""
+        return self.call(_Apply(function), xs, {})
+
+    def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The result of a function that reads the elements of its Variables."""
+        self._python_calls += 1
+        number = self._python_calls
+        xs: list[Variable] = []
+        _map_variables((args, kwargs), xs.append)
+        placed = self.place(function.__name__, xs)
+        target = self._target
+        if placed is not None:
+            queue = deque(placed)
+            args, kwargs = _map_variables((args, kwargs), lambda x: queue.popleft())
+            result = function(*args, **kwargs)
+        else:
+            result = self._shapes_of(number, function, args, kwargs)
+        self._target = target
+        _map_variables(result, lambda y: self.placed([y]))
+        return result
+
+    def _shapes_of(
+        self, number: int, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """The result without elements. Its shapes are found by a run on zeros.
+
+        They are remembered, unless the function draws random numbers: then every rank
+        has to draw them, to have the same ones afterwards.
+        """
+        xs: list[Variable] = []
+        _map_variables((args, kwargs), xs.append)
+        key = (number, function.__name__, *map(Kind.of, xs))
+        if key not in self._outputs:
+            before = numpy.random.get_state()[1:3]
+            result = self._on_zeros(function, args, kwargs)
+            after = numpy.random.get_state()[1:3]
+            if before[1] == after[1] and numpy.array_equal(before[0], after[0]):
+                self._outputs[key] = result
+        else:
+            result = self._outputs[key]
+        requires_grad = _core.backprop_enabled() and any(x.requires_grad for x in xs)
+        return _map_variables(
+            result,
+            lambda y: _core.empty(
+                *Kind.of(y), "meta", y.requires_grad and requires_grad
+            ),
+        )
+
+    def _on_zeros(
+        self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        args, kwargs = _map_variables(
+            (args, kwargs),
+            lambda x: Variable(numpy.zeros(x.shape, x.dtype), requires_grad=True),
+        )
+        _core.set_call_placement(None)
+        try:
+            result = function(*args, **kwargs)
+        finally:
+            _core.set_call_placement(self)
+        return _map_variables(result, lambda y: _shape(y, y.requires_grad))
+
+    def _here(self, x: Variable) -> Variable:
+        if x.stage < 0:
+            return x
+        if x.stage == self.stage:
+            return self._weights.get(id(x), x)
+        if id(x) not in self._received:
+            self._received[id(x)] = (x, self._receive(x))
+        return self._received[id(x)][1].x
+
+    def _receive(self, x: Variable) -> _Transfer:
+        if self._values:
+            value = self._values.popleft().x
+        else:
+            route = Route(VALUE, x.stage, self.stage)
+            value = self._messages.receive(route, Kind.of(x))
+        value.requires_grad = x.requires_grad
+        value.stage = self.stage
+        return _Transfer(value, x.stage)
+
+    def _send(self, x: Variable, target: int) -> None:
+        if (id(x), target) in self._sent:
+            return
+        value = self._weights.get(id(x), x)
+        self._sent[id(x), target] = _Transfer(value, target)
+        if self._is_sending:
+            self._messages.send(Route(VALUE, self.stage, target), value)
+
+
+class _Apply:
+    """A FunctionNode as a function of Variables."""
+
+    def __init__(self, node: Any) -> None:
+        self._node = node
+        self.__name__ = node.label
+
+    def __call__(self, *xs: Variable) -> tuple[Variable, ...]:
+        return self._node._apply(xs)
+
+
+def _map_variables(value: Any, function: Callable[[Variable], Any]) -> Any:
+    """``value`` with ``function(x)`` in place of each Variable in it, in order."""
+    if isinstance(value, Variable):
+        return function(value)
+    if isinstance(value, dict):
+        return {key: _map_variables(item, function) for key, item in value.items()}
+    if isinstance(value, list) or type(value) is tuple:
+        return type(value)([_map_variables(item, function) for item in value])
+    return value
+
+
+def _shape(y: Variable, requires_grad: bool) -> Variable:
+    """A variable like ``y`` without elements."""
+    return _core.empty(*Kind.of(y), "meta", requires_grad)

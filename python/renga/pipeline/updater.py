@@ -1,0 +1,62 @@
+"""The updater of a pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from renga.dataset import convert
+from renga.pipeline.pipeline import Pipeline
+from renga.training.updaters import StandardUpdater
+
+
+class PipelineUpdater(StandardUpdater):
+    """Trains a :class:`~renga.pipeline.Pipeline` by one batch per iteration.
+
+    Every rank has an iterator that gives the same batches. What the model reports is
+    averaged over the micro-batches and reported on every rank.
+
+    Args:
+        iterator: gives the batches.
+        optimizer: set up with a Pipeline; its ``update`` sees the gradients of this
+            rank's parameters.
+        loss_func: function of the batch's arrays that gives the loss; by default the
+            Pipeline's model.
+
+    Raises:
+        TypeError: the optimizer's target is no Pipeline.
+    """
+
+    def __init__(self, iterator: Any, optimizer: Any, **kwargs: Any) -> None:
+        super().__init__(iterator, optimizer, **kwargs)
+        target = self._optimizers["main"].target
+        if not isinstance(target, Pipeline):
+            raise TypeError(
+                f"PipelineUpdater: expected an optimizer of a Pipeline, got one of "
+                f"{target!r}"
+            )
+
+    def update_core(self) -> None:
+        """Trains by one batch."""
+        iterator, optimizer = self._iterators["main"], self._optimizers["main"]
+        batch = iterator.next()
+        arrays = convert._call_converter(self.converter, batch, self.input_device)
+        program = self.loss_func or optimizer.target.model
+        if isinstance(arrays, Mapping):
+            names = list(arrays)
+            named = program
+            arrays = tuple(arrays.values())
+
+            def program(*values: Any) -> Any:
+                return named(**dict(zip(names, values)))
+
+        elif not isinstance(arrays, tuple):
+            arrays = (arrays,)
+        optimizer.target.train_batch(optimizer, program, arrays)
+        if self.auto_new_epoch and iterator.is_new_epoch:
+            optimizer.new_epoch(auto=True)
+
+    def finalize(self) -> None:
+        """Completes the batches on their way and ends the iterators."""
+        self._optimizers["main"].target.drain()
+        super().finalize()

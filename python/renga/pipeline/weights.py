@@ -1,0 +1,197 @@
+"""Which versions of the weights a pipeline computes with.
+
+While the backward pass of one micro-batch is on its way, later ones have been through
+the forward pass already. So without a flush the weights change between a micro-batch's
+passes, by ``delay`` updates. Each way to treat that is one class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from renga.configuration import no_backprop_mode
+from renga.variable import Variable
+
+if TYPE_CHECKING:
+    from renga.parameter import Parameter
+
+Weights = Mapping[int, Variable]
+
+
+class Flush:
+    """The parameters themselves: no update comes between the passes of a micro-batch.
+
+    With a schedule that does not flush, the weights of the backward pass are newer than
+    those of the forward pass, and neither gradient nor prediction is corrected.
+
+    Args:
+        params: of this rank, initialized.
+        stage, stages: this rank's stage and their number.
+        micro_batches: of a batch, after each of which the parameters are updated.
+    """
+
+    name = "flush"
+
+    def __init__(
+        self,
+        params: Sequence[Parameter],
+        stage: int,
+        stages: int,
+        micro_batches: int,
+    ) -> None:
+        self._params = params
+        self._stage = stage
+        self._delay = stages - 1 - stage  # forward passes ahead of the backward pass
+        self._micro_batches = micro_batches
+        self._updates = 0
+
+    def of_forward(self, i: int) -> Weights:
+        """What to compute micro-batch ``i`` with, by the parameters' ids."""
+        return {}
+
+    def before_backward(self, i: int, weights: Weights, last: int | None) -> None:
+        """Sets the weights for the backward pass of micro-batch ``i``.
+
+        Args:
+            i: the micro-batch.
+            weights: those of its forward pass.
+            last: the last micro-batch, if it is known.
+        """
+
+    def after_backward(self, weights: Weights) -> None:
+        """Adds the gradients to those of the parameters."""
+        for param in self._params:
+            weight = weights.get(id(param))
+            if weight is None or weight.grad_var is None:
+                continue
+            if param.grad_var is None:
+                param.grad_var = weight.grad_var
+            else:
+                param.addgrad(weight)
+            weight.cleargrad()
+
+    def after_update(self) -> None:
+        """Takes note of an update."""
+        self._updates += 1
+
+    def _copies(self) -> Weights:
+        with no_backprop_mode():
+            return {id(p): Variable(p.array.copy()) for p in self._params}
+
+
+class Stash(Flush):
+    """Both passes use the weights that were newest at the forward pass (PipeDream).
+
+    Narayanan et al., "PipeDream: generalized pipeline parallelism for DNN training",
+    SOSP 2019. A rank keeps a version for each micro-batch on its way.
+    """
+
+    name = "stash"
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self._newest: Weights = {}
+
+    def of_forward(self, i: int) -> Weights:
+        if self._delay > 0 and not self._newest:
+            self._newest = self._copies()
+        return self._newest
+
+    def after_update(self) -> None:
+        super().after_update()
+        self._newest = {}
+
+
+class TwoVersions(Flush):
+    """Every stage computes batch t with the weights before the update of batch t - 1.
+
+    So the update is W(t + 1) = W(t) - lr g(W(t - 1)) on all stages, and a rank keeps
+    two versions (PipeDream-2BW: Narayanan et al., "Memory-efficient pipeline-parallel
+    DNN training", ICML 2021). A batch needs at least as many micro-batches as there
+    are stages.
+    """
+
+    name = "two_versions"
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self._versions: dict[int, Weights] = {0: self._copies()}
+
+    def of_forward(self, i: int) -> Weights:
+        return self._versions[max(i // self._micro_batches - 1, 0)]
+
+    def after_update(self) -> None:
+        super().after_update()
+        # Batches from this one on use the version of the update before, or newer ones.
+        oldest = self._updates - 1
+        self._versions = {t: w for t, w in self._versions.items() if t >= oldest}
+        self._versions[self._updates] = self._copies()
+
+
+class _Predicted(Flush):
+    """Base of those that predict into one more buffer for each parameter."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self._buffers = self._copies()
+
+    def of_forward(self, i: int) -> Weights:
+        self._predict(self._forward_steps(i))
+        return self._buffers
+
+    def _forward_steps(self, i: int) -> int:
+        raise NotImplementedError
+
+    def _predict(self, steps: int) -> None:
+        """Sets the buffers to the weights that are expected after further updates."""
+        for param in self._params:
+            out = self._buffers[id(param)].array
+            param.update_rule.predict(param, max(steps, 0), out)
+
+
+class SpecTrain(_Predicted):
+    """Both passes use predicted weights, those of the end of the backward pass.
+
+    Chen, Yang and Cheng, "Efficient and robust parallel DNN training through model
+    parallelism on multi-GPU platform", arXiv 1809.02839. Stage k of N predicts
+    k // 2 + N - k - 1 updates ahead in the forward pass and k // 2 in the backward
+    pass; where the pipeline fills and drains there are fewer, which are counted.
+    """
+
+    name = "spectrain"
+
+    def _forward_steps(self, i: int) -> int:
+        return self._steps(i, i + self._stage // 2)
+
+    def before_backward(self, i: int, weights: Weights, last: int | None) -> None:
+        end = i + self._stage // 2
+        self._predict(self._steps(i, end if last is None else min(end, last)))
+
+    def _steps(self, i: int, end: int) -> int:
+        """Updates from now until micro-batch ``end`` is complete, without that of i."""
+        updates = (end + 1) // self._micro_batches
+        if (i // self._micro_batches) < updates:
+            updates -= 1
+        return updates - self._updates
+
+
+class PipeOptim(_Predicted):
+    """The forward pass uses predicted weights, those of the backward pass.
+
+    Guan et al., "PipeOptim: ensuring effective 1F1B schedule with optimizer-dependent
+    weight prediction", arXiv 2312.00839. The backward pass uses the newest weights.
+    """
+
+    name = "pipeoptim"
+
+    def _forward_steps(self, i: int) -> int:
+        return i // self._micro_batches - self._updates
+
+    def before_backward(self, i: int, weights: Weights, last: int | None) -> None:
+        self._predict(0)
+
+
+KINDS: dict[str, type[Flush]] = {
+    kind.name: kind for kind in (Flush, Stash, TwoVersions, SpecTrain, PipeOptim)
+}
