@@ -1,7 +1,5 @@
 #include "devices/meta.h"
 
-#include <stdexcept>
-
 namespace renga {
 namespace {
 
@@ -14,7 +12,7 @@ class MetaDriver final : public Driver {
   void release(void*, std::size_t, int) override {}
   void copy_from_host(void*, const void*, std::size_t, int) override {}
   void copy_to_host(void*, const void*, std::size_t, int) override {
-    throw std::runtime_error(
+    throw NoElements(
         "expected an array with elements, got one that has a shape and a dtype only (device meta)");
   }
   void copy_within(void*, const void*, std::size_t, int) override {}

@@ -8,6 +8,7 @@
 
 #include "devices/allocator.h"
 #include "devices/gil_release.h"
+#include "devices/meta.h"
 #include "ops/convolution/algorithm_cache.h"
 #include "ops/convolution/cpu/algorithm_selection.h"
 #include "ops/matmul/cpu/bf16x3.h"
@@ -180,6 +181,7 @@ PYBIND11_MODULE(_core, m) {
   m.doc() = "The core of renga: variables, the graph and the operations.";
   m.attr("__version__") = RENGA_VERSION;
   py::register_exception_translator(&translate);
+  py::register_exception<renga::NoElements>(m, "NoElements", PyExc_RuntimeError);
   renga::gil_release_hooks = {&release_gil, &acquire_gil};
   start_warm_up();
   bind_graph(m);

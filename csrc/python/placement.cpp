@@ -87,11 +87,11 @@ void bind_placement(py::module_& m) {
       "dtype_name", [](const Variable& x) { return std::string(name_of(x.dtype())); }, py::arg("x"),
       "The name of the dtype; bfloat16 arrays are float32 in Python.");
   m.def(
-      "empty",
+      "empty_variable",
       [](const Shape& shape, const std::string& dtype, const std::string& device,
          bool requires_grad) {
         const auto type = dtype_named(dtype);
-        require<std::invalid_argument>(type.has_value(), "empty: expected a dtype, got ", dtype);
+        require<std::invalid_argument>(type.has_value(), "empty_variable: expected a dtype, got ", dtype);
         return Variable(empty(shape, *type, device_from_string(device)), requires_grad);
       },
       py::arg("shape"), py::arg("dtype"), py::arg("device"), py::arg("requires_grad") = false,

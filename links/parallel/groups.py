@@ -1,7 +1,8 @@
-"""Groups of ranks for data, channel and spatial parallelism at the same time."""
+"""Groups of ranks for several kinds of parallelism at the same time."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,38 +13,46 @@ if TYPE_CHECKING:
 class Groups(NamedTuple):
     """The communicators of a rank, one for each kind of parallelism."""
 
-    data: Any  # ranks with the same shard of the model and different samples
+    data: Any  # ranks with the same part of the model and different samples
     channel: Any  # ranks with the same samples and different channels
     spatial: Any  # ranks with the same samples and different shards of the images
+    stage: Any  # ranks with the same samples and different layers: a pipeline
 
 
 def create_groups(
-    comm: Communicator, data: int | None = None, channel: int = 1, spatial: int = 1
+    comm: Communicator,
+    data: int | None = None,
+    channel: int = 1,
+    spatial: int = 1,
+    stage: int = 1,
 ) -> Groups:
-    """Splits a communicator into a grid of data × spatial × channel ranks.
+    """Splits a communicator into a grid of data × stage × spatial × channel ranks.
 
     Ranks of one channel group have consecutive numbers, since they communicate most;
-    then come those of a spatial group. Every rank has to call it.
+    then come those of a spatial group, then those of a pipeline. Every rank has to call
+    it.
 
     Args:
         data: the size of the data groups; by default what the others leave.
-        channel, spatial: the sizes of the channel and spatial groups.
+        channel, spatial, stage: the sizes of the other groups.
 
     Raises:
         ValueError: the product of the sizes is not the number of ranks.
     """
-    rest = channel * spatial
-    if data is None and rest > 0:
-        data = comm.size // rest
-    if min(data or 0, channel, spatial) < 1 or (data or 0) * rest != comm.size:
+    image, replica = channel * spatial, channel * spatial * stage
+    if data is None and replica > 0:
+        data = comm.size // replica
+    sizes = (data or 0, stage, spatial, channel)
+    if min(sizes) < 1 or math.prod(sizes) != comm.size:
         raise ValueError(
-            f"create_groups: expected {comm.size} ranks, got {data} for data × "
-            f"{spatial} spatial × {channel} for channels"
+            f"create_groups: expected {comm.size} ranks, got {data} for data × {stage} "
+            f"stages × {spatial} spatial × {channel} for channels"
         )
     return Groups(
-        split_by(comm, lambda rank: rank % rest),
-        split_by(comm, lambda rank: rank // channel),
-        split_by(comm, lambda rank: rank // rest * channel + rank % channel),
+        data=split_by(comm, lambda rank: rank % replica),
+        channel=split_by(comm, lambda rank: rank // channel),
+        spatial=split_by(comm, lambda rank: rank // image * channel + rank % channel),
+        stage=split_by(comm, lambda rank: rank // replica * image + rank % image),
     )
 
 

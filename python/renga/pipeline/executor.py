@@ -70,6 +70,7 @@ class Executor:
         self.observations: dict[int, dict[str, Any]] = {}
         self.results: dict[int, Any] = {}
         self.is_training = True
+        self._has_gradients = False  # of the present batch
 
     def add(self, first: int, micro_batches: Sequence[MicroBatch]) -> None:
         """Takes micro-batches with the numbers from ``first`` on."""
@@ -86,7 +87,7 @@ class Executor:
         queue = list(actions)
         for action, following in zip(queue, [*queue[1:], None]):
             start = time.perf_counter()
-            if following is not None:
+            if self._expect(action) and following is not None:
                 self._expect(following)
             if action.kind == "F":
                 self._forward(action.stage, action.micro_batch)
@@ -95,17 +96,26 @@ class Executor:
             else:
                 self._update()
                 self._weights.after_update()
+                self._has_gradients = False
             self.timings.append(Timing(action, start, time.perf_counter()))
 
-    def _expect(self, action: Action) -> None:
-        """Receives ahead what the next forward pass will probably need."""
-        if action.kind != "F" or action.micro_batch not in self._micro_batches:
-            return
-        kinds = self._received.get(self._signature(action), [])
-        if any(self._messages.expected(route) for route, _ in kinds):
-            return
-        for route, kind in kinds:
-            self._messages.expect(route, kind)
+    def _expect(self, action: Action) -> bool:
+        """Receives ahead what a forward pass will need, as far as that is known.
+
+        Returns whether later passes may do so, too: messages on a route keep their
+        order.
+        """
+        if action.kind != "F":
+            return True
+        if action.micro_batch not in self._micro_batches:
+            return False
+        kinds = self._received.get(self._signature(action))
+        if kinds is None:
+            return False
+        if not any(self._messages.expected(route) for route, _ in kinds):
+            for route, kind in kinds:
+                self._messages.expect(route, kind)
+        return True
 
     def _signature(self, action: Action) -> tuple[Any, ...]:
         inputs = self._micro_batches[action.micro_batch].inputs
@@ -129,7 +139,8 @@ class Executor:
             self.results[i] = run.result
             return
         self._runs[stage, i] = (run, weights)
-        if not recompute:
+        # Without its graph, a pass does not know which values need gradients.
+        if self._recompute == "none":
             run.expect_gradients()
 
     def _set_random_state(self, i: int) -> None:
@@ -142,6 +153,9 @@ class Executor:
 
     def _backward(self, stage: int, i: int, last: int | None) -> None:
         run, weights = self._runs.pop((stage, i))
+        if not self._has_gradients:  # those of the last update are there until now
+            self._weights.cleargrads()
+            self._has_gradients = True
         self._weights.before_backward(i, weights, last)
         run.backward(self._micro_batches[i].weight)
         self._weights.after_backward(weights)

@@ -110,7 +110,7 @@ class _Receive:
         self._kind = kind
         self._order = numpy.empty(len(kind.shape), numpy.int64)
         size = math.prod(kind.shape)
-        self._data = _core.empty((size,), kind.dtype, _core.host_name())
+        self._data = _core.empty_variable((size,), kind.dtype, _core.host_name())
         self._work = native.receive([self._order, self._data], rank, tag, False)
 
     def wait(self, kind: Kind, route: Route) -> Variable:

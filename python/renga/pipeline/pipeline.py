@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -17,6 +18,7 @@ from renga.pipeline.executor import RECOMPUTE, Executor, MicroBatch
 from renga.pipeline.messages import StageMessages
 from renga.pipeline.partition import Partition, partition
 from renga.pipeline.schedule import Action, Stream
+from renga.pipeline.whole import whole
 from renga.variable import Variable
 
 if TYPE_CHECKING:
@@ -85,6 +87,7 @@ class Pipeline(Link):
         self._messages = StageMessages(comm, self._n_stages)
         self._weights_kind = weights
         self._recompute = recompute
+        self._is_whole = False
         self._executor: Executor | None = None
         self._stream: Stream | None = None
         self._next = 0  # micro-batch of the stream
@@ -172,8 +175,38 @@ class Pipeline(Link):
         for param in self.params():
             param.cleargrad()
 
+    def serialize(self, serializer: Any) -> None:
+        """Saves or loads the whole model, as a single process does.
+
+        Every rank has to take part, also where only one writes.
+        """
+        with self.whole():
+            self.model.serialize(serializer)
+
+    @contextlib.contextmanager
+    def whole(self, optimizer: Any = None) -> Iterator[None]:
+        """A context in which every rank has all parameters; every rank enters it.
+
+        Args:
+            optimizer: if given, every rank also has their update rules.
+        """
+        if self._is_whole:
+            yield
+            return
+        self.drain()
+        with whole(self.model, self.comm, optimizer):
+            self._is_whole = True
+            try:
+                yield
+            finally:
+                self._is_whole = False
+        # What is computed next starts from the parameters as they are now.
+        self._executor = self._stream = None
+        self._next = 0
+
     def forward(self, *inputs: Any) -> Any:
         """The model's result for a batch, computed in micro-batches, on every rank."""
+        self._observe_model()
         parts = micro_batches.split(inputs, self.micro_batches)
         samples = sum(size for size, _ in parts)
         executor = self._new_executor(lambda: None)
@@ -213,6 +246,7 @@ class Pipeline(Link):
                 a loss function apart from it.
             inputs: its arguments, the same on every rank.
         """
+        self._observe_model()
         if self._executor is None:
             self._executor = self._new_executor(optimizer.update)
         executor = self._executor
@@ -223,7 +257,6 @@ class Pipeline(Link):
             for i, (size, part) in enumerate(parts)
         ]
         if self.schedule != "pipedream":
-            self.cleargrads()
             executor.add(0, batch)
             executor.run(self._flush_actions(len(parts)))
         else:
@@ -253,6 +286,14 @@ class Pipeline(Link):
         chunks = self._n_stages // ranks
         actions = schedule.flush_schedule(self.schedule, ranks, parts, chunks)
         return actions[self.comm.rank]
+
+    def _observe_model(self) -> None:
+        """What the model reports gets the name under which the Pipeline is known."""
+        with contextlib.suppress(IndexError):
+            current = reporter.get_current_reporter()
+            name = current._observer_names.get(id(self))
+            if name is not None:
+                current.add_observer(name, self.model)
 
     def _new_executor(self, update: Callable[[], None]) -> Executor:
         rank, ranks = self.comm.rank, self.comm.size

@@ -79,7 +79,7 @@ class StageRun:
         """
         self._inputs = tuple(inputs)
         self._recomputation = Recomputation(program) if recompute else None
-        with self._placing(), self._observing():
+        with self._placing(program), self._observing():
             if self._recomputation is None:
                 self.result = program(*inputs)
             else:
@@ -94,16 +94,22 @@ class StageRun:
         values = deque(transfer for _, transfer in self._received.values())
         self._sent, self._received, self._values = {}, {}, values
         states = tuple(self._recomputation.states.inputs(set()))
-        with self._placing():
+        with self._placing(self._recomputation._func):
             self.result, _ = self._recomputation.again(self._inputs, states)
 
     @contextlib.contextmanager
-    def _placing(self) -> Iterator[None]:
+    def _placing(self, program: Any) -> Iterator[None]:
         before = _core.call_placement()
         _core.set_call_placement(self)
         self._python_calls = 0
         try:
             yield
+        except _core.NoElements as error:
+            name = getattr(program, "__name__", type(program).__name__)
+            raise RuntimeError(
+                f"pipeline: {name} reads elements of a variable of another stage, which "
+                f"stage {self.stage} does not have; control flow must not depend on them"
+            ) from error
         finally:
             _core.set_call_placement(before)
 
@@ -166,7 +172,10 @@ class StageRun:
                 first, *others = [gradients[s] for s in sorted(gradients, reverse=True)]
                 for gx in others:
                     first = _core.ops.add(first, gx)
-                roots.append((x, first))
+                if x.creator_node is None:  # a weight that another stage used
+                    _add_gradient(x, first)
+                else:
+                    roots.append((x, first))
         return roots
 
     def place(self, label: str, xs: list[Variable]) -> list[Variable] | None:
@@ -231,7 +240,7 @@ class StageRun:
         requires_grad = _core.backprop_enabled() and any(x.requires_grad for x in xs)
         return _map_variables(
             result,
-            lambda y: _core.empty(
+            lambda y: _core.empty_variable(
                 *Kind.of(y), "meta", y.requires_grad and requires_grad
             ),
         )
@@ -302,4 +311,10 @@ def _map_variables(value: Any, function: Callable[[Variable], Any]) -> Any:
 
 def _shape(y: Variable, requires_grad: bool) -> Variable:
     """A variable like ``y`` without elements."""
-    return _core.empty(*Kind.of(y), "meta", requires_grad)
+    return _core.empty_variable(*Kind.of(y), "meta", requires_grad)
+
+
+def _add_gradient(x: Variable, gx: Variable) -> None:
+    other = Variable(None)
+    other.grad_var = gx
+    x.addgrad(other)

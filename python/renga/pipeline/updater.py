@@ -60,3 +60,12 @@ class PipelineUpdater(StandardUpdater):
         """Completes the batches on their way and ends the iterators."""
         self._optimizers["main"].target.drain()
         super().finalize()
+
+    def serialize(self, serializer: Any) -> None:
+        """Saves or restores the state of a single process; every rank takes part.
+
+        Batches on their way are completed before.
+        """
+        optimizer = self._optimizers["main"]
+        with optimizer.target.whole(optimizer):
+            super().serialize(serializer)

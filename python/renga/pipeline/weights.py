@@ -59,6 +59,11 @@ class Flush:
             last: the last micro-batch, if it is known.
         """
 
+    def cleargrads(self) -> None:
+        """Clears the gradients of the parameters."""
+        for param in self._params:
+            param.cleargrad()
+
     def after_backward(self, weights: Weights) -> None:
         """Adds the gradients to those of the parameters."""
         for param in self._params:

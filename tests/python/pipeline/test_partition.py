@@ -12,7 +12,9 @@ from renga.pipeline.partition import partition
 def random_costs(seed, n):
     rng = np.random.default_rng(seed)
     segments = [
-        Segment(f"/l{i}", float(rng.random()), float(rng.random()), int(rng.integers(99)))
+        Segment(
+            f"/l{i}", float(rng.random()), float(rng.random()), int(rng.integers(99))
+        )
         for i in range(n)
     ]
     values = []

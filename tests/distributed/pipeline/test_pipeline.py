@@ -1,0 +1,212 @@
+"""Pipelines against a single process."""
+
+import networks
+import numpy as np
+import oracles
+import pytest
+
+import renga
+from renga.optimizers import MomentumSGD
+from renga.pipeline import Pipeline
+
+SCHEDULES = ["gpipe", "1f1b", "interleaved"]
+
+
+def trained(comm, network, batches, m, **options):
+    """This rank's parameters after training by a pipeline."""
+    parts = [x[: -(-len(x) // m)] for x in batches[0]]
+    model = Pipeline(network(), comm, *parts, micro_batches=m, **options)
+    optimizer = MomentumSGD(0.05).setup(model)
+    for batch in batches:
+        model.train_batch(optimizer, model.model, batch)
+    model.drain()
+    return oracles.arrays(model)
+
+
+def merged(results):
+    """The ranks' parameters together; no two ranks have the same one."""
+    whole = {}
+    for result in results:
+        assert not set(whole) & set(result)
+        whole.update(result)
+    return whole
+
+
+def assert_same(found, expected, exact=True):
+    assert sorted(found) == sorted(expected)
+    for path, x in found.items():
+        if exact:
+            np.testing.assert_array_equal(x, expected[path], err_msg=path)
+        else:
+            np.testing.assert_allclose(x, expected[path], 1e-4, 1e-6, err_msg=path)
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize(
+    "m,recompute",
+    [
+        (1, "none"),
+        (2, "none"),
+        (3, "none"),
+        (8, "none"),
+        (3, "all"),
+        (3, "except_last"),
+    ],
+)
+def test_equals_a_process_that_accumulates(ranks, schedule, m, recompute):
+    """Bit by bit, with micro-batches of different sizes too."""
+    batches = networks.images()
+    expected = oracles.accumulated(networks.Residual(), MomentumSGD(0.05), batches, m)
+
+    def run(comm):
+        options = {"schedule": schedule, "recompute": recompute}
+        return trained(comm, networks.Residual, batches, m, **options)
+
+    assert_same(merged(ranks(run)), expected)
+
+
+def test_equals_a_process_without_micro_batches(ranks):
+    batches = networks.images()
+    expected = oracles.accumulated(networks.Residual(), MomentumSGD(0.05), batches, 1)
+    found = ranks(lambda comm: trained(comm, networks.Residual, batches, 4))
+    assert_same(merged(found), expected, exact=False)
+
+
+@pytest.mark.parametrize("schedule", ["gpipe", "1f1b"])
+def test_weights_of_the_first_stage_used_by_the_last(ranks, schedule):
+    batches = networks.words()
+    expected = oracles.accumulated(networks.Tied(), MomentumSGD(0.05), batches, 2)
+
+    def run(comm):
+        return trained(comm, networks.Tied, batches, 2, schedule=schedule)
+
+    # The gradients of the two uses are added in another order.
+    assert_same(merged(ranks(run)), expected, exact=False)
+
+
+@pytest.mark.parametrize("weights", ["flush", "stash", "two_versions"])
+@pytest.mark.parametrize("m", [1, 2, 4])
+def test_streams_equal_a_process_with_delayed_gradients(ranks, weights, m):
+    batches = networks.images(batches=7)
+
+    def run(comm):
+        if weights == "two_versions" and m < comm.size:
+            return None
+        options = {"schedule": "pipedream", "weights": weights, "micro_batches": m}
+        parts = [x[: -(-len(x) // m)] for x in batches[0]]
+        model = Pipeline(networks.Residual(), comm, *parts, **options)
+        optimizer = MomentumSGD(0.05).setup(model)
+        for batch in batches:
+            model.train_batch(optimizer, model.model, batch)
+        model.drain()
+        return oracles.arrays(model), model.partition.stage_of, comm.size
+
+    results = ranks(run)
+    if results[0] is None:
+        return
+    _, links, size = results[0]
+    serial = networks.Residual()
+    stages = {p: links[p.rsplit("/", 1)[0]] for p, _ in serial.namedparams()}
+    expected = oracles.delayed(
+        serial, MomentumSGD(0.05), batches, m, stages, size, weights
+    )
+    assert_same(merged([found for found, _, _ in results]), expected)
+
+
+def test_results_and_reports_are_on_every_rank(ranks):
+    """In evaluation, without a graph; and what training reports."""
+    x, t = networks.images()[0]
+    serial = networks.Residual()
+    with renga.using_config("train", False):
+        expected = serial(x, t)
+
+    def run(comm):
+        model = Pipeline(networks.Residual(), comm, x[:2], t[:2], micro_batches=4)
+        with renga.using_config("train", False):
+            y = model(x, t)
+        optimizer = MomentumSGD(0.05).setup(model)
+        observer = renga.Reporter()
+        observer.add_observer("main", model)
+        with observer:
+            model.train_batch(optimizer, model.model, (x, t))
+        return y.array, y.creator_node, observer.observation
+
+    for y, creator, observation in ranks(run):
+        np.testing.assert_allclose(y, expected.array, 1e-5)
+        assert creator is None
+        assert sorted(observation) == ["main/accuracy", "main/loss"]
+        np.testing.assert_allclose(observation["main/loss"], expected.array, 1e-5)
+
+
+def test_other_ranks_parameters_take_no_memory(several_ranks):
+    batches = networks.images(batches=1)
+
+    def run(comm):
+        model = Pipeline(networks.Residual(), comm, *batches[0])
+        everywhere = list(model.model.params())
+        with pytest.raises(RuntimeError, match="device meta"):
+            next(p for p in everywhere if p.is_meta).array  # noqa: B018
+        return len(list(model.params())), len(everywhere)
+
+    found = several_ranks(run)
+    assert sum(own for own, _ in found) == found[0][1]
+
+
+class Branching(renga.Chain):
+    """Reads a value of the first stage, which other ranks do not have."""
+
+    def __init__(self):
+        super().__init__()
+        with self.init_scope():
+            self.a, self.b = renga.links.Linear(4, 4), renga.links.Linear(4, 4)
+            self.c, self.d = renga.links.Linear(4, 4), renga.links.Linear(4, 4)
+
+    def forward(self, x):
+        h = self.a(x)
+        if float(renga.functions.sum(h).array) > 1e9:
+            h = h * 2
+        return renga.functions.sum(self.d(self.c(self.b(h))))
+
+
+def test_control_flow_on_values_of_another_stage_is_an_error(several_ranks):
+    x = np.ones((4, 4), "f")
+
+    def run(comm):
+        model = Pipeline(Branching(), comm, x)
+        optimizer = MomentumSGD(0.05).setup(model)
+        if comm.rank == 0:
+            return
+        with pytest.raises(RuntimeError, match="Branching.*stage"):
+            model.train_batch(optimizer, model.model, (x,))
+
+    several_ranks(run)
+
+
+@pytest.mark.parametrize(
+    "options,message",
+    [
+        ({"schedule": "zigzag"}, "schedule to be one of gpipe, 1f1b"),
+        ({"weights": "old"}, "weights to be one of flush, stash"),
+        ({"recompute": "some"}, "recompute to be one of none"),
+        ({"micro_batches": 0}, "at least 1 micro-batch"),
+        ({"weights": "stash"}, "weights='flush' for 1f1b"),
+        ({"stages": ["/nothing"]}, "expected|stages"),
+        ({"stages": 7}, "stages for 1f1b"),
+    ],
+)
+def test_bad_options(ranks, options, message):
+    x, t = networks.images()[0]
+
+    def run(comm):
+        with pytest.raises(ValueError, match=message):
+            Pipeline(networks.Residual(), comm, x, t, **options)
+
+    ranks(run)
+
+
+def test_a_model_that_is_no_link(ranks):
+    def run(comm):
+        with pytest.raises(TypeError, match="Pipeline: expected a Link"):
+            Pipeline(lambda x: x, comm)
+
+    ranks(run)
