@@ -61,6 +61,7 @@ IMPORTS = {
     "links": {"core", "communicators"},
     "extensions": {"core", "communicators"},
     "distributed": {"core", "communicators", "links", "extensions"},
+    "pipeline": {"core", "communicators"},
 }
 # Modules that re-export other packages, and programs.
 ENTRY_POINTS = {"renga", "renga.training.extensions", "renga.launch", "renga.doctor"}
@@ -68,7 +69,7 @@ ENTRY_POINTS = {"renga", "renga.training.extensions", "renga.launch", "renga.doc
 # The modules and packages directly below python/renga, lowest layer first. Each layer
 # imports only the layers above its own line in this list, and itself.
 LAYERS = [
-    "_instruction_set _openmp methods warnings operation_cost computational_graph",
+    "_instruction_set _openmp methods placement warnings operation_cost computational_graph",
     "initializer serializer function_hook link_hook backends backend",
     "configuration nan_check dtypes serializers memory device_resident utils",
     "kernels runtime_info",
@@ -84,7 +85,7 @@ LAYERS = [
     "exporters gradient_check testing",
 ]
 # Entry points and programs: they import any layer, and no layer imports them.
-ABOVE_ALL_LAYERS = {"chainer", "distributed", "launch", "doctor"}
+ABOVE_ALL_LAYERS = {"chainer", "distributed", "launch", "doctor", "pipeline"}
 # Only packing.py imports these: communicators transfer arrays and know no model.
 MODELS = ("renga.link", "renga.links", "renga.optimizer", "renga.training")
 

@@ -199,6 +199,10 @@ py::object to_numpy(const Array& given) {
   return array;
 }
 
+py::object array_to_python(const Array& x) {
+  return x.device().is_meta() ? py::cast(Variable(x).body()) : to_numpy(x);
+}
+
 }  // namespace renga::python
 
 namespace pybind11::detail {

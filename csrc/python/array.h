@@ -25,6 +25,9 @@ Array writable_array(py::handle ndarray, const char* what);
 // read-only, so that no write to it is lost in silence.
 py::object to_numpy(const Array& x);
 
+// The same, but a Variable for an Array on the device meta: there is no such ndarray.
+py::object array_to_python(const Array& x);
+
 Dtype dtype_from_python(py::handle dtype);
 py::dtype dtype_to_python(Dtype dtype);
 
@@ -52,7 +55,7 @@ struct type_caster<renga::Array> {
                        io_name("numpy.ndarray | renga.Variable | float", "numpy.ndarray"));
   bool load(handle source, bool convert);
   static handle cast(const renga::Array& x, return_value_policy, handle) {
-    return x.defined() ? renga::python::to_numpy(x).release() : none().release();
+    return x.defined() ? renga::python::array_to_python(x).release() : none().release();
   }
 };
 

@@ -86,7 +86,7 @@ class FunctionNode:
     def _apply(self, xs: tuple[Any, ...]) -> tuple[Variable, ...]:
         in_data = tuple([x.array for x in xs])
         if config.debug:
-            self.stack = traceback.extract_stack()[:-1]
+            self.stack = traceback.extract_stack()[:-2]
         if config.type_check:
             self._check_types(in_data)
         self._inputs_to_retain = self._outputs_to_retain = ()

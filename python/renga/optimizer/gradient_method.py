@@ -26,7 +26,8 @@ def _warn_of_untrained(model: Link) -> None:
             stacklevel=3,
         )
     for name, link in _links_in_containers(model):
-        if any(id(param) not in trained for param in link.params()):
+        # Those without elements are trained by another rank of a pipeline.
+        if any(id(p) not in trained and not p.is_meta for p in link.params()):
             warnings.warn(
                 f"Optimizer.setup: {name} holds links that are not registered and will "
                 "not be trained: use a ChainList or add_link()",

@@ -107,8 +107,9 @@ class StageRun:
         except _core.NoElements as error:
             name = getattr(program, "__name__", type(program).__name__)
             raise RuntimeError(
-                f"pipeline: {name} reads elements of a variable of another stage, which "
-                f"stage {self.stage} does not have; control flow must not depend on them"
+                f"pipeline: {name} reads elements of a variable of another stage, "
+                f"which stage {self.stage} does not have; control flow must not "
+                "depend on them"
             ) from error
         finally:
             _core.set_call_placement(before)

@@ -22,7 +22,7 @@ def delayed(model, optimizer, batches, m, stage_of, stages, weights):
     """Trains by gradients of the weights that each stage of a pipeline has.
 
     Before the forward pass of micro-batch n, stage k of p has completed the backward
-    passes of n - (p - 1 - k) micro-batches; ``weights`` says what it then computes with.
+    passes of n - (p - 1 - k) micro-batches; ``weights`` says what it computes with.
     """
     optimizer.setup(model)
     params = dict(sorted(model.namedparams()))

@@ -13,6 +13,7 @@ import scipy.special
 from numpy.lib.stride_tricks import sliding_window_view
 
 from renga import _core
+from renga.variable import as_variable
 
 
 @dataclasses.dataclass
@@ -317,15 +318,15 @@ BLOCKS = [  # window, extents of the larger block, of the smaller block
 for window, large, small in BLOCKS:
     x_shape, w_shape, y_shape = (2, 4, *large), (2, 4 // window[3], 3, 2), (2, 2, *small)
     options = dict(orders=0, dtypes="fd", tolerance=1e-4)
-    case("block_convolution", lambda o, x, w, b, v=window, n=small: _core.Variable(o.block_convolution(x, w, b, v, n)),
+    case("block_convolution", lambda o, x, w, b, v=window, n=small: as_variable(o.block_convolution(x, w, b, v, n)),
          lambda x, w, b, v=window, n=small: block_convolution(x, w, *v, n) + b[:, None, None],
          x_shape, w_shape, (2,), **options)
     case("block_convolution_input_grad",
-         lambda o, g, w, b, v=window, n=large: _core.Variable(o.block_convolution_input_grad(g, w, b, v, n)),
+         lambda o, g, w, b, v=window, n=large: as_variable(o.block_convolution_input_grad(g, w, b, v, n)),
          lambda g, w, b, v=window, n=small, s=x_shape: b[:, None, None] + transposed_linear(
              g, lambda x: block_convolution(x, w, *v, n), s), y_shape, w_shape, (4,), **options)
     case("block_convolution_weight_grad",
-         lambda o, g, x, v=window, n=w_shape[2:]: _core.Variable(o.block_convolution_weight_grad(g, x, v, n)),
+         lambda o, g, x, v=window, n=w_shape[2:]: as_variable(o.block_convolution_weight_grad(g, x, v, n)),
          lambda g, x, v=window, n=small, s=w_shape: transposed_linear(
              g, lambda w: block_convolution(x, w, *v, n), s), y_shape, x_shape, **options)
 
@@ -354,7 +355,7 @@ def windows_of(x, ksize, stride, pad, cover_all, fill):
 
 
 def with_indices(y, indices):
-    return [y, _core.Variable(indices)]
+    return [y, as_variable(indices)]
 
 
 POOLS = [((2, 2), (2, 2), (0, 0)), ((3, 2), (1, 2), (1, 0)), ((2, 3), (2, 1), (0, 1))]

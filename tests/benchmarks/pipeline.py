@@ -1,0 +1,122 @@
+"""Times training steps on one rank and, cut into stages, on all, in turn.
+
+Run as ``OMP_NUM_THREADS=1 mpiexec -n 2 python -m tests.benchmarks.pipeline``. In each
+round rank 0 computes a step of VGG-16 alone while the others sleep, then all ranks
+compute one with each kind of pipeline. Rounds in which other programs took time are
+dropped, as in ``model_parallel``. The last column is the step time that the schedule
+predicts from the partition's measured stages.
+"""
+
+import argparse
+import statistics
+from typing import Any, Callable
+
+import numpy as np
+
+import renga
+import renga.links as L
+from renga.pipeline import Pipeline
+from tests.benchmarks.model_parallel import QUIET, timed
+from tests.benchmarks.steps.renga_steps import VGG
+
+KINDS: dict[str, dict[str, Any]] = {
+    "gpipe m=4": {"schedule": "gpipe", "micro_batches": 4},
+    "1f1b m=8": {"schedule": "1f1b", "micro_batches": 8},
+    "interleaved m=8": {"schedule": "interleaved", "micro_batches": 8},
+    "pipedream": {"schedule": "pipedream", "weights": "stash"},
+    "spectrain": {"schedule": "pipedream", "weights": "spectrain"},
+    "pipeoptim": {"schedule": "pipedream", "weights": "pipeoptim"},
+}
+
+
+def batch_of(size: int) -> tuple[np.ndarray, np.ndarray]:
+    """Random images and labels."""
+    random = np.random.RandomState(0)
+    x = random.randn(size, 3, 32, 32).astype(np.float32)
+    return x, random.randint(0, 10, size).astype(np.int32)
+
+
+def optimizer_of(model: renga.Link) -> Any:
+    """The recipe of the other benchmarks."""
+    optimizer = renga.optimizers.MomentumSGD(0.05).setup(model)
+    optimizer.add_hook(renga.optimizer_hooks.WeightDecay(5e-4))
+    return optimizer
+
+
+def serial_step(batch: tuple[np.ndarray, np.ndarray]) -> Callable[[], None]:
+    """A step in a single process."""
+    model = L.Classifier(VGG())
+    optimizer = optimizer_of(model)
+    return lambda: optimizer.update(model, *batch)
+
+
+def pipeline_step(
+    comm: Any, batch: tuple[np.ndarray, np.ndarray], options: dict[str, Any]
+) -> tuple[Callable[[], None], Pipeline]:
+    """A step of a pipeline, which fills in the first calls."""
+    size = -(-len(batch[0]) // options.get("micro_batches", 1))
+    model = Pipeline(L.Classifier(VGG()), comm, *(x[:size] for x in batch), **options)
+    optimizer = optimizer_of(model)
+    return lambda: model.train_batch(optimizer, model.model, batch), model
+
+
+def predicted(model: Pipeline) -> float:
+    """Seconds of a step by the schedule, with messages that take no time."""
+    stages, m = model.partition.stages, model.micro_batches
+    busy = max(
+        sum(s.seconds for s in stages[r :: model.comm.size]) * m
+        for r in range(model.comm.size)
+    )
+    if model.schedule == "pipedream":
+        return busy
+    return busy * (1 + model.partition.bubble)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--kinds", nargs="+", default=list(KINDS), choices=KINDS)
+    parser.add_argument("--rounds", type=int, default=10)
+    parser.add_argument("--batch", type=int, default=64)
+    options = parser.parse_args()
+    comm = renga.distributed.create_communicator("mpi")
+    np.random.seed(0)
+    batch = batch_of(options.batch)
+    first = comm.rank == 0
+    if first:
+        print(f"{'':16} 1 rank ms  {comm.size} ranks ms  faster  (spread)", end="")
+        print("      predicted ms  rounds  others")
+    for kind in options.kinds:
+        step, model = pipeline_step(comm, batch, KINDS[kind])
+        serial = serial_step(batch) if first else None
+        rounds = []
+        for k in range(options.rounds + 2):
+            # The ranks' generators advance in their common steps only.
+            state = np.random.get_state()
+            one = timed(comm, serial)
+            np.random.set_state(state)
+            together = timed(comm, step)
+            if k >= 2:
+                rounds.append((one[0], together[0], max(one[1], together[1])))
+        model.drain()
+        if first:
+            report(kind, rounds, predicted(model))
+
+
+def report(
+    kind: str, rounds: list[tuple[float, float, float]], prediction: float
+) -> None:
+    """Prints one row of the table."""
+    quiet = [r for r in rounds if r[2] < QUIET]
+    kept = quiet if len(quiet) >= 3 else sorted(rounds, key=lambda r: r[2])[:3]
+    one, together = (statistics.median(column) * 1e3 for column in list(zip(*kept))[:2])
+    ratios = sorted(r[0] / r[1] for r in kept)
+    print(
+        f"{kind:16}{one:10.1f}{together:12.1f}{statistics.median(ratios):8.2f}"
+        f"  ({ratios[0]:.2f}-{ratios[-1]:.2f}){prediction * 1e3:16.1f}"
+        f"{len(kept):5}/{len(rounds)}{max(r[2] for r in kept):8.2f}",
+        flush=True,
+    )
+
+
+if __name__ == "__main__":
+    main()
