@@ -12,7 +12,6 @@ import numpy as np
 import scipy.special
 from numpy.lib.stride_tricks import sliding_window_view
 
-from renga import _core
 from renga.variable import as_variable
 
 
