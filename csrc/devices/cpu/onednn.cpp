@@ -109,6 +109,13 @@ void Plan::run(std::span<void* const> data, int ready) const {
   stream().wait();
 }
 
+bool Plan::is_gemm() const {
+  const char* implementation = nullptr;
+  dnnl_primitive_desc_query(primitive_.get_primitive_desc(), dnnl_query_impl_info_str, 0,
+                            &implementation);
+  return std::string_view(implementation).find("gemm:") != std::string_view::npos;
+}
+
 std::size_t Plan::inside_bytes(int operand) const {
   const Operand& input = operands_[static_cast<std::size_t>(operand)];
   return input.move_ ? input.inside_.get_size() : 0;

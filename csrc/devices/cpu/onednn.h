@@ -49,6 +49,10 @@ class Plan {
         scratchpad_(std::move(scratchpad)),
         operands_(std::move(operands)) {}
 
+  // Whether the primitive multiplies matrices, with the order of sums depending on the number of
+  // threads.
+  bool is_gemm() const;
+
   // `data` holds one pointer per operand, in their order. That of operand `ready`, if it is one, is
   // inside already.
   void run(std::span<void* const> data, int ready = -1) const;

@@ -4,6 +4,8 @@
 #include <array>
 
 #include "devices/cpu/onednn.h"
+#include "devices/parallel.h"
+#include "devices/single_thread.h"
 #include "ops/convolution/cpu/padded_image.h"
 #include "ops/shape/image.h"
 #include "simd/cpu_features.h"
@@ -188,29 +190,47 @@ class PlanBuilder {
   memory::data_type compute_type_;
 };
 
-// `operands` are in the order of the plan. With a cache, the second one are the weights.
-void run(Pass pass, const PlanBuilder& builder, const std::array<const Array*, 3>& operands,
-         PackedWeightCache* cache = nullptr) {
+std::shared_ptr<const Plan> plan_of(Pass pass, const PlanBuilder& builder) {
   static auto* const plans = new onednn::Plans;
-  const auto plan = plans->get(builder.key(pass), [&] { return builder.plan(pass); });
-  std::array<void*, 3> data;
-  for (int i = 0; i < 3; ++i) data[i] = operands[i]->data();
-  const std::size_t bytes = cache != nullptr ? plan->inside_bytes(1) : 0;
-  if (bytes == 0) return plan->run(data);
-  const Array packed = cache->get(plan->inside_key(1), [&] {
-    const Array weights = empty({static_cast<std::int64_t>(bytes)}, Dtype::uint8);
-    plan->bring(1, data[1], weights.data());
-    return weights;
+  return plans->get(builder.key(pass), [&] { return builder.plan(pass); });
+}
+
+// The weights as the plan wants them; an undefined Array where the caller has them so.
+Array packed_weights(const Plan& plan, const Array& W, PackedWeightCache* cache) {
+  const std::size_t bytes = plan.inside_bytes(1);
+  if (bytes == 0) return Array();
+  const auto pack = [&] {
+    const Array packed = empty({static_cast<std::int64_t>(bytes)}, Dtype::uint8);
+    plan.bring(1, W.data(), packed.data());
+    return packed;
+  };
+  return cache != nullptr ? cache->get(plan.inside_key(1), pack) : pack();
+}
+
+// The plan for one sample, on each of them with one thread: so the bits of a sum do not depend on
+// the number of threads. `input` and `result` are dense in memory, samples outermost.
+void run_by_samples(const Plan& plan, const Array& input, const Array& W, const Array& result,
+                    PackedWeightCache* cache) {
+  const Array packed = packed_weights(plan, W, cache);
+  const std::int64_t samples = input.shape(0);
+  const std::int64_t cost = result.size() / samples * (W.size() / W.shape(0)) / 8;
+  parallel_for(samples, cost, [&](std::int64_t begin, std::int64_t end) {
+    const SingleThread alone;
+    for (std::int64_t i = begin; i < end; ++i) {
+      const std::array<void*, 3> data{slice_view(input, 0, i, 1).data(),
+                                      packed.defined() ? packed.data() : W.data(),
+                                      slice_view(result, 0, i, 1).data()};
+      plan.run(data, packed.defined() ? 1 : -1);
+    }
   });
-  data[1] = packed.data();
-  plan->run(data, 1);
 }
 
 void weight_grad(const Array& gy, const Array& x, const Array& gW, const Window& window,
                  ComputeType compute_type) {
   const Image y_image = as_image(gy), x_image = as_image(x);
-  run(Pass::weight_grad, PlanBuilder(x_image, gW, y_image, window, compute_type),
-      {&y_image.array, &x_image.array, &gW});
+  const auto plan =
+      plan_of(Pass::weight_grad, PlanBuilder(x_image, gW, y_image, window, compute_type));
+  plan->run(std::array<void*, 3>{y_image.array.data(), x_image.array.data(), gW.data()});
 }
 
 // Whether oneDNN's kernels for the gradients of weights access memory out of bounds: those for
@@ -246,10 +266,24 @@ bool onednn_supports(Dtype dtype) {
 void onednn_convolve(const Problem& problem, ComputeType compute_type, PackedWeightCache* cache) {
   const Image x = as_image(problem.x), y = as_image(problem.y);
   const Array weights = contiguous(problem.W);
+  const auto plan_for = [&](const Image& x, const Image& y) {
+    return plan_of(problem.pass, PlanBuilder(x, weights, y, problem.window, compute_type));
+  };
+  const auto first = [](const Image& x) { return Image{slice_view(x.array, 0, 0, 1), x.layout}; };
   const bool forward = problem.pass == Pass::forward;
   const Array &input = forward ? x.array : y.array, &result = forward ? y.array : x.array;
-  run(problem.pass, PlanBuilder(x, weights, y, problem.window, compute_type),
-      {&input, &weights, &result}, cache);
+  const auto plan = plan_for(x, y);
+  if (plan->is_gemm()) {
+    const auto plan_for_one_thread = [&] {
+      const SingleThread alone;
+      return plan_for(first(x), first(y));
+    };
+    return run_by_samples(*plan_for_one_thread(), input, weights, result, cache);
+  }
+  const Array packed = cache != nullptr ? packed_weights(*plan, weights, cache) : Array();
+  std::array<void*, 3> data{input.data(), weights.data(), result.data()};
+  if (packed.defined()) data[1] = packed.data();
+  plan->run(data, packed.defined() ? 1 : -1);
 }
 
 void onednn_weight_grad(const Problem& problem, ComputeType compute_type) {
