@@ -65,8 +65,8 @@ class StageMessages:
         if rank == self._comm.rank:
             self._local[route].append(Variable(x.array, requires_grad=False))
             return
-        order, elements = _core.in_memory_order(x)
-        order = numpy.array(order, numpy.int64)
+        axes, elements = _core.in_memory_order(x)
+        order = numpy.array(axes, numpy.int64)
         tag = self._tag(route)
         work = self._comm._native.send([order, elements], rank, tag, False)
         # The work keeps the arrays until they have been sent.

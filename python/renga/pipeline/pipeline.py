@@ -61,6 +61,7 @@ class Pipeline(Link):
             the schedule.
     """
 
+    model: Link
     partition: Partition
 
     def __init__(

@@ -151,8 +151,8 @@ class _Predicted(Flush):
     def _predict(self, steps: int) -> None:
         """Sets the buffers to the weights that are expected after further updates."""
         for param in self._params:
-            out = self._buffers[id(param)].array
-            param.update_rule.predict(param, max(steps, 0), out)
+            rule: Any = param.update_rule
+            rule.predict(param, max(steps, 0), self._buffers[id(param)].array)
 
 
 class SpecTrain(_Predicted):

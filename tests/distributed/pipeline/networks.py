@@ -38,7 +38,7 @@ class Residual(renga.Chain):
         g = F.leaky_relu(self.c3(h))
         h = F.sigmoid(self.c4(g)) * h
         y = self.d2(F.elu(self.d1(F.relu(self.d0(h)))))
-        loss = F.softmax_cross_entropy(y, t) + 0.1 * F.mean(g**2)
+        self.loss = loss = F.softmax_cross_entropy(y, t) + 0.1 * F.mean(g**2)
         renga.report({"loss": loss, "accuracy": F.accuracy(y, t)}, self)
         return loss
 

@@ -122,6 +122,8 @@ class LinkStates(LinkHook):
 
 def detached(x: Variable) -> Variable:
     """A leaf over the array of ``x``."""
+    if x.is_meta:
+        return x
     leaf = Variable(x.array, requires_grad=x.requires_grad)
     copy_stream(leaf, x)
     return leaf
