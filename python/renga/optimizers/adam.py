@@ -56,6 +56,10 @@ class AdamRule(UpdateRule):
             *self._step_options(),
         )
 
+    def next_step(self, param: Any) -> Any:
+        v = self.state["vhat" if self.hyperparam.amsgrad else "v"]
+        return _core.optimizers.AdamMoments(self.state["m"], v, *self._step_options())
+
     def _step_options(self) -> tuple[float, ...]:
         """The options of the core's step, with the present bias correction."""
         hp = self.hyperparam.get_dict()  # faster than to look each value up
