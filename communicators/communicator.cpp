@@ -4,10 +4,11 @@
 
 #include "collectives/call_comparison.h"
 #include "collectives/hierarchical.h"
-#include "collectives/overlap.h"
 #include "collectives/point_to_point.h"
+#include "collectives/safe_inputs.h"
 #include "collectives/shared_memory.h"
 #include "devices/gil_release.h"
+#include "tensor/overlap.h"
 
 namespace renga {
 
@@ -176,7 +177,7 @@ Communicator::Result Communicator::all_reduce(const std::vector<Array>& xs,
           "all_reduce: expected as many results as arrays, got ", xs.size(), " and ", ys.size());
   const Dtype dtype = xs[0].dtype(), sent_as = communication_dtype.value_or(dtype);
   // In windows, an array is written before the next is read.
-  bool in_place = sent_as == dtype && !overlap(ys);
+  bool in_place = sent_as == dtype && !MemoryRanges(ys).overlap();
   for (std::size_t i = 0; i < xs.size(); ++i) {
     require(xs[i].dtype() == dtype, "all_reduce: expected one dtype, got ", dtype, " and ",
             xs[i].dtype());
@@ -270,7 +271,7 @@ Communicator::Result Communicator::reduce_scatter(const Array& x, const Array& y
   require_mean_of_floats("reduce_scatter", reduction, x.dtype());
   const Call call =
       Call("reduce_scatter").with(x.shape(), x.dtype()).with_detail(name_of(reduction));
-  const Array input = overlap({x, y}) ? copy_of(x) : x;
+  const Array input = MemoryRanges({x, y}).overlap() ? copy_of(x) : x;
   return launch(call, options, [=, this](const CollectiveContext& context) {
     const std::vector<Array> results = receive_buffers({y}, FlatBucket::has_long_runs);
     const std::vector<Array> inputs = send_buffers({input}, FlatBucket::has_long_runs);
@@ -324,7 +325,7 @@ Communicator::Result Communicator::all_to_all(const Array& x, const Array& y,
   require(x.ndim() > 0 && x.shape(0) == size(), "all_to_all: expected one row for each of ", size(),
           " ranks, got shape ", x.shape());
   require_same_form("all_to_all", x, y);
-  const Array input = overlap({x, y}) ? copy_of(x) : x;
+  const Array input = MemoryRanges({x, y}).overlap() ? copy_of(x) : x;
   const Call call = Call("all_to_all").with(x.shape(), x.dtype());
   return all_to_allv(call, rows_of(input), rows_of(y), options);
 }

@@ -19,7 +19,7 @@ INCLUDES = {
     "lazy": {"tensor", "devices"},
     "autograd": {"lazy", "tensor", "devices"},
     "ops": {"lazy", "autograd", "simd", "tensor", "devices"},
-    "optimizers": {"tensor", "devices"},
+    "optimizers": {"simd", "tensor", "devices"},
     "python": {"optimizers", "ops", "autograd", "lazy", "tensor", "devices"},
 }
 

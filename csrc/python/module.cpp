@@ -195,7 +195,9 @@ PYBIND11_MODULE(_core, m) {
   for (const char* name : {"Variable", "VariableNode", "Node", "NodeLink", "Call"}) {
     refuse_uninitialized(m.attr(name));
   }
-  refuse_uninitialized(m.attr("optimizers").attr("Update"));
+  for (const char* name : {"Update", "ScaledStep", "AdamMoments"}) {
+    refuse_uninitialized(m.attr("optimizers").attr(name));
+  }
   const auto file = m.attr("__spec__").attr("origin").cast<std::string>();
   install_call_sites(file.substr(0, file.rfind('/') + 1));
 }

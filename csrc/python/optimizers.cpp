@@ -1,6 +1,7 @@
 // Binds the update rules; they change ndarrays in place.
 #include <pybind11/stl.h>
 
+#include "optimizers/prediction.h"
 #include "optimizers/update_rules.h"
 #include "python/variable.h"
 
@@ -26,6 +27,57 @@ struct type_caster<renga::Gradient> {
 }  // namespace pybind11::detail
 
 namespace renga::python {
+namespace {
+
+// A result or None for a new array, the parameter, its float32 values and its step.
+using PredictionArguments = std::tuple<py::object, Array, std::optional<Array>,
+                                       std::variant<std::monostate, ScaledStep, AdamMoments>>;
+
+PredictionArguments prediction_arguments(py::handle item) {
+  py::detail::make_caster<PredictionArguments> caster;
+  if (!caster.load(item, true)) {
+    throw py::type_error(
+        "predict: expected (out or None, parameter, float32 values or None, ScaledStep, "
+        "AdamMoments or None), got " +
+        py::repr(item).cast<std::string>());
+  }
+  return py::detail::cast_op<PredictionArguments&&>(std::move(caster));
+}
+
+std::vector<py::object> predict_all(const py::list& items, double steps) {
+  std::vector<Prediction> predictions;
+  std::vector<py::object> results;
+  predictions.reserve(items.size());
+  results.reserve(items.size());
+  for (const py::handle item : items) {
+    auto [out, x, master, step] = prediction_arguments(item);
+    const Array y = out.is_none() ? empty_like(x) : writable_array(out, "predict: out");
+    results.push_back(out.is_none() ? to_numpy(y) : out);
+    predictions.push_back({y, x, master.value_or(Array()), std::move(step)});
+  }
+  predict(predictions, steps);
+  return results;
+}
+
+void bind_prediction(py::module_& rules) {
+  py::class_<ScaledStep>(rules, "ScaledStep", "The step ``x += scale d``.")
+      .def(py::init<Array, double>(), py::arg("d"), py::arg("scale"));
+  py::class_<AdamMoments>(rules, "AdamMoments", "The step of ``adam`` from these moments.")
+      .def(py::init([](const Array& m, const Array& v, double alpha, double beta1, double beta2,
+                       double eps, double eta, double weight_decay_rate, double lower,
+                       double upper) {
+             return AdamMoments{
+                 m, v, {alpha, beta1, beta2, eps, eta, weight_decay_rate, lower, upper}};
+           }),
+           py::arg("m"), py::arg("v"), py::arg("alpha"), py::arg("beta1"), py::arg("beta2"),
+           py::arg("eps"), py::arg("eta"), py::arg("weight_decay_rate"), py::arg("lower"),
+           py::arg("upper"));
+  rules.def("predict", &predict_all, py::arg("predictions"), py::arg("steps"),
+            "``x + steps · step(x)`` for each (out or None, parameter x, float32 values of x or "
+            "None, step or None), in the outs or in new arrays.");
+}
+
+}  // namespace
 
 void bind_optimizers(py::module_& m) {
   py::module_ rules = m.def_submodule("optimizers", "Update rules, in place on ndarrays.");
@@ -82,6 +134,7 @@ void bind_optimizers(py::module_& m) {
   rules.def("add_scaled", [](const OutputArray& y, const Array& x, double scale) {
     add_scaled(y.array, x, scale);
   });
+  bind_prediction(rules);
 }
 
 }  // namespace renga::python

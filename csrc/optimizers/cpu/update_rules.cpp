@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "optimizers/cpu/adam_rule.h"
 #include "optimizers/cpu/fused_update.h"
 
 namespace renga {
@@ -46,40 +47,6 @@ void rmsprop_cpu(const Array& x, const Gradient& g, const Array& ms, double lr, 
       },
       x, g, ms);
 }
-
-// The constants of a step in the compute type.
-template <class C>
-struct AdamRule {
-  explicit AdamRule(const AdamStep& s)
-      : alpha(C(s.alpha)),
-        gain1(C(1 - s.beta1)),
-        gain2(C(1 - s.beta2)),
-        eps(C(s.eps)),
-        eta(C(s.eta)),
-        decay(C(s.weight_decay_rate)),
-        lower(C(s.lower)),
-        upper(C(s.upper)) {}
-
-  void moments(C g, C& m, C& v) const {
-    m += gain1 * (g - m);
-    v += gain2 * (g * g - v);
-  }
-  void move(C& x, C m, C v) const {
-    const C step = std::min(std::max(alpha / (std::sqrt(v) + eps), lower), upper);
-    x -= eta * (step * m + decay * x);
-  }
-  void operator()(C& x, C g, C& m, C& v) const {
-    moments(g, m, v);
-    move(x, m, v);
-  }
-  void operator()(C& x, C g, C& m, C& v, C& vhat) const {
-    moments(g, m, v);
-    vhat = vhat >= v ? vhat : v;  // a NaN in v gets through
-    move(x, m, vhat);
-  }
-
-  C alpha, gain1, gain2, eps, eta, decay, lower, upper;
-};
 
 void adam_cpu(const Array& x, const Gradient& g, const Array& m, const Array& v,
               const AdamStep& step) {

@@ -5,9 +5,10 @@ from __future__ import annotations
 import functools
 import inspect
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Callable
 
+from renga import _core
 from renga.link import Link
 from renga.methods import is_method_of
 from renga.optimizer.base import Optimizer
@@ -15,6 +16,7 @@ from renga.optimizer.hyperparameter import Hyperparameter, check_hyperparameter
 from renga.optimizer.update_rule import UpdateRule
 from renga.optimizer_hooks.weight_decay import WeightDecay
 from renga.parameter import Parameter
+from renga.utils.argument import check_count
 
 
 def _warn_of_untrained(model: Link) -> None:
@@ -160,6 +162,44 @@ class GradientMethod(Optimizer):
             self.reallocate_cleared_grads()
             self.call_hooks("post")
         self.update_loss_scale()
+
+    def predict(self, steps: int, outs: Sequence[Any] | None = None) -> list[Any]:
+        """The values of the parameters expected after ``steps`` further updates.
+
+        :meth:`UpdateRule.predict` of all ``target.params(include_uninit=False)``, in
+        one pass.
+
+        Args:
+            steps: at least 0.
+            outs: an array to write into for each of these parameters.
+
+        Returns:
+            ``outs``, or new arrays, in the order of the parameters.
+
+        Raises:
+            RuntimeError: before ``setup``.
+            NotImplementedError: a rule cannot predict.
+            TypeError, ValueError, InvalidType: ``steps`` or ``outs`` are not such.
+        """
+        self._require_target("predict")
+        check_count(f"{type(self).__name__}.predict: steps", steps, 0)
+        params = list(self.target.params(include_uninit=False))
+        if outs is None:
+            outs = [None] * len(params)
+        if len(outs) != len(params):
+            raise ValueError(
+                f"{type(self).__name__}.predict: expected an array for each of "
+                f"{len(params)} initialized parameters, got {len(outs)} outs"
+            )
+        return _core.optimizers.predict(
+            [
+                (out, param, None, None)
+                if param.update_rule is None
+                else param.update_rule._prediction(param, out)
+                for param, out in zip(params, outs)
+            ],
+            steps,
+        )
 
     def _call_pre_hooks(self) -> WeightDecay | None:
         """Calls the hooks, except for a WeightDecay that comes last.

@@ -43,7 +43,8 @@ class Hyperparameter:
     def get_dict(self) -> dict[str, Any]:
         """Every value, those of the parents included."""
         values = {} if self._parent is None else self._parent.get_dict()
-        values.update((k, v) for k, v in vars(self).items() if k != "_parent")
+        values.update(vars(self))
+        del values["_parent"]
         return values
 
 

@@ -11,7 +11,11 @@ from renga.methods import is_method_of
 from renga.optimizer.hooks import Hookable
 from renga.optimizer.hyperparameter import Hyperparameter
 from renga.serializer import Deserializer
+from renga.utils.argument import check_count
 from renga.variable import Variable
+
+# A class that overrides one of these changes what the next step is.
+_UPDATING = {"update", "_update", "update_core", "update_core_cpu", "next_step"}
 
 
 def in_one_pass(update_core_cpu: Callable[..., None]) -> Callable[..., None]:
@@ -56,11 +60,14 @@ class UpdateRule(Hookable):
         if not self.enabled or not param.is_initialized:
             return
         self.t += 1
-        if self._use_fp32_update and param.dtype == numpy.float16:
+        if self._updates_in_fp32(param):
             self._update_in_fp32(param)
         else:
             _unscale_grad(param)
             self._update(param)
+
+    def _updates_in_fp32(self, param: Any) -> bool:
+        return self._use_fp32_update and param.dtype == numpy.float16
 
     def _update(self, param: Any) -> None:
         if self._state is None:
@@ -141,6 +148,73 @@ class UpdateRule(Hookable):
             # activations.
             self.state[name] = _core.empty(param.shape, param.dtype)
             self.state[name][...] = 0
+
+    def predict(self, param: Any, steps: int, out: Any = None) -> Any:
+        """The values of ``param`` expected after ``steps`` further updates.
+
+        They are the present ones and ``steps`` times the next step, if the moments stay
+        as they are: exact if gradient and moments do not change. Before the first
+        update, and of a disabled rule, they are the present values. Neither ``param``
+        nor the rule is changed; hooks after the update are not considered.
+
+        Args:
+            steps: at least 0.
+            out: an array of the parameter's shape and dtype to write into, which shares
+                no memory with the parameter, its gradient or the rule's state.
+
+        Returns:
+            ``out``, or a new array.
+
+        Raises:
+            NotImplementedError: the rule has no ``next_step``.
+            TypeError, ValueError, InvalidType: ``steps`` or ``out`` is not such.
+
+        Source: PipeOptim, arXiv 2312.00839; with momentum also SpecTrain, arXiv
+        1809.02839.
+        """
+        check_count(f"{type(self).__name__}.predict: steps", steps, 0)
+        return _core.optimizers.predict([self._prediction(param, out)], steps)[0]
+
+    def _prediction(self, param: Any, out: Any) -> tuple[Any, ...]:
+        """What ``predict`` passes to the core, which takes many parameters at once."""
+        if not param.is_initialized:
+            raise ValueError(
+                f"{type(self).__name__}.predict: expected an initialized parameter, "
+                f"got {param.name or 'one'} without an array"
+            )
+        if not self.enabled:
+            return out, param, None, None
+        self._require_next_step()
+        if self.t == 0 or self._state is None:
+            return out, param, None, None
+        master = None
+        if self._updates_in_fp32(param):
+            master = self._fp32_param
+            if master is None:
+                master = param.array.astype(numpy.float32)
+        return out, param, master, self.next_step(param)
+
+    def next_step(self, param: Any) -> Any:
+        """The step of an update that leaves the moments as they are, for ``predict``.
+
+        Called after the first update. A rule that overrides ``update_core`` or
+        ``update_core_cpu`` and can predict returns a ``ScaledStep`` or ``AdamMoments``
+        of ``_core.optimizers``, or None for no step.
+        """
+        raise NotImplementedError(
+            f"{type(self).__name__}.predict: expected a rule that can predict (of SGD, "
+            "MomentumSGD, NesterovAG, or Adam and its variants) and an update that is "
+            "not overridden"
+        )
+
+    def _require_next_step(self) -> None:
+        """Raises NotImplementedError if an update is overridden without its step."""
+        for owner in (self, *type(self).__mro__):
+            own = vars(owner)
+            if not _UPDATING.isdisjoint(own):
+                if "next_step" not in own:
+                    UpdateRule.next_step(self, None)
+                return
 
     def use_fp32_update(self, flag: bool = True) -> None:
         """Whether a float16 parameter is updated through a float32 copy of it."""

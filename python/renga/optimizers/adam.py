@@ -46,21 +46,25 @@ class AdamRule(UpdateRule):
 
     @in_one_pass
     def update_core_cpu(self, param: Any) -> None:
-        hp = self.hyperparam
+        vhat = self.state["vhat"] if self.hyperparam.amsgrad else None
         _core.optimizers.adam(
             param.array,
             self.gradient_of(param),
             self.state["m"],
             self.state["v"],
-            self.state["vhat"] if hp.amsgrad else None,
-            self.alpha_t,
-            hp.beta1,
-            hp.beta2,
-            hp.eps,
-            hp.eta,
-            hp.weight_decay_rate,
-            *self.bounds,
+            vhat,
+            *self._step_options(),
         )
+
+    def next_step(self, param: Any) -> Any:
+        v = self.state["vhat" if self.hyperparam.amsgrad else "v"]
+        return _core.optimizers.AdamMoments(self.state["m"], v, *self._step_options())
+
+    def _step_options(self) -> tuple[float, ...]:
+        """The options of the core's step, with the present bias correction."""
+        hp = self.hyperparam.get_dict()  # faster than to look each value up
+        names = ("beta1", "beta2", "eps", "eta", "weight_decay_rate")
+        return self.alpha_t, *[hp[name] for name in names], *self.bounds
 
 
 class Adam(GradientMethod):
@@ -211,5 +215,6 @@ def _alpha_t(hyperparam: Any, t: int) -> float:
             "Can't determine the learning rate of Adam optimizer because the update "
             "steps have not been started."
         )
-    correction = math.sqrt(1 - hyperparam.beta2**t) / (1 - hyperparam.beta1**t)
-    return hyperparam.alpha * correction
+    hp = hyperparam.get_dict()
+    correction = math.sqrt(1 - hp["beta2"] ** t) / (1 - hp["beta1"] ** t)
+    return hp["alpha"] * correction

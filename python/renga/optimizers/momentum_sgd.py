@@ -23,6 +23,9 @@ class MomentumSGDRule(UpdateRule):
             param.array, self.gradient_of(param), self.state["v"], hp.lr, hp.momentum
         )
 
+    def next_step(self, param: Any) -> Any:
+        return _core.optimizers.ScaledStep(self.state["v"], 1.0)
+
 
 class MomentumSGD(GradientMethod):
     """Gradient descent with momentum: ``v = momentum v - lr g; x += v``.

@@ -23,6 +23,12 @@ class NesterovAGRule(UpdateRule):
             param.array, self.gradient_of(param), self.state["v"], hp.lr, hp.momentum
         )
 
+    def next_step(self, param: Any) -> Any:
+        # A velocity that a constant gradient has settled, v = momentum v - lr g, makes
+        # the update momentum² v - (1 + momentum) lr g
+        # = momentum² v + (1 + momentum) (1 - momentum) v = v.
+        return _core.optimizers.ScaledStep(self.state["v"], 1.0)
+
 
 class NesterovAG(GradientMethod):
     """Nesterov's accelerated gradient.

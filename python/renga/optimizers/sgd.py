@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy
+
 from renga import _core
 from renga.optimizer import GradientMethod, HyperparameterProxy, UpdateRule, in_one_pass
+from renga.optimizer_hooks.loss_scale import scale_of
 
 
 class SGDRule(UpdateRule):
@@ -16,6 +19,15 @@ class SGDRule(UpdateRule):
     @in_one_pass
     def update_core_cpu(self, param: Any) -> None:
         _core.optimizers.sgd(param.array, self.gradient_of(param), self.hyperparam.lr)
+
+    def next_step(self, param: Any) -> Any:
+        grad = param.grad
+        if grad is None:
+            return None
+        if self._updates_in_fp32(param):
+            grad = grad.astype(numpy.float32)
+        scale = -self.hyperparam.lr / scale_of(param)
+        return _core.optimizers.ScaledStep(grad, scale)
 
 
 class SGD(GradientMethod):

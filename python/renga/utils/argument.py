@@ -44,12 +44,12 @@ def check_number(what: str, value: Any, low: float = -math.inf) -> None:
         raise ValueError(f"{what}: expected a number{bound}, got {value}")
 
 
-def check_count(what: str, value: Any) -> None:
-    """Raises TypeError unless ``value`` is an integer, ValueError unless positive."""
+def check_count(what: str, value: Any, low: int = 1) -> None:
+    """Raises TypeError unless ``value`` is an integer, ValueError unless >= low."""
     if not isinstance(value, numbers.Integral):
         raise TypeError(f"{what}: expected an integer, got {value!r}")
-    if value < 1:
-        raise ValueError(f"{what}: expected at least 1, got {value}")
+    if value < low:
+        raise ValueError(f"{what}: expected at least {low}, got {value}")
 
 
 def _refuse(names: Any) -> None:

@@ -1,4 +1,4 @@
-// Detects results whose memory overlaps that of operands.
+// Copies operands that results would overwrite.
 #pragma once
 
 #include <vector>
@@ -6,9 +6,6 @@
 #include "tensor/array.h"
 
 namespace renga {
-
-// Whether the memory ranges, from the first to the last element, of two of the arrays overlap.
-bool overlap(const std::vector<Array>& xs);
 
 // The operands of xs[i] -> ys[i], with copies of those that a result could overwrite before they
 // are read. An operand may be identical to its result. `own` is for one operand of all results: the
