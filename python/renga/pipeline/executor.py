@@ -41,7 +41,8 @@ class Executor:
     Args:
         messages: between the stages.
         weights: the versions of the parameters to compute with.
-        update: updates the parameters of this rank from their gradients.
+        update: updates the parameters of this rank from their gradients; None for
+            forward passes only.
         stages: how many stages this rank has.
         recompute: which micro-batches are computed again in their backward pass:
             ``none``, ``all`` or ``except_last``, all but the last of each batch.
@@ -51,7 +52,7 @@ class Executor:
         self,
         messages: StageMessages,
         weights: Flush,
-        update: Callable[[], None],
+        update: Callable[[], None] | None,
         stages: int,
         recompute: str,
     ) -> None:
@@ -69,7 +70,7 @@ class Executor:
         self.timings: list[Timing] = []
         self.observations: dict[int, dict[str, Any]] = {}
         self.results: dict[int, Any] = {}
-        self.is_training = True
+        self._is_training = update is not None
         self._has_gradients = False  # of the present batch
 
     def add(self, first: int, micro_batches: Sequence[MicroBatch]) -> None:
@@ -93,7 +94,7 @@ class Executor:
                 self._forward(action.stage, action.micro_batch)
             elif action.kind == "B":
                 self._backward(action.stage, action.micro_batch, last)
-            else:
+            elif self._update is not None:
                 self._update()
                 self._weights.after_update()
                 self._has_gradients = False
@@ -125,7 +126,7 @@ class Executor:
         micro_batch = self._micro_batches[i]
         weights = self._weights.of_forward(i)
         run = StageRun(stage, self._messages, weights, self._outputs)
-        recompute = self.is_training and (
+        recompute = self._is_training and (
             self._recompute == "all"
             or (self._recompute == "except_last" and not micro_batch.is_last)
         )
@@ -135,7 +136,7 @@ class Executor:
             self._random_states[i + 1] = numpy.random.get_state()
         self.observations.setdefault(i, {}).update(run.observation)
         self._received[self._signature(Action("F", stage, i))] = run.received_kinds()
-        if not self.is_training:
+        if not self._is_training:
             self.results[i] = run.result
             return
         self._runs[stage, i] = (run, weights)

@@ -210,8 +210,7 @@ class Pipeline(Link):
         self._observe_model()
         parts = micro_batches.split(inputs, self.micro_batches)
         samples = sum(size for size, _ in parts)
-        executor = self._new_executor(lambda: None)
-        executor.is_training = False
+        executor = self._new_executor(weights.Flush, None)
         executor.add(
             0,
             [
@@ -249,7 +248,8 @@ class Pipeline(Link):
         """
         self._observe_model()
         if self._executor is None:
-            self._executor = self._new_executor(optimizer.update)
+            kind = weights.KINDS[self._weights_kind]
+            self._executor = self._new_executor(kind, optimizer)
         executor = self._executor
         parts = micro_batches.split(inputs, self.micro_batches)
         samples = sum(size for size, _ in parts)
@@ -296,12 +296,17 @@ class Pipeline(Link):
             if name is not None:
                 current.add_observer(name, self.model)
 
-    def _new_executor(self, update: Callable[[], None]) -> Executor:
+    def _new_executor(self, kind: type[weights.Flush], optimizer: Any) -> Executor:
         rank, ranks = self.comm.rank, self.comm.size
-        kind = weights.KINDS[self._weights_kind]
-        versions = kind(list(self.params()), rank, ranks, self.micro_batches)
-        chunks = self._n_stages // ranks
-        return Executor(self._messages, versions, update, chunks, self._recompute)
+        params = list(self.params())
+        versions = kind(params, optimizer, rank, ranks, self.micro_batches)
+        return Executor(
+            self._messages,
+            versions,
+            None if optimizer is None else optimizer.update,
+            self._n_stages // ranks,
+            self._recompute,
+        )
 
     def _report(self, executor: Executor, sizes: Sequence[int]) -> None:
         """Reports on all ranks what the micro-batches reported, averaged by samples."""

@@ -27,6 +27,7 @@ class Flush:
 
     Args:
         params: of this rank, initialized.
+        optimizer: of these parameters, whose ``predict`` gives predicted weights.
         stage, stages: this rank's stage and their number.
         micro_batches: of a batch, after each of which the parameters are updated.
     """
@@ -36,11 +37,13 @@ class Flush:
     def __init__(
         self,
         params: Sequence[Parameter],
+        optimizer: Any,
         stage: int,
         stages: int,
         micro_batches: int,
     ) -> None:
         self._params = params
+        self._optimizer = optimizer
         self._stage = stage
         self._delay = stages - 1 - stage  # forward passes ahead of the backward pass
         self._micro_batches = micro_batches
@@ -150,9 +153,8 @@ class _Predicted(Flush):
 
     def _predict(self, steps: int) -> None:
         """Sets the buffers to the weights that are expected after further updates."""
-        for param in self._params:
-            rule: Any = param.update_rule
-            rule.predict(param, max(steps, 0), self._buffers[id(param)].array)
+        outs = [self._buffers[id(param)].array for param in self._params]
+        self._optimizer.predict(max(steps, 0), outs)
 
 
 class SpecTrain(_Predicted):

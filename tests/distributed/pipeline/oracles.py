@@ -53,7 +53,10 @@ def delayed(model, optimizer, batches, m, stage_of, stages, weights):
             target = t
         W, v = versions[newest][path]
         steps = target - newest
-        return W.copy() if v is None or steps <= 0 else W + W.dtype.type(steps) * v
+        if v is None or steps <= 0:
+            return W.copy()
+        # Rounded once, as by a fused multiply-add.
+        return (W.astype("d") + steps * v.astype("d")).astype(W.dtype)
 
     for t, batch in enumerate(batches):
         model.cleargrads()
