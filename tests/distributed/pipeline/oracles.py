@@ -46,8 +46,9 @@ def delayed(model, optimizer, batches, m, stage_of, stages, weights):
         if weights == "two_versions":
             return versions[max(t - 1, 0)][path][0]
         end = n + stage // 2
-        if backward:
-            end = min(end, len(batches) * m - 1)
+        last = len(batches) * m - 1
+        if backward and n > last - (stages - 1 - stage):  # while the pipeline drains
+            end = min(end, last)
         target = updates_until(end, n)
         if weights == "pipeoptim":
             target = t
