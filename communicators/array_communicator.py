@@ -188,6 +188,19 @@ class ArrayCommunicator(CommunicatorBase):
         self._native.abort(code)
 
 
+def checked_rank(name: str, rank: int, size: int) -> int:
+    """``rank`` as an int.
+
+    Raises:
+        TypeError: if it is no integer.
+        ValueError: if there is no such rank.
+    """
+    number = operator.index(rank)
+    if not 0 <= number < size:
+        raise ValueError(f"{name}: expected a rank in [0, {size}), got {number}")
+    return number
+
+
 def empty_result(x: Array, shape: tuple[int, ...] | None = None) -> Array:
     """A new array of the dtype of ``x``, in native byte order."""
     return np.empty(x.shape if shape is None else shape, x.dtype.newbyteorder("="))

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "collectives/arguments.h"
 #include "collectives/call_comparison.h"
 #include "collectives/hierarchical.h"
 #include "collectives/point_to_point.h"
@@ -42,22 +43,6 @@ void copy_received(const std::vector<Array>& buffers, const std::vector<Array>& 
   for (std::size_t i = 0; i < ys.size(); ++i) {
     if (ys[i].defined() && buffers[i].data() != ys[i].data()) copy(buffers[i], ys[i]);
   }
-}
-
-void require_same_form(const char* name, const Array& x, const Array& y) {
-  require(x.shape() == y.shape() && x.dtype() == y.dtype(), name, ": expected a result of ",
-          x.dtype(), " ", x.shape(), ", got ", y.dtype(), " ", y.shape());
-}
-
-void require_mean_of_floats(const char* name, Reduction reduction, Dtype dtype) {
-  require(reduction != Reduction::mean || is_float(dtype), name,
-          ": expected a floating dtype for mean, got ", dtype);
-}
-
-// (ranks, …)
-Shape with_rank_axis(Shape shape, int ranks) {
-  shape.insert(0, ranks);
-  return shape;
 }
 
 // x[0], x[1], …
@@ -173,21 +158,13 @@ Communicator::Result Communicator::all_reduce(const std::vector<Array>& xs,
                                               const std::vector<Array>& ys, Reduction reduction,
                                               std::optional<Dtype> communication_dtype,
                                               const LaunchOptions& options) {
-  require(!xs.empty() && xs.size() == ys.size(),
-          "all_reduce: expected as many results as arrays, got ", xs.size(), " and ", ys.size());
+  Call call = all_reduce_call(xs, ys, reduction, communication_dtype);
   const Dtype dtype = xs[0].dtype(), sent_as = communication_dtype.value_or(dtype);
   // In windows, an array is written before the next is read.
   bool in_place = sent_as == dtype && !MemoryRanges(ys).overlap();
   for (std::size_t i = 0; i < xs.size(); ++i) {
-    require(xs[i].dtype() == dtype, "all_reduce: expected one dtype, got ", dtype, " and ",
-            xs[i].dtype());
-    require_same_form("all_reduce", xs[i], ys[i]);
     in_place = in_place && xs[i].data() == ys[i].data();
   }
-  require(sent_as == dtype || (is_float(dtype) && is_float(sent_as)),
-          "all_reduce: expected floating dtypes to convert between, got ", dtype, " and ", sent_as);
-  require_mean_of_floats("all_reduce", reduction, dtype);
-  Call call = Call("all_reduce").with(xs, sent_as).with_detail(name_of(reduction));
   if (in_place && common_segment_ != nullptr && !algorithm_ && !is_small(xs)) {
     if (const Windows::Found found = windows_.find(xs); !found.peers.empty()) {
       return launch(call.in_windows(found.layout), options,
@@ -265,12 +242,7 @@ all_reduce::NetworkModel Communicator::measure_network(const LaunchOptions& opti
 Communicator::Result Communicator::reduce_scatter(const Array& x, const Array& y,
                                                   Reduction reduction,
                                                   const LaunchOptions& options) {
-  const Shape shape = with_rank_axis(y.shape(), size());
-  require(x.shape() == shape && x.dtype() == y.dtype(), "reduce_scatter: expected x of ", y.dtype(),
-          " ", shape, " for a result of ", y.shape(), ", got ", x.dtype(), " ", x.shape());
-  require_mean_of_floats("reduce_scatter", reduction, x.dtype());
-  const Call call =
-      Call("reduce_scatter").with(x.shape(), x.dtype()).with_detail(name_of(reduction));
+  const Call call = reduce_scatter_call(x, y, reduction, size());
   const Array input = MemoryRanges({x, y}).overlap() ? copy_of(x) : x;
   return launch(call, options, [=, this](const CollectiveContext& context) {
     const std::vector<Array> results = receive_buffers({y}, FlatBucket::has_long_runs);
@@ -287,12 +259,10 @@ Communicator::Result Communicator::reduce_scatter(const Array& x, const Array& y
 
 Communicator::Result Communicator::all_gather(const Array& x, const Array& y,
                                               const LaunchOptions& options) {
-  const Shape shape = with_rank_axis(x.shape(), size());
-  require(y.shape() == shape && y.dtype() == x.dtype(), "all_gather: expected a result of ",
-          x.dtype(), " ", shape, ", got ", y.dtype(), " ", y.shape());
+  const Call call = all_gather_call(x, y, size());
   const std::vector<Array> ys = rows_of(y);
   const Array input = safe_inputs({x}, ys, rank())[0];
-  return all_gatherv(Call("all_gather").with(x.shape(), x.dtype()), input, ys, options);
+  return all_gatherv(call, input, ys, options);
 }
 
 Communicator::Result Communicator::all_gatherv(const char* name, const Array& x,
@@ -322,11 +292,8 @@ Communicator::Result Communicator::all_gatherv(Call call, const Array& x,
 
 Communicator::Result Communicator::all_to_all(const Array& x, const Array& y,
                                               const LaunchOptions& options) {
-  require(x.ndim() > 0 && x.shape(0) == size(), "all_to_all: expected one row for each of ", size(),
-          " ranks, got shape ", x.shape());
-  require_same_form("all_to_all", x, y);
+  const Call call = all_to_all_call(x, y, size());
   const Array input = MemoryRanges({x, y}).overlap() ? copy_of(x) : x;
-  const Call call = Call("all_to_all").with(x.shape(), x.dtype());
   return all_to_allv(call, rows_of(input), rows_of(y), options);
 }
 

@@ -8,9 +8,11 @@
 #include <map>
 
 #include "autograd/node.h"
+#include "collectives/arguments.h"
 #include "communicator.h"
 #include "python/array.h"
 #include "transport/local/local_transport.h"
+#include "transport/simulated/module.h"
 
 namespace py = pybind11;
 
@@ -41,22 +43,6 @@ std::string describe_call_site() {
 
 LaunchOptions launch_options(const Communicator& self, bool wait) {
   return {wait, !wait || self.records_call_sites() ? describe_call_site() : ""};
-}
-
-// Arrays for results. Those that cannot be written to are refused before anything is moved.
-std::vector<Array> writable_arrays(const py::iterable& ys, const char* name) {
-  std::vector<Array> result;
-  for (const py::handle y : ys) result.push_back(python::writable_array(y, name));
-  return result;
-}
-
-// None for "". Dtypes are passed by name, because NumPy has no bfloat16.
-std::optional<Dtype> floating_dtype(const std::string& name) {
-  if (name.empty()) return {};
-  for (const Dtype dtype : {Dtype::float16, Dtype::bfloat16, Dtype::float32, Dtype::float64}) {
-    if (name == name_of(dtype)) return dtype;
-  }
-  fail<std::invalid_argument>("all_reduce: expected a floating communication dtype, got ", name);
 }
 
 // The path with the least overhead. Returns false and does nothing unless `x` is a plain
@@ -118,7 +104,7 @@ void bind_collectives(py::class_<Communicator, std::shared_ptr<Communicator>>& c
       "all_reduce",
       [](Communicator& self, const Arrays& xs, const py::iterable& ys, const std::string& op,
          const std::string& communication_dtype, bool wait) {
-        return self.all_reduce(xs, writable_arrays(ys, "all_reduce: out"),
+        return self.all_reduce(xs, python::writable_arrays(ys, "all_reduce: out"),
                                reduction_from_string(op), floating_dtype(communication_dtype),
                                launch_options(self, wait));
       },
@@ -163,7 +149,7 @@ void bind_variable_collectives(py::class_<Communicator, std::shared_ptr<Communic
   c.def(
       "all_gatherv",
       [](Communicator& self, const char* name, const Array& x, const py::iterable& ys) {
-        self.all_gatherv(name, x, writable_arrays(ys, name), launch_options(self, true));
+        self.all_gatherv(name, x, python::writable_arrays(ys, name), launch_options(self, true));
       },
       py::arg("name"), py::arg("x"), py::arg("ys"));
   c.def(
@@ -192,7 +178,7 @@ void bind_messages(py::class_<Communicator, std::shared_ptr<Communicator>>& c) {
       "receive",
       [](Communicator& self, const py::iterable& xs, std::int64_t source, std::int64_t tag,
          bool wait) {
-        return self.receive(writable_arrays(xs, "recv: out"), source, tag,
+        return self.receive(python::writable_arrays(xs, "recv: out"), source, tag,
                             launch_options(self, wait));
       },
       py::arg("xs"), py::arg("source"), py::arg("tag"), py::arg("wait") = true);
@@ -268,6 +254,7 @@ PYBIND11_MODULE(_communicators, m) {
       [](Communicator& self, const std::vector<Array>& xs) { return self.find_windows(xs).layout; },
       py::arg("xs"));
   bind_algorithm_selection(m, c);
+  bind_simulated(m);
   bind_data_parallel(m, &launch_options);
   c.def("abort", &Communicator::abort, py::arg("code"));
   c.def_property_readonly("transport", &Communicator::transport);

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from renga.communicators import packing
-from renga.communicators.array_communicator import ArrayCommunicator
+from renga.communicators.array_communicator import ArrayCommunicator, checked_rank
 from renga.communicators.communicator import Array
 from renga.communicators.failure import Finalized
 from renga.communicators.messages import headers, pending_receive
@@ -119,15 +119,7 @@ class NativeCommunicator(ArrayCommunicator):
         self._native.all_to_allv(name, root, sent, received)
 
     def _root(self, name: str, root: int) -> int:
-        """``root`` as an int.
-
-        Raises:
-            ValueError: if there is no such rank.
-        """
-        rank = operator.index(root)
-        if not 0 <= rank < self.size:
-            raise ValueError(f"{name}: expected a rank in [0, {self.size}), got {rank}")
-        return rank
+        return checked_rank(name, root, self.size)
 
     def bcast(self, data: Any, max_buf_len: int | None = None, root: int = 0) -> Any:
         """The root's array or tuple of arrays; ``data`` is ignored elsewhere."""

@@ -30,6 +30,7 @@ MODULES = {
     "renga.training.triggers": "Triggers",
     "renga.training.extensions": "Extensions",
     "renga.communicators": "Communicators",
+    "renga.communicators.simulated": "Simulated ranks",
     "renga.distributed": "Distributed training",
     "renga.distributed.functions": "Distributed functions",
     "renga.distributed.links": "Distributed links",

@@ -14,21 +14,26 @@ from typing import Any, Callable
 import pytest
 
 _UNDER_MPIEXEC = "OMPI_COMM_WORLD_SIZE" in os.environ
+_SIMULATED = "simulated messages"
+# The fixtures that run a function on each rank.
+_OF_RANKS = {"ranks", "several_ranks", "ranks_with_threads"}
 _PROCESS = int(os.environ.get("OMPI_COMM_WORLD_RANK", 0))
 
 if _UNDER_MPIEXEC:
     os.environ.setdefault("RENGA_TIMEOUT", "30")
     _KINDS: list[Any] = ["mpi", "naive"]
 else:
-    _KINDS = [(n, shared, 1) for n in (1, 2, 3, 4) for shared in (True, False)]
-    _KINDS.append((4, True, 2))
+    _KINDS = [
+        (n, how, 1) for n in (1, 2, 3, 4) for how in ("shared memory", "messages")
+    ]
+    _KINDS += [(4, "shared memory", 2), (4, _SIMULATED, 2)]
 
 
 def _kind_name(kind: Any) -> str:
     if isinstance(kind, str):
         return kind
-    size, shared, nodes = kind
-    name = f"{size} ranks by {'shared memory' if shared else 'messages'}"
+    size, how, nodes = kind
+    name = f"{size} ranks by {how}"
     return name if nodes == 1 else f"{name} on {nodes} nodes"
 
 
@@ -51,7 +56,7 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if {"ranks", "several_ranks"} & set(getattr(item, "fixturenames", ())):
+        if _OF_RANKS & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.mpi)
 
 
@@ -67,17 +72,32 @@ def several_ranks(request: pytest.FixtureRequest) -> Callable[..., list[Any]]:
     return _runner(request.param)
 
 
+@pytest.fixture(params=[k for k in _KINDS if _SIMULATED not in k], ids=_kind_name)
+def ranks_with_threads(request: pytest.FixtureRequest) -> Callable[..., list[Any]]:
+    """``ranks`` for tests in which a rank communicates from several threads."""
+    return _runner(request.param)
+
+
 def _runner(kind: Any) -> Callable[..., list[Any]]:
     if _UNDER_MPIEXEC:
         return functools.partial(_run_on_processes, kind)
-    from renga.communicators import local
+    from renga.communicators import local, simulated
 
-    size, shared, nodes = kind
+    size, how, nodes = kind
 
     def run(function: Callable[..., Any], *args: Any) -> list[Any]:
+        if how == _SIMULATED:
+            machine = simulated.Machine(intra_size=size // nodes)
+            act = functools.partial(_with_args, function, args)
+            return simulated.run(act, size, machine).results
+        shared = how == "shared memory"
         return local.run(function, *args, ranks=size, shared_memory=shared, nodes=nodes)
 
     return run
+
+
+def _with_args(function: Callable[..., Any], args: Any, comm: Any) -> Any:
+    return function(comm, *args)
 
 
 @functools.cache

@@ -51,6 +51,11 @@ def has_arrived(received: Array) -> bool:
     return kind_of(received) in _NAMES
 
 
+def is_header(x: Array) -> bool:
+    """Whether a message is a header and not data."""
+    return x.nbytes == _LAYOUT.size and has_arrived(x)
+
+
 def empty_array(received: Array, kind: bytes = ARRAY) -> Array:
     """A new array of the shape and dtype in a header.
 

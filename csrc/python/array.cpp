@@ -177,6 +177,12 @@ Array writable_array(py::handle object, const char* what) {
   return x;
 }
 
+std::vector<Array> writable_arrays(const py::iterable& ndarrays, const char* what) {
+  std::vector<Array> result;
+  for (const py::handle x : ndarrays) result.push_back(writable_array(x, what));
+  return result;
+}
+
 py::object to_numpy(const Array& given) {
   const bool shared = given.dtype() != Dtype::bfloat16;
   const Array x =

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "tensor/array.h"
 
@@ -21,6 +22,7 @@ Array from_numpy(py::handle ndarray);
 // names the argument in errors. Throws TypeError for other objects, ValueError for memory that is
 // read-only, of foreign byte order or misaligned, or in which two elements overlap.
 Array writable_array(py::handle ndarray, const char* what);
+std::vector<Array> writable_arrays(const py::iterable& ndarrays, const char* what);
 // A numpy.ndarray over the Array's memory; of a bfloat16 array, a copy in float32 that is
 // read-only, so that no write to it is lost in silence.
 py::object to_numpy(const Array& x);

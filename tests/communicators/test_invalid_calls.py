@@ -254,7 +254,7 @@ def test_collectives_of_two_threads_at_once_raise(shared_memory):
     assert local.run(act, ranks=2, shared_memory=shared_memory) == ["in time"] * 2
 
 
-def test_messages_from_several_threads(ranks):
+def test_messages_from_several_threads(ranks_with_threads):
     def act(comm):
         right, left = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
         got = [0] * 4
@@ -272,7 +272,7 @@ def test_messages_from_several_threads(ranks):
         comm.barrier()
         return got
 
-    assert all(got == [20] * 4 for got in ranks(act))
+    assert all(got == [20] * 4 for got in ranks_with_threads(act))
 
 
 def test_send_works_after_a_failed_receive():

@@ -52,6 +52,7 @@ def examples():
 
 
 EXAMPLES = list(examples())
+PAGES = [page for page in DOCS.rglob("*.md") if ">>> " in page.read_text("utf-8")]
 
 
 def test_there_are_examples():
@@ -65,6 +66,13 @@ def test_example(example):
     text = []
     runner.run(example, out=text.append)
     assert runner.failures == 0, "".join(text)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_examples_of_pages(page):
+    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    examples = doctest.testfile(str(page), module_relative=False, optionflags=flags)
+    assert examples.attempted and not examples.failed
 
 
 def test_the_names_put_beside_pytorchs_exist():

@@ -1,8 +1,9 @@
-"""One rank of many that do not exist: shapes, counts and predicted times.
+"""Ranks that are simulated: counts and predicted times.
 
-Every other rank is assumed to hold the same arrays and to make the same calls. So a
-sum is this rank's array times the number of ranks, and a rank receives what it has
-sent itself.
+:func:`connect` makes one rank of many that do not exist: every other rank is assumed to
+hold the same arrays and to make the same calls. So a sum is this rank's array times the
+number of ranks, and a rank receives what it has sent itself. :func:`run` runs all
+ranks, and they receive what the others send.
 """
 
 from __future__ import annotations
@@ -14,8 +15,23 @@ from renga.communicators.transport.simulated.simulated_communicator import (
     SimulatedCommunicator,
 )
 from renga.communicators.transport.simulated.traffic import Traffic
+from renga.communicators.transport.simulated.virtual import (
+    Deadlock,
+    Outcome,
+    VirtualCommunicator,
+    run,
+)
 
-__all__ = ["Machine", "SimulatedCommunicator", "Traffic", "connect"]
+__all__ = [
+    "Deadlock",
+    "Machine",
+    "Outcome",
+    "SimulatedCommunicator",
+    "Traffic",
+    "VirtualCommunicator",
+    "connect",
+    "run",
+]
 
 
 def connect(size: int = 2, rank: int = 0, **machine: Any) -> SimulatedCommunicator:

@@ -28,6 +28,14 @@ class Machine:
     node_latency: float = 1e-6
     node_bandwidth: float = 10e9
 
+    def check_ranks(self, ranks: int) -> None:
+        """Raises ValueError if so many ranks do not fill the nodes."""
+        if ranks > self.intra_size and ranks % self.intra_size:
+            raise ValueError(
+                f"simulated: expected nodes of {self.intra_size} ranks to share "
+                f"{ranks} ranks evenly"
+            )
+
     def message(self, size: int, same_node: bool) -> float:
         """The seconds that a message of ``size`` bytes takes."""
         if same_node:

@@ -20,11 +20,7 @@ class SimulatedCommunicator(NativeCommunicator):
     def __init__(self, rank: int, size: int, machine: Machine) -> None:
         if not 0 <= rank < size:
             raise ValueError(f"simulated: expected a rank in [0, {size}), got {rank}")
-        if size > machine.intra_size and size % machine.intra_size:
-            raise ValueError(
-                f"simulated: expected nodes of {machine.intra_size} ranks to share "
-                f"{size} ranks evenly"
-            )
+        machine.check_ranks(size)
         super().__init__(SimulatedNative(rank, size, machine))
 
     @property

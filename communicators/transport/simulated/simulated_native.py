@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from renga import _communicators
+from renga.communicators.array_communicator import checked_rank
 from renga.communicators.communicator import Array
+from renga.communicators.transport.simulated import costs
 from renga.communicators.transport.simulated.machine import Machine
 from renga.communicators.transport.simulated.traffic import Traffic
-from renga.utils.type_check import InvalidType
 
 # Reductions of `count` equal arrays; max, min and mean return the array itself.
 _REDUCTIONS_OF_EQUALS = {
@@ -37,18 +39,11 @@ class SimulatedNative:
     def all_reduce(
         self, xs: list[Any], ys: list[Any], op: str, dtype: str, wait: bool = True
     ) -> Any:
-        for x, y in zip(xs, ys):
-            _check_result("all_reduce", y, x.shape, x.dtype)
-        bfloat16 = dtype == "bfloat16"
-        itemsize = 2 if bfloat16 else np.dtype(dtype or xs[0].dtype).itemsize
-        is_16_bit = itemsize == 2 and np.issubdtype(xs[0].dtype, np.floating)
-        size = sum(x.size for x in xs) * itemsize
+        _communicators.all_reduce_call(xs, ys, op, dtype)
         for x, y in zip(xs, ys):
             y[...] = self._reduced(x, op)
-        sent = 2 * (self.size - 1) * size // self.size
-        seconds = self.machine.all_reduce(self.size, size, is_16_bit)
-        self.traffic.add("all_reduce", 2 * (self.size - 1), sent, seconds, wait)
-        return None if wait else CompleteWork()
+        cost = costs.all_reduce(self.machine, self.size, xs, dtype)
+        return self._count("all_reduce", cost, wait)
 
     def all_reduce_in_place(self, x: Any, op: str) -> bool:
         if not isinstance(x, np.ndarray):
@@ -57,14 +52,6 @@ class SimulatedNative:
         return True
 
     def _reduced(self, x: Array, op: str) -> Array:
-        if op not in ("sum", "mean", "max", "min", "prod"):
-            raise ValueError(
-                f"all_reduce: expected op sum, mean, max, min or prod, got {op}"
-            )
-        if op == "mean" and x.dtype.kind not in "fc":
-            raise InvalidType(
-                f"all_reduce: expected a floating dtype for mean, got {x.dtype}"
-            )
         return (
             _REDUCTIONS_OF_EQUALS[op](x, self.size)
             if op in _REDUCTIONS_OF_EQUALS
@@ -72,19 +59,17 @@ class SimulatedNative:
         )
 
     def reduce_scatter(self, x: Any, y: Any, op: str, wait: bool = True) -> Any:
-        self._check_rows("reduce_scatter", x)
-        _check_result("reduce_scatter", y, x.shape[1:], x.dtype)
+        _communicators.reduce_scatter_call(x, y, op, self.size)
         y[...] = self._reduced(x[self.rank], op)
         return self._count_all_to_all("reduce_scatter", y.nbytes, wait)
 
     def all_gather(self, x: Any, y: Any, wait: bool = True) -> Any:
-        _check_result("all_gather", y, (self.size, *x.shape), x.dtype)
+        _communicators.all_gather_call(x, y, self.size)
         y[...] = x
         return self._count_all_to_all("all_gather", x.nbytes, wait)
 
     def all_to_all(self, x: Any, y: Any, wait: bool = True) -> Any:
-        self._check_rows("all_to_all", x)
-        _check_result("all_to_all", y, x.shape, x.dtype)
+        _communicators.all_to_all_call(x, y, self.size)
         y[...] = x
         return self._count_all_to_all("all_to_all", x[0].nbytes, wait)
 
@@ -107,23 +92,22 @@ class SimulatedNative:
     def broadcast(
         self, x: Any, root: int, wait: bool = True, name: str = "broadcast"
     ) -> Any:
-        self._check_rank(name, root)
-        seconds = self.machine.broadcast(self.size, x.nbytes)
-        sends = self.size.bit_length() - 1 if self.rank == root else 0
-        self.traffic.add("broadcast", sends, sends * x.nbytes, seconds, wait)
-        return None if wait else CompleteWork()
+        is_root = self.rank == checked_rank(name, root, self.size)
+        cost = costs.broadcast(self.machine, self.size, x.nbytes, is_root)
+        return self._count("broadcast", cost, wait)
 
     def barrier(self) -> None:
         self._count_all_to_all("barrier", 0, True)
 
     def _count_all_to_all(self, name: str, size: int, wait: bool) -> Any:
-        others = self.size - 1
-        seconds = self.machine.all_to_all(self.size, size)
-        self.traffic.add(name, others, others * size, seconds, wait)
+        return self._count(name, costs.all_to_all(self.machine, self.size, size), wait)
+
+    def _count(self, name: str, cost: costs.Cost, wait: bool) -> Any:
+        self.traffic.add(name, *cost, wait)
         return None if wait else CompleteWork()
 
     def send(self, xs: list[Any], to: int, tag: int, wait: bool = True) -> Any:
-        self._check_rank("send", to)
+        checked_rank("send", to, self.size)
         same_node = to // self.intra_size == self.inter_rank
         queue = self._messages.setdefault(tag, collections.deque())
         seconds = 0.0
@@ -136,7 +120,7 @@ class SimulatedNative:
 
     def receive(self, xs: list[Any], source: int, tag: int, wait: bool = True) -> Any:
         """What this rank sent with the tag; its time was counted then."""
-        self._check_rank("recv", source)
+        checked_rank("recv", source, self.size)
         for x in xs:
             queue = self._messages.get(tag)
             if not queue or queue[0].nbytes != x.nbytes:
@@ -157,31 +141,12 @@ class SimulatedNative:
     def window_layout(self, xs: list[Array]) -> int:
         return 0
 
-    def _check_rank(self, name: str, rank: int) -> None:
-        if not 0 <= rank < self.size:
-            raise ValueError(f"{name}: expected a rank in [0, {self.size}), got {rank}")
-
-    def _check_rows(self, name: str, x: Array) -> None:
-        if len(x) != self.size:
-            raise InvalidType(
-                f"{name}: expected one row for each of {self.size} ranks, "
-                f"got shape {x.shape}"
-            )
-
     def set_algorithm(self, name: str) -> None:
         """Has no effect: the fastest is always predicted."""
+        _communicators.check_algorithm(name)
 
     def abort(self, code: int) -> None:
         raise SystemExit(code)
-
-
-def _check_result(name: str, y: Array, shape: tuple[int, ...], dtype: np.dtype) -> None:
-    if not isinstance(y, np.ndarray):
-        raise TypeError(f"{name}: out: expected a numpy.ndarray, got {type(y)}")
-    if y.shape != shape or y.dtype != dtype:
-        raise InvalidType(
-            f"{name}: expected a result of {dtype} {shape}, got {y.dtype} {y.shape}"
-        )
 
 
 class CompleteWork:

@@ -2,6 +2,8 @@
 
 import re
 import signal
+import subprocess
+import sys
 import threading
 import time
 
@@ -183,6 +185,21 @@ def test_keyboard_interrupt_ends_the_ranks():
     while not heard and time.perf_counter() < deadline:
         time.sleep(0.01)
     assert heard == ["the caller was interrupted: KeyboardInterrupt"]
+
+
+def test_a_process_may_end_right_after_its_ranks():
+    """Threads that end may wait for the GIL no more when the interpreter does."""
+    program = """
+import numpy as np
+from renga import Variable
+from renga.communicators import local
+from renga.distributed.functions import allgather
+garbage = [[i] for i in range(1_000_000)]  # which the interpreter frees at its end
+local.run(lambda comm: allgather(comm, Variable(np.ones(3, "f4"))), ranks=32)
+"""
+    for _ in range(4):
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True)
+        assert done.returncode == 0, done.stderr
 
 
 def test_zero_ranks_are_refused():

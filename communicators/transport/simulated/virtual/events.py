@@ -1,0 +1,36 @@
+"""What virtual ranks wait for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from renga.communicators.transport.simulated.virtual.virtual_thread import (
+        VirtualThread,
+    )
+
+
+class Event:
+    """Something that happens at a virtual time, or fails then.
+
+    ``time`` is in seconds, and None as long as it depends on what ranks do next.
+    """
+
+    def __init__(self, description: str) -> None:
+        self.description = description
+        self.time: float | None = None
+        self.error: Exception | None = None
+        self.waiting: list[VirtualThread] = []
+
+    def has_happened(self, now: float) -> bool:
+        """Whether its time has come; raises its error if it has."""
+        if self.time is None or self.time > now:
+            return False
+        if self.error is not None:
+            # Several ranks may raise it, each with its own traceback.
+            raise type(self.error)(*self.error.args)
+        return True
+
+    def describe(self) -> str:
+        """What it is, for errors."""
+        return self.description

@@ -1,0 +1,118 @@
+"""What the virtual ranks of one communicator share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Callable
+
+from renga import _communicators
+from renga.communicators.communicator import Array
+from renga.communicators.transport.simulated.virtual.events import Event
+from renga.communicators.transport.simulated.virtual.messages import (
+    Channel,
+    Receive,
+    Send,
+)
+from renga.communicators.transport.simulated.virtual.network import Network
+from renga.communicators.transport.simulated.virtual.scheduler import Scheduler
+from renga.utils.type_check import InvalidType
+
+
+class Collective(Event):
+    """A collective of ``size`` ranks, which begins when all of them have called it."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__("")
+        self.operands: list[Any] = [None] * size
+        self.result: Any = None
+        self._calls = [""] * size
+        self._sites = [""] * size
+        self._missing = size
+
+    def join(self, rank: int, call: str, site: str, operand: Any) -> bool:
+        """Adds the call of one rank; whether it is the last."""
+        self.description = call
+        self._calls[rank], self._sites[rank] = call, site
+        self.operands[rank] = operand
+        self._missing -= 1
+        return self._missing == 0
+
+    def mismatch(self) -> InvalidType | None:
+        """The error if the ranks' calls differ."""
+        first = self._calls[0]
+        for r, call in enumerate(self._calls):
+            if call != first:
+                return InvalidType(
+                    f"{first.split()[0]}: expected the same call on every rank, got "
+                    f"{first} at {self._sites[0]} on rank 0 and {call} at "
+                    f"{self._sites[r]} on rank {r}"
+                )
+        return None
+
+    def describe(self) -> str:
+        """The call, and which ranks have not called it."""
+        missing = ", ".join(str(r) for r, call in enumerate(self._calls) if not call)
+        rest = f", not called by rank {missing}" if missing else ""
+        return self.description + rest
+
+
+class Group:
+    """A group of ranks; ``members`` are their numbers among all."""
+
+    def __init__(
+        self, scheduler: Scheduler, network: Network, members: Sequence[int]
+    ) -> None:
+        self.scheduler = scheduler
+        self.network = network
+        self.members = members
+        self.machine = network.machine_of(members)
+        self._channels: dict[tuple[int, int, int], Channel] = {}
+        self._collectives: dict[int, Collective] = {}  # by their sequence numbers
+
+    def send(
+        self, route: tuple[int, int, int], xs: Sequence[Array], send: Send
+    ) -> None:
+        """Sends arrays; the route is the source, the destination and the tag."""
+        channel = self._channels.get(route) or Channel(self.scheduler)
+        channel.send(xs, send)
+        self._keep(route, channel)
+
+    def receive(
+        self, route: tuple[int, int, int], ys: Sequence[Array], receive: Receive
+    ) -> None:
+        """Receives into arrays, now or as soon as they are sent."""
+        channel = self._channels.get(route) or Channel(self.scheduler)
+        channel.receive(ys, receive)
+        self._keep(route, channel)
+
+    def _keep(self, route: tuple[int, int, int], channel: Channel) -> None:
+        if channel.is_empty():  # tags may be used once
+            self._channels.pop(route, None)
+        else:
+            self._channels[route] = channel
+
+    def join(
+        self,
+        sequence: int,
+        rank: int,
+        call: str,
+        operand: Any,
+        execute: Callable[[Collective], float],
+        now: float,
+    ) -> Collective:
+        """Adds a member's call to the collective with a sequence number.
+
+        ``execute`` of the last member moves the data of all, and returns the seconds
+        that the collective takes.
+        """
+        size = len(self.members)
+        collective = self._collectives.setdefault(sequence, Collective(size))
+        if collective.join(rank, call, _communicators.call_site(), operand):
+            del self._collectives[sequence]
+            error, end = collective.mismatch(), now
+            if error is None:
+                seconds = execute(collective)
+                end = self.network.collective(now, self.members, seconds)
+            self.scheduler.complete(collective, end, error)
+            collective.operands.clear()
+        return collective

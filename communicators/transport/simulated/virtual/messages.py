@@ -1,0 +1,90 @@
+"""Messages between two virtual ranks."""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Sequence
+
+from renga.communicators.communicator import Array
+from renga.communicators.messages.headers import as_bytes
+from renga.communicators.transport.simulated.virtual.events import Event
+from renga.communicators.transport.simulated.virtual.scheduler import Scheduler
+from renga.utils.type_check import InvalidType
+
+# Up to this size a message is buffered and its sender need not wait for the receive, as
+# between threads.
+_EAGER_BYTES = 1 << 16
+
+
+class Send(Event):
+    """Arrays sent together; happens when the sender may go on."""
+
+    def __init__(self, description: str, arrival: float) -> None:
+        super().__init__(description)
+        self.arrival = arrival
+        self.ready_at = arrival  # for the sender, as far as is known
+        self.unbuffered = 0  # arrays that are not received yet
+
+
+class Receive(Event):
+    """Arrays to receive into; happens when all have arrived."""
+
+    def __init__(self, description: str, ys: Sequence[Array], now: float) -> None:
+        super().__init__(description)
+        self.posted_at = now
+        self.arrival = now  # of those that have been sent
+        self.missing = len(ys)
+        self.mismatch: InvalidType | None = None
+        self.is_cancelled = False
+
+    def take(self, y: Array, part: Array, send: Send) -> None:
+        """Receives one array."""
+        self.missing -= 1
+        self.arrival = max(self.arrival, send.arrival)
+        if part.nbytes == y.nbytes:
+            as_bytes(y)[...] = part
+        else:
+            self.mismatch = InvalidType(
+                f"{self.description}: expected {y.nbytes} bytes, got {part.nbytes}"
+            )
+
+
+class Channel:
+    """The messages from one rank to another with one tag, in order."""
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        self._scheduler = scheduler
+        self._sent: collections.deque[tuple[Array, Send]] = collections.deque()
+        self._posted: collections.deque[tuple[Array, Receive]] = collections.deque()
+
+    def send(self, xs: Sequence[Array], send: Send) -> None:
+        """Adds copies of arrays."""
+        self._sent.extend((as_bytes(x).copy(), send) for x in xs)
+        send.unbuffered = sum(x.nbytes > _EAGER_BYTES for x in xs)
+        if not send.unbuffered:
+            self._scheduler.complete(send, send.arrival)
+        self._match()
+
+    def receive(self, ys: Sequence[Array], receive: Receive) -> None:
+        """Adds arrays to receive into, which are contiguous."""
+        self._posted.extend((y, receive) for y in ys)
+        self._match()
+
+    def is_empty(self) -> bool:
+        """Whether every message has been received."""
+        return not self._sent and not self._posted
+
+    def _match(self) -> None:
+        while self._sent and self._posted:
+            y, receive = self._posted.popleft()
+            if receive.is_cancelled:
+                continue
+            part, send = self._sent.popleft()
+            receive.take(y, part, send)
+            if receive.missing == 0:
+                self._scheduler.complete(receive, receive.arrival, receive.mismatch)
+            if part.nbytes > _EAGER_BYTES:
+                send.unbuffered -= 1
+                send.ready_at = max(send.ready_at, receive.posted_at)
+                if send.unbuffered == 0:
+                    self._scheduler.complete(send, send.ready_at)

@@ -1,0 +1,194 @@
+"""Gives turns to the threads of virtual ranks.
+
+A thread runs until it has to wait, or until it communicates while the clock of another
+thread that could run is behind its own. So the ranks communicate in the order of their
+clocks, and of their numbers at equal times: real threads have no influence on it.
+"""
+
+from __future__ import annotations
+
+import functools
+import heapq
+import itertools
+import threading
+from collections.abc import Iterable
+from typing import Any, Callable
+
+import numpy as np
+
+from renga.communicators.failure import RankFailed
+from renga.communicators.transport.simulated.virtual.events import Event
+from renga.communicators.transport.simulated.virtual.random_states import RandomStates
+from renga.communicators.transport.simulated.virtual.virtual_thread import VirtualThread
+
+# Unsuccessful tests, while the other ranks wait or test too, after which their loops
+# are taken to be endless.
+_MAX_TESTS = 100_000
+
+
+class Deadlock(RuntimeError):
+    """Every rank waits for another one; the message says for what."""
+
+
+class Scheduler:
+    """The threads of all ranks, one of which runs at a time.
+
+    Args:
+        ranks: their number.
+        seconds_of: the seconds that a task takes on a rank; None if computation takes
+            the time that it really takes.
+    """
+
+    def __init__(
+        self, ranks: int, seconds_of: Callable[[int, Any], float] | None
+    ) -> None:
+        self.seconds_of = seconds_of
+        seeds = np.random.randint(2**32, size=ranks, dtype=np.uint64).tolist()
+        self.threads = [VirtualThread(self, r, seed) for r, seed in enumerate(seeds)]
+        self.errors: list[tuple[int, BaseException]] = []  # with the numbers of ranks
+        self._remaining = list(self.threads)
+        self._queue: list[tuple[float, int, VirtualThread]] = []
+        self._later = itertools.count(ranks)  # behind all ranks at equal times
+        self._failure: RuntimeError | None = None
+        self._tests = 0
+        self._has_ended = threading.Lock()
+        self._has_ended.acquire()
+
+    def run(self, body: Callable[[int], None]) -> None:
+        """Calls ``body(number)`` on each thread and returns when all have ended."""
+        threads = [
+            threading.Thread(
+                target=thread.run,
+                args=(functools.partial(body, thread.number),),
+                name=f"virtual rank {thread.number}",
+            )
+            for thread in self.threads
+        ]
+        random = RandomStates.installed()
+        try:
+            self._start(threads)
+            self._take_first().wake()
+            self._wait_for_end()
+        finally:
+            random.install()
+        for thread in threads:
+            thread.join()
+
+    def _start(self, threads: list[threading.Thread]) -> None:
+        for number, thread in enumerate(threads):
+            try:
+                thread.start()
+            except RuntimeError as error:  # too many threads: the others must end
+                self.fail(str(error))
+                self._remaining = self.threads[:number]
+                if number > 0:
+                    self._take_first().wake()
+                    self._has_ended.acquire()
+                raise
+            self.enqueue(self.threads[number], 0.0)
+
+    def _wait_for_end(self) -> None:
+        try:
+            self._has_ended.acquire()
+        except BaseException as error:  # Ctrl-C: the ranks must end too
+            self.fail(f"the caller was interrupted: {type(error).__name__}")
+            self._has_ended.acquire()
+            raise
+
+    def end(self, thread: VirtualThread) -> None:
+        """Gives the turn of a thread that ends to another one."""
+        self._remaining.remove(thread)
+        if self._remaining:
+            self._take_first().wake()
+        else:
+            self._has_ended.release()
+
+    def report(self, number: int, error: BaseException) -> None:
+        """Ends all ranks because of an exception on one of them."""
+        self.errors.append((number, error))
+        self.fail(f"rank {number} failed: {type(error).__name__}: {error}")
+
+    def fail(self, message: str) -> None:
+        """Makes every further call raise RankFailed; later failures are ignored."""
+        if self._failure is None:
+            self._failure = RankFailed(message)
+
+    def check_failure(self) -> None:
+        """Raises if the ranks have to end."""
+        if self._failure is not None:
+            raise type(self._failure)(*self._failure.args)
+
+    def enqueue(
+        self, thread: VirtualThread, at: float, order: int | None = None
+    ) -> None:
+        """Lets a thread run at a time; at equal times, the least ``order`` is first."""
+        thread.entry = (at, thread.number if order is None else order, thread)
+        heapq.heappush(self._queue, thread.entry)
+
+    def _first(self) -> tuple[float, int, VirtualThread] | None:
+        """The entry of the thread whose turn is next."""
+        while self._queue and self._queue[0][2].entry is not self._queue[0]:
+            heapq.heappop(self._queue)  # replaced by a later call of enqueue()
+        return self._queue[0] if self._queue else None
+
+    def _take_first(self) -> VirtualThread:
+        """The thread whose turn is next. After a failure, one that has to end."""
+        first = self._first()
+        if first is None and self._failure is None:
+            self._fail_by_deadlock()
+        if first is None or self._failure is not None:
+            return self._remaining[0]
+        heapq.heappop(self._queue)
+        first[2].entry = None
+        return first[2]
+
+    def _fail_by_deadlock(self) -> None:
+        lines = [thread.describe() for thread in self.threads]
+        self._failure = Deadlock("\n  ".join(["simulated: no rank can go on:", *lines]))
+
+    def is_another_behind(self, thread: VirtualThread) -> bool:
+        """Whether a thread has to run before this one may communicate."""
+        first = self._first()
+        return first is not None and first[:2] < (thread.clock, thread.number)
+
+    def run_next(self, thread: VirtualThread) -> None:
+        """Lets others run until it is the turn of ``thread``, which is queued."""
+        following = self._take_first()
+        if following is not thread:
+            thread.give_turn_to(following)
+        self.check_failure()
+
+    def complete(self, event: Event, at: float, error: Exception | None = None) -> None:
+        """Sets the time of an event and queues the threads that wait for it."""
+        self._tests = 0
+        event.time, event.error = at, error
+        for thread in event.waiting:
+            self.enqueue(thread, min(max(at, thread.clock), thread.deadline))
+        event.waiting.clear()
+
+    def let_time_pass(self, thread: VirtualThread, events: Iterable[Event]) -> None:
+        """Continues ``thread`` as soon as one of the events can have happened."""
+        times = [event.time for event in events if event.time is not None]
+        first = self._first()
+        if first is not None:
+            times.append(first[0])
+        if times:
+            thread.clock = max(thread.clock, min(times))
+            # Behind the others of this time, and behind those that test since before.
+            self.enqueue(thread, thread.clock, next(self._later))
+            self.run_next(thread)
+
+    def count_test(self, event: Event) -> None:
+        """Takes note of an unsuccessful test.
+
+        Raises:
+            Deadlock: after very many, while other ranks wait or test too.
+        """
+        queued = (entry[2] for entry in self._queue if entry[2].entry is entry)
+        if event.time is not None or not all(other.is_testing for other in queued):
+            self._tests = 0
+            return
+        self._tests += 1
+        if self._tests > _MAX_TESTS:
+            self._fail_by_deadlock()
+            self.check_failure()
