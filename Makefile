@@ -88,8 +88,8 @@ bench: renga
 
 docs: EXTRAS := docs,onnx
 docs: renga
-	$(BIN)/python docs/make_operations.py > docs/operations.md
-	$(BIN)/python docs/make_reference.py docs/reference
+	$(BIN)/python docs/scripts/make_operations.py > docs/operations.md
+	$(BIN)/python docs/scripts/make_reference.py docs/reference
 	$(BIN)/python -m sphinx -q -W --keep-going -b html docs build/docs
 
 cuda: .venv/.tools

@@ -1,4 +1,7 @@
-"""Draws the pictures of the pages: ``python docs/make_pictures.py docs``."""
+"""Draws the pictures of the pages.
+
+python docs/scripts/make_pictures.py docs/images
+"""
 
 from __future__ import annotations
 
