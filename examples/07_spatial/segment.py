@@ -99,7 +99,7 @@ def train(size=1024, steps=20, width=16, grid=None, out=None):
     numpy.random.seed(0)
     model = Segmenter(grid, size, width)
     optimizer = renga.optimizers.Adam(0.01).setup(model)
-    images = datasets.ImageParts(grid, Disks(steps, size))
+    images = datasets.ImageShards(grid, Disks(steps, size))
     losses, right, begin = [], 0.0, time.perf_counter()
     for i in range(steps):
         x, mask = concat_examples([images[i]])
