@@ -17,7 +17,7 @@ struct Device {
   bool is_host() const { return driver == 0; }
 };
 
-// What the rest of the core needs of a kind of device. One instance per kind, living for ever.
+// What the rest of the core needs of a kind of device. One instance per kind, never destroyed.
 class Driver {
  public:
   virtual ~Driver() = default;

@@ -93,7 +93,7 @@ class Segmenter(renga.Chain):
 
 
 def train(size=1024, steps=20, width=16, grid=None, out=None):
-    """Losses, the last step's share of pixels told right, and seconds of a step."""
+    """Losses, the accuracy of the last step's pixels, and seconds of a step."""
     comm = create_communicator("mpi")
     grid = SpatialGrid(comm, grid)
     numpy.random.seed(0)

@@ -159,11 +159,11 @@ def _total(replacements: Sequence[LinkReplacement]) -> str:
     costs = [r.cost for r in replacements if r.cost is not None]
     unknown = sum(r.replacement is not None and r.cost is None for r in replacements)
     if unknown and not costs:
-        return "  an example of the input would tell the communication"
+        return "  pass an example of the input to predict the communication"
     received = sum(cost.bytes for cost in costs) / 1e6
     milliseconds = sum(cost.communication for cost in costs) * 1e3
     total = f"  each rank receives {received:.1f} MB per step, about "
     total += f"{milliseconds:.1f} ms"
     if unknown:
-        total += f", and what {unknown} links need which the example did not reach"
+        total += f", and what {unknown} links need that the example did not reach"
     return total

@@ -50,7 +50,7 @@ class DelayedReducer(Reducer):
     def discard(self) -> None:
         """Drops the means in flight, which belong to other parameters.
 
-        The ranks still take part in them, so that none waits in vain.
+        The ranks still complete their communication, so that none hangs.
         """
         if self._in_flight is not None:
             self._in_flight.assign()
