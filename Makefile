@@ -23,6 +23,8 @@ FUZZ_MINUTES ?= 30
 PEER ?= python3
 TESTS := OFF
 CUDA := OFF
+# Warnings of the compiler are errors, but not for those who only try renga out.
+WERROR := ON
 
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell nproc)
@@ -37,6 +39,7 @@ endif
 
 .PHONY: demo test develop check lint debug asan tsan fuzz bench docs cuda clean renga style types ranks-2 ranks-3
 
+demo: WERROR := OFF
 demo: renga
 	$(BIN)/python examples/demo.py
 
@@ -126,6 +129,7 @@ renga: .venv/.tools
 	$(BIN)/pip wheel -v --no-deps --no-build-isolation -w build/wheel \
 	  --config-settings=build-dir=$(BUILD) \
 	  --config-settings=cmake.define.RENGA_TESTS=$(TESTS) \
+	  --config-settings=cmake.define.CMAKE_COMPILE_WARNING_AS_ERROR=$(WERROR) \
 	  --config-settings=cmake.define.RENGA_CUDA=$(CUDA) \
 	  --config-settings=cmake.define.RENGA_NCCL=$(CUDA) .
 	$(BIN)/pip install -q --no-deps --force-reinstall build/wheel/*.whl
