@@ -94,7 +94,7 @@ def test_the_report_shows_communication_as_far_as_it_is_known(strategy, capsys):
 
     local.run(on_rank, ranks=2)
     report = capsys.readouterr().out
-    assert "would tell" in report
+    assert "pass an example of the input" in report
     local.run(on_rank, x, ranks=2)
     report = capsys.readouterr().out
     assert "each rank receives 0.0 MB per step, about 0." in report
