@@ -37,7 +37,7 @@ export OMPI_ALLOW_RUN_AS_ROOT := 1
 export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
 endif
 
-.PHONY: demo test develop check lint debug asan tsan fuzz bench docs cuda clean renga style types ranks-2 ranks-3
+.PHONY: demo test develop check lint debug asan tsan fuzz bench peer docs cuda clean renga style types ranks-2 ranks-3
 
 demo: WERROR := OFF
 demo: renga
@@ -63,7 +63,8 @@ develop: .venv/.tools
 check: develop
 	$(MAKE) style types
 	$(BIN)/ctest --test-dir build/develop --output-on-failure
-	$(BIN)/python -m pytest -q -x $$($(BIN)/python tests/affected.py)
+	tests=$$($(BIN)/python tests/affected.py) && echo "tests of what changed: $$tests" && \
+	  $(BIN)/python -m pytest -q -x $$tests
 
 debug asan tsan: EXTRAS := test,lint
 debug: SANITIZE := assertions
@@ -86,8 +87,11 @@ fuzz: renga
 	cd tests && $(CURDIR)/$(BIN)/python -m fuzz --minutes $(FUZZ_MINUTES) --seed $(SEED)
 
 bench: EXTRAS := test
-bench: renga
+bench: peer renga
 	$(BIN)/python -m tests.benchmarks.record --peer $(PEER)
+
+peer:
+	@$(PEER) -c 'import torch' || { echo 'bench: expected PEER=PYTHON_WITH_TORCH'; exit 1; }
 
 docs: EXTRAS := docs,onnx
 docs: renga
