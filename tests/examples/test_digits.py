@@ -1,4 +1,4 @@
-"""The first example: its two scripts are five lines apart and train alike."""
+"""The first example: its two scripts differ in five lines and give the same results."""
 
 from __future__ import annotations
 
