@@ -81,7 +81,7 @@ def references(case, arrays):
     return y if isinstance(y, list) else [y]
 
 
-def weighted_sum(ys, weights, device):
+def weighted_sum(ys, weights, device=HOST):
     """Of all elements, so that each matters differently."""
     total = None
     for y, w in zip(ys, weights):
