@@ -23,6 +23,8 @@ FUZZ_MINUTES ?= 30
 PEER ?= python3
 TESTS := OFF
 CUDA := OFF
+# Warnings of the compiler are errors, but not for those who only try renga out.
+WERROR := ON
 
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell nproc)
@@ -35,8 +37,9 @@ export OMPI_ALLOW_RUN_AS_ROOT := 1
 export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
 endif
 
-.PHONY: demo test develop check lint debug asan tsan fuzz bench docs cuda clean renga style types ranks-2 ranks-3
+.PHONY: demo test develop check lint debug asan tsan fuzz bench peer docs cuda clean renga style types ranks-2 ranks-3
 
+demo: WERROR := OFF
 demo: renga
 	$(BIN)/python examples/demo.py
 
@@ -60,7 +63,8 @@ develop: .venv/.tools
 check: develop
 	$(MAKE) style types
 	$(BIN)/ctest --test-dir build/develop --output-on-failure
-	$(BIN)/python -m pytest -q -x $$($(BIN)/python tests/affected.py)
+	tests=$$($(BIN)/python tests/affected.py) && echo "tests of what changed: $$tests" && \
+	  $(BIN)/python -m pytest -q -x $$tests
 
 debug asan tsan: EXTRAS := test,lint
 debug: SANITIZE := assertions
@@ -83,13 +87,16 @@ fuzz: renga
 	cd tests && $(CURDIR)/$(BIN)/python -m fuzz --minutes $(FUZZ_MINUTES) --seed $(SEED)
 
 bench: EXTRAS := test
-bench: renga
+bench: peer renga
 	$(BIN)/python -m tests.benchmarks.record --peer $(PEER)
+
+peer:
+	@$(PEER) -c 'import torch' || { echo 'bench: expected PEER=PYTHON_WITH_TORCH'; exit 1; }
 
 docs: EXTRAS := docs,onnx
 docs: renga
-	$(BIN)/python docs/make_operations.py > docs/operations.md
-	$(BIN)/python docs/make_reference.py docs/reference
+	$(BIN)/python docs/scripts/make_operations.py > docs/operations.md
+	$(BIN)/python docs/scripts/make_reference.py docs/reference
 	$(BIN)/python -m sphinx -q -W --keep-going -b html docs build/docs
 
 cuda: .venv/.tools
@@ -126,6 +133,7 @@ renga: .venv/.tools
 	$(BIN)/pip wheel -v --no-deps --no-build-isolation -w build/wheel \
 	  --config-settings=build-dir=$(BUILD) \
 	  --config-settings=cmake.define.RENGA_TESTS=$(TESTS) \
+	  --config-settings=cmake.define.CMAKE_COMPILE_WARNING_AS_ERROR=$(WERROR) \
 	  --config-settings=cmake.define.RENGA_CUDA=$(CUDA) \
 	  --config-settings=cmake.define.RENGA_NCCL=$(CUDA) .
 	$(BIN)/pip install -q --no-deps --force-reinstall build/wheel/*.whl

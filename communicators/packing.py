@@ -5,8 +5,7 @@ This is the only module of communicators that knows models.
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -58,33 +57,10 @@ def mean_gradients(comm: Communicator, model: Model, zero_fill: bool) -> None:
     A gradient that is missing on some ranks counts as zero there. One that is missing
     on all ranks becomes zero if ``zero_fill`` is true and stays missing otherwise.
     """
-    for params in _params_by_dtype(comm, model, zero_fill):
+    for params in params_by_dtype(comm, model, zero_fill):
         grads = _distinct([_gradient_or_zero(param) for param in params])
         average(comm, grads)
         for param, mean in zip(params, grads):
-            param.grad = mean
-
-
-class MeanGradientsInFlight:
-    """A model's gradients times ``weight``, averaged in the background."""
-
-    def __init__(
-        self, comm: Communicator, model: Model, zero_fill: bool, weight: float = 1.0
-    ) -> None:
-        self._works = []
-        for params in _params_by_dtype(comm, model, zero_fill):
-            copies = [take_gradient(param, weight) for param in params]
-            self._works.append((params, average(comm, copies, wait=False)))
-
-    def means(self) -> list[tuple[Parameter, Array]]:
-        """Waits; the parameters with their mean gradients."""
-        return [
-            pair for params, work in self._works for pair in zip(params, work.wait())
-        ]
-
-    def assign(self) -> None:
-        """Waits, and assigns the means to the gradients of the model."""
-        for param, mean in self.means():
             param.grad = mean
 
 
@@ -99,50 +75,7 @@ def average(comm: Communicator, grads: list[Array], wait: bool = True) -> Any:
     return comm.all_reduce(grads, "mean", out=grads, wait=wait, dtype=dtype)
 
 
-def checksum(arrays: Iterable[Array]) -> int:
-    """The CRC-32 of the elements of arrays, in row-major order."""
-    value = 0
-    for x in arrays:
-        value = zlib.crc32(np.ascontiguousarray(x).data, value)
-    return value
-
-
-def take_gradient(
-    param: Parameter, weight: float = 1.0, out: Array | None = None
-) -> Array:
-    """Removes the gradient of a parameter and returns it times ``weight``.
-
-    The result is in ``out`` or in memory that nothing else uses. A missing gradient,
-    or one with weight zero, even if it is not finite, counts as zero.
-    """
-    owned, grad = param._owns_grad, param.grad
-    param.grad = None
-    result: Array
-    is_zero = grad is None or weight == 0
-    if out is not None:
-        if is_zero:
-            out[...] = 0
-        elif weight != 1:
-            np.multiply(grad, grad.dtype.type(weight), out=out)
-        elif not _is_same_memory(grad, out):
-            np.copyto(out, grad)
-        return out
-    if is_zero:
-        result = param.xp.zeros_like(param.array)
-    elif weight != 1:
-        result = grad * grad.dtype.type(weight)
-    else:
-        result = grad if owned else grad.copy()
-    return result
-
-
-def _is_same_memory(x: Array, y: Array) -> bool:
-    """Whether two arrays of one shape and dtype are one array."""
-    a, b = x.__array_interface__, y.__array_interface__
-    return bool(a["data"] == b["data"] and a["strides"] == b["strides"])
-
-
-def _params_by_dtype(
+def params_by_dtype(
     comm: Communicator, model: Model, zero_fill: bool
 ) -> list[list[Parameter]]:
     """The parameters to average, sorted by name, in one list per dtype.

@@ -2,7 +2,7 @@
 //
 // The operation owns a registry and offers each call to it. The family that deferred the array
 // registers a rewrite, which recognizes its own deferred arrays and computes both operations in one
-// pass. So an operation knows none of the families that it is fused with.
+// pass. So an operation does not depend on the families that it is fused with.
 #pragma once
 
 #include <array>

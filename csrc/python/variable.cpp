@@ -95,7 +95,7 @@ void add_grad(VariableBody& body, const VariableBody& other) {
   body.grad = add_gradients(body.grad, mine);
 }
 
-// Walks back from the variable and cuts every function loose, with a stack of its own.
+// Removes the creators of the variable and of all variables before it, without recursion.
 void unchain_backward(const VariableBody& body) {
   std::vector<Ref<Node>> open;
   if (body.node()->creator) open.push_back(body.node()->creator);

@@ -28,14 +28,14 @@ void for_each_batch(std::int64_t n, const Body& body) {
 template <class V, class T>
 struct HalfConversion {
   static V load(const T* from) {
-    float lanes[V::size];
-    for (std::size_t l = 0; l < V::size; ++l) lanes[l] = static_cast<float>(from[l]);
-    return V::load_unaligned(lanes);
+    float elements[V::size];
+    for (std::size_t l = 0; l < V::size; ++l) elements[l] = static_cast<float>(from[l]);
+    return V::load_unaligned(elements);
   }
   static void store(const V& v, T* to) {
-    float lanes[V::size];
-    v.store_unaligned(lanes);
-    for (std::size_t l = 0; l < V::size; ++l) to[l] = T(lanes[l]);
+    float elements[V::size];
+    v.store_unaligned(elements);
+    for (std::size_t l = 0; l < V::size; ++l) to[l] = T(elements[l]);
   }
 };
 
@@ -109,10 +109,10 @@ auto is_nan(const V& v) {
 template <class V, class I>
 V load_integers(const I* from) {
   if constexpr (is_batch<V>) {
-    typename V::value_type lanes[V::size];
+    typename V::value_type elements[V::size];
     for (std::size_t l = 0; l < V::size; ++l)
-      lanes[l] = static_cast<typename V::value_type>(from[l]);
-    return V::load_unaligned(lanes);
+      elements[l] = static_cast<typename V::value_type>(from[l]);
+    return V::load_unaligned(elements);
   } else {
     return static_cast<V>(*from);
   }
@@ -121,9 +121,9 @@ V load_integers(const I* from) {
 template <class V, class I>
 void store_integers(const V& v, I* to) {
   if constexpr (is_batch<V>) {
-    typename V::value_type lanes[V::size];
-    v.store_unaligned(lanes);
-    for (std::size_t l = 0; l < V::size; ++l) to[l] = static_cast<I>(lanes[l]);
+    typename V::value_type elements[V::size];
+    v.store_unaligned(elements);
+    for (std::size_t l = 0; l < V::size; ++l) to[l] = static_cast<I>(elements[l]);
   } else {
     *to = static_cast<I>(v);
   }

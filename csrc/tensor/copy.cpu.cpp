@@ -73,7 +73,7 @@ struct Tile {
   void load(const std::byte* from, std::int64_t from_column, std::int64_t rows, std::int64_t n) {
     for (std::int64_t j = 0; j < n; ++j, from += from_column) {
       std::copy_n(reinterpret_cast<const Bits*>(from), rows, numbers[j]);
-      // The hardware does not see that what lies below comes next.
+      // The hardware prefetcher does not detect that the rows below are next.
       for (std::int64_t k = 0; k < rows * itemsize; k += kLine) {
         __builtin_prefetch(from + rows * itemsize + k);
       }

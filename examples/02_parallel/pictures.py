@@ -65,7 +65,7 @@ def draw_halo(ax, extents, shape, ksize, stride=1, pad=0, dilate=1, rank=0):
                     0.8 if halo or other == rank else 0.2,
                     halo,
                 )
-    outline(ax, needed)
+    draw_box(ax, needed)
     ax.set_xlim(min(-0.5, needed[1].start) - 0.6, max(extents[1], needed[1].stop) + 0.6)
     ax.set_ylim(max(extents[0], needed[0].stop) + 0.6, min(-0.5, needed[0].start) - 0.6)
     ax.set_aspect("equal")
@@ -90,7 +90,7 @@ def cell(ax, row, column, colour, alpha, is_halo):
     ax.add_patch(patch)
 
 
-def outline(ax, box):
+def draw_box(ax, box):
     from matplotlib.patches import Rectangle
 
     rows, columns = box

@@ -30,7 +30,7 @@ def train_batch(model, optimizer, batch):
 
 
 def accuracy(model, iterator):
-    """The share of a data set's images that the model recognizes."""
+    """The fraction of a data set's images that the model recognizes."""
     iterator.reset()
     right = count = 0
     with renga.using_config("train", False), renga.no_backprop_mode():

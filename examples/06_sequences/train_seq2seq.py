@@ -94,7 +94,7 @@ class Seq2seq(renga.Chain):
 
 
 def exactness(model, dates):
-    """An extension that reports the share of dates that are right in every letter."""
+    """An extension that reports the fraction of dates with all letters right."""
     xs = [x for x, _ in dates]
     right = [dates.texts(i)[1] for i in range(len(dates))]
 

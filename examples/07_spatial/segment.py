@@ -93,13 +93,13 @@ class Segmenter(renga.Chain):
 
 
 def train(size=1024, steps=20, width=16, grid=None, out=None):
-    """Losses, the last step's share of pixels told right, and seconds of a step."""
+    """Losses, the accuracy of the last step's pixels, and seconds of a step."""
     comm = create_communicator("mpi")
     grid = SpatialGrid(comm, grid)
     numpy.random.seed(0)
     model = Segmenter(grid, size, width)
     optimizer = renga.optimizers.Adam(0.01).setup(model)
-    images = datasets.ImageParts(grid, Disks(steps, size))
+    images = datasets.ImageShards(grid, Disks(steps, size))
     losses, right, begin = [], 0.0, time.perf_counter()
     for i in range(steps):
         x, mask = concat_examples([images[i]])

@@ -125,7 +125,7 @@ class NStepRNNBase(ChainList):
             f"{type(self).__name__}: expected a list of sequences, got "
             f"{type(xs).__name__}"
         )
-        # The function wants the longest first, and step by step.
+        # The function takes the longest sequence first, and arrays by step.
         order = numpy.argsort([-len(x) for x in xs], kind="stable").astype("i")
         steps = transpose_sequence([xs[k] for k in order])
         given = (

@@ -1,8 +1,8 @@
-"""Times VGG-16 in evaluation, with its filters' forms kept and made for each batch.
+"""Times VGG-16 in evaluation, with packed weights cached and packed for each batch.
 
 Run as ``python -m tests.benchmarks.evaluation --threads 1``. Prints the median
-milliseconds of a batch both ways, in turn. Looking at the weights is what makes
-renga forget their forms (docs/decisions.md).
+milliseconds of a batch both ways, in turn. Reading a parameter's array invalidates
+the cache (docs/decisions.md, 19).
 """
 
 import argparse
@@ -24,17 +24,17 @@ def milliseconds(model: Any, x: np.ndarray) -> float:
 
 
 def compare(model: Any, x: np.ndarray, rounds: int) -> tuple[float, float]:
-    """With forms kept, and with them made."""
-    kept, made = [], []
+    """Medians with cached weights, and with weights packed for the batch."""
+    cached, packed = [], []
     for _ in range(rounds):
-        # They are kept from the second use on.
+        # Weights are cached from the second use on.
         for _ in range(2):
             model(x)
-        kept.append(milliseconds(model, x))
+        cached.append(milliseconds(model, x))
         for param in model.params():
             assert param.array is not None
-        made.append(milliseconds(model, x))
-    return statistics.median(kept), statistics.median(made)
+        packed.append(milliseconds(model, x))
+    return statistics.median(cached), statistics.median(packed)
 
 
 def main() -> None:
@@ -45,12 +45,12 @@ def main() -> None:
     options = parser.parse_args()
     _core.set_num_threads(options.threads)
     model, rng = VGG(), np.random.default_rng(0)
-    print(" batch   kept   made  ratio")
+    print(" batch cached packed  ratio")
     with renga.using_config("train", False), renga.no_backprop_mode():
         for batch in options.batches:
             x = rng.standard_normal((batch, 3, 32, 32)).astype("f")
-            kept, made = compare(model, x, options.rounds)
-            print(f"{batch:6}{kept:7.2f}{made:7.2f}{made / kept:7.2f}")
+            cached, packed = compare(model, x, options.rounds)
+            print(f"{batch:6}{cached:7.2f}{packed:7.2f}{packed / cached:7.2f}")
 
 
 if __name__ == "__main__":

@@ -68,7 +68,7 @@ def build(
 
 
 def timed(comm: Any, step: Callable[[], Any] | None) -> tuple[float, float]:
-    """Seconds that a step takes, and the share of a core that others had meanwhile."""
+    """Seconds that a step takes, and the fraction of a core that others used."""
     comm.barrier()
     busy, own, start = busy_seconds(), time.process_time(), time.perf_counter()
     if step is not None:

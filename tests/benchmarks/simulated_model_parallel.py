@@ -20,7 +20,7 @@ from tests.benchmarks.steps import renga_steps
 
 
 def predict(model: str, comm: simulated.SimulatedCommunicator, steps: int) -> dict:
-    """Seconds of a step: computing, communication, what shows of it, and bytes sent."""
+    """Seconds: computing, communication, exposed communication; bytes sent."""
 
     def prepare(network, *inputs):
         return renga.distributed.parallelize(network, comm, "channel", *inputs)

@@ -1,4 +1,4 @@
-"""Benchmarked steps train: parameters change and stay finite, alike on all ranks."""
+"""Benchmarked steps train: parameters change, stay finite, are equal on all ranks."""
 
 import numpy as np
 import pytest

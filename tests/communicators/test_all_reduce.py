@@ -155,16 +155,16 @@ def rounded_to_bfloat16(x):
     return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16 << 16).astype("uint32").view("f")
 
 
-@pytest.mark.parametrize("wire", ["float16", np.float16, "bfloat16"])
+@pytest.mark.parametrize("dtype", ["float16", np.float16, "bfloat16"])
 @pytest.mark.parametrize("size", [5, 300_000])
-def test_16_bit_communication_dtype_is_summed_in_32_bits(ranks, wire, size):
+def test_16_bit_communication_dtype_is_summed_in_32_bits(ranks, dtype, size):
     def act(comm):
         x = data(comm.rank, size, "float32")
-        comm.all_reduce(x, "mean", out=x, dtype=wire)
+        comm.all_reduce(x, "mean", out=x, dtype=dtype)
         return x
 
     round16 = rounded_to_bfloat16
-    if wire != "bfloat16":
+    if dtype != "bfloat16":
         round16 = lambda x: x.astype("float16").astype("float32")  # noqa: E731
     results = ranks(act)
     xs = [round16(data(r, size, "float32")) for r in range(len(results))]

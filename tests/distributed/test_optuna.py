@@ -104,7 +104,7 @@ def test_a_failure_of_any_rank_is_one_of_all(ranks):
         assert states == ["COMPLETE", "FAIL", "COMPLETE", "FAIL"]
 
 
-def test_what_optuna_refuses_all_ranks_hear(ranks):
+def test_errors_of_optuna_are_raised_on_all_ranks(ranks):
     def act(comm):
         with pytest.raises(ValueError, match="direction"):
             create_study(comm, direction="sideways")

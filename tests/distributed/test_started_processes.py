@@ -1,4 +1,4 @@
-"""Processes beside MPI and threads are started afresh, never forked."""
+"""Processes started beside MPI and threads are spawned, never forked."""
 
 import os
 

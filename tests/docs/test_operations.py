@@ -7,6 +7,6 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
 def test_the_page_is_up_to_date():
-    script = runpy.run_path(str(DOCS / "make_operations.py"))
+    script = runpy.run_path(str(DOCS / "scripts/make_operations.py"))
     page = (DOCS / "operations.md").read_text()
     assert page == script["reference"](), "run `make docs`"

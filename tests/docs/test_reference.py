@@ -14,9 +14,9 @@ import pytest
 import renga
 
 DOCS = pathlib.Path(__file__).parents[2] / "docs"
-sys.path.insert(0, str(DOCS))
+sys.path.insert(0, str(DOCS / "scripts"))
 make_reference = importlib.import_module("make_reference")
-sys.path.remove(str(DOCS))
+sys.path.remove(str(DOCS / "scripts"))
 
 
 def test_pages_build_without_a_warning(tmp_path):
@@ -25,7 +25,7 @@ def test_pages_build_without_a_warning(tmp_path):
     shutil.copytree(DOCS, source)
     shutil.copy(DOCS.parent / "README.md", tmp_path)
     commands = [
-        ["docs/make_reference.py", "docs/reference"],
+        ["docs/scripts/make_reference.py", "docs/reference"],
         ["-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html", "docs", "html"],
     ]
     for command in commands:

@@ -1,4 +1,4 @@
-"""The first example: its two scripts are five lines apart and train alike."""
+"""The first example: its two scripts differ in five lines and give the same results."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ import pytest
 
 from renga.launch import mpiexec_command, mpiexec_environment
 
-HOUSE = Path(__file__).resolve().parents[2]
-COURSE = HOUSE / "examples" / "01_digits"
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = ROOT / "examples" / "01_digits"
 SERIAL, PARALLEL = "train_digits.py", "train_digits_data_parallel.py"
 
 
 def changed_lines() -> list[str]:
     """The diff's lines, without its headers."""
-    texts = [(COURSE / name).read_text().splitlines() for name in (SERIAL, PARALLEL)]
+    texts = [(EXAMPLES / name).read_text().splitlines() for name in (SERIAL, PARALLEL)]
     lines = list(difflib.unified_diff(*texts, lineterm="", n=0))[2:]
     return [line for line in lines if line[0] in "+-"]
 
@@ -33,14 +33,14 @@ def test_the_scripts_are_five_lines_apart():
 
 
 def test_the_readme_shows_these_lines():
-    readme = (HOUSE / "README.md").read_text()
+    readme = (ROOT / "README.md").read_text()
     for line in changed_lines():
         assert line in readme
 
 
 def train(script: str, ranks: int, out: Path) -> Path:
     start = mpiexec_command(ranks) if ranks > 1 else []
-    command = [*start, sys.executable, str(COURSE / script)]
+    command = [*start, sys.executable, str(EXAMPLES / script)]
     command += ["--batchsize", str(48 // ranks), "--epoch", "1", "--out", str(out)]
     env = mpiexec_environment(ranks) | {"OMP_NUM_THREADS": "1"}
     subprocess.run(command, env=env, stdin=subprocess.DEVNULL, check=True)

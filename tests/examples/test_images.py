@@ -36,7 +36,7 @@ def test_cifar(run_offline):
     assert done.log[-1]["validation/main/accuracy"] > 0.6
 
 
-def test_a_vae_knows_more_than_what_pixels_are_like(run_offline, tmp_path):
+def test_a_vae_beats_independent_pixels(run_offline, tmp_path):
     done = run_offline("05_images/train_vae.py", "--epoch", 16)
     alone = float(done.lines[-1].split()[-4])
     # What every pixel costs, if it has the training images' average chance of white.
@@ -49,7 +49,7 @@ def test_a_vae_knows_more_than_what_pixels_are_like(run_offline, tmp_path):
         assert (tmp_path / picture).read_bytes()[:4] == PNG
 
 
-def test_a_dcgan_makes_images_like_those_it_saw(run_offline, tmp_path):
+def test_generated_images_resemble_the_training_images(run_offline, tmp_path):
     options = ["--epoch", 3, "--width", 4, "--size", 480, "--batchsize", 16]
     run_offline("05_images/train_dcgan.py", *options, "--alpha", 1e-3)
     picture = matplotlib.image.imread(tmp_path / "made.png")[:, :, 0]

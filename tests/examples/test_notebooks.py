@@ -1,4 +1,4 @@
-"""The notebooks run from top to bottom, small, and are kept with what they showed."""
+"""The notebooks run from top to bottom, small, and are stored with their outputs."""
 
 from __future__ import annotations
 

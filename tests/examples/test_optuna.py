@@ -14,7 +14,7 @@ SCRIPT = Path(__file__).resolve().parents[2] / "examples/04_optuna/tune_digits.p
 
 
 @pytest.mark.skipif("OMPI_COMM_WORLD_RANK" in os.environ, reason="starts mpiexec")
-def test_two_ranks_tune_together(tmp_path):
+def test_tuning_on_two_ranks(tmp_path):
     storage = f"sqlite:///{tmp_path}/study.db"
     command = [*mpiexec_command(2), sys.executable, str(SCRIPT), "--trials", "8"]
     command += ["--epoch", "3", "--out", str(tmp_path), "--storage", storage]

@@ -1,4 +1,4 @@
-"""The course on sequences, on Python's documentation and on what it makes up."""
+"""The course on sequences, on Python's documentation and on generated data."""
 
 import numpy
 
@@ -7,7 +7,7 @@ def number_at_the_end(line):
     return float(line.split()[-1])
 
 
-def test_a_language_model_knows_more_than_frequencies(run_offline):
+def test_a_language_model_beats_word_frequencies(run_offline):
     options = ["--size", 30000, "--epoch", 3, "--unit", 64]
     options += ["--batchsize", 10, "--bpttlen", 20]
     done = run_offline("06_sequences/train_language_model.py", *options)
@@ -23,7 +23,7 @@ def test_a_language_model_knows_more_than_frequencies(run_offline):
     )
 
 
-def test_words_around_a_word_tell_of_it(run_offline, tmp_path):
+def test_a_word_is_predicted_from_its_context(run_offline, tmp_path):
     for model, epochs in (("skipgram", 2), ("cbow", 2)):
         options = ["--model", model, "--epoch", epochs]
         done = run_offline("06_sequences/train_word2vec.py", *options)
@@ -35,17 +35,17 @@ def test_words_around_a_word_tell_of_it(run_offline, tmp_path):
             assert vectors["W"].shape == (len(vectors["words"]), 64)
 
 
-def test_a_sequence_is_told_from_another(run_offline):
+def test_dates_are_rewritten(run_offline):
     options = ["--size", 1600, "--epoch", 3, "--unit", 64]
     done = run_offline("06_sequences/train_seq2seq.py", *options)
-    # "1950-01-01" to "2049-12-31", and the end: whoever knows the likeliest letter of
-    # each place is right for (1/2, 1/2, 1/10, 1/10, 1, 3/4, 1/6, 1, 1/3, 1/10, 1).
+    # "1950-01-01" to "2049-12-31", and the end: the most frequent letter of
+    # each position is right for (1/2, 1/2, 1/10, 1/10, 1, 3/4, 1/6, 1, 1/3, 1/10, 1).
     assert done.log[-1]["main/letters"] > 0.65
     assert 0 <= done.log[-1]["right"] <= 1
     assert all("->" in line for line in done.lines[-6:])
 
 
-def test_a_memory_network_remembers_who_went_where(run_offline):
+def test_a_memory_network_answers_questions(run_offline):
     options = ["--size", 1600, "--epoch", 8, "--batchsize", 32]
     done = run_offline("06_sequences/train_memory_network.py", *options)
     last = number_at_the_end(done.lines[-1])

@@ -115,7 +115,7 @@ def test_converter_device_and_hook():
     assert calls == [evaluator, -1, -1, -1]
 
 
-def test_batches_tell_their_size():
+def test_evaluate_batches_yields_batch_sizes():
     evaluator = extensions.Evaluator(Batches(BATCHES), Model())
     with reporter.Reporter() as outer:
         outer.add_observer("m", evaluator.get_target("main"))

@@ -1,4 +1,4 @@
-"""Arguments as no function wants them."""
+"""Invalid arguments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs trials in child processes; a crash, a hang or a greedy call ends one child."""
+"""Runs trials in child processes: a crash, a hang or out of memory ends one child."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ def test_trials_repeat():
     assert Trial(1, 5).check() == Trial(1, 5).check()
 
 
-def test_a_short_campaign():
+def test_a_short_run():
     campaign = Campaign(SEED, processes=1)
     campaign.run(seconds=60, trials=TRIALS)
     assert campaign.trials >= TRIALS

@@ -61,7 +61,7 @@ def test_nondifferentiable_points(kink):
     grad(True)
 
 
-def test_right_gradients_pass():
+def test_correct_gradients_pass():
     check_backward(wrong(), x, gy)
     gradient_check.check_double_backward(wrong(), x, gy, ggx)
     check_backward(lambda v: (v, v * 2), x, (gy, None))

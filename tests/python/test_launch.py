@@ -15,7 +15,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def test_rank_0_is_heard_and_its_result_returned(capsys):
+def test_output_and_result_of_rank_0(capsys):
     offset = 10
 
     def train(scale, shift=0):

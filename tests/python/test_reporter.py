@@ -36,7 +36,7 @@ def test_report_prefixes_the_observer():
     assert reporter.observation == {}
 
 
-def test_report_from_a_stranger():
+def test_report_by_an_unregistered_observer():
     with Reporter(), pytest.raises(KeyError, match="not registered"):
         report({"x": 1}, Model())
 
@@ -109,7 +109,7 @@ def test_summary_is_numpys_in_float64(dtype):
     assert summary.compute_mean() == mean
 
 
-def test_summary_weighs():
+def test_summary_with_weights():
     summary = Summary()
     for value, weight in zip(VALUES, WEIGHTS):
         summary.add(value, weight=weight)

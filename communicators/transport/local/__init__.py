@@ -29,7 +29,7 @@ def run(
         ranks: the number of ranks.
         shared_memory: whether ranks of one node share memory or only send messages.
         nodes: the number of nodes to act as; between them, ranks send messages.
-        board: an older name of ``shared_memory``.
+        board: the former name of ``shared_memory``, which is documented.
 
     Returns:
         The ranks' results, in rank order.

@@ -60,7 +60,7 @@ class Plan {
   // What an input takes as the primitive wants it; 0 where the caller has it so.
   std::size_t inside_bytes(int operand) const;
   void bring(int operand, void* from, void* inside) const;
-  // Tells layouts apart, by everything that they consist of.
+  // Identifies a layout, by everything that it consists of.
   Key inside_key(int operand) const;
 
  private:
@@ -83,7 +83,7 @@ class Plans {
   struct Hash {
     std::size_t operator()(const Key& key) const;
   };
-  // A program that meets ever new shapes must not fill the memory: a full table starts afresh.
+  // A program with ever new shapes must not fill the memory: a full table is emptied.
   static constexpr std::size_t kMost = 1024;
 
   std::mutex mutex_;

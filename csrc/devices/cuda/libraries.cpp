@@ -7,7 +7,7 @@
 namespace renga::cuda {
 namespace {
 
-// Handles are costly to make and belong to one device.
+// Handles are expensive to create and belong to one device.
 template <class Handle, auto create, auto destroy>
 Handle kept() {
   struct Owner {

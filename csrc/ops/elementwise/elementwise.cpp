@@ -81,8 +81,8 @@ Array select(const char* op, const Array& condition, const Array& a, const Array
       broadcast_shapes(op, broadcast_shapes(op, a.shape(), b.shape()), condition.shape());
   Array y = empty_for(shape, a, b);
   elementwise_kernels.on(a.device())
-      .select(broadcast_view(op, condition, shape), broadcast_view(op, a, shape),
-              broadcast_view(op, b, shape), y);
+      .select(broadcast_view(op, to_device(condition, a.device()), shape),
+              broadcast_view(op, a, shape), broadcast_view(op, b, shape), y);
   return y;
 }
 

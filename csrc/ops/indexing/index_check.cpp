@@ -5,7 +5,7 @@
 namespace renga {
 
 Array checked_indices(const char* op, const char* name, const Array& indices, std::int64_t n,
-                      std::optional<std::int64_t> ignored) {
+                      Device device, std::optional<std::int64_t> ignored) {
   require(!is_float(indices.dtype()) && indices.dtype() != Dtype::bool_, op,
           ": expected integers for ", name, ", got ", indices.dtype());
   if (indices.device().is_meta()) return cast(indices, Dtype::int64);
@@ -22,7 +22,7 @@ Array checked_indices(const char* op, const char* name, const Array& indices, st
     fail<std::out_of_range>(op, ": expected ", name, " from 0 to ", n - 1, ", got ",
                             *std::find_if_not(begin, end, allowed));
   }
-  return checked;
+  return to_device(checked, device);
 }
 
 }  // namespace renga

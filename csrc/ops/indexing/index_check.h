@@ -7,11 +7,11 @@
 
 namespace renga {
 
-// A copy as contiguous int64, whose elements are from 0 to n - 1 or equal to `ignored`. It is a
-// copy so that later writes to `indices` do not change it. `name` is the argument's. Throws
+// A copy on `device` as contiguous int64, whose elements are from 0 to n - 1 or equal to `ignored`.
+// It is a copy so that later writes to `indices` do not change it. `name` is the argument's. Throws
 // InvalidType unless `indices` has an integer dtype, and std::out_of_range (IndexError) with the
 // first invalid element.
 Array checked_indices(const char* op, const char* name, const Array& indices, std::int64_t n,
-                      std::optional<std::int64_t> ignored = {});
+                      Device device, std::optional<std::int64_t> ignored = {});
 
 }  // namespace renga

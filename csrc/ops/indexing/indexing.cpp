@@ -56,14 +56,15 @@ Variable embed_id(const Array& ids, const Variable& w, std::optional<std::int64_
   require(w.ndim() == 2 && is_float(w.dtype()),
           "embed_id: expected W of shape (n, D) and a float dtype, got ", w.shape(), " and ",
           w.dtype());
-  return gather_rows(checked_indices("embed_id", "x", ids, w.shape(0), ignore), w, ignore);
+  return gather_rows(checked_indices("embed_id", "x", ids, w.shape(0), w.device(), ignore), w,
+                     ignore);
 }
 
 Variable select_item(const Variable& x, const Array& t) {
   require(x.ndim() == 2 && t.ndim() == 1 && t.shape(0) == x.shape(0),
           "select_item: expected x of shape (N, C) and t of shape (N,), got ", x.shape(), " and ",
           t.shape());
-  return gather_items(x, checked_indices("select_item", "t", t, x.shape(1)));
+  return gather_items(x, checked_indices("select_item", "t", t, x.shape(1), x.device()));
 }
 
 }  // namespace renga

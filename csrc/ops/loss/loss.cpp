@@ -39,8 +39,8 @@ Target make_target(const Variable& x, const Array& t, const std::optional<Array>
             ": expected class_weight of shape (", x.shape(1), ",) and dtype ", x.dtype(), ", got ",
             weight->shape(), " and ", weight->dtype());
   }
-  return {checked_indices(op, "t", t, x.shape(1), ignore), weight ? contiguous(*weight) : Array(),
-          ignore};
+  return {checked_indices(op, "t", t, x.shape(1), x.device(), ignore),
+          weight ? contiguous(to_device(*weight, x.device())) : Array(), ignore};
 }
 
 // The gradient with respect to x, written with operations for second derivatives.
@@ -95,7 +95,8 @@ Variable softmax_cross_entropy(const Variable& input, const Array& t, bool norma
   const Target target = make_target(x, t, class_weight, ignore_label);
   double count = static_cast<double>(x.shape(0));
   if (normalize && !target.t.device().is_meta()) {
-    const auto* labels = target.t.as<std::int64_t>();
+    const Array on_host = to_device(target.t, Device{});
+    const auto* labels = on_host.as<std::int64_t>();
     const auto ignored = std::count(labels, labels + target.t.size(), ignore_label);
     count = static_cast<double>(target.t.size() - ignored);
   }

@@ -12,7 +12,7 @@ namespace renga {
 // bfloat16 products each; one bfloat16 product. Sums are in float32 in any case.
 enum class Precision : std::uint8_t { highest, high, medium };
 
-// The type of a kernel's factors: float32, or rounded to bfloat16. Sums are in float32.
+// The type of a kernel's operands: float32, or rounded to bfloat16. Sums are in float32.
 enum class ComputeType : std::uint8_t { float32, bfloat16 };
 
 // This thread's setting, else the process's default (highest).

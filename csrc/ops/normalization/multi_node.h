@@ -1,4 +1,4 @@
-// Statistics of a batch that is sharded over ranks. The core knows no communicator, only a function
+// Statistics of a batch that is sharded over ranks. The core has no communicator, only a function
 // that gathers an array of all ranks.
 #pragma once
 

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 _STRATEGIES: dict[str, Callable[[Link, Any, Sequence[Any]], list[LinkReplacement]]]
 _STRATEGIES = {"channel": channel_replacements, "spatial": spatial_replacements}
+# Documented names of versions before placements had the names of PyTorch's DTensor.
+_FORMER_INPUTS = {"whole": "replicated", "parts": "sharded"}
 
 
 def parallelize(
@@ -34,12 +36,12 @@ def parallelize(
     comm: Ranks,
     strategy: str = "channel",
     *inputs: Any,
-    input: str = "whole",
+    input: str = "replicated",
 ) -> Any:
     """A copy of ``model`` whose links are sharded over the ranks of ``comm``.
 
     It has the weights of rank 0's model under the same names, and computes the same:
-    every rank calls it with the same whole inputs and gets the whole outputs. NumPy's
+    every rank calls it with the same inputs and gets the same outputs. NumPy's
     generators of all ranks continue from the state of rank 0's. Rank 0 prints which
     links are replaced, which are not and why, and the expected communication. Make the
     optimizer afterwards.
@@ -51,15 +53,17 @@ def parallelize(
         inputs: example arguments of the model. It is called once with them, to find
             which activations can stay sharded between links; without an example, none
             can.
-        input: what the model is called with: ``whole`` images, of which each rank
-            takes its shard itself, or ``parts`` (``spatial`` only), where each rank
-            has loaded its own shard. Then the model returns shards, too.
+        input: what the model is called with: ``replicated`` images, of which each rank
+            takes its shard itself, or ``sharded`` ones (``spatial`` only), where each
+            rank has loaded its own shard. Then the model returns shards, too. The
+            former names ``whole`` and ``parts`` are accepted.
 
     Raises:
         TypeError: ``model`` is no link, or ``comm`` no communicator.
         ValueError: there is no such strategy or input; the model is parallel already;
             or the ranks' models or arguments differ.
     """
+    input = _FORMER_INPUTS.get(input, input)
     ranks = _check(model, comm, strategy, input)
     text = _describe(model, strategy, input, inputs)
     what = "models and arguments"
@@ -74,8 +78,11 @@ def parallelize(
         print(_report(model, replacements, strategy, ranks.size), flush=True)
     class_of: Callable[[Link], type[Link]] = type
     if strategy == "spatial" and ranks.size > 1:
-        grid, takes_whole = SpatialGrid.of(comm), input == "whole"
-        class_of = functools.partial(tracked_class, grid=grid, takes_whole=takes_whole)
+        class_of = functools.partial(
+            tracked_class,
+            grid=SpatialGrid.of(comm),
+            is_replicated=input == "replicated",
+        )
     new = {id(r.link): r.replacement for r in replacements if r.replacement is not None}
     return copy_with_replacements(model, new, class_of)
 
@@ -87,11 +94,11 @@ def _check(model: Any, comm: Any, strategy: str, input: str) -> Communicator:
             f"parallelize: expected strategy to be one of "
             f"{', '.join(_STRATEGIES)}, got {strategy!r}"
         )
-    if input not in (("whole", "parts") if strategy == "spatial" else ("whole",)):
-        expected = "whole or parts" if strategy == "spatial" else "whole"
+    inputs = ["replicated", "sharded"] if strategy == "spatial" else ["replicated"]
+    if input not in inputs:
         raise ValueError(
-            f"parallelize: expected input to be {expected} for {strategy}, got "
-            f"{input!r}"
+            f"parallelize: expected input to be {' or '.join(inputs)} for {strategy}, "
+            f"got {input!r}"
         )
     if not isinstance(model, Link):
         raise TypeError(f"parallelize: expected model to be a Link, got {model!r}")
@@ -152,11 +159,11 @@ def _total(replacements: Sequence[LinkReplacement]) -> str:
     costs = [r.cost for r in replacements if r.cost is not None]
     unknown = sum(r.replacement is not None and r.cost is None for r in replacements)
     if unknown and not costs:
-        return "  an example of the input would tell the communication"
+        return "  pass an example of the input to predict the communication"
     received = sum(cost.bytes for cost in costs) / 1e6
     milliseconds = sum(cost.communication for cost in costs) * 1e3
     total = f"  each rank receives {received:.1f} MB per step, about "
     total += f"{milliseconds:.1f} ms"
     if unknown:
-        total += f", and what {unknown} links need which the example did not reach"
+        total += f", and what {unknown} links need that the example did not reach"
     return total

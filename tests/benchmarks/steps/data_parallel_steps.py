@@ -1,4 +1,4 @@
-"""Training steps of which each rank takes a part."""
+"""Data-parallel training steps."""
 
 from typing import Any, Callable
 

@@ -213,4 +213,4 @@ def test_ranks_share_memory_unless_told_otherwise():
 
     assert local.run(act, ranks=2) == [True, True]
     assert local.run(act, ranks=2, shared_memory=False) == [False, False]
-    assert local.run(act, ranks=2, board=False) == [False, False]  # the older name
+    assert local.run(act, ranks=2, board=False) == [False, False]  # the former name

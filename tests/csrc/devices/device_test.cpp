@@ -1,60 +1,14 @@
-// A second device in the host's memory: what holds for it holds for any device with such kernels.
 #include "devices/device.h"
 
 #include <doctest/doctest.h>
 
-#include <cstdlib>
-#include <cstring>
-
 #include "autograd/backward.h"
+#include "mirror_device/mirror_device.h"
 #include "ops/ops.h"
-#include "tensor/copy.h"
 
 using namespace renga;
 
 namespace {
-
-class MirrorDriver final : public Driver {
- public:
-  explicit MirrorDriver(const char* name) : name_(name) {}
-  std::string name() const override { return name_; }
-  int count() const override { return 2; }
-  void* reserve(std::size_t bytes, int) override { return std::aligned_alloc(64, bytes); }
-  void release(void* block, std::size_t, int) override { std::free(block); }
-  void copy_from_host(void* to, const void* from, std::size_t bytes, int) override {
-    std::memcpy(to, from, bytes);
-  }
-  void copy_to_host(void* to, const void* from, std::size_t bytes, int) override {
-    std::memcpy(to, from, bytes);
-  }
-  void copy_within(void* to, const void* from, std::size_t bytes, int) override {
-    std::memmove(to, from, bytes);
-  }
-  void synchronize(int) override {}
-
- private:
-  const char* name_;
-};
-
-template <class Kernels>
-void mirror(KernelTable<Kernels>& table, std::uint8_t number) {
-  table.add(number, table.on(Device{}));
-}
-
-Device mirror_device() {
-  static const std::uint8_t number = [] {
-    static MirrorDriver driver("mirror");
-    const std::uint8_t n = register_driver(&driver);
-    mirror(copy_kernels, n);
-    mirror(elementwise_kernels, n);
-    mirror(reduction_kernels, n);
-    mirror(matmul_kernels, n);
-    mirror(convolution_kernels, n);
-    mirror(pooling_kernels, n);
-    return n;
-  }();
-  return {number, 1};
-}
 
 // Numbers that no symmetry of a kernel leaves in place.
 Variable numbers(const Shape& shape, Device device) {
@@ -102,5 +56,6 @@ TEST_CASE("devices by name") {
 TEST_CASE("operands on two devices, and a device without kernels, are named") {
   const Variable here = numbers({3}, Device{}), there = numbers({3}, mirror_device());
   CHECK_THROWS_WITH(add(here, there), doctest::Contains("mirror:1"));
-  CHECK_THROWS_WITH(softmax(reshape(there, {1, 3})), "softmax: no kernels for device mirror:1");
+  CHECK_THROWS_WITH(softmax(numbers({1, 3}, bare_device())),
+                    "softmax: no kernels for device bare:0");
 }

@@ -152,7 +152,7 @@ class Files:
 
 @pytest.mark.parametrize("kind", ["files", "arrays"])
 @pytest.mark.parametrize("shuffle", [False, True])
-def test_what_every_rank_has_is_not_sent(ranks, kind, shuffle):
+def test_data_sets_of_all_ranks_are_not_sent(ranks, kind, shuffle):
     def act(comm):
         dataset = Files(11)
         if kind == "arrays":

@@ -79,7 +79,7 @@ def test_an_aggregator_of_ones_own(ranks):
     assert results == [[[r] for r in range(len(results))]] * len(results)
 
 
-def test_an_aggregation_under_way_is_resumed(ranks):
+def test_an_unfinished_aggregation_is_resumed(ranks):
     def act(comm):
         def new():
             return extensions.ObservationAggregator(

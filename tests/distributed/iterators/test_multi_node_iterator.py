@@ -122,7 +122,7 @@ def test_without_shuffling_there_is_nothing_to_synchronize(ranks):
     assert all(batch == [0, 1] for batch in ranks(act))
 
 
-def test_what_has_no_order_is_refused(ranks):
+def test_iterators_without_an_order_are_refused(ranks):
     def act(comm):
         with pytest.raises(ValueError, match="an iterator with an order_sampler"):
             create_synchronized_iterator(iter([]), comm)

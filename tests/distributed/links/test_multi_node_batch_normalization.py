@@ -315,7 +315,7 @@ def test_three_steps_equal_those_of_one_process(ranks):
             np.testing.assert_array_equal(value, results[0][name])
 
 
-def test_a_lone_link_becomes_one_for_all_ranks(ranks):
+def test_create_mnbn_model_of_a_single_link(ranks):
     def on_rank(comm):
         link = L.BatchNormalization(CHANNELS, decay=0.5, initial_gamma=2)
         new = create_mnbn_model(link, comm)

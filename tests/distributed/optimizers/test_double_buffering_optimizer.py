@@ -83,7 +83,7 @@ def test_saving_changes_no_gradient_and_no_update(ranks):
         assert saving == without
 
 
-def test_a_file_without_gradients_under_way_loads(ranks):
+def test_a_file_without_gradients_in_flight_loads(ranks):
     def train(comm):
         run = Run(comm, True).go(range(2))
         file = io.BytesIO()

@@ -1,4 +1,4 @@
-"""Operations of the core that no function shows as they are."""
+"""Operations of the core that no public function calls directly."""
 
 import numpy as np
 

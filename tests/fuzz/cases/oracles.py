@@ -28,7 +28,7 @@ def convolution(
     dilate: Any = 1,
     groups: int = 1,
 ) -> Any:
-    """Every tap of the filters times what it meets."""
+    """The sum over kernel offsets of the weights times the pixels at that offset."""
     axes = x.ndim - 2
     stride, pad, dilate = each(stride, axes), each(pad, axes), each(dilate, axes)
     kernel = W.shape[2:]
@@ -43,12 +43,12 @@ def convolution(
     xs = x.reshape(len(x), groups, x.shape[1] // groups, *x.shape[2:])
     filters = W.reshape(groups, W.shape[0] // groups, *W.shape[1:])
     y = np.zeros((len(x), groups, filters.shape[1], *outs))
-    for tap in np.ndindex(*kernel):
-        met = tuple(
+    for offset in np.ndindex(*kernel):
+        pixels = tuple(
             slice(t * d, t * d + (n - 1) * s + 1, s)
-            for t, d, n, s in zip(tap, dilate, outs, stride)
+            for t, d, n, s in zip(offset, dilate, outs, stride)
         )
-        y += np.einsum("ngc...,gfc->ngf...", xs[(..., *met)], filters[(..., *tap)])
+        y += np.einsum("ngc...,gfc->ngf...", xs[(..., *pixels)], filters[(..., *offset)])
     y = y.reshape(len(x), W.shape[0], *outs)
     return y if b is None else y + b.reshape(-1, *(1,) * axes)
 
@@ -76,13 +76,13 @@ def deconvolution(
     filters = W.reshape(groups, W.shape[0] // groups, *W.shape[1:])
     wide = [max(n, p + o) for n, p, o in zip(full, pad, outs)]
     y = np.zeros((len(x), groups, W.shape[1], *wide))
-    for tap in np.ndindex(*kernel):
-        met = tuple(
+    for offset in np.ndindex(*kernel):
+        pixels = tuple(
             slice(t * d, t * d + (n - 1) * s + 1, s)
-            for t, d, n, s in zip(tap, dilate, sizes, stride)
+            for t, d, n, s in zip(offset, dilate, sizes, stride)
         )
-        part = np.einsum("ngc...,gcf->ngf...", xs, filters[(..., *tap)])
-        y[(..., *met)] += part
+        part = np.einsum("ngc...,gcf->ngf...", xs, filters[(..., *offset)])
+        y[(..., *pixels)] += part
     y = y[(..., *(slice(p, p + o) for p, o in zip(pad, outs)))]
     y = y.reshape(len(x), groups * W.shape[1], *outs)
     return y if b is None else y + b.reshape(-1, *(1,) * axes)
@@ -104,11 +104,11 @@ def windows_of(
     after = [p + s + k for p, s, k in zip(pad, stride, ksize)]
     x = np.pad(x, [(0, 0), (0, 0), *zip(pad, after)], constant_values=fill)
     parts = []
-    for tap in np.ndindex(*ksize):
-        met = tuple(
-            slice(t, t + (n - 1) * s + 1, s) for t, n, s in zip(tap, outs, stride)
+    for offset in np.ndindex(*ksize):
+        pixels = tuple(
+            slice(t, t + (n - 1) * s + 1, s) for t, n, s in zip(offset, outs, stride)
         )
-        parts.append(x[(..., *met)])
+        parts.append(x[(..., *pixels)])
     return np.stack(parts, -1)
 
 

@@ -13,7 +13,7 @@ def test_x86_64_v3_is_enough() -> None:
     check(V3)
 
 
-def test_what_is_missing_is_named() -> None:
+def test_missing_instruction_sets_are_named() -> None:
     with pytest.raises(ImportError, match="x86-64-v3, got one without avx2, fma$"):
         check(V3.replace(" avx2", "").replace(" fma", ""))
 

@@ -77,7 +77,7 @@ def test_outputs_of_other_extents_are_another_problem() -> None:
 
 
 @pytest.mark.parametrize("kernel", ["direct", "winograd"])
-def test_what_is_loaded_wins(tmp_path: Path, kernel: str) -> None:
+def test_loaded_choices_take_precedence(tmp_path: Path, kernel: str) -> None:
     x, W = images()
     F.convolution_2d(x, W, pad=1)
     file = tmp_path / "kernels.json"

@@ -324,7 +324,7 @@ def _absent(info, data):
 
 
 @pytest.mark.parametrize("change", [_link, _short, _folder, _absent])
-def test_archives_that_lie(tmp_path, monkeypatch, root, change):
+def test_archives_with_wrong_headers(tmp_path, monkeypatch, root, change):
     path = tmp_path / "cifar-100-binary.tar.gz"
     with tarfile.open(path, "w:gz") as archive:
         for name in ("train.bin", "test.bin"):

@@ -162,7 +162,7 @@ if __name__ == "__main__":
 
 
 @pytest.mark.parametrize("end", ["it.finalize()", "pass", "raise SystemExit(0)"])
-def test_a_script_ends_without_a_word(tmp_path, end):
+def test_a_script_ends_without_output(tmp_path, end):
     script = tmp_path / "script.py"
     script.write_text(SCRIPT.replace("{end}", end))
     done = subprocess.run(

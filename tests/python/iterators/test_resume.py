@@ -53,7 +53,7 @@ def run(iterator, count):
     st.integers(0, 9),
 )
 @settings(deadline=None)
-def test_resume_anywhere(kind, size, batch_size, shuffle, repeat, generator, stop):
+def test_resume_anytime(kind, size, batch_size, shuffle, repeat, generator, stop):
     arguments = (kind, size, batch_size, shuffle, repeat, generator)
     numpy.random.seed(7)
     iterator = build(*arguments)

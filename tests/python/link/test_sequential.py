@@ -73,7 +73,7 @@ def test_names_are_those_of_chainer(layers, order):
     assert children(shared) == children(model)
 
 
-def test_what_is_no_layer():
+def test_objects_that_are_no_layers():
     for make in (
         lambda: Sequential(3),
         lambda: Sequential().append(3),

@@ -1,15 +1,60 @@
-"""Every listed operation: values, first and second derivatives, dtypes, strides."""
+"""Every listed operation: values, first and second derivatives, dtypes, strides.
+
+All of it on every device that is present: CUDA devices, and in builds with RENGA_TESTS
+a second device in the host's memory (``tests/mirror_device``).
+"""
+
+import contextlib
+import importlib
+import importlib.util
 
 import numpy as np
 import pytest
 from op_cases import CASES
 
 from renga import _core
+from renga.backends import cuda
+
+if importlib.util.find_spec("renga._core_mirror") is not None:
+    importlib.import_module("renga._core_mirror")
+with contextlib.suppress(RuntimeError):
+    cuda.load_plugin()
 
 ops = _core.ops
 ENTRIES = [entry[0] for entry in ops.entries]
+# They return arrays for NumPy, not variables.
+ARRAYS = {
+    "block_convolution",
+    "block_convolution_input_grad",
+    "block_convolution_weight_grad",
+}
 ALL = [(name, i) for name in CASES for i in range(len(CASES[name]))]
 EPS = 1e-5
+HOST, *OTHERS = _core.device_names()
+
+
+@pytest.fixture(params=[HOST, *(f"{name}:0" for name in OTHERS)])
+def device(request):
+    """The name of a device."""
+    return request.param
+
+
+@contextlib.contextmanager
+def skipped_without_kernels(device):
+    """Skips the test where the CUDA plugin has no kernels for it yet."""
+    try:
+        yield
+    except RuntimeError as error:
+        if device.startswith("cuda") and "no kernels for device" in str(error):
+            pytest.skip(str(error))
+        raise
+
+
+def on_device(x, device, requires_grad=True):
+    x = _core.Variable(x, requires_grad=requires_grad)
+    if device != HOST:
+        x._to_device(device)
+    return x
 
 
 def random_arrays(case, dtype, seed=0):
@@ -25,8 +70,9 @@ def random_arrays(case, dtype, seed=0):
     return arrays
 
 
-def outputs(case, variables):
-    y = case.call(ops, *variables)
+def outputs(case, variables, device=HOST):
+    with skipped_without_kernels(device):
+        y = case.call(ops, *variables)
     return y if isinstance(y, list) else [y]
 
 
@@ -35,13 +81,12 @@ def references(case, arrays):
     return y if isinstance(y, list) else [y]
 
 
-def scalar(case, variables, weights):
-    """A weighted sum of all outputs, so that every element matters differently."""
+def weighted_sum(ys, weights, device=HOST):
+    """Of all elements, so that each matters differently."""
     total = None
-    for y, w in zip(outputs(case, variables), weights):
-        part = ops.sum(
-            ops.multiply(y, _core.Variable(w.astype(y.dtype), requires_grad=False))
-        )
+    for y, w in zip(ys, weights):
+        w = on_device(w.astype(y.dtype), device, requires_grad=False)
+        part = ops.sum(ops.multiply(y, w))
         total = part if total is None else ops.add(total, part)
     return total
 
@@ -56,10 +101,14 @@ def directions_for(arrays, seed):
     return [np.asarray(rng.uniform(-1, 1, x.shape)) for x in arrays]
 
 
-def gradients(case, arrays, weights, create_graph=False):
-    xs = [_core.Variable(x) for x in arrays]
-    y = scalar(case, xs, weights)
-    return xs, _core.grad([y], xs, [], [], enable_double_backprop=create_graph)
+def gradients(case, arrays, weights, device=HOST, create_graph=False):
+    xs = [on_device(x, device) for x in arrays]
+    ys = outputs(case, xs, device)
+    with skipped_without_kernels(device):
+        y = weighted_sum(ys, weights, device)
+        gs = _core.grad([y], xs, [], [], enable_double_backprop=create_graph)
+    assert all(g._device_name == device for g in gs if g is not None)
+    return xs, gs
 
 
 def shifted(arrays, directions, step):
@@ -89,20 +138,22 @@ def test_every_operation_has_a_case():
 
 
 @pytest.mark.parametrize("name, i", ALL)
-def test_forward(name, i):
+def test_forward(name, i, device):
     case = CASES[name][i]
     for dtype in case.dtypes:
         arrays = random_arrays(case, dtype)
         before = [x.copy() for x in arrays]
         # float16 is compared at its own precision: its inputs are rounded already.
         tolerance = {"e": 4e-3, "d": 1e-12}.get(dtype, case.tolerance)
-        for inputs in (
-            arrays,
-            [] if name == "dropout" else non_contiguous_views(arrays),
-        ):
+        layouts = [arrays, [] if name == "dropout" else non_contiguous_views(arrays)]
+        if device != HOST:
+            layouts = [[on_device(x, device, requires_grad=False) for x in arrays]]
+        for inputs in layouts:
             if not inputs and arrays:
                 continue
-            for y, expected in zip(outputs(case, inputs), references(case, arrays)):
+            ys = outputs(case, inputs, device)
+            assert ys[0]._device_name == (HOST if name in ARRAYS else device)
+            for y, expected in zip(ys, references(case, arrays)):
                 assert y.shape == np.shape(expected)
                 if np.dtype(dtype).kind in "iu":  # integers wrap around
                     expected = np.asarray(expected).astype("l").astype(dtype)
@@ -112,7 +163,7 @@ def test_forward(name, i):
 
 
 @pytest.mark.parametrize("name, i", [p for p in ALL if CASES[p[0]][p[1]].orders >= 1])
-def test_gradient(name, i):
+def test_gradient(name, i, device):
     case = CASES[name][i]
     arrays = random_arrays(case, "d")
     weights, directions = weights_for(case, arrays), directions_for(arrays, 2)
@@ -121,25 +172,25 @@ def test_gradient(name, i):
         ys = references(case, shifted(arrays, directions, step))
         return sum(float((y * w).sum()) for y, w in zip(ys, weights))
 
-    _, gs = gradients(case, arrays, weights)
+    _, gs = gradients(case, arrays, weights, device)
     numeric = (value(EPS) - value(-EPS)) / (2 * EPS)
     np.testing.assert_allclose(
         directional_derivative(gs, directions), numeric, 1e-6, 1e-7
     )
-    if name != "dropout":
+    if name != "dropout" and device == HOST:
         _, same = gradients(case, non_contiguous_views(arrays), weights)
         for g, h in zip(gs, same):
             np.testing.assert_allclose(h.array, g.array, 1e-9, 1e-12)
 
 
 @pytest.mark.parametrize("name, i", [p for p in ALL if CASES[p[0]][p[1]].orders >= 1])
-def test_gradient_in_lower_precision(name, i):
+def test_gradient_in_lower_precision(name, i, device):
     case = CASES[name][i]
     for dtype, tolerance in (("f", 1e-4), ("e", 2e-2)):
         arrays = random_arrays(case, dtype)
         weights = [w.astype(dtype).astype("d") for w in weights_for(case, arrays)]
         _, exact = gradients(case, [x.astype("d") for x in arrays], weights)
-        _, gs = gradients(case, arrays, weights)
+        _, gs = gradients(case, arrays, weights, device)
         for g, expected in zip(gs, exact):
             assert g.dtype == dtype
             scale = max(1.0, float(np.abs(expected.array).max(initial=0)))
@@ -149,7 +200,7 @@ def test_gradient_in_lower_precision(name, i):
 
 
 @pytest.mark.parametrize("name, i", [p for p in ALL if CASES[p[0]][p[1]].orders >= 2])
-def test_second_gradient(name, i):
+def test_second_gradient(name, i, device):
     case = CASES[name][i]
     arrays = random_arrays(case, "d")
     weights = weights_for(case, arrays)
@@ -160,12 +211,10 @@ def test_second_gradient(name, i):
             gradients(case, shifted(arrays, v, step), weights)[1], u
         )
 
-    xs, gs = gradients(case, arrays, weights, create_graph=True)
-    total = None
-    for g, d in zip(gs, u):
-        part = ops.sum(ops.multiply(g, _core.Variable(d, requires_grad=False)))
-        total = part if total is None else ops.add(total, part)
-    second_gradients = _core.grad([total], xs, [], [])
+    xs, gs = gradients(case, arrays, weights, device, create_graph=True)
+    with skipped_without_kernels(device):
+        total = weighted_sum(gs, u, device)
+        second_gradients = _core.grad([total], xs, [], [])
     numeric = (slope(EPS) - slope(-EPS)) / (2 * EPS)
     np.testing.assert_allclose(
         directional_derivative(second_gradients, v), numeric, 1e-5, 1e-6

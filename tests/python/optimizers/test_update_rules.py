@@ -124,7 +124,7 @@ def test_rmsprop_refuses_an_eps_that_vanishes():
         run(optimizers.RMSprop(eps=1e-9), x, [x])
 
 
-def test_core_refuses_what_does_not_fit():
+def test_the_core_refuses_other_shapes_and_dtypes():
     x = numpy.ones((2, 3), numpy.float32)
     with pytest.raises(renga.utils.type_check.InvalidType, match=r"\(3, 2\)"):
         _core.optimizers.sgd(x, x.reshape(3, 2), 0.1)

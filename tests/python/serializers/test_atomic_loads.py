@@ -163,7 +163,7 @@ def test_a_summary_keeps_its_values_on_failure():
     assert summary.compute_mean() == {"loss": 3.0}
 
 
-def test_an_interrupt_amid_loading():
+def test_an_interrupt_during_loading():
     target = model(1)
     before = state(target)
     source = DictionarySerializer()

@@ -109,7 +109,7 @@ def test_methods_of_compression_that_npz_has_not(tmp_path, method):
         load_npz(tmp_path / "f", saves(a=None))
 
 
-def test_what_numpy_opened_is_read_as_carefully(tmp_path):
+def test_npz_files_opened_by_the_caller_are_checked_too(tmp_path):
     path = archive(tmp_path / "f", a=npy(shape="(1099511627776,)"), b=npy())
     with numpy.load(path) as opened:
         deserializer = serializers.NpzDeserializer(opened)
@@ -175,7 +175,7 @@ TENSORS = {
 
 
 @pytest.mark.parametrize("name", TENSORS)
-def test_safetensors_that_lie(tmp_path, name):
+def test_safetensors_with_wrong_headers(tmp_path, name):
     (tmp_path / "f").write_bytes(TENSORS[name])
     for obj in (saves(W=None), saves(W=numpy.ones(12, "f4"))):
         with pytest.raises(FileFormatError, match="load_safetensors.*f'"):
@@ -329,7 +329,7 @@ def test_a_turned_bit_of_an_hdf5_file_is_noticed(tmp_path):
             load_hdf5(io.BytesIO(content[:length]), saves(W=numpy.zeros(100)))
 
 
-def test_what_is_no_hdf5_file(tmp_path):
+def test_files_that_are_no_hdf5_files(tmp_path):
     for content in (b"", b"junk", b"\x89HDF\r\n\x1a\n" + b"\xff" * 600):
         (tmp_path / "f").write_bytes(content)
         with pytest.raises(FileFormatError, match="expected an HDF5 file in .*f'"):

@@ -84,7 +84,7 @@ def test_none_is_written_and_read_as_chainer_wrote_it(tmp_path):
     assert obj.loaded["none"] is None
 
 
-def test_a_pickle_in_an_archive_is_never_run(tmp_path):
+def test_a_pickle_in_an_archive_is_not_executed(tmp_path):
     trap, path = tmp_path / "sprung", tmp_path / "f.npz"
     malicious = numpy.array(None, dtype=object)
     malicious[()] = Trap(trap)
@@ -100,7 +100,7 @@ def test_a_pickle_in_an_archive_is_never_run(tmp_path):
     assert trap.exists()  # unpickling it does create the file
 
 
-def test_a_pickle_with_the_header_of_none_is_never_run(tmp_path):
+def test_a_pickle_with_the_header_of_none_is_not_executed(tmp_path):
     trap, path = tmp_path / "sprung", tmp_path / "f.npz"
     header = NONE_OF_NUMPY_1[:128]
     with zipfile.ZipFile(path, "w") as archive:
@@ -111,7 +111,7 @@ def test_a_pickle_with_the_header_of_none_is_never_run(tmp_path):
 
 
 @pytest.mark.parametrize("content", [b"", b"junk", b"PK\x03\x04 broken"])
-def test_what_is_no_archive(tmp_path, content):
+def test_files_that_are_no_archives(tmp_path, content):
     path = tmp_path / "f"
     path.write_bytes(content)
     with pytest.raises(ValueError, match="load_npz: expected an npz archive"):

@@ -49,7 +49,7 @@ def test_round_trip(tmp_path):
     assert chain.bn.N == 7
 
 
-def test_files_of_other_writers(tmp_path):
+def test_files_written_by_the_safetensors_package(tmp_path):
     path = tmp_path / "theirs.safetensors"
     weights = {
         "model.conv.W": numpy.ones((3, 2, 1, 1), "f8"),
@@ -65,7 +65,7 @@ def test_files_of_other_writers(tmp_path):
     assert chain.conv.W.dtype == numpy.float32
 
 
-def test_what_it_refuses(tmp_path):
+def test_refused_links_and_files(tmp_path):
     path = tmp_path / "x"
     with pytest.raises(ValueError, match="expected an array for W, got none"):
         serializers.save_safetensors(path, L.Linear(None, 3))

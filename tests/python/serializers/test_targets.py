@@ -56,7 +56,7 @@ TARGETS = {
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_filled_right(load, name):
+def test_targets_have_the_stored_values(load, name):
     target = TARGETS[name]()
     assert load(STORED, target) is target
     numpy.testing.assert_array_equal(target, STORED)

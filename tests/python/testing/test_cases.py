@@ -63,7 +63,7 @@ def run(cls, **attributes):
     return result, {test._testMethodName: text for test, text in problems}
 
 
-def test_a_right_function_passes():
+def test_a_correct_function_passes():
     result, errors = run(Square)
     assert errors == {} and result.testsRun == 3 and result.skipped == []
 

@@ -68,7 +68,7 @@ def run(cls, **attributes):
 
 @pytest.mark.parametrize("is_variable", [True, False])
 @pytest.mark.parametrize("shape", [(), (2, 3)])
-def test_a_right_distribution_passes(shape, is_variable):
+def test_a_correct_distribution_passes(shape, is_variable):
     result, failed = run(NormalCase, shape=shape, is_variable=is_variable)
     assert failed == set() and result.errors == [] and result.skipped == []
     assert result.testsRun == 15

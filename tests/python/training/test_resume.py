@@ -72,7 +72,7 @@ def run(*args):
 
 
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
-def test_stopped_anywhere(optimizer, tmp_path):
+def test_resume_after_any_iteration(optimizer, tmp_path):
     serial = iterators.SerialIterator
     uninterrupted, log = run(tmp_path / "uninterrupted", optimizer, serial, ITERATIONS)
     stops = range(1, ITERATIONS) if optimizer == "Adam" else (4,)

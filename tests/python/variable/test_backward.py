@@ -27,7 +27,7 @@ def test_arrays_are_shared_both_ways():
 
 
 @pytest.mark.parametrize("dtype", "?bBhilefd")
-def test_dtypes_go_through(dtype):
+def test_dtypes_are_preserved(dtype):
     data = np.array([[0, 1], [1, 0]], dtype)
     assert F.transpose(renga.Variable(data)).dtype == dtype
     np.testing.assert_array_equal(F.transpose(renga.Variable(data)).array, data.T)

@@ -19,7 +19,7 @@ def test_out_and_in_share_memory(dtype):
     assert not back.requires_grad
 
 
-def test_results_of_the_core_go_out():
+def test_results_are_exported():
     y = renga.functions.exp(renga.Variable(np.ones((2, 3), "f")))
     outside = np.from_dlpack(y)
     del y

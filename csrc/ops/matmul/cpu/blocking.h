@@ -14,7 +14,7 @@ struct MatmulBlocks {
   std::int64_t count() const { return rows * columns; }
 };
 
-// How many blocks are worth it. Each reads factors that others read, too (measured on one thread:
+// How many blocks are worth it. Each reads operands that others read, too (measured on one thread:
 // in 2 blocks a product of 50 million takes 1 % longer, in 16 blocks 4 %).
 inline std::int64_t wanted_blocks(std::int64_t work) {
   if (work < std::int64_t{1} << 21) return 1;
@@ -30,7 +30,7 @@ inline MatmulBlocks matmul_blocks(std::int64_t m, std::int64_t n, std::int64_t k
   const bool has_vector = std::min({m, n, k}) == 1;
   const std::int64_t wanted = has_vector ? 1 : wanted_blocks(m * n * k);
   MatmulBlocks blocks;
-  // Blocks along the depth of long sums read no factor twice.
+  // Blocks along the depth of long sums read no operand twice.
   const std::int64_t longest = std::max(kDepth, 8 * std::max(m, n));
   while (blocks.depth < wanted && k / blocks.depth >= 2 * longest) blocks.depth *= 2;
   while (blocks.count() * blocks.depth < wanted) {

@@ -190,7 +190,7 @@ void gemm(const Array& a, const Array& b, const Array& c, bool accumulate) {
   });
 }
 
-// c (+)= a b of one matrix each, with factors rounded to bfloat16.
+// c (+)= a b of one matrix each, with operands rounded to bfloat16.
 onednn::Plan bfloat16_plan(const Matrix& a, const Matrix& b, const Array& c, const Sizes& size,
                            bool accumulate) {
   using dnnl::memory;

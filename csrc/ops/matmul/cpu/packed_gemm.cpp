@@ -130,7 +130,7 @@ void multiply_panels(const Number* a, std::int64_t a_step, std::int64_t panels, 
   for (std::int64_t p = 0; p < panels; p += most) {
     const std::int64_t count = std::min(most, panels - p);
     const Number *const next_a = a + count * a_step, *const next_b = b + count * Row * kPanel;
-    // The next rows, or the first ones of the next panels; each tile prefetches a share of their b.
+    // The next rows, or the first ones of the next panels; each tile prefetches some of their b.
     const auto prefetch = [=](std::int64_t row, int tile_rows) __attribute__((always_inline)) {
       const std::int64_t next = row + tile_rows;
       return Prefetch<Number>{next < rows ? a + next * Row : next_a,
@@ -143,7 +143,7 @@ void multiply_panels(const Number* a, std::int64_t a_step, std::int64_t panels, 
   }
 }
 
-// Each tile prefetches a share of the next product's a and b.
+// Each tile prefetches some of the next product's a and b.
 template <class Number>
 void multiply_transposed(const Number* a, const Number* b, std::int64_t depth, float* c,
                          bool accumulate, const Number* next_a, const Number* next_b) {

@@ -69,20 +69,21 @@ Value load(const std::byte* p) {
 template <class T, class R>
 typename R::Value fold_run(const std::byte* x, std::int64_t step, std::int64_t n) {
   using Value = typename R::Value;
-  constexpr int kLanes = 16;
-  Value lanes[kLanes];
-  std::fill_n(lanes, kLanes, R::start);
+  constexpr int kPartials = 16;
+  Value partials[kPartials];
+  std::fill_n(partials, kPartials, R::start);
   std::int64_t i = 0;
   if (step == sizeof(T)) {
-    for (; i + kLanes <= n; i += kLanes) {
-      for (int l = 0; l < kLanes; ++l) {
-        lanes[l] = R::fold(lanes[l], load<T, Value>(x + (i + l) * static_cast<int>(sizeof(T))));
+    for (; i + kPartials <= n; i += kPartials) {
+      for (int l = 0; l < kPartials; ++l) {
+        partials[l] =
+            R::fold(partials[l], load<T, Value>(x + (i + l) * static_cast<int>(sizeof(T))));
       }
     }
   }
-  for (; i < n; ++i) lanes[0] = R::fold(lanes[0], load<T, Value>(x + i * step));
-  for (int l = 1; l < kLanes; ++l) lanes[0] = R::fold(lanes[0], lanes[l]);
-  return lanes[0];
+  for (; i < n; ++i) partials[0] = R::fold(partials[0], load<T, Value>(x + i * step));
+  for (int l = 1; l < kPartials; ++l) partials[0] = R::fold(partials[0], partials[l]);
+  return partials[0];
 }
 
 // The reduced axes of x as a loop of their own.

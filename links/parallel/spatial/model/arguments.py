@@ -20,22 +20,22 @@ _COMPARED = 4  # positions along each axis of an array
 
 
 def require_same_call(
-    grid: SpatialGrid, name: str, arguments: Any, whole: bool
+    grid: SpatialGrid, name: str, arguments: Any, is_replicated: bool
 ) -> None:
-    """Checks that the model is called alike on all ranks.
+    """Checks that all ranks call the model with arrays of the same shapes and dtypes.
 
-    Of whole images some numbers are compared, too, unless they were computed: with a
-    different batch on each rank, images would be put together from several.
+    Some numbers of replicated images are compared, too, unless they were computed: with
+    a different batch on each rank, the shards would be those of different images.
 
     Raises:
         InvalidType: on all ranks, if the calls differ.
     """
     arrays = list(_arrays(arguments))
-    text = ", ".join(_describe(x, whole) for x in arrays) or "no array"
+    text = ", ".join(_describe(x, is_replicated) for x in arrays) or "no array"
     text += f" {'while training' if config.train else 'while testing'}"
     text += "" if config.enable_backprop else ", without gradients"
-    data = b"".join(map(_compared_bytes, arrays)) if whole else b""
-    what = 'whole inputs (input="parts" takes parts)' if whole else "inputs"
+    data = b"".join(map(_compared_bytes, arrays)) if is_replicated else b""
+    what = 'inputs (input="sharded" takes shards)' if is_replicated else "inputs"
     require_same_on_all_ranks(grid.comm, name, what, InvalidType, text, data)
 
 
@@ -110,8 +110,8 @@ def _replace(value: Any, function: Callable[[Any], Any]) -> Any:
     return value
 
 
-def _describe(x: Any, whole: bool) -> str:
-    if whole or x.ndim < 3:
+def _describe(x: Any, is_replicated: bool) -> str:
+    if is_replicated or x.ndim < 3:
         return f"{x.dtype} {x.shape}"
     return f"{x.dtype} {x.shape[:2]} with {x.ndim - 2} more axes"
 

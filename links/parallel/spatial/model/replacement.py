@@ -50,7 +50,7 @@ def spatial_replacements(
 
     Args:
         comm: a :class:`SpatialGrid`, or a communicator, for bands of rows.
-        inputs: examples of whole inputs, from which costs are known; or none.
+        inputs: examples of replicated inputs, from which costs are known; or none.
     """
     grid = SpatialGrid.of(comm)
     calls: Sequence[Call] = []

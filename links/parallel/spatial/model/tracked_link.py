@@ -34,7 +34,7 @@ class TrackedLink(Link):
     """
 
     _spatial_grid: SpatialGrid
-    _takes_whole: bool  # whether it takes and returns whole images
+    _is_replicated: bool  # whether it takes and returns replicated images
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         return self._track(super().forward, args, kwargs)  # type: ignore[misc]
@@ -42,15 +42,17 @@ class TrackedLink(Link):
     def _track(self, run: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         if current_tracker() is not None:
             return run(*args, **kwargs)
-        grid, whole, name = self._spatial_grid, self._takes_whole, type(self).__name__
-        require_same_call(grid, name, (args, kwargs), whole)
+        grid, name = self._spatial_grid, type(self).__name__
+        require_same_call(grid, name, (args, kwargs), self._is_replicated)
         tracker = PlacementTracker(functools.partial(scatter_image, grid))
-        if whole:
+        if self._is_replicated:
             args, kwargs = scatter_arguments(grid, tracker, (args, kwargs))
         spatial_functions = overriding(substitutes(grid, tracker))
         with tracking(tracker), PlacementChecker(tracker), spatial_functions:
             result = run(*args, **kwargs)
-        return gather_results(grid, tracker, name, result) if whole else result
+        if not self._is_replicated:
+            return result
+        return gather_results(grid, tracker, name, result)
 
 
 class TrackedCallable(TrackedLink):
@@ -60,21 +62,21 @@ class TrackedCallable(TrackedLink):
         return self._track(super().__call__, args, kwargs)
 
 
-def tracked_class(link: Link, grid: SpatialGrid, takes_whole: bool) -> type[Link]:
+def tracked_class(link: Link, grid: SpatialGrid, is_replicated: bool) -> type[Link]:
     """A class derived from that of a link, whose calls are tracked.
 
     Args:
-        takes_whole: whether the link takes and returns whole images. Otherwise, of
-            shards, spatial links need not be tracked: theirs is their own class.
+        is_replicated: whether the link takes and returns replicated images. Otherwise
+            these are shards, and the class of a spatial link stays as it is.
     """
     kind = type(link)
     is_spatial = isinstance(link, (SpatialLink, SpatialBatchNormalization))
-    if not takes_whole and is_spatial:
+    if not is_replicated and is_spatial:
         return kind
     base = TrackedLink if kind.__call__ is Link.__call__ else TrackedCallable
     names = {
         "_spatial_grid": grid,
-        "_takes_whole": takes_whole,
+        "_is_replicated": is_replicated,
         "__module__": kind.__module__,
         "__qualname__": kind.__qualname__,
     }

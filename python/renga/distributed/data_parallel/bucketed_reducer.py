@@ -11,6 +11,7 @@ import numpy
 from renga import _core
 from renga.communicators import packing
 from renga.distributed.data_parallel import buckets
+from renga.distributed.data_parallel.gradients import take_gradient
 from renga.distributed.data_parallel.reducer import Reducer
 from renga.distributed.data_parallel.sharded_optimizer import Eligibility
 
@@ -127,7 +128,7 @@ class BucketedReducer(Reducer):
         param = self._params[i]
         if param.grad_var is not None:
             self._flags[i] = 1
-        return packing.take_gradient(param, weight, buffer)
+        return take_gradient(param, weight, buffer)
 
     def finalize(self, weight: float) -> None:
         while len(self._launched) < len(self._buckets):

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from renga.communicators.packing import MeanGradientsInFlight
+from renga.communicators import packing
+from renga.distributed.data_parallel.gradients import take_gradient
 from renga.distributed.data_parallel.reducer import Reducer
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
+    from renga.communicators.communicator import Array
     from renga.link import Link
+    from renga.parameter import Parameter
 
 
 class DelayedReducer(Reducer):
@@ -33,7 +36,7 @@ class DelayedReducer(Reducer):
         if self.model is None:
             raise RuntimeError("finalize: expected a model, got None")
         self._previous = self._in_flight
-        self._in_flight = MeanGradientsInFlight(
+        self._in_flight = _GradientsInFlight(
             self._comm, self.model, self._zero_fill, weight
         )
 
@@ -47,7 +50,7 @@ class DelayedReducer(Reducer):
     def discard(self) -> None:
         """Drops the means in flight, which belong to other parameters.
 
-        The ranks still take part in them, so that none waits in vain.
+        The ranks still complete their communication, so that none hangs.
         """
         if self._in_flight is not None:
             self._in_flight.assign()
@@ -60,6 +63,29 @@ class DelayedReducer(Reducer):
     def restore(self, means: dict[str, Any]) -> None:
         """Takes means that were saved, by parameters' names, as those in flight."""
         self._in_flight = _RestoredGradients(self.model, means) if means else None
+
+
+class _GradientsInFlight:
+    """A model's gradients times ``weight``, averaged in the background."""
+
+    def __init__(
+        self, comm: Communicator, model: Link, zero_fill: bool, weight: float
+    ) -> None:
+        self._works = []
+        for params in packing.params_by_dtype(comm, model, zero_fill):
+            copies = [take_gradient(param, weight) for param in params]
+            self._works.append((params, packing.average(comm, copies, wait=False)))
+
+    def means(self) -> list[tuple[Parameter, Array]]:
+        """Waits; the parameters with their mean gradients."""
+        return [
+            pair for params, work in self._works for pair in zip(params, work.wait())
+        ]
+
+    def assign(self) -> None:
+        """Waits, and assigns the means to the gradients of the model."""
+        for param, mean in self.means():
+            param.grad = mean
 
 
 class _RestoredGradients:

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 class MeanReducer(Reducer):
     """Averages by the communicator's own ``multi_node_mean_grad``.
 
-    It takes the gradients that the parameters have, whoever has computed them. All
-    ranks have the same weight.
+    It averages whatever gradients the parameters have, with the same weight for all
+    ranks.
 
     Args:
         comm: the communicator.

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from renga import _core
-from renga.communicators import packing
 from renga.communicators.data_parallel import sharded_update
+from renga.distributed.data_parallel.checksum import checksum_of
+from renga.distributed.data_parallel.gradients import take_gradient
 from renga.distributed.data_parallel.reducer import Reducer
 from renga.optimizer import GradientMethod
 
@@ -108,7 +109,7 @@ class ShardedOptimizer(Reducer):
 
     def finalize(self, weight: float) -> None:
         for param, buffer in zip(self._params, self._buffers):
-            param.grad = packing.take_gradient(param, weight, buffer)
+            param.grad = take_gradient(param, weight, buffer)
 
     def wait(self) -> bool:
         """Averages and updates; False, since no update is left to the caller."""
@@ -124,7 +125,7 @@ class ShardedOptimizer(Reducer):
 
     def _checksum(self) -> int | None:
         """Of all arrays; None where one of them must stay where it is."""
-        return packing.checksum(self._arrays()) if self._are_movable() else None
+        return checksum_of(self._arrays()) if self._are_movable() else None
 
     def _are_movable(self) -> bool:
         return (

@@ -2,7 +2,7 @@
 
 from renga.distributed.datasets import empty_dataset, scatter
 from renga.distributed.datasets.empty_dataset import create_empty_dataset
-from renga.distributed.datasets.image_parts import ImageParts
+from renga.distributed.datasets.image_shards import ImageParts, ImageShards
 from renga.distributed.datasets.scatter import (
     DataSizeError,
     scatter_dataset,
@@ -12,6 +12,7 @@ from renga.distributed.datasets.scatter import (
 __all__ = [
     "DataSizeError",
     "ImageParts",
+    "ImageShards",
     "create_empty_dataset",
     "empty_dataset",
     "scatter",

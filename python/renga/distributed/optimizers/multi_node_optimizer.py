@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable
 
-from renga.communicators import NativeCommunicator, packing
+from renga.communicators import NativeCommunicator
 from renga.configuration import no_backprop_mode, using_config
 from renga.distributed.data_parallel.bucketed_reducer import BucketedReducer
+from renga.distributed.data_parallel.checksum import checksum_of
 from renga.distributed.data_parallel.mean_reducer import MeanReducer
 from renga.distributed.data_parallel.reducer import Reducer
 from renga.distributed.data_parallel.sample_weighting import number_of_samples
@@ -144,7 +145,7 @@ class MultiNodeOptimizer:
 
     def _replace_external_parameters(self) -> bool:
         """Whether rank 0's parameters have replaced those that gradients belong to."""
-        checksums = self.communicator.allgather_obj(packing.checksum(self._arrays()))
+        checksums = self.communicator.allgather_obj(checksum_of(self._arrays()))
         self._broadcast_parameters()
         return len(set(checksums)) > 1
 
@@ -173,7 +174,7 @@ class MultiNodeOptimizer:
 
     def _synchronize(self, samples: int | None, source: GradientSource) -> SyncRequest:
         is_new = self._has_new_parameters()
-        checksum = packing.checksum(self._arrays()) if self._loaded else 0
+        checksum = checksum_of(self._arrays()) if self._loaded else 0
         vars(self)["_loaded"] = False
         eligibility = Eligibility.NOT_POSSIBLE
         if self._sharded is not None:

@@ -115,8 +115,8 @@ def kill_once(
     seconds = wait_until(lambda: job.poll() is not None, 10, f"the end after {what}")
     assert job.returncode != 0, what
     # Ranks look for their launcher twice a second once they have imported renga.
-    patience = 60 if who == "the launcher" else 2
-    wait_until(lambda: not processes(mark), patience, f"no process left after {what}")
+    limit = 60 if who == "the launcher" else 2
+    wait_until(lambda: not processes(mark), limit, f"no process left after {what}")
     return seconds, what
 
 

@@ -94,7 +94,7 @@ def test_activations_of_a_model_stay_bfloat16():
 
     def on_rank(comm):
         renga.config.dtype = renga.mixed_bfloat16
-        net = parallelize(model, comm, "spatial", input="parts")
+        net = parallelize(model, comm, "spatial", input="sharded")
         *images, y = net(S.scatter_image(comm, x))
         assert all(is_rounded(image.array) for image in images)
         return [*(S.gather_image(comm, image).array for image in images), y.array]

@@ -88,7 +88,7 @@ def assert_same(found, expected):
 def train_on_shards(comm, serial, shape):
     with renga.using_config("dtype", np.float64):
         grid = S.SpatialGrid(comm, shape)
-        net = parallelize(serial, grid, "spatial", input="parts")
+        net = parallelize(serial, grid, "spatial", input="sharded")
         xs = [S.scatter_image(grid, x).array for x in batches()]
         return train(net, xs, lambda y: S.spatial_average(grid, y))
 
@@ -132,7 +132,7 @@ def test_data_parallel_groups_of_spatial_ranks():
     def on_rank(comm):
         renga.config.dtype = np.float64
         groups = create_groups(comm, data=2, spatial=2)
-        net = parallelize(serial, groups.spatial, "spatial", input="parts")
+        net = parallelize(serial, groups.spatial, "spatial", input="sharded")
         net.pool = S.SpatialMaxPooling2D(groups.spatial, 3, 1, 1)
         optimizer = renga.optimizers.MomentumSGD(0.1)
         optimizer = create_multi_node_optimizer(optimizer, groups.data).setup(net)
@@ -156,7 +156,7 @@ def test_serial_files_load_and_are_saved(tmp_path):
 
     def on_rank(comm):
         renga.config.dtype = np.float64
-        net = parallelize(Net(None), comm, "spatial", input="parts")
+        net = parallelize(Net(None), comm, "spatial", input="sharded")
         renga.serializers.load_npz(tmp_path / "serial.npz", net)
         if comm.rank == 0:
             renga.serializers.save_npz(tmp_path / "parallel.npz", net)
@@ -267,7 +267,7 @@ def test_a_rank_reads_its_shard_only():
     def on_rank(comm):
         recorded = Recording(image)
         grid = S.SpatialGrid(comm, (2, 2))
-        data = datasets.ImageParts(grid, [(recorded, mask, 4)])
+        data = datasets.ImageShards(grid, [(recorded, mask, 4)])
         assert len(data) == 1
         return *data[0], recorded.indices
 

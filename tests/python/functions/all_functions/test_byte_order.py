@@ -80,7 +80,7 @@ def test_halves_are_widened(name):
 
 
 @pytest.mark.parametrize("bad", [None, "x", 3, [1.0], object])
-def test_what_is_no_array_is_a_type_error(bad):
+def test_objects_that_are_no_arrays(bad):
     x = renga.Variable(numpy.ones(SHAPE))
     for call in (F.absolute_error, F.fmod, F.huber_loss, F.mean_squared_error, F.prelu):
         options = (1.0,) if call is F.huber_loss else ()

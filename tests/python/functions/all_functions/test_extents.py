@@ -134,7 +134,7 @@ def test_memory_errors_name_the_function_the_shape_and_the_bytes():
         F.matmul(column, column, transb=True)
 
 
-def test_what_does_not_fit_in_memory_leaves_a_core_that_works():
+def test_the_core_works_after_a_memory_error():
     x = numpy.ones(2, "f")
     for _ in range(100):
         with pytest.raises(MemoryError):

@@ -92,7 +92,7 @@ class TestSampler:
         return F.spatial_transformer_sampler(self.x, grid).array.item()
 
     @pytest.mark.parametrize("value", [numpy.inf, -numpy.inf, 1e30, -1e30, 5])
-    def test_far_outside(self, value):
+    def test_points_far_outside(self, value):
         assert self.sample(value, 0) == 0 and self.sample(0, value) == 0
 
     def test_nan(self):

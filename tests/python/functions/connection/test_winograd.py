@@ -110,7 +110,7 @@ def test_empty_batch(kernel):
     assert not gW.any()
 
 
-def test_float16_goes_through_float32(kernel):
+def test_float16_is_computed_in_float32(kernel):
     x, W, gy = operands(2, 32, 32, (8, 8), (1, 1))
     x, W, gy = (a.astype("e") for a in (x, W, gy))
     for actual, exact in zip(in_renga(x, W, gy, (1, 1)), in_float64(x, W, gy, (1, 1))):

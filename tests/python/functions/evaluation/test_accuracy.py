@@ -44,6 +44,6 @@ def test_no_samples_to_count():
         (numpy.ones(2), numpy.zeros(2, "i")),
     ],
 )
-def test_what_does_not_fit(y, t):
+def test_arrays_of_other_shapes(y, t):
     with pytest.raises(InvalidType):
         F.accuracy(y, t)

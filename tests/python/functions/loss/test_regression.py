@@ -121,7 +121,7 @@ def test_densities(reduce):
     )
 
 
-def test_equal_pairs_are_pushed_nowhere():
+def test_equal_pairs_have_a_zero_gradient():
     v = renga.Variable(x)
     loss = F.contrastive(v, x, same)
     loss.backward()

@@ -86,7 +86,7 @@ def test_axes_behind_an_ellipsis_broadcast():
     assert y.shape == (5, 4, 3, 2)
 
 
-def test_the_form_with_lists():
+def test_operands_with_lists_of_axes():
     a, b = arrays("ij,jk")
     y = F.einsum(a, [0, 1], b, [1, 7], [7, 0])
     numpy.testing.assert_allclose(y.array, (a @ b).T)

@@ -190,7 +190,7 @@ def test_gradient_penalty_with_random_numbers():
         numpy.testing.assert_allclose(got, expected, 1e-4, 1e-5)
 
 
-def test_settings_are_those_of_the_first_run():
+def test_recomputation_uses_the_settings_of_the_first_run():
     x = renga.Variable(rows)
     with renga.using_config("train", False):
         y = F.forget(F.dropout, x)

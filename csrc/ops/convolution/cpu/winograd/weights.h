@@ -64,12 +64,12 @@ template <class Target, int columns>
 [[gnu::always_inline]] inline void transpose_to_panel(const float* from, const float* next,
                                                       std::int64_t step, float* to) {
   constexpr int width = Target::width;
-  for (int lane = 0; lane < kPanel; lane += width) {
+  for (int output = 0; output < kPanel; output += width) {
     for (int first = 0; first < columns; first += width) {
       Floats<Target> rows[width];
 #pragma GCC unroll 16
       for (int r = 0; r < width; ++r) {
-        const std::int64_t row = (lane + r) * step + first;
+        const std::int64_t row = (output + r) * step + first;
         __builtin_prefetch(next + row);
         rows[r] = load_floats<Target>(from + row);
       }
@@ -77,7 +77,7 @@ template <class Target, int columns>
 #pragma GCC unroll 16
       for (int c = 0; c < width; ++c) {
         if (columns % width > 0 && first + c >= columns) break;
-        store_floats<Target>(rows[c], to + (first + c) * kPanel + lane);
+        store_floats<Target>(rows[c], to + (first + c) * kPanel + output);
       }
     }
   }
@@ -89,17 +89,17 @@ template <class Target, int columns>
                                                         std::int64_t step) {
   constexpr int width = Target::width;
   static_assert(columns % width == 0);
-  for (int lane = 0; lane < kPanel; lane += width) {
+  for (int output = 0; output < kPanel; output += width) {
     for (int first = 0; first < columns; first += width) {
       Floats<Target> rows[width];
 #pragma GCC unroll 16
       for (int c = 0; c < width; ++c) {
-        rows[c] = load_floats<Target>(from + (first + c) * kPanel + lane);
+        rows[c] = load_floats<Target>(from + (first + c) * kPanel + output);
       }
       transpose<Target>(rows);
 #pragma GCC unroll 16
       for (int r = 0; r < width; ++r) {
-        store_floats<Target>(rows[r], to + (lane + r) * step + first);
+        store_floats<Target>(rows[r], to + (output + r) * step + first);
       }
     }
   }

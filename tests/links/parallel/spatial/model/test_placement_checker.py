@@ -73,7 +73,7 @@ def test_three_steps_equal_those_of_one_process(shape):
     def on_rank(comm):
         renga.config.dtype = np.float64
         grid = S.SpatialGrid(comm, shape)
-        net = parallelize(serial, grid, "spatial", xs[0], input="parts")
+        net = parallelize(serial, grid, "spatial", xs[0], input="sharded")
         net.broadcast = lambda x: S.spatial_broadcast(grid, x)
         net.gather = lambda x: S.gather_image(grid, x)
         return train(net, [S.scatter_image(grid, x).array for x in xs])
@@ -94,7 +94,7 @@ def test_the_report_shows_communication_as_far_as_it_is_known(strategy, capsys):
 
     local.run(on_rank, ranks=2)
     report = capsys.readouterr().out
-    assert "would tell" in report
+    assert "pass an example of the input" in report
     local.run(on_rank, x, ranks=2)
     report = capsys.readouterr().out
     assert "each rank receives 0.0 MB per step, about 0." in report
@@ -140,7 +140,7 @@ class Refused(renga.Chain):
 def raised_by(function, error=ValueError, ranks=2):
     def on_rank(comm):
         renga.config.dtype = np.float64
-        net = parallelize(Refused(function), comm, "spatial", input="parts")
+        net = parallelize(Refused(function), comm, "spatial", input="sharded")
         with pytest.raises(error) as raised:
             net(numbers(comm.rank, 2, 4, 3, 4))
         # Functions outside of the model are not checked.
@@ -160,7 +160,7 @@ def test_functions_that_need_more_than_a_shard(message):
 def test_parameters_without_a_spatial_link():
     def on_rank(comm):
         renga.config.dtype = np.float64
-        model = parallelize(Refused(None), comm, "spatial", input="parts")
+        model = parallelize(Refused(None), comm, "spatial", input="sharded")
         model.function = model.scale
         with pytest.raises(ValueError, match="expected .* spatial_broadcast"):
             model(numbers(0, 2, 4, 3, 4))
@@ -173,7 +173,7 @@ def test_parameters_without_a_spatial_link():
 def test_spatial_links_take_their_shard_of_replicated_images():
     def on_rank(comm):
         renga.config.dtype = np.float64
-        net = parallelize(Refused(None), comm, "spatial", input="parts")
+        net = parallelize(Refused(None), comm, "spatial", input="sharded")
 
         def from_replicated(h):
             pooled = F.tile(F.average(h, (1, 2, 3))[:, None], (1, 24))

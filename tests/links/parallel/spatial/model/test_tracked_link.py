@@ -244,7 +244,7 @@ def test_ranks_that_call_a_model_differently(name):
     def on_rank(comm):
         renga.config.dtype = np.float64
         net = parallelize(in_float64(Pixels), comm, "spatial")
-        with pytest.raises(InvalidType, match="the same whole inputs") as raised:
+        with pytest.raises(InvalidType, match="the same inputs") as raised:
             net(*DIFFERENT_CALLS[name](comm))
         assert net(X)["image"].shape == X.shape  # and go on afterwards
         return str(raised.value)
@@ -254,7 +254,7 @@ def test_ranks_that_call_a_model_differently(name):
 
 
 @pytest.mark.parametrize("option", ["train", "enable_backprop"])
-@pytest.mark.parametrize("input", ["whole", "parts"])
+@pytest.mark.parametrize("input", ["replicated", "sharded", "whole", "parts"])
 def test_ranks_in_different_modes(option, input):
     def on_rank(comm):
         net = parallelize(in_float64(Pixels), comm, "spatial", input=input)
@@ -308,8 +308,8 @@ def test_containers_of_results():
 
 WRONG = {
     "no such strategy": (ValueError, lambda comm: ("channels", {})),
-    "no such input": (ValueError, lambda comm: ("spatial", {"input": "part"})),
-    "parts of channels": (ValueError, lambda comm: ("channel", {"input": "parts"})),
+    "no such input": (ValueError, lambda comm: ("spatial", {"input": "shards"})),
+    "shards of channels": (ValueError, lambda comm: ("channel", {"input": "sharded"})),
     "no grid of channels": (TypeError, lambda comm: ("channel", {})),
 }
 

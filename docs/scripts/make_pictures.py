@@ -1,4 +1,7 @@
-"""Draws the pictures of the pages: ``python docs/make_pictures.py docs``."""
+"""Draws the pictures of the pages.
+
+python docs/scripts/make_pictures.py docs/images
+"""
 
 from __future__ import annotations
 
@@ -92,9 +95,9 @@ def graph() -> Picture:
     p.text(4.75, 0.6, "gy where y > 0", color=back)
     p.text(1.9, 0.55, "ghᵀ x", color=back)
     p.text(0.7, 2.75, "leaves", 8, DIM)
-    p.text(2.75, 2.3, "Node: one closure\nfor each input", 8, DIM)
-    p.text(6.5, 2.3, "keeps y alone:\nits input is not needed", 8, DIM)
-    p.text(4.3, 0.15, "x wants no gradient: no closure is made for it", 8, DIM)
+    p.text(2.75, 2.3, "Node: one VJP\nfor each input", 8, DIM)
+    p.text(6.5, 2.3, "stores only y:\nits VJP does not need h", 8, DIM)
+    p.text(4.3, 0.15, "x requires no gradient: no VJP is stored for it", 8, DIM)
     return p
 
 
@@ -108,7 +111,7 @@ def allocator() -> Picture:
         p.text(left + 1.85, 2.2, "activations, gradients", 8)
         for x, w, size in ((0, 0.5, 3), (0.65, 0.9, 6), (1.7, 1.3, 9)):
             p.box(left + 0.15 + x, 1.68, w, 0.35, f"{size} MiB", GREY, 7)
-        kept = p.box(left, 0.75, 1.75, 0.5, "free: cut and joined", GREEN, 8)
+        kept = p.box(left, 0.75, 1.75, 0.5, "free: split and coalesced", GREEN, 8)
         system = p.box(left + 2.3, 0.75, 1.4, 0.5, "system", ORANGE, 8)
         p.arrow((left + 0.6, use["bottom"][1]), (left + 0.6, kept["top"][1]))
         p.text(left + 0.3, 1.42, "freed", 7)
@@ -117,8 +120,8 @@ def allocator() -> Picture:
             p.text(left + 2.45, 1.42, "mmap, huge pages", 7)
         else:
             p.arrow((left + 1.3, kept["top"][1]), (left + 1.3, use["bottom"][1]))
-            p.text(left + 1.68, 1.42, "used again", 7)
-    p.text(4.3, 0.3, "in its steady state a step asks the system for nothing", 8, DIM)
+            p.text(left + 1.68, 1.42, "reused", 7)
+    p.text(4.3, 0.3, "later steps allocate nothing from the system", 8, DIM)
     return p
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from renga.communicators import Communicator
 
 
-class ImageParts(DatasetMixin):
+class ImageShards(DatasetMixin):
     """The examples of a data set with this rank's shard of each image.
 
     An example is an image, or a tuple; images are arrays with ``axes`` axes or more, of
@@ -50,3 +50,7 @@ class ImageParts(DatasetMixin):
             return image
         box = self._grid.boxes(shape[len(shape) - self._axes :])[self._grid.rank]
         return numpy.array(image[(..., *(slice(p.start, p.stop) for p in box))])
+
+
+# The former name, which is documented.
+ImageParts = ImageShards

@@ -1,6 +1,6 @@
 """Writes the pages of the reference: one for each public module.
 
-``python docs/make_reference.py FOLDER`` needs an installed renga.
+``python docs/scripts/make_reference.py FOLDER`` needs an installed renga.
 """
 
 from __future__ import annotations

@@ -1,0 +1,46 @@
+"""Gradients of single parameters, on their way into a reduction."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy
+
+if TYPE_CHECKING:
+    from renga.communicators.communicator import Array
+    from renga.parameter import Parameter
+
+
+def take_gradient(
+    param: Parameter, weight: float = 1.0, out: Array | None = None
+) -> Array:
+    """Removes the gradient of a parameter and returns it times ``weight``.
+
+    The result is in ``out`` or in memory that nothing else uses. A missing gradient,
+    or one with weight zero, even if it is not finite, counts as zero.
+    """
+    owned, grad = param._owns_grad, param.grad
+    param.grad = None
+    result: Array
+    is_zero = grad is None or weight == 0
+    if out is not None:
+        if is_zero:
+            out[...] = 0
+        elif weight != 1:
+            numpy.multiply(grad, grad.dtype.type(weight), out=out)
+        elif not _is_same_memory(grad, out):
+            numpy.copyto(out, grad)
+        return out
+    if is_zero:
+        result = param.xp.zeros_like(param.array)
+    elif weight != 1:
+        result = grad * grad.dtype.type(weight)
+    else:
+        result = grad if owned else grad.copy()
+    return result
+
+
+def _is_same_memory(x: Array, y: Array) -> bool:
+    """Whether two arrays of one shape and dtype are one array."""
+    a, b = x.__array_interface__, y.__array_interface__
+    return bool(a["data"] == b["data"] and a["strides"] == b["strides"])
