@@ -16,7 +16,7 @@ from renga.links.parallel.sharding.placement import (
     Placement,
 )
 from renga.links.parallel.sharding.placement_tracker import SPATIAL, PlacementTracker
-from renga.operation_cost import operation_name
+from renga.operations import operation_name
 from renga.parameter import Parameter
 from renga.variable import Variable
 

@@ -9,7 +9,7 @@ from renga.configuration import using_config
 from renga.link import Link
 from renga.link_hook import LinkHook
 from renga.links.parallel.sharding.operations import BATCHWISE, CHANNELWISE
-from renga.operation_cost import operation_name
+from renga.operations import operation_name
 from renga.variable import Variable
 
 # The layouts of an activation that is not replicated.

@@ -7,7 +7,7 @@ from op_cases import CASES
 from renga import _core
 
 ops = _core.ops
-ENTRIES = [entry[0] for entry in ops.entries]
+ENTRIES = [operation.name for operation in ops.entries]
 ALL = [(name, i) for name in CASES for i in range(len(CASES[name]))]
 EPS = 1e-5
 
