@@ -3,14 +3,19 @@
 #pragma once
 
 #include "autograd/variable.h"
+#include "ops/traits.h"
 
 namespace renga {
 
-// An operation's name and documentation. `shapes` is one line; axes are named as in the docs.
+// An operation's name, documentation and traits. `shapes` is one line; axes are named as in the
+// docs.
 struct Op {
   const char* name;
   const char* shapes;
   const char* summary;
+  Traits traits = {};
+  // The label of its graph nodes and of calls by an operator, if not the name in CamelCase.
+  const char* label = nullptr;
 };
 
 // A required argument.

@@ -167,11 +167,16 @@ void bind_memory(py::module_& m) {
       py::arg("observer"), "Calls observer(problem, kernel) for every new choice.");
   m.def("finish_warm_up", &finish_warm_up, "Waits for the thread started at import.");
   m.def("host_name", [] { return to_string(Device{}); });
-  m.def("device_names", [] {
-    std::vector<std::string> names;
-    for (const Driver* driver : drivers()) names.push_back(driver->name());
-    return names;
-  });
+  m.def(
+      "device_names",
+      [] {
+        std::vector<std::string> names;
+        for (std::size_t i = 0; i < drivers().size(); ++i) {
+          if (i != kMeta.driver) names.push_back(drivers()[i]->name());
+        }
+        return names;
+      },
+      "The kinds of devices that have memory.");
 }
 
 }  // namespace renga::python

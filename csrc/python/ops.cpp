@@ -4,6 +4,7 @@
 #include <pybind11/stl.h>
 
 #include "python/hooks.h"
+#include "python/operation.h"
 #include "python/options.h"
 #include "python/ranks.h"
 
@@ -34,6 +35,15 @@ py::arg_v to_python(const Default<T>& a) {
   return py::arg(a.name) = a.value;
 }
 
+// Whether an operation takes plain arrays beside Variables.
+template <class Parameter>
+constexpr bool is_array = std::is_same_v<std::remove_cvref_t<Parameter>, Array> ||
+                          std::is_same_v<std::remove_cvref_t<Parameter>, std::optional<Array>>;
+template <class Result, class... Parameters>
+constexpr bool takes_arrays(Result (*)(Parameters...)) {
+  return (is_array<Parameters> || ...);
+}
+
 struct Binder {
   py::module_& ops;
   py::list entries;
@@ -42,13 +52,14 @@ struct Binder {
   void operator()(const Op& op, Function function, const Args&... args) {
     const std::string doc = std::string(op.summary) + "\n\nShapes: " + op.shapes;
     ops.def(op.name, hooked(op.name, function), to_python(args)..., doc.c_str());
-    entries.append(py::make_tuple(op.name, op.shapes, op.summary, py::make_tuple(args.name...)));
+    entries.append(Operation{op, py::make_tuple(args.name...), takes_arrays(function)});
   }
 };
 
 }  // namespace
 
 void bind_ops(py::module_& m) {
+  bind_operation(m);
   py::module_ ops = m.def_submodule("ops", "Every operation of the core.");
   Binder binder{ops, py::list()};
   list_ops(binder);

@@ -11,12 +11,19 @@ def reference() -> str:
         "`renga._core.ops`, from the entries that also make the binding and the tests.",
         "`renga.functions` has these and more, with Chainer's signatures.",
         "",
-        "| operation | shapes | what it computes |",
-        "|---|---|---|",
+        "The locality says from which elements of the operands (parameters aside) an",
+        "element of the results is computed: those at its position (pointwise), of its",
+        "sample and channel (planewise), its channel (channelwise), its sample",
+        "(batchwise), or at its position along all axes but `axis` (along axis).",
+        "",
+        "| operation | shapes | locality | what it computes |",
+        "|---|---|---|---|",
     ]
-    for name, shapes, summary, arguments in _core.ops.entries:
-        text = summary.replace("|", "\\|")
-        lines.append(f"| `{name}({', '.join(arguments)})` | `{shapes}` | {text} |")
+    for op in _core.ops.entries:
+        text = op.summary.replace("|", "\\|")
+        call = f"{op.name}({', '.join(op.arguments)})"
+        locality = op.locality.name.replace("none", "").replace("_", " ")
+        lines.append(f"| `{call}` | `{op.shapes}` | {locality} | {text} |")
     return "\n".join(lines) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""The name of an operation, and its bytes and floating-point operations by shapes."""
+"""The bytes and floating-point operations of an operation, by shapes."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from renga import _core
+from renga._core import Products
+from renga.operations import operation_of
 
 Shape = Sequence[int]
-
-_OF_THE_CORE = (_core.Call, _core.Node)
 
 
 class Cost(NamedTuple):
@@ -18,15 +18,6 @@ class Cost(NamedTuple):
 
     bytes: int | None
     flops: int | None
-
-
-def operation_name(function: Any) -> str:
-    """The same name forward and backward, where the core's labels differ."""
-    label = function.label
-    if not isinstance(function, _OF_THE_CORE):
-        return label
-    squashed = label.lower().replace("_", "").removesuffix("function")
-    return _OTHER_NAMES.get(label) or _NAMES.get(squashed, label)
 
 
 def forward_cost(function: Any, in_data: Sequence[Any]) -> Cost:
@@ -39,10 +30,14 @@ def forward_cost(function: Any, in_data: Sequence[Any]) -> Cost:
     if not ys or None in ys:
         return Cost(None, None)
     xs = [x for x in in_data if x is not None]
-    flops = _product_flops(function, xs, ys[0])
+    if not isinstance(function, _core.Call):
+        return Cost(_bytes(xs) + _bytes(ys), None)
+    operation = operation_of(function)
+    flops = None
+    if operation is not None:
+        flops = forward_flops(operation, function.arguments, ys[0])
     # Hooks receive a bfloat16 array as a copy in float32.
-    read = function.in_bytes if isinstance(function, _core.Call) else _bytes(xs)
-    return Cost(read + _bytes(ys), flops)
+    return Cost(function.in_bytes + _bytes(ys), flops)
 
 
 def backward_cost(function: Any, out_grad: Sequence[Any]) -> Cost:
@@ -58,36 +53,48 @@ def backward_cost(function: Any, out_grad: Sequence[Any]) -> Cost:
     ys = [reference() for reference in function.outputs or ()]
     gys = [y or gy for y, gy in zip(ys, out_grad) if gy is not None]
     wanted = [x for x in xs if x.requires_grad]
-    flops = _product_flops(function, xs, gys[0])
-    if flops is not None:
-        flops *= sum(x.requires_grad for x in xs[:2])
+    flops = _backward_flops(function, gys[0])
     return Cost(_bytes(xs) + _bytes(gys) + _bytes(wanted), flops)
+
+
+def forward_flops(operation: _core.Operation, arguments: Sequence[Any], y: Any) -> int:
+    """The floating-point operations of a call.
+
+    Args:
+        arguments: what the operation takes, of arrays and variables the shapes.
+        y: the first result.
+    """
+    flops, names = operation.flops, operation.arguments
+    size = math.prod(y.shape)
+    total = flops.per_output * size
+    if flops.per_input:
+        total += flops.per_input * math.prod(arguments[0].shape)
+    if flops.per_window:
+        ksize, *_ = arguments[names.index("window")]
+        total += flops.per_window * size * math.prod(ksize)
+    if flops.products != Products.none:
+        x, w = arguments[0], arguments[names.index("W") if "W" in names else 1]
+        total += 2 * _PRODUCTS[flops.products](x.shape, w.shape, y.shape)
+    return total
+
+
+def _backward_flops(function: Any, y: Any) -> int | None:
+    """Known of a product of two factors: each gradient has as many products."""
+    operation = operation_of(function)
+    flops = None if operation is None else operation.flops
+    # A recurrent layer has elementwise functions between its products.
+    if flops is None or flops.products == Products.none or flops.per_output:
+        return None
+    a, b = function.inputs[:2]
+    products = _PRODUCTS[flops.products](a.shape, b.shape, y.shape)
+    return 2 * products * (a.requires_grad + b.requires_grad)
 
 
 def _bytes(arrays: Sequence[Any]) -> int:
     return sum(x.nbytes for x in arrays)
 
 
-def _product_flops(function: Any, xs: Sequence[Any], y: Any) -> int | None:
-    terms = _TERMS.get(operation_name(function))
-    if terms is None or not isinstance(function, _OF_THE_CORE):
-        return None
-    return 2 * terms(xs[0].shape, xs[1].shape, y.shape)
-
-
-def _convolution_terms(x: Shape, w: Shape, y: Shape) -> int:
-    return math.prod(y) * math.prod(w[1:])
-
-
-def _deconvolution_terms(x: Shape, w: Shape, y: Shape) -> int:
-    return math.prod(x) * math.prod(w[1:])
-
-
-def _linear_terms(x: Shape, w: Shape, y: Shape) -> int:
-    return math.prod(x) * w[0]
-
-
-def _matmul_terms(a: Shape, b: Shape, y: Shape) -> int:
+def _matmul_products(a: Shape, b: Shape, y: Shape) -> int:
     if len(a) == 1 or len(b) == 1:
         return math.prod(y) * (a if len(a) == 1 else b)[0]
     # Either may be transposed: mk * kn / mn is k squared whichever axis k is.
@@ -96,25 +103,9 @@ def _matmul_terms(a: Shape, b: Shape, y: Shape) -> int:
     return math.prod(y) * k
 
 
-# The number of multiply-adds, each two floating-point operations, without the bias.
-_TERMS: dict[str, Callable[[Shape, Shape, Shape], int]] = {
-    "convolution_2d": _convolution_terms,
-    "deconvolution_2d": _deconvolution_terms,
-    "linear": _linear_terms,
-    "matmul": _matmul_terms,
-}
-
-_NAMES = {entry[0].replace("_", ""): entry[0] for entry in _core.ops.entries}
-
-_OTHER_NAMES = {
-    "GetItem": "slice",
-    "MaxPoolingND": "max_pooling_2d",
-    "-_": "negative",
-    "_ + _": "add",
-    "_ - _": "subtract",
-    "_ * _": "multiply",
-    "_ / _": "divide",
-    "_ // _": "floor_divide",
-    "_ ** _": "power",
-    "_ @ _": "matmul",
+_PRODUCTS: dict[Products, Callable[[Shape, Shape, Shape], int]] = {
+    Products.matmul: _matmul_products,
+    Products.per_output: lambda x, w, y: math.prod(y) * math.prod(w[1:]),
+    Products.per_input: lambda x, w, y: math.prod(x) * math.prod(w[1:]),
+    Products.weight_grad: lambda gy, x, gw: math.prod(gy) * math.prod(gw[1:]),
 }

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 from renga.function_hook import Arrays, FunctionHook
 from renga.function_hooks.running import Run, RunningFunctions
-from renga.operation_cost import Cost, backward_cost, forward_cost, operation_name
+from renga.operation_cost import Cost, backward_cost, forward_cost
+from renga.operations import operation_name
 from renga.serializers.atomic import atomic_write
 
 

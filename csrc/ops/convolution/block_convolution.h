@@ -25,15 +25,17 @@ template <class Visit>
 void list_block_convolution_ops(Visit&& visit) {
   const Arg x{"x"}, W{"W"}, gy{"gy"}, window{"window"};
   visit(Op{"block_convolution", "(N, I, d1, ...), (O, I/groups, k1, ...), (O,) -> (N, O, extents)",
-           "Contribution of a block of x to a block of y, plus b."},
+           "Contribution of a block of x to a block of y, plus b.", weighted(Products::per_output)},
         &block_convolution, x, W, Arg{"b"}, window, Arg{"extents"});
-  visit(Op{"block_convolution_input_grad",
-           "(N, O, d1', ...), (O, I/groups, k1, ...), (I,) -> (N, I, extents)",
-           "Contribution of a block of gy to a block of gx, plus b."},
-        &block_convolution_input_grad, gy, W, Arg{"b"}, window, Arg{"extents"});
+  visit(
+      Op{"block_convolution_input_grad",
+         "(N, O, d1', ...), (O, I/groups, k1, ...), (I,) -> (N, I, extents)",
+         "Contribution of a block of gy to a block of gx, plus b.", weighted(Products::per_input)},
+      &block_convolution_input_grad, gy, W, Arg{"b"}, window, Arg{"extents"});
   visit(Op{"block_convolution_weight_grad",
            "(N, O, d1', ...), (N, I, d1, ...) -> (O, I/groups, kernel)",
-           "Contribution of a block of gy and a block of x to gW."},
+           "Contribution of a block of gy and a block of x to gW.",
+           {.flops = {.products = Products::weight_grad}}},
         &block_convolution_weight_grad, gy, x, window, Arg{"kernel"});
 }
 

@@ -50,16 +50,19 @@ void list_convolution_ops(Visit&& visit) {
   const Default<Window> window{"window", Window{}};
   const Default<std::optional<Dims>> outsize{"outsize", std::nullopt};
   visit(Op{"convolution_2d", "(N, I, H, W), (O, I/groups, kh, kw), (O,) -> (N, O, H', W')",
-           "Two-dimensional convolution (cross-correlation)."},
+           "Two-dimensional convolution (cross-correlation).", weighted(Products::per_output),
+           "Convolution2DFunction"},
         &convolution_2d, Arg{"x"}, Arg{"W"}, b, window, Default{"cover_all", false});
   visit(Op{"deconvolution_2d", "(N, I, H, W), (I, O/groups, kh, kw), (O,) -> (N, O, H', W')",
-           "Transposed two-dimensional convolution."},
+           "Transposed two-dimensional convolution.", weighted(Products::per_input),
+           "Deconvolution2DFunction"},
         &deconvolution_2d, Arg{"x"}, Arg{"W"}, b, window, outsize);
   visit(Op{"convolution_nd", "(N, I, d1, ...), (O, I/groups, k1, ...), (O,) -> (N, O, d1', ...)",
-           "Convolution (cross-correlation) over any number of axes."},
+           "Convolution (cross-correlation) over any number of axes.",
+           weighted(Products::per_output)},
         &convolution_nd, Arg{"x"}, Arg{"W"}, Arg{"b"}, Arg{"window"}, Default{"cover_all", false});
   visit(Op{"deconvolution_nd", "(N, I, d1, ...), (I, O/groups, k1, ...), (O,) -> (N, O, d1', ...)",
-           "Transposed convolution over any number of axes."},
+           "Transposed convolution over any number of axes.", weighted(Products::per_input)},
         &deconvolution_nd, Arg{"x"}, Arg{"W"}, Arg{"b"}, Arg{"window"}, outsize);
 }
 

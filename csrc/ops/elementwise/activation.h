@@ -29,15 +29,17 @@ extern FusionRegistry<Variable(const char* name, const Variable& x, const Activa
 
 template <class Visit>
 void list_activation_ops(Visit&& visit) {
-  visit(Op{"sigmoid", "(...) -> (...)", "1 / (1 + exp(-x))."}, &sigmoid, Arg{"x"});
-  visit(Op{"tanh", "(...) -> (...)", "Hyperbolic tangent."}, &tanh, Arg{"x"});
-  visit(Op{"relu", "(...) -> (...)", "max(x, 0)."}, &relu, Arg{"x"});
-  visit(Op{"leaky_relu", "(...) -> (...)", "x, or slope * x where x is negative."}, &leaky_relu,
-        Arg{"x"}, Default{"slope", 0.2});
-  visit(Op{"elu", "(...) -> (...)", "x, or alpha * (exp(x) - 1) where x is negative."}, &elu,
-        Arg{"x"}, Default{"alpha", 1.0});
-  visit(Op{"softplus", "(...) -> (...)", "log(1 + exp(beta * x)) / beta."}, &softplus, Arg{"x"},
-        Default{"beta", 1.0});
+  visit(Op{"sigmoid", "(...) -> (...)", "1 / (1 + exp(-x)).", pointwise(4, "Sigmoid")}, &sigmoid,
+        Arg{"x"});
+  visit(Op{"tanh", "(...) -> (...)", "Hyperbolic tangent.", pointwise(1, "Tanh")}, &tanh, Arg{"x"});
+  visit(Op{"relu", "(...) -> (...)", "max(x, 0).", pointwise(1, "Relu")}, &relu, Arg{"x"});
+  visit(Op{"leaky_relu", "(...) -> (...)", "x, or slope * x where x is negative.", pointwise(2)},
+        &leaky_relu, Arg{"x"}, Default{"slope", 0.2});
+  visit(
+      Op{"elu", "(...) -> (...)", "x, or alpha * (exp(x) - 1) where x is negative.", pointwise(3)},
+      &elu, Arg{"x"}, Default{"alpha", 1.0});
+  visit(Op{"softplus", "(...) -> (...)", "log(1 + exp(beta * x)) / beta.", pointwise(4)}, &softplus,
+        Arg{"x"}, Default{"beta", 1.0});
 }
 
 }  // namespace renga

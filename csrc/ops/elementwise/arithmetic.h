@@ -34,27 +34,34 @@ Variable where(const Array& condition, const Variable& x, const Variable& y);
 template <class Visit>
 void list_arithmetic_ops(Visit&& visit) {
   using Pair = Variable (*)(const Variable&, const Variable&);
-  visit(Op{"add", "(...), (...) -> (...)", "Sum of two arrays."}, Pair{&add}, Arg{"x1"}, Arg{"x2"});
-  visit(Op{"subtract", "(...), (...) -> (...)", "Difference of two arrays."}, &subtract, Arg{"x1"},
-        Arg{"x2"});
-  visit(Op{"multiply", "(...), (...) -> (...)", "Product, element by element."}, Pair{&multiply},
-        Arg{"x1"}, Arg{"x2"});
-  visit(Op{"divide", "(...), (...) -> (...)", "Quotient, element by element."}, &divide, Arg{"x1"},
-        Arg{"x2"});
-  visit(Op{"floor_divide", "(...), (...) -> (...)", "Quotient rounded down; it has no gradient."},
+  visit(Op{"add", "(...), (...) -> (...)", "Sum of two arrays.", pointwise(1, "Add"), "_ + _"},
+        Pair{&add}, Arg{"x1"}, Arg{"x2"});
+  visit(Op{"subtract", "(...), (...) -> (...)", "Difference of two arrays.", pointwise(1, "Sub"),
+           "_ - _"},
+        &subtract, Arg{"x1"}, Arg{"x2"});
+  visit(Op{"multiply", "(...), (...) -> (...)", "Product, element by element.", pointwise(1, "Mul"),
+           "_ * _"},
+        Pair{&multiply}, Arg{"x1"}, Arg{"x2"});
+  visit(Op{"divide", "(...), (...) -> (...)", "Quotient, element by element.", pointwise(1, "Div"),
+           "_ / _"},
+        &divide, Arg{"x1"}, Arg{"x2"});
+  visit(Op{"floor_divide", "(...), (...) -> (...)", "Quotient rounded down; it has no gradient.",
+           pointwise(2), "_ // _"},
         Pair{&floor_divide}, Arg{"x1"}, Arg{"x2"});
-  visit(Op{"power", "(...), (...) -> (...)", "x1 to the power of x2."}, Pair{&power}, Arg{"x1"},
-        Arg{"x2"});
   visit(
-      Op{"maximum", "(...), (...) -> (...)", "The larger of two; the first where they are equal."},
-      &maximum, Arg{"x1"}, Arg{"x2"});
-  visit(
-      Op{"minimum", "(...), (...) -> (...)", "The smaller of two; the first where they are equal."},
-      &minimum, Arg{"x1"}, Arg{"x2"});
-  visit(Op{"negative", "(...) -> (...)", "-x."}, &negative, Arg{"x"});
-  visit(Op{"clip", "(...) -> (...)", "x limited to [x_min, x_max]."}, &clip, Arg{"x"}, Arg{"x_min"},
-        Arg{"x_max"});
-  visit(Op{"where", "(...), (...), (...) -> (...)", "x where the condition holds, y elsewhere."},
+      Op{"power", "(...), (...) -> (...)", "x1 to the power of x2.", pointwise(1, "Pow"), "_ ** _"},
+      Pair{&power}, Arg{"x1"}, Arg{"x2"});
+  visit(Op{"maximum", "(...), (...) -> (...)", "The larger of two; the first where they are equal.",
+           pointwise(1, "Max")},
+        &maximum, Arg{"x1"}, Arg{"x2"});
+  visit(Op{"minimum", "(...), (...) -> (...)",
+           "The smaller of two; the first where they are equal.", pointwise(1, "Min")},
+        &minimum, Arg{"x1"}, Arg{"x2"});
+  visit(Op{"negative", "(...) -> (...)", "-x.", pointwise(1, "Neg"), "-_"}, &negative, Arg{"x"});
+  visit(Op{"clip", "(...) -> (...)", "x limited to [x_min, x_max].", pointwise(2)}, &clip, Arg{"x"},
+        Arg{"x_min"}, Arg{"x_max"});
+  visit(Op{"where", "(...), (...), (...) -> (...)", "x where the condition holds, y elsewhere.",
+           pointwise(0)},
         &where, Arg{"condition"}, Arg{"x"}, Arg{"y"});
 }
 

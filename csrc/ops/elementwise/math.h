@@ -33,35 +33,36 @@ Variable ceil(const Variable& x);
 
 template <class Visit>
 void list_math_ops(Visit&& visit) {
-  const auto unary = [&](const char* name, Variable (*function)(const Variable&),
-                         const char* text) {
-    visit(Op{name, "(...) -> (...)", text}, function, Arg{"x"});
+  const auto unary = [&](const char* name, Variable (*function)(const Variable&), const char* text,
+                         const Traits& traits) {
+    visit(Op{name, "(...) -> (...)", text, traits}, function, Arg{"x"});
   };
-  unary("absolute", &absolute, "|x|.");
-  unary("square", &square, "x squared.");
-  unary("reciprocal", &reciprocal, "1 / x.");
-  unary("sqrt", &sqrt, "Square root.");
-  unary("rsqrt", &rsqrt, "1 / sqrt(x).");
-  unary("exp", &exp, "e to the power of x.");
-  unary("expm1", &expm1, "exp(x) - 1, exact near 0.");
-  unary("log", &log, "Natural logarithm.");
-  unary("log1p", &log1p, "log(1 + x), exact near 0.");
-  unary("log2", &log2, "Logarithm to base 2.");
-  unary("log10", &log10, "Logarithm to base 10.");
-  unary("sin", &sin, "Sine of an angle in radians.");
-  unary("cos", &cos, "Cosine of an angle in radians.");
-  unary("tan", &tan, "Tangent of an angle in radians.");
-  unary("arcsin", &arcsin, "Angle in radians whose sine is x.");
-  unary("arccos", &arccos, "Angle in radians whose cosine is x.");
-  unary("arctan", &arctan, "Angle in radians whose tangent is x.");
-  unary("sinh", &sinh, "Hyperbolic sine.");
-  unary("cosh", &cosh, "Hyperbolic cosine.");
-  unary("erf", &erf, "Gauss error function.");
-  visit(Op{"arctan2", "(...), (...) -> (...)", "Angle in radians of the point (x2, x1)."}, &arctan2,
-        Arg{"x1"}, Arg{"x2"});
-  unary("sign", &sign, "-1, 0 or 1; it has no gradient.");
-  unary("floor", &floor, "x rounded down; it has no gradient.");
-  unary("ceil", &ceil, "x rounded up; it has no gradient.");
+  unary("absolute", &absolute, "|x|.", pointwise(1, "Abs"));
+  unary("square", &square, "x squared.", pointwise(1));
+  unary("reciprocal", &reciprocal, "1 / x.", pointwise(1, "Reciprocal"));
+  unary("sqrt", &sqrt, "Square root.", pointwise(1, "Sqrt"));
+  unary("rsqrt", &rsqrt, "1 / sqrt(x).", pointwise(2));
+  unary("exp", &exp, "e to the power of x.", pointwise(1, "Exp"));
+  unary("expm1", &expm1, "exp(x) - 1, exact near 0.", pointwise(1));
+  unary("log", &log, "Natural logarithm.", pointwise(1, "Log"));
+  unary("log1p", &log1p, "log(1 + x), exact near 0.", pointwise(1));
+  unary("log2", &log2, "Logarithm to base 2.", pointwise(1));
+  unary("log10", &log10, "Logarithm to base 10.", pointwise(1));
+  unary("sin", &sin, "Sine of an angle in radians.", pointwise(1, "Sin"));
+  unary("cos", &cos, "Cosine of an angle in radians.", pointwise(1, "Cos"));
+  unary("tan", &tan, "Tangent of an angle in radians.", pointwise(1, "Tan"));
+  unary("arcsin", &arcsin, "Angle in radians whose sine is x.", pointwise(1, "Asin"));
+  unary("arccos", &arccos, "Angle in radians whose cosine is x.", pointwise(1, "Acos"));
+  unary("arctan", &arctan, "Angle in radians whose tangent is x.", pointwise(1, "Atan"));
+  unary("sinh", &sinh, "Hyperbolic sine.", pointwise(1, "Sinh"));
+  unary("cosh", &cosh, "Hyperbolic cosine.", pointwise(1, "Cosh"));
+  unary("erf", &erf, "Gauss error function.", pointwise(1, "Erf"));
+  visit(Op{"arctan2", "(...), (...) -> (...)", "Angle in radians of the point (x2, x1).",
+           pointwise(1)},
+        &arctan2, Arg{"x1"}, Arg{"x2"});
+  unary("sign", &sign, "-1, 0 or 1; it has no gradient.", pointwise(1, "Sign"));
+  unary("floor", &floor, "x rounded down; it has no gradient.", pointwise(1, "Floor"));
+  unary("ceil", &ceil, "x rounded up; it has no gradient.", pointwise(1, "Ceil"));
 }
 
 }  // namespace renga

@@ -29,9 +29,13 @@ Variable select_item(const Variable& x, const Array& t);
 
 template <class Visit>
 void list_indexing_ops(Visit&& visit) {
-  visit(Op{"embed_id", "(...), (n, D) -> (... D)", "Rows of W named by integers."}, &embed_id,
-        Arg{"x"}, Arg{"W"}, Default<std::optional<std::int64_t>>{"ignore_label", std::nullopt});
-  visit(Op{"select_item", "(N, C), (N,) -> (N,)", "One element of each row."}, &select_item,
+  constexpr Traits rows{.locality = Locality::batchwise, .inputs = 1};
+  constexpr Traits items{.locality = Locality::batchwise};
+  visit(Op{"embed_id", "(...), (n, D) -> (... D)", "Rows of W named by integers.", rows,
+           "EmbedIDFunction"},
+        &embed_id, Arg{"x"}, Arg{"W"},
+        Default<std::optional<std::int64_t>>{"ignore_label", std::nullopt});
+  visit(Op{"select_item", "(N, C), (N,) -> (N,)", "One element of each row.", items}, &select_item,
         Arg{"x"}, Arg{"t"});
 }
 

@@ -29,11 +29,15 @@ Variable softmax_cross_entropy(const Variable& x, const Array& t, bool normalize
 
 template <class Visit>
 void list_loss_ops(Visit&& visit) {
-  visit(
-      Op{"softmax_nll", "(N, C, ...), (N, ...) -> (N, ...)", "-class_weight[t] log softmax(x)[t]."},
-      &softmax_nll, Arg{"x"}, Arg{"t"}, Default<std::optional<Array>>{"class_weight", std::nullopt},
-      Default{"ignore_label", std::int64_t{-1}});
-  visit(Op{"softmax_cross_entropy", "(N, C, ...), (N, ...) -> ()", "Mean of softmax_nll."},
+  constexpr Traits of_samples{
+      .locality = Locality::batchwise, .inputs = 2, .flops = {.per_input = 3}};
+  constexpr Traits mean{.flops = {.per_input = 3}};
+  visit(Op{"softmax_nll", "(N, C, ...), (N, ...) -> (N, ...)",
+           "-class_weight[t] log softmax(x)[t].", of_samples},
+        &softmax_nll, Arg{"x"}, Arg{"t"},
+        Default<std::optional<Array>>{"class_weight", std::nullopt},
+        Default{"ignore_label", std::int64_t{-1}});
+  visit(Op{"softmax_cross_entropy", "(N, C, ...), (N, ...) -> ()", "Mean of softmax_nll.", mean},
         &softmax_cross_entropy, Arg{"x"}, Arg{"t"}, Default{"normalize", true},
         Default<std::optional<Array>>{"class_weight", std::nullopt},
         Default{"ignore_label", std::int64_t{-1}});

@@ -23,10 +23,13 @@ Variable linear(const Variable& x, const Variable& w, const std::optional<Variab
 
 template <class Visit>
 void list_matmul_ops(Visit&& visit) {
-  visit(Op{"matmul", "(... m k), (... k n) -> (... m n)", "Product of matrices or stacks of them."},
+  constexpr Traits matrices{.flops = {.products = Products::matmul}};
+  visit(Op{"matmul", "(... m k), (... k n) -> (... m n)", "Product of matrices or stacks of them.",
+           matrices},
         &matmul, Arg{"a"}, Arg{"b"}, Default{"transa", false}, Default{"transb", false});
-  visit(Op{"linear", "(N, I), (O, I), (O,) -> (N, O)", "x W^T + b."}, &linear, Arg{"x"}, Arg{"W"},
-        Default<std::optional<Variable>>{"b", std::nullopt});
+  visit(Op{"linear", "(N, I), (O, I), (O,) -> (N, O)", "x W^T + b.", weighted(Products::per_output),
+           "LinearFunction"},
+        &linear, Arg{"x"}, Arg{"W"}, Default<std::optional<Variable>>{"b", std::nullopt});
 }
 
 }  // namespace renga

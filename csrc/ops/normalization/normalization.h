@@ -85,20 +85,23 @@ Variable fixed_batch_normalization(const Variable& x, const Variable& gamma, con
 
 template <class Visit>
 void list_normalization_ops(Visit&& visit) {
+  constexpr Traits of_batch{
+      .locality = Locality::channelwise, .inputs = 1, .flops = {.per_input = 8}};
+  constexpr Traits fixed{.locality = Locality::pointwise, .inputs = 1, .flops = {.per_input = 4}};
   const Default<double> eps{"eps", 2e-5};
   const Default<std::optional<OutputArray>> none{"running_mean", std::nullopt};
   const Default<std::optional<OutputArray>> no_var{"running_var", std::nullopt};
   const Default<std::optional<Axes>> axis{"axis", std::nullopt};
   visit(Op{"batch_normalization", "(N, C, ...), (C,), (C,) -> (N, C, ...)",
-           "Mean 0 and variance 1 over the batch, times gamma, plus beta."},
+           "Mean 0 and variance 1 over the batch, times gamma, plus beta.", of_batch},
         &batch_normalization, Arg{"x"}, Arg{"gamma"}, Arg{"beta"}, eps, none, no_var,
         Default{"decay", 0.9}, axis);
   visit(Op{"multi_node_batch_normalization", "(N, C, ...), (C,), (C,) -> (N, C, ...)",
-           "batch_normalization over the batches of all ranks together."},
+           "batch_normalization over the batches of all ranks together.", of_batch},
         &multi_node_batch_normalization, Arg{"x"}, Arg{"gamma"}, Arg{"beta"}, Arg{"ranks"}, eps,
         none, no_var, Default{"decay", 0.9}, axis);
   visit(Op{"fixed_batch_normalization", "(N, C, ...), (C,), (C,), (C,), (C,) -> (N, C, ...)",
-           "(x - mean) / sqrt(var + eps), times gamma, plus beta."},
+           "(x - mean) / sqrt(var + eps), times gamma, plus beta.", fixed},
         &fixed_batch_normalization, Arg{"x"}, Arg{"gamma"}, Arg{"beta"}, Arg{"mean"}, Arg{"var"},
         eps, axis);
 }

@@ -34,14 +34,16 @@ Variable average_pooling_2d(const Variable& x, const PoolingWindow& window);
 
 template <class Visit>
 void list_pooling_ops(Visit&& visit) {
+  constexpr Traits pooling{.locality = Locality::planewise, .flops = {.per_window = 1}};
   const Default<bool> cover_all{"cover_all", true};
-  visit(Op{"max_pooling_2d", "(N, C, H, W) -> (N, C, H', W')", "Largest element of each window."},
+  visit(Op{"max_pooling_2d", "(N, C, H, W) -> (N, C, H', W')", "Largest element of each window.",
+           pooling, "MaxPoolingND"},
         &max_pooling_2d, Arg{"x"}, Arg{"window"}, cover_all);
   visit(Op{"max_pooling_2d_with_indices", "(N, C, H, W) -> (N, C, H', W'), (N, C, H', W')",
-           "Largest element of each window and its index in the window."},
+           "Largest element of each window and its index in the window.", pooling},
         &max_pooling_2d_with_indices, Arg{"x"}, Arg{"window"}, cover_all);
   visit(Op{"average_pooling_2d", "(N, C, H, W) -> (N, C, H', W')",
-           "Mean of each window; padding counts as zeros."},
+           "Mean of each window; padding counts as zeros.", pooling},
         &average_pooling_2d, Arg{"x"}, Arg{"window"});
 }
 

@@ -38,9 +38,10 @@ Variable gaussian(const Variable& mean, const Variable& ln_var, std::uint64_t se
 template <class Visit>
 void list_random_ops(Visit&& visit) {
   visit(Op{"dropout", "(...) -> (...)",
-           "Elements set to 0 with probability ratio, others scaled up."},
+           "Elements set to 0 with probability ratio, others scaled up.", pointwise(1)},
         &dropout, Arg{"x"}, Arg{"ratio"}, Arg{"seed"});
-  visit(Op{"gaussian", "(...), (...) -> (...)", "Normal numbers of a mean and a log variance."},
+  visit(Op{"gaussian", "(...), (...) -> (...)", "Normal numbers of a mean and a log variance.",
+           pointwise(4)},
         &gaussian, Arg{"mean"}, Arg{"ln_var"}, Arg{"seed"});
 }
 

@@ -52,19 +52,25 @@ std::tuple<Variable, Variable> rnn_layer(const Variable& x, const Variable& h, c
 
 template <class Visit>
 void list_recurrent_ops(Visit&& visit) {
+  constexpr Traits cell{.locality = Locality::batchwise, .flops = {.per_output = 18}};
+  const auto layer = [](int flops) {
+    return Traits{.flops = {.per_output = flops, .products = Products::per_input}};
+  };
   const Default backwards{"backwards", false};
-  visit(
-      Op{"lstm", "(B, C, ...), (N, 4C, ...) -> (B, C, ...), (N, C, ...)",
-         "One step of long short-term memory: cell and output, with a, i, f, o alternating in x."},
-      &lstm, Arg{"c_prev"}, Arg{"x"});
+  visit(Op{"lstm", "(B, C, ...), (N, 4C, ...) -> (B, C, ...), (N, C, ...)",
+           "One step of long short-term memory: cell and output, with a, i, f, o alternating in x.",
+           cell},
+        &lstm, Arg{"c_prev"}, Arg{"x"});
   visit(Op{"lstm_layer", "(rows, 4N), (B, N), (B, N), (4N, N) -> (rows, N), (B, N), (B, N)",
-           "LSTM over sorted sequences: outputs, last output, last cell; gates a, i, f, o."},
+           "LSTM over sorted sequences: outputs, last output, last cell; gates a, i, f, o.",
+           layer(18)},
         &lstm_layer, Arg{"x"}, Arg{"h"}, Arg{"c"}, Arg{"W"}, Arg{"lengths"}, backwards);
   visit(Op{"gru_layer", "(rows, 3N), (B, N), (3N, N), (3N,) -> (rows, N), (B, N)",
-           "Gated recurrent units over sorted sequences: outputs, last output; gates r, z, a."},
+           "Gated recurrent units over sorted sequences: outputs, last output; gates r, z, a.",
+           layer(17)},
         &gru_layer, Arg{"x"}, Arg{"h"}, Arg{"W"}, Arg{"b"}, Arg{"lengths"}, backwards);
   visit(Op{"rnn_layer", "(rows, N), (B, N), (N, N) -> (rows, N), (B, N)",
-           "h = activation(x + W h) over sorted sequences: outputs, last output."},
+           "h = activation(x + W h) over sorted sequences: outputs, last output.", layer(1)},
         &rnn_layer, Arg{"x"}, Arg{"h"}, Arg{"W"}, Arg{"lengths"}, backwards,
         Default{"activation", std::string("tanh")});
 }

@@ -34,24 +34,29 @@ Variable argmin(const Variable& x, std::optional<std::int64_t> axis = {});
 
 template <class Visit>
 void list_reduction_ops(Visit&& visit) {
+  constexpr Traits to_shape{.flops = {.per_input = 1}};
   const Default<std::optional<Axes>> all{"axis", std::nullopt};
-  visit(Op{"sum", "(...) -> (kept axes)", "Sum over axes."}, &sum, Arg{"x"}, all,
+  visit(Op{"sum", "(...) -> (kept axes)", "Sum over axes.", along_axis(1)}, &sum, Arg{"x"}, all,
         Default{"keepdims", false});
-  visit(Op{"prod", "(...) -> (kept axes)", "Product over axes."}, &prod, Arg{"x"}, all,
-        Default{"keepdims", false});
-  visit(Op{"max", "(...) -> (kept axes)", "Largest element over axes."}, &max, Arg{"x"}, all,
-        Default{"keepdims", false});
-  visit(Op{"min", "(...) -> (kept axes)", "Smallest element over axes."}, &min, Arg{"x"}, all,
-        Default{"keepdims", false});
-  visit(Op{"logsumexp", "(...) -> (kept axes)", "log(sum(exp(x))) over axes, without overflow."},
+  visit(Op{"prod", "(...) -> (kept axes)", "Product over axes.", along_axis(1)}, &prod, Arg{"x"},
+        all, Default{"keepdims", false});
+  visit(Op{"max", "(...) -> (kept axes)", "Largest element over axes.", along_axis(1)}, &max,
+        Arg{"x"}, all, Default{"keepdims", false});
+  visit(Op{"min", "(...) -> (kept axes)", "Smallest element over axes.", along_axis(1)}, &min,
+        Arg{"x"}, all, Default{"keepdims", false});
+  visit(Op{"logsumexp", "(...) -> (kept axes)", "log(sum(exp(x))) over axes, without overflow.",
+           along_axis(2)},
         &logsumexp, Arg{"x"}, all);
-  visit(Op{"sum_to", "(...) -> shape", "Sum over the axes along which shape was broadcast."},
+  visit(Op{"sum_to", "(...) -> shape", "Sum over the axes along which shape was broadcast.",
+           to_shape},
         &sum_to, Arg{"x"}, Arg{"shape"});
   const Default<std::optional<std::int64_t>> flat{"axis", std::nullopt};
-  visit(Op{"argmax", "(...) -> (kept axes)", "Index (int32) of the largest element."}, &argmax,
-        Arg{"x"}, flat);
-  visit(Op{"argmin", "(...) -> (kept axes)", "Index (int32) of the smallest element."}, &argmin,
-        Arg{"x"}, flat);
+  visit(
+      Op{"argmax", "(...) -> (kept axes)", "Index (int32) of the largest element.", along_axis(1)},
+      &argmax, Arg{"x"}, flat);
+  visit(
+      Op{"argmin", "(...) -> (kept axes)", "Index (int32) of the smallest element.", along_axis(1)},
+      &argmin, Arg{"x"}, flat);
 }
 
 }  // namespace renga

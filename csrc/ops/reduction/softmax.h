@@ -17,9 +17,10 @@ Variable log_softmax(const Variable& x, std::int64_t axis = 1);
 
 template <class Visit>
 void list_softmax_ops(Visit&& visit) {
-  visit(Op{"softmax", "(...) -> (...)", "exp(x) / sum(exp(x)) along an axis."}, &softmax, Arg{"x"},
-        Default{"axis", std::int64_t{1}});
-  visit(Op{"log_softmax", "(...) -> (...)", "Logarithm of softmax, exact where softmax is near 0."},
+  visit(Op{"softmax", "(...) -> (...)", "exp(x) / sum(exp(x)) along an axis.", along_axis(3)},
+        &softmax, Arg{"x"}, Default{"axis", std::int64_t{1}});
+  visit(Op{"log_softmax", "(...) -> (...)", "Logarithm of softmax, exact where softmax is near 0.",
+           along_axis(3)},
         &log_softmax, Arg{"x"}, Default{"axis", std::int64_t{1}});
 }
 

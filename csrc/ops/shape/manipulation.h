@@ -47,23 +47,27 @@ void list_manipulation_ops(Visit&& visit) {
         Arg{"axis1"}, Arg{"axis2"});
   visit(Op{"broadcast_to", "(...) -> shape", "Repeated along axes of extent 1."}, &broadcast_to,
         Arg{"x"}, Arg{"shape"});
-  visit(Op{"expand_dims", "(...) -> (... 1 ...)", "A new axis of extent 1."}, &expand_dims,
-        Arg{"x"}, Arg{"axis"});
-  visit(Op{"squeeze", "(... 1 ...) -> (...)", "Without axes of extent 1."}, &squeeze, Arg{"x"},
-        all);
+  visit(Op{"expand_dims", "(...) -> (... 1 ...)", "A new axis of extent 1.", along_axis()},
+        &expand_dims, Arg{"x"}, Arg{"axis"});
+  visit(Op{"squeeze", "(... 1 ...) -> (...)", "Without axes of extent 1.", along_axis()}, &squeeze,
+        Arg{"x"}, all);
   visit(Op{"flatten", "(...) -> (n,)", "One axis."}, &flatten, Arg{"x"});
-  visit(Op{"concat", "[(... a ...), (... b ...)] -> (... a+b ...)", "Arrays joined along an axis."},
+  visit(Op{"concat", "[(... a ...), (... b ...)] -> (... a+b ...)", "Arrays joined along an axis.",
+           along_axis()},
         &concat, Arg{"xs"}, Default{"axis", std::int64_t{1}});
-  visit(Op{"stack", "[(...), (...)] -> (... n ...)", "Arrays joined along a new axis."}, &stack,
-        Arg{"xs"}, Default{"axis", std::int64_t{0}});
-  visit(Op{"split_axis", "(... a ...) -> [(... b ...), ...]", "Cut before each of the indices."},
+  visit(
+      Op{"stack", "[(...), (...)] -> (... n ...)", "Arrays joined along a new axis.", along_axis()},
+      &stack, Arg{"xs"}, Default{"axis", std::int64_t{0}});
+  visit(Op{"split_axis", "(... a ...) -> [(... b ...), ...]", "Cut before each of the indices.",
+           along_axis()},
         &split_axis, Arg{"x"}, Arg{"indices"}, Arg{"axis"});
   visit(Op{"pad", "(...) -> (longer)", "Elements of one value added at the ends of axes."}, &pad,
         Arg{"x"}, Arg{"before"}, Arg{"after"}, Default{"value", 0.0});
   using Cast = Variable (*)(const Variable&, Dtype);
-  visit(Op{"cast", "(...) -> (...)", "Another dtype."}, Cast{&cast}, Arg{"x"}, Arg{"dtype"});
-  visit(Op{"slice", "(...) -> (shorter)", "(start, length, step) along every axis."}, &slice,
-        Arg{"x"}, Arg{"ranges"});
+  visit(Op{"cast", "(...) -> (...)", "Another dtype.", pointwise(0)}, Cast{&cast}, Arg{"x"},
+        Arg{"dtype"});
+  visit(Op{"slice", "(...) -> (shorter)", "(start, length, step) along every axis.", {}, "GetItem"},
+        &slice, Arg{"x"}, Arg{"ranges"});
 }
 
 }  // namespace renga

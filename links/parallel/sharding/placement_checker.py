@@ -8,15 +8,15 @@ from typing import Any
 import numpy
 
 from renga import _core
+from renga._core import Locality
 from renga.function_hook import FunctionHook
-from renga.links.parallel.sharding.operations import ALONG_AXIS, ELEMENTWISE
 from renga.links.parallel.sharding.placement import (
     REPLICATE,
     REPLICATE_SUMMED,
     Placement,
 )
 from renga.links.parallel.sharding.placement_tracker import SPATIAL, PlacementTracker
-from renga.operation_cost import operation_name
+from renga.operations import operation_name, operation_of
 from renga.parameter import Parameter
 from renga.variable import Variable
 
@@ -58,7 +58,7 @@ class PlacementChecker(FunctionHook):
         if SPATIAL in placements or REPLICATE_SUMMED in placements:
             _check_gradients(function.label, xs, placements)
         if SPATIAL in placements:
-            _check_shards(operation_name(function), function, xs, placements)
+            _check_shards(function, xs, placements)
             return
         is_summed = REPLICATE_SUMMED in placements
         for y in ys:
@@ -82,7 +82,7 @@ def _check_gradients(
 
 
 def _check_shards(
-    name: str, function: Any, xs: Sequence[Any], placements: Sequence[Placement]
+    function: Any, xs: Sequence[Any], placements: Sequence[Placement]
 ) -> None:
     """Raises ValueError where a result is not the shard of that of whole images."""
     shards = [x for x, p in zip(xs, placements) if p == SPATIAL]
@@ -90,19 +90,25 @@ def _check_shards(
     extents = {tuple(x.shape[2:]) for x in (*shards, *function.results)}
     is_kept = len(extents) == 1 and all(set(x.shape[2:]) == {1} for x in others)
     axes = len(next(iter(extents)))
-    if not (is_kept and _is_local(name, function.arguments, shards[0].shape, axes)):
+    if not (is_kept and _is_local(function, shards[0].shape, axes)):
+        name = operation_name(function)
         _refuse(name, shards, _ALTERNATIVES.get(name, "gather_image before it"))
 
 
-def _is_local(name: str, arguments: Any, shape: Sequence[int], axes: int) -> bool:
+def _is_local(function: Any, shape: Sequence[int], axes: int) -> bool:
     """Whether each pixel of the result comes from the same pixel of a shard."""
-    if name in ALONG_AXIS:
-        axis = arguments[-1] if name == "split_axis" else arguments[1]
+    operation, arguments = operation_of(function), function.arguments
+    if operation is None:
+        return False
+    if operation.locality == Locality.along_axis:
+        axis = arguments[operation.arguments.index("axis")]
         along = axis if isinstance(axis, (list, tuple)) else (axis,)
         return all(i is not None and i % (2 + axes) < 2 for i in along)
-    if name == "slice":
+    if operation.name == "slice":
         return all(taken == (0, n, 1) for taken, n in zip(arguments[1][2:], shape[2:]))
-    return name in ELEMENTWISE or name in ("reshape", "broadcast_to")
+    is_pointwise = operation.locality == Locality.pointwise
+    # The extents of images are known to be kept.
+    return is_pointwise or operation.name in ("reshape", "broadcast_to")
 
 
 def _refuse(name: str, xs: Sequence[Any], alternative: str) -> None:

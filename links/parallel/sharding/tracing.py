@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 from renga.configuration import using_config
 from renga.link import Link
 from renga.link_hook import LinkHook
-from renga.links.parallel.sharding.operations import BATCHWISE, CHANNELWISE
-from renga.operation_cost import operation_name
+from renga.operations import operation_of
 from renga.variable import Variable
 
 # The layouts of an activation that is not replicated.
@@ -138,23 +137,31 @@ def _constrain(function: Any, groups: LayoutGroups) -> None:
     ys = [y for y in (reference() for reference in function.outputs) if y is not None]
     # Scalars are the same on every rank.
     xs = [x for x in function.inputs if len(x.shape) > 0 and set(x.shape) != {1}]
-    nodes, name = [*xs, *ys], operation_name(function)
+    nodes = [*xs, *ys]
     are_computed = all(x.creator_node is not None for x in xs)
     possible = []
-    for layout, axis, operations in (
-        ("channel", 1, CHANNELWISE),
-        ("batch", 0, BATCHWISE),
-    ):
+    for layout, axis in _kept_layouts(function):
         is_aligned = all(
             len(v.shape) == len(ys[0].shape) > 1 and v.shape[axis] == ys[0].shape[axis]
             for v in nodes
         )
-        if are_computed and is_aligned and name in operations:
+        if are_computed and is_aligned:
             possible.append(layout)
     if possible:
         groups.join(nodes)
     for node in nodes:
         groups.exclude(node, *(a for a in SHARDED_LAYOUTS if a not in possible))
+
+
+def _kept_layouts(function: Any) -> list[tuple[str, int]]:
+    """The layouts that the result has if all inputs have them, with their axes."""
+    operation = operation_of(function)
+    # Parameters are the same on every rank, and arrays are not in the graph.
+    if operation is None or operation.inputs is not None or operation.takes_arrays:
+        return []
+    channel = [("channel", 1)] if operation.is_channelwise else []
+    batch = [("batch", 0)] if operation.is_batchwise else []
+    return channel + batch
 
 
 def _functions_before(nodes: Iterable[Any], until: Any = None) -> list[Any]:

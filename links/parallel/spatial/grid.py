@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from renga import _core
+from renga._core import Locality
 from renga.function_node import FunctionNode
 from renga.links.parallel.sharding.shard_ranges import shard_ranges
+from renga.operations import operation_of
 from renga.utils.type_check import InvalidType
 
 if TYPE_CHECKING:
@@ -20,16 +21,6 @@ if TYPE_CHECKING:
 Box = tuple[range, ...]  # positions along each spatial axis
 
 _MAX_AXES = 16
-# Labels of operations from one image to one of the same extents.
-_KEEP_EXTENTS = frozenset(
-    """BatchNormalization Cast Clip Dropout ELU FixedBatchNormalization LeakyReLU ReLU
-    Sigmoid Softplus Tanh""".split()
-)
-# Labels of operations whose result is replicated if an image among their inputs is.
-_KEEP_REPLICATION = _KEEP_EXTENTS | frozenset(
-    ["_ + _", "_ - _", "_ * _", "_ / _", "_ ** _", "-_", "absolute", "exp", "log"]
-    + ["square"]
-)
 
 
 class ShardedFunction(FunctionNode):
@@ -45,14 +36,29 @@ class ReplicatedFunction(FunctionNode):
 
 def is_replicated_in_graph(x: Any) -> bool:
     """Whether ``x`` depends, pixel by pixel, on a replicated image."""
-    pending = [getattr(x, "creator_node", None)]
+    pending: list[Any] = [getattr(x, "creator_node", None)]
     while pending:
         node = pending.pop()
         if isinstance(node, ReplicatedFunction):
             return True
-        if isinstance(node, _core.Node) and node.label in _KEEP_REPLICATION:
+        if _keeps_placement(node):
             pending += [v.creator_node for v in node.inputs if len(v.shape) > 2]
     return False
+
+
+def _keeps_placement(node: Any) -> bool:
+    """Whether a result is replicated if an image that it is computed from is."""
+    operation = operation_of(node)
+    kept = (Locality.pointwise, Locality.channelwise)
+    return operation is not None and operation.locality in kept
+
+
+def _keeps_extents(node: Any) -> bool:
+    """Whether a result has the extents of the first input, the only image."""
+    operation = operation_of(node)
+    if operation is None or not _keeps_placement(node):
+        return False
+    return operation.inputs == 1 or len(node.inputs) == 1
 
 
 class SpatialGrid:
@@ -146,8 +152,8 @@ class SpatialGrid:
 
     def _extents_in_graph(self, x: Any) -> tuple[int, ...] | None:
         """Those of the function that ``x`` depends on, pixel by pixel; or None."""
-        node = getattr(x, "creator_node", None)
-        while isinstance(node, _core.Node) and node.label in _KEEP_EXTENTS:
+        node: Any = getattr(x, "creator_node", None)
+        while _keeps_extents(node):
             node = node.inputs[0].creator_node
         if not isinstance(node, ShardedFunction):
             return None

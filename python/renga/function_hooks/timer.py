@@ -6,7 +6,7 @@ from typing import Any
 
 from renga.function_hook import Arrays, FunctionHook
 from renga.function_hooks.call_times import CallTimes
-from renga.operation_cost import operation_name
+from renga.operations import operation_name
 
 
 class TimerHook(CallTimes, FunctionHook):

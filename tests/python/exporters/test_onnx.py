@@ -2,11 +2,14 @@
 
 import numpy
 import pytest
+from op_cases import CASES
 
 import renga
 import renga.functions as F
 import renga.links as L
-from renga.exporters.onnx import export
+from renga import _core
+from renga.exporters.onnx import OPSET, export
+from renga.exporters.onnx.registry import OPERATORS
 
 onnx = pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")
@@ -80,6 +83,25 @@ draw_once = draw(3, 1)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_function(name):
     check(FUNCTIONS[name], X)
+
+
+OPERATIONS = {operation.name: operation for operation in _core.ops.entries}
+
+
+@pytest.mark.parametrize("name", [o.name for o in OPERATIONS.values() if o.onnx])
+def test_operators_of_the_list(name):
+    case, op = CASES[name][0], OPERATIONS[name].onnx
+    schema = onnx.defs.get_schema(op, OPSET)
+    assert not any(each.required for each in schema.attributes.values())
+    xs = [rng.uniform(case.low, case.high, shape).astype("f4") for shape in case.shapes]
+    proto = export(lambda *xs: case.call(_core.ops, *xs), xs)
+    assert [node.op_type for node in proto.graph.node] == [op, "Identity"]
+    expected = case.reference(*(x.astype("f8") for x in xs))
+    numpy.testing.assert_allclose(run(proto, *xs)[0], expected, 1e-5, 1e-6)
+
+
+def test_writers_are_of_listed_operations():
+    assert set(OPERATORS) <= set(OPERATIONS)
 
 
 class Net(renga.Chain):

@@ -155,21 +155,27 @@ case("reshape", lambda o, x: o.reshape(x, (6, -1)), lambda x: x.reshape(6, -1), 
 case("transpose", lambda o, x: o.transpose(x), np.transpose, (2, 3, 4))
 case("transpose", lambda o, x: o.transpose(x, (1, -1, 0)), lambda x: x.transpose(1, 2, 0), (2, 3, 4))
 case("swapaxes", lambda o, x: o.swapaxes(x, 0, -1), lambda x: x.swapaxes(0, -1), (2, 3, 4))
+case("swapaxes", lambda o, x: o.swapaxes(x, 1, 2), lambda x: x.swapaxes(1, 2), (2, 3, 4))
 case("broadcast_to", lambda o, x: o.broadcast_to(x, (2, 3, 4)), lambda x: np.broadcast_to(x, (2, 3, 4)),
      (3, 1))
 case("expand_dims", lambda o, x: o.expand_dims(x, -1), lambda x: x[..., None], (2, 3))
 case("expand_dims", lambda o, x: o.expand_dims(x, 1), lambda x: x[:, None], (2, 3))
+case("expand_dims", lambda o, x: o.expand_dims(x, 0), lambda x: x[None], (2, 3))
 case("squeeze", lambda o, x: o.squeeze(x), np.squeeze, (1, 3, 1))
 case("squeeze", lambda o, x: o.squeeze(x, (0,)), lambda x: x[0], (1, 3, 1))
 case("flatten", lambda o, x: o.flatten(x), np.ravel, (2, 3, 4))
 case("concat", lambda o, a, b: o.concat([a, b], 1), lambda a, b: np.concatenate([a, b], 1), (2, 3), (2, 1),
      dtypes=FLOATS_AND_INTS)
+case("concat", lambda o, a, b: o.concat([a, b], 0), lambda a, b: np.concatenate([a, b]), (2, 3), (1, 3))
 case("concat", lambda o, a, b: o.concat([a, b], -3), lambda a, b: np.concatenate([a, b]), (2, 3, 4),
      (0, 3, 4))
 case("stack", lambda o, a, b: o.stack([a, b], 1), lambda a, b: np.stack([a, b], 1), (2, 3), (2, 3))
+case("stack", lambda o, a, b: o.stack([a, b]), lambda a, b: np.stack([a, b]), (2, 3), (2, 3))
 case("split_axis", lambda o, x: o.split_axis(x, [1, 1, 3], 1), lambda x: np.split(x, [1, 1, 3], 1), (2, 5))
+case("split_axis", lambda o, x: o.split_axis(x, [2], 0), lambda x: np.split(x, [2]), (5, 2))
 case("pad", lambda o, x: o.pad(x, (1, 0), (2, 3), 1.5),
      lambda x: np.pad(x, [(1, 2), (0, 3)], constant_values=1.5), (2, 3))
+case("pad", lambda o, x: o.pad(x, (0, 1), (0, 0)), lambda x: np.pad(x, [(0, 0), (1, 0)]), (2, 3))
 case("cast", lambda o, x: o.cast(x, "d"), lambda x: x, (2, 3))
 case("slice", lambda o, x: o.slice(x, [(3, 2, -2), (1, 3, 1)]), lambda x: x[3::-2, 1:4], (4, 5))
 
@@ -182,6 +188,7 @@ case("select_item", lambda o, x: o.select_item(x, np.array([2, 0, 2], "i")),
 
 case("softmax", lambda o, x: o.softmax(x), lambda x: scipy.special.softmax(x, 1), (3, 4, 2))
 case("softmax", lambda o, x: o.softmax(x, -1), lambda x: scipy.special.softmax(x, -1), (2, 3, 50))
+case("softmax", lambda o, x: o.softmax(x, 0), lambda x: scipy.special.softmax(x, 0), (5, 3))
 case("log_softmax", lambda o, x: o.log_softmax(x, 0), lambda x: scipy.special.log_softmax(x, 0), (3, 4))
 
 LABELS = np.array([[1, 3], [-1, 0], [2, 2]])
@@ -199,6 +206,8 @@ case("softmax_nll", lambda o, x: o.softmax_nll(x, LABELS, WEIGHT.astype(x.dtype)
      lambda x: nll(x, LABELS, WEIGHT), (3, 4, 2))
 case("softmax_cross_entropy", lambda o, x: o.softmax_cross_entropy(x, LABELS),
      lambda x: nll(x, LABELS, np.ones(4)).sum() / 5, (3, 4, 2))
+case("softmax_cross_entropy", lambda o, x: o.softmax_cross_entropy(x, LABELS),
+     lambda x: nll(x, LABELS, np.ones(40)).sum() / 5, (3, 40, 2))
 case("softmax_cross_entropy", lambda o, x: o.softmax_cross_entropy(x, LABELS, False),
      lambda x: nll(x, LABELS, np.ones(4)).sum() / 3, (3, 4, 2))
 
@@ -272,7 +281,7 @@ def transposed_convolution(x, w, stride, pad, dilate, groups):
     """Adds a scaled filter to the output for every element of x."""
     sizes = x.shape[2:]
     extents = [(n - 1) * s + r for n, s, r in zip(sizes, stride, reaches(w, dilate))]
-    y = np.zeros((len(x), groups, w.shape[1], *extents))
+    y = np.zeros((len(x), groups, w.shape[1], *extents), x.dtype)
     xs = x.reshape(len(x), groups, -1, *sizes)
     for f, read in each_offset(w, sizes, stride, dilate, groups):
         y[read] += np.einsum("ngc...,gcf->ngf...", xs, f)

@@ -21,7 +21,7 @@ with contextlib.suppress(RuntimeError):
     cuda.load_plugin()
 
 ops = _core.ops
-ENTRIES = [entry[0] for entry in ops.entries]
+ENTRIES = [operation.name for operation in ops.entries]
 # They return arrays for NumPy, not variables.
 ARRAYS = {
     "block_convolution",

@@ -7,71 +7,31 @@ from typing import Any
 
 import numpy
 
+from renga import _core
 from renga.exporters.onnx.registry import OPERATORS, Writer, writes
 from renga.variable import Variable, as_array
 
-_UNARY = {
-    "absolute": "Abs",
-    "arccos": "Acos",
-    "arcsin": "Asin",
-    "arctan": "Atan",
-    "ceil": "Ceil",
-    "cos": "Cos",
-    "cosh": "Cosh",
-    "erf": "Erf",
-    "exp": "Exp",
-    "floor": "Floor",
-    "log": "Log",
-    "negative": "Neg",
-    "reciprocal": "Reciprocal",
-    "relu": "Relu",
-    "sigmoid": "Sigmoid",
-    "sign": "Sign",
-    "sin": "Sin",
-    "sinh": "Sinh",
-    "sqrt": "Sqrt",
-    "tan": "Tan",
-    "tanh": "Tanh",
-}
-_BINARY = {
-    "add": "Add",
-    "_ + _": "Add",
-    "subtract": "Sub",
-    "_ - _": "Sub",
-    "multiply": "Mul",
-    "_ * _": "Mul",
-    "divide": "Div",
-    "_ / _": "Div",
-    "power": "Pow",
-    "_ ** _": "Pow",
-    "maximum": "Max",
-    "minimum": "Min",
-}
-_REDUCTIONS = {"max": "ReduceMax", "min": "ReduceMin", "prod": "ReduceProd"}
 
+def _operator(name: str) -> Writer:
+    """A writer of the operator with the same operands and no attributes."""
 
-def _unary(op: str) -> Writer:
-    return lambda graph, ys, x: [graph.node(op, x)]
-
-
-def _binary(op: str) -> Writer:
-    def write(graph: Any, ys: Any, a: Any, b: Any) -> Sequence[str]:
-        dtype = ys[0].dtype
-        return [graph.node(op, *(_operand(x, dtype) for x in (a, b)))]
+    def write(graph: Any, ys: Any, *xs: Any) -> Sequence[str]:
+        return [graph.node(name, *(_operand(x, ys[0].dtype) for x in xs))]
 
     return write
 
 
-def _reduction(op: str) -> Writer:
+def _reduction(name: str) -> Writer:
     def write(graph: Any, ys: Any, x: Any, axis: Any, keepdims: Any) -> Sequence[str]:
-        return [graph.node(op, x, keepdims=int(keepdims), **_axes(axis))]
+        return [graph.node(name, x, keepdims=int(keepdims), **_axes(axis))]
 
     return write
 
 
-OPERATORS.update({label: _unary(op) for label, op in _UNARY.items()})
-OPERATORS.update({label: _binary(op) for label, op in _BINARY.items()})
-OPERATORS.update({label: _reduction(op) for label, op in _REDUCTIONS.items()})
+OPERATORS.update({o.name: _operator(o.onnx) for o in _core.ops.entries if o.onnx})
+OPERATORS["max"] = _reduction("ReduceMax")
+OPERATORS["min"] = _reduction("ReduceMin")
+OPERATORS["prod"] = _reduction("ReduceProd")
 
 
 def _operand(x: Any, dtype: Any) -> Any:
@@ -157,7 +117,7 @@ def _logsumexp(graph: Any, ys: Any, x: Any, axis: Any) -> Sequence[str]:
     return [graph.node("ReduceLogSumExp", x, keepdims=0, **_axes(axis))]
 
 
-@writes("matmul", "MatMul")
+@writes("matmul")
 def _matmul(
     graph: Any, ys: Any, a: Any, b: Any, transa: bool = False, transb: bool = False
 ) -> Sequence[str]:

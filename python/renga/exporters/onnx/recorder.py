@@ -15,6 +15,7 @@ from renga.exporters.onnx import (  # noqa: F401
 )
 from renga.exporters.onnx.registry import OPERATORS
 from renga.function_hook import FunctionHook
+from renga.operations import operation_name
 from renga.variable import Variable
 
 
@@ -42,7 +43,7 @@ class Recorder(FunctionHook):
         """Records an operation that has run."""
         if not hasattr(function, "arguments"):
             return  # a Python function; its results are refused where they are used
-        write = OPERATORS.get(function.label)
+        write = OPERATORS.get(operation_name(function))
         if write is None:
             for y in function.results:
                 self._kept.append(y)

@@ -9,14 +9,14 @@ from typing import Any, Callable
 # returns the names of its outputs.
 Writer = Callable[..., Sequence[str]]
 
-OPERATORS: dict[str, Writer] = {}
+OPERATORS: dict[str, Writer] = {}  # by the names of operations
 
 
-def writes(*labels: str) -> Callable[[Writer], Writer]:
-    """Decorator that registers a writer of the operations with these labels."""
+def writes(*names: str) -> Callable[[Writer], Writer]:
+    """Decorator that registers a writer of the operations with these names."""
 
     def register(writer: Any) -> Writer:
-        OPERATORS.update(dict.fromkeys(labels, writer))
+        OPERATORS.update(dict.fromkeys(names, writer))
         return writer
 
     return register

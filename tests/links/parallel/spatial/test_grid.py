@@ -29,7 +29,8 @@ def count_gathers(comm):
 def pixelwise(x):
     """Functions that keep the extents of an image."""
     h = F.fixed_batch_normalization(x, *(np.full(3, i + 1.0) for i in range(4)))
-    return F.dropout(F.leaky_relu(F.sigmoid(F.tanh(F.elu(F.relu(h))))), 0.0)
+    h = F.dropout(F.leaky_relu(F.sigmoid(F.tanh(F.elu(F.relu(h))))), 0.0)
+    return 1 - 2 * F.cos(F.sqrt(h) ** 3)
 
 
 @pytest.mark.parametrize("rows", [7, 8])
@@ -67,6 +68,36 @@ def test_extents_from_the_graph(rows):
             np.testing.assert_allclose(y, expected, rtol=1e-12, atol=1e-12)
         # The first image has no graph. Without graphs, both extents are gathered.
         assert counts == [1, 2]
+
+
+def test_extents_are_known_behind_a_normalization():
+    x, W1, W2 = numbers(0, 2, 2, 7, 5), numbers(1, 3, 2, 2, 3), numbers(2, 4, 3, 3, 3)
+    h = F.convolution_2d(x, W1)
+    h = F.batch_normalization(h, np.ones(3), np.zeros(3))
+    expected = F.convolution_2d(F.square(h), W2).array
+
+    def on_rank(comm):
+        calls, bn = count_gathers(comm), S.SpatialBatchNormalization(comm, 3, dtype="d")
+        part = renga.Variable(S.scatter_image(comm, x).array)
+        h = F.square(bn(S.spatial_convolution(comm, part, W1)))
+        calls.clear()
+        y = S.spatial_convolution(comm, h, W2)
+        return S.gather_image(comm, y).array, len(calls)
+
+    for y, gathers in local.run(on_rank, ranks=2):
+        np.testing.assert_allclose(y, expected, rtol=1e-12, atol=1e-12)
+        assert gathers == 0
+
+
+def test_a_replicated_image_is_known_behind_functions():
+    def on_rank(comm):
+        x = renga.Variable(S.scatter_image(comm, numbers(0, 1, 2, 6, 4)).array)
+        whole = F.sqrt(F.square(S.gather_image(comm, x)))
+        whole = F.batch_normalization(F.sin(whole), np.ones(2), np.zeros(2))
+        with pytest.raises(InvalidType, match=r"got whole images, \(1, 2, 6, 4\)"):
+            S.spatial_convolution(comm, whole, numbers(1, 2, 2, 3, 3), pad=1)
+
+    local.run(on_rank, ranks=2)
 
 
 def test_shards_of_one_grid_may_be_those_of_another():

@@ -1,0 +1,75 @@
+"""From calls and graph nodes to the list entries of their operations."""
+
+import numpy
+import pytest
+from op_cases import CASES
+
+import renga
+import renga.functions as F
+from renga import Variable, _core
+from renga.operations import operation_name, operation_of
+
+# Operations whose last graph node is another's.
+COMPOSED = {
+    "flatten": "reshape",
+    "gaussian": "add",
+    "max_pooling_2d_with_indices": "max_pooling_2d",
+    "reciprocal": "divide",
+    "softmax_cross_entropy": "multiply",
+    "softmax_nll": "softmax_cross_entropy",
+    "squeeze": "reshape",
+    "stack": "concat",
+    "sum_to": "reshape",
+    "swapaxes": "transpose",
+}
+DIFFERENTIABLE = [name for name, cases in CASES.items() if cases[0].orders]
+
+
+def variable(*shape):
+    return Variable(numpy.random.RandomState(0).uniform(0.5, 0.8, shape).astype("f"))
+
+
+class Names(renga.FunctionHook):
+    name = "names"
+
+    def __init__(self):
+        self.found = []
+
+    def forward_postprocess(self, function, in_data):
+        self.found.append(operation_name(function))
+
+
+@pytest.mark.parametrize("name", DIFFERENTIABLE)
+def test_graph_nodes(name):
+    case = CASES[name][0]
+    y = case.call(_core.ops, *(variable(*shape) for shape in case.shapes))
+    node = (y[0] if isinstance(y, list) else y).creator_node
+    assert operation_name(node) == COMPOSED.get(name, name)
+
+
+def test_operators():
+    x = variable(2, 2)
+    with Names() as names:
+        results = [x + x, x - x, 2 * x, 1 / x, 1 // x, x**3, x @ x, -x, abs(x)]
+    expected = (
+        "add subtract multiply divide floor_divide power matmul negative absolute"
+    )
+    assert names.found == expected.split()
+    nodes = [y.creator_node for y in results if y.creator_node is not None]
+    assert [operation_name(node) for node in nodes] == [
+        name for name in names.found if name != "floor_divide"
+    ]
+
+
+def test_functions_that_are_not_listed():
+    class relu(renga.FunctionNode):
+        def forward(self, inputs):
+            return inputs
+
+    (y,) = relu().apply((variable(2),))
+    assert operation_of(y.creator_node) is None
+    assert operation_name(y.creator_node) == "relu"
+    x = variable(2)
+    (gx,) = renga.grad([F.tanh(x)], [x], enable_double_backprop=True)
+    assert operation_of(gx.creator_node) is None
+    assert operation_name(gx.creator_node) == "TanhGrad"
