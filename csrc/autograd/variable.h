@@ -40,7 +40,7 @@ class VariableNode final : public RefCounted {
   Shape shape;
   Dtype dtype = Dtype::float32;
   std::string name;
-  int stage = -1;  // of a pipeline that computes it; -1: every process does
+  int stage = -1;                    // of a pipeline that computes it; -1: every process does
   std::unique_ptr<Array> retained;   // set by retain_data
   VariableBody* variable = nullptr;  // not owned; the variable, while it is alive
 

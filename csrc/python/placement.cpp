@@ -91,7 +91,8 @@ void bind_placement(py::module_& m) {
       [](const Shape& shape, const std::string& dtype, const std::string& device,
          bool requires_grad) {
         const auto type = dtype_named(dtype);
-        require<std::invalid_argument>(type.has_value(), "empty_variable: expected a dtype, got ", dtype);
+        require<std::invalid_argument>(type.has_value(), "empty_variable: expected a dtype, got ",
+                                       dtype);
         return Variable(empty(shape, *type, device_from_string(device)), requires_grad);
       },
       py::arg("shape"), py::arg("dtype"), py::arg("device"), py::arg("requires_grad") = false,

@@ -85,8 +85,8 @@ inline std::int64_t size_of(Dtype dtype) {
 }
 inline bool is_float(Dtype dtype) { return dtype >= Dtype::float16; }
 
-inline constexpr std::string_view kDtypeNames[] = {"bool",    "uint8",    "int8",    "int16",
-                                                   "int32",   "int64",    "float16", "bfloat16",
+inline constexpr std::string_view kDtypeNames[] = {"bool",    "uint8",  "int8",    "int16",
+                                                   "int32",   "int64",  "float16", "bfloat16",
                                                    "float32", "float64"};
 inline std::string_view name_of(Dtype dtype) { return kDtypeNames[static_cast<int>(dtype)]; }
 // None for an unknown name.
