@@ -161,9 +161,15 @@ class Executor:
         run.backward(self._micro_batches[i].weight)
         self._weights.after_backward(weights)
 
-    def finish(self) -> Mapping[int, dict[str, Any]]:
-        """Ends a batch; returns what its micro-batches reported on this rank."""
-        self._messages.wait()
+    def finish(self, is_flushed: bool) -> Mapping[int, dict[str, Any]]:
+        """Ends a batch; returns what its micro-batches reported on this rank.
+
+        Args:
+            is_flushed: whether all ranks have completed their passes; otherwise some
+                receive what has been sent in a later batch.
+        """
+        if is_flushed:
+            self._messages.wait()
         if self._has_several_stages and self._random_states:
             numpy.random.set_state(self._random_states[max(self._random_states)])
             self._random_states = {}

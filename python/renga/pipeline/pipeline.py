@@ -222,7 +222,7 @@ class Pipeline(Link):
             for stage in range(self.comm.rank, self._n_stages, self.comm.size):
                 executor.run(Action("F", stage, i) for i in range(len(parts)))
         sizes = [size for size, _ in parts]
-        self._report(executor, sizes)
+        self._report(executor, sizes, is_flushed=True)
         ys = [_arrays_of(executor.results[i]) for i in range(len(parts))]
         result = micro_batches.join(ys, sizes) if _is_complete(ys) else None
         found = [y for y in self.comm.allgather_obj(result) if y is not None]
@@ -262,7 +262,8 @@ class Pipeline(Link):
             executor.run(self._flush_actions(len(parts)))
         else:
             self._run_stream(executor, batch)
-        self._report(executor, [size for size, _ in parts])
+        is_flushed = self.schedule != "pipedream"
+        self._report(executor, [size for size, _ in parts], is_flushed)
 
     def _run_stream(self, executor: Executor, batch: list[MicroBatch]) -> None:
         if len(batch) != self.micro_batches:
@@ -280,7 +281,7 @@ class Pipeline(Link):
         """Completes all batches that are on their way; every rank calls it."""
         if self._stream is not None and self._executor is not None:
             self._executor.run(self._stream.drain(), last=self._next - 1)
-            self._executor.finish()
+            self._executor.finish(is_flushed=True)
 
     def _flush_actions(self, parts: int) -> list[Action]:
         ranks = self.comm.size
@@ -308,9 +309,11 @@ class Pipeline(Link):
             self._recompute,
         )
 
-    def _report(self, executor: Executor, sizes: Sequence[int]) -> None:
+    def _report(
+        self, executor: Executor, sizes: Sequence[int], is_flushed: bool
+    ) -> None:
         """Reports on all ranks what the micro-batches reported, averaged by samples."""
-        mine = executor.finish()
+        mine = executor.finish(is_flushed)
         merged: dict[str, list[tuple[float, int]]] = {}
         for i, observation in mine.items():
             size = sizes[i % self.micro_batches]
