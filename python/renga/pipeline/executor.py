@@ -70,7 +70,8 @@ class Executor:
         self.timings: list[Timing] = []
         self.observations: dict[int, dict[str, Any]] = {}
         self.results: dict[int, Any] = {}
-        self._is_training = update is not None
+        self.trains = update is not None
+        self._updates = 0
         self._has_gradients = False  # of the present batch
 
     def add(self, first: int, micro_batches: Sequence[MicroBatch]) -> None:
@@ -97,6 +98,7 @@ class Executor:
             elif self._update is not None:
                 self._update()
                 self._weights.after_update()
+                self._updates += 1
                 self._has_gradients = False
             self.timings.append(Timing(action, start, time.perf_counter()))
 
@@ -126,7 +128,7 @@ class Executor:
         micro_batch = self._micro_batches[i]
         weights = self._weights.of_forward(i)
         run = StageRun(stage, self._messages, weights, self._outputs)
-        recompute = self._is_training and (
+        recompute = self.trains and (
             self._recompute == "all"
             or (self._recompute == "except_last" and not micro_batch.is_last)
         )
@@ -136,7 +138,7 @@ class Executor:
             self._random_states[i + 1] = numpy.random.get_state()
         self.observations.setdefault(i, {}).update(run.observation)
         self._received[self._signature(Action("F", stage, i))] = run.received_kinds()
-        if not self._is_training:
+        if not self.trains:
             self.results[i] = run.result
             return
         self._runs[stage, i] = (run, weights)
@@ -160,6 +162,11 @@ class Executor:
         self._weights.before_backward(i, weights, last)
         run.backward(self._micro_batches[i].weight)
         self._weights.after_backward(weights)
+
+    def take_updates(self) -> int:
+        """The number of updates since the last call."""
+        updates, self._updates = self._updates, 0
+        return updates
 
     def finish(self, is_flushed: bool) -> Mapping[int, dict[str, Any]]:
         """Ends a batch; returns what its micro-batches reported on this rank.

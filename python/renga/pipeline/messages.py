@@ -55,6 +55,7 @@ class StageMessages:
         # A group of its own, so that tags do not meet those of the user.
         self._comm = comm.split(0, comm.rank)
         self._stages = stages
+        self._report_tag = 2 * stages * stages
         self._sends: deque[Any] = deque()
         self._local: dict[Route, deque[Any]] = defaultdict(deque)
         self._posted: dict[Route, deque[_Receive]] = defaultdict(deque)
@@ -93,6 +94,21 @@ class StageMessages:
     def expected(self, route: Route) -> int:
         """How many receives of a route have been started and not been waited for."""
         return len(self._posted[route])
+
+    def send_report(self, observation: dict[str, float]) -> None:
+        """Sends what the last rank has observed to the others; others do nothing."""
+        last = self._comm.size - 1
+        if self._comm.rank == last:
+            for rank in range(last):
+                self._comm.send_obj(observation, rank, self._report_tag)
+
+    def receive_report(self) -> dict[str, float]:
+        """The next observation of the last rank; nothing on that rank."""
+        last = self._comm.size - 1
+        if self._comm.rank == last:
+            return {}
+        observation: dict[str, float] = self._comm.recv_obj(last, self._report_tag)
+        return observation
 
     def wait(self) -> None:
         """Waits until everything has been sent."""

@@ -13,7 +13,7 @@ import numpy
 from renga import reporter
 from renga.configuration import no_backprop_mode, using_config
 from renga.link import Link
-from renga.pipeline import measurement, micro_batches, schedule, weights
+from renga.pipeline import measurement, micro_batches, reports, schedule, weights
 from renga.pipeline.executor import RECOMPUTE, Executor, MicroBatch
 from renga.pipeline.messages import StageMessages
 from renga.pipeline.partition import Partition, partition
@@ -222,7 +222,7 @@ class Pipeline(Link):
             for stage in range(self.comm.rank, self._n_stages, self.comm.size):
                 executor.run(Action("F", stage, i) for i in range(len(parts)))
         sizes = [size for size, _ in parts]
-        self._report(executor, sizes, is_flushed=True)
+        self._report(executor, sizes)
         ys = [_arrays_of(executor.results[i]) for i in range(len(parts))]
         result = micro_batches.join(ys, sizes) if _is_complete(ys) else None
         found = [y for y in self.comm.allgather_obj(result) if y is not None]
@@ -262,8 +262,7 @@ class Pipeline(Link):
             executor.run(self._flush_actions(len(parts)))
         else:
             self._run_stream(executor, batch)
-        is_flushed = self.schedule != "pipedream"
-        self._report(executor, [size for size, _ in parts], is_flushed)
+        self._report(executor, [size for size, _ in parts])
 
     def _run_stream(self, executor: Executor, batch: list[MicroBatch]) -> None:
         if len(batch) != self.micro_batches:
@@ -282,6 +281,7 @@ class Pipeline(Link):
         if self._stream is not None and self._executor is not None:
             self._executor.run(self._stream.drain(), last=self._next - 1)
             self._executor.finish(is_flushed=True)
+            self._receive_reports(self._executor)
 
     def _flush_actions(self, parts: int) -> list[Action]:
         ranks = self.comm.size
@@ -309,25 +309,25 @@ class Pipeline(Link):
             self._recompute,
         )
 
-    def _report(
-        self, executor: Executor, sizes: Sequence[int], is_flushed: bool
-    ) -> None:
-        """Reports on all ranks what the micro-batches reported, averaged by samples."""
-        mine = executor.finish(is_flushed)
-        merged: dict[str, list[tuple[float, int]]] = {}
-        for i, observation in mine.items():
-            size = sizes[i % self.micro_batches]
-            for key, value in observation.items():
-                array = value.array if isinstance(value, Variable) else value
-                merged.setdefault(key, []).append((float(array), size))
-        means = {
-            key: float(
-                numpy.average([v for v, _ in pairs], weights=[n for _, n in pairs])
-            )
-            for key, pairs in merged.items()
-        }
-        for observation in self.comm.allgather_obj(means):
-            reporter.report(observation)
+    def _report(self, executor: Executor, sizes: Sequence[int]) -> None:
+        """Reports what the micro-batches reported, averaged by samples.
+
+        Without a flush nobody waits for it: a rank reports what the last stage has
+        observed when it has completed the backward pass.
+        """
+        is_flushed = self.schedule != "pipedream" or not executor.trains
+        own = reports.means(executor.finish(is_flushed), sizes)
+        if is_flushed:
+            for observation in self.comm.allgather_obj(own):
+                reporter.report(observation)
+            return
+        reporter.report(own)
+        self._messages.send_report(own)
+        self._receive_reports(executor)
+
+    def _receive_reports(self, executor: Executor) -> None:
+        for _ in range(executor.take_updates()):
+            reporter.report(self._messages.receive_report())
 
 
 def _number_of_stages(stages: int | Sequence[str] | None, kind: str, ranks: int) -> int:

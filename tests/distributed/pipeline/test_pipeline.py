@@ -140,6 +140,32 @@ def test_results_and_reports_are_on_every_rank(ranks):
         np.testing.assert_allclose(observation["main/loss"], expected.array, 1e-5)
 
 
+def test_a_stream_reports_every_batch_on_every_rank(ranks):
+    """In order; ranks of early stages some batches later."""
+    batches = networks.images(batches=6)
+
+    def run(comm):
+        options = {"schedule": "pipedream", "weights": "stash"}
+        model = Pipeline(networks.Residual(), comm, *batches[0], **options)
+        optimizer = MomentumSGD(0.05).setup(model)
+        observer, losses = renga.Reporter(), []
+        observer.add_observer("main", model)
+        for batch in batches:
+            observer.observation = {}
+            with observer:
+                model.train_batch(optimizer, model.model, batch)
+            losses.append(observer.observation.get("main/loss"))
+        model.drain()
+        return losses
+
+    results = ranks(run)
+    last = results[-1]
+    assert None not in last
+    for rank, losses in enumerate(results):
+        late = len(results) - 1 - rank
+        assert losses == [None] * late + last[: len(last) - late]
+
+
 def test_other_ranks_parameters_take_no_memory(several_ranks):
     batches = networks.images(batches=1)
 

@@ -18,6 +18,7 @@ from renga.communicators.transport.simulated.virtual.group import Collective, Gr
 from renga.communicators.transport.simulated.virtual.messages import Receive, Send
 from renga.communicators.transport.simulated.virtual.virtual_thread import VirtualThread
 from renga.communicators.transport.simulated.virtual.virtual_work import VirtualWork
+from renga.variable import as_array
 
 _MAX_TAG = 2**31 - 1
 
@@ -227,6 +228,7 @@ class VirtualNative:
         self, xs: Sequence[Array], to: int, tag: int, wait: bool = True
     ) -> VirtualWork | None:
         """One message, whose size is that of the data without headers."""
+        xs = [as_array(x) for x in xs]
         to, tag = checked_rank("send", to, self.size), _checked_tag("send", tag)
         size = sum(x.nbytes for x in xs if not headers.is_header(x))
         group, members = self._group, self._group.members
@@ -245,6 +247,7 @@ class VirtualNative:
     def receive(
         self, xs: Sequence[Array], source: int, tag: int, wait: bool = True
     ) -> VirtualWork | None:
+        xs = [as_array(x) for x in xs]
         source, tag = checked_rank("recv", source, self.size), _checked_tag("recv", tag)
         with self.thread as thread:
             begin = thread.clock
