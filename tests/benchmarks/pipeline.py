@@ -16,6 +16,8 @@ import numpy as np
 import renga
 import renga.links as L
 from renga.pipeline import Pipeline
+from renga.pipeline.schedule import Action, Stream, flush_schedule
+from renga.pipeline.timeline import timeline
 from tests.benchmarks.model_parallel import QUIET, timed
 from tests.benchmarks.steps.renga_steps import VGG
 
@@ -60,16 +62,28 @@ def pipeline_step(
     return lambda: model.train_batch(optimizer, model.model, batch), model
 
 
-def predicted(model: Pipeline) -> float:
+def predicted(model: Pipeline, batches: int = 20) -> float:
     """Seconds of a step by the schedule, with messages that take no time."""
-    stages, m = model.partition.stages, model.micro_batches
-    busy = max(
-        sum(s.seconds for s in stages[r :: model.comm.size]) * m
-        for r in range(model.comm.size)
-    )
-    if model.schedule == "pipedream":
-        return busy
-    return busy * (1 + model.partition.bubble)
+    stages, m, ranks = model.partition.stages, model.micro_batches, model.comm.size
+
+    def seconds_of(action: Action) -> float:
+        stage = stages[action.stage]
+        return {"F": stage.forward, "B": stage.backward, "U": 0.0}[action.kind]
+
+    def seconds(schedules: list[list[Action]]) -> float:
+        return max(p.end for p in timeline(schedules, len(stages), seconds_of))
+
+    if model.schedule != "pipedream":
+        chunks = len(stages) // ranks
+        return seconds(flush_schedule(model.schedule, ranks, m, chunks))
+
+    def stream(batches: int) -> float:
+        streams = [Stream(rank, ranks, m) for rank in range(ranks)]
+        return seconds(
+            [[a for _ in range(batches) for a in s.next_batch()] for s in streams]
+        )
+
+    return (stream(2 * batches) - stream(batches)) / batches
 
 
 def main() -> None:

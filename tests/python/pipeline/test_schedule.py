@@ -11,38 +11,13 @@ from renga.pipeline.schedule import (
     flush_schedule,
     rank_of_stage,
 )
+from renga.pipeline.timeline import timeline
 
 
 def finish_times(schedules, stages, seconds):
     """When each pass ends, if ranks wait for what they need and nothing else."""
-    ranks = len(schedules)
-    ends, clocks, positions = {}, [0.0] * ranks, [0] * ranks
-
-    def needs(action):
-        kind, stage, i = action
-        if kind == "F":
-            return [("F", stage - 1, i)] if stage > 0 else []
-        if stage == stages - 1:
-            return [("F", stage, i)]
-        return [("B", stage + 1, i), ("F", stage, i)]
-
-    while any(positions[r] < len(schedules[r]) for r in range(ranks)):
-        progress = False
-        for r in range(ranks):
-            while positions[r] < len(schedules[r]):
-                action = schedules[r][positions[r]]
-                if action.kind == "U":
-                    positions[r] += 1
-                    progress = True
-                    continue
-                if not all(need in ends for need in needs(action)):
-                    break
-                start = max([clocks[r], *(ends[need] for need in needs(action))])
-                clocks[r] = ends[tuple(action)] = start + seconds[action.kind]
-                positions[r] += 1
-                progress = True
-        assert progress, [s[p : p + 1] for s, p in zip(schedules, positions)]
-    return ends
+    passes = timeline(schedules, stages, lambda action: seconds.get(action.kind, 0))
+    return {tuple(p.action): p.end for p in passes}
 
 
 CASES = [
@@ -140,3 +115,29 @@ def test_a_stream_completes_everything(ranks, m):
 def test_errors(arguments):
     with pytest.raises(ValueError, match="schedule: expected"):
         flush_schedule(*arguments)
+
+
+def test_a_timeline_by_hand():
+    """Two stages, two micro-batches, messages of half a second."""
+    schedules = flush_schedule("1f1b", 2, 2)
+    seconds = {("F", 0): 1, ("F", 1): 2, ("B", 0): 2, ("B", 1): 3}
+    passes = timeline(schedules, 2, lambda a: seconds.get(a[:2], 0), 0.5)
+    found = {tuple(p.action): (p.rank, p.start, p.end) for p in passes}
+    assert found == {
+        ("F", 0, 0): (0, 0, 1),
+        ("F", 0, 1): (0, 1, 2),
+        ("F", 1, 0): (1, 1.5, 3.5),
+        ("B", 1, 0): (1, 3.5, 6.5),
+        ("F", 1, 1): (1, 6.5, 8.5),
+        ("B", 1, 1): (1, 8.5, 11.5),
+        ("U", 1, 1): (1, 11.5, 11.5),
+        ("B", 0, 0): (0, 7, 9),
+        ("B", 0, 1): (0, 12, 14),
+        ("U", 0, 1): (0, 14, 14),
+    }
+
+
+def test_a_schedule_that_cannot_run():
+    schedules = [[Action("B", 0, 0), Action("F", 0, 0)]]
+    with pytest.raises(RuntimeError, match="wait for each other"):
+        timeline(schedules, 1, lambda action: 1.0)
