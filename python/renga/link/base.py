@@ -327,6 +327,10 @@ class Link(DeviceResident):
             elif isinstance(mine[name], DeviceResident):
                 mine[name].device_resident_accept(visitor)
 
+    def sum_over_stages(self, value: float) -> float:
+        """The sum of the values of a pipeline's stages; other links have one stage."""
+        return value
+
     def serialize(self, serializer: Any) -> None:
         """Saves the parameters and persistent values, or loads them."""
         mine = vars(self)

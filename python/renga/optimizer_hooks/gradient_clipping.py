@@ -29,9 +29,8 @@ class GradientClipping:
             for param in opt.target.params(include_uninit=False)
             if param.grad is not None
         ]
-        norm = math.sqrt(
-            sum(squared_norm(p, p.grad) / scale_of(p) ** 2 for p in params)
-        )
+        squares = sum(squared_norm(p, p.grad) / scale_of(p) ** 2 for p in params)
+        norm = math.sqrt(opt.target.sum_over_stages(squares))
         if not norm > self.threshold:
             return
         for param in params:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+import numpy
 
 from renga import _core
 from renga.function_hook import FunctionHook
@@ -14,6 +17,7 @@ from renga.function_node import backward
 from renga.variable import Variable
 
 if TYPE_CHECKING:
+    from renga.communicators import Communicator
     from renga.link import Link
 
 _REPETITIONS = 3
@@ -88,6 +92,24 @@ def measure(model: Link, program: Callable[..., Any], inputs: Sequence[Any]) -> 
         (first, last, n) for first, last, n in runs[0].values.values() if last > first
     ]
     return costs
+
+
+def seconds_per_byte(comm: Communicator) -> float:
+    """Of a message between the first two ranks: half of a round trip."""
+
+    if comm.size == 1:
+        return 0.0
+    x = numpy.zeros(1 << 20, numpy.uint8)
+    seconds = math.inf
+    for _ in range(3):
+        start = time.perf_counter()
+        if comm.rank == 0:
+            comm.send(x, 1)
+            comm.recv(1)
+        elif comm.rank == 1:
+            comm.send(comm.recv(0), 0)
+        seconds = min(seconds, time.perf_counter() - start)
+    return float(comm.bcast_obj(seconds)) / 2 / x.nbytes
 
 
 def _run(placement: Any, program: Callable[..., Any], inputs: Sequence[Any]) -> Any:

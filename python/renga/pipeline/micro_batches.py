@@ -41,25 +41,6 @@ def split(inputs: Sequence[Any], parts: int) -> list[tuple[int, tuple[Any, ...]]
     ]
 
 
-def join(ys: Sequence[Any], sizes: Sequence[int]) -> Any:
-    """The result for a batch from those for its micro-batches.
-
-    Arrays are put together along axis 0, those without axes are averaged by samples,
-    and tuples, lists and dictionaries are joined item by item.
-    """
-    first = ys[0]
-    if isinstance(first, dict):
-        return {key: join([y[key] for y in ys], sizes) for key in first}
-    if isinstance(first, (tuple, list)):
-        return type(first)(join(items, sizes) for items in zip(*ys))
-    if getattr(first, "ndim", 0) > 0:
-        return numpy.concatenate(ys)
-    if isinstance(first, (float, numpy.generic, numpy.ndarray)):
-        mean = numpy.average([float(y) for y in ys], weights=sizes)
-        return numpy.asarray(mean, getattr(first, "dtype", numpy.float64))
-    return first
-
-
 def _samples(x: Any) -> int | None:
     if isinstance(x, (list, tuple)):
         return len(x)

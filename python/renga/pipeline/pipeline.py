@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -13,13 +12,19 @@ import numpy
 from renga import reporter
 from renga.configuration import no_backprop_mode, using_config
 from renga.link import Link
-from renga.pipeline import measurement, micro_batches, reports, schedule, weights
+from renga.pipeline import (
+    measurement,
+    micro_batches,
+    reports,
+    results,
+    schedule,
+    weights,
+)
 from renga.pipeline.executor import RECOMPUTE, Executor, MicroBatch
 from renga.pipeline.messages import StageMessages
 from renga.pipeline.partition import Partition, partition
 from renga.pipeline.schedule import Action, Stream
 from renga.pipeline.whole import whole
-from renga.variable import Variable
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
@@ -140,7 +145,7 @@ class Pipeline(Link):
         self.partition = partition(
             costs,
             self._n_stages if stages is None else stages,
-            _seconds_per_byte(self.comm),
+            measurement.seconds_per_byte(self.comm),
             schedule.bubble(self.schedule, self.comm.size, self.micro_batches, chunks),
         )
         stage_of, owners = self.partition.stage_of, measurement.owners(self.model)
@@ -175,6 +180,19 @@ class Pipeline(Link):
         """Clears the gradients of this rank's parameters."""
         for param in self.params():
             param.cleargrad()
+
+    def sum_over_stages(self, value: float) -> float:
+        """The sum of the ranks' values; every rank calls it.
+
+        Raises:
+            RuntimeError: without a flush, where ranks update at different times.
+        """
+        if self.schedule == "pipedream" and self.comm.size > 1:
+            raise RuntimeError(
+                "Pipeline: expected a schedule that flushes for what depends on the "
+                "gradients of all stages, such as GradientClipping, got pipedream"
+            )
+        return float(self.comm.all_reduce(numpy.array([value]))[0])
 
     def serialize(self, serializer: Any) -> None:
         """Saves or loads the whole model, as a single process does.
@@ -223,15 +241,15 @@ class Pipeline(Link):
                 executor.run(Action("F", stage, i) for i in range(len(parts)))
         sizes = [size for size, _ in parts]
         self._report(executor, sizes)
-        ys = [_arrays_of(executor.results[i]) for i in range(len(parts))]
-        result = micro_batches.join(ys, sizes) if _is_complete(ys) else None
+        ys = [results.arrays_of(executor.results[i]) for i in range(len(parts))]
+        result = results.join(ys, sizes) if results.is_complete(ys) else None
         found = [y for y in self.comm.allgather_obj(result) if y is not None]
         if not found:
             raise RuntimeError(
                 f"Pipeline: expected one rank to have the whole result of "
                 f"{type(self.model).__name__}, got parts of it on several"
             )
-        return _variables_of(found[0])
+        return results.variables_of(found[0])
 
     def train_batch(
         self, optimizer: Any, program: Callable[..., Any], inputs: Sequence[Any]
@@ -341,51 +359,3 @@ def _number_of_stages(stages: int | Sequence[str] | None, kind: str, ranks: int)
             f"{number}"
         )
     return number
-
-
-def _seconds_per_byte(comm: Communicator) -> float:
-    """Of a message between the first two ranks, half of a round trip."""
-    import time
-
-    if comm.size == 1:
-        return 0.0
-    x = numpy.zeros(1 << 20, numpy.uint8)
-    seconds = math.inf
-    for _ in range(3):
-        start = time.perf_counter()
-        if comm.rank == 0:
-            comm.send(x, 1)
-            comm.recv(1)
-        elif comm.rank == 1:
-            comm.send(comm.recv(0), 0)
-        seconds = min(seconds, time.perf_counter() - start)
-    return float(comm.bcast_obj(seconds)) / 2 / x.nbytes
-
-
-def _arrays_of(y: Any) -> Any:
-    """``y`` with arrays in place of Variables, None in place of those elsewhere."""
-    if isinstance(y, Variable):
-        return None if y.is_meta else y.array
-    if isinstance(y, dict):
-        return {key: _arrays_of(item) for key, item in y.items()}
-    if isinstance(y, (tuple, list)):
-        return type(y)(map(_arrays_of, y))
-    return y
-
-
-def _is_complete(y: Any) -> bool:
-    if isinstance(y, dict):
-        return all(map(_is_complete, y.values()))
-    if isinstance(y, (tuple, list)):
-        return all(map(_is_complete, y))
-    return y is not None
-
-
-def _variables_of(y: Any) -> Any:
-    if isinstance(y, numpy.ndarray):
-        return Variable(y, requires_grad=False)
-    if isinstance(y, dict):
-        return {key: _variables_of(item) for key, item in y.items()}
-    if isinstance(y, (tuple, list)):
-        return type(y)(map(_variables_of, y))
-    return y

@@ -164,6 +164,37 @@ def test_with_data_parallelism(several_ranks):
             np.testing.assert_allclose(x, expected[path], 1e-4, 1e-6, err_msg=path)
 
 
+def test_gradient_clipping_by_the_norm_over_all_stages(ranks):
+    batches = networks.images()
+    hook = renga.optimizer_hooks.GradientClipping
+
+    def clipped(model):
+        optimizer = MomentumSGD(0.05).setup(model)
+        optimizer.add_hook(hook(0.1))
+        return optimizer
+
+    serial = networks.Residual()
+    optimizer = clipped(serial)
+    for batch in batches:
+        optimizer.update(serial, *batch)
+
+    def run(comm):
+        model = Pipeline(networks.Residual(), comm, X[:4], T[:4], micro_batches=2)
+        optimizer = clipped(model)
+        for batch in batches:
+            model.train_batch(optimizer, model.model, batch)
+        stream = Pipeline(networks.Residual(), comm, X, T, schedule="pipedream")
+        if comm.size > 1 and comm.rank == comm.size - 1:
+            with pytest.raises(RuntimeError, match="expected a schedule that flushes"):
+                stream.sum_over_stages(1.0)
+        return oracles.arrays(model)
+
+    for found in ranks(run):
+        for path, x in found.items():
+            expected = dict(serial.namedparams())[path].array
+            np.testing.assert_allclose(x, expected, 1e-4, 1e-6, err_msg=path)
+
+
 def test_an_optimizer_of_another_link_is_refused():
     iterator = renga.iterators.SerialIterator([(X[0], T[0])], 1)
     optimizer = MomentumSGD().setup(networks.Residual())

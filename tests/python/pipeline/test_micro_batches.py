@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from renga.pipeline import micro_batches
+from renga.pipeline import micro_batches, results
 from renga.utils.type_check import InvalidType
 from renga.variable import Variable
 
@@ -48,7 +48,7 @@ def test_join_undoes_split_and_averages_scalars():
         {"y": part, "both": (part.sum(axis=1), np.float32(part.mean())), "n": "name"}
         for _, (part,) in parts
     ]
-    y = micro_batches.join(ys, sizes)
+    y = results.join(ys, sizes)
     np.testing.assert_array_equal(y["y"], x)
     np.testing.assert_array_equal(y["both"][0], x.sum(axis=1))
     assert y["both"][1] == np.float32(x.mean()) and y["n"] == "name"
