@@ -81,7 +81,7 @@ def _replace(
 def _obstacle(link: Any) -> str:
     """Why no channel-parallel link can replace this one; empty if one can."""
     if any(not param.is_initialized for param in link.params()):
-        return "its parameters have no shape yet; an example input would tell it"
+        return "its parameters have no shape yet: pass an example of the input"
     if isinstance(link, BatchNormalization):
         if link.axis not in (None, (0,), (0, 2, 3)) or link.avg_mean.ndim != 1:
             return "it normalizes other axes than channels"
