@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import collections
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from renga.communicators.communicator import Array
 from renga.communicators.transport.simulated.machine import Machine
-from renga.communicators.transport.simulated.traffic import Traffic
+from renga.communicators.transport.traffic import Traffic
 from renga.utils.type_check import InvalidType
 
 # Reductions of `count` equal arrays; max, min and mean return the array itself.
@@ -20,11 +21,16 @@ _REDUCTIONS_OF_EQUALS = {
 
 
 class SimulatedNative:
-    """Rank ``rank`` of ``size``; all others hold the same arrays."""
+    """Rank ``rank`` of ``size``; all others hold the same arrays.
 
-    def __init__(self, rank: int, size: int, machine: Machine) -> None:
+    ``traffics`` are its own counts and those of the communicators it was split from.
+    """
+
+    def __init__(
+        self, rank: int, size: int, machine: Machine, counted_in: Sequence[Traffic]
+    ) -> None:
         self.machine = machine
-        self.traffic = Traffic()
+        self.traffics = [Traffic(), *counted_in]
         self.rank, self.size = rank, size
         self.intra_size = min(machine.intra_size, size)
         self.intra_rank = rank % self.intra_size
@@ -47,7 +53,7 @@ class SimulatedNative:
             y[...] = self._reduced(x, op)
         sent = 2 * (self.size - 1) * size // self.size
         seconds = self.machine.all_reduce(self.size, size, is_16_bit)
-        self.traffic.add("all_reduce", 2 * (self.size - 1), sent, seconds, wait)
+        self._count("all_reduce", 2 * (self.size - 1), sent, seconds, wait)
         return None if wait else CompleteWork()
 
     def all_reduce_in_place(self, x: Any, op: str) -> bool:
@@ -110,7 +116,7 @@ class SimulatedNative:
         self._check_rank(name, root)
         seconds = self.machine.broadcast(self.size, x.nbytes)
         sends = self.size.bit_length() - 1 if self.rank == root else 0
-        self.traffic.add("broadcast", sends, sends * x.nbytes, seconds, wait)
+        self._count("broadcast", sends, sends * x.nbytes, seconds, wait)
         return None if wait else CompleteWork()
 
     def barrier(self) -> None:
@@ -119,8 +125,14 @@ class SimulatedNative:
     def _count_all_to_all(self, name: str, size: int, wait: bool) -> Any:
         others = self.size - 1
         seconds = self.machine.all_to_all(self.size, size)
-        self.traffic.add(name, others, others * size, seconds, wait)
+        self._count(name, others, others * size, seconds, wait)
         return None if wait else CompleteWork()
+
+    def _count(
+        self, name: str, messages: int, size: int, seconds: float, wait: bool
+    ) -> None:
+        for traffic in self.traffics:
+            traffic.add(name, messages, size, seconds, wait)
 
     def send(self, xs: list[Any], to: int, tag: int, wait: bool = True) -> Any:
         self._check_rank("send", to)
@@ -131,21 +143,36 @@ class SimulatedNative:
             queue.append(x.copy())
             seconds += self.machine.message(x.nbytes, same_node)
         size = sum(x.nbytes for x in xs)
-        self.traffic.add("send", len(xs), size, seconds, wait)
+        self._count("send", len(xs), size, seconds, wait)
         return None if wait else CompleteWork()
 
-    def receive(self, xs: list[Any], source: int, tag: int, wait: bool = True) -> Any:
-        """What this rank sent with the tag; its time was counted then."""
+    def receive(
+        self,
+        xs: list[Any],
+        source: int,
+        tag: int,
+        wait: bool = True,
+        expected: Array | None = None,
+    ) -> Any:
+        """What this rank sent with the tag; its time was counted then.
+
+        Raises:
+            RuntimeError: if it has sent nothing of this size, or the first array is
+                not ``expected``; the others are not written to then.
+        """
         self._check_rank("recv", source)
-        for x in xs:
+        for i, x in enumerate(xs):
             queue = self._messages.get(tag)
             if not queue or queue[0].nbytes != x.nbytes:
                 raise RuntimeError(
                     f"recv: a simulated rank receives what it has sent itself with tag "
                     f"{tag}; expected {x.nbytes} bytes"
                 )
-            x[...] = queue.popleft().reshape(x.shape)
-        self.traffic.add("recv", 0, 0, 0.0, wait)
+            received = queue.popleft().reshape(x.shape)
+            if i == 0 and expected is not None and (received != expected).any():
+                raise RuntimeError("recv: the header is not the expected one")
+            x[...] = received
+        self._count("recv", 0, 0, 0.0, wait)
         return None if wait else CompleteWork()
 
     def window(self, size: int) -> Array:
