@@ -43,33 +43,6 @@ class Residual(renga.Chain):
         return loss
 
 
-class Normalized(renga.Chain):
-    """With batch normalization and dropout."""
-
-    def __init__(self, seed=0):
-        super().__init__()
-        with self.init_scope():
-            self.c0 = L.Convolution2D(3, 8, 3, pad=1, nobias=True)
-            self.b0 = L.BatchNormalization(8)
-            self.c1 = L.Convolution2D(8, 8, 3, pad=1, nobias=True)
-            self.b1 = L.BatchNormalization(8)
-            self.d0 = L.Linear(8 * 4 * 4, 24)
-            self.d1 = L.Linear(24, 16)
-            self.d2 = L.Linear(16, 16)
-            self.d3 = L.Linear(16, 5)
-        random = np.random.RandomState(seed)
-        for path, param in sorted(self.namedparams()):
-            if "/b" not in path[:3]:
-                param.array[...] = random.normal(0, 0.2, param.shape)
-
-    def forward(self, x, t):
-        h = F.max_pooling_2d(F.relu(self.b0(self.c0(x))), 2)
-        h = F.dropout(F.relu(self.b1(self.c1(h))), 0.2)
-        h = F.dropout(F.relu(self.d0(h)), 0.3)
-        h = F.relu(self.d2(F.relu(self.d1(h))))
-        return F.softmax_cross_entropy(self.d3(h), t)
-
-
 class Tied(renga.Chain):
     """A language model whose last layer uses the first one's weights."""
 
