@@ -5,6 +5,7 @@
 #   make develop an editable build in .venv; again after a change of C++, which is incremental
 #   make check   format, types and the tests of what changed since main
 #   make lint    the static checks alone
+#   make tidy    clang-tidy on the C++ sources, which takes some minutes
 #   make debug   tests without optimization, with the standard library's assertions
 #   make asan    tests under the sanitizers of addresses and of undefined behaviour
 #   make tsan    tests under the sanitizer of threads
@@ -37,7 +38,7 @@ export OMPI_ALLOW_RUN_AS_ROOT := 1
 export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
 endif
 
-.PHONY: demo test develop check lint debug asan tsan fuzz bench peer docs cuda clean renga style types ranks-2 ranks-3
+.PHONY: demo test develop check lint tidy debug asan tsan fuzz bench peer docs cuda clean renga style types ranks-2 ranks-3
 
 demo: WERROR := OFF
 demo: renga
@@ -54,6 +55,13 @@ test: renga
 lint: EXTRAS := test,lint
 lint: renga
 	$(MAKE) style types
+
+# gcc's omp.h comes after clang's own headers; clang does not know its attributes.
+tidy: develop
+	$(BIN)/pip install -q clang-tidy==18.1.8
+	git ls-files 'csrc/*.cpp' 'communicators/*.cpp' | grep -v -E '/(cuda|nccl)/' | \
+	  xargs -n 1 -P $(CMAKE_BUILD_PARALLEL_LEVEL) $(BIN)/clang-tidy -p build/develop --quiet \
+	  --extra-arg=-idirafter$$(gcc -print-file-name=include) '--extra-arg=-D__malloc__(x)=__malloc__'
 
 develop: .venv/.tools
 	$(BIN)/pip install -q --no-build-isolation --config-settings=build-dir=build/develop \
