@@ -22,7 +22,7 @@ def run_offline(tmp_path: Path) -> Callable[..., SimpleNamespace]:
     def run(script: str, *options: object) -> SimpleNamespace:
         pytest.importorskip("sklearn")
         command = [sys.executable, EXAMPLES / script, "--out", tmp_path, *options]
-        # Nobody listens at this port, so no download begins.
+        # No server listens at this port, so no download begins.
         nowhere = dict.fromkeys(("http_proxy", "https_proxy"), "http://127.0.0.1:9")
         env = {**os.environ, **nowhere, "CHAINER_DATASET_ROOT": str(tmp_path)}
         env["OMP_NUM_THREADS"] = "1"

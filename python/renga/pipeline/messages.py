@@ -52,7 +52,7 @@ class StageMessages:
     """
 
     def __init__(self, comm: Communicator, stages: int) -> None:
-        # A group of its own, so that tags do not meet those of the user.
+        # A group of its own, so that its tags differ from those of the user.
         self._comm = comm.split(0, comm.rank)
         self._stages = stages
         self._report_tag = 2 * stages * stages

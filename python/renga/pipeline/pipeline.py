@@ -330,7 +330,7 @@ class Pipeline(Link):
     def _report(self, executor: Executor, sizes: Sequence[int]) -> None:
         """Reports what the micro-batches reported, averaged by samples.
 
-        Without a flush nobody waits for it: a rank reports what the last stage has
+        Without a flush no rank waits for it: a rank reports what the last stage has
         observed when it has completed the backward pass.
         """
         is_flushed = self.schedule != "pipedream" or not executor.trains

@@ -49,7 +49,7 @@ def test_the_next_batch_is_read_while_this_one_is_in_use():
 def test_examples_of_a_batch_are_read_at_the_same_time():
     barrier = threading.Barrier(4, timeout=10)
 
-    class Meets:
+    class Rendezvous:
         def __len__(self):
             return 4
 
@@ -58,7 +58,7 @@ def test_examples_of_a_batch_are_read_at_the_same_time():
             return index
 
     with MultithreadIterator(
-        Meets(), 4, repeat=False, shuffle=False, n_threads=4
+        Rendezvous(), 4, repeat=False, shuffle=False, n_threads=4
     ) as iterator:
         assert next(iterator) == [0, 1, 2, 3]
 

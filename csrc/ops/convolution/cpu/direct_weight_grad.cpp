@@ -69,8 +69,8 @@ void add_up(const Array& terms, const Array& gW) {
   });
 }
 
-// Whether each pixel of gy meets one pixel of x, and there are enough channels for a matrix product
-// to take no longer than oneDNN's convolution.
+// Whether each pixel of gy is multiplied by one pixel of x, and there are enough channels for a
+// matrix product to take no longer than oneDNN's convolution.
 bool is_matrix_product(const Problem& problem) {
   constexpr std::int64_t kFewChannels = 24;
   const auto& [pass, x, gW, gy, window] = problem;
