@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "collectives/arguments.h"
+#include "collectives/buffers.h"
 #include "collectives/call_comparison.h"
 #include "collectives/hierarchical.h"
 #include "collectives/point_to_point.h"
@@ -14,36 +15,6 @@
 namespace renga {
 
 namespace {
-
-// Whether data can be sent from, and received into, the array itself.
-using IsDirect = bool (*)(const Array& x);
-
-bool is_contiguous(const Array& x) { return x.is_contiguous(); }
-
-// The arrays themselves where they are direct, contiguous copies otherwise.
-std::vector<Array> send_buffers(const std::vector<Array>& xs, IsDirect is_direct) {
-  std::vector<Array> buffers;
-  for (const Array& x : xs) {
-    buffers.push_back(!x.defined() || is_direct(x) ? x : contiguous(x));
-  }
-  return buffers;
-}
-
-// The arrays themselves where they are direct, new contiguous ones otherwise.
-std::vector<Array> receive_buffers(const std::vector<Array>& ys, IsDirect is_direct) {
-  std::vector<Array> buffers;
-  for (const Array& y : ys) {
-    buffers.push_back(!y.defined() || is_direct(y) ? y : empty(y.shape(), y.dtype()));
-  }
-  return buffers;
-}
-
-// Copies what was received into buffers that are not the arrays themselves.
-void copy_received(const std::vector<Array>& buffers, const std::vector<Array>& ys) {
-  for (std::size_t i = 0; i < ys.size(); ++i) {
-    if (ys[i].defined() && buffers[i].data() != ys[i].data()) copy(buffers[i], ys[i]);
-  }
-}
 
 // x[0], x[1], …
 std::vector<Array> rows_of(const Array& x) {
@@ -79,8 +50,10 @@ class BusyScope {
 
 }  // namespace
 
-Communicator::Communicator(std::shared_ptr<Transport> transport, double timeout_seconds, bool debug)
+Communicator::Communicator(std::shared_ptr<Transport> transport, double timeout_seconds, bool debug,
+                           std::shared_ptr<Traffic> parent)
     : transport_(std::move(transport)),
+      traffic_(std::make_shared<Traffic>(std::move(parent))),
       timeout_seconds_(timeout_seconds),
       debug_(debug),
       fork_count_(fork_count) {
@@ -135,6 +108,21 @@ void Communicator::run_collective(const CollectiveContext& context, const Run& r
   }
 }
 
+void Communicator::run_and_count(const CollectiveContext& context, const Body& body) {
+  // One collective runs at a time, so all that collectives send meanwhile is its own.
+  struct Count {
+    ~Count() {
+      self.traffic_->add(context.call.op, sent.messages() - messages, sent.bytes() - bytes);
+    }
+    const Communicator& self;
+    const CollectiveContext& context;
+    const SentMessages& sent = self.transport_->collective_traffic();
+    std::int64_t messages = sent.messages(), bytes = sent.bytes();
+  };
+  const Count count{*this, context};
+  run_collective(context, body);
+}
+
 Communicator::Result Communicator::launch(Call call, const LaunchOptions& options, Body body) {
   check_usable(call);
   call.sequence = ++sequence_;
@@ -143,11 +131,11 @@ Communicator::Result Communicator::launch(Call call, const LaunchOptions& option
     context.interruptible = true;
     const BusyScope busy(busy_);
     const GilRelease lend;
-    run_collective(context, body);
+    run_and_count(context, body);
     return nullptr;
   }
   Result work = queue_->push(context, transport_, [this, context, body = std::move(body)] {
-    run_collective(context, body);
+    run_and_count(context, body);
   });
   if (!options.wait) return work;
   work->wait(0);
@@ -191,6 +179,7 @@ bool Communicator::all_reduce_small(std::byte* x, const Shape& shape, Dtype dtyp
   check_usable(context.call);
   context.call.with(shape, dtype).with_detail(name_of(reduction)).at(options.call_site);
   context.call.sequence = ++sequence_;
+  traffic_->add_all_reduce();
   const BusyScope busy(busy_);
   run_collective(context, [&](const CollectiveContext&) {
     shared_memory::all_reduce_small(context, *common_segment_, x, bytes, dtype, reduction);
@@ -362,7 +351,8 @@ std::shared_ptr<Communicator> Communicator::split(std::optional<int> color, int 
   }
   std::ranges::stable_sort(members, {}, [&](int r) { return requests[r].key; });
   const GilRelease lend;
-  return std::make_shared<Communicator>(transport_->split(members), timeout_seconds_, debug_);
+  return std::make_shared<Communicator>(transport_->split(members), timeout_seconds_, debug_,
+                                        traffic_);
 }
 
 }  // namespace renga

@@ -32,8 +32,9 @@ class Communicator {
   using Body = std::function<void(const CollectiveContext&)>;
 
   // All ranks call it. `timeout_seconds` is the time-out of every wait, 0 for none. `debug`: call
-  // sites are recorded, at a cost for every call.
-  Communicator(std::shared_ptr<Transport> transport, double timeout_seconds, bool debug);
+  // sites are recorded, at a cost for every call. `parent`: of the communicator that is split.
+  Communicator(std::shared_ptr<Transport> transport, double timeout_seconds, bool debug,
+               std::shared_ptr<Traffic> parent = nullptr);
   ~Communicator();
 
   const Topology& topology() const { return transport_->topology(); }
@@ -41,6 +42,7 @@ class Communicator {
   int size() const { return topology().size; }
   const std::shared_ptr<Transport>& transport() const { return transport_; }
   bool records_call_sites() const { return debug_; }
+  const Traffic& traffic() const { return *traffic_; }
   // Whether the ranks of this node share memory.
   bool shares_memory() const { return node_segment_ != nullptr; }
   // Ranks with the same `color` form a group, ordered by `key`, then rank. No color: null.
@@ -79,9 +81,10 @@ class Communicator {
   // One message for each array, in order; the tag is not negative.
   Result send(const std::vector<Array>& xs, std::int64_t to, std::int64_t tag,
               const LaunchOptions& options);
-  // Into contiguous arrays, which have the sizes of those sent.
+  // Into contiguous arrays, which have the sizes of those sent. If the first, a header, is not
+  // equal to `expected`, the others are not written to, and the receive fails.
   Result receive(const std::vector<Array>& xs, std::int64_t from, std::int64_t tag,
-                 const LaunchOptions& options);
+                 const LaunchOptions& options, const std::optional<Array>& expected = {});
 
   // An array of `bytes` in memory that the ranks of this node share, in which collectives need no
   // copies; in ordinary memory if they do not. All ranks call it, and use the same parts of their
@@ -117,17 +120,20 @@ class Communicator {
   void compare_calls(const CollectiveContext& context) const;
   template <class Run>
   void run_collective(const CollectiveContext& context, const Run& run);
+  // The same, and counts what the collective sends.
+  void run_and_count(const CollectiveContext& context, const Body& body);
   const all_reduce::NetworkModel& network(const CollectiveContext& context);
   void run_all_reduce(const CollectiveContext& context, const std::vector<Array>& xs,
                       const std::vector<Array>& ys, Dtype communication_dtype, Reduction reduction);
-  // Starts a message for each array by start(data, bytes).
+  // Starts a message for each array by start(array). `sends`: it is sent, not received.
   template <class Start>
-  Result message(Call call, const std::vector<Array>& xs, const LaunchOptions& options,
+  Result message(Call call, const std::vector<Array>& xs, bool sends, const LaunchOptions& options,
                  const Start& start);
   int checked_rank(const char* name, std::int64_t rank) const;
   int checked_tag(const char* name, std::int64_t tag) const;
 
   std::shared_ptr<Transport> transport_;
+  std::shared_ptr<Traffic> traffic_;
   std::unique_ptr<SharedSegment> node_segment_;
   SharedSegment* common_segment_ = nullptr;
   double timeout_seconds_;

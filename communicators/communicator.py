@@ -9,6 +9,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from renga.communicators.packing import Model
+    from renga.communicators.transport.traffic import Traffic
 
 # Of any shape and dtype.
 Array = np.ndarray
@@ -48,6 +49,10 @@ class Communicator(Protocol):
     @property
     def inter_size(self) -> int:
         """The number of nodes."""
+
+    @property
+    def traffic(self) -> Traffic:
+        """Counts of the communication so far."""
 
     def split(self, color: int | None, key: int) -> Any:
         """The group of ranks with the same color, ordered by ``key``; or None."""

@@ -6,6 +6,7 @@
 #include <pybind11/stl.h>
 
 #include <map>
+#include <tuple>
 
 #include "autograd/node.h"
 #include "collectives/arguments.h"
@@ -177,11 +178,12 @@ void bind_messages(py::class_<Communicator, std::shared_ptr<Communicator>>& c) {
   c.def(
       "receive",
       [](Communicator& self, const py::iterable& xs, std::int64_t source, std::int64_t tag,
-         bool wait) {
+         bool wait, const std::optional<Array>& expected) {
         return self.receive(python::writable_arrays(xs, "recv: out"), source, tag,
-                            launch_options(self, wait));
+                            launch_options(self, wait), expected);
       },
-      py::arg("xs"), py::arg("source"), py::arg("tag"), py::arg("wait") = true);
+      py::arg("xs"), py::arg("source"), py::arg("tag"), py::arg("wait") = true,
+      py::arg("expected") = py::none());
 }
 
 // Algorithms that reduce by messages, and the model of the network that selects one.
@@ -256,6 +258,13 @@ PYBIND11_MODULE(_communicators, m) {
   bind_algorithm_selection(m, c);
   bind_simulated(m);
   bind_data_parallel(m, &launch_options);
+  c.def("traffic", [](const Communicator& self) {
+    std::map<std::string, std::tuple<std::int64_t, std::int64_t, std::int64_t>> result;
+    for (const auto& [name, counts] : self.traffic().counts()) {
+      result[name] = {counts.calls, counts.messages, counts.bytes};
+    }
+    return result;
+  });
   c.def("abort", &Communicator::abort, py::arg("code"));
   c.def_property_readonly("transport", &Communicator::transport);
 }

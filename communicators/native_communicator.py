@@ -16,6 +16,7 @@ from renga.communicators.communicator import Array
 from renga.communicators.failure import Finalized
 from renga.communicators.messages import headers, pending_receive
 from renga.communicators.messages.headers import ARRAY, OBJECT, TUPLE, as_bytes, header
+from renga.communicators.transport.traffic import Traffic
 from renga.communicators.work import Work
 
 if TYPE_CHECKING:
@@ -35,6 +36,11 @@ class NativeCommunicator(ArrayCommunicator):
         super().__init__(native)
         self._configs.update(allreduce_grad_dtype=None, batched_copy=True)
         self._configs["all_reduce_algorithm"] = None
+
+    @property
+    def traffic(self) -> Traffic:
+        """Counts of the communication so far."""
+        return Traffic.from_counts(self._native.traffic())
 
     def finalize(self) -> None:
         """Ends the use of this communicator: every later call raises RuntimeError.
@@ -254,10 +260,11 @@ class NativeCommunicator(ArrayCommunicator):
         return out
 
     def _irecv_into(self, out: Array, source: int, tag: int) -> Work:
-        # An array of another shape or dtype must not be written into out.
-        head, buffer = headers.empty_header(), np.empty(out.shape, out.dtype)
-        native = self._native.receive([head, as_bytes(buffer)], source, tag, False)
-        return pending_receive.PendingReceive(native, head, buffer, out, source)
+        # An array of another shape or dtype is not written into out.
+        head = headers.empty_header()
+        messages = [head, as_bytes(out)]
+        native = self._native.receive(messages, source, tag, False, header(out))
+        return pending_receive.PendingReceive(native, head, out, source)
 
     def send_obj(self, obj: Any, dest: int, tag: int = 0) -> None:
         """Sends an object, pickled."""

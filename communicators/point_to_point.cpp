@@ -1,8 +1,30 @@
 // Messages between two ranks.
+#include <cstring>
+
 #include "communicator.h"
 #include "devices/gil_release.h"
 
 namespace renga {
+
+namespace {
+
+// Such a message is sent when its receiver has answered, and takes longer than to wake a thread.
+constexpr std::int64_t kLongBytes = std::int64_t{1} << 20;
+
+std::int64_t size_in_bytes(const Array& x) { return x.size() * x.itemsize(); }
+
+// Whether xs[0] has received the bytes of `expected`.
+Transport::Accepts is_equal(const std::vector<Array>& xs, const Array& expected) {
+  require(!xs.empty() && size_in_bytes(xs[0]) == size_in_bytes(expected),
+          "recv: expected a header of ", size_in_bytes(expected), " bytes");
+  const Array header = contiguous(expected);
+  const auto size = static_cast<std::size_t>(size_in_bytes(header));
+  return [received = xs[0].data(), bytes = std::vector(header.data(), header.data() + size)] {
+    return std::memcmp(received, bytes.data(), bytes.size()) == 0;
+  };
+}
+
+}  // namespace
 
 int Communicator::checked_rank(const char* name, std::int64_t rank) const {
   require<std::invalid_argument>(rank >= 0 && rank < size(), name, ": expected a rank in [0, ",
@@ -18,7 +40,7 @@ int Communicator::checked_tag(const char* name, std::int64_t tag) const {
 }
 
 template <class Start>
-Communicator::Result Communicator::message(Call call, const std::vector<Array>& xs,
+Communicator::Result Communicator::message(Call call, const std::vector<Array>& xs, bool sends,
                                            const LaunchOptions& options, const Start& start) {
   require<std::runtime_error>(
       fork_count_ == fork_count, call.op,
@@ -27,8 +49,18 @@ Communicator::Result Communicator::message(Call call, const std::vector<Array>& 
   const CollectiveContext context{*transport_, call.at(options.call_site), timeout_seconds_, true};
   const auto work = std::make_shared<TransferWork>(context, transport_, xs);
   const GilRelease lend;
-  for (const Array& x : xs) work->add(start(x.data(), x.size() * x.itemsize()));
-  if (!options.wait) return work;
+  std::int64_t messages = 0, bytes = 0;
+  for (const Array& x : xs) {
+    work->add(start(x));
+    if (!sends) continue;
+    ++messages;
+    bytes += size_in_bytes(x);
+  }
+  traffic_->add(call.op, messages, bytes);
+  if (!options.wait) {
+    work->advance_in_background(bytes >= kLongBytes);
+    return work;
+  }
   work->wait_without_gil(timeout_seconds_);
   return nullptr;
 }
@@ -39,9 +71,9 @@ Communicator::Result Communicator::send(const std::vector<Array>& xs, std::int64
   std::erase_if(sends_, [](const Result& work) { return work->is_done(); });
   std::vector<Array> buffers;
   for (const Array& x : xs) buffers.push_back(contiguous(x));
-  Result work = message(Call("send").with_peer(destination), buffers, options,
-                        [=, this](const std::byte* data, std::int64_t bytes) {
-                          return transport_->send(data, bytes, destination, checked);
+  Result work = message(Call("send").with_peer(destination), buffers, true, options,
+                        [=, this](const Array& x) {
+                          return transport_->send(x.data(), size_in_bytes(x), destination, checked);
                         });
   // Keeps the bytes until they are sent, even if the caller drops the Work.
   if (work) sends_.push_back(work);
@@ -49,15 +81,18 @@ Communicator::Result Communicator::send(const std::vector<Array>& xs, std::int64
 }
 
 Communicator::Result Communicator::receive(const std::vector<Array>& xs, std::int64_t from,
-                                           std::int64_t tag, const LaunchOptions& options) {
+                                           std::int64_t tag, const LaunchOptions& options,
+                                           const std::optional<Array>& expected) {
   const int source = checked_rank("recv", from), checked = checked_tag("recv", tag);
   for (const Array& x : xs) {
     require(x.is_contiguous(), "recv: expected a contiguous result, got strides ", x.strides());
   }
-  return message(Call("recv").with_peer(source), xs, options,
-                 [=, this](std::byte* data, std::int64_t bytes) {
-                   return transport_->receive(data, bytes, source, checked);
-                 });
+  const Transport::Accepts accepts = expected ? is_equal(xs, *expected) : Transport::Accepts();
+  return message(Call("recv").with_peer(source), xs, false, options, [&](const Array& x) {
+    const bool is_first = &x == &xs.front();
+    return transport_->receive(x.data(), size_in_bytes(x), source, checked,
+                               is_first ? Transport::Accepts() : accepts);
+  });
 }
 
 }  // namespace renga

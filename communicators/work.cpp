@@ -15,14 +15,31 @@ bool Work::is_done() {
 
 TransferWork::TransferWork(CollectiveContext context, std::shared_ptr<Transport> transport,
                            std::vector<Array> arrays)
-    : context_(std::move(context)), transport_(std::move(transport)), arrays_(std::move(arrays)) {}
+    : context_(std::move(context)),
+      transport_(std::move(transport)),
+      fork_count_(fork_count),
+      arrays_(std::move(arrays)) {}
 
 TransferWork::~TransferWork() {
+  if (fork_count_ != fork_count) {
+    // The thread, which does not exist here, may have been changing them.
+    static_cast<void>(new Transfers(std::move(transfers_)));
+    return;
+  }
+  if (in_background_) transport_->progress_thread()->remove(*this);
   if (!transfers_.empty()) cancel(std::move(transfers_), std::move(arrays_));
 }
 
 void TransferWork::add(std::unique_ptr<Transfer> transfer) {
   transfers_.push_back(std::move(transfer));
+}
+
+void TransferWork::advance_in_background(bool soon) {
+  ProgressThread* const thread = transport_->progress_thread();
+  // A short message has been sent already.
+  if (thread == nullptr || poll() == Poll::over) return;
+  in_background_ = true;
+  thread->add(*this, soon);
 }
 
 template <class Run>
@@ -39,19 +56,43 @@ void TransferWork::attempt(const Run& run) {
     error_ = std::current_exception();
     throw;
   }
+  complete_ = transfers_.empty();
+}
+
+InFlight::Poll TransferWork::poll() {
+  if (complete_) return Poll::over;
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock) return Poll::unchanged;  // a caller waits for it
+  const std::size_t before = transfers_.size();
+  try {
+    attempt([this] { erase_completed(transfers_); });
+  } catch (const std::exception&) {
+    return Poll::over;
+  }
+  if (complete_) return Poll::over;
+  return transfers_.size() == before ? Poll::unchanged : Poll::advanced;
+}
+
+void TransferWork::check_not_forked() const {
+  require<std::runtime_error>(fork_count_ == fork_count, context_.call.op,
+                              ": this message belongs to the process that has forked this one");
 }
 
 bool TransferWork::test() {
+  if (complete_) return true;
+  check_not_forked();
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock) return false;  // another thread waits for it
   attempt([this] {
     transport_->progress();
     erase_completed(transfers_);
   });
-  return transfers_.empty();
+  return complete_;
 }
 
 void TransferWork::wait_without_gil(double timeout_seconds) {
+  if (complete_) return;
+  check_not_forked();
   const std::lock_guard lock(mutex_);
   CollectiveContext context = context_;
   context.timeout_seconds = timeout_seconds;

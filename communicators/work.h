@@ -14,8 +14,12 @@
 #include "context/collective_context.h"
 #include "context/pending_transfers.h"
 #include "tensor/array.h"
+#include "transport/progress_thread.h"
 
 namespace renga {
+
+// How many forks lie between the first process and this one.
+inline std::atomic<int> fork_count = 0;
 
 class Work {
  public:
@@ -29,34 +33,42 @@ class Work {
   virtual void wait(double timeout_seconds) = 0;
 };
 
-// Messages between two ranks, which advance only inside test() and wait().
-class TransferWork final : public Work {
+// Messages between two ranks. They advance inside test() and wait(), and on the progress thread of
+// the transport if there is one.
+class TransferWork final : public Work, private InFlight {
  public:
   // Keeps `arrays`, whose bytes are sent or received.
   TransferWork(CollectiveContext context, std::shared_ptr<Transport> transport,
                std::vector<Array> arrays);
   ~TransferWork() override;
   void add(std::unique_ptr<Transfer> transfer);
+  // After the last add(): lets them advance while no caller looks at them; `soon`: see
+  // ProgressThread::add().
+  void advance_in_background(bool soon);
   bool test() override;
   void wait(double timeout_seconds) override;
   // For a caller that has released the GIL.
   void wait_without_gil(double timeout_seconds);
 
  private:
-  // Remembers the error of `run`, except a time-out.
+  // Runs `run` unless they have failed. Remembers its error, except a time-out, and whether they
+  // are complete then. The caller has locked the mutex.
   template <class Run>
   void attempt(const Run& run);
+  Poll poll() override;
+  // Throws in a process forked since: another thread may have been using the members.
+  void check_not_forked() const;
 
   CollectiveContext context_;
   std::shared_ptr<Transport> transport_;
+  int fork_count_;  // of the process when this was made
   std::mutex mutex_;
   Transfers transfers_;
   std::vector<Array> arrays_;
   std::exception_ptr error_;
+  std::atomic<bool> complete_ = false;
+  bool in_background_ = false;
 };
-
-// How many forks lie between the first process and this one.
-inline std::atomic<int> fork_count = 0;
 
 // Runs jobs in order on its own thread, which starts with the first job.
 class WorkQueue {

@@ -12,23 +12,11 @@ from renga.communicators.work import Work
 
 
 class PendingReceive(Work):
-    """Receives into ``buffer`` and copies it into ``out`` if shape and dtype match."""
+    """Receives into ``out`` what has its shape and dtype, by the header ``head``."""
 
-    def __init__(
-        self, native: Any, head: Array, buffer: Array, out: Array, source: int
-    ) -> None:
-        super().__init__(native, self._copy_to_out)
-        self._head, self._out = head, out
-        self._buffer: Array | None = buffer
-        self._source = source
-
-    def _copy_to_out(self) -> Array:
-        if not headers.describes(self._head, self._out):
-            raise mismatch(self._head, self._out, self._source)
-        if self._buffer is not None:
-            np.copyto(self._out, self._buffer)
-            self._buffer = None
-        return self._out
+    def __init__(self, native: Any, head: Array, out: Array, source: int) -> None:
+        super().__init__(native, lambda: out)
+        self._head, self._out, self._source = head, out, source
 
     def wait(self, timeout: float | None = None) -> Any:
         """Waits until the array has arrived and returns ``out``."""
@@ -43,13 +31,10 @@ class PendingReceive(Work):
     def test(self) -> bool:
         """Whether the array has arrived; raises the error of the receive."""
         try:
-            complete = super().test()
+            return super().test()
         except Exception as error:
             self._raise_mismatch(error)
             raise
-        if complete:
-            self._copy_to_out()
-        return complete
 
     def _raise_mismatch(self, error: Exception) -> None:
         """Replaces an error about a size by one about shape and dtype."""

@@ -4,12 +4,17 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "transport/topology.h"
+#include "transport/traffic.h"
 
 namespace renga {
+
+class ProgressThread;
 
 // A message in flight. Its memory must stay valid until test() has returned true.
 class Transfer {
@@ -26,6 +31,8 @@ class Transfer {
   int peer_;
 };
 
+// The error of a message that is dropped because its receiver does not accept it.
+inline constexpr const char* kNotAccepted = "recv: the header is not the expected one";
 // The tag of the messages that collectives send; users' tags are not negative.
 inline constexpr int kCollectiveTag = -1;
 
@@ -33,10 +40,20 @@ class Transport {
  public:
   virtual ~Transport() = default;
   virtual const Topology& topology() const = 0;
+  // Whether a message may be written to its memory. Called once those before it have been received.
+  using Accepts = std::function<bool()>;
   // Both start a message and return at once. Messages between two ranks with one tag keep their
-  // order.
-  virtual std::unique_ptr<Transfer> send(const void* data, std::int64_t bytes, int to, int tag) = 0;
-  virtual std::unique_ptr<Transfer> receive(void* data, std::int64_t bytes, int from, int tag) = 0;
+  // order. If `accepts` is given and returns false, the message is dropped, and the transfer fails.
+  std::unique_ptr<Transfer> send(const void* data, std::int64_t bytes, int to, int tag) {
+    if (tag == kCollectiveTag) collective_traffic_.add(bytes);
+    return start_send(data, bytes, to, tag);
+  }
+  std::unique_ptr<Transfer> receive(void* data, std::int64_t bytes, int from, int tag,
+                                    Accepts accepts = {}) {
+    return start_receive(data, bytes, from, tag, std::move(accepts));
+  }
+  // What collectives have sent.
+  const SentMessages& collective_traffic() const { return collective_traffic_; }
   // A transport over `members`, ranks of this one in their new order. Each of them calls it.
   virtual std::shared_ptr<Transport> split(const std::vector<int>& members) = 0;
   // Zeroed memory that all ranks of this node map; each of them calls it in the same order. Null on
@@ -53,8 +70,19 @@ class Transport {
   virtual int max_tag() const = 0;
   // Whether another thread may communicate at the same time.
   virtual bool concurrent() const = 0;
+  // What lets messages advance that nobody waits for. Null where they advance by themselves, or
+  // where only one thread may communicate.
+  virtual ProgressThread* progress_thread() const { return nullptr; }
   // Ends all ranks, because this one cannot go on.
   virtual void abort(int code) = 0;
+
+ private:
+  virtual std::unique_ptr<Transfer> start_send(const void* data, std::int64_t bytes, int to,
+                                               int tag) = 0;
+  virtual std::unique_ptr<Transfer> start_receive(void* data, std::int64_t bytes, int from, int tag,
+                                                  Accepts accepts) = 0;
+
+  SentMessages collective_traffic_;
 };
 
 }  // namespace renga

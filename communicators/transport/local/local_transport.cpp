@@ -106,8 +106,8 @@ std::shared_ptr<std::byte> LocalTransport::allocate_shared(std::size_t bytes) {
   return group_->allocate(++allocations_, topology_, bytes);
 }
 
-std::unique_ptr<Transfer> LocalTransport::send(const void* data, std::int64_t bytes, int to,
-                                               int tag) {
+std::unique_ptr<Transfer> LocalTransport::start_send(const void* data, std::int64_t bytes, int to,
+                                                     int tag) {
   group_->failure().check();
   auto* source = static_cast<std::byte*>(const_cast<void*>(data));
   auto message = std::make_shared<PostedMessage>(topology_.rank, tag, source, bytes);
@@ -121,10 +121,11 @@ std::unique_ptr<Transfer> LocalTransport::send(const void* data, std::int64_t by
   return std::make_unique<LocalTransfer>(to, message, mailbox, group_, eager);
 }
 
-std::unique_ptr<Transfer> LocalTransport::receive(void* data, std::int64_t bytes, int from,
-                                                  int tag) {
+std::unique_ptr<Transfer> LocalTransport::start_receive(void* data, std::int64_t bytes, int from,
+                                                        int tag, Accepts accepts) {
   group_->failure().check();
   auto request = std::make_shared<PostedMessage>(from, tag, static_cast<std::byte*>(data), bytes);
+  request->accepts = std::move(accepts);
   Mailbox& mailbox = group_->mailbox(topology_.rank);
   mailbox.receive(request);
   return std::make_unique<LocalTransfer>(from, request, mailbox, group_, false);

@@ -72,8 +72,6 @@ class LocalTransport final : public Transport {
   LocalTransport(std::shared_ptr<LocalGroup> group, int rank);
 
   const Topology& topology() const override { return topology_; }
-  std::unique_ptr<Transfer> send(const void* data, std::int64_t bytes, int to, int tag) override;
-  std::unique_ptr<Transfer> receive(void* data, std::int64_t bytes, int from, int tag) override;
   std::shared_ptr<Transport> split(const std::vector<int>& members) override;
   std::shared_ptr<std::byte> allocate_shared(std::size_t bytes) override;
   void progress() override { check_failure(); }
@@ -83,6 +81,11 @@ class LocalTransport final : public Transport {
   void abort(int code) override;
 
  private:
+  std::unique_ptr<Transfer> start_send(const void* data, std::int64_t bytes, int to,
+                                       int tag) override;
+  std::unique_ptr<Transfer> start_receive(void* data, std::int64_t bytes, int from, int tag,
+                                          Accepts accepts) override;
+
   std::shared_ptr<LocalGroup> group_;
   Topology topology_;
   std::map<std::vector<int>, int> splits_;  // number of splits into each list of members

@@ -8,13 +8,13 @@ namespace renga {
 namespace {
 
 void deliver(PostedMessage& message, PostedMessage& request) {
-  if (message.bytes == request.bytes) {
-    if (message.bytes > 0) {
-      std::memcpy(request.data, message.data, static_cast<std::size_t>(message.bytes));
-    }
-  } else {
+  if (message.bytes != request.bytes) {
     request.error = "recv: expected " + std::to_string(request.bytes) + " bytes from rank " +
                     std::to_string(message.source) + ", got " + std::to_string(message.bytes);
+  } else if (request.accepts && !request.accepts()) {
+    request.error = kNotAccepted;
+  } else if (message.bytes > 0) {
+    std::memcpy(request.data, message.data, static_cast<std::size_t>(message.bytes));
   }
   message.done.store(true, std::memory_order_release);
   request.done.store(true, std::memory_order_release);

@@ -21,6 +21,7 @@ struct PostedMessage {
   int tag;
   std::byte* data;
   std::int64_t bytes;
+  Transport::Accepts accepts = {};         // of a receive
   std::vector<std::byte> eager_data = {};  // copy of a short message: its sender need not wait
   std::atomic<bool> done = false;
   std::string error = {};

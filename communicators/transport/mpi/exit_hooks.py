@@ -54,7 +54,7 @@ def install(native: Any) -> bool:
         elif args.exc_type is not SystemExit:
             end_job(args.exc_value)
 
-    atexit.register(native.send_shutdown_notices)
+    atexit.register(native.shut_down)
     sys.excepthook = on_exception
     threading.excepthook = on_thread_exception
     in_main = threading.current_thread() is threading.main_thread()

@@ -9,16 +9,24 @@
 
 namespace renga {
 
+namespace {
+
+// A message as short as this has arrived together with its envelope.
+constexpr int kShortBytes = 256;
+
+}  // namespace
+
 struct MatchedReceives::Receive {
   std::byte* data;
   std::int64_t bytes;
   int from;
   int tag;
+  Transport::Accepts accepts;
   std::int64_t matched_bytes = 0;
-  bool matched = false;
-  std::int64_t unexpected_bytes = -1;           // size of a message that has another size
-  std::vector<std::byte> unexpected_data = {};  // its contents, which are dropped
+  std::string error = {};                    // why the message is dropped
+  std::vector<std::byte> dropped_data = {};  // its contents
   std::vector<MPI_Request> requests = {};
+  std::atomic<bool> matched = false;  // all chunks; nothing above changes any more
 };
 
 class MatchedReceives::MatchedTransfer final : public Transfer {
@@ -28,31 +36,22 @@ class MatchedReceives::MatchedTransfer final : public Transfer {
   ~MatchedTransfer() override { cancel(); }
 
   bool test() override {
-    receives_.progress();
-    if (!is_done(false)) return false;
-    if (receive_->unexpected_bytes >= 0) {
-      throw std::runtime_error("recv: expected " + std::to_string(receive_->bytes) +
-                               " bytes from rank " + std::to_string(peer()) + ", got " +
-                               std::to_string(receive_->unexpected_bytes));
-    }
+    if (!receive_->matched) receives_.progress(*receive_);
+    if (!receive_->matched || !is_done()) return false;
+    if (!receive_->error.empty()) throw std::runtime_error(receive_->error);
     return true;
   }
 
-  bool cancel() override { return is_done(true); }
+  // `receives_` may be destroyed once the message has been matched, so it is not used then.
+  bool cancel() override {
+    if (done_) return true;
+    if (!receive_->matched && receives_.remove(*receive_)) return done_ = true;
+    return mpi_is_finalized() || is_done();
+  }
 
  private:
-  // `receives_` may be destroyed once the message has been matched, so it is not used then.
-  bool is_done(bool cancelled) {
+  bool is_done() {
     if (done_) return true;
-    if (!matched_) {
-      matched_ = receives_.is_matched(*receive_);
-      if (!matched_ && cancelled) {
-        receives_.remove(*receive_);
-        return done_ = true;
-      }
-      if (!matched_) return false;
-    }
-    if (cancelled && mpi_is_finalized()) return done_ = true;
     auto& requests = receive_->requests;
     int all_done = 0;
     check_mpi(MPI_Testall(static_cast<int>(requests.size()), requests.data(), &all_done,
@@ -63,49 +62,55 @@ class MatchedReceives::MatchedTransfer final : public Transfer {
 
   MatchedReceives& receives_;
   std::shared_ptr<Receive> receive_;
-  bool matched_ = false;
   bool done_ = false;
 };
 
-std::unique_ptr<Transfer> MatchedReceives::start(void* data, std::int64_t bytes, int from,
-                                                 int tag) {
-  auto receive =
-      std::make_shared<Receive>(Receive{static_cast<std::byte*>(data), bytes, from, tag});
+std::unique_ptr<Transfer> MatchedReceives::start(void* data, std::int64_t bytes, int from, int tag,
+                                                 Transport::Accepts accepts) {
+  auto receive = std::make_shared<Receive>(static_cast<std::byte*>(data), bytes, from, tag,
+                                           std::move(accepts));
   {
     const std::lock_guard lock(mutex_);
-    unmatched_.push_back(receive);
-    empty_ = false;
+    unmatched_[{from, tag}].push_back(receive);
+    ++count_;
   }
   return std::make_unique<MatchedTransfer>(*this, std::move(receive));
 }
 
-bool MatchedReceives::is_matched(const Receive& receive) {
+bool MatchedReceives::remove(const Receive& receive) {
   const std::lock_guard lock(mutex_);
-  return receive.matched;
-}
-
-void MatchedReceives::remove(const Receive& receive) {
-  const std::lock_guard lock(mutex_);
-  unmatched_.remove_if([&](const auto& other) { return other.get() == &receive; });
-  empty_ = unmatched_.empty();
+  if (receive.matched) return false;
+  const auto queue = unmatched_.find({receive.from, receive.tag});
+  count_ -= static_cast<int>(
+      std::erase_if(queue->second, [&](const auto& other) { return other.get() == &receive; }));
+  if (queue->second.empty()) unmatched_.erase(queue);
+  return true;
 }
 
 void MatchedReceives::progress() {
-  if (empty_) return;
-  const std::lock_guard lock(mutex_);
-  for (auto it = unmatched_.begin(); it != unmatched_.end();) {
-    Receive& receive = **it;
-    const auto precedes = [&](const auto& other) {
-      return other->from == receive.from && other->tag == receive.tag;
-    };
-    if (std::any_of(unmatched_.begin(), it, precedes)) {
-      ++it;
-      continue;
-    }
-    match(receive);
-    it = receive.matched ? unmatched_.erase(it) : std::next(it);
+  if (count_ == 0) return;
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock) return;
+  for (auto& [source_and_tag, queue] : unmatched_) match(queue);
+  std::erase_if(unmatched_, [](const auto& entry) { return entry.second.empty(); });
+}
+
+void MatchedReceives::progress(const Receive& receive) {
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock || receive.matched) return;
+  const auto queue = unmatched_.find({receive.from, receive.tag});
+  if (queue->second.front().get() != &receive) return;
+  match(queue->second);
+  if (queue->second.empty()) unmatched_.erase(queue);
+}
+
+void MatchedReceives::match(Queue& queue) {
+  while (!queue.empty()) {
+    match(*queue.front());
+    if (!queue.front()->matched) return;
+    queue.pop_front();
+    --count_;
   }
-  empty_ = unmatched_.empty();
 }
 
 void MatchedReceives::match(Receive& receive) {
@@ -120,14 +125,24 @@ void MatchedReceives::match(Receive& receive) {
     const std::int64_t remaining = receive.bytes - receive.matched_bytes;
     std::byte* to = receive.data + receive.matched_bytes;
     if (count != std::min(kMaxMessageBytes, remaining)) {
-      receive.unexpected_bytes = receive.matched_bytes + count;
-      receive.unexpected_data.resize(static_cast<std::size_t>(count));
-      to = receive.unexpected_data.data();
+      receive.error = "recv: expected " + std::to_string(receive.bytes) + " bytes from rank " +
+                      std::to_string(receive.from) + ", got " +
+                      std::to_string(receive.matched_bytes + count);
+    } else if (receive.accepts && !receive.accepts()) {
+      receive.error = kNotAccepted;
     }
-    check_mpi(MPI_Imrecv(to, count, MPI_BYTE, &message, &receive.requests.emplace_back()),
-              "MPI_Imrecv");
+    if (!receive.error.empty()) {
+      receive.dropped_data.resize(static_cast<std::size_t>(count));
+      to = receive.dropped_data.data();
+    }
+    if (count <= kShortBytes) {
+      check_mpi(MPI_Mrecv(to, count, MPI_BYTE, &message, MPI_STATUS_IGNORE), "MPI_Mrecv");
+    } else {
+      check_mpi(MPI_Imrecv(to, count, MPI_BYTE, &message, &receive.requests.emplace_back()),
+                "MPI_Imrecv");
+    }
     receive.matched_bytes += count;
-    receive.matched = receive.unexpected_bytes >= 0 || receive.matched_bytes == receive.bytes;
+    receive.matched = !receive.error.empty() || receive.matched_bytes == receive.bytes;
   }
 }
 

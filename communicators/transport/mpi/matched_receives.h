@@ -7,9 +7,11 @@
 #include <mpi.h>
 
 #include <atomic>
-#include <list>
+#include <deque>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <utility>
 
 #include "transport/transport.h"
 
@@ -20,22 +22,26 @@ class MatchedReceives {
   explicit MatchedReceives(MPI_Comm comm) : comm_(comm) {}
 
   // Messages from one rank with one tag are matched in the order of these calls.
-  std::unique_ptr<Transfer> start(void* data, std::int64_t bytes, int from, int tag);
-  // Matches the messages that have arrived. Called by any thread that waits.
+  std::unique_ptr<Transfer> start(void* data, std::int64_t bytes, int from, int tag,
+                                  Transport::Accepts accepts);
+  // Matches the messages that have arrived, unless another thread does. Called by any thread.
   void progress();
 
  private:
   struct Receive;
   class MatchedTransfer;
-  // Whether all chunks of the message have been matched.
-  bool is_matched(const Receive& receive);
-  void remove(const Receive& receive);
+  using Queue = std::deque<std::shared_ptr<Receive>>;
+  // The same for those that could be the message of `receive`.
+  void progress(const Receive& receive);
+  // Removes an unmatched receive; false if it has been matched.
+  bool remove(const Receive& receive);
+  void match(Queue& queue);
   void match(Receive& receive);
 
   MPI_Comm comm_;
   std::mutex mutex_;
-  std::list<std::shared_ptr<Receive>> unmatched_;
-  std::atomic<bool> empty_ = true;
+  std::map<std::pair<int, int>, Queue> unmatched_;  // by source and tag
+  std::atomic<int> count_ = 0;                      // of the unmatched
 };
 
 }  // namespace renga

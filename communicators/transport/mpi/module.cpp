@@ -64,11 +64,13 @@ std::shared_ptr<Transport> connect(std::uintptr_t comm_address, const std::strin
   return transport;
 }
 
-void send_shutdown_notices() {
+// Before the interpreter ends, and with it, perhaps, MPI.
+void shut_down() {
   if (in_forked_process()) return;
   for (const auto& transport : transports()) {
     if (const auto alive = transport.lock()) alive->send_shutdown_notice();
   }
+  stop_progress_thread();
 }
 
 void write_comm(const Transport& transport, std::uintptr_t address) {
@@ -105,8 +107,8 @@ PYBIND11_MODULE(_communicators_mpi, m) {
         return version.substr(0, version.find(','));
       },
       "The MPI implementation and its version.");
-  m.def("send_shutdown_notices", &send_shutdown_notices,
-        "Tells the ranks of all communicators that this process exits.");
+  m.def("shut_down", &shut_down,
+        "Tells the ranks of all communicators that this process exits, and ends its thread.");
   m.def("write_comm", &write_comm, py::arg("transport"), py::arg("address"),
         "Writes the transport's MPI_Comm to an address.");
   m.def(

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <mutex>
 #include <stdexcept>
 #include <string>
 
@@ -84,7 +85,36 @@ std::vector<int> first_ranks_of_nodes(MPI_Comm comm, MPI_Comm node) {
   return firsts;
 }
 
+// Of all communicators: each call of MPI lets the messages of all of them advance.
+class CommonProgressThread {
+ public:
+  std::shared_ptr<ProgressThread> get() {
+    const std::lock_guard lock(mutex_);
+    std::shared_ptr<ProgressThread> thread = current_.lock();
+    if (thread == nullptr) current_ = thread = std::make_shared<ProgressThread>();
+    return thread;
+  }
+
+  std::shared_ptr<ProgressThread> current() {
+    const std::lock_guard lock(mutex_);
+    return current_.lock();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::weak_ptr<ProgressThread> current_;
+};
+
+CommonProgressThread& common_progress_thread() {
+  static CommonProgressThread thread;
+  return thread;
+}
+
 }  // namespace
+
+void stop_progress_thread() {
+  if (const auto thread = common_progress_thread().current()) thread->stop();
+}
 
 bool in_forked_process() {
   static const pid_t first = getpid();
@@ -112,6 +142,7 @@ MpiTransport::MpiTransport(MPI_Comm comm, SharedMemoryScope scope) : scope_(scop
   MPI_Comm_set_errhandler(user_comm_, MPI_ERRORS_RETURN);
   MPI_Comm_set_errhandler(collective_comm_, MPI_ERRORS_RETURN);
   receives_ = std::make_unique<MatchedReceives>(user_comm_);
+  if (concurrent()) progress_thread_ = common_progress_thread().get();
   int rank = 0;
   MPI_Comm_rank(collective_comm_, &rank);
   check_mpi(
@@ -122,6 +153,11 @@ MpiTransport::MpiTransport(MPI_Comm comm, SharedMemoryScope scope) : scope_(scop
 }
 
 MpiTransport::~MpiTransport() {
+  if (in_forked_process()) {
+    // The thread does not exist here, and may have been changing the receives.
+    static_cast<void>(receives_.release());
+    static_cast<void>(new std::shared_ptr(std::move(progress_thread_)));
+  }
   // The MPI communicators are not freed: that is collective, and other ranks may never do it.
   if (!mpi_is_finalized()) send_shutdown_notice();
 }
@@ -146,8 +182,8 @@ void MpiTransport::send_shutdown_notice() {
   }
 }
 
-std::unique_ptr<Transfer> MpiTransport::send(const void* data, std::int64_t bytes, int to,
-                                             int tag) {
+std::unique_ptr<Transfer> MpiTransport::start_send(const void* data, std::int64_t bytes, int to,
+                                                   int tag) {
   auto transfer = std::make_unique<MpiTransfer>(to, false);
   transfer->start(bytes, [&](std::int64_t begin, int count, MPI_Request* request) {
     check_mpi(MPI_Isend(static_cast<const std::byte*>(data) + begin, count, MPI_BYTE, to,
@@ -157,8 +193,11 @@ std::unique_ptr<Transfer> MpiTransport::send(const void* data, std::int64_t byte
   return transfer;
 }
 
-std::unique_ptr<Transfer> MpiTransport::receive(void* data, std::int64_t bytes, int from, int tag) {
-  if (tag != kCollectiveTag) return receives_->start(data, bytes, from, tag);
+std::unique_ptr<Transfer> MpiTransport::start_receive(void* data, std::int64_t bytes, int from,
+                                                      int tag, Accepts accepts) {
+  if (tag != kCollectiveTag) {
+    return receives_->start(data, bytes, from, tag, std::move(accepts));
+  }
   auto transfer = std::make_unique<MpiTransfer>(from, true);
   transfer->start(bytes, [&](std::int64_t begin, int count, MPI_Request* request) {
     check_mpi(MPI_Irecv(static_cast<std::byte*>(data) + begin, count, MPI_BYTE, from, kMessageTag,

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "transport/mpi/matched_receives.h"
+#include "transport/progress_thread.h"
 #include "transport/transport.h"
 
 namespace renga {
@@ -27,13 +28,12 @@ class MpiTransport final : public Transport {
   MPI_Comm comm() const { return user_comm_; }
 
   const Topology& topology() const override { return topology_; }
-  std::unique_ptr<Transfer> send(const void* data, std::int64_t bytes, int to, int tag) override;
-  std::unique_ptr<Transfer> receive(void* data, std::int64_t bytes, int from, int tag) override;
   std::shared_ptr<Transport> split(const std::vector<int>& members) override;
   std::shared_ptr<std::byte> allocate_shared(std::size_t bytes) override;
   void progress() override;
   int max_tag() const override;
   bool concurrent() const override;
+  ProgressThread* progress_thread() const override { return progress_thread_.get(); }
   bool has_shut_down(int rank) const override { return shut_down_[static_cast<std::size_t>(rank)]; }
   void abort(int code) override;
 
@@ -42,6 +42,10 @@ class MpiTransport final : public Transport {
   void send_shutdown_notice();
 
  private:
+  std::unique_ptr<Transfer> start_send(const void* data, std::int64_t bytes, int to,
+                                       int tag) override;
+  std::unique_ptr<Transfer> start_receive(void* data, std::int64_t bytes, int from, int tag,
+                                          Accepts accepts) override;
   MPI_Comm comm_for(int tag) const { return tag == kCollectiveTag ? collective_comm_ : user_comm_; }
 
   SharedMemoryScope scope_;
@@ -49,10 +53,14 @@ class MpiTransport final : public Transport {
   MPI_Comm collective_comm_ = MPI_COMM_NULL;  // messages of collectives
   MPI_Comm node_comm_ = MPI_COMM_NULL;        // the ranks of this node
   std::unique_ptr<MatchedReceives> receives_;
+  std::shared_ptr<ProgressThread> progress_thread_;  // of all transports of this process
   Topology topology_;
   std::vector<std::atomic<bool>> shut_down_;  // by rank
   bool shutdown_notice_sent_ = false;
 };
+
+// Before MPI is finalized.
+void stop_progress_thread();
 
 // Whether this process was forked from a rank: MPI must not be called in it.
 bool in_forked_process();

@@ -14,13 +14,13 @@ from renga.communicators.transport.simulated.machine import Machine
 from renga.communicators.transport.simulated.simulated_communicator import (
     SimulatedCommunicator,
 )
-from renga.communicators.transport.simulated.traffic import Traffic
 from renga.communicators.transport.simulated.virtual import (
     Deadlock,
     Outcome,
     VirtualCommunicator,
     run,
 )
+from renga.communicators.transport.traffic import Traffic
 
 __all__ = [
     "Deadlock",

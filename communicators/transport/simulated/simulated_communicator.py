@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Sequence
 from typing import Any, Callable
 
 import numpy as np
@@ -11,17 +12,30 @@ from renga.communicators.communicator import Array
 from renga.communicators.native_communicator import NativeCommunicator
 from renga.communicators.transport.simulated.machine import Machine
 from renga.communicators.transport.simulated.simulated_native import SimulatedNative
-from renga.communicators.transport.simulated.traffic import Traffic
+from renga.communicators.transport.traffic import Traffic
 
 
 class SimulatedCommunicator(NativeCommunicator):
-    """Computes shapes, and counts what it would communicate in ``traffic``."""
+    """Computes shapes, and counts what it would communicate in ``traffic``.
 
-    def __init__(self, rank: int, size: int, machine: Machine) -> None:
+    Args:
+        rank: of this rank.
+        size: the number of ranks.
+        machine: the model of the network.
+        counted_in: of the communicators that it was split from.
+    """
+
+    def __init__(
+        self,
+        rank: int,
+        size: int,
+        machine: Machine,
+        counted_in: Sequence[Traffic] = (),
+    ) -> None:
         if not 0 <= rank < size:
             raise ValueError(f"simulated: expected a rank in [0, {size}), got {rank}")
         machine.check_ranks(size)
-        super().__init__(SimulatedNative(rank, size, machine))
+        super().__init__(SimulatedNative(rank, size, machine, counted_in))
 
     @property
     def machine(self) -> Machine:
@@ -32,8 +46,8 @@ class SimulatedCommunicator(NativeCommunicator):
     @property
     def traffic(self) -> Traffic:
         """Counts of the communication so far."""
-        traffic: Traffic = self._native.traffic
-        return traffic
+        traffic: Traffic = self._native.traffics[0]
+        return traffic.copy()
 
     def split(self, color: int | None, key: int) -> Any:
         """Raises RuntimeError: the colors of the other ranks are not known."""
@@ -47,11 +61,12 @@ class SimulatedCommunicator(NativeCommunicator):
         node = self.rank // self.machine.intra_size
         node_members = [r for r in members if r // self.machine.intra_size == node]
         parameters = {**vars(self.machine), "intra_size": len(node_members)}
-        group = type(self)(
-            members.index(self.rank), len(members), Machine(**parameters)
+        return type(self)(
+            members.index(self.rank),
+            len(members),
+            Machine(**parameters),
+            self._native.traffics,
         )
-        group._native.traffic = self.traffic
-        return group
 
     def _allgather(self, name: str, x: Array) -> tuple[Array, ...]:
         """This rank's array, repeated for each rank."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from renga.communicators.array_communicator import checked_rank
 from renga.communicators.communicator import Array
 from renga.communicators.transport.simulated import costs
 from renga.communicators.transport.simulated.machine import Machine
-from renga.communicators.transport.simulated.traffic import Traffic
+from renga.communicators.transport.traffic import Traffic
 
 # Reductions of `count` equal arrays; max, min and mean return the array itself.
 _REDUCTIONS_OF_EQUALS = {
@@ -22,11 +23,16 @@ _REDUCTIONS_OF_EQUALS = {
 
 
 class SimulatedNative:
-    """Rank ``rank`` of ``size``; all others hold the same arrays."""
+    """Rank ``rank`` of ``size``; all others hold the same arrays.
 
-    def __init__(self, rank: int, size: int, machine: Machine) -> None:
+    ``traffics`` are its own counts and those of the communicators it was split from.
+    """
+
+    def __init__(
+        self, rank: int, size: int, machine: Machine, counted_in: Sequence[Traffic]
+    ) -> None:
         self.machine = machine
-        self.traffic = Traffic()
+        self.traffics = [Traffic(), *counted_in]
         self.rank, self.size = rank, size
         self.intra_size = min(machine.intra_size, size)
         self.intra_rank = rank % self.intra_size
@@ -103,7 +109,8 @@ class SimulatedNative:
         return self._count(name, costs.all_to_all(self.machine, self.size, size), wait)
 
     def _count(self, name: str, cost: costs.Cost, wait: bool) -> Any:
-        self.traffic.add(name, *cost, wait)
+        for traffic in self.traffics:
+            traffic.add(name, *cost, wait)
         return None if wait else CompleteWork()
 
     def send(self, xs: list[Any], to: int, tag: int, wait: bool = True) -> Any:
@@ -115,22 +122,35 @@ class SimulatedNative:
             queue.append(x.copy())
             seconds += self.machine.message(x.nbytes, same_node)
         size = sum(x.nbytes for x in xs)
-        self.traffic.add("send", len(xs), size, seconds, wait)
-        return None if wait else CompleteWork()
+        return self._count("send", costs.Cost(len(xs), size, seconds), wait)
 
-    def receive(self, xs: list[Any], source: int, tag: int, wait: bool = True) -> Any:
-        """What this rank sent with the tag; its time was counted then."""
+    def receive(
+        self,
+        xs: list[Any],
+        source: int,
+        tag: int,
+        wait: bool = True,
+        expected: Array | None = None,
+    ) -> Any:
+        """What this rank sent with the tag; its time was counted then.
+
+        Raises:
+            RuntimeError: if it has sent nothing of this size, or the first array is
+                not ``expected``; the others are not written to then.
+        """
         checked_rank("recv", source, self.size)
-        for x in xs:
+        for i, x in enumerate(xs):
             queue = self._messages.get(tag)
             if not queue or queue[0].nbytes != x.nbytes:
                 raise RuntimeError(
                     f"recv: a simulated rank receives what it has sent itself with tag "
                     f"{tag}; expected {x.nbytes} bytes"
                 )
-            x[...] = queue.popleft().reshape(x.shape)
-        self.traffic.add("recv", 0, 0, 0.0, wait)
-        return None if wait else CompleteWork()
+            received = queue.popleft().reshape(x.shape)
+            if i == 0 and expected is not None and (received != expected).any():
+                raise RuntimeError("recv: the header is not the expected one")
+            x[...] = received
+        return self._count("recv", costs.Cost(0, 0, 0.0), wait)
 
     def window(self, size: int) -> Array:
         return np.empty(size, np.uint8)

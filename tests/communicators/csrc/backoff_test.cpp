@@ -13,8 +13,6 @@ class FakeTransport final : public Transport {
  public:
   FakeTransport() { topology_.size = 2; }
   const Topology& topology() const override { return topology_; }
-  std::unique_ptr<Transfer> send(const void*, std::int64_t, int, int) override { return nullptr; }
-  std::unique_ptr<Transfer> receive(void*, std::int64_t, int, int) override { return nullptr; }
   std::shared_ptr<Transport> split(const std::vector<int>&) override { return nullptr; }
   std::shared_ptr<std::byte> allocate_shared(std::size_t) override { return nullptr; }
   void progress() override { ++progressed; }
@@ -27,6 +25,13 @@ class FakeTransport final : public Transport {
   int shut_down_rank = -1;
 
  private:
+  std::unique_ptr<Transfer> start_send(const void*, std::int64_t, int, int) override {
+    return nullptr;
+  }
+  std::unique_ptr<Transfer> start_receive(void*, std::int64_t, int, int, Accepts) override {
+    return nullptr;
+  }
+
   Topology topology_;
 };
 

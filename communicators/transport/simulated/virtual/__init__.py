@@ -18,7 +18,6 @@ from typing import Any, Callable
 
 from renga.communicators.failure import with_rank
 from renga.communicators.transport.simulated.machine import Machine
-from renga.communicators.transport.simulated.traffic import Traffic
 from renga.communicators.transport.simulated.virtual.group import Group
 from renga.communicators.transport.simulated.virtual.network import Network
 from renga.communicators.transport.simulated.virtual.scheduler import (
@@ -31,6 +30,7 @@ from renga.communicators.transport.simulated.virtual.virtual_communicator import
 from renga.communicators.transport.simulated.virtual.virtual_native import (
     VirtualNative,
 )
+from renga.communicators.transport.traffic import Traffic
 
 __all__ = ["Deadlock", "Outcome", "VirtualCommunicator", "run"]
 
@@ -84,7 +84,8 @@ def run(
     results: list[Any] = [None] * ranks
 
     def run_rank(rank: int) -> None:
-        native = VirtualNative(world, rank, scheduler.threads[rank])
+        thread = scheduler.threads[rank]
+        native = VirtualNative(world, rank, thread, [thread.traffic])
         results[rank] = function(VirtualCommunicator(native))
 
     scheduler.run(run_rank)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import collections
 from collections.abc import Sequence
 
+import numpy as np
+
 from renga.communicators.communicator import Array
 from renga.communicators.messages.headers import as_bytes
 from renga.communicators.transport.simulated.virtual.events import Event
@@ -27,10 +29,20 @@ class Send(Event):
 
 
 class Receive(Event):
-    """Arrays to receive into; happens when all have arrived."""
+    """Arrays to receive into; happens when all have arrived.
 
-    def __init__(self, description: str, ys: Sequence[Array], now: float) -> None:
+    If the first is not ``expected``, the others are not written to.
+    """
+
+    def __init__(
+        self,
+        description: str,
+        ys: Sequence[Array],
+        now: float,
+        expected: Array | None = None,
+    ) -> None:
         super().__init__(description)
+        self._expected = expected
         self.posted_at = now
         self.arrival = now  # of those that have been sent
         self.missing = len(ys)
@@ -41,12 +53,18 @@ class Receive(Event):
         """Receives one array."""
         self.missing -= 1
         self.arrival = max(self.arrival, send.arrival)
-        if part.nbytes == y.nbytes:
-            as_bytes(y)[...] = part
-        else:
-            self.mismatch = InvalidType(
-                f"{self.description}: expected {y.nbytes} bytes, got {part.nbytes}"
-            )
+        expected, self._expected = self._expected, None
+        if self.mismatch is not None:
+            return
+        if part.nbytes != y.nbytes:
+            self._refuse(f"expected {y.nbytes} bytes, got {part.nbytes}")
+            return
+        as_bytes(y)[...] = part
+        if expected is not None and not np.array_equal(y, expected):
+            self._refuse("the header is not the expected one")
+
+    def _refuse(self, reason: str) -> None:
+        self.mismatch = InvalidType(f"{self.description}: {reason}")
 
 
 class Channel:

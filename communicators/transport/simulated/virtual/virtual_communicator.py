@@ -6,13 +6,13 @@ from typing import Any
 
 from renga.communicators.native_communicator import NativeCommunicator
 from renga.communicators.transport.simulated.machine import Machine
-from renga.communicators.transport.simulated.traffic import Traffic
+from renga.communicators.transport.traffic import Traffic
 
 
 class VirtualCommunicator(NativeCommunicator):
     """Communicates with the other ranks of :func:`run`, in virtual time.
 
-    The groups that ``split`` makes have the clock and the traffic of their rank.
+    The groups that ``split`` makes have the clock of their rank.
     """
 
     @property
@@ -24,8 +24,8 @@ class VirtualCommunicator(NativeCommunicator):
     @property
     def traffic(self) -> Traffic:
         """Counts of this rank's communication so far."""
-        traffic: Traffic = self._native.thread.traffic
-        return traffic
+        traffic: Traffic = self._native.traffics[0]
+        return traffic.copy()
 
     @property
     def clock(self) -> float:

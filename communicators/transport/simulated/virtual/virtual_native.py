@@ -18,18 +18,29 @@ from renga.communicators.transport.simulated.virtual.group import Collective, Gr
 from renga.communicators.transport.simulated.virtual.messages import Receive, Send
 from renga.communicators.transport.simulated.virtual.virtual_thread import VirtualThread
 from renga.communicators.transport.simulated.virtual.virtual_work import VirtualWork
+from renga.communicators.transport.traffic import Traffic
 from renga.variable import as_array
 
 _MAX_TAG = 2**31 - 1
 
 
 class VirtualNative:
-    """Rank ``rank`` of a group; ``thread`` runs it."""
+    """Rank ``rank`` of a group; ``thread`` runs it.
+
+    ``traffics`` are its own counts and those of the communicators it was split from.
+    """
 
     shares_memory = False
 
-    def __init__(self, group: Group, rank: int, thread: VirtualThread) -> None:
+    def __init__(
+        self,
+        group: Group,
+        rank: int,
+        thread: VirtualThread,
+        traffics: Sequence[Traffic],
+    ) -> None:
         self.thread = thread
+        self.traffics = traffics
         self.machine = group.machine
         self.rank, self.size = rank, len(group.members)
         nodes = [group.network.node_of(member) for member in group.members]
@@ -188,7 +199,8 @@ class VirtualNative:
         if color is None:
             return None
         part: Group = collective.result[color]
-        return VirtualNative(part, part.members.index(self.thread.number), self.thread)
+        rank = part.members.index(self.thread.number)
+        return VirtualNative(part, rank, self.thread, [Traffic(), *self.traffics])
 
     def _collective(
         self,
@@ -199,7 +211,13 @@ class VirtualNative:
         wait: bool = True,
     ) -> Any:
         collective = self._join(call, cost, operand, execute, wait)
-        return None if wait else VirtualWork(self.thread, collective, self.rank)
+        return None if wait else VirtualWork(self, collective)
+
+    def _count(
+        self, name: str, messages: int, size: int, seconds: float, wait: bool
+    ) -> None:
+        for traffic in self.traffics:
+            traffic.add(name, messages, size, seconds, wait)
 
     def _join(
         self,
@@ -221,13 +239,13 @@ class VirtualNative:
                 thread.wait_for(collective)
             seconds = thread.clock - begin if wait else cost.seconds
             name, messages, size = call.split()[0], cost.messages, cost.bytes
-            thread.traffic.add(name, messages, size, seconds, wait)
+            self._count(name, messages, size, seconds, wait)
         return collective
 
     def send(
         self, xs: Sequence[Array], to: int, tag: int, wait: bool = True
     ) -> VirtualWork | None:
-        """One message, whose size is that of the data without headers."""
+        """Takes the time of one message with the data, without headers."""
         xs = [as_array(x) for x in xs]
         to, tag = checked_rank("send", to, self.size), _checked_tag("send", tag)
         size = sum(x.nbytes for x in xs if not headers.is_header(x))
@@ -241,22 +259,29 @@ class VirtualNative:
             if wait:
                 thread.wait_for(send)
             seconds = (thread.clock if wait else arrival) - begin
-            thread.traffic.add("send", 1, size, seconds, wait)
-        return None if wait else VirtualWork(thread, send, self.rank)
+            sent = sum(x.nbytes for x in xs)
+            self._count("send", len(xs), sent, seconds, wait)
+        return None if wait else VirtualWork(self, send)
 
     def receive(
-        self, xs: Sequence[Array], source: int, tag: int, wait: bool = True
+        self,
+        xs: Sequence[Array],
+        source: int,
+        tag: int,
+        wait: bool = True,
+        expected: Array | None = None,
     ) -> VirtualWork | None:
         xs = [as_array(x) for x in xs]
         source, tag = checked_rank("recv", source, self.size), _checked_tag("recv", tag)
         with self.thread as thread:
             begin = thread.clock
-            receive = Receive(f"recv from rank {source} with tag {tag}", xs, begin)
+            description = f"recv from rank {source} with tag {tag}"
+            receive = Receive(description, xs, begin, expected)
             self._group.receive((source, self.rank, tag), xs, receive)
             if wait:
                 thread.wait_for(receive)
-            thread.traffic.add("recv", 0, 0, thread.clock - begin, wait)
-        return None if wait else VirtualWork(thread, receive, self.rank)
+            self._count("recv", 0, 0, thread.clock - begin, wait)
+        return None if wait else VirtualWork(self, receive)
 
     def window(self, size: int) -> Array:
         self._synchronize(f"window uint8 ({size},)")

@@ -8,9 +8,9 @@ import time
 from typing import TYPE_CHECKING, Any, Callable
 
 from renga import _communicators
-from renga.communicators.transport.simulated.traffic import Traffic
 from renga.communicators.transport.simulated.virtual.events import Event
 from renga.communicators.transport.simulated.virtual.random_states import RandomStates
+from renga.communicators.transport.traffic import Traffic
 
 if TYPE_CHECKING:
     from renga.communicators.transport.simulated.virtual.scheduler import Scheduler

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 from renga.communicators.transport.simulated.virtual.events import Event
 from renga.communicators.transport.simulated.virtual.messages import Receive
-from renga.communicators.transport.simulated.virtual.virtual_thread import VirtualThread
+
+if TYPE_CHECKING:
+    from renga.communicators.transport.simulated.virtual.virtual_native import (
+        VirtualNative,
+    )
 
 
 class VirtualWork:
-    """The interface of the compiled Work; ``rank`` is for errors."""
+    """The interface of the compiled Work, for an event of a virtual rank."""
 
-    def __init__(self, thread: VirtualThread, event: Event, rank: int) -> None:
-        self._thread = thread
+    def __init__(self, native: VirtualNative, event: Event) -> None:
+        self._native = native
+        self._thread = native.thread
         self._event = event
-        self._rank = rank
 
     def test(self) -> bool:
         with self._thread:
@@ -27,11 +32,12 @@ class VirtualWork:
             try:
                 done = self._thread.wait_for(self._event, timeout_seconds or math.inf)
             finally:
-                self._thread.traffic.seconds += self._thread.clock - begin
+                for traffic in self._native.traffics:
+                    traffic.seconds += self._thread.clock - begin
         if not done:
             raise TimeoutError(
                 f"{self._event.describe()}: not complete after {timeout_seconds:g} s "
-                f"on rank {self._rank}"
+                f"on rank {self._native.rank}"
             )
 
     def __del__(self) -> None:

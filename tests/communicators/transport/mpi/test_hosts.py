@@ -69,3 +69,13 @@ def test_single_node_refuses_two_nodes(tmp_path):
         done = some.run(PROGRAM, "single_node")
     assert done.returncode != 0
     assert "single_node: expected ranks on one node, got 2 nodes" in done.stdout
+
+
+@pytest.mark.parametrize("count, ranks_each", [(2, 1), (2, 2), (3, 1)])
+def test_messages_arrive_while_all_ranks_compute(tmp_path, count, ranks_each):
+    program = pathlib.Path(__file__).with_name("arriving_messages.py")
+    with hosts(count, tmp_path) as some:
+        some.limit(1000)
+        done = some.run(str(program), ranks_each=ranks_each)
+    assert done.returncode == 0, done.stdout
+    assert done.stdout.count("arrived") == count * ranks_each

@@ -255,7 +255,7 @@ def test_traffic_is_that_of_each_rank():
     outcome = simulated.run(act, 2, MACHINE, lambda rank, task: task * MS)
     first, second = outcome.traffic
     assert first.calls == {"send": 2, "barrier": 1}
-    assert (first.messages, first.bytes) == (3, 4000)
+    assert (first.messages, first.bytes) == (5, 2 * 160 + 4000)  # with the headers
     assert (second.messages, second.bytes) == (1, 0)
     # The second message arrives at 8 ms, and the barrier takes 1 ms.
     np.testing.assert_allclose(outcome.seconds, 9 * MS)
