@@ -16,7 +16,9 @@ class MirrorDriver final : public Driver {
   explicit MirrorDriver(const char* name) : name_(name) {}
   std::string name() const override { return name_; }
   int count() const override { return 2; }
-  void* reserve(std::size_t bytes, int) override { return std::aligned_alloc(64, bytes); }
+  void* reserve(std::size_t bytes, int) override {
+    return std::aligned_alloc(64, (bytes + 63) / 64 * 64);
+  }
   void release(void* block, std::size_t, int) override { std::free(block); }
   void copy_from_host(void* to, const void* from, std::size_t bytes, int) override {
     std::memcpy(to, from, bytes);
@@ -36,7 +38,8 @@ class MirrorDriver final : public Driver {
 template <class... Kernels>
 std::uint8_t add_device(const char* name, KernelTable<Kernels>&... tables) {
   // Never destroyed: Python may hold arrays of this device until the process ends.
-  const std::uint8_t number = register_driver(new MirrorDriver(name));
+  static MirrorDriver* const driver = new MirrorDriver(name);
+  const std::uint8_t number = register_driver(driver);
   (tables.add(number, tables.on(Device{})), ...);
   return number;
 }

@@ -29,7 +29,8 @@ Values read(const FlatBucket& bucket, std::int64_t first, std::int64_t count) {
 
 TEST_CASE("a bucket reads its arrays one after another in row-major order") {
   const Array transposed = transpose_view(counted({2, 3}), {1, 0});
-  const FlatBucket bucket({transposed, counted({0}), counted({2}, 10)});
+  const Array nothing = counted({0}), last = counted({2}, 10);
+  const FlatBucket bucket({transposed, nothing, last});
   CHECK(bucket.bytes() == 32);
   CHECK(read(bucket, 0, 8) == Values{0, 3, 1, 4, 2, 5, 10, 11});
   CHECK(read(bucket, 3, 4) == Values{4, 2, 5, 10});
