@@ -9,6 +9,7 @@ import numpy
 from renga import _core
 from renga.configuration import config
 from renga.functions.check import check_floats, check_shape
+from renga.functions.noise.seed import generator
 from renga.placement import reads_elements
 from renga.utils.argument import parse_kwargs
 from renga.variable import as_array
@@ -39,7 +40,7 @@ def rrelu(x: Any, l: float = 1.0 / 8, u: float = 1.0 / 3, **kwargs: Any) -> Any:
     if not config.train:
         r = numpy.full(x.shape, (l + u) / 2, x.dtype)
     elif r is None:
-        r = numpy.random.uniform(l, u, x.shape).astype(x.dtype)
+        r = generator(x).uniform(l, u, x.shape).astype(x.dtype)
     check_shape("rrelu", r.shape == x.shape, "r of the shape of x", x, r)
     y = _core.ops.where(as_array(x) >= 0, x, _core.ops.multiply(r, x))
     return (y, r) if return_r else y

@@ -25,10 +25,10 @@ def gaussian(mean: Any, ln_var: Any, **kwargs: Any) -> Any:
     """
     eps, return_eps = parse_kwargs(kwargs, ("eps", None), ("return_eps", False))
     if eps is None and not return_eps:
-        return _core.ops.gaussian(mean, ln_var, draw_seed())
+        return _core.ops.gaussian(mean, ln_var, draw_seed(mean))
     if eps is None:
         zeros = numpy.zeros(mean.shape, mean.dtype)
-        eps = _core.ops.gaussian(zeros, zeros, draw_seed()).array
+        eps = _core.ops.gaussian(zeros, zeros, draw_seed(mean)).array
     y = _given(mean, ln_var, eps)
     return (y, eps) if return_eps else y
 

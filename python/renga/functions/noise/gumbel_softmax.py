@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy
-
 from renga import _core
 from renga.functions.check import check_axis, check_floats
+from renga.functions.noise.seed import generator
 from renga.variable import Variable, as_variable
 
 
@@ -24,5 +23,5 @@ def gumbel_softmax(log_pi: Any, tau: float = 0.1, axis: int = 1) -> Variable:
         raise ValueError(f"gumbel_softmax: expected a positive tau, got {tau}")
     check_floats("gumbel_softmax", log_pi)
     axis = check_axis("gumbel_softmax", log_pi, axis)
-    noise = numpy.random.gumbel(size=log_pi.shape).astype(log_pi.dtype)
+    noise = generator(log_pi).gumbel(size=log_pi.shape).astype(log_pi.dtype)
     return _core.ops.softmax((as_variable(log_pi) + noise) * (1 / tau), axis)

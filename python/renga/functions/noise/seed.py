@@ -1,4 +1,4 @@
-"""Seeds of the core's random operations."""
+"""Random numbers of functions, which agree between ranks where their inputs do."""
 
 from __future__ import annotations
 
@@ -12,16 +12,26 @@ _STRIDE = 5566755282872655
 _streams_exist = False
 
 
-def draw_seed(x: Any = None) -> int:
+def draw_seed(x: Any) -> int:
     """53 bits from NumPy's global generator, so seeding NumPy reproduces a run.
 
     Ranks with the same generator state draw the same seed for a replicated variable
     ``x``, and different seeds for a sharded one.
     """
-    seed = int(numpy.random.random_sample() * 2**53)
-    if x is None or not _streams_exist:
-        return seed
-    return (seed + _stream_of(x) * _STRIDE) % 2**53
+    return _seed_of_stream(_stream_of(x) if _streams_exist else 0)
+
+
+def generator(x: Any) -> Any:
+    """What draws random numbers of the shape of ``x``: NumPy's global generator.
+
+    For a sharded variable, one with a seed drawn from it: else the shards would get
+    the same numbers, and shards of different sizes leave the ranks' global generators
+    in different states.
+    """
+    stream = _stream_of(x) if _streams_exist else 0
+    if stream == 0:
+        return numpy.random
+    return numpy.random.RandomState(numpy.random.MT19937(_seed_of_stream(stream)))
 
 
 def copy_stream(leaf: Any, x: Any) -> None:
@@ -34,6 +44,11 @@ def enable_random_streams() -> None:
     """Makes ``draw_seed`` search graphs for a ``random_stream`` from now on."""
     global _streams_exist
     _streams_exist = True
+
+
+def _seed_of_stream(stream: int) -> int:
+    seed = int(numpy.random.random_sample() * 2**53)
+    return (seed + stream * _STRIDE) % 2**53
 
 
 def _stream_of(x: Any) -> int:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy
-
 from renga import _core
 from renga.configuration import config
 from renga.functions.check import check_alike
+from renga.functions.noise.seed import generator
 from renga.utils.argument import parse_kwargs
 from renga.variable import Variable, as_variable
 
@@ -31,4 +30,4 @@ def zoneout(h: Any, x: Any, ratio: float = 0.5, **kwargs: Any) -> Variable:
     check_alike("zoneout", h, x)
     if not 0 <= ratio <= 1:
         raise ValueError(f"zoneout: expected a ratio in [0, 1], got {ratio}")
-    return _core.ops.where(numpy.random.random_sample(h.shape) < ratio, h, x)
+    return _core.ops.where(generator(h).random_sample(h.shape) < ratio, h, x)
