@@ -79,7 +79,10 @@ def argmax_crf1d(cost: Any, xs: Sequence[Any]) -> tuple[Variable, list[numpy.nda
         InvalidType: shapes or dtypes do not fit.
     """
     _check("argmax_crf1d", cost, xs)
-    costs, steps = as_array(cost), [as_array(x) for x in xs]
+    # In float16, sums are rounded so much that a path below the best one may win.
+    wide = numpy.promote_types(cost.dtype, numpy.float32)
+    costs = as_array(cost).astype(wide, copy=False)
+    steps = [as_array(x).astype(wide, copy=False) for x in xs]
     alpha = steps[0]
     over: list[numpy.ndarray] = []
     sources: list[numpy.ndarray] = []

@@ -115,6 +115,14 @@ def test_argmax_crf1d():
     check(lambda cost, *xs: F.argmax_crf1d(cost, xs)[0], best_scores, cost, *emissions)
 
 
+def test_argmax_crf1d_compares_exact_sums_of_float16():
+    # Rounded to float16 after each step, the scores would be 2048 and 2050.
+    xs = [numpy.array([row], "e") for row in ([2048, 2046], [1, 1.5], [1, 1.5])]
+    stays = numpy.array([[0, -1000], [-1000, 0]], "e")
+    _, path = F.argmax_crf1d(stays, xs)  # 2050 and 2049
+    assert [int(p[0]) for p in path] == [0, 0, 0]
+
+
 def ctc_with(xs=steps, t=LABELS, blank=0, **options):
     return F.connectionist_temporal_classification(xs, t, blank, **options)
 
