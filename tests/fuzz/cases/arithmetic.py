@@ -1,5 +1,7 @@
 """Element by element: arithmetic, activations, special functions."""
 
+import operator
+
 import numpy as np
 import scipy.special as sp
 
@@ -157,6 +159,7 @@ def divisible(g: Draw):
 
 
 def maxout(x, pool, axis):
+    axis = operator.index(axis) % x.ndim
     shape = (*x.shape[:axis], x.shape[axis] // pool, pool, *x.shape[axis + 1 :])
     return x.reshape(shape).max(axis + 1)
 
