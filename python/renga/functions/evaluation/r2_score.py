@@ -44,7 +44,8 @@ def r2_score(
     pred, true = (as_array(x).astype("d") for x in (pred, true))
     missed = ((pred - true) ** 2).sum(0)
     total = ((true - true.mean(0)) ** 2).sum(0)
-    varies = total != 0
+    # The mean of equal numbers is rounded, and so their total need not be 0.
+    varies = (true != true[:1]).any(0) & (total != 0)
     score = numpy.where(varies, 1 - missed / numpy.where(varies, total, 1), 0)
     if multioutput == "uniform_average":
         score = score.mean()

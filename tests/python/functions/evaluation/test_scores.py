@@ -63,6 +63,9 @@ def test_r2_score(dtype):
     one = F.r2_score(a[:, 0], b[:, 0])
     numpy.testing.assert_allclose(one.array, metrics.r2_score(b[:, 0], a[:, 0]), 5e-3)
     assert F.r2_score(a, b * 0).array == 0
+    # The mean of so many equal numbers is not exactly this number.
+    many = numpy.full(1025, 0.3, dtype)
+    assert F.r2_score(many + 1, many).array == 0
 
 
 FAULTS = [
