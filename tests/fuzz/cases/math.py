@@ -45,7 +45,7 @@ def average(x, axis, weights, keepdims):
     return np.average(x, axis, weights, keepdims=keepdims)
 
 
-case("average mean", weighted, average)
+case("average mean", weighted, average, within=8)
 
 
 def sum_to(g: Draw):
