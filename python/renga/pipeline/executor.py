@@ -160,8 +160,9 @@ class Executor:
             self._weights.cleargrads()
             self._has_gradients = True
         self._weights.before_backward(i, weights, last)
+        self._weights.lend_gradients(weights)
         run.backward(self._micro_batches[i].weight)
-        self._weights.after_backward(weights)
+        self._weights.return_gradients(weights)
 
     def take_updates(self) -> int:
         """The number of updates since the last call."""
