@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from layouts import read_only, unaligned
 
+import renga
 from renga.utils.type_check import InvalidType
 
 
@@ -171,6 +172,36 @@ def test_results_that_overlap_operands(ranks):
         np.testing.assert_array_equal(rows[:, 0], range(size))
         np.testing.assert_array_equal(sums, size * (np.arange(4.0) + 4 * rank))
         assert mixed == size * (1 + 2j)
+
+
+@pytest.mark.parametrize("wait", [True, False])
+def test_results_may_be_variables(ranks, wait):
+    def act(comm):
+        size = comm.size
+        rows = np.arange(3.0 * size).reshape(size, 3) + 10 * comm.rank
+
+        def result(*shape):
+            return renga.Variable(np.zeros(shape))
+
+        found = [
+            comm.all_gather(rows[0], out=result(size, 3), wait=wait),
+            comm.all_to_all(rows, out=result(size, 3), wait=wait),
+            comm.reduce_scatter(rows, out=result(3), wait=wait),
+            comm.broadcast(renga.Variable(rows[-1].copy()), size - 1, wait=wait),
+        ]
+        found = found if wait else [work.wait() for work in found]
+        assert all(isinstance(y, renga.Variable) for y in found)
+        return [y.array.copy() for y in found]
+
+    results = ranks(act)
+    size = len(results)
+    of_rank_0 = np.arange(3.0 * size).reshape(size, 3)
+    places = 10.0 * np.arange(size)[:, None]
+    for rank, (gathered, exchanged, total, last) in enumerate(results):
+        np.testing.assert_array_equal(gathered, of_rank_0[0] + places)
+        np.testing.assert_array_equal(exchanged, of_rank_0[rank] + places)
+        np.testing.assert_array_equal(total, size * of_rank_0[rank] + places.sum())
+        np.testing.assert_array_equal(last, of_rank_0[-1] + places[-1])
 
 
 @pytest.mark.parametrize("dtype", [">f4", ">i2", ">u4", ">u2", ">c8"])

@@ -73,6 +73,7 @@ class VirtualNative:
 
     def reduce_scatter(self, x: Array, y: Array, op: str, wait: bool = True) -> Any:
         call = _communicators.reduce_scatter_call(x, y, op, self.size)
+        y = as_array(y)
         cost = costs.all_to_all(self.machine, self.size, y.nbytes)
 
         def execute(collective: Collective) -> float:
@@ -86,6 +87,7 @@ class VirtualNative:
 
     def all_gather(self, x: Array, y: Array, wait: bool = True) -> Any:
         call = _communicators.all_gather_call(x, y, self.size)
+        y = as_array(y)
         cost = costs.all_to_all(self.machine, self.size, x.nbytes)
 
         def execute(collective: Collective) -> float:
@@ -110,6 +112,7 @@ class VirtualNative:
 
     def all_to_all(self, x: Array, y: Array, wait: bool = True) -> Any:
         call = _communicators.all_to_all_call(x, y, self.size)
+        y = as_array(y)
         cost = costs.all_to_all(self.machine, self.size, x.nbytes // self.size)
 
         def execute(collective: Collective) -> float:
@@ -160,6 +163,7 @@ class VirtualNative:
         is_root = self.rank == root
         x = np.asarray(x) if is_root else x  # others must be able to write into theirs
         call = _communicators.broadcast_call(name, x, root, is_root)
+        x = as_array(x)
         cost = costs.broadcast(self.machine, self.size, x.nbytes, is_root)
 
         def execute(collective: Collective) -> float:
