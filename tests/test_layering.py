@@ -73,7 +73,7 @@ LAYERS = [
     "operations operation_cost computational_graph",
     "initializer serializer function_hook link_hook backends backend",
     "configuration nan_check dtypes serializers memory device_resident utils",
-    "kernels runtime_info",
+    "kernels runtime_info chrome_trace",
     "variable",
     "function_node function function_hooks profiler graph_optimizations",
     "initializers parameter",

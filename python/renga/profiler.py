@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import os
 import threading
 import time
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from renga.function_hook import Arrays, FunctionHook
+from renga import chrome_trace
+from renga.function_hook import Arrays, FunctionHook, get_function_hooks
 from renga.function_hooks.running import Run, RunningFunctions
 from renga.operation_cost import Cost, backward_cost, forward_cost
 from renga.operations import operation_name
-from renga.serializers.atomic import atomic_write
+
+if TYPE_CHECKING:
+    from renga.communicators import Communicator
 
 
 class Event(NamedTuple):
@@ -25,6 +27,27 @@ class Event(NamedTuple):
     elapsed: int
     own: int  # without nested operations
     cost: Cost
+
+
+class Pass(NamedTuple):
+    """What a stage of a pipeline computed for a micro-batch; times in nanoseconds."""
+
+    name: str  # forward, backward or update
+    stage: int
+    micro_batch: int
+    thread: int
+    start: int
+    elapsed: int
+
+
+class Message(NamedTuple):
+    """One end of a message between two stages of a pipeline."""
+
+    id: str  # the same at both ends, and no other message's
+    name: str
+    is_sent: bool
+    thread: int
+    time: int  # nanoseconds
 
 
 class Row(NamedTuple):
@@ -48,6 +71,8 @@ class Profile(FunctionHook):
     def __init__(self) -> None:
         self.name = f"Profile at {id(self):#x}"  # blocks may be nested
         self.events: list[Event] = []
+        self.passes: list[Pass] = []
+        self.messages: list[Message] = []
         self._running = RunningFunctions()
         self._entered: dict[int, int] = {}
         self._blocks: list[int] = []
@@ -88,6 +113,17 @@ class Profile(FunctionHook):
     def _note(self, function: Any, direction: str, run: Run, cost: Cost) -> None:
         name, thread = operation_name(function), threading.get_native_id()
         self.events.append(Event(name, direction, thread, *run, cost))
+
+    def note_pass(self, name: str, stage: int, micro_batch: int, start: int) -> None:
+        """Notes a pass of a pipeline that began at ``start`` and ends now."""
+        elapsed = time.perf_counter_ns() - start
+        thread = threading.get_native_id()
+        self.passes.append(Pass(name, stage, micro_batch, thread, start, elapsed))
+
+    def note_message(self, id: str, name: str, is_sent: bool) -> None:
+        """Notes that a message is sent now, or has been received."""
+        thread, now = threading.get_native_id(), time.perf_counter_ns()
+        self.messages.append(Message(id, name, is_sent, thread, now))
 
     @property
     def block_seconds(self) -> float:
@@ -130,32 +166,59 @@ class Profile(FunctionHook):
 
     __str__ = table
 
-    def save_trace(self, path: str | os.PathLike[str]) -> None:
+    def save_trace(
+        self, path: str | os.PathLike[str], comm: Communicator | None = None
+    ) -> None:
         """Writes the events as JSON for chrome://tracing and Perfetto.
+
+        With a communicator, rank 0 writes those of all ranks' profiles into one file,
+        where each rank is a process: every rank calls it. The ranks of a pipeline are
+        named after their stages, their passes enclose the operations, and arrows show
+        the messages between them. Times are those of rank 0's clock: exact on its
+        node, otherwise wrong by half of the fastest of ten round trips at most.
+
+        Args:
+            path: of the file.
+            comm: the ranks whose profiles are saved together.
 
         Raises:
             OSError: the file cannot be written; an old file at ``path`` is then
                 unchanged.
         """
+        events = self._trace_events()
+        if comm is None:
+            chrome_trace.write(path, events)
+        else:
+            chrome_trace.write_of_ranks(path, self._lane(comm.rank), events, comm)
+
+    def _trace_events(self) -> list[chrome_trace.TraceEvent]:
         pid = os.getpid()
         names = [
-            {
-                "name": "thread_name",
-                "ph": "M",
-                "pid": pid,
-                "tid": tid,
-                "args": {"name": n},
-            }
-            for tid, n in self._threads.items()
+            chrome_trace.metadata("thread_name", pid, thread, name=name)
+            for thread, name in self._threads.items()
         ]
         runs = [_trace_event(event, pid) for event in tuple(self.events)]
-        with atomic_write(path, "w") as file:
-            json.dump({"traceEvents": names + runs, "displayTimeUnit": "ms"}, file)
+        passes = [_trace_pass(each, pid) for each in tuple(self.passes)]
+        messages = [_trace_message(each, pid) for each in tuple(self.messages)]
+        return [*names, *runs, *passes, *messages]
+
+    def _lane(self, rank: int) -> str:
+        """What a trace calls this rank."""
+        stages = sorted({each.stage for each in self.passes})
+        if not stages:
+            return f"rank {rank}"
+        numbers = ", ".join(map(str, stages))
+        return f"stage{'s' if len(stages) > 1 else ''} {numbers} (rank {rank})"
 
 
 def profiler() -> Profile:
     """An empty profile: ``with renga.profiler() as profile: …``, ``print(profile)``."""
     return Profile()
+
+
+def active_profiles() -> list[Profile]:
+    """The profiles whose blocks this thread is in."""
+    return [hook for hook in get_function_hooks().values() if isinstance(hook, Profile)]
 
 
 _HEADINGS = [
@@ -177,7 +240,7 @@ def _cells(row: Row, total: float) -> list[str]:
     ]
 
 
-def _trace_event(event: Event, pid: int) -> dict[str, Any]:
+def _trace_event(event: Event, pid: int) -> chrome_trace.TraceEvent:
     known = {key: n for key, n in event.cost._asdict().items() if n is not None}
     return {
         "name": event.name,
@@ -189,6 +252,33 @@ def _trace_event(event: Event, pid: int) -> dict[str, Any]:
         "tid": event.thread,
         "args": known,
     }
+
+
+def _trace_pass(each: Pass, pid: int) -> chrome_trace.TraceEvent:
+    return {
+        "name": f"{each.name} {each.micro_batch}",
+        "cat": "pass",
+        "ph": "X",
+        "ts": each.start / 1e3,
+        "dur": each.elapsed / 1e3,
+        "pid": pid,
+        "tid": each.thread,
+        "args": {"stage": each.stage, "micro-batch": each.micro_batch},
+    }
+
+
+def _trace_message(each: Message, pid: int) -> chrome_trace.TraceEvent:
+    """One end of an arrow between the slices that enclose it."""
+    event = {
+        "name": each.name,
+        "cat": "message",
+        "ph": "s" if each.is_sent else "f",
+        "id": each.id,
+        "ts": each.time / 1e3,
+        "pid": pid,
+        "tid": each.thread,
+    }
+    return event if each.is_sent else {**event, "bp": "e"}
 
 
 def _sum_if_known(numbers: list[int | None]) -> int | None:

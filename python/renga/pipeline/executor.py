@@ -13,6 +13,7 @@ from renga.pipeline.schedule import Action
 from renga.pipeline.stage_run import Outputs, StageRun
 
 if TYPE_CHECKING:
+    from renga.pipeline.tracing import Tracing
     from renga.pipeline.weights import Flush, Weights
 
 RECOMPUTE = ("none", "all", "except_last")
@@ -27,19 +28,12 @@ class MicroBatch(NamedTuple):
     is_last: bool  # of its batch
 
 
-class Timing(NamedTuple):
-    """When an action ran, in seconds of ``time.perf_counter``."""
-
-    action: Action
-    start: float
-    end: float
-
-
 class Executor:
     """Computes micro-batches on the stages of this rank.
 
     Args:
         messages: between the stages.
+        tracing: told of passes and messages.
         weights: the versions of the parameters to compute with.
         update: updates the parameters of this rank from their gradients; None for
             forward passes only.
@@ -51,12 +45,14 @@ class Executor:
     def __init__(
         self,
         messages: StageMessages,
+        tracing: Tracing,
         weights: Flush,
         update: Callable[[], None] | None,
         stages: int,
         recompute: str,
     ) -> None:
         self._messages = messages
+        self._tracing = tracing
         self._weights = weights
         self._update = update
         self._recompute = recompute
@@ -67,7 +63,6 @@ class Executor:
         # What the last forward pass of a stage received, by the shapes of its inputs.
         self._received: dict[tuple[Any, ...], list[tuple[Route, Kind]]] = {}
         self._random_states: dict[int, Any] = {}
-        self.timings: list[Timing] = []
         self.observations: dict[int, dict[str, Any]] = {}
         self.results: dict[int, Any] = {}
         self.trains = update is not None
@@ -88,7 +83,7 @@ class Executor:
         """
         queue = list(actions)
         for action, following in zip(queue, [*queue[1:], None]):
-            start = time.perf_counter()
+            start = time.perf_counter_ns()
             if self._expect(action) and following is not None:
                 self._expect(following)
             if action.kind == "F":
@@ -100,7 +95,7 @@ class Executor:
                 self._weights.after_update()
                 self._updates += 1
                 self._has_gradients = False
-            self.timings.append(Timing(action, start, time.perf_counter()))
+            self._tracing.note_pass(action, start)
 
     def _expect(self, action: Action) -> bool:
         """Receives ahead what a forward pass will need, as far as that is known.
@@ -127,7 +122,7 @@ class Executor:
     def _forward(self, stage: int, i: int) -> None:
         micro_batch = self._micro_batches[i]
         weights = self._weights.of_forward(i)
-        run = StageRun(stage, self._messages, weights, self._outputs)
+        run = StageRun(stage, self._messages, self._tracing, weights, self._outputs)
         recompute = self.trains and (
             self._recompute == "all"
             or (self._recompute == "except_last" and not micro_batch.is_last)

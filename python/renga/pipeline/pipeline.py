@@ -24,6 +24,7 @@ from renga.pipeline.executor import RECOMPUTE, Executor, MicroBatch
 from renga.pipeline.messages import StageMessages
 from renga.pipeline.partition import Partition, partition
 from renga.pipeline.schedule import Action, Stream
+from renga.pipeline.tracing import Tracing
 from renga.pipeline.whole import whole
 
 if TYPE_CHECKING:
@@ -91,6 +92,7 @@ class Pipeline(Link):
         self._n_stages = _number_of_stages(stages, schedule, comm.size)
         self._prepare(inputs, stages)
         self._messages = StageMessages(comm, self._n_stages)
+        self._tracing = Tracing(comm)
         self._weights_kind = weights
         self._recompute = recompute
         self._is_whole = False
@@ -321,6 +323,7 @@ class Pipeline(Link):
         versions = kind(params, optimizer, rank, ranks, self.micro_batches)
         return Executor(
             self._messages,
+            self._tracing,
             versions,
             None if optimizer is None else optimizer.update,
             self._n_stages // ranks,

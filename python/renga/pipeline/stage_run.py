@@ -19,6 +19,7 @@ from renga.variable import Variable
 
 if TYPE_CHECKING:
     from renga.pipeline.messages import StageMessages
+    from renga.pipeline.tracing import Tracing
 
 # Results of functions without elements, by the call's number, its name and its inputs.
 Outputs = dict[tuple[Any, ...], Any]
@@ -42,6 +43,7 @@ class StageRun:
     Args:
         stage: the one to compute.
         messages: to and from other stages.
+        tracing: told of each of them.
         weights: variables to compute with in place of parameters, by their ids.
         outputs: shared by all runs of a program.
     """
@@ -50,6 +52,7 @@ class StageRun:
         self,
         stage: int,
         messages: StageMessages,
+        tracing: Tracing,
         weights: Mapping[int, Variable],
         outputs: Outputs,
     ) -> None:
@@ -57,6 +60,7 @@ class StageRun:
         self.result: Any = None
         self.observation: dict[str, Any] = {}
         self._messages = messages
+        self._tracing = tracing
         self._weights = weights
         self._outputs = outputs
         self._sent: dict[tuple[int, int], _Transfer] = {}
@@ -153,7 +157,7 @@ class StageRun:
                 gx = x.grad_var
                 if gx is None:
                     gx = Variable(numpy.zeros(x.shape, x.dtype), requires_grad=False)
-                self._messages.send(Route(GRADIENT, self.stage, stage), gx)
+                self._send_to(Route(GRADIENT, self.stage, stage), gx)
 
     def _received_gradients(self) -> list[tuple[Variable, Variable]]:
         """Values that were sent, with the sums of their gradients.
@@ -164,9 +168,8 @@ class StageRun:
         by_value: dict[int, tuple[Variable, dict[int, Variable]]] = {}
         for x, stage in self._sent.values():
             if x.requires_grad:
-                gx = self._messages.receive(
-                    Route(GRADIENT, stage, self.stage), Kind.of(x)
-                )
+                route = Route(GRADIENT, stage, self.stage)
+                gx = self._receive_from(route, Kind.of(x))
                 by_value.setdefault(id(x), (x, {}))[1][stage] = gx
         roots = []
         with no_backprop_mode():
@@ -274,7 +277,7 @@ class StageRun:
             value = self._values.popleft().x
         else:
             route = Route(VALUE, x.stage, self.stage)
-            value = self._messages.receive(route, Kind.of(x))
+            value = self._receive_from(route, Kind.of(x))
         value.requires_grad = x.requires_grad
         value.stage = self.stage
         return _Transfer(value, x.stage)
@@ -285,7 +288,16 @@ class StageRun:
         value = self._weights.get(id(x), x)
         self._sent[id(x), target] = _Transfer(value, target)
         if self._is_sending:
-            self._messages.send(Route(VALUE, self.stage, target), value)
+            self._send_to(Route(VALUE, self.stage, target), value)
+
+    def _send_to(self, route: Route, x: Variable) -> None:
+        self._tracing.note_message(route, is_sent=True)
+        self._messages.send(route, x)
+
+    def _receive_from(self, route: Route, kind: Kind) -> Variable:
+        x = self._messages.receive(route, kind)
+        self._tracing.note_message(route, is_sent=False)
+        return x
 
 
 class _Apply:
