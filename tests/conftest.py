@@ -16,17 +16,22 @@ import pytest
 _UNDER_MPIEXEC = "OMPI_COMM_WORLD_SIZE" in os.environ
 _SIMULATED = "simulated messages"
 # The fixtures that run a function on each rank.
-_OF_RANKS = {"ranks", "several_ranks", "ranks_with_threads"}
+_OF_RANKS = {
+    *("ranks", "several_ranks", "ranks_with_threads"),
+    "ranks_with_own_random_numbers",
+}
 _PROCESS = int(os.environ.get("OMPI_COMM_WORLD_RANK", 0))
 
 if _UNDER_MPIEXEC:
     os.environ.setdefault("RENGA_TIMEOUT", "30")
     _KINDS: list[Any] = ["mpi", "naive"]
+    _SEPARATE = _KINDS
 else:
     _KINDS = [
         (n, how, 1) for n in (1, 2, 3, 4) for how in ("shared memory", "messages")
     ]
     _KINDS += [(4, "shared memory", 2), (4, _SIMULATED, 2)]
+    _SEPARATE = [(n, _SIMULATED, 1) for n in (1, 2, 3, 4)]
 
 
 def _kind_name(kind: Any) -> str:
@@ -75,6 +80,14 @@ def several_ranks(request: pytest.FixtureRequest) -> Callable[..., list[Any]]:
 @pytest.fixture(params=[k for k in _KINDS if _SIMULATED not in k], ids=_kind_name)
 def ranks_with_threads(request: pytest.FixtureRequest) -> Callable[..., list[Any]]:
     """``ranks`` for tests in which a rank communicates from several threads."""
+    return _runner(request.param)
+
+
+@pytest.fixture(params=_SEPARATE, ids=_kind_name)
+def ranks_with_own_random_numbers(
+    request: pytest.FixtureRequest,
+) -> Callable[..., list[Any]]:
+    """``ranks`` whose global random generators are their own: no threads."""
     return _runner(request.param)
 
 

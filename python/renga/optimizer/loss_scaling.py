@@ -52,13 +52,18 @@ class LossScaling:
         self._loss_scale = loss_scale
 
     def check_nan_in_grads(self) -> None:
-        """Records whether a gradient has overflowed, if the scale is dynamic."""
+        """Records whether a gradient has overflowed, if the scale is dynamic.
+
+        Raises:
+            RuntimeError: in a pipeline without a flush.
+        """
         if not self._loss_scaling_is_dynamic:
             return
-        self._loss_scaling_isnan = any(
+        overflows = any(
             param.grad is not None and not param.xp.isfinite(param.grad).all()
             for param in self.target.params(include_uninit=False)
         )
+        self._loss_scaling_isnan = self.target.sum_over_stages(float(overflows)) > 0
         self._loss_scaling_isnan_ever |= self._loss_scaling_isnan
 
     def is_safe_to_update(self) -> bool:

@@ -25,6 +25,7 @@ class MicroBatch(NamedTuple):
     program: Callable[..., Any]
     inputs: tuple[Any, ...]
     weight: float  # of its loss in that of the batch
+    loss_scale: float | None  # of the gradients
     is_last: bool  # of its batch
 
 
@@ -68,6 +69,7 @@ class Executor:
         self.trains = update is not None
         self._updates = 0
         self._has_gradients = False  # of the present batch
+        self._loss_scale: float | None = None  # of them
 
     def add(self, first: int, micro_batches: Sequence[MicroBatch]) -> None:
         """Takes micro-batches with the numbers from ``first`` on."""
@@ -91,6 +93,7 @@ class Executor:
             elif action.kind == "B":
                 self._backward(action.stage, action.micro_batch, last)
             elif self._update is not None:
+                self._weights.set_loss_scale(self._loss_scale)
                 self._update()
                 self._weights.after_update()
                 self._updates += 1
@@ -156,7 +159,9 @@ class Executor:
             self._has_gradients = True
         self._weights.before_backward(i, weights, last)
         self._weights.lend_gradients(weights)
-        run.backward(self._micro_batches[i].weight)
+        micro_batch = self._micro_batches[i]
+        self._loss_scale = micro_batch.loss_scale
+        run.backward(micro_batch.weight * (micro_batch.loss_scale or 1.0))
         self._weights.return_gradients(weights)
 
     def take_updates(self) -> int:

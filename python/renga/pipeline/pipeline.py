@@ -234,7 +234,7 @@ class Pipeline(Link):
         executor.add(
             0,
             [
-                MicroBatch(self.model, part, size / samples, i == len(parts) - 1)
+                MicroBatch(self.model, part, size / samples, None, i == len(parts) - 1)
                 for i, (size, part) in enumerate(parts)
             ],
         )
@@ -273,8 +273,9 @@ class Pipeline(Link):
         executor = self._executor
         parts = micro_batches.split(inputs, self.micro_batches)
         samples = sum(size for size, _ in parts)
+        scale = optimizer._loss_scale
         batch = [
-            MicroBatch(program, part, size / samples, i == len(parts) - 1)
+            MicroBatch(program, part, size / samples, scale, i == len(parts) - 1)
             for i, (size, part) in enumerate(parts)
         ]
         if self.schedule != "pipedream":

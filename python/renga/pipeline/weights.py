@@ -81,6 +81,11 @@ class Flush:
                 param.grad_var = weights[id(param)].grad_var
                 weights[id(param)].cleargrad()
 
+    def set_loss_scale(self, loss_scale: float | None) -> None:
+        """Sets by what the gradients of the parameters are multiplied."""
+        for param in self._params:
+            param._loss_scale = loss_scale
+
     def after_update(self) -> None:
         """Takes note of an update."""
         self._updates += 1

@@ -64,6 +64,63 @@ class Tied(renga.Chain):
         return F.softmax_cross_entropy(F.linear(h, self.embed.W), t)
 
 
+class Overflowing(Residual):
+    """Gradients of the first stage alone are infinite where ``factor`` is."""
+
+    def forward(self, x, t, factor):
+        return super().forward(x, t) + factor * F.sum(self.c0.W)
+
+
+class Normalized(renga.Chain):
+    """With batch normalization and dropout, whose masks are new in every pass."""
+
+    def __init__(self):
+        super().__init__()
+        with self.init_scope():
+            self.c0, self.n0 = L.Convolution2D(3, 6, 3, pad=1), L.BatchNormalization(6)
+            self.c1, self.n1 = L.Convolution2D(6, 6, 3, pad=1), L.BatchNormalization(6)
+            self.d0, self.n2 = L.Linear(6 * 8 * 8, 12), L.BatchNormalization(12)
+            self.d1 = L.Linear(12, 5)
+        random = np.random.RandomState(3)
+        for _, param in sorted(self.namedparams()):
+            start = 0.0 if param.ndim > 1 else param.array  # 1 or 0
+            param.array[...] = start + random.normal(0, 0.2, param.shape)
+
+    def forward(self, x, t):
+        h = F.dropout(F.relu(self.n0(self.c0(x))), 0.3)
+        h = F.dropout(F.relu(self.n1(self.c1(h))) + h, 0.3)
+        h = F.dropout(F.relu(self.n2(self.d0(h))), 0.5)
+        return F.softmax_cross_entropy(self.d1(h), t)
+
+
+class Deep(renga.Chain):
+    """Sixteen layers, with connections that skip one."""
+
+    def __init__(self):
+        super().__init__()
+        with self.init_scope():
+            self.layers = renga.ChainList(*(L.Linear(6, 6) for _ in range(15)))
+            self.last = L.Linear(6, 5)
+        random = np.random.RandomState(4)
+        for _, param in sorted(self.namedparams()):
+            param.array[...] = random.normal(0, 0.4, param.shape)
+
+    def forward(self, x, t):
+        h = x
+        for i, layer in enumerate(self.layers):
+            h = F.tanh(layer(h)) if i % 2 else F.tanh(layer(h)) + h
+        return F.softmax_cross_entropy(self.last(h), t)
+
+
+def vectors(n=N_SAMPLES, seed=5, batches=4):
+    """Batches of vectors and labels."""
+    random = np.random.RandomState(seed)
+    return [
+        (random.randn(n, 6).astype("f"), random.randint(0, 5, n).astype("i"))
+        for _ in range(batches)
+    ]
+
+
 def images(n=N_SAMPLES, seed=1, batches=4):
     """Batches of images and labels."""
     random = np.random.RandomState(seed)

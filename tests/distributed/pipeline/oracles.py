@@ -12,8 +12,7 @@ def accumulated(model, optimizer, batches, m):
         model.cleargrads()
         for size, part in split(batch, m):
             loss = model(*part)
-            loss.grad = np.full((), size / len(batch[0]), loss.dtype)
-            loss.backward()
+            _backward(loss, size / len(batch[0]), optimizer)
         optimizer.update()
     return arrays(model)
 
@@ -68,13 +67,18 @@ def delayed(model, optimizer, batches, m, stage_of, stages, weights):
             loss = model(*part)
             for path, param in params.items():
                 param.array[...] = used(path, n, True)
-            loss.grad = np.full((), size / len(batch[0]), loss.dtype)
-            loss.backward()
+            _backward(loss, size / len(batch[0]), optimizer)
         for path, param in params.items():
             param.array[...] = versions[-1][path][0]
         optimizer.update()
         versions.append(_state(params))
     return arrays(model)
+
+
+def _backward(loss, weight, optimizer):
+    scale = optimizer._loss_scale
+    loss.grad = np.full((), weight * (scale or 1.0), loss.dtype)
+    loss.backward(loss_scale=scale)
 
 
 def _state(params):
