@@ -85,8 +85,7 @@ def test_arrows_lead_from_the_pass_that_sends_to_the_one_that_needs_it(
         (found,) = [
             e
             for e in slices
-            if e["pid"] == event["pid"]
-            and e["ts"] <= event["ts"] <= e["ts"] + e["dur"]
+            if e["pid"] == event["pid"] and e["ts"] <= event["ts"] <= e["ts"] + e["dur"]
         ]
         return found["name"], found["args"]["stage"]
 

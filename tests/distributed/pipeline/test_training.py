@@ -9,6 +9,7 @@ import pytest
 
 import renga
 from renga import training
+from renga.distributed import parallelize
 from renga.optimizers import Adam, MomentumSGD
 from renga.pipeline import Pipeline, PipelineUpdater
 from renga.training import extensions
@@ -161,6 +162,36 @@ def test_with_data_parallelism(several_ranks):
 
     for found in several_ranks(run):
         for path, x in found.items():
+            np.testing.assert_allclose(x, expected[path], 1e-4, 1e-6, err_msg=path)
+
+
+def test_with_channel_parallelism(several_ranks):
+    """A grid of channel × stage ranks, whose file is that of a single process."""
+    batches = networks.images()
+    expected = oracles.accumulated(networks.Residual(), MomentumSGD(0.05), batches, 2)
+
+    def run(comm):
+        if comm.size % 2:
+            return None
+        groups = renga.distributed.create_groups(comm, channel=comm.size // 2, stage=2)
+        parts = [x[:4] for x in batches[0]]
+        serial = networks.Residual()
+        sharded = parallelize(serial, groups.channel, "channel", *parts)
+        options = {"micro_batches": 2, "stages": ["/d0"]}
+        model = Pipeline(sharded, groups.stage, *parts, **options)
+        optimizer = MomentumSGD(0.05).setup(model)
+        for batch in batches:
+            model.train_batch(optimizer, model.model, batch)
+        file = io.BytesIO()
+        renga.serializers.save_npz(file, model)
+        return file.getvalue()
+
+    for file in several_ranks(run):
+        if file is None:
+            continue
+        found = networks.Residual(seed=1)
+        renga.serializers.load_npz(io.BytesIO(file), found)
+        for path, x in oracles.arrays(found).items():
             np.testing.assert_allclose(x, expected[path], 1e-4, 1e-6, err_msg=path)
 
 
