@@ -61,10 +61,21 @@ def owners(model: Link) -> dict[int, str]:
     return found
 
 
-def measure(model: Link, program: Callable[..., Any], inputs: Sequence[Any]) -> Costs:
+def measure(
+    model: Link,
+    program: Callable[..., Any],
+    inputs: Sequence[Any],
+    now: Callable[[], float] = time.perf_counter,
+) -> Costs:
     """Runs ``program(*inputs)`` forward and backward a few times.
 
     Running statistics of the model and the gradients change.
+
+    Args:
+        model: its parameters get the numbers of their segments as stages.
+        program: calls the model.
+        inputs: its arguments.
+        now: the clock, in seconds.
     """
     order = _Order(owners(model))
     _run(order, program, inputs)
@@ -77,7 +88,7 @@ def measure(model: Link, program: Callable[..., Any], inputs: Sequence[Any]) -> 
         costs.segments[param.stage].parameter_bytes += param.array.nbytes
     runs = []
     for _ in range(_REPETITIONS):
-        clock = _Clock()
+        clock = _Clock(now)
         with clock:
             y = _run(clock, program, inputs)
             y = y if isinstance(y, Variable) else next(iter(y))
@@ -149,7 +160,8 @@ class _Clock(FunctionHook):
 
     name = "pipeline clock"
 
-    def __init__(self) -> None:
+    def __init__(self, now: Callable[[], float]) -> None:
+        self._now = now
         self.forward: dict[int, float] = defaultdict(float)
         self.backward: dict[int, float] = defaultdict(float)
         # Segment, last segment that uses it, and bytes, by id; kept, so ids are unique.
@@ -166,12 +178,12 @@ class _Clock(FunctionHook):
                 n = x.array.nbytes
                 self.values[id(x)] = (x.stage, max(last, self._target), n)
                 self._kept.append(x)
-        self._start = time.perf_counter()
+        self._start = self._now()
         return xs
 
     def placed(self, ys: list[Variable]) -> None:
         if self._target >= 0:
-            self.forward[self._target] += time.perf_counter() - self._start
+            self.forward[self._target] += self._now() - self._start
         for y in ys:
             y.stage = self._target
 
@@ -187,10 +199,10 @@ class _Clock(FunctionHook):
         return function(*args, **kwargs)
 
     def backward_preprocess(self, function: Any, in_data: Any, out_grad: Any) -> None:
-        self._start = time.perf_counter()
+        self._start = self._now()
 
     def backward_postprocess(self, function: Any, in_data: Any, out_grad: Any) -> None:
-        seconds = time.perf_counter() - self._start
+        seconds = self._now() - self._start
         nodes = [node for node in (ref() for ref in function.outputs) if node]
         stage = max((node.stage for node in nodes), default=-1)
         if stage >= 0:
