@@ -6,7 +6,7 @@ import json
 import math
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from renga.serializers.atomic import atomic_write
@@ -19,13 +19,19 @@ TraceEvent = dict[str, Any]
 _ROUND_TRIPS = 10
 
 
-def write(path: str | os.PathLike[str], events: Iterable[TraceEvent]) -> None:
+def write(path: str | os.PathLike[str], events: Sequence[TraceEvent]) -> None:
     """Writes events as JSON for chrome://tracing and Perfetto.
+
+    Messages of which only one end has been seen are left out: the profile of a rank may
+    have begun between the two, or be saved alone.
 
     Raises:
         OSError: the file cannot be written; an old file at ``path`` is then unchanged.
     """
-    trace = {"traceEvents": list(events), "displayTimeUnit": "ms"}
+    sent, received = ({e["id"] for e in events if e["ph"] == phase} for phase in "sf")
+    complete = sent & received
+    shown = [e for e in events if "id" not in e or e["id"] in complete]
+    trace = {"traceEvents": shown, "displayTimeUnit": "ms"}
     with atomic_write(path, "w") as file:
         json.dump(trace, file)
 
@@ -64,7 +70,7 @@ def write_of_ranks(
     error = None
     if gathered is not None:
         try:
-            write(path, _merged(gathered))
+            write(path, [event for of_rank in gathered for event in of_rank])
         except OSError as raised:
             error = raised
     error = group.bcast_obj(error)
@@ -75,18 +81,6 @@ def write_of_ranks(
 def metadata(kind: str, pid: int, tid: int = 0, **args: Any) -> TraceEvent:
     """An event that names or orders a process or a thread."""
     return {"name": kind, "ph": "M", "pid": pid, "tid": tid, "args": args}
-
-
-def _merged(gathered: list[list[TraceEvent]]) -> list[TraceEvent]:
-    """All ranks' events, with the messages of which both ends have been seen.
-
-    The profile of one rank may have begun between the two ends of a message.
-    """
-    ends: dict[str, list[set[str]]] = {"s": [], "f": []}
-    for phase, found in ends.items():
-        found.append({e["id"] for es in gathered for e in es if e["ph"] == phase})
-    complete = ends["s"][0] & ends["f"][0]
-    return [e for es in gathered for e in es if "id" not in e or e["id"] in complete]
 
 
 def clock_offset(
