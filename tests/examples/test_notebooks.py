@@ -22,10 +22,12 @@ def pictures(notebook):
     return sum("image/png" in output.get("data", ()) for output in outputs)
 
 
-@pytest.mark.parametrize("name", ["vgg", "dcgan"])
+@pytest.mark.parametrize("name", ["vgg", "dcgan", "pipelines"])
 def test_notebook(name, monkeypatch):
     kept = nbformat.read(NOTEBOOKS / f"{name}.ipynb", as_version=4)
-    for what, value in (("STEPS", 6), ("WIDTH", 2), ("BATCH", 8)):
+    small = {"STEPS": 6, "EPOCHS": 1, "WIDTH": 2, "BATCH": 8}
+    small |= {"IMAGES": 160, "WORDS": 1000}
+    for what, value in small.items():
         monkeypatch.setenv(f"RENGA_NOTEBOOK_{what}", str(value))
     resources = {"metadata": {"path": str(NOTEBOOKS)}}
     run = nbformat.from_dict(kept)

@@ -1,0 +1,83 @@
+"""What the pipelines are trained for: digits, and Python's documentation."""
+
+import sys
+from pathlib import Path
+
+import numpy
+from networks import LAYERS, VGG, LanguageModel
+
+import renga
+import renga.links as L
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "06_sequences"))
+
+
+class Task:
+    """Data to train and to test with, a model, and how it is trained.
+
+    ``layers`` are the paths of the links that a stage may start with.
+    """
+
+    def cuts(self, stages):
+        """The links that start the second and later of ``stages`` stages.
+
+        They have as many layers each, as far as possible: not the cuts that a Pipeline
+        finds by measuring, so that every run has the same stages.
+        """
+        return [self.layers[k * len(self.layers) // stages] for k in range(1, stages)]
+
+
+class Digits(Task):
+    """Images of 16 × 16 pixels by VGG."""
+
+    metric, batch_size, lr = "accuracy", 32, 0.05
+    layers = [f"/predictor/conv{i}" for i, units in enumerate(LAYERS) if units]
+    layers += ["/predictor/fc1", "/predictor/fc2"]
+
+    def __init__(self, size=None, width=8):
+        train, self.test = renga.datasets.get_digits(ndim=3, upscale=16)
+        self.train, self.width = train[:size], width
+
+    def model(self):
+        return L.Classifier(VGG(self.width))
+
+
+class Text(Task):
+    """The next word, by LSTMs; the text is cut into sequences of ``length`` words."""
+
+    metric, batch_size, lr = "perplexity", 20, 1.0
+
+    def __init__(self, size=None, length=20, units=64, layers=2):
+        from words import load
+
+        train, test, self.vocabulary = load(size)
+        self.train, self.test = (sequences(text, length) for text in (train, test))
+        self.units, self.lstms = units, layers
+        self.layers = [
+            "/predictor/embed",
+            *(f"/predictor/lstms/{i}/0" for i in range(layers)),
+            "/predictor/out",
+        ]
+
+    def model(self):
+        words = len(self.vocabulary)
+        model = L.Classifier(LanguageModel(words, self.units, self.lstms))
+        model.compute_accuracy = False
+        return model
+
+
+def sequences(text, length):
+    """Pairs of ``length`` words and the words that follow each."""
+    count = (len(text) - 1) // length
+    x, t = (text[i : i + count * length].reshape(count, length) for i in (0, 1))
+    return renga.datasets.TupleDataset(x.astype("i"), t.astype("i"))
+
+
+TASKS = {"digits": Digits, "text": Text}
+
+
+def perplexity(entry):
+    """Adds the perplexity to the observations of an epoch."""
+    for name in ("main", "validation/main"):
+        if f"{name}/loss" in entry:
+            entry[f"{name}/perplexity"] = float(numpy.exp(entry[f"{name}/loss"]))

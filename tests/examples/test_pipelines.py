@@ -1,0 +1,61 @@
+"""The course on pipelines: every kind of weights, and the trace of two ranks."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy
+import pytest
+
+from renga.launch import mpiexec_command, mpiexec_environment
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "08_pipelines"
+
+pytestmark = pytest.mark.timeout(300)
+KINDS = ["flush", "stale", "stash", "spectrain", "pipeoptim"]
+
+
+def test_predicted_weights_train_better_than_stale_ones(run_offline, tmp_path):
+    kinds = ["flush", "stale", "spectrain"]
+    options = ["--stages", 8, "--epoch", 4, "--size", 384, "--weights", *kinds]
+    done = run_offline("08_pipelines/compare.py", *options)
+    assert [line.split()[0] for line in done.lines[-3:]] == kinds
+    curves = json.loads((tmp_path / "digits.json").read_text())
+    assert list(curves) == kinds
+    assert (tmp_path / "digits.png").stat().st_size > 0
+    flush, stale, spectrain = (curves[kind]["loss"][0][-1] for kind in kinds)
+    assert flush < spectrain < 0.8 * stale
+
+
+def test_a_language_model(run_offline, tmp_path):
+    options = ["--task", "text", "--stages", 4, "--epoch", 1, "--size", 2000]
+    done = run_offline("08_pipelines/compare.py", *options)
+    assert [line.split()[0] for line in done.lines[-5:]] == KINDS
+    curves = json.loads((tmp_path / "text.json").read_text())
+    for found in curves.values():
+        # A text of words that are all as frequent has as many as the vocabulary.
+        assert 100 < found["perplexity"][0][0] < 2000
+
+
+@pytest.mark.skipif("OMPI_COMM_WORLD_RANK" in os.environ, reason="starts mpiexec")
+def test_the_trace_of_two_ranks(tmp_path):
+    command = [*mpiexec_command(2), sys.executable, EXAMPLES / "trace_pipeline.py"]
+    subprocess.run(
+        [*map(str, command), "--out", str(tmp_path / "trace.json")],
+        env=mpiexec_environment(2) | {"OMP_NUM_THREADS": "1"},
+        stdin=subprocess.DEVNULL,
+        check=True,
+    )
+    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    names = {e["args"]["name"] for e in events if e["name"] == "process_name"}
+    assert names == {"stage 0 (rank 0)", "stage 1 (rank 1)"}
+    passes = numpy.array(
+        [[e["pid"], e["name"][0] == "f"] for e in events if e.get("cat") == "pass"]
+    )
+    for rank in (0, 1):  # 4 forward passes, as many backward passes, and an update
+        forward = passes[passes[:, 0] == rank, 1]
+        assert (forward.sum(), len(forward)) == (4, 9)
