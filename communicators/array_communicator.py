@@ -37,6 +37,7 @@ class ArrayCommunicator(CommunicatorBase):
     def __init__(self, native: Any) -> None:
         super().__init__()
         self._native = native
+        self.replicas: Any = None
         for name in ("rank", "size"):
             setattr(self, name, getattr(native, name))
         for scope in ("intra", "inter"):

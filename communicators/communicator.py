@@ -50,6 +50,9 @@ class Communicator(Protocol):
     def inter_size(self) -> int:
         """The number of nodes."""
 
+    replicas: Any
+    """For a pipeline of ``create_groups``: the ranks with the same stage; or None."""
+
     @property
     def traffic(self) -> Traffic:
         """Counts of the communication so far."""

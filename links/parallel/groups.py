@@ -48,12 +48,15 @@ def create_groups(
             f"create_groups: expected {comm.size} ranks, got {data} for data × {stage} "
             f"stages × {spatial} spatial × {channel} for channels"
         )
-    return Groups(
+    groups = Groups(
         data=split_by(comm, lambda rank: rank % replica),
         channel=split_by(comm, lambda rank: rank // channel),
         spatial=split_by(comm, lambda rank: rank // image * channel + rank % channel),
         stage=split_by(comm, lambda rank: rank // replica * image + rank % image),
     )
+    if stage > 1:
+        groups.stage.replicas = split_by(comm, lambda rank: rank // image % stage)
+    return groups
 
 
 def split_by(comm: Communicator, color_of: Callable[[int], int]) -> Any:

@@ -136,18 +136,12 @@ class Pipeline(Link):
                 self.model(*inputs)
         self.comm.bcast_data(self.model)
         numpy.random.set_state(self.comm.bcast_obj(numpy.random.get_state()))
-        costs = None
-        if self.comm.rank == 0:
-            state = numpy.random.get_state()
-            sample = copy.deepcopy(self.model)
-            costs = measurement.measure(sample, sample, inputs)
-            numpy.random.set_state(state)
-        costs = self.comm.bcast_obj(costs)
+        costs, seconds_per_byte = self._measured(inputs)
         chunks = self._n_stages // self.comm.size
         self.partition = partition(
             costs,
             self._n_stages if stages is None else stages,
-            measurement.seconds_per_byte(self.comm),
+            seconds_per_byte,
             schedule.bubble(self.schedule, self.comm.size, self.micro_batches, chunks),
         )
         stage_of, owners = self.partition.stage_of, measurement.owners(self.model)
@@ -155,6 +149,24 @@ class Pipeline(Link):
             param.stage = stage_of.get(owners[id(param)], 0)
             if param.stage % self.comm.size != self.comm.rank:
                 param._to_device("meta:0")
+
+    def _measured(self, inputs: Sequence[Any]) -> tuple[measurement.Costs, float]:
+        """The costs of the model and of a byte sent, equal on all ranks.
+
+        The replicas of a grid have to be cut alike: the first one measures for all.
+        """
+        measured = None, measurement.seconds_per_byte(self.comm)
+        replicas = self.comm.replicas
+        if self.comm.rank == 0:
+            if replicas is None or replicas.rank == 0:
+                state = numpy.random.get_state()
+                sample = copy.deepcopy(self.model)
+                costs = measurement.measure(sample, sample, inputs)
+                numpy.random.set_state(state)
+                measured = costs, measured[1]
+            if replicas is not None:
+                measured = replicas.bcast_obj(measured)
+        return self.comm.bcast_obj(measured)
 
     def params(self, include_uninit: bool = True) -> Iterator[Parameter]:
         """The parameters of this rank's stages."""
