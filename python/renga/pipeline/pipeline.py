@@ -153,19 +153,17 @@ class Pipeline(Link):
     def _measured(self, inputs: Sequence[Any]) -> tuple[measurement.Costs, float]:
         """The costs of the model and of a byte sent, equal on all ranks.
 
-        The replicas of a grid have to be cut alike: the first one measures for all.
+        The replicas of a grid have to be cut alike: those of the first one count. All
+        of them measure, since sharded links communicate between replicas.
         """
         measured = None, measurement.seconds_per_byte(self.comm)
-        replicas = self.comm.replicas
         if self.comm.rank == 0:
-            if replicas is None or replicas.rank == 0:
-                state = numpy.random.get_state()
-                sample = copy.deepcopy(self.model)
-                costs = measurement.measure(sample, sample, inputs)
-                numpy.random.set_state(state)
-                measured = costs, measured[1]
-            if replicas is not None:
-                measured = replicas.bcast_obj(measured)
+            state = numpy.random.get_state()
+            sample = copy.deepcopy(self.model)
+            measured = measurement.measure(sample, sample, inputs), measured[1]
+            numpy.random.set_state(state)
+            if self.comm.replicas is not None:
+                measured = self.comm.replicas.bcast_obj(measured)
         return self.comm.bcast_obj(measured)
 
     def params(self, include_uninit: bool = True) -> Iterator[Parameter]:
