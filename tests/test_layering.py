@@ -86,7 +86,9 @@ LAYERS = [
     "exporters gradient_check testing",
 ]
 # Entry points and programs: they import any layer, and no layer imports them.
-ABOVE_ALL_LAYERS = {"chainer", "distributed", "launch", "doctor", "pipeline"}
+ABOVE_ALL_LAYERS = {
+    *("chainer", "distributed", "launch", "doctor", "pipeline", "cli", "__main__")
+}
 # Only packing.py imports these: communicators transfer arrays and know no model.
 MODELS = ("renga.link", "renga.links", "renga.optimizer", "renga.training")
 
@@ -178,7 +180,7 @@ def import_cycles(graph: dict[str, set[str]]) -> list[set[str]]:
 def package_of(module: str) -> str:
     """The top-level package of a module; "core" for python/renga itself."""
     name = module.split(".")[1] if "." in module else ""
-    outer = name in ("chainer", "planning", "pipeline")
+    outer = name in ("chainer", "planning", "pipeline", "cli", "__main__")
     return name if name in IMPORTS or outer else "core"
 
 

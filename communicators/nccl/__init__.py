@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import logging
+import pathlib
 from typing import Any
 
 from renga.communicators.nccl.nccl_communicator import NcclCommunicator
@@ -15,13 +16,15 @@ _LOG = logging.getLogger(__name__)
 def connect(mpi_comm: Any = None) -> mpi.MpiCommunicator:
     """A communicator that uses NCCL for GPU arrays and MPI for everything else.
 
-    If NCCL or a GPU is missing, a warning says so and GPU arrays go through MPI too.
+    If NCCL is missing on a machine with a GPU, a warning says so, and GPU arrays go
+    through MPI too.
     """
     comm = mpi.connect(mpi_comm, kind=NcclCommunicator)
     # All ranks have to decide alike.
     reasons = [text for text in comm.allgather_obj(unavailable_reason()) if text]
     if reasons and comm.rank == 0:
-        _LOG.warning("pure_nccl: %s; arrays are sent through MPI", reasons[0])
+        level = logging.WARNING if _has_gpu() else logging.DEBUG
+        _LOG.log(level, "pure_nccl: %s; arrays are sent through MPI", reasons[0])
     return comm
 
 
@@ -32,3 +35,8 @@ def unavailable_reason() -> str:
     except ImportError:
         return "renga was built without RENGA_NCCL"
     return str(native.unavailable_reason())
+
+
+def _has_gpu() -> bool:
+    """Whether NVIDIA's driver has found a GPU."""
+    return any(pathlib.Path("/dev").glob("nvidia[0-9]*"))

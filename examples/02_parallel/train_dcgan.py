@@ -1,6 +1,6 @@
 """Train DCGAN on images of 32 × 32 pixels, alone or on the ranks of mpiexec.
 
-mpiexec -n 2 python train_dcgan.py --strategy spatial
+renga run -n 2 train_dcgan.py --strategy spatial
 """
 
 import argparse

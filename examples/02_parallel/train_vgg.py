@@ -1,6 +1,6 @@
 """Train VGG-16 on images of 32 × 32 pixels, alone or on the ranks of mpiexec.
 
-mpiexec -n 2 python train_vgg.py --strategy channel
+renga run -n 2 train_vgg.py --strategy channel
 """
 
 import argparse

@@ -1,6 +1,6 @@
 """Find disks in images of 1024 × 1024 pixels, of which each rank has a band of rows.
 
-mpiexec -n 2 python segment.py
+renga run -n 2 segment.py
 
 An image is noise with some brighter disks; the network tells for every pixel whether
 it is in one. Each rank makes and keeps its part of the images and of all activations,

@@ -1,7 +1,7 @@
-"""``python -m renga.doctor``: whether ranks can communicate here, and how fast.
+"""Examines whether ranks can communicate here, and how fast.
 
-Started alone it starts its ranks through mpiexec; under ``mpiexec -n N`` it examines
-that job.
+``renga doctor`` starts its ranks through mpiexec; ``python -m renga.doctor`` under
+mpiexec or srun examines that job.
 """
 
 from __future__ import annotations
@@ -16,12 +16,14 @@ from renga.communicators import create_communicator, doctor
 from renga.launch import mpiexec_command, mpiexec_environment
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Prints a report; returns 0 if nothing failed."""
-    parser = argparse.ArgumentParser(prog="python -m renga.doctor", description=__doc__)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the options."""
     parser.add_argument("--ranks", type=int, default=2, help="processes to start")
     parser.add_argument("--large", action="store_true", help="send 2.5 GiB too")
-    chosen = parser.parse_args(arguments)
+
+
+def main(chosen: argparse.Namespace) -> int:
+    """Prints a report; returns 0 if nothing failed."""
     if "OMPI_COMM_WORLD_RANK" not in os.environ:
         return _start(chosen.ranks, chosen.large)
     os.environ.setdefault("RENGA_TIMEOUT", "60")
@@ -31,7 +33,11 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _start(ranks: int, large: bool) -> int:
-    command = [*mpiexec_command(ranks), sys.executable, "-m", "renga.doctor"]
+    try:
+        command = [*mpiexec_command(ranks), sys.executable, "-m", "renga.doctor"]
+    except ImportError as error:
+        print(f"renga doctor: {error}", file=sys.stderr)
+        return 2
     return subprocess.run(
         [*command, *["--large"] * large],
         env=mpiexec_environment(ranks),
@@ -69,4 +75,6 @@ def _report(comm: Any, large: bool, write: Any) -> bool:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    parser = argparse.ArgumentParser(prog="python -m renga.doctor", description=__doc__)
+    add_arguments(parser)
+    sys.exit(main(parser.parse_args()))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Any
 
 from renga import _core
 from renga.backends import cuda
 
-_OPTIONAL = ("mpi4py", "cupy", "h5py", "matplotlib", "scipy")
+_OPTIONAL = ("scikit-learn", "onnx", "mpi4py", "cupy", "h5py", "matplotlib", "scipy")
 
 
 def print_runtime_info(out: Any = None) -> None:
@@ -22,13 +23,34 @@ def print_runtime_info(out: Any = None) -> None:
         "Platform": platform.platform(),
         "Python": platform.python_version(),
         "renga": _core.__version__,
+        "CPU": _cpu(),
         "Threads": _core.get_num_threads(),
+        "Devices": ", ".join(_core.device_names()),
         "CUDA": "available" if cuda.available else "not available",
         "NumPy": _version("numpy"),
+        "oneDNN": _version("onednn-cpu-gomp"),
         **{name: _version(name) for name in _OPTIONAL},
     }
     for name, value in lines.items():
         print(f"{name}: {value}", file=out or sys.stdout)
+
+
+def _cpu() -> str:
+    """The model of the CPU and those of its instruction sets that kernels use."""
+    names = {"avx2", "avx512f", "avx512_bf16", "amx_bf16"}
+    try:
+        with open("/proc/cpuinfo", encoding="ascii", errors="replace") as file:
+            lines = [line.split(":", 1) for line in file.read(8192).splitlines()]
+    except OSError:
+        return "unknown"
+    entries = {line[0].strip(): line[1].strip() for line in reversed(lines) if line[1:]}
+    found = [flag for flag in entries.get("flags", "").split() if flag in names]
+    limits = [
+        f"{name}={os.environ[name]}"
+        for name in ("RENGA_MAX_CPU_ISA", "ONEDNN_MAX_CPU_ISA")
+        if name in os.environ
+    ]
+    return f"{entries.get('model name', 'unknown')}; {', '.join(found + limits)}"
 
 
 def _version(package: str) -> str:

@@ -30,14 +30,16 @@ def run_on_two(tmp_path, program):
     )
 
 
-def test_without_a_gpu_one_line_says_so_and_mpi_does_the_work(tmp_path):
+@pytest.mark.parametrize("gpu", [False, True])
+def test_one_line_says_so_where_a_gpu_is_not_used(tmp_path, gpu):
     from renga.communicators import nccl
 
     if not nccl.unavailable_reason():
         pytest.skip("there is a GPU")
-    program = """
+    program = f"""
 import numpy as np
-from renga.communicators import create_communicator
+from renga.communicators import create_communicator, nccl
+nccl._has_gpu = lambda: {gpu}
 comm = create_communicator()
 assert comm.all_reduce(np.full(3, comm.rank + 1.0)).tolist() == [3, 3, 3]
 """
@@ -45,8 +47,8 @@ assert comm.all_reduce(np.full(3, comm.rank + 1.0)).tolist() == [3, 3, 3]
     assert done.returncode == 0, done.stderr
     lines = done.stderr.replace("\0", "").splitlines()
     said = [line for line in lines if "pure_nccl" in line]
-    assert len(said) == 1
-    assert said[0].endswith("arrays are sent through MPI")
+    assert len(said) == gpu
+    assert all(line.endswith("arrays are sent through MPI") for line in said)
 
 
 @pytest.mark.skipif(bool(without_cuda), reason=without_cuda)
