@@ -17,6 +17,7 @@
 #include "ops/normalization/normalization.h"
 #include "ops/shape/manipulation.h"
 #include "python/call_site.h"
+#include "python/dlpack.h"
 #include "python/hooks.h"
 #include "python/variable.h"
 #include "tensor/extents.h"
@@ -196,6 +197,7 @@ PYBIND11_MODULE(_core, m) {
   bind_ops(m);
   bind_optimizers(m);
   bind_memory(m);
+  bind_dlpack(m);
   bind_precision(m);
   for (const char* name : {"Variable", "VariableNode", "Node", "NodeLink", "Call"}) {
     refuse_uninitialized(m.attr(name));

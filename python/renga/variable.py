@@ -33,9 +33,17 @@ def from_dlpack(array: Any) -> Variable:
     """A Variable over the memory of another library's array, which it shares.
 
     ``array`` is anything with ``__dlpack__`` (PyTorch, JAX, CuPy, …) on a device
-    that NumPy can see. The Variable requires no gradient.
+    that NumPy can see. The Variable requires no gradient. bfloat16 numbers are shared
+    as well, but ``array`` is a copy of them as they were when it was first read.
+
+    Raises:
+        BufferError, ValueError: the memory is not the host's, or the dtype is unknown.
     """
-    return _core.Variable(numpy.from_dlpack(array), requires_grad=False)
+    try:
+        data = numpy.from_dlpack(array)
+    except (BufferError, RuntimeError):  # NumPy has no bfloat16
+        return _core.from_dlpack(array.__dlpack__())
+    return _core.Variable(data, requires_grad=False)
 
 
 def variable_repr(var: Any) -> str:
@@ -180,12 +188,18 @@ class _VariableMethods:
             )
         return (self[i] for i in range(len(self)))
 
-    def __dlpack__(self, **options: Any) -> Any:
+    def __dlpack__(self: Any, **options: Any) -> Any:
         """The array's memory as a DLPack capsule, for other libraries to share."""
+        if _core.dtype_name(self) == "bfloat16":  # of which ``array`` is a copy
+            if options.get("copy"):
+                raise BufferError("__dlpack__: bfloat16 is shared, not copied")
+            return _core.to_dlpack(self)
         return self.array.__dlpack__(**options)
 
-    def __dlpack_device__(self) -> tuple[int, int]:
+    def __dlpack_device__(self: Any) -> tuple[int, int]:
         """(device type, device id) of DLPack."""
+        if _core.dtype_name(self) == "bfloat16":
+            return 1, 0
         return self.array.__dlpack_device__()
 
     def backward(
