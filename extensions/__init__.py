@@ -47,6 +47,7 @@ from renga.extensions.shifts.warmup_shift import WarmupShift
 from renga.extensions.snapshots import snapshot_writers
 from renga.extensions.snapshots.snapshot import snapshot, snapshot_object
 from renga.extensions.variable_unchain import unchain_variables
+from renga.suggestions import suggest_names as _suggest_names
 
 __all__ = [
     "DumpGraph",
@@ -96,3 +97,5 @@ __all__ = [
     "variable_unchain",
     "warmup_shift",
 ]
+
+_suggest_names(__name__)

@@ -120,3 +120,6 @@ from renga.links.rnn.peephole import StatefulPeepholeLSTM as StatefulPeepholeLST
 from renga.links.rnn.tree_lstm import ChildSumTreeLSTM as ChildSumTreeLSTM
 from renga.links.rnn.tree_lstm import NaryTreeLSTM as NaryTreeLSTM
 from renga.links.rnn.zoneoutlstm import StatefulZoneoutLSTM as StatefulZoneoutLSTM
+from renga.suggestions import suggest_names as _suggest_names
+
+_suggest_names(__name__)

@@ -69,7 +69,7 @@ ENTRY_POINTS = {"renga", "renga.training.extensions", "renga.launch", "renga.doc
 # The modules and packages directly below python/renga, lowest layer first. Each layer
 # imports only the layers above its own line in this list, and itself.
 LAYERS = [
-    "_instruction_set _openmp methods placement warnings",
+    "_instruction_set _openmp methods placement suggestions warnings",
     "operations operation_cost computational_graph",
     "initializer serializer function_hook link_hook backends backend",
     "configuration nan_check dtypes serializers memory device_resident utils",

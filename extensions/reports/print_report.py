@@ -43,6 +43,8 @@ class PrintReport(extension.Extension):
 
     def initialize(self, trainer: Trainer) -> None:
         """Prints the names of the columns."""
+        if isinstance(self._log_report, str):
+            _find_log_report(trainer, self._log_report)
         self._speaks = is_first_rank(trainer)
         self._print(self._entries)
 
@@ -50,7 +52,7 @@ class PrintReport(extension.Extension):
         """Prints the new entries of the log."""
         log_report: Any = self._log_report
         if isinstance(log_report, str):
-            log_report = trainer.get_extension(log_report)
+            log_report = _find_log_report(trainer, log_report)
         else:
             log_report(trainer)
         for entry in log_report.log[self._printed :]:
@@ -76,6 +78,16 @@ class PrintReport(extension.Extension):
         """Saves or restores the LogReport that this extension calls."""
         if isinstance(self._log_report, LogReport):
             self._log_report.serialize(serializer["_log_report"])
+
+
+def _find_log_report(trainer: Trainer, name: str) -> Any:
+    try:
+        return trainer.get_extension(name)
+    except ValueError as error:
+        raise ValueError(
+            f"PrintReport: expected a LogReport called {name!r}, whose log it prints: "
+            f"call trainer.extend(extensions.LogReport()), too ({error})"
+        ) from None
 
 
 def _cell(value: Any) -> str:

@@ -98,6 +98,7 @@ from renga.sequential import Sequential as Sequential
 from renga.serializer import AbstractSerializer as AbstractSerializer
 from renga.serializer import Deserializer as Deserializer
 from renga.serializer import Serializer as Serializer
+from renga.suggestions import suggest_names as _suggest_names
 from renga.variable import Variable as Variable
 from renga.variable import as_array as as_array
 from renga.variable import as_variable as as_variable
@@ -111,3 +112,5 @@ from renga.backends.cuda import (
 )
 
 _core.finish_warm_up()
+
+_suggest_names(__name__)

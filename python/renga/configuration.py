@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import difflib
 import sys
 import threading
 import warnings
@@ -14,6 +13,7 @@ import numpy
 
 from renga import _core
 from renga.nan_check import set_nan_check
+from renga.suggestions import suggestion
 
 
 class GlobalConfig:
@@ -85,6 +85,11 @@ class LocalConfig:
         if mirror is not None:
             mirror(value)
         self._choices.by_name[name] = value
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(
+            f"config: there is no setting {name!r}{suggestion(name, self._global)}"
+        )
 
     def __delattr__(self, name: str) -> None:
         if self._choices.by_name.pop(name, _UNSET) is _UNSET:
@@ -201,8 +206,7 @@ def override(
 
 
 def _warn_of_unknown(name: str) -> None:
-    near = difflib.get_close_matches(name, vars(global_config), 1)
-    hint = f": did you mean {near[0]!r}?" if near else ""
+    hint = suggestion(name, vars(global_config))
     warnings.warn(
         f"using_config: there is no setting {name!r}{hint} (a setting of your own "
         f"exists once global_config.{name} is set)",

@@ -37,6 +37,14 @@ void require_same_device(const char* op, const Array& a, const Array& b) {
                                  " and ", to_string(b.device()));
 }
 
+// The error names the operand that is wrong: a single number has to have the dtype of an array.
+void require_one_dtype(const char* op, const Array& a, const Array& b) {
+  const bool first = a.ndim() == 0 && b.ndim() > 0;
+  const char* const names[] = {"second", "first"};
+  require(a.dtype() == b.dtype(), op, ": expected the ", names[first], " operand of dtype ",
+          (first ? b : a).dtype(), " as the ", names[!first], ", got ", (first ? a : b).dtype());
+}
+
 }  // namespace
 
 Array apply(Unary map, const Array& x, double p, double q) {
@@ -52,8 +60,7 @@ Array apply(const char* op, Binary map, const Array& a, const Array& b, double p
   if (is_mixed_pair(a, b)) {
     return apply(op, map, cast(a, Dtype::float32), cast(b, Dtype::float32), p);
   }
-  require(a.dtype() == b.dtype(), op, ": expected operands of one dtype, got ", a.dtype(), " and ",
-          b.dtype());
+  require_one_dtype(op, a, b);
   require(a.dtype() != Dtype::bool_, op, ": expected numbers, got bool");
   require_same_device(op, a, b);
   if (a.shape() == b.shape()) {
@@ -74,8 +81,7 @@ Array select(const char* op, const Array& condition, const Array& a, const Array
   if (is_mixed_pair(a, b)) {
     return select(op, condition, cast(a, Dtype::float32), cast(b, Dtype::float32));
   }
-  require(a.dtype() == b.dtype(), op, ": expected operands of one dtype, got ", a.dtype(), " and ",
-          b.dtype());
+  require_one_dtype(op, a, b);
   require_same_device(op, a, b);
   const Shape shape =
       broadcast_shapes(op, broadcast_shapes(op, a.shape(), b.shape()), condition.shape());

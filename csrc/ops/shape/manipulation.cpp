@@ -75,7 +75,8 @@ Dtype require_common_dtype(const char* op, const std::vector<Variable>& xs) {
   Dtype dtype = xs[0].dtype();
   for (const Variable& x : xs) {
     require(x.dtype() == dtype || (is_activation(x.dtype()) && is_activation(dtype)), op,
-            ": expected arrays of one dtype, got ", xs[0].dtype(), " and ", x.dtype());
+            ": expected xs[", &x - xs.data(), "] of dtype ", xs[0].dtype(), " as xs[0], got ",
+            x.dtype());
     dtype = std::max(dtype, x.dtype());
     require(x.ndim() == xs[0].ndim(), op, ": expected arrays of equally many axes, got ",
             xs[0].shape(), " and ", x.shape());

@@ -59,6 +59,7 @@ from renga.datasets.sub_dataset import (
 from renga.datasets.text_dataset import TextDataset
 from renga.datasets.transform_dataset import TransformDataset
 from renga.datasets.tuple_dataset import TupleDataset
+from renga.suggestions import suggest_names as _suggest_names
 
 __all__ = [
     "ConcatenatedDataset",
@@ -109,3 +110,5 @@ __all__ = [
     "transform_dataset",
     "tuple_dataset",
 ]
+
+_suggest_names(__name__)

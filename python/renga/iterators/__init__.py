@@ -12,6 +12,7 @@ from renga.iterators.multiprocess_iterator import MultiprocessIterator
 from renga.iterators.multithread_iterator import MultithreadIterator
 from renga.iterators.order_samplers import OrderSampler, ShuffleOrderSampler
 from renga.iterators.serial_iterator import SerialIterator
+from renga.suggestions import suggest_names as _suggest_names
 
 __all__ = [
     "DaliIterator",
@@ -26,3 +27,5 @@ __all__ = [
     "order_samplers",
     "serial_iterator",
 ]
+
+_suggest_names(__name__)

@@ -30,6 +30,13 @@ class Optimizer(Hookable, LossScaling):
         self._pre_update_hooks = self._post_update_hooks = None
         return self
 
+    def add_hook(
+        self, hook: Callable[..., Any], name: str | None = None, timing: str = "auto"
+    ) -> None:
+        """Adds a hook; RuntimeError before ``setup``, which removes all hooks."""
+        super().add_hook(hook, name, timing)
+        self._require_target("add_hook")
+
     def update(
         self, lossfun: Callable[..., Any] | None = None, *args: Any, **kwds: Any
     ) -> None:

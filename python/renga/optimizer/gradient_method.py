@@ -16,6 +16,7 @@ from renga.optimizer.hyperparameter import Hyperparameter, check_hyperparameter
 from renga.optimizer.update_rule import UpdateRule
 from renga.optimizer_hooks.weight_decay import WeightDecay
 from renga.parameter import Parameter
+from renga.suggestions import suggestion
 from renga.utils.argument import check_count
 
 
@@ -78,6 +79,11 @@ def _checked_init(cls: type) -> Callable[..., None]:
                     f"{type(self).__name__}: the learning rate is called {name}, "
                     f"got {given}={kwargs[given]!r}"
                 )
+        for given in kwargs.keys() - known.keys():
+            raise TypeError(
+                f"{type(self).__name__}: got an unexpected argument {given!r}"
+                f"{suggestion(given, known)}"
+            )
         init(self, *args, **kwargs)
         if is_ours:
             values = vars(self.hyperparam)

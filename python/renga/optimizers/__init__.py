@@ -21,3 +21,6 @@ from renga.optimizers.rmsprop_momentum_sgd import (
 )
 from renga.optimizers.sgd import SGD as SGD
 from renga.optimizers.smorms3 import SMORMS3 as SMORMS3
+from renga.suggestions import suggest_names as _suggest_names
+
+_suggest_names(__name__)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import numbers
 import sys
+from collections.abc import Iterable
 from typing import Any
 
 import numpy
+
+from renga.suggestions import suggestion
 
 
 def check_unexpected_kwargs(kwargs: dict[str, Any], **unexpected: str) -> None:
@@ -25,7 +29,8 @@ def parse_kwargs(
         return tuple([default for _, default in name_and_values])
     check_unexpected_kwargs(kwargs, **unexpected)
     values = tuple(kwargs.get(name, default) for name, default in name_and_values)
-    _refuse(kwargs.keys() - {name for name, _ in name_and_values})
+    known = [name for name, _ in name_and_values]
+    _refuse(kwargs.keys() - set(known), known)
     return values
 
 
@@ -52,8 +57,15 @@ def check_count(what: str, value: Any, low: int = 1) -> None:
         raise ValueError(f"{what}: expected at least {low}, got {value}")
 
 
-def _refuse(names: Any) -> None:
+def _refuse(names: Any, known: Iterable[str] = ()) -> None:
     if names:
-        caller = sys._getframe(2).f_code.co_name
+        frame = sys._getframe(2)
+        caller = frame.f_code.co_name
+        known = [*frame.f_code.co_varnames, *known]
+        if caller == "__init__" and "self" in frame.f_locals:
+            made = type(frame.f_locals["self"])
+            caller = made.__name__
+            known += inspect.signature(made).parameters
         listed = ", ".join(map(repr, sorted(names)))
-        raise TypeError(f"{caller}: got unexpected keyword arguments {listed}")
+        hint = suggestion(min(names), known)
+        raise TypeError(f"{caller}: got unexpected keyword arguments {listed}{hint}")

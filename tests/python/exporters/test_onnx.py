@@ -216,9 +216,19 @@ def test_operations_that_onnx_lacks():
         def forward(self, inputs):
             return (inputs[0] * 2,)
 
-    with pytest.raises(NotImplementedError, match="Own has no counterpart"):
+    with pytest.raises(NotImplementedError, match=r"Own \(.*\) has no counterpart"):
         export(lambda x: Own().apply((x,))[0] + 1, X)
     with pytest.raises(ValueError, match="1 input_names, got"):
         export(F.relu, X, input_names=["a", "b"])
     with pytest.raises(ValueError, match="1 output_names, got"):
         export(F.relu, X, output_names=[])
+
+
+def test_an_error_names_the_function_that_was_called():
+    def forward(x):
+        return F.roi_pooling_2d(x, numpy.float32([[0, 0, 0, 3, 3]]), 1, 1, 1.0)
+
+    with pytest.raises(NotImplementedError) as raised:
+        export(forward, draw(1, 2, 4, 4))
+    assert "of F.roi_pooling_2d (" in str(raised.value)
+    assert f"{__file__}:{forward.__code__.co_firstlineno + 1})" in str(raised.value)

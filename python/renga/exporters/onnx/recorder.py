@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -30,7 +31,7 @@ class Recorder(FunctionHook):
         self._inputs: dict[str, Variable] = {}
         self._nodes: list[Any] = []
         self._constants: dict[str, numpy.ndarray] = {}
-        self._unknown: dict[int, str] = {}
+        self._unknown: dict[int, str] = {}  # by results, or by Python functions
         self._parameters = {id(p): name for name, p in parameters.items()}
         self._count = 0
 
@@ -42,12 +43,15 @@ class Recorder(FunctionHook):
     def forward_postprocess(self, function: Any, in_data: Any) -> None:
         """Records an operation that has run."""
         if not hasattr(function, "arguments"):
-            return  # a Python function; its results are refused where they are used
+            # A Python function; its results are refused where they are used.
+            self._kept.append(function)
+            self._unknown[id(function)] = f"{function.label}{_call_site()}"
+            return
         write = OPERATORS.get(operation_name(function))
         if write is None:
             for y in function.results:
                 self._kept.append(y)
-                self._unknown[id(y)] = function.label
+                self._unknown[id(y)] = f"{function.label}{_call_site()}"
             return
         names = write(self, function.results, *function.arguments)
         for y, name in zip(function.results, names):
@@ -122,11 +126,28 @@ class Recorder(FunctionHook):
         return name
 
     def _refuse_computed(self, x: Variable) -> None:
-        label = self._unknown.get(id(x))
-        if label is None and x.creator_node is not None:
-            label = x.creator_node.label
+        creator = x.creator_node
+        label = self._unknown.get(id(x), self._unknown.get(id(creator)))
+        if label is None and creator is not None:
+            label = creator.label
         if label is not None:
             raise NotImplementedError(f"export: {label} has no counterpart in ONNX")
+
+
+def _call_site() -> str:
+    """The function of ``renga.functions`` or the link that is running, and its caller.
+
+    The operation that fails is often a part of what the user has called.
+    """
+    called, frame = "", sys._getframe(1)
+    while frame.f_back is not None:
+        module = frame.f_globals.get("__name__", "")
+        if module.startswith("renga.functions."):
+            called = f" of F.{frame.f_code.co_name}"
+        elif not module.startswith("renga."):
+            return f"{called} ({frame.f_code.co_filename}:{frame.f_lineno})"
+        frame = frame.f_back
+    return called
 
 
 def _information(name: str, x: Variable) -> Any:

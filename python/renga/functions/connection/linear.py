@@ -38,6 +38,15 @@ def linear(x: Any, W: Any, b: Any = None, n_batch_axes: int = 1) -> Variable:
         raise InvalidType(
             f"linear: expected x with {W.shape[1]} elements per sample for W of "
             f"{W.shape}, got {flat[1]}: x of {x.shape} with n_batch_axes={n_batch_axes}"
+            f"{_hint(x.shape, W.shape[1])}"
         )
     y = _core.ops.linear(_core.ops.reshape(x, flat), W, b)
     return y if n_batch_axes == 1 else _core.ops.reshape(y, (*batch, y.shape[1]))
+
+
+def _hint(shape: tuple[int, ...], size: int) -> str:
+    """Which n_batch_axes would fit, if one does."""
+    for axes in range(1, len(shape)):
+        if math.prod(shape[axes:]) == size:
+            return f"; n_batch_axes={axes} would fit"
+    return ""

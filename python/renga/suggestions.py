@@ -1,0 +1,92 @@
+"""What a caller may have meant by a name that does not exist."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+# What PyTorch, NumPy or Lightning call something, and its names here.
+_SYNONYMS = {
+    "AdaptiveAvgPool2d": "F.average(x, axis=(2, 3))",
+    "AvgPool2d": "F.average_pooling_2d",
+    "BCEWithLogitsLoss": "F.sigmoid_cross_entropy",
+    "BatchNorm1d": "BatchNormalization",
+    "BatchNorm2d": "BatchNormalization",
+    "Conv1d": "Convolution1D",
+    "Conv2d": "Convolution2D",
+    "Conv3d": "Convolution3D",
+    "ConvTranspose2d": "Deconvolution2D",
+    "CrossEntropyLoss": "F.softmax_cross_entropy",
+    "DataLoader": "iterators.MultiprocessIterator",
+    "Dropout": "F.dropout",
+    "EarlyStopping": "training.triggers.EarlyStoppingTrigger",
+    "Embedding": "EmbedID",
+    "GroupNorm": "GroupNormalization",
+    "LayerNorm": "LayerNormalization",
+    "MSELoss": "F.mean_squared_error",
+    "MaxPool2d": "F.max_pooling_2d",
+    "Module": "Chain",
+    "ModuleList": "ChainList",
+    "ReLU": "F.relu",
+    "Tensor": "Variable",
+    "avg_pool2d": "average_pooling_2d",
+    "batch_norm": "batch_normalization",
+    "betas": "beta1 and beta2",
+    "bias": "nobias",
+    "binary_cross_entropy_with_logits": "sigmoid_cross_entropy",
+    "cat": "concat",
+    "conv2d": "convolution_2d",
+    "conv_transpose2d": "deconvolution_2d",
+    "cross_entropy": "softmax_cross_entropy",
+    "dilation": "dilate",
+    "dim": "axis",
+    "embedding": "embed_id",
+    "gelu": "x * F.ndtr(x)",
+    "kernel_size": "ksize",
+    "layer_norm": "layer_normalization",
+    "learning_rate": ("lr", "alpha"),
+    "lr": ("alpha",),
+    "max_pool2d": "max_pooling_2d",
+    "mse_loss": "mean_squared_error",
+    "no_grad": "no_backprop_mode",
+    "p": "ratio",
+    "padding": "pad",
+    "permute": "transpose",
+    "silu": "x * F.sigmoid(x)",
+    "split": "split_axis",
+    "unsqueeze": "expand_dims",
+    "view": "reshape",
+    "weight_decay": "optimizer.add_hook(optimizer_hooks.WeightDecay(…))",
+}
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """``"; did you mean 'x'?"``, or nothing if no name is near.
+
+    Names with dots are those of another module; others count only if they are known.
+    """
+    known = list(known)
+    meant = _SYNONYMS.get(name, ())
+    for other in (meant,) if isinstance(meant, str) else meant:
+        if other in known or not other.isidentifier():
+            return f"; did you mean {other!r}?"
+    spelled = {each.lower(): each for each in known}
+    near = difflib.get_close_matches(name.lower(), spelled, 1, cutoff=0.75)
+    return f"; did you mean {spelled[near[0]]!r}?" if near else ""
+
+
+def suggest_names(module: str) -> None:
+    """Makes the error for an unknown name of a module suggest a known one.
+
+    Sets the module's ``__getattr__``. A definition in the module's source would make
+    type checkers believe that every name exists.
+    """
+
+    def refuse(name: str) -> Any:
+        public = [each for each in vars(sys.modules[module]) if each[0] != "_"]
+        hint = "" if name.startswith("_") else suggestion(name, public)
+        raise AttributeError(f"module {module!r} has no attribute {name!r}{hint}")
+
+    vars(sys.modules[module])["__getattr__"] = refuse
