@@ -8,6 +8,7 @@ from renga.extensions import (
 )
 from renga.extensions.computational_graph import DumpGraph, dump_graph
 from renga.extensions.evaluator import Evaluator
+from renga.extensions.exponential_moving_average import ExponentialMovingAverage
 from renga.extensions.fail_on_nonnumber import FailOnNonNumber
 from renga.extensions.large_batch import BatchSizeShift, LinearScaling, RMSpropWarmup
 from renga.extensions.reports import (
@@ -26,6 +27,12 @@ from renga.extensions.reports.parameter_statistics import ParameterStatistics
 from renga.extensions.reports.plot_report import PlotReport
 from renga.extensions.reports.print_report import PrintReport
 from renga.extensions.reports.progress_bar import ProgressBar
+from renga.extensions.reports.trackers import (
+    MLflowReport,
+    TensorBoardReport,
+    Tracker,
+    WandbReport,
+)
 from renga.extensions.reports.value_observation import observe_lr, observe_value
 from renga.extensions.reports.variable_statistics_plot import VariableStatisticsPlot
 from renga.extensions.shifts import (
@@ -52,6 +59,7 @@ from renga.suggestions import suggest_names as _suggest_names
 __all__ = [
     "DumpGraph",
     "Evaluator",
+    "ExponentialMovingAverage",
     "ExponentialShift",
     "FailOnNonNumber",
     "InverseShift",
@@ -60,6 +68,7 @@ __all__ = [
     "LinearScaling",
     "LogReport",
     "RMSpropWarmup",
+    "MLflowReport",
     "MicroAverage",
     "MultistepShift",
     "ParameterStatistics",
@@ -68,7 +77,10 @@ __all__ = [
     "PrintReport",
     "ProgressBar",
     "StepShift",
+    "TensorBoardReport",
+    "Tracker",
     "VariableStatisticsPlot",
+    "WandbReport",
     "WarmupShift",
     "computational_graph",
     "dump_graph",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import math
 import sys
 import warnings
@@ -34,6 +35,7 @@ class Evaluator(extension.Extension):
     trigger = (1, "epoch")
     default_name = "validation"  # type: ignore[assignment]
     priority = extension.PRIORITY_WRITER
+    _limit: int | None = None  # of batches
 
     def __init__(
         self,
@@ -83,6 +85,7 @@ class Evaluator(extension.Extension):
         for name, target in self._targets.items():
             reporter.add_observer(prefix + name, target)
             reporter.add_observers(prefix + name, target.namedlinks(skipself=True))
+        self._limit = getattr(trainer, "fast_dev_run", 0) or None
         with reporter, configuration.using_config("train", False):
             result = self.evaluate()
         reporter_module.report(result)
@@ -123,6 +126,8 @@ class Evaluator(extension.Extension):
             iterator.reset()
         else:
             iterator = copy.copy(iterator)
+        if self._limit is not None:
+            return itertools.islice(iterator, self._limit)
         if not self._progress_bar:
             return iterator
         from tqdm import tqdm

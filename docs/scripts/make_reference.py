@@ -23,6 +23,7 @@ MODULES = {
     "renga.dataset": "Data set tools",
     "renga.datasets": "Data sets",
     "renga.iterators": "Iterators",
+    "renga.transforms": "Transforms",
     "renga.serializers": "Serializers",
     "renga.exporters.onnx": "Exporters",
     "renga.training": "Training",

@@ -38,6 +38,7 @@ from renga import sequential as sequential
 from renga import serializer as serializer
 from renga import serializers as serializers
 from renga import training as training
+from renga import transforms as transforms
 from renga import utils as utils
 from renga import variable as variable
 from renga import warnings as warnings
@@ -81,6 +82,7 @@ from renga.link import Chain as Chain
 from renga.link import ChainList as ChainList
 from renga.link import Link as Link
 from renga.link_hook import LinkHook as LinkHook
+from renga.model_summary import model_summary as model_summary
 from renga.optimizer import GradientMethod as GradientMethod
 from renga.optimizer import Optimizer as Optimizer
 from renga.optimizer import UpdateRule as UpdateRule
@@ -94,6 +96,7 @@ from renga.reporter import get_current_reporter as get_current_reporter
 from renga.reporter import report as report
 from renga.reporter import report_scope as report_scope
 from renga.runtime_info import print_runtime_info as print_runtime_info
+from renga.seed import seed_everything as seed_everything
 from renga.sequential import Sequential as Sequential
 from renga.serializer import AbstractSerializer as AbstractSerializer
 from renga.serializer import Deserializer as Deserializer

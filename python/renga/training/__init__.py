@@ -11,6 +11,7 @@ from renga.training.extension import (
     Extension,
     make_extension,
 )
+from renga.training.lr_range_test import LRRange, lr_range_test
 from renga.training.trainer import Trainer
 from renga.training.triggers import IntervalTrigger
 from renga.training.updaters import ParallelUpdater, StandardUpdater
@@ -20,6 +21,7 @@ from renga.training.util import get_trigger
 __all__ = [
     "Extension",
     "IntervalTrigger",
+    "LRRange",
     "PRIORITY_EDITOR",
     "PRIORITY_READER",
     "PRIORITY_WRITER",
@@ -30,6 +32,7 @@ __all__ = [
     "extension",
     "extensions",
     "get_trigger",
+    "lr_range_test",
     "make_extension",
     "trigger",
     "triggers",

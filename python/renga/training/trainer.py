@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import tempfile
 import time
 import traceback
 from collections.abc import Iterable
@@ -14,6 +15,7 @@ from renga.reporter import Reporter
 from renga.serializer import AbstractSerializer, Serializer
 from renga.training.entry import ExtensionEntry
 from renga.training.random_state import serialize_random_state
+from renga.training.triggers.interval_trigger import IntervalTrigger
 from renga.training.updaters.updater import Updater
 from renga.training.util import get_trigger
 from renga.utils import argument
@@ -27,6 +29,9 @@ class Trainer:
         stop_trigger: ends the loop; (period, unit), a callable, or None: never.
         out: directory for files that extensions write.
         extensions: extensions added with ``extend``.
+        fast_dev_run: tries a script out: the number of updates (True is one), after
+            which every extension is called once, whatever its trigger. Evaluators
+            read as many batches. Files go to a directory that is removed at the end.
     """
 
     def __init__(
@@ -35,8 +40,13 @@ class Trainer:
         stop_trigger: Any = None,
         out: str | os.PathLike[str] = "result",
         extensions: Iterable[Any] | None = None,
+        fast_dev_run: bool | int = False,
     ) -> None:
+        argument.check_count("Trainer: fast_dev_run", fast_dev_run, 0)
         self.updater: Any = updater
+        self.fast_dev_run = int(fast_dev_run)
+        if fast_dev_run:
+            stop_trigger = IntervalTrigger(self.fast_dev_run, "iteration")
         self.stop_trigger = get_trigger(stop_trigger)
         self.observation: dict[str, Any] = {}
         self.out = out
@@ -131,7 +141,14 @@ class Trainer:
         """
         if self._final_elapsed is not None:
             raise RuntimeError("Trainer: cannot run the training loop twice")
-        os.makedirs(self.out, exist_ok=True)
+        with contextlib.ExitStack() as folders:
+            if self.fast_dev_run:
+                folders.callback(setattr, self, "out", self.out)
+                self.out = folders.enter_context(tempfile.TemporaryDirectory())
+            os.makedirs(self.out, exist_ok=True)
+            self._run(show_loop_exception_msg)
+
+    def _run(self, show_loop_exception_msg: bool) -> None:
         entries = sorted(self._entries.values(), key=lambda e: -e.priority)
         self._started = time.perf_counter()
         self._initialize(entries)
@@ -162,8 +179,9 @@ class Trainer:
             self.observation = {}
             with self.reporter.scope(self.observation):
                 self.updater.update()
+                is_last = self.updater.iteration == self.fast_dev_run
                 for entry in entries:
-                    if entry.trigger(self):
+                    if entry.trigger(self) or is_last:
                         entry.extension(self)
 
     def _stop_clock(self) -> None:

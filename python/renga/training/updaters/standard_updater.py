@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from renga import backend
 from renga.dataset import convert
 from renga.serializer import AbstractSerializer
+from renga.training.updaters.accumulation import accumulate_gradients, next_batches
 from renga.training.updaters.updater import Updater
 from renga.utils import argument
 
@@ -16,7 +17,13 @@ if TYPE_CHECKING:
 
 
 class StandardUpdater(Updater):
-    """Updates a model with the loss of one batch per iteration.
+    """Updates a model with the loss of one batch per iteration, or of several.
+
+    With ``accumulate=k`` an iteration adds up the gradients of k batches, weighted by
+    their examples. For a loss that is a mean over examples, that is the gradient of
+    the batch that they form together, at the memory of one; observations are weighted
+    likewise. What links compute of a batch, such as the statistics of batch
+    normalization, is that of each small batch.
 
     Args:
         iterator: gives the batches; or a dictionary of iterators, of which
@@ -28,6 +35,8 @@ class StandardUpdater(Updater):
         loss_scale: factor on the loss in the backward pass.
         auto_new_epoch: whether ``new_epoch`` of the optimizers is called.
         input_device: device of the arrays if that is another one.
+        accumulate: batches of an iteration; the last of a data set that is not
+            repeated may have fewer.
     """
 
     def __init__(
@@ -41,7 +50,10 @@ class StandardUpdater(Updater):
         auto_new_epoch: bool = True,
         **kwargs: Any,
     ) -> None:
-        (input_device,) = argument.parse_kwargs(kwargs, ("input_device", None))
+        input_device, self.accumulate = argument.parse_kwargs(
+            kwargs, ("input_device", None), ("accumulate", 1)
+        )
+        argument.check_count("StandardUpdater: accumulate", self.accumulate)
         self._iterators = iterator if isinstance(iterator, dict) else {"main": iterator}
         if not isinstance(optimizer, dict):
             optimizer = {"main": optimizer}
@@ -50,6 +62,8 @@ class StandardUpdater(Updater):
         self.converter = converter
         self.loss_func = loss_func
         self.iteration = 0
+        # Where the last of several batches' iterations began.
+        self._epoch_before: float | None = None
         self._device = None if device is None else backend.get_device(device)
         self._input_device = self._device
         if input_device is not None:
@@ -86,12 +100,16 @@ class StandardUpdater(Updater):
 
     @property
     def previous_epoch_detail(self) -> float:
-        """``epoch_detail`` before the last batch."""
+        """``epoch_detail`` before the last iteration."""
+        if self._epoch_before is not None:
+            return self._epoch_before
         return self._iterators["main"].previous_epoch_detail
 
     @property
     def is_new_epoch(self) -> bool:
-        """Whether the last batch completed an epoch."""
+        """Whether the last iteration completed an epoch."""
+        if self._epoch_before is not None:
+            return int(self._epoch_before) != self.epoch
         return self._iterators["main"].is_new_epoch
 
     def connect_trainer(self, trainer: Trainer) -> None:
@@ -115,19 +133,35 @@ class StandardUpdater(Updater):
         self.iteration += 1
 
     def update_core(self) -> None:
-        """Trains by one batch; subclasses may override it."""
+        """Trains by the batches of one iteration; subclasses may override it."""
         iterator, optimizer = self._iterators["main"], self._optimizers["main"]
-        batch = iterator.next()
-        arrays = convert._call_converter(self.converter, batch, self.input_device)
         loss_func = self.loss_func or optimizer.target
-        if isinstance(arrays, tuple):
-            optimizer.update(loss_func, *arrays)
-        elif isinstance(arrays, Mapping):
-            optimizer.update(loss_func, **arrays)
+        if self.accumulate > 1:
+            before = iterator.epoch_detail
+            batches = next_batches(iterator, self.accumulate)
+            self._epoch_before = before
+            optimizer.target.cleargrads()
+            accumulate_gradients(
+                batches,
+                lambda batch: self._call(loss_func, batch),
+                optimizer._loss_scale,
+            )
+            optimizer.update()
         else:
-            optimizer.update(loss_func, arrays)
-        if self.auto_new_epoch and iterator.is_new_epoch:
+            args, kwargs = self._arguments(iterator.next())
+            optimizer.update(loss_func, *args, **kwargs)
+        if self.auto_new_epoch and self.is_new_epoch:
             optimizer.new_epoch(auto=True)
+
+    def _arguments(self, batch: Any) -> tuple[tuple[Any, ...], Mapping[str, Any]]:
+        arrays = convert._call_converter(self.converter, batch, self.input_device)
+        if isinstance(arrays, Mapping):
+            return (), arrays
+        return arrays if isinstance(arrays, tuple) else (arrays,), {}
+
+    def _call(self, loss_func: Callable, batch: Any) -> Any:
+        args, kwargs = self._arguments(batch)
+        return loss_func(*args, **kwargs)
 
     def finalize(self) -> None:
         """Ends the iterators."""
@@ -142,6 +176,9 @@ class StandardUpdater(Updater):
             optimizer.serialize(serializer[f"optimizer:{name}"])
             optimizer.target.serialize(serializer[f"model:{name}"])
         self.iteration = serializer("iteration", self.iteration)
+        if self.accumulate > 1:
+            before = serializer("epoch_before", self._epoch_before or 0.0)
+            self._epoch_before = None if self.iteration == 0 else before
 
 
 def _check_parts(iterators: dict[str, Any], optimizers: dict[str, Any]) -> None:

@@ -1,0 +1,68 @@
+"""An extension that averages the parameters of a model over its updates."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy
+
+from renga.serializer import AbstractSerializer
+from renga.training import extension
+from renga.training.trainer import Trainer
+
+
+class ExponentialMovingAverage(extension.Extension):
+    """Keeps a copy of a model whose parameters are running means of the model's.
+
+    After each update ``average = decay * average + (1 - decay) * parameter``; the
+    first one copies the parameters. Persistent values, such as the statistics of batch
+    normalization, are those of the model. ``ema.model`` is to be evaluated and saved::
+
+        ema = extensions.ExponentialMovingAverage(model, decay=0.999)
+        trainer.extend(ema)
+        trainer.extend(extensions.Evaluator(test_iterator, ema.model), name="ema")
+
+    Args:
+        model: the link that is trained.
+        decay: from 0 (the last parameters) to below 1.
+
+    Source: Polyak and Juditsky, Acceleration of stochastic approximation by averaging,
+    1992.
+    """
+
+    trigger = (1, "iteration")
+    # Before the evaluators, which are writers.
+    priority = extension.PRIORITY_WRITER + 1
+
+    def __init__(self, model: Any, decay: float = 0.999) -> None:
+        if not 0 <= decay < 1:
+            raise ValueError(
+                "ExponentialMovingAverage: expected a decay from 0 to below 1, got "
+                f"{decay}"
+            )
+        self.decay = decay
+        self.model = copy.deepcopy(model)
+        self._source = model
+        self._updates = 0
+
+    def __call__(self, trainer: Trainer | None = None) -> None:
+        """Adds the present parameters to the means."""
+        first = self._updates == 0
+        self._updates += 1
+        averages = dict(self.model.namedparams())
+        previous = {
+            name: p.array
+            for name, p in averages.items()
+            if p.is_initialized and not first
+        }
+        previous = {name: numpy.array(array) for name, array in previous.items()}
+        self.model.copyparams(self._source)  # with persistent values
+        for name, old in previous.items():
+            new = averages[name].array
+            new += self.decay * (old - new)
+
+    def serialize(self, serializer: AbstractSerializer) -> None:
+        """Saves or restores the averages and the number of updates."""
+        self._updates = serializer("updates", self._updates)
+        self.model.serialize(serializer["model"])

@@ -1,0 +1,118 @@
+"""The learning rate at which a model learns fastest, found by a short trial."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import math
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy
+
+from renga.utils.argument import check_count
+
+
+@dataclasses.dataclass(frozen=True)
+class LRRange:
+    """Learning rates in ascending order and the smoothed loss after each update.
+
+    ``suggestion`` is the rate at which the loss falls fastest per factor of the rate;
+    NaN if it never falls.
+    """
+
+    rates: list[float]
+    losses: list[float]
+    suggestion: float
+
+
+def lr_range_test(
+    optimizer: Any,
+    batches: Iterable[Any],
+    low: float = 1e-6,
+    high: float = 1.0,
+    steps: int = 100,
+    loss_func: Callable[..., Any] | None = None,
+) -> LRRange:
+    """Trains a copy of the model while its rate grows from ``low`` to ``high``.
+
+    It ends early where batches end or the loss exceeds four times its least value.
+    The model, the optimizer and NumPy's random state stay as they are.
+
+    Args:
+        optimizer: set up with the model; its rate is called ``lr`` or ``alpha``.
+        batches: tuples, dictionaries or single arrays: the arguments of the loss.
+        steps: updates.
+        loss_func: the optimizer's target unless given.
+
+    Raises:
+        RuntimeError: before ``setup``.
+        ValueError: the rates or the optimizer have no range.
+
+    Source: Smith, Cyclical learning rates for training neural networks, 2017.
+    """
+    check_count("lr_range_test: steps", steps, 2)
+    if not 0 < low < high:
+        raise ValueError(f"lr_range_test: expected 0 < low < high, got {low}, {high}")
+    if optimizer.target is None:
+        raise RuntimeError("lr_range_test: expected setup(model) before, got no model")
+    # Adam's lr is computed from its alpha.
+    name = next((n for n in ("alpha", "lr") if hasattr(optimizer.hyperparam, n)), None)
+    if name is None:
+        raise ValueError(
+            f"lr_range_test: expected an optimizer with a learning rate, got "
+            f"{type(optimizer).__name__}"
+        )
+    trial = copy.deepcopy(optimizer)
+    state = numpy.random.get_state()
+    rates: list[float] = []
+    losses: list[float] = []
+    try:
+        planned = numpy.geomspace(low, high, steps).tolist()
+        for rate, batch in zip(planned, batches):
+            setattr(trial, name, rate)
+            loss = _update(trial, loss_func or trial.target, batch)
+            if not math.isfinite(loss) or loss > 4 * min([loss, *losses]):
+                break
+            rates.append(rate)
+            losses.append(loss)
+    finally:
+        numpy.random.set_state(state)
+    smooth = _smoothed(losses)
+    return LRRange(rates, smooth, _steepest(rates, smooth))
+
+
+def _update(optimizer: Any, loss_func: Callable[..., Any], batch: Any) -> float:
+    """One update; the loss before it."""
+    loss = math.nan
+
+    def observed(*args: Any, **kwargs: Any) -> Any:
+        nonlocal loss
+        y = loss_func(*args, **kwargs)
+        loss = float(y.array)
+        return y
+
+    if isinstance(batch, Mapping):
+        optimizer.update(observed, **batch)
+    else:
+        optimizer.update(observed, *(batch if isinstance(batch, tuple) else (batch,)))
+    return loss
+
+
+def _smoothed(losses: list[float], decay: float = 0.9) -> list[float]:
+    """Exponential running means without the bias towards 0 at the beginning."""
+    mean, result = 0.0, []
+    for i, loss in enumerate(losses):
+        mean = decay * mean + (1 - decay) * loss
+        result.append(mean / (1 - decay ** (i + 1)))
+    return result
+
+
+def _steepest(rates: list[float], losses: list[float]) -> float:
+    if len(rates) < 3:
+        return math.nan
+    slopes = numpy.gradient(losses, numpy.log(rates))
+    best = int(numpy.argmin(slopes))
+    # Rounding alone makes a constant loss fall a little.
+    falls = slopes[best] < -1e-9 * abs(losses[best])
+    return rates[best] if falls else math.nan

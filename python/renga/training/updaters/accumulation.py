@@ -1,0 +1,83 @@
+"""Gradients of several batches, added up as if they were one batch."""
+
+from __future__ import annotations
+
+import contextlib
+import numbers
+from collections.abc import Callable, MutableMapping, Sequence
+from typing import Any
+
+import numpy
+
+from renga import reporter
+from renga.variable import as_array
+
+
+def next_batches(iterator: Any, count: int) -> list[Any]:
+    """The next ``count`` batches, fewer at the end; StopIteration if there is none."""
+    batches = [iterator.next()]
+    with contextlib.suppress(StopIteration):
+        while len(batches) < count:
+            batches.append(iterator.next())
+    return batches
+
+
+def accumulate_gradients(
+    batches: Sequence[Any],
+    loss_of: Callable[[Any], Any],
+    loss_scale: float | None = None,
+) -> None:
+    """Adds the gradient of the mean loss over all examples to the parameters'.
+
+    Each batch's loss, a mean over its examples, is weighted by its share of them.
+    Numbers that it reports are reported once, as means with the same weights.
+
+    Args:
+        batches: all with ``len``, the number of examples.
+        loss_of: the loss of a batch, whose graph is freed before the next is computed.
+        loss_scale: factor on the loss in the backward pass.
+    """
+    total = sum(map(len, batches))
+    observations = []
+    outer = _current_observation()
+    for batch in batches:
+        observation: dict[str, Any] = {}
+        share = len(batch) / total
+        with contextlib.ExitStack() as scope:
+            if outer is not None:
+                scope.enter_context(reporter.report_scope(observation))
+            loss = loss_of(batch)
+        if not hasattr(loss, "backward"):
+            raise TypeError(
+                "accumulate: expected a Variable from the loss function, got "
+                f"{type(loss).__name__}"
+            )
+        (loss * share).backward(loss_scale=loss_scale)
+        del loss
+        observations.append((share, observation))
+    if outer is not None:
+        outer.update(_means(observations))
+
+
+def _current_observation() -> MutableMapping[str, Any] | None:
+    try:
+        return reporter.get_current_reporter().observation
+    except IndexError:  # training without a trainer
+        return None
+
+
+def _means(observations: list[tuple[float, dict[str, Any]]]) -> dict[str, Any]:
+    """Means of numbers over those that report them; of anything else the last."""
+    means: dict[str, Any] = {}
+    shares: dict[str, float] = {}
+    for share, observation in observations:
+        for key, value in observation.items():
+            value = as_array(value)
+            if not isinstance(value, (numbers.Real, numpy.ndarray)):
+                means[key] = value
+                continue
+            shares[key] = shares.get(key, 0.0) + share
+            means[key] = means.get(key, 0.0) + share * value
+    for key, share in shares.items():
+        means[key] = means[key] / share
+    return means

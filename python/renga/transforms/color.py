@@ -1,0 +1,84 @@
+"""Transforms of the values of pixels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy
+
+from renga.transforms.images import check_images
+from renga.utils.type_check import InvalidType
+
+# The luma of red, green and blue (ITU-R BT.601).
+_LUMA = (0.299, 0.587, 0.114)
+
+
+class Normalize:
+    """``(x - mean) / std`` with one mean and one deviation for each channel.
+
+    Raises:
+        ValueError: a deviation is not positive.
+        InvalidType: the images have other channels.
+    """
+
+    def __init__(self, mean: float | Sequence[float], std: float | Sequence[float]):
+        self.mean, self.std = (
+            numpy.atleast_1d(numpy.asarray(each, "f")) for each in (mean, std)
+        )
+        if not (self.std > 0).all():
+            raise ValueError(f"Normalize: expected positive deviations, got {std}")
+
+    def __call__(self, x: Any) -> numpy.ndarray:
+        """The images as float32."""
+        x = check_images(self, x)
+        for each in (self.mean, self.std):
+            if each.shape not in ((1,), (x.shape[1],)):
+                raise InvalidType(
+                    f"Normalize: expected {len(each)} channels, got images of {x.shape}"
+                )
+        return ((x - self.mean[:, None, None]) / self.std[:, None, None]).astype("f")
+
+
+class ColorJitter:
+    """Changes brightness, contrast and saturation of each image, in this order.
+
+    The three factors are drawn evenly from ``[1 - v, 1 + v]`` (not below 0), where v is
+    the argument. Brightness multiplies the image, contrast moves it away
+    from the mean of its grey values, saturation away from its grey values.
+
+    Shapes:
+        x: (N, 3, H, W), red, green, blue, float
+    """
+
+    def __init__(
+        self, brightness: float = 0.0, contrast: float = 0.0, saturation: float = 0.0
+    ) -> None:
+        self.strengths = (brightness, contrast, saturation)
+        if min(self.strengths) < 0:
+            raise ValueError(
+                f"ColorJitter: expected strengths >= 0, got {self.strengths}"
+            )
+
+    def __call__(self, x: Any) -> numpy.ndarray:
+        """The images with other colours; values are not clipped."""
+        x = check_images(self, x)
+        if x.shape[1] != 3 or x.dtype.kind != "f":
+            raise InvalidType(
+                f"ColorJitter: expected floats of (N, 3, H, W), got {x.dtype} {x.shape}"
+            )
+        brightness, contrast, saturation = (
+            numpy.random.uniform(max(0.0, 1 - v), 1 + v, len(x)).astype(x.dtype)
+            for v in self.strengths
+        )
+        x = x * brightness[:, None, None, None]
+        x = _blend(_grey(x).mean((2, 3), keepdims=True), x, contrast)
+        return _blend(_grey(x), x, saturation)
+
+
+def _grey(x: numpy.ndarray) -> numpy.ndarray:
+    return numpy.tensordot(numpy.asarray(_LUMA, x.dtype), x, (0, 1))[:, None]
+
+
+def _blend(a: numpy.ndarray, b: numpy.ndarray, t: numpy.ndarray) -> numpy.ndarray:
+    return a + (b - a) * t[:, None, None, None]

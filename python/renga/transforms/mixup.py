@@ -1,0 +1,50 @@
+"""Mixtures of pairs of examples."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from renga.utils.argument import check_count, check_number
+
+
+class Mixup:
+    """Mixes each example of a batch with another one, and their labels alike.
+
+    The batch becomes ``m x + (1 - m) x[order]`` for a random order and one m for the
+    batch from the distribution Beta(alpha, alpha).
+    ``F.softmax_cross_entropy`` takes the probabilities that are the new labels;
+    ``L.Classifier`` then needs ``compute_accuracy = False``.
+
+    Shapes:
+        x: (N, …) float
+        t: (N,) integers below ``n_classes``
+        returns: arrays like x, and (N, n_classes) of the dtype of x
+
+    Source: Zhang et al., mixup: beyond empirical risk minimization, 2018.
+    """
+
+    def __init__(self, n_classes: int, alpha: float = 0.2) -> None:
+        check_count("Mixup: n_classes", n_classes)
+        check_number("Mixup: alpha", alpha)
+        if alpha <= 0:
+            raise ValueError(f"Mixup: expected alpha > 0, got {alpha}")
+        self.n_classes, self.alpha = n_classes, alpha
+
+    def __call__(self, x: Any, t: Any) -> tuple[numpy.ndarray, numpy.ndarray]:
+        """The mixed examples and their probabilities.
+
+        Raises:
+            IndexError: a label is not from 0 to ``n_classes - 1``.
+        """
+        x, t = numpy.asarray(x), numpy.asarray(t)
+        if t.size and not 0 <= t.min() <= t.max() < self.n_classes:
+            raise IndexError(
+                f"Mixup: expected labels from 0 to {self.n_classes - 1}, got "
+                f"{t.min()} to {t.max()}"
+            )
+        m = x.dtype.type(numpy.random.beta(self.alpha, self.alpha))
+        order = numpy.random.permutation(len(x))
+        one_hot = numpy.eye(self.n_classes, dtype=x.dtype)[t]
+        return m * x + (1 - m) * x[order], m * one_hot + (1 - m) * one_hot[order]
