@@ -1,0 +1,68 @@
+"""What the blocks of some pages assume to exist already: the reader's own program.
+
+For each page the number of ranks, and code that runs before its first block.
+"""
+
+# Data, a model, an optimizer and a trainer of the reader's.
+_PROGRAM = """
+import numpy
+import renga
+import renga.functions as F
+import renga.links as L
+from renga import training
+from renga.distributed import create_communicator, create_multi_node_optimizer
+from renga.distributed import parallelize
+
+comm = create_communicator()
+numpy.random.seed(0)
+images = numpy.random.random((32, 3, 8, 8)).astype("f")
+labels = numpy.zeros(32, "i")
+
+
+def VGG():
+    return renga.Sequential(
+        L.Convolution2D(3, 4, 3, pad=1), L.BatchNormalization(4), F.relu,
+        L.Convolution2D(4, 4, 3, pad=1), F.relu, L.Linear(None, 10),
+    )
+
+
+def UNet():
+    return renga.Sequential(
+        L.Convolution2D(3, 4, 3, pad=1), F.relu, L.Convolution2D(4, 64, 3, pad=1)
+    )
+
+
+x, t = images, labels
+"""
+_TRAINER = """
+model = L.Classifier(VGG())
+optimizer = renga.optimizers.SGD().setup(model)
+iterator = renga.iterators.SerialIterator(list(zip(images, labels)), 32)
+updater = training.StandardUpdater(iterator, optimizer)
+trainer = training.Trainer(updater, (1, "iteration"))
+"""
+
+SETUPS = {
+    "profiling.md": (1, "import numpy\nimport renga\n\n\ndef step():\n    pass\n"),
+    "distributed_training.md": (1, _PROGRAM + _TRAINER),
+    "communicators.md": (
+        2,
+        _PROGRAM
+        + "x = numpy.ones(1000, 'f')\ntrain = lambda comm: comm.all_reduce(x)\n",
+    ),
+    "model_parallel.md": (
+        4,
+        _PROGRAM
+        + "optimizer = renga.optimizers.SGD()\nmodel = VGG()\n"
+        + "images = numpy.random.random((2, 64, 16, 16)).astype('f')\n"
+        + "x, t = x[:2, :, :4, :4], numpy.zeros((2, 64, 4, 4), 'f')\n",
+    ),
+    "optuna.md": (
+        1,
+        _PROGRAM + "train_and_evaluate = lambda lr, comm: lr\n",
+    ),
+    "pipeline.md": (2, _PROGRAM + _TRAINER),
+}
+
+# Fragments of files of this repository, which begin with these words.
+FRAGMENTS = {"adding_an_op.md"}
