@@ -232,3 +232,103 @@ def test_an_error_names_the_function_that_was_called():
         export(forward, draw(1, 2, 4, 4))
     assert "of F.roi_pooling_2d (" in str(raised.value)
     assert f"{__file__}:{forward.__code__.co_firstlineno + 1})" in str(raised.value)
+
+
+class ResidualBlock(renga.Chain):
+    """Two convolutions around which the input is added, on half the image."""
+
+    def __init__(self, in_channels, out_channels):
+        super().__init__()
+        with self.init_scope():
+            self.a = L.Convolution2D(in_channels, out_channels, 3, 2, 1, nobias=True)
+            self.bn_a = L.BatchNormalization(out_channels)
+            self.b = L.Convolution2D(out_channels, out_channels, 3, 1, 1, nobias=True)
+            self.bn_b = L.BatchNormalization(out_channels)
+            self.skip = L.Convolution2D(in_channels, out_channels, 1, 2, nobias=True)
+
+    def forward(self, x):
+        h = F.relu(self.bn_a(self.a(x)))
+        return F.relu(self.bn_b(self.b(h)) + self.skip(x))
+
+
+class ResNet(renga.Chain):
+    """Residual blocks, a mean over the image, and a linear layer."""
+
+    def __init__(self):
+        super().__init__()
+        with self.init_scope():
+            self.blocks = renga.Sequential(ResidualBlock(3, 8), ResidualBlock(8, 16))
+            self.fc = L.Linear(16, 10)
+
+    def forward(self, x):
+        return F.softmax(self.fc(F.average(self.blocks(x), axis=(2, 3))))
+
+
+class Generator(renga.Chain):
+    """A linear layer, reshaped to an image and enlarged, as in DCGAN."""
+
+    def __init__(self):
+        super().__init__()
+        with self.init_scope():
+            self.fc = L.Linear(6, 8 * 4 * 4)
+            self.bn = L.BatchNormalization(8 * 4 * 4)
+            self.up = L.Deconvolution2D(8, 3, 4, 2, 1)
+
+    def forward(self, z):
+        h = F.relu(self.bn(self.fc(z)))
+        return F.tanh(self.up(F.reshape(h, (len(z), 8, 4, 4))))
+
+
+NETWORKS = {
+    "resnet": (ResNet, (3, 16, 16)),
+    "generator": (Generator, (6,)),
+    "mlp": (
+        lambda: renga.Sequential(
+            L.Linear(12, 7), F.leaky_relu, lambda x: x[:, 1:5], L.Linear(4, 3)
+        ),
+        (3, 4),
+    ),
+    "lstm cell": (
+        lambda: lambda x: F.lstm(x[:, :2], F.concat([x, x]))[1],
+        (4,),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_networks_for_any_batch(name):
+    make, shape = NETWORKS[name]
+    model = make()
+    proto = export(model, draw(2, *shape), dynamic_batch=True)
+    (axis,) = {v.type.tensor_type.shape.dim[0].dim_param for v in proto.graph.output}
+    assert axis == proto.graph.input[0].type.tensor_type.shape.dim[0].dim_param
+    assert axis == "batch"
+    for size in (1, 2, 5):
+        x = draw(size, *shape)
+        with renga.using_config("train", False):
+            expected = model(renga.Variable(x)).array
+        numpy.testing.assert_allclose(run(proto, x)[0], expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("function", "shape", "error", "message"),
+    [
+        (
+            lambda x: F.split_axis(x, len(x), 0)[0],
+            (2, 3),
+            NotImplementedError,
+            "same operations for every size",
+        ),
+        (
+            lambda x: x * F.broadcast_to(F.sum(x), x.shape),
+            (2, 3),
+            NotImplementedError,
+            "Expand that makes expand_",
+        ),
+        (lambda x: x, (), ValueError, r"a batch axis and an example, got \(\)"),
+        (lambda x: x, (0, 3), ValueError, r"and an example, got \(0, 3\)"),
+    ],
+)
+def test_graphs_of_one_size_are_refused(function, shape, error, message):
+    with pytest.raises(error, match=message):
+        export(function, [draw(*shape)], dynamic_batch=True)

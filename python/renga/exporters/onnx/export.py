@@ -9,6 +9,7 @@ from typing import Any, Union
 import numpy
 
 from renga import configuration
+from renga.exporters.onnx.batches import for_any_batch
 from renga.exporters.onnx.recorder import Recorder
 from renga.link import Link
 from renga.serializers.atomic import atomic_write
@@ -25,6 +26,7 @@ def export(
     filename: Path | None = None,
     input_names: Sequence[str] | None = None,
     output_names: Sequence[str] | None = None,
+    dynamic_batch: bool = False,
 ) -> Any:
     """The graph that ``model(*args)`` computes, as an ``onnx.ModelProto``.
 
@@ -41,11 +43,49 @@ def export(
 
     Args:
         args: an array, a tuple or a list of arrays, or a dictionary of keywords.
+        dynamic_batch: the first axis of every input is the batch, and the graph takes
+            batches of any size. The model is run a second time, with one example more.
 
     Raises:
-        NotImplementedError: an operation has no counterpart in ONNX.
+        NotImplementedError: an operation has no counterpart in ONNX, or depends on the
+            size of the batch.
+        ValueError: an input has no batch axis, or no example.
         ImportError: the package onnx is not installed.
     """
+    import onnx
+
+    proto = _graph_of(model, args, input_names, output_names)
+    if dynamic_batch:
+        larger = _graph_of(model, _one_more(args), input_names, output_names)
+        proto = for_any_batch(proto, larger)
+    onnx.checker.check_model(proto, full_check=True)
+    if filename is not None:
+        with atomic_write(filename) as file:
+            file.write(proto.SerializeToString())
+    return proto
+
+
+def _one_more(args: Any) -> Any:
+    """The inputs with their first example once more."""
+    if isinstance(args, Mapping):
+        return {name: _one_more(x) for name, x in args.items()}
+    if isinstance(args, (tuple, list)):
+        return [_one_more(x) for x in args]
+    x = numpy.asarray(as_array(args))
+    if x.ndim == 0 or len(x) == 0:
+        raise ValueError(
+            f"export: expected inputs with a batch axis and an example, got {x.shape}"
+        )
+    return numpy.concatenate([x, x[:1]])
+
+
+def _graph_of(
+    model: Any,
+    args: Any,
+    input_names: Sequence[str] | None,
+    output_names: Sequence[str] | None,
+) -> Any:
+    """The graph for arrays of these shapes."""
     import onnx
 
     inputs = _inputs(args, input_names)
@@ -69,10 +109,6 @@ def export(
     opset = [onnx.helper.make_opsetid("", OPSET)]
     proto = onnx.helper.make_model(graph, opset_imports=opset, producer_name="renga")
     proto.ir_version = 8  # the version of this operator set
-    onnx.checker.check_model(proto, full_check=True)
-    if filename is not None:
-        with atomic_write(filename) as file:
-            file.write(proto.SerializeToString())
     return proto
 
 
