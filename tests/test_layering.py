@@ -20,7 +20,9 @@ INCLUDES = {
     "autograd": {"lazy", "tensor", "devices"},
     "ops": {"lazy", "autograd", "simd", "tensor", "devices"},
     "optimizers": {"simd", "tensor", "devices"},
-    "python": {"optimizers", "ops", "autograd", "lazy", "tensor", "devices"},
+    "planning": {"tensor"},
+    "python": {"planning"}
+    | {"optimizers", "ops", "autograd", "lazy", "tensor", "devices"},
 }
 
 # Families of operations, from the lowest level up. A family includes only lower ones.

@@ -19,6 +19,7 @@
 #include "python/call_site.h"
 #include "python/dlpack.h"
 #include "python/hooks.h"
+#include "python/planning.h"
 #include "python/variable.h"
 #include "tensor/extents.h"
 
@@ -196,6 +197,7 @@ PYBIND11_MODULE(_core, m) {
   bind_placement(m);
   bind_ops(m);
   bind_optimizers(m);
+  bind_planning(m);
   bind_memory(m);
   bind_dlpack(m);
   bind_precision(m);

@@ -1,0 +1,52 @@
+// When the tasks of a strategy run, and how long a training step takes.
+#pragma once
+
+#include <vector>
+
+#include "planning/task_graph.h"
+
+namespace renga::planning {
+
+// A task runs as soon as what it waits for has ended and its resource is free; a resource takes
+// tasks in the order in which they become ready. Source: Jia et al., Beyond data and model
+// parallelism for deep neural networks, 2019 (FlexFlow), algorithms 1 and 2.
+class Simulator {
+ public:
+  explicit Simulator(const Topology& topology) : graph_(topology) {}
+
+  void add_operation(const Operation& operation, const Configuration& configuration) {
+    graph_.add_operation(operation, configuration);
+  }
+  // Replaces the tasks of one operation.
+  void configure(int operation, const Configuration& configuration) {
+    graph_.configure(operation, configuration);
+  }
+  // The seconds of a step: simulates again from the time at which the first task has changed.
+  double seconds();
+  // The same number from a new task graph.
+  double full_seconds() const;
+
+  const TaskGraph& graph() const { return graph_; }
+  // Seconds for which each resource ran tasks.
+  std::vector<double> busy() const;
+
+ private:
+  // A task that was started, and when its resource was free for it.
+  struct Event {
+    double ready;
+    int task;
+    unsigned generation;
+    int resource;
+    double free;
+  };
+
+  double first_change() const;
+  void restart(double from);
+  std::vector<int> rewind(double from);
+
+  TaskGraph graph_;
+  std::vector<Event> events_;  // in order
+  std::vector<double> free_;   // when each resource has run all tasks
+};
+
+}  // namespace renga::planning

@@ -1,0 +1,177 @@
+#include "planning/task_graph.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "tensor/error.h"
+
+namespace renga::planning {
+namespace {
+
+// So that a task is ready later than those it waits for, whatever the order of equal times.
+constexpr double kShortest = 1e-9;
+
+void erase(std::vector<int>& list, int value) {
+  const auto found = std::find(list.begin(), list.end(), value);
+  *found = list.back();
+  list.pop_back();
+}
+
+}  // namespace
+
+void TaskGraph::clear_changes() {
+  for (const int index : added_) tasks_[index].is_new = tasks_[index].is_listed = false;
+  added_.clear();
+  earliest_removed_ = std::numeric_limits<double>::infinity();
+}
+
+int TaskGraph::add_task(const Key& key, int resource, double seconds) {
+  int index = static_cast<int>(tasks_.size());
+  if (unused_.empty()) {
+    tasks_.emplace_back();
+  } else {
+    index = unused_.back();
+    unused_.pop_back();
+  }
+  Task& task = tasks_[index];
+  task.key = key;
+  task.resource = resource;
+  task.seconds = std::max(seconds, kShortest);
+  task.exists = task.is_new = true;
+  if (!task.is_listed) added_.push_back(index);
+  task.is_listed = true;
+  ++size_;
+  return index;
+}
+
+void TaskGraph::remove_task(int index) {
+  Task& task = tasks_[index];
+  for (const int other : task.before) erase(tasks_[other].after, index);
+  for (const int other : task.after) erase(tasks_[other].before, index);
+  task.before.clear();
+  task.after.clear();
+  if (!task.is_new) earliest_removed_ = std::min(earliest_removed_, task.ready);
+  task.exists = task.is_new = false;
+  ++task.generation;
+  unused_.push_back(index);
+  --size_;
+}
+
+void TaskGraph::depend(int before, int after) {
+  tasks_[before].after.push_back(after);
+  tasks_[after].before.push_back(before);
+}
+
+void TaskGraph::add_operation(const Operation& operation, const Configuration& configuration) {
+  check(operation, operations_);
+  require<std::invalid_argument>(
+      operations_.size() < kMaxOperations && operation.inputs.size() <= kMaxInputs,
+      "planning: expected at most ", kMaxOperations, " operations with ", kMaxInputs, " inputs");
+  check(configuration, operation, topology_.devices);
+  const int index = static_cast<int>(operations_.size());
+  operations_.push_back(operation);
+  nodes_.push_back({configuration, {}, {}, {}, {}, {}});
+  make_tasks(index);
+  for (std::size_t input = 0; input < operation.inputs.size(); ++input) {
+    const int edge = static_cast<int>(edges_.size());
+    edges_.push_back({index, input, {}, 0});
+    nodes_[index].incoming.push_back(edge);
+    nodes_[operation.inputs[input].producer].outgoing.push_back(edge);
+    make_messages(edges_.back());
+  }
+}
+
+void TaskGraph::configure(int operation, const Configuration& configuration) {
+  check(configuration, operations_.at(operation), topology_.devices);
+  Node& node = nodes_[operation];
+  for (const int edge : node.incoming) remove_messages(edges_[edge]);
+  for (const int edge : node.outgoing) remove_messages(edges_[edge]);
+  for (const auto* list : {&node.forward, &node.backward, &node.others}) {
+    for (const int task : *list) remove_task(task);
+  }
+  node.current = configuration;
+  make_tasks(operation);
+  for (const int edge : node.incoming) make_messages(edges_[edge]);
+  for (const int edge : node.outgoing) make_messages(edges_[edge]);
+}
+
+void TaskGraph::make_tasks(int operation) {
+  Node& node = nodes_[operation];
+  const Configuration& current = node.current;
+  node.forward.clear();
+  node.backward.clear();
+  node.others.clear();
+  for (int part = 0; part < current.parts(); ++part) {
+    const int device = current.devices[part];
+    node.forward.push_back(
+        add_task({Kind::forward, operation, 0, part, 0}, device, current.forward));
+    node.backward.push_back(
+        add_task({Kind::backward, operation, 0, part, 0}, device, current.backward));
+    depend(node.forward[part], node.backward[part]);
+  }
+  if (current.update > 0) make_updates(operation);
+}
+
+void TaskGraph::make_updates(int operation) {
+  Node& node = nodes_[operation];
+  const Configuration& current = node.current;
+  for (int part = 0; part < current.parts(); ++part) {
+    const int device = current.devices[part];
+    const int update = add_task({Kind::update, operation, 0, part, 0}, device, current.update);
+    node.others.push_back(update);
+    const std::vector<int> group = parameter_group(operations_[operation], current, part);
+    if (group.size() == 1 || current.sync == 0) {
+      depend(node.backward[part], update);
+      continue;
+    }
+    const int sync =
+        add_task({Kind::sync, operation, 0, part, 0}, topology_.sync_port(device), current.sync);
+    node.others.push_back(sync);
+    for (const int member : group) depend(node.backward[member], sync);
+    depend(sync, update);
+  }
+}
+
+void TaskGraph::make_messages(Edge& edge) {
+  const Operation& reader = operations_[edge.reader];
+  const int producer = reader.inputs[edge.input].producer;
+  const Node &from = nodes_[producer], &to = nodes_[edge.reader];
+  const auto forward =
+      forward_transfers(operations_[producer], from.current, reader, to.current, edge.input);
+  make_messages(edge, Kind::send, forward, from.forward, to.forward, from.current, to.current);
+  if (!reader.inputs[edge.input].has_gradient) return;
+  const auto backward =
+      backward_transfers(operations_[producer], from.current, reader, to.current, edge.input);
+  make_messages(edge, Kind::send_gradient, backward, to.backward, from.backward, to.current,
+                from.current);
+}
+
+void TaskGraph::make_messages(Edge& edge, Kind kind, const std::vector<Transfer>& transfers,
+                              const std::vector<int>& senders, const std::vector<int>& receivers,
+                              const Configuration& from, const Configuration& to) {
+  for (const Transfer& transfer : transfers) {
+    const int sender = senders[transfer.from], receiver = receivers[transfer.to];
+    if (transfer.bytes == 0) {
+      depend(sender, receiver);
+      continue;
+    }
+    const int source = from.devices[transfer.from], target = to.devices[transfer.to];
+    const int message =
+        add_task({kind, edge.reader, static_cast<int>(edge.input), transfer.from, transfer.to},
+                 topology_.port(source, target), topology_.message(source, target, transfer.bytes));
+    edge.messages.push_back(message);
+    edge.bytes += transfer.bytes;
+    bytes_sent_ += transfer.bytes;
+    depend(sender, message);
+    depend(message, receiver);
+  }
+}
+
+void TaskGraph::remove_messages(Edge& edge) {
+  for (const int message : edge.messages) remove_task(message);
+  edge.messages.clear();
+  bytes_sent_ -= edge.bytes;
+  edge.bytes = 0;
+}
+
+}  // namespace renga::planning

@@ -1,0 +1,37 @@
+// What the tasks of an operation need of another's.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "planning/operation.h"
+#include "planning/topology.h"
+
+namespace renga::planning {
+
+// Part `to` needs `bytes` of what part `from` computes; 0 on the same device.
+struct Transfer {
+  int from;
+  int to;
+  std::int64_t bytes;
+};
+
+// From the tasks of the producer of input `index` to those of the operation that reads it. Of
+// replicas, the one on the reader's device sends, or else one of the others. Terms of an output
+// are sent to be added up where they are read; where several tasks read the same sum, as many
+// bytes as in a reduce-scatter and an all-gather between them.
+std::vector<Transfer> forward_transfers(const Operation& producer, const Configuration& source,
+                                        const Operation& reader, const Configuration& target,
+                                        std::size_t index);
+
+// The gradients, from the tasks of the reader to those of the producer, likewise.
+std::vector<Transfer> backward_transfers(const Operation& producer, const Configuration& source,
+                                         const Operation& reader, const Configuration& target,
+                                         std::size_t index);
+
+// The seconds for which the busiest port sends both, one message after the other.
+double message_seconds(const Topology& topology, const Operation& producer,
+                       const Configuration& source, const Operation& reader,
+                       const Configuration& target, std::size_t index);
+
+}  // namespace renga::planning
