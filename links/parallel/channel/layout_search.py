@@ -52,7 +52,7 @@ def choose_layouts(traced: Trace, comm: Communicator) -> LayoutsOf:
 
 
 def _descend(traced: Trace, comm: Communicator, start: str) -> _Choice:
-    possible = _possible(traced, comm.size)
+    possible = possible_layouts(traced, comm.size)
     choice = {root: start if start in p else p[0] for root, p in possible.items()}
     has_changed = True
     while has_changed:
@@ -68,7 +68,7 @@ def _descend(traced: Trace, comm: Communicator, start: str) -> _Choice:
     return choice
 
 
-def _possible(traced: Trace, ranks: int) -> dict[Any, list[str]]:
+def possible_layouts(traced: Trace, ranks: int) -> dict[Any, list[str]]:
     """The layouts of each group that may be sharded; every rank needs a sample."""
     groups, possible = traced.groups, dict[Any, list[str]]()
     for call in traced.calls:

@@ -14,6 +14,7 @@ from renga.links.parallel.channel.process_grid import (
     WeightSharding,
     current_name,
     process_grids,
+    requestable_grids,
     shard_weight,
 )
 from renga.links.parallel.sharding.cost import Cost
@@ -127,7 +128,7 @@ class ChannelLink(Link):
         self._target = channel_placement(kind, "output_layout", output_layout)
         self._requested = current_name(algorithm)
         self.pieces = pieces
-        allowed = sorted({grid.algorithm for grid in process_grids(comm.size)})
+        allowed = sorted({grid.algorithm for grid in requestable_grids(comm.size)})
         if self._requested is not None and self._requested not in allowed:
             raise ValueError(
                 f"{kind}: expected algorithm to be one of {', '.join(allowed)} on "
@@ -149,14 +150,16 @@ class ChannelLink(Link):
         return self._sharding
 
     def _candidates(self) -> list[ProcessGrid]:
-        grids = process_grids(self.comm.size)
         if self._requested is None:
-            return grids
+            return process_grids(self.comm.size)
+        grids = requestable_grids(self.comm.size)
         return [grid for grid in grids if grid.algorithm == self._requested]
 
     def _bias(self, outputs: Any, initial: Any) -> ShardedParameter:
-        """A bias of which each rank has the elements of its own outputs."""
+        """A bias of which each rank has the elements of its own outputs, or all."""
         blocks = [Block({0: [own]}) for own in shard_ranges(outputs, self.comm.size)]
+        if self._requested == "weight-replicated":
+            blocks = [Block({})] * self.comm.size
         initial = 0 if initial is None else initial
         return ShardedParameter(self.comm, initial, blocks, (outputs,))
 

@@ -10,6 +10,7 @@ outputs of the ranks of a column are added up.
 | row-parallel | n × 1 | inputs | | reduce-scatter |
 | 2-D | a × b | both | all-gather in rows | reduce-scatter in columns |
 | weight-gathered | | outputs, gathered for use | all-to-all | all-to-all |
+| weight-replicated | | nothing; gradients are added up | all-to-all | all-to-all |
 
 The words are Megatron-LM's, for y = x W with the outputs as columns of W.
 
@@ -62,12 +63,13 @@ class ProcessGrid(NamedTuple):
     input_blocks: int
     output_blocks: int
     gathers_weight: bool = False  # and shards the batch
+    replicates_weight: bool = False  # instead of gathering it
 
     @property
     def algorithm(self) -> str:
         """The name of the algorithm."""
         if self.gathers_weight:
-            return "weight-gathered"
+            return "weight-replicated" if self.replicates_weight else "weight-gathered"
         if self.input_blocks == 1:
             return "column-parallel"
         return "row-parallel" if self.output_blocks == 1 else "2-D"
@@ -77,6 +79,15 @@ def process_grids(size: int) -> list[ProcessGrid]:
     """All grids of ``size`` ranks, column-parallel first and weight-gathered last."""
     grids = [ProcessGrid(n, size // n) for n in range(1, size + 1) if size % n == 0]
     return grids if size == 1 else [*grids, ProcessGrid(1, size, True)]
+
+
+def requestable_grids(size: int) -> list[ProcessGrid]:
+    """All grids, and the weight-replicated one, which needs the memory of all weights.
+
+    That is what data parallelism does; it is not chosen unless it is requested.
+    """
+    replicated = [ProcessGrid(1, size, True, True)] if size > 1 else []
+    return [*process_grids(size), *replicated]
 
 
 def grids_for_groups(candidates: Sequence[ProcessGrid]) -> list[ProcessGrid]:
@@ -230,11 +241,27 @@ class GatheredWeight(WeightSharding):
         return Redistribution(self.comm, BATCH, placement, batch, sizes)
 
 
+class ReplicatedWeight(GatheredWeight):
+    """Each rank has the whole weight, and multiplies its shard of the batch by it."""
+
+    def weight_blocks(self, in_axis: int, out_axis: int) -> list[Block]:
+        return [Block({})] * self.comm.size
+
+    def output_blocks(self) -> list[Block]:
+        return [Block({})] * self.comm.size
+
+    def local_weights(self, W: Any, b: Any, out_axis: int) -> tuple[Any, Any]:
+        summed = Redistribution(self.comm, REPLICATE, REPLICATE_SUMMED)
+        return summed.apply(W), None if b is None else summed.apply(b)
+
+
 def shard_weight(
     comm: Communicator, inputs: int, outputs: int, grid: ProcessGrid, unit: int = 1
 ) -> WeightSharding:
     """The sharding of a layer by the algorithm of a grid."""
     kind = GatheredWeight if grid.gathers_weight else WeightSharding
+    if grid.replicates_weight:
+        kind = ReplicatedWeight
     return kind(comm, inputs, outputs, grid, unit)
 
 

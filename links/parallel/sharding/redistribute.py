@@ -13,6 +13,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -141,6 +142,27 @@ class Redistribution(NamedTuple):
             own = split_axis(x, target.axis, self.target_sizes)[comm.rank]
             return lambda: own
         return lambda: x
+
+
+def sent_bytes(change: Redistribution, shape: Sequence[int], itemsize: int = 4) -> int:
+    """What each rank sends, where shards of different sizes are padded to the largest.
+
+    Args:
+        shape: of the variable; along sharded axes the sum of the shards' sizes is used.
+    """
+    source, target, others = change.source, change.target, change.comm.size - 1
+    whole, largest = list(shape), list(shape)
+    for placement, sizes in (
+        (source, change.source_sizes),
+        (target, change.target_sizes),
+    ):
+        if isinstance(placement, Shard):
+            whole[placement.axis], largest[placement.axis] = sum(sizes), max(sizes)
+    if source == PARTIAL and not isinstance(target, Shard):
+        return 2 * others * math.prod(whole) * itemsize // change.comm.size
+    if source == PARTIAL or (isinstance(source, Shard) and source != target):
+        return others * math.prod(largest) * itemsize
+    return 0
 
 
 def _require_possible(source: Placement, target: Placement) -> None:

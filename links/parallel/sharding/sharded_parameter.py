@@ -39,7 +39,8 @@ class ShardedParameter(Parameter):
     hold the whole array: every rank has to take part in saving and loading.
 
     Args:
-        blocks: of the ranks; they do not overlap and make up the whole array.
+        blocks: of the ranks; they do not overlap and make up the whole array, or each
+            is the whole array.
         shape: of the whole array, None where it is not known yet.
         groups: if above 1, the whole array is the weight (I, O / groups, ...) of a
             grouped deconvolution, and blocks are of (O, I / groups, ...).
@@ -123,7 +124,12 @@ class ShardedParameter(Parameter):
         return (_Loading if loads else _Saving)(serializer, self)
 
     def sum_over_shards(self, value: float) -> float:
-        """The sum of all ranks' values; every rank has to call it."""
+        """The sum of all ranks' values, one where all have the whole array.
+
+        Every rank has to call it.
+        """
+        if not any(block.ranges for block in self.blocks):
+            return value
         return float(self.comm.all_reduce(numpy.array([value]))[0])
 
     def _is_block(self, value: Any) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Union
+from typing import TYPE_CHECKING, Any, Protocol, Union
 
 import numpy
 
@@ -25,6 +25,19 @@ if TYPE_CHECKING:
 
     Ranks = Union[Communicator, SpatialGrid]
 
+
+class Strategy(Protocol):
+    """A strategy that has been found for a model: a plan of :mod:`renga.planning`."""
+
+    name: str
+    ranks: int
+
+    def replacements(
+        self, model: Link, comm: Any, inputs: Sequence[Any]
+    ) -> list[LinkReplacement]:
+        """A replacement for every link of a model that has parameters of its own."""
+
+
 _STRATEGIES: dict[str, Callable[[Link, Any, Sequence[Any]], list[LinkReplacement]]]
 _STRATEGIES = {"channel": channel_replacements, "spatial": spatial_replacements}
 # Documented names of versions before placements had the names of PyTorch's DTensor.
@@ -34,7 +47,7 @@ _FORMER_INPUTS = {"whole": "replicated", "parts": "sharded"}
 def parallelize(
     model: Link,
     comm: Ranks,
-    strategy: str = "channel",
+    strategy: str | Strategy = "channel",
     *inputs: Any,
     input: str = "replicated",
 ) -> Any:
@@ -49,7 +62,7 @@ def parallelize(
     Args:
         model: the same on every rank, apart from its weights.
         comm: a communicator; for ``spatial`` also a :class:`SpatialGrid`.
-        strategy: ``channel`` or ``spatial``.
+        strategy: ``channel`` or ``spatial``, or a plan for as many ranks.
         inputs: example arguments of the model. It is called once with them, to find
             which activations can stay sharded between links; without an example, none
             can.
@@ -63,6 +76,20 @@ def parallelize(
         ValueError: there is no such strategy or input; the model is parallel already;
             or the ranks' models or arguments differ.
     """
+    new, report = with_strategy(model, comm, strategy, inputs, input)
+    if comm.rank == 0:
+        print(report, flush=True)
+    return new
+
+
+def with_strategy(
+    model: Link,
+    comm: Ranks,
+    strategy: str | Strategy,
+    inputs: Sequence[Any],
+    input: str = "replicated",
+) -> tuple[Any, str]:
+    """What ``parallelize`` returns, and what it prints."""
     input = _FORMER_INPUTS.get(input, input)
     ranks = _check(model, comm, strategy, input)
     text = _describe(model, strategy, input, inputs)
@@ -73,9 +100,9 @@ def parallelize(
         _initialize(model, inputs)
     ranks.bcast_data(model)
     numpy.random.set_state(ranks.bcast_obj(numpy.random.get_state()))
-    replacements = _STRATEGIES[strategy](model, comm, inputs)
-    if ranks.rank == 0:
-        print(_report(model, replacements, strategy, ranks.size), flush=True)
+    find = _STRATEGIES[strategy] if isinstance(strategy, str) else strategy.replacements
+    replacements = find(model, comm, inputs)
+    report = _report(model, replacements, _name(strategy), ranks.size)
     class_of: Callable[[Link], type[Link]] = type
     if strategy == "spatial" and ranks.size > 1:
         class_of = functools.partial(
@@ -84,12 +111,17 @@ def parallelize(
             is_replicated=input == "replicated",
         )
     new = {id(r.link): r.replacement for r in replacements if r.replacement is not None}
-    return copy_with_replacements(model, new, class_of)
+    return copy_with_replacements(model, new, class_of), report
 
 
-def _check(model: Any, comm: Any, strategy: str, input: str) -> Communicator:
+def _name(strategy: str | Strategy) -> str:
+    return strategy if isinstance(strategy, str) else strategy.name
+
+
+def _check(model: Any, comm: Any, strategy: str | Strategy, input: str) -> Communicator:
     """The communicator, if each argument by itself is right."""
-    if strategy not in _STRATEGIES:
+    is_plan = hasattr(strategy, "replacements")
+    if not is_plan and strategy not in _STRATEGIES:
         raise ValueError(
             f"parallelize: expected strategy to be one of "
             f"{', '.join(_STRATEGIES)}, got {strategy!r}"
@@ -107,19 +139,28 @@ def _check(model: Any, comm: Any, strategy: str, input: str) -> Communicator:
         ranks is not comm and strategy != "spatial"
     ):
         raise TypeError(f"parallelize: expected a communicator, got {comm!r}")
+    if not isinstance(strategy, str) and strategy.ranks != ranks.size:
+        raise ValueError(
+            f"parallelize: expected a plan for {ranks.size} ranks, got one for "
+            f"{strategy.ranks}"
+        )
     if is_tracked(model):
         raise ValueError("parallelize: expected a serial model, got a parallel one")
     return ranks
 
 
-def _describe(model: Link, strategy: str, input: str, inputs: Sequence[Any]) -> str:
+def _describe(
+    model: Link, strategy: str | Strategy, input: str, inputs: Sequence[Any]
+) -> str:
     """What has to be the same on all ranks, apart from numbers."""
     params = ", ".join(
         f"{name} {param.dtype} {param.shape}" if param.is_initialized else name
         for name, param in sorted(model.namedparams())
     )
     shapes = ", ".join(str(getattr(x, "shape", type(x).__name__)) for x in inputs)
-    return f"{strategy} of {input} ({shapes}) for {type(model).__name__} ({params})"
+    return (
+        f"{_name(strategy)} of {input} ({shapes}) for {type(model).__name__} ({params})"
+    )
 
 
 def _initialize(model: Any, inputs: Sequence[Any]) -> None:
