@@ -64,6 +64,7 @@ IMPORTS = {
     "extensions": {"core", "communicators"},
     "distributed": {"core", "communicators", "links", "extensions"},
     "pipeline": {"core", "communicators"},
+    "planning": {"core", "communicators", "links", "distributed", "pipeline"},
 }
 # Modules that re-export other packages, and programs.
 ENTRY_POINTS = {"renga", "renga.training.extensions", "renga.launch", "renga.doctor"}
@@ -88,9 +89,8 @@ LAYERS = [
     "exporters gradient_check testing",
 ]
 # Entry points and programs: they import any layer, and no layer imports them.
-ABOVE_ALL_LAYERS = {
-    *("chainer", "distributed", "launch", "doctor", "pipeline", "cli", "__main__")
-}
+PROGRAMS = {"chainer", "launch", "doctor", "cli", "__main__"}
+ABOVE_ALL_LAYERS = {*PROGRAMS, "distributed", "pipeline", "planning"}
 # Only packing.py imports these: communicators transfer arrays and know no model.
 MODELS = ("renga.link", "renga.links", "renga.optimizer", "renga.training")
 
@@ -182,7 +182,7 @@ def import_cycles(graph: dict[str, set[str]]) -> list[set[str]]:
 def package_of(module: str) -> str:
     """The top-level package of a module; "core" for python/renga itself."""
     name = module.split(".")[1] if "." in module else ""
-    outer = name in ("chainer", "planning", "pipeline", "cli", "__main__")
+    outer = name in ("chainer", "cli", "__main__")
     return name if name in IMPORTS or outer else "core"
 
 

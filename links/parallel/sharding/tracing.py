@@ -100,7 +100,7 @@ def trace(model: Link, inputs: Sequence[Any], kinds: tuple[type, ...]) -> Trace:
     """
     recorder = _Recorder(kinds)
     with recorder, using_config("train", False), using_config("enable_backprop", True):
-        outputs = list(_variables(model(*inputs)))
+        outputs = list(variables(model(*inputs)))
     groups = LayoutGroups()
     calls = recorder.calls
     inside = _functions_inside(calls)
@@ -181,12 +181,13 @@ def _functions_inside(calls: Sequence[Call]) -> set[Any]:
     return {f for call in calls for f in _functions_before([call.y], call.x)}
 
 
-def _variables(value: Any) -> Iterator[Variable]:
+def variables(value: Any) -> Iterator[Variable]:
+    """The Variables among what a model has returned."""
     if isinstance(value, Variable):
         yield value
     elif isinstance(value, dict):
         for item in value.values():
-            yield from _variables(item)
+            yield from variables(item)
     elif isinstance(value, (list, tuple)):
         for item in value:
-            yield from _variables(item)
+            yield from variables(item)

@@ -29,8 +29,13 @@ if TYPE_CHECKING:
 class Strategy(Protocol):
     """A strategy that has been found for a model: a plan of :mod:`renga.planning`."""
 
-    name: str
-    ranks: int
+    @property
+    def name(self) -> str:
+        """Equal for equal strategies."""
+
+    @property
+    def ranks(self) -> int:
+        """The number of ranks that it is for."""
 
     def replacements(
         self, model: Link, comm: Any, inputs: Sequence[Any]

@@ -1,0 +1,1 @@
+"""Work, depth, communication and memory of models."""

@@ -1,0 +1,174 @@
+"""Machines to plan for: the real ranks of a communicator, or described ones."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from renga import _core
+from renga.communicators import doctor
+from renga.communicators.simulated import Machine
+
+if TYPE_CHECKING:
+    from renga.communicators import Communicator
+
+_SIZE = re.compile(r"(\d+)\s*nodes?\s*[×x*]\s*(\d+)\s*ranks?", re.IGNORECASE)
+_QUANTITY = re.compile(r"([\d.]+(?:e[+-]?\d+)?)\s*(\S+)", re.IGNORECASE)
+# What a part of a description gives: a rate in bytes per second, or seconds.
+_RATES = {"gbit/s": 1e9 / 8, "mbit/s": 1e6 / 8, "gb/s": 1e9, "mb/s": 1e6}
+_TIMES = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ns": 1e-9}
+
+
+@dataclasses.dataclass(frozen=True)
+class Cluster:
+    """Ranks and the network between them.
+
+    Args:
+        ranks: their number.
+        machine: the network within a node and between nodes.
+        overlaps: whether ranks compute while they communicate. The collectives of
+            parallel links do not.
+        comm: the communicator, if these are its ranks.
+    """
+
+    ranks: int
+    machine: Machine
+    overlaps: bool = True
+    comm: Any = dataclasses.field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.ranks < 1:
+            raise ValueError(f"Cluster: expected a rank or more, got {self.ranks}")
+        self.machine.check_ranks(self.ranks)
+
+    @classmethod
+    def describe(cls, text: str) -> Cluster:
+        """A machine such as ``"4 nodes × 8 ranks, 10 Gbit/s, 5 µs"``.
+
+        Bandwidth and latency are those between nodes. Two more of them, behind ``in
+        nodes:``, are those within a node; by default :class:`Machine`'s.
+
+        Args:
+            text: units are Gbit/s, Mbit/s, GB/s and MB/s, and s, ms, µs (us) and ns.
+
+        Raises:
+            ValueError: the text is no description; it says which part.
+        """
+        between, colon, within = text.partition("in nodes:")
+        first, *rest = [part.strip() for part in between.rstrip(" ,;").split(",")]
+        size = _SIZE.fullmatch(first)
+        if size is None:
+            raise ValueError(
+                f"Cluster: expected a description to begin with '4 nodes × 8 ranks', "
+                f"got {first!r}"
+            )
+        nodes, intra_size = map(int, size.groups())
+        if min(nodes, intra_size) < 1:
+            raise ValueError(f"Cluster: expected a node and a rank, got {first!r}")
+        options = _network(rest, "")
+        if colon:
+            options |= _network(within.split(","), "node_")
+        return cls(nodes * intra_size, Machine(intra_size=intra_size, **options))
+
+    @classmethod
+    def of(cls, comm: Communicator) -> Cluster:
+        """The ranks of a communicator and its measured network; every rank calls it.
+
+        Latency and bandwidth are the median of messages from rank 0 to other ranks, of
+        its node and of others. A simulated communicator has a machine already.
+        """
+        machine = getattr(comm, "machine", None)
+        if machine is None:
+            machine = _measured(comm)
+        return cls(comm.size, machine, False, comm)
+
+    @property
+    def topology(self) -> _core.planning.Topology:
+        """The network for the simulator."""
+        machine = self.machine
+        return _core.planning.Topology(
+            self.ranks,
+            min(machine.intra_size, self.ranks),
+            machine.latency,
+            1 / machine.bandwidth,
+            machine.node_latency,
+            1 / machine.node_bandwidth,
+            self.overlaps,
+        )
+
+    def all_reduce(self, devices: Sequence[int], size: int) -> float:
+        """The seconds to add up ``size`` bytes over some ranks."""
+        if len(devices) < 2:
+            return 0.0
+        by_node: dict[int, int] = {}
+        for device in devices:
+            node = device // self.machine.intra_size
+            by_node[node] = by_node.get(node, 0) + 1
+        width = max(by_node.values()) if len(set(by_node.values())) == 1 else 1
+        machine = dataclasses.replace(self.machine, intra_size=width)
+        return machine.all_reduce(len(devices), size)
+
+    def to_json(self) -> dict[str, Any]:
+        """What :meth:`from_json` takes."""
+        machine = dataclasses.asdict(self.machine)
+        return {"ranks": self.ranks, "machine": machine, "overlaps": self.overlaps}
+
+    @classmethod
+    def from_json(cls, fields: dict[str, Any]) -> Cluster:
+        """The cluster that ``to_json`` was called on."""
+        return cls(fields["ranks"], Machine(**fields["machine"]), fields["overlaps"])
+
+    def __str__(self) -> str:
+        machine = self.machine
+        width = min(machine.intra_size, self.ranks)
+        nodes = self.ranks // width
+        text = f"{nodes} {'nodes' if nodes > 1 else 'node'} × {width} ranks"
+        if width < self.ranks:
+            text += f", {_rate_and_time(machine.bandwidth, machine.latency)}"
+        if width > 1:
+            inside = _rate_and_time(machine.node_bandwidth, machine.node_latency)
+            text += f", in nodes: {inside}"
+        return text
+
+
+def _rate_and_time(bandwidth: float, latency: float) -> str:
+    return f"{bandwidth * 8 / 1e9:.3g} Gbit/s, {latency * 1e6:.3g} µs"
+
+
+def _network(parts: Sequence[str], prefix: str) -> dict[str, float]:
+    """``bandwidth`` and ``latency`` from parts of a description."""
+    found: dict[str, float] = {}
+    for part in parts:
+        match = _QUANTITY.fullmatch(part.strip())
+        unit = match.group(2).lower() if match else ""
+        name = "bandwidth" if unit in _RATES else "latency"
+        if match is None or unit not in {**_RATES, **_TIMES} or prefix + name in found:
+            raise ValueError(
+                f"Cluster: expected one bandwidth (10 Gbit/s) and one latency (5 µs), "
+                f"got {part.strip()!r}"
+            )
+        value = float(match.group(1)) * {**_RATES, **_TIMES}[unit]
+        if not (value > 0 and math.isfinite(value)):
+            raise ValueError(
+                f"Cluster: expected a number above 0, got {part.strip()!r}"
+            )
+        found[prefix + name] = value
+    return found
+
+
+def _measured(comm: Communicator) -> Machine:
+    links: dict[bool, list[tuple[float, float]]] = {True: [], False: []}
+    nodes = comm.allgather_obj(comm.inter_rank)
+    for rank, latency, bandwidth in doctor.links(comm):
+        links[nodes[rank] == nodes[0]].append((latency, bandwidth))
+    options: dict[str, float] = {}
+    for same_node, prefix in ((True, "node_"), (False, "")):
+        if links[same_node]:
+            latencies, bandwidths = (sorted(x) for x in zip(*links[same_node]))
+            middle = len(latencies) // 2
+            options[f"{prefix}latency"] = latencies[middle]
+            options[f"{prefix}bandwidth"] = bandwidths[middle]
+    return Machine(intra_size=comm.intra_size, **options)

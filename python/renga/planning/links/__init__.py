@@ -1,0 +1,1 @@
+"""Strategies that parallel links execute: what they take, and their space."""

@@ -1,0 +1,253 @@
+"""Measured times of a model's operations, whole and split."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from renga import functions as F
+from renga.configuration import using_config
+from renga.function_hook import FunctionHook
+from renga.function_node import backward, grad
+from renga.link import Link
+from renga.link_hook import LinkHook
+from renga.links.convolution.deconvolution_2d import Deconvolution2D
+from renga.links.parallel.sharding.tracing import variables
+from renga.planning.costs import Costs, Device, Pass, split_text
+from renga.planning.graph import Operation
+from renga.planning.links.traced_model import TracedCall, TracedModel
+from renga.variable import Variable
+
+if TYPE_CHECKING:
+    from renga.communicators import Communicator
+
+_REPETITIONS = 3
+
+
+def measure(
+    model: Link,
+    x: Any,
+    comm: Communicator,
+    cache: str | os.PathLike[str] | None = None,
+) -> Costs:
+    """The times of a model's links, as they are and split over the ranks.
+
+    Links and the functions behind them are timed in training steps with whole and
+    smaller batches; products also with the channels that a rank would have. Ranks
+    measure at the same time, since they will also compute at the same time, and get
+    rank 0's numbers. Running statistics of the model do not change.
+
+    Args:
+        x: an example of the input, or a tuple of several.
+        cache: a JSON file of :meth:`Costs.save`. Times in it are not measured again,
+            and new ones are added. A file of another machine is replaced.
+    """
+    inputs = x if isinstance(x, tuple) else (x,)
+    traced = TracedModel(model, inputs)
+    costs = Costs(_device())
+    if cache is not None and comm.rank == 0 and os.path.exists(cache):
+        try:
+            costs = Costs.load(cache)
+        except ValueError:
+            pass  # it is replaced
+    costs = comm.bcast_obj(costs)
+    operations = traced.graph.operations
+    if any(_missing(op, min(comm.size, len(inputs[0])), costs) for op in operations):
+        _measure_batches(model, traced, inputs, comm.size, costs)
+        for call in traced.calls:
+            _measure_channels(call, traced, comm.size, costs)
+        costs = comm.bcast_obj(costs)
+        if cache is not None and comm.rank == 0:
+            costs.save(cache)
+    return costs
+
+
+def _missing(op: Operation, parts: int, costs: Costs) -> bool:
+    """Whether an operation has not been measured for so many ranks."""
+    degrees = (parts,) + (1,) * (len(op.extents) - 1)
+    return split_text(degrees, 1) not in costs.table.get(op.signature, {})
+
+
+def _measure_batches(
+    model: Link, traced: TracedModel, inputs: Sequence[Any], ranks: int, costs: Costs
+) -> None:
+    samples = len(inputs[0])
+    operations = traced.graph.operations
+    for parts in dict.fromkeys((1, min(ranks, samples))):
+        part = [x[: math.ceil(samples / parts)] for x in inputs]
+        for i, times in enumerate(_time_steps(model, traced, part)):
+            call, index = traced.calls[i // 2], i % 2
+            op = operations[call.functions if index else call.link]
+            degrees = (parts,) + (1,) * (len(op.extents) - 1)
+            costs.table.setdefault(op.signature, {})[split_text(degrees, 1)] = times
+
+
+def _time_steps(model: Any, traced: TracedModel, inputs: Sequence[Any]) -> list[Pass]:
+    """Of each call of a link, and of the functions behind it."""
+    state = {
+        (path, name): numpy.array(getattr(link, name))
+        for path, link in model.namedlinks()
+        for name in link._persistent
+    }
+    runs = []
+    for _ in range(_REPETITIONS):
+        clock = _Clock(traced.calls)
+        with clock, clock.calls, using_config("train", True):
+            ys = list(variables(model(*inputs)))
+            for y in ys:
+                y.grad = y.xp.ones_like(y.array)
+            backward(ys)
+        model.cleargrads()
+        runs.append(clock.seconds)
+    for path, link in model.namedlinks():
+        for name in link._persistent:
+            setattr(link, name, state[path, name])
+    return [
+        (min(run[i][0] for run in runs), min(run[i][1] for run in runs))
+        for i in range(2 * len(traced.calls))
+    ]
+
+
+class _Calls(LinkHook):
+    """Counts the calls of links that can be parallel."""
+
+    name = "planning calls"
+
+    def __init__(self, links: set[int]) -> None:
+        self.links, self.count, self.is_inside = links, 0, False
+
+    def forward_preprocess(self, args: Any) -> None:
+        if id(args.link) in self.links:
+            self.is_inside = True
+
+    def forward_postprocess(self, args: Any) -> None:
+        if id(args.link) in self.links:
+            self.count, self.is_inside = self.count + 1, False
+
+    @property
+    def index(self) -> int:
+        """Twice the index of the call, and one more behind it."""
+        return 2 * self.count if self.is_inside else max(1, 2 * self.count - 1)
+
+
+class _Clock(FunctionHook):
+    """Adds up the time of functions, forward and backward, by calls of links."""
+
+    name = "planning clock"
+
+    def __init__(self, calls: Sequence[TracedCall]) -> None:
+        self.calls = _Calls({id(c.call.link) for c in calls})
+        self.seconds = [[0.0, 0.0] for _ in range(2 * len(calls))]
+        self._index_of: dict[int, int] = {}  # by the id of an output's node
+        self._nodes: list[Any] = []  # kept, so that ids stay unique
+        self._starts: list[float] = []
+
+    def forward_preprocess(self, function: Any, in_data: Any) -> None:
+        self._starts.append(time.perf_counter())
+
+    def forward_postprocess(self, function: Any, in_data: Any) -> None:
+        seconds = time.perf_counter() - self._starts.pop()
+        if self._starts:  # inside of another function
+            return
+        index = self.calls.index
+        self.seconds[index][0] += seconds
+        for reference in function.outputs or ():
+            node = reference()
+            if node is not None:
+                self._index_of[id(node)] = index
+                self._nodes.append(node)
+
+    def backward_preprocess(self, function: Any, in_data: Any, out_grad: Any) -> None:
+        self._starts.append(time.perf_counter())
+
+    def backward_postprocess(self, function: Any, in_data: Any, out_grad: Any) -> None:
+        seconds = time.perf_counter() - self._starts.pop()
+        nodes = [reference() for reference in function.outputs]
+        found = [self._index_of[id(n)] for n in nodes if id(n) in self._index_of]
+        if found and not self._starts:
+            self.seconds[found[0]][1] += seconds
+
+
+def _measure_channels(
+    traced: TracedCall, model: TracedModel, ranks: int, costs: Costs
+) -> None:
+    """Products with the channels of one rank."""
+    op = model.graph.operations[traced.link]
+    if ranks == 1 or op.kind not in ("convolution", "linear"):
+        return
+    if getattr(traced.call.link, "groups", 1) > 1:
+        return
+    block = max(d for d in range(1, math.isqrt(ranks) + 1) if ranks % d == 0)
+    grids = {(1, ranks), (ranks, 1), (block, ranks // block)}
+    table = costs.table.setdefault(op.signature, {})
+    has_gradient = traced.call.x is not None and traced.call.x.creator_node is not None
+    for inputs, outputs in sorted(grids):
+        if inputs <= op.reduction and outputs <= op.extents[1]:
+            degrees = (1, outputs) + (1,) * (len(op.extents) - 2)
+            times = _time_product(traced, inputs, outputs, has_gradient)
+            table[split_text(degrees, inputs)] = times
+
+
+def _time_product(
+    traced: TracedCall, inputs: int, outputs: int, has_gradient: bool
+) -> Pass:
+    link: Any = traced.call.link
+    shape = traced.call.x_shape
+    is_transposed = isinstance(link, Deconvolution2D)
+    parts = (inputs, outputs) if is_transposed else (outputs, inputs)
+    rows, columns = (math.ceil(n / p) for n, p in zip(link.W.shape, parts))
+    random = numpy.random.RandomState(0)  # leaves the global generator as it is
+    W = Variable(random.randn(rows, columns, *link.W.shape[2:]).astype(link.W.dtype))
+    if link.W.ndim == 2:
+        samples = math.prod(shape) // link.W.shape[1]
+        values = random.randn(samples, columns)
+    else:
+        values = random.randn(shape[0], rows if is_transposed else columns, *shape[2:])
+    x = Variable(values.astype(link.W.dtype), requires_grad=has_gradient)
+    wanted = [x, W] if has_gradient else [W]
+    times = []
+    for _ in range(_REPETITIONS):
+        start = time.perf_counter()
+        y = _product(link, x, W)
+        _finish(y)
+        middle = time.perf_counter()
+        gy = Variable(y.xp.ones_like(y.array))
+        between = time.perf_counter()
+        for g in grad([y], wanted, [gy]):
+            _finish(g)
+        times.append((middle - start, time.perf_counter() - between))
+    return min(t[0] for t in times), min(t[1] for t in times)
+
+
+def _product(link: Any, x: Variable, W: Variable) -> Any:
+    if W.ndim == 2:
+        return F.linear(x, W)
+    window = dict(stride=link.stride, pad=link.pad, dilate=link.dilate)
+    if isinstance(link, Deconvolution2D):
+        return F.deconvolution_2d(x, W, outsize=link.outsize, **window)
+    return F.convolution_2d(x, W, **window)
+
+
+def _finish(y: Variable) -> None:
+    """Has a deferred array computed."""
+    assert y.array is not None
+
+
+def _device() -> Device:
+    """Of this rank, for what is not measured: a product and a copy are timed."""
+    a = numpy.ones((512, 512), numpy.float32)
+    x = numpy.ones(1 << 22, numpy.float32)
+    product, moved = math.inf, math.inf
+    for _ in range(_REPETITIONS):
+        start = time.perf_counter()
+        _finish(F.matmul(a, a))
+        product = min(product, time.perf_counter() - start)
+        start = time.perf_counter()
+        x.copy()
+        moved = min(moved, time.perf_counter() - start)
+    return Device(2 * 512**3 / product, 2 * x.nbytes / moved, 0.0)

@@ -1,0 +1,267 @@
+"""Strategies that parallel links execute, as a space to search."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Union
+
+from renga import _core
+from renga.communicators import simulated
+from renga.links.normalization.batch_normalization import BatchNormalization
+from renga.links.parallel.channel.layout_search import choose_layouts
+from renga.links.parallel.channel.replacement import LinkChoice
+from renga.planning.cluster import Cluster
+from renga.planning.configuration import Configuration
+from renga.planning.costs import Costs, share_of
+from renga.planning.graph import Operation
+from renga.planning.links.messages import NONE, Messages, link_messages
+from renga.planning.links.traced_model import SERIAL, TracedCall, TracedModel
+from renga.planning.simulation import Task
+
+_REPLICATED = ("replicated", "replicated")
+Variable = Union[str, Any]  # the path of a link, or a group of activations
+
+
+class LinkTimes(NamedTuple):
+    """The seconds of a call of a link, and of the functions behind it, on each rank."""
+
+    link: tuple[float, float]  # forward and backward
+    functions: tuple[float, float]
+    messages: Messages
+    update: float
+
+    @property
+    def total(self) -> float:
+        """All of them."""
+        passes = sum(self.link) + sum(self.functions)
+        return passes + self.messages.forward + self.messages.backward + self.update
+
+
+class LinkSpace:
+    """The layouts of activations, and the algorithms of links.
+
+    Every rank takes part in every link: by samples, by input or output channels or
+    both, or each computes the same. Ranks run their operations one after the other,
+    and wait in collectives.
+
+    Args:
+        cluster: of which ranks wait while they communicate.
+    """
+
+    def __init__(self, traced: TracedModel, cluster: Cluster, costs: Costs) -> None:
+        self.traced, self.cluster, self.costs = traced, cluster, costs
+        ranks = cluster.ranks
+        options: dict[Variable, list[str]] = {}
+        if ranks > 1:
+            options = {**traced.layouts(ranks), **traced.algorithms(ranks)}
+        self._names = list(options)
+        self._options = list(options.values())
+        self.current: list[str] = [choices[0] for choices in self._options]
+        self._index = {name: i for i, name in enumerate(self._names)}
+        self._known: dict[Any, LinkTimes] = {}
+        self._simulator = _core.planning.Simulator(cluster.topology)
+        self._users = self._find_users()
+        self._simulated = [self.times(call) for call in traced.calls]
+        chain = [c for times in self._simulated for c in self._configurations(times)]
+        for i, configuration in enumerate(chain):
+            self._add(i, configuration)
+
+    def choices(self, variable: int) -> Sequence[str]:
+        return self._options[variable]
+
+    def draw(self, variable: int, generator: random.Random) -> str:
+        return generator.choice(self._options[variable])
+
+    def change(self, variable: int, choice: str) -> None:
+        if self.current[variable] == choice:
+            return
+        self.current[variable] = choice
+        for i in self._users[variable]:
+            times = self.times(self.traced.calls[i])
+            if times != self._simulated[i]:
+                self._simulated[i] = times
+                for k, own in enumerate(self._configurations(times)):
+                    self._simulator.configure(3 * i + k, own)
+
+    @property
+    def tasks(self) -> list[Task]:
+        """The tasks of the step.
+
+        Operations 3 i, 3 i + 1 and 3 i + 2 are the messages of call i, its link, and
+        the functions behind it.
+        """
+        self._simulator.seconds()
+        return [Task(*task) for task in self._simulator.tasks()]
+
+    def seconds(self) -> float:
+        return float(self._simulator.seconds())
+
+    def memory(self) -> int:
+        total = 0.0
+        for traced in self.traced.calls:
+            op = self.traced.graph.operations[traced.link]
+            split = self._split(traced)
+            parameters = op.parameters
+            if self.algorithm(traced) not in (SERIAL, "weight-replicated"):
+                parameters = math.ceil(parameters / self.cluster.ranks)
+            total += 4 * (3 * parameters + 2 * op.size * share_of(op, split))
+        return math.ceil(total)
+
+    def starts(self, generator: random.Random) -> dict[str, list[str]]:
+        """Data-parallel, on one rank, hand-made ones and random.
+
+        The hand-made ones shard all activations by channels, or choose layouts by the
+        cost model of ``parallelize(model, comm, "channel")``.
+        """
+        modelled: list[str] = []
+        comm = simulated.connect(self.cluster.ranks)
+        layouts_of = choose_layouts(self.traced.trace, comm)
+        found: dict[Any, str] = {}
+        for call in self.traced.trace.calls:
+            for node, layout in zip((call.x, call.y), layouts_of(call.link)):
+                found[self.traced.trace.groups.find(node)] = layout
+        for name, options in zip(self._names, self._options):
+            is_link = isinstance(name, str)
+            own = "weight-gathered" if is_link else found.get(name, "replicated")
+            modelled.append(_first(options, own))
+        return {
+            "data": [_first(o, "weight-replicated", "batch") for o in self._options],
+            "serial": [options[0] for options in self._options],
+            "channel": [_first(o, "column-parallel", "channel") for o in self._options],
+            "cost model": modelled,
+            "random": [generator.choice(options) for options in self._options],
+        }
+
+    def describe(self, variable: int, choice: str) -> str:
+        return choice
+
+    def variables_of(self, index: int) -> list[int]:
+        """The variables on which the times of a call depend."""
+        return [v for v, users in enumerate(self._users) if index in users]
+
+    def layouts(self, call: Any) -> tuple[str, str]:
+        """Of a call's input and output."""
+        x, y = (self.traced.trace.groups.find(node) for node in (call.x, call.y))
+        return self._chosen(x), self._chosen(y)
+
+    def algorithm(self, traced: TracedCall) -> str:
+        """Of a link; a link whose input or output is sharded cannot be serial."""
+        layouts = self.layouts(traced.call)
+        if isinstance(traced.call.link, BatchNormalization):
+            return SERIAL if layouts == _REPLICATED else "statistics"
+        if traced.path not in self._index:
+            return SERIAL if self.cluster.ranks == 1 else "column-parallel"
+        chosen = self.current[self._index[traced.path]]
+        if chosen == SERIAL and layouts != _REPLICATED:
+            return "weight-replicated"
+        return chosen
+
+    def link_choices(self) -> dict[str, LinkChoice]:
+        """What ``channel_replacements`` takes. Its links do not overlap messages."""
+        found = {}
+        for traced in self.traced.calls:
+            algorithm, layouts = self.algorithm(traced), self.layouts(traced.call)
+            has_grid = traced.path in self._index and algorithm != SERIAL
+            found[traced.path] = LinkChoice(
+                layouts, algorithm if has_grid else None, 0, algorithm == SERIAL
+            )
+        return found
+
+    def times(self, traced: TracedCall) -> LinkTimes:
+        """The predicted times of a call in the current strategy."""
+        algorithm, layouts = self.algorithm(traced), self.layouts(traced.call)
+        key = traced.link, layouts, algorithm
+        if key not in self._known:
+            self._known[key] = self._predicted(traced, layouts, algorithm)
+        return self._known[key]
+
+    def _predicted(
+        self, traced: TracedCall, layouts: tuple[str, str], algorithm: str
+    ) -> LinkTimes:
+        operations = self.traced.graph.operations
+        op, behind = operations[traced.link], operations[traced.functions]
+        split = self._split(traced)
+        messages = NONE
+        if algorithm != SERIAL:
+            link = traced.call.link
+            messages = link_messages(
+                link, traced.call, layouts, algorithm, self.cluster
+            )
+        degrees = [1] * len(behind.extents)
+        axis = {"batch": 0, "channel": 1}.get(layouts[1])
+        if axis is not None:
+            degrees[axis] = min(self.cluster.ranks, behind.extents[axis])
+        share = Configuration(tuple(degrees), ())
+        whole = Configuration((1,) * len(op.extents), ())
+        holds_all = algorithm in (SERIAL, "weight-replicated")
+        update = self.costs.update(op, whole) if op.parameters else 0.0
+        if not holds_all:
+            update /= self.cluster.ranks
+        return LinkTimes(
+            self.costs.task(op, split), self.costs.task(behind, share), messages, update
+        )
+
+    def _split(self, traced: TracedCall) -> Configuration:
+        op = self.traced.graph.operations[traced.link]
+        algorithm, layouts = self.algorithm(traced), self.layouts(traced.call)
+        return link_split(op, algorithm, layouts, self.cluster.ranks)
+
+    def _chosen(self, root: Any) -> str:
+        i = self._index.get(root)
+        return "replicated" if i is None else self.current[i]
+
+    def _find_users(self) -> list[list[int]]:
+        """The calls whose times depend on each variable."""
+        users: list[list[int]] = [[] for _ in self._names]
+        find = self.traced.trace.groups.find
+        for i, traced in enumerate(self.traced.calls):
+            for name in {traced.path, find(traced.call.x), find(traced.call.y)}:
+                if name in self._index:
+                    users[self._index[name]].append(i)
+        return users
+
+    def _add(self, index: int, configuration: _core.planning.Configuration) -> None:
+        """Appends an operation to the chain that every rank computes."""
+        axes = [_core.planning.InputAxis(0)]
+        inputs = [_core.planning.Input(index - 1, [1], axes)] if index else []
+        node = _core.planning.Operation([1], 1, 4, [False], inputs)
+        self._simulator.add_operation(node, configuration)
+
+    def _configurations(self, times: LinkTimes) -> list[_core.planning.Configuration]:
+        """Of the messages, the link, and the functions behind it."""
+        passes = [times.messages[:2], times.link, times.functions]
+        updates = [0.0, times.update, 0.0]
+        ranks = self.cluster.ranks
+        devices = list(range(ranks))
+        return [
+            _core.planning.Configuration([1], 1, ranks, devices, *own, 0.0, update)
+            for own, update in zip(passes, updates)
+        ]
+
+
+def link_split(
+    op: Operation, algorithm: str, layouts: tuple[str, str], ranks: int
+) -> Configuration:
+    """How the work of a link is split over the ranks."""
+    degrees, reduction = [1] * len(op.extents), 1
+    if algorithm.startswith("weight-"):
+        degrees[0] = min(ranks, op.extents[0])
+    elif algorithm == "column-parallel":
+        axis = len(op.extents) - 1 if op.kind == "embedding" else 1
+        degrees[axis] = min(ranks, op.extents[axis])
+    elif algorithm == "row-parallel":
+        reduction = min(ranks, op.reduction)
+    elif algorithm == "2-D":
+        reduction = max(d for d in range(1, math.isqrt(ranks) + 1) if ranks % d == 0)
+        degrees[1] = min(ranks // reduction, op.extents[1])
+    elif algorithm == "statistics":
+        axis = 0 if layouts == ("batch", "batch") else 1
+        degrees[axis] = min(ranks, op.extents[axis])
+    return Configuration(tuple(degrees), (), reduction)
+
+
+def _first(options: Sequence[str], *preferred: str) -> str:
+    """The first preferred option that there is, or else the first one."""
+    return next((p for p in preferred if p in options), options[0])

@@ -1,0 +1,59 @@
+"""Times training steps of several plans in turn."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from renga import optimizers
+from renga.distributed.parallelize import Strategy, with_strategy
+from renga.function_node import backward
+from renga.link import Link
+from renga.links.parallel.sharding.tracing import variables
+
+if TYPE_CHECKING:
+    from renga.communicators import Communicator
+
+_ROUNDS = 4  # the first one is not counted
+
+
+def time_plans(
+    model: Link,
+    comm: Communicator,
+    plans: Mapping[str, Strategy],
+    inputs: Sequence[Any],
+) -> dict[str, float]:
+    """The shortest step of each plan, in seconds, the same on every rank.
+
+    A step is a forward and a backward pass, and an update of a copy of the model. The
+    plans take turns.
+    """
+    steps = {name: _step(model, comm, plan, inputs) for name, plan in plans.items()}
+    shortest: dict[str, float] = {}
+    for turn in range(_ROUNDS):
+        for name, step in steps.items():
+            comm.barrier()
+            start = time.perf_counter()
+            step()
+            elapsed = max(comm.allgather_obj(time.perf_counter() - start))
+            if turn > 0:
+                shortest[name] = min(shortest.get(name, elapsed), elapsed)
+    return shortest
+
+
+def _step(
+    model: Link, comm: Communicator, plan: Strategy, inputs: Sequence[Any]
+) -> Any:
+    parallel, _ = with_strategy(model, comm, plan, inputs)
+    optimizer = optimizers.SGD(0.0).setup(parallel)
+
+    def step() -> None:
+        parallel.cleargrads()
+        ys = list(variables(parallel(*inputs)))
+        for y in ys:
+            y.grad = y.xp.ones_like(y.array)
+        backward(ys)
+        optimizer.update()
+
+    return step

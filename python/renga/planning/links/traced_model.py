@@ -1,0 +1,122 @@
+"""A model's links as operations of a graph, with the layouts that they can have."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from renga.link import Link
+from renga.links.connection.linear import Linear
+from renga.links.convolution.convolution_2d import Convolution2D
+from renga.links.convolution.deconvolution_2d import Deconvolution2D
+from renga.links.normalization.batch_normalization import BatchNormalization
+from renga.links.parallel.channel.layout_search import possible_layouts
+from renga.links.parallel.channel.process_grid import requestable_grids
+from renga.links.parallel.channel.replacement import obstacle, trace_channels
+from renga.links.parallel.sharding.tracing import Call, Trace
+from renga.planning.graph import Graph, Operation
+
+# The algorithm of a link that every rank computes as a whole.
+SERIAL = "serial"
+
+
+class TracedCall(NamedTuple):
+    """A call of a link that can be parallel."""
+
+    path: str
+    call: Call
+    link: int  # the operation of the link
+    functions: int  # that of the functions behind it, up to the next such link
+
+
+class TracedModel:
+    """The links of a model that can be parallel, in the order of their calls.
+
+    The graph has two operations for each call: the link, and the functions and other
+    links behind it, up to the next call.
+
+    Args:
+        inputs: with which the model is called once, in test mode.
+
+    Raises:
+        ValueError: the model calls no link that can be parallel.
+    """
+
+    def __init__(self, model: Link, inputs: Sequence[Any]) -> None:
+        self.trace: Trace = trace_channels(model, inputs)
+        paths = {id(link): path for path, link in reversed(list(model.namedlinks()))}
+        self.graph = Graph(type(model).__name__)
+        self.calls: list[TracedCall] = []
+        for call in self.trace.calls:
+            if obstacle(call.link):
+                continue
+            path, parameters = paths[id(call.link)], 0
+            if all(known.call.link is not call.link for known in self.calls):
+                parameters = sum(param.size for param in call.link.params())
+            link = self.graph.add(_operation(path, call, parameters))
+            extents = call.y_shape
+            axes = "SA"[: len(extents)] + "." * (len(extents) - 2)
+            detail = f"behind {path} {len(self.calls)}"
+            functions = self.graph.add(
+                Operation(detail, "functions", extents, axes, detail=detail)
+            )
+            self.calls.append(TracedCall(path, call, link, functions))
+        if not self.calls:
+            raise ValueError(
+                f"search: expected {type(model).__name__} to call convolutions, linear "
+                f"layers, batch normalizations or embeddings, got none"
+            )
+
+    def layouts(self, ranks: int) -> dict[Any, list[str]]:
+        """The layouts that each group of variables may have."""
+        possible = possible_layouts(self.trace, ranks)
+        return {root: ["replicated", *layouts] for root, layouts in possible.items()}
+
+    def algorithms(self, ranks: int) -> dict[str, list[str]]:
+        """The algorithms of each link with products, by its path."""
+        names = [SERIAL, *dict.fromkeys(g.algorithm for g in requestable_grids(ranks))]
+        found = {}
+        for traced in self.calls:
+            link = traced.call.link
+            if isinstance(link, (Convolution2D, Deconvolution2D, Linear)):
+                is_grouped = getattr(link, "groups", 1) > 1
+                by_sample = [SERIAL, "weight-gathered", "weight-replicated"]
+                found[traced.path] = by_sample if is_grouped else names
+        return found
+
+
+def _operation(path: str, call: Call, parameters: int) -> Operation:
+    link, extents = call.link, call.y_shape
+    axes = "SP" + "." * (len(extents) - 2)
+    kind, reduction, flops, detail = "embedding", 1, 0.0, path
+    if isinstance(link, BatchNormalization):
+        kind = "normalization"
+    elif hasattr(link, "W") and not _is_table(link):
+        kind = "linear" if isinstance(link, Linear) else "convolution"
+        is_transposed = isinstance(link, Deconvolution2D)
+        reduction = link.W.shape[0 if is_transposed else 1]
+        outputs = _size(call.x_shape if is_transposed else extents)
+        flops = 2.0 * outputs * link.W.size / link.W.shape[0]
+    return Operation(
+        path,
+        kind,
+        extents,
+        axes[: len(extents)],
+        (),
+        reduction,
+        flops,
+        parameters,
+        path,
+        detail,
+    )
+
+
+def _is_table(link: Any) -> bool:
+    return not isinstance(link, (Convolution2D, Deconvolution2D, Linear))
+
+
+def _size(shape: Sequence[int]) -> int:
+    size = 1
+    for extent in shape:
+        size *= extent
+    return size

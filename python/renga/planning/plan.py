@@ -1,0 +1,187 @@
+"""A strategy that was found, with what it is expected to take."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from renga.links.parallel.channel.replacement import LinkChoice, channel_replacements
+from renga.links.parallel.sharding.replacement import LinkReplacement
+from renga.planning.cluster import Cluster
+from renga.serializers.atomic import atomic_write
+
+if TYPE_CHECKING:
+    from renga.link import Link
+
+_FORMAT = "renga plan 1"
+
+
+class Row(NamedTuple):
+    """What a layer does in a step. Seconds and bytes are those of a rank."""
+
+    layer: str
+    choice: str
+    computed: float
+    sent: float
+    waited: float
+    next_best: str  # another choice, and how much longer a step takes with it
+
+
+class Bar(NamedTuple):
+    """A task of the simulated step, in the picture."""
+
+    kind: str
+    layer: str
+    resource: int
+    start: float
+    end: float
+
+
+@dataclasses.dataclass
+class Plan:
+    """A strategy for a model on a cluster.
+
+    ``parallelize(model, comm, plan, x)`` applies it, if it was found for a model and
+    not for a described network.
+
+    Args:
+        model: the name of the model or network.
+        seconds: of the predicted step.
+        data_seconds: of the predicted step with data parallelism.
+        rows: one for each layer.
+        links: how each link is computed, by its path; None for a described network.
+        timeline: of the simulated step.
+        measured: the timed seconds of candidates by name, if they were timed.
+    """
+
+    model: str
+    cluster: Cluster
+    seconds: float
+    data_seconds: float
+    rows: list[Row]
+    links: dict[str, LinkChoice] | None = None
+    timeline: list[Bar] = dataclasses.field(default_factory=list)
+    measured: dict[str, float] = dataclasses.field(default_factory=dict)
+
+    @property
+    def ranks(self) -> int:
+        """The number of ranks that it is for."""
+        return self.cluster.ranks
+
+    @property
+    def bytes_sent(self) -> float:
+        """By each rank in a step."""
+        return sum(row.sent for row in self.rows)
+
+    @property
+    def name(self) -> str:
+        """Equal for equal choices."""
+        text = json.dumps(self.links, sort_keys=True)
+        return f"plan {hashlib.sha256(text.encode()).hexdigest()[:8]}"
+
+    def replacements(
+        self, model: Link, comm: Any, inputs: Sequence[Any]
+    ) -> list[LinkReplacement]:
+        """What ``parallelize`` replaces.
+
+        Raises:
+            ValueError: the plan is for a described network, or for another model.
+        """
+        if self.links is None:
+            raise ValueError(
+                f"parallelize: expected a plan of a model, got one of the described "
+                f"network {self.model}"
+            )
+        missing = set(self.links) - {path for path, _ in model.namedlinks()}
+        if missing:
+            raise ValueError(
+                f"parallelize: expected a model with the links of the plan, got "
+                f"{type(model).__name__} without {', '.join(sorted(missing))}"
+            )
+        return channel_replacements(model, comm, inputs, self.links)
+
+    def table(self) -> str:
+        """A line for each layer: what it does, what that takes, and the next best."""
+        headings = ("layer", "split", "computes", "sends", "waits", "next best")
+        lines = [headings]
+        for row in self.rows:
+            times = f"{row.computed * 1e3:.3f} ms", f"{row.sent / 1e6:.3f} MB"
+            waits = f"{row.waited * 1e3:.3f} ms"
+            lines.append((row.layer, row.choice, *times, waits, row.next_best))
+        widths = [max(map(len, column)) for column in zip(*lines)]
+        texts = []
+        for cells in lines:
+            words = [cell.ljust(w) for cell, w in zip(cells[:2], widths)]
+            words += [cell.rjust(w) for cell, w in zip(cells[2:5], widths[2:5])]
+            texts.append("  ".join([*words, cells[5]]).rstrip())
+        total = f"{self.model} on {self.cluster}: {self.seconds * 1e3:.3f} ms predicted"
+        if self.seconds > 0:
+            ratio = self.data_seconds / self.seconds
+            total += (
+                f", data parallelism {self.data_seconds * 1e3:.3f} ms ({ratio:.2f}x)"
+            )
+        for name, seconds in sorted(self.measured.items(), key=lambda item: item[1]):
+            total += f"\n{name}: {seconds * 1e3:.3f} ms measured"
+        return "\n".join([*texts, total])
+
+    __str__ = table
+
+    def draw(self, path: str | os.PathLike[str]) -> None:
+        """Draws the simulated timeline into an SVG or PNG file, with matplotlib."""
+        from renga.planning.drawing import draw_timeline
+
+        title = f"{self.model}, {self.cluster}"
+        draw_timeline(path, self.timeline, self.ranks, title)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the plan as JSON, atomically."""
+        fields = {
+            "format": _FORMAT,
+            "model": self.model,
+            "cluster": self.cluster.to_json(),
+            "seconds": self.seconds,
+            "data_seconds": self.data_seconds,
+            "rows": self.rows,
+            "links": self.links,
+            "timeline": self.timeline,
+            "measured": self.measured,
+        }
+        with atomic_write(path, "w") as file:
+            json.dump(fields, file, indent=1)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Plan:
+        """The plan that ``save`` wrote.
+
+        Raises:
+            ValueError: the file is none.
+        """
+        with open(path, encoding="utf-8") as file:
+            try:
+                fields = json.load(file)
+            except json.JSONDecodeError as error:
+                raise ValueError(
+                    f"Plan: expected JSON in {path}, got {error}"
+                ) from None
+        if not isinstance(fields, dict) or fields.get("format") != _FORMAT:
+            raise ValueError(f"Plan: expected {_FORMAT!r} in {path}")
+        links = fields["links"]
+        if links is not None:
+            links = {
+                key: LinkChoice((layouts[0], layouts[1]), *rest)
+                for key, (layouts, *rest) in links.items()
+            }
+        return cls(
+            fields["model"],
+            Cluster.from_json(fields["cluster"]),
+            fields["seconds"],
+            fields["data_seconds"],
+            [Row(*row) for row in fields["rows"]],
+            links,
+            [Bar(*bar) for bar in fields["timeline"]],
+            fields["measured"],
+        )

@@ -1,0 +1,71 @@
+import json
+
+import pytest
+
+from renga import planning
+from renga.planning import layers
+from renga.planning.configuration import Configuration
+from renga.planning.graph import Graph
+
+DEVICE = planning.Device(1e9, 1e8, 1e-3)
+
+
+def linear():
+    graph = Graph("one")
+    x = layers.source(graph, "x", (16, 8))
+    layers.linear(graph, "fc", x, 4)
+    return graph.operations[1]
+
+
+def split(samples, outputs=1, inputs=1):
+    ranks = tuple(range(samples * outputs * inputs))
+    return Configuration((samples, outputs), ranks, inputs)
+
+
+def test_a_task_takes_the_longer_of_products_and_memory():
+    op = linear()
+    # 2 · 16 · 8 · 4 operations; 16 · 8 + 16 · 4 elements and 9 · 4 parameters.
+    moved = 4 * (16 * 8 + 16 * 4 + 9 * 4)
+    forward, backward = planning.Costs(DEVICE).task(op, split(1))
+    assert forward == pytest.approx(1e-3 + max(1024 / 1e9, moved / 1e8))
+    assert backward == 2 * forward
+    # Half of the samples, all parameters; half of the outputs, all samples.
+    moved = 4 * (8 * 8 + 8 * 4 + 9 * 4)
+    assert planning.Costs(DEVICE).task(op, split(2))[0] == pytest.approx(
+        1e-3 + moved / 1e8
+    )
+    moved = 4 * (16 * 8 + 16 * 2 + 9 * 2)
+    assert planning.Costs(DEVICE).task(op, split(1, 2))[0] == pytest.approx(
+        1e-3 + moved / 1e8
+    )
+
+
+def test_times_are_interpolated_as_powers_between_measured_sizes():
+    op = linear()
+    table = {op.signature: {"1x1r1": (8.0, 16.0), "4x1r1": (2.0, 1.0)}}
+    costs = planning.Costs(DEVICE, table)
+    assert costs.task(op, split(1)) == (8.0, 16.0)
+    # Half is in the middle of 1 and 1 / 4 on a logarithmic scale.
+    assert costs.task(op, split(2)) == pytest.approx((4.0, 4.0))
+    assert costs.task(op, split(1, 2)) == pytest.approx((4.0, 4.0))
+    # Beyond: a sixteenth is a quarter of a quarter.
+    assert costs.task(op, split(16)) == pytest.approx((0.5, 0.25))
+
+
+def test_measured_times_are_read_on_the_same_machine_only(tmp_path):
+    path = tmp_path / "costs.json"
+    table = {"linear 8->4": {"1x1r1": (1e-3, 2e-3)}}
+    planning.Costs(DEVICE, table).save(path)
+    loaded = planning.Costs.load(path)
+    assert loaded.table == table and loaded.device == DEVICE
+    content = json.loads(path.read_text())
+    content["machine"] = "another one"
+    path.write_text(json.dumps(content))
+    with pytest.raises(ValueError, match="got another one"):
+        planning.Costs.load(path)
+    path.write_text("[1]")
+    with pytest.raises(ValueError, match="expected .* in"):
+        planning.Costs.load(path)
+    path.write_text("{")
+    with pytest.raises(ValueError, match="expected JSON"):
+        planning.Costs.load(path)
