@@ -12,8 +12,10 @@ import matplotlib
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 
+from renga import planning
 from renga.pipeline.schedule import Stream, flush_schedule
 from renga.pipeline.timeline import timeline
+from renga.planning.networks import alexnet
 
 BLUE, ORANGE, GREEN, GREY = "#cfe2f3", "#fce5cd", "#d9ead3", "#eeeeee"
 DIM = "#555555"
@@ -209,6 +211,15 @@ def schedules() -> Picture:
     return picture
 
 
+def save_plan(path: pathlib.Path) -> None:
+    """The simulated step of a plan for AlexNet on four ranks."""
+    matplotlib.rcParams["svg.hashsalt"] = "renga"
+    cluster = planning.Cluster.describe("1 node × 4 ranks, in nodes: 20 GB/s, 5 µs")
+    costs = planning.Costs(planning.P100)
+    found = planning.search(alexnet(), None, cluster, costs, seed=0, proposals=3000)
+    found.draw(path)
+
+
 PICTURES = {
     "graph": graph,
     "allocator": allocator,
@@ -221,6 +232,7 @@ def main() -> None:
     """Writes every picture into the folder given."""
     for name, draw in PICTURES.items():
         draw().save(pathlib.Path(sys.argv[1]) / f"{name}.svg")
+    save_plan(pathlib.Path(sys.argv[1]) / "plan.svg")
 
 
 if __name__ == "__main__":

@@ -99,6 +99,27 @@ def test_digits_in_parts_train_as_on_one_process(tmp_path):
                     numpy.testing.assert_allclose(a[name], b[name], rtol=0, atol=1e-5)
 
 
+def test_a_planned_network_trains_as_on_one_process(tmp_path):
+    losses = {}
+    for ranks in (1, 2):
+        out = tmp_path / str(ranks)
+        text = run("09_planning/plan.py", ranks, "--seconds", 0.2, "--out", out)
+        steps = [line for line in text.splitlines() if line.startswith("step")]
+        losses[ranks] = [float(line.split()[3]) for line in steps]
+        assert "predicted" in text and (out / "plan.json").exists()
+    assert len(losses[1]) == 3 and losses[1][2] < losses[1][0]
+    numpy.testing.assert_allclose(losses[2], losses[1], rtol=0, atol=2e-4)
+
+
+def test_a_described_network_is_planned(tmp_path):
+    options = ["--network", "AlexNet", "--seconds", 0.5, "--out", tmp_path]
+    text = run("09_planning/plan.py", 1, *options)
+    rows = [line.split() for line in text.splitlines() if " ranks: data " in line]
+    assert [row[2] for row in rows] == ["4", "16", "64"]
+    for row in rows:  # data parallelism is among the candidates
+        assert float(row[-2]) <= float(row[-5])
+
+
 def test_segmentation_learns_and_does_not_depend_on_the_grid(tmp_path):
     lines = {}
     for ranks, grid in ((1, [1]), (4, [2, 2])):

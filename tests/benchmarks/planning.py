@@ -1,0 +1,231 @@
+"""Plans on described machines, and predicted against measured steps on real ranks.
+
+    python -m tests.benchmarks.planning                      # described machines
+    python -m tests.benchmarks.planning --proposals 10000    # delta against full
+    OMP_NUM_THREADS=1 mpiexec -n 2 python -m tests.benchmarks.planning --measured
+
+Described: the six networks of the FlexFlow paper on 4 P100 of one node and on 16 nodes
+of 4 K80; the step of data parallelism, of the hand-made strategy and of the plan that
+was found, bytes, and the time of a delta and a full simulation. Measured: five networks
+with five strategies each; steps take turns, and the rank correlation of predicted and
+measured times is Kendall's tau.
+"""
+
+import argparse
+import itertools
+import random
+import time
+from typing import Any
+
+import numpy as np
+
+import renga
+import renga.functions as F
+import renga.links as L
+from renga import planning
+from renga.planning.configuration import random_configuration
+from renga.planning.links.space import LinkSpace
+from renga.planning.links.timing import time_plans
+from renga.planning.links.traced_model import TracedModel
+from renga.planning.markov_chain import search_space
+from renga.planning.networks import NETWORKS
+from renga.planning.plan import Plan
+from renga.planning.space import OperationSpace
+from tests.benchmarks.steps.renga_steps import VGG
+
+MACHINES = {
+    "4 P100": ("1 node × 4 ranks, in nodes: 20 GB/s, 5 µs", planning.P100),
+    "64 K80": (
+        "16 nodes × 4 ranks, 56 Gbit/s, 5 µs, in nodes: 10 GB/s, 5 µs",
+        planning.K80,
+    ),
+}
+
+
+def set_choices(space: Any, choices: list[Any]) -> float:
+    """The predicted step of a strategy."""
+    for variable, choice in enumerate(choices):
+        space.change(variable, choice)
+    return float(space.seconds())
+
+
+def show_described(names: list[str], seconds: float) -> None:
+    """A table of the strategies on described machines."""
+    print("network, machine: data, hand-made, plan (ms); faster; bytes of data / plan")
+    for machine, (text, device) in MACHINES.items():
+        cluster, costs = planning.Cluster.describe(text), planning.Costs(device)
+        for name in names:
+            space = OperationSpace(NETWORKS[name](), cluster, costs)
+            begun = time.process_time()
+            found = search_space(space, seconds, seed=0)
+            begun = time.process_time() - begun
+            starts = space.starts(random.Random(0))
+            data = set_choices(space, starts["data"])
+            sent = space.simulation.bytes_sent
+            expert = set_choices(space, starts["expert"])
+            best = set_choices(space, found[0].choices)
+            ratio = sent / max(1, space.simulation.bytes_sent)
+            print(
+                f"{name}, {machine}: {data * 1e3:.1f} {expert * 1e3:.1f} "
+                f"{best * 1e3:.1f}; {data / best:.2f}; {ratio:.2f}; "
+                f"{sum(f.proposals for f in found)} proposals, {begun:.0f} s of a core",
+                flush=True,
+            )
+
+
+def show_delta(names: list[str], proposals: int, ranks: str) -> None:
+    """Compares delta and full simulation, and their times."""
+    cluster = planning.Cluster.describe(ranks)
+    for name in names:
+        space = OperationSpace(NETWORKS[name](), cluster, planning.Costs(planning.P100))
+        generator, delta, full, different = random.Random(0), 0.0, 0.0, 0
+        space.seconds()
+        for _ in range(proposals):
+            variable = generator.randrange(len(space.groups))
+            op = space.graph.operations[space.groups[variable][0]]
+            choice = random_configuration(op, cluster.ranks, generator)
+            begun = time.process_time()
+            space.change(variable, choice)
+            seconds = space.seconds()
+            middle = time.process_time()
+            different += seconds != space.simulation.full_seconds()
+            delta, full = delta + middle - begun, full + time.process_time() - middle
+        print(
+            f"{name}: {proposals} proposals, {different} different; delta "
+            f"{delta / proposals * 1e3:.2f} ms, full {full / proposals * 1e3:.2f} ms, "
+            f"{full / delta:.1f} times",
+            flush=True,
+        )
+
+
+class Residual(renga.Chain):
+    """Blocks of two convolutions with a skip."""
+
+    def __init__(self, width: int = 32, blocks: int = 4) -> None:
+        super().__init__()
+        with self.init_scope():
+            self.first = L.Convolution2D(3, width, 3, pad=1)
+            self.blocks = renga.ChainList(
+                *[L.Convolution2D(width, width, 3, pad=1) for _ in range(2 * blocks)]
+            )
+            self.norms = renga.ChainList(
+                *[L.BatchNormalization(width) for _ in range(2 * blocks)]
+            )
+            self.last = L.Linear(width, 10)
+
+    def forward(self, x: Any) -> Any:
+        h = F.relu(self.first(x))
+        for i in range(0, len(self.blocks), 2):
+            g = F.relu(self.norms[i](self.blocks[i](h)))
+            h = F.relu(self.norms[i + 1](self.blocks[i + 1](g)) + h)
+        return self.last(F.average(h, axis=(2, 3)))
+
+
+class Branches(renga.Chain):
+    """Convolutions of several sizes next to each other, as in Inception."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        with self.init_scope():
+            self.first = L.Convolution2D(3, 32, 3, pad=1)
+            self.a = L.Convolution2D(32, 32, 1)
+            self.b = L.Convolution2D(32, 32, 3, pad=1)
+            self.c = L.Convolution2D(32, 32, 5, pad=2)
+            self.d = L.Convolution2D(96, 64, 3, pad=1)
+            self.last = L.Linear(64 * 8 * 8, 10)
+
+    def forward(self, x: Any) -> Any:
+        h = F.max_pooling_2d(F.relu(self.first(x)), 2)
+        h = F.concat([F.relu(link(h)) for link in (self.a, self.b, self.c)])
+        return self.last(F.max_pooling_2d(F.relu(self.d(h)), 2))
+
+
+class Wide(renga.Sequential):
+    """Linear layers with many weights."""
+
+    def __init__(self, inputs: int = 784, size: int = 2048) -> None:
+        super().__init__(L.Linear(inputs, size), F.relu, L.Linear(size, size), F.relu)
+        self.append(L.Linear(size, 10))
+
+
+class AlexNet(renga.Chain):
+    """Few convolutions and large linear layers, for images of 32 × 32 pixels."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        with self.init_scope():
+            self.c1 = L.Convolution2D(3, 64, 5, pad=2)
+            self.c2 = L.Convolution2D(64, 128, 5, pad=2)
+            self.f1 = L.Linear(128 * 8 * 8, 1024)
+            self.f2 = L.Linear(1024, 10)
+
+    def forward(self, x: Any) -> Any:
+        h = F.max_pooling_2d(F.relu(self.c1(x)), 2)
+        h = F.max_pooling_2d(F.relu(self.c2(h)), 2)
+        return self.f2(F.relu(self.f1(h)))
+
+
+MODELS = {
+    "VGG-16": (VGG, (3, 32, 32), 32),
+    "AlexNet": (AlexNet, (3, 32, 32), 64),
+    "Residual": (Residual, (3, 32, 32), 32),
+    "Branches": (Branches, (3, 32, 32), 32),
+    "Wide": (Wide, (784,), 256),
+}
+
+
+def kendall(a: list[float], b: list[float]) -> float:
+    """The rank correlation: concordant less discordant pairs, of all."""
+    pairs = list(itertools.combinations(range(len(a)), 2))
+    signs = [np.sign((a[i] - a[j]) * (b[i] - b[j])) for i, j in pairs]
+    return float(sum(signs) / len(pairs))
+
+
+def show_measured(comm: Any) -> None:
+    """Predicted and measured steps of each network and strategy."""
+    cluster = planning.Cluster.of(comm)
+    if comm.rank == 0:
+        print(cluster)
+    taus = []
+    for name, (make, shape, batch) in MODELS.items():
+        model = make()
+        x = np.random.RandomState(0).randn(batch, *shape).astype(np.float32)
+        model(x)  # initializes
+        costs = planning.measure(model, x, comm)
+        space = LinkSpace(TracedModel(model, (x,)), cluster, costs)
+        plans, predicted = {}, []
+        for start, choices in space.starts(random.Random(0)).items():
+            predicted.append(set_choices(space, choices))
+            links = space.link_choices()
+            plans[start] = Plan(name, cluster, predicted[-1], 0.0, [], links)
+        measured = time_plans(model, comm, plans, (x,))
+        times = [measured[start] for start in plans]
+        taus.append(kendall(predicted, times))
+        if comm.rank == 0:
+            for start, a, b in zip(plans, predicted, times):
+                text = f"{a * 1e3:8.1f} ms predicted, {b * 1e3:8.1f} ms measured"
+                print(f"{name:9} {start:11} {text}, error {a / b - 1:+.0%}", flush=True)
+            print(f"{name:9} Kendall tau {taus[-1]:.2f}", flush=True)
+    if comm.rank == 0:
+        print(f"mean Kendall tau {np.mean(taus):.2f}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--network", action="append", choices=list(NETWORKS))
+    parser.add_argument("--seconds", type=float, default=30)
+    parser.add_argument("--proposals", type=int)
+    parser.add_argument("--machine", default=MACHINES["64 K80"][0])
+    parser.add_argument("--measured", action="store_true")
+    options = parser.parse_args()
+    names = options.network or list(NETWORKS)
+    if options.measured:
+        show_measured(renga.distributed.create_communicator())
+    elif options.proposals:
+        show_delta(names, options.proposals, options.machine)
+    else:
+        show_described(names, options.seconds)
+
+
+if __name__ == "__main__":
+    main()
