@@ -54,9 +54,12 @@ def zeta(x: Any, q: Any) -> Variable:
     """``sum((k + q) ** -x)`` for k = 0, 1, …; it has a gradient in ``q`` only.
 
     Raises:
-        InvalidType: ``q`` is not of floats.
+        InvalidType: ``x`` is not of real numbers or ``q`` not of floats.
     """
-    x = numpy.asarray(as_array(x)).astype(float)  # x + 1 must not be rounded
+    x = numpy.asarray(as_array(x))
+    if x.dtype.kind not in "biuf":
+        raise InvalidType(f"zeta: expected x of real numbers, got {x.dtype}")
+    x = x.astype(float)  # x + 1 must not be rounded
     q = _spread(q, x)
     return special("zeta", q, lambda q, y: -(zeta(x + 1, q) * x), x)
 

@@ -53,6 +53,11 @@ def test_polygamma_spreads_x():
     )
 
 
+def test_zeta_of_complex_numbers_is_refused():
+    with pytest.raises(InvalidType, match="zeta: expected x of real numbers"):
+        F.zeta(1j, positive)
+
+
 @pytest.mark.parametrize("s", [2.0, numpy.array([1.5, 2, 3])])
 def test_zeta(s):
     check(lambda q: F.zeta(s, q), lambda q: special.zeta(s, q), positive)
