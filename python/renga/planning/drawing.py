@@ -42,6 +42,8 @@ def draw_timeline(
     path: str | os.PathLike[str], bars: Sequence[Bar], ranks: int, title: str
 ) -> None:
     """A lane for each rank and, where messages overlap with it, for its network."""
+    from matplotlib.patches import Patch
+
     own = {b.resource for b in bars}
     shown = sorted(own, key=lambda r: (r % ranks, r // ranks))[:_MOST_LANES]
     lanes = {resource: i for i, resource in enumerate(shown)}
@@ -63,10 +65,10 @@ def draw_timeline(
                     lw=0.3,
                 )
     present = {b.kind for b in bars if b.end - b.start > 2e-9}
-    for kind in _COLORS:
-        if kind in present:
-            axes.broken_barh([], (0, 0), facecolors=_COLORS[kind], label=kind)
-    ports = ["", ": messages in its node", ": gradients, other nodes"]
+    kinds = [
+        Patch(color=c, label=kind) for kind, c in _COLORS.items() if kind in present
+    ]
+    ports = ["", ": messages in its node", ": gradients and other nodes"]
     axes.set_yticks(
         range(len(lanes)), [f"rank {r % ranks}{ports[r // ranks]}" for r in lanes]
     )
@@ -74,7 +76,7 @@ def draw_timeline(
     axes.set_xlim(0, end * 1e3)
     axes.set_xlabel("ms")
     axes.set_title(title, loc="left", fontsize=10)
-    axes.legend(ncols=6, loc="lower center", bbox_to_anchor=(0.5, 1.08), frameon=False)
+    drawing.legend(handles=kinds, ncols=6, loc="outside upper center", frameon=False)
     drawing.savefig(path, metadata=_metadata(path))
 
 
