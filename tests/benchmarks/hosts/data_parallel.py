@@ -1,13 +1,12 @@
 """Data-parallel training on two hosts over slow and fast networks.
 
-    python tests/benchmarks/networks.py            # as root: makes the hosts
-    python tests/benchmarks/networks.py --rank     # what runs on each host
+    python -m tests.benchmarks.hosts.data_parallel  # as root: makes the hosts
+    python -m tests.benchmarks.hosts.data_parallel --rank  # what runs on each host
 
 The hosts are network namespaces (tests/communicators/transport/mpi/hosts.py). Prints
-the median
-milliseconds of a training step of an MLP (784, eight times 512, 10; 1024 samples on
-each rank, 9.0 MB of gradients) without communication, then with gradients sent after
-the backward pass, or while it runs, in 32 or 16 bits. They take turns.
+the median milliseconds of a training step of an MLP (784, eight times 512, 10; 1024
+samples on each rank, 9.0 MB of gradients) without communication, then with gradients
+sent after the backward pass, or while it runs, in 32 or 16 bits. They take turns.
 """
 
 from __future__ import annotations

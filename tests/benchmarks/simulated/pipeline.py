@@ -1,6 +1,6 @@
 """Predicts the training of VGG-16 on ranks with a slow network between them.
 
-Run as ``OMP_NUM_THREADS=1 python -m tests.benchmarks.pipeline_network``. What layers,
+Run as ``OMP_NUM_THREADS=1 python -m tests.benchmarks.simulated.pipeline``. What layers,
 updates and predictions take is measured in this process, as processor time; virtual
 ranks compute for as long and exchange messages of the true sizes. Data parallelism
 reduces the gradients of each layer while the layers before it compute theirs.

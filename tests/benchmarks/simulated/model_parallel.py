@@ -1,6 +1,6 @@
 """Predicts channel-parallel training steps on many simulated ranks.
 
-Run as ``OMP_NUM_THREADS=1 python -m tests.benchmarks.simulated_model_parallel``. One
+Run as ``OMP_NUM_THREADS=1 python -m tests.benchmarks.simulated.model_parallel``. One
 rank computes what it would with the others, timed by its processor time; communication
 is timed by the simulated machine, by default with one rank on each node. Communication
 in the background counts where it takes longer than the computation.

@@ -1,7 +1,7 @@
 """Messages that arrive while both ranks compute.
 
-    python tests/benchmarks/messages.py            # as root: makes the hosts
-    python tests/benchmarks/messages.py --rank ... # what runs on each rank
+    python -m tests.benchmarks.hosts.messages  # as root: makes the hosts
+    python -m tests.benchmarks.hosts.messages --rank ...  # what runs on each rank
 
 Rank 0 sends an array that rank 1 has posted a receive for; then both multiply matrices,
 about 20 ms each time, and call nothing of the communicator. Prints the median
