@@ -156,11 +156,12 @@ class Pipeline(Link):
         The replicas of a grid have to be cut alike: those of the first one count. All
         of them measure, since sharded links communicate between replicas.
         """
-        measured = None, measurement.seconds_per_byte(self.comm)
+        seconds_per_byte = measurement.seconds_per_byte(self.comm)
+        measured = None
         if self.comm.rank == 0:
             state = numpy.random.get_state()
             sample = copy.deepcopy(self.model)
-            measured = measurement.measure(sample, sample, inputs), measured[1]
+            measured = measurement.measure(sample, sample, inputs), seconds_per_byte
             numpy.random.set_state(state)
             if self.comm.replicas is not None:
                 measured = self.comm.replicas.bcast_obj(measured)
