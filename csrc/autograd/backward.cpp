@@ -1,7 +1,6 @@
 #include "autograd/backward.h"
 
 #include <map>
-#include <utility>
 
 #include "autograd/accumulate.h"
 #include "autograd/engine.h"
@@ -67,23 +66,6 @@ class AccumulatingEngine final : public Engine {
     body->loss_scale = options_.loss_scale;
   }
 
-  // Not where hooks run: what they started in an earlier pass may still read its gradients.
-  Variable take_previous(const Ref<VariableNode>& x) override {
-    VariableBody* body = x->variable;
-    if (x->creator || body == nullptr || !thread_state.gradients_in_place) return Variable();
-    if (!hooks_.empty() || roots_.contains(x.get())) return Variable();
-    Variable& gx = body->grad;
-    const bool fits = gx.defined() && gx.shape() == x->shape && gx.dtype() == x->dtype &&
-                      !gx.node()->creator && is_exclusively_owned(gx);
-    if (!fits) return Variable();
-    previous_.push_back(x);
-    return std::exchange(gx, Variable());
-  }
-
-  void on_failure() override {
-    for (const auto& x : previous_) complete(x.get());
-  }
-
   // Counts for every leaf how many times a node reads it: its gradient is complete when all of
   // these nodes are done.
   void count_uses(std::span<const Variable> outputs) {
@@ -121,7 +103,6 @@ class AccumulatingEngine final : public Engine {
   }
 
   std::unordered_set<VariableNode*> roots_;
-  std::vector<Ref<VariableNode>> previous_;  // whose earlier gradients were taken
   std::vector<GradientReadyHook> hooks_;
   std::unordered_map<VariableNode*, int> uses_;
 };

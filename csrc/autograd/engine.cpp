@@ -46,15 +46,10 @@ void Engine::run() {
   const BackpropMode mode(options_.create_graph);
   const bool outermost = thread_state.backward_depth == 1;
   const GradientsInPlace in_place(accumulates_into_leaves() && outermost && !options_.create_graph);
-  try {
-    while (!queue_.empty()) {
-      const Ref<Node> node = queue_.top().node;
-      queue_.pop();
-      process(*node);
-    }
-  } catch (...) {
-    on_failure();
-    throw;
+  while (!queue_.empty()) {
+    const Ref<Node> node = queue_.top().node;
+    queue_.pop();
+    process(*node);
   }
   for (const auto& x : kept_) complete(x.get());
 }
@@ -92,16 +87,7 @@ void Engine::process(Node& node) {
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
     if (needs_gradient(*node.inputs[i])) wanted_.push_back(static_cast<int>(i));
   }
-  if (any && !wanted_.empty()) {
-    try {
-      propagate(node);
-    } catch (...) {
-      for (int i : wanted_) {
-        if (gxs_[i].defined()) grads_.emplace(node.inputs[i].get(), gxs_[i]);
-      }
-      throw;
-    }
-  }
+  if (any && !wanted_.empty()) propagate(node);
   // Released before hooks run, which may test whether a gradient is shared.
   gys_.clear();
   gxs_.clear();
@@ -111,10 +97,7 @@ void Engine::process(Node& node) {
 void Engine::propagate(Node& node) {
   // The node adds to the running sum of each distinct input.
   gxs_.assign(node.inputs.size(), Variable());
-  for (int i : wanted_) {
-    gxs_[i] = take_gradient(node.inputs[i].get());
-    if (!gxs_[i].defined()) gxs_[i] = take_previous(node.inputs[i]);
-  }
+  for (int i : wanted_) gxs_[i] = take_gradient(node.inputs[i].get());
   const auto& observer = thread_state.backward_observer;
   if (observer) observer(node, gys_, false);
   call_backward(node);

@@ -26,10 +26,6 @@ class Engine {
   virtual bool needs_gradient(const VariableNode& x) const { return x.requires_grad; }
   // Called when the gradient of `x` is complete.
   virtual void on_gradient(VariableNode* x, const Variable& gx) = 0;
-  // The gradient of `x` from an earlier pass, for nodes to add to. on_gradient() gets the sum.
-  virtual Variable take_previous(const Ref<VariableNode>&) { return Variable(); }
-  // Called when the pass has failed.
-  virtual void on_failure() {}
   // Called when a node has contributed to the gradients of its inputs.
   virtual void on_node_done(const Node&) {}
   // Whether gradients are stored in the leaves; otherwise they are returned.

@@ -30,9 +30,9 @@ GradientTarget::GradientTarget(const VariableNode& x, const Variable& sum)
 
 GradientTarget::~GradientTarget() { thread_state.gradient_target = previous_; }
 
-GradientResult GradientTarget::take(const Shape& shape, Dtype dtype, Device device) {
+GradientResult GradientTarget::take(const Shape& shape, Dtype dtype, Device device, bool can_add) {
   if (sum_.defined()) {
-    if (fits(sum_.metadata(), shape, dtype, device) && is_exclusively_owned(sum_)) {
+    if (can_add && fits(sum_.metadata(), shape, dtype, device) && is_exclusively_owned(sum_)) {
       has_added_ = true;
       return {sum_.array(), true};
     }
@@ -59,9 +59,9 @@ bool is_gradient_buffer(const VariableNode& x, const Array& gradient) {
   return found != buffers.end() && found->second.data() == gradient.data();
 }
 
-GradientResult gradient_result(const Shape& shape, Dtype dtype, Device device) {
+GradientResult gradient_result(const Shape& shape, Dtype dtype, Device device, bool can_add) {
   GradientTarget* const target = std::exchange(thread_state.gradient_target, nullptr);
-  return target != nullptr ? target->take(shape, dtype, device)
+  return target != nullptr ? target->take(shape, dtype, device, can_add)
                            : GradientResult{empty(shape, dtype, device)};
 }
 

@@ -46,7 +46,7 @@ class GradientTarget {
   // Whether the gradient has been added to the sum in place.
   bool has_added() const { return has_added_; }
   // See gradient_result().
-  GradientResult take(const Shape& shape, Dtype dtype, Device device);
+  GradientResult take(const Shape& shape, Dtype dtype, Device device, bool can_add);
 
  private:
   const Array* buffer() const;
@@ -64,7 +64,8 @@ bool is_exclusively_owned(const Variable& gx);
 bool is_gradient_buffer(const VariableNode& x, const Array& gradient);
 
 // For the gradient that is being computed: the sum or the buffer, at most once, if shape, dtype and
-// device match; else new memory. For the last operation of a VJP only.
-GradientResult gradient_result(const Shape& shape, Dtype dtype, Device device);
+// device match; else new memory. `can_add`: to the sum, with the bits of a separate addition; for
+// the last operation of a VJP only.
+GradientResult gradient_result(const Shape& shape, Dtype dtype, Device device, bool can_add);
 
 }  // namespace renga

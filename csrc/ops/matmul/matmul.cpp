@@ -34,15 +34,10 @@ bool are_compatible(Dtype a, Dtype b) {
   return a == b || (is_activation(a) && is_activation(b));
 }
 
-// Whether a product is computed for a variable, or is the gradient that a VJP returns.
-enum class ResultOf : std::uint8_t { forward, vjp };
-
-Array product(const Array& a, const Array& b, Dtype dtype, ResultOf use) {
+Array product(const Array& a, const Array& b, Dtype dtype) {
   if (a.ndim() == 2 && b.ndim() == 2) {
-    const Shape shape{a.shape(0), b.shape(1)};
-    const auto [c, adds] = use == ResultOf::vjp ? gradient_result(shape, dtype, a.device())
-                                                : GradientResult{empty(shape, dtype, a.device())};
-    matmul_kernels.on(c.device()).matmul(a, b, c, adds);
+    const Array c = gradient_result({a.shape(0), b.shape(1)}, dtype, a.device(), false).array;
+    matmul_kernels.on(c.device()).matmul(a, b, c, false);
     return c;
   }
   const Shape batch = broadcast_shapes("matmul", batch_of(a.shape()), batch_of(b.shape()));
@@ -57,24 +52,24 @@ Array product(const Array& a, const Array& b, Dtype dtype, ResultOf use) {
 
 // `dtype` is the result's, which may differ from an operand's if one is bfloat16 and one float32:
 // gradients have the dtype of their inputs.
-Variable matrix_product(const Variable& a, const Variable& b, bool transa, bool transb, Dtype dtype,
-                        ResultOf use = ResultOf::forward) {
+Variable matrix_product(const Variable& a, const Variable& b, bool transa, bool transb,
+                        Dtype dtype) {
   const Array left = transa ? transpose_matrices(a.array()) : a.array();
   const Array right = transb ? transpose_matrices(b.array()) : b.array();
   const std::int64_t inner = left.shape(left.ndim() - 1);
   require(inner == right.shape(right.ndim() - 2), "matmul: expected ", inner,
           " rows in the second operand, got shapes ", left.shape(), " and ", right.shape());
   auto vjp_a = [b, transa, transb, shape = a.shape(), dtype = a.dtype()](const Variable& gy) {
-    return sum_to(transa ? matrix_product(b, gy, transb, true, dtype, ResultOf::vjp)
-                         : matrix_product(gy, b, false, !transb, dtype, ResultOf::vjp),
+    return sum_to(transa ? matrix_product(b, gy, transb, true, dtype)
+                         : matrix_product(gy, b, false, !transb, dtype),
                   shape);
   };
   auto vjp_b = [a, transa, transb, shape = b.shape(), dtype = b.dtype()](const Variable& gy) {
-    return sum_to(transb ? matrix_product(gy, a, true, transa, dtype, ResultOf::vjp)
-                         : matrix_product(a, gy, !transa, false, dtype, ResultOf::vjp),
+    return sum_to(transb ? matrix_product(gy, a, true, transa, dtype)
+                         : matrix_product(a, gy, !transa, false, dtype),
                   shape);
   };
-  return record("MatMul", product(left, right, dtype, use), {{a, vjp_a}, {b, vjp_b}});
+  return record("MatMul", product(left, right, dtype), {{a, vjp_a}, {b, vjp_b}});
 }
 
 }  // namespace
@@ -118,10 +113,10 @@ Variable linear(const Variable& input, const Variable& weights, const std::optio
   }
   matmul_kernels.on(y.device()).matmul(x.array(), transpose_matrices(w.array()), y, b.has_value());
   auto vjp_x = [w, dtype = x.dtype()](const Variable& gy) {
-    return matrix_product(gy, w, false, false, dtype, ResultOf::vjp);
+    return matrix_product(gy, w, false, false, dtype);
   };
   auto vjp_w = [x, dtype = w.dtype()](const Variable& gy) {
-    return matrix_product(gy, x, true, false, dtype, ResultOf::vjp);
+    return matrix_product(gy, x, true, false, dtype);
   };
   if (!b) return record("LinearFunction", y, {{x, vjp_x}, {w, vjp_w}});
   auto vjp_b = [](const Variable& gy) { return sum(gy, Axes{0}); };
