@@ -43,12 +43,13 @@ trainer = training.Trainer(updater, (1, "iteration"))
 """
 
 SETUPS = {
-    "profiling.md": (1, "import numpy\nimport renga\n\n\ndef step():\n    pass\n"),
+    "profiling.md": (1, _PROGRAM + "def step():\n    pass\n"),
     "distributed_training.md": (1, _PROGRAM + _TRAINER),
     "communicators.md": (
         2,
         _PROGRAM
-        + "x = numpy.ones(1000, 'f')\ntrain = lambda comm: comm.all_reduce(x)\n",
+        + "x = numpy.ones(1000, 'f')\ntrain = lambda comm: comm.all_reduce(x)\n"
+        + "y, source, dest, tag = x + 1, 1 - comm.rank, 1 - comm.rank, 0\n",
     ),
     "model_parallel.md": (
         4,
@@ -64,5 +65,5 @@ SETUPS = {
     "pipeline.md": (2, _PROGRAM + _TRAINER),
 }
 
-# Fragments of files of this repository, which begin with these words.
-FRAGMENTS = {"adding_an_op.md"}
+# Fragments of files of this repository, and searches that take minutes.
+FRAGMENTS = {"adding_an_op.md", "planning.md"}
