@@ -45,7 +45,8 @@ void Engine::add_root(const Variable& y, const Variable& gy) {
 void Engine::run() {
   const BackpropMode mode(options_.create_graph);
   const bool outermost = thread_state.backward_depth == 1;
-  const GradientsInPlace in_place(accumulates_into_leaves() && outermost && !options_.create_graph);
+  const ActiveGradientBuffers buffers(accumulates_into_leaves() && outermost &&
+                                      !options_.create_graph);
   while (!queue_.empty()) {
     const Ref<Node> node = queue_.top().node;
     queue_.pop();

@@ -40,8 +40,7 @@ class VjpNode final : public Node {
     for (int i : wanted) {
       if (!vjps_[i]) continue;
       const GradientTarget target(*inputs[i], gxs[i]);
-      const Variable gx = (*vjps_[i])(gys[0]);
-      gxs[i] = target.has_added() ? gx : add_gradients(gxs[i], gx);
+      gxs[i] = add_gradients(gxs[i], (*vjps_[i])(gys[0]));
     }
   }
 

@@ -14,8 +14,8 @@ struct ThreadState {
   BackwardObserver backward_observer = nullptr;
   Node* current_node = nullptr;  // whose backward() runs
   std::vector<Ref<Node>>* pending_release = nullptr;
-  bool gradients_in_place = false;            // see GradientsInPlace
-  GradientTarget* gradient_target = nullptr;  // of the gradient that is being computed
+  const GradientBuffers* active_buffers = nullptr;  // nullptr where gradients may not use them
+  const Array* gradient_target = nullptr;           // for the gradient that is being computed
 };
 extern constinit thread_local ThreadState thread_state;
 

@@ -79,7 +79,7 @@ Array block_convolution_weight_grad(const Array& grad, const Array& image, const
           gy.shape(), " and ", x.shape());
   const Array gW =
       empty(image_shape(gy.shape(1), x.shape(1) / window.groups, kernel), x.dtype(), x.device());
-  convolution_kernels.on(gW.device()).weight_grad(gy, x, gW, window, false);
+  convolution_kernels.on(gW.device()).weight_grad(gy, x, gW, window);
   return gW;
 }
 

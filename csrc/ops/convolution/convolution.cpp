@@ -101,11 +101,9 @@ Variable input_grad(const Variable& gy, const Variable& W, const Bias& b, const 
 
 Variable weight_grad(const Variable& gy, const Variable& x, const Array& image,
                      const Window& window, const Dims& kernel) {
-  const auto [gW, adds] =
-      gradient_result(image_shape(gy.shape(1), x.shape(1) / window.groups, kernel),
-                      weight_dtype(x.dtype()), x.device(), true);
-  convolution_kernels.on(x.device())
-      .weight_grad(cast(gy.array(), x.dtype()), image, gW, window, adds);
+  const Array gW = empty_gradient(image_shape(gy.shape(1), x.shape(1) / window.groups, kernel),
+                                  weight_dtype(x.dtype()), x.device());
+  convolution_kernels.on(x.device()).weight_grad(cast(gy.array(), x.dtype()), image, gW, window);
   auto vjp_gy = [x, window, extents = extents_of(gy)](const Variable& ggW) {
     return forward(x, ggW, {}, window, extents);
   };

@@ -20,9 +20,7 @@ struct ConvolutionKernels {
                   const Array& b, PackedWeightCache* cache);
   void (*input_grad)(const Array& gy, const Array& W, const Array& gx, const Window& window,
                      const Array& b, PackedWeightCache* cache);
-  // `adds`: to what is in gW, else in its place.
-  void (*weight_grad)(const Array& gy, const Array& x, const Array& gW, const Window& window,
-                      bool adds);
+  void (*weight_grad)(const Array& gy, const Array& x, const Array& gW, const Window& window);
   // Whether images of two axes in float32 or bfloat16 are worth a channels-last copy.
   bool prefers_channels_last = false;
 };

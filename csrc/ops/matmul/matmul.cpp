@@ -36,7 +36,7 @@ bool are_compatible(Dtype a, Dtype b) {
 
 Array product(const Array& a, const Array& b, Dtype dtype) {
   if (a.ndim() == 2 && b.ndim() == 2) {
-    const Array c = gradient_result({a.shape(0), b.shape(1)}, dtype, a.device(), false).array;
+    const Array c = empty_gradient({a.shape(0), b.shape(1)}, dtype, a.device());
     matmul_kernels.on(c.device()).matmul(a, b, c, false);
     return c;
   }

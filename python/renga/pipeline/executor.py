@@ -158,11 +158,10 @@ class Executor:
             self._weights.cleargrads()
             self._has_gradients = True
         self._weights.before_backward(i, weights, last)
-        self._weights.lend_gradients(weights)
         micro_batch = self._micro_batches[i]
         self._loss_scale = micro_batch.loss_scale
         run.backward(micro_batch.weight * (micro_batch.loss_scale or 1.0))
-        self._weights.return_gradients(weights)
+        self._weights.after_backward(weights)
 
     def take_updates(self) -> int:
         """The number of updates since the last call."""

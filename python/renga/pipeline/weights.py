@@ -67,19 +67,17 @@ class Flush:
         for param in self._params:
             param.cleargrad()
 
-    def lend_gradients(self, weights: Weights) -> None:
-        """Gives the parameters' gradients to the weights, whose passes add to them."""
+    def after_backward(self, weights: Weights) -> None:
+        """Adds the gradients to those of the parameters."""
         for param in self._params:
-            if id(param) in weights:
-                weights[id(param)].grad_var = param.grad_var
-                param.cleargrad()
-
-    def return_gradients(self, weights: Weights) -> None:
-        """Gives the sums to the parameters."""
-        for param in self._params:
-            if id(param) in weights:
-                param.grad_var = weights[id(param)].grad_var
-                weights[id(param)].cleargrad()
+            weight = weights.get(id(param))
+            if weight is None or weight.grad_var is None:
+                continue
+            if param.grad_var is None:
+                param.grad_var = weight.grad_var
+            else:
+                param.addgrad(weight)
+            weight.cleargrad()
 
     def set_loss_scale(self, loss_scale: float | None) -> None:
         """Sets by what the gradients of the parameters are multiplied."""

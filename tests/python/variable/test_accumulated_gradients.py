@@ -11,7 +11,7 @@ def numbers(*shape):
     return np.random.default_rng(sum(shape)).normal(0, 1, shape).astype("f")
 
 
-# Functions of x and W; convolutions add to gradients in memory.
+# Functions of x and W, by the kernels that compute the gradient of W.
 PRODUCTS = {
     "linear": (lambda x, W: F.linear(x, W), (5, 7), (3, 7)),
     "matmul": (F.matmul, (5, 7), (7, 3)),

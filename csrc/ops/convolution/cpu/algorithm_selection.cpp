@@ -41,7 +41,7 @@ double multiplication_cost(Algorithm algorithm, Pass pass, ComputeType compute_t
 
 // The number of (output position, kernel offset) pairs along an axis that read inside of the image.
 std::int64_t reads_inside(const Problem& problem, int axis) {
-  const auto& [pass, x, W, y, window, adds] = problem;
+  const auto& [pass, x, W, y, window] = problem;
   std::int64_t count = 0;
   for (std::int64_t i = 0; i < y.shape(2 + axis); ++i) {
     const std::int64_t first = i * window.stride[axis] - window.pad[axis];
@@ -133,7 +133,7 @@ struct CostModel {
 // What the selection depends on, as the algorithm cache's key. The extents of y do not follow from
 // the rest (cover_all). Dilation and groups are left out: such problems have no selection.
 std::string cache_key(const Problem& problem, ComputeType compute_type) {
-  const auto& [pass, x, W, y, window, adds] = problem;
+  const auto& [pass, x, W, y, window] = problem;
   std::ostringstream text;
   text << "convolution " << kPasses[static_cast<std::size_t>(pass)] << ", x " << x.shape() << ", W "
        << W.shape() << ", y " << y.shape() << ", stride " << window.stride << ", pad " << window.pad

@@ -140,21 +140,8 @@ void input_grad(const Array& gy, const Array& W, const Array& gx, const Window& 
   run({Pass::input_grad, gx, W, gy, window}, b, cache);
 }
 
-bool adds_in_place(const Problem& problem) {
-  const Dtype dtype = problem.x.dtype();
-  return problem.x.ndim() == 4 && (dtype == Dtype::float32 || dtype == Dtype::bfloat16) &&
-         fits_32_bits(problem) &&
-         select_algorithm(problem).algorithm == ConvolutionAlgorithm::winograd;
-}
-
-void weight_grad(const Array& gy, const Array& x, const Array& gW, const Window& window,
-                 bool adds) {
-  if (adds && (gy.size() == 0 || x.size() == 0)) return;
-  Problem problem{Pass::weight_grad, x, gW, gy, window, adds};
-  if (!adds || adds_in_place(problem)) return run(problem, {}, nullptr);
-  const Array term = empty_like(gW, gW.dtype());
-  run({Pass::weight_grad, x, term, gy, window}, {}, nullptr);
-  elementwise_kernels.on(gW.device()).binary(Binary::add, 0, gW, term, gW);
+void weight_grad(const Array& gy, const Array& x, const Array& gW, const Window& window) {
+  run({Pass::weight_grad, x, gW, gy, window}, {}, nullptr);
 }
 
 [[maybe_unused]] const bool registered =

@@ -73,7 +73,7 @@ void add_up(const Array& terms, const Array& gW) {
 // matrix product to take no longer than oneDNN's convolution.
 bool is_matrix_product(const Problem& problem) {
   constexpr std::int64_t kFewChannels = 24;
-  const auto& [pass, x, gW, gy, window, adds] = problem;
+  const auto& [pass, x, gW, gy, window] = problem;
   if (window.groups != 1 || std::min(gW.shape(0), gW.shape(1)) < kFewChannels) return false;
   for (int axis = 2; axis < gW.ndim(); ++axis) {
     const std::int64_t last = (gy.shape(axis) - 1) * window.stride[axis - 2];
@@ -89,7 +89,7 @@ Array as_matrix(const Array& image) {
 }
 
 void multiply(const Problem& problem) {
-  const auto& [pass, x, gW, gy, window, adds] = problem;
+  const auto& [pass, x, gW, gy, window] = problem;
   Array read = x;
   for (int axis = 2; axis < gW.ndim(); ++axis) {
     read = slice_view(read, axis, 0, gy.shape(axis), window.stride[axis - 2]);
@@ -134,7 +134,7 @@ void by_positions(const Problem& problem, ComputeType compute_type, int axis, st
 // Blocks of output channels, which have a part of gW each.
 void by_output_channels(const Problem& problem, ComputeType compute_type) {
   constexpr std::int64_t kLeastChannels = 64, kMostBlocks = 8;
-  const auto& [pass, x, gW, gy, window, adds] = problem;
+  const auto& [pass, x, gW, gy, window] = problem;
   const std::int64_t outputs = gW.shape(0);
   const std::int64_t wanted = std::clamp<std::int64_t>(outputs / kLeastChannels, 1, kMostBlocks);
   const std::int64_t count = window.groups == 1 ? largest_power_of_two(wanted) : 1;

@@ -287,7 +287,7 @@ void onednn_convolve(const Problem& problem, ComputeType compute_type, PackedWei
 }
 
 void onednn_weight_grad(const Problem& problem, ComputeType compute_type) {
-  const auto& [pass, x, gW, gy, window, adds] = problem;
+  const auto& [pass, x, gW, gy, window] = problem;
   const bool bfloat16 = compute_type == ComputeType::bfloat16 || x.dtype() == Dtype::bfloat16;
   if (!is_out_of_bounds(x, gW, window, bfloat16)) {
     return weight_grad(gy, x, gW, window, compute_type);

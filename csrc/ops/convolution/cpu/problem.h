@@ -35,7 +35,6 @@ struct Problem {
   Pass pass;
   const Array &x, &W, &y;
   const Window& window;
-  bool adds = false;  // weight gradients, to what is there
 };
 
 }  // namespace renga

@@ -85,20 +85,17 @@ struct WeightGrad {
   static constexpr auto run = cudnnConvolutionBackwardFilter;
 };
 
-// `First`, `Second` and `Result` describe the operands a, b and to. `adds`: to what is in `to`.
+// `First`, `Second` and `Result` describe the operands a, b and to.
 template <class Pass, class First, class Second, class Result>
 void convolve(const Array& first_operand, const Array& second_operand, const Array& to,
-              const Window& window, bool adds = false) {
+              const Window& window) {
   const GilRelease work;
-  const bool no_terms = first_operand.size() == 0 || second_operand.size() == 0;
-  if (to.size() == 0 || (adds && no_terms)) return;
-  if (no_terms) return fill(to, 0);
+  if (to.size() == 0) return;
+  if (first_operand.size() == 0 || second_operand.size() == 0) return fill(to, 0);
   const cuda::Use use(to.device());
   const Array a = contiguous(first_operand), b = contiguous(second_operand);
   const bool in_place = to.is_contiguous() && to.dtype() == a.dtype();
-  const Array y = in_place ? to
-                  : adds   ? cast(to, a.dtype())
-                           : empty(to.shape(), a.dtype(), to.device());
+  const Array y = in_place ? to : empty(to.shape(), a.dtype(), to.device());
   const First first(a);
   const Second second(b);
   const Result result(y);
@@ -112,9 +109,9 @@ void convolve(const Array& first_operand, const Array& second_operand, const Arr
                               a.shape(), " and ", b.shape());
   const Array workspace =
       empty({static_cast<std::int64_t>(best.memory)}, Dtype::uint8, to.device());
-  const Scale one(1, y.dtype()), previous(adds ? 1 : 0, y.dtype());
+  const Scale one(1, y.dtype()), zero(0, y.dtype());
   RENGA_CUDA(Pass::run(cuda::cudnn(), one.get(), first.handle, a.data(), second.handle, b.data(),
-                       operation.handle, best.algo, workspace.data(), best.memory, previous.get(),
+                       operation.handle, best.algo, workspace.data(), best.memory, zero.get(),
                        result.handle, y.data()));
   if (!in_place) copy(y, to);
 }
@@ -132,9 +129,8 @@ void input_grad(const Array& gy, const Array& W, const Array& gx, const Window& 
   if (b.defined()) add_bias(gx, b);
 }
 
-void weight_grad(const Array& gy, const Array& x, const Array& gW, const Window& window,
-                 bool adds) {
-  convolve<WeightGrad, Image, Image, Filter>(x, gy, gW, window, adds);
+void weight_grad(const Array& gy, const Array& x, const Array& gW, const Window& window) {
+  convolve<WeightGrad, Image, Image, Filter>(x, gy, gW, window);
 }
 
 [[maybe_unused]] const bool registered =

@@ -225,13 +225,10 @@ class Convolution {
 template <class Scheme, class Number, class Pixel>
 class WeightGrad {
  public:
-  // `adds`: to what is in gW, else in its place.
-  WeightGrad(const std::vector<Source<Pixel>>& sources, const Weights& gW, const Images<Pixel>& gy,
-             bool adds)
+  WeightGrad(const std::vector<Source<Pixel>>& sources, const Weights& gW, const Images<Pixel>& gy)
       : sources_(sources),
         offsets_(offsets_of(sources)),
         gW_(gW),
-        adds_(adds),
         gy_(gy),
         tiles_(Tiles::of<Scheme>(gy)),
         inputs_{Scheme::points, block(), sources.front().x.panels()},
@@ -341,7 +338,7 @@ class WeightGrad {
 
   void finish(std::int64_t pair, const float* sums) const {
     transform_weight_grads<Scheme>(sums, sums_.size(), sums_, offsets_, pair % inputs_.panels,
-                                   pair / inputs_.panels, gW_, adds_);
+                                   pair / inputs_.panels, gW_);
   }
 
   static constexpr std::int64_t kBlockBytes = 4 << 20;
@@ -349,7 +346,6 @@ class WeightGrad {
   const std::vector<Source<Pixel>> sources_;
   const std::vector<KernelOffsets> offsets_;
   const Weights gW_;
-  const bool adds_;
   const Images<Pixel> gy_;
   const Tiles tiles_;
   const Layout<float> sums_{Scheme::points, kPanel, 1};

@@ -83,10 +83,10 @@ template <class Target, int columns>
   }
 }
 
-// The inverse, for columns in multiples of a vector's width. `adds`: to what is there.
+// The inverse, for columns in multiples of a vector's width.
 template <class Target, int columns>
 [[gnu::always_inline]] inline void transpose_from_panel(const float* from, float* to,
-                                                        std::int64_t step, bool adds) {
+                                                        std::int64_t step) {
   constexpr int width = Target::width;
   static_assert(columns % width == 0);
   for (int output = 0; output < kPanel; output += width) {
@@ -99,8 +99,7 @@ template <class Target, int columns>
       transpose<Target>(rows);
 #pragma GCC unroll 16
       for (int r = 0; r < width; ++r) {
-        float* const row = to + (output + r) * step + first;
-        store_floats<Target>(adds ? load_floats<Target>(row) + rows[r] : rows[r], row);
+        store_floats<Target>(rows[r], to + (output + r) * step + first);
       }
     }
   }
@@ -137,11 +136,10 @@ struct TransposedWeights {
   }
 
   template <class Target>
-  [[gnu::always_inline]] void store(const Weights& W, std::int64_t panel, std::int64_t first,
-                                    bool adds) const {
+  [[gnu::always_inline]] void store(const Weights& W, std::int64_t panel,
+                                    std::int64_t first) const {
     transpose_from_panel<Target, columns>(
-        panel_rows, W.data + panel * kPanel * W.output_step + first * W.input_step, W.output_step,
-        adds);
+        panel_rows, W.data + panel * kPanel * W.output_step + first * W.input_step, W.output_step);
   }
 
   alignas(64) float panel_rows[columns * kPanel];
@@ -190,8 +188,8 @@ void transform_weights(const Weights& W, std::span<const KernelOffsets> sources,
 template <class Scheme>
 void transform_weight_grads(const float* from, std::int64_t source_step,
                             const Layout<float>& layout, std::span<const KernelOffsets> sources,
-                            std::int64_t input_panel, std::int64_t output_panel, const Weights& gW,
-                            bool adds) {
+                            std::int64_t input_panel, std::int64_t output_panel,
+                            const Weights& gW) {
   using Down = typename Scheme::Down;
   using Across = typename Scheme::Across;
   TransposedWeights<kernel_size<Scheme>> weights;
@@ -216,7 +214,7 @@ void transform_weight_grads(const float* from, std::int64_t source_step,
         }
         source += source_step;
       }
-      weights.template store<Target>(gW, output_panel, input_panel * kPanel + first, adds);
+      weights.template store<Target>(gW, output_panel, input_panel * kPanel + first);
     }
   });
 }

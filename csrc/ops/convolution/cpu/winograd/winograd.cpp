@@ -96,14 +96,13 @@ template <class Pixel, class Number>
 class Kernel {
  public:
   Kernel(const Array& x, const Array& W, const Array& y, const Window& window, const float* bias,
-         PackedWeightCache* cache, bool adds)
+         PackedWeightCache* cache)
       : x_(images<Pixel>(x)),
         y_(images<Pixel>(y)),
         W_(W),
         window_(window),
         bias_(bias),
-        cache_(cache),
-        adds_(adds) {}
+        cache_(cache) {}
 
   void run(Pass pass) const {
     switch (pass) {
@@ -173,7 +172,7 @@ class Kernel {
   }
   template <class Scheme>
   void correlate(const std::vector<Source<Pixel>>& sources) const {
-    winograd::WeightGrad<Scheme, Number, Pixel>(sources, weights_of(W_), y_, adds_).run();
+    winograd::WeightGrad<Scheme, Number, Pixel>(sources, weights_of(W_), y_).run();
   }
 
   const Images<Pixel> x_, y_;
@@ -181,19 +180,18 @@ class Kernel {
   const Window& window_;
   const float* bias_;
   PackedWeightCache* cache_;
-  bool adds_;  // weight gradients
 };
 
 // x and y are (N, H, W, C), row-major, and W is row-major.
 void run(Pass pass, const Array& x, const Array& W, const Array& y, const Window& window,
-         ComputeType compute_type, const Array& b, PackedWeightCache* cache, bool adds = false) {
+         ComputeType compute_type, const Array& b, PackedWeightCache* cache) {
   const Array dense = b.defined() ? contiguous(cast(b, Dtype::float32)) : Array();
   const float* const bias = b.defined() ? dense.as<const float>() : nullptr;
   const auto run_on = [&]<class Pixel>(Type<Pixel>) {
     if (compute_type == ComputeType::bfloat16) {
-      Kernel<Pixel, bfloat16>(x, W, y, window, bias, cache, adds).run(pass);
+      Kernel<Pixel, bfloat16>(x, W, y, window, bias, cache).run(pass);
     } else {
-      Kernel<Pixel, float>(x, W, y, window, bias, cache, adds).run(pass);
+      Kernel<Pixel, float>(x, W, y, window, bias, cache).run(pass);
     }
   };
   x.dtype() == Dtype::bfloat16 ? run_on(Type<bfloat16>{}) : run_on(Type<float>{});
@@ -220,10 +218,10 @@ WinogradScheme winograd_scheme(const Shape& x, const Window& window, ComputeType
 
 void winograd_convolve(const Problem& problem, ComputeType compute_type, const Array& bias,
                        PackedWeightCache* cache) {
-  const auto& [pass, x, W, y, window, adds] = problem;
+  const auto& [pass, x, W, y, window] = problem;
   if (pass == Pass::weight_grad) {
     return run(pass, dense_channels_last(x), W, dense_channels_last(y), window, compute_type, {},
-               nullptr, adds);
+               nullptr);
   }
   const ChannelsLastOutput output(problem.result());
   const Array input = dense_channels_last(problem.first());
