@@ -22,7 +22,7 @@ class InFlight {
   ~InFlight() = default;
 };
 
-// MPI moves most of a long message only inside of its calls, so somebody has to call it. The thread
+// MPI moves most of a long message only inside of its calls, so a thread has to call it. The thread
 // polls 50 µs after something has happened, then after twice as long each time, up to 2 ms: it
 // takes about a hundredth of the core on which its rank computes. Without anything in flight it
 // sleeps.

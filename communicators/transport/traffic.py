@@ -25,6 +25,8 @@ class Traffic:
     that any algorithm sends. There, ``seconds`` is the predicted time for which the
     caller waited, and ``background_seconds`` that of communication in the background;
     both are 0 on other ranks.
+
+    ``parent`` is that of the communicator which was split.
     """
 
     calls: collections.Counter[str] = dataclasses.field(default_factory=_counter)
@@ -35,6 +37,7 @@ class Traffic:
     bytes_by_call: collections.Counter[str] = dataclasses.field(
         default_factory=_counter
     )
+    parent: Traffic | None = dataclasses.field(default=None, repr=False, compare=False)
 
     @classmethod
     def from_counts(cls, counts: Mapping[str, tuple[int, int, int]]) -> Traffic:
@@ -60,7 +63,15 @@ class Traffic:
             self.seconds += seconds
         else:
             self.background_seconds += seconds
+        if self.parent is not None:
+            self.parent.add(name, messages, size, seconds, wait)
+
+    def add_wait(self, seconds: float) -> None:
+        """Adds time for which the caller waited."""
+        self.seconds += seconds
+        if self.parent is not None:
+            self.parent.add_wait(seconds)
 
     def copy(self) -> Traffic:
         """The counts so far, which do not change any more."""
-        return copy.deepcopy(self)
+        return copy.deepcopy(dataclasses.replace(self, parent=None))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Sequence
 from typing import Any, Callable
 
 import numpy as np
@@ -22,7 +21,7 @@ class SimulatedCommunicator(NativeCommunicator):
         rank: of this rank.
         size: the number of ranks.
         machine: the model of the network.
-        counted_in: of the communicators that it was split from.
+        parent: the traffic of the communicator that it was split from.
     """
 
     def __init__(
@@ -30,12 +29,12 @@ class SimulatedCommunicator(NativeCommunicator):
         rank: int,
         size: int,
         machine: Machine,
-        counted_in: Sequence[Traffic] = (),
+        parent: Traffic | None = None,
     ) -> None:
         if not 0 <= rank < size:
             raise ValueError(f"simulated: expected a rank in [0, {size}), got {rank}")
         machine.check_ranks(size)
-        super().__init__(SimulatedNative(rank, size, machine, counted_in))
+        super().__init__(SimulatedNative(rank, size, machine, parent))
 
     @property
     def machine(self) -> Machine:
@@ -46,7 +45,7 @@ class SimulatedCommunicator(NativeCommunicator):
     @property
     def traffic(self) -> Traffic:
         """Counts of the communication so far."""
-        traffic: Traffic = self._native.traffics[0]
+        traffic: Traffic = self._native.traffic
         return traffic.copy()
 
     def split(self, color: int | None, key: int) -> Any:
@@ -65,7 +64,7 @@ class SimulatedCommunicator(NativeCommunicator):
             members.index(self.rank),
             len(members),
             Machine(**parameters),
-            self._native.traffics,
+            self._native.traffic,
         )
 
     def _allgather(self, name: str, x: Array) -> tuple[Array, ...]:

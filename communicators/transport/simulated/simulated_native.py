@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import collections
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -23,16 +22,13 @@ _REDUCTIONS_OF_EQUALS = {
 
 
 class SimulatedNative:
-    """Rank ``rank`` of ``size``; all others hold the same arrays.
-
-    ``traffics`` are its own counts and those of the communicators it was split from.
-    """
+    """Rank ``rank`` of ``size``; all others hold the same arrays."""
 
     def __init__(
-        self, rank: int, size: int, machine: Machine, counted_in: Sequence[Traffic]
+        self, rank: int, size: int, machine: Machine, parent: Traffic | None
     ) -> None:
         self.machine = machine
-        self.traffics = [Traffic(), *counted_in]
+        self.traffic = Traffic(parent=parent)
         self.rank, self.size = rank, size
         self.intra_size = min(machine.intra_size, size)
         self.intra_rank = rank % self.intra_size
@@ -109,8 +105,7 @@ class SimulatedNative:
         return self._count(name, costs.all_to_all(self.machine, self.size, size), wait)
 
     def _count(self, name: str, cost: costs.Cost, wait: bool) -> Any:
-        for traffic in self.traffics:
-            traffic.add(name, *cost, wait)
+        self.traffic.add(name, *cost, wait)
         return None if wait else CompleteWork()
 
     def send(self, xs: list[Any], to: int, tag: int, wait: bool = True) -> Any:

@@ -85,7 +85,7 @@ def run(
 
     def run_rank(rank: int) -> None:
         thread = scheduler.threads[rank]
-        native = VirtualNative(world, rank, thread, [thread.traffic])
+        native = VirtualNative(world, rank, thread, thread.traffic)
         results[rank] = function(VirtualCommunicator(native))
 
     scheduler.run(run_rank)

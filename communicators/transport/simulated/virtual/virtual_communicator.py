@@ -24,7 +24,7 @@ class VirtualCommunicator(NativeCommunicator):
     @property
     def traffic(self) -> Traffic:
         """Counts of this rank's communication so far."""
-        traffic: Traffic = self._native.traffics[0]
+        traffic: Traffic = self._native.traffic
         return traffic.copy()
 
     @property

@@ -25,10 +25,7 @@ _MAX_TAG = 2**31 - 1
 
 
 class VirtualNative:
-    """Rank ``rank`` of a group; ``thread`` runs it.
-
-    ``traffics`` are its own counts and those of the communicators it was split from.
-    """
+    """Rank ``rank`` of a group; ``thread`` runs it."""
 
     shares_memory = False
 
@@ -37,10 +34,10 @@ class VirtualNative:
         group: Group,
         rank: int,
         thread: VirtualThread,
-        traffics: Sequence[Traffic],
+        traffic: Traffic,
     ) -> None:
         self.thread = thread
-        self.traffics = traffics
+        self.traffic = traffic
         self.machine = group.machine
         self.rank, self.size = rank, len(group.members)
         nodes = [group.network.node_of(member) for member in group.members]
@@ -204,7 +201,7 @@ class VirtualNative:
             return None
         part: Group = collective.result[color]
         rank = part.members.index(self.thread.number)
-        return VirtualNative(part, rank, self.thread, [Traffic(), *self.traffics])
+        return VirtualNative(part, rank, self.thread, Traffic(parent=self.traffic))
 
     def _collective(
         self,
@@ -216,12 +213,6 @@ class VirtualNative:
     ) -> Any:
         collective = self._join(call, cost, operand, execute, wait)
         return None if wait else VirtualWork(self, collective)
-
-    def _count(
-        self, name: str, messages: int, size: int, seconds: float, wait: bool
-    ) -> None:
-        for traffic in self.traffics:
-            traffic.add(name, messages, size, seconds, wait)
 
     def _join(
         self,
@@ -243,7 +234,7 @@ class VirtualNative:
                 thread.wait_for(collective)
             seconds = thread.clock - begin if wait else cost.seconds
             name, messages, size = call.split()[0], cost.messages, cost.bytes
-            self._count(name, messages, size, seconds, wait)
+            self.traffic.add(name, messages, size, seconds, wait)
         return collective
 
     def send(
@@ -264,7 +255,7 @@ class VirtualNative:
                 thread.wait_for(send)
             seconds = (thread.clock if wait else arrival) - begin
             sent = sum(x.nbytes for x in xs)
-            self._count("send", len(xs), sent, seconds, wait)
+            self.traffic.add("send", len(xs), sent, seconds, wait)
         return None if wait else VirtualWork(self, send)
 
     def receive(
@@ -284,7 +275,7 @@ class VirtualNative:
             self._group.receive((source, self.rank, tag), xs, receive)
             if wait:
                 thread.wait_for(receive)
-            self._count("recv", 0, 0, thread.clock - begin, wait)
+            self.traffic.add("recv", 0, 0, thread.clock - begin, wait)
         return None if wait else VirtualWork(self, receive)
 
     def window(self, size: int) -> Array:

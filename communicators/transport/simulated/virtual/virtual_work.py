@@ -32,8 +32,7 @@ class VirtualWork:
             try:
                 done = self._thread.wait_for(self._event, timeout_seconds or math.inf)
             finally:
-                for traffic in self._native.traffics:
-                    traffic.seconds += self._thread.clock - begin
+                self._native.traffic.add_wait(self._thread.clock - begin)
         if not done:
             raise TimeoutError(
                 f"{self._event.describe()}: not complete after {timeout_seconds:g} s "
