@@ -9,6 +9,7 @@ from typing import Any
 from renga import configuration
 from renga.link import Link
 from renga.link_hook import LinkHook
+from renga.utils.table import aligned
 from renga.variable import Variable
 
 _TITLES = ("link", "class", "output shape", "parameters")
@@ -52,15 +53,7 @@ class ModelSummary:
         return f"{self.parameters:,} parameters{unused}"
 
     def __str__(self) -> str:
-        table = [_TITLES, *self._cells()]
-        widths = [max(len(cell) for cell in column) for column in zip(*table)]
-        lines = [
-            "  ".join(
-                cell.rjust(w) if i == 3 else cell.ljust(w)
-                for i, (cell, w) in enumerate(zip(row, widths))
-            )
-            for row in table
-        ]
+        lines = aligned([_TITLES, *self._cells()], right=[3])
         return "\n".join([*lines, self._total()])
 
     def _repr_html_(self) -> str:

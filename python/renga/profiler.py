@@ -12,6 +12,7 @@ from renga.function_hook import Arrays, FunctionHook, get_function_hooks
 from renga.function_hooks.running import Run, RunningFunctions
 from renga.operation_cost import Cost, backward_cost, forward_cost
 from renga.operations import operation_name
+from renga.utils.table import aligned
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
@@ -152,12 +153,7 @@ class Profile(FunctionHook):
         rows = self.rows()
         total = sum(row.seconds for row in rows)
         cells = [_HEADINGS, *(_cells(row, total) for row in rows)]
-        widths = [max(map(len, column)) for column in zip(*cells)]
-        lines = []
-        for name, direction, *numbers in cells:
-            words = [name.ljust(widths[0]), direction.ljust(widths[1])]
-            words += map(str.rjust, numbers, widths[2:])
-            lines.append("  ".join(words))
+        lines = aligned(cells, right=range(2, len(_HEADINGS)))
         calls = sum(row.calls for row in rows)
         summary = f"{calls} operations took {total * 1e3:.3f} ms"
         if self._blocks:

@@ -6,6 +6,7 @@ import sys
 from typing import IO, Any
 
 from renga.function_hooks.running import RunningFunctions
+from renga.utils.table import aligned
 
 
 class CallTimes:
@@ -57,9 +58,8 @@ class CallTimes:
             own = self._choose_unit(seconds) if unit == "auto_foreach" else unit
             elapsed = f"{seconds * self.table[own]:.2f}{own}"
             rows.append((name, elapsed, str(record["occurrence"])))
-        widths = [max(map(len, column)) for column in zip(*rows)]
-        for row in rows:
-            print("  ".join(map(str.rjust, row, widths)), file=file)
+        for line in aligned(rows, right=None):
+            print(line, file=file)
 
     def _choose_unit(self, seconds: float) -> str:
         units = (unit for unit, factor in self.table.items() if seconds * factor >= 1)

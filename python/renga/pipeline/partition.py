@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from renga.utils.table import aligned
+
 if TYPE_CHECKING:
     from renga.pipeline.measurement import Costs
 
@@ -55,11 +57,7 @@ class Partition:
                     f"{stage.received / 1e6:.2f} MB",
                 )
             )
-        widths = [max(map(len, column)) for column in zip(*rows)]
-        lines = [
-            "  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip()
-            for row in rows
-        ]
+        lines = aligned(rows)
         slowest = max(stage.seconds for stage in self.stages)
         mean = sum(stage.seconds for stage in self.stages) / len(self.stages)
         lines.append(

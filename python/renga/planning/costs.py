@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
 import os
 import platform
@@ -11,7 +10,7 @@ from typing import Any
 
 from renga.planning.configuration import Configuration
 from renga.planning.graph import PARAMETER, Operation
-from renga.serializers.atomic import atomic_write
+from renga.planning.json_file import read_json, write_json
 
 
 @dataclasses.dataclass(frozen=True)
@@ -101,8 +100,7 @@ class Costs:
             "device": dataclasses.asdict(self.device),
             "table": self.table,
         }
-        with atomic_write(path, "w") as file:
-            json.dump(content, file, indent=1, sort_keys=True)
+        write_json(path, content)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Costs:
@@ -111,15 +109,9 @@ class Costs:
         Raises:
             ValueError: the file is none of these, or of another machine.
         """
-        with open(path, encoding="utf-8") as file:
-            try:
-                content = json.load(file)
-            except json.JSONDecodeError as error:
-                raise ValueError(
-                    f"Costs: expected JSON in {path}, got {error}"
-                ) from None
+        content = read_json("Costs", path)
         known = {"machine", "device", "table"}
-        if not isinstance(content, dict) or set(content) != known:
+        if set(content) != known:
             raise ValueError(f"Costs: expected {sorted(known)} in {path}")
         if content["machine"] != machine_identity():
             raise ValueError(

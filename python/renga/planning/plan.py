@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from renga.links.parallel.channel.replacement import LinkChoice, channel_replacements
 from renga.links.parallel.sharding.replacement import LinkReplacement
 from renga.planning.cluster import Cluster
-from renga.serializers.atomic import atomic_write
+from renga.planning.json_file import read_json, write_json
+from renga.utils.table import aligned
 
 if TYPE_CHECKING:
     from renga.link import Link
@@ -112,12 +113,6 @@ class Plan:
             times = f"{row.computed * 1e3:.3f} ms", f"{row.sent / 1e6:.3f} MB"
             waits = f"{row.waited * 1e3:.3f} ms"
             lines.append((row.layer, row.choice, *times, waits, row.next_best))
-        widths = [max(map(len, column)) for column in zip(*lines)]
-        texts = []
-        for cells in lines:
-            words = [cell.ljust(w) for cell, w in zip(cells[:2], widths)]
-            words += [cell.rjust(w) for cell, w in zip(cells[2:5], widths[2:5])]
-            texts.append("  ".join([*words, cells[5]]).rstrip())
         total = f"{self.model} on {self.cluster}: {self.seconds * 1e3:.3f} ms predicted"
         if self.seconds > 0:
             ratio = self.data_seconds / self.seconds
@@ -126,7 +121,7 @@ class Plan:
             )
         for name, seconds in sorted(self.measured.items(), key=lambda item: item[1]):
             total += f"\n{name}: {seconds * 1e3:.3f} ms measured"
-        return "\n".join([*texts, total])
+        return "\n".join([*aligned(lines, right=[2, 3, 4]), total])
 
     __str__ = table
 
@@ -150,8 +145,7 @@ class Plan:
             "timeline": self.timeline,
             "measured": self.measured,
         }
-        with atomic_write(path, "w") as file:
-            json.dump(fields, file, indent=1)
+        write_json(path, fields)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Plan:
@@ -160,14 +154,8 @@ class Plan:
         Raises:
             ValueError: the file is none.
         """
-        with open(path, encoding="utf-8") as file:
-            try:
-                fields = json.load(file)
-            except json.JSONDecodeError as error:
-                raise ValueError(
-                    f"Plan: expected JSON in {path}, got {error}"
-                ) from None
-        if not isinstance(fields, dict) or fields.get("format") != _FORMAT:
+        fields = read_json("Plan", path)
+        if fields.get("format") != _FORMAT:
             raise ValueError(f"Plan: expected {_FORMAT!r} in {path}")
         links = fields["links"]
         if links is not None:

@@ -22,6 +22,7 @@ from renga.link import Link
 from renga.link_hook import LinkHook
 from renga.operation_cost import forward_flops
 from renga.operations import operation_name, operation_of
+from renga.utils.table import aligned
 
 STRATEGIES = ("data", "channel", "spatial", "pipeline")
 
@@ -81,14 +82,7 @@ class WorkDepth:
         for s in strategies:
             total += [_count(self.volume(s)) + "B", _count(self.memory(s)) + "B"]
         rows.append(total)
-        widths = [max(map(len, column)) for column in zip(*rows)]
-        lines = [
-            "  ".join(
-                [row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]
-            ).rstrip()
-            for row in rows
-        ]
-        return "\n".join(lines)
+        return "\n".join(aligned(rows, right=range(1, len(rows[0]))))
 
     def draw(self, path: str | os.PathLike[str]) -> None:
         """Draws work and depth of each layer, and the volumes, with matplotlib."""
