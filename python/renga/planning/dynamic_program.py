@@ -7,7 +7,7 @@ from renga.planning.cluster import Cluster
 from renga.planning.configuration import Configuration
 from renga.planning.graph import Operation
 from renga.planning.markov_chain import Found
-from renga.planning.space import OperationSpace
+from renga.planning.space import OperationSpace, take
 
 _Table = dict[Configuration, tuple[float, "Configuration | None"]]
 
@@ -54,9 +54,7 @@ def dynamic_program(space: OperationSpace) -> Found:
         if previous is not None:
             chosen.setdefault(operations[i].inputs[0].producer, previous)
     choices = [chosen[group[0]] for group in space.groups]
-    for variable, choice in enumerate(choices):
-        space.change(variable, choice)
-    return Found(choices, space.seconds(), "dynamic program", 0)
+    return Found(choices, take(space, choices), "dynamic program", 0)
 
 
 def message_seconds(

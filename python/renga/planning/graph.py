@@ -82,7 +82,13 @@ class Graph:
     operations: list[Operation] = dataclasses.field(default_factory=list)
 
     def add(self, operation: Operation) -> int:
-        """Appends an operation and returns its index."""
+        """Appends an operation and returns its index.
+
+        Parameters that an operation before it has already are not counted again.
+        """
+        shared = operation.shared
+        if shared is not None and any(op.shared == shared for op in self.operations):
+            operation = dataclasses.replace(operation, parameters=0)
         self.operations.append(operation)
         return len(self.operations) - 1
 

@@ -78,7 +78,6 @@ def linear(
     pixels = math.prod(image)
     features = channels * pixels
     axes = [along(0), reduced(pixels), *(whole() for _ in image)]
-    is_first = all(shared is None or op.shared != shared for op in graph.operations)
     return graph.add(
         Operation(
             name,
@@ -88,7 +87,7 @@ def linear(
             (graph.read(x, axes),),
             reduction=features,
             flops=2.0 * n * features * size,
-            parameters=(features + 1) * size if is_first else 0,
+            parameters=(features + 1) * size,
             shared=shared,
         )
     )
@@ -121,7 +120,6 @@ def concat(graph: Graph, name: str, inputs: Sequence[int], axis: int = 1) -> int
 def embedding(graph: Graph, name: str, x: int, words: int, size: int, key: str) -> int:
     """A row of a table for each sample."""
     n = graph.extents(x)[0]
-    is_first = all(op.shared != key for op in graph.operations)
     return graph.add(
         Operation(
             name,
@@ -129,7 +127,7 @@ def embedding(graph: Graph, name: str, x: int, words: int, size: int, key: str) 
             (n, size),
             "SP",
             (graph.read(x, [along(0), whole()]),),
-            parameters=words * size if is_first else 0,
+            parameters=words * size,
             shared=key,
         )
     )
@@ -144,7 +142,6 @@ def lstm(
     if before is not None:
         reads.append(graph.read(before, [along(0), whole()]))
     products = 4 * size * (features + size)
-    is_first = all(op.shared != key for op in graph.operations)
     return graph.add(
         Operation(
             name,
@@ -153,7 +150,7 @@ def lstm(
             "SP",
             tuple(reads),
             flops=2.0 * n * products,
-            parameters=products + 4 * size if is_first else 0,
+            parameters=products + 4 * size,
             shared=key,
         )
     )

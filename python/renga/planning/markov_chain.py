@@ -6,10 +6,9 @@ import itertools
 import math
 import random
 import time
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from renga.planning.space import Space
+from renga.planning.space import Space, take
 
 # The probability to accept a step that is longer by a share d is exp(-beta d); beta
 # grows from the first to the second value.
@@ -93,14 +92,13 @@ def search_space(
     found = []
     starts = space.starts(random.Random(seed))
     for i, (name, choices) in enumerate(starts.items()):
-        _take(space, choices)
-        own = Found(choices, space.seconds(), name, 0)
+        own = Found(choices, take(space, choices), name, 0)
         share = None if proposals is None else proposals // len(starts)
         budget = seconds / len(starts)
         found += [own, markov_chain(space, name, budget, seed + i, share, memory)]
     fitting = []
     for candidate in found:
-        _take(space, candidate.choices)
+        take(space, candidate.choices)
         if space.memory() <= memory:
             fitting.append(candidate)
     if not fitting:
@@ -116,14 +114,8 @@ def exhaustive(space: Space) -> Found:
     best: Found | None = None
     options = [space.choices(i) for i in range(len(space.current))]
     for count, choices in enumerate(itertools.product(*options), 1):
-        _take(space, choices)
-        seconds = space.seconds()
+        seconds = take(space, choices)
         if best is None or seconds < best.seconds:
             best = Found(list(choices), seconds, "exhaustive", count)
     assert best is not None  # every variable has a choice
     return best
-
-
-def _take(space: Space, choices: Sequence[Any]) -> None:
-    for variable, choice in enumerate(choices):
-        space.change(variable, choice)

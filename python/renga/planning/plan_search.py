@@ -17,7 +17,7 @@ from renga.planning.links.traced_model import TracedModel
 from renga.planning.markov_chain import Found, search_space
 from renga.planning.plan import Bar, Plan, Row
 from renga.planning.simulation import sync_bytes
-from renga.planning.space import OperationSpace, Space
+from renga.planning.space import OperationSpace, Space, take
 
 # What is tried for the column "next best" where there are more choices.
 _COMPARED = 12
@@ -90,16 +90,10 @@ def _data(found: Sequence[Found]) -> Found:
     return next((f for f in found if f.start == "data" and not f.proposals), found[-1])
 
 
-def _take(space: Space, choices: Sequence[Any]) -> float:
-    for variable, choice in enumerate(choices):
-        space.change(variable, choice)
-    return space.seconds()
-
-
 def _link_plans(space: LinkSpace, found: Sequence[Found]) -> dict[str, Plan]:
     data, plans = _data(found), dict[str, Plan]()
     for candidate in _distinct(found):
-        _take(space, candidate.choices)
+        take(space, candidate.choices)
         rows = _link_rows(space, candidate)
         bars = _link_bars(space)
         name = "data" if candidate.seconds == data.seconds else f"plan {len(plans) + 1}"
@@ -144,7 +138,7 @@ def _link_rows(space: LinkSpace, found: Found) -> list[Row]:
 
 def _operation_plan(space: OperationSpace, found: Sequence[Found]) -> Plan:
     best = found[0]
-    _take(space, best.choices)
+    take(space, best.choices)
     simulation, graph = space.simulation, space.graph
     rows, ranks = [], space.cluster.ranks
     waits = [0.0] * len(graph.operations)

@@ -71,11 +71,6 @@ class Simulation:
         return [Task(*task) for task in self._simulator.tasks()]
 
     @property
-    def task_count(self) -> int:
-        """The number of tasks."""
-        return int(self._simulator.task_count)
-
-    @property
     def bytes_sent(self) -> int:
         """By all ranks in a step: activations, their gradients and parameters'."""
         synced = sum(
@@ -92,7 +87,13 @@ class Simulation:
 
     def memory(self) -> list[int]:
         """Bytes of each rank: parameters, gradients and a moment, and activations."""
-        return memory_of(self.graph, self.strategy, self.cluster.ranks)
+        held = [0.0] * self.cluster.ranks
+        for op, configuration in zip(self.graph.operations, self.strategy):
+            size = op.size * share_of(op, configuration) * configuration.reduction
+            own = op.itemsize * (size + 3 * parameter_share(op, configuration))
+            for rank in configuration.ranks:
+                held[rank] += own
+        return [math.ceil(n) for n in held]
 
     def _native(
         self, index: int, configuration: Configuration
@@ -138,14 +139,3 @@ def sync_bytes(op: Operation, configuration: Configuration) -> int:
     tasks = len(configuration.ranks) // configuration.replicas
     groups = tasks // max(1, members)
     return groups * 2 * (members - 1) * size
-
-
-def memory_of(graph: Graph, strategy: Sequence[Configuration], ranks: int) -> list[int]:
-    """Bytes of each rank: parameters, gradients and a moment, and activations."""
-    held = [0.0] * ranks
-    for op, configuration in zip(graph.operations, strategy):
-        size = op.size * share_of(op, configuration) * configuration.reduction
-        own = op.itemsize * (size + 3 * parameter_share(op, configuration))
-        for rank in configuration.ranks:
-            held[rank] += own
-    return [math.ceil(n) for n in held]

@@ -16,7 +16,7 @@ from renga.planning.configuration import (
 )
 from renga.planning.costs import Costs
 from renga.planning.graph import Graph
-from renga.planning.simulation import Simulation, Strategy
+from renga.planning.simulation import Simulation
 
 
 class Space(Protocol):
@@ -46,6 +46,13 @@ class Space(Protocol):
 
     def describe(self, variable: int, choice: Any) -> str:
         """A choice in words."""
+
+
+def take(space: Space, choices: Sequence[Any]) -> float:
+    """Makes a strategy the current one; its predicted seconds."""
+    for variable, choice in enumerate(choices):
+        space.change(variable, choice)
+    return space.seconds()
 
 
 class OperationSpace:
@@ -101,10 +108,3 @@ class OperationSpace:
 
     def describe(self, variable: int, choice: Configuration) -> str:
         return choice.text(self._leaders[variable])
-
-    def strategy(self, choices: Sequence[Configuration]) -> Strategy:
-        """The configuration of each operation."""
-        found = {
-            i: choice for group, choice in zip(self.groups, choices) for i in group
-        }
-        return [found[i] for i in range(len(found))]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -18,6 +19,7 @@ from renga.planning.graph import Graph, Operation
 
 # The algorithm of a link that every rank computes as a whole.
 SERIAL = "serial"
+_WITH_PRODUCTS = (Convolution2D, Deconvolution2D, Linear)
 
 
 class TracedCall(NamedTuple):
@@ -50,10 +52,8 @@ class TracedModel:
         for call in self.trace.calls:
             if obstacle(call.link):
                 continue
-            path, parameters = paths[id(call.link)], 0
-            if all(known.call.link is not call.link for known in self.calls):
-                parameters = sum(param.size for param in call.link.params())
-            link = self.graph.add(_operation(path, call, parameters))
+            path = paths[id(call.link)]
+            link = self.graph.add(_operation(path, call))
             extents = call.y_shape
             axes = "SA"[: len(extents)] + "." * (len(extents) - 2)
             detail = f"behind {path} {len(self.calls)}"
@@ -78,24 +78,24 @@ class TracedModel:
         found = {}
         for traced in self.calls:
             link = traced.call.link
-            if isinstance(link, (Convolution2D, Deconvolution2D, Linear)):
+            if isinstance(link, _WITH_PRODUCTS):
                 is_grouped = getattr(link, "groups", 1) > 1
                 by_sample = [SERIAL, "weight-gathered", "weight-replicated"]
                 found[traced.path] = by_sample if is_grouped else names
         return found
 
 
-def _operation(path: str, call: Call, parameters: int) -> Operation:
+def _operation(path: str, call: Call) -> Operation:
     link, extents = call.link, call.y_shape
     axes = "SP" + "." * (len(extents) - 2)
     kind, reduction, flops, detail = "embedding", 1, 0.0, path
     if isinstance(link, BatchNormalization):
         kind = "normalization"
-    elif hasattr(link, "W") and not _is_table(link):
+    elif isinstance(link, _WITH_PRODUCTS):
         kind = "linear" if isinstance(link, Linear) else "convolution"
         is_transposed = isinstance(link, Deconvolution2D)
         reduction = link.W.shape[0 if is_transposed else 1]
-        outputs = _size(call.x_shape if is_transposed else extents)
+        outputs = math.prod(call.x_shape if is_transposed else extents)
         flops = 2.0 * outputs * link.W.size / link.W.shape[0]
     return Operation(
         path,
@@ -105,18 +105,7 @@ def _operation(path: str, call: Call, parameters: int) -> Operation:
         (),
         reduction,
         flops,
-        parameters,
+        sum(param.size for param in link.params()),
         path,
         detail,
     )
-
-
-def _is_table(link: Any) -> bool:
-    return not isinstance(link, (Convolution2D, Deconvolution2D, Linear))
-
-
-def _size(shape: Sequence[int]) -> int:
-    size = 1
-    for extent in shape:
-        size *= extent
-    return size
