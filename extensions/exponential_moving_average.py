@@ -48,15 +48,15 @@ class ExponentialMovingAverage(extension.Extension):
 
     def __call__(self, trainer: Trainer | None = None) -> None:
         """Adds the present parameters to the means."""
-        first = self._updates == 0
-        self._updates += 1
         averages = dict(self.model.namedparams())
-        previous = {
-            name: p.array
-            for name, p in averages.items()
-            if p.is_initialized and not first
-        }
-        previous = {name: numpy.array(array) for name, array in previous.items()}
+        previous = {}
+        if self._updates > 0:
+            previous = {
+                name: numpy.array(p.array)
+                for name, p in averages.items()
+                if p.is_initialized
+            }
+        self._updates += 1
         self.model.copyparams(self._source)  # with persistent values
         for name, old in previous.items():
             new = averages[name].array
