@@ -72,16 +72,16 @@ ENTRY_POINTS = {"renga", "renga.training.extensions", "renga.launch", "renga.doc
 # The modules and packages directly below python/renga, lowest layer first. Each layer
 # imports only the layers above its own line in this list, and itself.
 LAYERS = [
-    "_instruction_set _openmp methods placement suggestions warnings",
-    "operations operation_cost computational_graph",
+    "_before_core placement suggestions warnings",
+    "operations computational_graph",
     "initializer serializer function_hook link_hook backends backend",
     "configuration nan_check dtypes serializers memory device_resident utils",
-    "kernels runtime_info chrome_trace seed",
+    "kernels runtime_info seed",
     "variable",
-    "function_node function function_hooks profiler graph_optimizations",
+    "function_node function function_hooks graph_optimizations",
     "initializers parameter",
     "functions",
-    "link sequential link_hooks distribution distributions model_summary",
+    "link sequential link_hooks distribution distributions profiling",
     "optimizer_hooks optimizer optimizers",
     "statistics reporter",
     "dataset datasets iterators transforms",

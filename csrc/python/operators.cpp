@@ -9,7 +9,7 @@
 #include "ops/matmul/matmul.h"
 #include "ops/reduction/reduction.h"
 #include "ops/shape/manipulation.h"
-#include "python/hooks.h"
+#include "python/calls/hooks.h"
 
 namespace renga::python {
 namespace {

@@ -3,10 +3,10 @@
 
 #include <pybind11/stl.h>
 
-#include "python/hooks.h"
-#include "python/operation.h"
-#include "python/options.h"
-#include "python/ranks.h"
+#include "python/calls/hooks.h"
+#include "python/calls/operation.h"
+#include "python/calls/options.h"
+#include "python/calls/ranks.h"
 
 namespace pybind11::detail {
 

@@ -1,7 +1,6 @@
 """Define-by-run deep learning, spread over many processes by changing five lines."""
 
-from renga import _instruction_set as _instruction_set  # isort: skip  (before all)
-from renga import _openmp as _openmp  # isort: skip  (before the core)
+from renga import _before_core as _before_core  # isort: skip
 
 from renga import _core as _core
 from renga import backend as backend
@@ -82,13 +81,13 @@ from renga.link import Chain as Chain
 from renga.link import ChainList as ChainList
 from renga.link import Link as Link
 from renga.link_hook import LinkHook as LinkHook
-from renga.model_summary import model_summary as model_summary
 from renga.optimizer import GradientMethod as GradientMethod
 from renga.optimizer import Optimizer as Optimizer
 from renga.optimizer import UpdateRule as UpdateRule
 from renga.parameter import Parameter as Parameter
-from renga.profiler import Profile as Profile
-from renga.profiler import profiler as profiler
+from renga.profiling.model_summary import model_summary as model_summary
+from renga.profiling.profiler import Profile as Profile
+from renga.profiling.profiler import profiler as profiler
 from renga.reporter import DictSummary as DictSummary
 from renga.reporter import Reporter as Reporter
 from renga.reporter import Summary as Summary

@@ -10,7 +10,6 @@ from typing import Any, Callable
 
 from renga import _core
 from renga.link import Link
-from renga.methods import is_method_of
 from renga.optimizer.base import Optimizer
 from renga.optimizer.hyperparameter import Hyperparameter, check_hyperparameter
 from renga.optimizer.update_rule import UpdateRule
@@ -18,6 +17,7 @@ from renga.optimizer_hooks.weight_decay import WeightDecay
 from renga.parameter import Parameter
 from renga.suggestions import suggestion
 from renga.utils.argument import check_count
+from renga.utils.methods import is_method_of
 
 
 def _warn_of_untrained(model: Link) -> None:

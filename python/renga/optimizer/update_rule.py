@@ -7,11 +7,11 @@ from typing import Any, Callable
 import numpy
 
 from renga import _core
-from renga.methods import is_method_of
 from renga.optimizer.hooks import Hookable
 from renga.optimizer.hyperparameter import Hyperparameter
 from renga.serializer import Deserializer
 from renga.utils.argument import check_count
+from renga.utils.methods import is_method_of
 from renga.variable import Variable
 
 # A class that overrides one of these changes what the next step is.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from renga.pipeline.messages import VALUE, Route
 from renga.pipeline.schedule import Action
-from renga.profiler import active_profiles
+from renga.profiling.profiler import active_profiles
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator

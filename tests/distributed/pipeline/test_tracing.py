@@ -10,7 +10,7 @@ import renga
 from renga.optimizers import MomentumSGD
 from renga.pipeline import Pipeline
 from renga.pipeline.schedule import Stream, flush_schedule
-from tests.python.test_chrome_trace import assert_valid
+from tests.python.profiling.test_chrome_trace import assert_valid
 
 BATCHES, M = 2, 4
 NAMES = {"F": "forward", "B": "backward", "U": "update"}

@@ -10,7 +10,7 @@ from counted_number import Number, count, elementwise
 from op_cases import CASES
 
 from renga._core import Products
-from renga.operation_cost import forward_flops
+from renga.profiling.operation_cost import forward_flops
 
 
 def normalized(x, axis):

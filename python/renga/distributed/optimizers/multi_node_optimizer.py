@@ -20,8 +20,8 @@ from renga.distributed.data_parallel.synchronization import (
     SyncRequest,
     SyncResult,
 )
-from renga.methods import is_method_of
 from renga.serializer import Deserializer
+from renga.utils.methods import is_method_of
 
 if TYPE_CHECKING:
     import numpy

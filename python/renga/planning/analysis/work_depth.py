@@ -20,8 +20,8 @@ from renga.configuration import using_config
 from renga.function_hook import FunctionHook
 from renga.link import Link
 from renga.link_hook import LinkHook
-from renga.operation_cost import forward_flops
 from renga.operations import operation_name, operation_of
+from renga.profiling.operation_cost import forward_flops
 from renga.utils.table import aligned
 
 STRATEGIES = ("data", "channel", "spatial", "pipeline")

@@ -1,4 +1,4 @@
-#include "python/placement.h"
+#include "python/calls/placement.h"
 
 #include <pybind11/stl.h>
 

@@ -1,4 +1,4 @@
-#include "python/operation.h"
+#include "python/calls/operation.h"
 
 #include <pybind11/stl.h>
 

@@ -1,4 +1,4 @@
-#include "python/hooks.h"
+#include "python/calls/hooks.h"
 
 #include "autograd/backward.h"
 #include "python/graph.h"

@@ -7,11 +7,11 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from renga import chrome_trace
 from renga.function_hook import Arrays, FunctionHook, get_function_hooks
 from renga.function_hooks.running import Run, RunningFunctions
-from renga.operation_cost import Cost, backward_cost, forward_cost
 from renga.operations import operation_name
+from renga.profiling import chrome_trace
+from renga.profiling.operation_cost import Cost, backward_cost, forward_cost
 from renga.utils.table import aligned
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "python/call_variables.h"
+#include "python/calls/call_variables.h"
 #include "python/variable.h"
 
 namespace renga::python {

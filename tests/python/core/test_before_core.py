@@ -2,7 +2,7 @@
 
 import pytest
 
-from renga._instruction_set import NEEDED, check
+from renga._before_core import NEEDED, check
 
 V3 = (
     "processor\t: 0\nflags\t\t: fpu sse2 avx " + " ".join(NEEDED) + "\nbugs\t\t: none\n"

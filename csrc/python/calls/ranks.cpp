@@ -1,4 +1,4 @@
-#include "python/ranks.h"
+#include "python/calls/ranks.h"
 
 #include <pybind11/stl.h>
 

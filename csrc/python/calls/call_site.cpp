@@ -1,4 +1,4 @@
-#include "python/call_site.h"
+#include "python/calls/call_site.h"
 
 #include <pybind11/pybind11.h>
 

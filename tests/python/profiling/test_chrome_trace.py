@@ -8,7 +8,7 @@ import pytest
 
 import renga
 import renga.functions as F
-from renga import chrome_trace
+from renga.profiling import chrome_trace
 
 
 def assert_valid(events):

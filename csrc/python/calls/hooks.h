@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "devices/allocator.h"
-#include "python/options.h"
-#include "python/placement.h"
+#include "python/calls/options.h"
+#include "python/calls/placement.h"
 #include "python/variable.h"
 
 namespace renga::python {

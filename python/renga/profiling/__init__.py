@@ -1,0 +1,1 @@
+"""Where time, memory and floating-point operations of a model go."""
