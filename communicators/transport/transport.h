@@ -70,7 +70,7 @@ class Transport {
   virtual int max_tag() const = 0;
   // Whether another thread may communicate at the same time.
   virtual bool concurrent() const = 0;
-  // What lets messages advance that nobody waits for. Null where they advance by themselves, or
+  // Advances messages outside of any wait. Null where they advance by themselves, or
   // where only one thread may communicate.
   virtual ProgressThread* progress_thread() const { return nullptr; }
   // Ends all ranks, because this one cannot go on.

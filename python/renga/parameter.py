@@ -12,7 +12,7 @@ from renga.dtypes import get_dtype
 from renga.variable import Variable
 
 if TYPE_CHECKING:
-    from renga.optimizer import UpdateRule
+    from renga.optimizer.update_rule import UpdateRule
 
 
 class Parameter(Variable):

@@ -1,4 +1,4 @@
-"""Messages that nobody waits for, and counts of what is sent."""
+"""Messages that advance outside of any wait, and counts of what is sent."""
 
 import gc
 import random

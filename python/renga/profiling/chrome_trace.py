@@ -56,7 +56,7 @@ def write_of_ranks(
     Raises:
         OSError: on every rank, if rank 0 cannot write the file.
     """
-    group = comm.split(0, comm.rank)  # its messages do not meet the user's
+    group = comm.split(0, comm.rank)  # apart from the user's messages
     offset = clock_offset(group) / 1e3
     for event in events:
         event["pid"] = comm.rank
