@@ -3,6 +3,8 @@
 #include <pybind11/functional.h>
 #include <pybind11/stl.h>
 
+#include <sstream>
+
 #include "autograd/backward.h"
 #include "autograd/gradient_buffer.h"
 #include "python/interpreter.h"
@@ -228,6 +230,16 @@ py::object reference_to(const Ref<VariableNode>& node) {
   return py::cpp_function([node] { return node; });
 }
 
+void warn_without_gradient(const Variable& y, int stack_level) {
+  if (known_metadata(*y.body()).size() <= 1 || y.body()->grad.defined()) return;
+  std::ostringstream text;
+  text << "backward: nothing gets a gradient from a variable of shape " << y.shape()
+       << " without one: set y.grad, or make it a single number by F.sum(y) or F.mean(y)";
+  if (PyErr_WarnEx(PyExc_UserWarning, text.str().c_str(), stack_level) < 0) {
+    throw py::error_already_set();
+  }
+}
+
 void set_creator(VariableNode& node, py::handle function) {
   node.unchain();
   if (function.is_none()) return;
@@ -252,6 +264,7 @@ void bind_graph(py::module_& m) {
       "backward",
       [](const std::vector<Variable>& ys, bool retain_grad, bool create_graph,
          std::optional<double> loss_scale) {
+        for (const Variable& y : ys) warn_without_gradient(y, 2);
         backward(ys, {retain_grad, create_graph, loss_scale});
       },
       py::arg("outputs"), py::arg("retain_grad") = false, py::arg("enable_double_backprop") = false,

@@ -11,6 +11,8 @@ py::object python_node(const Ref<Node>& node);
 int traverse_graph(const Ref<VariableNode>& root, visitproc visit, void* arg);
 // As Chainer's FunctionNode.outputs: a callable that returns the node, or None if it was freed.
 py::object reference_to(const Ref<VariableNode>& node);
+// Python's warning, at that level of its stack, if no backward pass can start from `y`.
+void warn_without_gradient(const Variable& y, int stack_level);
 // Sets a Python FunctionNode, or None, as the creator of a node.
 void set_creator(VariableNode& node, py::handle function);
 

@@ -195,6 +195,7 @@ PYBIND11_MODULE(_core, m) {
   bind_variable(m);
   bind_hooks(m);
   bind_placement(m);
+  bind_call_sites(m);
   bind_ops(m);
   bind_optimizers(m);
   bind_planning(m);
@@ -207,6 +208,4 @@ PYBIND11_MODULE(_core, m) {
   for (const char* name : {"Update", "ScaledStep", "AdamMoments"}) {
     refuse_uninitialized(m.attr("optimizers").attr(name));
   }
-  const auto file = m.attr("__spec__").attr("origin").cast<std::string>();
-  install_call_sites(file.substr(0, file.rfind('/') + 1));
 }

@@ -113,6 +113,7 @@ void backward_from(VariableBody& body, bool retain_grad, bool enable_double_back
                    std::optional<double> loss_scale) {
   known_metadata(body);
   const Variable self{Ref<VariableBody>(&body)};
+  warn_without_gradient(self, 1);
   backward({&self, 1}, {retain_grad, enable_double_backprop, loss_scale});
 }
 
@@ -194,7 +195,8 @@ void bind_gradient(PyVariable& c) {
   c.def("addgrad", &add_grad, py::arg("var"), "Adds another variable's gradient to this one's.");
   c.def("backward", &backward_from, py::arg("retain_grad") = false,
         py::arg("enable_double_backprop") = false, py::arg("loss_scale") = py::none(),
-        "Adds to the gradients of the leaves that this variable depends on.");
+        "Runs the backward pass, which adds to the gradients of the leaves. It starts from this "
+        "variable's gradient; without one, from 1 if the variable has a single element.");
   c.def_property(
       "_loss_scale", [](const VariableBody& v) { return v.loss_scale; },
       [](VariableBody& v, std::optional<double> scale) { v.loss_scale = scale; },

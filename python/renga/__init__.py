@@ -100,7 +100,6 @@ from renga.sequential import Sequential as Sequential
 from renga.serializer import AbstractSerializer as AbstractSerializer
 from renga.serializer import Deserializer as Deserializer
 from renga.serializer import Serializer as Serializer
-from renga.suggestions import suggest_names as _suggest_names
 from renga.variable import Variable as Variable
 from renga.variable import as_array as as_array
 from renga.variable import as_variable as as_variable
@@ -113,6 +112,6 @@ from renga.backends.cuda import (
     should_use_cudnn_tensor_core as should_use_cudnn_tensor_core,
 )
 
+# The links of an editable installation are outside the folder of this file.
+_core.install_call_sites([__file__[: -len("__init__.py")], f"{links.__path__[0]}/"])
 _core.finish_warm_up()
-
-_suggest_names(__name__)

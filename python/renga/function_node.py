@@ -14,7 +14,7 @@ from renga.function_hook import FunctionHook, get_function_hooks
 from renga.nan_check import has_nan
 from renga.utils import type_check
 from renga.utils.type_check import InvalidType
-from renga.variable import Variable, as_variable, warn_without_gradient
+from renga.variable import Variable, as_variable
 
 Arrays = tuple[Any, ...]
 
@@ -280,8 +280,6 @@ def backward(
     """Runs the backward pass from several outputs, which adds to leaves' gradients."""
     for y, gy in zip(outputs, grad_outputs or ()):
         y.grad_var = gy
-    for y in outputs:
-        warn_without_gradient(y)
     _core.backward(outputs, retain_grad, enable_double_backprop, loss_scale)
 
 

@@ -27,37 +27,16 @@ _SYNONYMS = {
     "LayerNorm": "LayerNormalization",
     "MSELoss": "F.mean_squared_error",
     "MaxPool2d": "F.max_pooling_2d",
-    "Module": "Chain",
-    "ModuleList": "ChainList",
     "ReLU": "F.relu",
-    "Tensor": "Variable",
-    "avg_pool2d": "average_pooling_2d",
-    "batch_norm": "batch_normalization",
     "betas": "beta1 and beta2",
     "bias": "nobias",
-    "binary_cross_entropy_with_logits": "sigmoid_cross_entropy",
-    "cat": "concat",
-    "conv2d": "convolution_2d",
-    "conv_transpose2d": "deconvolution_2d",
-    "cross_entropy": "softmax_cross_entropy",
     "dilation": "dilate",
     "dim": "axis",
-    "embedding": "embed_id",
-    "gelu": "x * F.ndtr(x)",
     "kernel_size": "ksize",
-    "layer_norm": "layer_normalization",
     "learning_rate": ("lr", "alpha"),
     "lr": ("alpha",),
-    "max_pool2d": "max_pooling_2d",
-    "mse_loss": "mean_squared_error",
-    "no_grad": "no_backprop_mode",
     "p": "ratio",
     "padding": "pad",
-    "permute": "transpose",
-    "silu": "x * F.sigmoid(x)",
-    "split": "split_axis",
-    "unsqueeze": "expand_dims",
-    "view": "reshape",
     "weight_decay": "optimizer.add_hook(optimizer_hooks.WeightDecay(…))",
 }
 
@@ -81,7 +60,9 @@ def suggest_names(module: str) -> None:
     """Makes the error for an unknown name of a module suggest a known one.
 
     Sets the module's ``__getattr__``. A definition in the module's source would make
-    type checkers believe that every name exists.
+    type checkers believe that every name exists. It is not for ``renga`` and
+    ``renga.functions``, whose names are looked up in every step: CPython caches the
+    attributes only of modules without ``__getattr__``.
     """
 
     def refuse(name: str) -> Any:

@@ -66,7 +66,6 @@ def _text(var: Any, separator: str) -> str:
     return head + numpy.array2string(array, separator=separator, prefix=head) + ")"
 
 
-_backward = _core.Variable.backward
 _OF_EVERY_CLASS = {"__annotations__", *vars(type("", (), {}))}
 
 
@@ -202,20 +201,6 @@ class _VariableMethods:
             return 1, 0
         return self.array.__dlpack_device__()
 
-    def backward(
-        self: Any,
-        retain_grad: bool = False,
-        enable_double_backprop: bool = False,
-        loss_scale: float | None = None,
-    ) -> None:
-        """Runs the backward pass, which adds to the gradients of the leaves.
-
-        It starts from this variable's gradient; without one, from 1 if the variable
-        has a single element.
-        """
-        warn_without_gradient(self)
-        _backward(self, retain_grad, enable_double_backprop, loss_scale)
-
     @property
     def T(self: Any) -> Variable:
         """The axes in reverse order."""
@@ -322,17 +307,6 @@ class _VariableMethods:
             f"- grad: {None if self.grad is None else _statistics(self.grad)}",
         ]
         return "\n".join(lines)
-
-
-def warn_without_gradient(y: Any) -> None:
-    """Warns the caller's caller if no backward pass can start from ``y``."""
-    if y.size > 1 and y.grad_var is None:
-        warnings.warn(
-            f"backward: nothing gets a gradient from a variable of shape {y.shape} "
-            "without one: set y.grad, or make it a single number by F.sum(y) or "
-            "F.mean(y)",
-            stacklevel=3,
-        )
 
 
 def _initialized_array(var: Any) -> Any:

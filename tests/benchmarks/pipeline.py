@@ -1,10 +1,11 @@
 """Times training steps on one rank and, cut into stages, on all, in turn.
 
 Run as ``OMP_NUM_THREADS=1 mpiexec -n 2 python -m tests.benchmarks.pipeline``. In each
-round rank 0 computes a step of VGG-16 alone while the others sleep, then all ranks
-compute one with each kind of pipeline. Rounds in which other programs took time are
-dropped, as in ``model_parallel``. The last column is the step time that the schedule
-predicts from the partition's measured stages.
+round rank 0 computes a few steps of VGG-16 alone while the others sleep, then all ranks
+compute as many with each kind of pipeline, without a barrier between them: the ranks of
+a pipeline without flush are at different batches. Rounds in which other programs took
+time are dropped, as in ``model_parallel``. The column before the last two is the step
+time that the schedule predicts from the partition's measured stages.
 """
 
 import argparse
@@ -62,6 +63,17 @@ def pipeline_step(
     return lambda: model.train_batch(optimizer, model.model, batch), model
 
 
+def seconds_per_step(comm: Any, step: Any, steps: int) -> tuple[float, float]:
+    """The mean over consecutive steps, and the fraction of a core that others used."""
+
+    def run() -> None:
+        for _ in range(steps):
+            step()
+
+    seconds, others = timed(comm, step and run)
+    return seconds / steps, others
+
+
 def predicted(model: Pipeline, batches: int = 20) -> float:
     """Seconds of a step by the schedule, with messages that take no time."""
     stages, m, ranks = model.partition.stages, model.micro_batches, model.comm.size
@@ -90,6 +102,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kinds", nargs="+", default=list(KINDS), choices=KINDS)
     parser.add_argument("--rounds", type=int, default=10)
+    parser.add_argument("--steps", type=int, default=5, help="of a round")
     parser.add_argument("--batch", type=int, default=64)
     options = parser.parse_args()
     comm = renga.distributed.create_communicator("mpi")
@@ -106,9 +119,9 @@ def main() -> None:
         for k in range(options.rounds + 2):
             # The ranks' generators advance in their common steps only.
             state = np.random.get_state()
-            one = timed(comm, serial)
+            one = seconds_per_step(comm, serial, options.steps)
             np.random.set_state(state)
-            together = timed(comm, step)
+            together = seconds_per_step(comm, step, options.steps)
             if k >= 2:
                 rounds.append((one[0], together[0], max(one[1], together[1])))
         model.drain()

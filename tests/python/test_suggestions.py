@@ -14,13 +14,9 @@ X = numpy.ones((2, 3), "f")
 @pytest.mark.parametrize(
     ("module", "name", "meant"),
     [
-        (F, "reluu", "relu"),
-        (F, "cross_entropy", "softmax_cross_entropy"),
         (L, "Conv2d", "Convolution2D"),
         (L, "linear", "Linear"),
         (L, "ReLU", "F.relu"),
-        (renga, "Module", "Chain"),
-        (renga, "no_grad", "no_backprop_mode"),
         (renga.optimizers, "Adamm", "Adam"),
         (renga.datasets, "get_mnst", "get_mnist"),
         (renga.iterators, "SerialIterater", "SerialIterator"),
@@ -33,21 +29,16 @@ def test_unknown_names(module, name, meant):
         getattr(module, name)
 
 
+@pytest.mark.parametrize("module", [renga, F])
+def test_names_of_every_step_are_cached(module):
+    # CPython does not cache the attributes of a module that has a __getattr__.
+    assert "__getattr__" not in vars(module)
+
+
 def test_names_unlike_any_other_get_no_suggestion():
     with pytest.raises(AttributeError) as raised:
-        F.xyzzy_quux  # noqa: B018
+        L.xyzzy_quux  # noqa: B018
     assert "did you mean" not in str(raised.value)
-
-
-@pytest.mark.parametrize("name", ["gelu", "silu"])
-def test_expressions_that_are_suggested_compute_what_they_should(name):
-    with pytest.raises(AttributeError) as raised:
-        getattr(F, name)
-    text = str(raised.value).split("'")[-2]
-    y = eval(text, {"F": F, "x": renga.Variable(numpy.array([-1.0, 0.5], "f"))})
-    # PyTorch's values of gelu and silu at -1 and 0.5.
-    expected = {"gelu": [-0.15865526, 0.34573123], "silu": [-0.26894143, 0.31122968]}
-    numpy.testing.assert_allclose(y.array, expected[name], rtol=1e-5)
 
 
 @pytest.mark.parametrize(

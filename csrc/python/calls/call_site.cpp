@@ -1,8 +1,11 @@
 #include "python/calls/call_site.h"
 
-#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
 
+#include <algorithm>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "autograd/node.h"
 #include "python/interpreter.h"
@@ -12,7 +15,8 @@ namespace {
 
 namespace py = pybind11;
 
-std::string* package_folder = nullptr;
+// Never freed: operations may be called while the interpreter exits.
+std::vector<std::string>* package_folders = nullptr;
 
 // The code object and the instruction offset; formatted only when an error needs it.
 class PythonCallSite final : public CallSite {
@@ -38,7 +42,9 @@ bool is_ours(PyCodeObject* code) {
     PyErr_Clear();
     return false;
   }
-  return std::string_view(file, static_cast<std::size_t>(length)).starts_with(*package_folder);
+  const std::string_view path(file, static_cast<std::size_t>(length));
+  return std::any_of(package_folders->begin(), package_folders->end(),
+                     [path](const std::string& folder) { return path.starts_with(folder); });
 }
 
 std::unique_ptr<CallSite> find() {
@@ -62,9 +68,15 @@ std::unique_ptr<CallSite> find() {
 
 }  // namespace
 
-void install_call_sites(const std::string& package) {
-  package_folder = new std::string(package);
-  find_call_site = &find;
+void bind_call_sites(py::module_& m) {
+  m.def(
+      "install_call_sites",
+      [](std::vector<std::string> folders) {
+        delete package_folders;
+        package_folders = new std::vector<std::string>(std::move(folders));
+        find_call_site = &find;
+      },
+      py::arg("folders"), "Nodes record who called them: the innermost frame outside the folders.");
 }
 
 }  // namespace renga::python

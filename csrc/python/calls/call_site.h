@@ -1,11 +1,10 @@
 // Where the user's program called an operation.
 #pragma once
 
-#include <string>
+#include <pybind11/pybind11.h>
 
 namespace renga::python {
 
-// Frames of code below `package` are the library's own and are passed over.
-void install_call_sites(const std::string& package);
+void bind_call_sites(pybind11::module_& m);
 
 }  // namespace renga::python

@@ -299,6 +299,3 @@ from renga.functions.rnn.n_step_rnn import n_step_rnn as n_step_rnn
 from renga.functions.rnn.slstm import slstm as slstm
 from renga.functions.rnn.tree_lstm import tree_lstm as tree_lstm
 from renga.functions.util.forget import forget as forget
-from renga.suggestions import suggest_names as _suggest_names
-
-_suggest_names(__name__)

@@ -129,6 +129,7 @@ void blocked_float_gemm(const Matrix& a, const Matrix& b, float* c, const Sizes&
                         bool accumulate) {
   const MatmulBlocks blocks = matmul_blocks(size.m, size.n, size.k);
   const std::int64_t each = size.m * size.n, block_count = blocks.count() * blocks.depth;
+  if (block_count == 1) return float_gemm(a, b, c, 0, size, accumulate);
   // The products of all blocks along the depth but the first.
   const Array sums = empty({(blocks.depth - 1) * each}, Dtype::float32);
   // Counts a vector of products as one operation.

@@ -8,7 +8,7 @@ from tests.communicators.transport.mpi.test_job import SOON, run_job
 
 pytest.importorskip("renga._communicators_mpi", exc_type=ImportError)
 
-# Each rank has sent and posted receives for long messages that no other rank has answered.
+# Each rank has sent, and posted receives for, long messages that are not answered yet.
 IN_FLIGHT = """
 import gc
 
