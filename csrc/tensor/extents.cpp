@@ -6,19 +6,12 @@
 
 namespace renga {
 
-std::int64_t checked_bytes(const char* op, const Shape& shape, Dtype dtype) {
-  std::int64_t bytes = size_of(dtype);
-  bool is_empty = false, is_negative = false, overflows = false;
+void refuse_extents(const char* op, const Shape& shape, Dtype dtype) {
   for (std::int64_t n : shape) {
-    is_empty |= n == 0;
-    is_negative |= n < 0;
-    // The strides of an empty array are those of an array with 1 in place of 0.
-    overflows |= __builtin_mul_overflow(bytes, n == 0 ? 1 : n, &bytes);
+    require<std::invalid_argument>(n >= 0, op, ": expected extents of at least 0, got ", shape);
   }
-  require<std::invalid_argument>(!is_negative, op, ": expected extents of at least 0, got ", shape);
-  require<OutOfMemory>(!overflows, op, ": expected an array of less than 2^63 bytes, got shape ",
-                       shape, " and dtype ", dtype);
-  return is_empty ? 0 : bytes;
+  fail<OutOfMemory>(op, ": expected an array of less than 2^63 bytes, got shape ", shape,
+                    " and dtype ", dtype);
 }
 
 std::int64_t require_memory(const char* op, const Shape& shape, Dtype dtype, Device device) {

@@ -32,9 +32,9 @@ bool is_mixed_pair(const Array& a, const Array& b) {
 }
 
 void require_same_device(const char* op, const Array& a, const Array& b) {
-  require<std::invalid_argument>(a.device() == b.device(), op,
-                                 ": expected arrays on one device, got ", to_string(a.device()),
-                                 " and ", to_string(b.device()));
+  if (a.device() == b.device()) return;
+  fail<std::invalid_argument>(op, ": expected arrays on one device, got ", to_string(a.device()),
+                              " and ", to_string(b.device()));
 }
 
 // The error names the operand that is wrong: a single number has to have the dtype of an array.
