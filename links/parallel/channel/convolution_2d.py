@@ -27,8 +27,9 @@ class ParallelConvolution2D(ParallelConvolution):
             rank has only its own channels or samples of x or y.
         algorithm: ``column-parallel``, ``row-parallel``, ``2-D`` or
             ``weight-gathered``; by default the one that a cost model finds cheapest.
-            With ``weight-replicated`` W is not sharded. The former names
-            ``stationary-y``, ``-x``, ``-w`` and ``gathered-w`` are accepted.
+            ``2-D 2x4`` is a grid of 2 input by 4 output blocks. With
+            ``weight-replicated`` W is not sharded. The former names ``stationary-y``,
+            ``-x``, ``-w`` and ``gathered-w`` are accepted.
         pieces: into how many chunks to cut the batch, of which some are sent while
             others are computed, 0 for no overlap; by default as many as the machine
             and the cost model suggest.

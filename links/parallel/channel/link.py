@@ -15,6 +15,7 @@ from renga.links.parallel.channel.process_grid import (
     current_name,
     process_grids,
     requestable_grids,
+    requested_grids,
     shard_weight,
 )
 from renga.links.parallel.sharding.cost import Cost
@@ -128,8 +129,9 @@ class ChannelLink(Link):
         self._target = channel_placement(kind, "output_layout", output_layout)
         self._requested = current_name(algorithm)
         self.pieces = pieces
-        allowed = sorted({grid.algorithm for grid in requestable_grids(comm.size)})
-        if self._requested is not None and self._requested not in allowed:
+        request = self._requested
+        if request is not None and not requested_grids(request, comm.size):
+            allowed = sorted({grid.name for grid in requestable_grids(comm.size)})
             raise ValueError(
                 f"{kind}: expected algorithm to be one of {', '.join(allowed)} on "
                 f"{comm.size} ranks, got {algorithm!r}"
@@ -152,8 +154,7 @@ class ChannelLink(Link):
     def _candidates(self) -> list[ProcessGrid]:
         if self._requested is None:
             return process_grids(self.comm.size)
-        grids = requestable_grids(self.comm.size)
-        return [grid for grid in grids if grid.algorithm == self._requested]
+        return requested_grids(self._requested, self.comm.size)
 
     def _bias(self, outputs: Any, initial: Any) -> ShardedParameter:
         """A bias of which each rank has the elements of its own outputs, or all."""

@@ -74,6 +74,13 @@ class ProcessGrid(NamedTuple):
             return "column-parallel"
         return "row-parallel" if self.output_blocks == 1 else "2-D"
 
+    @property
+    def name(self) -> str:
+        """The algorithm and, where several grids have it, their blocks: ``2-D 2x4``."""
+        name = self.algorithm
+        blocks = f" {self.input_blocks}x{self.output_blocks}"
+        return name + blocks if name == "2-D" else name
+
 
 def process_grids(size: int) -> list[ProcessGrid]:
     """All grids of ``size`` ranks, column-parallel first and weight-gathered last."""
@@ -88,6 +95,12 @@ def requestable_grids(size: int) -> list[ProcessGrid]:
     """
     replicated = [ProcessGrid(1, size, True, True)] if size > 1 else []
     return [*process_grids(size), *replicated]
+
+
+def requested_grids(request: str, size: int) -> list[ProcessGrid]:
+    """The grids of ``size`` ranks with this name or algorithm; there may be none."""
+    grids = requestable_grids(size)
+    return [grid for grid in grids if request in (grid.name, grid.algorithm)]
 
 
 def grids_for_groups(candidates: Sequence[ProcessGrid]) -> list[ProcessGrid]:

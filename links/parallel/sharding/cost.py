@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import TYPE_CHECKING, NamedTuple
+
+from renga.communicators import doctor
+from renga.communicators.simulated import Machine
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
@@ -11,8 +15,8 @@ if TYPE_CHECKING:
 class Rates(NamedTuple):
     """The speed of a network and of a rank."""
 
-    alpha: float = 2e-5  # seconds for a message
-    beta: float = 2.5e-10  # seconds for a byte
+    alpha: float  # seconds for a message
+    beta: float  # seconds for a byte
     flop: float = 1e-11  # seconds for a floating-point operation
 
 
@@ -30,10 +34,41 @@ class Cost(NamedTuple):
 
 
 def rates_of(comm: Communicator) -> Rates:
-    """The rates of a simulated communicator's machine; default ones for others."""
-    machine = getattr(comm, "machine", None)
-    if machine is None:
-        return Rates()
+    """Of messages between nodes if there are several, see :func:`machine_of`."""
+    machine = machine_of(comm)
     if comm.intra_size == comm.size:
         return Rates(machine.node_latency, 1 / machine.node_bandwidth)
     return Rates(machine.latency, 1 / machine.bandwidth)
+
+
+_measured_machines: weakref.WeakKeyDictionary[Communicator, Machine]
+_measured_machines = weakref.WeakKeyDictionary()
+
+
+def machine_of(comm: Communicator) -> Machine:
+    """The network of a communicator, which all cost models are given.
+
+    A simulated one has a machine. Of others, messages from rank 0 to each other rank
+    are measured at the first call, which every rank makes; the median counts.
+    """
+    machine: Machine | None = getattr(comm, "machine", None)
+    if machine is None:
+        machine = _measured_machines.get(comm)
+    if machine is None:
+        machine = _measured_machines[comm] = _measured(comm)
+    return machine
+
+
+def _measured(comm: Communicator) -> Machine:
+    found: dict[bool, list[tuple[float, float]]] = {True: [], False: []}
+    nodes = comm.allgather_obj(comm.inter_rank)
+    for rank, latency, bandwidth in doctor.links(comm):
+        found[nodes[rank] == nodes[0]].append((latency, bandwidth))
+    options: dict[str, float] = {}
+    for prefix, measured in (("node_", found[True]), ("", found[False])):
+        if measured:
+            latencies, bandwidths = (sorted(values) for values in zip(*measured))
+            middle = len(measured) // 2
+            options[f"{prefix}latency"] = latencies[middle]
+            options[f"{prefix}bandwidth"] = bandwidths[middle]
+    return Machine(intra_size=comm.intra_size, **options)

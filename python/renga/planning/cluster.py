@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from renga import _core
-from renga.communicators import doctor
 from renga.communicators.simulated import Machine
+from renga.links.parallel.sharding.cost import machine_of
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
@@ -80,10 +80,7 @@ class Cluster:
         Latency and bandwidth are the median of messages from rank 0 to other ranks, of
         its node and of others. A simulated communicator has a machine already.
         """
-        machine = getattr(comm, "machine", None)
-        if machine is None:
-            machine = _measured(comm)
-        return cls(comm.size, machine, False, comm)
+        return cls(comm.size, machine_of(comm), False, comm)
 
     @property
     def topology(self) -> _core.planning.Topology:
@@ -157,18 +154,3 @@ def _network(parts: Sequence[str], prefix: str) -> dict[str, float]:
             )
         found[prefix + name] = value
     return found
-
-
-def _measured(comm: Communicator) -> Machine:
-    links: dict[bool, list[tuple[float, float]]] = {True: [], False: []}
-    nodes = comm.allgather_obj(comm.inter_rank)
-    for rank, latency, bandwidth in doctor.links(comm):
-        links[nodes[rank] == nodes[0]].append((latency, bandwidth))
-    options: dict[str, float] = {}
-    for same_node, prefix in ((True, "node_"), (False, "")):
-        if links[same_node]:
-            latencies, bandwidths = (sorted(x) for x in zip(*links[same_node]))
-            middle = len(latencies) // 2
-            options[f"{prefix}latency"] = latencies[middle]
-            options[f"{prefix}bandwidth"] = bandwidths[middle]
-    return Machine(intra_size=comm.intra_size, **options)

@@ -1,7 +1,8 @@
 import pytest
 
 from renga import planning
-from renga.communicators import simulated
+from renga.communicators import local, simulated
+from renga.links.parallel.sharding.cost import rates_of
 
 
 def test_a_description_has_the_units_that_it_names():
@@ -67,3 +68,15 @@ def test_ranks_measure_the_same_network(several_ranks):
 def test_simulated_ranks_have_their_machine():
     comm = simulated.connect(4, intra_size=2, bandwidth=3e9)
     assert planning.Cluster.of(comm).machine is comm.machine
+
+
+def test_cost_models_of_links_and_plans_have_the_same_measured_network():
+    def act(comm):
+        machine = planning.Cluster.of(comm).machine
+        rates = rates_of(comm)
+        return (rates.alpha, rates.beta) == (
+            machine.node_latency,
+            1 / machine.node_bandwidth,
+        )
+
+    assert local.run(act, ranks=2) == [True, True]

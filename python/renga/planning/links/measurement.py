@@ -17,6 +17,7 @@ from renga.function_node import backward, grad
 from renga.link import Link
 from renga.link_hook import LinkHook
 from renga.links.convolution.deconvolution_2d import Deconvolution2D
+from renga.links.parallel.channel.process_grid import process_grids
 from renga.links.parallel.sharding.tracing import variables
 from renga.planning.costs import Costs, Device, Pass, split_text
 from renga.planning.graph import Operation
@@ -182,8 +183,7 @@ def _measure_channels(
         return
     if getattr(traced.call.link, "groups", 1) > 1:
         return
-    block = max(d for d in range(1, math.isqrt(ranks) + 1) if ranks % d == 0)
-    grids = {(1, ranks), (ranks, 1), (block, ranks // block)}
+    grids = {grid[:2] for grid in process_grids(ranks)}
     table = costs.table.setdefault(op.signature, {})
     has_gradient = traced.call.x is not None and traced.call.x.creator_node is not None
     for inputs, outputs in sorted(grids):

@@ -14,9 +14,10 @@ from renga.links.convolution.deconvolution_2d import Deconvolution2D
 from renga.links.normalization.batch_normalization import BatchNormalization
 from renga.links.parallel.channel.process_grid import (
     WeightSharding,
-    requestable_grids,
+    requested_grids,
     shard_weight,
 )
+from renga.links.parallel.sharding.cost import machine_of
 from renga.links.parallel.sharding.placement import (
     BATCH,
     CHANNEL,
@@ -51,8 +52,9 @@ NONE = Messages(0.0, 0.0, 0, 0)
 
 
 @functools.cache
-def _ranks(size: int, rank: int = 0) -> Any:
-    return simulated.connect(size, rank)
+def simulated_ranks(cluster: Cluster, rank: int = 0) -> Any:
+    """A rank of a cluster; each is made once, as its groups are known by it."""
+    return simulated.connect(cluster.ranks, rank, **vars(cluster.machine))
 
 
 def link_messages(
@@ -76,7 +78,7 @@ def link_messages(
         return NONE
     source, target = (LAYOUTS[layout] for layout in layouts)
     has_gradient = call.x is not None and call.x.creator_node is not None
-    comm = _ranks(cluster.ranks, rank)
+    comm = simulated_ranks(cluster, rank)
     if isinstance(link, EmbedID):
         return _of_embedding(link, call, target, cluster)
     if isinstance(link, BatchNormalization):
@@ -92,9 +94,9 @@ def link_messages(
     if source == BATCH and not (weights and target == BATCH):
         total += _size_exchange(cluster)
     for change, shape in before:
-        total += _of_change(change, shape, cluster, has_gradient)
+        total += _of_change(change, shape, has_gradient)
     for change, shape in [*weights, *after]:
-        total += _of_change(change, shape, cluster, True)
+        total += _of_change(change, shape, True)
     return total
 
 
@@ -111,7 +113,7 @@ def _sharding(
         x_shape = (math.prod(call.x_shape) // inputs, inputs)
     else:
         inputs *= link.groups
-    grid = next(g for g in requestable_grids(comm.size) if g.algorithm == algorithm)
+    (grid,) = requested_grids(algorithm, comm.size)
     return shard_weight(comm, inputs, outputs, grid, unit), (x_shape, call.y_shape)
 
 
@@ -179,28 +181,26 @@ def _around_channels(
 
 
 def _of_change(
-    change: Redistribution,
-    shape: Sequence[int],
-    cluster: Cluster,
-    is_differentiated: bool,
+    change: Redistribution, shape: Sequence[int], is_differentiated: bool
 ) -> Messages:
     """Of a redistribution and, if anything before it needs a gradient, its adjoint."""
-    total = Messages(*_of_pass(change, shape, cluster, True))
+    total = Messages(*_of_pass(change, shape, True))
     if is_differentiated:
-        total += Messages(*_of_pass(change.adjoint(), shape, cluster, False))
+        total += Messages(*_of_pass(change.adjoint(), shape, False))
     return total
 
 
 def _of_pass(
-    change: Redistribution, shape: Sequence[int], cluster: Cluster, is_forward: bool
+    change: Redistribution, shape: Sequence[int], is_forward: bool
 ) -> tuple[float, float, int, int]:
     ranks, size = change.comm.size, sent_bytes(change, shape)
+    machine = machine_of(change.comm)
     if size == 0:
         return 0.0, 0.0, 0, 0
     if change.source == PARTIAL and not isinstance(change.target, Shard):
-        seconds = cluster.all_reduce(range(ranks), 4 * math.prod(shape))
+        seconds = machine.all_reduce(ranks, 4 * math.prod(shape))
     else:
-        seconds = cluster.machine.all_to_all(ranks, size // (ranks - 1))
+        seconds = machine.all_to_all(ranks, size // (ranks - 1))
     return (seconds, 0.0, size, 1) if is_forward else (0.0, seconds, size, 1)
 
 
@@ -227,5 +227,5 @@ def _of_embedding(
         return NONE
     axis = len(call.y_shape) - 1
     sizes = sizes_of(shard_ranges(link.W.shape[1], cluster.ranks))
-    gather = Redistribution(_ranks(cluster.ranks), Shard(axis), REPLICATE, sizes)
-    return _of_change(gather, call.y_shape, cluster, True)
+    gather = Redistribution(simulated_ranks(cluster), Shard(axis), REPLICATE, sizes)
+    return _of_change(gather, call.y_shape, True)

@@ -8,15 +8,20 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, Union
 
 from renga import _core
-from renga.communicators import simulated
 from renga.links.normalization.batch_normalization import BatchNormalization
 from renga.links.parallel.channel.layout_search import choose_layouts
+from renga.links.parallel.channel.process_grid import requested_grids
 from renga.links.parallel.channel.replacement import LinkChoice
 from renga.planning.cluster import Cluster
 from renga.planning.configuration import Configuration
 from renga.planning.costs import Costs, share_of
 from renga.planning.graph import Operation
-from renga.planning.links.messages import NONE, Messages, link_messages
+from renga.planning.links.messages import (
+    NONE,
+    Messages,
+    link_messages,
+    simulated_ranks,
+)
 from renga.planning.links.traced_model import SERIAL, TracedCall, TracedModel
 from renga.planning.simulation import Task
 
@@ -116,7 +121,7 @@ class LinkSpace:
         cost model of ``parallelize(model, comm, "channel")``.
         """
         modelled: list[str] = []
-        comm = simulated.connect(self.cluster.ranks)
+        comm = simulated_ranks(self.cluster)
         layouts_of = choose_layouts(self.traced.trace, comm)
         found: dict[Any, str] = {}
         for call in self.traced.trace.calls:
@@ -248,17 +253,14 @@ def link_split(
     degrees, reduction = [1] * len(op.extents), 1
     if algorithm.startswith("weight-"):
         degrees[0] = min(ranks, op.extents[0])
-    elif algorithm == "column-parallel":
-        axis = len(op.extents) - 1 if op.kind == "embedding" else 1
-        degrees[axis] = min(ranks, op.extents[axis])
-    elif algorithm == "row-parallel":
-        reduction = min(ranks, op.reduction)
-    elif algorithm == "2-D":
-        reduction = max(d for d in range(1, math.isqrt(ranks) + 1) if ranks % d == 0)
-        degrees[1] = min(ranks // reduction, op.extents[1])
     elif algorithm == "statistics":
         axis = 0 if layouts == ("batch", "batch") else 1
         degrees[axis] = min(ranks, op.extents[axis])
+    elif algorithm != SERIAL:
+        axis = len(op.extents) - 1 if op.kind == "embedding" else 1
+        (grid,) = requested_grids(algorithm, ranks)
+        degrees[axis] = min(grid.output_blocks, op.extents[axis])
+        reduction = min(grid.input_blocks, op.reduction)
     return Configuration(tuple(degrees), (), reduction)
 
 

@@ -74,7 +74,7 @@ class TracedModel:
 
     def algorithms(self, ranks: int) -> dict[str, list[str]]:
         """The algorithms of each link with products, by its path."""
-        names = [SERIAL, *dict.fromkeys(g.algorithm for g in requestable_grids(ranks))]
+        names = [SERIAL, *(grid.name for grid in requestable_grids(ranks))]
         found = {}
         for traced in self.calls:
             link = traced.call.link

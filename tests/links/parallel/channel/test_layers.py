@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import renga
 import renga.functions as F
 import renga.links as L
-from renga.communicators import local
+from renga.communicators import local, simulated
 from renga.initializers import HeNormal
 from renga.links.parallel.channel.batch_normalization import (
     ParallelBatchNormalization,
@@ -17,6 +17,7 @@ from renga.links.parallel.channel.convolution_2d import ParallelConvolution2D
 from renga.links.parallel.channel.deconvolution_2d import ParallelDeconvolution2D
 from renga.links.parallel.channel.embed_id import ParallelEmbedID
 from renga.links.parallel.channel.linear import ParallelLinear
+from renga.links.parallel.channel.process_grid import requested_grids
 from renga.links.parallel.sharding.shard_ranges import as_slice, shard_range
 from renga.utils.type_check import InvalidType
 from tests.links.parallel.differentiate import array, differentiate
@@ -343,3 +344,18 @@ def test_former_names_of_algorithms(former):
         return ParallelLinear(comm, 8, 8, algorithm=former).algorithm
 
     assert local.run(on_rank, ranks=4) == [FORMER_NAMES[former]] * 4
+
+
+def test_a_request_may_name_one_of_several_grids():
+    assert [g.name for g in requested_grids("2-D", 12)] == [
+        "2-D 2x6",
+        "2-D 3x4",
+        "2-D 4x3",
+        "2-D 6x2",
+    ]
+    (grid,) = requested_grids("2-D 3x4", 12)
+    assert (grid.input_blocks, grid.output_blocks) == (3, 4)
+    link = ParallelLinear(simulated.connect(12), 24, 36, algorithm="2-D 3x4")
+    assert link.W.shape == (36 // 4, 24 // 3)
+    with pytest.raises(ValueError, match="expected algorithm .* got '2-D 5x2'"):
+        ParallelLinear(simulated.connect(12), 24, 36, algorithm="2-D 5x2")

@@ -10,7 +10,7 @@ import renga
 import renga.functions as F
 import renga.links as L
 from renga import optimizer_hooks, optimizers, serializers
-from renga.communicators import local
+from renga.communicators import local, simulated
 from renga.distributed import create_multi_node_optimizer
 from renga.distributed.parallelize import parallelize
 from renga.links.parallel.channel.batch_normalization import ParallelBatchNormalization
@@ -153,7 +153,8 @@ def test_three_steps(ranks, make, has_example):
         assert_same(target, expected, rtol=1e-7)
 
 
-def test_replaced_links_and_layouts_of_activations(ranks, capsys):
+@pytest.mark.parametrize("size", [1, 2, 3, 4])
+def test_replaced_links_and_layouts_of_activations(size, capsys):
     @in_float64
     def on_rank(comm):
         model = parallelize(Net(), comm, "channel", *example())
@@ -167,8 +168,8 @@ def test_replaced_links_and_layouts_of_activations(ranks, capsys):
         held = sum(p.size for p in model.params())
         return kinds, layouts, sharded, comm.allreduce_obj(held)
 
-    results = ranks(on_rank)
-    for kinds, layouts, sharded, held in results:
+    machine = simulated.Machine(size, node_latency=2e-5, node_bandwidth=4e9)
+    for kinds, layouts, sharded, held in simulated.run(on_rank, size, machine).results:
         assert kinds["/first"] is ParallelConvolution2D
         assert kinds["/block/1"] is ParallelBatchNormalization
         assert kinds["/hidden"] is ParallelLinear
