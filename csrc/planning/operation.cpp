@@ -1,6 +1,8 @@
 #include "planning/operation.h"
 
 #include <algorithm>
+#include <compare>
+#include <map>
 #include <numeric>
 
 #include "tensor/error.h"
@@ -25,6 +27,7 @@ struct Coordinates {
   std::array<int, kMaxAxes> axes{};
   int reduction = 0;
   int replica = 0;
+  auto operator<=>(const Coordinates&) const = default;
 };
 
 Coordinates coordinates(const Configuration& configuration, int part) {
@@ -153,19 +156,19 @@ int readers(const Operation& operation, const Configuration& configuration, std:
   return configuration.pieces() / different;
 }
 
-std::vector<int> parameter_group(const Operation& operation, const Configuration& configuration,
-                                 int part) {
-  const Coordinates own = coordinates(configuration, part);
-  std::vector<int> group;
-  for (int other = 0; other < configuration.parts(); ++other) {
-    const Coordinates at = coordinates(configuration, other);
-    bool is_same = at.reduction == own.reduction && at.replica == own.replica;
+std::vector<std::vector<int>> parameter_groups(const Operation& operation,
+                                               const Configuration& configuration) {
+  std::map<Coordinates, std::vector<int>> groups;
+  for (int part = 0; part < configuration.parts(); ++part) {
+    Coordinates at = coordinates(configuration, part);
     for (std::size_t i = 0; i < operation.extents.size(); ++i) {
-      is_same = is_same && (!operation.is_parameter[i] || at.axes[i] == own.axes[i]);
+      if (!operation.is_parameter[i]) at.axes[i] = 0;
     }
-    if (is_same) group.push_back(other);
+    groups[at].push_back(part);
   }
-  return group;
+  std::vector<std::vector<int>> found;
+  for (auto& [at, group] : groups) found.push_back(std::move(group));
+  return found;
 }
 
 }  // namespace renga::planning

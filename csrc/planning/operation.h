@@ -87,8 +87,8 @@ Box input_box(const Operation& operation, const Configuration& configuration, in
               std::size_t index);
 // How many parts of a replica read the same box of input `index`.
 int readers(const Operation& operation, const Configuration& configuration, std::size_t index);
-// The parts with the same parameters as this part, in the same replica.
-std::vector<int> parameter_group(const Operation& operation, const Configuration& configuration,
-                                 int part);
+// Parts of the same replica that have the same parameters.
+std::vector<std::vector<int>> parameter_groups(const Operation& operation,
+                                               const Configuration& configuration);
 
 }  // namespace renga::planning

@@ -45,9 +45,9 @@ double Simulator::first_change() const {
     if (!graph_.tasks()[index].exists) continue;
     double ready = 0;
     bool is_known = true;
-    for (const int other : graph_.tasks()[index].before) {
-      is_known = is_known && !graph_.tasks()[other].is_new;
-      ready = std::max(ready, graph_.tasks()[other].end);
+    for (const Wait& wait : graph_.tasks()[index].before) {
+      is_known = is_known && !graph_.tasks()[wait.task].is_new;
+      ready = std::max(ready, graph_.end_of(wait));
     }
     if (is_known) first = std::min(first, ready);
   }
@@ -63,9 +63,9 @@ std::vector<int> Simulator::rewind(double from) {
   for (const int index : graph_.added()) {
     if (graph_.tasks()[index].exists) tasks.push_back(index);
   }
-  for (auto event = events_.end(); event != begin;) {
-    --event;
-    free_[event->resource] = event->free;
+  const std::size_t kept = begin == events_.end() ? uses_.size() : begin->uses;
+  for (; uses_.size() > kept; uses_.pop_back()) free_[uses_.back().resource] = uses_.back().free;
+  for (auto event = begin; event != events_.end(); ++event) {
     const Task& task = graph_.tasks()[event->task];
     if (task.exists && task.generation == event->generation) tasks.push_back(event->task);
   }
@@ -81,39 +81,60 @@ void Simulator::restart(double from) {
   for (const int index : again) {
     Task& task = tasks[index];
     task.ready = 0;
-    for (const int other : task.before) {
-      if (tasks[other].pending >= 0) {
+    for (const Wait& wait : task.before) {
+      if (tasks[wait.task].pending >= 0) {
         ++task.pending;
       } else {
-        task.ready = std::max(task.ready, tasks[other].end);
+        task.ready = std::max(task.ready, graph_.end_of(wait));
       }
     }
     if (task.pending == 0) ready.push_back({task.ready, task.key.order(), index});
   }
   std::priority_queue queue(std::greater<>(), std::move(ready));
+  const auto end_one = [&](int index, double end) {  // of those that a task waits for
+    Task& task = tasks[index];
+    task.ready = std::max(task.ready, end);
+    if (--task.pending == 0) queue.push({task.ready, task.key.order(), index});
+  };
   std::size_t done = 0;
   for (; !queue.empty(); ++done) {
     const int index = queue.top().task;
     queue.pop();
     Task& task = tasks[index];
+    events_.push_back({task.ready, index, task.generation, uses_.size()});
+    task.pending = -1;
+    if (!task.messages.empty()) {
+      send(task);
+      for (const Message& message : task.messages) end_one(message.receiver, message.end);
+      continue;
+    }
     double& free = free_[task.resource];
-    events_.push_back({task.ready, index, task.generation, task.resource, free});
+    uses_.push_back({task.resource, free});
     task.start = std::max(task.ready, free);
     task.end = free = task.start + task.seconds;
-    task.pending = -1;
-    for (const int other : task.after) {
-      Task& next = tasks[other];
-      next.ready = std::max(next.ready, task.end);
-      if (--next.pending == 0) queue.push({next.ready, next.key.order(), other});
-    }
+    for (const int other : task.after) end_one(other, task.end);
   }
   require<std::logic_error>(done == again.size(), "planning: expected tasks without a cycle");
+}
+
+// One message after the other, as their resources are free.
+void Simulator::send(Task& task) {
+  int last = -1;
+  for (Message& message : task.messages) {
+    double& free = free_[message.resource];
+    if (message.resource != last) uses_.push_back({message.resource, free});
+    last = message.resource;
+    message.start = std::max(task.ready, free);
+    message.end = free = message.start + message.seconds;
+  }
 }
 
 std::vector<double> Simulator::busy() const {
   std::vector<double> seconds(graph_.topology().resources(), 0.0);
   for (const Task& task : graph_.tasks()) {
-    if (task.exists) seconds[task.resource] += task.seconds;
+    if (!task.exists) continue;
+    if (task.messages.empty()) seconds[task.resource] += task.seconds;
+    for (const Message& message : task.messages) seconds[message.resource] += message.seconds;
   }
   return seconds;
 }

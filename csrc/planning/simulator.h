@@ -31,21 +31,27 @@ class Simulator {
   std::vector<double> busy() const;
 
  private:
-  // A task that was started, and when its resource was free for it.
+  // A task that was started; `uses` are counted before it.
   struct Event {
     double ready;
     int task;
     unsigned generation;
+    std::size_t uses;
+  };
+  // When a resource was free before a task or some messages used it.
+  struct Use {
     int resource;
     double free;
   };
 
   double first_change() const;
   void restart(double from);
+  void send(Task& task);
   std::vector<int> rewind(double from);
 
   TaskGraph graph_;
   std::vector<Event> events_;  // in order
+  std::vector<Use> uses_;      // likewise
   std::vector<double> free_;   // when each resource has run all tasks
 };
 

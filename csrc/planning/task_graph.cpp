@@ -11,8 +11,15 @@ namespace {
 // So that a task is ready later than those it waits for, whatever the order of equal times.
 constexpr double kShortest = 1e-9;
 
-void erase(std::vector<int>& list, int value) {
-  const auto found = std::find(list.begin(), list.end(), value);
+int task_of(int task) { return task; }
+int task_of(const Wait& wait) { return wait.task; }
+
+// Erases a task, if it is in the list.
+template <class Item>
+void erase(std::vector<Item>& list, int task) {
+  const auto found = std::find_if(list.begin(), list.end(),
+                                  [task](const Item& item) { return task_of(item) == task; });
+  if (found == list.end()) return;
   *found = list.back();
   list.pop_back();
 }
@@ -44,12 +51,22 @@ int TaskGraph::add_task(const Key& key, int resource, double seconds) {
   return index;
 }
 
+void TaskGraph::add_message(int send, int receiver, int resource, double seconds) {
+  std::vector<Message>& messages = tasks_[send].messages;
+  tasks_[receiver].before.push_back({send, static_cast<int>(messages.size())});
+  messages.push_back({receiver, resource, std::max(seconds, kShortest)});
+  ++size_;
+}
+
 void TaskGraph::remove_task(int index) {
   Task& task = tasks_[index];
-  for (const int other : task.before) erase(tasks_[other].after, index);
+  for (const Wait& other : task.before) erase(tasks_[other.task].after, index);
   for (const int other : task.after) erase(tasks_[other].before, index);
+  for (const Message& message : task.messages) erase(tasks_[message.receiver].before, index);
+  size_ -= static_cast<std::int64_t>(task.messages.size());
   task.before.clear();
   task.after.clear();
+  task.messages.clear();
   if (!task.is_new) earliest_removed_ = std::min(earliest_removed_, task.ready);
   task.exists = task.is_new = false;
   ++task.generation;
@@ -59,7 +76,7 @@ void TaskGraph::remove_task(int index) {
 
 void TaskGraph::depend(int before, int after) {
   tasks_[before].after.push_back(after);
-  tasks_[after].before.push_back(before);
+  tasks_[after].before.push_back({before});
 }
 
 void TaskGraph::add_operation(const Operation& operation, const Configuration& configuration) {
@@ -84,6 +101,13 @@ void TaskGraph::add_operation(const Operation& operation, const Configuration& c
 void TaskGraph::configure(int operation, const Configuration& configuration) {
   check(configuration, operations_.at(operation), topology_.devices);
   Node& node = nodes_[operation];
+  for (const auto* list : {&node.forward, &node.backward}) {
+    // So that messages need not be found in the tasks that are removed too.
+    for (const int task : *list) {
+      std::erase_if(tasks_[task].before,
+                    [](const Wait& wait) { return wait.message != Wait::kWhole; });
+    }
+  }
   for (const int edge : node.incoming) remove_messages(edges_[edge]);
   for (const int edge : node.outgoing) remove_messages(edges_[edge]);
   for (const auto* list : {&node.forward, &node.backward, &node.others}) {
@@ -103,10 +127,9 @@ void TaskGraph::make_tasks(int operation) {
   node.others.clear();
   for (int part = 0; part < current.parts(); ++part) {
     const int device = current.devices[part];
-    node.forward.push_back(
-        add_task({Kind::forward, operation, 0, part, 0}, device, current.forward));
+    node.forward.push_back(add_task({Kind::forward, operation, 0, part}, device, current.forward));
     node.backward.push_back(
-        add_task({Kind::backward, operation, 0, part, 0}, device, current.backward));
+        add_task({Kind::backward, operation, 0, part}, device, current.backward));
     depend(node.forward[part], node.backward[part]);
   }
   if (current.update > 0) make_updates(operation);
@@ -115,20 +138,21 @@ void TaskGraph::make_tasks(int operation) {
 void TaskGraph::make_updates(int operation) {
   Node& node = nodes_[operation];
   const Configuration& current = node.current;
-  for (int part = 0; part < current.parts(); ++part) {
-    const int device = current.devices[part];
-    const int update = add_task({Kind::update, operation, 0, part, 0}, device, current.update);
-    node.others.push_back(update);
-    const std::vector<int> group = parameter_group(operations_[operation], current, part);
-    if (group.size() == 1 || current.sync == 0) {
-      depend(node.backward[part], update);
-      continue;
+  for (const std::vector<int>& group : parameter_groups(operations_[operation], current)) {
+    const bool is_summed = group.size() > 1 && current.sync > 0;
+    int sync = -1;
+    if (is_summed) {
+      sync = add_task({Kind::sync, operation, 0, group[0]},
+                      topology_.sync_port(current.devices[group[0]]), 0);
+      node.others.push_back(sync);
     }
-    const int sync =
-        add_task({Kind::sync, operation, 0, part, 0}, topology_.sync_port(device), current.sync);
-    node.others.push_back(sync);
-    for (const int member : group) depend(node.backward[member], sync);
-    depend(sync, update);
+    for (const int part : group) {
+      const int device = current.devices[part];
+      const int update = add_task({Kind::update, operation, 0, part}, device, current.update);
+      node.others.push_back(update);
+      depend(node.backward[part], is_summed ? sync : update);
+      if (is_summed) add_message(sync, update, topology_.sync_port(device), current.sync);
+    }
   }
 }
 
@@ -149,27 +173,30 @@ void TaskGraph::make_messages(Edge& edge) {
 void TaskGraph::make_messages(Edge& edge, Kind kind, const std::vector<Transfer>& transfers,
                               const std::vector<int>& senders, const std::vector<int>& receivers,
                               const Configuration& from, const Configuration& to) {
+  std::vector<int> sends(senders.size(), -1);  // by part
   for (const Transfer& transfer : transfers) {
     const int sender = senders[transfer.from], receiver = receivers[transfer.to];
     if (transfer.bytes == 0) {
       depend(sender, receiver);
       continue;
     }
+    int& send = sends[transfer.from];
     const int source = from.devices[transfer.from], target = to.devices[transfer.to];
-    const int message =
-        add_task({kind, edge.reader, static_cast<int>(edge.input), transfer.from, transfer.to},
-                 topology_.port(source, target), topology_.message(source, target, transfer.bytes));
-    edge.messages.push_back(message);
+    const int port = topology_.port(source, target);
+    if (send < 0) {
+      send = add_task({kind, edge.reader, static_cast<int>(edge.input), transfer.from}, port, 0);
+      edge.sends.push_back(send);
+      depend(sender, send);
+    }
+    add_message(send, receiver, port, topology_.message(source, target, transfer.bytes));
     edge.bytes += transfer.bytes;
     bytes_sent_ += transfer.bytes;
-    depend(sender, message);
-    depend(message, receiver);
   }
 }
 
 void TaskGraph::remove_messages(Edge& edge) {
-  for (const int message : edge.messages) remove_task(message);
-  edge.messages.clear();
+  for (const int send : edge.sends) remove_task(send);
+  edge.sends.clear();
   bytes_sent_ -= edge.bytes;
   edge.bytes = 0;
 }

@@ -17,25 +17,44 @@ struct Key {
   Kind kind;
   int operation;  // the reader, for messages
   int input;      // of the reader, for messages
-  int from;       // a part
-  int to;
+  int part;       // the sender, for messages
 
   // Their order as one number.
   std::uint64_t order() const {
     const auto bits = [](int value) { return static_cast<std::uint64_t>(value); };
     return static_cast<std::uint64_t>(kind) << 61 | bits(operation) << 44 | bits(input) << 32 |
-           bits(from) << 16 | bits(to);
+           bits(part);
   }
 };
 // What fits into an order, besides the tasks that check() allows.
 inline constexpr int kMaxOperations = 1 << 17, kMaxInputs = 1 << 12;
 
+// What a part of an operation needs of another one on its way, or its summed gradients.
+struct Message {
+  int receiver;  // a task
+  int resource;
+  double seconds;
+  double start = 0;
+  double end = 0;
+};
+
+// A task that has to end, or one of its messages.
+struct Wait {
+  static constexpr int kWhole = -1;
+  int task;
+  int message = kWhole;
+};
+
+// The messages of a part along an input are one task: they are ready at the same time, and leave
+// one after the other. So is what the parts with the same parameters do to sum their gradients.
+// There are far more messages than other tasks.
 struct Task {
   Key key;
   int resource;
   double seconds;
-  std::vector<int> before;  // indices of tasks that it waits for
-  std::vector<int> after;
+  std::vector<Wait> before;
+  std::vector<int> after;  // tasks that wait for all of it
+  std::vector<Message> messages;
   double ready = 0;
   double start = 0;
   double end = 0;
@@ -63,8 +82,13 @@ class TaskGraph {
   const std::vector<Task>& tasks() const { return tasks_; }
   // Those that exist may be new; others of the list were removed again.
   const std::vector<int>& added() const { return added_; }
+  double end_of(const Wait& wait) const {
+    const Task& task = tasks_[wait.task];
+    return wait.message == Wait::kWhole ? task.end : task.messages[wait.message].end;
+  }
   // The earliest time at which a removed task was ready.
   double earliest_removed() const { return earliest_removed_; }
+  // The number of tasks and messages.
   std::int64_t size() const { return size_; }
   void clear_changes();
   // Bytes that devices send, of activations and their gradients.
@@ -74,7 +98,7 @@ class TaskGraph {
   struct Edge {
     int reader;
     std::size_t input;
-    std::vector<int> messages;
+    std::vector<int> sends;  // tasks
     std::int64_t bytes = 0;
   };
   struct Node {
@@ -84,6 +108,7 @@ class TaskGraph {
   };
 
   int add_task(const Key& key, int resource, double seconds);
+  void add_message(int send, int receiver, int resource, double seconds);
   void remove_task(int index);
   void depend(int before, int after);
   void make_tasks(int operation);

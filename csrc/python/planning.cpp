@@ -51,8 +51,14 @@ py::list tasks_of(const Simulator& simulator) {
   py::list found;
   for (const Task& task : simulator.graph().tasks()) {
     if (!task.exists) continue;
-    found.append(py::make_tuple(kKinds[static_cast<int>(task.key.kind)], task.key.operation,
-                                task.resource, task.start, task.end));
+    const char* kind = kKinds[static_cast<int>(task.key.kind)];
+    const auto add = [&](int resource, double start, double end) {
+      found.append(py::make_tuple(kind, task.key.operation, resource, start, end));
+    };
+    if (task.messages.empty()) add(task.resource, task.start, task.end);
+    for (const Message& message : task.messages) {
+      add(message.resource, message.start, message.end);
+    }
   }
   return found;
 }

@@ -7,6 +7,7 @@
 #include <random>
 #include <set>
 #include <stdexcept>
+#include <tuple>
 
 namespace renga::planning {
 namespace {
@@ -62,35 +63,48 @@ Configuration random_configuration(const Operation& op, const Topology& topology
   return c;
 }
 
+// A task, or one of its messages, which naive_seconds takes for a task of its own.
+struct Item {
+  const Task* task;
+  int message;
+  auto operator<=>(const Item&) const = default;
+};
+
 // Simulates by looking at all tasks in each step.
 double naive_seconds(const TaskGraph& graph) {
-  std::vector<const Task*> waiting;
+  std::vector<Item> waiting;
   for (const Task& task : graph.tasks()) {
-    if (task.exists) waiting.push_back(&task);
+    if (!task.exists) continue;
+    if (task.messages.empty()) waiting.push_back({&task, Wait::kWhole});
+    for (int i = 0; i < static_cast<int>(task.messages.size()); ++i) waiting.push_back({&task, i});
   }
-  std::map<const Task*, double> ends;
+  std::map<Item, double> ends;
   std::map<int, double> free;
   double last = 0;
+  const auto key = [](double ready, const Item& item) {
+    return std::tuple(ready, item.task->key.order(), item.message);
+  };
   while (!waiting.empty()) {
-    const Task* next = nullptr;
+    Item next{};
     double next_ready = 0;
-    for (const Task* task : waiting) {
+    for (const Item& item : waiting) {
       double ready = 0;
       bool is_ready = true;
-      for (const int other : task->before) {
-        const auto end = ends.find(&graph.tasks()[other]);
+      for (const Wait& wait : item.task->before) {
+        const auto end = ends.find({&graph.tasks()[wait.task], wait.message});
         is_ready = is_ready && end != ends.end();
         if (is_ready) ready = std::max(ready, end->second);
       }
-      if (!is_ready) continue;
-      if (!next || ready < next_ready ||
-          (ready == next_ready && task->key.order() < next->key.order())) {
-        next = task;
+      if (is_ready && (!next.task || key(ready, item) < key(next_ready, next))) {
+        next = item;
         next_ready = ready;
       }
     }
-    const double end = std::max(next_ready, free[next->resource]) + next->seconds;
-    last = std::max(last, ends[next] = free[next->resource] = end);
+    const bool is_task = next.message == Wait::kWhole;
+    const int resource = is_task ? next.task->resource : next.task->messages[next.message].resource;
+    const double seconds = is_task ? next.task->seconds : next.task->messages[next.message].seconds;
+    const double end = std::max(next_ready, free[resource]) + seconds;
+    last = std::max(last, ends[next] = free[resource] = end);
     waiting.erase(std::find(waiting.begin(), waiting.end(), next));
   }
   return last;
@@ -105,7 +119,7 @@ TEST_CASE("planning: a part of a convolution reads its rows and one more on each
   CHECK(box.ranges[2] == Range{4, 10});
   CHECK(output_box(ops[1], c, 7).ranges[1] == Range{4, 8});
   CHECK(readers(ops[1], c, 0) == 2);  // both parts of the channels read the same
-  CHECK(parameter_group(ops[1], c, 7) == std::vector<int>{2, 3, 6, 7});
+  CHECK(parameter_groups(ops[1], c) == std::vector<std::vector<int>>{{0, 1, 4, 5}, {2, 3, 6, 7}});
 }
 
 TEST_CASE("planning: transfers are the elements that the reader needs and does not have") {
