@@ -22,6 +22,7 @@ struct Ready {
 }  // namespace
 
 double Simulator::seconds() {
+  graph_.connect();
   free_.resize(graph_.topology().resources(), 0.0);
   restart(first_change());
   graph_.clear_changes();
@@ -76,33 +77,41 @@ std::vector<int> Simulator::rewind(double from) {
 void Simulator::restart(double from) {
   std::vector<Task>& tasks = graph_.tasks();
   const std::vector<int> again = rewind(from);
-  for (const int index : again) tasks[index].pending = 0;
+  progress_.resize(tasks.size());
+  for (const int index : again) progress_[index] = {0, 0};
   std::vector<Ready> ready;
-  for (const int index : again) {
-    Task& task = tasks[index];
-    task.ready = 0;
-    for (const Wait& wait : task.before) {
-      if (tasks[wait.task].pending >= 0) {
-        ++task.pending;
+  for (std::size_t i = 0; i < again.size(); ++i) {
+    if (i + 16 < again.size()) __builtin_prefetch(&tasks[again[i + 16]]);
+    if (i + 8 < again.size()) __builtin_prefetch(tasks[again[i + 8]].before.data());
+    const int index = again[i];
+    Progress& own = progress_[index];
+    for (const Wait& wait : tasks[index].before) {
+      if (progress_[wait.task].pending != kDone) {
+        ++own.pending;
       } else {
-        task.ready = std::max(task.ready, graph_.end_of(wait));
+        own.ready = std::max(own.ready, graph_.end_of(wait));
       }
     }
-    if (task.pending == 0) ready.push_back({task.ready, task.key.order(), index});
+    if (own.pending == 0) ready.push_back({own.ready, tasks[index].order, index});
   }
   std::priority_queue queue(std::greater<>(), std::move(ready));
   const auto end_one = [&](int index, double end) {  // of those that a task waits for
-    Task& task = tasks[index];
-    task.ready = std::max(task.ready, end);
-    if (--task.pending == 0) queue.push({task.ready, task.key.order(), index});
+    Progress& own = progress_[index];
+    own.ready = std::max(own.ready, end);
+    if (--own.pending > 0) return;
+    queue.push({own.ready, tasks[index].order, index});
+    __builtin_prefetch(&tasks[index].ready);
+    __builtin_prefetch(tasks[index].after.data());
+    __builtin_prefetch(tasks[index].messages.data());
   };
   std::size_t done = 0;
   for (; !queue.empty(); ++done) {
     const int index = queue.top().task;
     queue.pop();
     Task& task = tasks[index];
+    task.ready = progress_[index].ready;
+    progress_[index].pending = kDone;
     events_.push_back({task.ready, index, task.generation, uses_.size()});
-    task.pending = -1;
     if (!task.messages.empty()) {
       send(task);
       for (const Message& message : task.messages) end_one(message.receiver, message.end);

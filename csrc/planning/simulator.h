@@ -38,6 +38,14 @@ class Simulator {
     unsigned generation;
     std::size_t uses;
   };
+  // Of a task that has to run: how many of those before it have not ended, and when the others had.
+  // A simulation goes from one task to others all over the memory, so these are kept close
+  // together.
+  struct Progress {
+    double ready = 0;
+    int pending = kDone;
+  };
+  static constexpr int kDone = -1;
   // When a resource was free before a task or some messages used it.
   struct Use {
     int resource;
@@ -50,9 +58,10 @@ class Simulator {
   std::vector<int> rewind(double from);
 
   TaskGraph graph_;
-  std::vector<Event> events_;  // in order
-  std::vector<Use> uses_;      // likewise
-  std::vector<double> free_;   // when each resource has run all tasks
+  std::vector<Event> events_;       // in order
+  std::vector<Use> uses_;           // likewise
+  std::vector<Progress> progress_;  // by task
+  std::vector<double> free_;        // when each resource has run all tasks
 };
 
 }  // namespace renga::planning

@@ -42,6 +42,7 @@ int TaskGraph::add_task(const Key& key, int resource, double seconds) {
   }
   Task& task = tasks_[index];
   task.key = key;
+  task.order = key.order();
   task.resource = resource;
   task.seconds = std::max(seconds, kShortest);
   task.exists = task.is_new = true;
@@ -91,10 +92,10 @@ void TaskGraph::add_operation(const Operation& operation, const Configuration& c
   make_tasks(index);
   for (std::size_t input = 0; input < operation.inputs.size(); ++input) {
     const int edge = static_cast<int>(edges_.size());
-    edges_.push_back({index, input, {}, 0});
+    edges_.push_back({index, input, {}});
+    disconnected_.push_back(edge);
     nodes_[index].incoming.push_back(edge);
     nodes_[operation.inputs[input].producer].outgoing.push_back(edge);
-    make_messages(edges_.back());
   }
 }
 
@@ -108,15 +109,19 @@ void TaskGraph::configure(int operation, const Configuration& configuration) {
                     [](const Wait& wait) { return wait.message != Wait::kWhole; });
     }
   }
-  for (const int edge : node.incoming) remove_messages(edges_[edge]);
-  for (const int edge : node.outgoing) remove_messages(edges_[edge]);
+  for (const auto* list : {&node.incoming, &node.outgoing}) {
+    for (const int edge : *list) disconnect(edge);
+  }
   for (const auto* list : {&node.forward, &node.backward, &node.others}) {
     for (const int task : *list) remove_task(task);
   }
   node.current = configuration;
   make_tasks(operation);
-  for (const int edge : node.incoming) make_messages(edges_[edge]);
-  for (const int edge : node.outgoing) make_messages(edges_[edge]);
+}
+
+void TaskGraph::connect() {
+  for (const int edge : disconnected_) make_messages(edges_[edge]);
+  disconnected_.clear();
 }
 
 void TaskGraph::make_tasks(int operation) {
@@ -157,6 +162,7 @@ void TaskGraph::make_updates(int operation) {
 }
 
 void TaskGraph::make_messages(Edge& edge) {
+  edge.is_connected = true;
   const Operation& reader = operations_[edge.reader];
   const int producer = reader.inputs[edge.input].producer;
   const Node &from = nodes_[producer], &to = nodes_[edge.reader];
@@ -194,7 +200,11 @@ void TaskGraph::make_messages(Edge& edge, Kind kind, const std::vector<Transfer>
   }
 }
 
-void TaskGraph::remove_messages(Edge& edge) {
+void TaskGraph::disconnect(int index) {
+  Edge& edge = edges_[index];
+  if (!edge.is_connected) return;
+  edge.is_connected = false;
+  disconnected_.push_back(index);
   for (const int send : edge.sends) remove_task(send);
   edge.sends.clear();
   bytes_sent_ -= edge.bytes;

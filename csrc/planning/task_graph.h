@@ -48,21 +48,22 @@ struct Wait {
 // The messages of a part along an input are one task: they are ready at the same time, and leave
 // one after the other. So is what the parts with the same parameters do to sum their gradients.
 // There are far more messages than other tasks.
-struct Task {
-  Key key;
-  int resource;
+// What a simulation reads of all tasks comes first, in a cache line of its own.
+struct alignas(64) Task {
+  std::uint64_t order;  // that of its key
   double seconds;
-  std::vector<Wait> before;
   std::vector<int> after;  // tasks that wait for all of it
   std::vector<Message> messages;
+  std::vector<Wait> before;
   double ready = 0;
   double start = 0;
   double end = 0;
+  int resource;
   unsigned generation = 0;  // of the place, which other tasks had before
+  Key key;
   bool exists = false;
   bool is_new = false;     // since the last simulation
   bool is_listed = false;  // among the added ones
-  int pending = -1;        // while simulating: what it waits for; else -1
 };
 
 // Tasks keep their index while their operations keep their configurations.
@@ -72,8 +73,10 @@ class TaskGraph {
 
   // Throws std::invalid_argument as check() does.
   void add_operation(const Operation& operation, const Configuration& configuration);
-  // Removes the tasks of an operation, and the messages to and from it, and makes others.
+  // Removes the tasks of an operation, and the messages to and from it, and makes other tasks.
   void configure(int operation, const Configuration& configuration);
+  // Makes the messages that are missing since. Later, as neighbours are often changed together.
+  void connect();
 
   const Topology& topology() const { return topology_; }
   const std::vector<Operation>& operations() const { return operations_; }
@@ -91,7 +94,7 @@ class TaskGraph {
   // The number of tasks and messages.
   std::int64_t size() const { return size_; }
   void clear_changes();
-  // Bytes that devices send, of activations and their gradients.
+  // Bytes that devices send, of activations and their gradients, when connected.
   std::int64_t bytes_sent() const { return bytes_sent_; }
 
  private:
@@ -100,6 +103,7 @@ class TaskGraph {
     std::size_t input;
     std::vector<int> sends;  // tasks
     std::int64_t bytes = 0;
+    bool is_connected = false;
   };
   struct Node {
     Configuration current;
@@ -117,7 +121,7 @@ class TaskGraph {
   void make_messages(Edge& edge, Kind kind, const std::vector<Transfer>& transfers,
                      const std::vector<int>& senders, const std::vector<int>& receivers,
                      const Configuration& from, const Configuration& to);
-  void remove_messages(Edge& edge);
+  void disconnect(int edge);
 
   Topology topology_;
   std::vector<Operation> operations_;
@@ -125,6 +129,7 @@ class TaskGraph {
   std::vector<Edge> edges_;
   std::vector<Task> tasks_;
   std::vector<int> unused_, added_;
+  std::vector<int> disconnected_;  // edges
   std::int64_t size_ = 0;
   std::int64_t bytes_sent_ = 0;
   double earliest_removed_ = 0;

@@ -83,9 +83,12 @@ void bind_planning(py::module_& core) {
            "The same number from a new task graph.")
       .def("busy", &Simulator::busy, "Seconds for which each resource ran tasks.")
       .def("tasks", &tasks_of, "(kind, operation, resource, start, end) of each task.")
-      .def_property_readonly("task_count", [](const Simulator& s) { return s.graph().size(); })
-      .def_property_readonly("bytes_sent",
-                             [](const Simulator& s) { return s.graph().bytes_sent(); });
+      .def_property_readonly(
+          "task_count", [](const Simulator& s) { return s.graph().size(); },
+          "Of the last simulation; messages count.")
+      .def_property_readonly(
+          "bytes_sent", [](const Simulator& s) { return s.graph().bytes_sent(); },
+          "In the last simulation, of activations and their gradients.");
 }
 
 }  // namespace renga::python

@@ -76,6 +76,7 @@ class Simulation:
         synced = sum(
             sync_bytes(op, c) for op, c in zip(self.graph.operations, self.strategy)
         )
+        self._simulator.seconds()
         return int(self._simulator.bytes_sent) + synced
 
     def sync_seconds(self, op: Operation, configuration: Configuration) -> float:
