@@ -37,6 +37,10 @@ class Strategy(Protocol):
     def ranks(self) -> int:
         """The number of ranks that it is for."""
 
+    @property
+    def grid(self) -> tuple[int, ...] | None:
+        """That of the ranks which share images, if they do."""
+
     def replacements(
         self, model: Link, comm: Any, inputs: Sequence[Any]
     ) -> list[LinkReplacement]:
@@ -109,14 +113,23 @@ def with_strategy(
     replacements = find(model, comm, inputs)
     report = _report(model, replacements, _name(strategy), ranks.size)
     class_of: Callable[[Link], type[Link]] = type
-    if strategy == "spatial" and ranks.size > 1:
+    grid = _grid(strategy, comm, ranks)
+    if grid is not None and grid.size > 1:
+        is_replicated = input == "replicated"
         class_of = functools.partial(
-            tracked_class,
-            grid=SpatialGrid.of(comm),
-            is_replicated=input == "replicated",
+            tracked_class, grid=grid, is_replicated=is_replicated
         )
     new = {id(r.link): r.replacement for r in replacements if r.replacement is not None}
     return copy_with_replacements(model, new, class_of), report
+
+
+def _grid(
+    strategy: str | Strategy, comm: Ranks, ranks: Communicator
+) -> SpatialGrid | None:
+    """That of a strategy for shared images."""
+    if isinstance(strategy, str):
+        return SpatialGrid.of(comm) if strategy == "spatial" else None
+    return None if strategy.grid is None else SpatialGrid(ranks, strategy.grid)
 
 
 def _name(strategy: str | Strategy) -> str:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from renga.links.parallel.channel.replacement import LinkChoice, channel_replacements
 from renga.links.parallel.sharding.replacement import LinkReplacement
+from renga.links.parallel.spatial.grid import SpatialGrid
+from renga.links.parallel.spatial.model.replacement import spatial_replacements
 from renga.planning.cluster import Cluster
 from renga.planning.json_file import read_json, write_json
 from renga.utils.table import aligned
@@ -18,7 +20,7 @@ from renga.utils.table import aligned
 if TYPE_CHECKING:
     from renga.link import Link
 
-_FORMAT = "renga plan 1"
+_FORMAT = "renga plan 2"
 
 
 class Row(NamedTuple):
@@ -56,6 +58,8 @@ class Plan:
         rows: one for each layer.
         links: how each link is computed, by its path; None for a described network.
         timeline: of the simulated step.
+        grid: rows and columns of ranks that share images, if they do; then no link
+            has a choice of its own.
         measured: the timed seconds of candidates by name, if they were timed.
     """
 
@@ -66,6 +70,7 @@ class Plan:
     rows: list[Row]
     links: dict[str, LinkChoice] | None = None
     timeline: list[Bar] = dataclasses.field(default_factory=list)
+    grid: tuple[int, int] | None = None
     measured: dict[str, float] = dataclasses.field(default_factory=dict)
 
     @property
@@ -81,7 +86,7 @@ class Plan:
     @property
     def name(self) -> str:
         """Equal for equal choices."""
-        text = json.dumps(self.links, sort_keys=True)
+        text = json.dumps([self.links, self.grid], sort_keys=True)
         return f"plan {hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
     def replacements(
@@ -103,6 +108,8 @@ class Plan:
                 f"parallelize: expected a model with the links of the plan, got "
                 f"{type(model).__name__} without {', '.join(sorted(missing))}"
             )
+        if self.grid is not None:
+            return spatial_replacements(model, SpatialGrid(comm, self.grid), inputs)
         return channel_replacements(model, comm, inputs, self.links)
 
     def table(self) -> str:
@@ -143,6 +150,7 @@ class Plan:
             "rows": self.rows,
             "links": self.links,
             "timeline": self.timeline,
+            "grid": self.grid,
             "measured": self.measured,
         }
         write_json(path, fields)
@@ -171,5 +179,6 @@ class Plan:
             [Row(*row) for row in fields["rows"]],
             links,
             [Bar(*bar) for bar in fields["timeline"]],
+            None if fields["grid"] is None else (fields["grid"][0], fields["grid"][1]),
             fields["measured"],
         )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-import random
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,17 +9,16 @@ from renga.link import Link
 from renga.planning.cluster import Cluster
 from renga.planning.costs import Costs
 from renga.planning.graph import Graph
+from renga.planning.links.link_plans import link_plans
 from renga.planning.links.space import LinkSpace
+from renga.planning.links.spatial import spatial_steps
 from renga.planning.links.timing import time_plans
 from renga.planning.links.traced_model import TracedModel
 from renga.planning.markov_chain import Found, search_space
 from renga.planning.plan import Bar, Plan, Row
+from renga.planning.report import data_start, next_best
 from renga.planning.simulation import sync_bytes
-from renga.planning.space import OperationSpace, Space, take
-
-# What is tried for the column "next best" where there are more choices.
-_COMPARED = 12
-_TIMED = 3
+from renga.planning.space import OperationSpace, take
 
 
 def search(
@@ -59,9 +56,10 @@ def search(
     comm, plans = cluster.comm, None
     traced = TracedModel(model, inputs)
     if comm is None or comm.rank == 0:
-        links = LinkSpace(traced, cluster, costs)
-        found = search_space(links, seconds, seed, proposals, costs.device.memory)
-        plans = _link_plans(links, found)
+        links, memory = LinkSpace(traced, cluster, costs), costs.device.memory
+        found = search_space(links, seconds, seed, proposals, memory)
+        spatial = spatial_steps(model, traced, inputs, cluster, costs)
+        plans = link_plans(links, found, [s for s in spatial if s.memory <= memory])
     if comm is not None:
         plans = comm.bcast_obj(plans)
     assert plans is not None  # rank 0 has found some
@@ -72,68 +70,6 @@ def search(
     fastest = plans[min(measured, key=measured.__getitem__)]
     fastest.measured = measured
     return fastest
-
-
-def _distinct(found: Sequence[Found]) -> list[Found]:
-    """The best ones with different times, and data parallelism."""
-    chosen: list[Found] = []
-    for candidate in found:
-        if len(chosen) < _TIMED and all(c.seconds != candidate.seconds for c in chosen):
-            chosen.append(candidate)
-    data = _data(found)
-    if all(c.seconds != data.seconds for c in chosen):
-        chosen.append(data)
-    return chosen
-
-
-def _data(found: Sequence[Found]) -> Found:
-    return next((f for f in found if f.start == "data" and not f.proposals), found[-1])
-
-
-def _link_plans(space: LinkSpace, found: Sequence[Found]) -> dict[str, Plan]:
-    data, plans = _data(found), dict[str, Plan]()
-    for candidate in _distinct(found):
-        take(space, candidate.choices)
-        rows = _link_rows(space, candidate)
-        bars = _link_bars(space)
-        name = "data" if candidate.seconds == data.seconds else f"plan {len(plans) + 1}"
-        plans[name] = Plan(
-            space.traced.graph.name,
-            dataclasses.replace(space.cluster, comm=None),
-            candidate.seconds,
-            data.seconds,
-            rows,
-            space.link_choices(),
-            bars,
-        )
-    return plans
-
-
-def _link_bars(space: LinkSpace) -> list[Bar]:
-    bars = []
-    for task in space.tasks:
-        path = space.traced.calls[task.operation // 3].path
-        part, kind = task.operation % 3, task.kind
-        if part == 0:
-            kind = "send" if kind == "forward" else "send gradient"
-        layer = f"behind {path}" if part == 2 else path
-        bars.append(Bar(kind, layer, task.resource, task.start, task.end))
-    return bars
-
-
-def _link_rows(space: LinkSpace, found: Found) -> list[Row]:
-    rows = []
-    for i, traced in enumerate(space.traced.calls):
-        times, layouts = space.times(traced), space.layouts(traced.call)
-        waited = times.messages.forward + times.messages.backward
-        choice = f"{space.algorithm(traced)}, {layouts[0]} -> {layouts[1]}"
-        computed = times.total - waited
-        options = space.variables_of(i)
-        best = _next_best(space, found, options)
-        rows.append(
-            Row(traced.path, choice, computed, times.messages.bytes, waited, best)
-        )
-    return rows
 
 
 def _operation_plan(space: OperationSpace, found: Sequence[Found]) -> Plan:
@@ -159,28 +95,14 @@ def _operation_plan(space: OperationSpace, found: Sequence[Found]) -> Plan:
         waited = sum(waits[i] for i in group)
         name = op.shared or op.name
         if op.kind != "input":
-            other = _next_best(space, best, [variable])
+            other = next_best(space, best, [variable])
             rows.append(Row(name, choice.text(op), computed, sent, waited, other))
     return Plan(
-        graph.name, space.cluster, best.seconds, _data(found).seconds, rows, None, bars
+        graph.name,
+        space.cluster,
+        best.seconds,
+        data_start(found).seconds,
+        rows,
+        None,
+        bars,
     )
-
-
-def _next_best(space: Space, found: Found, variables: Sequence[int]) -> str:
-    """The best of the other choices of some variables, one changed at a time."""
-    best: tuple[float, str] | None = None
-    generator = random.Random(0)
-    for variable in variables:
-        own, options = found.choices[variable], list(space.choices(variable))
-        others = [option for option in options if option != own]
-        if len(others) > _COMPARED:
-            others = generator.sample(others, _COMPARED)
-        for other in others:
-            space.change(variable, other)
-            seconds = space.seconds()
-            if best is None or seconds < best[0]:
-                best = seconds, space.describe(variable, other)
-        space.change(variable, own)
-    if best is None:
-        return ""
-    return f"{best[1]} ({best[0] / found.seconds - 1:+.1%})"

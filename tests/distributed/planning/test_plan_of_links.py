@@ -9,11 +9,12 @@ import renga
 import renga.functions as F
 import renga.links as L
 from renga import planning
-from renga.communicators import simulated
+from renga.communicators import local, simulated
 from renga.distributed import parallelize
 from renga.planning.costs import Costs, Device
 from renga.planning.links.messages import link_messages
 from renga.planning.links.space import LinkSpace
+from renga.planning.links.spatial import spatial_steps
 from renga.planning.links.traced_model import SERIAL, TracedModel
 from renga.planning.plan import Plan
 
@@ -172,6 +173,69 @@ def test_a_plan_sends_the_bytes_that_it_predicts(case, size):
         assert predicted[0] == sum(
             space.times(c).messages.bytes for c in space.traced.calls
         )
+
+
+GRIDS = [(1, 1), (2, 1), (1, 2), (1, 3), (2, 2), (4, 1)]
+
+
+def spatial_plan(grid):
+    ranks = grid[0] * grid[1]
+    cluster = planning.Cluster(ranks, simulated.Machine(intra_size=ranks), False)
+    return Plan("test", cluster, 0.0, 0.0, [], {}, grid=grid)
+
+
+@pytest.mark.parametrize("grid", GRIDS)
+def test_a_spatial_plan_computes_what_the_serial_model_computes(grid):
+    x = images()
+    expected = train(Residual(), x)
+
+    def act(comm):
+        return train(parallelize(Residual(), comm, spatial_plan(grid), x), x)
+
+    for found in local.run(act, ranks=grid[0] * grid[1]):
+        assert found.keys() == expected.keys()
+        for name, value in expected.items():
+            np.testing.assert_allclose(
+                found[name], value, rtol=2e-4, atol=2e-5, err_msg=name
+            )
+
+
+@pytest.mark.parametrize("size", [2, 3, 4])
+def test_a_spatial_plan_sends_the_bytes_that_it_predicts(size):
+    model, x = Residual(), images()
+    space = space_of(model, x, size)
+    steps = spatial_steps(model, space.traced, (x,), space.cluster, Costs(DEVICE))
+    assert [step.grid for step in steps] == [
+        (rows, size // rows) for rows in range(1, size + 1) if size % rows == 0
+    ]
+    for step in steps:
+        plan = spatial_plan(step.grid)
+
+        def act(comm, plan=plan):
+            parallel = parallelize(model, comm, plan, x)
+            before = comm.traffic.bytes
+            y = parallel(x)
+            y.grad = np.ones_like(y.array)
+            y.backward()
+            return comm.traffic.bytes - before
+
+        sent = simulated.run(act, size).results
+        assert sent[0] == step.bytes_sent > 0
+
+
+def test_large_images_of_few_samples_are_shared_out():
+    # Two samples for four ranks; replicated filters are few. Messages are cheap, so
+    # a step is shortest where all ranks share the products.
+    x = np.random.RandomState(0).normal(size=(2, 3, 32, 32)).astype(np.float32)
+    links = [L.Convolution2D(3, 3, 3, pad=1) for _ in range(2)]
+    model = renga.Sequential(*links)
+    machine = simulated.Machine(4, node_latency=1e-7, node_bandwidth=1e11)
+    cluster = planning.Cluster(4, machine, False)
+    plan = planning.search(model, x, cluster, Costs(DEVICE), seed=0, proposals=50)
+    assert plan.grid in ((1, 4), (2, 2), (4, 1))
+    rows, columns = plan.grid
+    assert f"rows {rows}, columns {columns}" in plan.table()
+    assert plan.seconds < plan.data_seconds
 
 
 def test_a_plan_is_for_its_model_and_number_of_ranks():

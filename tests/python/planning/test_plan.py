@@ -41,7 +41,7 @@ def test_one_rank_has_nothing_to_choose():
 
 def test_a_plan_is_the_same_from_its_file(tmp_path):
     found = plan()
-    found.measured = {"data": 0.25}
+    found.measured, found.grid = {"data": 0.25}, (2, 1)
     found.save(tmp_path / "plan.json")
     loaded = planning.Plan.load(tmp_path / "plan.json")
     assert loaded == found and loaded.name == found.name

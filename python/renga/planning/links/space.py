@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Union
+from typing import Any, Union
 
-from renga import _core
 from renga.links.normalization.batch_normalization import BatchNormalization
 from renga.links.parallel.channel.layout_search import choose_layouts
 from renga.links.parallel.channel.process_grid import requested_grids
@@ -18,30 +17,14 @@ from renga.planning.costs import Costs, share_of
 from renga.planning.graph import Operation
 from renga.planning.links.messages import (
     NONE,
-    Messages,
     link_messages,
     simulated_ranks,
 )
+from renga.planning.links.step_chain import LinkTimes, StepChain
 from renga.planning.links.traced_model import SERIAL, TracedCall, TracedModel
-from renga.planning.simulation import Task
 
 _REPLICATED = ("replicated", "replicated")
 Variable = Union[str, Any]  # the path of a link, or a group of activations
-
-
-class LinkTimes(NamedTuple):
-    """The seconds of a call of a link, and of the functions behind it, on each rank."""
-
-    link: tuple[float, float]  # forward and backward
-    functions: tuple[float, float]
-    messages: Messages
-    update: float
-
-    @property
-    def total(self) -> float:
-        """All of them."""
-        passes = sum(self.link) + sum(self.functions)
-        return passes + self.messages.forward + self.messages.backward + self.update
 
 
 class LinkSpace:
@@ -66,12 +49,8 @@ class LinkSpace:
         self.current: list[str] = [choices[0] for choices in self._options]
         self._index = {name: i for i, name in enumerate(self._names)}
         self._known: dict[Any, LinkTimes] = {}
-        self._simulator = _core.planning.Simulator(cluster.topology)
         self._users = self._find_users()
-        self._simulated = [self.times(call) for call in traced.calls]
-        chain = [c for times in self._simulated for c in self._configurations(times)]
-        for i, configuration in enumerate(chain):
-            self._add(i, configuration)
+        self.step = StepChain(cluster, [self.times(call) for call in traced.calls])
 
     def choices(self, variable: int) -> Sequence[str]:
         return self._options[variable]
@@ -84,24 +63,10 @@ class LinkSpace:
             return
         self.current[variable] = choice
         for i in self._users[variable]:
-            times = self.times(self.traced.calls[i])
-            if times != self._simulated[i]:
-                self._simulated[i] = times
-                for k, own in enumerate(self._configurations(times)):
-                    self._simulator.configure(3 * i + k, own)
-
-    @property
-    def tasks(self) -> list[Task]:
-        """The tasks of the step.
-
-        Operations 3 i, 3 i + 1 and 3 i + 2 are the messages of call i, its link, and
-        the functions behind it.
-        """
-        self._simulator.seconds()
-        return [Task(*task) for task in self._simulator.tasks()]
+            self.step.change(i, self.times(self.traced.calls[i]))
 
     def seconds(self) -> float:
-        return float(self._simulator.seconds())
+        return self.step.seconds()
 
     def memory(self) -> int:
         total = 0.0
@@ -109,7 +74,7 @@ class LinkSpace:
             op = self.traced.graph.operations[traced.link]
             split = self._split(traced)
             parameters = op.parameters
-            if self.algorithm(traced) not in (SERIAL, "weight-replicated"):
+            if not self._holds_all(traced):
                 parameters = math.ceil(parameters / self.cluster.ranks)
             total += 4 * (3 * parameters + 2 * op.size * share_of(op, split))
         return math.ceil(total)
@@ -200,13 +165,20 @@ class LinkSpace:
             degrees[axis] = min(self.cluster.ranks, behind.extents[axis])
         share = Configuration(tuple(degrees), ())
         whole = Configuration((1,) * len(op.extents), ())
-        holds_all = algorithm in (SERIAL, "weight-replicated")
+        holds_all = self._holds_all(traced)
         update = self.costs.update(op, whole) if op.parameters else 0.0
         if not holds_all:
             update /= self.cluster.ranks
         return LinkTimes(
             self.costs.task(op, split), self.costs.task(behind, share), messages, update
         )
+
+    def _holds_all(self, traced: TracedCall) -> bool:
+        """Whether a rank has all parameters of a link."""
+        algorithm = self.algorithm(traced)
+        if algorithm == "statistics":
+            return self.layouts(traced.call) == ("batch", "batch")
+        return algorithm in (SERIAL, "weight-replicated")
 
     def _split(self, traced: TracedCall) -> Configuration:
         op = self.traced.graph.operations[traced.link]
@@ -226,24 +198,6 @@ class LinkSpace:
                 if name in self._index:
                     users[self._index[name]].append(i)
         return users
-
-    def _add(self, index: int, configuration: _core.planning.Configuration) -> None:
-        """Appends an operation to the chain that every rank computes."""
-        axes = [_core.planning.InputAxis(0)]
-        inputs = [_core.planning.Input(index - 1, [1], axes)] if index else []
-        node = _core.planning.Operation([1], 1, 4, [False], inputs)
-        self._simulator.add_operation(node, configuration)
-
-    def _configurations(self, times: LinkTimes) -> list[_core.planning.Configuration]:
-        """Of the messages, the link, and the functions behind it."""
-        passes = [times.messages[:2], times.link, times.functions]
-        updates = [0.0, times.update, 0.0]
-        ranks = self.cluster.ranks
-        devices = list(range(ranks))
-        return [
-            _core.planning.Configuration([1], 1, ranks, devices, *own, 0.0, update)
-            for own, update in zip(passes, updates)
-        ]
 
 
 def link_split(
