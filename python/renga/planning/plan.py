@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from renga.link import Link
 
 _FORMAT = "renga plan 2"
+# The name of data parallelism without a plan among measured steps.
+MULTI_NODE_OPTIMIZER = "create_multi_node_optimizer"
 
 
 class Row(NamedTuple):
@@ -128,6 +130,8 @@ class Plan:
             )
         for name, seconds in sorted(self.measured.items(), key=lambda item: item[1]):
             total += f"\n{name}: {seconds * 1e3:.3f} ms measured"
+            if name == MULTI_NODE_OPTIMIZER:
+                total += ", without a plan"
         return "\n".join([*aligned(lines, right=[2, 3, 4]), total])
 
     __str__ = table

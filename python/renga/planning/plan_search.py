@@ -67,7 +67,7 @@ def search(
     if comm is None or comm.size == 1 or len(plans) == 1:
         return best
     measured = time_plans(model, comm, plans, inputs)
-    fastest = plans[min(measured, key=measured.__getitem__)]
+    fastest = plans[min(plans, key=measured.__getitem__)]
     fastest.measured = measured
     return fastest
 

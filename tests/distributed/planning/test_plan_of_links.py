@@ -266,4 +266,5 @@ def test_all_ranks_find_the_same_plan_and_the_fastest_timed_one(several_ranks):
     _, measured, seconds, data_seconds = found[0]
     assert seconds <= data_seconds or measured  # data parallelism may be the fastest
     if measured:
-        assert "data" in measured and len(measured) <= 4
+        assert {"data", "create_multi_node_optimizer"} < measured.keys()
+        assert len(measured) <= 5

@@ -50,7 +50,7 @@ def measure(
     """
     inputs = x if isinstance(x, tuple) else (x,)
     traced = TracedModel(model, inputs)
-    costs = Costs(_device())
+    costs = Costs(_device(comm.intra_size))
     if cache is not None and comm.rank == 0 and os.path.exists(cache):
         try:
             costs = Costs.load(cache)
@@ -238,8 +238,12 @@ def _finish(y: Variable) -> None:
     assert y.array is not None
 
 
-def _device() -> Device:
-    """Of this rank, for what is not measured: a product and a copy are timed."""
+def _device(ranks: int) -> Device:
+    """Of this rank, for what is not measured: a product and a copy are timed.
+
+    Args:
+        ranks: on this node, which share its memory.
+    """
     a = numpy.ones((512, 512), numpy.float32)
     x = numpy.ones(1 << 22, numpy.float32)
     product, moved = math.inf, math.inf
@@ -250,4 +254,5 @@ def _device() -> Device:
         start = time.perf_counter()
         x.copy()
         moved = min(moved, time.perf_counter() - start)
-    return Device(2 * 512**3 / product, 2 * x.nbytes / moved, 0.0)
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / ranks
+    return Device(2 * 512**3 / product, 2 * x.nbytes / moved, 0.0, memory)

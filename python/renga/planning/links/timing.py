@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import copy
 import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from renga import functions as F
 from renga import optimizers
+from renga.distributed.optimizers import create_multi_node_optimizer
 from renga.distributed.parallelize import Strategy, with_strategy
 from renga.function_node import backward
 from renga.link import Link
+from renga.links.parallel.sharding.shard_ranges import as_slice, shard_range
 from renga.links.parallel.sharding.tracing import variables
+from renga.planning.plan import MULTI_NODE_OPTIMIZER
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
@@ -27,9 +32,12 @@ def time_plans(
     """The shortest step of each plan, in seconds, the same on every rank.
 
     A step is a forward and a backward pass, and an update of a copy of the model. The
-    plans take turns.
+    plans take turns, and with them, as ``MULTI_NODE_OPTIMIZER``, what users have
+    without a plan, if each rank can have a sample.
     """
     steps = {name: _step(model, comm, plan, inputs) for name, plan in plans.items()}
+    if 1 < comm.size <= len(inputs[0]):
+        steps[MULTI_NODE_OPTIMIZER] = _data_step(model, comm, inputs)
     shortest: dict[str, float] = {}
     for turn in range(_ROUNDS):
         for name, step in steps.items():
@@ -40,6 +48,19 @@ def time_plans(
             if turn > 0:
                 shortest[name] = min(shortest.get(name, elapsed), elapsed)
     return shortest
+
+
+def _data_step(model: Link, comm: Communicator, inputs: Sequence[Any]) -> Any:
+    parallel: Any = copy.deepcopy(model)
+    comm.bcast_data(parallel)
+    optimizer = create_multi_node_optimizer(optimizers.SGD(0.0), comm)
+    optimizer.setup(parallel)
+    own = as_slice(shard_range(len(inputs[0]), comm.size, comm.rank))
+
+    def loss(*xs: Any) -> Any:
+        return sum(F.sum(y) for y in variables(parallel(*xs)))
+
+    return lambda: optimizer.update(loss, *(x[own] for x in inputs))
 
 
 def _step(
