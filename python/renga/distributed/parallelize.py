@@ -46,6 +46,9 @@ class Strategy(Protocol):
     ) -> list[LinkReplacement]:
         """A replacement for every link of a model that has parameters of its own."""
 
+    def pipeline(self, model: Link, comm: Any, inputs: Sequence[Any]) -> Link | None:
+        """The model in the stages of a pipeline, in the place of replacements."""
+
 
 _STRATEGIES: dict[str, Callable[[Link, Any, Sequence[Any]], list[LinkReplacement]]]
 _STRATEGIES = {"channel": channel_replacements, "spatial": spatial_replacements}
@@ -71,7 +74,8 @@ def parallelize(
     Args:
         model: the same on every rank, apart from its weights.
         comm: a communicator; for ``spatial`` also a :class:`SpatialGrid`.
-        strategy: ``channel`` or ``spatial``, or a plan for as many ranks.
+        strategy: ``channel`` or ``spatial``, or a plan for as many ranks. One with
+            stages makes a :class:`renga.pipeline.Pipeline`.
         inputs: example arguments of the model. It is called once with them, to find
             which activations can stay sharded between links; without an example, none
             can.
@@ -109,6 +113,10 @@ def with_strategy(
         _initialize(model, inputs)
     ranks.bcast_data(model)
     numpy.random.set_state(ranks.bcast_obj(numpy.random.get_state()))
+    if not isinstance(strategy, str):
+        pipeline = strategy.pipeline(model, comm, inputs)
+        if pipeline is not None:
+            return pipeline, f"parallelize: {_name(strategy)}, {pipeline}"
     find = _STRATEGIES[strategy] if isinstance(strategy, str) else strategy.replacements
     replacements = find(model, comm, inputs)
     report = _report(model, replacements, _name(strategy), ranks.size)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 import re
 from collections.abc import Sequence
@@ -105,8 +106,7 @@ class Cluster:
             node = device // self.machine.intra_size
             by_node[node] = by_node.get(node, 0) + 1
         width = max(by_node.values()) if len(set(by_node.values())) == 1 else 1
-        machine = dataclasses.replace(self.machine, intra_size=width)
-        return machine.all_reduce(len(devices), size)
+        return _all_reduce(self.machine, width, len(devices), size)
 
     def to_json(self) -> dict[str, Any]:
         """What :meth:`from_json` takes."""
@@ -129,6 +129,12 @@ class Cluster:
             inside = _rate_and_time(machine.node_bandwidth, machine.node_latency)
             text += f", in nodes: {inside}"
         return text
+
+
+@functools.lru_cache(1 << 16)  # a search asks for the same ones over and over
+def _all_reduce(machine: Machine, width: int, ranks: int, size: int) -> float:
+    machine = dataclasses.replace(machine, intra_size=width)
+    return machine.all_reduce(ranks, size)
 
 
 def _rate_and_time(bandwidth: float, latency: float) -> str:

@@ -79,8 +79,11 @@ class Costs:
 
     def update(self, op: Operation, configuration: Configuration) -> float:
         """The seconds to update a task's parameters; 0 without any."""
-        size = parameter_share(op, configuration)
-        return _UPDATE_BYTES * size / self.device.bandwidth if size else 0.0
+        return self.update_bytes(4 * parameter_share(op, configuration))
+
+    def update_bytes(self, size: int) -> float:
+        """The seconds to update so many bytes of parameters."""
+        return _UPDATE_BYTES * size / 4 / self.device.bandwidth
 
     def _modelled(self, op: Operation, configuration: Configuration) -> Pass:
         if op.kind == "input":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import math
 import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,6 +14,7 @@ from renga.links.parallel.channel.replacement import LinkChoice, channel_replace
 from renga.links.parallel.sharding.replacement import LinkReplacement
 from renga.links.parallel.spatial.grid import SpatialGrid
 from renga.links.parallel.spatial.model.replacement import spatial_replacements
+from renga.pipeline import Pipeline
 from renga.planning.cluster import Cluster
 from renga.planning.json_file import read_json, write_json
 from renga.utils.table import aligned
@@ -46,6 +48,13 @@ class Bar(NamedTuple):
     end: float
 
 
+class Stages(NamedTuple):
+    """Of a pipeline."""
+
+    starts: tuple[str, ...]  # the links that the second and later ones start with
+    micro_batches: int
+
+
 @dataclasses.dataclass
 class Plan:
     """A strategy for a model on a cluster.
@@ -62,6 +71,7 @@ class Plan:
         timeline: of the simulated step.
         grid: rows and columns of ranks that share images, if they do; then no link
             has a choice of its own.
+        stages: of a pipeline, if it is one; likewise.
         measured: the timed seconds of candidates by name, if they were timed.
     """
 
@@ -73,6 +83,7 @@ class Plan:
     links: dict[str, LinkChoice] | None = None
     timeline: list[Bar] = dataclasses.field(default_factory=list)
     grid: tuple[int, int] | None = None
+    stages: Stages | None = None
     measured: dict[str, float] = dataclasses.field(default_factory=dict)
 
     @property
@@ -88,7 +99,7 @@ class Plan:
     @property
     def name(self) -> str:
         """Equal for equal choices."""
-        text = json.dumps([self.links, self.grid], sort_keys=True)
+        text = json.dumps([self.links, self.grid, self.stages], sort_keys=True)
         return f"plan {hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
     def replacements(
@@ -113,6 +124,14 @@ class Plan:
         if self.grid is not None:
             return spatial_replacements(model, SpatialGrid(comm, self.grid), inputs)
         return channel_replacements(model, comm, inputs, self.links)
+
+    def pipeline(self, model: Link, comm: Any, inputs: Sequence[Any]) -> Link | None:
+        """The model as a pipeline, if the plan has stages."""
+        if self.stages is None:
+            return None
+        starts, number = self.stages
+        parts = [x[: math.ceil(len(x) / number)] for x in inputs]
+        return Pipeline(model, comm, *parts, micro_batches=number, stages=starts)
 
     def table(self) -> str:
         """A line for each layer: what it does, what that takes, and the next best."""
@@ -155,6 +174,7 @@ class Plan:
             "links": self.links,
             "timeline": self.timeline,
             "grid": self.grid,
+            "stages": self.stages,
             "measured": self.measured,
         }
         write_json(path, fields)
@@ -169,7 +189,7 @@ class Plan:
         fields = read_json("Plan", path)
         if fields.get("format") != _FORMAT:
             raise ValueError(f"Plan: expected {_FORMAT!r} in {path}")
-        links = fields["links"]
+        links, grid, stages = (fields[key] for key in ("links", "grid", "stages"))
         if links is not None:
             links = {
                 key: LinkChoice((layouts[0], layouts[1]), *rest)
@@ -183,6 +203,7 @@ class Plan:
             [Row(*row) for row in fields["rows"]],
             links,
             [Bar(*bar) for bar in fields["timeline"]],
-            None if fields["grid"] is None else (fields["grid"][0], fields["grid"][1]),
+            None if grid is None else (grid[0], grid[1]),
+            None if stages is None else Stages(tuple(stages[0]), stages[1]),
             fields["measured"],
         )

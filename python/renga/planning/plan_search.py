@@ -12,6 +12,7 @@ from renga.planning.graph import Graph
 from renga.planning.links.link_plans import link_plans
 from renga.planning.links.space import LinkSpace
 from renga.planning.links.spatial import spatial_steps
+from renga.planning.links.stages import stage_steps
 from renga.planning.links.timing import time_plans
 from renga.planning.links.traced_model import TracedModel
 from renga.planning.markov_chain import Found, search_space
@@ -29,6 +30,7 @@ def search(
     seconds: float = 10.0,
     seed: int = 0,
     proposals: int | None = None,
+    pipeline: bool = False,
 ) -> Plan:
     """The plan with the shortest step that was found.
 
@@ -44,6 +46,8 @@ def search(
         seconds: of the search on one core, without the timing.
         seed: equal ones find equal plans if ``proposals`` is given.
         proposals: the number of changes to try, in the place of ``seconds``.
+        pipeline: whether a plan may have stages. It is trained by a
+            ``PipelineUpdater``; all others by any loop.
 
     Raises:
         ValueError: no plan fits into the device's memory.
@@ -59,7 +63,13 @@ def search(
         links, memory = LinkSpace(traced, cluster, costs), costs.device.memory
         found = search_space(links, seconds, seed, proposals, memory)
         spatial = spatial_steps(model, traced, inputs, cluster, costs)
-        plans = link_plans(links, found, [s for s in spatial if s.memory <= memory])
+        stages = stage_steps(model, traced, inputs, cluster, costs) if pipeline else []
+        plans = link_plans(
+            links,
+            found,
+            [step for step in spatial if step.memory <= memory],
+            [step for step in stages if step.memory <= memory],
+        )
     if comm is not None:
         plans = comm.bcast_obj(plans)
     assert plans is not None  # rank 0 has found some

@@ -15,8 +15,9 @@ from renga.planning.costs import Costs, Device
 from renga.planning.links.messages import link_messages
 from renga.planning.links.space import LinkSpace
 from renga.planning.links.spatial import spatial_steps
+from renga.planning.links.stages import stage_steps
 from renga.planning.links.traced_model import SERIAL, TracedModel
-from renga.planning.plan import Plan
+from renga.planning.plan import Plan, Stages
 
 DEVICE = Device(1e10, 1e10)
 
@@ -268,3 +269,94 @@ def test_all_ranks_find_the_same_plan_and_the_fastest_timed_one(several_ranks):
     if measured:
         assert {"data", "create_multi_node_optimizer"} < measured.keys()
         assert len(measured) <= 5
+
+
+class Chain(renga.Sequential):
+    """Linear layers: a pipeline computes the same for any number of micro-batches."""
+
+    def __init__(self):
+        sizes = [(6, 32), (32, 32), (32, 32), (32, 4)]
+        super().__init__(*[f for n in sizes for f in (L.Linear(*n), F.tanh)])
+        draw = np.random.RandomState(0)
+        for _, param in sorted(self.namedparams()):
+            param.array[...] = draw.normal(0, 0.3, param.shape)
+
+
+def loss_of(model):
+    return lambda x: F.mean(model(x) ** 2)
+
+
+def test_a_plan_with_stages_trains_as_the_serial_model(ranks):
+    x = np.random.RandomState(1).normal(size=(12, 6)).astype(np.float32)
+    serial = Chain()
+    optimizer = renga.optimizers.MomentumSGD(0.05).setup(serial)
+    for _ in range(3):
+        optimizer.update(loss_of(serial), x)
+
+    def act(comm):
+        size = comm.size
+        machine = simulated.Machine(size)
+        cluster = planning.Cluster(size, machine, False)
+        traced = TracedModel(Chain(), (x,))
+        steps = stage_steps(Chain(), traced, (x,), cluster, Costs(DEVICE))
+        stages = Stages(steps[0].starts, 4) if steps else None
+        plan = Plan("test", cluster, 0.0, 0.0, [], {}, stages=stages)
+        model = parallelize(Chain(), comm, plan, x)
+        optimizer = renga.optimizers.MomentumSGD(0.05).setup(model)
+        for _ in range(3):
+            if size > 1:
+                model.train_batch(optimizer, loss_of(model.model), (x,))
+            else:
+                optimizer.update(loss_of(model), x)
+        found = {}
+        renga.serializers.DictionarySerializer(found).save(model)
+        return found
+
+    expected = {}
+    renga.serializers.DictionarySerializer(expected).save(serial)
+    for found in ranks(act):
+        assert found.keys() == expected.keys()
+        for name, value in expected.items():
+            np.testing.assert_allclose(found[name], value, rtol=1e-5, atol=1e-6)
+
+
+def test_a_search_for_pipelines_finds_one_where_little_can_be_sent():
+    # The products of a step take 0.25 s on one rank. Gradients take 4 · 4 · 256² / 3e5
+    # = 3.5 s, the activations of all layers and their gradients 0.2 s, those of one
+    # layer a quarter of that.
+    model = renga.Sequential(*[L.Linear(256, 256) for _ in range(4)])
+    x = np.zeros((16, 256), np.float32)
+    machine = simulated.Machine(2, node_latency=1e-6, node_bandwidth=3e5)
+    cluster = planning.Cluster(2, machine, False)
+    costs = Costs(Device(1e8, 1e12))
+    options = dict(seed=0, proposals=100)
+    plan = planning.search(model, x, cluster, costs, **options, pipeline=True)
+    assert plan.stages is not None and plan.stages.starts == ("/2",)
+    assert plan.seconds < planning.search(model, x, cluster, costs, **options).seconds
+    assert "stage on rank 1" in plan.table()
+
+
+def test_stages_of_equal_micro_batches_wait_for_the_first_and_last_ones():
+    # Four equal layers on two ranks, and messages that take no time: n micro-batches
+    # take n + 1 times as long as one on a rank, forward and backward.
+    x = np.zeros((8, 16), np.float32)
+    model = renga.Sequential(*[L.Linear(16, 16) for _ in range(4)])
+    machine = simulated.Machine(2, node_latency=1e-15, node_bandwidth=1e18)
+    cluster = planning.Cluster(2, machine, False)
+    traced = TracedModel(model, (x,))
+    table = {
+        op.signature: {"1x1r1": (8e-3, 16e-3), "8x1r1": (1e-3, 2e-3)}
+        if op.kind == "linear"
+        else {"1x1r1": (1e-12, 1e-12)}
+        for op in traced.graph.operations
+    }
+    steps = stage_steps(model, traced, (x,), cluster, Costs(Device(1e12, 1e18), table))
+    assert [step.micro_batches for step in steps] == [2, 4, 8]
+    for step in steps:
+        assert step.starts == ("/2",)
+        own = 2 * (8e-3 + 16e-3) / step.micro_batches
+        expected = (step.micro_batches + 1) * own
+        assert step.seconds == pytest.approx(expected, rel=1e-3)
+    normalized = renga.Sequential(L.Linear(16, 16), L.BatchNormalization(16))
+    traced = TracedModel(normalized, (x,))
+    assert not stage_steps(normalized, traced, (x,), cluster, Costs(DEVICE))

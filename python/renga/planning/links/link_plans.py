@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from typing import Any
 
-from renga.links.parallel.channel.replacement import LinkChoice
 from renga.planning.links.space import LinkSpace
 from renga.planning.links.spatial import SpatialStep
+from renga.planning.links.stages import StageStep
 from renga.planning.links.step_chain import StepChain
 from renga.planning.links.traced_model import TracedModel
 from renga.planning.markov_chain import Found
-from renga.planning.plan import Bar, Plan, Row
+from renga.planning.plan import Bar, Plan, Row, Stages
 from renga.planning.report import data_start, next_best
 from renga.planning.space import take
 
@@ -19,28 +20,45 @@ _TIMED = 3
 
 
 def link_plans(
-    space: LinkSpace, found: Sequence[Found], spatial: Sequence[SpatialStep]
+    space: LinkSpace,
+    found: Sequence[Found],
+    spatial: Sequence[SpatialStep],
+    pipelines: Sequence[StageStep],
 ) -> dict[str, Plan]:
     """The best plans, the shortest predicted step first, and data parallelism.
 
     Args:
         found: by a search of the space, the shortest step first.
-        spatial: steps that fit into the memory.
+        spatial, pipelines: steps that fit into the memory.
     """
-    data = data_start(found)
+    data, traced = data_start(found), space.traced
     plans: dict[str, Plan] = {}
+    cluster = dataclasses.replace(space.cluster, comm=None)
+
+    def add(
+        name: str, seconds: float, rows: list[Row], bars: list[Bar], **choices: Any
+    ) -> None:
+        figures = seconds, data.seconds, rows
+        choices = {"links": {}, **choices}
+        plans[name] = Plan(
+            traced.graph.name, cluster, *figures, timeline=bars, **choices
+        )
+
     for candidate in _distinct(found, data):
         take(space, candidate.choices)
         is_data = candidate.seconds == data.seconds
         name = "data" if is_data else f"layouts {len(plans) + 1}"
-        rows, bars = _rows(space, candidate), _bars(space.traced, space.step)
-        plans[name] = _plan(
-            space, candidate.seconds, data, rows, bars, space.link_choices(), None
-        )
+        links, bars = space.link_choices(), _bars(traced, space.step)
+        add(name, candidate.seconds, _rows(space, candidate), bars, links=links)
     for step in spatial:
-        rows, bars = _spatial_rows(space.traced, step), _bars(space.traced, step.step)
-        name = f"spatial {step.grid[0]}x{step.grid[1]}"
-        plans[name] = _plan(space, step.step.seconds(), data, rows, bars, {}, step.grid)
+        name, seconds = f"spatial {step.grid[0]}x{step.grid[1]}", step.step.seconds()
+        rows, bars = _spatial_rows(traced, step), _bars(traced, step.step)
+        add(name, seconds, rows, bars, grid=step.grid)
+    for pipeline in pipelines:
+        stages = Stages(pipeline.starts, pipeline.micro_batches)
+        rows, bars = _stage_rows(pipeline), _stage_bars(pipeline)
+        name = f"pipeline of {pipeline.micro_batches} micro-batches"
+        add(name, pipeline.seconds, rows, bars, stages=stages)
     ordered = sorted(plans, key=lambda name: plans[name].seconds)
     kept = [name for i, name in enumerate(ordered) if i < _TIMED or name == "data"]
     return {name: plans[name] for name in kept}
@@ -55,22 +73,6 @@ def _distinct(found: Sequence[Found], data: Found) -> list[Found]:
     if all(c.seconds != data.seconds for c in chosen):
         chosen.append(data)
     return chosen
-
-
-def _plan(
-    space: LinkSpace,
-    seconds: float,
-    data: Found,
-    rows: list[Row],
-    bars: list[Bar],
-    links: dict[str, LinkChoice],
-    grid: tuple[int, int] | None,
-) -> Plan:
-    name, cluster = (
-        space.traced.graph.name,
-        dataclasses.replace(space.cluster, comm=None),
-    )
-    return Plan(name, cluster, seconds, data.seconds, rows, links, bars, grid=grid)
 
 
 def _bars(traced: TracedModel, step: StepChain) -> list[Bar]:
@@ -109,3 +111,30 @@ def _spatial_rows(traced: TracedModel, step: SpatialStep) -> list[Row]:
         computed = times.total - waited
         rows.append(Row(call.path, choice, computed, times.messages.bytes, waited, ""))
     return rows
+
+
+def _stage_rows(step: StageStep) -> list[Row]:
+    rows, number = [], step.micro_batches
+    for rank, stage in enumerate(step.stages):
+        links = stage.links[0]
+        links += f" to {stage.links[-1]}" if len(stage.links) > 1 else ""
+        computed = number * stage.seconds
+        after = step.stages[rank + 1].received if rank + 1 < len(step.stages) else 0
+        sent = number * (stage.received + after)  # gradients back, outputs on
+        choice, waited = f"stage on rank {rank}", step.seconds - computed
+        rows.append(Row(links, choice, computed, sent, waited, ""))
+    return rows
+
+
+def _stage_bars(step: StageStep) -> list[Bar]:
+    ranks = len(step.stages)
+    return [
+        Bar(
+            task.kind,
+            f"micro-batch {task.operation // ranks}",
+            task.resource,
+            task.start,
+            task.end,
+        )
+        for task in step.tasks
+    ]

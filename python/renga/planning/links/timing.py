@@ -15,6 +15,7 @@ from renga.function_node import backward
 from renga.link import Link
 from renga.links.parallel.sharding.shard_ranges import as_slice, shard_range
 from renga.links.parallel.sharding.tracing import variables
+from renga.pipeline import Pipeline
 from renga.planning.plan import MULTI_NODE_OPTIMIZER
 
 if TYPE_CHECKING:
@@ -57,10 +58,12 @@ def _data_step(model: Link, comm: Communicator, inputs: Sequence[Any]) -> Any:
     optimizer.setup(parallel)
     own = as_slice(shard_range(len(inputs[0]), comm.size, comm.rank))
 
-    def loss(*xs: Any) -> Any:
-        return sum(F.sum(y) for y in variables(parallel(*xs)))
+    return lambda: optimizer.update(_sum_of(parallel), *(x[own] for x in inputs))
 
-    return lambda: optimizer.update(loss, *(x[own] for x in inputs))
+
+def _sum_of(model: Any) -> Any:
+    """A loss for a model with any outputs."""
+    return lambda *xs: sum(F.sum(y) for y in variables(model(*xs)))
 
 
 def _step(
@@ -68,6 +71,8 @@ def _step(
 ) -> Any:
     parallel, _ = with_strategy(model, comm, plan, inputs)
     optimizer = optimizers.SGD(0.0).setup(parallel)
+    if isinstance(parallel, Pipeline):
+        return lambda: parallel.train_batch(optimizer, _sum_of(parallel.model), inputs)
 
     def step() -> None:
         parallel.cleargrads()
