@@ -65,7 +65,8 @@ class Plan:
     Args:
         model: the name of the model or network.
         seconds: of the predicted step.
-        data_seconds: of the predicted step with data parallelism.
+        data_seconds: of the predicted step with data parallelism; for a model, that of
+            a multi-node optimizer.
         rows: one for each layer.
         links: how each link is computed, by its path; None for a described network.
         timeline: of the simulated step.

@@ -6,10 +6,14 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
+from renga.planning.cluster import Cluster
+from renga.planning.configuration import Configuration, data_parallel
+from renga.planning.costs import Costs
+from renga.planning.links.messages import NONE
 from renga.planning.links.space import LinkSpace
 from renga.planning.links.spatial import SpatialStep
 from renga.planning.links.stages import StageStep
-from renga.planning.links.step_chain import StepChain
+from renga.planning.links.step_chain import LinkTimes, StepChain
 from renga.planning.links.traced_model import TracedModel
 from renga.planning.markov_chain import Found
 from renga.planning.plan import Bar, Plan, Row, Stages
@@ -34,11 +38,12 @@ def link_plans(
     data, traced = data_start(found), space.traced
     plans: dict[str, Plan] = {}
     cluster = dataclasses.replace(space.cluster, comm=None)
+    without_plan = data_seconds(traced, cluster, space.costs)
 
     def add(
         name: str, seconds: float, rows: list[Row], bars: list[Bar], **choices: Any
     ) -> None:
-        figures = seconds, data.seconds, rows
+        figures = seconds, without_plan, rows
         choices = {"links": {}, **choices}
         plans[name] = Plan(
             traced.graph.name, cluster, *figures, timeline=bars, **choices
@@ -87,18 +92,43 @@ def _bars(traced: TracedModel, step: StepChain) -> list[Bar]:
     return bars
 
 
+def data_seconds(traced: TracedModel, cluster: Cluster, costs: Costs) -> float:
+    """The predicted step of a multi-node optimizer, without any parallel link.
+
+    Each rank computes its samples, and adds up the gradients of all parameters, during
+    the backward pass if the cluster overlaps these.
+    """
+    times, parameters, hidden = [], 0, 0.0
+    for call in traced.calls:
+        op, behind = (traced.graph.operations[i] for i in (call.link, call.functions))
+        passes = [costs.task(o, data_parallel(o, cluster.ranks)) for o in (op, behind)]
+        hidden += passes[0][1] + passes[1][1]
+        parameters += op.parameters
+        whole = Configuration((1,) * len(op.extents), ())
+        times.append(LinkTimes(passes[0], passes[1], NONE, costs.update(op, whole)))
+    exposed = cluster.all_reduce(range(cluster.ranks), 4 * parameters)
+    if cluster.overlaps:
+        exposed = max(0.0, exposed - hidden)
+    times[0] = times[0]._replace(messages=NONE._replace(backward=exposed))
+    return StepChain(cluster, times).seconds()
+
+
 def _rows(space: LinkSpace, found: Found) -> list[Row]:
-    rows = []
+    """One for all calls of a link that are alike."""
+    rows: dict[tuple[str, str], Row] = {}
     for i, traced in enumerate(space.traced.calls):
         times, layouts = space.times(traced), space.layouts(traced.call)
         waited = times.messages.forward + times.messages.backward
-        choice = f"{space.algorithm(traced)}, {layouts[0]} -> {layouts[1]}"
-        best = next_best(space, found, space.variables_of(i))
-        computed = times.total - waited
-        rows.append(
-            Row(traced.path, choice, computed, times.messages.bytes, waited, best)
-        )
-    return rows
+        key = traced.path, f"{space.algorithm(traced)}, {layouts[0]} -> {layouts[1]}"
+        figures = times.total - waited, times.messages.bytes, waited
+        if key in rows:
+            before = rows[key]
+            sums = (a + b for a, b in zip(figures, before[2:5]))
+            rows[key] = Row(*key, *sums, before.next_best)
+        else:
+            best = next_best(space, found, space.variables_of(i))
+            rows[key] = Row(*key, *figures, best)
+    return list(rows.values())
 
 
 def _spatial_rows(traced: TracedModel, step: SpatialStep) -> list[Row]:
