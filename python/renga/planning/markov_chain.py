@@ -109,6 +109,27 @@ def search_space(
     return sorted(fitting, key=lambda f: f.seconds)
 
 
+def descend(space: Space, found: Found, memory: float = math.inf) -> Found:
+    """Changes one choice after another to the best one, until none gets better.
+
+    Args:
+        found: where to start.
+        memory: bytes that a rank has.
+    """
+    choices, best = list(found.choices), take(space, found.choices)
+    has_changed = True
+    while has_changed:
+        has_changed = False
+        for variable in range(len(choices)):
+            for other in space.choices(variable):
+                space.change(variable, other)
+                seconds = space.seconds()
+                if seconds < best and space.memory() <= memory:
+                    best, choices[variable], has_changed = seconds, other, True
+            space.change(variable, choices[variable])
+    return found._replace(choices=choices, seconds=best)
+
+
 def exhaustive(space: Space) -> Found:
     """The best of all strategies, for small spaces."""
     best: Found | None = None

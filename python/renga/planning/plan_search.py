@@ -15,9 +15,9 @@ from renga.planning.links.spatial import spatial_steps
 from renga.planning.links.stages import stage_steps
 from renga.planning.links.timing import time_plans
 from renga.planning.links.traced_model import TracedModel
-from renga.planning.markov_chain import Found, search_space
+from renga.planning.markov_chain import Found, descend, search_space
 from renga.planning.plan import Bar, Plan, Row
-from renga.planning.report import data_start, next_best
+from renga.planning.report import data_start, next_best, starts
 from renga.planning.simulation import sync_bytes
 from renga.planning.space import OperationSpace, take
 
@@ -62,6 +62,7 @@ def search(
     if comm is None or comm.rank == 0:
         links, memory = LinkSpace(traced, cluster, costs), costs.device.memory
         found = search_space(links, seconds, seed, proposals, memory)
+        found.insert(0, descend(links, found[0], memory))
         spatial = spatial_steps(model, traced, inputs, cluster, costs)
         stages = stage_steps(model, traced, inputs, cluster, costs) if pipeline else []
         plans = link_plans(
@@ -107,12 +108,12 @@ def _operation_plan(space: OperationSpace, found: Sequence[Found]) -> Plan:
         if op.kind != "input":
             other = next_best(space, best, [variable])
             rows.append(Row(name, choice.text(op), computed, sent, waited, other))
+    seconds = best.seconds, data_start(found).seconds
     return Plan(
         graph.name,
         space.cluster,
-        best.seconds,
-        data_start(found).seconds,
+        *seconds,
         rows,
-        None,
-        bars,
+        timeline=bars,
+        predicted=starts(found),
     )

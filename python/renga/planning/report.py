@@ -17,8 +17,16 @@ def data_start(found: Sequence[Found]) -> Found:
     return next((f for f in found if f.start == "data" and not f.proposals), found[-1])
 
 
+def starts(found: Sequence[Found]) -> dict[str, float]:
+    """The predicted seconds of the strategies from which searches started."""
+    return {f.start: f.seconds for f in found if not f.proposals}
+
+
 def next_best(space: Space, found: Found, variables: Sequence[int]) -> str:
-    """The best of the other choices of some variables, one changed at a time."""
+    """The best of the other choices of some variables, one changed at a time.
+
+    Choices that take exactly as long are other names of the same strategy.
+    """
     best: tuple[float, str] | None = None
     generator = random.Random(0)
     for variable in variables:
@@ -29,7 +37,8 @@ def next_best(space: Space, found: Found, variables: Sequence[int]) -> str:
         for other in others:
             space.change(variable, other)
             seconds = space.seconds()
-            if best is None or seconds < best[0]:
+            is_other = seconds != found.seconds
+            if is_other and (best is None or seconds < best[0]):
                 best = seconds, space.describe(variable, other)
         space.change(variable, own)
     if best is None:

@@ -206,9 +206,8 @@ def test_a_spatial_plan_sends_the_bytes_that_it_predicts(size):
     model, x = Residual(), images()
     space = space_of(model, x, size)
     steps = spatial_steps(model, space.traced, (x,), space.cluster, Costs(DEVICE))
-    assert [step.grid for step in steps] == [
-        (rows, size // rows) for rows in range(1, size + 1) if size % rows == 0
-    ]
+    grids = [(size, 1)] if size < 4 else [(4, 1), (2, 2)]
+    assert [step.grid for step in steps] == grids
     for step in steps:
         plan = spatial_plan(step.grid)
 
@@ -233,7 +232,7 @@ def test_large_images_of_few_samples_are_shared_out():
     machine = simulated.Machine(4, node_latency=1e-7, node_bandwidth=1e11)
     cluster = planning.Cluster(4, machine, False)
     plan = planning.search(model, x, cluster, Costs(DEVICE), seed=0, proposals=50)
-    assert plan.grid in ((1, 4), (2, 2), (4, 1))
+    assert plan.grid in ((2, 2), (4, 1))
     rows, columns = plan.grid
     assert f"rows {rows}, columns {columns}" in plan.table()
     assert plan.seconds < plan.data_seconds

@@ -17,7 +17,7 @@ from renga.planning.links.step_chain import LinkTimes, StepChain
 from renga.planning.links.traced_model import TracedModel
 from renga.planning.markov_chain import Found
 from renga.planning.plan import Bar, Plan, Row, Stages
-from renga.planning.report import data_start, next_best
+from renga.planning.report import data_start, next_best, starts
 from renga.planning.space import take
 
 _TIMED = 3
@@ -53,17 +53,25 @@ def link_plans(
         take(space, candidate.choices)
         is_data = candidate.seconds == data.seconds
         name = "data" if is_data else f"layouts {len(plans) + 1}"
-        links, bars = space.link_choices(), _bars(traced, space.step)
+        links, bars = space.link_choices(), _bars(traced, space.step, cluster.ranks)
         add(name, candidate.seconds, _rows(space, candidate), bars, links=links)
     for step in spatial:
         name, seconds = f"spatial {step.grid[0]}x{step.grid[1]}", step.step.seconds()
-        rows, bars = _spatial_rows(traced, step), _bars(traced, step.step)
+        rows, bars = (
+            _spatial_rows(traced, step),
+            _bars(traced, step.step, cluster.ranks),
+        )
         add(name, seconds, rows, bars, grid=step.grid)
     for pipeline in pipelines:
         stages = Stages(pipeline.starts, pipeline.micro_batches)
         rows, bars = _stage_rows(pipeline), _stage_bars(pipeline)
         name = f"pipeline of {pipeline.micro_batches} micro-batches"
         add(name, pipeline.seconds, rows, bars, stages=stages)
+    predicted = starts(found) | {
+        name: plan.seconds for name, plan in plans.items() if not plan.links
+    }
+    for plan in plans.values():
+        plan.predicted = predicted
     ordered = sorted(plans, key=lambda name: plans[name].seconds)
     kept = [name for i, name in enumerate(ordered) if i < _TIMED or name == "data"]
     return {name: plans[name] for name in kept}
@@ -80,7 +88,7 @@ def _distinct(found: Sequence[Found], data: Found) -> list[Found]:
     return chosen
 
 
-def _bars(traced: TracedModel, step: StepChain) -> list[Bar]:
+def _bars(traced: TracedModel, step: StepChain, ranks: int) -> list[Bar]:
     bars = []
     for task in step.tasks:
         path = traced.calls[task.operation // 3].path
@@ -88,7 +96,7 @@ def _bars(traced: TracedModel, step: StepChain) -> list[Bar]:
         if part == 0:
             kind = "send" if kind == "forward" else "send gradient"
         layer = f"behind {path}" if part == 2 else path
-        bars.append(Bar(kind, layer, task.resource, task.start, task.end))
+        bars += [Bar(kind, layer, rank, *task[3:]) for rank in range(ranks)]
     return bars
 
 

@@ -25,6 +25,8 @@ from renga.planning.links.traced_model import TracedModel
 from renga.utils.type_check import InvalidType
 
 _IMAGE_AXES = 4
+_MOST_RANKS = 16
+_MOST_BYTES = 1 << 32  # of simulated parameters and gradients
 
 
 class SpatialStep(NamedTuple):
@@ -48,21 +50,24 @@ def spatial_steps(
     cluster: Cluster,
     costs: Costs,
 ) -> list[SpatialStep]:
-    """The steps on all grids on which spatial links can execute the model.
+    """The steps on bands of rows and on the squarest grid, where links can execute it.
 
-    It is executed once on simulated ranks for each grid, for what they send.
+    The model is executed once on simulated ranks for each grid, for what they send.
+    Each of them has a copy of it: there are no steps for many ranks or large copies.
     """
     ranks, found = cluster.ranks, []
-    if ranks == 1 or max((numpy.ndim(x) for x in inputs), default=0) < _IMAGE_AXES:
+    copies = 2 * ranks * sum(param.array.nbytes for param in model.params())
+    if max((numpy.ndim(x) for x in inputs), default=0) < _IMAGE_AXES:
         return []
-    for rows in range(1, ranks + 1):
-        if ranks % rows == 0:
-            grid = rows, ranks // rows
-            try:
-                messages = _messages(model, traced, inputs, cluster, grid)
-            except (InvalidType, ValueError):  # no links for this, or images too small
-                continue
-            found.append(_step(traced, cluster, costs, grid, messages))
+    if ranks == 1 or ranks > _MOST_RANKS or copies > _MOST_BYTES:
+        return []
+    columns = max(n for n in range(1, math.isqrt(ranks) + 1) if ranks % n == 0)
+    for grid in dict.fromkeys([(ranks, 1), (ranks // columns, columns)]):
+        try:
+            messages = _messages(model, traced, inputs, cluster, grid)
+        except (InvalidType, ValueError):  # no links for this, or images too small
+            continue
+        found.append(_step(traced, cluster, costs, grid, messages))
     return found
 
 

@@ -29,14 +29,14 @@ class LinkTimes(NamedTuple):
 class StepChain:
     """The calls of a model's links in the simulator.
 
-    Ranks compute them one after the other, and wait in collectives.
+    A rank computes them one after the other, and waits in collectives. All ranks do the
+    same at the same time, so one is simulated.
 
     Args:
         times: of each call.
     """
 
     def __init__(self, cluster: Cluster, times: Sequence[LinkTimes]) -> None:
-        self.ranks = cluster.ranks
         self._times = list(times)
         self._simulator = _core.planning.Simulator(cluster.topology)
         chain = [c for own in times for c in self._configurations(own)]
@@ -60,7 +60,7 @@ class StepChain:
 
     @property
     def tasks(self) -> list[Task]:
-        """The tasks of the step.
+        """The tasks of the step of a rank.
 
         Operations 3 i, 3 i + 1 and 3 i + 2 are the messages of call i, its link, and
         the functions behind it.
@@ -72,8 +72,7 @@ class StepChain:
         """Of the messages, the link, and the functions behind it."""
         passes = [times.messages[:2], times.link, times.functions]
         updates = [0.0, times.update, 0.0]
-        devices = list(range(self.ranks))
         return [
-            _core.planning.Configuration([1], 1, self.ranks, devices, *own, 0.0, update)
+            _core.planning.Configuration([1], 1, 1, [0], *own, 0.0, update)
             for own, update in zip(passes, updates)
         ]
