@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any, Callable
 
@@ -32,6 +33,13 @@ class Work:
         if self._native is not None:
             self._native.wait(seconds)
         return self._result()
+
+    def then(self, function: Callable[[Any], Any]) -> Work:
+        """This communication, with ``function(result)`` as its result.
+
+        The thread that waits for it computes the result, at its first ``wait``.
+        """
+        return Work(self._native, functools.cache(lambda: function(self._result())))
 
     def test(self) -> bool:
         """Whether it is complete; raises its error."""

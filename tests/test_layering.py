@@ -20,8 +20,9 @@ INCLUDES = {
     "autograd": {"lazy", "tensor", "devices"},
     "ops": {"lazy", "autograd", "simd", "tensor", "devices"},
     "optimizers": {"simd", "tensor", "devices"},
+    "compression": {"ops", "tensor", "devices"},
     "planning": {"tensor"},
-    "python": {"planning"}
+    "python": {"planning", "compression"}
     | {"optimizers", "ops", "autograd", "lazy", "tensor", "devices"},
 }
 

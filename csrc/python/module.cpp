@@ -18,6 +18,7 @@
 #include "ops/shape/manipulation.h"
 #include "python/calls/call_site.h"
 #include "python/calls/hooks.h"
+#include "python/compression.h"
 #include "python/dlpack.h"
 #include "python/planning.h"
 #include "python/variable.h"
@@ -198,6 +199,7 @@ PYBIND11_MODULE(_core, m) {
   bind_call_sites(m);
   bind_ops(m);
   bind_optimizers(m);
+  bind_compression(m);
   bind_planning(m);
   bind_memory(m);
   bind_dlpack(m);

@@ -3,6 +3,7 @@
 from renga import communicators
 from renga.communicators import CommunicatorBase, create_communicator
 from renga.distributed import (
+    compression,
     datasets,
     extensions,
     functions,
@@ -38,6 +39,7 @@ __all__ = [
     "Shard",
     "SpatialGrid",
     "communicators",
+    "compression",
     "create_communicator",
     "create_groups",
     "create_multi_node_checkpointer",

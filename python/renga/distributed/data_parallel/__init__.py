@@ -5,6 +5,7 @@ file.
 """
 
 from renga.distributed.data_parallel.bucketed_reducer import BucketedReducer
+from renga.distributed.data_parallel.buckets import Bucket
 from renga.distributed.data_parallel.delayed_reducer import DelayedReducer
 from renga.distributed.data_parallel.mean_reducer import MeanReducer
 from renga.distributed.data_parallel.reducer import Reducer
@@ -19,6 +20,7 @@ from renga.distributed.data_parallel.synchronization import (
 )
 
 __all__ = [
+    "Bucket",
     "BucketedReducer",
     "DelayedReducer",
     "Eligibility",

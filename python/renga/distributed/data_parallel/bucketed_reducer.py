@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Callable
 
 import numpy
 
@@ -35,13 +35,23 @@ class BucketedReducer(Reducer):
         comm: the communicator.
         params: initialized parameters, the same on all ranks and in one order.
         zero_fill: whether a gradient that no rank has becomes zero, or stays None.
+        names: of the parameters, for the hook.
+        hook: called with each :class:`~buckets.Bucket`; starts to average it, and
+            returns a Work. Without one, the communicator averages.
     """
 
     def __init__(
-        self, comm: Communicator, params: Sequence[Parameter], zero_fill: bool
+        self,
+        comm: Communicator,
+        params: Sequence[Parameter],
+        zero_fill: bool,
+        names: Sequence[str] = (),
+        hook: buckets.BucketHook | None = None,
     ) -> None:
         self._comm = comm
         self._params = list(params)
+        self._names = list(names)
+        self._hook = hook
         self._zero_fill = zero_fill
         self._index = {id(param): i for i, param in enumerate(self._params)}
         self._is_order_agreed = False
@@ -86,7 +96,8 @@ class BucketedReducer(Reducer):
         self._loss_scale = loss_scale
         self._ready: dict[int, None] = {}  # in the order of arrival
         self._missing = [len(bucket) for bucket in self._buckets]
-        self._launched: list[tuple[Any, list[Any]]] = []  # work and gradients
+        # Works, and functions of their results that return the mean gradients.
+        self._launched: list[tuple[Any, Callable[[Any], list[Any]]]] = []
         self._flags = numpy.zeros(len(self._params), numpy.uint8)
 
     @contextlib.contextmanager
@@ -120,8 +131,14 @@ class BucketedReducer(Reducer):
     def _launch_next(self, weight: float) -> None:
         b = len(self._launched)
         grads = [self._take(i, weight, self._buffers.get(i)) for i in self._buckets[b]]
-        sent = [self._flattened[b]] if self._flattened else grads
-        self._launched.append((packing.average(self._comm, sent, wait=False), grads))
+        if self._hook is not None:
+            names = [self._names[i] for i in self._buckets[b]]
+            bucket = buckets.Bucket(names, grads, self._loss_scale)
+            self._launched.append((self._hook(bucket), bucket.means_of))
+        else:
+            sent = [self._flattened[b]] if self._flattened else grads
+            work = packing.average(self._comm, sent, wait=False)
+            self._launched.append((work, lambda _: grads))
 
     def _take(self, i: int, weight: float, buffer: Any = None) -> Any:
         """This rank's weighted gradient, in memory that nothing else refers to."""
@@ -141,9 +158,8 @@ class BucketedReducer(Reducer):
         self._flags[grown] = 2
         flags = self._comm.all_reduce(self._flags, "max")
         means: dict[int, Any] = {}
-        for bucket, (work, grads) in zip(self._buckets, self._launched):
-            work.wait()
-            means.update(zip(bucket, grads))
+        for bucket, (work, means_of) in zip(self._buckets, self._launched):
+            means.update(zip(bucket, means_of(work.wait())))
         for i in numpy.flatnonzero(flags == 2).tolist():
             rest = self._take(i, self._weight)
             means[i] += packing.average(self._comm, [rest])[0]

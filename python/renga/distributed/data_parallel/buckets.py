@@ -3,18 +3,56 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Callable
 
 import numpy
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
+    from renga.communicators.communicator import Array
+    from renga.communicators.work import Work
     from renga.parameter import Parameter
 
 # Large enough to amortize the latency of messages, small enough that the first bucket
 # is sent early in the backward pass.
 BUCKET_BYTES = 4 << 20
 _CACHE_LINE_BYTES = 64
+
+
+@dataclass
+class Bucket:
+    """Gradients of one dtype that are reduced together, for a bucket hook.
+
+    Attributes:
+        names: of the parameters, as in ``namedparams``.
+        gradients: those of this rank, weighted by its samples: their mean over the
+            ranks is the gradient. They may be overwritten.
+        loss_scale: what they are multiplied by; None for nothing.
+    """
+
+    names: list[str]
+    gradients: list[Array]
+    loss_scale: float | None = None
+
+    def means_of(self, result: Any) -> list[Array]:
+        """The result of a hook's Work.
+
+        Raises:
+            ValueError: if it is not a list of arrays like ``gradients``.
+        """
+        got = [getattr(x, "shape", None) for x in result] if result else result
+        expected = [x.shape for x in self.gradients]
+        if got != expected:
+            raise ValueError(
+                "bucket hook: expected a Work whose result is a list of arrays of "
+                f"{expected}, got {got}"
+            )
+        return list(result)
+
+
+if TYPE_CHECKING:
+    BucketHook = Callable[[Bucket], Work]
 
 
 def assign_buckets(

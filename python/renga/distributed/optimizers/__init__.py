@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from renga.distributed.compression import CompressionHook, Compressor
 from renga.distributed.optimizers.double_buffering_optimizer import (
     DoubleBufferingOptimizer,
 )
@@ -20,6 +21,7 @@ def create_multi_node_optimizer(
     communicator: Communicator,
     double_buffering: bool = False,
     zero_fill: bool = True,
+    compression: Compressor | None = None,
 ) -> MultiNodeOptimizer:
     """An optimizer that updates by the mean of all ranks' gradients.
 
@@ -30,6 +32,20 @@ def create_multi_node_optimizer(
             computed, and used one update late.
         zero_fill: whether a parameter without a gradient on all ranks gets zeros;
             otherwise it keeps none.
+        compression: how gradients are sent between nodes; there is none on one node.
+
+    Raises:
+        TypeError: if ``compression`` is no compressor.
+        ValueError: for compression with double buffering, or of a communicator that
+            averages gradients in its own way.
     """
+    if not isinstance(compression, (Compressor, type(None))):
+        raise TypeError(
+            "create_multi_node_optimizer: expected a Compressor as compression, got "
+            f"{compression!r}"
+        )
     kind = DoubleBufferingOptimizer if double_buffering else MultiNodeOptimizer
-    return kind(actual_optimizer, communicator, zero_fill)
+    optimizer = kind(actual_optimizer, communicator, zero_fill)
+    if compression is not None and communicator.inter_size > 1:
+        optimizer.add_bucket_hook(CompressionHook(compression, communicator))
+    return optimizer

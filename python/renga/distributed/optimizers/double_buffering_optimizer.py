@@ -29,8 +29,9 @@ class DoubleBufferingOptimizer(MultiNodeOptimizer):
         super().__init__(actual_optimizer, communicator, zero_fill)
         vars(self)["_delayed"] = DelayedReducer(communicator, zero_fill)
 
-    def _make_reducers(self) -> None:
-        """None: gradients of all kinds go through the delayed reducer."""
+    def _averages_in_buckets(self) -> bool:
+        """False: gradients of all kinds go through the delayed reducer."""
+        return False
 
     def _external_reducer(self) -> Reducer:
         self._delayed.model = self.target

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Callable
 
 from renga.communicators import NativeCommunicator
 from renga.configuration import no_backprop_mode, using_config
+from renga.distributed.compression.hook import CompressionHook
 from renga.distributed.data_parallel.bucketed_reducer import BucketedReducer
 from renga.distributed.data_parallel.checksum import checksum_of
 from renga.distributed.data_parallel.mean_reducer import MeanReducer
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     import numpy
 
     from renga.communicators import Communicator
+    from renga.distributed.data_parallel.buckets import BucketHook
     from renga.parameter import Parameter
 
 
@@ -57,6 +59,7 @@ class MultiNodeOptimizer:
             _loaded=False,
             _bucketed=None,  # made with the parameters, as is _sharded
             _sharded=None,
+            _bucket_hook=None,
         )
 
     def __getattr__(self, name: str) -> Any:
@@ -76,6 +79,47 @@ class MultiNodeOptimizer:
         """Sets the actual optimizer up with ``link``."""
         self.actual_optimizer.setup(link)
         return self
+
+    def add_bucket_hook(self, hook: BucketHook) -> None:
+        """Has ``hook`` average gradients instead of the communicator's all-reduce::
+
+            def hook(bucket):
+                return comm.all_reduce(bucket.gradients, "mean", wait=False)
+
+        Buckets come in one order on all ranks, each as soon as ``backward()`` has
+        computed its gradients. Updates are not sharded then.
+
+        Args:
+            hook: called with a :class:`~renga.distributed.data_parallel.Bucket`;
+                returns a :class:`~renga.communicators.Work` whose result is the list
+                of mean gradients, or anything with a method ``wait``. A hook with a
+                method ``serialize`` is saved with the optimizer.
+
+        Raises:
+            TypeError: if it cannot be called.
+            RuntimeError: if there is one already.
+            ValueError: if the communicator averages gradients in its own way.
+        """
+        if not callable(hook):
+            raise TypeError(f"add_bucket_hook: expected a function, got {hook!r}")
+        if self._bucket_hook is not None:
+            raise RuntimeError(
+                f"add_bucket_hook: expected the only one, got a second: {hook!r}"
+            )
+        if not self._averages_in_buckets():
+            raise ValueError(
+                "add_bucket_hook: expected a communicator without a "
+                "multi_node_mean_grad of its own, and no double buffering, got "
+                f"{type(self).__name__} of {type(self.communicator).__name__}"
+            )
+        vars(self)["_bucket_hook"] = hook
+        self._make_reducers()
+
+    def _averages_in_buckets(self) -> bool:
+        """Whether the communicator has no way of averaging of its own."""
+        return is_method_of(
+            self.communicator, NativeCommunicator, "multi_node_mean_grad"
+        )
 
     def update(
         self, lossfun: Callable[..., Any] | None = None, *args: Any, **kwds: Any
@@ -105,7 +149,7 @@ class MultiNodeOptimizer:
                 if result.parameters_differ and self._replace_external_parameters():
                     continue
                 self.target.cleargrads()
-                self._reduce_and_update(self._external_reducer(), 1.0, result)
+                self._reduce_external_gradients(request, result)
             elif result.parameters_differ:
                 self._initialize(lambda: None)
                 self._broadcast_parameters()
@@ -139,9 +183,17 @@ class MultiNodeOptimizer:
             loss.backward(loss_scale=loss_scale)
 
     def _update_by_external_gradients(self) -> None:
-        result = self._synchronize(None, GradientSource.EXTERNAL).wait()
+        request = self._synchronize(None, GradientSource.EXTERNAL)
+        result = request.wait()
         if not (result.parameters_differ and self._replace_external_parameters()):
-            self._reduce_and_update(self._external_reducer(), 1.0, result)
+            self._reduce_external_gradients(request, result)
+
+    def _reduce_external_gradients(
+        self, request: SyncRequest, result: SyncResult
+    ) -> None:
+        reducer = self._external_reducer()
+        reducer.begin(request, self.actual_optimizer._loss_scale)
+        self._reduce_and_update(reducer, 1.0, result)
 
     def _replace_external_parameters(self) -> bool:
         """Whether rank 0's parameters have replaced those that gradients belong to."""
@@ -161,15 +213,17 @@ class MultiNodeOptimizer:
             self._sharded.move_to_shared_memory()
         bucketed: BucketedReducer | None = self._bucketed
         if bucketed is not None and reducer is bucketed:
-            bucketed.use_buffers(self._sharded.buffers)
+            bucketed.use_buffers(self._sharded.buffers if self._sharded else {})
 
     def serialize(self, serializer: Any) -> None:
-        """Saves or loads the actual optimizer.
+        """Saves or loads the actual optimizer and the state of a bucket hook.
 
         Where all ranks load the same parameters, none are sent at the next update, and
         what else the ranks have loaded remains as it is.
         """
         self.actual_optimizer.serialize(serializer)
+        if hasattr(self._bucket_hook, "serialize"):
+            self._bucket_hook.serialize(serializer["bucket_hook"])
         vars(self)["_loaded"] = isinstance(serializer, Deserializer)
 
     def _synchronize(self, samples: int | None, source: GradientSource) -> SyncRequest:
@@ -210,11 +264,15 @@ class MultiNodeOptimizer:
 
     def _make_reducers(self) -> None:
         bucketed = sharded = None
-        # A communicator may have its own way of averaging.
-        if is_method_of(self.communicator, NativeCommunicator, "multi_node_mean_grad"):
-            comm, params = self.communicator, [p for _, p in self._named_params()]
-            bucketed = BucketedReducer(comm, params, self.zero_fill)
-            sharded = ShardedOptimizer(comm, self.actual_optimizer, params)
+        hook = self._bucket_hook
+        if self._averages_in_buckets() and self._synchronized is not None:
+            comm, named = self.communicator, self._named_params()
+            names, params = [name for name, _ in named], [param for _, param in named]
+            bucketed = BucketedReducer(comm, params, self.zero_fill, names, hook)
+            if hook is None:
+                sharded = ShardedOptimizer(comm, self.actual_optimizer, params)
+        if isinstance(hook, CompressionHook):
+            hook.reset_agreement()
         vars(self).update(_bucketed=bucketed, _sharded=sharded)
 
     def _loss_reducer(self) -> Reducer:
@@ -223,6 +281,8 @@ class MultiNodeOptimizer:
 
     def _external_reducer(self) -> Reducer:
         """Of gradients that the caller has set."""
+        if self._bucket_hook is not None and self._bucketed is not None:
+            return self._bucketed
         return MeanReducer(self.communicator, self.target, self.zero_fill)
 
     def _initialize(self, forward: Callable[[], Any]) -> None:

@@ -1,0 +1,66 @@
+// Compression of gradients: what is sent of a vector, and how it becomes a vector again.
+//
+// Vectors are float32; all arrays are contiguous and do not overlap. Functions that take something
+// from x leave in x what is not sent, the residual of error feedback.
+#pragma once
+
+#include <cstdint>
+
+#include "devices/kernel_table.h"
+#include "tensor/array.h"
+
+namespace renga {
+
+// Elements of a block that is quantized with a scale of its own.
+inline constexpr std::int64_t kQuantizationBlock = 512;
+// Elements of a block whose signs are sent with two means.
+inline constexpr std::int64_t kSignBlock = 4096;
+
+struct CompressionKernels {
+  bool (*accumulate)(const Array& x, const Array& y);
+  void (*take_largest)(const Array& x, const Array& indices, const Array& values);
+  void (*add_at)(const Array& y, const Array& indices, const Array& values);
+  void (*take_random)(const Array& x, std::uint64_t seed, const Array& values);
+  void (*add_at_random)(const Array& y, std::uint64_t seed, const Array& values);
+  void (*quantize)(const Array& x, int bits, std::uint64_t seed, const Array& codes,
+                   const Array& scales);
+  void (*add_dequantized)(const Array& y, int bits, const Array& codes, const Array& scales);
+  void (*take_signs)(const Array& x, const Array& signs, const Array& means);
+  void (*add_signs)(const Array& y, const Array& signs, const Array& means);
+};
+extern KernelTable<CompressionKernels> compression_kernels;
+
+// y += x if all of x is finite; else false, and y is unchanged.
+bool accumulate(const Array& x, const Array& y);
+
+// The elements of the largest magnitude, in the order of their int32 indices; they become zero in
+// x. NaN counts as the largest; of equal magnitudes, those in front are taken.
+void take_largest(const Array& x, const Array& indices, const Array& values);
+// y[indices] += values. Indices are unique.
+void add_at(const Array& y, const Array& indices, const Array& values);
+
+// One random element of each of as many equal parts of x as there are values; they become zero in
+// x.
+void take_random(const Array& x, std::uint64_t seed, const Array& values);
+// Adds the values to the elements that take_random() takes with this seed.
+void add_at_random(const Array& y, std::uint64_t seed, const Array& values);
+
+// Rounds each element at random to one of the neighbouring multiples of M / s, where M is the
+// largest magnitude of its block, one of `scales`, and s = 2^(bits-1) - 1; its expectation is the
+// element. `codes` (uint8) holds sign and multiple, of `bits` 2, 4 or 8. A block that is not finite
+// becomes NaN.
+//
+// Source: Alistarh et al., QSGD, NIPS 2017, with maxima instead of Euclidean norms (their section
+// on implementation); with 2 bits Wen et al., TernGrad, NIPS 2017.
+void quantize(const Array& x, int bits, std::uint64_t seed, const Array& codes,
+              const Array& scales);
+void add_dequantized(const Array& y, int bits, const Array& codes, const Array& scales);
+
+// The sign of each element, one bit of `signs` (uint8), and the means (blocks, 2) of each block's
+// negative and other elements, which are subtracted from x.
+//
+// Source: Seide et al., 1-bit stochastic gradient descent, Interspeech 2014.
+void take_signs(const Array& x, const Array& signs, const Array& means);
+void add_signs(const Array& y, const Array& signs, const Array& means);
+
+}  // namespace renga

@@ -1,0 +1,44 @@
+"""The compressor that sends one bit per element."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy
+
+from renga import _core
+from renga.distributed.compression.compressor import Compressor
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from renga.communicators.communicator import Array
+    from renga.distributed.compression.state import State
+
+_kernels = _core.compression
+
+
+class OneBit(Compressor):
+    """Sends the signs, and the mean of each sign in every block of 4096 elements.
+
+    Source: Seide et al., 1-bit stochastic gradient descent and its application to
+    data-parallel distributed training of speech DNNs, Interspeech 2014.
+    """
+
+    def encode(self, x: Array, state: State) -> Sequence[Array]:
+        return self.take(x.copy(), state)
+
+    def take(self, x: Array, state: State) -> Sequence[Array]:
+        signs = numpy.empty(-(-x.size // 8), numpy.uint8)
+        blocks = -(-x.size // _kernels.SIGN_BLOCK)
+        means = numpy.empty((blocks, 2), numpy.float32)
+        _kernels.take_signs(x, signs, means)
+        return means, signs
+
+    def decode(self, payload: Sequence[Array], out: Array) -> None:
+        out.fill(0)
+        self.add_decoded(payload, out)
+
+    def add_decoded(self, payload: Sequence[Array], out: Array) -> None:
+        means, signs = payload
+        _kernels.add_signs(out, signs, means)

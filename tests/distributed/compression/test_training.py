@@ -1,0 +1,269 @@
+"""Training with compression, against training without."""
+
+import io
+import threading
+
+import numpy as np
+import pytest
+
+import renga
+from renga.distributed import compression, create_multi_node_optimizer
+from renga.distributed.data_parallel import buckets
+from tests.distributed.compression.nodes import Identity, make_compressed, on_nodes
+from tests.distributed.data_parallel.training_steps import (
+    STEPS,
+    UNEVEN,
+    T,
+    X,
+    check,
+    make,
+    own_samples,
+    parameters,
+)
+
+ALL = {
+    "Cast": lambda: compression.Cast("bfloat16"),
+    "QSGD": lambda: compression.QSGD(bits=4),
+    "TernGrad": compression.TernGrad,
+    "OneBit": compression.OneBit,
+    "TopK": lambda: compression.TopK(0.1),
+    "RandomK": lambda: compression.RandomK(0.1),
+    "DGC": lambda: compression.DGC(0.1, clip=1.0, warmup_steps=1),
+    "PowerSGD": lambda: compression.PowerSGD(rank=2),
+    "Identity": Identity,
+}
+
+
+@pytest.fixture(params=[4 << 20, 40], ids=["one bucket", "small buckets"])
+def bucket_bytes(request, monkeypatch):
+    monkeypatch.setattr(buckets, "BUCKET_BYTES", request.param)
+
+
+@pytest.fixture(params=ALL, ids=list(ALL))
+def compressor(request):
+    return ALL[request.param]()
+
+
+def train(comm, model, optimizer, steps=range(STEPS), external=False):
+    for x, t in zip(X[steps], T[steps]):
+        x, t = own_samples(comm, x, UNEVEN), own_samples(comm, t, UNEVEN)
+        if external:
+            model.cleargrads()
+            model(x, t).backward()
+            optimizer.update()
+        else:
+            optimizer.update(model, x, t)
+    return parameters(model)
+
+
+def uncompressed(comm, external=False):
+    comm = on_nodes(comm)
+    model, optimizer = make(comm)
+    optimizer.add_bucket_hook(
+        lambda bucket: comm.all_reduce(bucket.gradients, "mean", wait=False)
+    )
+    return train(comm, model, optimizer, external=external)
+
+
+@pytest.mark.parametrize("external", [False, True])
+@pytest.mark.parametrize(
+    "lossless", [Identity(), compression.TopK(1.0), compression.RandomK(1.0)], ids=repr
+)
+def test_lossless_compression_is_the_mean(ranks, bucket_bytes, lossless, external):
+    def compressed(comm):
+        comm = on_nodes(comm)
+        model, optimizer = make_compressed(comm, lossless)
+        return train(comm, model, optimizer, external=external)
+
+    for got, expected in zip(ranks(compressed), ranks(uncompressed, external)):
+        for name, value in expected.items():
+            np.testing.assert_array_equal(got[name], value)
+
+
+def test_all_ranks_have_the_same_bits(ranks, bucket_bytes, compressor):
+    def run(comm):
+        comm = on_nodes(comm)
+        return train(comm, *make_compressed(comm, compressor))
+
+    results = ranks(run)
+    start = parameters(make()[0])
+    for params in results:
+        for name, value in params.items():
+            np.testing.assert_array_equal(value, results[0][name])
+            assert np.isfinite(value).all()
+    assert any((results[0][name] != start[name]).any() for name in start)
+
+
+def test_resumed_training_has_the_same_bits(ranks, compressor):
+    def run(comm):
+        comm = on_nodes(comm)
+        model, optimizer = make_compressed(comm, compressor)
+        train(comm, model, optimizer, slice(0, 2))
+        file = io.BytesIO()
+        renga.serializers.save_npz(file, both(model, optimizer))
+        expected = train(comm, model, optimizer, slice(2, STEPS))
+        file.seek(0)
+        model, optimizer = make_compressed(comm, compressor)
+        load(file, both(model, optimizer))
+        return expected, train(comm, model, optimizer, slice(2, STEPS))
+
+    for expected, resumed in ranks(run):
+        for name, value in expected.items():
+            np.testing.assert_array_equal(resumed[name], value)
+
+
+LOADING = threading.Lock()
+
+
+def load(file, target):
+    # Python 3.11 cannot always parse the headers of .npy files in several threads.
+    with LOADING:
+        renga.serializers.load_npz(file, target)
+
+
+def both(model, optimizer):
+    class Run:
+        def serialize(self, serializer):
+            optimizer.serialize(serializer["optimizer"])
+            model.serialize(serializer["model"])
+
+    return Run()
+
+
+def test_states_of_another_node_are_not_loaded(several_ranks):
+    def run(comm):
+        comm = on_nodes(comm)
+        model, optimizer = make_compressed(comm, compression.TopK(0.1))
+        train(comm, model, optimizer, slice(0, 1))
+        file = io.BytesIO()
+        renga.serializers.save_npz(file, optimizer)
+        file = io.BytesIO(comm.bcast_obj(file.getvalue()))  # rank 0's snapshot
+        _, optimizer = make_compressed(comm, compression.TopK(0.1))
+        load(file, optimizer)
+        return bool(optimizer._bucket_hook._states)
+
+    loaded = several_ranks(run)
+    # Ranks of node 0 that do not communicate with other nodes have no states either.
+    assert loaded[0] and not any(loaded[1:])
+
+
+def test_residuals_survive_a_replaced_parameter(ranks):
+    def run(comm, replaces):
+        comm = on_nodes(comm)
+        model, optimizer = make_compressed(comm, compression.TopK(0.1))
+        train(comm, model, optimizer, slice(0, 2))
+        if replaces:  # the same values: buckets are made again
+            layer = model.layers[1]
+            rule = layer.b.update_rule
+            with layer.init_scope():
+                layer.b = renga.Parameter(layer.b.array.copy())
+            layer.b.update_rule = rule
+        return train(comm, model, optimizer, slice(2, STEPS))
+
+    check(ranks(run, True), ranks(run, False)[0], atol=0)
+
+
+@pytest.mark.parametrize("zero_fill", [True, False])
+def test_unused_gradients(ranks, compressor, zero_fill):
+    def run(comm):
+        comm = on_nodes(comm)
+        model, optimizer = make_compressed(comm, compressor, zero_fill=zero_fill)
+        for step in range(STEPS):
+            batch = own_samples(comm, X[step]), own_samples(comm, T[step])
+            used = [(0, 1), (1, 0), (0,), (1,)][(comm.rank + step) % 4]
+            optimizer.update(model, *batch, used)
+        return parameters(model)
+
+    results = ranks(run)
+    check(results, results[0], atol=0)
+    assert all(np.isfinite(x).all() for x in results[0].values())
+
+
+def test_ranks_that_have_joined(several_ranks, compressor):
+    def run(comm):
+        comm = on_nodes(comm)
+        model, optimizer = make_compressed(comm, compressor)
+        for x, t in zip(X[: comm.rank + 1], T):
+            optimizer.update(model, own_samples(comm, x), own_samples(comm, t))
+        optimizer.join()
+        return parameters(model)
+
+    results = several_ranks(run)
+    check(results, results[0], atol=0)
+
+
+def test_gradients_that_are_not_finite_skip_the_step(ranks, compressor):
+    def run(comm):
+        comm = on_nodes(comm)
+        model, optimizer = make_compressed(comm, compressor)
+        optimizer.loss_scaling()
+        train(comm, model, optimizer, slice(0, 1))
+        before = parameters(model)
+        bad = X[1].copy()
+        if comm.rank == comm.size - 1:
+            bad[:] = np.nan
+        optimizer.update(model, own_samples(comm, bad), own_samples(comm, T[1]))
+        skipped = parameters(model)
+        return before, skipped, train(comm, model, optimizer, slice(2, STEPS))
+
+    results = ranks(run)
+    for before, skipped, after in results:
+        for name, value in before.items():
+            np.testing.assert_array_equal(skipped[name], value)
+            assert np.isfinite(after[name]).all()
+            np.testing.assert_array_equal(after[name], results[0][2][name])
+
+
+def test_compression_is_between_nodes(ranks):
+    def run(comm):
+        model = make()[0]
+        optimizer = create_multi_node_optimizer(
+            renga.optimizers.SGD().setup(model), comm, compression=Identity()
+        )
+        return comm.inter_size, optimizer._bucket_hook is not None
+
+    for nodes, compressed in ranks(run):
+        assert compressed == (nodes > 1)
+
+
+def test_a_users_hook_gets_every_gradient_once(ranks, bucket_bytes):
+    def run(comm):
+        seen = []
+        model, optimizer = make(comm)
+
+        def hook(bucket):
+            seen.extend(bucket.names)
+            return comm.all_reduce(bucket.gradients, "mean", wait=False)
+
+        optimizer.add_bucket_hook(hook)
+        return train(comm, model, optimizer), seen
+
+    model, optimizer = make()
+    for x, t in zip(X, T):
+        optimizer.update(model, x, t)
+    results = ranks(run)
+    check([params for params, _ in results], parameters(model))
+    names = sorted(name for name, _ in model.namedparams())
+    for _, seen in results:
+        for step in range(STEPS):
+            assert sorted(seen[8 * step : 8 * step + 8]) == names
+
+
+def test_invalid_hooks(ranks):
+    def run(comm):
+        model, optimizer = make(comm)
+        with pytest.raises(TypeError, match="expected a function"):
+            optimizer.add_bucket_hook(3)
+        optimizer.add_bucket_hook(
+            lambda b: comm.all_reduce(b.gradients[:1], wait=False)
+        )
+        with pytest.raises(RuntimeError, match="second"):
+            optimizer.add_bucket_hook(print)
+        with pytest.raises(ValueError, match="bucket hook: expected a Work whose"):
+            optimizer.update(model, X[0], T[0])
+        with pytest.raises(ValueError, match="double buffering"):
+            make(comm, double_buffering=True)[1].add_bucket_hook(print)
+        with pytest.raises(TypeError, match="expected a Compressor"):
+            make(comm, compression="bfloat16")
+
+    ranks(run)
