@@ -30,6 +30,7 @@ ALL = {
     "RandomK": lambda: compression.RandomK(0.1),
     "DGC": lambda: compression.DGC(0.1, clip=1.0, warmup_steps=1),
     "PowerSGD": lambda: compression.PowerSGD(rank=2),
+    "Auto": compression.Auto,
     "Identity": Identity,
 }
 

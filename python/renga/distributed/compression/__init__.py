@@ -4,6 +4,7 @@
 in fewer bytes. A :class:`Compressor` is one file, or shares it with its kind.
 """
 
+from renga.distributed.compression.auto import Auto
 from renga.distributed.compression.cast import Cast
 from renga.distributed.compression.compressor import Compressor
 from renga.distributed.compression.dgc import DGC
@@ -17,6 +18,7 @@ from renga.distributed.compression.state import State
 __all__ = [
     "DGC",
     "QSGD",
+    "Auto",
     "Cast",
     "CompressionHook",
     "Compressor",

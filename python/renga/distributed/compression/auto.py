@@ -1,0 +1,97 @@
+"""The choice of a compressor by measurement."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import numpy
+
+from renga.distributed.compression.cast import Cast
+from renga.distributed.compression.compressor import Compressor
+from renga.distributed.compression.powersgd import PowerSGD
+from renga.distributed.compression.sparsification import TopK
+from renga.distributed.compression.state import State
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from renga.communicators import Communicator
+    from renga.communicators.communicator import Array
+    from renga.communicators.work import Work
+
+_CHOICE = "choice"
+_ROUNDS = 3
+# A compressor that loses more has to take so much less time than one that loses less:
+# what is sent as it is can be hidden behind the backward pass, encoding cannot.
+_MARGIN = 0.8
+
+
+class Uncompressed(Compressor):
+    """Sends gradients as they are."""
+
+    def reduce(
+        self, xs: Sequence[Array], states: Sequence[State], comm: Communicator
+    ) -> Work:
+        work: Work = comm.all_reduce(xs, "sum", out=xs, wait=False)
+        return work
+
+
+class Auto(Compressor):
+    """The fastest of no compression, bfloat16, PowerSGD(4) and TopK(0.01).
+
+    The first bucket is reduced in each way, with random numbers, three times. All ranks
+    choose by the slowest rank's shortest time, and keep the choice, in resumed
+    training, too. Networks on which compression does not pay get none.
+    """
+
+    shared_states = frozenset({_CHOICE}) | PowerSGD.shared_states
+
+    def __init__(self) -> None:
+        self._candidates = (Uncompressed(), Cast(), PowerSGD(4), TopK(0.01))
+        self._choice: int | None = None
+
+    @property
+    def choice(self) -> Compressor | None:
+        """The compressor in use; None before the first step."""
+        return None if self._choice is None else self._candidates[self._choice]
+
+    def reduce(
+        self, xs: Sequence[Array], states: Sequence[State], comm: Communicator
+    ) -> Work:
+        if self._choice is None:
+            saved = states[0].get(_CHOICE)
+            self._choice = self._measured(xs, comm) if saved is None else int(saved)
+        for state in states:
+            state[_CHOICE] = numpy.array(self._choice)
+        return self._candidates[self._choice].reduce(xs, states, comm)
+
+    def _measured(self, xs: Sequence[Array], comm: Communicator) -> int:
+        times = numpy.array([_seconds(c, xs, comm) for c in self._candidates])
+        times = comm.all_reduce(times, "max")
+        best = 0
+        for i, seconds in enumerate(times):
+            if seconds < _MARGIN * times[best]:
+                best = i
+        return best
+
+
+def _seconds(compressor: Compressor, xs: Sequence[Array], comm: Communicator) -> float:
+    """The least of some rounds; the first ones warm up and make the states."""
+    random = numpy.random.RandomState(comm.rank)
+    gradients = [random.normal(size=x.shape).astype(numpy.float32) for x in xs]
+    states = [State(str(i), comm.rank, comm.size) for i in range(len(xs))]
+    seconds = []
+    for _ in range(_ROUNDS):
+        copies = [x.copy() for x in gradients]
+        comm.barrier()
+        begin = _now(comm)
+        compressor.reduce(copies, states, comm).wait()
+        seconds.append(_now(comm) - begin)
+    return min(seconds)
+
+
+def _now(comm: Communicator) -> float:
+    """In seconds; simulated ranks have clocks of their own."""
+    clock = getattr(comm, "clock", None)
+    return time.perf_counter() if clock is None else float(clock)

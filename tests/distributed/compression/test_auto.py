@@ -1,0 +1,53 @@
+"""The choice of a compressor by measurement."""
+
+import numpy as np
+import pytest
+
+from renga.communicators import simulated
+from renga.distributed import compression
+from renga.distributed.compression import State, auto
+from tests.distributed.compression.nodes import gradient, on_nodes
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"),
+    [
+        ([0.010, 0.009, 0.010, 0.009], "Uncompressed"),  # no gain worth the loss
+        ([0.010, 0.007, 0.006, 0.006], "Cast"),
+        ([0.100, 0.050, 0.010, 0.009], "PowerSGD"),
+        ([0.100, 0.050, 0.030, 0.009], "TopK"),
+    ],
+)
+def test_losses_have_to_pay(ranks, monkeypatch, seconds, expected):
+    def time_of(compressor, xs, comm):
+        names = ["Uncompressed", "Cast", "PowerSGD", "TopK"]
+        # The slowest rank counts.
+        slow = 1 if comm.rank == comm.size - 1 else 0.1
+        return slow * seconds[names.index(type(compressor).__name__)]
+
+    monkeypatch.setattr(auto, "_seconds", time_of)
+
+    def run(comm):
+        compressor = compression.Auto()
+        assert compressor.choice is None
+        x, kept = gradient(0).copy(), State("W", comm.rank, comm.size)
+        compressor.reduce([x], [kept], on_nodes(comm)).wait()
+        resumed = compression.Auto()
+        monkeypatch.setattr(auto, "_seconds", None)  # not measured again
+        resumed.reduce([x], [kept], on_nodes(comm)).wait()
+        return type(compressor.choice).__name__, type(resumed.choice).__name__
+
+    assert set(ranks(run)) == {(expected, expected)}
+
+
+@pytest.mark.parametrize(("bandwidth", "compresses"), [(1e13, False), (1e6, True)])
+def test_the_network_decides(bandwidth, compresses):
+    def run(comm):
+        x, compressor = np.zeros((300, 300), "float32"), compression.Auto()
+        compressor.reduce([x], [State("W", comm.rank, 2)], comm).wait()
+        return compressor.choice
+
+    machine = simulated.Machine(intra_size=1, bandwidth=bandwidth)
+    choices = simulated.run(run, 2, machine).results
+    assert len(set(map(repr, choices))) == 1
+    assert isinstance(choices[0], auto.Uncompressed) != compresses
