@@ -46,6 +46,7 @@ class SyncRequest:
         samples: how many samples this rank's gradients come from; None if not known.
         source: of this rank's gradients.
         eligibility: of this rank for sharded updates.
+        share: what the rank's gradients are multiplied by to be those of a mean.
     """
 
     def __init__(
@@ -56,8 +57,10 @@ class SyncRequest:
         samples: int | None,
         source: GradientSource,
         eligibility: Eligibility,
+        share: float = 1.0,
     ) -> None:
         self._rank = comm.rank
+        self._share = share
         samples = UNKNOWN_SAMPLES if samples is None else samples
         request = [has_new_parameters, checksum, samples, source, eligibility]
         self._work = comm.all_gather(numpy.array(request, numpy.int64), wait=False)
@@ -85,5 +88,5 @@ class SyncRequest:
             external_gradients=bool((sources == GradientSource.EXTERNAL).any()),
             # New parameters are not in shared memory yet.
             eligibility=Eligibility.NOT_POSSIBLE if differ else eligibility,
-            weight=sample_weight(samples, self._rank),
+            weight=sample_weight(samples, self._rank) * self._share,
         )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Callable
 from renga.communicators import NativeCommunicator
 from renga.configuration import no_backprop_mode, using_config
 from renga.distributed.compression.hook import CompressionHook
+from renga.distributed.data_parallel.accumulation import Accumulation
 from renga.distributed.data_parallel.bucketed_reducer import BucketedReducer
 from renga.distributed.data_parallel.checksum import checksum_of
 from renga.distributed.data_parallel.mean_reducer import MeanReducer
@@ -22,6 +23,7 @@ from renga.distributed.data_parallel.synchronization import (
     SyncResult,
 )
 from renga.serializer import Deserializer
+from renga.utils.argument import check_count
 from renga.utils.methods import is_method_of
 
 if TYPE_CHECKING:
@@ -60,6 +62,7 @@ class MultiNodeOptimizer:
             _bucketed=None,  # made with the parameters, as is _sharded
             _sharded=None,
             _bucket_hook=None,
+            _accumulation=Accumulation(),
         )
 
     def __getattr__(self, name: str) -> Any:
@@ -78,6 +81,29 @@ class MultiNodeOptimizer:
     def setup(self, link: Any) -> MultiNodeOptimizer:
         """Sets the actual optimizer up with ``link``."""
         self.actual_optimizer.setup(link)
+        return self
+
+    def accumulate(self, count: int) -> MultiNodeOptimizer:
+        """Has ``update(lossfun, ...)`` update once in ``count`` calls.
+
+        Gradients of the other calls are kept on this rank, and those of the last one
+        are sent while its ``backward()`` runs. All batches are weighted by their
+        samples, as one batch would be that they form together. ``join()`` sends what
+        has not been sent yet; a snapshot in between does not hold it.
+
+        Args:
+            count: of batches; ranks may have different numbers.
+
+        Raises:
+            RuntimeError: if gradients are waiting for further batches.
+        """
+        check_count("accumulate: count", count)
+        waiting = self._accumulation.batches
+        if waiting:
+            raise RuntimeError(
+                f"accumulate: expected no gradients in wait, got {waiting} batches"
+            )
+        vars(self)["_accumulation"] = Accumulation(count)
         return self
 
     def add_bucket_hook(self, hook: BucketHook) -> None:
@@ -138,10 +164,13 @@ class MultiNodeOptimizer:
     def join(self) -> None:
         """Contributes zeros to the other ranks' updates until all ranks have joined.
 
-        It is for a rank that has no more data while others may have some.
+        It is for a rank that has no more data while others may have some. Gradients
+        of :meth:`accumulate` that wait for further batches are sent first.
         """
+        if self._accumulation.batches:
+            self._update_by_loss(lambda: None, 0, is_last=True)
         while True:
-            request = self._synchronize(0, GradientSource.JOINED)
+            request = self._synchronize(0, 1.0, GradientSource.JOINED)
             result = request.wait()
             if result.all_joined:
                 return
@@ -159,31 +188,52 @@ class MultiNodeOptimizer:
                 reducer.begin(request, self.actual_optimizer._loss_scale)
                 self._reduce_and_update(reducer, result.weight, result)
 
-    def _update_by_loss(self, forward: Callable[[], Any], samples: int | None) -> None:
+    def _update_by_loss(
+        self, forward: Callable[[], Any], samples: int | None, is_last: bool = False
+    ) -> None:
+        accumulation: Accumulation = self._accumulation
+        if not (is_last or accumulation.is_last):
+            self._keep_gradients(forward, samples)
+            return
         while True:
             # With other parameters than rank 0's, a forward pass would be for nothing.
             loss = None if self._has_new_parameters() else forward()
-            request = self._synchronize(samples, GradientSource.LOSS)
+            request = self._synchronize(
+                *accumulation.with_batch(samples), GradientSource.LOSS
+            )
             if not self._has_new_parameters():
-                self._backward(loss, request)
+                self._backward(loss, samples, request)
             result = request.wait()
             del loss  # the graph must not outlive its use
             if not result.parameters_differ:
                 break
             self._initialize(forward)
             self._broadcast_parameters()
+            accumulation.reset()  # gradients of other parameters
         self._reduce_and_update(self._loss_reducer(), result.weight, result)
+        accumulation.reset()
 
-    def _backward(self, loss: Any, request: SyncRequest) -> None:
-        self.target.cleargrads()
-        loss_scale = self.actual_optimizer._loss_scale
+    def _keep_gradients(self, forward: Callable[[], Any], samples: int | None) -> None:
+        """Adds the gradients of a batch to those that wait for others."""
+        if self._synchronized is None:  # on all ranks
+            self._synchronize(samples, 1.0, GradientSource.LOSS).wait()
+            self._initialize(forward)
+            self._broadcast_parameters()
+        self._add_gradients(forward(), samples)
+
+    def _backward(self, loss: Any, samples: int | None, request: SyncRequest) -> None:
         reducer = self._loss_reducer()
-        reducer.begin(request, loss_scale)
+        reducer.begin(request, self.actual_optimizer._loss_scale)
         with reducer.attached():
-            loss.backward(loss_scale=loss_scale)
+            self._add_gradients(loss, samples)
+
+    def _add_gradients(self, loss: Any, samples: int | None) -> None:
+        if not self._accumulation.batches:
+            self.target.cleargrads()
+        self._accumulation.add(loss, samples, self.actual_optimizer._loss_scale)
 
     def _update_by_external_gradients(self) -> None:
-        request = self._synchronize(None, GradientSource.EXTERNAL)
+        request = self._synchronize(None, 1.0, GradientSource.EXTERNAL)
         result = request.wait()
         if not (result.parameters_differ and self._replace_external_parameters()):
             self._reduce_external_gradients(request, result)
@@ -226,7 +276,9 @@ class MultiNodeOptimizer:
             self._bucket_hook.serialize(serializer["bucket_hook"])
         vars(self)["_loaded"] = isinstance(serializer, Deserializer)
 
-    def _synchronize(self, samples: int | None, source: GradientSource) -> SyncRequest:
+    def _synchronize(
+        self, samples: int | None, share: float, source: GradientSource
+    ) -> SyncRequest:
         is_new = self._has_new_parameters()
         checksum = checksum_of(self._arrays()) if self._loaded else 0
         vars(self)["_loaded"] = False
@@ -234,7 +286,7 @@ class MultiNodeOptimizer:
         if self._sharded is not None:
             eligibility = self._sharded.eligibility()
         return SyncRequest(
-            self.communicator, is_new, checksum, samples, source, eligibility
+            self.communicator, is_new, checksum, samples, source, eligibility, share
         )
 
     def _has_new_parameters(self) -> bool:

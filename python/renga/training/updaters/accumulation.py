@@ -37,6 +37,24 @@ def accumulate_gradients(
         loss_of: the loss of a batch, whose graph is freed before the next is computed.
         loss_scale: factor on the loss in the backward pass.
     """
+
+    def add(batch: Any, share: float) -> None:
+        loss = loss_of(batch)
+        if not hasattr(loss, "backward"):
+            raise TypeError(
+                "accumulate: expected a Variable from the loss function, got "
+                f"{type(loss).__name__}"
+            )
+        (loss * share).backward(loss_scale=loss_scale)
+
+    for_each_share(batches, add)
+
+
+def for_each_share(batches: Sequence[Any], visit: Callable[[Any, float], None]) -> None:
+    """Calls ``visit(batch, share of all examples)`` for each batch.
+
+    Numbers that it reports are reported once, as means weighted by the shares.
+    """
     total = sum(map(len, batches))
     observations = []
     outer = _current_observation()
@@ -46,14 +64,7 @@ def accumulate_gradients(
         with contextlib.ExitStack() as scope:
             if outer is not None:
                 scope.enter_context(reporter.report_scope(observation))
-            loss = loss_of(batch)
-        if not hasattr(loss, "backward"):
-            raise TypeError(
-                "accumulate: expected a Variable from the loss function, got "
-                f"{type(loss).__name__}"
-            )
-        (loss * share).backward(loss_scale=loss_scale)
-        del loss
+            visit(batch, share)
         observations.append((share, observation))
     if outer is not None:
         outer.update(_means(observations))

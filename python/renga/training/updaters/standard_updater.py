@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING, Any
 from renga import backend
 from renga.dataset import convert
 from renga.serializer import AbstractSerializer
-from renga.training.updaters.accumulation import accumulate_gradients, next_batches
+from renga.training.updaters.accumulation import (
+    accumulate_gradients,
+    for_each_share,
+    next_batches,
+)
 from renga.training.updaters.updater import Updater
 from renga.utils import argument
 
@@ -140,18 +144,28 @@ class StandardUpdater(Updater):
             before = iterator.epoch_detail
             batches = next_batches(iterator, self.accumulate)
             self._epoch_before = before
-            optimizer.target.cleargrads()
-            accumulate_gradients(
-                batches,
-                lambda batch: self._call(loss_func, batch),
-                optimizer._loss_scale,
-            )
-            optimizer.update()
+            self._accumulate(optimizer, loss_func, batches)
         else:
-            args, kwargs = self._arguments(iterator.next())
-            optimizer.update(loss_func, *args, **kwargs)
+            self._update_by(optimizer, loss_func, iterator.next())
         if self.auto_new_epoch and self.is_new_epoch:
             optimizer.new_epoch(auto=True)
+
+    def _accumulate(self, optimizer: Any, loss_func: Callable, batches: Any) -> None:
+        if hasattr(optimizer, "accumulate"):  # it weights and reduces gradients itself
+            optimizer.accumulate(len(batches))
+            for_each_share(
+                batches, lambda batch, _: self._update_by(optimizer, loss_func, batch)
+            )
+            return
+        optimizer.target.cleargrads()
+        accumulate_gradients(
+            batches, lambda batch: self._call(loss_func, batch), optimizer._loss_scale
+        )
+        optimizer.update()
+
+    def _update_by(self, optimizer: Any, loss_func: Callable, batch: Any) -> None:
+        args, kwargs = self._arguments(batch)
+        optimizer.update(loss_func, *args, **kwargs)
 
     def _arguments(self, batch: Any) -> tuple[tuple[Any, ...], Mapping[str, Any]]:
         arrays = convert._call_converter(self.converter, batch, self.input_device)
