@@ -45,6 +45,13 @@ trainer = training.Trainer(updater, (1, "iteration"))
 SETUPS = {
     "profiling.md": (1, _PROGRAM + "def step():\n    pass\n"),
     "distributed_training.md": (1, _PROGRAM + _TRAINER),
+    "compression.md": (
+        2,
+        _PROGRAM
+        + "model = L.Classifier(VGG())\n"
+        # As if each rank were a node.
+        + "comm.inter_rank, comm.inter_size, comm.intra_rank = comm.rank, 2, 0\n",
+    ),
     "communicators.md": (
         2,
         _PROGRAM

@@ -40,16 +40,14 @@ def test_losses_have_to_pay(ranks, monkeypatch, seconds, expected):
     assert set(ranks(run)) == {(expected, expected)}
 
 
-@pytest.mark.parametrize(("bandwidth", "compresses"), [(1e13, False), (1e6, True)])
-def test_the_network_decides(bandwidth, compresses):
+def test_slow_networks_get_compression():
     def run(comm):
         x, compressor = np.zeros((300, 300), "float32"), compression.Auto()
         compressor.reduce([x], [State("W", comm.rank, 2)], comm).wait()
         return compressor.choice
 
-    machine = simulated.Machine(intra_size=1, bandwidth=bandwidth)
+    machine = simulated.Machine(intra_size=1, bandwidth=1e6)
     # Clocks on which encoding takes no time: runs do not depend on this machine's load.
-    simulation = simulated.run(run, 2, machine, seconds_of=lambda rank, task: 0.0)
-    choices = simulation.results
-    assert len(set(map(repr, choices))) == 1
-    assert isinstance(choices[0], auto.Uncompressed) != compresses
+    done = simulated.run(run, 2, machine, seconds_of=lambda rank, task: 0.0)
+    # 360 kB take 0.36 s; factors, 9.6 ms; a hundredth of the elements, 7.2 ms.
+    assert [repr(choice) for choice in done.results] == ["TopK(ratio=0.01)"] * 2

@@ -1,0 +1,45 @@
+"""Compressed training learns as well as training without compression."""
+
+import functools
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from renga.communicators import local
+
+SCRIPT = Path(__file__).parents[3] / "docs" / "examples" / "compression.py"
+spec = importlib.util.spec_from_file_location("compression_example", SCRIPT)
+example = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(example)
+
+
+@functools.cache
+def accuracy(name):
+    """Percent of test images, over the last five of 20 epochs and three seeds."""
+    pytest.importorskip("sklearn")
+    runs = [
+        local.run(example.train, name, seed, 20, ranks=2, nodes=2) for seed in range(3)
+    ]
+    return np.mean([accuracies[-5:] for run in runs for accuracies, _ in run[:1]])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in example.WAYS if name != "none"])
+def test_accuracy_on_digits(name):
+    assert accuracy("none") > 96
+    assert accuracy(name) >= accuracy("none") - 0.5
+
+
+def test_the_example_draws(tmp_path, monkeypatch):
+    pytest.importorskip("sklearn")
+    pytest.importorskip("matplotlib")
+    monkeypatch.setattr(
+        example, "WAYS", {"none": None, "OneBit": example.WAYS["OneBit"]}
+    )
+    picture = tmp_path / "curves.svg"
+    arguments = ["compression.py", str(picture), "--epochs", "1", "--seeds", "1"]
+    monkeypatch.setattr("sys.argv", arguments)
+    example.main()
+    assert "<svg" in picture.read_text()
