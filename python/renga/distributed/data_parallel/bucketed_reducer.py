@@ -56,13 +56,21 @@ class BucketedReducer(Reducer):
         self._index = {id(param): i for i, param in enumerate(self._params)}
         self._is_order_agreed = False
         self._flattened: list[numpy.ndarray] = []  # by bucket; empty if not flattened
-        self._buffers: Mapping[int, numpy.ndarray] = {}  # by the parameters' indices
+        self._buffers: dict[int, numpy.ndarray] = {}  # by the parameters' indices
         self._assign_buckets(range(len(self._params) - 1, -1, -1))
 
+    @property
+    def buckets(self) -> list[list[int]]:
+        """Indices of parameters, in the order in which they are averaged."""
+        return self._buckets
+
     def _assign_buckets(self, order: Sequence[int]) -> None:
-        self._buckets = buckets.assign_buckets(
-            self._params, order, buckets.BUCKET_BYTES
+        self._use_buckets(
+            buckets.assign_buckets(self._params, order, buckets.BUCKET_BYTES)
         )
+
+    def _use_buckets(self, assigned: list[list[int]]) -> None:
+        self._buckets = assigned
         self._bucket_of = {
             i: b for b, bucket in enumerate(self._buckets) for i in bucket
         }
@@ -77,7 +85,7 @@ class BucketedReducer(Reducer):
             buffers: by the indices of parameters; none, or one for each.
         """
         if buffers:
-            self._flattened, self._buffers = [], buffers
+            self._flattened, self._buffers = [], dict(buffers)
         elif not self._buffers and self._comm.size > 1:
             if all(param.xp is numpy for param in self._params):
                 self._flatten_buckets()
@@ -153,10 +161,7 @@ class BucketedReducer(Reducer):
         self._weight = weight
 
     def wait(self) -> bool:
-        # 1: a rank has this gradient; 2: it has grown there after its bucket's launch.
-        grown = [param.grad_var is not None for param in self._params]
-        self._flags[grown] = 2
-        flags = self._comm.all_reduce(self._flags, "max")
+        flags = self._agreed_flags()
         means: dict[int, Any] = {}
         for bucket, (work, means_of) in zip(self._buckets, self._launched):
             means.update(zip(bucket, means_of(work.wait())))
@@ -171,6 +176,16 @@ class BucketedReducer(Reducer):
         if not self._is_order_agreed:
             self._agree_on_order()
         return True
+
+    def _agreed_flags(self) -> numpy.ndarray:
+        """By parameter, the largest of all ranks' flags.
+
+        1: a rank has this gradient; 2: it has grown there after its bucket's launch.
+        """
+        grown = [param.grad_var is not None for param in self._params]
+        self._flags[grown] = 2
+        flags: numpy.ndarray = self._comm.all_reduce(self._flags, "max")
+        return flags
 
     def _agree_on_order(self) -> None:
         unused = (i for i in range(len(self._params)) if i not in self._ready)

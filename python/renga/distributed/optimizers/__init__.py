@@ -22,6 +22,7 @@ def create_multi_node_optimizer(
     double_buffering: bool = False,
     zero_fill: bool = True,
     compression: Compressor | None = None,
+    shard: str | None = None,
 ) -> MultiNodeOptimizer:
     """An optimizer that updates by the mean of all ranks' gradients.
 
@@ -33,19 +34,31 @@ def create_multi_node_optimizer(
         zero_fill: whether a parameter without a gradient on all ranks gets zeros;
             otherwise it keeps none.
         compression: how gradients are sent between nodes; there is none on one node.
+        shard: ``"states"`` has each rank keep a shard of the optimizer's states, update
+            its shard of the parameters, and get the others' (ZeRO-1); with
+            ``"gradients"`` it keeps only its shard of the mean gradients, too (ZeRO-2).
 
     Raises:
         TypeError: if ``compression`` is no compressor.
         ValueError: for compression with double buffering, or of a communicator that
-            averages gradients in its own way.
+            averages gradients in its own way; for other words as ``shard``, or one with
+            double buffering.
     """
+    if shard not in (None, "states", "gradients") or (shard and double_buffering):
+        raise ValueError(
+            "create_multi_node_optimizer: expected shard to be None, 'states' or "
+            f"'gradients', the latter without double buffering, got {shard!r}"
+        )
     if not isinstance(compression, (Compressor, type(None))):
         raise TypeError(
             "create_multi_node_optimizer: expected a Compressor as compression, got "
             f"{compression!r}"
         )
-    kind = DoubleBufferingOptimizer if double_buffering else MultiNodeOptimizer
-    optimizer = kind(actual_optimizer, communicator, zero_fill)
+    optimizer: MultiNodeOptimizer
+    if double_buffering:
+        optimizer = DoubleBufferingOptimizer(actual_optimizer, communicator, zero_fill)
+    else:
+        optimizer = MultiNodeOptimizer(actual_optimizer, communicator, zero_fill, shard)
     if compression is not None and communicator.inter_size > 1:
         optimizer.add_bucket_hook(CompressionHook(compression, communicator))
     return optimizer

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any, Callable
 
 from renga.communicators import NativeCommunicator
@@ -17,6 +18,7 @@ from renga.distributed.data_parallel.sharded_optimizer import (
     Eligibility,
     ShardedOptimizer,
 )
+from renga.distributed.data_parallel.state_sharding import StateSharding
 from renga.distributed.data_parallel.synchronization import (
     GradientSource,
     SyncRequest,
@@ -51,7 +53,11 @@ class MultiNodeOptimizer:
     zero_fill: bool
 
     def __init__(
-        self, actual_optimizer: Any, communicator: Communicator, zero_fill: bool = True
+        self,
+        actual_optimizer: Any,
+        communicator: Communicator,
+        zero_fill: bool = True,
+        shard: str | None = None,
     ) -> None:
         vars(self).update(
             actual_optimizer=actual_optimizer,
@@ -63,7 +69,14 @@ class MultiNodeOptimizer:
             _sharded=None,
             _bucket_hook=None,
             _accumulation=Accumulation(),
+            _sharding=None,
         )
+
+        if shard is not None:
+            keeps_buffers = shard == "states"
+            vars(self)["_sharding"] = StateSharding(
+                communicator, actual_optimizer, keeps_buffers
+            )
 
     def __getattr__(self, name: str) -> Any:
         if name == "actual_optimizer":  # while a copy is being made
@@ -258,23 +271,44 @@ class MultiNodeOptimizer:
             reducer = self._sharded
         reducer.finalize(weight)
         if reducer.wait():
-            self.actual_optimizer.update(None)
+            self._update(reducer)
         if result.eligibility is Eligibility.POSSIBLE:
             self._sharded.move_to_shared_memory()
         bucketed: BucketedReducer | None = self._bucketed
-        if bucketed is not None and reducer is bucketed:
+        if bucketed is not None and reducer is bucketed and self._sharding is None:
             bucketed.use_buffers(self._sharded.buffers if self._sharded else {})
+
+    def _update(self, reducer: Reducer) -> None:
+        """Updates by mean gradients; of sharded states, this rank's shard."""
+        sharding: StateSharding | None = self._sharding
+        if sharding is None:
+            self.actual_optimizer.update(None)
+            return
+        if not sharding.is_divided:
+            params = [param for _, param in self._named_params()]
+            sharding.divide(params, self._bucketed)
+            scatter = sharding.reducer(params, self.zero_fill)
+            if scatter is not None and self._bucketed and self._bucket_hook is None:
+                vars(self)["_bucketed"] = scatter
+        sharding.update(reducer)
 
     def serialize(self, serializer: Any) -> None:
         """Saves or loads the actual optimizer and the state of a bucket hook.
 
         Where all ranks load the same parameters, none are sent at the next update, and
-        what else the ranks have loaded remains as it is.
+        what else the ranks have loaded remains as it is. Sharded states are gathered
+        before they are saved, so every rank has to save.
         """
-        self.actual_optimizer.serialize(serializer)
+        loads = isinstance(serializer, Deserializer)
+        with contextlib.ExitStack() as scope:
+            if self._sharding is not None and loads:
+                self._sharding.forget()
+            elif self._sharding is not None:
+                scope.enter_context(self._sharding.whole_states())
+            self.actual_optimizer.serialize(serializer)
         if hasattr(self._bucket_hook, "serialize"):
             self._bucket_hook.serialize(serializer["bucket_hook"])
-        vars(self)["_loaded"] = isinstance(serializer, Deserializer)
+        vars(self)["_loaded"] = loads
 
     def _synchronize(
         self, samples: int | None, share: float, source: GradientSource
@@ -306,6 +340,8 @@ class MultiNodeOptimizer:
         return [(name, id(param)) for name, param in self._named_params()]
 
     def _broadcast_parameters(self) -> None:
+        if self._sharding is not None:
+            self._sharding.restore()
         self.communicator.bcast_data(self.target)
         self._adopt_parameters()
 
@@ -321,7 +357,7 @@ class MultiNodeOptimizer:
             comm, named = self.communicator, self._named_params()
             names, params = [name for name, _ in named], [param for _, param in named]
             bucketed = BucketedReducer(comm, params, self.zero_fill, names, hook)
-            if hook is None:
+            if hook is None and self._sharding is None:
                 sharded = ShardedOptimizer(comm, self.actual_optimizer, params)
         if isinstance(hook, CompressionHook):
             hook.reset_agreement()

@@ -1,0 +1,80 @@
+"""Gradients of which each rank gets a shard of the means."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from renga import _core
+from renga.communicators import packing
+from renga.distributed.data_parallel.bucketed_reducer import BucketedReducer
+from renga.distributed.data_parallel.sharded_states import ShardedStates
+
+if TYPE_CHECKING:
+    from renga.communicators import Communicator
+    from renga.communicators.communicator import Array
+    from renga.parameter import Parameter
+
+
+class ScatterReducer(BucketedReducer):
+    """Scatters the means of buckets while ``backward()`` runs: half of an all-reduce.
+
+    After ``wait`` the pieces of ``states`` have their gradients, and no parameter has.
+
+    Args:
+        comm: the communicator.
+        params: those of ``states``.
+        zero_fill: whether a gradient that no rank has becomes zero, or stays None.
+        states: whose layouts are the buckets.
+        keeps_buffers: whether ``backward()`` writes into buffers that are kept, or
+            gradients are freed bucket by bucket.
+    """
+
+    def __init__(
+        self,
+        comm: Communicator,
+        params: Sequence[Parameter],
+        zero_fill: bool,
+        states: ShardedStates,
+        keeps_buffers: bool,
+    ) -> None:
+        super().__init__(comm, params, zero_fill)
+        self._states = states
+        self._use_buckets([layout.indices for layout in states.layouts])
+        self._is_order_agreed = True
+        self._flats: list[Array] = []
+        if keeps_buffers:
+            self._flats = [layout.empty() for layout in states.layouts]
+            for layout, flat in zip(states.layouts, self._flats):
+                flat[...] = 0
+                self._buffers.update(zip(layout.indices, layout.views(flat)))
+
+    def _launch_next(self, weight: float) -> None:
+        b = len(self._launched)
+        layout = self._states.layouts[b]
+        flat = self._flats[b] if self._flats else layout.empty()
+        for i, view in zip(layout.indices, layout.views(flat)):
+            self._take(i, weight, view)
+        row = _core.empty((layout.row,), layout.dtype)
+        work = self._comm.reduce_scatter(flat, "mean", out=row, wait=False)
+        self._launched.append((work, lambda row: row))
+
+    def wait(self) -> bool:
+        flags = self._agreed_flags()
+        rests = {
+            i: packing.average(self._comm, [self._take(i, self._weight)])[0]
+            for i in numpy.flatnonzero(flags == 2).tolist()
+        }
+        for pieces, (work, _) in zip(self._states.own, self._launched):
+            row = work.wait()
+            for piece, part in pieces:
+                mean: Any = row[piece.offset : piece.offset + piece.stop - piece.start]
+                if piece.param in rests:
+                    mean += rests[piece.param].reshape(-1)[piece.start : piece.stop]
+                used = flags[piece.param] or self._zero_fill
+                part.grad = mean.reshape(part.shape) if used else None
+                part._loss_scale = self._loss_scale
+        self._launched = []
+        return True

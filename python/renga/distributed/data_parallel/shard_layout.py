@@ -1,0 +1,99 @@
+"""How parameters are divided among ranks: flat arrays of one row for each rank."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from renga import _core
+
+if TYPE_CHECKING:
+    from renga.communicators.communicator import Array
+    from renga.parameter import Parameter
+
+_LINE_BYTES = 64
+
+
+class Piece(NamedTuple):
+    """Elements [start, stop) of parameter ``param``, at ``offset`` of a rank's row."""
+
+    param: int
+    start: int
+    stop: int
+    offset: int
+
+
+class ShardLayout:
+    """Parameters of one dtype in an array (ranks, elements).
+
+    Pieces begin at cache lines, so that kernels compute the same bits as for whole
+    parameters.
+
+    Args:
+        indices: of the parameters, in the order of the array.
+        params: all parameters.
+        ranks: the number of rows.
+        cuts: whether rows end within parameters, and are of equal length; otherwise
+            each parameter is in one row, the largest first in the shortest row.
+    """
+
+    def __init__(
+        self,
+        indices: Sequence[int],
+        params: Sequence[Parameter],
+        ranks: int,
+        cuts: bool,
+    ) -> None:
+        self.indices = list(indices)
+        self._shapes = {i: params[i].shape for i in indices}
+        self._sizes = {i: params[i].size for i in indices}
+        self.dtype = params[indices[0]].dtype
+        self._ranks = ranks
+        self._line = _LINE_BYTES // self.dtype.itemsize
+        self._begin: dict[int, int] = {}
+        self.row = self._cut_rows() if cuts else self._whole_rows()
+
+    def _padded(self, size: int) -> int:
+        return -(-size // self._line) * self._line
+
+    def _cut_rows(self) -> int:
+        total = 0
+        for i in self.indices:
+            self._begin[i] = total
+            total += self._padded(self._sizes[i])
+        return self._padded(-(-total // self._ranks))
+
+    def _whole_rows(self) -> int:
+        lengths = [0] * self._ranks
+        places = {}
+        for i in sorted(self.indices, key=lambda i: -self._sizes[i]):
+            r = lengths.index(min(lengths))
+            places[i] = (r, lengths[r])
+            lengths[r] += self._padded(self._sizes[i])
+        row = max(lengths)
+        self._begin = {i: r * row + offset for i, (r, offset) in places.items()}
+        return row
+
+    def empty(self) -> Array:
+        """A new array of all rows."""
+        flat: Array = _core.empty((self._ranks, self.row), self.dtype)
+        return flat
+
+    def views(self, flat: Array) -> list[Array]:
+        """The parameters' parts of an array, in the order of ``indices``."""
+        x = flat.reshape(-1)
+        return [
+            x[self._begin[i] : self._begin[i] + self._sizes[i]].reshape(self._shapes[i])
+            for i in self.indices
+        ]
+
+    def pieces(self, rank: int) -> list[Piece]:
+        """What is in a rank's row."""
+        low, high = rank * self.row, (rank + 1) * self.row
+        found = []
+        for i in self.indices:
+            begin, end = self._begin[i], self._begin[i] + self._sizes[i]
+            start, stop = max(begin, low), min(end, high)
+            if start < stop:
+                found.append(Piece(i, start - begin, stop - begin, start - low))
+        return found

@@ -1,0 +1,219 @@
+"""Optimizer states of which each rank keeps a shard."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from renga.distributed.data_parallel.shard_layout import Piece, ShardLayout
+from renga.link import Link
+from renga.optimizer_hooks.gradient_clipping import GradientClipping
+from renga.optimizer_hooks.gradient_hard_clipping import GradientHardClipping
+from renga.optimizer_hooks.lasso import Lasso
+from renga.optimizer_hooks.weight_decay import WeightDecay
+from renga.parameter import Parameter
+from renga.variable import Variable
+
+if TYPE_CHECKING:
+    from renga.communicators import Communicator
+    from renga.communicators.communicator import Array
+
+_MASTER = "fp32_param"  # key of the float32 values of a float16 parameter
+# Hooks for which a part of a parameter is as good as a whole one.
+_ELEMENTWISE_HOOKS = (GradientClipping, GradientHardClipping, Lasso, WeightDecay)
+
+
+class ShardedStates:
+    """Updates this rank's pieces of the parameters, then gathers all of them.
+
+    Update rules that work element by element update equal shares, which begin and end
+    within parameters. Others, such as LAMB's, and hooks that see a whole parameter, get
+    whole parameters. The parameters' arrays are moved into flat ones.
+
+    Args:
+        comm: the communicator.
+        optimizer: whose update rules make the updates; their states are divided.
+        params: initialized parameters, the same on all ranks and in one order.
+        buckets: their indices in buckets, each of one dtype.
+
+    Raises:
+        ValueError: if parameters share memory or are not on the CPU.
+
+    Source: Rajbhandari et al., ZeRO: memory optimizations toward training trillion
+    parameter models, SC 2020.
+    """
+
+    def __init__(
+        self,
+        comm: Communicator,
+        optimizer: Any,
+        params: Sequence[Parameter],
+        buckets: Sequence[Sequence[int]],
+    ) -> None:
+        _check(params)
+        self._comm = comm
+        self._optimizer = optimizer
+        self._params = list(params)
+        self.cuts = _is_elementwise(optimizer, params)
+        if not self.cuts:
+            by_dtype: dict[Any, list[int]] = {}
+            for i, param in enumerate(params):
+                by_dtype.setdefault(param.dtype, []).append(i)
+            buckets = list(by_dtype.values())
+        self.layouts = [
+            ShardLayout(bucket, params, comm.size, self.cuts) for bucket in buckets
+        ]
+        self._flats = [layout.empty() for layout in self.layouts]
+        self._views: dict[int, Array] = {}
+        for layout, flat in zip(self.layouts, self._flats):
+            self._views.update(zip(layout.indices, layout.views(flat)))
+        self._adopt_arrays()
+        self.own = [self._own_pieces(layout) for layout in self.layouts]
+        self._link = _Pieces(comm, [p for row in self.own for _, p in row])
+        self.divide()
+
+    def _own_pieces(self, layout: ShardLayout) -> list[tuple[Piece, Parameter]]:
+        """This rank's pieces as parameters, which have the rules of the whole ones."""
+        own = []
+        for piece in layout.pieces(self._comm.rank):
+            whole = self._params[piece.param]
+            part = whole
+            if self.cuts:
+                part = Parameter(_part(self._views[piece.param], piece))
+                part.name = whole.name
+                part.update_rule = whole.update_rule
+            own.append((piece, part))
+        return own
+
+    def _adopt_arrays(self) -> None:
+        """Moves arrays to the flat ones, also those that somebody has replaced."""
+        for param, view in ((self._params[i], x) for i, x in self._views.items()):
+            if param.array.ctypes.data != view.ctypes.data:
+                numpy.copyto(view, param.array)
+                param.array = view
+
+    def take_slices(self) -> None:
+        """Makes parts of the parameters' mean gradients those of this rank's pieces."""
+        if not self.cuts:
+            return
+        for piece, part in (pair for row in self.own for pair in row):
+            whole = self._params[piece.param]
+            part.grad = None if whole.grad is None else _part(whole.grad, piece)
+            part._loss_scale = whole._loss_scale
+
+    def update(self) -> None:
+        """Updates by the gradients of this rank's pieces, and clears all gradients.
+
+        Raises:
+            RuntimeError: if a hook for whole parameters has been added since.
+        """
+        if self.cuts and not _is_elementwise(self._optimizer, self._params):
+            raise RuntimeError(
+                "update: expected hooks for whole parameters to be added before the "
+                "first update with sharded states"
+            )
+        self._adopt_arrays()
+        target = self._optimizer.target
+        self._optimizer.target = self._link
+        try:
+            self._optimizer.update(None)
+        finally:
+            self._optimizer.target = target
+        for param in (*self._link.params(), *self._params):
+            param.grad = None
+        rank = self._comm.rank
+        works = [self._comm.all_gather(f[rank], out=f, wait=False) for f in self._flats]
+        for work in works:
+            work.wait()
+
+    def divide(self) -> None:
+        """Drops what other ranks keep of the states."""
+        own = {piece.param: piece for row in self.own for piece, _ in row}
+        for i, param in enumerate(self._params):
+            rule: Any = param.update_rule
+            if rule is None:
+                continue
+            if i not in own:
+                rule._state = rule._fp32_param = None
+            elif self.cuts:
+                if rule._state is not None:
+                    rule._state = {
+                        key: _part(x, own[i]).copy() for key, x in rule._state.items()
+                    }
+                if rule._fp32_param is not None:
+                    array = _part(rule._fp32_param.array, own[i]).copy()
+                    rule._fp32_param = Variable(array)
+
+    def restore(self) -> None:
+        """Gives the rules whole states again; every rank calls it."""
+        parts = self._comm.allgather_obj(list(self._own_states()))
+        whole: dict[int, dict[str, Array]] = {}
+        for piece, t, arrays in (part for of_rank in parts for part in of_rank):
+            self._params[piece.param].update_rule.t = t
+            states = whole.setdefault(piece.param, {})
+            for key, x in arrays.items():
+                if key not in states:
+                    shape = self._params[piece.param].shape
+                    states[key] = numpy.empty(shape, x.dtype)
+                _part(states[key], piece)[...] = x.reshape(-1)
+        for i, states in whole.items():
+            rule: Any = self._params[i].update_rule
+            master = states.pop(_MASTER, None)
+            rule._state = states or rule._state
+            rule._fp32_param = None if master is None else Variable(master)
+
+    def _own_states(self) -> Iterator[tuple[Piece, int, dict[str, Array]]]:
+        for piece, part in (pair for row in self.own for pair in row):
+            rule: Any = part.update_rule
+            if rule is None:
+                continue
+            arrays = dict(rule._state or {})
+            if rule._fp32_param is not None:
+                arrays[_MASTER] = rule._fp32_param.array
+            yield piece, rule.t, arrays
+
+
+class _Pieces(Link):
+    """What the optimizer updates on this rank."""
+
+    def __init__(self, comm: Communicator, pieces: Sequence[Parameter]) -> None:
+        super().__init__()
+        self._comm = comm
+        self._pieces = list(pieces)
+
+    def params(self, include_uninit: bool = True) -> Iterator[Parameter]:
+        yield from self._pieces
+
+    def sum_over_stages(self, value: float) -> float:
+        """The sum of all ranks' values, in rank order; every rank calls it."""
+        return sum(self._comm.allgather_obj(value))
+
+
+def _part(x: Array, piece: Piece) -> Array:
+    return x.reshape(-1)[piece.start : piece.stop]
+
+
+def _is_elementwise(optimizer: Any, params: Sequence[Parameter]) -> bool:
+    """Whether updates of parts of parameters are parts of the updates."""
+    hooks = [*optimizer._hooks("pre").values(), *optimizer._hooks("post").values()]
+    rules: list[Any] = [p.update_rule for p in params if p.update_rule is not None]
+    return all(type(hook) in _ELEMENTWISE_HOOKS for hook in hooks) and all(
+        rule.is_elementwise and not rule._hooks("pre") and not rule._hooks("post")
+        for rule in rules
+    )
+
+
+def _check(params: Sequence[Parameter]) -> None:
+    for param in params:
+        if param.xp is not numpy:
+            raise ValueError(
+                f"shard: expected parameters on the CPU, got {param.name} on "
+                f"{param.device}"
+            )
+    addresses = [param.array.ctypes.data for param in params if param.size]
+    if len(set(addresses)) < len(addresses):
+        raise ValueError(
+            "shard: expected parameters that share no memory, got tied ones"
+        )

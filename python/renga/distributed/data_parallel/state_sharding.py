@@ -1,0 +1,96 @@
+"""When the states of an optimizer are divided among ranks, and put together again."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from renga.distributed.data_parallel import buckets
+from renga.distributed.data_parallel.bucketed_reducer import BucketedReducer
+from renga.distributed.data_parallel.scatter_reducer import ScatterReducer
+from renga.distributed.data_parallel.sharded_states import ShardedStates
+
+if TYPE_CHECKING:
+    from renga.communicators import Communicator
+    from renga.distributed.data_parallel.reducer import Reducer
+    from renga.parameter import Parameter
+
+
+class StateSharding:
+    """Sharded states of an optimizer, from the first mean gradients on.
+
+    Args:
+        comm: the communicator.
+        optimizer: whose states are divided.
+        keeps_buffers: whether there are buffers for all gradients between steps.
+    """
+
+    def __init__(self, comm: Communicator, optimizer: Any, keeps_buffers: bool) -> None:
+        self._comm = comm
+        self._optimizer = optimizer
+        self._keeps_buffers = keeps_buffers
+        self._states: ShardedStates | None = None
+
+    @property
+    def is_divided(self) -> bool:
+        """Whether each rank has its shard of the states only."""
+        return self._states is not None
+
+    def divide(
+        self, params: Sequence[Parameter], bucketed: BucketedReducer | None
+    ) -> ShardedStates:
+        """Divides the states, in the order of the reducer's buckets if there is one."""
+        order = range(len(params) - 1, -1, -1)
+        assigned = buckets.assign_buckets(params, order, buckets.BUCKET_BYTES)
+        if bucketed is not None:
+            assigned = bucketed.buckets
+        self._states = ShardedStates(self._comm, self._optimizer, params, assigned)
+        return self._states
+
+    def reducer(
+        self, params: Sequence[Parameter], zero_fill: bool
+    ) -> ScatterReducer | None:
+        """Of gradients of which each rank needs its shard only; None: it needs all."""
+        if self._states is None or not self._states.cuts:
+            return None
+        return ScatterReducer(
+            self._comm, params, zero_fill, self._states, self._keeps_buffers
+        )
+
+    def update(self, reducer: Reducer) -> None:
+        """Updates by the mean gradients of a reducer."""
+        assert self._states is not None
+        if not isinstance(reducer, ScatterReducer):
+            self._states.take_slices()
+        self._states.update()
+
+    @contextlib.contextmanager
+    def whole_states(self) -> Iterator[None]:
+        """The scope in which the optimizer has whole states; every rank enters it."""
+        states = self._states
+        if states is not None:
+            states.restore()
+        yield
+        if states is not None:
+            states.divide()
+
+    def forget(self) -> None:
+        """Drops this rank's shard, because others will be loaded."""
+        if self._states is None:
+            return
+        self._states = None
+        for param in self._optimizer.target.params():
+            if param.update_rule is not None:
+                param.update_rule._state = param.update_rule._fp32_param = None
+
+    def restore(self) -> None:
+        """Gives the optimizer whole states again; every rank calls it.
+
+        Where a rank has dropped its shard, all do.
+        """
+        is_divided = self._comm.allgather_obj(self.is_divided)
+        if self._states is not None and all(is_divided):
+            self._states.restore()
+            self._states = None
+        self.forget()
