@@ -126,3 +126,24 @@ def test_wait_for_a_missing_message_times_out(monkeypatch):
         given_up.set()
 
     local.run(act, ranks=2)
+
+
+def test_what_follows_a_communication_is_computed_once_when_it_is_waited_for(ranks):
+    def act(comm):
+        calls = []
+
+        def add_one(total):
+            calls.append(1)
+            return total + 1
+
+        first = comm.all_reduce(np.ones(3), wait=False)
+        work = first.then(add_one).then(lambda y: 2 * y)
+        assert not calls
+        results = [work.wait(), work.wait()]
+        assert work.test() and work.error is None
+        return results, len(calls), first.wait()
+
+    for results, calls, total in ranks(act):
+        for y in results:
+            np.testing.assert_array_equal(y, 2 * (total + 1))
+        assert calls == 1

@@ -8,7 +8,9 @@ import pytest
 import renga
 from renga import optimizer_hooks
 from renga.distributed.data_parallel import buckets
-from renga.distributed.data_parallel.scatter_reducer import ScatterReducer
+from renga.distributed.data_parallel.sharded_states.scatter_reducer import (
+    ScatterReducer,
+)
 from tests.distributed.compression.nodes import Identity, make_compressed, on_nodes
 from tests.distributed.compression.test_training import both, load
 from tests.distributed.data_parallel.training_steps import (

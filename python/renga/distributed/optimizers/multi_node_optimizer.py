@@ -18,7 +18,7 @@ from renga.distributed.data_parallel.sharded_optimizer import (
     Eligibility,
     ShardedOptimizer,
 )
-from renga.distributed.data_parallel.state_sharding import StateSharding
+from renga.distributed.data_parallel.sharded_states.state_sharding import StateSharding
 from renga.distributed.data_parallel.synchronization import (
     GradientSource,
     SyncRequest,

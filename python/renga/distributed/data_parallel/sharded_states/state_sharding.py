@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from renga.distributed.data_parallel import buckets
 from renga.distributed.data_parallel.bucketed_reducer import BucketedReducer
-from renga.distributed.data_parallel.scatter_reducer import ScatterReducer
-from renga.distributed.data_parallel.sharded_states import ShardedStates
+from renga.distributed.data_parallel.sharded_states.scatter_reducer import (
+    ScatterReducer,
+)
+from renga.distributed.data_parallel.sharded_states.states import ShardedStates
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator

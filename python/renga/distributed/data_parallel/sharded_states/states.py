@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from renga.distributed.data_parallel.shard_layout import Piece, ShardLayout
+from renga.distributed.data_parallel.sharded_states.layout import Piece, ShardLayout
 from renga.link import Link
 from renga.optimizer_hooks.gradient_clipping import GradientClipping
 from renga.optimizer_hooks.gradient_hard_clipping import GradientHardClipping

@@ -10,7 +10,7 @@ import numpy
 from renga import _core
 from renga.communicators import packing
 from renga.distributed.data_parallel.bucketed_reducer import BucketedReducer
-from renga.distributed.data_parallel.sharded_states import ShardedStates
+from renga.distributed.data_parallel.sharded_states.states import ShardedStates
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator

@@ -1,0 +1,1 @@
+"""Optimizer states, and gradients, of which each rank keeps a shard (ZeRO)."""
