@@ -39,7 +39,7 @@ class Work:
 
         The thread that waits for it computes the result, at its first ``wait``.
         """
-        return Work(self._native, functools.cache(lambda: function(self._result())))
+        return _ContinuedWork(self, function)
 
     def test(self) -> bool:
         """Whether it is complete; raises its error."""
@@ -53,6 +53,21 @@ class Work:
         except Exception as error:
             return error
         return None
+
+
+class _ContinuedWork(Work):
+    """Another communication, whose result is computed further once."""
+
+    def __init__(self, first: Work, function: Callable[[Any], Any]) -> None:
+        self._first = first
+        self._compute = functools.cache(lambda: function(first.wait()))
+
+    def wait(self, timeout: float | None = None) -> Any:
+        self._first.wait(timeout)
+        return self._compute()
+
+    def test(self) -> bool:
+        return self._first.test()
 
 
 def _native_timeout(timeout: float | None) -> float:

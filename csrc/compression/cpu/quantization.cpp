@@ -37,12 +37,20 @@ float largest_magnitude(const float* x, std::int64_t n) {
   return std::bit_cast<float>(largest);
 }
 
+// The scale of a block: zero if elements over it overflow, NaN if they are not finite.
+template <int Levels>
+float scale_of(const float* x, std::int64_t n) {
+  const float largest = largest_magnitude(x, n);
+  if (!std::isfinite(largest)) return std::numeric_limits<float>::quiet_NaN();
+  return std::isfinite(Levels / largest) ? largest : 0;
+}
+
 // The codes of up to 512 elements before they are packed: the multiple, and the sign above it.
 template <int Bits>
 void codes_of(const float* x, std::int64_t n, float scale, std::uint64_t seed, std::int64_t begin,
               std::uint8_t* codes) {
   constexpr int kLevels = (1 << (Bits - 1)) - 1;
-  const float factor = scale > 0 ? kLevels / scale : 0;
+  const float factor = kLevels / scale;
   PhiloxBlock numbers;
   for (std::int64_t start = 0; start < n; start += kPhiloxBlock) {
     philox(seed, (begin + start) / kPhiloxBlock, numbers);
@@ -66,12 +74,10 @@ void quantize_as(const Array& x, std::uint64_t seed, const Array& codes, const A
   float* scale = scales.as<float>();
   for_each_block(x.size(), kQuantizationBlock,
                  [=](std::int64_t b, std::int64_t begin, std::int64_t n) {
-                   const float largest = largest_magnitude(from + begin, n);
-                   const bool finite = std::isfinite(largest);
-                   scale[b] = finite ? largest : std::numeric_limits<float>::quiet_NaN();
+                   scale[b] = scale_of<(1 << (Bits - 1)) - 1>(from + begin, n);
                    std::array<std::uint8_t, kQuantizationBlock> unpacked{};
-                   if (finite) {
-                     codes_of<Bits>(from + begin, n, largest, seed, begin, unpacked.data());
+                   if (scale[b] > 0) {
+                     codes_of<Bits>(from + begin, n, scale[b], seed, begin, unpacked.data());
                    }
                    const std::int64_t bytes = (n + kPerByte - 1) / kPerByte;
                    for (std::int64_t i = 0; i < bytes; ++i) {

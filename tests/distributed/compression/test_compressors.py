@@ -224,6 +224,13 @@ def test_gradients_that_are_not_finite(compressor, bad):
         np.testing.assert_array_equal(s[key], value)
 
 
+@pytest.mark.parametrize("compressor", GATHERED, ids=repr)
+def test_elements_that_are_nearly_zero(compressor):
+    x = np.full(600, 1e-42, "float32")
+    y = decoded(compressor, compressor.encode(x, state()), x)
+    assert (np.abs(y) <= 2e-42).all()
+
+
 def test_invalid_options():
     for kind in (compression.TopK, compression.RandomK, compression.DGC):
         with pytest.raises(ValueError, match="expected a ratio"):

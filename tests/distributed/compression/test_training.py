@@ -8,6 +8,7 @@ import pytest
 
 import renga
 from renga.distributed import compression, create_multi_node_optimizer
+from renga.distributed.compression import CompressionHook
 from renga.distributed.data_parallel import buckets
 from tests.distributed.compression.nodes import Identity, make_compressed, on_nodes
 from tests.distributed.data_parallel.training_steps import (
@@ -111,6 +112,26 @@ def test_resumed_training_has_the_same_bits(ranks, compressor):
     for expected, resumed in ranks(run):
         for name, value in expected.items():
             np.testing.assert_array_equal(resumed[name], value)
+
+
+def test_files_without_and_with_states(ranks):
+    def run(comm, saved_with, loaded_with):
+        comm = on_nodes(comm)
+        file = io.BytesIO()
+        for hook in (saved_with, loaded_with):
+            model, optimizer = make(comm)
+            if hook:
+                optimizer.add_bucket_hook(CompressionHook(compression.OneBit(), comm))
+            if hook is saved_with:
+                train(comm, model, optimizer, slice(0, 1))
+                renga.serializers.save_npz(file, both(model, optimizer))
+                file.seek(0)
+        load(file, both(model, optimizer))
+        return train(comm, model, optimizer, slice(1, STEPS))
+
+    for pair in ((True, False), (False, True)):
+        results = ranks(run, *pair)
+        check(results, results[0], atol=0)
 
 
 LOADING = threading.Lock()

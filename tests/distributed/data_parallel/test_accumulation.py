@@ -6,6 +6,7 @@ import pytest
 import renga
 from renga import training
 from renga.distributed import compression
+from renga.distributed.data_parallel import buckets
 from tests.distributed.compression.nodes import make_compressed, on_nodes
 from tests.distributed.data_parallel.training_steps import (
     BATCH,
@@ -100,6 +101,54 @@ def test_one_reduction_in_several_batches(several_ranks, no_sharded_updates):
 
     for counts in several_ranks(train):
         assert counts[3:] == [False, False, True] * 2
+
+
+class Barrier(renga.FunctionNode):
+    """A barrier in the backward pass."""
+
+    def __init__(self, comm):
+        self.comm = comm
+
+    def forward(self, inputs):
+        return inputs
+
+    def backward(self, indexes, gys):
+        self.comm.barrier()
+        return gys
+
+
+def test_the_last_backward_pass_is_overlapped(ranks, monkeypatch):
+    monkeypatch.setattr(buckets, "BUCKET_BYTES", 40)
+
+    def train(comm):
+        model, optimizer = make(comm)
+        in_backward, launched = [], []
+
+        def hook(bucket):
+            launched.append(bool(in_backward))
+            return comm.all_reduce(bucket.gradients, "mean", wait=False)
+
+        def loss(x, t):
+            y = Barrier(comm).apply([model(x, t)])[0]
+            backward = y.backward
+
+            def observed(**kwargs):
+                in_backward.append(1)
+                backward(**kwargs)
+                in_backward.clear()
+
+            y.backward = observed
+            return y
+
+        optimizer.add_bucket_hook(hook)
+        optimizer.accumulate(2)
+        for _ in range(4):
+            optimizer.update(loss, own_samples(comm, X[0]), own_samples(comm, T[0]))
+        return launched
+
+    for launched in ranks(train):
+        # Two updates of 8 parameters, each in a bucket of its own.
+        assert len(launched) == 16 and all(launched)
 
 
 def test_an_updater_accumulates(ranks, reduction):
