@@ -1,12 +1,26 @@
 """The choice of a compressor by measurement."""
 
+import time
+
 import numpy as np
 import pytest
 
-from renga.communicators import simulated
+from renga.communicators import local, simulated
 from renga.distributed import compression
 from renga.distributed.compression import State, auto
 from tests.distributed.compression.nodes import gradient, on_nodes
+
+
+def test_ranks_that_are_threads_may_share_a_compressor():
+    compressor = compression.Auto()
+
+    def run(comm):
+        x, kept = gradient(0).copy(), State("W", comm.rank, comm.size)
+        time.sleep(0.05 * comm.rank)
+        compressor.reduce([x], [kept], comm).wait()
+        return repr(compressor.choice), int(kept["choice"])
+
+    assert len(set(local.run(run, ranks=3))) == 1
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import renga
+from renga.communicators import local
 from renga.distributed import compression, create_multi_node_optimizer
 from renga.distributed.compression import CompressionHook
 from renga.distributed.data_parallel import buckets
@@ -246,6 +247,26 @@ def test_compression_is_between_nodes(ranks):
 
     for nodes, compressed in ranks(run):
         assert compressed == (nodes > 1)
+
+
+@pytest.mark.parametrize(("count", "nodes"), [(3, 2), (4, 3), (5, 2)])
+def test_nodes_of_different_sizes(count, nodes):
+    def run(comm, compressor):
+        return train(comm, *make_compressed(comm, compressor), range(2))
+
+    def train(comm, model, optimizer, steps):
+        for i in steps:
+            optimizer.update(model, own_samples(comm, X[i]), own_samples(comm, T[i]))
+        return parameters(model)
+
+    model, optimizer = make()
+    for x, t in zip(X[:2], T[:2]):
+        optimizer.update(model, x, t)
+    # 5 ranks have 3, 3, 2, 2, 2 of 12 samples.
+    for make_compressor in ALL.values():
+        results = local.run(run, make_compressor(), ranks=count, nodes=nodes)
+        check(results, results[0], atol=0)
+    check(local.run(run, Identity(), ranks=count, nodes=nodes), parameters(model))
 
 
 def test_a_users_hook_gets_every_gradient_once(ranks, bucket_bytes):

@@ -49,22 +49,26 @@ class Auto(Compressor):
 
     def __init__(self) -> None:
         self._candidates = (Uncompressed(), Cast(), PowerSGD(4), TopK(0.01))
-        self._choice: int | None = None
+        # By rank: ranks that are threads may share this object.
+        self._choices: dict[int, int] = {}
 
     @property
     def choice(self) -> Compressor | None:
         """The compressor in use; None before the first step."""
-        return None if self._choice is None else self._candidates[self._choice]
+        choice = next(iter(self._choices.values()), None)
+        return None if choice is None else self._candidates[choice]
 
     def reduce(
         self, xs: Sequence[Array], states: Sequence[State], comm: Communicator
     ) -> Work:
-        if self._choice is None:
+        choice = self._choices.get(comm.rank)
+        if choice is None:
             saved = states[0].get(_CHOICE)
-            self._choice = self._measured(xs, comm) if saved is None else int(saved)
+            choice = self._measured(xs, comm) if saved is None else int(saved)
+            self._choices[comm.rank] = choice
         for state in states:
-            state[_CHOICE] = numpy.array(self._choice)
-        return self._candidates[self._choice].reduce(xs, states, comm)
+            state[_CHOICE] = numpy.array(choice)
+        return self._candidates[choice].reduce(xs, states, comm)
 
     def _measured(self, xs: Sequence[Array], comm: Communicator) -> int:
         times = numpy.array([_seconds(c, xs, comm) for c in self._candidates])
