@@ -1,5 +1,7 @@
 """Gradients of several batches, reduced once, against one batch of all samples."""
 
+import io
+
 import numpy as np
 import pytest
 
@@ -8,6 +10,7 @@ from renga import training
 from renga.distributed import compression
 from renga.distributed.data_parallel import buckets
 from tests.distributed.compression.nodes import make_compressed, on_nodes
+from tests.distributed.compression.test_training import both, load
 from tests.distributed.data_parallel.training_steps import (
     BATCH,
     T,
@@ -182,6 +185,30 @@ def test_accumulation_of_compressed_gradients(ranks):
         return parameters(model)
 
     check(ranks(train, 3), serial(), atol=1e-6)
+
+
+def test_what_ranks_have_loaded_remains(ranks):
+    """Persistent values that differ between ranks, when accumulation is resumed."""
+
+    def run(comm):
+        x, t = own_samples(comm, X[0]), own_samples(comm, T[0])
+        file = io.BytesIO()
+        for resumes in (False, True):
+            model, optimizer = make(comm)
+            model.add_persistent("own", np.array(-1.0))
+            if resumes:
+                file.seek(0)
+                load(file, both(model, optimizer))
+            optimizer.accumulate(2)
+            for _ in range(2):
+                optimizer.update(model, x, t)
+            if not resumes:
+                model.own = np.array(float(comm.rank))
+                renga.serializers.save_npz(file, both(model, optimizer))
+        return float(model.own)
+
+    results = ranks(run)
+    assert results == list(range(len(results)))
 
 
 def test_invalid_counts(ranks):

@@ -110,6 +110,50 @@ def test_same_bits_with_hooks(ranks, hook):
     check_same(ranks, run)
 
 
+class CountingRule(renga.UpdateRule):
+    """A rule of the user's, whose state is no array like the parameter."""
+
+    def init_state(self, param):
+        self.state["count"] = np.zeros(2)
+
+    def update_core(self, param):
+        self.state["count"] += (1, 2)
+        norm = float(np.sqrt(np.square(param.grad.astype("float64")).sum()))
+        param.array -= param.grad.dtype.type(norm / self.state["count"][1]) * param.grad
+
+
+@pytest.mark.parametrize("resumes", [False, True])
+def test_rules_of_the_user(ranks, resumes):
+    def run(comm, shard):
+        def new():
+            model, optimizer = make(comm, shard=shard)
+            for param in model.params():
+                param.update_rule = CountingRule()
+            return model, optimizer
+
+        model, optimizer = new()
+        if resumes:
+            train(comm, model, optimizer, slice(0, 2))
+            file = io.BytesIO()
+            renga.serializers.save_npz(file, both(model, optimizer))
+            file.seek(0)
+            model, optimizer = new()
+            load(file, both(model, optimizer))
+            return train(comm, model, optimizer, slice(2, STEPS))
+        return train(comm, model, optimizer)
+
+    check_same(ranks, run)
+
+
+def test_gradients_in_half_precision(ranks):
+    def run(comm, shard):
+        group = comm.split(0, comm.rank)
+        group.set_config("allreduce_grad_dtype", value=np.float16)
+        return train(group, *make(group, shard=shard))
+
+    check_same(ranks, run)
+
+
 def test_clipping_by_the_norm_of_all_gradients(ranks):
     def run(comm, shard):
         model, optimizer = make(comm, shard=shard)

@@ -229,9 +229,10 @@ class MultiNodeOptimizer:
     def _keep_gradients(self, forward: Callable[[], Any], samples: int | None) -> None:
         """Adds the gradients of a batch to those that wait for others."""
         if self._synchronized is None:  # on all ranks
-            self._synchronize(samples, 1.0, GradientSource.LOSS).wait()
-            self._initialize(forward)
-            self._broadcast_parameters()
+            request = self._synchronize(samples, 1.0, GradientSource.LOSS)
+            if request.wait().parameters_differ:
+                self._initialize(forward)
+                self._broadcast_parameters()
         self._add_gradients(forward(), samples)
 
     def _backward(self, loss: Any, samples: int | None, request: SyncRequest) -> None:

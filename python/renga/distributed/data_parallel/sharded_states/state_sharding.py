@@ -54,7 +54,8 @@ class StateSharding:
         self, params: Sequence[Parameter], zero_fill: bool
     ) -> ScatterReducer | None:
         """Of gradients of which each rank needs its shard only; None: it needs all."""
-        if self._states is None or not self._states.cuts:
+        communication_dtype = self._comm.get_config("allreduce_grad_dtype")
+        if self._states is None or not self._states.cuts or communication_dtype:
             return None
         return ScatterReducer(
             self._comm, params, zero_fill, self._states, self._keeps_buffers

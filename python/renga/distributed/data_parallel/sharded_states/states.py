@@ -149,15 +149,18 @@ class ShardedStates:
     def restore(self) -> None:
         """Gives the rules whole states again; every rank calls it."""
         parts = self._comm.allgather_obj(list(self._own_states()))
-        whole: dict[int, dict[str, Array]] = {}
+        whole: dict[int, dict[str, Any]] = {}
         for piece, t, arrays in (part for of_rank in parts for part in of_rank):
-            self._params[piece.param].update_rule.t = t
+            param = self._params[piece.param]
+            param.update_rule.t = t
+            if not self.cuts:
+                whole[piece.param] = arrays
+                continue
             states = whole.setdefault(piece.param, {})
             for key, x in arrays.items():
                 if key not in states:
-                    shape = self._params[piece.param].shape
-                    states[key] = numpy.empty(shape, x.dtype)
-                _part(states[key], piece)[...] = x.reshape(-1)
+                    states[key] = numpy.empty(param.shape, x.dtype)
+                _part(states[key], piece)[...] = x
         for i, states in whole.items():
             rule: Any = self._params[i].update_rule
             master = states.pop(_MASTER, None)
