@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy
 
+from renga.link import Link
 from renga.serializer import AbstractSerializer
 from renga.training import extension
 from renga.training.trainer import Trainer
+from renga.utils.argument import check_number
 
 
 class ExponentialMovingAverage(extension.Extension):
@@ -35,14 +37,19 @@ class ExponentialMovingAverage(extension.Extension):
     # Before the evaluators, which are writers.
     priority = extension.PRIORITY_WRITER + 1
 
-    def __init__(self, model: Any, decay: float = 0.999) -> None:
+    def __init__(self, model: Link, decay: float = 0.999) -> None:
+        if not isinstance(model, Link):
+            raise TypeError(
+                f"ExponentialMovingAverage: expected a Link, got {type(model).__name__}"
+            )
+        check_number("ExponentialMovingAverage: decay", decay)
         if not 0 <= decay < 1:
             raise ValueError(
                 "ExponentialMovingAverage: expected a decay from 0 to below 1, got "
                 f"{decay}"
             )
         self.decay = decay
-        self.model = copy.deepcopy(model)
+        self.model: Any = copy.deepcopy(model)
         self._source = model
         self._updates = 0
 

@@ -68,6 +68,7 @@ class TensorBoardReport(Tracker):
 
     def __init__(self, writer: Any = None, interval: Any = (1, "epoch")) -> None:
         super().__init__(interval)
+        _check_method("TensorBoardReport", writer, "add_scalar")
         self._writer = writer
         self._owned: Any = None
 
@@ -103,6 +104,7 @@ class WandbReport(Tracker):
         self, run: Any = None, interval: Any = (1, "epoch"), **init: Any
     ) -> None:
         super().__init__(interval)
+        _check_method("WandbReport", run, "log")
         self._run, self._init = run, init
         self._owned: Any = None
 
@@ -151,6 +153,13 @@ class MLflowReport(Tracker):
         """Ends the run that it began."""
         if self._began:
             self._mlflow.end_run()
+
+
+def _check_method(extension_name: str, tracker: Any, method: str) -> None:
+    if tracker is not None and not hasattr(tracker, method):
+        raise TypeError(
+            f"{extension_name}: expected an object with {method}(), got {tracker!r}"
+        )
 
 
 def _require(extension_name: str, package: str, extra: str) -> Any:

@@ -11,6 +11,7 @@ import traceback
 from typing import IO, Any, Callable
 
 from renga.communicators.failure import RankFailed, with_rank
+from renga.utils.argument import check_count
 
 
 def launch(
@@ -36,8 +37,9 @@ def launch(
     """
     if "OMPI_COMM_WORLD_RANK" in os.environ:
         raise RuntimeError("launch: this process is a rank of an MPI job already")
-    if ranks < 1:
-        raise ValueError(f"launch: expected at least one rank, got {ranks}")
+    if not callable(function):
+        raise TypeError(f"launch: expected a function, got {function!r}")
+    check_count("launch: ranks", ranks)
     with tempfile.TemporaryDirectory(prefix="renga-launch-") as name:
         folder = pathlib.Path(name)
         _write(folder / "call", (function, args, kwargs))

@@ -37,8 +37,13 @@ def from_dlpack(array: Any) -> Variable:
     as well, but ``array`` is a copy of them as they were when it was first read.
 
     Raises:
+        TypeError: ``array`` has no ``__dlpack__``.
         BufferError, ValueError: the memory is not the host's, or the dtype is unknown.
     """
+    if not hasattr(array, "__dlpack__"):
+        raise TypeError(
+            f"from_dlpack: expected an array with __dlpack__, got {array!r:.100}"
+        )
     try:
         data = numpy.from_dlpack(array)
     except (BufferError, RuntimeError):  # NumPy has no bfloat16

@@ -106,7 +106,7 @@ def test_ranks_do_not_launch_ranks(monkeypatch):
 
 
 def test_no_ranks_are_refused():
-    with pytest.raises(ValueError, match="at least one rank, got 0"):
+    with pytest.raises(ValueError, match="ranks: expected at least 1, got 0"):
         launch(print, ranks=0)
 
 

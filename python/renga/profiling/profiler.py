@@ -178,9 +178,12 @@ class Profile(FunctionHook):
             comm: the ranks whose profiles are saved together.
 
         Raises:
+            TypeError: ``comm`` is no communicator.
             OSError: the file cannot be written; an old file at ``path`` is then
                 unchanged.
         """
+        if comm is not None and not hasattr(comm, "rank"):
+            raise TypeError(f"save_trace: expected a communicator, got {comm!r}")
         events = self._trace_events()
         if comm is None:
             chrome_trace.write(path, events)

@@ -42,6 +42,8 @@ def atomic_write(
             yield file
         return
     folder = os.path.dirname(path)
+    if not os.path.isdir(folder):
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), folder)
     temporary = _temporary_name(path)
     try:
         with open(temporary, mode.replace("w", "x"), encoding=encoding) as file:

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy
 
-from renga.utils.argument import check_count
+from renga.utils.argument import check_count, check_number
+from renga.variable import Variable
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,13 +48,20 @@ def lr_range_test(
 
     Raises:
         RuntimeError: before ``setup``.
+        TypeError: no optimizer, or a loss that is no Variable.
         ValueError: the rates or the optimizer have no range.
 
     Source: Smith, Cyclical learning rates for training neural networks, 2017.
     """
     check_count("lr_range_test: steps", steps, 2)
-    if not 0 < low < high:
+    for rate_name, rate in (("low", low), ("high", high)):
+        check_number(f"lr_range_test: {rate_name}", rate)
+    if not 0 < low < high < math.inf:
         raise ValueError(f"lr_range_test: expected 0 < low < high, got {low}, {high}")
+    if not hasattr(optimizer, "update") or not hasattr(optimizer, "target"):
+        raise TypeError(
+            f"lr_range_test: expected an optimizer, got {type(optimizer).__name__}"
+        )
     if optimizer.target is None:
         raise RuntimeError("lr_range_test: expected setup(model) before, got no model")
     # Adam's lr is computed from its alpha.
@@ -89,7 +97,9 @@ def _update(optimizer: Any, loss_func: Callable[..., Any], batch: Any) -> float:
     def observed(*args: Any, **kwargs: Any) -> Any:
         nonlocal loss
         y = loss_func(*args, **kwargs)
-        loss = float(y.array)
+        # The optimizer refuses what is no loss.
+        if isinstance(y, Variable) and y.size == 1:
+            loss = float(y.array)
         return y
 
     if isinstance(batch, Mapping):

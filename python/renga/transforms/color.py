@@ -8,6 +8,7 @@ from typing import Any
 import numpy
 
 from renga.transforms.images import check_images
+from renga.utils.argument import check_number
 from renga.utils.type_check import InvalidType
 
 # The luma of red, green and blue (ITU-R BT.601).
@@ -23,9 +24,8 @@ class Normalize:
     """
 
     def __init__(self, mean: float | Sequence[float], std: float | Sequence[float]):
-        self.mean, self.std = (
-            numpy.atleast_1d(numpy.asarray(each, "f")) for each in (mean, std)
-        )
+        self.mean = _of_channels("mean", mean)
+        self.std = _of_channels("std", std)
         if not (self.std > 0).all():
             raise ValueError(f"Normalize: expected positive deviations, got {std}")
 
@@ -38,6 +38,20 @@ class Normalize:
                     f"Normalize: expected {len(each)} channels, got images of {x.shape}"
                 )
         return ((x - self.mean[:, None, None]) / self.std[:, None, None]).astype("f")
+
+
+def _of_channels(name: str, values: Any) -> numpy.ndarray:
+    """A vector of finite numbers, one for each channel or one for all."""
+    for each in values if isinstance(values, (tuple, list)) else [values]:
+        if not isinstance(each, numpy.ndarray):
+            check_number(f"Normalize: {name}", each)
+    vector = numpy.atleast_1d(numpy.asarray(values, "f"))
+    if vector.ndim != 1 or not numpy.isfinite(vector).all():
+        raise ValueError(
+            f"Normalize: {name}: expected a finite number for each channel, got "
+            f"{values}"
+        )
+    return vector
 
 
 class ColorJitter:
@@ -55,10 +69,8 @@ class ColorJitter:
         self, brightness: float = 0.0, contrast: float = 0.0, saturation: float = 0.0
     ) -> None:
         self.strengths = (brightness, contrast, saturation)
-        if min(self.strengths) < 0:
-            raise ValueError(
-                f"ColorJitter: expected strengths >= 0, got {self.strengths}"
-            )
+        for name, each in zip(("brightness", "contrast", "saturation"), self.strengths):
+            check_number(f"ColorJitter: {name}", each, 0)
 
     def __call__(self, x: Any) -> numpy.ndarray:
         """The images with other colours; values are not clipped."""

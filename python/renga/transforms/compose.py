@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Callable
 
 from renga.dataset import convert
@@ -12,6 +13,7 @@ class Compose:
     """Calls transforms one after the other."""
 
     def __init__(self, *transforms: Callable[[Any], Any]) -> None:
+        _check_callable("Compose", transforms)
         self.transforms = transforms
 
     def __call__(self, x: Any) -> Any:
@@ -33,8 +35,11 @@ def converter(
         converter: makes arrays of the examples.
 
     Raises:
-        TypeError: the examples are neither images nor tuples that begin with one.
+        TypeError: the examples are neither images nor tuples that begin with one, or
+            a transform cannot be called.
     """
+
+    _check_callable("transforms.converter", (*transforms, converter))
 
     @convert.converter()
     def convert_and_transform(batch: Any, device: Any = None) -> Any:
@@ -47,9 +52,17 @@ def converter(
         x, *others = arrays if is_tuple else (arrays,)
         for transform in transforms:
             if isinstance(transform, Mixup):
+                if not others:
+                    raise TypeError("Mixup: expected examples (image, label)")
                 x, others[0] = transform(x, others[0])
             else:
                 x = transform(x)
         return convert.to_device(device, (x, *others) if is_tuple else x)
 
     return convert_and_transform
+
+
+def _check_callable(where: str, functions: Iterable[Any]) -> None:
+    for each in functions:
+        if not callable(each):
+            raise TypeError(f"{where}: expected a transform, got {each!r}")

@@ -7,8 +7,13 @@ from typing import Any
 
 import numpy
 
-from renga.transforms.images import check_images, check_probability, check_sizes
-from renga.utils.argument import check_count
+from renga.transforms.images import (
+    check_images,
+    check_probability,
+    check_range,
+    check_sizes,
+)
+from renga.utils.argument import check_count, check_number
 from renga.utils.type_check import InvalidType
 
 
@@ -112,11 +117,12 @@ class RandomErasing:
         value: float = 0.0,
     ) -> None:
         self.p = check_probability(self, p)
-        if not 0 < scale[0] <= scale[1] <= 1:
+        self.scale = check_range("RandomErasing: scale", scale)
+        self.ratio = check_range("RandomErasing: ratio", ratio)
+        if self.scale[1] > 1:
             raise ValueError(f"RandomErasing: expected parts of an area, got {scale}")
-        if not 0 < ratio[0] <= ratio[1]:
-            raise ValueError(f"RandomErasing: expected positive ratios, got {ratio}")
-        self.scale, self.ratio, self.value = scale, ratio, value
+        check_number("RandomErasing: value", value)
+        self.value = value
 
     def __call__(self, x: Any) -> numpy.ndarray:
         """The images with rectangles erased."""

@@ -6,35 +6,63 @@ from typing import Any
 
 import numpy
 
+from renga.utils.argument import check_count, check_number
 from renga.utils.type_check import InvalidType
 
 
 def check_images(transform: Any, x: Any) -> numpy.ndarray:
-    """``x`` as an array; InvalidType unless it has the axes (N, C, H, W)."""
-    x = numpy.asarray(x)
-    if x.ndim != 4:
+    """``x`` as an array; InvalidType unless it has numbers and axes (N, C, H, W)."""
+    name = type(transform).__name__
+    array = as_batch(name, x)
+    if array.ndim == 0:
+        raise InvalidType(f"{name}: expected images of (N, C, H, W), got {x!r}")
+    if array.ndim != 4 or array.dtype.kind not in "biuf":
         raise InvalidType(
-            f"{type(transform).__name__}: expected images of (N, C, H, W), got an "
-            f"array of {x.shape}"
+            f"{name}: expected images of (N, C, H, W), got an array of {array.dtype} "
+            f"{array.shape}"
         )
-    return x
+    return array
+
+
+def as_batch(name: str, x: Any) -> numpy.ndarray:
+    """``x`` as an array; InvalidType if it has examples of different shapes."""
+    try:
+        return numpy.asarray(x)
+    except ValueError as error:
+        raise InvalidType(
+            f"{name}: expected examples of one shape, got {error}"
+        ) from error
 
 
 def check_probability(transform: Any, p: float) -> float:
-    """``p``; ValueError unless it is from 0 to 1."""
+    """``p``; an error unless it is a number from 0 to 1."""
+    name = type(transform).__name__
+    check_number(f"{name}: p", p)
     if not 0 <= p <= 1:
-        raise ValueError(
-            f"{type(transform).__name__}: expected a probability from 0 to 1, got {p}"
-        )
+        raise ValueError(f"{name}: expected a probability from 0 to 1, got {p}")
     return p
 
 
 def check_sizes(transform: Any, size: Any) -> tuple[int, int]:
-    """(height, width) of a number or a pair; ValueError unless both are positive."""
-    pair = (size, size) if numpy.ndim(size) == 0 else tuple(size)
-    if len(pair) != 2 or min(pair) < 1:
+    """(height, width) of an integer or a pair; an error unless both are positive."""
+    name = type(transform).__name__
+    pair = tuple(size) if isinstance(size, (tuple, list)) else (size, size)
+    if len(pair) != 2:
         raise ValueError(
-            f"{type(transform).__name__}: expected a positive size or a pair of them, "
-            f"got {size}"
+            f"{name}: expected a positive size or a pair of them, got {size}"
         )
+    for each in pair:
+        check_count(f"{name}: size", each)
     return int(pair[0]), int(pair[1])
+
+
+def check_range(what: str, value: Any) -> tuple[float, float]:
+    """(least, most); an error unless these are two positive numbers in this order."""
+    if not isinstance(value, (tuple, list)) or len(value) != 2:
+        raise TypeError(f"{what}: expected the least and the most, got {value!r}")
+    low, high = value
+    for each in (low, high):
+        check_number(what, each)
+    if not 0 < low <= high < float("inf"):
+        raise ValueError(f"{what}: expected positive numbers in order, got {value}")
+    return low, high

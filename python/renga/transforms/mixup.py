@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy
 
+from renga.transforms.images import as_batch
 from renga.utils.argument import check_count, check_number
+from renga.utils.type_check import InvalidType
 
 
 class Mixup:
@@ -28,7 +30,7 @@ class Mixup:
     def __init__(self, n_classes: int, alpha: float = 0.2) -> None:
         check_count("Mixup: n_classes", n_classes)
         check_number("Mixup: alpha", alpha)
-        if alpha <= 0:
+        if not 0 < alpha < numpy.inf:
             raise ValueError(f"Mixup: expected alpha > 0, got {alpha}")
         self.n_classes, self.alpha = n_classes, alpha
 
@@ -36,9 +38,15 @@ class Mixup:
         """The mixed examples and their probabilities.
 
         Raises:
+            InvalidType: the examples are no floats or the labels no integers (N,).
             IndexError: a label is not from 0 to ``n_classes - 1``.
         """
-        x, t = numpy.asarray(x), numpy.asarray(t)
+        x, t = as_batch("Mixup", x), as_batch("Mixup", t)
+        if x.dtype.kind != "f" or t.dtype.kind not in "iu" or t.shape != x.shape[:1]:
+            raise InvalidType(
+                f"Mixup: expected floats (N, ...) and integers (N,), got {x.dtype} "
+                f"{x.shape} and {t.dtype} {t.shape}"
+            )
         if t.size and not 0 <= t.min() <= t.max() < self.n_classes:
             raise IndexError(
                 f"Mixup: expected labels from 0 to {self.n_classes - 1}, got "

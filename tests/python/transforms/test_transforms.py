@@ -160,23 +160,32 @@ def test_a_converter_trains_with_mixed_labels():
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: transforms.RandomCrop(0), ValueError, "positive size"),
+        (lambda: transforms.RandomCrop(0), ValueError, "expected at least 1"),
         (lambda: transforms.RandomCrop(3)(images(3, 4, 4)), InvalidType, r"\(N, C, H"),
         (lambda: transforms.RandomCrop(9)(images(1, 1, 4, 4)), InvalidType, "at least"),
         (lambda: transforms.RandomHorizontalFlip(2), ValueError, "from 0 to 1, got 2"),
         (
             lambda: transforms.RandomErasing(scale=(0, 2)),
             ValueError,
+            "positive numbers in order",
+        ),
+        (
+            lambda: transforms.RandomErasing(scale=(1, 2)),
+            ValueError,
             "parts of an area",
         ),
-        (lambda: transforms.RandomErasing(ratio=(0, 2)), ValueError, "positive ratios"),
+        (
+            lambda: transforms.RandomErasing(ratio=(0, 2)),
+            ValueError,
+            "positive numbers",
+        ),
         (lambda: transforms.Normalize([0, 0], 0), ValueError, "positive deviations"),
         (
             lambda: transforms.Normalize([0, 0], 1)(images(1, 3, 2, 2)),
             InvalidType,
             "expected 2 channels",
         ),
-        (lambda: transforms.ColorJitter(-1), ValueError, "strengths >= 0"),
+        (lambda: transforms.ColorJitter(-1), ValueError, "number >= 0"),
         (
             lambda: transforms.ColorJitter(1)(images(1, 1, 2, 2)),
             InvalidType,
