@@ -39,6 +39,8 @@ class FunctionNode:
     _outputs_to_retain: Sequence[int] = ()
     _retained_inputs: tuple[Any, ...] = ()
     _retained_arrays: tuple[Any, ...] | None = None
+    # Inputs and outputs, for hooks after the forward pass.
+    _variables: tuple[tuple[Variable, ...], tuple[Variable, ...]] | None = None
 
     @property
     def inputs(self) -> tuple[Any, ...] | None:
@@ -98,8 +100,10 @@ class FunctionNode:
         ys = _core.record_python(self, xs, outputs)
         if self._link is not None:
             self._retain(xs, ys)
+        self._variables = xs, ys
         for hook in hooks:
             hook.forward_postprocess(self, in_data)
+        self._variables = None
         return ys
 
     def forward(self, inputs: Arrays) -> Arrays:

@@ -49,16 +49,21 @@ class PlacementChecker(FunctionHook):
     def forward_postprocess(self, function: Any, in_data: Any) -> None:
         if self.tracker.is_paused:
             return
-        if not isinstance(function, _core.Call):
-            if any(getattr(x, "ndim", 0) > 2 for x in in_data):
-                _refuse(function.label, in_data, "gather_image before it")
-            return
-        xs, ys = list(_arrays(function.arguments)), function.results
+        in_python = not isinstance(function, _core.Call)
+        if in_python:
+            if not function.is_elementwise:
+                if any(getattr(x, "ndim", 0) > 2 for x in in_data):
+                    _refuse(function.label, in_data, "gather_image before it")
+                return
+            xs, ys = function._variables
+        else:
+            xs, ys = list(_arrays(function.arguments)), function.results
         placements = [self.tracker.placement_of(x) for x in xs]
         if SPATIAL in placements or REPLICATE_SUMMED in placements:
             _check_gradients(function.label, xs, placements)
         if SPATIAL in placements:
-            _check_shards(function, xs, placements)
+            if not in_python:
+                _check_shards(function, xs, placements)
             return
         is_summed = REPLICATE_SUMMED in placements
         for y in ys:

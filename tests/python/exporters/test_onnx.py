@@ -320,10 +320,10 @@ def test_networks_for_any_batch(name):
             "same operations for every size",
         ),
         (
-            lambda x: x * F.broadcast_to(F.sum(x), x.shape),
+            lambda x: x * (1 / len(x)),
             (2, 3),
             NotImplementedError,
-            "Expand that makes expand_",
+            r"Mul \(.*test_onnx.py:\d+\) depends on the size of the batch",
         ),
         (lambda x: x, (), ValueError, r"a batch axis and an example, got \(\)"),
         (lambda x: x, (0, 3), ValueError, r"and an example, got \(0, 3\)"),

@@ -8,7 +8,16 @@ from typing import Any
 import numpy
 
 from renga import _core
-from renga.exporters.onnx.registry import OPERATORS, Writer, writes
+from renga.exporters.onnx.registry import (
+    OPERATORS,
+    Writer,
+    writes,
+    writes_function,
+)
+from renga.functions.activation.not_negative import NotNegative
+from renga.functions.math.det import _Determinant
+from renga.functions.math.fmod import _Remainder
+from renga.functions.math.special import _Special
 from renga.variable import Variable, as_array
 
 
@@ -23,7 +32,7 @@ def _operator(name: str) -> Writer:
 
 def _reduction(name: str) -> Writer:
     def write(graph: Any, ys: Any, x: Any, axis: Any, keepdims: Any) -> Sequence[str]:
-        return [graph.node(name, x, keepdims=int(keepdims), **_axes(axis))]
+        return [graph.node(name, x, _axes(axis), keepdims=int(keepdims))]
 
     return write
 
@@ -32,16 +41,16 @@ OPERATORS.update({o.name: _operator(o.onnx) for o in _core.ops.entries if o.onnx
 OPERATORS["max"] = _reduction("ReduceMax")
 OPERATORS["min"] = _reduction("ReduceMin")
 OPERATORS["prod"] = _reduction("ReduceProd")
+OPERATORS["sum"] = _reduction("ReduceSum")
 
 
 def _operand(x: Any, dtype: Any) -> Any:
     return x if isinstance(x, Variable) else numpy.asarray(as_array(x), dtype)
 
 
-def _axes(axis: Any) -> dict[str, Any]:
-    if axis is None:
-        return {}
-    return {"axes": [axis] if isinstance(axis, int) else list(axis)}
+def _axes(axis: Any) -> Any:
+    """The axes of a reduction as an input; None for all."""
+    return None if axis is None else numpy.atleast_1d(numpy.int64(axis))
 
 
 @writes("square")
@@ -101,20 +110,52 @@ def _clip(graph: Any, ys: Any, x: Any, x_min: Any, x_max: Any) -> Sequence[str]:
 
 @writes("where")
 def _where(graph: Any, ys: Any, condition: Any, x: Any, y: Any) -> Sequence[str]:
-    chosen = as_array(condition)
-    return [graph.node("Where", numpy.asarray(chosen, bool), x, y)]
+    return [graph.node("Where", as_array(condition), x, y)]
 
 
-@writes("sum")
-def _sum(graph: Any, ys: Any, x: Any, axis: Any, keepdims: Any) -> Sequence[str]:
-    axes = _axes(axis).get("axes")
-    axes = None if axes is None else numpy.array(axes, numpy.int64)
-    return [graph.node("ReduceSum", x, axes, keepdims=int(keepdims))]
+@writes("sum_to")
+def _sum_to(graph: Any, ys: Any, x: Any, shape: Any) -> Sequence[str]:
+    added = x.ndim - len(shape)
+    reduced = [i for i, n in enumerate(shape, added) if n == 1 != x.shape[i]]
+    y = graph.node("ReduceSum", x, _axes([*range(added), *reduced]), keepdims=1)
+    return [graph.node("Squeeze", y, _axes(range(added)))] if added else [y]
 
 
 @writes("logsumexp")
 def _logsumexp(graph: Any, ys: Any, x: Any, axis: Any) -> Sequence[str]:
-    return [graph.node("ReduceLogSumExp", x, keepdims=0, **_axes(axis))]
+    return [graph.node("ReduceLogSumExp", x, _axes(axis), keepdims=0)]
+
+
+@writes("floor_divide")
+def _floor_divide(graph: Any, ys: Any, a: Any, b: Any) -> Sequence[str]:
+    operands = (_operand(x, ys[0].dtype) for x in (a, b))
+    return [graph.node("Floor", graph.node("Div", *operands))]
+
+
+@writes_function(NotNegative)
+def _not_negative(graph: Any, ys: Any, function: Any, x: Any) -> Sequence[str]:
+    return [graph.node("GreaterOrEqual", x, numpy.zeros((), x.dtype))]
+
+
+@writes_function(_Remainder)
+def _fmod(graph: Any, ys: Any, function: Any, a: Any, b: Any) -> Sequence[str]:
+    return [graph.node("Mod", a, b, fmod=1)]
+
+
+@writes_function(_Special)
+def _special(graph: Any, ys: Any, function: Any, x: Any) -> Sequence[str] | None:
+    one, half, root = (numpy.asarray(v, x.dtype) for v in (1, 0.5, 0.5**0.5))
+    if function.name == "erfc":
+        return [graph.node("Sub", one, graph.node("Erf", x))]
+    if function.name == "ndtr":
+        erf = graph.node("Erf", graph.node("Mul", x, root))
+        return [graph.node("Mul", graph.node("Add", erf, one), half)]
+    return None
+
+
+@writes_function(_Determinant)
+def _determinant(graph: Any, ys: Any, function: Any, x: Any) -> Sequence[str]:
+    return [graph.node("Det", x)]
 
 
 @writes("matmul")
@@ -138,13 +179,6 @@ def _transposed(graph: Any, x: Any) -> Any:
 @writes("linear")
 def _linear(graph: Any, ys: Any, x: Any, W: Any, b: Any) -> Sequence[str]:
     return [graph.node("Gemm", x, W, *([] if b is None else [b]), transB=1)]
-
-
-@writes("embed_id")
-def _embed_id(graph: Any, ys: Any, x: Any, W: Any, ignore_label: Any) -> Sequence[str]:
-    if ignore_label is not None:
-        raise NotImplementedError("export: embed_id has no ignore_label in ONNX")
-    return [graph.node("Gather", W, x)]
 
 
 @writes("softmax")

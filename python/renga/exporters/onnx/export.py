@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any, Union
+from typing import Any, Callable, Union
 
 import numpy
 
 from renga import configuration
+from renga.configuration import no_backprop_mode
 from renga.exporters.onnx.batches import for_any_batch
+from renga.exporters.onnx.graphs import check_same
 from renga.exporters.onnx.recorder import Recorder
 from renga.link import Link
 from renga.serializers.atomic import atomic_write
 from renga.variable import Variable, as_array
 
-OPSET = 17
+# ONNX 1.16 of 2024; ONNX Runtime reads it from 1.18 on.
+OPSET = 21
 
 Path = Union[str, "os.PathLike[str]"]
 
@@ -30,10 +34,12 @@ def export(
 ) -> Any:
     """The graph that ``model(*args)`` computes, as an ``onnx.ModelProto``.
 
-    The model, a link or a function, is run once in test mode on the given arrays
-    and its operations are recorded: shapes are those of these arrays, and numbers read
-    from arrays become constants. Parameters are named as in the link, with
-    dots. With ``filename`` the graph is saved.
+    The model, a link or a function, is run in test mode on the given arrays and its
+    operations are recorded: shapes are those of these arrays. A second run, with
+    other values, shows whether numbers that the model reads from arrays would be
+    wrong as constants. Copies of the model are run, so that states stay as they are.
+    Parameters are named as in the link, with dots. With ``filename`` the graph is
+    saved.
 
     >>> import numpy, renga.links as L
     >>> from renga.exporters.onnx import export
@@ -44,20 +50,31 @@ def export(
     Args:
         args: an array, a tuple or a list of arrays, or a dictionary of keywords.
         dynamic_batch: the first axis of every input is the batch, and the graph takes
-            batches of any size. The model is run a second time, with one example more.
+            batches of any size. The model is run with one and two examples more.
 
     Raises:
-        NotImplementedError: an operation has no counterpart in ONNX, or depends on the
-            size of the batch.
+        NotImplementedError: an operation has no counterpart in ONNX, or a constant
+            depends on the values of the inputs or the size of the batch.
         ValueError: an input has no batch axis, or no example.
         ImportError: the package onnx is not installed.
     """
     import onnx
 
-    proto = _graph_of(model, args, input_names, output_names)
+    _initialize(model, args)
+    state = numpy.random.get_state()
+
+    def graph_of(args: Any) -> Any:
+        numpy.random.set_state(state)
+        return _graph_of(copy.deepcopy(model), args, input_names, output_names)
+
+    proto = graph_of(args)
+    check_same(proto, graph_of(_each(args, _with_other_values)))
     if dynamic_batch:
-        larger = _graph_of(model, _one_more(args), input_names, output_names)
-        proto = for_any_batch(proto, larger)
+        larger = _each(args, _with_one_more)
+        sizes = [proto, graph_of(larger), graph_of(_each(larger, _with_one_more))]
+        proto = for_any_batch(sizes)
+    for node in proto.graph.node:
+        node.ClearField("doc_string")  # files and lines, for errors
     onnx.checker.check_model(proto, full_check=True)
     if filename is not None:
         with atomic_write(filename) as file:
@@ -65,13 +82,40 @@ def export(
     return proto
 
 
-def _one_more(args: Any) -> Any:
-    """The inputs with their first example once more."""
+def _initialize(model: Any, args: Any) -> None:
+    """Runs a link whose parameters have no values yet."""
+    if isinstance(model, Link) and not all(p.is_initialized for p in model.params()):
+        with configuration.using_config("train", False), no_backprop_mode():
+            first = copy.deepcopy(model)
+            _run(first, args, list(_inputs(args, None).values()))
+        model.copyparams(first)
+
+
+def _run(model: Any, args: Any, inputs: Sequence[Variable]) -> Any:
     if isinstance(args, Mapping):
-        return {name: _one_more(x) for name, x in args.items()}
+        return model(**dict(zip(args, inputs)))
+    return model(*inputs)
+
+
+def _each(args: Any, change: Callable[[numpy.ndarray], numpy.ndarray]) -> Any:
+    """The inputs, each changed."""
+    if isinstance(args, Mapping):
+        return {name: _each(x, change) for name, x in args.items()}
     if isinstance(args, (tuple, list)):
-        return [_one_more(x) for x in args]
-    x = numpy.asarray(as_array(args))
+        return [_each(x, change) for x in args]
+    return change(numpy.asarray(as_array(args)))
+
+
+def _with_other_values(x: numpy.ndarray) -> numpy.ndarray:
+    """Values from the range of those of ``x``, where it has any two."""
+    y = numpy.flip(x)
+    if x.dtype.kind == "f":
+        y = 0.75 * y + 0.125
+    return numpy.asarray(y, x.dtype)
+
+
+def _with_one_more(x: numpy.ndarray) -> numpy.ndarray:
+    """The first example once more at the end."""
     if x.ndim == 0 or len(x) == 0:
         raise ValueError(
             f"export: expected inputs with a batch axis and an example, got {x.shape}"
@@ -92,11 +136,8 @@ def _graph_of(
     recorder = Recorder(_parameters(model))
     for name, x in inputs.items():
         recorder.add_input(name, x)
-    with configuration.using_config("train", False), recorder:
-        if isinstance(args, Mapping):
-            result = model(**dict(zip(args, inputs.values())))
-        else:
-            result = model(*inputs.values())
+    with configuration.using_config("train", False), no_backprop_mode(), recorder:
+        result = _run(model, args, list(inputs.values()))
     outputs = _outputs(result)
     names = output_names
     if names is None:
@@ -108,7 +149,7 @@ def _graph_of(
     graph = recorder.graph(type(model).__name__, dict(zip(names, outputs)))
     opset = [onnx.helper.make_opsetid("", OPSET)]
     proto = onnx.helper.make_model(graph, opset_imports=opset, producer_name="renga")
-    proto.ir_version = 8  # the version of this operator set
+    proto.ir_version = 10  # the version of this operator set
     return proto
 
 
@@ -125,9 +166,7 @@ def _inputs(args: Any, names: Sequence[str] | None) -> dict[str, Variable]:
         )
     variables = {}
     for name, array in zip(names, map(as_array, arrays)):
-        # Requiring gradients marks all that depends on an input.
-        floats = numpy.issubdtype(array.dtype, numpy.floating)
-        variables[name] = Variable(array, requires_grad=floats)
+        variables[name] = Variable(array, requires_grad=False)
     return variables
 
 

@@ -89,28 +89,3 @@ def _pool(graph: Any, op: str, ys: Any, x: Any, window: Any, **attributes: Any) 
     return graph.node(
         op, x, kernel_shape=kernel, strides=stride, pads=[*pad, *ends], **attributes
     )
-
-
-@writes("fixed_batch_normalization")
-def _batch_normalization(
-    graph: Any,
-    ys: Any,
-    x: Any,
-    gamma: Any,
-    beta: Any,
-    mean: Any,
-    var: Any,
-    eps: float,
-    axis: Any,
-) -> Sequence[str]:
-    if axis is None:
-        reduced: Any = (0, *range(1 + gamma.ndim, x.ndim))
-    else:
-        reduced = (axis,) if isinstance(axis, int) else axis
-    if x.ndim >= 2 and tuple(reduced) == (0, *range(2, x.ndim)):
-        flat = (gamma, beta, mean, var)
-        return [graph.node("BatchNormalization", x, *flat, epsilon=eps)]
-    raise NotImplementedError(
-        f"export: batch normalization over axes {reduced} of {x.ndim} has no "
-        "counterpart in ONNX"
-    )

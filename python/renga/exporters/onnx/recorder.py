@@ -11,11 +11,15 @@ import numpy
 from renga.exporters.onnx import (  # noqa: F401
     elementwise,
     images,
+    indices,
+    losses,
+    normalization,
     recurrent,
     shapes,
 )
-from renga.exporters.onnx.registry import OPERATORS
+from renga.exporters.onnx.registry import FUNCTIONS, OPERATORS
 from renga.function_hook import FunctionHook
+from renga.function_node import FunctionNode
 from renga.operations import operation_name
 from renga.variable import Variable
 
@@ -27,11 +31,12 @@ class Recorder(FunctionHook):
 
     def __init__(self, parameters: Mapping[str, Any]) -> None:
         self._names: dict[int, str] = {}
+        self._arrays: dict[Any, str] = {}  # of integers and bools, by their memory
         self._kept: list[Any] = []  # kept alive, so that ids stay unique
         self._inputs: dict[str, Variable] = {}
         self._nodes: list[Any] = []
         self._constants: dict[str, numpy.ndarray] = {}
-        self._unknown: dict[int, str] = {}  # by results, or by Python functions
+        self._unknown: dict[int, str] = {}  # what computed a result, by its id
         self._parameters = {id(p): name for name, p in parameters.items()}
         self._count = 0
 
@@ -42,19 +47,21 @@ class Recorder(FunctionHook):
 
     def forward_postprocess(self, function: Any, in_data: Any) -> None:
         """Records an operation that has run."""
-        if not hasattr(function, "arguments"):
-            # A Python function; its results are refused where they are used.
-            self._kept.append(function)
-            self._unknown[id(function)] = f"{function.label}{_call_site()}"
-            return
-        write = OPERATORS.get(operation_name(function))
-        if write is None:
-            for y in function.results:
+        if isinstance(function, FunctionNode):
+            assert function._variables is not None
+            inputs, results = function._variables
+            write = FUNCTIONS.get(type(function))
+            arguments = (function, *inputs)
+        else:
+            write = OPERATORS.get(operation_name(function))
+            arguments, results = function.arguments, function.results
+        names = None if write is None else write(self, results, *arguments)
+        if names is None:  # refused where the results are used
+            for y in results:
                 self._kept.append(y)
                 self._unknown[id(y)] = f"{function.label}{_call_site()}"
             return
-        names = write(self, function.results, *function.arguments)
-        for y, name in zip(function.results, names):
+        for y, name in zip(results, names):
             self._call(y, name)
 
     def node(self, op: str, *inputs: Any, outputs: int = 1, **attributes: Any) -> Any:
@@ -66,7 +73,9 @@ class Recorder(FunctionHook):
 
         names = ["" if x is None else self.name_of(x) for x in inputs]
         made = [self._fresh(op.lower()) for _ in range(outputs)]
-        self._nodes.append(onnx.helper.make_node(op, names, made, **attributes))
+        node = onnx.helper.make_node(op, names, made, **attributes)
+        node.doc_string = _call_site()
+        self._nodes.append(node)
         return made[0] if outputs == 1 else made
 
     def name_of(self, x: Any) -> str:
@@ -74,7 +83,10 @@ class Recorder(FunctionHook):
         if isinstance(x, str):
             return x
         if not isinstance(x, Variable):
-            return self._constant("constant", numpy.asarray(x))
+            # Operations take indices and conditions as arrays.
+            array = numpy.asarray(x)
+            known = self._arrays.get(_memory(array))
+            return self._constant("constant", array) if known is None else known
         if id(x) in self._names:
             return self._names[id(x)]
         if id(x) in self._parameters:
@@ -115,6 +127,8 @@ class Recorder(FunctionHook):
     def _call(self, x: Variable, name: str) -> None:
         self._kept.append(x)
         self._names[id(x)] = name
+        if x.dtype.kind != "f" and x.size:
+            self._arrays[_memory(x.array)] = name
 
     def _fresh(self, stem: str) -> str:
         self._count += 1
@@ -126,10 +140,7 @@ class Recorder(FunctionHook):
         return name
 
     def _refuse_computed(self, x: Variable) -> None:
-        creator = x.creator_node
-        label = self._unknown.get(id(x), self._unknown.get(id(creator)))
-        if label is None and creator is not None:
-            label = creator.label
+        label = self._unknown.get(id(x))
         if label is not None:
             raise NotImplementedError(f"export: {label} has no counterpart in ONNX")
 
@@ -148,6 +159,10 @@ def _call_site() -> str:
             return f"{called} ({frame.f_code.co_filename}:{frame.f_lineno})"
         frame = frame.f_back
     return called
+
+
+def _memory(x: numpy.ndarray) -> Any:
+    return x.__array_interface__["data"][0], x.shape, x.strides, x.dtype
 
 
 def _information(name: str, x: Variable) -> Any:

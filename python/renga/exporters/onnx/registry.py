@@ -6,10 +6,25 @@ from collections.abc import Sequence
 from typing import Any, Callable
 
 # Called with the recorder, the results, and the operation's arguments; adds nodes and
-# returns the names of its outputs.
-Writer = Callable[..., Sequence[str]]
+# returns the names of its outputs, or None if ONNX has no counterpart.
+Writer = Callable[..., "Sequence[str] | None"]
 
 OPERATORS: dict[str, Writer] = {}  # by the names of operations
+
+
+# Of functions written in Python, by their classes; called with the recorder, the
+# results, the function and its inputs.
+FUNCTIONS: dict[type, Writer] = {}
+
+
+def writes_function(kind: type) -> Callable[[Writer], Writer]:
+    """Decorator that registers a writer of a class of FunctionNodes."""
+
+    def register(writer: Any) -> Writer:
+        FUNCTIONS[kind] = writer
+        return writer
+
+    return register
 
 
 def writes(*names: str) -> Callable[[Writer], Writer]:

@@ -21,6 +21,8 @@ def _reshape(graph: Any, ys: Any, x: Any, *_: Any) -> Sequence[str]:
 
 @writes("transpose")
 def _transpose(graph: Any, ys: Any, x: Any, axes: Any) -> Sequence[str]:
+    if x.ndim == 0:
+        return [graph.node("Identity", x)]
     order = range(x.ndim)[::-1] if axes is None else (a % x.ndim for a in axes)
     return [graph.node("Transpose", x, perm=list(order))]
 
@@ -72,6 +74,8 @@ def _pad(
 
 @writes("slice")
 def _slice(graph: Any, ys: Any, x: Any, ranges: Any) -> Sequence[str]:
+    if not ranges:
+        return [graph.node("Identity", x)]
     starts, lengths, steps = zip(*ranges)
     ends = [s + n * step for s, n, step in zip(starts, lengths, steps)]
     # ONNX counts a negative end from the last element.

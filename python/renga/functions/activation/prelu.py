@@ -6,8 +6,9 @@ from typing import Any
 
 from renga import _core
 from renga.functions.activation.channelwise import spread
+from renga.functions.activation.not_negative import not_negative
 from renga.placement import reads_elements
-from renga.variable import Variable, as_array
+from renga.variable import Variable
 
 
 @reads_elements
@@ -24,4 +25,4 @@ def prelu(x: Any, W: Any) -> Variable:
     Source: He et al., Delving deep into rectifiers, 2015.
     """
     slope = spread("prelu", x, W)
-    return _core.ops.where(as_array(x) >= 0, x, _core.ops.multiply(slope, x))
+    return _core.ops.where(not_negative(x), x, _core.ops.multiply(slope, x))

@@ -8,11 +8,11 @@ import numpy
 
 from renga import _core
 from renga.configuration import config
+from renga.functions.activation.not_negative import not_negative
 from renga.functions.check import check_floats, check_shape
 from renga.functions.noise.seed import generator
 from renga.placement import reads_elements
 from renga.utils.argument import parse_kwargs
-from renga.variable import as_array
 
 
 @reads_elements
@@ -42,5 +42,5 @@ def rrelu(x: Any, l: float = 1.0 / 8, u: float = 1.0 / 3, **kwargs: Any) -> Any:
     elif r is None:
         r = generator(x).uniform(l, u, x.shape).astype(x.dtype)
     check_shape("rrelu", r.shape == x.shape, "r of the shape of x", x, r)
-    y = _core.ops.where(as_array(x) >= 0, x, _core.ops.multiply(r, x))
+    y = _core.ops.where(not_negative(x), x, _core.ops.multiply(r, x))
     return (y, r) if return_r else y

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from renga import _core
+from renga.functions.activation.not_negative import not_negative
 from renga.placement import reads_elements
-from renga.variable import Variable, as_array
+from renga.variable import Variable
 
 
 @reads_elements
 def fix(x: Any) -> Variable:
     """``x`` rounded towards 0; it has no gradient."""
     ops = _core.ops
-    return ops.where(as_array(x) >= 0, ops.floor(x), ops.ceil(x))
+    return ops.where(not_negative(x), ops.floor(x), ops.ceil(x))

@@ -26,6 +26,8 @@ def forget(func: Callable[..., Any], *xs: Any) -> Any:
     """
     if not callable(func):
         raise TypeError(f"forget: expected a function, got {type(func)}")
+    if not _core.backprop_enabled():
+        return func(*xs)
     return _Checkpoint(func).run(tuple(as_variable(x) for x in xs))
 
 

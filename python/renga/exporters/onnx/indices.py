@@ -1,0 +1,91 @@
+"""ONNX nodes of operations that pick elements, and of running sums."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy
+
+from renga.exporters.onnx.registry import OPERATORS, Writer, writes, writes_function
+from renga.functions.array.get_item import PickItems, PutItems
+from renga.functions.math.cumsum import _CumulativeSum
+
+
+def _int64(*values: int) -> numpy.ndarray:
+    return numpy.array(values, numpy.int64)
+
+
+@writes("embed_id")
+def _embed_id(graph: Any, ys: Any, x: Any, W: Any, ignore_label: Any) -> Sequence[str]:
+    if ignore_label is None:
+        return [graph.node("Gather", W, x)]
+    ignored = graph.node("Equal", x, numpy.asarray(ignore_label, x.dtype))
+    # The ignored label need not be a row.
+    rows = graph.node("Where", ignored, numpy.zeros((), x.dtype), x)
+    taken = graph.node("Gather", W, rows)
+    column = graph.node("Unsqueeze", ignored, _int64(-1))
+    return [graph.node("Where", column, numpy.zeros((), ys[0].dtype), taken)]
+
+
+@writes("select_item")
+def _select_item(graph: Any, ys: Any, x: Any, t: Any) -> Sequence[str]:
+    column = graph.node("Unsqueeze", t, _int64(1))
+    taken = graph.node("GatherElements", x, column, axis=1)
+    return [graph.node("Squeeze", taken, _int64(1))]
+
+
+def _extreme_index(op: str) -> Writer:
+    def write(graph: Any, ys: Any, x: Any, axis: Any) -> Sequence[str]:
+        import onnx
+
+        if axis is None:
+            x, axis = graph.node("Reshape", x, _int64(-1)), 0
+        index = graph.node(op, x, axis=axis, keepdims=0)
+        to = onnx.helper.np_dtype_to_tensor_dtype(ys[0].dtype)
+        return [graph.node("Cast", index, to=to)]
+
+    return write
+
+
+OPERATORS["argmax"] = _extreme_index("ArgMax")
+OPERATORS["argmin"] = _extreme_index("ArgMin")
+
+
+@writes_function(PickItems)
+def _pick_items(graph: Any, ys: Any, function: Any, x: Any) -> Sequence[str]:
+    index = numpy.arange(x.size).reshape(x.shape)[function.keys].astype(numpy.int64)
+    if _is_same_of_each(index, x):
+        # In each sample the same elements, however many samples there are.
+        samples = graph.node("Reshape", x, _int64(0, -1))
+        return [graph.node("Gather", samples, index[0], axis=1)]
+    return [graph.node("Gather", graph.node("Reshape", x, _int64(-1)), index)]
+
+
+def _is_same_of_each(index: numpy.ndarray, x: Any) -> bool:
+    if index.ndim == 0 or len(index) != len(x) or index.size == 0:
+        return False
+    rows = index.reshape(len(x), -1)
+    first = numpy.arange(len(x))[:, None] * (x.size // len(x))
+    return bool((rows == rows[:1] + first).all() and rows[0].max() < x.size // len(x))
+
+
+@writes_function(PutItems)
+def _put_items(graph: Any, ys: Any, function: Any, gy: Any) -> Sequence[str]:
+    y = ys[0]
+    index = numpy.arange(y.size).reshape(y.shape)[function.keys].astype(numpy.int64)
+    given = graph.node("Expand", gy, _int64(*index.shape))
+    put = graph.node(
+        "ScatterElements",
+        numpy.zeros(y.size, y.dtype),
+        index.ravel(),
+        graph.node("Reshape", given, _int64(-1)),
+        axis=0,
+        reduction="add",
+    )
+    return [graph.node("Reshape", put, _int64(*y.shape), allowzero=1)]
+
+
+@writes_function(_CumulativeSum)
+def _cumsum(graph: Any, ys: Any, function: Any, x: Any) -> Sequence[str]:
+    return [graph.node("CumSum", x, numpy.int64(function.axis))]

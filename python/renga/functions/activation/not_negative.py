@@ -1,0 +1,24 @@
+"""The condition of functions that treat negative numbers in another way."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from renga.function_node import FunctionNode
+from renga.variable import Variable
+
+
+def not_negative(x: Any) -> Variable:
+    """Whether each element is at least 0: bools, which hooks see being computed."""
+    return NotNegative().apply((x,))[0]
+
+
+class NotNegative(FunctionNode):
+    """``x >= 0``."""
+
+    is_elementwise = True
+
+    def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        return (numpy.asarray(inputs[0] >= 0),)
