@@ -13,6 +13,7 @@ from typing import Any
 from renga import backend, configuration
 from renga import reporter as reporter_module
 from renga.dataset import convert
+from renga.extensions.reports.terminal import can_draw
 from renga.training import extension
 from renga.training.trainer import Trainer
 from renga.utils import argument
@@ -128,9 +129,9 @@ class Evaluator(extension.Extension):
             iterator = copy.copy(iterator)
         if self._limit is not None:
             return itertools.islice(iterator, self._limit)
-        if not self._progress_bar:
+        if not self._progress_bar or not can_draw(sys.stdout):
             return iterator
-        from tqdm import tqdm
+        from tqdm.auto import tqdm
 
         try:
             total = math.ceil(len(iterator.dataset) / iterator.batch_size)
@@ -143,7 +144,6 @@ class Evaluator(extension.Extension):
                 total=total,
                 file=sys.stdout,
                 leave=False,
-                disable=None,  # without a terminal
             )
         )
 

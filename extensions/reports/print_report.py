@@ -9,16 +9,21 @@ from collections.abc import Sequence
 from typing import Any, TextIO
 
 from renga.extensions.reports.log_report import LogReport
-from renga.extensions.reports.terminal import is_first_rank, print_above_bars
+from renga.extensions.reports.terminal import (
+    in_notebook,
+    is_first_rank,
+    print_above_bars,
+)
 from renga.serializer import AbstractSerializer
 from renga.training import extension
 from renga.training.trainer import Trainer
+from renga.utils.table import aligned, html_table
 
 
 class PrintReport(extension.Extension):
     """Prints each new entry of a LogReport as a row of a table.
 
-    In a multi-node run only rank 0 prints.
+    In a notebook it is a table of HTML. In a multi-node run only rank 0 prints.
 
     Args:
         entries: keys of the log, one per column.
@@ -38,6 +43,8 @@ class PrintReport(extension.Extension):
         self._log_report = log_report
         self._out = out
         self._printed = 0
+        self._rows: list[list[str]] = []
+        self._display: Any = None  # of a notebook
         self._missing = set(self._entries)
         self._speaks = True
 
@@ -46,7 +53,10 @@ class PrintReport(extension.Extension):
         if isinstance(self._log_report, str):
             _find_log_report(trainer, self._log_report)
         self._speaks = is_first_rank(trainer)
-        self._print(self._entries)
+        if self._speaks and self._out is None and in_notebook():
+            self._display = _display(self._mime_bundle())
+        else:
+            self._print(self._entries)
 
     def __call__(self, trainer: Trainer) -> None:
         """Prints the new entries of the log."""
@@ -57,8 +67,19 @@ class PrintReport(extension.Extension):
             log_report(trainer)
         for entry in log_report.log[self._printed :]:
             self._missing -= entry.keys()
-            self._print([_cell(entry.get(name)) for name in self._entries])
+            self._rows.append([_cell(entry.get(name)) for name in self._entries])
+            if self._display is None:
+                self._print(self._rows[-1])
+        if self._display is not None and self._printed < len(log_report.log):
+            self._display.update(self._mime_bundle(), raw=True)
         self._printed = len(log_report.log)
+
+    def _mime_bundle(self) -> dict[str, str]:
+        lines = aligned([self._entries, *self._rows])
+        return {
+            "text/plain": "\n".join(lines),
+            "text/html": html_table(self._entries, self._rows),
+        }
 
     def finalize(self) -> None:
         """Warns of columns that stayed empty."""
@@ -88,6 +109,12 @@ def _find_log_report(trainer: Trainer, name: str) -> Any:
             f"PrintReport: expected a LogReport called {name!r}, whose log it prints: "
             f"call trainer.extend(extensions.LogReport()), too ({error})"
         ) from None
+
+
+def _display(bundle: dict[str, str]) -> Any:
+    from IPython.display import display
+
+    return display(bundle, raw=True, display_id=True)
 
 
 def _cell(value: Any) -> str:

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import collections
 import datetime
-import os
 import shutil
 import sys
 import time
 from typing import Any, TextIO
 
-from renga.extensions.reports.terminal import is_first_rank
+from renga.extensions.reports.terminal import can_draw, in_notebook, is_first_rank
 from renga.training import extension
 from renga.training.trainer import Trainer
 
 
 class ProgressBar(extension.Extension):
-    """Displays bars on a terminal; prints lines to any other file.
+    """Displays bars on a terminal or in a notebook; prints lines to any other file.
 
-    A terminal that cannot move its cursor (``TERM=dumb``) gets lines, too. In a
-    multi-node run only rank 0 prints.
+    A notebook needs ipywidgets for bars. A terminal that cannot move its cursor
+    (``TERM=dumb``) gets lines, too. In a multi-node run only rank 0 prints.
 
     Args:
         training_length: (length, unit); by default that of the stop trigger.
@@ -60,7 +59,7 @@ class ProgressBar(extension.Extension):
         if self._training_length is not None:
             fractions = {"total": self._fraction_done(trainer), **fractions}
         out = self._out or sys.stdout
-        if _draws(out):
+        if can_draw(out):
             self._draw(fractions, self._status(trainer), out)
         else:
             parts = [f"{name} {fraction:.2%}" for name, fraction in fractions.items()]
@@ -105,19 +104,19 @@ class ProgressBar(extension.Extension):
         self._bars = []
 
 
-def _draws(out: TextIO) -> bool:
-    isatty = getattr(out, "isatty", lambda: False)
-    return isatty() and os.environ.get("TERM") != "dumb"
-
-
 def _position(trainer: Trainer) -> tuple[int, float]:
     return trainer.updater.iteration, trainer.updater.epoch_detail
 
 
 def _new_bars(names: list[str], length: int, out: TextIO) -> list[Any]:
     """A bar for each name, and below them one that is only text."""
-    from tqdm import tqdm
+    from tqdm.auto import tqdm
 
+    if in_notebook():
+        widgets = [tqdm(desc=name, total=1.0, leave=False) for name in names]
+        for widget in widgets:
+            widget.bar_format = "{desc}{bar}{percentage:.0f}%"
+        return [*widgets, tqdm(total=1.0, bar_format="{desc}", leave=False)]
     # tqdm prints nothing on a terminal that reports 0 columns.
     columns, lines = shutil.get_terminal_size()
     form = f"{{desc}} [{{bar:{length}}}] {{percentage:.2f}}%"

@@ -1,7 +1,9 @@
-"""Terminal output of one process of a run."""
+"""Output of one process of a run to a terminal or a notebook."""
 
 from __future__ import annotations
 
+import importlib.util
+import os
 import sys
 from typing import TextIO
 
@@ -13,6 +15,21 @@ def is_first_rank(trainer: Trainer) -> bool:
     optimizers = trainer.updater.get_all_optimizers().values()
     communicators = (getattr(each, "communicator", None) for each in optimizers)
     return all(c is None or c.rank == 0 for c in communicators)
+
+
+def in_notebook() -> bool:
+    """Whether this is the kernel of a notebook, which displays HTML."""
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    return shell is not None and "IPKernelApp" in shell.config
+
+
+def can_draw(out: TextIO) -> bool:
+    """Whether progress bars can be drawn: terminals, and notebooks with ipywidgets."""
+    if out is sys.stdout and in_notebook():
+        return importlib.util.find_spec("ipywidgets") is not None
+    isatty = getattr(out, "isatty", lambda: False)
+    return isatty() and os.environ.get("TERM") != "dumb"
 
 
 def print_above_bars(line: str, out: TextIO) -> None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import html
 from typing import Any
 
 from renga import configuration
 from renga.link import Link
 from renga.link_hook import LinkHook
-from renga.utils.table import aligned
+from renga.utils.table import aligned, html_table
 from renga.variable import Variable
 
 _TITLES = ("link", "class", "output shape", "parameters")
@@ -57,12 +56,7 @@ class ModelSummary:
         return "\n".join([*lines, self._total()])
 
     def _repr_html_(self) -> str:
-        def row(cells: tuple[str, ...], tag: str) -> str:
-            texts = (f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells)
-            return f"<tr>{''.join(texts)}</tr>"
-
-        body = "".join(row(cells, "td") for cells in self._cells())
-        return f"<table>{row(_TITLES, 'th')}{body}</table><p>{self._total()}</p>"
+        return f"{html_table(_TITLES, self._cells())}<p>{self._total()}</p>"
 
 
 class _Observer(LinkHook):

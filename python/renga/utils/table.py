@@ -1,8 +1,9 @@
-"""Tables as text."""
+"""Tables as text and as HTML."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import html
+from collections.abc import Collection, Iterable, Sequence
 
 
 def aligned(
@@ -23,3 +24,13 @@ def aligned(
         ]
         lines.append("  ".join(cells).rstrip())
     return lines
+
+
+def html_table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table for a notebook."""
+
+    def row(cells: Sequence[str], tag: str) -> str:
+        texts = (f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells)
+        return f"<tr>{''.join(texts)}</tr>"
+
+    return f"<table>{row(titles, 'th')}{''.join(row(r, 'td') for r in rows)}</table>"

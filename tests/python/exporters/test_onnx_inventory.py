@@ -28,8 +28,9 @@ NO_COUNTERPART = set(
 READS_VALUES = set(
     """accuracy argmax_crf1d batch_renormalization binary_accuracy
     classification_summary f1_score precision r2_score recall roi_average_align_2d
-    roi_average_pooling_2d roi_max_align_2d roi_max_pooling_2d roi_pooling_2d sparse_matmul
-    spatial_transformer_sampler BlackOut DeformableConvolution2D""".split()
+    roi_average_pooling_2d roi_max_align_2d roi_max_pooling_2d roi_pooling_2d
+    sparse_matmul spatial_transformer_sampler
+    BlackOut DeformableConvolution2D""".split()
 )
 
 
