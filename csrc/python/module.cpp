@@ -21,6 +21,7 @@
 #include "python/compression.h"
 #include "python/dlpack.h"
 #include "python/planning.h"
+#include "python/text_signatures.h"
 #include "python/variable.h"
 #include "tensor/extents.h"
 
@@ -210,4 +211,5 @@ PYBIND11_MODULE(_core, m) {
   for (const char* name : {"Update", "ScaledStep", "AdamMoments"}) {
     refuse_uninitialized(m.attr("optimizers").attr(name));
   }
+  add_text_signatures(m);
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections import deque
 from collections.abc import Sequence
 from typing import Any, Callable
@@ -22,7 +23,7 @@ class Converter:
 
 class _FunctionConverter(Converter):
     def __init__(self, function: Callable[..., Any]) -> None:
-        self.__doc__ = function.__doc__
+        functools.update_wrapper(self, function)
         self._function = function
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
