@@ -46,7 +46,8 @@ class Chain(Link):
         if self._within_init_scope and isinstance(value, Link):
             if name in vars(self):
                 raise AttributeError(
-                    f"expected a new name for a link, got {name!r}: attribute exists"
+                    f"expected a new name for a link, got {name!r}: attribute exists; "
+                    "`del` it first"
                 )
             value.name = name
             self._children.add(name)
