@@ -43,7 +43,6 @@ trainer = training.Trainer(updater, (1, "iteration"))
 """
 
 SETUPS = {
-    "profiling.md": (1, _PROGRAM + "def step():\n    pass\n"),
     "distributed_training.md": (1, _PROGRAM + _TRAINER),
     "compression.md": (
         2,
