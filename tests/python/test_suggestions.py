@@ -22,6 +22,13 @@ X = numpy.ones((2, 3), "f")
         (renga.iterators, "SerialIterater", "SerialIterator"),
         (extensions, "LogReprot", "LogReport"),
         (renga.config, "trian", "train"),
+        (renga, "Trainer", "training.Trainer"),
+        (renga.transforms, "RandomCropp", "RandomCrop"),
+        (renga.optimizer_hooks, "GradientClip", "GradientClipping"),
+        (renga.training, "StandartUpdater", "StandardUpdater"),
+        (renga.training.triggers, "EarlyStopTrigger", "EarlyStoppingTrigger"),
+        (renga.initializers, "HeNorml", "HeNormal"),
+        (renga.serializers, "save_npy", "save_npz"),
     ],
 )
 def test_unknown_names(module, name, meant):

@@ -8,3 +8,6 @@ from renga.function_hooks.cupy_memory_profile import (
 )
 from renga.function_hooks.debug_print import PrintHook as PrintHook
 from renga.function_hooks.timer import TimerHook as TimerHook
+from renga.suggestions import suggest_names as _suggest_names
+
+_suggest_names(__name__)

@@ -25,6 +25,7 @@ from renga.initializers.uniform import GlorotUniform as GlorotUniform
 from renga.initializers.uniform import HeUniform as HeUniform
 from renga.initializers.uniform import LeCunUniform as LeCunUniform
 from renga.initializers.uniform import Uniform as Uniform
+from renga.suggestions import suggest_names as _suggest_names
 from renga.utils.extents import check_memory, is_number
 
 
@@ -74,3 +75,6 @@ def _get_initializer(initializer: Any) -> Any:
             f"got {type(initializer).__name__}"
         )
     return initializer
+
+
+_suggest_names(__name__)

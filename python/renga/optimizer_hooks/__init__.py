@@ -8,3 +8,6 @@ from renga.optimizer_hooks.gradient_lars import GradientLARS as GradientLARS
 from renga.optimizer_hooks.gradient_noise import GradientNoise as GradientNoise
 from renga.optimizer_hooks.lasso import Lasso as Lasso
 from renga.optimizer_hooks.weight_decay import WeightDecay as WeightDecay
+from renga.suggestions import suggest_names as _suggest_names
+
+_suggest_names(__name__)

@@ -15,6 +15,7 @@ from renga.serializers.npz import (
     save_npz,
 )
 from renga.serializers.safetensors import load_safetensors, save_safetensors
+from renga.suggestions import suggest_names as _suggest_names
 
 __all__ = [
     "DictionarySerializer",
@@ -33,3 +34,5 @@ __all__ = [
     "save_safetensors",
     "safetensors",
 ]
+
+_suggest_names(__name__)

@@ -3,6 +3,7 @@
 import importlib
 from typing import Any
 
+from renga.suggestions import suggestion as _suggestion
 from renga.training import extension, trigger, triggers, updater, updaters, util
 from renga.training.extension import (
     PRIORITY_EDITOR,
@@ -46,4 +47,5 @@ def __getattr__(name: str) -> Any:
     # The extensions import this package, so they are imported on first use.
     if name == "extensions":
         return importlib.import_module("renga.training.extensions")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    hint = "" if name[0] == "_" else _suggestion(name, __all__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
