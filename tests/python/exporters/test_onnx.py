@@ -220,8 +220,28 @@ def test_operations_that_onnx_lacks():
         export(lambda x: Own().apply((x,))[0] + 1, X)
     with pytest.raises(ValueError, match="1 input_names, got"):
         export(F.relu, X, input_names=["a", "b"])
+    with pytest.raises(ValueError, match="2 input_names, got"):
+        export(lambda x, y: x + y, (X, X), input_names=["a", "a"])
     with pytest.raises(ValueError, match="1 output_names, got"):
         export(F.relu, X, output_names=[])
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: export(3, X), "a link or a function, got int"),
+        (lambda: export(F.relu, [[1.0, 2.0]]), r"arrays as args, got \[1.0, 2.0\]"),
+        (lambda: export(F.relu, None), "arrays as args, got None"),
+        (lambda: export(F.relu, numpy.array(["a"])), "arrays as args, got array"),
+        (lambda: export(lambda x: None, X), "Variables from the model, got NoneType"),
+        (lambda: export(lambda x: [x, x.array], X), "from the model, got ndarray"),
+        (lambda: export(F.relu, X, input_names="x"), "a list of names, got 'x'"),
+        (lambda: export(F.relu, X, output_names=[3]), r"a list of names, got \[3\]"),
+    ],
+)
+def test_what_cannot_be_exported(call, message):
+    with pytest.raises(TypeError, match=f"export: .*{message}"):
+        call()
 
 
 def test_an_error_names_the_function_that_was_called():

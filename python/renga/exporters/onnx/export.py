@@ -55,11 +55,16 @@ def export(
     Raises:
         NotImplementedError: an operation has no counterpart in ONNX, or a constant
             depends on the values of the inputs or the size of the batch.
-        ValueError: an input has no batch axis, or no example.
+        TypeError: an input is no array, or an output no Variable.
+        ValueError: an input has no batch axis, or no example; names are too few.
         ImportError: the package onnx is not installed.
     """
     import onnx
 
+    if not callable(model):
+        raise TypeError(
+            f"export: expected a link or a function, got {type(model).__name__}"
+        )
     _initialize(model, args)
     state = numpy.random.get_state()
 
@@ -142,10 +147,7 @@ def _graph_of(
     names = output_names
     if names is None:
         names = [f"output_{i}" for i in range(len(outputs))]
-    if len(names) != len(outputs):
-        raise ValueError(
-            f"export: expected {len(outputs)} output_names, got {list(names)}"
-        )
+    _check_names("output_names", names, len(outputs))
     graph = recorder.graph(type(model).__name__, dict(zip(names, outputs)))
     opset = [onnx.helper.make_opsetid("", OPSET)]
     proto = onnx.helper.make_model(graph, opset_imports=opset, producer_name="renga")
@@ -160,14 +162,22 @@ def _inputs(args: Any, names: Sequence[str] | None) -> dict[str, Variable]:
     else:
         arrays = list(args) if isinstance(args, (tuple, list)) else [args]
         names = names or [f"input_{i}" for i in range(len(arrays))]
-    if len(names) != len(arrays):
-        raise ValueError(
-            f"export: expected {len(arrays)} input_names, got {list(names)}"
-        )
+    _check_names("input_names", names, len(arrays))
     variables = {}
-    for name, array in zip(names, map(as_array, arrays)):
+    for name, given in zip(names, arrays):
+        array = as_array(given)
+        if not isinstance(array, numpy.ndarray) or array.dtype.kind not in "biuf":
+            raise TypeError(f"export: expected arrays as args, got {given!r:.100}")
         variables[name] = Variable(array, requires_grad=False)
     return variables
+
+
+def _check_names(what: str, names: Any, count: int) -> None:
+    """TypeError unless these are strings, ValueError unless so many different ones."""
+    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+        raise TypeError(f"export: {what}: expected a list of names, got {names!r}")
+    if len(names) != count or len(set(names)) != count:
+        raise ValueError(f"export: expected {count} {what}, got {list(names)}")
 
 
 def _parameters(model: Any) -> dict[str, Any]:
@@ -180,8 +190,14 @@ def _parameters(model: Any) -> dict[str, Any]:
 
 
 def _outputs(result: Any) -> list[Variable]:
-    if isinstance(result, Variable):
-        return [result]
+    outputs = [result]
     if isinstance(result, Mapping):
-        return list(result.values())
-    return list(result)
+        outputs = list(result.values())
+    elif isinstance(result, (tuple, list)):
+        outputs = list(result)
+    for y in outputs:
+        if not isinstance(y, Variable):
+            raise TypeError(
+                f"export: expected Variables from the model, got {type(y).__name__}"
+            )
+    return outputs
