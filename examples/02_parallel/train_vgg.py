@@ -1,4 +1,4 @@
-"""Train VGG-16 on images of 32 × 32 pixels, alone or on the ranks of mpiexec.
+"""Train VGG-16 on small images, alone or on the ranks of mpiexec.
 
 renga run -n 2 train_vgg.py --strategy channel
 """
@@ -17,11 +17,13 @@ import renga
 import renga.functions as F
 
 
-def train(strategy="alone", steps=20, batch=64, width=64, data="digits", lr=0.01):
+def train(
+    strategy="alone", steps=20, batch=64, width=64, data="digits", size=32, lr=0.01
+):
     """Losses, milliseconds of a step and the accuracy on 256 test images."""
     strategy = STRATEGIES[strategy]()
     numpy.random.seed(0)
-    (images, labels), (test_images, test_labels) = load(data)
+    (images, labels), (test_images, test_labels) = load(data, size)
     images, test_images = images.astype("f"), test_images[:256].astype("f")
     # All is drawn here, so that all strategies and all ranks see the same.
     chosen = [numpy.random.choice(len(images), batch, False) for _ in range(steps)]
@@ -60,6 +62,7 @@ def main():
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--width", type=int, default=64, help="channels at first")
     parser.add_argument("--data", choices=["digits", "cifar10"], default="digits")
+    parser.add_argument("--size", type=int, default=32, help="of digits, in pixels")
     result = train(**vars(parser.parse_args()))
     if result.pop("rank") == 0:
         print(json.dumps(result))

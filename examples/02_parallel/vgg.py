@@ -9,7 +9,7 @@ LAYERS = [1, 1, 0, 2, 2, 0, 4, 4, 4, 0, 8, 8, 8, 0, 8, 8, 8, 0]
 
 
 class VGG16(renga.Chain):
-    """Shapes: (N, 3, 32, 32) -> (N, classes); ``width`` channels in the first layer."""
+    """Shapes: (N, 3, 32 h, 32 w) -> (N, classes); ``width`` channels at first."""
 
     def __init__(self, width=64, classes=10):
         super().__init__()
@@ -40,4 +40,5 @@ class VGG16(renga.Chain):
                 x = F.relu(bn(conv(x)))
             else:
                 x = F.max_pooling_2d(x, 2)
+        x = F.average(x, axis=(2, 3))  # of one pixel, for images of 32 × 32
         return self.fc2(F.relu(self.bn_fc1(self.fc1(x))))

@@ -1,5 +1,9 @@
-"""Runs the notebooks beside this file and keeps what they show in them."""
+"""Runs the notebooks beside this file and keeps what they show in them.
 
+python execute.py [NAME …]    # all unless named
+"""
+
+import sys
 from pathlib import Path
 
 import nbclient
@@ -9,6 +13,8 @@ import nbformat
 def main():
     here = Path(__file__).resolve().parent
     for path in sorted(here.glob("*.ipynb")):
+        if sys.argv[1:] and path.stem not in sys.argv[1:]:
+            continue
         notebook = nbformat.read(path, as_version=4)
         resources = {"metadata": {"path": str(here)}}
         nbclient.NotebookClient(notebook, timeout=1800, resources=resources).execute()

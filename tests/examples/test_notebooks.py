@@ -26,7 +26,7 @@ def pictures(notebook):
 def test_notebook(name, monkeypatch):
     kept = nbformat.read(NOTEBOOKS / f"{name}.ipynb", as_version=4)
     small = {"STEPS": 6, "EPOCHS": 1, "WIDTH": 2, "BATCH": 8}
-    small |= {"IMAGES": 160, "WORDS": 1000}
+    small |= {"IMAGES": 160, "WORDS": 1000, "SIZE": 32, "LONG_STEPS": 6}
     for what, value in small.items():
         monkeypatch.setenv(f"RENGA_NOTEBOOK_{what}", str(value))
     resources = {"metadata": {"path": str(NOTEBOOKS)}}
