@@ -1,10 +1,11 @@
 #include "context/backoff.h"
 
-#include <immintrin.h>
 #include <sched.h>
 
 #include <algorithm>
 #include <thread>
+
+#include "context/pause.h"
 
 namespace renga {
 
@@ -42,7 +43,7 @@ Backoff::Backoff(Transport& transport, double timeout_seconds, bool interruptibl
 bool Backoff::wait() {
   ++rounds_;
   if (rounds_ < kSpins) {
-    _mm_pause();
+    pause_spinning();
     if (rounds_ % kSpinsPerProgress == 0) transport_.progress();
     return true;
   }

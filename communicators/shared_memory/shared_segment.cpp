@@ -1,11 +1,10 @@
 #include "shared_memory/shared_segment.h"
 
-#include <immintrin.h>
-
 #include <cstring>
 #include <sstream>
 
 #include "context/backoff.h"
+#include "context/pause.h"
 #include "devices/gil_release.h"
 
 namespace renga {
@@ -72,7 +71,7 @@ bool SharedSegment::spin_until_all_arrive() const {
   for (int r = 0; r < ranks_; ++r) {
     while (!has_arrived(r)) {
       if (++spins > kShortSpins) return false;
-      _mm_pause();
+      pause_spinning();
     }
   }
   return true;

@@ -9,6 +9,8 @@
 #include <utility>
 
 namespace renga::simd {
+
+#if defined(__x86_64__)
 namespace {
 
 // The largest instruction set that RENGA_MAX_CPU_ISA allows.
@@ -51,5 +53,13 @@ bool has_amx() {
   static const bool has = may_use(dnnl::cpu_isa::avx512_core_amx);
   return has;
 }
+
+#else  // none of these on other processors
+
+bool has_avx512() { return false; }
+bool has_bfloat16_dot_product() { return false; }
+bool has_amx() { return false; }
+
+#endif
 
 }  // namespace renga::simd

@@ -8,7 +8,8 @@
 
 namespace renga::simd {
 
-// Targets: floats per vector, and whether there are dot products of bfloat16 numbers.
+// Targets: floats per vector, and whether there are dot products of bfloat16 numbers. Where there
+// is no AVX, the compiler makes two or more instructions of one on eight floats.
 struct Avx2 {
   static constexpr int width = 8;
   static constexpr bool has_bfloat16_dot_product = false;
@@ -27,6 +28,7 @@ template <class Body>
 [[gnu::noinline]] void run_on_avx2(const Body& body) {
   body(Avx2{});
 }
+#if defined(__x86_64__)
 template <class Body>
 [[gnu::noinline, gnu::target("avx512f,avx512vl,avx512dq,avx512bw")]] void run_on_avx512(
     const Body& body) {
@@ -37,12 +39,14 @@ template <class Body>
 run_on_avx512_bfloat16(const Body& body) {
   body(Avx512Bfloat16{});
 }
+#endif
 
 // Calls body(target) with the best target of the machine. The body is a lambda marked
 // always_inline. With Number = bfloat16, the target has dot products of them; the caller has tested
 // that.
 template <class Number, class Body>
 void dispatch(const Body& body) {
+#if defined(__x86_64__)
   if constexpr (std::is_same_v<Number, bfloat16>) {
     run_on_avx512_bfloat16(body);
   } else if (has_bfloat16_dot_product()) {
@@ -52,6 +56,10 @@ void dispatch(const Body& body) {
   } else {
     run_on_avx2(body);
   }
+#else
+  // No other processor is asked for dot products of bfloat16.
+  if constexpr (!std::is_same_v<Number, bfloat16>) run_on_avx2(body);
+#endif
 }
 
 }  // namespace renga::simd

@@ -11,7 +11,9 @@ namespace renga::simd {
 // which waits for the mask.
 template <class V>
 [[gnu::always_inline]] inline V force_load(V v) {
+#if defined(__x86_64__)
   asm("" : "+v"(v));
+#endif
   return v;
 }
 
@@ -28,11 +30,15 @@ struct Vector {
   // In one instruction; the compiler would use one per lane.
   [[gnu::always_inline]] static V broadcast(const C* from) {
     V v;
+#if defined(__x86_64__)
     if constexpr (sizeof(C) == sizeof(float)) {
       asm("vbroadcastss %1, %0" : "=v"(v) : "m"(*from));
     } else {
       asm("vbroadcastsd %1, %0" : "=v"(v) : "m"(*from));
     }
+#else
+    for (int k = 0; k < width; ++k) v[k] = *from;
+#endif
     return v;
   }
   [[gnu::always_inline]] static V load(const C* from) {
@@ -47,22 +53,34 @@ struct Vector {
   }
   [[gnu::always_inline]] static V load(const float16* from) {
     V v;
+#if defined(__x86_64__)
     asm("vcvtph2ps %1, %0" : "=v"(v) : "m"(*reinterpret_cast<const UnalignedHalves*>(from)));
+#else
+    for (int k = 0; k < width; ++k) v[k] = static_cast<float>(from[k]);
+#endif
     return v;
   }
   [[gnu::always_inline]] static void store(const V& v, float16* to) {
+#if defined(__x86_64__)
     asm("vcvtps2ph $0, %1, %0" : "=m"(*reinterpret_cast<UnalignedHalves*>(to)) : "v"(v));
+#else
+    for (int k = 0; k < width; ++k) to[k] = float16(static_cast<float>(v[k]));
+#endif
   }
   // v in the lanes whose bits are set, 0 in the others.
   [[gnu::always_inline]] static V masked(std::uint32_t bits, const V& v) {
     using Words [[gnu::vector_size(4 * Target::width)]] =
         std::conditional_t<sizeof(C) == sizeof(float), std::uint32_t, std::uint64_t>;
     Words all, lane;
+#if defined(__x86_64__)
     if constexpr (sizeof(C) == sizeof(float)) {
       asm("vmovd %1, %x0\n\tvpbroadcastd %x0, %0" : "=v"(all) : "r"(bits));
     } else {
       asm("vmovd %1, %x0\n\tvpbroadcastq %x0, %0" : "=v"(all) : "r"(bits));
     }
+#else
+    all = Words{} + bits;
+#endif
     for (int k = 0; k < width; ++k) lane[k] = 1u << k;
     return (all & lane) != 0 ? force_load(v) : V{};
   }

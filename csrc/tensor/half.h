@@ -6,13 +6,19 @@
 
 namespace renga {
 
+#if defined(__aarch64__)
+using NativeHalf = __fp16;  // gcc knows _Float16 there from version 13 on
+#else
+using NativeHalf = _Float16;
+#endif
+
 // IEEE 754 binary16.
 struct float16 {
   std::uint16_t bits = 0;
 
   float16() = default;
-  explicit float16(float f) : bits(std::bit_cast<std::uint16_t>(static_cast<_Float16>(f))) {}
-  explicit operator float() const { return static_cast<float>(std::bit_cast<_Float16>(bits)); }
+  explicit float16(float f) : bits(std::bit_cast<std::uint16_t>(static_cast<NativeHalf>(f))) {}
+  explicit operator float() const { return static_cast<float>(std::bit_cast<NativeHalf>(bits)); }
 };
 
 // The upper half of a float32, rounded to nearest even.

@@ -2,8 +2,11 @@
 // operation on one array, and evicts other data.
 #pragma once
 
+#if defined(__AVX2__)
 #include <immintrin.h>
+#endif
 
+#include <atomic>
 #include <cstdint>
 #include <cstring>
 
@@ -14,6 +17,7 @@ constexpr bool pays_streaming(std::int64_t bytes) { return bytes >= std::int64_t
 
 // Copies n elements, efficiently if the destination is whole cache lines. Other threads may read
 // only after finish_streaming().
+#if defined(__AVX2__)
 template <class T>
 void stream(const T* from, T* to, std::int64_t n) {
   const auto bytes = static_cast<std::size_t>(n) * sizeof(T);
@@ -30,5 +34,13 @@ void stream(const T* from, T* to, std::int64_t n) {
 }
 
 inline void finish_streaming() { _mm_sfence(); }
+#else
+template <class T>
+void stream(const T* from, T* to, std::int64_t n) {
+  std::memcpy(to, from, static_cast<std::size_t>(n) * sizeof(T));
+}
+
+inline void finish_streaming() { std::atomic_thread_fence(std::memory_order_release); }
+#endif
 
 }  // namespace renga
