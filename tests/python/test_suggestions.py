@@ -22,7 +22,6 @@ X = numpy.ones((2, 3), "f")
         (renga.iterators, "SerialIterater", "SerialIterator"),
         (extensions, "LogReprot", "LogReport"),
         (renga.config, "trian", "train"),
-        (renga, "Trainer", "training.Trainer"),
         (renga.transforms, "RandomCropp", "RandomCrop"),
         (renga.optimizer_hooks, "GradientClip", "GradientClipping"),
         (renga.training, "StandartUpdater", "StandardUpdater"),
