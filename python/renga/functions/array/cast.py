@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy
+
 from renga import _core
 from renga.variable import Variable, as_variable
 
@@ -12,3 +14,19 @@ def cast(x: Any, typ: Any) -> Variable:
     """``x`` in dtype ``typ``; itself if it has that already."""
     # Not skipped for equal dtypes: the core's bfloat16 arrays report float32.
     return _core.ops.cast(as_variable(x), typ)
+
+
+def cast_floats(dtype: Any, *xs: Any) -> list[Any]:
+    """Arrays of floats cast to ``dtype``; others, and None, as they are."""
+    return [
+        x if x is None or x.dtype == dtype or x.dtype.kind != "f" else cast(x, dtype)
+        for x in xs
+    ]
+
+
+def promoted(*xs: Any) -> list[Any]:
+    """The arrays, cast to the dtype that NumPy would compute with."""
+    dtype = xs[0].dtype
+    for x in xs[1:]:
+        dtype = numpy.promote_types(dtype, x.dtype)
+    return [x if x.dtype == dtype else cast(x, dtype) for x in xs]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from renga import _core
+from renga.functions.array.cast import cast_floats
 from renga.functions.window import over_axes, window_nd
 from renga.variable import Variable
 
@@ -25,6 +26,8 @@ def convolution_nd(
     ``groups`` above 1, channels are convolved in that many separate groups.
     ``cover_all`` adds padding at the end until the windows cover every element.
 
+    The result has the dtype of ``x``, whatever those of ``W`` and ``b``.
+
     Shapes:
         x: (N, I, d1, …, dn)
         W: (O, I / groups, k1, …, kn)
@@ -36,6 +39,7 @@ def convolution_nd(
         InvalidType: shapes or dtypes do not fit.
     """
     window = window_nd(x.ndim - 2, stride, pad, dilate, groups)
+    W, b = cast_floats(x.dtype, W, b)
     return _core.ops.convolution_nd(x, W, b, window, cover_all)
 
 

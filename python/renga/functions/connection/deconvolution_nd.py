@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from renga import _core
+from renga.functions.array.cast import cast_floats
 from renga.functions.window import over_axes, window_nd
 from renga.utils.conv_nd import as_tuple
 from renga.variable import Variable
@@ -25,6 +26,8 @@ def deconvolution_nd(
     ``stride``, ``pad`` and ``dilate`` are numbers or one number per axis; ``outsize``
     is (d1', …, dn'), the smallest possible if None.
 
+    The result has the dtype of ``x``, whatever those of ``W`` and ``b``.
+
     Shapes:
         x: (N, I, d1, …, dn)
         W: (I, O / groups, k1, …, kn)
@@ -39,6 +42,7 @@ def deconvolution_nd(
     window = window_nd(n, stride, pad, dilate, groups)
     if outsize is not None:
         outsize = as_tuple(outsize, n)
+    W, b = cast_floats(x.dtype, W, b)
     return _core.ops.deconvolution_nd(x, W, b, window, outsize)
 
 

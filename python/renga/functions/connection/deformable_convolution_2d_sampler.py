@@ -8,7 +8,7 @@ import numpy
 
 from renga import _core
 from renga.functions.array.bilinear_sampling import sample_pixels
-from renga.functions.array.cast import cast
+from renga.functions.array.cast import cast, cast_floats
 from renga.functions.check import check_floats, check_shape
 from renga.functions.window import as_pair
 from renga.utils.conv import get_conv_outsize
@@ -40,6 +40,7 @@ def deformable_convolution_2d_sampler(
     Source: Dai et al., Deformable convolutional networks, 2017.
     """
     name = "deformable_convolution_2d_sampler"
+    W = cast_floats(x.dtype, W)[0]
     called = "x, offset and W" if b is None else "x, offset, W and b"
     check_floats(name, x, offset, W, *(() if b is None else (b,)), called=called)
     fits = x.ndim == offset.ndim == W.ndim == 4 and x.shape[1] == W.shape[1]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from renga import _core
+from renga.functions.array.cast import cast_floats
 from renga.functions.array.im2col import im2col
 from renga.functions.check import check_floats, check_shape
 from renga.functions.window import as_pair
@@ -26,6 +27,7 @@ def local_convolution_2d(x: Any, W: Any, b: Any = None, stride: Any = 1) -> Vari
         InvalidType: shapes or dtypes do not fit.
     """
     name = "local_convolution_2d"
+    W = cast_floats(x.dtype, W)[0]
     called = "x and W" if b is None else "x, W and b"
     check_floats(name, x, W, *(() if b is None else (b,)), called=called)
     fits = x.ndim == 4 and W.ndim == 6 and x.shape[1] == W.shape[3]

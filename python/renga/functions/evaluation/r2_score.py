@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy
 
-from renga.functions.check import check_alike
+from renga.functions.check import check_floats, check_shape
 from renga.placement import reads_elements
 from renga.variable import Variable, as_array, as_variable
 
@@ -28,7 +28,7 @@ def r2_score(
         return: (), or (K,)
 
     Raises:
-        InvalidType: shapes or dtypes differ, or are not floats.
+        InvalidType: shapes differ, or arrays are not of floats.
         ValueError: no such ``multioutput``.
         NotImplementedError: there are weights.
     """
@@ -39,7 +39,9 @@ def r2_score(
             "r2_score: expected multioutput 'uniform_average' or 'raw_values', got "
             f"{multioutput!r}"
         )
-    check_alike("r2_score", pred, true)
+    check_floats("r2_score", pred)
+    check_floats("r2_score", true)
+    check_shape("r2_score", pred.shape == true.shape, "one shape", pred, true)
     dtype = pred.dtype
     pred, true = (as_array(x).astype("d") for x in (pred, true))
     missed = ((pred - true) ** 2).sum(0)

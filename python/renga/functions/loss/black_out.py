@@ -7,6 +7,7 @@ from typing import Any
 import numpy
 
 from renga import _core
+from renga.functions.array.cast import promoted
 from renga.functions.check import check_floats, check_shape, checked_indices
 from renga.functions.loss.reduction import check_reduce, reduced
 from renga.variable import Variable, as_array
@@ -14,6 +15,8 @@ from renga.variable import Variable, as_array
 
 def black_out(x: Any, t: Any, W: Any, samples: Any, reduce: str = "mean") -> Variable:
     """``-log p[t] - sum(log(1 - p[s]))``, p the softmax of ``x W`` over t and all s.
+
+    ``x`` and ``W`` may have different float dtypes; the wider one is the result's.
 
     Shapes:
         x: (N, D)
@@ -32,7 +35,9 @@ def black_out(x: Any, t: Any, W: Any, samples: Any, reduce: str = "mean") -> Var
     """
     name = "black_out"
     check_reduce(name, reduce)
-    check_floats(name, x, W)
+    check_floats(name, x)
+    check_floats(name, W)
+    x, W = promoted(x, W)
     t, samples = as_array(t), as_array(samples)
     fits = x.ndim == W.ndim == samples.ndim == 2 and x.shape[1] == W.shape[1]
     fits = fits and t.shape == x.shape[:1] == samples.shape[:1]

@@ -7,6 +7,7 @@ from typing import Any
 import numpy
 
 from renga import _core
+from renga.functions.array.cast import promoted
 from renga.functions.loss.reduction import check_reduce
 from renga.functions.loss.scores import in_full
 from renga.utils.type_check import InvalidType
@@ -83,7 +84,7 @@ def _soft_loss(x: Any, t: Any, class_weight: Any, kind: str) -> Variable:
             f"{t.shape} for {x.shape}"
         )
     ops = _core.ops
-    log_p = ops.log_softmax(in_full(x), 1)
+    log_p, t = promoted(ops.log_softmax(in_full(x), 1), t)
     if class_weight is not None:
         weight = class_weight.reshape(-1, *(1,) * (x.ndim - 2))
         log_p = ops.multiply(log_p, weight)

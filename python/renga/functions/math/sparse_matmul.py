@@ -7,6 +7,7 @@ from typing import Any
 import numpy
 
 from renga import _core
+from renga.functions.array.cast import promoted
 from renga.functions.array.get_item import PutItems
 from renga.functions.check import check_floats, checked_indices
 from renga.utils.sparse import CooMatrix
@@ -43,7 +44,7 @@ def sparse_matmul(
 def _product(sparse: CooMatrix, dense: Any, trans: bool, trans_dense: bool) -> Variable:
     ops = _core.ops
     check_floats("sparse_matmul", dense)
-    data = sparse.data
+    data, dense = promoted(sparse.data, dense)
     if dense.ndim != data.ndim + 1:
         raise InvalidType(
             f"sparse_matmul: expected a dense matrix of {data.ndim + 1} axes, got "

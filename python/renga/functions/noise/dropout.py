@@ -8,6 +8,7 @@ import numpy
 
 from renga import _core
 from renga.configuration import config
+from renga.functions.array.cast import promoted
 from renga.functions.noise.seed import draw_seed
 from renga.utils.argument import parse_kwargs
 from renga.utils.type_check import InvalidType
@@ -47,7 +48,7 @@ def dropout(x: Any, ratio: float = 0.5, **kwargs: Any) -> Any:
         mask = _core.ops.dropout(ones, ratio, draw_seed(x)).array
     elif mask.shape != x.shape:
         raise InvalidType(f"dropout: expected a mask of {x.shape}, got {mask.shape}")
-    y = _core.ops.multiply(x, mask)
+    y = _core.ops.multiply(*promoted(x, mask))
     return (y, mask) if return_mask else y
 
 

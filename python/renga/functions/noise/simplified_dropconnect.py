@@ -8,6 +8,7 @@ from typing import Any
 import numpy
 
 from renga import _core
+from renga.functions.array.cast import cast_floats
 from renga.functions.check import check_floats, check_shape
 from renga.variable import Variable, as_array
 
@@ -44,6 +45,7 @@ def simplified_dropconnect(
         raise ValueError(
             f"simplified_dropconnect: expected a ratio in [0, 1), got {ratio}"
         )
+    W = cast_floats(x.dtype, W)[0]
     check_floats("simplified_dropconnect", x, W)
     fits = x.ndim >= 2 and W.ndim == 2 and math.prod(x.shape[1:]) == W.shape[1]
     check_shape("simplified_dropconnect", fits, "(N, I) and (O, I)", x, W)

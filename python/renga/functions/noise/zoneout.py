@@ -6,7 +6,8 @@ from typing import Any
 
 from renga import _core
 from renga.configuration import config
-from renga.functions.check import check_alike
+from renga.functions.array.cast import promoted
+from renga.functions.check import check_shape
 from renga.functions.noise.seed import generator
 from renga.utils.argument import parse_kwargs
 from renga.variable import Variable, as_variable
@@ -19,7 +20,7 @@ def zoneout(h: Any, x: Any, ratio: float = 0.5, **kwargs: Any) -> Variable:
 
     Raises:
         ValueError: the ratio is not in [0, 1].
-        InvalidType: shapes or dtypes differ, or are not floats.
+        InvalidType: shapes differ.
 
     Source: Krueger et al., Zoneout: regularizing RNNs by randomly preserving hidden
     activations, 2016.
@@ -27,7 +28,7 @@ def zoneout(h: Any, x: Any, ratio: float = 0.5, **kwargs: Any) -> Variable:
     parse_kwargs(kwargs, train="zoneout: expected using_config('train', …), got train")
     if not config.train:
         return as_variable(x)
-    check_alike("zoneout", h, x)
+    check_shape("zoneout", h.shape == x.shape, "arrays of one shape", h, x)
     if not 0 <= ratio <= 1:
         raise ValueError(f"zoneout: expected a ratio in [0, 1], got {ratio}")
-    return _core.ops.where(generator(h).random_sample(h.shape) < ratio, h, x)
+    return _core.ops.where(generator(h).random_sample(h.shape) < ratio, *promoted(h, x))

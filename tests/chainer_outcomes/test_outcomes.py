@@ -1,0 +1,94 @@
+"""What Chainer 7.8.1 does, recorded, and what renga does, in a process of its own.
+
+``record.py`` writes the outcomes; ``differences.py`` lists where renga's differ on
+purpose.
+"""
+
+import functools
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+from chainer_outcomes.differences import COMPUTES, DIFFERENCES
+
+FOLDER = Path(__file__).parent
+FILES = sorted((FOLDER / "recorded").glob("*.json"))
+RECORDED = {file.stem: json.loads(file.read_text()) for file in FILES}
+TOLERANCE, HALF = 1e-4, 2e-2
+
+
+@functools.cache
+def outcomes(name):
+    """Renga's outcomes of a file of cases."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "outcomes.json"
+        command = [sys.executable, "-m", "renga.chainer", FOLDER / "record.py"]
+        done = subprocess.run(
+            [*command, name, file],
+            capture_output=True,
+            text=True,
+            timeout=600,
+            env={**os.environ, "MPLBACKEND": "agg"},
+        )
+        assert done.returncode == 0, done.stderr
+        return json.loads(file.read_text())
+
+
+def same(expected, found, tolerance):
+    """Whether values are equal, floats up to the tolerance."""
+    if isinstance(expected, float) or isinstance(found, float):
+        numbers = isinstance(expected, (int, float)) and isinstance(found, (int, float))
+        return numbers and abs(expected - found) <= tolerance * (1 + abs(expected))
+    if type(expected) is not type(found):
+        return False
+    if isinstance(expected, dict):
+        return list(expected) == list(found) and all(
+            same(expected[key], found[key], tolerance) for key in expected
+        )
+    if isinstance(expected, list):
+        return len(expected) == len(found) and all(
+            same(a, b, tolerance) for a, b in zip(expected, found)
+        )
+    return expected == found
+
+
+def agrees(case, expected, found):
+    """Whether an error is of the class that is expected, or a value the same."""
+    if "error" in expected:
+        return expected["error"][0] in found.get("error", [])
+    if expected is COMPUTES:
+        return "value" in found
+    if "value" not in found:
+        return False
+    half = "float16" in str(expected) or case.endswith(" of e")
+    return same(expected["value"], found["value"], HALF if half else TOLERANCE)
+
+
+CASES = [(name, case) for name, recorded in RECORDED.items() for case in recorded]
+
+
+@pytest.mark.parametrize(("name", "case"), CASES)
+def test_outcome(name, case):
+    found = outcomes(name)[case]
+    expected = DIFFERENCES.get(name, {}).get(case, RECORDED[name][case])
+    assert agrees(case, expected, found), f"expected {expected}, got {found}"
+
+
+def test_every_difference_is_one():
+    """What the table lists is recorded, and Chainer's outcome is another."""
+    for name, table in DIFFERENCES.items():
+        for case, expected in table.items():
+            recorded = RECORDED[name][case]
+            if expected is COMPUTES:
+                assert "error" in recorded, case
+            else:
+                assert not agrees(case, recorded, expected), case
+
+
+def test_hundreds_of_outcomes_are_recorded():
+    assert len(CASES) >= 300
+    assert sum(map(len, DIFFERENCES.values())) < len(CASES) / 10
