@@ -37,6 +37,8 @@ void translate(std::exception_ptr error) {
     if (error) std::rethrow_exception(error);
   } catch (const InvalidType& e) {
     raise("renga.utils.type_check", "InvalidType", e.what());
+  } catch (const std::out_of_range& e) {
+    raise("renga.utils.type_check", "IndexOutOfRange", e.what());
   } catch (const OutOfMemory& e) {
     PyErr_SetString(PyExc_MemoryError, e.what());
   } catch (const py::cast_error& e) {

@@ -19,23 +19,9 @@ def all_of(outcome, cases):
 
 
 DIFFERENCES = {}
+
 DIFFERENCES["mixed_dtypes"] = {
-    # Chainer cannot accumulate a gradient of another dtype.
-    "F.batch_renormalization(s(N, 3), s(3), s(3), 2., 1., running_mean=numpy.zeros(3, DTYPE), running_var=numpy.ones(3, DTYPE)) with argument 0 of d": value(
-        {
-            "tuple": [
-                [["float64", [2, 3], -0.508259, 8.47653]],
-                [
-                    [[2, 3], 0.00016, 0.000536],
-                    [[3], -0.4915, 4.01424],
-                    [[3], 7.26412, 6.08808],
-                ],
-            ]
-        }
-    ),
-    **all_of(
-        COMPUTES,
-        """
+    **all_of(COMPUTES, """
 F.deformable_convolution_2d_sampler(s(N, 3, 5, 5), u(N, 18, 3, 3), s(4, 3, 3, 3), s(4)) with argument 2 of d
 F.dropout(s(N, 3), mask=2 * i(2, N, 3).astype(DTYPE)) with argument 0 of i
 F.fixed_decorrelated_batch_normalization(s(N, 4), s(2, 2), s(2, 2, 2), groups=2) with argument 0 of e
@@ -54,11 +40,8 @@ F.pad(s(N, 3), ((1, 0), (0, 2)), 'constant', constant_values=3.) with argument 0
 F.sparse_matmul(coo(s(N).array, numpy.arange(N, dtype='i'), i(3, N), (N, 3)), s(3, 2)) with argument 0 of i
 u(N, 3) ** 2.5 with argument 0 of i
 2 / u(N, 3) with argument 0 of i
-""",
-    ),
-    **all_of(
-        error("InvalidType"),
-        """
+"""),
+    **all_of(error("InvalidType"), """
 F.gumbel_softmax(s(N, 3)) with argument 0 of i
 F.log_softmax(s(N, 3)) with argument 0 of i
 F.softmax(s(N, 3)) with argument 0 of i
@@ -71,13 +54,36 @@ F.softmax_cross_entropy(s(N, 3), i(3, N), reduce='no') with argument 0 of i
 F.softmax_cross_entropy(s(N, 3), numpy.full((N, 3), 1 / 3, DTYPE)) with argument 0 of i
 F.sum_to(s(N, 3), (1, 3)) with argument 0 of i
 F.sum_to(s(N, 3), (N, 1)) with argument 0 of i
-""",
-    ),
-    **all_of(
-        error("ValueError"),
-        """
+"""),
+    **all_of(error("ValueError"), """
 u(N, 3) ** s(N, 3) with argument 1 of i
 2 ** s(N, 3) with argument 0 of i
-""",
+"""),
+    "F.batch_renormalization(s(N, 3), s(3), s(3), 2., 1., running_mean=numpy.zeros(3, DTYPE), running_var=numpy.ones(3, DTYPE)) with argument 0 of d": value(
+        {'tuple': [[['float64', [2, 3], -0.508259, 8.47653]], [[[2, 3], 0.00016, 0.000536], [[3], -0.4915, 4.01424], [[3], 7.26412, 6.08808]]]}
     ),
+}
+
+DIFFERENCES["losses"] = {
+    **all_of(error("ValueError"), """
+F.softmax_cross_entropy(scores(2, 3), labels(3, 2), class_weight=[1, 2, 3])
+"""),
+    **all_of(error("InvalidType"), """
+F.softmax_cross_entropy(scores(2, 3), labels(3, 2), class_weight=np.ones(2, 'f'))
+F.softmax_cross_entropy(scores(2, 3), chances(2, 4))
+F.softmax_cross_entropy(scores(2, 3), labels(2, 2, dtype='?'))
+F.softmax_cross_entropy(scores(2, 3), labels(3, 3))
+F.softmax_cross_entropy(scores(2, 3), labels(3, 2, 1))
+F.softmax_cross_entropy(scores(2, 3, 1), labels(3, 2))
+F.softmax_cross_entropy(scores(6), labels(3, 6))
+F.accuracy(scores(4), labels(3, 4))
+F.softmax(scores(2, 3), axis=2)
+F.softmax(scores(2, 3), axis=-3)
+"""),
+    **all_of(COMPUTES, """
+F.softmax_cross_entropy(scores(2, 3), labels(3, 2, dtype='B'))
+F.embed_id(labels(3, 2, dtype='B'), scores(3, 2))
+twice(lambda x: F.softmax_cross_entropy(x, chances(2, 3)), scores(2, 3))
+F.accuracy(scores(4, 3), labels(3, 4, dtype='B'))
+"""),
 }

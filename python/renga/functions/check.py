@@ -8,7 +8,7 @@ from typing import Any
 import numpy
 
 from renga import _core
-from renga.utils.type_check import InvalidType
+from renga.utils.type_check import IndexOutOfRange, InvalidType
 
 
 def check_floats(name: str, *xs: Any, called: str = "floats") -> None:
@@ -67,7 +67,7 @@ def checked_indices(
 
     Raises:
         InvalidType: they are not integers.
-        IndexError: one is out of range; the message has the first of these.
+        IndexOutOfRange: one is out of range; the message has the first of these.
     """
     indices = numpy.asarray(indices)
     if indices.dtype.kind not in "iu":
@@ -76,7 +76,7 @@ def checked_indices(
     if ignored is not None:
         outside &= indices != ignored
     if outside.any():
-        raise IndexError(
+        raise IndexOutOfRange(
             f"{name}: expected {what} from 0 to {n - 1}, got {indices[outside][0]}"
         )
     return indices.astype(numpy.int64)
@@ -86,6 +86,18 @@ def check_written(name: str, what: str, array: Any) -> None:
     """Raises ValueError unless results can be written into ``array``."""
     if isinstance(array, numpy.ndarray):
         _core.require_writable(array, f"{name}: {what}")
+
+
+def check_labels_shape(name: str, y: Any, t: Any) -> None:
+    """Raises InvalidType unless ``t`` has the shape of ``y`` without axis 1.
+
+    Axes of one element at the end of ``y`` may be missing in ``t``.
+    """
+    n = t.ndim + 1
+    fits = y.ndim >= max(n, 2) and t.ndim >= 1
+    fits = fits and t.shape == y.shape[:1] + y.shape[2:n]
+    fits = fits and all(length == 1 for length in y.shape[n:])
+    check_shape(name, fits, "(N, C, …) and (N, …)", y, t)
 
 
 def check_shape(name: str, condition: bool, expected: str, *xs: Any) -> None:

@@ -83,6 +83,13 @@ class InvalidType(Exception):
         self.actual = "" if actual is None else actual
 
 
+class IndexOutOfRange(IndexError, ValueError):
+    """A label, an id or a position is out of range.
+
+    NumPy's IndexError, and the ValueError of Chainer's debug mode.
+    """
+
+
 class TypeInfo:
     """The shape and dtype of one array."""
 

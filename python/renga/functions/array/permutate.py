@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy
 
+from renga.configuration import config
 from renga.functions.array.get_item import get_item
 from renga.functions.check import check_axis, checked_indices
 from renga.variable import Variable, as_array, as_variable
@@ -15,8 +16,8 @@ def permutate(x: Any, indices: Any, axis: int = 0, inv: bool = False) -> Variabl
     """``x[indices]`` along an axis; with ``inv`` the inverse permutation.
 
     Raises:
-        ValueError: indices are not an array of integers of one axis or, with ``inv``,
-            one comes twice.
+        ValueError: indices are not an array of integers of one axis or, with ``inv``
+            and in debug mode, one comes twice.
         InvalidType: there is no such axis.
         IndexError: there are no such elements.
     """
@@ -28,8 +29,9 @@ def permutate(x: Any, indices: Any, axis: int = 0, inv: bool = False) -> Variabl
         )
     axis = check_axis("permutate", x, axis)
     indices = checked_indices("permutate", "indices", indices, x.shape[axis])
-    if inv:
+    if inv or config.debug:
         if numpy.bincount(indices, minlength=1).max() > 1:
             raise ValueError(f"permutate: expected each index once, got {indices}")
+    if inv:
         indices = numpy.argsort(indices)
     return get_item(as_variable(x), (slice(None),) * axis + (indices,))

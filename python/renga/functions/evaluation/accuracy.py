@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy
 
+from renga.functions.check import check_labels_shape
 from renga.placement import reads_elements
 from renga.utils.type_check import InvalidType
 from renga.variable import Variable, as_array, as_variable
@@ -19,7 +20,7 @@ def accuracy(y: Any, t: Any, ignore_label: int | None = None) -> Variable:
 
     Shapes:
         y: (N, C, …)
-        t: (N, …), integers
+        t: (N, …), integers; axes of one element at the end may be missing
         return: ()
 
     Raises:
@@ -30,12 +31,8 @@ def accuracy(y: Any, t: Any, ignore_label: int | None = None) -> Variable:
         raise InvalidType(
             f"accuracy: expected floats and integers, got {y.dtype} and {t.dtype}"
         )
-    if y.ndim < 2 or t.shape != y.shape[:1] + y.shape[2:]:
-        raise InvalidType(
-            f"accuracy: expected t of the shape of y without axis 1, got {t.shape} for "
-            f"{y.shape}"
-        )
-    right = y.argmax(axis=1) == t
+    check_labels_shape("accuracy", y, t)
+    right = y.argmax(axis=1).reshape(t.shape) == t
     counted = t.size
     if ignore_label is not None:
         valid = t != ignore_label

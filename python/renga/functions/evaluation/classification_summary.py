@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy
 
-from renga.functions.check import check_floats, check_shape
+from renga.functions.check import check_floats, check_labels_shape
 from renga.placement import reads_elements
 from renga.utils.extents import check_count, check_memory
 from renga.utils.type_check import InvalidType
@@ -42,14 +42,13 @@ def classification_summary(
         raise InvalidType(
             f"classification_summary: expected t of integers, got {t.dtype}"
         )
-    fits = y.ndim >= 2 and t.shape == y.shape[:1] + y.shape[2:]
-    check_shape("classification_summary", fits, "(N, C, …) and (N, …)", y, t)
+    check_labels_shape("classification_summary", y, t)
     if label_num is None:
         label_num = int(t.max()) + 1
     label_num = check_count("classification_summary", "label_num", label_num, 0)
     check_memory("classification_summary", (label_num,), float)
     counted = t != ignore_label
-    predicted, t = y.argmax(1)[counted], t[counted]
+    predicted, t = y.argmax(1).reshape(t.shape)[counted], t[counted]
 
     def count(labels: Any) -> Any:
         inside = labels[(labels >= 0) & (labels < label_num)]

@@ -20,7 +20,7 @@ def softmax_cross_entropy(
     normalize: bool = True,
     cache_score: bool = True,
     class_weight: Any = None,
-    ignore_label: int = -1,
+    ignore_label: int | None = -1,
     reduce: str = "mean",
     enable_double_backprop: bool = False,
     soft_target_loss: str = "cross-entropy",
@@ -28,11 +28,13 @@ def softmax_cross_entropy(
     """``-log softmax(x)[t]``, times the weight of the class.
 
     Samples labelled ``ignore_label`` are ignored. ``reduce="mean"`` divides the sum by
-    the number of the others with ``normalize``, else by N; ``"no"`` keeps each. If
-    ``t`` holds probabilities, ``soft_target_loss`` is "cross-entropy" or
-    "kl-divergence". ``cache_score`` and ``enable_double_backprop`` have no effect:
-    scores are
-    cached, and the result can be differentiated twice.
+    the number of the others with ``normalize``, else by N; ``"no"`` keeps each.
+    ``cache_score`` and ``enable_double_backprop`` have no effect: scores are cached,
+    and the result can be differentiated twice.
+
+    If ``t`` holds probabilities, ``soft_target_loss`` is "cross-entropy" or
+    "kl-divergence", and the mean is over all samples; as in Chainer, ``normalize``,
+    ``class_weight`` and ``ignore_label`` have no effect then.
 
     Shapes:
         x: (N, C, …)
@@ -47,12 +49,18 @@ def softmax_cross_entropy(
     if class_weight is not None:
         _check_class_weight(class_weight)
         class_weight = class_weight.astype(x.dtype, copy=False)
+    if soft_target_loss not in ("cross-entropy", "kl-divergence"):
+        raise ValueError(
+            "softmax_cross_entropy: expected soft_target_loss 'cross-entropy' or "
+            f"'kl-divergence', got {soft_target_loss!r}"
+        )
     if t.dtype.kind == "f":
-        loss = _soft_loss(x, t, class_weight, soft_target_loss)
+        loss = _soft_loss(x, t, soft_target_loss)
         if reduce == "no":
             return loss
-        count = loss.size if normalize else len(loss)
-        return _core.ops.sum(loss) * (1 / max(count, 1))
+        return _core.ops.sum(loss) * (1 / max(loss.size, 1))
+    if ignore_label is None:
+        ignore_label = numpy.iinfo(numpy.int64).min  # no label
     t = as_array(t)
     if reduce == "no":
         return _core.ops.softmax_nll(x, t, class_weight, ignore_label)
@@ -72,12 +80,7 @@ def _check_class_weight(class_weight: Any) -> None:
         )
 
 
-def _soft_loss(x: Any, t: Any, class_weight: Any, kind: str) -> Variable:
-    if kind not in ("cross-entropy", "kl-divergence"):
-        raise ValueError(
-            "softmax_cross_entropy: expected soft_target_loss 'cross-entropy' or "
-            f"'kl-divergence', got {kind!r}"
-        )
+def _soft_loss(x: Any, t: Any, kind: str) -> Variable:
     if x.shape != t.shape:
         raise InvalidType(
             "softmax_cross_entropy: expected probabilities of the shape of x, got "
@@ -85,9 +88,6 @@ def _soft_loss(x: Any, t: Any, class_weight: Any, kind: str) -> Variable:
         )
     ops = _core.ops
     log_p, t = promoted(ops.log_softmax(in_full(x), 1), t)
-    if class_weight is not None:
-        weight = class_weight.reshape(-1, *(1,) * (x.ndim - 2))
-        log_p = ops.multiply(log_p, weight)
     loss = -ops.sum(ops.multiply(t, log_p), 1)
     if kind == "cross-entropy":
         return loss

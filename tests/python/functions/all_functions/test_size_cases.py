@@ -40,9 +40,7 @@ def test_linear_names_n_batch_axes():
     [
         (L.Linear(4, 3), (2, 4)),
         (L.Convolution2D(4, 3, 2), (2, 4, 5, 5)),
-        (L.ConvolutionND(1, 4, 3, 2), (2, 4, 5)),
         (L.Deconvolution2D(4, 3, 2), (2, 4, 5, 5)),
-        (L.DeconvolutionND(3, 4, 3, 2), (2, 4, 5, 5, 5)),
         (L.DilatedConvolution2D(4, 3, 2), (2, 4, 5, 5)),
         (L.DepthwiseConvolution2D(4, 3, 2), (2, 4, 5, 5)),
         (L.LocalConvolution2D(4, 3, 5, 2), (2, 4, 5, 5)),

@@ -137,7 +137,7 @@ F.convolution_2d(d(1, 1, 4, 4), f(1, 1, 2, 2), f(1)) -> InvalidType
 F.convolution_2d(f(1, 1, 4, 4), d(1, 1, 2, 2), d(1)) -> InvalidType
 F.convolution_2d(f(1, 1, 4, 4), f(1, 1, 2, 2), d(1)) -> InvalidType
 F.convolution_2d(h(1, 1, 4, 4), f(1, 1, 2, 2), f(1)) -> InvalidType
-F.convolution_nd(d(1, 1, 4), f(1, 1, 2), f(1)) -> InvalidType
+F.convolution_nd(d(1, 1, 4), f(1, 1, 2), f(1)) -> float64 (1, 1, 3)
 F.deconvolution_2d(d(1, 1, 4, 4), f(1, 1, 2, 2), f(1)) -> InvalidType
 F.depthwise_convolution_2d(d(1, 1, 4, 4), f(1, 1, 2, 2), f(1)) -> InvalidType
 F.local_convolution_2d(d(1, 1, 4, 4), f(1, 3, 3, 1, 2, 2), f(1, 3, 3)) -> InvalidType

@@ -600,7 +600,8 @@ def outcome(call: str, names: dict[str, Any]) -> str:
     try:
         given = eval(call, dict(names))
     except Exception as error:
-        return type(error).__name__
+        name = type(error).__name__
+        return "IndexError" if name == "IndexOutOfRange" else name
     parts = given if isinstance(given, (tuple, list)) else (given,)
     shown = [
         f"{part.dtype} {part.shape}" if hasattr(part, "dtype") else type(part).__name__

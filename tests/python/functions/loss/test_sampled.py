@@ -95,7 +95,6 @@ FAULTS = [
     (lambda: negative(W=W.astype("f")), InvalidType),
     (lambda: F.black_out(x, t, W, drawn, "sum"), ValueError),
     (lambda: F.black_out(x, t, W, drawn[:2]), InvalidType),
-    (lambda: F.black_out(x, t, W.astype("f"), drawn), InvalidType),
 ]
 
 

@@ -87,7 +87,6 @@ FAULTS = [
     (lambda: F.simplified_dropconnect(x, w, ratio=1.0), ValueError),
     (lambda: F.simplified_dropconnect(x, w[:, :2]), InvalidType),
     (lambda: F.simplified_dropconnect(x, w, mask=w > 0), InvalidType),
-    (lambda: F.simplified_dropconnect(x, w.astype("f")), InvalidType),
 ]
 
 
