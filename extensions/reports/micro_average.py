@@ -14,12 +14,11 @@ from renga.training.util import get_trigger
 class MicroAverage(extension.Extension):
     """Reports the sum of one observation over the sum of another.
 
+    Iterations at which either was not observed do not count, and report nothing.
+
     Args:
         numerator_key, denominator_key: the observations summed up.
         result_key: the observation reported when ``trigger`` fires.
-
-    Raises:
-        KeyError: an observation is missing.
     """
 
     priority = extension.PRIORITY_EDITOR
@@ -40,8 +39,11 @@ class MicroAverage(extension.Extension):
 
     def __call__(self, trainer: Trainer) -> None:
         """Adds this iteration's observations to the sums."""
-        self._numerator += _number(trainer.observation[self._numerator_key])
-        self._denominator += _number(trainer.observation[self._denominator_key])
+        observed = trainer.observation
+        if self._numerator_key not in observed or self._denominator_key not in observed:
+            return
+        self._numerator += _number(observed[self._numerator_key])
+        self._denominator += _number(observed[self._denominator_key])
         if self._trigger(trainer):
             reporter.report({self._result_key: self._numerator / self._denominator})
             self._numerator = self._denominator = 0.0

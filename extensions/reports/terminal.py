@@ -36,7 +36,8 @@ def print_above_bars(line: str, out: TextIO) -> None:
     """Prints a line where progress bars do not overwrite it."""
     tqdm = sys.modules.get("tqdm")
     if tqdm is None:  # without tqdm there are no bars
-        print(line, file=out, flush=True)
+        print(line, file=out)
     else:
         tqdm.tqdm.write(line, file=out)
+    if hasattr(out, "flush"):  # as Chainer does: a minimal stream may lack it
         out.flush()

@@ -42,6 +42,13 @@ def snapshot(
         TypeError: savefun and writer are both given.
         ValueError: autoload or n_retains would have to find files named by a function.
     """
+    if "num_retain" in kwargs:
+        warnings.warn(
+            "snapshot: num_retain is deprecated, use n_retains",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        kwargs["n_retains"] = kwargs.pop("num_retain")
     target, condition, writer, snapshot_on_error, n_retains, autoload = (
         argument.parse_kwargs(
             kwargs,

@@ -95,57 +95,108 @@ class SimpleWriter(Writer):
         self.save(filename, outdir, target, self._savefun, **self._kwds)
 
 
-class _BackgroundWriter(SimpleWriter):
-    """Writes copies in the background, in the order of the calls.
+class Worker:
+    """A write that an executor runs; started and joined as a thread is."""
 
-    The exception of a write that failed is raised by a later call or at the end.
+    def __init__(self, submit: Callable[[], futures.Future[None]]) -> None:
+        self._submit = submit
+
+    def start(self) -> None:
+        """Begins to write."""
+        self._future = self._submit()
+
+    def join(self) -> None:
+        """Waits until it is written; raises the error if it failed."""
+        self._future.result()
+
+
+class StandardWriter(SimpleWriter):
+    """Base of writers with one worker; a call waits for the previous write.
+
+    The exception of a write that failed is raised by the next call or at the end.
     """
-
-    _waits = False  # whether a call waits for the previous write
 
     def __init__(self, savefun: Callable[..., Any] = npz.save_npz, **kwds: Any) -> None:
         super().__init__(savefun, **kwds)
-        self._executor: futures.Executor | None = None
-        self._pending: list[futures.Future[None]] = []
+        self._worker: Any = None
 
-    def create_executor(self) -> futures.Executor:
-        """The executor that runs the writes, one after the other."""
-        from concurrent.futures import ThreadPoolExecutor
-
-        return ThreadPoolExecutor(1, "snapshot")
+    def create_worker(
+        self, filename: str, outdir: str, target: Any, **kwds: Any
+    ) -> Any:
+        """What writes the file: an object with ``start()`` and ``join()``."""
+        raise NotImplementedError
 
     def __call__(self, filename: str, outdir: str, target: Any) -> None:
-        while self._pending and (self._waits or self._pending[0].done()):
-            self._collect()
-        if self._executor is None:
-            self._executor = self.create_executor()
-        path = os.path.join(outdir, filename)
-        job = self._executor.submit(
-            save_atomically, path, _copy(target), self._savefun, self._kwds
-        )
-        self._pending.append(job)
+        self._join()
+        worker = self.create_worker(filename, outdir, _copy(target), **self._kwds)
+        worker.start()
+        self._worker = worker
 
-    def _collect(self) -> None:
-        self._pending.pop(0).result()
-        self._post_save()
+    def _join(self) -> None:
+        worker, self._worker = self._worker, None
+        if worker is not None:
+            worker.join()
+            self._post_save()
 
     def finalize(self) -> None:
         """Waits until everything is written."""
+        self._join()
+
+
+class _ExecutorWriter(StandardWriter):
+    """Its workers share an executor of one thread or process."""
+
+    _executor: futures.Executor | None = None
+
+    def create_executor(self) -> futures.Executor:
+        """The executor that runs the writes, one after the other."""
+        raise NotImplementedError
+
+    def create_worker(
+        self, filename: str, outdir: str, target: Any, **kwds: Any
+    ) -> Worker:
+        if self._executor is None:
+            self._executor = self.create_executor()
+        submit, path = self._executor.submit, os.path.join(outdir, filename)
+        return Worker(
+            lambda: submit(save_atomically, path, target, self._savefun, kwds)
+        )
+
+    def finalize(self) -> None:
         try:
-            while self._pending:
-                self._collect()
+            super().finalize()
         finally:
             if self._executor is not None:
                 self._executor.shutdown()
                 self._executor = None
 
 
-def _process_executor() -> futures.Executor:
+class ThreadWriter(_ExecutorWriter):
+    """Writes in a thread; a call waits for the previous write."""
+
+    def create_executor(self) -> futures.Executor:
+        from concurrent.futures import ThreadPoolExecutor
+
+        return ThreadPoolExecutor(1, "snapshot")
+
+
+class ProcessWriter(_ExecutorWriter):
+    """Writes in a process; a call waits for the previous write.
+
+    ``savefun`` and its arguments must be picklable.
+    """
+
+    def create_executor(self) -> futures.Executor:
+        from concurrent.futures import ProcessPoolExecutor
+
+        return ProcessPoolExecutor(1, _spawning())
+
+
+def _spawning() -> Any:
     import multiprocessing
-    from concurrent.futures import ProcessPoolExecutor
 
     # A fork is not safe with threads and MPI.
-    return ProcessPoolExecutor(1, multiprocessing.get_context("spawn"))
+    return multiprocessing.get_context("spawn")
 
 
 def _copy(target: Any) -> Any:
@@ -155,39 +206,113 @@ def _copy(target: Any) -> Any:
     return State((key, numpy.array(value)) for key, value in target.items())
 
 
-class StandardWriter(_BackgroundWriter):
-    """Writes in the background; a call waits for the previous write."""
+class QueueWriter(Writer):
+    """Base of writers with a queue: a call never waits, so that copies may pile up.
 
-    _waits = True
+    The exception of a write that failed is raised by a later call or at the end.
 
-
-class ThreadWriter(StandardWriter):
-    """Writes in a thread; a call waits for the previous write."""
-
-
-class ProcessWriter(StandardWriter):
-    """Writes in a process; a call waits for the previous write.
-
-    ``savefun`` and its arguments must be picklable.
+    Args:
+        savefun: function of (path, target).
+        task: called with (filename, outdir, target) instead; saves with ``savefun``
+            unless given.
     """
 
-    def create_executor(self) -> futures.Executor:
-        return _process_executor()
+    def __init__(
+        self, savefun: Callable[..., Any] = npz.save_npz, task: Any = None
+    ) -> None:
+        super().__init__()
+        self._task = self.create_task(savefun) if task is None else task
+        self._outcomes = self._create_outcomes()
+        self._queue = self.create_queue()
+        self._consumer = self.create_consumer(self._queue)
+        self._consumer.start()
+        self._finalized = False
+
+    def create_task(self, savefun: Callable[..., Any]) -> Any:
+        """What the consumer calls with (filename, outdir, target)."""
+        return SimpleWriter(savefun)
+
+    def create_queue(self) -> Any:
+        """A queue with ``join()`` and ``task_done()``."""
+        raise NotImplementedError
+
+    def create_consumer(self, q: Any) -> Any:
+        """A thread or process that runs ``consume(q)``."""
+        raise NotImplementedError
+
+    def _create_outcomes(self) -> Any:
+        """A queue for the consumer's errors; None for each write that succeeded."""
+        import queue
+
+        return queue.SimpleQueue()
+
+    def __call__(self, filename: str, outdir: str, target: Any) -> None:
+        self._collect()
+        self._queue.put([self._task, filename, outdir, _copy(target)])
+
+    def consume(self, q: Any) -> None:
+        """Runs the tasks of a queue, up to None."""
+        consume(q, self._outcomes)
+
+    def _collect(self) -> None:
+        while not self._outcomes.empty():
+            error = self._outcomes.get()
+            if error is not None:
+                raise error
+            self._post_save()
+
+    def finalize(self) -> None:
+        """Waits until everything is written."""
+        if not self._finalized:
+            self._finalized = True
+            self._queue.put(None)
+            self._queue.join()
+            self._consumer.join()
+        self._collect()
 
 
-class QueueWriter(_BackgroundWriter):
-    """Writes in the background; a call never waits, so that copies may pile up."""
+def consume(tasks: Any, outcomes: Any) -> None:
+    """Runs the tasks of a queue, up to None, and tells what became of each."""
+    while True:
+        task = tasks.get()
+        if task is not None:
+            try:
+                task[0](*task[1:])
+                outcomes.put(None)
+            except Exception as error:
+                outcomes.put(error)
+        tasks.task_done()
+        if task is None:
+            return
 
 
 class ThreadQueueWriter(QueueWriter):
     """Writes in a thread; a call never waits, so that copies may pile up."""
 
+    def create_queue(self) -> Any:
+        import queue
+
+        return queue.Queue()
+
+    def create_consumer(self, q: Any) -> Any:
+        import threading
+
+        # A daemon: an error in the training loop must not keep the process alive.
+        return threading.Thread(target=self.consume, args=(q,), daemon=True)
+
 
 class ProcessQueueWriter(QueueWriter):
     """Writes in a process; a call never waits, so that copies may pile up.
 
-    ``savefun`` and its arguments must be picklable.
+    ``savefun`` or ``task`` must be picklable.
     """
 
-    def create_executor(self) -> futures.Executor:
-        return _process_executor()
+    def create_queue(self) -> Any:
+        return _spawning().JoinableQueue()
+
+    def create_consumer(self, q: Any) -> Any:
+        arguments = (q, self._outcomes)
+        return _spawning().Process(target=consume, args=arguments, daemon=True)
+
+    def _create_outcomes(self) -> Any:
+        return _spawning().SimpleQueue()

@@ -87,3 +87,34 @@ twice(lambda x: F.softmax_cross_entropy(x, chances(2, 3)), scores(2, 3))
 F.accuracy(scores(4, 3), labels(3, 4, dtype='B'))
 """),
 }
+
+DIFFERENCES["training"] = {
+    **all_of(error("ValueError"), """
+triggers.TimeTrigger(0)
+triggers.EarlyStoppingTrigger(mode='median')
+"""),
+    "case_summary_of_arrays": value(
+        {'tuple': [['float64', [2], [0.5, 0.5]], ['float64', [2], [0.5, 0.5]]]}
+    ),
+    "early stopping, resumed at 4": value(
+        [5, 6, 7, 10, 11, 12]
+    ),
+    "early stopping, resumed at 5": value(
+        [5, 6, 7, 10, 11, 12]
+    ),
+    "early stopping max, resumed at 2": value(
+        [4, 5, 6, 7, 8, 9, 10, 11]
+    ),
+    "early stopping max, resumed at 4": value(
+        [4, 5, 6, 7, 8, 9, 10, 11]
+    ),
+    "early stopping max, resumed at 5": value(
+        [4, 5, 6, 7, 8, 9, 10, 11]
+    ),
+    "early stopping patients, resumed at 4": value(
+        [5, 6, 7, 10, 11, 12]
+    ),
+    "early stopping patients, resumed at 5": value(
+        [5, 6, 7, 10, 11, 12]
+    ),
+}

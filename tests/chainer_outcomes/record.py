@@ -51,8 +51,10 @@ def shown(value):
         if value.array is None:
             return [type(value).__name__, None]
         return [type(value).__name__, *shown(value.array)]
-    if isinstance(value, (numpy.ndarray, numpy.generic)):
-        return [str(value.dtype), list(value.shape), numbers(numpy.asarray(value))]
+    if isinstance(value, numpy.generic):
+        return rounded(value) if value.dtype.kind in "fiu" else shown(value.item())
+    if isinstance(value, numpy.ndarray):
+        return [str(value.dtype), list(value.shape), numbers(value)]
     if isinstance(value, dict):
         return {str(key): shown(part) for key, part in value.items()}
     if isinstance(value, (list, tuple)):

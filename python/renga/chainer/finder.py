@@ -13,13 +13,17 @@ from typing import Any
 
 from renga.chainer import children
 from renga.chainer.imported_names import add_imported_names
+from renga.chainer.names import add_all, add_further_names, further_name
 from renga.chainer.private_modules import is_chainers, modules_of
 
 # Chainer's and renga's name of a module and all below it; the longest match is used.
 _ROOMS = {
     "chainer": "renga",
+    "chainer.backends._chainerx": "renga.backends.chainerx",
+    "chainer.backends._cpu": "renga.backends.cpu",
     "chainer.cuda": "renga.backends.cuda",
     "chainer.training.extensions": "renga.extensions",
+    "chainer.training.extensions._snapshot": "renga.extensions.snapshots.snapshot",
     "chainer.types": "renga.chainer.types",
     "chainermn": "renga.distributed",
     "chainermn.communicators": "renga.communicators",
@@ -49,6 +53,7 @@ def install() -> None:
     sys.meta_path.insert(0, AliasFinder())
     sys.meta_path.append(ViewFinder())
     add_imported_names()
+    add_all()
     children.inherit_alias()
 
 
@@ -90,7 +95,9 @@ class AliasLoader(Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         # The import system reads the module from sys.modules after this.
-        sys.modules[module.__name__] = importlib.import_module(self.name)
+        loaded = importlib.import_module(self.name)
+        add_further_names(loaded, module.__name__)
+        sys.modules[module.__name__] = loaded
 
 
 class ViewFinder(MetaPathFinder):
@@ -105,6 +112,12 @@ class ViewFinder(MetaPathFinder):
         name = _renamed(fullname, _CHAINERS)
         if name is None or not is_chainers(name):
             return None
+        # A package of renga may keep the module in a subpackage, and import it.
+        package, _, leaf = fullname.rpartition(".")
+        inner = vars(sys.modules[package]).get(leaf)
+        if isinstance(inner, ModuleType) and not isinstance(inner, View):
+            add_further_names(inner, name)
+            return ModuleSpec(fullname, AliasLoader(inner.__name__))
         return ModuleSpec(fullname, ViewLoader(), is_package=bool(modules_of(name)))
 
 
@@ -134,7 +147,7 @@ class View(ModuleType):
             if value is not None and not isinstance(value, ModuleType):
                 return value
             package = package.rpartition(".")[0]
-        raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        return further_name(self.__name__, name)
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self.__dict__["__modules__"]]

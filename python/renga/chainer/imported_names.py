@@ -16,6 +16,7 @@ _SOURCES = {
     "chainerx": "chainerx",
     "configuration": "chainer.configuration",
     "constant": "chainer.initializers.constant",
+    "collections_abc": "collections.abc",
     "conv_nd_kernel": "chainer.utils.conv_nd_kernel",
     "cuda": "chainer.backends.cuda",
     "device_resident": "chainer.device_resident",
@@ -86,7 +87,8 @@ _IMPORTED = {
     "chainer.training": "extensions",
     "chainer.training.extensions": "util:chainer.training.extensions.util",
     "chainer.training.util": "interval_trigger",
-    "chainer.utils": "cache chainer conv_nd_kernel error imgproc precision",
+    "chainer.utils": "cache chainer collections_abc conv_nd_kernel error imgproc "
+    "precision",
     "chainer.utils.conv": "cuda",
     "chainer.utils.conv_nd": "conv_nd_kernel cuda",
     "chainer.utils.type_check": "chainer cuda",

@@ -2,7 +2,8 @@
 
 _MODULES = {
     "chainer": (
-        "backend backends computational_graph configuration cuda dataset datasets "
+        "_backend _environment_check _runtime_info _version backend backends "
+        "computational_graph configuration cuda dataset datasets "
         "device_resident distribution distributions exporters function "
         "function_hook function_hooks function_node functions gradient_check "
         "graph_optimizations initializer initializers iterators link link_hook "
@@ -10,7 +11,7 @@ _MODULES = {
         "reporter sequential serializer serializers testing training types utils "
         "variable warnings"
     ),
-    "chainer.backends": "cuda intel64",
+    "chainer.backends": "_chainerx _cpu cuda intel64",
     "chainer.dataset": "convert dataset_mixin download iterator tabular",
     "chainer.dataset.tabular": "delegate_dataset from_data tabular_dataset",
     "chainer.datasets": (
@@ -124,7 +125,7 @@ _MODULES = {
         "extension extensions trainer trigger triggers updater updaters util"
     ),
     "chainer.training.extensions": (
-        "computational_graph evaluator exponential_shift fail_on_nonnumber "
+        "_snapshot computational_graph evaluator exponential_shift fail_on_nonnumber "
         "inverse_shift linear_shift log_report micro_average multistep_shift "
         "parameter_statistics plot_report polynomial_shift print_report "
         "progress_bar snapshot_writers step_shift util value_observation "

@@ -7,6 +7,7 @@ import os
 import re
 import zipfile
 from collections.abc import Iterable, Sequence
+from importlib.util import find_spec
 from typing import Any, Union
 
 import numpy
@@ -17,6 +18,7 @@ from renga.serializers.errors import FileFormatError, parsing
 
 Path = Union[str, "os.PathLike[str]"]
 Pairs = Sequence[tuple[Path, Any]]
+available = find_spec("PIL") is not None  # whether images can be read
 _PIXELS_A_BYTE = 4096  # the ratio of LZW; that of other formats is smaller
 _MOST_PIXELS = 1 << 24  # in any file
 _LABEL = re.compile(r"[+-]?\d{1,18}")

@@ -94,15 +94,21 @@ class NpzDeserializer(EntryDeserializer):
         )
 
 
+def serialize(obj: Any) -> dict[str, numpy.ndarray]:
+    """The arrays that ``save_npz`` would write, by name."""
+    serializer = DictionarySerializer()
+    serializer.save(obj)
+    return serializer.target
+
+
 def save_npz(file: File, obj: Any, compression: bool = True) -> None:
     """Save ``obj`` to a file, which is replaced atomically, or to a file object.
 
     None is stored as NumPy stores it. An open file is written from its position.
     """
-    serializer = DictionarySerializer()
-    serializer.save(obj)
+    arrays = serialize(obj)
     with open_to_write(file) as opened:
-        _write_archive(opened, serializer.target, compression)
+        _write_archive(opened, arrays, compression)
 
 
 def load_npz(

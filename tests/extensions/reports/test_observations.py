@@ -55,11 +55,15 @@ def test_micro_average_is_the_ratio_of_sums(resume_at):
     assert average.priority == PRIORITY_EDITOR
 
 
-def test_micro_average_needs_its_observations():
+def test_micro_average_skips_iterations_without_its_observations():
     trainer = get_trainer_with_mock_updater()
-    trainer.observation = {"n": 1}
-    with pytest.raises(KeyError, match="d"):
-        extensions.MicroAverage("n", "d", "ratio")(trainer)
+    average = extensions.MicroAverage("n", "d", "ratio", trigger=lambda t: True)
+    for observation, expected in (({"n": 1}, {}), ({"n": 1, "d": 4}, {"ratio": 0.25})):
+        trainer.observation = observation
+        reporter = renga.Reporter()
+        with reporter:
+            average(trainer)
+        assert reporter.observation == expected
 
 
 @pytest.mark.parametrize("bad", [numpy.nan, numpy.inf, -numpy.inf])

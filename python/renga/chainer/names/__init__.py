@@ -1,0 +1,71 @@
+"""Names of Chainer's modules that renga itself has no use for, and scripts import."""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+from typing import Any
+
+_FOLDER = "renga.chainer.names."
+# The module here that has the names, by Chainer's module.
+_SOURCES = {
+    "chainer._backend": "backend",
+    "chainer._environment_check": "environment",
+    "chainer._runtime_info": "environment",
+    "chainer._version": "environment",
+    "chainer.link_hooks.spectral_normalization": "spectral_normalization",
+    "chainer.links.loss.hierarchical_softmax": "hierarchical_softmax",
+    "chainer.links.model.vision.googlenet": "vision",
+    "chainer.links.model.vision.resnet": "vision",
+    "chainer.links.model.vision.vgg": "vision",
+    "chainer.links.rnn.n_step_rnn": "n_step_rnn",
+    "chainer.memory_layouts": "memory_layouts",
+    "chainer.testing.training": "availability",
+    "chainer.testing.unary_math_function_test": "availability",
+    "chainer.training.extensions.computational_graph": "computational_graph",
+    "chainer.training.extensions.variable_statistics_plot": "statistics",
+    "chainer.training.updaters.multiprocess_parallel_updater": "gathered",
+    "chainer.utils.array": "arrays",
+    "chainermn.datasets.scatter": "epochs",
+    "chainermn.extensions.multi_node_evaluator": "evaluator",
+    "chainermn.global_except_hook": "except_hook",
+}
+
+
+def source_of(module: str) -> str | None:
+    """The module that has further names of Chainer's ``module``."""
+    source = _SOURCES.get(module)
+    return None if source is None else _FOLDER + source
+
+
+def further_name(module: str, name: str) -> Any:
+    """A name of Chainer's ``module``; AttributeError without one."""
+    source = source_of(module)
+    if source is not None and not name.startswith("__"):
+        names = vars(importlib.import_module(source))
+        if name in names:
+            return names[name]
+    raise AttributeError(f"module {module!r} has no attribute {name!r}")
+
+
+def add_all() -> None:
+    """Loads the modules that have further names. The alias must be installed."""
+    for chainers in _SOURCES:
+        importlib.import_module(chainers)
+
+
+def add_further_names(module: ModuleType, chainers: str) -> None:
+    """Makes a module of renga find what only Chainer's module has, when asked."""
+    if source_of(chainers) is None:
+        return
+    own = vars(module).get("__getattr__")
+
+    def __getattr__(name: str) -> Any:
+        try:
+            return further_name(chainers, name)
+        except AttributeError:
+            if own is None:
+                raise
+            return own(name)
+
+    module.__dict__["__getattr__"] = __getattr__

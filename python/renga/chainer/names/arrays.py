@@ -1,0 +1,34 @@
+"""Deprecated functions of ``chainer.utils.array``."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy
+
+
+def _warn(name: str, instead: str) -> None:
+    warnings.warn(
+        f"chainer.utils.array.{name} is deprecated, use {instead}",
+        DeprecationWarning,
+        stacklevel=3,
+    )
+
+
+def as_vec(x: Any) -> Any:
+    """``x.ravel()``."""
+    _warn("as_vec", "numpy.ravel")
+    return x if x.ndim == 1 else x.ravel()
+
+
+def as_mat(x: Any) -> Any:
+    """``x.reshape(len(x), -1)``."""
+    _warn("as_mat", "numpy.reshape")
+    return x if x.ndim == 2 else x.reshape(len(x), -1)
+
+
+def empty_like(x: Any) -> Any:
+    """``numpy.empty_like(x)``."""
+    _warn("empty_like", "numpy.empty_like")
+    return numpy.empty_like(x)

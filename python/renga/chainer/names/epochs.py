@@ -1,0 +1,32 @@
+"""Deprecated functions of ``chainermn.datasets``."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+
+def get_n_iterations_for_one_epoch(
+    dataset: Any, local_batch_size: int, comm: Any
+) -> int:
+    """How many batches rank 0 takes for its part of a data set."""
+    warnings.warn(
+        "get_n_iterations_for_one_epoch is deprecated, use triggers of epochs",
+        DeprecationWarning,
+        stacklevel=2,
+    )
+    n = -(-len(dataset) // local_batch_size) if comm.rank == 0 else None
+    return int(comm.bcast_obj(n))
+
+
+def get_epoch_trigger(
+    n_epochs: int, dataset: Any, local_batch_size: int, comm: Any
+) -> tuple[int, str]:
+    """A trigger of that many epochs, in iterations."""
+    warnings.warn(
+        "get_epoch_trigger is deprecated, use triggers of epochs",
+        DeprecationWarning,
+        stacklevel=2,
+    )
+    n = get_n_iterations_for_one_epoch(dataset, local_batch_size, comm)
+    return n_epochs * n, "iteration"

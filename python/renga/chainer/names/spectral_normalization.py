@@ -1,0 +1,28 @@
+"""Functions of ``chainer.link_hooks.spectral_normalization``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from renga import functions as F
+
+
+def l2normalize(xp: Any, v: Any, eps: float) -> Any:
+    """``v / (|v| + eps)``."""
+    return v / (xp.linalg.norm(v) + eps)
+
+
+def update_approximate_vectors(
+    weight_matrix: Any, u: Any, n_power_iteration: int, eps: float
+) -> tuple[Any, Any]:
+    """The first singular vectors after some power iterations from ``u``."""
+    matrix, xp = weight_matrix.array, weight_matrix.xp
+    for _ in range(n_power_iteration):
+        v = l2normalize(xp, xp.dot(u, matrix), eps)
+        u = l2normalize(xp, xp.dot(matrix, v), eps)
+    return u, v
+
+
+def calculate_max_singular_value(weight_matrix: Any, u: Any, v: Any) -> Any:
+    """``u^T W v``, a Variable."""
+    return F.matmul(F.matmul(u, weight_matrix), v)
