@@ -118,3 +118,18 @@ triggers.EarlyStoppingTrigger(mode='median')
         [5, 6, 7, 10, 11, 12]
     ),
 }
+
+DIFFERENCES["function_classes"] = {
+    "case_hooks_see_classes": value(
+        ['reshape', 'sin', 'sin']
+    ),
+}
+
+DIFFERENCES["modules"] = {
+    "chainer.testing.parameterized": value(
+        {'parameterize': 'class', 'from_pytest_parameterize': 'function', 'parameterize_pytest': 'class', 'product': 'function', 'product_dict': 'function'}
+    ),
+    "chainer.types": value(
+        {'Shape': 'function', 'ShapeSpec': 'function', 'DTypeSpec': 'class', 'NdArray': 'class', 'Xp': 'class', 'AbstractInitializer': 'function', 'ScalarValue': 'function', 'InitializerSpec': 'function', 'DeviceSpec': 'function', 'CudaDeviceSpec': 'class'}
+    ),
+}

@@ -147,7 +147,7 @@ class View(ModuleType):
             if value is not None and not isinstance(value, ModuleType):
                 return value
             package = package.rpartition(".")[0]
-        return further_name(self.__name__, name)
+        return further_name(str(_renamed(self.__name__, _CHAINERS)), name)
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self.__dict__["__modules__"]]

@@ -6,6 +6,8 @@ import importlib
 from types import ModuleType
 from typing import Any
 
+from renga.chainer.function_classes import find_class
+
 _FOLDER = "renga.chainer.names."
 # The module here that has the names, by Chainer's module.
 _SOURCES = {
@@ -45,6 +47,10 @@ def further_name(module: str, name: str) -> Any:
         names = vars(importlib.import_module(source))
         if name in names:
             return names[name]
+    if module.startswith("chainer.functions."):
+        found = find_class(module, name)
+        if found is not None:
+            return found
     raise AttributeError(f"module {module!r} has no attribute {name!r}")
 
 
@@ -56,7 +62,7 @@ def add_all() -> None:
 
 def add_further_names(module: ModuleType, chainers: str) -> None:
     """Makes a module of renga find what only Chainer's module has, when asked."""
-    if source_of(chainers) is None:
+    if source_of(chainers) is None and not chainers.startswith("chainer.functions."):
         return
     own = vars(module).get("__getattr__")
 

@@ -52,7 +52,7 @@ class Statistician:
         """The statistics along axes, along all if None."""
         if axis is None:
             axis = tuple(range(x.ndim))
-        return self.collect(x, axis if isinstance(axis, (tuple, list)) else (axis,))
+        return self.collect(x, tuple(numpy.atleast_1d(axis)))
 
     def collect(self, x: Any, axis: tuple[int, ...]) -> dict[str, Any]:
         """The statistics along axes."""

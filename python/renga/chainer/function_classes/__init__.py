@@ -1,0 +1,16 @@
+"""Chainer's classes of functions, such as ``chainer.functions.noise.dropout.Dropout``.
+
+Each is a FunctionNode that calls the function of ``renga.functions``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def find_class(module: str, name: str) -> Any:
+    """The class that Chainer has in ``module``; None without one."""
+    # Slow to import, and hardly ever used.
+    from renga.chainer.function_classes.generated import classes
+
+    return classes().get((module, name))

@@ -1,0 +1,52 @@
+"""The base of Chainer's classes of functions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from renga.configuration import using_config
+from renga.function_node import FunctionNode, grad
+from renga.variable import Variable
+
+
+class Operation(FunctionNode):
+    """Calls functions of renga on arrays, and again to differentiate them.
+
+    Attributes:
+        again: whether ``compute`` runs for a gradient, and must have no side effect.
+    """
+
+    again = False
+
+    def compute(self, *xs: Any) -> Any:
+        """The outputs, of arrays or of Variables of the graph."""
+        raise NotImplementedError
+
+    def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The outputs as arrays."""
+        self.retain_inputs(range(len(inputs)))
+        with using_config("enable_backprop", False):
+            return tuple(y.array for y in _tuple(self.compute(*inputs)))
+
+    def backward(
+        self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]
+    ) -> tuple[Any, ...]:
+        """The gradients, which can be differentiated again."""
+        xs = self.get_retained_inputs()
+        self.again = True
+        with using_config("enable_backprop", True):
+            ys = _tuple(self.compute(*xs))
+        used = [i for i, gy in enumerate(grad_outputs) if gy is not None]
+        wanted = [i for i in target_input_indexes if xs[i].dtype.kind == "f"]
+        gxs = grad(
+            [ys[i] for i in used],
+            [xs[i] for i in wanted],
+            [grad_outputs[i] for i in used],
+            enable_double_backprop=True,
+        )
+        found = dict(zip(wanted, gxs))
+        return tuple(found.get(i) for i in target_input_indexes)
+
+
+def _tuple(ys: Any) -> tuple[Variable, ...]:
+    return tuple(ys) if isinstance(ys, (tuple, list)) else (ys,)
