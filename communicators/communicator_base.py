@@ -17,6 +17,8 @@ class CommunicatorBase:
         self._within_config_scope = False
         self._configs: dict[str, Any] = {}
 
+    # Whether it is a part of a larger group, whose other ranks may be sent messages.
+    is_subgroup: bool = False
     rank: int
     size: int
     intra_rank: int

@@ -62,6 +62,7 @@ class NativeCommunicator(ArrayCommunicator):
         if native is None:
             return None
         group = type(self)(native)
+        group.is_subgroup = self.is_subgroup or group.size < self.size
         for name, value in self._configs.items():
             if name in _SETTINGS:
                 group.set_config(name, value=value)
@@ -69,7 +70,7 @@ class NativeCommunicator(ArrayCommunicator):
                 group._configs[name] = value
         return group
 
-    def set_config(self, name: str, **kwargs: Any) -> None:
+    def set_config(self, name: str, value: Any = True, **kwargs: Any) -> None:
         """Changes the setting ``name`` to ``value``.
 
         ``allreduce_grad_dtype`` is the communication dtype of gradients.
@@ -81,11 +82,11 @@ class NativeCommunicator(ArrayCommunicator):
         Raises:
             ValueError: if there is no such setting.
         """
-        if name not in _SETTINGS or set(kwargs) != {"value"}:
+        if name not in _SETTINGS or kwargs:
             super().set_config(name, **kwargs)
         if name == "all_reduce_algorithm":
-            self._native.set_algorithm(kwargs["value"] or "")
-        self._configs[name] = kwargs["value"]
+            self._native.set_algorithm(value or "")
+        self._configs[name] = value
 
     def allreduce(self, data: Any) -> Any:
         """The sum of the ranks' arrays, or of each array of a tuple."""

@@ -1,10 +1,13 @@
 """Scripts written for Chainer, run as they are."""
 
+import os
 import pathlib
 import subprocess
 import sys
 
 import pytest
+
+from renga.launch import mpiexec_command, mpiexec_environment
 
 FOLDER = pathlib.Path(__file__).parent / "chainer_scripts"
 
@@ -20,9 +23,25 @@ EXPECTED = {
     ),
     "n_step_lstm": lambda line: float(line.removeprefix("accuracy ")) > 0.85,
     "parallel_updater": lambda line: float(line.removeprefix("accuracy ")) > 0.9,
+    "dual_parallel": lambda line: float(line.removeprefix("accuracy ")) > 0.9,
     "multiprocess_iterator": lambda line: line == str(list(range(12))),
     "custom_extension": lambda line: line == "loss below 0.01: True",
 }
+
+# Scripts of several processes; under mpiexec themselves they are skipped.
+RANKS = {"dual_parallel": 4}
+
+
+def command(name):
+    """What runs a script, and its environment."""
+    run = [sys.executable, "-m", "renga.chainer", FOLDER / f"{name}.py"]
+    if name not in RANKS:
+        return run, None
+    pytest.importorskip("renga._communicators_mpi", exc_type=ImportError)
+    if "OMPI_COMM_WORLD_RANK" in os.environ:
+        pytest.skip("starts mpiexec")
+    n = RANKS[name]
+    return [*mpiexec_command(n), *run], mpiexec_environment(n)
 
 
 def test_every_script_is_known():
@@ -32,9 +51,12 @@ def test_every_script_is_known():
 @pytest.mark.parametrize("name", EXPECTED)
 def test_script(name, tmp_path):
     pytest.importorskip("sklearn")
+    run, environment = command(name)
     done = subprocess.run(
-        [sys.executable, "-m", "renga.chainer", FOLDER / f"{name}.py"],
+        run,
         cwd=tmp_path,
+        env=environment,
+        stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
     )

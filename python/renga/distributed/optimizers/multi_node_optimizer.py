@@ -377,6 +377,9 @@ class MultiNodeOptimizer:
     def _initialize(self, forward: Callable[[], Any]) -> None:
         """Has a forward pass in test mode initialize parameters that have no shape."""
         missing = any(not param.is_initialized for param in self.target.params())
-        if any(self.communicator.allgather_obj(missing)):
+        # Other groups may take part in the forward pass (dual parallelism), and must
+        # not depend on whether parameters of this one have a shape.
+        others_wait = self._synchronized is None and self.communicator.is_subgroup
+        if any(self.communicator.allgather_obj(missing)) or others_wait:
             with no_backprop_mode(), using_config("train", False):
                 forward()
