@@ -50,6 +50,9 @@ class Communicator(Protocol):
     def inter_size(self) -> int:
         """The number of nodes."""
 
+    is_subgroup: bool
+    """Whether it is a part of a larger group, of which others may send messages."""
+
     replicas: Any
     """For a pipeline of ``create_groups``: the ranks with the same stage; or None."""
 
@@ -155,7 +158,7 @@ class Communicator(Protocol):
     def get_config(self, name: str | None = None) -> Any:
         """The value of a setting, or all settings."""
 
-    def set_config(self, name: str, **kwargs: Any) -> None:
+    def set_config(self, name: str, value: Any = True, **kwargs: Any) -> None:
         """Changes the setting ``name`` to ``value``."""
 
     def finalize(self) -> None:

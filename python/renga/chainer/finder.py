@@ -27,6 +27,9 @@ _ROOMS = {
     "chainer.types": "renga.chainer.types",
     "chainermn": "renga.distributed",
     "chainermn.communicators": "renga.communicators",
+    "chainermn.extensions._multi_node_snapshot": (
+        "renga.distributed.extensions.multi_node_snapshot"
+    ),
     "chainerx": "renga.chainer.chainerx",
 }
 _CHAINERS = {renga: chainer for chainer, renga in _ROOMS.items()}

@@ -147,13 +147,14 @@ _MODULES = {
         "links nccl optimizers testing"
     ),
     "chainermn.communicators": (
-        "communicator_base dummy_communicator flat_communicator "
+        "_communication_utility _memory_utility communicator_base "
+        "dummy_communicator flat_communicator "
         "mpi_communicator_base naive_communicator non_cuda_aware_communicator "
         "pure_nccl_communicator"
     ),
     "chainermn.datasets": "empty_dataset scatter",
     "chainermn.extensions": (
-        "allreduce_persistent checkpoint multi_node_early_stopping_trigger "
+        "_multi_node_snapshot allreduce_persistent checkpoint multi_node_early_stopping_trigger "
         "multi_node_evaluator observation_aggregator"
     ),
     "chainermn.functions": (

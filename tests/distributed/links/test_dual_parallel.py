@@ -15,7 +15,7 @@ W1, W2, W3 = (rng.normal(size=s).astype("f") for s in ((5, 6), (4, 5), (3, 4)))
 
 
 def middle(lazy):
-    """The layers of the second model rank, whose sizes may be found in its first call."""
+    """The layers of the second model rank; lazy ones find their sizes in a call."""
     return renga.Sequential(
         L.Linear(None if lazy else 5, 4, initialW=W2),
         F.tanh,
