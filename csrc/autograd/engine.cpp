@@ -135,8 +135,8 @@ void Engine::check_gradient(const Node& node, int i, const VariableNode& x) cons
   require<std::invalid_argument>(gx.shape() == x.shape, node.label(),
                                  ": expected a gradient of shape ", x.shape, " for input ", i,
                                  ", got ", gx.shape(), location_of(node));
-  fail<std::invalid_argument>(node.label(), ": expected a gradient of dtype ", x.dtype,
-                              " for input ", i, ", got ", gx.dtype(), location_of(node));
+  fail<WrongType>(node.label(), ": expected a gradient of dtype ", x.dtype, " for input ", i,
+                  ", got ", gx.dtype(), location_of(node));
 }
 
 void Engine::keep_leaf(const Ref<VariableNode>& x) {

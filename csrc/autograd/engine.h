@@ -2,6 +2,7 @@
 #pragma once
 
 #include <queue>
+#include <stdexcept>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -9,6 +10,12 @@
 #include "autograd/backward.h"
 
 namespace renga {
+
+// A gradient has a wrong dtype: Python's TypeError.
+class WrongType : public std::invalid_argument {
+ public:
+  using std::invalid_argument::invalid_argument;
+};
 
 // Visits nodes in decreasing order of rank, starting from the outputs.
 class Engine {

@@ -110,6 +110,17 @@ py::tuple record_python(const py::object& function, const std::vector<Variable>&
   return tuple_of(ys);
 }
 
+// The main thread's hooks are destroyed after the interpreter, which then cannot free the function.
+int add_python_hook(const py::function& hook) {
+  const std::shared_ptr<PyObject> held(hook.inc_ref().ptr(), [](PyObject* object) {
+    if (Py_IsInitialized()) release(object);
+  });
+  return add_gradient_ready_hook([held](const Variable& leaf) {
+    const py::gil_scoped_acquire lock;
+    py::reinterpret_borrow<py::function>(held.get())(leaf);
+  });
+}
+
 void bind_nodes(py::module_& m) {
   py::class_<NodeLink, std::shared_ptr<NodeLink>>(m, "NodeLink")
       .def_property_readonly("inputs",
@@ -300,7 +311,7 @@ void bind_graph(py::module_& m) {
       py::arg("outputs"), py::arg("inputs"),
       "Sets this thread's lists of extra roots and inputs: the next backward pass starts from the "
       "outputs, reaches the inputs, and empties both lists.");
-  m.def("add_gradient_ready_hook", &add_gradient_ready_hook, py::arg("hook"),
+  m.def("add_gradient_ready_hook", &add_python_hook, py::arg("hook"),
         "Calls hook(leaf) when a leaf's gradient is complete; returns a handle.");
   m.def("remove_gradient_ready_hook", &remove_gradient_ready_hook, py::arg("handle"));
   m.def(

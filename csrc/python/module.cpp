@@ -6,6 +6,7 @@
 #include <thread>
 #include <utility>
 
+#include "autograd/engine.h"
 #include "devices/allocator.h"
 #include "devices/gil_release.h"
 #include "devices/meta.h"
@@ -37,6 +38,8 @@ void translate(std::exception_ptr error) {
     if (error) std::rethrow_exception(error);
   } catch (const InvalidType& e) {
     raise("renga.utils.type_check", "InvalidType", e.what());
+  } catch (const WrongType& e) {
+    PyErr_SetString(PyExc_TypeError, e.what());
   } catch (const std::out_of_range& e) {
     raise("renga.utils.type_check", "IndexOutOfRange", e.what());
   } catch (const OutOfMemory& e) {

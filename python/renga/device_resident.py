@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
 from renga import backend
+
+
+def _warn_deprecated(name: str) -> None:
+    warnings.warn(
+        f"{name} is deprecated, use to_device", DeprecationWarning, stacklevel=3
+    )
 
 
 class DeviceResident:
@@ -37,15 +44,18 @@ class DeviceResident:
 
     def to_cpu(self) -> DeviceResident:
         """Moves every array to the CPU; returns itself."""
+        _warn_deprecated("to_cpu")
         return self._move(backend.CpuDevice(), "to_cpu")
 
     def to_gpu(self, device: Any = None) -> DeviceResident:
         """Moves every array to a GPU, the first by default; returns itself."""
+        _warn_deprecated("to_gpu")
         target = backend.GpuDevice.from_device_id(0 if device is None else int(device))
         return self._move(target, "to_gpu")
 
     def to_intel64(self) -> DeviceResident:
         """Moves every array to iDeep, which raises RuntimeError: there is none."""
+        _warn_deprecated("to_intel64")
         return self._move(backend.get_device("@intel64"), "to_intel64")
 
     def to_chx(self) -> DeviceResident:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import traceback
+import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -96,10 +97,12 @@ class FunctionNode:
         for hook in hooks:
             hook.forward_preprocess(self, in_data)
         outputs = self.forward(in_data)
-        self._check_outputs(outputs)
-        ys = _core.record_python(self, xs, outputs)
+        arrays = self._checked_outputs(outputs)
+        ys = _core.record_python(self, xs, arrays)
         if self._link is not None:
             self._retain(xs, ys)
+        if arrays is not outputs:
+            ys = tuple([Variable() if o is None else y for o, y in zip(outputs, ys)])
         self._variables = xs, ys
         for hook in hooks:
             hook.forward_postprocess(self, in_data)
@@ -220,15 +223,25 @@ class FunctionNode:
         with type_check.get_function_check_context(self):
             self.check_type_forward(type_check.get_types(in_data, "in_types", False))
 
-    def _check_outputs(self, outputs: Any) -> None:
+    def _checked_outputs(self, outputs: Any) -> Arrays:
+        """The outputs, with empty arrays in the place of None."""
+        arrays = outputs
         if not isinstance(outputs, tuple) or not type_check.same_types(*outputs):
-            got = outputs if isinstance(outputs, tuple) else (outputs,)
-            raise TypeError(
-                f"{self.label}: expected a tuple of arrays from forward, got "
-                f"{type(outputs).__name__} of {[type(y).__name__ for y in got]}"
-            )
-        if config.debug and any(has_nan(y) for y in outputs):
+            arrays = self._filled(outputs)
+        if config.debug and any(has_nan(y) for y in arrays):
             raise RuntimeError(f"{self.label}: expected numbers from forward, got NaN")
+        return arrays
+
+    def _filled(self, outputs: Any) -> Arrays:
+        given = outputs if isinstance(outputs, tuple) else (outputs,)
+        known = [y for y in given if y is not None]
+        if given is outputs and known and type_check.same_types(*known):
+            nothing = numpy.empty(0, known[0].dtype)
+            return tuple([nothing if y is None else y for y in outputs])
+        raise TypeError(
+            f"{self.label}: expected a tuple of arrays from forward, got "
+            f"{type(outputs).__name__} of {[type(y).__name__ for y in given]}"
+        )
 
     def _retain(self, xs: tuple[Variable, ...], ys: tuple[Variable, ...]) -> None:
         retained = [xs[i] for i in self._inputs_to_retain]
@@ -265,11 +278,18 @@ def grad(
 
     Raises:
         TypeError: outputs or inputs are not a tuple or list.
+        ValueError: there are more or fewer gradients than outputs or inputs.
     """
     given = (outputs, inputs, grad_outputs or (), grad_inputs or ())
     for name, value in zip(("outputs", "inputs", "grad_outputs", "grad_inputs"), given):
         if not isinstance(value, (tuple, list)):
             raise TypeError(f"grad: expected a tuple of {name}, got {type(value)}")
+    for name, value, n in (
+        ("grad_outputs", grad_outputs, len(outputs)),
+        ("grad_inputs", grad_inputs, len(inputs)),
+    ):
+        if value is not None and len(value) != n:
+            raise ValueError(f"grad: expected {n} {name}, got {len(value)}")
     return _core.grad(*given, set_grad, retain_grad, enable_double_backprop, loss_scale)
 
 
@@ -281,10 +301,37 @@ def backward(
     retain_grad: bool = False,
     loss_scale: float | None = None,
 ) -> None:
-    """Runs the backward pass from several outputs, which adds to leaves' gradients."""
-    for y, gy in zip(outputs, grad_outputs or ()):
-        y.grad_var = gy
-    _core.backward(outputs, retain_grad, enable_double_backprop, loss_scale)
+    """Runs the backward pass from several outputs, which adds to leaves' gradients.
+
+    Without ``grad_outputs`` it starts from the outputs' own gradients, which it takes
+    from them. As in Chainer there is no default, not even for a loss: outputs without
+    a gradient are left out, with a RuntimeWarning, and an output that comes twice has
+    none the second time.
+    """
+    starts = grad_outputs
+    if starts is None:
+        starts = [_taken_gradient(y) for y in outputs]
+    roots: dict[int, Variable] = {}
+    for y, gy in zip(outputs, starts):
+        if gy is not None:
+            y.grad_var = _sum_of_known(y.grad_var if id(y) in roots else None, gy)
+            roots[id(y)] = y
+    found = list(roots.values())
+    _core.backward(found, retain_grad, enable_double_backprop, loss_scale)
+    for y in found:
+        y.grad_var = None
+
+
+def _taken_gradient(y: Variable) -> Variable | None:
+    gy = y.grad_var
+    if gy is None:
+        warnings.warn(
+            "backward: an output has no gradient, or comes twice; it is left out",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+    y.grad_var = None
+    return gy
 
 
 def _sum_of_known(a: Any, b: Any) -> Any:

@@ -30,7 +30,8 @@ class NanCheck(FunctionHook):
         self.thread = threading.get_ident()
 
     def forward_postprocess(self, function: Any, in_data: Arrays) -> None:
-        results = getattr(function, "results", ())
+        # A function in Python may have an attribute of that name.
+        results = function.results if isinstance(function, _core.Call) else ()
         if any(has_nan(y.array) for y in results):
             raise RuntimeError(
                 f"{function.label}: NaN in what it computed forward (debug mode)"

@@ -133,3 +133,69 @@ DIFFERENCES["modules"] = {
         {'Shape': 'function', 'ShapeSpec': 'function', 'DTypeSpec': 'class', 'NdArray': 'class', 'Xp': 'class', 'AbstractInitializer': 'function', 'ScalarValue': 'function', 'InitializerSpec': 'function', 'DeviceSpec': 'function', 'CudaDeviceSpec': 'class'}
     ),
 }
+
+DIFFERENCES["tabular"] = {
+    **all_of(COMPUTES, """
+everything(tabular.from_data((('a', 'b'), (np.arange(3), np.arange(3)))))
+"""),
+    **all_of(error("ValueError"), """
+everything(tabular.from_data(((('a', 'b'), (np.arange(3), [1, 2, 3])), [4, 5, 6])))
+"""),
+    **all_of(error("TypeError"), """
+tabular.from_data(5)
+"""),
+    "everything(Letters().transform(('x', 'x'), lambda a, b, c: (a, b)))": value(
+        {'tuple': [[6, {'tuple': ['x', 'x']}, "<class 'tuple'>", {'tuple': [[10.0, 11.0, 12.0, 13.0, 14.0, 15.0], [10.0, 11.0, 12.0, 13.0, 14.0, 15.0]]}, {'tuple': [10.0, 10.0]}], None]}
+    ),
+}
+
+DIFFERENCES["core"] = {
+    **all_of(COMPUTES, """
+backward_of(Scale((ones(2),)), ones(2))
+chainer.grad([F.sum(V(ones(2)))], [ones(2)])
+chainer.grad([F.sum(V(ones(2)))], [])
+V(ones(2)).addgrad(P(None))
+P(1, (2,)).addgrad(P(None))
+P(None).grad
+P(1.).grad
+linear(2, 1).addgrads(linear(None, 1))
+F.einsum('ij,jk->ik', V(ones(2, 3, dtype='i')), V(ones(3, 2, dtype='i')))
+"""),
+    **all_of(error("ValueError"), """
+chainer.grad([F.sum(V(ones(2)))], [V(ones(2))], [V(ones(1))])
+V(ones(2), grad=ones(3))
+chainer.Sequential(linear(2, 1), lambda x: x).copy()
+"""),
+    **all_of(error("RuntimeError"), """
+V(None).shape
+V(None).size
+P(None).shape
+P(None).ndim
+P(None).size
+len(P(None))
+optimizers.SGD().update()
+L.Convolution2D(3, 2).W.shape
+"""),
+    **all_of(error("TypeError"), """
+V(ones(2), grad=ones(2, dtype='d'))
+V(ones(2), volatile=True)
+np.add(ones(2), V(ones(2)))
+optimizers.SGD(lr='text')
+optimizers.SGD().add_hook(3)
+optimizers.SGD(None).lr
+case_array_of_another_type
+AdaDelta(None)
+"""),
+    "P(None).dtype": value(
+        'float32'
+    ),
+    "chainer.using_config('unknown', 1).__class__.__name__": value(
+        '_GeneratorContextManager'
+    ),
+    "case_backward_of_no_gradient_mode": value(
+        {'tuple': [None, False]}
+    ),
+    "case_timer_hook": value(
+        {'tuple': [1, ['exp']]}
+    ),
+}

@@ -51,6 +51,8 @@ def shown(value):
         if value.array is None:
             return [type(value).__name__, None]
         return [type(value).__name__, *shown(value.array)]
+    if isinstance(value, numpy.dtype):
+        return str(value)
     if isinstance(value, numpy.generic):
         return rounded(value) if value.dtype.kind in "fiu" else shown(value.item())
     if isinstance(value, numpy.ndarray):

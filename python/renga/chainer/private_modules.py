@@ -154,7 +154,8 @@ _MODULES = {
     ),
     "chainermn.datasets": "empty_dataset scatter",
     "chainermn.extensions": (
-        "_multi_node_snapshot allreduce_persistent checkpoint multi_node_early_stopping_trigger "
+        "_multi_node_snapshot allreduce_persistent checkpoint "
+        "multi_node_early_stopping_trigger "
         "multi_node_evaluator observation_aggregator"
     ),
     "chainermn.functions": (

@@ -111,6 +111,14 @@ class GradientMethod(Optimizer):
         if "__init__" in vars(cls):
             cls.__init__ = _checked_init(cls)  # type: ignore[method-assign]
 
+    def use_cleargrads(self, use: bool = True) -> None:
+        """Does nothing: ``update`` clears gradients. Deprecated, as in Chainer."""
+        warnings.warn(
+            "use_cleargrads is deprecated, and has no effect",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+
     def setup(self, link: Link) -> GradientMethod:
         """Makes ``link`` the target and gives its parameters update rules."""
         super().setup(link)

@@ -1,5 +1,8 @@
 """Debug mode finds NaN in functions of the core, forward and backward."""
 
+import subprocess
+import sys
+
 import numpy
 import pytest
 
@@ -56,3 +59,8 @@ def test_without_debug_mode_nothing_is_checked():
     renga.set_debug(True)
     with pytest.raises(RuntimeError):
         F.log(x)
+
+
+def test_a_program_may_end_in_debug_mode():
+    program = "import renga; renga.set_debug(True)"
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

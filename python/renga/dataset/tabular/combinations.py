@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy
 
+from renga.dataset.tabular.selection import as_slice
 from renga.dataset.tabular.tabular_dataset import Mode, TabularDataset
 
 
@@ -48,11 +49,36 @@ class Concatenated(_Combination):
     def get_examples(self, indices: Any, key_indices: Any) -> tuple[Any, ...]:
         if indices is None:
             tables = [d.get_examples(None, key_indices) for d in self._datasets]
-            return tuple(_chain(columns) for columns in zip(*tables))
-        if isinstance(indices, slice):
-            indices = range(len(self))[indices]
-        rows = range(len(self))
-        return self._gather([rows[i] for i in indices], key_indices)
+        elif isinstance(indices, slice):
+            tables = self._slices(range(len(self))[indices], key_indices)
+        else:
+            rows = range(len(self))
+            return self._gather([rows[i] for i in indices], key_indices)
+        if indices is not None and len(tables) == 1:
+            return tables[0]
+        if not tables:
+            return self._nothing(key_indices)
+        return tuple(
+            [value for column in columns for value in column]
+            for columns in zip(*tables)
+        )
+
+    def _nothing(self, key_indices: Any) -> tuple[Any, ...]:
+        width = len(self.keys if key_indices is None else key_indices)
+        return tuple([] for _ in range(width))
+
+    def _slices(self, rows: range, key_indices: Any) -> list[tuple[Any, ...]]:
+        """The tables of those data sets that have some of the rows, in their order."""
+        tables = []
+        ends = [0, *self._ends]
+        parts = list(zip(self._datasets, ends, ends[1:]))
+        for dataset, start, end in parts if rows.step > 0 else reversed(parts):
+            # The rows are a range, so those of one data set are, too.
+            own = [i for i in rows if start <= i < end]
+            if own:
+                local = range(own[0] - start, own[-1] - start + rows.step, rows.step)
+                tables.append(dataset.get_examples(as_slice(local), key_indices))
+        return tables
 
     def _gather(self, indices: list[int], key_indices: Any) -> tuple[Any, ...]:
         """Reads each data set's rows at once, then restores the order."""
@@ -60,14 +86,19 @@ class Concatenated(_Combination):
         positions: dict[int, list[int]] = {}
         for position, owner in enumerate(owners):
             positions.setdefault(owner, []).append(position)
-        width = len(self.keys if key_indices is None else key_indices)
-        columns: list[list[Any]] = [[None] * len(indices) for _ in range(width)]
+        tables = {}
         for owner, wanted in positions.items():
             start = self._ends[owner] - len(self._datasets[owner])
             local = [indices[position] - start for position in wanted]
-            table = self._datasets[owner].get_examples(local, key_indices)
+            tables[owner] = self._datasets[owner].get_examples(local, key_indices)
+        if len(tables) == 1:
+            return next(iter(tables.values()))
+        columns: list[list[Any]] = [
+            [None] * len(indices) for _ in self._nothing(key_indices)
+        ]
+        for owner, table in tables.items():
             for column, values in zip(columns, table):
-                for position, value in zip(wanted, values):
+                for position, value in zip(positions[owner], values):
                     column[position] = value
         return tuple(columns)
 
@@ -96,11 +127,12 @@ class Joined(_Combination):
 
     @property
     def mode(self) -> Mode:
-        return self._datasets[0].mode or tuple
+        return next((d.mode for d in self._datasets if d.mode), tuple)
 
     def get_examples(self, indices: Any, key_indices: Any) -> tuple[Any, ...]:
         if key_indices is None:
-            key_indices = range(len(self.keys))
+            tables = [d.get_examples(indices, None) for d in self._datasets]
+            return tuple(column for table in tables for column in table)
         found: dict[int, Any] = {}
         start = 0
         for dataset in self._datasets:
@@ -111,9 +143,3 @@ class Joined(_Combination):
                 found.update(zip(wanted, dataset.get_examples(indices, local)))
             start = end
         return tuple(found[k] for k in key_indices)
-
-
-def _chain(columns: tuple[Any, ...]) -> Any:
-    if all(isinstance(column, numpy.ndarray) for column in columns):
-        return numpy.concatenate(columns)
-    return [value for column in columns for value in column]

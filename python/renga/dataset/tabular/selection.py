@@ -25,12 +25,13 @@ class Slicer:
                 f"slice: expected rows as a slice or a list, got {rows}; a single row "
                 "is dataset[i]"
             )
+        rows = _rows(rows, len(dataset))
         key_indices = None if keys is None else _positions(dataset.keys, keys)
         if keys is None or isinstance(keys, tuple):
             mode = dataset.mode
         else:
             mode = None
-        return Selection(dataset, _rows(rows, len(dataset)), key_indices, mode)
+        return Selection(dataset, rows, key_indices, mode)
 
 
 class Selection(TabularDataset):
@@ -146,6 +147,8 @@ def _positions(keys: tuple[str, ...], chosen: Any) -> tuple[int, ...]:
 def _position(keys: tuple[str, ...], key: Any) -> int:
     if isinstance(key, int) and -len(keys) <= key < len(keys):
         return range(len(keys))[key]
+    if isinstance(key, int):
+        raise IndexError(f"slice: expected a position among {keys}, got {key}")
     if key in keys:
         return keys.index(key)
     raise KeyError(f"slice: expected one of {keys} or a position, got {key!r}")

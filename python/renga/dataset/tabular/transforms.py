@@ -32,9 +32,6 @@ class Transformed(DelegateDataset):
         wanted = range(len(self.keys)) if key_indices is None else key_indices
         return self._compute(columns, [self.keys[k] for k in wanted])
 
-    def convert(self, data: Any) -> Any:
-        return TabularDataset.convert(self, data)
-
     @functools.cached_property
     def _probed_mode(self) -> Mode:
         return dict if isinstance(self._probe(), dict) else tuple

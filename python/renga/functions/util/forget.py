@@ -112,11 +112,22 @@ class _Checkpoint(FunctionNode):
 def _checked(ys: Any) -> tuple[Variable, ...]:
     if isinstance(ys, Variable):
         return (ys,)
-    if not isinstance(ys, tuple) or not all(isinstance(y, Variable) for y in ys):
+    if not isinstance(ys, tuple):
         raise RuntimeError(
             f"forget: expected a Variable or a tuple of them, got {type(ys)}"
         )
+    for i, y in enumerate(ys, 1):
+        if not isinstance(y, Variable):
+            raise RuntimeError(
+                f"forget: expected a Variable as {_ordinal(i)} element of what the "
+                f"function returns, got {type(y)}"
+            )
     return ys
+
+
+def _ordinal(n: int) -> str:
+    last = n % 10 if n % 100 not in (11, 12, 13) else 0
+    return str(n) + {1: "st", 2: "nd", 3: "rd"}.get(last, "th")
 
 
 def _leaves_before(ys: tuple[Variable, ...]) -> dict[Any, Variable]:
