@@ -308,11 +308,12 @@ def backward(
     a gradient are left out, with a RuntimeWarning, and an output that comes twice has
     none the second time.
     """
-    starts = grad_outputs
-    if starts is None:
-        starts = [_taken_gradient(y) for y in outputs]
+    if grad_outputs is None:
+        starts: Sequence[Any] = [_taken_gradient(y) for y in outputs]
+    else:
+        starts = [_taken_gradient(y) for y in outputs] if grad_outputs is None else None
     roots: dict[int, Variable] = {}
-    for y, gy in zip(outputs, starts):
+    for y, gy in zip(outputs, starts or grad_outputs or ()):
         if gy is not None:
             y.grad_var = _sum_of_known(y.grad_var if id(y) in roots else None, gy)
             roots[id(y)] = y

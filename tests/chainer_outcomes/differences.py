@@ -199,3 +199,33 @@ AdaDelta(None)
         {'tuple': [1, ['exp']]}
     ),
 }
+
+DIFFERENCES["distributions"] = {
+    **all_of(COMPUTES, """
+D.Bernoulli(p=p(.5)).log_prob(p(2, dtype='i'))
+chainer.cross_entropy(D.Normal(p(0.), p(1.)), D.Normal(p(1.), p(2.)))
+Bernoulli d prob
+Bernoulli e prob
+MultivariateNormal d log_prob
+MultivariateNormal d kl
+"""),
+    **all_of(error("InvalidType"), """
+F.gumbel_softmax(p(.2, .8)).shape
+F.gumbel_softmax(p([.2, .8]), axis=2)
+"""),
+    "D.Bernoulli(logit=p(100., -100.)).log_prob(p(1, 1, dtype='i'))": value(
+        ['Variable', 'float32', [2], [-0.0, -100.0]]
+    ),
+    "D.LogNormal(mu=p(0.), sigma=p(1.)).log_prob(p(-1., 0.))": value(
+        ['Variable', 'float32', [2], ['-inf', '-inf']]
+    ),
+    "Categorical f kl": value(
+        ['Variable', 'float32', [3], [0.0, 0.0, 0.0]]
+    ),
+    "Categorical d kl": value(
+        ['Variable', 'float64', [3], [0.0, 0.0, 0.0]]
+    ),
+    "Categorical e kl": value(
+        ['Variable', 'float16', [3], [0.0, 0.0, 0.0]]
+    ),
+}

@@ -104,7 +104,10 @@ def record(name, file):
         with tempfile.TemporaryDirectory() as folder:
             os.chdir(folder)
             try:
-                lines.append(f"{json.dumps(case)}: {json.dumps(outcome(run))}")
+                found = outcome(run)
+                # What Chainer lacks is no outcome.
+                if found.get("error", [""])[0] != "NotImplementedError":
+                    lines.append(f"{json.dumps(case)}: {json.dumps(found)}")
             finally:
                 os.chdir(before)
     Path(file).write_text("{\n" + ",\n".join(lines) + "\n}\n")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy
+
 import renga.functions as F
 from renga.distribution import Univariate, as_parameter, register_kl, within
 from renga.variable import Variable, as_array, as_variable
@@ -46,12 +48,12 @@ class Bernoulli(Univariate):
 
     @property
     def entropy(self) -> Variable:
-        return F.softplus(self.logit) - _times_logit(self.p, self.logit)
+        return -_expected_log_prob(self.p, self.logit)
 
     def log_prob(self, x: Any) -> Variable:
         values = as_array(x)
         x = F.cast(as_variable(x), self.p.dtype)
-        value = _times_logit(x, self.logit) - F.softplus(self.logit)
+        value = _expected_log_prob(x, self.logit)
         if self.binary_check:
             value = within((values == 0) | (values == 1), value)
         return value
@@ -59,6 +61,16 @@ class Bernoulli(Univariate):
     def sample_n(self, n: int) -> Variable:
         drawn = self._draw(self.xp.random.binomial, n, int, 1, self.p.array)
         return Variable(drawn, requires_grad=False)
+
+
+def _expected_log_prob(x: Variable, logit: Variable) -> Variable:
+    """``x log p + (1 - x) log(1 - p)``, exact for p of 0 and of 1, too."""
+    # With the outcomes exchanged where p is above 1/2, no logit is large and positive.
+    shape = numpy.broadcast_shapes(x.shape, logit.shape)
+    x, logit = F.broadcast_to(x, shape), F.broadcast_to(logit, shape)
+    likely = logit.array > 0
+    x, logit = F.where(likely, 1 - x, x), F.where(likely, -logit, logit)
+    return _times_logit(x, logit) - F.softplus(logit)
 
 
 def _times_logit(x: Variable, logit: Variable) -> Variable:
