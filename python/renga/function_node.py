@@ -284,12 +284,12 @@ def grad(
     for name, value in zip(("outputs", "inputs", "grad_outputs", "grad_inputs"), given):
         if not isinstance(value, (tuple, list)):
             raise TypeError(f"grad: expected a tuple of {name}, got {type(value)}")
-    for name, value, n in (
+    for name, gradients, n in (
         ("grad_outputs", grad_outputs, len(outputs)),
         ("grad_inputs", grad_inputs, len(inputs)),
     ):
-        if value is not None and len(value) != n:
-            raise ValueError(f"grad: expected {n} {name}, got {len(value)}")
+        if gradients is not None and len(gradients) != n:
+            raise ValueError(f"grad: expected {n} {name}, got {len(gradients)}")
     return _core.grad(*given, set_grad, retain_grad, enable_double_backprop, loss_scale)
 
 
@@ -309,11 +309,9 @@ def backward(
     none the second time.
     """
     if grad_outputs is None:
-        starts: Sequence[Any] = [_taken_gradient(y) for y in outputs]
-    else:
-        starts = [_taken_gradient(y) for y in outputs] if grad_outputs is None else None
+        grad_outputs = [_taken_gradient(y) for y in outputs]
     roots: dict[int, Variable] = {}
-    for y, gy in zip(outputs, starts or grad_outputs or ()):
+    for y, gy in zip(outputs, grad_outputs):
         if gy is not None:
             y.grad_var = _sum_of_known(y.grad_var if id(y) in roots else None, gy)
             roots[id(y)] = y

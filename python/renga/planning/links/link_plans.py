@@ -131,8 +131,8 @@ def _rows(space: LinkSpace, found: Found) -> list[Row]:
         figures = times.total - waited, times.messages.bytes, waited
         if key in rows:
             before = rows[key]
-            sums = (a + b for a, b in zip(figures, before[2:5]))
-            rows[key] = Row(*key, *sums, before.next_best)
+            computed, sent, waited = (a + b for a, b in zip(figures, before[2:5]))
+            rows[key] = Row(*key, computed, sent, waited, before.next_best)
         else:
             best = next_best(space, found, space.variables_of(i))
             rows[key] = Row(*key, *figures, best)
