@@ -7,8 +7,9 @@
 The network, the model and the batches are those of hosts/data_parallel.py: an MLP with
 9.0 MB of gradients, 1024 samples on each rank. Prints, for each rate in Gbit/s and each
 way, the median, least and greatest milliseconds of a step, its time beyond that of a
-step alone, and the megabytes that left rank 0's cable. The ways take turns. The same in
-PyTorch: comm_hooks_torch.py of the peers.
+step alone, and the megabytes that left rank 0's cable. The ways take turns. With --peer
+"PYTHON comm_hooks_torch.py", a program that does the same in PyTorch runs after each
+rate, which it gets as --rates, and its lines are printed.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from __future__ import annotations
 import argparse
 import json
 import pathlib
+import shlex
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -119,6 +122,7 @@ def main() -> None:
     parser.add_argument("--rates", nargs="+", default=list(STEPS))
     parser.add_argument("--ways", nargs="+", default=list(compressors()))
     parser.add_argument("--steps", type=int)
+    parser.add_argument("--peer", default="", help="a command")
     parser.add_argument("--rank", action="store_true")
     arguments = parser.parse_args()
     if arguments.rank:
@@ -138,6 +142,9 @@ def main() -> None:
                 options = ["--rank", "--steps", steps, "--ways", *arguments.ways]
                 done = pair.run(__file__, *options, timeout=600)
                 report(rate, done)
+                if arguments.peer:
+                    command = [*shlex.split(arguments.peer), "--rates", rate]
+                    subprocess.run(command, check=True, stdin=subprocess.DEVNULL)
 
 
 def report(rate, done):
