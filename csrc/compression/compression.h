@@ -30,7 +30,8 @@ struct CompressionKernels {
 };
 extern KernelTable<CompressionKernels> compression_kernels;
 
-// y += x if all of x is finite; else false, and y is unchanged.
+// y += x, unless an element of x is not finite or so large that sums of many would not be, from
+// 2^100 on: then false, and y is unchanged.
 bool accumulate(const Array& x, const Array& y);
 
 // The elements of the largest magnitude, in the order of their int32 indices; they become zero in

@@ -11,7 +11,7 @@ using Out = OutputArray;
 void bind_sparse(py::module_& m) {
   m.def(
       "accumulate", [](const Array& x, const Out& y) { return accumulate(x, y.array); },
-      py::arg("x"), py::arg("y"), "Adds x to y and returns True, unless x is not finite.");
+      py::arg("x"), py::arg("y"), "Adds x to y and returns True, unless x has overflowed.");
   m.def(
       "take_largest",
       [](const Out& x, const Out& indices, const Out& values) {

@@ -87,8 +87,7 @@ bool accumulate(const Array& x, const Array& y) {
   const float* from = x.as<float>();
   std::uint32_t largest = 0;
   for (std::int64_t i = 0; i < n; ++i) largest = std::max(largest, magnitude(from[i]));
-  constexpr std::uint32_t kInfinity = 0x7F800000;
-  if (largest >= kInfinity) return false;
+  if (largest >= magnitude(0x1p100F)) return false;
   float* to = y.as<float>();
   for (std::int64_t i = 0; i < n; ++i) to[i] += from[i];
   return true;

@@ -231,6 +231,16 @@ def test_elements_that_are_nearly_zero(compressor):
     assert (np.abs(y) <= 2e-42).all()
 
 
+@pytest.mark.parametrize(
+    "compressor", [c for c in GATHERED if c.error_feedback], ids=repr
+)
+def test_huge_gradients_leave_what_is_kept_finite(compressor):
+    s = state()
+    for scale in (1.0, 1e29, 3e38, 1.0):
+        compressor.compress(np.full((70, 90), scale, "float32"), s)
+    assert all(np.isfinite(x).all() for x in s.values())
+
+
 def test_invalid_options():
     for kind in (compression.TopK, compression.RandomK, compression.DGC):
         with pytest.raises(ValueError, match="expected a ratio"):

@@ -65,8 +65,8 @@ class Compressor:
     def compress(self, x: Array, state: State) -> Sequence[Array]:
         """The payload of a gradient, with error feedback.
 
-        A gradient that is not finite is sent as NaN and leaves the state as it was, so
-        that loss scaling can skip the step.
+        A gradient that is not finite, or has elements of 2^100, is sent as NaN and
+        leaves the state as it was, so that loss scaling can skip the step.
         """
         if not self.error_feedback:
             return self.encode(x, state)

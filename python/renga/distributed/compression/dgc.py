@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy
 
+from renga import _core
 from renga.distributed.compression.sparsification import (
     TopK,
     check_ratio,
@@ -62,12 +63,11 @@ class DGC(TopK):
 
     def compress(self, x: Array, state: State) -> Sequence[Array]:
         count = count_of(x, self.ratio_at(state.step))
-        velocity = state.zeros_like("velocity", x)
         residual = state.zeros_like("residual", x)
-        if not numpy.isfinite(x).all():
+        velocity = _scaled(state.zeros_like("velocity", x), self.momentum)
+        if not _core.compression.accumulate(self._clipped(x, state.nodes), velocity):
             return take_largest(numpy.full_like(x, numpy.nan), count)
-        velocity *= self.momentum
-        velocity += self._clipped(x, state.nodes)
+        state["velocity"] = velocity
         residual += velocity
         indices, values = take_largest(residual, count)
         velocity.reshape(-1)[indices] = 0
@@ -84,4 +84,9 @@ class DGC(TopK):
             return x
         limit = self.clip / numpy.sqrt(nodes)
         norm = float(numpy.linalg.norm(x))
-        return x if norm <= limit else x * numpy.float32(limit / norm)
+        return x if norm <= limit else _scaled(x, limit / norm)
+
+
+def _scaled(x: Array, factor: float) -> Array:
+    # An array also of an array without axes.
+    return numpy.multiply(x, numpy.float32(factor), out=numpy.empty_like(x))
