@@ -43,6 +43,7 @@ class ChildSumTreeLSTM(Chain):
     def forward(self, *cshsx: Any) -> tuple[Variable, Variable]:
         """The node's ``(c, h)``."""
         *children, x = cshsx
+        x = _known(x, children, self)
         cs, hs = _states(children or [None, None], x, self)
         parts: Any = split_axis(self.W_x(x), [3 * self.state_size], 1)
         aio, f = parts
@@ -89,12 +90,28 @@ class NaryTreeLSTM(Chain):
             f"NaryTreeLSTM: expected {self.n_ary} cells and outputs and x, got "
             f"{len(cshsx)} arguments"
         )
+        x = _known(x, children, self)
         cs, _ = _states(children, x, self)
         gates = self.W_x(x)
         for k, h in enumerate(children[self.n_ary :], 1):
             if h is not None:
                 gates = gates + self[f"W_h{k}"](h)
         return tree_lstm(*cs, gates)
+
+
+def _known(x: Any, children: list[Any], link: Any) -> Any:
+    """``x``, zeros where it is None.
+
+    Raises:
+        ValueError: nothing tells the number of samples.
+    """
+    if x is not None:
+        return x
+    known = [v for v in children if v is not None]
+    if not known:
+        raise ValueError(f"{type(link).__name__}: expected x or a state, got None")
+    width = link.W_x.in_size
+    return Variable(link.xp.zeros((len(known[0]), width), known[0].dtype))
 
 
 def _states(children: list[Any], x: Any, link: Any) -> tuple[list[Any], list[Any]]:

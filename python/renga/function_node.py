@@ -284,13 +284,16 @@ def grad(
     for name, value in zip(("outputs", "inputs", "grad_outputs", "grad_inputs"), given):
         if not isinstance(value, (tuple, list)):
             raise TypeError(f"grad: expected a tuple of {name}, got {type(value)}")
-    for name, gradients, n in (
-        ("grad_outputs", grad_outputs, len(outputs)),
-        ("grad_inputs", grad_inputs, len(inputs)),
-    ):
-        if gradients is not None and len(gradients) != n:
-            raise ValueError(f"grad: expected {n} {name}, got {len(gradients)}")
+    if grad_outputs is not None:
+        _check_number("grad_outputs", grad_outputs, outputs)
+    if grad_inputs is not None:
+        _check_number("grad_inputs", grad_inputs, inputs)
     return _core.grad(*given, set_grad, retain_grad, enable_double_backprop, loss_scale)
+
+
+def _check_number(name: str, gradients: Sequence[Any], xs: Sequence[Any]) -> None:
+    if len(gradients) != len(xs):
+        raise ValueError(f"grad: expected {len(xs)} {name}, got {len(gradients)}")
 
 
 def backward(

@@ -229,3 +229,25 @@ F.gumbel_softmax(p([.2, .8]), axis=2)
         ['Variable', 'float16', [3], [0.0, 0.0, 0.0]]
     ),
 }
+
+DIFFERENCES["links"] = {
+    **all_of(error("ValueError"), """
+L.Bilinear(2, 3, 2, initialW=x(3, 3, 2))
+"""),
+    **all_of(COMPUTES, """
+run(L.Deconvolution2D(2, 3, 2), x(1, 2, 2, 2))
+run(L.Deconvolution2D(None, 3, 2), x(1, 2, 2, 2))
+run(L.Deconvolution2D(2, 3, 3, stride=2, outsize=(5, 5)), x(1, 2, 2, 2))
+run(L.Deconvolution2D(2, 3, 3, stride=2, outsize=(6, 6)), x(1, 2, 2, 2))
+case_old_dict_summary
+"""),
+    "run(L.Parameter(x(2, 3)))": value(
+        {'tuple': [['Parameter', 'float32', [2, 3], [0.472, -1.056, 1.416, -0.112, -1.64, 0.832]], {'/W': {'tuple': [{'tuple': [2, 3]}, 11.056]}}, ['W']]}
+    ),
+    "case_old_summary": value(
+        {'tuple': [{'_n': ['float64', [], [1.0]], '_x': ['float64', [], [1.0]], '_x2': ['float64', [], [1.0]]}, []]}
+    ),
+    "case_dict_summary_entries": value(
+        {'_names': '["a", "b"]', '_summaries/0/_n': '1.0', '_summaries/0/_x': '1.0', '_summaries/0/_x2': '1.0', '_summaries/1/_n': '1.0', '_summaries/1/_x': '2.0', '_summaries/1/_x2': '4.0'}
+    ),
+}
