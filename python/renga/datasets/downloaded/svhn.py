@@ -62,4 +62,7 @@ def _load(split: str, options: ImageOptions) -> TupleDataset | numpy.ndarray:
             return {"x": images, "y": content["y"].ravel() % 10}
 
     raw = cached_arrays(os.path.join(folder, f"{split}.npz"), create)
-    return image_dataset(raw["x"], raw["y"], 255, options)
+    images = raw["x"]
+    if images.shape[:3] == (32, 32, 3):  # Chainer caches what it downloaded
+        images = images.transpose(3, 2, 0, 1)
+    return image_dataset(images, raw["y"].ravel() % 10, 255, options)
