@@ -25,6 +25,13 @@ EXPECTED = {
     "parallel_updater": lambda line: float(line.removeprefix("accuracy ")) > 0.9,
     "dual_parallel": lambda line: float(line.removeprefix("accuracy ")) > 0.9,
     "multiprocess_iterator": lambda line: line == str(list(range(12))),
+    "ptb": lambda line: float(line.removeprefix("perplexity ")) < 1.2,
+    "word2vec": lambda line: line == "losses fall: True",
+    "sentiment": lambda line: float(line.removeprefix("accuracy ")) > 0.9,
+    "link_hook": lambda line: line == "norms near 1: True",
+    "static_graph": lambda line: line == "loss falls: True",
+    "reinforcement": lambda line: line == "actions [1, 1, 1, 1]",
+    "super_resolution": lambda line: line == "loss falls: True",
     "custom_extension": lambda line: line == "loss below 0.01: True",
 }
 
