@@ -273,7 +273,12 @@ class Trial:
                 continue
             if self.spoiled and "e+308" in self.spoiled:
                 continue  # a scalar that is infinite in fewer bits
-            if self.spoiled and y.dtype.kind in "iu" and numpy.isfinite(e).all():
+            if (
+                self.spoiled
+                and y.dtype.kind in "iu"
+                and y.size
+                and numpy.isfinite(e).all()
+            ):
                 e = numpy.asarray(e).astype("q").astype(y.dtype)  # scalars are cast
             difference = differ(y, e, error)
             if difference:

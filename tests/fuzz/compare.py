@@ -40,8 +40,8 @@ def unlike(found: Any, expected: Any, error: float, least: float) -> Any:
     limit = float(numpy.finfo(found.dtype).max)
     found = found.astype("d")
     overflows = abs(expected) > limit * (1 - 2 * error - 1e-7)
-    finite = numpy.isfinite(expected) & ~overflows
-    largest = numpy.max(abs(expected), initial=0, where=finite)
+    finite = numpy.isfinite(expected)
+    largest = numpy.max(abs(expected), initial=0, where=finite & ~overflows)
     scale = min(float(largest), 1e3) + abs(numpy.where(finite, expected, 0)) + least
     same = numpy.where(
         finite,
