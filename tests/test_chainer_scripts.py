@@ -26,6 +26,8 @@ EXPECTED = {
     "dual_parallel": lambda line: float(line.removeprefix("accuracy ")) > 0.9,
     "multiprocess_iterator": lambda line: line == str(list(range(12))),
     "ptb": lambda line: float(line.removeprefix("perplexity ")) < 1.2,
+    "text_classification": lambda line: float(line.removeprefix("accuracy ")) > 0.9,
+    "seq2seq": lambda line: float(line.removeprefix("perplexity ")) < 1.3,
     "word2vec": lambda line: line == "losses fall: True",
     "sentiment": lambda line: float(line.removeprefix("accuracy ")) > 0.9,
     "link_hook": lambda line: line == "norms near 1: True",
@@ -36,7 +38,7 @@ EXPECTED = {
 }
 
 # Scripts of several processes; under mpiexec themselves they are skipped.
-RANKS = {"dual_parallel": 4}
+RANKS = {"dual_parallel": 4, "seq2seq": 2}
 
 
 def command(name):
