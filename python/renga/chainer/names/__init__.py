@@ -36,9 +36,9 @@ _SOURCES = {
     "chainermn.communicators.naive_communicator": "communicators",
     "chainermn.communicators.non_cuda_aware_communicator": "communicators",
     "chainermn.communicators.pure_nccl_communicator": "communicators",
-    "chainermn.datasets.scatter": "epochs",
-    "chainermn.extensions.multi_node_evaluator": "evaluator",
-    "chainermn.global_except_hook": "except_hook",
+    "chainermn.datasets.scatter": "chainermn",
+    "chainermn.extensions.multi_node_evaluator": "chainermn",
+    "chainermn.global_except_hook": "chainermn",
 }
 
 

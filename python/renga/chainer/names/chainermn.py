@@ -1,9 +1,13 @@
-"""Deprecated functions of ``chainermn.datasets``."""
+"""Names of ChainerMN: deprecated epochs, the exception hook, an evaluator."""
 
 from __future__ import annotations
 
 import warnings
 from typing import Any
+
+from renga.distributed.extensions.generic_multi_node_evaluator import (
+    GenericMultiNodeEvaluator as GenericMultiNodeEvaluator,
+)
 
 
 def get_n_iterations_for_one_epoch(
@@ -30,3 +34,7 @@ def get_epoch_trigger(
     )
     n = get_n_iterations_for_one_epoch(dataset, local_batch_size, comm)
     return n_epochs * n, "iteration"
+
+
+def add_hook() -> None:
+    """Does nothing: communicators of processes end the job after an exception."""
