@@ -5,6 +5,7 @@ from renga import _before_core as _before_core  # isort: skip
 from renga import _core as _core
 from renga import backend as backend
 from renga import backends as backends
+from renga import communicators as communicators
 from renga import computational_graph as computational_graph
 from renga import configuration as configuration
 from renga import dataset as dataset
@@ -14,6 +15,7 @@ from renga import distribution as distribution
 from renga import distributions as distributions
 from renga import dtypes as dtypes
 from renga import exporters as exporters
+from renga import extensions as extensions
 from renga import function as function
 from renga import function_hook as function_hook
 from renga import function_hooks as function_hooks
@@ -112,6 +114,9 @@ from renga.backends.cuda import (
     should_use_cudnn_tensor_core as should_use_cudnn_tensor_core,
 )
 
-# The links of an editable installation are outside the folder of this file.
-_core.install_call_sites([__file__[: -len("__init__.py")], f"{links.__path__[0]}/"])
+# An editable installation has some packages outside the folder of this file.
+_core.install_call_sites(
+    [__file__.removesuffix("__init__.py")]
+    + [f"{package.__path__[0]}/" for package in (links, extensions, communicators)]
+)
 _core.finish_warm_up()

@@ -15,7 +15,6 @@ from renga.link import Link
 from renga.pipeline import (
     measurement,
     micro_batches,
-    reports,
     results,
     schedule,
     weights,
@@ -349,7 +348,7 @@ class Pipeline(Link):
         observed when it has completed the backward pass.
         """
         is_flushed = self.schedule != "pipedream" or not executor.trains
-        own = reports.means(executor.finish(is_flushed), sizes)
+        own = results.means(executor.finish(is_flushed), sizes)
         if is_flushed:
             for observation in self.comm.allgather_obj(own):
                 reporter.report(observation)

@@ -1,13 +1,14 @@
-"""Results of a model, put together from those of its micro-batches."""
+"""Results and reports of a model, put together from those of its micro-batches."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy
 
-from renga.variable import Variable
+from renga.variable import Variable, as_array
 
 
 def join(ys: Sequence[Any], sizes: Sequence[int]) -> Any:
@@ -58,3 +59,22 @@ def variables_of(y: Any) -> Any:
     if isinstance(y, (tuple, list)):
         return type(y)(map(variables_of, y))
     return y
+
+
+def means(
+    observations: Mapping[int, Mapping[str, Any]], sizes: Sequence[int]
+) -> dict[str, float]:
+    """The means over samples of what micro-batches of one or more batches reported.
+
+    Args:
+        observations: of micro-batches by their numbers.
+        sizes: numbers of samples of the micro-batches of a batch.
+    """
+    values: dict[str, list[tuple[float, int]]] = defaultdict(list)
+    for i, observation in observations.items():
+        for key, value in observation.items():
+            values[key].append((float(as_array(value)), sizes[i % len(sizes)]))
+    return {
+        key: float(numpy.average([v for v, _ in pairs], weights=[n for _, n in pairs]))
+        for key, pairs in values.items()
+    }
