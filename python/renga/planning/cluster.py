@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 from renga import _core
 from renga.communicators.simulated import Machine
 from renga.links.parallel.sharding.cost import machine_of
+from renga.planning.links.collective_times import CollectiveTimes, interpolated
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
 
+_LONG = 1 << 20  # bytes of a message that shows the bandwidth
 _SIZE = re.compile(r"(\d+)\s*nodes?\s*[×x*]\s*(\d+)\s*ranks?", re.IGNORECASE)
 _QUANTITY = re.compile(r"([\d.]+(?:e[+-]?\d+)?)\s*(\S+)", re.IGNORECASE)
 # What a part of a description gives: a rate in bytes per second, or seconds.
@@ -33,12 +35,16 @@ class Cluster:
         overlaps: whether ranks compute while they communicate. The collectives of
             parallel links do not.
         comm: the communicator, if these are its ranks.
+        collectives: their measured times.
     """
 
     ranks: int
     machine: Machine
     overlaps: bool = True
     comm: Any = dataclasses.field(default=None, compare=False, repr=False)
+    collectives: CollectiveTimes | None = dataclasses.field(
+        default=None, compare=False, repr=False
+    )
 
     def __post_init__(self) -> None:
         if self.ranks < 1:
@@ -79,9 +85,45 @@ class Cluster:
         """The ranks of a communicator and its measured network; every rank calls it.
 
         Latency and bandwidth are the median of messages from rank 0 to other ranks, of
-        its node and of others. A simulated communicator has a machine already.
+        its node and of others. A simulated communicator has a machine already. The
+        collectives of links are timed on real ranks.
         """
-        return cls(comm.size, machine_of(comm), False, comm)
+        times = None
+        if comm.size > 1 and not hasattr(comm, "machine"):
+            times = CollectiveTimes.measure(comm)
+        return cls(comm.size, machine_of(comm), False, comm, times)
+
+    @property
+    def without_ranks(self) -> Cluster:
+        """The same machine, for files and messages."""
+        return dataclasses.replace(self, comm=None, collectives=None)
+
+    @property
+    def link_machine(self) -> Machine:
+        """The network as links use it: with the times of their collectives."""
+        if self.collectives is None:
+            return self.machine
+        times = self.collectives.all_to_all
+        latency = times[0][1] / (self.ranks - 1)
+        long = interpolated(times, _LONG) / (self.ranks - 1)
+        bandwidth = _LONG / max(long - latency, 1e-9)
+        prefix = "" if self.ranks > self.machine.intra_size else "node_"
+        options: dict[str, Any] = {
+            f"{prefix}latency": latency,
+            f"{prefix}bandwidth": bandwidth,
+        }
+        return dataclasses.replace(self.machine, **options)
+
+    def all_to_all(self, machine: Machine, ranks: int, size: int) -> float:
+        """The seconds for ``size`` bytes to and from each other rank of a group.
+
+        Args:
+            machine: that of the group, if no collectives were timed.
+        """
+        if self.collectives is None:
+            return machine.all_to_all(ranks, size)
+        share = (ranks - 1) / (self.ranks - 1)
+        return share * interpolated(self.collectives.all_to_all, size)
 
     @property
     def topology(self) -> _core.planning.Topology:
@@ -106,7 +148,20 @@ class Cluster:
             node = device // self.machine.intra_size
             by_node[node] = by_node.get(node, 0) + 1
         width = max(by_node.values()) if len(set(by_node.values())) == 1 else 1
-        return _all_reduce(self.machine, width, len(devices), size)
+        return self.group_all_reduce(self.machine, len(devices), size, width)
+
+    def group_all_reduce(
+        self, machine: Machine, ranks: int, size: int, width: int | None = None
+    ) -> float:
+        """The seconds to add up ``size`` bytes over a group.
+
+        Args:
+            machine: that of the group, if no collectives were timed.
+            width: how many of its ranks are on each node; by default as on the machine.
+        """
+        if self.collectives is not None:
+            return interpolated(self.collectives.all_reduce, size)
+        return _all_reduce(machine, width or machine.intra_size, ranks, size)
 
     def to_json(self) -> dict[str, Any]:
         """What :meth:`from_json` takes."""

@@ -3,6 +3,7 @@ import pytest
 from renga import planning
 from renga.communicators import local, simulated
 from renga.links.parallel.sharding.cost import rates_of
+from renga.planning.links.collective_times import CollectiveTimes, interpolated
 
 
 def test_a_description_has_the_units_that_it_names():
@@ -80,3 +81,33 @@ def test_cost_models_of_links_and_plans_have_the_same_measured_network():
         )
 
     assert local.run(act, ranks=2) == [True, True]
+
+
+def test_collectives_of_real_ranks_are_timed():
+    def act(comm):
+        cluster = planning.Cluster.of(comm)
+        assert cluster.without_ranks.collectives is None
+        return cluster.collectives, cluster.link_machine
+
+    (times, machine), other = local.run(act, ranks=2)
+    assert other == (times, machine)
+    for points in times:
+        assert [size for size, _ in points] == [4**n for n in range(5, 13)]
+        assert all(seconds > 0 for _, seconds in points)
+    assert machine.node_latency == times.all_to_all[0][1]
+
+
+def test_times_of_collectives_between_and_beyond_measured_sizes():
+    points = ((1000, 1e-3), (4000, 4e-3), (16000, 64e-3))
+    assert interpolated(points, 8) == 1e-3
+    assert interpolated(points, 4000) == pytest.approx(4e-3, rel=1e-12)
+    # Half way on a logarithmic scale: the geometric means.
+    assert interpolated(points, 2000) == pytest.approx(2e-3, rel=1e-12)
+    assert interpolated(points, 8000) == pytest.approx(16e-3, rel=1e-12)
+    assert interpolated(points, 32000) == pytest.approx(128e-3, rel=1e-12)
+    cluster = planning.Cluster(
+        3, simulated.Machine(3), False, None, CollectiveTimes(points, points)
+    )
+    # A pair sends half as much as three ranks.
+    assert cluster.all_to_all(cluster.machine, 2, 4000) == pytest.approx(2e-3)
+    assert cluster.all_reduce([0, 1, 2], 1000) == 1e-3

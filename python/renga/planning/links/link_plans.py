@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
@@ -37,8 +36,8 @@ def link_plans(
     """
     data, traced = data_start(found), space.traced
     plans: dict[str, Plan] = {}
-    cluster = dataclasses.replace(space.cluster, comm=None)
-    without_plan = data_seconds(traced, cluster, space.costs)
+    cluster = space.cluster.without_ranks
+    without_plan = data_seconds(traced, space.cluster, space.costs)
 
     def add(
         name: str, seconds: float, rows: list[Row], bars: list[Bar], **choices: Any
@@ -131,8 +130,11 @@ def _rows(space: LinkSpace, found: Found) -> list[Row]:
         figures = times.total - waited, times.messages.bytes, waited
         if key in rows:
             before = rows[key]
-            computed, sent, waited = (a + b for a, b in zip(figures, before[2:5]))
-            rows[key] = Row(*key, computed, sent, waited, before.next_best)
+            rows[key] = before._replace(
+                computed=before.computed + figures[0],
+                sent=before.sent + figures[1],
+                waited=before.waited + figures[2],
+            )
         else:
             best = next_best(space, found, space.variables_of(i))
             rows[key] = Row(*key, *figures, best)

@@ -94,9 +94,9 @@ def link_messages(
     if source == BATCH and not (weights and target == BATCH):
         total += _size_exchange(cluster)
     for change, shape in before:
-        total += _of_change(change, shape, has_gradient)
+        total += _of_change(change, shape, cluster, has_gradient)
     for change, shape in [*weights, *after]:
-        total += _of_change(change, shape, True)
+        total += _of_change(change, shape, cluster, True)
     return total
 
 
@@ -181,39 +181,44 @@ def _around_channels(
 
 
 def _of_change(
-    change: Redistribution, shape: Sequence[int], is_differentiated: bool
+    change: Redistribution,
+    shape: Sequence[int],
+    cluster: Cluster,
+    is_differentiated: bool,
 ) -> Messages:
     """Of a redistribution and, if anything before it needs a gradient, its adjoint."""
-    total = Messages(*_of_pass(change, shape, True))
+    total = Messages(*_of_pass(change, shape, cluster, True))
     if is_differentiated:
-        total += Messages(*_of_pass(change.adjoint(), shape, False))
+        total += Messages(*_of_pass(change.adjoint(), shape, cluster, False))
     return total
 
 
 def _of_pass(
-    change: Redistribution, shape: Sequence[int], is_forward: bool
+    change: Redistribution, shape: Sequence[int], cluster: Cluster, is_forward: bool
 ) -> tuple[float, float, int, int]:
     ranks, size = change.comm.size, sent_bytes(change, shape)
     machine = machine_of(change.comm)
     if size == 0:
         return 0.0, 0.0, 0, 0
     if change.source == PARTIAL and not isinstance(change.target, Shard):
-        seconds = machine.all_reduce(ranks, 4 * math.prod(shape))
+        seconds = cluster.group_all_reduce(machine, ranks, 4 * math.prod(shape))
     else:
-        seconds = machine.all_to_all(ranks, size // (ranks - 1))
+        seconds = cluster.all_to_all(machine, ranks, size // (ranks - 1))
     return (seconds, 0.0, size, 1) if is_forward else (0.0, seconds, size, 1)
 
 
 def _size_exchange(cluster: Cluster) -> Messages:
     """The ranks tell each other how many samples they have."""
     others = cluster.ranks - 1
-    return Messages(cluster.machine.all_to_all(cluster.ranks, 8), 0.0, 8 * others, 1)
+    return Messages(
+        cluster.all_to_all(cluster.machine, cluster.ranks, 8), 0.0, 8 * others, 1
+    )
 
 
 def _of_statistics(channels: int, cluster: Cluster) -> Messages:
     """Of batch normalization: five rows of float64, and two in the backward pass."""
     seconds = [
-        cluster.machine.all_to_all(cluster.ranks, rows * 8 * channels)
+        cluster.all_to_all(cluster.machine, cluster.ranks, rows * 8 * channels)
         for rows in (5, 2)
     ]
     size = 7 * 8 * channels * (cluster.ranks - 1)
@@ -228,4 +233,4 @@ def _of_embedding(
     axis = len(call.y_shape) - 1
     sizes = sizes_of(shard_ranges(link.W.shape[1], cluster.ranks))
     gather = Redistribution(simulated_ranks(cluster), Shard(axis), REPLICATE, sizes)
-    return _of_change(gather, call.y_shape, True)
+    return _of_change(gather, call.y_shape, cluster, True)

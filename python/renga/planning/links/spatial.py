@@ -125,7 +125,7 @@ def _messages(
         return total, links.messages
 
     state = numpy.random.get_state()
-    outcome = simulated.run(act, cluster.ranks, cluster.machine, lambda *task: 0.0)
+    outcome = simulated.run(act, cluster.ranks, cluster.link_machine, lambda *task: 0.0)
     numpy.random.set_state(state)
     slowest = max(outcome.results, key=lambda found: sum(found[0][:2]))
     (total, _), of_links = slowest, outcome.results[0][1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -60,7 +61,7 @@ def stage_steps(
 def _step(
     traced: TracedModel, cluster: Cluster, costs: Costs, micro_batches: int
 ) -> StageStep:
-    ranks, machine = cluster.ranks, cluster.machine
+    ranks, machine = cluster.ranks, cluster.link_machine
     seconds_per_byte = 1 / min(machine.bandwidth, machine.node_bandwidth)
     if ranks <= machine.intra_size:
         seconds_per_byte = 1 / machine.node_bandwidth
@@ -99,7 +100,9 @@ def _simulated(
     stages: Sequence[Stage], micro_batches: int, cluster: Cluster, costs: Costs
 ) -> Any:
     """Every stage of every micro-batch is an operation on the stage's rank."""
-    simulator = _core.planning.Simulator(cluster.topology)
+    simulator = _core.planning.Simulator(
+        dataclasses.replace(cluster, machine=cluster.link_machine).topology
+    )
     ranks = len(stages)
     for index in range(micro_batches * ranks):
         rank = index % ranks
