@@ -111,10 +111,17 @@ def test_a_planned_network_trains_as_on_one_process(tmp_path):
     numpy.testing.assert_allclose(losses[2], losses[1], rtol=0, atol=2e-4)
 
 
+def test_a_described_language_model_is_planned(tmp_path):
+    options = ["--model", "LSTM", "--described", "--batch", 4, "--seconds", 0.2]
+    text = run("09_planning/plan.py", 1, *options, "--out", tmp_path)
+    rows = [line for line in text.splitlines() if "; data parallelism" in line]
+    assert len(rows) == 3 and "/layer2/lateral" in text
+
+
 def test_a_described_network_is_planned(tmp_path):
     options = ["--network", "AlexNet", "--seconds", 0.5, "--out", tmp_path]
     text = run("09_planning/plan.py", 1, *options)
-    rows = [line.split() for line in text.splitlines() if " ranks: data " in line]
+    rows = [line.split() for line in text.splitlines() if "; data parall" in line]
     assert [row[2] for row in rows] == ["4", "16", "64"]
     for row in rows:  # data parallelism is among the candidates
         assert float(row[-2]) <= float(row[-5])
