@@ -34,8 +34,14 @@ class Cost(NamedTuple):
 
 
 def rates_of(comm: Communicator) -> Rates:
-    """Of messages between nodes if there are several, see :func:`machine_of`."""
-    machine = machine_of(comm)
+    """The rates of a simulated communicator's machine; default ones for others.
+
+    They are not measured: a program has the same layouts, and the same bits, in every
+    run. A plan's are those of :func:`machine_of`, and a plan can be saved.
+    """
+    machine = getattr(comm, "machine", None)
+    if machine is None:
+        return Rates()
     if comm.intra_size == comm.size:
         return Rates(machine.node_latency, 1 / machine.node_bandwidth)
     return Rates(machine.latency, 1 / machine.bandwidth)
@@ -46,7 +52,7 @@ _measured_machines = weakref.WeakKeyDictionary()
 
 
 def machine_of(comm: Communicator) -> Machine:
-    """The network of a communicator, which all cost models are given.
+    """The network of a communicator, which plans are given.
 
     A simulated one has a machine. Of others, messages from rank 0 to each other rank
     are measured at the first call, which every rank makes; the median counts.
