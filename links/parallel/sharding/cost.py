@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 class Rates(NamedTuple):
     """The speed of a network and of a rank."""
 
-    alpha: float  # seconds for a message
-    beta: float  # seconds for a byte
+    alpha: float = 2e-5  # seconds for a message
+    beta: float = 2.5e-10  # seconds for a byte
     flop: float = 1e-11  # seconds for a floating-point operation
 
 
