@@ -57,7 +57,7 @@ NETWORKS = {
         lambda n: (words(n, 10, 5), words(n, 5)),
     ),
     "08_pipelines/networks.py VGG": ((4,), lambda n: (draw(n, 1, 16, 16),)),
-    "09_planning/plan.py Network": ((), lambda n: (draw(n, 3, 32, 32),)),
+    "09_planning/models.py Small": ((), lambda n: (draw(n, 3, 32, 32),)),
 }
 
 
