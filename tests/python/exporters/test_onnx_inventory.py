@@ -78,7 +78,7 @@ def is_exportable(call):
 CALLS = [*edge_cases.calls(), *edge_links.CALLS]
 
 
-@pytest.mark.parametrize("call", filter(is_exportable, CALLS))
+@pytest.mark.parametrize("call", list(filter(is_exportable, CALLS)))
 def test_every_function_and_link(call):
     arrays, function = arrays_of(call), function_of(call)
     if name_of(call) in NO_COUNTERPART:
