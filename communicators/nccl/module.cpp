@@ -1,4 +1,5 @@
 // The only module linked to NCCL, imported with the first pure_nccl communicator.
+// RENGA_NCCL_MODULE is its name.
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
@@ -39,7 +40,7 @@ DeviceArray device_array(std::uintptr_t data, std::int64_t n, const std::string&
 
 }  // namespace
 
-PYBIND11_MODULE(_communicators_nccl, m) {
+PYBIND11_MODULE(RENGA_NCCL_MODULE, m) {
   m.doc() = "Communication through NCCL.";
   py::module_::import("renga._communicators");
   m.def("unavailable_reason", &unavailable_reason,
@@ -47,7 +48,7 @@ PYBIND11_MODULE(_communicators_nccl, m) {
   m.def(
       "create_unique_id", [] { return py::bytes(create_unique_id()); },
       "The id that one rank creates and all pass to NcclGroup.");
-  py::class_<NcclGroup>(m, "NcclGroup")
+  py::class_<NcclGroup, std::shared_ptr<NcclGroup>>(m, "NcclGroup")
       .def(py::init<const std::string&, int, int, int, double>(), py::arg("unique_id"),
            py::arg("rank"), py::arg("size"), py::arg("device"), py::arg("timeout_seconds"))
       .def(

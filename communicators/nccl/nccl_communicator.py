@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import Any, Callable
 
 import numpy as np
 
 from renga.communicators import settings
+from renga.communicators.native_communicator import NativeCommunicator
 from renga.communicators.transport.mpi import MpiCommunicator
 from renga.communicators.work import Work
 
 
-class NcclCommunicator(MpiCommunicator):
-    """Uses NCCL for arrays in GPU memory and MPI for everything else.
+class NcclCollectives(NativeCommunicator):
+    """Collectives of NCCL on arrays in GPU memory; others go the way of the base.
 
     Arrays in GPU memory have ``__cuda_array_interface__``. Rank ``r`` of a node uses
     GPU ``r``.
@@ -48,7 +49,7 @@ class NcclCommunicator(MpiCommunicator):
         if not xs or not _on_gpu(xs[0]):
             return super().all_reduce(x, op, out, wait, dtype)
         outs = [None] * len(xs) if out is None else [out] if single else list(out)
-        works, results = [], []
+        works, moved = [], []
         for a, y in zip(xs, outs):
             sent = _contiguous(a if dtype is None else a.astype(dtype))
             received = sent if dtype is not None else _result_array(y, sent)
@@ -57,9 +58,13 @@ class NcclCommunicator(MpiCommunicator):
                     _address(sent), _address(received), sent.size, sent.dtype.name, op
                 )
             )
-            results.append(_converted(received, a if y is None else y, y is not None))
-        result = results[0] if single else results
-        return self._result_or_work(works, result, wait)
+            moved.append((sent, received, a if y is None else y, y is not None))
+
+        def results() -> Any:
+            all_results = [_converted(*rest) for _, *rest in moved]
+            return all_results[0] if single else all_results
+
+        return self._result_or_work(works, results, wait)
 
     def reduce_scatter(
         self, x: Any, op: str = "sum", out: Any = None, wait: bool = True
@@ -72,7 +77,7 @@ class NcclCommunicator(MpiCommunicator):
         work = self._nccl.reduce_scatter(
             _address(sent), _address(y), sent.size, sent.dtype.name, op
         )
-        return self._result_or_work([work], y, wait)
+        return self._result_or_work([work], lambda: (sent, y)[1], wait)
 
     def all_gather(self, x: Any, out: Any = None, wait: bool = True) -> Any:
         """The ranks' arrays, which have one shape."""
@@ -84,7 +89,7 @@ class NcclCommunicator(MpiCommunicator):
         work = self._nccl.all_gather(
             _address(sent), _address(y), sent.size, sent.dtype.name
         )
-        return self._result_or_work([work], y, wait)
+        return self._result_or_work([work], lambda: (sent, y)[1], wait)
 
     def all_to_all(self, x: Any, out: Any = None, wait: bool = True) -> Any:
         """Sends ``x[r]`` to rank ``r``; row ``r`` of the result is from rank ``r``."""
@@ -95,7 +100,7 @@ class NcclCommunicator(MpiCommunicator):
         work = self._nccl.all_to_all(
             _address(sent), _address(y), sent.size, sent.dtype.name
         )
-        return self._result_or_work([work], y, wait)
+        return self._result_or_work([work], lambda: (sent, y)[1], wait)
 
     def broadcast(self, x: Any, root: int = 0, wait: bool = True) -> Any:
         """Overwrites ``x`` by the root's array and returns it."""
@@ -104,12 +109,17 @@ class NcclCommunicator(MpiCommunicator):
         _result_array(x, x)
         root = self._root("broadcast", root)
         work = self._nccl.broadcast(_address(x), x.size, x.dtype.name, root)
-        return self._result_or_work([work], x, wait)
+        return self._result_or_work([work], lambda: x, wait)
 
     @staticmethod
-    def _result_or_work(works: list[Any], result: Any, wait: bool) -> Any:
-        last = Work(works[-1], lambda: result)  # they run in order on one stream
+    def _result_or_work(works: list[Any], result: Callable[[], Any], wait: bool) -> Any:
+        """``result`` is called when all works are complete, and keeps their arrays."""
+        last = Work(works[-1], result)  # they run in order on one stream
         return last.wait() if wait else last
+
+
+class NcclCommunicator(NcclCollectives, MpiCommunicator):
+    """Uses NCCL for arrays in GPU memory and MPI for everything else."""
 
 
 def _on_gpu(x: Any) -> bool:

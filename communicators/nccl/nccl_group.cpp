@@ -79,34 +79,36 @@ std::string create_unique_id() {
 
 class NcclGroup::CollectiveWork final : public Work {
  public:
-  CollectiveWork(NcclGroup& group, const char* name) : group_(group), name_(name) {
-    check(cudaEventRecord(done_.get(), group.stream_), "cudaEventRecord");
+  CollectiveWork(std::shared_ptr<NcclGroup> group, const char* name)
+      : group_(std::move(group)), name_(name) {
+    check(cudaEventRecord(done_.get(), group_->stream()), "cudaEventRecord");
   }
 
   bool test() override {
-    ncclResult_t failure = ncclSuccess;
-    check(ncclCommGetAsyncError(group_.comm_, &failure), "ncclCommGetAsyncError");
-    check(failure, name_);
     const cudaError_t status = cudaEventQuery(done_.get());
+    if (status == cudaSuccess) return true;  // whatever became of the other ranks since
     if (status != cudaErrorNotReady) check(status, name_);
-    return status == cudaSuccess;
+    ncclResult_t failure = ncclSuccess;
+    check(ncclCommGetAsyncError(group_->comm(), &failure), "ncclCommGetAsyncError");
+    check(failure, name_);
+    return false;
   }
 
   void wait(double timeout_seconds) override {
     const GilRelease lend;
-    const double limit = timeout_seconds > 0 ? timeout_seconds : group_.timeout_seconds_;
+    const double limit = timeout_seconds > 0 ? timeout_seconds : group_->timeout_seconds_;
     const auto start = Clock::now();
     while (!test()) {
       if (limit > 0 && Clock::now() - start > std::chrono::duration<double>(limit)) {
         throw TimeoutError(std::string(name_) + ": not complete after " + std::to_string(limit) +
-                           " s on rank " + std::to_string(group_.rank_));
+                           " s on rank " + std::to_string(group_->rank_));
       }
       std::this_thread::sleep_for(kPollInterval);
     }
   }
 
  private:
-  NcclGroup& group_;
+  std::shared_ptr<NcclGroup> group_;
   const char* name_;
   Event done_;
 };
@@ -120,17 +122,15 @@ NcclGroup::NcclGroup(const std::string& unique_id, int rank, int size, int devic
   }
   std::memcpy(id.internal, unique_id.data(), sizeof id.internal);
   check(cudaSetDevice(device_), "cudaSetDevice");
-  check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate");
+  cudaStream_t stream = nullptr;
+  check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreate");
+  stream_.reset(stream);
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 0;  // so that the time-out applies
-  check(ncclCommInitRankConfig(&comm_, size, id, rank, &config), "ncclCommInitRank");
+  ncclComm_t comm = nullptr;
+  check(ncclCommInitRankConfig(&comm, size, id, rank, &config), "ncclCommInitRank");
+  comm_.reset(comm);
   wait_for_launch("ncclCommInitRank");
-}
-
-NcclGroup::~NcclGroup() {
-  // Not ncclCommDestroy, which waits for ranks that may have exited.
-  ncclCommAbort(comm_);
-  cudaStreamDestroy(stream_);
 }
 
 void NcclGroup::wait_for_launch(const char* name) {
@@ -138,7 +138,7 @@ void NcclGroup::wait_for_launch(const char* name) {
   const auto start = Clock::now();
   ncclResult_t state = ncclInProgress;
   while (true) {
-    check(ncclCommGetAsyncError(comm_, &state), "ncclCommGetAsyncError");
+    check(ncclCommGetAsyncError(comm(), &state), "ncclCommGetAsyncError");
     check(state, name);
     if (state != ncclInProgress) return;
     if (timeout_seconds_ > 0 &&
@@ -153,19 +153,17 @@ void NcclGroup::wait_for_launch(const char* name) {
 template <class Launch>
 std::shared_ptr<Work> NcclGroup::start(const char* name, const Launch& launch) {
   check(cudaSetDevice(device_), "cudaSetDevice");
-  wait_for_stream(stream_, cudaStreamLegacy);
+  wait_for_stream(stream(), nullptr);
   check(launch(), name);
   wait_for_launch(name);
-  auto work = std::make_shared<CollectiveWork>(*this, name);
-  wait_for_stream(cudaStreamLegacy, stream_);
-  return work;
+  return std::make_shared<CollectiveWork>(shared_from_this(), name);
 }
 
 std::shared_ptr<Work> NcclGroup::all_reduce(const DeviceArray& x, std::uintptr_t y,
                                             ncclRedOp_t op) {
   return start("all_reduce", [&] {
     return ncclAllReduce(reinterpret_cast<const void*>(x.data), reinterpret_cast<void*>(y),
-                         static_cast<std::size_t>(x.n), x.dtype, op, comm_, stream_);
+                         static_cast<std::size_t>(x.n), x.dtype, op, comm(), stream());
   });
 }
 
@@ -173,14 +171,14 @@ std::shared_ptr<Work> NcclGroup::reduce_scatter(const DeviceArray& x, std::uintp
                                                 ncclRedOp_t op) {
   return start("reduce_scatter", [&] {
     return ncclReduceScatter(reinterpret_cast<const void*>(x.data), reinterpret_cast<void*>(y),
-                             static_cast<std::size_t>(x.n / size_), x.dtype, op, comm_, stream_);
+                             static_cast<std::size_t>(x.n / size_), x.dtype, op, comm(), stream());
   });
 }
 
 std::shared_ptr<Work> NcclGroup::all_gather(const DeviceArray& x, std::uintptr_t y) {
   return start("all_gather", [&] {
     return ncclAllGather(reinterpret_cast<const void*>(x.data), reinterpret_cast<void*>(y),
-                         static_cast<std::size_t>(x.n), x.dtype, comm_, stream_);
+                         static_cast<std::size_t>(x.n), x.dtype, comm(), stream());
   });
 }
 
@@ -191,9 +189,10 @@ std::shared_ptr<Work> NcclGroup::all_to_all(const DeviceArray& x, std::uintptr_t
     check(ncclGroupStart(), "ncclGroupStart");
     for (int r = 0; r < size_; ++r) {
       const std::uintptr_t offset = static_cast<std::size_t>(r) * bytes;
-      check(ncclSend(reinterpret_cast<const void*>(x.data + offset), n, x.dtype, r, comm_, stream_),
-            "ncclSend");
-      check(ncclRecv(reinterpret_cast<void*>(y + offset), n, x.dtype, r, comm_, stream_),
+      check(
+          ncclSend(reinterpret_cast<const void*>(x.data + offset), n, x.dtype, r, comm(), stream()),
+          "ncclSend");
+      check(ncclRecv(reinterpret_cast<void*>(y + offset), n, x.dtype, r, comm(), stream()),
             "ncclRecv");
     }
     return ncclGroupEnd();
@@ -203,7 +202,8 @@ std::shared_ptr<Work> NcclGroup::all_to_all(const DeviceArray& x, std::uintptr_t
 std::shared_ptr<Work> NcclGroup::broadcast(const DeviceArray& x, int root) {
   return start("broadcast", [&] {
     void* data = reinterpret_cast<void*>(x.data);
-    return ncclBroadcast(data, data, static_cast<std::size_t>(x.n), x.dtype, root, comm_, stream_);
+    return ncclBroadcast(data, data, static_cast<std::size_t>(x.n), x.dtype, root, comm(),
+                         stream());
   });
 }
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <type_traits>
 
 #include "work.h"
 
@@ -30,13 +31,12 @@ struct DeviceArray {
 };
 
 // All ranks call the same collectives in the same order. Collectives run on their own stream after
-// what is on the default stream, which then waits for them: later GPU work need not wait for the
-// Work. NCCL chooses the order of the operands.
-class NcclGroup {
+// what is on the default stream, and beside what follows there: a result is complete after wait()
+// of its Work, until when the caller keeps the operands. NCCL chooses the order of the operands.
+class NcclGroup : public std::enable_shared_from_this<NcclGroup> {
  public:
   // All ranks call it. `timeout_seconds` is the time-out of every wait, 0 for none.
   NcclGroup(const std::string& unique_id, int rank, int size, int device, double timeout_seconds);
-  ~NcclGroup();
   NcclGroup(const NcclGroup&) = delete;
   NcclGroup& operator=(const NcclGroup&) = delete;
 
@@ -59,8 +59,18 @@ class NcclGroup {
   int size_;
   int device_;
   double timeout_seconds_;
-  ncclComm_t comm_ = nullptr;
-  cudaStream_t stream_ = nullptr;
+  ncclComm_t comm() const { return comm_.get(); }
+  cudaStream_t stream() const { return stream_.get(); }
+
+  struct DestroyStream {
+    void operator()(cudaStream_t stream) const { cudaStreamDestroy(stream); }
+  };
+  struct AbortComm {
+    // Not ncclCommDestroy, which waits for ranks that may have exited.
+    void operator()(ncclComm_t comm) const { ncclCommAbort(comm); }
+  };
+  std::unique_ptr<std::remove_pointer_t<cudaStream_t>, DestroyStream> stream_;
+  std::unique_ptr<std::remove_pointer_t<ncclComm_t>, AbortComm> comm_;
 };
 
 }  // namespace renga::nccl

@@ -127,7 +127,7 @@ class Pool {
 
   Device device_;
   std::mutex mutex_;
-  std::array<std::vector<void*>, 4 * 13> free_;  // up to LargeBlocks::kMinBytes
+  std::array<std::vector<void*>, std::size_t{4} * 13> free_;  // up to LargeBlocks::kMinBytes
   LargeBlocks large_;
   MemoryStats stats_;  // its `cached` is that of small blocks
 };

@@ -1,5 +1,8 @@
 #include "devices/device.h"
 
+#include <array>
+#include <atomic>
+#include <mutex>
 #include <stdexcept>
 
 #include "devices/gil_release.h"
@@ -12,23 +15,38 @@ constinit GilReleaseHooks gil_release_hooks;
 
 namespace {
 
-std::vector<Driver*>& registry() {
+// Read without a lock while others register: a driver is stored before it is counted.
+struct Registry {
   // These register here and not from statics of their own, so that their numbers do not depend on
   // the order of initialization.
-  static std::vector<Driver*> all{&host_driver(), &meta_driver()};
-  return all;
+  std::array<Driver*, kMostDrivers> all{&host_driver(), &meta_driver()};
+  std::atomic<std::size_t> count{2};
+  std::mutex adding;
+};
+
+Registry& registry() {
+  static Registry the_registry;
+  return the_registry;
 }
 
 }  // namespace
 
 std::uint8_t register_driver(Driver* driver) {
-  registry().push_back(driver);
-  return static_cast<std::uint8_t>(registry().size() - 1);
+  Registry& r = registry();
+  const std::lock_guard lock(r.adding);
+  const std::size_t number = r.count;
+  if (number == kMostDrivers) {
+    throw std::length_error("device: expected at most " + std::to_string(kMostDrivers) +
+                            " kinds of devices, got one more: " + driver->name());
+  }
+  r.all[number] = driver;
+  r.count = number + 1;
+  return static_cast<std::uint8_t>(number);
 }
 
-Driver& driver_of(Device device) { return *registry()[device.driver]; }
+Driver& driver_of(Device device) { return *registry().all[device.driver]; }
 
-const std::vector<Driver*>& drivers() { return registry(); }
+std::span<Driver* const> drivers() { return std::span(registry().all).first(registry().count); }
 
 std::string to_string(Device device) {
   const Driver& driver = driver_of(device);
@@ -40,7 +58,7 @@ Device device_from_string(const std::string& name) {
   const auto colon = name.find(':');
   const std::string kind = name.substr(0, colon);
   const int index = colon == std::string::npos ? 0 : std::stoi(name.substr(colon + 1));
-  const auto& all = drivers();
+  const auto all = drivers();
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (all[i]->name() != kind) continue;
     if (index < 0 || index >= all[i]->count()) {

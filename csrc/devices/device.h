@@ -3,8 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
-#include <vector>
 
 namespace renga {
 
@@ -27,7 +27,7 @@ class Driver {
  public:
   virtual ~Driver() = default;
   virtual std::string name() const = 0;
-  virtual int count() const = 0;
+  virtual int count() const = 0;  // 0 where none can be used
   // Raw memory, aligned to at least 64 bytes; nullptr where there is none left.
   virtual void* reserve(std::size_t bytes, int index) = 0;
   virtual void release(void* block, std::size_t bytes, int index) = 0;
@@ -39,11 +39,14 @@ class Driver {
   virtual void synchronize(int index) = 0;
 };
 
-// Registers `driver` and returns its number. Called once per kind, from the driver's own file.
+// How many kinds of devices there may be.
+inline constexpr std::size_t kMostDrivers = 8;
+// Registers `driver` and returns its number, on any thread. Called once per kind, from the driver's
+// own file. Throws std::length_error beyond kMostDrivers.
 std::uint8_t register_driver(Driver* driver);
 Driver& driver_of(Device device);
 // The registered drivers in order of registration; the host's first.
-const std::vector<Driver*>& drivers();
+std::span<Driver* const> drivers();
 
 // "cuda:1", or just the driver's name for device 0 of a driver that has a single device.
 std::string to_string(Device device);

@@ -46,6 +46,8 @@ class KernelTable {
     return true;
   }
 
+  bool has(Device device) const { return rows_[device.driver].has_value(); }
+
   const Kernels& on(Device device) const {
     const auto& row = rows_[device.driver];
     if (!row) {
@@ -57,7 +59,7 @@ class KernelTable {
 
  private:
   const char* family_;
-  std::array<std::optional<Kernels>, 8> rows_{};
+  std::array<std::optional<Kernels>, kMostDrivers> rows_{};
 };
 
 }  // namespace renga

@@ -4,33 +4,30 @@
 namespace renga {
 namespace {
 
-template <class From, class To>
+template <class To, class From>
 struct Convert {
   __device__ void operator()(std::byte* const* p) const {
-    *reinterpret_cast<To*>(p[0]) = cuda::convert<To>(*reinterpret_cast<const From*>(p[1]));
+    *reinterpret_cast<To*>(p[0]) = convert<To>(*reinterpret_cast<const From*>(p[1]));
   }
 };
 
 template <class T>
 struct Fill {
-  double value;
-  __device__ void operator()(std::byte* const* p) const {
-    *reinterpret_cast<T*>(p[0]) = cuda::convert<T>(value);
-  }
+  T value;
+  __device__ void operator()(std::byte* const* p) const { *reinterpret_cast<T*>(p[0]) = value; }
 };
 
 void copy_cuda(const Array& from, const Array& to) {
   visit_dtype(from.dtype(), [&]<class From>(Type<From>) {
     visit_dtype(to.dtype(), [&]<class To>(Type<To>) {
-      using Body = Convert<typename cuda::OnDevice<From>::type, typename cuda::OnDevice<To>::type>;
-      cuda::launch<2>({&to, &from}, Body{});
+      cuda::for_each_element<2>({&to, &from}, Convert<To, From>{});
     });
   });
 }
 
 void fill_cuda(const Array& x, double value) {
   visit_dtype(x.dtype(), [&]<class T>(Type<T>) {
-    cuda::launch<1>({&x}, Fill<typename cuda::OnDevice<T>::type>{value});
+    cuda::for_each_element<1>({&x}, Fill<T>{convert<T>(value)});
   });
 }
 

@@ -112,6 +112,7 @@ def using_device(device_spec: Any) -> Iterator[Device]:
 
 def copyto(dst: Any, src: Any) -> None:
     """Copies ``src`` into the array ``dst``; TypeError if that is not an array."""
-    if not isinstance(dst, numpy.ndarray):
+    device = get_device_from_array(dst)
+    if not device.is_array_supported(dst):
         raise TypeError(f"copyto: expected an array to copy to, got {type(dst)}")
-    numpy.copyto(dst, cuda.to_cpu(src), casting="same_kind")
+    device.xp.copyto(dst, device.send(src), casting="same_kind")

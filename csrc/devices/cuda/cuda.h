@@ -1,4 +1,4 @@
-// CUDA as a device: errors, the current device and the driver's place in the registry.
+// CUDA as a device: errors, the current device and stream, and the driver's place in the registry.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -13,10 +13,10 @@ void check(cudaError_t status, const char* call);
 
 // The driver's number, registered on the first call; its kernels register under it.
 std::uint8_t number();
-// Devices present; throws std::runtime_error where there is none or no driver.
-int count();
+// Throws std::runtime_error where there is no device or no driver, which it names.
+void require_devices();
 
-// Makes a device the thread's current one for a scope. All work goes to its default stream.
+// Makes a device the thread's current one for a scope.
 class Use {
  public:
   explicit Use(int index);
@@ -28,5 +28,9 @@ class Use {
  private:
   int before_ = 0;
 };
+
+// The stream on which this thread computes, of all devices: the default stream unless set.
+cudaStream_t stream();
+void set_stream(cudaStream_t stream);
 
 }  // namespace renga::cuda

@@ -1,5 +1,7 @@
 #include "devices/allocator.h"
 #include "devices/cuda/cuda.h"
+#include "devices/cuda/index_fault.h"
+#include "devices/gil_release.h"
 
 namespace renga::cuda {
 namespace {
@@ -7,7 +9,12 @@ namespace {
 class CudaDriver final : public Driver {
  public:
   std::string name() const override { return "cuda"; }
-  int count() const override { return cuda::count(); }
+  int count() const override {
+    int devices = 0;
+    if (cudaGetDeviceCount(&devices) == cudaSuccess) return devices;
+    cudaGetLastError();
+    return 0;
+  }
 
   void* reserve(std::size_t bytes, int index) override {
     const Use use(index);
@@ -35,16 +42,26 @@ class CudaDriver final : public Driver {
     move(to, from, bytes, index, cudaMemcpyDeviceToDevice);
   }
   void synchronize(int index) override {
+    const GilRelease wait;
     const Use use(index);
     RENGA_CUDA(cudaDeviceSynchronize());
+    throw_index_fault(index);
   }
 
  private:
+  // Copies to the host end before the call returns, others after what precedes them on the stream.
   static void move(void* to, const void* from, std::size_t bytes, int index, cudaMemcpyKind kind) {
+    if (bytes == 0) return;
+    const GilRelease wait;
     const Use use(index);
-    RENGA_CUDA(cudaMemcpy(to, from, bytes, kind));
+    RENGA_CUDA(cudaMemcpyAsync(to, from, bytes, kind, stream()));
+    if (kind != cudaMemcpyDeviceToHost) return;
+    RENGA_CUDA(cudaStreamSynchronize(stream()));
+    throw_index_fault(index);
   }
 };
+
+thread_local cudaStream_t current_stream = nullptr;
 
 }  // namespace
 
@@ -61,10 +78,11 @@ std::uint8_t number() {
   return registered;
 }
 
-int count() {
+void require_devices() {
   int devices = 0, driver = 0;
   const cudaError_t status = cudaGetDeviceCount(&devices);
-  if (status == cudaSuccess && devices > 0) return devices;
+  if (status == cudaSuccess && devices > 0) return;
+  cudaGetLastError();
   cudaDriverGetVersion(&driver);
   const char* reason = driver == 0             ? "no driver"
                        : status == cudaSuccess ? "no device"
@@ -72,13 +90,23 @@ int count() {
   throw std::runtime_error(std::string("expected a CUDA device and its driver, got ") + reason);
 }
 
+cudaStream_t stream() { return current_stream; }
+void set_stream(cudaStream_t stream) { current_stream = stream; }
+
 // Unchecked, as memory is also released where nothing may be thrown: what is wrong with the device
 // shows in the calls that follow.
 Use::Use(int index) {
   cudaGetDevice(&before_);
-  if (before_ != index) cudaSetDevice(index);
+  if (before_ == index) {
+    before_ = -1;
+  } else {
+    cudaSetDevice(index);
+  }
 }
 
-Use::~Use() { cudaSetDevice(before_); }
+// Not where nothing changed: setting a device creates a context on it.
+Use::~Use() {
+  if (before_ >= 0) cudaSetDevice(before_);
+}
 
 }  // namespace renga::cuda

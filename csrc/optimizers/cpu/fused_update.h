@@ -6,17 +6,10 @@
 #include <utility>
 
 #include "devices/gil_release.h"
-#include "optimizers/update_rules.h"
+#include "optimizers/rules.h"
 #include "tensor/strided_loop.h"
 
 namespace renga {
-
-// y += scale x
-template <class C>
-struct AddScaled {
-  C scale;
-  void operator()(C& y, C x) const { y += scale * x; }
-};
 
 namespace detail {
 
@@ -74,7 +67,7 @@ template <class T, std::size_t N, class Rule>
 void update_decayed(std::array<std::byte*, N> p, const std::array<std::int64_t, N>& step,
                     std::int64_t n, const Rule& rule, double decay) {
   constexpr std::int64_t kBlock = 1024;
-  const AddScaled<Compute<T>> add{static_cast<Compute<T>>(decay)};
+  const rules::AddScaled<Compute<T>> add{static_cast<Compute<T>>(decay)};
   for (std::int64_t begin = 0; begin < n; begin += kBlock) {
     const std::int64_t m = std::min(kBlock, n - begin);
     update_run<T, 2>({p[1], p[0]}, {step[1], step[0]}, m, add);

@@ -7,7 +7,7 @@
 
 #include "devices/gil_release.h"
 #include "devices/parallel.h"
-#include "optimizers/cpu/adam_rule.h"
+#include "optimizers/rules.h"
 #include "simd/blocked_loop.h"
 #include "tensor/strided_loop.h"
 
@@ -68,7 +68,7 @@ Predict prediction_by(const AdamMoments& moments, const Prediction& given, doubl
   using C = Compute<X>;
   AdamStep step = moments.step;
   step.eta *= steps;
-  const auto rule = [adam = AdamRule<C>(step)](C x, C m, C v) {
+  const auto rule = [adam = rules::Adam<C>(step)](C x, C m, C v) {
     adam.move(x, m, v);
     return x;
   };

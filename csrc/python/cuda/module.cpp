@@ -1,22 +1,51 @@
-// renga._cuda: importing it puts the CUDA driver and its kernels into the core's tables.
+// The CUDA plugin: importing it puts the driver and its kernels into the core's tables.
+// RENGA_PLUGIN is its name.
+#include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <tuple>
+
 #include "devices/cuda/cuda.h"
-#include "python/array.h"
-#include "python/variable.h"
+#include "ops/convolution/cuda/plan.h"
 
-namespace py = pybind11;
+namespace {
 
-PYBIND11_MODULE(_cuda, m) {
-  using namespace renga;
+using Options = std::tuple<bool, bool, bool, std::int64_t>;
+
+renga::ConvolutionOptions options_from(const Options& options) {
+  return std::apply([](auto... members) { return renga::ConvolutionOptions{members...}; }, options);
+}
+
+}  // namespace
+
+PYBIND11_MODULE(RENGA_PLUGIN, m) {
   m.doc() = "CUDA devices for the core.";
-  py::module_::import("renga._core");  // Variable is its class
-  cuda::count();                       // raises where there is no device
-  m.def("count", &cuda::count, "How many devices there are.");
+  pybind11::module_::import("renga._core");
+  renga::cuda::require_devices();
   m.def(
-      "to_device",
-      [](const Array& x, int index) {
-        return Variable(to_device(x, device_from_string("cuda:" + std::to_string(index))), true);
+      "count",
+      [] {
+        return renga::driver_of({renga::cuda::number(), 0}).count();
       },
-      py::arg("array"), py::arg("index") = 0, "A leaf Variable with a copy of an ndarray.");
+      "How many devices there are.");
+  m.def(
+      "set_convolution_options",
+      [](const std::optional<Options>& options) {
+        renga::set_convolution_options(options ? std::optional(options_from(*options))
+                                               : std::nullopt);
+      },
+      pybind11::arg("options"),
+      "Sets for this thread whether convolutions use cuDNN, always sum in one order, and use the "
+      "engine that was the fastest, and how many bytes more they may use. None: the default.");
+  m.def(
+      "set_default_convolution_options",
+      [](const Options& options) { renga::set_default_convolution_options(options_from(options)); },
+      pybind11::arg("options"), "The same, for threads that have set nothing.");
+  m.def(
+      "set_stream",
+      [](std::uintptr_t stream) {
+        renga::cuda::set_stream(reinterpret_cast<cudaStream_t>(stream));
+      },
+      pybind11::arg("stream"), "Sets the stream on which this thread computes; 0: the default.");
+  m.def("convolution_plans", &renga::convolution_plans, "How many plans of cuDNN are kept.");
 }

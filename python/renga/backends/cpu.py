@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy
 
+from renga.backends import cuda
 from renga.backends.device import Device
 
 
@@ -23,6 +24,9 @@ class CpuDevice(Device):
 
     def __repr__(self) -> str:
         return "<CpuDevice (numpy)>"
+
+    def _send(self, array: Any) -> Any:
+        return array.get() if isinstance(array, cuda.ndarray) else super()._send(array)
 
     def send_array(self, array: Any) -> numpy.ndarray:
         return numpy.asarray(array)

@@ -1,104 +1,51 @@
-"""CUDA devices. Without one, every name exists and raises RuntimeError when used."""
+"""CUDA devices. Without one, every name exists and raises RuntimeError when used.
+
+The plugin and CuPy are loaded when a name that depends on them is first used:
+``available``, ``cudnn_enabled``, ``cupy``, ``ndarray``, ``Device``, ``Stream``,
+``Event``.
+"""
 
 from __future__ import annotations
 
 import functools
-import importlib
-import importlib.util
+import sys
 from types import ModuleType
-from typing import Any, Callable, NoReturn
+from typing import Any, Callable
 
 import numpy
 
+from renga import _core
+from renga.backends.cuda_loader import (
+    check_cuda_available,
+    loaded,
+    on_load,
+    unavailable,
+)
+from renga.backends.cuda_loader import load_plugin as load_plugin
 from renga.backends.device import Device as _Device
 
-available = False
-cudnn_enabled = False
-cupy = object()
-
-_max_workspace_size = 8 * 1024 * 1024
+_max_workspace_size = 1 << 30
 
 
-def load_plugin() -> ModuleType:
-    """The compiled plugin; loading it registers the CUDA devices in the core.
-
-    Raises:
-        RuntimeError: it was not built, or a library, the driver or a device is missing.
-    """
-    if importlib.util.find_spec("renga._cuda") is None:
-        raise RuntimeError(
-            "cuda: expected a renga built with RENGA_CUDA (`make cuda`), got none"
-        )
-    try:
-        return importlib.import_module("renga._cuda")
-    except ImportError as error:
-        raise RuntimeError(f"cuda: {error}") from error
+_OF_CUPY = {
+    "available",
+    "cudnn_enabled",
+    "cupy",
+    "ndarray",
+    "Device",
+    "Stream",
+    "Event",
+}
 
 
-def check_cuda_available() -> None:
-    """Raises RuntimeError where there are no CUDA devices with CuPy's arrays."""
-    load_plugin()
-    raise RuntimeError(
-        "cuda: expected CuPy's arrays, which renga does not support yet; "
-        "use the device '@numpy'"
-    )
+def __getattr__(name: str) -> Any:
+    if name in _OF_CUPY:
+        return getattr(loaded(), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-def unavailable(*args: Any, **kwargs: Any) -> NoReturn:
-    """Raises RuntimeError, as every function that needs CuPy does without it."""
-    check_cuda_available()
-    raise AssertionError
-
-
-class ndarray:
-    """The type of arrays on CUDA devices; without one no array has it."""
-
-    dtype: Any
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The extents."""
-        unavailable()
-
-    @property
-    def device(self) -> Device:
-        """The device of the array."""
-        unavailable()
-
-    def get(self, stream: Any = None) -> numpy.ndarray:
-        """A copy in the main memory."""
-        unavailable()
-
-    def set(self, arr: numpy.ndarray, stream: Any = None) -> None:
-        """Copies ``arr`` into this array."""
-        unavailable()
-
-
-class Device:
-    """A CUDA device by its number."""
-
-    id: int
-
-    def __init__(self, device: int | None = None) -> None:
-        unavailable()
-
-    def __enter__(self) -> Device:
-        return self
-
-    def __exit__(self, *args: Any) -> None:
-        pass
-
-
-class Stream:
-    """A CUDA stream."""
-
-    __init__ = unavailable
-
-
-class Event:
-    """A CUDA event."""
-
-    __init__ = unavailable
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_OF_CUPY})
 
 
 class DummyDeviceType:
@@ -132,48 +79,87 @@ DummyDevice = DummyDeviceType()
 
 
 class GpuDevice(_Device):
-    """A CUDA device and its CuPy arrays."""
+    """A CUDA device and its arrays: CuPy's, or without CuPy renga's own."""
 
-    supported_array_types = (ndarray,)
-    device: Device
+    def __init__(self, device: Any) -> None:
+        check_cuda_available()
+        self.device = loaded().Device(int(device))
+
+    @property
+    def supported_array_types(self) -> tuple[type, ...]:  # type: ignore[override]
+        """The type of arrays on CUDA devices."""
+        return (loaded().ndarray,)
 
     @property
     def xp(self) -> Any:
-        """CuPy."""
-        return cupy
+        """CuPy, or without it :mod:`renga.backends.cuda_arrays`."""
+        return loaded().cupy
 
-    def __init__(self, device: Any) -> None:
-        unavailable()
+    @property
+    def name(self) -> str:
+        """``@cupy:`` and the number."""
+        return f"@cupy:{self.device.id}"
+
+    def __repr__(self) -> str:
+        return f"<GpuDevice (cupy):{self.device.id}>"
 
     @staticmethod
     def from_device_id(device_id: int) -> GpuDevice:
         """The device with a number; RuntimeError where there is none."""
+        if not device_id >= 0:
+            raise ValueError(f"GpuDevice: expected a number from 0, got {device_id}")
         return GpuDevice(device_id)
 
     @staticmethod
     def from_array(array: Any) -> GpuDevice | None:
-        """The device of a CuPy array, None for anything else."""
-        return GpuDevice(array.device) if isinstance(array, ndarray) else None
+        """The device of a CUDA array, None for anything else."""
+        is_ours = isinstance(array, loaded().ndarray)
+        return GpuDevice(array.device.id) if is_ours else None
+
+    def create_context(self) -> Any:
+        """A context in which new arrays are made on this device."""
+        return loaded().Device(self.device.id)
+
+    def use(self) -> None:
+        """Makes this the device of the thread."""
+        self.device.use()
+
+    def is_array_supported(self, array: Any) -> bool:
+        """Whether ``array`` is on this device."""
+        return isinstance(array, loaded().ndarray) and array.device.id == self.device.id
+
+    def send_array(self, array: Any) -> Any:
+        if self.is_array_supported(array):
+            return array
+        variable = _core.Variable(
+            array if isinstance(array, loaded().ndarray) else numpy.asarray(array),
+            requires_grad=False,
+        )
+        variable._to_device(f"cuda:{self.device.id}")
+        return variable.array
 
 
 def get_device_from_id(device_id: int | None) -> Any:
     """The device with a number; DummyDevice for None or -1."""
     if device_id is None or device_id < 0:
         return DummyDevice
-    return Device(device_id)
+    check_cuda_available()
+    return loaded().Device(int(device_id))
 
 
 def get_device_from_array(*arrays: Any) -> Any:
-    """The device of the first CuPy array, else DummyDevice."""
-    return next((x.device for x in arrays if isinstance(x, ndarray)), DummyDevice)
+    """The device of the first CUDA array, else DummyDevice."""
+    kind = loaded().ndarray
+    return next((x.device for x in arrays if isinstance(x, kind)), DummyDevice)
 
 
 def get_device(*args: Any) -> Any:
     """The device of the first argument that has one: a number, device or array."""
+    names = loaded()
     for arg in args:
         if isinstance(arg, (int, numpy.integer)) and arg >= 0:
             return get_device_from_id(int(arg))
-        if isinstance(arg, (Device, ndarray)):
+        if isinstance(arg, (names.Device, names.ndarray)):
             return getattr(arg, "device", arg)
     return DummyDevice
 
@@ -182,30 +168,142 @@ def to_cpu(array: Any, stream: Any = None) -> Any:
     """An array, or a list or tuple of arrays or None, in the main memory."""
     if isinstance(array, (list, tuple)):
         return type(array)(to_cpu(x, stream) for x in array)
-    if isinstance(array, ndarray):
+    if isinstance(array, loaded().ndarray):
         return array.get(stream)
     return None if array is None else numpy.asarray(array)
 
 
+def to_gpu(array: Any, device: Any = None, stream: Any = None) -> Any:
+    """An array, or a list or tuple of arrays or None, on a device.
+
+    Args:
+        device: a device or its number; by default the current one.
+        stream: not used: copies precede what is computed from them.
+    """
+    check_cuda_available()
+    target = GpuDevice(loaded().Device() if device is None else device)
+    return target.send(array) if array is not None else None
+
+
+def copy(
+    array: Any, out: Any = None, out_device: Any = None, stream: Any = None
+) -> Any:
+    """A copy of a CUDA array: into ``out``, or a new one on ``out_device``."""
+    check_cuda_available()
+    if out is not None:
+        out[...] = to_gpu(array, out.device)
+        return out
+    device = array.device if out_device is None else out_device
+    sent = to_gpu(array, device)
+    return sent.copy() if sent is array else sent
+
+
 def get_array_module(*args: Any) -> Any:
-    """NumPy or CuPy, whichever the arrays belong to."""
-    return cupy if any(isinstance(arg, ndarray) for arg in args) else numpy
+    """NumPy or CuPy, whichever the arrays or Variables belong to."""
+    names = loaded()
+    for arg in args:
+        if isinstance(arg, _core.Variable):
+            arg = arg.array
+        if isinstance(arg, names.ndarray):
+            return names.cupy
+    return numpy
 
 
 def memoize(for_each_device: bool = False) -> Callable:
-    """A decorator that keeps results by arguments."""
-    return functools.lru_cache(maxsize=None)
+    """A decorator that keeps results by arguments, and by device if asked."""
+
+    def decorate(function: Callable) -> Callable:
+        kept = functools.lru_cache(maxsize=None)(
+            lambda device, args, kwargs: function(*args, **dict(kwargs))
+        )
+        _memos.append(kept)
+
+        @functools.wraps(function)
+        def memoized(*args: Any, **kwargs: Any) -> Any:
+            device = loaded().Device().id if for_each_device else None
+            return kept(device, args, tuple(sorted(kwargs.items())))
+
+        return memoized
+
+    return decorate
+
+
+_memos: list[Any] = []
 
 
 def clear_memo() -> None:
-    """Clears the results kept by ``memoize``: none without a device."""
+    """Clears the results kept by ``memoize``."""
+    for memo in _memos:
+        memo.cache_clear()
+
+
+def _cupy(name: str) -> Any:
+    """A member of CuPy; RuntimeError without CuPy."""
+    check_cuda_available()
+    found = getattr(loaded().cupy, name, None)
+    return unavailable() if found is None else found
+
+
+@memoize()
+def _kernel(kind: str, *args: Any, **kwargs: Any) -> Any:
+    return _cupy(kind)(*args, **kwargs)
+
+
+def elementwise(
+    in_params: str, out_params: str, operation: str, name: str, **kwargs: Any
+) -> Any:
+    """CuPy's ElementwiseKernel, compiled once for the same arguments."""
+    return _kernel(
+        "ElementwiseKernel", in_params, out_params, operation, name, **kwargs
+    )
+
+
+def reduce(
+    in_params: str,
+    out_params: str,
+    map_expr: str,
+    reduce_expr: str,
+    post_map_expr: str,
+    identity: Any,
+    name: str,
+    **kwargs: Any,
+) -> Any:
+    """CuPy's ReductionKernel, compiled once for the same arguments."""
+    expressions = (map_expr, reduce_expr, post_map_expr)
+    return _kernel(
+        "ReductionKernel", in_params, out_params, *expressions, identity, name, **kwargs
+    )
+
+
+def raw(code: str, name: str, *args: Any, **kwargs: Any) -> Any:
+    """CuPy's RawKernel, compiled once for the same arguments."""
+    return _kernel("RawKernel", code, name, *args, **kwargs)
 
 
 def fuse(*args: Any, **kwargs: Any) -> Callable:
-    """A decorator that makes one kernel of an element-wise function on CUDA."""
+    """A decorator that makes one kernel of an element-wise function of CUDA arrays.
+
+    On NumPy's arrays the function runs as it is.
+    """
+
+    def decorate(function: Callable) -> Callable:
+        if not loaded().available:
+            return function
+        fused: list[Callable] = []
+
+        @functools.wraps(function)
+        def call(*xs: Any) -> Any:
+            if not any(isinstance(x, loaded().ndarray) for x in xs):
+                return function(*xs)
+            if not fused:
+                fused.append(_cupy("fuse")(**kwargs)(function))
+            return fused[0](*xs)
+
+        return call
+
     if len(args) == 1 and not kwargs and callable(args[0]):
-        return args[0]
-    return lambda function: function
+        return decorate(args[0])
+    return decorate
 
 
 def get_max_workspace_size() -> int:
@@ -217,17 +315,67 @@ def set_max_workspace_size(size: int) -> None:
     """Sets how many bytes cuDNN may use on top of its operands."""
     global _max_workspace_size
     _max_workspace_size = size
+    if loaded().available:
+        _set_options(loaded().plugin)
+
+
+def set_convolution_options(settings: dict[str, Any] | None, is_default: bool) -> None:
+    """Has convolutions follow the settings of all threads or of this one.
+
+    None: this thread follows those of all. Does nothing until CUDA is used.
+    """
+    plugin = sys.modules.get("renga._cuda")
+    if plugin is None:
+        return
+    options = None if settings is None else _options(settings)
+    if is_default:
+        plugin.set_default_convolution_options(options)
+    else:
+        plugin.set_convolution_options(options)
+
+
+def _options(settings: dict[str, Any]) -> tuple[bool, bool, bool, int]:
+    return (
+        settings["use_cudnn"] != "never",
+        bool(settings["cudnn_deterministic"]),
+        bool(settings["autotune"]),
+        _max_workspace_size,
+    )
+
+
+def _set_options(plugin: ModuleType) -> None:
+    """Has convolutions follow the present settings."""
+    # The settings are mirrored here.
+    from renga.configuration import config, global_config
+
+    common = vars(global_config)
+    plugin.set_default_convolution_options(_options(common))
+    own = {name: getattr(config, name) for name in common}
+    plugin.set_convolution_options(None if own == common else _options(own))
 
 
 def should_use_cudnn(level: str, lowest_version: int = 0) -> bool:
-    """Whether a function for which cuDNN is at ``level`` should use it."""
+    """Whether ``config.use_cudnn``, at least at ``level``, allows cuDNN."""
     _check_level("should_use_cudnn", level)
-    return False
+    allowed = ("always",) if level == "==always" else ("always", "auto")
+    return loaded().cudnn_enabled and _setting("use_cudnn") in allowed
 
 
 def should_use_cudnn_tensor_core(dtype: Any) -> bool:
-    """Whether cuDNN should use tensor cores for arrays of ``dtype``."""
-    return False
+    """Whether cuDNN should use tensor cores for arrays of ``dtype``.
+
+    That is ``config.use_cudnn_tensor_core``: "always", "never", or "auto" for float16.
+    """
+    chosen = _setting("use_cudnn_tensor_core")
+    if chosen == "auto":
+        chosen = "always" if numpy.dtype(dtype) == numpy.float16 else "never"
+    return loaded().cudnn_enabled and chosen == "always"
+
+
+def _setting(name: str) -> Any:
+    from renga.configuration import config
+
+    return getattr(config, name)
 
 
 def _check_level(name: str, level: str) -> None:
@@ -235,5 +383,5 @@ def _check_level(name: str, level: str) -> None:
         raise ValueError(f"{name}: expected '==always' or '>=auto', got {level!r}")
 
 
-copy = elementwise = reduce = raw = to_gpu = unavailable
+on_load.append(_set_options)
 get_cudnn_dropout_states = get_cudnn_dropout_states_core = unavailable

@@ -1,78 +1,85 @@
-// The four basic operations; the other maps have no CUDA kernel yet and say so.
+#include <array>
+
 #include "ops/elementwise/elementwise.h"
+#include "ops/elementwise/integer_maps.h"
+#include "ops/elementwise/maps.h"
 #include "tensor/elements.cu.h"
 
 namespace renga {
 namespace {
 
-struct Add {
-  template <class T>
-  __device__ T operator()(T a, T b) const {
-    return a + b;
-  }
-};
-struct Subtract {
-  template <class T>
-  __device__ T operator()(T a, T b) const {
-    return a - b;
-  }
-};
-struct Multiply {
-  template <class T>
-  __device__ T operator()(T a, T b) const {
-    return a * b;
-  }
-};
-struct Divide {
-  template <class T>
-  __device__ T operator()(T a, T b) const {
-    return a / b;
+template <class T>
+inline constexpr bool is_number = !std::is_same_v<T, bool>;
+
+template <Unary map, class T>
+struct UnaryMap {
+  Compute<T> p, q;
+  __device__ void operator()(std::byte* const* at) const {
+    const Compute<T> v = cuda::load<T>(at[1]);
+    if constexpr (is_floating<T>) {
+      cuda::store<T>(at[0], maps::unary<map>(v, p, q));
+    } else {
+      cuda::store<T>(at[0], integers::unary<map>(v));
+    }
   }
 };
 
-// T is computed with in C.
-template <class T, class C, class Map>
-struct Pairwise {
-  __device__ void operator()(std::byte* const* p) const {
-    const C a = cuda::convert<C>(*reinterpret_cast<const T*>(p[1]));
-    const C b = cuda::convert<C>(*reinterpret_cast<const T*>(p[2]));
-    *reinterpret_cast<T*>(p[0]) = cuda::convert<T>(static_cast<C>(Map{}(a, b)));
+template <Binary map, class T>
+struct BinaryMap {
+  Compute<T> p;
+  __device__ void operator()(std::byte* const* at) const {
+    const Compute<T> a = cuda::load<T>(at[1]), b = cuda::load<T>(at[2]);
+    if constexpr (is_floating<T>) {
+      cuda::store<T>(at[0], maps::binary<map>(a, b, p));
+    } else if constexpr (map == Binary::floor_divide) {
+      auto fault = integers::Fault::none;  // not reported: that would wait for the device
+      cuda::store<T>(at[0], integers::floor_divide(a, b, fault));
+    } else {
+      cuda::store<T>(at[0], integers::binary<map>(a, b));
+    }
   }
 };
 
-template <class Map>
-void pairwise(const Array& a, const Array& b, const Array& y) {
+// T is an integer of the elements' size: they are only copied.
+template <class T>
+struct Select {
+  __device__ void operator()(std::byte* const* at) const {
+    const std::byte* from = *reinterpret_cast<const bool*>(at[1]) ? at[2] : at[3];
+    *reinterpret_cast<T*>(at[0]) = *reinterpret_cast<const T*>(from);
+  }
+};
+
+void unary_cuda(Unary map, double p, double q, const Array& x, const Array& y) {
   visit_dtype(y.dtype(), [&]<class T>(Type<T>) {
-    using Body = Pairwise<typename cuda::OnDevice<T>::type, Compute<T>, Map>;
-    cuda::launch<3>({&y, &a, &b}, Body{});
+    if constexpr (is_number<T>) {
+      using C = Compute<T>;
+      constexpr Unary last = is_floating<T> ? maps::kLastUnary : integers::kLastUnary;
+      maps::visit_map<last>(map, [&]<Unary m>() {
+        cuda::for_each_element<2>({&y, &x}, UnaryMap<m, T>{convert<C>(p), convert<C>(q)});
+      });
+    }
   });
 }
 
-[[noreturn]] void fail_unknown() {
-  fail<std::runtime_error>("elementwise: this function has no CUDA kernel yet");
+void binary_cuda(Binary map, double p, const Array& a, const Array& b, const Array& y) {
+  visit_dtype(y.dtype(), [&]<class T>(Type<T>) {
+    if constexpr (is_number<T>) {
+      constexpr Binary last = is_floating<T> ? maps::kLastBinary : integers::kLastBinary;
+      maps::visit_map<last>(map, [&]<Binary m>() {
+        cuda::for_each_element<3>({&y, &a, &b}, BinaryMap<m, T>{convert<Compute<T>>(p)});
+      });
+    }
+  });
 }
 
-void binary(Binary map, double, const Array& a, const Array& b, const Array& y) {
-  switch (map) {
-    case Binary::add:
-      return pairwise<Add>(a, b, y);
-    case Binary::subtract:
-      return pairwise<Subtract>(a, b, y);
-    case Binary::multiply:
-      return pairwise<Multiply>(a, b, y);
-    case Binary::divide:
-      return pairwise<Divide>(a, b, y);
-    default:
-      fail_unknown();
-  }
+void select_cuda(const Array& condition, const Array& a, const Array& b, const Array& y) {
+  visit_bits(y.itemsize(), [&]<class T>(Type<T>) {
+    cuda::for_each_element<4>({&y, &condition, &a, &b}, Select<T>{});
+  });
 }
-
-void unary(Unary, double, double, const Array&, const Array&) { fail_unknown(); }
-
-void select(const Array&, const Array&, const Array&, const Array&) { fail_unknown(); }
 
 [[maybe_unused]] const bool registered =
-    elementwise_kernels.add(cuda::number(), {unary, binary, select});
+    elementwise_kernels.add(cuda::number(), {unary_cuda, binary_cuda, select_cuda});
 
 }  // namespace
 }  // namespace renga

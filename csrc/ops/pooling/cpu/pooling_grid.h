@@ -4,42 +4,18 @@
 #include <algorithm>
 #include <vector>
 
-#include "ops/shape/window.h"
-#include "tensor/array.h"
+#include "ops/pooling/pooling_axis.h"
 
 namespace renga {
 
-struct Span {
-  std::int64_t begin, end;
-};
-
-// Along one axis of images x pooled to images y.
-struct PoolingAxis {
-  PoolingAxis(const Array& x, const Array& y, const PoolingWindow& window, int axis)
-      : pad(window.pad[axis]),
-        stride(window.stride[axis]),
-        ksize(window.ksize[axis]),
-        size(x.shape(2 + axis)) {
-    const std::int64_t positions = y.shape(2 + axis);
-    for (std::int64_t i = 0; i < size; ++i) {
-      const std::int64_t beyond = i + pad - ksize;  // the last start of a window that ends before i
-      covering.push_back(
-          {beyond < 0 ? 0 : beyond / stride + 1, std::min(positions, (i + pad) / stride + 1)});
-    }
+// An axis of a PoolingGrid on the CPU, with a table.
+struct TabledAxis : PoolingAxis {
+  TabledAxis(const Array& x, const Array& y, const PoolingWindow& window, int axis)
+      : PoolingAxis(pooling_axis(x, y, window, axis)) {
+    for (std::int64_t i = 0; i < size; ++i) covering.push_back(PoolingAxis::covering(i));
   }
-
-  // The first element of the window at `position`; negative in the padding.
-  std::int64_t origin(std::int64_t position) const { return position * stride - pad; }
-  // The part of the window at `position` that is inside of the image, counted from its first
-  // element.
-  Span inside(std::int64_t position) const {
-    const std::int64_t start = origin(position);
-    return {std::max<std::int64_t>(0, -start), std::min(ksize, size - start)};
-  }
-
-  std::int64_t pad, stride, ksize, size;
-  std::vector<Span>
-      covering;  // for each element of the image, the positions whose windows cover it
+  // For each element of the image, the positions whose windows cover it.
+  std::vector<Span> covering;
 };
 
 struct PoolingGrid {
@@ -68,7 +44,8 @@ struct PoolingGrid {
   // x.
   template <class Visit>
   void for_each_covering(std::int64_t i, std::int64_t j, const Visit& visit) const {
-    const Span os = rows.covering[i], ps = columns.covering[j];
+    const Span os = rows.covering[static_cast<std::size_t>(i)];
+    const Span ps = columns.covering[static_cast<std::size_t>(j)];
     for (std::int64_t o = os.begin; o < os.end; ++o) {
       for (std::int64_t p = ps.begin; p < ps.end; ++p) {
         visit(o, p, (i - rows.origin(o)) * columns.ksize + j - columns.origin(p));
@@ -83,7 +60,7 @@ struct PoolingGrid {
     return {rows.origin(o) + within[0], columns.origin(p) + within[1]};
   }
 
-  PoolingAxis rows, columns;
+  TabledAxis rows, columns;
 
  private:
   static constexpr std::int64_t kLargestTable = 1 << 12;

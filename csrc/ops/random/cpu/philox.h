@@ -1,8 +1,10 @@
-// Philox 4x32-10: four 32-bit random numbers for each value of a counter, drawn 64 at a time.
+// Numbers of Philox, drawn 64 at a time in vectors.
 #pragma once
 
 #include <array>
 #include <cstdint>
+
+#include "ops/random/philox.h"
 
 #if defined(__AVX2__)
 #include <immintrin.h>
@@ -10,15 +12,11 @@
 
 namespace renga {
 
-// Numbers come in blocks of 64: number j of block b is word j / 16 of counter 16 b + j % 16.
-inline constexpr std::int64_t kPhiloxBlock = 64;
 using PhiloxBlock = std::array<std::uint32_t, kPhiloxBlock>;
 
 namespace detail {
 
-inline constexpr std::uint32_t kMultiply0 = 0xD2511F53, kMultiply1 = 0xCD9E8D57;
-inline constexpr std::uint32_t kWeyl0 = 0x9E3779B9, kWeyl1 = 0xBB67AE85;
-inline constexpr int kRounds = 10, kCounters = 16;
+using namespace philox_constants;
 
 #if defined(__AVX2__)
 
@@ -97,19 +95,7 @@ inline void philox_eight(std::uint64_t seed, std::uint64_t first, std::uint32_t*
 #else
 
 inline void philox_one(std::uint64_t seed, std::uint64_t counter, std::uint32_t* numbers) {
-  auto key0 = static_cast<std::uint32_t>(seed), key1 = static_cast<std::uint32_t>(seed >> 32);
-  std::uint32_t c0 = static_cast<std::uint32_t>(counter);
-  std::uint32_t c1 = static_cast<std::uint32_t>(counter >> 32), c2 = 0, c3 = 0;
-  for (int round = 0; round < kRounds; ++round) {
-    const std::uint64_t p0 = std::uint64_t{kMultiply0} * c0, p1 = std::uint64_t{kMultiply1} * c2;
-    c0 = static_cast<std::uint32_t>(p1 >> 32) ^ c1 ^ key0;
-    c2 = static_cast<std::uint32_t>(p0 >> 32) ^ c3 ^ key1;
-    c1 = static_cast<std::uint32_t>(p1);
-    c3 = static_cast<std::uint32_t>(p0);
-    key0 += kWeyl0;
-    key1 += kWeyl1;
-  }
-  for (std::uint32_t word : {c0, c1, c2, c3}) {
+  for (std::uint32_t word : philox_words(seed, counter).words) {
     *numbers = word;
     numbers += kCounters;
   }

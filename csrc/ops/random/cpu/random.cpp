@@ -1,11 +1,8 @@
 #include "ops/random/random.h"
 
-#include <cmath>
-#include <numbers>
-
 #include "devices/gil_release.h"
-#include "ops/random/cpu/dropout_mask.h"
 #include "ops/random/cpu/philox.h"
+#include "ops/random/dropout_mask.h"
 #include "simd/cpu_features.h"
 #include "simd/vector.h"
 #include "tensor/strided_loop.h"
@@ -15,8 +12,7 @@ namespace {
 
 void dropout_mask_cpu(double ratio, std::uint64_t seed, const Array& mask) {
   const GilRelease work(kPhiloxBlock * mask.size());
-  const auto threshold =
-      static_cast<std::uint32_t>(std::min(std::round(ratio * 0x1p32), 0x1p32 - 1));
+  const std::uint32_t threshold = dropout_threshold(ratio);
   const bool has_avx512 = simd::has_avx512();
   const std::int64_t blocks = mask.size();
   auto* bits = mask.as<std::uint64_t>();
@@ -70,16 +66,14 @@ void dropout_cpu(const Array& x, const DropoutMask& mask, const Array& y) {
   });
 }
 
-// Box-Muller transform: two uniform numbers, 32 positions apart, make two normal ones.
 template <class T>
 void normal_block(const PhiloxBlock& numbers, T* y, std::int64_t n) {
   constexpr std::int64_t kHalf = kPhiloxBlock / 2;
   for (std::int64_t i = 0; i < kHalf; ++i) {
     const auto k = static_cast<std::size_t>(i);
-    const double radius = std::sqrt(-2 * std::log((numbers[k] + 0.5) * 0x1p-32));
-    const double angle = 2 * std::numbers::pi * (numbers[k + kHalf] * 0x1p-32);
-    if (i < n) y[i] = T(static_cast<Compute<T>>(radius * std::cos(angle)));
-    if (i + kHalf < n) y[i + kHalf] = T(static_cast<Compute<T>>(radius * std::sin(angle)));
+    const NormalPair pair = normal_pair(numbers[k], numbers[k + kHalf]);
+    if (i < n) y[i] = T(static_cast<Compute<T>>(pair.first));
+    if (i + kHalf < n) y[i + kHalf] = T(static_cast<Compute<T>>(pair.second));
   }
 }
 

@@ -1,63 +1,17 @@
 #include "ops/reduction/reduction.h"
 
 #include <array>
-#include <cmath>
-#include <limits>
 #include <vector>
 
 #include "devices/gil_release.h"
+#include "ops/reduction/reducers.h"
+#include "tensor/convert.h"
 #include "tensor/strided_loop.h"
 
 namespace renga {
 namespace {
 
-template <class T>
-bool is_nan(T v) {
-  if constexpr (std::is_floating_point_v<T>) return std::isnan(v);
-  return false;
-}
-
-template <class T>
-using Wide = std::conditional_t<is_floating<T>, double, std::int64_t>;
-
-template <class T>
-using Total = std::conditional_t<std::is_same_v<T, bfloat16>, float, T>;
-
-template <class T>
-struct Sum {
-  using Value = Wide<T>;
-  using Result = Total<T>;
-  static constexpr Value start = 0;
-  static Value fold(Value a, Value b) { return a + b; }
-};
-
-template <class T>
-struct Prod {
-  using Value = Wide<T>;
-  using Result = Total<T>;
-  static constexpr Value start = 1;
-  static Value fold(Value a, Value b) { return a * b; }
-};
-
-template <class T>
-struct Max {
-  using Value = Compute<T>;
-  using Result = T;
-  static constexpr Value start = std::numeric_limits<Value>::has_infinity
-                                     ? -std::numeric_limits<Value>::infinity()
-                                     : std::numeric_limits<Value>::lowest();
-  static Value fold(Value a, Value b) { return (a > b || is_nan(a)) ? a : b; }  // NaN propagates
-};
-
-template <class T>
-struct Min {
-  using Value = Compute<T>;
-  using Result = T;
-  static constexpr Value start = std::numeric_limits<Value>::has_infinity
-                                     ? std::numeric_limits<Value>::infinity()
-                                     : std::numeric_limits<Value>::max();
-  static Value fold(Value a, Value b) { return (a < b || is_nan(a)) ? a : b; }
-};
+using reducers::comparable, reducers::is_nan;
 
 template <class T, class Value>
 Value load(const std::byte* p) {
@@ -194,23 +148,15 @@ void reduce_with(const Array& x, const Axes& axes, const Array& y) {
   reduce_columns<T, R>(kept, reduced, cost);
 }
 
-// Booleans are compared as the bytes 0 and 1.
-Dtype comparable(Dtype dtype) { return dtype == Dtype::bool_ ? Dtype::uint8 : dtype; }
-
 void reduce_cpu(Reduction map, const Array& x, const Axes& axes, const Array& y) {
   const GilRelease work(x.size());
-  visit_dtype(comparable(x.dtype()), [&]<class T>(Type<T>) {
+  // Sums and products of unsigned integers are those of signed ones, bit by bit.
+  const Dtype dtype = map < Reduction::max ? signed_of(x.dtype()) : comparable(x.dtype());
+  visit_dtype(dtype, [&]<class T>(Type<T>) {
     if constexpr (!std::is_same_v<T, bool>) {
-      switch (map) {
-        case Reduction::sum:
-          return reduce_with<T, Sum<T>>(x, axes, y);
-        case Reduction::prod:
-          return reduce_with<T, Prod<T>>(x, axes, y);
-        case Reduction::max:
-          return reduce_with<T, Max<T>>(x, axes, y);
-        case Reduction::min:
-          return reduce_with<T, Min<T>>(x, axes, y);
-      }
+      reducers::visit_reducer<T>(map, [&]<class R>(Type<R>) {
+        if constexpr (R::compares || !std::is_unsigned_v<T>) reduce_with<T, R>(x, axes, y);
+      });
     }
   });
 }

@@ -33,6 +33,19 @@ double row_sum(const C* x, std::int64_t n) {
   return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
 }
 
+// log softmax(x) = (x - top) - shift, where shift is the logarithm of the sum of e^(x - top).
+template <class C>
+struct SoftmaxNormalizer {
+  C top, shift;
+};
+// `terms` is a buffer for n numbers; it may be x.
+template <class C>
+SoftmaxNormalizer<C> softmax_normalizer(const C* x, std::int64_t n, C* terms) {
+  const C top = row_maximum(x, n);
+  simd::map_batches(x, terms, n, [top](auto v) { return xsimd::exp(v - top); });
+  return {top, static_cast<C>(std::log(row_sum(terms, n)))};
+}
+
 // Replaces x by its softmax, or the logarithm of it. `terms` is a buffer for n numbers.
 template <class C>
 void softmax_row(C* x, std::int64_t n, bool log, C* terms) {

@@ -1,4 +1,4 @@
-// The bits of a dropout's mask, as vectorized loops read them.
+// The bits of a dropout's mask, as kernels read them.
 #pragma once
 
 #include <cstring>
@@ -12,10 +12,10 @@ class MaskBits {
   MaskBits() = default;
   explicit MaskBits(const DropoutMask& mask) : bytes_(mask.bits.data()) {}
   // Whether there is a mask.
-  explicit operator bool() const { return bytes_ != nullptr; }
+  RENGA_HOST_DEVICE explicit operator bool() const { return bytes_ != nullptr; }
 
   // The bits of the elements from `position` in memory on, at least 25.
-  [[gnu::always_inline]] std::uint32_t from(std::int64_t position) const {
+  RENGA_INLINE std::uint32_t from(std::int64_t position) const {
     std::uint32_t bits;
     std::memcpy(&bits, bytes_ + (position >> 3), sizeof bits);
     return bits >> (position & 7);

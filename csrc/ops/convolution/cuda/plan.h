@@ -1,0 +1,39 @@
+// Convolutions as cuDNN's execution plans, which are selected once for each problem and kept.
+#pragma once
+
+#include <optional>
+
+#include "ops/shape/window.h"
+#include "tensor/array.h"
+
+namespace renga {
+
+enum class ConvolutionPass : std::uint8_t { forward, input_grad, weight_grad };
+
+// One of the passes of y = x * W: two of the three are its operands. Images and weights are
+// channels-last, with 2 or 3 axes of pixels.
+struct ConvolutionProblem {
+  ConvolutionPass pass;
+  Array x, W, y;
+  Window window;
+};
+
+// Runs the problem on the current stream of its device; false where cuDNN has no engine for it, or
+// is not to be used.
+bool run_plan(const ConvolutionProblem& problem);
+
+// Which engines convolutions run on.
+struct ConvolutionOptions {
+  bool use_cudnn = true;
+  bool deterministic = false;  // sums have one order
+  bool autotune = false;       // the fastest of a first run of each, not what cuDNN expects to be
+  std::int64_t workspace_bytes = std::int64_t{1} << 30;
+};
+// Of this thread; nothing: the default, which is all threads'.
+void set_convolution_options(const std::optional<ConvolutionOptions>& options);
+void set_default_convolution_options(const ConvolutionOptions& options);
+
+// How many plans are kept.
+std::size_t convolution_plans();
+
+}  // namespace renga

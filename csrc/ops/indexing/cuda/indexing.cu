@@ -1,0 +1,122 @@
+#include "devices/cuda/index_fault.h"
+#include "ops/indexing/indexing.h"
+#include "tensor/elements.cu.h"
+
+namespace renga {
+namespace {
+
+struct Ids {
+  const std::int64_t* ids;
+  std::int64_t count;
+  bool has_ignored;
+  std::int64_t ignored;
+  __device__ bool is_ignored(std::int64_t id) const { return has_ignored && id == ignored; }
+};
+
+Ids ids_of(const Array& ids, std::optional<std::int64_t> ignore) {
+  return {ids.as<const std::int64_t>(), ids.size(), ignore.has_value(), ignore.value_or(0)};
+}
+
+// T is an integer of the elements' size: they are only copied.
+template <class T>
+__global__ void gather_rows(Ids ids, const T* table, std::int64_t width, T* y) {
+  for (std::int64_t i = cuda::thread_index(); i < ids.count * width; i += cuda::thread_count()) {
+    const std::int64_t id = ids.ids[i / width];
+    y[i] = ids.is_ignored(id) ? T(0) : table[id * width + i % width];
+  }
+}
+
+// The first of several rows with one id adds all of them, in their order.
+template <class T>
+__global__ void add_rows(Ids ids, const T* rows, std::int64_t width, T* table) {
+  using C = Compute<T>;
+  for (std::int64_t k = cuda::thread_index(); k < ids.count * width; k += cuda::thread_count()) {
+    const std::int64_t first = k / width, column = k % width, id = ids.ids[first];
+    bool is_first = !ids.is_ignored(id);
+    for (std::int64_t i = 0; is_first && i < first; ++i) is_first = ids.ids[i] != id;
+    if (!is_first) continue;
+    T total = table[id * width + column];
+    for (std::int64_t i = first; i < ids.count; ++i) {
+      if (ids.ids[i] == id) {
+        total = T(static_cast<C>(total) + static_cast<C>(rows[i * width + column]));
+      }
+    }
+    table[id * width + column] = total;
+  }
+}
+
+// Copies between elements (i, t[i]) of x, whose strides are in bytes, and i of y.
+template <class T>
+__global__ void move_items(std::byte* x, std::int64_t row_step, std::int64_t column_step,
+                           const std::int64_t* t, std::byte* y, std::int64_t y_step, std::int64_t n,
+                           bool to_x) {
+  for (std::int64_t i = cuda::thread_index(); i < n; i += cuda::thread_count()) {
+    T& in_x = *reinterpret_cast<T*>(x + i * row_step + t[i] * column_step);
+    T& in_y = *reinterpret_cast<T*>(y + i * y_step);
+    (to_x ? in_x : in_y) = to_x ? in_y : in_x;
+  }
+}
+
+void gather_rows_cuda(const Array& rows, const Array& ids, std::optional<std::int64_t> ignore,
+                      const Array& y) {
+  if (y.size() == 0) return;
+  const Array table = contiguous(rows);
+  visit_bits(y.itemsize(), [&]<class T>(Type<T>) {
+    cuda::launch(y.device(), cuda::grid_for(y.size()), gather_rows<T>, ids_of(ids, ignore),
+                 table.as<const T>(), table.shape(1), y.as<T>());
+  });
+}
+
+void scatter_add_rows_cuda(const Array& gradients, const Array& ids,
+                           std::optional<std::int64_t> ignore, const Array& table) {
+  if (gradients.size() == 0) return;
+  const Array rows = contiguous(gradients);
+  visit_dtype(table.dtype(), [&]<class T>(Type<T>) {
+    if constexpr (is_floating<T>) {
+      cuda::launch(table.device(), cuda::grid_for(rows.size()), add_rows<T>, ids_of(ids, ignore),
+                   rows.as<const T>(), table.shape(1), table.as<T>());
+    }
+  });
+}
+
+void move(const Array& x, const Array& t, const Array& y, bool to_x) {
+  if (t.size() == 0) return;
+  visit_bits(x.itemsize(), [&]<class T>(Type<T>) {
+    cuda::launch(x.device(), cuda::grid_for(t.size()), move_items<T>, x.data(), x.strides()[0],
+                 x.strides()[1], t.as<const std::int64_t>(), y.data(), y.strides()[0], t.size(),
+                 to_x);
+  });
+}
+
+__global__ void check(const std::int64_t* indices, std::int64_t count, std::int64_t n,
+                      bool has_ignored, std::int64_t ignored, cuda::IndexFault fault,
+                      cuda::IndexFault* record, std::int64_t* checked) {
+  for (std::int64_t k = cuda::thread_index(); k < count; k += cuda::thread_count()) {
+    const std::int64_t i = indices[k];
+    const bool valid = (i >= 0 && i < n) || (has_ignored && i == ignored);
+    checked[k] = valid ? i : 0;
+    if (valid || record->found != 0) continue;
+    fault.value = i;
+    *record = fault;
+  }
+}
+
+void check_cuda(const Array& indices, const IndexRange& range, const Array& checked) {
+  if (indices.size() == 0) return;
+  const int device = indices.device().index;
+  cuda::throw_index_fault(device);
+  cuda::launch(indices.device(), cuda::grid_for(indices.size()), check,
+               indices.as<const std::int64_t>(), indices.size(), range.n, range.ignored.has_value(),
+               range.ignored.value_or(0), cuda::IndexFault{range.op, range.name, range.n, 0, 1},
+               cuda::index_fault(device), checked.as<std::int64_t>());
+}
+
+void gather_items_cuda(const Array& x, const Array& t, const Array& y) { move(x, t, y, false); }
+void scatter_items_cuda(const Array& y, const Array& t, const Array& x) { move(x, t, y, true); }
+
+[[maybe_unused]] const bool registered = indexing_kernels.add(
+    cuda::number(),
+    {gather_rows_cuda, scatter_add_rows_cuda, gather_items_cuda, scatter_items_cuda, check_cuda});
+
+}  // namespace
+}  // namespace renga

@@ -1,0 +1,94 @@
+"""Loading of the CUDA plugin and of CuPy, when they are first used."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import importlib.util
+from types import ModuleType, SimpleNamespace
+from typing import Any, Callable, NoReturn
+
+from renga import _core
+
+on_load: list[Callable[[ModuleType], None]] = []
+"""Called with the plugin when it is loaded."""
+
+
+def load_plugin() -> ModuleType:
+    """The compiled plugin; loading it registers the CUDA devices in the core.
+
+    Their arrays become CuPy's where CuPy is installed.
+
+    Raises:
+        RuntimeError: it was not built, or a library, the driver or a device is missing.
+    """
+    names = loaded()
+    if not names.available:
+        raise RuntimeError(f"cuda: {names.reason}")
+    plugin: ModuleType = names.plugin
+    return plugin
+
+
+def check_cuda_available() -> None:
+    """Raises RuntimeError where there are no CUDA devices."""
+    load_plugin()
+
+
+def unavailable(*args: Any, **kwargs: Any) -> NoReturn:
+    """Raises RuntimeError, as every function that needs CuPy does without it."""
+    check_cuda_available()
+    raise RuntimeError("cuda: expected CuPy, which is not installed")
+
+
+class _NoArray:
+    """The type of arrays on CUDA devices where there are none."""
+
+
+class _Nothing:
+    """A class of CuPy's without CuPy."""
+
+    __init__ = unavailable
+
+
+@functools.cache
+def loaded() -> SimpleNamespace:
+    """What depends on the plugin and on CuPy, both of which it loads."""
+    names = SimpleNamespace(
+        available=False,
+        cudnn_enabled=False,
+        cupy=object(),
+        ndarray=_NoArray,
+        Device=_Nothing,
+        Stream=_Nothing,
+        Event=_Nothing,
+    )
+    if importlib.util.find_spec("renga._cuda") is None:
+        names.reason = "expected a renga built with RENGA_CUDA (`make cuda`), got none"
+        return names
+    try:
+        names.plugin = importlib.import_module("renga._cuda")
+    except ImportError as error:
+        names.reason = str(error)
+        return names
+    names.available = names.cudnn_enabled = True
+    make: Callable[[Any], Any]
+    try:
+        cupy: Any = importlib.import_module("cupy")
+    except ImportError:
+        from renga.backends import cuda_arrays, cuda_device
+
+        names.cupy, names.ndarray = cuda_arrays, cuda_arrays.ndarray
+        names.Device = cuda_device.Device
+        make, owner = cuda_arrays.make, cuda_arrays.owner
+    else:
+        from renga.backends import cupy_arrays
+
+        names.cupy, names.ndarray = cupy, cupy.ndarray
+        names.Device = cupy.cuda.Device
+        names.Stream, names.Event = cupy.cuda.Stream, cupy.cuda.Event
+        make, owner = cupy_arrays.make_with(cupy), cupy_arrays.owner
+        cupy_arrays.share_memory(cupy)
+    _core.set_device_arrays(names.ndarray, make, owner)
+    for prepare in on_load:
+        prepare(names.plugin)
+    return names

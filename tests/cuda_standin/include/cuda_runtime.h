@@ -1,0 +1,60 @@
+// Stands in for NVIDIA's header: the language of kernels as plain C++.
+#pragma once
+
+#include <functional>
+#include <utility>
+
+#include "cuda_runtime_api.h"
+
+#define __global__
+#define __device__
+#define __host__
+#define __forceinline__ inline
+#define __launch_bounds__(threads)
+
+// Of the thread of a kernel that runs.
+extern dim3 threadIdx, blockIdx, blockDim, gridDim;
+
+struct cudaLaunchConfig_t {
+  dim3 gridDim, blockDim;
+  std::size_t dynamicSmemBytes = 0;
+  cudaStream_t stream = nullptr;
+  void* attrs = nullptr;
+  unsigned numAttrs = 0;
+};
+
+namespace cuda_standin {
+
+cudaError_t launch(const cudaLaunchConfig_t& config, std::function<void()> body);
+// The dynamic shared memory of the block that runs.
+void* shared_memory();
+// The value that the lane of this thread's warp with that number passes to the same call.
+std::uint64_t exchange(unsigned mask, std::uint64_t value, unsigned lane);
+
+template <class T>
+T shuffle(unsigned mask, T value, unsigned lane) {
+  static_assert(sizeof(T) == 4 || sizeof(T) == 8, "a shuffle moves 4 or 8 bytes");
+  std::uint64_t bits = 0;
+  __builtin_memcpy(&bits, &value, sizeof(T));
+  bits = exchange(mask, bits, lane);
+  __builtin_memcpy(&value, &bits, sizeof(T));
+  return value;
+}
+
+}  // namespace cuda_standin
+
+// Arguments are copied at the launch, as those of kernels are.
+template <class... Parameters, class... Arguments>
+cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(Parameters...),
+                               Arguments&&... arguments) {
+  return cuda_standin::launch(
+      *config,
+      [kernel, ... copies = Parameters(std::forward<Arguments>(arguments))] { kernel(copies...); });
+}
+
+void __syncthreads();
+
+template <class T>
+T __shfl_xor_sync(unsigned mask, T value, int lanes) {
+  return cuda_standin::shuffle(mask, value, (threadIdx.x ^ static_cast<unsigned>(lanes)) % 32);
+}

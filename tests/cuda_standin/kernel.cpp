@@ -1,0 +1,196 @@
+// Threads of kernels: blocks and threads run in random order. A thread runs on a fiber, so that it
+// can wait for the others of its block or warp; those that never wait share one.
+#include <setjmp.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <span>
+#include <vector>
+
+#include "standin.h"
+
+dim3 threadIdx, blockIdx, blockDim, gridDim;
+
+namespace cuda_standin {
+namespace {
+
+constexpr std::size_t kStack = 64 << 10, kPage = 4096, kMostThreads = 1024, kWarp = 32;
+
+enum class Wait { none, block, warp, finished };
+
+struct Fiber {
+  ucontext_t start;
+  jmp_buf at;
+  bool started = false;
+  unsigned thread = 0;  // the one that it runs
+};
+
+struct Lane {
+  Wait wait = Wait::none;
+  Fiber* fiber = nullptr;
+  unsigned exchanges = 0;   // shuffles that it has begun
+  std::uint64_t values[2];  // passed to the last ones; others may still read the one before
+};
+
+// The block that runs.
+struct Block {
+  const std::function<void()>* body;
+  unsigned size;
+  std::vector<unsigned> order;  // threads that have not begun
+  std::vector<Lane> lanes;
+  Fiber* running;
+  jmp_buf scheduler;
+};
+Block block;
+std::vector<Fiber*> idle;
+std::byte* shared_end = nullptr;  // shared memory ends where nothing may be written
+std::size_t shared_bytes = 0;
+
+void set_thread(unsigned thread) {
+  threadIdx = {thread % blockDim.x, thread / blockDim.x % blockDim.y,
+               thread / blockDim.x / blockDim.y};
+}
+
+// Back to the scheduler until it resumes this fiber.
+void leave() {
+  Fiber& mine = *block.running;
+  if (_setjmp(mine.at) == 0) _longjmp(block.scheduler, 1);
+}
+
+void run_threads() {
+  for (;;) {
+    while (!block.order.empty()) {
+      const unsigned thread = block.order.back();
+      block.order.pop_back();
+      block.running->thread = thread;
+      block.lanes[thread].fiber = block.running;
+      set_thread(thread);
+      (*block.body)();
+      block.lanes[thread].wait = Wait::finished;
+    }
+    idle.push_back(block.running);
+    leave();
+  }
+}
+
+Fiber* make_fiber() {
+  auto* fiber = new Fiber;
+  void* stack = mmap(nullptr, kStack, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (stack == MAP_FAILED) fault("no memory for a thread's stack");
+  mprotect(stack, kPage, PROT_NONE);
+  getcontext(&fiber->start);
+  fiber->start.uc_stack.ss_sp = stack;
+  fiber->start.uc_stack.ss_size = kStack;
+  makecontext(&fiber->start, run_threads, 0);
+  return fiber;
+}
+
+void resume(Fiber* fiber) {
+  block.running = fiber;
+  set_thread(fiber->thread);
+  if (_setjmp(block.scheduler) != 0) return;
+  if (std::exchange(fiber->started, true)) _longjmp(fiber->at, 1);
+  setcontext(&fiber->start);
+}
+
+// Waits until all other threads in [begin, end) wait for the same.
+void wait_for(Wait what, unsigned thread) {
+  block.lanes[thread].wait = what;
+  leave();
+}
+
+// Lets the threads in [begin, end) go on if all of them wait for `what`.
+bool release(Wait what, unsigned begin, unsigned end) {
+  const auto lanes = std::span(block.lanes).subspan(begin, end - begin);
+  const auto waits = [what](const Lane& lane) { return lane.wait == what; };
+  if (std::ranges::none_of(lanes, waits)) return false;
+  if (!std::ranges::all_of(lanes, waits)) return false;
+  for (Lane& lane : lanes) lane.wait = Wait::none;
+  return true;
+}
+
+void run_block() {
+  block.lanes.assign(block.size, {});
+  block.order.resize(block.size);
+  std::iota(block.order.begin(), block.order.end(), 0u);
+  std::shuffle(block.order.begin(), block.order.end(), random());
+  while (!block.order.empty()) {
+    if (idle.empty()) idle.push_back(make_fiber());
+    Fiber* fiber = idle.back();
+    idle.pop_back();
+    resume(fiber);
+  }
+  std::vector<unsigned> threads(block.size);
+  std::iota(threads.begin(), threads.end(), 0u);
+  for (;;) {
+    bool released = release(Wait::block, 0, block.size);
+    for (unsigned w = 0; w < block.size; w += kWarp) {
+      released |= release(Wait::warp, w, std::min<unsigned>(block.size, w + kWarp));
+    }
+    if (!released) break;
+    std::shuffle(threads.begin(), threads.end(), random());
+    for (unsigned thread : threads) {
+      if (block.lanes[thread].wait == Wait::none) resume(block.lanes[thread].fiber);
+    }
+  }
+  for (const Lane& lane : block.lanes) {
+    if (lane.wait == Wait::block) fault("__syncthreads: not all threads of the block call it");
+    if (lane.wait == Wait::warp) fault("shuffle: not all threads of the warp call it");
+  }
+}
+
+void poison_shared(std::size_t bytes) {
+  constexpr std::size_t kMost = 64 << 10;
+  if (shared_end == nullptr) {
+    void* base =
+        mmap(nullptr, kMost + kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (base == MAP_FAILED) fault("no shared memory");
+    shared_end = static_cast<std::byte*>(base) + kMost;
+    mprotect(shared_end, kPage, PROT_NONE);
+  }
+  shared_bytes = (bytes + 15) / 16 * 16;
+  std::memset(shared_end - shared_bytes, 0xff, shared_bytes);
+}
+
+}  // namespace
+
+void* shared_memory() { return shared_end - shared_bytes; }
+
+std::uint64_t exchange(unsigned mask, std::uint64_t value, unsigned lane) {
+  if (mask != 0xffffffffu) fault("shuffle: renga's are of whole warps");
+  if (block.size % kWarp != 0) fault("shuffle: the block has an incomplete warp");
+  const unsigned thread = block.running->thread;
+  Lane& mine = block.lanes[thread];
+  const unsigned slot = mine.exchanges++ % 2;
+  mine.values[slot] = value;
+  wait_for(Wait::warp, thread);
+  return block.lanes[thread / kWarp * kWarp + lane].values[slot];
+}
+
+void run_grid(const cudaLaunchConfig_t& config, const std::function<void()>& body) {
+  gridDim = config.gridDim;
+  blockDim = config.blockDim;
+  block.body = &body;
+  block.size = blockDim.x * blockDim.y * blockDim.z;
+  const std::uint64_t across = gridDim.x, down = gridDim.y, blocks = across * down * gridDim.z;
+  std::vector<std::uint64_t> order(blocks);
+  std::iota(order.begin(), order.end(), std::uint64_t{0});
+  std::shuffle(order.begin(), order.end(), random());
+  for (std::uint64_t b : order) {
+    blockIdx = {static_cast<unsigned>(b % across), static_cast<unsigned>(b / across % down),
+                static_cast<unsigned>(b / across / down)};
+    poison_shared(config.dynamicSmemBytes);
+    run_block();
+  }
+}
+
+}  // namespace cuda_standin
+
+void __syncthreads() {
+  using namespace cuda_standin;
+  wait_for(Wait::block, block.running->thread);
+}

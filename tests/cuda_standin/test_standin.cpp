@@ -1,0 +1,251 @@
+// The stand-in shows the faults of programs that hardware hides.
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include "cublas_v2.h"
+#include "cuda_runtime.h"
+#include "nccl.h"
+
+extern "C" {
+void cuda_standin_seed(std::uint64_t seed);
+void cuda_standin_fail(std::int64_t more, int error);
+}
+
+namespace {
+
+template <class... Parameters, class... Arguments>
+cudaError_t launch(unsigned blocks, unsigned threads, std::size_t shared, cudaStream_t stream,
+                   void (*kernel)(Parameters...), Arguments... arguments) {
+  cudaLaunchConfig_t config;
+  config.gridDim = blocks;
+  config.blockDim = threads;
+  config.dynamicSmemBytes = shared;
+  config.stream = stream;
+  return cudaLaunchKernelEx(&config, kernel, arguments...);
+}
+
+float* device_floats(std::size_t n) {
+  void* block = nullptr;
+  REQUIRE(cudaMalloc(&block, n * sizeof(float)) == cudaSuccess);
+  return static_cast<float*>(block);
+}
+
+std::vector<float> to_host(const float* x, std::size_t n) {
+  std::vector<float> y(n);
+  REQUIRE(cudaMemcpyAsync(y.data(), x, n * sizeof(float), cudaMemcpyDeviceToHost) == cudaSuccess);
+  return y;
+}
+
+// The signal that ends a process that runs `body`; 0 if it returns.
+template <class Body>
+int signal_of(const Body& body) {
+  const pid_t child = fork();
+  if (child == 0) {
+    std::freopen("/dev/null", "w", stderr);
+    for (int signal : {SIGSEGV, SIGABRT}) std::signal(signal, SIG_DFL);
+    body();
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+}
+
+void fill(float* x, float value) { x[blockIdx.x * blockDim.x + threadIdx.x] = value; }
+void add_one(float* x) { x[threadIdx.x] += 1; }
+
+template <bool waits>
+void reverse(float* y) {
+  auto* shared = static_cast<float*>(cuda_standin::shared_memory());
+  shared[threadIdx.x] = static_cast<float>(threadIdx.x);
+  if (waits) __syncthreads();
+  y[threadIdx.x] = shared[blockDim.x - 1 - threadIdx.x];
+}
+
+void sum_of_warp(float* y) {
+  float sum = static_cast<float>(threadIdx.x);
+  for (int lanes = 16; lanes > 0; lanes /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, lanes);
+  y[threadIdx.x] = sum;
+}
+
+void wait_unless_first(float*) {
+  if (threadIdx.x > 0) __syncthreads();
+}
+
+void write_beyond_shared(float*) {
+  static_cast<float*>(cuda_standin::shared_memory())[threadIdx.x] = 0;
+}
+
+// How often `faults(seed)` of 20 seeds.
+template <class Faults>
+int count_seeds(const Faults& faults) {
+  int count = 0;
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    cuda_standin_seed(seed);
+    count += faults();
+  }
+  return count;
+}
+
+// Whether a copy of 1 that another stream has yet to write arrives.
+bool is_early(bool with_event) {
+  float* x = device_floats(1);
+  cudaStream_t other = nullptr;
+  cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking);
+  cudaEvent_t written = nullptr;
+  cudaEventCreateWithFlags(&written, cudaEventDisableTiming);
+  launch(1, 1, 0, other, fill, x, 1.0f);
+  cudaEventRecord(written, other);
+  if (with_event) cudaStreamWaitEvent(nullptr, written);
+  const float y = to_host(x, 1)[0];
+  cudaStreamDestroy(other);
+  cudaEventDestroy(written);
+  return y != 1;
+}
+
+}  // namespace
+
+TEST_CASE("fresh memory is NaN, and only kernels and copies may touch it") {
+  float* x = device_floats(4);
+  CHECK(std::isnan(to_host(x, 4)[3]));
+  CHECK(launch(1, 4, 0, nullptr, fill, x, 2.0f) == cudaSuccess);
+  CHECK(to_host(x, 4)[3] == 2);
+  CHECK(signal_of([x] { x[0] = 1; }) == SIGSEGV);
+  float y = 0;
+  CHECK(cudaMemcpyAsync(&y, x, 4, cudaMemcpyHostToDevice) == cudaErrorInvalidValue);
+  CHECK(cudaMemcpyAsync(&y, x, 1024, cudaMemcpyDeviceToHost) == cudaErrorInvalidValue);
+}
+
+TEST_CASE("a kernel may touch its own device only") {
+  float* x = device_floats(1);
+  const auto run_on_other = [x] {
+    cudaSetDevice(1);
+    launch(1, 1, 0, nullptr, fill, x, 1.0f);
+    cudaDeviceSynchronize();
+  };
+  CHECK(signal_of(run_on_other) == SIGSEGV);
+  cudaStream_t stream = nullptr;
+  cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+  cudaSetDevice(1);
+  CHECK(launch(1, 1, 0, stream, fill, x, 1.0f) == cudaErrorInvalidResourceHandle);
+  cudaSetDevice(0);
+}
+
+TEST_CASE("a missing event shows") {
+  CHECK(count_seeds([] { return is_early(false); }) > 0);
+  CHECK(count_seeds([] { return is_early(true); }) == 0);
+}
+
+TEST_CASE("a missing barrier shows") {
+  float* y = device_floats(64);
+  const auto is_wrong = [y](void (*kernel)(float*)) {
+    launch(1, 64, 64 * sizeof(float), nullptr, kernel, y);
+    const std::vector<float> got = to_host(y, 64);
+    for (std::size_t i = 0; i < 64; ++i) {
+      if (got[i] != static_cast<float>(63 - i)) return true;
+    }
+    return false;
+  };
+  CHECK(count_seeds([&] { return is_wrong(reverse<false>); }) == 20);
+  CHECK(count_seeds([&] { return is_wrong(reverse<true>); }) == 0);
+}
+
+TEST_CASE("lanes of a warp exchange values") {
+  float* y = device_floats(64);
+  launch(1, 64, 0, nullptr, sum_of_warp, y);
+  const std::vector<float> got = to_host(y, 64);
+  CHECK(got[0] == 31 * 16);
+  CHECK(got[63] == 31 * 16 + 32 * 32);
+}
+
+TEST_CASE("barriers that not all threads reach, and writes beyond shared memory, end the process") {
+  float* y = device_floats(1);
+  const auto run = [y](void (*kernel)(float*), unsigned threads, std::size_t shared) {
+    return signal_of([=] {
+      launch(1, threads, shared, nullptr, kernel, y);
+      cudaDeviceSynchronize();
+    });
+  };
+  CHECK(run(wait_unless_first, 32, 0) == SIGABRT);
+  CHECK(run(write_beyond_shared, 5, 16) == SIGSEGV);
+  CHECK(run(write_beyond_shared, 4, 16) == 0);
+}
+
+TEST_CASE("launches have limits") {
+  float* y = device_floats(1);
+  CHECK(launch(1, 1025, 0, nullptr, add_one, y) == cudaErrorInvalidConfiguration);
+  CHECK(launch(0, 32, 0, nullptr, add_one, y) == cudaErrorInvalidConfiguration);
+  CHECK(launch(1, 32, 64 << 10, nullptr, add_one, y) == cudaErrorInvalidConfiguration);
+}
+
+TEST_CASE("calls fail when they are told to") {
+  void* block = nullptr;
+  cuda_standin_fail(1, cudaErrorMemoryAllocation);
+  CHECK(cudaMalloc(&block, 4) == cudaSuccess);
+  CHECK(cudaMalloc(&block, 4) == cudaErrorMemoryAllocation);
+  CHECK(cudaGetLastError() == cudaErrorMemoryAllocation);
+  CHECK(cudaMalloc(&block, 4) == cudaSuccess);
+}
+
+TEST_CASE("cuBLAS refuses matrices that do not fit") {
+  float *a = device_floats(6), *c = device_floats(4);
+  const float one = 1, zero = 0, host[] = {1, 2, 3, 4, 5, 6};
+  cudaMemcpyAsync(a, host, sizeof host, cudaMemcpyHostToDevice);
+  cublasHandle_t handle = nullptr;
+  REQUIRE(cublasCreate(&handle) == CUBLAS_STATUS_SUCCESS);
+  const auto multiply = [&](std::int64_t lda, cudaDataType_t type) {
+    return cublasGemmStridedBatchedEx_64(handle, CUBLAS_OP_N, CUBLAS_OP_T, 2, 2, 3, &one, a, type,
+                                         lda, 0, a, type, lda, 0, &zero, c, CUDA_R_32F, 2, 0, 1,
+                                         CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
+  };
+  // Columns (1, 2), (3, 4), (5, 6), times their transpose.
+  CHECK(multiply(2, CUDA_R_32F) == CUBLAS_STATUS_SUCCESS);
+  CHECK(to_host(c, 4) == std::vector<float>{35, 44, 44, 56});
+  CHECK(multiply(1, CUDA_R_32F) == CUBLAS_STATUS_INVALID_VALUE);
+  CHECK(multiply(3, CUDA_R_32F) == CUBLAS_STATUS_INVALID_VALUE);
+  CHECK(multiply(2, CUDA_R_64F) == CUBLAS_STATUS_NOT_SUPPORTED);
+}
+
+TEST_CASE("ranks on two threads call collectives while the other runs operations") {
+  constexpr int kCalls = 2000;
+  constexpr std::size_t kSize = 4;
+  ncclUniqueId id;
+  REQUIRE(ncclGetUniqueId(&id) == ncclSuccess);
+  std::vector<float> results[2];
+  const auto rank = [&](int r) {
+    cudaSetDevice(r);
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    config.blocking = 0;
+    ncclComm_t comm = nullptr;
+    ncclCommInitRankConfig(&comm, 2, id, r, &config);
+    cudaStream_t stream = nullptr;
+    cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+    cudaEvent_t done = nullptr;
+    cudaEventCreateWithFlags(&done, cudaEventDisableTiming);
+    float* x = device_floats(kSize);
+    const float host[kSize] = {1, 2, 3, 4};
+    cudaMemcpyAsync(x, host, sizeof host, cudaMemcpyHostToDevice, stream);
+    for (int i = 0; i < kCalls; ++i) {
+      ncclAllReduce(x, x, kSize, ncclFloat32, ncclAvg, comm, stream);
+      cudaEventRecord(done, stream);
+      while (cudaEventQuery(done) == cudaErrorNotReady) std::this_thread::yield();
+    }
+    results[r] = to_host(x, kSize);
+    ncclCommAbort(comm);
+    cudaStreamDestroy(stream);
+    cudaEventDestroy(done);
+    cudaFree(x);
+  };
+  std::thread first(rank, 0), second(rank, 1);
+  first.join();
+  second.join();
+  for (const std::vector<float>& result : results) CHECK(result == std::vector<float>{1, 2, 3, 4});
+}
