@@ -1,0 +1,87 @@
+"""Messages between ranks of which some may be lost."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+from renga.communicators import RankFailed
+from renga.distributed.asynchronous.asynchronous_optimizer import AsynchronousOptimizer
+
+if TYPE_CHECKING:
+    from renga.communicators import Communicator
+    from renga.communicators.communicator import Array
+    from renga.distributed.asynchronous.graphs import Graph
+
+
+class GossipOptimizer(AsynchronousOptimizer):
+    """Base of the optimizers that gossip.
+
+    A rank of which nothing is heard for ``patience`` seconds while it is waited for is
+    lost: this rank goes on without it.
+
+    Args:
+        actual_optimizer: makes the updates.
+        communicator: of the ranks that gossip.
+        graph: of those that exchange.
+        patience: in seconds.
+    """
+
+    def __init__(
+        self,
+        actual_optimizer: Any,
+        communicator: Communicator,
+        graph: Graph,
+        patience: float,
+    ) -> None:
+        super().__init__(actual_optimizer, communicator)
+        graph.weights(communicator.size)  # raises for a wrong number of ranks
+        vars(self).update(
+            _graph=graph,
+            _patience=patience,
+            _lost=set(),
+            # Messages of its own: others of the communicator's do not mix with them.
+            _comm=communicator.split(0, communicator.rank),
+        )
+
+    @property
+    def ranks_left(self) -> int:
+        """The ranks that this one has not lost, with itself."""
+        return self.communicator.size - len(self._lost)
+
+    def _lose(self, rank: int) -> None:
+        if rank in self._lost:
+            return
+        self._lost.add(rank)
+        warnings.warn(
+            f"gossip: rank {self._comm.rank} has lost rank {rank}; {self.ranks_left} "
+            f"of {self._comm.size} ranks are left",
+            stacklevel=2,
+        )
+
+    def _send(self, rank: int, arrays: list[Array]) -> None:
+        """Sends arrays that do not change any more."""
+        self._comm.send(tuple(arrays), rank, wait=False)
+
+    def _receive(self, rank: int) -> tuple[Array, ...] | None:
+        """The next message of a rank; None if it is lost."""
+        if rank in self._lost:
+            return None
+        try:
+            found = self._comm.probe(rank, 0, self._patience)
+        except RankFailed:  # it has exited
+            found = None
+        if found is None:
+            self._lose(rank)
+            return None
+        arrays: tuple[Array, ...] = self._comm.recv(rank, 0)
+        return arrays
+
+    def observe(self) -> dict[str, float]:
+        """Numbers about this rank's communication so far, by name."""
+        traffic = self._comm.traffic
+        return {
+            "messages": traffic.messages,
+            "bytes": traffic.bytes,
+            "ranks_left": self.ranks_left,
+        }

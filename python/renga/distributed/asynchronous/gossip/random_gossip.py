@@ -1,0 +1,71 @@
+"""Gossip with a neighbour that is drawn at random, without waiting."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from renga.communicators import RankFailed
+from renga.distributed.asynchronous.gossip.gossip_optimizer import GossipOptimizer
+
+if TYPE_CHECKING:
+    from renga.communicators import Communicator
+    from renga.communicators.communicator import Array
+    from renga.distributed.asynchronous.graphs import Graph
+
+
+class RandomGossip(GossipOptimizer):
+    """Takes messages of any rank when they come, in ``_handle``.
+
+    ``_gone`` are the ranks whose shutdown notice has come: they take no more messages.
+    """
+
+    def __init__(
+        self,
+        actual_optimizer: Any,
+        communicator: Communicator,
+        graph: Graph,
+        patience: float,
+        seed: int,
+    ) -> None:
+        super().__init__(actual_optimizer, communicator, graph, patience)
+        rank, size = communicator.rank, communicator.size
+        vars(self).update(
+            _neighbours=graph.neighbours(rank, size),
+            _random=numpy.random.RandomState([seed, rank]),
+            _gone=set(),
+        )
+
+    def _candidates(self) -> list[int]:
+        """The neighbours that still take messages."""
+        return [r for r in self._neighbours if r not in self._lost | self._gone]
+
+    def _draw(self, candidates: list[int]) -> int:
+        return candidates[self._random.randint(len(candidates))]
+
+    def _take(self, timeout: float | None) -> bool:
+        """Handles one message; whether there was one within ``timeout`` seconds."""
+        try:
+            found = self._comm.probe(tag=0, timeout=timeout)
+        except RankFailed:  # all others have exited
+            return False
+        if found is None:
+            return False
+        self._handle(found.source, self._comm.recv(found.source, 0))
+        return True
+
+    def _handle(self, source: int, message: tuple[Array, ...]) -> None:
+        raise NotImplementedError
+
+    def _leave(self, notice: Array) -> None:
+        """Sends a shutdown notice and handles messages until all others have, too."""
+        others = set(range(self._comm.size)) - {self._comm.rank}
+        for rank in others - self._lost:
+            self._send(rank, [notice])
+        while waited := others - self._gone - self._lost:
+            # They may have waited for a lost rank themselves.
+            if not self._take(2 * self._patience):
+                for rank in waited:
+                    self._lose(rank)
+        self._gone.clear()

@@ -1,0 +1,172 @@
+"""Gossip in steps: each rank waits for its neighbours of the step."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Callable
+
+import numpy
+
+from renga.distributed.asynchronous.gossip.gossip_optimizer import GossipOptimizer
+from renga.distributed.asynchronous.graphs import is_doubly_stochastic
+from renga.distributed.asynchronous.packed import reduce
+
+if TYPE_CHECKING:
+    from renga.communicators import Communicator
+    from renga.communicators.communicator import Array
+    from renga.distributed.asynchronous.graphs import Graph
+
+
+class SynchronousGossip(GossipOptimizer):
+    """Has every rank make equally many updates; ``_steps`` counts them."""
+
+    _steps: int
+
+    def __init__(
+        self,
+        actual_optimizer: Any,
+        communicator: Communicator,
+        graph: Graph,
+        patience: float,
+    ) -> None:
+        super().__init__(actual_optimizer, communicator, graph, patience)
+        vars(self)["_steps"] = 0
+
+    def _column(self) -> Array:
+        """The weights with which the ranks take what this one has, in this step."""
+        w = self._graph.weights(self._comm.size, self._steps)
+        return self._without_lost(w[:, self._comm.rank])
+
+    def _row(self) -> Array:
+        """The weights with which this rank takes what the others have."""
+        w = self._graph.weights(self._comm.size, self._steps)
+        return self._without_lost(w[self._comm.rank])
+
+    def _without_lost(self, weights: Array) -> Array:
+        """Weights in which this rank takes the parts of those that it has lost."""
+        weights = weights.copy()
+        for rank in self._lost:
+            weights[self._comm.rank] += weights[rank]
+            weights[rank] = 0
+        return weights
+
+    def _others(self, weights: Array) -> list[int]:
+        return [int(r) for r in numpy.flatnonzero(weights) if r != self._comm.rank]
+
+    def serialize(self, serializer: Any) -> None:
+        """Saves or loads the actual optimizer and the number of the step."""
+        super().serialize(serializer)
+        self._steps = serializer["gossip"]("steps", self._steps)
+
+
+class DPSGDOptimizer(SynchronousGossip):
+    """``x_i = sum_j W_ij x_j - step(gradient at x_i)``; W is doubly stochastic.
+
+    The parameters are sent while the gradients are computed.
+
+    Source: Lian et al., Can decentralized algorithms outperform centralized
+    algorithms?, NIPS 2017 (D-PSGD).
+
+    Raises:
+        ValueError: if rows or columns of W do not sum to 1.
+    """
+
+    def __init__(
+        self,
+        actual_optimizer: Any,
+        communicator: Communicator,
+        graph: Graph,
+        patience: float,
+    ) -> None:
+        super().__init__(actual_optimizer, communicator, graph, patience)
+        for step in range(graph.period(communicator.size)):
+            if not is_doubly_stochastic(graph.weights(communicator.size, step)):
+                raise ValueError(
+                    "create_gossip_optimizer: expected a graph whose rows and columns "
+                    "sum to 1 for dpsgd; sgp needs only columns that do"
+                )
+
+    def _update(self, forward: Callable[[], Any] | None) -> None:
+        own = self._packed.pack()
+        for rank in self._others(self._column()):
+            self._send(rank, own)
+        self._compute_gradients(forward)
+        self._packed.unpack(self._mix(own))
+        self.actual_optimizer.update()
+        self._steps += 1
+
+    def _mix(self, own: list[Array]) -> list[Array]:
+        received = {rank: self._receive(rank) for rank in self._others(self._row())}
+        weights = self._row()  # without the ranks that have just been lost
+        total = [numpy.zeros_like(x) for x in own]
+        for rank in map(int, numpy.flatnonzero(weights)):
+            xs = own if rank == self._comm.rank else received[rank]
+            assert xs is not None
+            for y, x in zip(total, xs):
+                y += y.dtype.type(weights[rank]) * x
+        return total
+
+
+class PushSumOptimizer(SynchronousGossip):
+    """Stochastic gradient push: the graph may be directed.
+
+    Each rank has numerators x and a weight w, which sum to the number of ranks; the
+    model has ``z = x / w``. Of both, each rank sends shares that sum to 1.
+
+    Source: Assran et al., Stochastic gradient push for distributed deep learning, ICML
+    2019.
+    """
+
+    _weight: float
+
+    def __init__(
+        self,
+        actual_optimizer: Any,
+        communicator: Communicator,
+        graph: Graph,
+        patience: float,
+    ) -> None:
+        super().__init__(actual_optimizer, communicator, graph, patience)
+        vars(self)["_weight"] = 1.0
+
+    @property
+    def weight(self) -> float:
+        """This rank's weight w; their sum is the number of ranks."""
+        return self._weight
+
+    def _update(self, forward: Callable[[], Any] | None) -> None:
+        self._compute_gradients(forward)
+        # The gradient at z moves x.
+        self._packed.unpack(
+            [x * x.dtype.type(self._weight) for x in self._packed.pack()]
+        )
+        self.actual_optimizer.update()
+        self._mix(self._packed.pack())
+        self._steps += 1
+
+    def _mix(self, x: list[Array]) -> None:
+        shares = self._column()
+        for rank in self._others(shares):
+            self._send(rank, self._share(x, shares[rank]))
+        total = self._share(x, shares[self._comm.rank])
+        for rank in self._others(self._row()):
+            received = self._receive(rank)
+            for y, part in zip(total, received or ()):
+                y += part
+        *numerators, weight = total
+        self._weight = float(weight[0])
+        self._packed.unpack([y / y.dtype.type(self._weight) for y in numerators])
+
+    def _share(self, x: list[Array], share: float) -> list[Array]:
+        shares = [y * y.dtype.type(share) for y in x]
+        return [*shares, numpy.array([self._weight * share])]
+
+    def _average(self) -> list[Array]:
+        """The mean of x, which is that of z weighted by w."""
+        flats = [z * z.dtype.type(self._weight) for z in self._packed.pack()]
+        reduce(self.communicator, flats, "mean")
+        return flats
+
+    def serialize(self, serializer: Any) -> None:
+        """Saves or loads the actual optimizer, the step and the weight."""
+        super().serialize(serializer)
+        self._weight = serializer["gossip"]("weight", self._weight)

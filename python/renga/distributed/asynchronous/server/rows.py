@@ -1,0 +1,134 @@
+"""Rows of parameters, of which a batch reads a few only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple
+
+import numpy
+
+if TYPE_CHECKING:
+    from renga.communicators.communicator import Array
+    from renga.distributed.asynchronous.server.shards import Shards
+    from renga.parameter import Parameter
+
+
+class RowPiece(NamedTuple):
+    """Elements [start, stop) of a parameter whose rows have ``width`` elements."""
+
+    start: int
+    stop: int
+    width: int
+
+    def within(self, rows: Array) -> Array:
+        """The rows of which there are elements in the piece."""
+        begin = rows * self.width
+        chosen: Array = rows[(begin + self.width > self.start) & (begin < self.stop)]
+        return chosen
+
+    def elements(self, rows: Array) -> Array:
+        """Where the elements of rows are in the piece, in the order of the rows."""
+        columns = numpy.arange(self.width) - self.start
+        found = (rows[:, None] * self.width + columns).reshape(-1)
+        chosen: Array = found[(found >= 0) & (found < self.stop - self.start)]
+        return chosen
+
+
+class ShardRows:
+    """Which pieces of a shard are sent by rows.
+
+    Args:
+        pieces: one for each of the shard's; None for those that are sent whole.
+    """
+
+    def __init__(self, pieces: Sequence[RowPiece | None]) -> None:
+        self.pieces = list(pieces)
+        self.count = sum(piece is not None for piece in pieces)
+
+    def take(self, arrays: Sequence[Array], rows: Sequence[Array]) -> list[Array]:
+        """The elements to send; ``rows`` has an array for each piece with rows."""
+        left = iter(rows)
+        return [
+            x if piece is None else x[piece.elements(next(left))]
+            for piece, x in zip(self.pieces, arrays)
+        ]
+
+    def put(
+        self, arrays: Sequence[Array], rows: Sequence[Array], taken: Sequence[Array]
+    ) -> None:
+        """Writes what ``take`` has returned into arrays."""
+        left = iter(rows)
+        for piece, x, y in zip(self.pieces, arrays, taken):
+            where = slice(None) if piece is None else piece.elements(next(left))
+            x[where] = y
+
+
+class RowsOfBatch:
+    """Finds the rows that a batch reads.
+
+    Args:
+        functions: by names of parameters; they return the indices of rows, from the
+            arguments of the loss function.
+        params: all parameters, by name.
+
+    Raises:
+        ValueError: if there is no such parameter.
+    """
+
+    def __init__(
+        self,
+        functions: Mapping[str, Callable[..., Any]],
+        params: Sequence[tuple[str, Parameter]],
+    ) -> None:
+        names = [name for name, _ in params]
+        if not functions.keys() <= set(names):
+            raise ValueError(
+                f"create_server_optimizer: expected rows of {', '.join(names)}, got "
+                f"{', '.join(functions)}"
+            )
+        self._params = [param for _, param in params]
+        self._functions = {names.index(name): f for name, f in functions.items()}
+
+    def find(self, args: tuple[Any, ...], kwds: dict[str, Any]) -> dict[int, Array]:
+        """The sorted rows of a batch, by the index of the parameter.
+
+        Raises:
+            ValueError: if there is no such row.
+        """
+        found = {}
+        for index, function in self._functions.items():
+            rows = numpy.unique(numpy.asarray(function(*args, **kwds), numpy.int64))
+            count = len(self._params[index].array)
+            if rows.size and not 0 <= rows[0] <= rows[-1] < count:
+                raise ValueError(
+                    f"create_server_optimizer: expected rows in [0, {count}) of "
+                    f"{self._params[index].name}, got {rows[0]} to {rows[-1]}"
+                )
+            found[index] = rows
+        return found
+
+    def check(self, gradients: Sequence[Array], rows: Mapping[int, Array]) -> None:
+        """Raises ValueError if a gradient is not zero in other rows."""
+        for index, chosen in rows.items():
+            gradient = gradients[index]
+            if numpy.count_nonzero(gradient) != numpy.count_nonzero(gradient[chosen]):
+                raise ValueError(
+                    "create_server_optimizer: expected zeros in the gradient of "
+                    f"{self._params[index].name} outside of {chosen.size} rows of the "
+                    "batch, got others"
+                )
+
+    def pieces(self, shards: Shards, shard: int) -> ShardRows:
+        """Those of a shard."""
+        return ShardRows(
+            [
+                RowPiece(piece.start, piece.stop, self._width(piece.param))
+                if piece.param in self._functions
+                else None
+                for piece in shards.pieces(shard)
+            ]
+        )
+
+    def _width(self, index: int) -> int:
+        param = self._params[index]
+        return param.size // len(param.array)

@@ -1,0 +1,180 @@
+"""The loop of a rank that serves shards."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Callable
+
+import numpy
+
+from renga.communicators import RankFailed
+from renga.distributed.asynchronous.asynchronous_optimizer import seconds
+from renga.distributed.asynchronous.server.rows import ShardRows
+from renga.distributed.asynchronous.server.shard_server import Push, ShardServer
+
+if TYPE_CHECKING:
+    from renga.communicators import Communicator, Work
+    from renga.communicators.communicator import Array
+
+# Kinds of requests. PUSH has a gradient, AWAIT is answered when the clocks allow it,
+# PULL at once.
+PUSH, PUSH_AWAIT, AWAIT, PULL, STATE, JOIN, DONE = range(7)
+REQUEST_TAG = 0
+# Replies of shard i have the tag REPLY_TAG + 2 i, states and what a shard begins with
+# STATE_TAG + 2 i.
+REPLY_TAG, STATE_TAG = 2, 3
+
+
+class Service:
+    """Answers the requests of workers until all of them are done or lost.
+
+    Args:
+        comm: the ranks that serve and work.
+        shards: the numbers of those that this rank serves.
+        first_worker: the rank that sends the parameters to begin with.
+        make_server: makes a shard's server of these parameters.
+        names: of the hyperparameters that come with gradients.
+        patience: a worker that is not heard of for so many seconds is lost.
+    """
+
+    def __init__(
+        self,
+        comm: Communicator,
+        shards: list[int],
+        first_worker: int,
+        make_server: Callable[[list[Array]], ShardServer],
+        names: list[str],
+        patience: float,
+    ) -> None:
+        self._comm = comm
+        self._shards = shards
+        self._first_worker = first_worker
+        self._make_server = make_server
+        self._names = names
+        self._patience = patience
+        self._rows: dict[int, ShardRows] = {}
+        # Rows that a worker waits for, by worker and shard.
+        self._chosen: dict[tuple[int, int], Sequence[Array]] = {}
+        self._heard: dict[int, float] = {}  # when, by worker
+        self._done: dict[int, set[int]] = {}  # workers that wait for the end, by shard
+        self._thread: threading.Thread | None = None
+        self.servers: dict[int, ShardServer] = {}
+        self.lost: set[int] = set()
+
+    def start(self) -> None:
+        """Runs on a thread of its own."""
+        self._thread = threading.Thread(target=self._run_or_abort, daemon=True)
+        self._thread.start()
+
+    def end(self) -> None:
+        """Waits for the end of that thread, if there is one."""
+        if self._thread is not None:
+            self._thread.join()
+
+    def _run_or_abort(self) -> None:
+        try:
+            self.run()
+        except BaseException:
+            self._comm.abort(1)  # its workers would wait for it
+            raise
+
+    def run(self) -> None:
+        """Serves until the end."""
+        for shard in self._shards:
+            state = self._comm.recv_obj(self._first_worker, STATE_TAG + 2 * shard)
+            self.servers[shard] = server = self._make_server(state["arrays"])
+            self._rows[shard] = ShardRows(state["rows_of_pieces"])
+            if state["rules"]:
+                server.set_state(state)
+            self._done[shard] = set()
+            for worker in server.workers:
+                self._heard[worker] = seconds(self._comm)
+        while any(server.workers for server in self.servers.values()):
+            try:
+                found = self._comm.probe(tag=REQUEST_TAG, timeout=self._patience / 4)
+            except RankFailed:  # no rank is left
+                break
+            if found is not None:
+                self._handle(found.source, *self._comm.recv(found.source, REQUEST_TAG))
+            self._forget_silent()
+            self._answer()
+        works = [
+            self._reply(worker, shard)
+            for shard, workers in self._done.items()
+            for worker in sorted(workers)
+        ]
+        for work in works:  # this process may end after it
+            with contextlib.suppress(TimeoutError):
+                work.wait(self._patience)
+
+    def _handle(self, worker: int, header: Array, *arrays: Array) -> None:
+        kind, shard, clock, version = map(int, header[:4])
+        server = self.servers[shard]
+        self._heard[worker] = seconds(self._comm)
+        self.lost.discard(worker)
+        if kind in (PUSH, PUSH_AWAIT):
+            named = dict(zip(self._names, header[4:].tolist()))
+            gradients = self._gradients(shard, arrays)
+            server.push(Push(worker, clock, version, named, gradients))
+        if kind == AWAIT:
+            self._chosen[worker, shard] = arrays
+        if kind in (AWAIT, PUSH_AWAIT):
+            server.ask(worker, clock)
+        elif kind == DONE:
+            server.remove(worker)
+            self._done[shard].add(worker)
+        elif kind == STATE:
+            self._comm.send_obj(server.state(), worker, STATE_TAG + 2 * shard)
+        elif kind == JOIN:
+            self._reply(worker, shard, server.admit(worker))
+        elif kind == PULL:
+            self._reply(worker, shard)
+
+    def _gradients(self, shard: int, arrays: Sequence[Array]) -> list[Array]:
+        """Gradients of whole pieces: in rows that were not sent, they are zero."""
+        rows = self._rows[shard]
+        if rows.count == 0:
+            return list(arrays)
+        gradients = [numpy.zeros_like(x) for x in self.servers[shard].arrays]
+        rows.put(gradients, arrays[: rows.count], arrays[rows.count :])
+        return gradients
+
+    def _reply(
+        self,
+        worker: int,
+        shard: int,
+        clock: int = 0,
+        chosen: Sequence[Array] | None = None,
+    ) -> Work:
+        server = self.servers[shard]
+        header = numpy.array([*server.header(), clock], numpy.float64)
+        pieces = server.arrays
+        if chosen is not None:
+            pieces = self._rows[shard].take(pieces, chosen)
+        pieces = [x.copy() for x in pieces]
+        tag = REPLY_TAG + 2 * shard
+        work: Work = self._comm.send((header, *pieces), worker, tag, wait=False)
+        return work
+
+    def _answer(self) -> None:
+        for shard, server in self.servers.items():
+            for worker in server.due():
+                chosen = self._chosen.pop((worker, shard), None)
+                self._reply(worker, shard, chosen=chosen)
+
+    def _forget_silent(self) -> None:
+        """Goes on without workers that have been silent for too long."""
+        now = seconds(self._comm)
+        for worker, at in list(self._heard.items()):
+            if now - at <= self._patience:
+                continue
+            servers = self.servers.values()
+            if any(server.is_waiting(worker) for server in servers):
+                continue  # for an answer of ours
+            if any(worker in server.workers for server in servers):
+                self.lost.add(worker)
+                for server in servers:
+                    server.remove(worker)
+            del self._heard[worker]

@@ -1,0 +1,215 @@
+"""One shard of the parameters on its server: updates, clocks, and who may go on."""
+
+from __future__ import annotations
+
+import collections
+import copy
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from renga import _communicators
+from renga.link import Link
+from renga.optimizer import Optimizer
+from renga.parameter import Parameter
+
+if TYPE_CHECKING:
+    from renga.communicators.communicator import Array
+
+
+class Push(NamedTuple):
+    """The ``clock``-th gradient of a worker.
+
+    ``version`` counts the updates of the shard in the parameters it was computed with;
+    ``values`` are the numbers among the optimizer's hyperparameters, by name.
+    """
+
+    worker: int
+    clock: int
+    version: int
+    values: dict[str, float]
+    gradients: list[Array]
+
+
+class Update(NamedTuple):
+    """An entry of the log: whose gradient made the next update, and of which version.
+
+    ``rate`` is the factor by which the learning rate was multiplied.
+    """
+
+    worker: int
+    clock: int
+    version: int
+    rate: float
+
+
+class ShardServer:
+    """Applies pushes, and says which workers may have the parameters.
+
+    A worker's clock is the number of its pushes. After its push c, it gets parameters
+    that contain all pushes up to ``c - staleness`` of every worker. With a staleness of
+    0, the gradients of one clock are averaged in the order of ranks and make one
+    update; otherwise each makes an update when it comes.
+
+    Args:
+        arrays: the parameters of the shard.
+        optimizer: a copy of it makes the updates.
+        workers: the ranks that push.
+        staleness: in clocks; ``math.inf`` for no bound.
+        staleness_aware: whether the learning rate is divided by the number of updates
+            that the parameters have had since a gradient's version, if it is not 0.
+
+    Source: Ho et al., More effective distributed ML via a stale synchronous parallel
+    parameter server, NIPS 2013; Zhang et al., Staleness-aware async-SGD, IJCAI 2016,
+    for the rates.
+    """
+
+    def __init__(
+        self,
+        arrays: Iterable[Array],
+        optimizer: Any,
+        workers: Iterable[int],
+        staleness: float,
+        staleness_aware: bool,
+    ) -> None:
+        self.optimizer, self.arrays = _optimizer_of(arrays, optimizer)
+        self.version = 0
+        self.log: list[Update] = []
+        self.staleness: collections.Counter[int] = collections.Counter()
+        self._clocks = dict.fromkeys(workers, 0)
+        self._bound = staleness
+        self._aware = staleness_aware
+        self._collected: dict[int, Push] = {}  # with a staleness of 0
+        self._waiting: dict[int, int] = {}  # clocks of workers that have no answer yet
+
+    @property
+    def workers(self) -> list[int]:
+        """The ranks that push."""
+        return sorted(self._clocks)
+
+    @property
+    def least_clock(self) -> int:
+        """Every worker has pushed so often."""
+        return min(self._clocks.values(), default=0)
+
+    def is_waiting(self, worker: int) -> bool:
+        """Whether the worker has asked for parameters and has none."""
+        return worker in self._waiting
+
+    def admit(self, worker: int) -> int:
+        """Adds a worker and returns the clock at which it begins."""
+        self._waiting.pop(worker, None)
+        others = [c for w, c in self._clocks.items() if w != worker]
+        self._clocks[worker] = min(others, default=self.version)
+        return self._clocks[worker]
+
+    def push(self, push: Push) -> None:
+        """Takes a gradient."""
+        self._clocks[push.worker] = push.clock
+        if self._bound == 0:
+            self._collected[push.worker] = push
+            self._apply_collected()
+        else:
+            lag = self.version - push.version
+            rate = 1 / lag if self._aware and lag > 0 else 1.0
+            self._apply(push.values, push.gradients, rate)
+            self.log.append(Update(push.worker, push.clock, push.version, rate))
+            self.staleness[lag] += 1
+
+    def ask(self, worker: int, clock: int) -> None:
+        """Makes a worker get the parameters for the gradient after its ``clock``-th."""
+        self._clocks[worker] = self._waiting[worker] = clock
+
+    def remove(self, worker: int) -> None:
+        """Goes on without a worker, which has ended or is lost."""
+        self._clocks.pop(worker, None)
+        self._collected.pop(worker, None)
+        self._waiting.pop(worker, None)
+        if self._bound == 0:
+            self._apply_collected()
+
+    def due(self) -> list[int]:
+        """The workers that get the parameters now."""
+        least = self.least_clock
+        due = [w for w, c in self._waiting.items() if least >= c - self._bound]
+        for worker in due:
+            del self._waiting[worker]
+        return due
+
+    def header(self) -> list[float]:
+        """What is sent with the parameters."""
+        return [self.version, self.least_clock]
+
+    def _apply_collected(self) -> None:
+        """Updates by the mean of a clock's gradients once all workers have pushed."""
+        if not self._collected or self._collected.keys() != self._clocks.keys():
+            return
+        pushes = [self._collected[w] for w in sorted(self._collected)]
+        means = [x.copy() for x in pushes[0].gradients]
+        for i, mean in enumerate(means):
+            operands = [[push.gradients[i]] for push in pushes]
+            _communicators.reduce(operands, [mean], "mean", "")
+        self._apply(pushes[0].values, means, 1.0)
+        self.staleness[0] += len(pushes)
+        self._collected.clear()
+
+    def _apply(
+        self, values: dict[str, float], gradients: list[Array], rate: float
+    ) -> None:
+        hyperparam = self.optimizer.hyperparam
+        for name, value in values.items():
+            setattr(hyperparam, name, value)
+        if rate != 1:
+            name = rate_name(values)
+            setattr(hyperparam, name, values[name] * rate)
+        for param, gradient in zip(self.optimizer.target.params(), gradients):
+            param.grad = gradient
+        self.optimizer.update()
+        self.version += 1
+
+    def state(self) -> dict[str, Any]:
+        """Parameters and optimizer states, to be sent."""
+        rules = [p.update_rule for p in self.optimizer.target.params()]
+        return {
+            "arrays": [x.copy() for x in self.arrays],
+            "t": self.optimizer.t,
+            "rules": [(rule.t, copy.deepcopy(rule.state)) for rule in rules],
+        }
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Takes optimizer states from ``state()``; parameters are as they were."""
+        self.optimizer.t = state["t"]
+        for param, (t, arrays) in zip(self.optimizer.target.params(), state["rules"]):
+            param.update_rule.t, param.update_rule._state = t, arrays
+
+
+def rate_name(values: dict[str, float]) -> str:
+    """The name of the learning rate among hyperparameters.
+
+    Raises:
+        ValueError: if there is none.
+    """
+    for name in ("lr", "alpha"):
+        if name in values:
+            return name
+    raise ValueError(
+        "create_server_optimizer: expected an optimizer with a learning rate for "
+        f"staleness_aware, got one with {sorted(values)}"
+    )
+
+
+def _optimizer_of(arrays: Iterable[Array], optimizer: Any) -> tuple[Any, list[Array]]:
+    """A copy of an optimizer for copies of arrays, without states."""
+    link = Link()
+    with link.init_scope():
+        for i, x in enumerate(arrays):
+            setattr(link, f"piece_{i:06}", Parameter(x.copy()))
+    own = copy.copy(optimizer)
+    own.hyperparam = copy.copy(optimizer.hyperparam)
+    if link.count_params():
+        own.setup(link)
+    else:  # more shards than cache lines; setup() would warn
+        Optimizer.setup(own, link)
+    for timing in ("pre", "post"):
+        for name, hook in optimizer._hooks(timing).items():
+            own.add_hook(hook, name, timing)
+    return own, [param.array for param in link.params()]

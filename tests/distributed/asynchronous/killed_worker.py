@@ -1,0 +1,61 @@
+"""Training on several ranks, of which some are killed.
+
+    mpiexec --enable-recovery -n 4 python killed_worker.py \
+        METHOD FOLDER PATIENCE RANK:STEP ...
+
+Kills each RANK after STEP updates. The others write into FOLDER how many ranks they
+have left at the end, and their parameters.
+"""
+
+import os
+import pathlib
+import signal
+import sys
+import time
+import warnings
+
+import numpy as np
+
+from renga.distributed import create_communicator
+from renga.distributed.asynchronous import (
+    Complete,
+    create_gossip_optimizer,
+    create_server_optimizer,
+)
+from renga.optimizers import SGD
+from tests.distributed.asynchronous.quadratics import Point, targets
+
+
+def make(method, optimizer, comm, patience):
+    if method in ("0", "2", "inf"):  # staleness
+        return create_server_optimizer(
+            optimizer, comm, float(method), servers=1, patience=patience
+        )
+    return create_gossip_optimizer(
+        optimizer, comm, method, Complete(), patience=patience, probability=0.5
+    )
+
+
+def main():
+    method, folder, patience = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3]
+    deaths = dict(map(int, death.split(":")) for death in sys.argv[4:])
+    warnings.simplefilter("ignore")  # each loss
+    comm = create_communicator("naive")
+    model = Point()
+    optimizer = make(method, SGD(0.1).setup(model), comm, float(patience))
+    if getattr(optimizer, "is_server", False):
+        optimizer.serve()
+        left = optimizer.observe()["workers_left"] + 1
+    else:
+        for i, target in enumerate(targets(comm.rank, 40)):
+            if deaths.get(comm.rank) == i:
+                os.kill(os.getpid(), signal.SIGKILL)
+            optimizer.update(model, target)
+            time.sleep(0.002)
+        optimizer.join()
+        left = getattr(optimizer, "ranks_left", -1)
+    np.savez(folder / f"{comm.rank}.npz", left=left, x=model.vector())
+    os._exit(0)  # MPI_Finalize would wait for the ranks that are gone
+
+
+main()

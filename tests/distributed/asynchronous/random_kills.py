@@ -1,0 +1,84 @@
+"""Kills random ranks of training without a barrier, and checks that the others go on.
+
+python -m tests.distributed.asynchronous.random_kills --kills 200
+"""
+
+from __future__ import annotations
+
+import argparse
+import pathlib
+import random
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+from renga.launch import mpiexec_command, mpiexec_environment
+
+METHODS = ("0", "2", "inf", "dpsgd", "sgp", "adpsgd", "gosgd")
+PROGRAM = pathlib.Path(__file__).with_name("killed_worker.py")
+ROOT = PROGRAM.parents[3]
+STEPS = 40  # of the program
+
+
+def train(
+    method: str, ranks: int, deaths: dict[int, int], patience: float = 2.0
+) -> None:
+    """Runs the program; raises AssertionError unless the ranks that are left end well.
+
+    Args:
+        method: a staleness, or a method of gossip.
+        ranks: with a server as rank 0 for a staleness.
+        deaths: of which rank after how many updates.
+        patience: the seconds after which a rank is lost. None that lives may pause for
+            so long, as it may on a machine that does other things.
+    """
+    first, *command = mpiexec_command(ranks)
+    kills = [f"{rank}:{step}" for rank, step in deaths.items()]
+    environment = {**mpiexec_environment(ranks), "PYTHONPATH": str(ROOT)}
+    environment.update(OMP_NUM_THREADS="1", RENGA_TIMEOUT="60")
+    with tempfile.TemporaryDirectory() as folder:
+        program = [sys.executable, str(PROGRAM), method, folder, str(patience), *kills]
+        job = subprocess.run(
+            [first, "--enable-recovery", *command, *program],
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=120,
+        )
+        found = {
+            int(path.stem): dict(np.load(path))
+            for path in pathlib.Path(folder).glob("*.npz")
+        }
+    assert found.keys() == set(range(ranks)) - deaths.keys(), job.stderr.decode()
+    left = ranks - len(deaths)
+    is_served = method not in METHODS[3:]
+    for rank, result in found.items():
+        assert np.isfinite(result["x"]).all()
+        if is_served and rank > 0:  # all have the servers' parameters
+            np.testing.assert_array_equal(result["x"], found[max(found)]["x"])
+        # Whoever sends without an answer may not notice that a rank is missing.
+        elif method != "gosgd":
+            assert result["left"] == left, (method, deaths, rank, result["left"])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--patience", type=float, default=2.0, help="seconds")
+    arguments = parser.parse_args()
+    chance = random.Random(arguments.seed)
+    kills = 0
+    while kills < arguments.kills:
+        method = chance.choice(METHODS)
+        victims = chance.sample(range(1, 6), chance.randint(1, 4))
+        deaths = {rank: chance.randrange(1, STEPS - 5) for rank in victims}
+        train(method, 6, deaths, arguments.patience)
+        kills += len(deaths)
+        print(f"{kills}: {method} without {sorted(deaths)}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

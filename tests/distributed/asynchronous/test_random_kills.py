@@ -1,0 +1,15 @@
+"""A few of the kills that ``random_kills.py`` makes by the hundred."""
+
+import pytest
+
+from tests.distributed.asynchronous.random_kills import train
+
+pytest.importorskip("renga._communicators_mpi", exc_type=ImportError)
+
+
+def test_servers_go_on_without_killed_workers():
+    train("2", 4, {2: 5, 3: 20})
+
+
+def test_gossip_goes_on_without_killed_ranks():
+    train("adpsgd", 4, {1: 12, 3: 12})
