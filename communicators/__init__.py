@@ -8,14 +8,18 @@ from renga.communicators import local
 from renga.communicators.communicator import Communicator
 from renga.communicators.communicator_base import CommunicatorBase
 from renga.communicators.failure import RankFailed
+from renga.communicators.messages.status import ANY_SOURCE, ANY_TAG, Status
 from renga.communicators.native_communicator import NativeCommunicator
 from renga.communicators.work import Work
 
 __all__ = [
+    "ANY_SOURCE",
+    "ANY_TAG",
     "Communicator",
     "CommunicatorBase",
     "NativeCommunicator",
     "RankFailed",
+    "Status",
     "Work",
     "create_communicator",
     "local",

@@ -171,6 +171,15 @@ class ArrayCommunicator(CommunicatorBase):
         copies: list[Array] = self._native.copy_to_window(xs)
         return copies
 
+    def window_of_peer(self, x: Array, local_rank: int) -> Array:
+        """The array of another rank of this node at the place of ``x`` in its window.
+
+        Raises:
+            ValueError: if there is no such rank, or ``x`` is not in a window.
+        """
+        peer: Array = self._native.window_of_peer(x, local_rank)
+        return peer
+
     def window_layout(self, xs: Sequence[Array]) -> int:
         """A number that identifies where in windows the arrays are.
 

@@ -85,6 +85,11 @@ class Communicator {
   // equal to `expected`, the others are not written to, and the receive fails.
   Result receive(const std::vector<Array>& xs, std::int64_t from, std::int64_t tag,
                  const LaunchOptions& options, const std::optional<Array>& expected = {});
+  // A message that has arrived, from any rank and with any tag unless they are given; the next
+  // receive of its source and tag gets it. Waits for one as a receive would, or at most for
+  // `seconds`, after which there is none.
+  std::optional<Envelope> probe(std::optional<std::int64_t> from, std::optional<std::int64_t> tag,
+                                std::optional<double> seconds);
 
   // An array of `bytes` in memory that the ranks of this node share, in which collectives need no
   // copies; in ordinary memory if they do not. All ranks call it, and use the same parts of their
@@ -93,6 +98,8 @@ class Communicator {
   // Row-major copies of arrays in one window, each with its own storage; none if the ranks do not
   // share memory.
   std::vector<Array> copy_to_window(const std::vector<Array>& xs, const LaunchOptions& options);
+  // The array at the same place in the window of another rank of this node.
+  Array window_of_peer(const Array& x, std::int64_t local_rank);
   Windows::Found find_windows(const std::vector<Array>& xs) { return windows_.find(xs); }
 
   // Runs `body` on each rank as one collective. Ranks whose `call` differs throw CallMismatch at

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Union
 import numpy as np
 
 if TYPE_CHECKING:
+    from renga.communicators.messages.status import Status
     from renga.communicators.packing import Model
     from renga.communicators.transport.traffic import Traffic
 
@@ -105,10 +106,20 @@ class Communicator(Protocol):
     def send(self, data: Any, dest: int, tag: int = 0, wait: bool = True) -> Any:
         """Sends an array or a tuple of arrays to a rank."""
 
+    def probe(
+        self, source: int = -1, tag: int = -1, timeout: float | None = None
+    ) -> Status | None:
+        """Waits for a message, of any rank and tag by default, and tells its source."""
+
     def recv(
-        self, source: int, tag: int = 0, out: Array | None = None, wait: bool = True
+        self,
+        source: int,
+        tag: int = 0,
+        out: Array | None = None,
+        wait: bool = True,
+        status: Any = None,
     ) -> Any:
-        """Receives an array or a tuple of arrays from a rank."""
+        """Receives an array or a tuple of arrays from a rank, or from any."""
 
     def allreduce(self, data: Any) -> Any:
         """The sum of the ranks' arrays."""
@@ -119,7 +130,7 @@ class Communicator(Protocol):
     def alltoall(self, xs: Sequence[Array]) -> tuple[Array, ...]:
         """``xs[r]`` goes to rank ``r``; item ``r`` of the result is from rank ``r``."""
 
-    def bcast(self, data: Any, max_buf_len: int | None = None, root: int = 0) -> Any:
+    def bcast(self, data: Any, root: int = 0, max_buf_len: int | None = None) -> Any:
         """The root's array or tuple of arrays."""
 
     def gather(self, data: Any, root: int = 0) -> tuple[Any, ...] | None:
@@ -131,8 +142,8 @@ class Communicator(Protocol):
     def send_obj(self, obj: Any, dest: int, tag: int = 0) -> None:
         """Sends an object, pickled."""
 
-    def recv_obj(self, source: int, tag: int = 0) -> Any:
-        """Receives an object."""
+    def recv_obj(self, source: int, tag: int = -1, status: Any = None) -> Any:
+        """Receives an object, with any tag by default."""
 
     def bcast_obj(self, obj: Any, max_buf_len: int | None = None, root: int = 0) -> Any:
         """The root's object."""

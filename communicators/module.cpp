@@ -11,7 +11,9 @@
 #include "autograd/node.h"
 #include "collectives/arguments.h"
 #include "communicator.h"
+#include "devices/gil_release.h"
 #include "python/array.h"
+#include "python/interpreter.h"
 #include "transport/local/local_transport.h"
 #include "transport/simulated/module.h"
 
@@ -21,7 +23,8 @@ namespace {
 
 using namespace renga;
 
-void translate(std::exception_ptr error) {
+// pybind11 passes it by value.
+void translate(std::exception_ptr error) {  // NOLINT(performance-unnecessary-value-param)
   try {
     if (error) std::rethrow_exception(error);
   } catch (const TimeoutError& e) {
@@ -32,12 +35,12 @@ void translate(std::exception_ptr error) {
 }
 
 void run_signal_handlers() {
-  const py::gil_scoped_acquire lock;
+  const python::GilAcquire lock;
   if (PyErr_CheckSignals() != 0) throw py::error_already_set();
 }
 
 std::string describe_call_site() {
-  const py::gil_scoped_acquire lock;
+  const python::GilAcquire lock;
   const auto site = find_call_site != nullptr ? find_call_site() : nullptr;
   return site ? site->describe() : "";
 }
@@ -83,7 +86,12 @@ void bind_work(py::module_& m) {
   py::class_<Work, std::shared_ptr<Work>>(m, "Work")
       .def("test", &Work::test)
       .def("wait", &Work::wait, py::arg("timeout_seconds"))
-      .def("is_done", &Work::is_done);
+      .def("is_done", &Work::is_done)
+      .def("report", [](Work& work) -> py::object {
+        const auto found = work.report();
+        if (!found) return py::none();
+        return py::make_tuple(found->begin, found->end, found->messages, found->bytes);
+      });
 }
 
 void bind_topology(py::class_<Communicator, std::shared_ptr<Communicator>>& c) {
@@ -184,6 +192,15 @@ void bind_messages(py::class_<Communicator, std::shared_ptr<Communicator>>& c) {
       },
       py::arg("xs"), py::arg("source"), py::arg("tag"), py::arg("wait") = true,
       py::arg("expected") = py::none());
+  c.def(
+      "probe",
+      [](Communicator& self, std::optional<std::int64_t> source, std::optional<std::int64_t> tag,
+         std::optional<double> seconds) -> std::optional<std::pair<int, int>> {
+        const auto found = self.probe(source, tag, seconds);
+        if (!found) return {};
+        return std::pair(found->source, found->tag);
+      },
+      py::arg("source"), py::arg("tag"), py::arg("seconds"));
 }
 
 // Algorithms that reduce by messages, and the model of the network that selects one.
@@ -228,7 +245,7 @@ PYBIND11_MODULE(_communicators, m) {
   bind_work(m);
   py::class_<Communicator, std::shared_ptr<Communicator>> c(m, "Communicator");
   c.def(py::init<std::shared_ptr<Transport>, double, bool>(), py::arg("transport"),
-        py::arg("timeout_seconds"), py::arg("debug"), py::call_guard<py::gil_scoped_release>());
+        py::arg("timeout_seconds"), py::arg("debug"), py::call_guard<GilRelease>());
   bind_topology(c);
   bind_collectives(c);
   bind_variable_collectives(c);
@@ -251,6 +268,12 @@ PYBIND11_MODULE(_communicators, m) {
         return self.copy_to_window(xs, launch_options(self, true));
       },
       py::arg("xs"));
+  c.def(
+      "window_of_peer",
+      [](Communicator& self, const Array& x, std::int64_t local_rank) {
+        return python::to_numpy(self.window_of_peer(x, local_rank));
+      },
+      py::arg("x"), py::arg("local_rank"));
   c.def(
       "window_layout",
       [](Communicator& self, const std::vector<Array>& xs) { return self.find_windows(xs).layout; },

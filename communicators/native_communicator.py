@@ -16,6 +16,7 @@ from renga.communicators.communicator import Array
 from renga.communicators.failure import Finalized
 from renga.communicators.messages import headers, pending_receive
 from renga.communicators.messages.headers import ARRAY, OBJECT, TUPLE, as_bytes, header
+from renga.communicators.messages.status import ANY_SOURCE, ANY_TAG, Status, given
 from renga.communicators.transport.traffic import Traffic
 from renga.communicators.work import Work
 
@@ -34,7 +35,7 @@ class NativeCommunicator(ArrayCommunicator):
 
     def __init__(self, native: Any) -> None:
         super().__init__(native)
-        self._configs.update(allreduce_grad_dtype=None, batched_copy=True)
+        self._configs.update(allreduce_grad_dtype=None, batched_copy=False)
         self._configs["all_reduce_algorithm"] = None
 
     @property
@@ -128,7 +129,9 @@ class NativeCommunicator(ArrayCommunicator):
     def _root(self, name: str, root: int) -> int:
         return checked_rank(name, root, self.size)
 
-    def bcast(self, data: Any, max_buf_len: int | None = None, root: int = 0) -> Any:
+    def bcast(  # type: ignore[override]  # the base has the order of ChainerMN's base
+        self, data: Any, root: int = 0, max_buf_len: int | None = None
+    ) -> Any:
         """The root's array or tuple of arrays; ``data`` is ignored elsewhere."""
         kind, x = ARRAY, data
         if self.rank == self._root("bcast", root):
@@ -215,17 +218,65 @@ class NativeCommunicator(ArrayCommunicator):
         work = self._native.send(messages, dest, tag, wait)
         return None if wait else Work(work, lambda: None)
 
+    def probe(
+        self,
+        source: int = ANY_SOURCE,
+        tag: int = ANY_TAG,
+        timeout: float | None = None,
+    ) -> Status | None:
+        """Waits for a message without receiving it.
+
+        The next ``recv`` of the source and tag that are found gets the message. One
+        that a ``recv`` with ``wait=False`` waits for is not found. A thread that
+        probes for any tag has to be the only one that receives.
+
+        Args:
+            source: the rank that sends; ANY_SOURCE for any.
+            tag: of the message; ANY_TAG for any.
+            timeout: the seconds to wait, after which None is returned; 0 for not at
+                all. By default as long as ``recv`` waits, with its errors.
+        """
+        seconds = None if timeout is None else float(timeout)
+        if seconds is not None and not seconds >= 0:
+            raise ValueError(
+                f"probe: expected a time-out of 0 s or more, got {timeout}"
+            )
+        found = self._native.probe(
+            given(source, ANY_SOURCE), given(tag, ANY_TAG), seconds
+        )
+        return None if found is None else Status(*found)
+
+    def _found(self, source: int, tag: int, status: Any = None) -> tuple[int, int]:
+        """The source and tag of the next message that matches; fills ``status``."""
+        if source == ANY_SOURCE or tag == ANY_TAG:
+            found = self.probe(source, tag)
+            assert found is not None
+            source, tag = found.source, found.tag
+        if status is not None:
+            status.source, status.tag = source, tag
+        return source, tag
+
     def recv(
-        self, source: int, tag: int = 0, out: Any = None, wait: bool = True
+        self,
+        source: int,
+        tag: int = 0,
+        out: Any = None,
+        wait: bool = True,
+        status: Any = None,
     ) -> Any:
         """Receives an array or a tuple of arrays from a rank.
 
         Args:
-            source: the rank that sends.
-            tag: of the message.
+            source: the rank that sends; ANY_SOURCE for any.
+            tag: of the message; ANY_TAG for any.
             out: an array of the shape and dtype that are sent, to receive into.
-            wait: false requires ``out``, and returns a :class:`Work`.
+            wait: false requires ``out``, a source and a tag, and returns a
+                :class:`Work`.
+            status: a :class:`Status`, renga's or mpi4py's, to be given the source and
+                the tag of the message.
         """
+        if wait or out is None:
+            source, tag = self._found(source, tag, status)
         if out is not None:
             pending_receive.check_out(out)
             return (self._recv_into if wait else self._irecv_into)(out, source, tag)
@@ -272,8 +323,14 @@ class NativeCommunicator(ArrayCommunicator):
         x = _pickled(obj)
         self._send([header(x, OBJECT), x], dest, tag, True)
 
-    def recv_obj(self, source: int, tag: int = 0) -> Any:
-        """Receives an object."""
+    def recv_obj(self, source: int, tag: int = ANY_TAG, status: Any = None) -> Any:
+        """Receives an object; the arguments are those of ``recv``.
+
+        As in ChainerMN, the status may be the second argument.
+        """
+        if hasattr(tag, "Get_source"):
+            tag, status = ANY_TAG, tag
+        source, tag = self._found(source, tag, status)
         kind, x = self._recv_any(self._recv_header(source, tag), source, tag)
         headers.require_kind(kind, OBJECT)
         return _unpickled(x)

@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from renga.backend import get_array_types
 from renga.communicators.communicator import Array, Communicator
 from renga.communicators.work import Work
+
+_ON_DEVICE = "__cuda_array_interface__"
 
 if TYPE_CHECKING:
     from renga.link import Link
@@ -44,10 +47,11 @@ def _model_arrays(model: Model) -> Iterator[tuple[str, Array]]:
     for name, param in sorted(model.namedparams()):
         if param.array is not None:
             yield name, param.array
+    array_types: Any = get_array_types()
     for prefix, link in sorted(model.namedlinks()):
         for name in sorted(link._persistent):
             value = getattr(link, name)
-            if isinstance(value, np.ndarray):
+            if isinstance(value, array_types):
                 yield f"{prefix}/{name}", value
 
 
@@ -105,7 +109,8 @@ def _distinct(grads: list[Array]) -> list[Array]:
     addresses: set[int] = set()
     result = []
     for grad in grads:
-        address = grad.__array_interface__["data"][0]
+        kind = "__array_interface__" if isinstance(grad, np.ndarray) else _ON_DEVICE
+        address = getattr(grad, kind)["data"][0]
         result.append(grad.copy() if address in addresses else grad)
         addresses.add(address)
     return result

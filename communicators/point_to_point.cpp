@@ -1,7 +1,9 @@
 // Messages between two ranks.
+#include <algorithm>
 #include <cstring>
 
 #include "communicator.h"
+#include "context/backoff.h"
 #include "devices/gil_release.h"
 
 namespace renga {
@@ -93,6 +95,38 @@ Communicator::Result Communicator::receive(const std::vector<Array>& xs, std::in
     return transport_->receive(x.data(), size_in_bytes(x), source, checked,
                                is_first ? Transport::Accepts() : accepts);
   });
+}
+
+std::optional<Envelope> Communicator::probe(std::optional<std::int64_t> from,
+                                            std::optional<std::int64_t> tag,
+                                            std::optional<double> seconds) {
+  require<std::runtime_error>(
+      fork_count_ == fork_count,
+      "recv: this communicator belongs to the process that has forked this one");
+  std::optional<int> source, checked;
+  if (from) source = checked_rank("recv", *from);
+  if (tag) checked = checked_tag("recv", *tag);
+  std::vector<int> peers;
+  for (int r = 0; r < size(); ++r) {
+    if (source ? r == *source : r != rank()) peers.push_back(r);
+  }
+  const CollectiveContext context{*transport_, Call("recv").with_peer(source.value_or(-1)),
+                                  seconds.value_or(timeout_seconds_), true};
+  const GilRelease lend;
+  Backoff backoff(context, true);
+  while (true) {
+    transport_->progress();
+    if (const auto found = transport_->probe(source, checked)) return found;
+    if (seconds && *seconds <= 0) return {};
+    if (!backoff.wait()) break;
+    const auto has_shut_down = [this](int peer) { return transport_->has_shut_down(peer); };
+    if (!peers.empty() && std::ranges::all_of(peers, has_shut_down) &&
+        backoff.has_lost(peers.front())) {
+      throw_rank_failed(context, peers.front());
+    }
+  }
+  if (!seconds) throw_timeout(context, peers);
+  return {};
 }
 
 }  // namespace renga

@@ -40,4 +40,14 @@ std::vector<Array> Communicator::copy_to_window(const std::vector<Array>& xs,
   return copies;
 }
 
+Array Communicator::window_of_peer(const Array& x, std::int64_t local_rank) {
+  const int ranks = topology().intra_size;
+  require<std::invalid_argument>(local_rank >= 0 && local_rank < ranks,
+                                 "window_of_peer: expected a rank of this node in [0, ", ranks,
+                                 "), got ", local_rank);
+  const Array result = windows_.of_peer(x, static_cast<int>(local_rank));
+  require<std::invalid_argument>(result.defined(), "window_of_peer: expected an array in a window");
+  return result;
+}
+
 }  // namespace renga

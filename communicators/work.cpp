@@ -1,9 +1,20 @@
 #include "work.h"
 
+#include <chrono>
+
 #include "context/backoff.h"
 #include "devices/gil_release.h"
 
 namespace renga {
+
+namespace {
+
+std::int64_t nanoseconds() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
+}
+
+}  // namespace
 
 bool Work::is_done() {
   try {
@@ -15,7 +26,7 @@ bool Work::is_done() {
 
 TransferWork::TransferWork(CollectiveContext context, std::shared_ptr<Transport> transport,
                            std::vector<Array> arrays)
-    : context_(std::move(context)),
+    : context_(context),
       transport_(std::move(transport)),
       fork_count_(fork_count),
       arrays_(std::move(arrays)) {}
@@ -107,17 +118,23 @@ void TransferWork::wait(double timeout_seconds) {
 class WorkQueue::Job final : public Work {
  public:
   Job(CollectiveContext context, std::shared_ptr<Transport> transport, std::function<void()> body)
-      : context_(std::move(context)), transport_(std::move(transport)), body_(std::move(body)) {}
+      : context_(context), transport_(std::move(transport)), body_(std::move(body)) {}
 
   void run() {
     std::exception_ptr error;
+    const SentMessages& sent = transport_->collective_traffic();
+    Report report{nanoseconds(), 0, -sent.messages(), -sent.bytes()};
     try {
       body_();
     } catch (...) {
       error = std::current_exception();
     }
     body_ = nullptr;
+    report.end = nanoseconds();
+    report.messages += sent.messages();
+    report.bytes += sent.bytes();
     const std::lock_guard lock(mutex_);
+    report_ = report;
     error_ = error;
     done_ = true;
     changed_.notify_all();
@@ -141,6 +158,11 @@ class WorkQueue::Job final : public Work {
     test();
   }
 
+  std::optional<Report> report() override {
+    const std::lock_guard lock(mutex_);
+    return report_;
+  }
+
  private:
   bool wait_briefly() {
     std::unique_lock lock(mutex_);
@@ -153,6 +175,7 @@ class WorkQueue::Job final : public Work {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::exception_ptr error_;
+  std::optional<Report> report_;
   bool done_ = false;
 };
 
@@ -169,7 +192,7 @@ WorkQueue::~WorkQueue() {
 std::shared_ptr<Work> WorkQueue::push(CollectiveContext context,
                                       std::shared_ptr<Transport> transport,
                                       std::function<void()> job) {
-  auto work = std::make_shared<Job>(std::move(context), std::move(transport), std::move(job));
+  auto work = std::make_shared<Job>(context, std::move(transport), std::move(job));
   const std::lock_guard lock(mutex_);
   jobs_.push_back(work);
   ++unfinished_;

@@ -3,11 +3,13 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <cstdint>
 #include <deque>
 #include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -23,6 +25,11 @@ inline std::atomic<int> fork_count = 0;
 
 class Work {
  public:
+  // When a collective ran, in nanoseconds of the steady clock, and what this rank sent in it.
+  struct Report {
+    std::int64_t begin = 0, end = 0, messages = 0, bytes = 0;
+  };
+
   virtual ~Work() = default;
   // Whether it is complete; throws its error.
   virtual bool test() = 0;
@@ -31,6 +38,8 @@ class Work {
   // Returns when it is complete; throws its error, or TimeoutError after `timeout_seconds` (0: no
   // time-out).
   virtual void wait(double timeout_seconds) = 0;
+  // Of a collective in the background, once it is complete.
+  virtual std::optional<Report> report() { return std::nullopt; }
 };
 
 // Messages between two ranks. They advance inside test() and wait(), and on the progress thread of

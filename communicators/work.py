@@ -4,7 +4,19 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import Any, Callable
+from typing import Any, Callable, NamedTuple
+
+
+class Report(NamedTuple):
+    """When a collective ran in the background, and what this rank sent in it.
+
+    Times are nanoseconds of ``time.perf_counter_ns``.
+    """
+
+    begin: int
+    end: int
+    messages: int
+    bytes: int
 
 
 class Work:
@@ -45,6 +57,15 @@ class Work:
         """Whether it is complete; raises its error."""
         return self._native is None or self._native.test()
 
+    def report(self) -> Report | None:
+        """How a collective in the background went, once it is complete.
+
+        None for messages, and for what the caller has done itself.
+        """
+        report = getattr(self._native, "report", None)
+        found = None if report is None else report()
+        return None if found is None else Report(*found)
+
     @property
     def error(self) -> BaseException | None:
         """The error that has occurred so far, or None."""
@@ -68,6 +89,9 @@ class _ContinuedWork(Work):
 
     def test(self) -> bool:
         return self._first.test()
+
+    def report(self) -> Report | None:
+        return self._first.report()
 
 
 def _native_timeout(timeout: float | None) -> float:

@@ -41,7 +41,7 @@ std::size_t SharedSegment::slots_bytes(int ranks) {
 }
 
 std::size_t SharedSegment::bytes(int ranks) {
-  return slots_bytes(ranks) + static_cast<std::size_t>(2 * ranks * kBufferBytes);
+  return slots_bytes(ranks) + 2 * static_cast<std::size_t>(ranks) * kBufferBytes;
 }
 
 SharedSegment::SharedSegment(std::shared_ptr<std::byte> memory, int local_rank, int ranks,

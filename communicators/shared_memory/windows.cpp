@@ -30,8 +30,22 @@ const Windows::Window* Windows::window_of(const Array& x) const {
   return nullptr;
 }
 
-Windows::Found Windows::find(const std::vector<Array>& xs) {
+void Windows::forget_freed() {
   std::erase_if(windows_, [](const Window& window) { return window.memory.expired(); });
+}
+
+Array Windows::of_peer(const Array& x, int local_rank) {
+  forget_freed();
+  const Window* const window = x.is_contiguous() ? window_of(x) : nullptr;
+  if (window == nullptr) return {};
+  std::byte* const data = x.data() + (local_rank - window->local_rank) * stride_of(window->bytes);
+  const auto bytes = static_cast<std::size_t>(x.size() * x.itemsize());
+  const Ref<Storage> storage(new Storage(data, bytes, {}, [memory = window->memory.lock()] {}));
+  return {storage, data, x.shape(), x.strides(), x.dtype()};
+}
+
+Windows::Found Windows::find(const std::vector<Array>& xs) {
+  forget_freed();
   if (windows_.empty()) return {};
   Found found;
   std::uint32_t hash = 2166136261u;  // FNV-1a

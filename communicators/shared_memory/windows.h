@@ -21,6 +21,9 @@ class Windows {
   // The size of the memory that this takes.
   static std::size_t bytes_for(std::int64_t bytes, int ranks);
 
+  // The same part of another rank's array in the window of `x`; undefined if `x` is in none.
+  Array of_peer(const Array& x, int local_rank);
+
   struct Found {
     std::vector<PeerPointers> peers;  // of each array; empty unless all are in windows
     std::int32_t layout =
@@ -38,6 +41,8 @@ class Windows {
     std::weak_ptr<std::byte> memory;
   };
   const Window* window_of(const Array& x) const;
+  // Others may get their addresses.
+  void forget_freed();
 
   int count_ = 0;
   std::vector<Window> windows_;

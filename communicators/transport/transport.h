@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -36,6 +37,12 @@ inline constexpr const char* kNotAccepted = "recv: the header is not the expecte
 // The tag of the messages that collectives send; users' tags are not negative.
 inline constexpr int kCollectiveTag = -1;
 
+// Where a message that has not been received comes from.
+struct Envelope {
+  int source;
+  int tag;
+};
+
 class Transport {
  public:
   virtual ~Transport() = default;
@@ -52,6 +59,9 @@ class Transport {
                                     Accepts accepts = {}) {
     return start_receive(data, bytes, from, tag, std::move(accepts));
   }
+  // A message from `from` with `tag`, or from any rank and with any tag of users, that has arrived
+  // and that no receive has been posted for. The next receive of its source and tag gets it.
+  virtual std::optional<Envelope> probe(std::optional<int> from, std::optional<int> tag) = 0;
   // What collectives have sent.
   const SentMessages& collective_traffic() const { return collective_traffic_; }
   // A transport over `members`, ranks of this one in their new order. Each of them calls it.

@@ -185,11 +185,6 @@ def test_allreduce_of_dtypes_that_the_core_lacks(ranks, dtype):
         np.testing.assert_allclose(y, expected, rtol=1e-6)
 
 
-def test_max_of_unsigned_integers_is_refused(ranks):
-    with pytest.raises(TypeError, match="expected signed integers for max, got uint32"):
-        ranks(lambda comm: comm.all_reduce(np.ones(2, "uint32"), "max"))
-
-
 def test_arrays_of_objects_are_refused(ranks):
     with pytest.raises(TypeError, match="methods that end in _obj"):
         ranks(lambda comm: comm.allgather(np.array([object()])))

@@ -6,7 +6,8 @@ import pytest
 from tests.communicators.operands import data, in_rank_order
 
 FLOATS = ["float16", "float32", "float64"]
-NUMBERS = ["int8", "uint8", "int16", "int32", "int64", *FLOATS]
+INTS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
+NUMBERS = [*INTS, *FLOATS]
 # Nothing, one element, and more than one piece in every kind of communicator.
 SIZES = [0, 1, 1000, 5000, 700_001]
 
@@ -21,7 +22,7 @@ def test_all_reduce_is_the_rank_order_reduction_on_every_rank(ranks, dtype, op):
         assert y.dtype == dtype
 
 
-@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "int64"])
+@pytest.mark.parametrize("dtype", INTS)
 @pytest.mark.parametrize("op", ["sum", "prod"])
 def test_integers_wrap_around(ranks, dtype, op):
     ends = np.iinfo(dtype)

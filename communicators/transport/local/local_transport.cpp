@@ -77,7 +77,7 @@ auto LocalGroup::take_shared(Map& map, const typename Map::key_type& key, int ra
   auto found = map.find(key);
   if (found == map.end())
     found = map.emplace(key, typename Map::mapped_type{create(), ranks}).first;
-  const auto value = found->second.value;
+  auto value = found->second.value;
   if (--found->second.remaining == 0) map.erase(found);
   return value;
 }
@@ -109,7 +109,7 @@ std::shared_ptr<std::byte> LocalTransport::allocate_shared(std::size_t bytes) {
 std::unique_ptr<Transfer> LocalTransport::start_send(const void* data, std::int64_t bytes, int to,
                                                      int tag) {
   group_->failure().check();
-  auto* source = static_cast<std::byte*>(const_cast<void*>(data));
+  auto* source = const_cast<std::byte*>(static_cast<const std::byte*>(data));
   auto message = std::make_shared<PostedMessage>(topology_.rank, tag, source, bytes);
   const bool eager = bytes <= kEagerBytes;
   if (eager) {
@@ -129,6 +129,10 @@ std::unique_ptr<Transfer> LocalTransport::start_receive(void* data, std::int64_t
   Mailbox& mailbox = group_->mailbox(topology_.rank);
   mailbox.receive(request);
   return std::make_unique<LocalTransfer>(from, request, mailbox, group_, false);
+}
+
+std::optional<Envelope> LocalTransport::probe(std::optional<int> from, std::optional<int> tag) {
+  return group_->mailbox(topology_.rank).probe(from, tag);
 }
 
 std::shared_ptr<Transport> LocalTransport::split(const std::vector<int>& members) {

@@ -74,6 +74,7 @@ class LocalTransport final : public Transport {
   const Topology& topology() const override { return topology_; }
   std::shared_ptr<Transport> split(const std::vector<int>& members) override;
   std::shared_ptr<std::byte> allocate_shared(std::size_t bytes) override;
+  std::optional<Envelope> probe(std::optional<int> from, std::optional<int> tag) override;
   void progress() override { check_failure(); }
   void check_failure() const override { group_->failure().check(); }
   int max_tag() const override { return std::numeric_limits<int>::max(); }

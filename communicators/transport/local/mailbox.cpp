@@ -51,6 +51,16 @@ void Mailbox::receive(const std::shared_ptr<PostedMessage>& request) {
   }
 }
 
+std::optional<Envelope> Mailbox::probe(std::optional<int> source, std::optional<int> tag) {
+  const std::lock_guard lock(mutex_);
+  const auto found = std::ranges::find_if(unmatched_sends_, [&](const auto& message) {
+    return message->source == source.value_or(message->source) &&
+           (tag ? message->tag == *tag : message->tag != kCollectiveTag);
+  });
+  if (found == unmatched_sends_.end()) return {};
+  return Envelope{(*found)->source, (*found)->tag};
+}
+
 void Mailbox::cancel(const PostedMessage* message) {
   const std::lock_guard lock(mutex_);
   const auto is_message = [message](const auto& posted) { return posted.get() == message; };

@@ -8,6 +8,7 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,8 @@ class Mailbox {
   // Each delivers the message at once if its counterpart has been posted.
   void send(const std::shared_ptr<PostedMessage>& message);
   void receive(const std::shared_ptr<PostedMessage>& request);
+  // The first message from a source (any) with a tag (any of users) that has no match.
+  std::optional<Envelope> probe(std::optional<int> source, std::optional<int> tag);
   // Removes a message that its owner no longer waits for.
   void cancel(const PostedMessage* message);
 

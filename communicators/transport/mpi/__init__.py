@@ -38,9 +38,11 @@ def connect(
 
     Raises:
         ImportError: if there is no MPI.
-        RuntimeError: if this process was started by a rank and is not one itself.
+        RuntimeError: if this process was started by a rank and is not one itself, or
+            by srun without PMIx.
     """
     native = native_mpi()
+    _require_pmix()
     _require_own_rank()
     address = 0
     if mpi_comm is not None:
@@ -55,6 +57,20 @@ def connect(
         stale_files.remove_stale_files()
     _set_num_threads(comm)
     return comm
+
+
+def _require_pmix() -> None:
+    """Raises in one of several tasks of Slurm that do not know of each other.
+
+    Each would be the only rank of a job of its own, and train alone.
+    """
+    tasks = os.environ.get("SLURM_STEP_NUM_TASKS", "1")
+    knows_others = any(name in os.environ for name in ("PMIX_RANK", "PMI_RANK"))
+    if tasks != "1" and not knows_others:
+        raise RuntimeError(
+            f"create_communicator: expected tasks that srun starts with PMIx, got "
+            f"{tasks} without; `srun --mpi=pmix`, or `renga run` in the allocation"
+        )
 
 
 def _require_own_rank() -> None:

@@ -127,8 +127,8 @@ class ForkGuard {
 
   void in_child() {
     for (const Block& block : blocks_) {
-      mmap(block.memory, block.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, block.file,
-           0);
+      static_cast<void>(mmap(block.memory, block.bytes, PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_FIXED, block.file, 0));
     }
     mutex_.unlock();
   }

@@ -90,7 +90,27 @@ bool MatchedReceives::remove(const Receive& receive) {
 void MatchedReceives::progress() {
   if (count_ == 0) return;
   const std::unique_lock lock(mutex_, std::try_to_lock);
-  if (!lock) return;
+  if (lock) match_all();
+}
+
+std::optional<Envelope> MatchedReceives::probe(std::optional<int> from, std::optional<int> tag) {
+  const std::lock_guard lock(mutex_);
+  while (true) {
+    match_all();
+    int found = 0;
+    MPI_Status status;
+    check_mpi(MPI_Iprobe(from.value_or(MPI_ANY_SOURCE), tag.value_or(MPI_ANY_TAG), comm_, &found,
+                         &status),
+              "MPI_Iprobe");
+    if (!found) return {};
+    // One that has arrived since then may be that of a receive, which takes it first.
+    if (!unmatched_.contains({status.MPI_SOURCE, status.MPI_TAG})) {
+      return Envelope{status.MPI_SOURCE, status.MPI_TAG};
+    }
+  }
+}
+
+void MatchedReceives::match_all() {
   for (auto& [source_and_tag, queue] : unmatched_) match(queue);
   std::erase_if(unmatched_, [](const auto& entry) { return entry.second.empty(); });
 }

@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 #include "transport/transport.h"
@@ -24,6 +25,8 @@ class MatchedReceives {
   // Messages from one rank with one tag are matched in the order of these calls.
   std::unique_ptr<Transfer> start(void* data, std::int64_t bytes, int from, int tag,
                                   Transport::Accepts accepts);
+  // A message that has arrived and that no receive started before waits for.
+  std::optional<Envelope> probe(std::optional<int> from, std::optional<int> tag);
   // Matches the messages that have arrived, unless another thread does. Called by any thread.
   void progress();
 
@@ -35,6 +38,7 @@ class MatchedReceives {
   void progress(const Receive& receive);
   // Removes an unmatched receive; false if it has been matched.
   bool remove(const Receive& receive);
+  void match_all();
   void match(Queue& queue);
   void match(Receive& receive);
 

@@ -1,16 +1,17 @@
 // The only module linked to MPI, imported with the first communicator of processes.
 #include <mpi.h>
 #include <pybind11/pybind11.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <cstdint>
+#include <cstdlib>
 #include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "devices/gil_release.h"
 #include "transport/mpi/launcher.h"
 #include "transport/mpi/mpi_transport.h"
 
@@ -58,7 +59,7 @@ std::shared_ptr<Transport> connect(std::uintptr_t comm_address, const std::strin
   initialize();
   const MPI_Comm comm =
       comm_address == 0 ? MPI_COMM_WORLD : *reinterpret_cast<const MPI_Comm*>(comm_address);
-  const py::gil_scoped_release release;
+  const GilRelease release;
   const auto transport = std::make_shared<MpiTransport>(comm, scopes.at(scope));
   transports().push_back(transport);
   return transport;

@@ -30,6 +30,9 @@ class MpiTransport final : public Transport {
   const Topology& topology() const override { return topology_; }
   std::shared_ptr<Transport> split(const std::vector<int>& members) override;
   std::shared_ptr<std::byte> allocate_shared(std::size_t bytes) override;
+  std::optional<Envelope> probe(std::optional<int> from, std::optional<int> tag) override {
+    return receives_->probe(from, tag);
+  }
   void progress() override;
   int max_tag() const override;
   bool concurrent() const override;

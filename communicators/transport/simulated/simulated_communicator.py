@@ -80,7 +80,9 @@ class SimulatedCommunicator(NativeCommunicator):
         self._native.all_to_allv("alltoall", None, xs, ys)
         return tuple(ys)
 
-    def bcast(self, data: Any, max_buf_len: int | None = None, root: int = 0) -> Array:
+    def bcast(  # type: ignore[override]  # the base has the order of ChainerMN's base
+        self, data: Any, root: int = 0, max_buf_len: int | None = None
+    ) -> Array:
         """``data``, which is required on every rank here."""
         x: Array = np.asarray(data)
         self._native.broadcast(x, root)

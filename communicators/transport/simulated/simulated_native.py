@@ -147,6 +147,27 @@ class SimulatedNative:
             x[...] = received
         return self._count("recv", costs.Cost(0, 0, 0.0), wait)
 
+    def probe(
+        self, source: int | None, tag: int | None, seconds: float | None
+    ) -> tuple[int, int] | None:
+        """The next message that this rank has sent with the tag, or with any.
+
+        Raises:
+            RuntimeError: if there is none and it would be waited for.
+        """
+        if source is not None:
+            checked_rank("recv", source, self.size)
+        tags = list(self._messages) if tag is None else [tag]
+        for candidate in tags:
+            if self._messages.get(candidate):
+                return (self.rank if source is None else source), candidate
+        if seconds is None:
+            raise RuntimeError(
+                "recv: a simulated rank receives what it has sent itself; it has sent "
+                "no message that matches"
+            )
+        return None
+
     def window(self, size: int) -> Array:
         return np.empty(size, np.uint8)
 

@@ -70,9 +70,15 @@ def train(ranks: int, epochs: int) -> tuple[float, float, dict[str, numpy.ndarra
     return seconds, float(model.accuracy.array), parameters
 
 
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"expected a positive number, got {text}")
+    return int(text)
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the options of ``renga demo``."""
-    parser.add_argument("--epochs", type=int, default=5, help="5 unless given")
+    parser.add_argument("--epochs", type=_positive, default=5, help="5 unless given")
 
 
 def main(chosen: argparse.Namespace) -> int:

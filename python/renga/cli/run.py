@@ -1,23 +1,48 @@
 """Starts a script on several ranks.
 
-The ranks share the cores of this machine. Each line of output begins with the rank
-that wrote it. If a rank fails, all others are ended, and its status is returned.
+The ranks share the cores of their machines. Each line of output begins with the rank
+that wrote it. If a rank fails, all others are ended, and its status is returned; with
+--restarts the script is started again, and goes on from its last checkpoint.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import pathlib
 import subprocess
 import sys
 
-from renga.cli import rank
-from renga.launch import mpiexec_command, mpiexec_environment
+from renga.launch import rank, slurm
+from renga.launch.arguments import Count, parse_hosts, parse_ranks
+from renga.launch.plan import Plan
+from renga.launch.supervisor import supervise
+
+# Of a job whose number of ranks may change.
+_RESTARTS = 10
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the options of ``renga run``."""
-    parser.add_argument("-n", "--ranks", type=int, default=2, help="2 unless given")
+    parser.add_argument(
+        "-n",
+        "--ranks",
+        metavar="N",
+        help="number of ranks, or MIN:MAX; by default as many as there are places on "
+        "the hosts or in the allocation of Slurm, elsewhere 2",
+    )
+    parser.add_argument(
+        "--hosts",
+        metavar="A:2,B:2",
+        help="machines, and how many ranks each of them takes",
+    )
+    parser.add_argument(
+        "--restarts",
+        type=int,
+        metavar="N",
+        help="how often to go on after a failure; 0 unless given, with MIN:MAX "
+        f"{_RESTARTS}",
+    )
     parser.add_argument(
         "-m", "--module", action="store_true", help="script is the name of a module"
     )
@@ -27,19 +52,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(chosen: argparse.Namespace) -> int:
     """Runs the script to its end; the status of the first rank that failed, or 0."""
+    program = [*["-m"] * chosen.module, chosen.script, *chosen.arguments]
     try:
-        _check(chosen)
-        command = mpiexec_command(chosen.ranks)
+        _check_script(chosen)
+        if slurm.is_rank():
+            _become_rank(chosen, program)
+        plan = _plan(chosen, program)
+        restarts = _restarts(chosen, plan.count)
+        if restarts or plan.count.most > plan.count.least:
+            return supervise(plan, restarts)
+        return _run(plan)
     except (ImportError, ValueError) as error:
         print(f"renga run: {error}", file=sys.stderr)
         return 2
-    if chosen.ranks > 1:
-        command += ["--output", "rank"]
-    command += [sys.executable, str(pathlib.Path(rank.__file__)), sys.executable]
-    command += ["-u", *["-m"] * chosen.module, chosen.script, *chosen.arguments]
-    environment = mpiexec_environment(chosen.ranks)
-    # A rank writes to a terminal of mpiexec's, whose cursor cannot be moved.
-    environment["TERM"] = "dumb"
+
+
+def _run(plan: Plan) -> int:
+    ranks = plan.count.most
+    hosts = plan.places(ranks)
+    environment = plan.environment()
+    command = plan.command(ranks, plan.program, hosts, environment)
+    print(f"renga run: {plan.describe(ranks, hosts)}", file=sys.stderr, flush=True)
     done = subprocess.run(
         command, env=environment, stdin=subprocess.DEVNULL, check=False
     )
@@ -47,8 +80,42 @@ def main(chosen: argparse.Namespace) -> int:
     return done.returncode if done.returncode >= 0 else 128 - done.returncode
 
 
-def _check(chosen: argparse.Namespace) -> None:
-    if chosen.ranks < 1:
-        raise ValueError(f"expected at least one rank, got {chosen.ranks}")
+def _plan(chosen: argparse.Namespace, program: list[str]) -> Plan:
+    hosts = parse_hosts(chosen.hosts) if chosen.hosts else {}
+    places = sum(hosts.values())
+    by_srun = slurm.starts_ranks()
+    if chosen.ranks is None:
+        allocated = slurm.ranks_of_allocation() if by_srun else None
+        count = Count(*[places or allocated or 2] * 2)
+    else:
+        count = parse_ranks(chosen.ranks)
+    if hosts and count.most > places:
+        raise ValueError(
+            f"-n: expected at most {places} ranks on {chosen.hosts}, got {count.most}"
+        )
+    return Plan(program, count, hosts, by_srun)
+
+
+def _restarts(chosen: argparse.Namespace, count: Count) -> int:
+    if chosen.restarts is None:
+        return _RESTARTS if count.most > count.least else 0
+    if chosen.restarts < 0:
+        raise ValueError(f"--restarts: expected 0 or more, got {chosen.restarts}")
+    return int(chosen.restarts)
+
+
+def _check_script(chosen: argparse.Namespace) -> None:
     if not chosen.module and not pathlib.Path(chosen.script).is_file():
         raise ValueError(f"expected a script, got {chosen.script!r}: no such file")
+
+
+def _become_rank(chosen: argparse.Namespace, program: list[str]) -> None:
+    """Runs the script in place of this process, which is a rank already."""
+    if chosen.ranks or chosen.hosts or chosen.restarts:
+        raise ValueError(
+            "this process is a rank already, started by mpiexec or srun: expected no "
+            "-n, --hosts or --restarts"
+        )
+    sys.stdout.flush()
+    os.environ.setdefault("PYTHONUNBUFFERED", "1")
+    rank.main([sys.executable, *program])

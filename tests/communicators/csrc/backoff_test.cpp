@@ -15,6 +15,7 @@ class FakeTransport final : public Transport {
   const Topology& topology() const override { return topology_; }
   std::shared_ptr<Transport> split(const std::vector<int>&) override { return nullptr; }
   std::shared_ptr<std::byte> allocate_shared(std::size_t) override { return nullptr; }
+  std::optional<Envelope> probe(std::optional<int>, std::optional<int>) override { return {}; }
   void progress() override { ++progressed; }
   bool has_shut_down(int rank) const override { return rank == shut_down_rank; }
   int max_tag() const override { return 0; }

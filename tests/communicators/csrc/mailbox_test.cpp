@@ -54,6 +54,24 @@ TEST_CASE("messages are matched by source and tag, in the order in which they we
   CHECK(second == kTwos);
 }
 
+TEST_CASE("a probe finds the first message that no receive has been posted for") {
+  Mailbox mailbox;
+  Bytes ones = kOnes, twos = kTwos, received{};
+  mailbox.receive(post(2, 4, received));
+  mailbox.send(post(2, 4, ones));  // for that receive
+  CHECK(!mailbox.probe({}, {}));
+  mailbox.send(post(0, kCollectiveTag, ones));
+  CHECK(!mailbox.probe({}, {}));
+  mailbox.send(post(3, 5, ones));
+  mailbox.send(post(1, 6, twos));
+  CHECK(mailbox.probe({}, {})->source == 3);
+  CHECK(mailbox.probe({}, 6)->source == 1);
+  CHECK(mailbox.probe(1, {})->tag == 6);
+  CHECK(!mailbox.probe(3, 6));
+  mailbox.receive(post(3, 5, received));
+  CHECK(mailbox.probe({}, {})->source == 1);
+}
+
 TEST_CASE("a message of another size is an error of the receive and writes nothing") {
   Mailbox mailbox;
   Bytes sent = kOnes, received{};

@@ -53,6 +53,13 @@ def test_demo_without_mpi(monkeypatch, capsys):
     assert "left out: launch: there is no mpiexec" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("epochs", ["-2", "0", "two"])
+def test_demo_refuses_numbers_of_epochs(epochs, capsys):
+    with pytest.raises(SystemExit):
+        main(["demo", "--epochs", epochs])
+    assert f"expected a positive number, got {epochs}" in capsys.readouterr().err
+
+
 def test_demo_learns():
     _, accuracy, parameters = demo.train(1, epochs=2)
     assert accuracy > 0.3  # by chance it would be 0.1

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from renga.cli import main
-from renga.cli.rank import cores_of, usable_cores
+from renga.launch.rank import cores_of, usable_cores
 
 pytestmark = pytest.mark.skipif(
     "OMPI_COMM_WORLD_RANK" in os.environ, reason="ranks do not start ranks"

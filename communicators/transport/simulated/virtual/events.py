@@ -31,6 +31,10 @@ class Event:
             raise type(self.error)(*self.error.args)
         return True
 
+    def may_be_earlier(self) -> bool:
+        """Whether its time may still become an earlier one."""
+        return False
+
     def describe(self) -> str:
         """What it is, for errors."""
         return self.description

@@ -9,6 +9,7 @@ from renga import _communicators
 from renga.communicators.communicator import Array
 from renga.communicators.transport.simulated.virtual.events import Event
 from renga.communicators.transport.simulated.virtual.messages import (
+    Arrival,
     Channel,
     Receive,
     Send,
@@ -66,30 +67,68 @@ class Group:
         self.network = network
         self.members = members
         self.machine = network.machine_of(members)
-        self._channels: dict[tuple[int, int, int], Channel] = {}
+        # By destination, then by source and tag.
+        self._channels: list[dict[tuple[int, int], Channel]] = [{} for _ in members]
+        self._arrivals: list[dict[tuple[int | None, int | None], Arrival]] = [
+            {} for _ in members
+        ]
         self._collectives: dict[int, Collective] = {}  # by their sequence numbers
 
     def send(
         self, route: tuple[int, int, int], xs: Sequence[Array], send: Send
     ) -> None:
         """Sends arrays; the route is the source, the destination and the tag."""
-        channel = self._channels.get(route) or Channel(self.scheduler)
+        channel = self._channel(route)
         channel.send(xs, send)
         self._keep(route, channel)
+        arrival = channel.arrival()
+        if arrival is not None:
+            source, destination, tag = route
+            for event in self._arrivals[destination].values():
+                if event.matches(source, tag):
+                    event.offer(arrival)
 
     def receive(
         self, route: tuple[int, int, int], ys: Sequence[Array], receive: Receive
     ) -> None:
         """Receives into arrays, now or as soon as they are sent."""
-        channel = self._channels.get(route) or Channel(self.scheduler)
+        channel = self._channel(route)
         channel.receive(ys, receive)
         self._keep(route, channel)
 
+    def _channel(self, route: tuple[int, int, int]) -> Channel:
+        source, destination, tag = route
+        found = self._channels[destination].get((source, tag))
+        return found or Channel(self.scheduler)
+
     def _keep(self, route: tuple[int, int, int], channel: Channel) -> None:
+        source, destination, tag = route
         if channel.is_empty():  # tags may be used once
-            self._channels.pop(route, None)
+            self._channels[destination].pop((source, tag), None)
         else:
-            self._channels[route] = channel
+            self._channels[destination][source, tag] = channel
+
+    def arrival(self, rank: int, source: int | None, tag: int | None) -> Arrival:
+        """The event of the next message to ``rank``; None stands for any."""
+        events = self._arrivals[rank]
+        event = events.setdefault((source, tag), Arrival(self.scheduler, source, tag))
+        first = self._first(rank, event)
+        event.time = None if first is None else first[0]
+        return event
+
+    def arrived(self, rank: int, event: Arrival) -> tuple[int, int]:
+        """The source and tag of the message that has arrived first."""
+        first = self._first(rank, event)
+        assert first is not None
+        return first[1:]
+
+    def _first(self, rank: int, event: Arrival) -> tuple[float, int, int] | None:
+        found = (
+            (at, source, tag)
+            for (source, tag), channel in self._channels[rank].items()
+            if event.matches(source, tag) and (at := channel.arrival()) is not None
+        )
+        return min(found, default=None)
 
     def join(
         self,

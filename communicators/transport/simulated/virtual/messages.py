@@ -67,6 +67,34 @@ class Receive(Event):
         self.mismatch = InvalidType(f"{self.description}: {reason}")
 
 
+class Arrival(Event):
+    """Messages to one rank; happens when the first of them arrives.
+
+    Its time becomes earlier if another message arrives before the first that is known.
+    """
+
+    def __init__(
+        self, scheduler: Scheduler, source: int | None, tag: int | None
+    ) -> None:
+        sender = "any rank" if source is None else f"rank {source}"
+        with_tag = "any tag" if tag is None else f"tag {tag}"
+        super().__init__(f"recv from {sender} with {with_tag}")
+        self._scheduler = scheduler
+        self._source, self._tag = source, tag
+
+    def matches(self, source: int, tag: int) -> bool:
+        """Whether it is about messages of this source and tag."""
+        return self._source in (None, source) and self._tag in (None, tag)
+
+    def offer(self, at: float) -> None:
+        """Takes note of a message that arrives at a time."""
+        if self.time is None or at < self.time:
+            self._scheduler.bring_forward(self, at)
+
+    def may_be_earlier(self) -> bool:
+        return True
+
+
 class Channel:
     """The messages from one rank to another with one tag, in order."""
 
@@ -87,6 +115,10 @@ class Channel:
         """Adds arrays to receive into, which are contiguous."""
         self._posted.extend((y, receive) for y in ys)
         self._match()
+
+    def arrival(self) -> float | None:
+        """The time at which the next message arrives; None if there is none."""
+        return self._sent[0][1].arrival if self._sent else None
 
     def is_empty(self) -> bool:
         """Whether every message has been received."""

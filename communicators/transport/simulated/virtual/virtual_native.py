@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Sequence
 from typing import Any, Callable
@@ -277,6 +278,24 @@ class VirtualNative:
                 thread.wait_for(receive)
             self.traffic.add("recv", 0, 0, thread.clock - begin, wait)
         return None if wait else VirtualWork(self, receive)
+
+    def probe(
+        self, source: int | None, tag: int | None, seconds: float | None
+    ) -> tuple[int, int] | None:
+        if source is not None:
+            source = checked_rank("recv", source, self.size)
+        if tag is not None:
+            tag = _checked_tag("recv", tag)
+        with self.thread as thread:
+            begin = thread.clock
+            thread.take_turn()
+            event = self._group.arrival(self.rank, source, tag)
+            if seconds == 0:
+                found = thread.test(event)
+            else:
+                found = thread.wait_for(event, math.inf if seconds is None else seconds)
+            self.traffic.add_wait(thread.clock - begin)
+            return self._group.arrived(self.rank, event) if found else None
 
     def window(self, size: int) -> Array:
         self._synchronize(f"window uint8 ({size},)")

@@ -101,7 +101,8 @@ class VirtualThread:
     def wait_for(self, event: Event, timeout: float = math.inf) -> bool:
         """Waits until the event's time, raises its error. False after ``timeout``."""
         self.deadline = self.clock + timeout
-        if event.time is None:
+        is_open = event.may_be_earlier() and not event.has_happened(self.clock)
+        if event.time is None or is_open:
             self._block(event)
         if event.time is None or event.time > self.deadline:
             self.clock = self.deadline
@@ -114,8 +115,9 @@ class VirtualThread:
         self._waits_for = event
         self._status = f"waits at {_communicators.call_site()} for"
         event.waiting.append(self)
-        if self.deadline < math.inf:
-            self._scheduler.enqueue(self, self.deadline)
+        at = self.deadline if event.time is None else min(event.time, self.deadline)
+        if at < math.inf:
+            self._scheduler.enqueue(self, at)
         self._scheduler.run_next(self)
         self._status, self._waits_for = "runs", None
         if self in event.waiting:

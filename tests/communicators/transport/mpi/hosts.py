@@ -107,12 +107,17 @@ class Hosts:
             for word in ("-x", name)
         ]
         command = [*mpiexec_command(ranks), "--host", places, *exported]
-        command += ["--prtemca", "plm_ssh_agent", str(self._agent)]
         command += [sys.executable, program, *arguments]
+        return self.start(command, environment, timeout)
+
+    def start(
+        self, command: list[str], environment: dict[str, str], timeout: float = 100
+    ) -> subprocess.CompletedProcess[str]:
+        """Runs a command on the first host, from which mpiexec reaches the others."""
         line = " ".join(f"'{word}'" for word in command)
         return subprocess.run(
             [str(self._agent), self.names[0], line],
-            env=environment,
+            env={**environment, "PRTE_MCA_plm_ssh_agent": str(self._agent)},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

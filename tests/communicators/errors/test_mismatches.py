@@ -7,7 +7,7 @@ import pytest
 
 from renga.communicators import local
 from renga.utils.type_check import InvalidType
-from tests.communicators.mismatches import play
+from tests.communicators.errors.mismatches import play
 
 ROUNDS = int(os.environ.get("RENGA_FUZZ_ROUNDS", 60))
 SEED = int(os.environ.get("RENGA_FUZZ_SEED", 5))

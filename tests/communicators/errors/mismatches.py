@@ -1,6 +1,6 @@
 """Random collectives in which one rank's call may differ from the others'.
 
-    python tests/communicators/mismatches.py --rounds 100000 --seed 1 --ranks 3
+    python tests/communicators/errors/mismatches.py --rounds 100000 --seed 1 --ranks 3
 
 If all calls match, the result equals NumPy's. Otherwise every rank raises the same
 InvalidType, nothing has been written, and the communicator can still be used. Runs on

