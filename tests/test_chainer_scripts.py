@@ -10,6 +10,7 @@ import pytest
 from renga.launch import mpiexec_command, mpiexec_environment
 
 FOLDER = pathlib.Path(__file__).parent / "chainer_scripts"
+SCRIPTS = {path.stem: path for path in FOLDER.glob("*/*.py")}
 
 # What the last line of each says.
 EXPECTED = {
@@ -43,7 +44,7 @@ RANKS = {"dual_parallel": 4, "seq2seq": 2}
 
 def command(name):
     """What runs a script, and its environment."""
-    run = [sys.executable, "-m", "renga.chainer", FOLDER / f"{name}.py"]
+    run = [sys.executable, "-m", "renga.chainer", SCRIPTS[name]]
     if name not in RANKS:
         return run, None
     pytest.importorskip("renga._communicators_mpi", exc_type=ImportError)
@@ -54,7 +55,7 @@ def command(name):
 
 
 def test_every_script_is_known():
-    assert {path.stem for path in FOLDER.glob("*.py")} == EXPECTED.keys()
+    assert SCRIPTS.keys() == EXPECTED.keys()
 
 
 @pytest.mark.parametrize("name", EXPECTED)

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy
 
+from renga import backend
+
 
 class Initializer:
     """Fills an array in place; the base of every initializer.
@@ -22,6 +24,14 @@ class Initializer:
     def __call__(self, array: Any) -> None:
         """Fills ``array``."""
         raise NotImplementedError
+
+    @staticmethod
+    def _fill(array: Any, values: Any) -> None:
+        """Copies values of any dtype into ``array``, on any device."""
+        if isinstance(values, numpy.ndarray):
+            backend.copyto(array, values.astype(array.dtype, copy=False))
+        else:
+            array[...] = values
 
     def _check_dtype(self, array: Any) -> None:
         if self.dtype is not None and array.dtype != numpy.dtype(self.dtype):

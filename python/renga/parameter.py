@@ -92,11 +92,8 @@ class Parameter(Variable):
     def _make_first_grad(self) -> Any:
         if self._first_grad is None:
             return None
-        xp = backend.get_array_module(self.array)
-        if xp is not numpy:
-            return xp.full_like(self.array, self._first_grad)
         # From the core's allocator, which reuses it for the first step's gradients.
-        grad = _core.empty(self.shape, self.dtype)
+        grad = _core.empty(self.shape, self.dtype, self._device_name)
         grad.fill(self._first_grad)
         return grad
 

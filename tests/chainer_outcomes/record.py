@@ -1,7 +1,7 @@
 """Runs a file of cases under whatever ``chainer`` is, and writes their outcomes.
 
 ``python record.py losses`` with Chainer 7.8.1 (Python 3.8, NumPy below 1.24) writes
-``recorded/losses.json``; ``python -m renga.chainer record.py losses FILE`` writes what
+``recorded/functions/losses.json``; ``python -m renga.chainer record.py losses FILE`` writes what
 renga does into another file.
 
 A file of cases has lines of expressions in ``EXPRESSIONS``, which see the module's own
@@ -86,11 +86,22 @@ def expression(text, module):
     return lambda: eval(text, dict(vars(module)))
 
 
-def cases(name):
-    """The cases of a file, by their names."""
+def path_of(name):
+    """Where a file of cases is in ``cases``; its outcomes are there in ``recorded``."""
+    (path,) = (FOLDER / "cases").rglob(name + ".py")
+    return path.relative_to(FOLDER / "cases")
+
+
+def module_of(name):
     if str(FOLDER) not in sys.path:
         sys.path.insert(0, str(FOLDER))
-    module = importlib.import_module("cases." + name)
+    parts = path_of(name).with_suffix("").parts
+    return importlib.import_module(".".join(["cases", *parts]))
+
+
+def cases(name):
+    """The cases of a file, by their names."""
+    module = module_of(name)
     lines = [line.strip() for line in getattr(module, "EXPRESSIONS", "").split("\n")]
     known = {line: expression(line, module) for line in lines if line}
     functions = {key: f for key, f in vars(module).items() if key.startswith("case_")}
@@ -101,7 +112,7 @@ def record(name, file):
     """Writes the outcomes of a file of cases, one a line."""
     lines = []
     known = cases(name)
-    omitted = getattr(importlib.import_module("cases." + name), "OMITTED", None)
+    omitted = getattr(module_of(name), "OMITTED", None)
     before = os.getcwd()
     for case, run in known.items():
         with tempfile.TemporaryDirectory() as folder:
@@ -117,5 +128,5 @@ def record(name, file):
 
 if __name__ == "__main__":
     given = sys.argv[1]
-    default = FOLDER / "recorded" / (given + ".json")
+    default = FOLDER / "recorded" / path_of(given).with_suffix(".json")
     record(given, sys.argv[2] if len(sys.argv) > 2 else default)

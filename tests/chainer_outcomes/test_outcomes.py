@@ -16,7 +16,7 @@ import pytest
 from chainer_outcomes.differences import COMPUTES, DIFFERENCES
 
 FOLDER = Path(__file__).parent
-FILES = sorted((FOLDER / "recorded").glob("*.json"))
+FILES = sorted((FOLDER / "recorded").rglob("*.json"))
 RECORDED = {file.stem: json.loads(file.read_text()) for file in FILES}
 TOLERANCE, HALF = 1e-4, 2e-2
 

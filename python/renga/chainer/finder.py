@@ -12,12 +12,13 @@ from types import ModuleType
 from typing import Any
 
 from renga.chainer import children
+from renga.chainer.function_classes.creators import name_creators
 from renga.chainer.imported_names import add_imported_names
-from renga.chainer.names import add_all, add_further_names, further_name
+from renga.chainer.names import add_all, further_name, has_further_names
 from renga.chainer.private_modules import is_chainers, modules_of
 
 # Chainer's and renga's name of a module and all below it; the longest match is used.
-_ROOMS = {
+_NAMES = {
     "chainer": "renga",
     "chainer.backends._chainerx": "renga.backends.chainerx",
     "chainer.backends._cpu": "renga.backends.cpu",
@@ -32,7 +33,7 @@ _ROOMS = {
     ),
     "chainerx": "renga.chainer.chainerx",
 }
-_CHAINERS = {renga: chainer for chainer, renga in _ROOMS.items()}
+_CHAINERS = {renga: chainer for chainer, renga in _NAMES.items()}
 
 
 def install() -> None:
@@ -57,6 +58,7 @@ def install() -> None:
     sys.meta_path.append(ViewFinder())
     add_imported_names()
     add_all()
+    name_creators()
     children.inherit_alias()
 
 
@@ -79,7 +81,7 @@ class AliasFinder(MetaPathFinder):
         path: Sequence[str] | None,
         target: ModuleType | None = None,
     ) -> ModuleSpec | None:
-        name = _renamed(fullname, _ROOMS)
+        name = _renamed(fullname, _NAMES)
         if name is None:
             return None
         if name not in sys.modules and importlib.util.find_spec(name) is None:
@@ -154,3 +156,36 @@ class View(ModuleType):
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self.__dict__["__modules__"]]
+
+
+def add_further_names(module: ModuleType, chainers: str) -> None:
+    """Makes a module of renga find what only Chainer's module has, when asked.
+
+    Loaded modules below it, too.
+    """
+    below = modules_of(chainers)
+    for name in below:
+        inner = vars(module).get(name)
+        if isinstance(inner, ModuleType) and not isinstance(inner, View):
+            add_further_names(inner, f"{chainers}.{name}")
+    own = vars(module).get("__getattr__")
+    if getattr(own, "chainers", None) == chainers:
+        return
+    if not below and not has_further_names(chainers):
+        return
+
+    def __getattr__(name: str) -> Any:
+        if name in below:
+            # A module of renga's own is found as always.
+            spec = importlib.util.find_spec(f"{module.__name__}.{name}")
+            if spec is None or isinstance(spec.loader, ViewLoader):
+                return importlib.import_module(f"{chainers}.{name}")
+        try:
+            return further_name(chainers, name)
+        except AttributeError:
+            if own is None:
+                raise
+            return own(name)
+
+    __getattr__.chainers = chainers  # type: ignore[attr-defined]
+    module.__dict__["__getattr__"] = __getattr__

@@ -51,12 +51,13 @@ _SOURCES = {
     "warnings": "chainer.warnings",
 }
 _CLASSES = {
-    "GradientClipping": "renga.optimizer_hooks",
-    "GradientHardClipping": "renga.optimizer_hooks",
-    "GradientNoise": "renga.optimizer_hooks",
-    "Lasso": "renga.optimizer_hooks",
+    "GradientClipping": "renga.chainer.names.optimizer",
+    "GradientHardClipping": "renga.chainer.names.optimizer",
+    "GradientNoise": "renga.chainer.names.optimizer",
+    "Lasso": "renga.chainer.names.optimizer",
     "Parameter": "renga.parameter",
-    "WeightDecay": "renga.optimizer_hooks",
+    "WeightDecay": "renga.chainer.names.optimizer",
+    "make_deprecation_message": "renga.chainer.names.optimizer",
 }
 _IMPORTED = {
     "chainer": "array basic_math chainerx distribution distributions "
@@ -81,7 +82,7 @@ _IMPORTED = {
     "variable",
     "chainer.optimizer": "chainer chainerx link_module optimizer_hooks "
     "serializer_module variable GradientClipping GradientHardClipping GradientNoise "
-    "Lasso WeightDecay",
+    "Lasso WeightDecay make_deprecation_message",
     "chainer.reporter": "backend chainer chainerx serializer_module variable",
     "chainer.testing": "function_link helper",
     "chainer.training": "extensions",

@@ -1,24 +1,101 @@
-"""Decorators of static graphs, which have no effect.
+"""Decorators of static graphs, which change nothing in what is computed.
 
 Recording the graph in every iteration costs less than a microsecond for each function,
-in C++.
+in C++. What scripts say about their schedules is taken down.
 """
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Iterator
 from typing import Any
 
+from renga.configuration import config
 
-def static_graph(*args: Any, **kwargs: Any) -> Any:
-    """Decorator of a method with a static graph: returns the method unchanged.
 
-    Options, such as ``verbosity_level``, are accepted.
+class ScheduleManager:
+    """Counts the calls of a chain in training, by the shapes and dtypes of inputs.
+
+    Attributes:
+        in_use_count: the calls in this iteration, by mode, shapes and dtypes.
+        train_count: the sum of them.
+        max_in_use_train: the largest sum of an iteration.
+        forward_over: whether the iteration was ended, and the next has not begun.
     """
-    if len(args) == 1 and callable(args[0]) and not kwargs:
-        return args[0]
-    return lambda method: method
+
+    def __init__(
+        self, minimize_cache_size: bool = True, verbosity_level: int = 0
+    ) -> None:
+        self.minimize_cache_size = minimize_cache_size
+        self.verbosity_level = verbosity_level
+        self.in_use_count: dict[str, int] = {}
+        self.train_count = 0
+        self.max_in_use_train = 0
+        self.forward_over = False
+        self.prev_train_config: bool | None = None
+
+    def count(self, inputs: list[Any]) -> None:
+        """Takes down a call."""
+        self.forward_over = False
+        if self.minimize_cache_size and config.train != self.prev_train_config:
+            self.prev_train_config = config.train
+            self.in_use_count.clear()
+        if config.train and config.enable_backprop:
+            self.train_count += 1
+            arrays = [x for x in inputs if hasattr(x, "dtype")]
+            key = "train:" + "".join(f"{x.shape}{x.dtype}" for x in arrays)
+            self.in_use_count[key] = self.in_use_count.get(key, 0) + 1
+
+    def end_forward(self) -> None:
+        """Ends an iteration: the counts begin again."""
+        if not self.forward_over:
+            self.in_use_count = dict.fromkeys(self.in_use_count, 0)
+            self.max_in_use_train = max(self.max_in_use_train, self.train_count)
+            self.train_count = 0
+            self.forward_over = True
+
+
+def static_graph(
+    *args: Any,
+    force_test_define_by_run: bool = False,
+    minimize_cache_size: bool = False,
+    verbosity_level: int = 0,
+    enable_double_backprop: bool = False,
+) -> Any:
+    """Decorator of a chain's method with a static graph, which runs as it is.
+
+    The first call gives the chain a ``schedule_manager``, unless it is a call outside
+    of training and ``force_test_define_by_run`` is set. The other options only exist.
+    """
+
+    def decorate(method: Any) -> Any:
+        @functools.wraps(method)
+        def call(self: Any, *inputs: Any, **kwargs: Any) -> Any:
+            if config.use_static_graph and (
+                config.train or not force_test_define_by_run
+            ):
+                if not hasattr(self, "schedule_manager"):
+                    self.schedule_manager = ScheduleManager(
+                        minimize_cache_size, verbosity_level
+                    )
+                self.schedule_manager.count(list(_flat(inputs)))
+            return method(self, *inputs, **kwargs)
+
+        return call
+
+    return decorate(args[0]) if args and callable(args[0]) else decorate
+
+
+def _flat(inputs: Any) -> Iterator[Any]:
+    for x in inputs:
+        if isinstance(x, (tuple, list)):
+            yield from _flat(x)
+        else:
+            yield x
 
 
 def static_code(*dec_args: Any, **dec_kwargs: Any) -> Any:
     """Decorator of code rerun by static graphs: returns the code unchanged."""
-    return static_graph(*dec_args, **dec_kwargs)
+    if len(dec_args) == 1 and callable(dec_args[0]) and not dec_kwargs:
+        return dec_args[0]
+    return lambda code: code

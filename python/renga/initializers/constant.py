@@ -20,7 +20,7 @@ class Constant(initializer.Initializer):
 
     def __call__(self, array: Any) -> None:
         self._check_dtype(array)
-        array[...] = self.fill_value
+        self._fill(array, self.fill_value)
 
 
 class _Fixed(initializer.Initializer):
@@ -60,6 +60,4 @@ class Identity(initializer.Initializer):
         self._check_dtype(array)
         if array.ndim != 2 or array.shape[0] != array.shape[1]:
             raise ValueError(f"Identity: expected a square matrix, got {array.shape}")
-        array[...] = 0
-        diagonal = range(len(array))
-        array[diagonal, diagonal] = self.scale
+        self._fill(array, self.scale * numpy.eye(len(array)))

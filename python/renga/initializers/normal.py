@@ -12,8 +12,8 @@ class Normal(RandomInitializer):
     """Draws from a normal distribution with standard deviation ``scale``."""
 
     def _draw(self, array: Any, size: float) -> None:
-        generator = self._generator(array)
-        array[...] = generator.normal(loc=0.0, scale=size, size=array.shape)
+        generator = self._generator()
+        self._fill(array, generator.normal(loc=0.0, scale=size, size=array.shape))
 
 
 class LeCunNormal(FanInitializer, Normal):

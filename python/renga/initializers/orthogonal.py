@@ -48,7 +48,6 @@ class Orthogonal(RandomInitializer):
     def _draw(self, array: Any, size: float) -> None:
         if array.size == 0:
             raise ValueError("Orthogonal: expected a non-empty array")
-        xp = backend.get_array_module(array)
         outputs = array.shape[0] if array.ndim else 1
         inputs = math.prod(array.shape[1:])
         if not _FITS[self.mode](outputs, inputs):
@@ -56,9 +55,11 @@ class Orthogonal(RandomInitializer):
                 f"Orthogonal: expected a shape for a {self.mode}, got {array.shape}: "
                 f"{outputs} outputs and {inputs} inputs"
             )
-        values = self._generator(array).normal(size=(outputs, inputs))
+        values = self._generator().normal(size=(outputs, inputs))
         tall = values if outputs >= inputs else values.T
+        xp = backend.get_array_module(tall)
         q, r = xp.linalg.qr(tall)
         # Without the signs, QR does not give uniform rotations (Mezzadri, 2007).
         q *= xp.sign(xp.diag(r))
-        array[...] = size * (q if outputs >= inputs else q.T).reshape(array.shape)
+        orthonormal = q if outputs >= inputs else q.T
+        self._fill(array, size * orthonormal.reshape(array.shape))

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from renga import backend, initializer
+import numpy
+
+from renga import initializer
 
 
 class RandomInitializer(initializer.Initializer):
     """Draws values from a distribution of size ``scale``.
 
-    ``rng`` is a ``RandomState`` or a ``Generator``; by default the
-    global generator of the array's module, so ``numpy.random.seed`` reproduces the
-    values.
+    ``rng`` is a ``RandomState`` or a ``Generator``; by default NumPy's global
+    generator on every device, so ``numpy.random.seed`` reproduces the values.
     """
 
     def __init__(
@@ -29,10 +30,8 @@ class RandomInitializer(initializer.Initializer):
     def _draw(self, array: Any, size: float) -> None:
         raise NotImplementedError
 
-    def _generator(self, array: Any) -> Any:
-        if self.rng is not None:
-            return self.rng
-        return backend.get_array_module(array).random
+    def _generator(self) -> Any:
+        return numpy.random if self.rng is None else self.rng
 
 
 class FanInitializer(RandomInitializer):

@@ -27,10 +27,11 @@ class _Triangles(initializer.Initializer):
             f"expected as many inputs as outputs, or one, got {array.shape}"
         )
         triangle = self._triangle(ksize[0])
-        array[...] = 0
+        values = numpy.zeros(array.shape)
         channels = numpy.arange(outputs)
         own = (channels, channels if inputs == outputs else 0)
-        array[own] = functools.reduce(numpy.multiply.outer, [triangle] * len(ksize))
+        values[own] = functools.reduce(numpy.multiply.outer, [triangle] * len(ksize))
+        self._fill(array, values)
 
     def _triangle(self, size: int) -> Any:
         """Weights that fall off from the middle, 1 if that is an element."""

@@ -12,8 +12,8 @@ class Uniform(RandomInitializer):
     """Draws evenly from [-``scale``, ``scale``)."""
 
     def _draw(self, array: Any, size: float) -> None:
-        generator = self._generator(array)
-        array[...] = generator.uniform(low=-size, high=size, size=array.shape)
+        generator = self._generator()
+        self._fill(array, generator.uniform(low=-size, high=size, size=array.shape))
 
 
 class LeCunUniform(FanInitializer, Uniform):

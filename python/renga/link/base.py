@@ -376,7 +376,7 @@ def _serialize_param(serializer: Any, name: str, param: Parameter) -> None:
         serializer.on_failure(functools.partial(param._restore_values, values))
     if not param.is_initialized:
         param.initialize(data.shape)
-    param.array[...] = data
+    param.array[...] = param.device.send(data)
 
 
 def _shape_and_dtype(value: Any) -> tuple[Any, Any]:

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy
 
 from renga import gradient_check, initializers
 from renga.link import Link
-from renga.testing.array import assert_allclose
 from renga.testing.backend import BackendConfig
-from renga.testing.case import Arrays, Case, CaseError, arrays_of, variables_of
+from renga.testing.case import (
+    Arrays,
+    Case,
+    CaseError,
+    arrays_of,
+    check_equal,
+    checked_arrays,
+    variables_of,
+)
 from renga.variable import Variable
 
 
@@ -19,11 +26,20 @@ class LinkTestError(CaseError):
     """A link differs from its test case's expectation."""
 
 
-class InitializerArgument(NamedTuple):
-    """An argument of a link, and the initializer that it means."""
+class InitializerArgument:
+    """An argument of a link, and the initializer that it means.
 
-    argument_value: Any
-    expected_initializer: Any
+    Raises:
+        ValueError: the initializer is None.
+        TypeError: the initializer is no number, array or callable.
+    """
+
+    def __init__(self, argument_value: Any, expected_initializer: Any) -> None:
+        if expected_initializer is None:
+            raise ValueError("InitializerArgument: expected an initializer, got None")
+        initializers._get_initializer(expected_initializer)
+        self.argument_value = argument_value
+        self.expected_initializer = expected_initializer
 
 
 class _LinkCase(Case):
@@ -43,17 +59,31 @@ class _LinkCase(Case):
         outputs = link(*inputs)
         return (outputs,) if isinstance(outputs, Variable) else outputs
 
-    def _param(self, link: Link, name: str) -> Any:
-        for attribute in name.split("."):
-            link = getattr(link, attribute)
-        return link
+    def _params(self, link: Link) -> list[Any]:
+        return [self._param(link, name) for name in self.param_names]
 
-    def _link(self, values: Sequence[Any]) -> Link:
-        link = self.create_link(values)
-        self.error.check(isinstance(link, Link), "create_link() must return a link")
+    def _param(self, link: Link, name: str) -> Any:
+        found: Any = link
+        for attribute in name.split("."):
+            found = getattr(found, attribute, None)
+        if found is None:
+            self.error.fail(f"Link does not have a parameter named {name!r}")
+        return found
+
+    def _values(self) -> list[InitializerArgument]:
+        return _pairs("generate_params", self.generate_params())
+
+    def _link(self, values: Sequence[InitializerArgument]) -> Link:
+        link = self.create_link([value.argument_value for value in values])
+        if not isinstance(link, Link):
+            raise TypeError(f"create_link() must return a link, not {type(link)}")
         config = self.backend_config or BackendConfig({})
         link.to_device(config.device)
         return link
+
+    def _run(self, link: Link, inputs: tuple[Variable, ...]) -> tuple[Variable, ...]:
+        config = self.backend_config or BackendConfig({})
+        return self._outputs(self.forward(link, inputs, config.device))
 
 
 class LinkTestCase(_LinkCase):
@@ -70,41 +100,38 @@ class LinkTestCase(_LinkCase):
     def test_forward(self, backend_config: BackendConfig | None = None) -> None:
         """Compares the outputs."""
         config = self._start("test_forward", backend_config)
-        if self.skip_forward_test:
-            self.skipTest("skip_forward_test is set")
-        link = self._link(self.generate_params())
+        link = self._link(self._values())
         inputs = self._inputs()
         sent = variables_of(self._to_device(inputs))
         with config:
-            outputs = self._outputs(self.forward(link, sent, config.device))
-        expected = self.forward_expected(link, inputs)
+            outputs = self._run(link, sent)
+        expected = checked_arrays(
+            "forward_expected", self.forward_expected(link, inputs)
+        )
         self.check_forward_outputs(arrays_of(outputs), expected)
 
     def test_backward(self, backend_config: BackendConfig | None = None) -> None:
         """Compares gradients of inputs and parameters with numerical ones."""
         config = self._start("test_backward", backend_config)
-        if self.skip_backward_test:
-            self.skipTest("skip_backward_test is set")
+        options = self._gradient_options(self.check_backward_options)
 
-        def check(options: dict[str, Any]) -> None:
-            link = self._link(self.generate_params())
+        def check() -> None:
+            link = self._link(self._values())
             inputs = self._to_device(self._inputs())
             # Uninitialised parameters get their shapes here.
-            outputs = self.forward(link, variables_of(inputs), config.device)
-            grads = self.generate_grad_outputs(arrays_of(self._outputs(outputs)))
-            params = [self._param(link, name) for name in self.param_names]
+            outputs = self._run(link, variables_of(inputs))
+            grads = self._to_device(self._grad_outputs(arrays_of(outputs)))
+            params = self._params(link)
+            constants = [p for p in link.params() if all(p is not q for q in params)]
 
             def function(*xs: Variable) -> tuple[Variable, ...]:
-                return self._outputs(self.forward(link, xs, config.device))
+                for p in constants:
+                    p.array = p.array.astype(_float_dtype(xs, p.dtype), copy=False)
+                return self._run(link, xs)
 
-            options = {
-                "dtype": self.numerical_grad_dtype,
-                **options,
-                **(self.check_backward_options or {}),
-            }
-            with self.error.raise_if_fail("backward is not as the numerical gradient"):
+            with self.error.raise_if_fail("backward is not implemented correctly"):
                 gradient_check.check_backward(
-                    function, inputs, self._to_device(grads), params, **options
+                    function, inputs, grads, params, **options
                 )
 
         with config:
@@ -115,7 +142,7 @@ class LinkInitializersTestCase(_LinkCase):
     """Checks the initial values of parameters for each initializer.
 
     ``get_initializers`` gives, for each parameter, the initializers to try; the values
-    of the others are the first of theirs.
+    of the others are those of ``generate_params``.
     """
 
     check_initializers_options: dict[str, Any] | None = None
@@ -131,35 +158,42 @@ class LinkInitializersTestCase(_LinkCase):
     def test_initializers(self, backend_config: BackendConfig | None = None) -> None:
         """Compares each parameter with its initializer's values."""
         config = self._start("test_initializers", backend_config)
-        choices = self.get_initializers()
-        self.error.check(
-            len(choices) == len(self.param_names),
-            f"get_initializers() must return {len(self.param_names)} lists",
-        )
-        for i, options in enumerate(choices):
+        choices = _sequence("get_initializers", self.get_initializers())
+        pairs = [_pairs("get_initializers", options) for options in choices]
+        for i, options in enumerate(pairs):
             for option in options:
-                chosen = [_pair(each[0]) for each in choices]
-                chosen[i] = _pair(option)
-                link = self._link([pair.argument_value for pair in chosen])
+                values = self._values()
+                values[i] = option
+                link = self._link(values)
                 inputs = variables_of(self._to_device(self._inputs()))
                 with config:
-                    self.forward(link, inputs, config.device)
-                self._check(link, self.param_names[i], chosen[i].expected_initializer)
+                    self._run(link, inputs)
+                self._check(self._params(link)[i], option.expected_initializer)
 
-    def _check(self, link: Link, name: str, initializer: Any) -> None:
-        param = self._param(link, name)
-        if isinstance(initializer, numpy.ndarray):
-            expected = initializer
-        else:
-            expected = numpy.empty(param.shape, param.dtype)
-            initializers._get_initializer(initializer)(expected)
-        with self.error.raise_if_fail(f"{name} differs from {initializer}"):
-            assert_allclose(
-                param.array, expected, **(self.check_initializers_options or {})
-            )
+    def _check(self, param: Any, initializer: Any) -> None:
+        expected = numpy.empty(param.shape, param.dtype)
+        initializers._get_initializer(initializer)(expected)
+        options = self.check_initializers_options or {}
+        check_equal(self.error, (numpy.asarray(param.array),), (expected,), options)
 
 
-def _pair(option: Any) -> InitializerArgument:
-    if isinstance(option, InitializerArgument):
-        return option
-    return InitializerArgument(option, option)
+def _sequence(name: str, values: Any) -> Sequence[Any]:
+    if not isinstance(values, (tuple, list)):
+        raise TypeError(f"{name}() must return a tuple or a list, not {type(values)}")
+    return values
+
+
+def _pairs(name: str, values: Any) -> list[InitializerArgument]:
+    """Arguments of a link with the initializers that they mean."""
+    return [
+        value
+        if isinstance(value, InitializerArgument)
+        else InitializerArgument(value, value)
+        for value in _sequence(name, values)
+    ]
+
+
+def _float_dtype(xs: Sequence[Variable], default: Any) -> Any:
+    """The dtype of the inputs of floats, which a check may compute in float64."""
+    floats = [x.dtype for x in xs if x.dtype.kind == "f"]
+    return floats[0] if floats else default

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy
 
+from renga import backend
 from renga.utils.type_expression import (
     Atom,
     BinaryOperator,
@@ -240,5 +241,8 @@ _prod = Variable(math.prod, "prod")
 
 
 def same_types(*arrays: Any) -> bool:
-    """Whether all are NumPy arrays."""
-    return all(isinstance(array, numpy.ndarray) for array in arrays)
+    """Whether all are NumPy arrays, or all arrays on CUDA devices."""
+    return any(
+        all(isinstance(array, kind) for array in arrays)
+        for kind in backend.get_array_types()
+    )

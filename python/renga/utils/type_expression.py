@@ -6,7 +6,7 @@ import operator
 from typing import Any, Callable
 
 # How tightly an operation binds when printed, as in Python's own grammar.
-COMPARISON, SUM, PRODUCT, SIGN, POWER, ATOM = range(6)
+COMPARISON, OR, XOR, AND, SHIFT, SUM, PRODUCT, SIGN, POWER, ATOM = range(10)
 
 
 def evaluate(exp: Any) -> Any:
@@ -270,5 +270,10 @@ _attach_binary("truediv", PRODUCT, "/", operator.truediv)
 _attach_binary("floordiv", PRODUCT, "//", operator.floordiv)
 _attach_binary("mod", PRODUCT, "%", operator.mod)
 _attach_binary("pow", POWER, "**", operator.pow, right_associative=True)
+_attach_binary("lshift", SHIFT, "<<", operator.lshift)
+_attach_binary("rshift", SHIFT, ">>", operator.rshift)
+_attach_binary("and", AND, "&", operator.and_)
+_attach_binary("xor", XOR, "^", operator.xor)
+_attach_binary("or", OR, "|", operator.or_)
 _attach_unary("neg", "-")
 _attach_unary("pos", "+")

@@ -191,6 +191,7 @@ LABELS = {
     "Add": "_ + _",
     "AddConstant": "_ + {0.value}",
     "BatchDet": "det",
+    "Cholesky": "cholesky",
     "DiGamma": "digamma",
     "Div": "_ / _",
     "DivFromConstant": "{0.value} / _",

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
+from renga import _core
 from renga.configuration import using_config
+from renga.function_hook import get_function_hooks
 from renga.function_node import FunctionNode, grad
 from renga.variable import Variable
 
 
 class Operation(FunctionNode):
     """Calls functions of renga on arrays, and again to differentiate them.
+
+    Hooks see the operation, and not the functions that it calls.
 
     Attributes:
         again: whether ``compute`` runs for a gradient, and must have no side effect.
@@ -25,7 +31,7 @@ class Operation(FunctionNode):
     def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         """The outputs as arrays."""
         self.retain_inputs(range(len(inputs)))
-        with using_config("enable_backprop", False):
+        with using_config("enable_backprop", False), _without_hooks():
             return tuple(y.array for y in _tuple(self.compute(*inputs)))
 
     def backward(
@@ -34,19 +40,33 @@ class Operation(FunctionNode):
         """The gradients, which can be differentiated again."""
         xs = self.get_retained_inputs()
         self.again = True
-        with using_config("enable_backprop", True):
-            ys = _tuple(self.compute(*xs))
         used = [i for i, gy in enumerate(grad_outputs) if gy is not None]
         wanted = [i for i in target_input_indexes if xs[i].dtype.kind == "f"]
-        gxs = grad(
-            [ys[i] for i in used],
-            [xs[i] for i in wanted],
-            [grad_outputs[i] for i in used],
-            enable_double_backprop=True,
-        )
+        with _without_hooks():
+            with using_config("enable_backprop", True):
+                ys = _tuple(self.compute(*xs))
+            gxs = grad(
+                [ys[i] for i in used],
+                [xs[i] for i in wanted],
+                [grad_outputs[i] for i in used],
+                enable_double_backprop=True,
+            )
         found = dict(zip(wanted, gxs))
         return tuple(found.get(i) for i in target_input_indexes)
 
 
 def _tuple(ys: Any) -> tuple[Variable, ...]:
     return tuple(ys) if isinstance(ys, (tuple, list)) else (ys,)
+
+
+@contextlib.contextmanager
+def _without_hooks() -> Iterator[None]:
+    hooks = get_function_hooks()
+    kept = dict(hooks)
+    hooks.clear()
+    _core.set_function_hooks(None)
+    try:
+        yield
+    finally:
+        hooks.update(kept)
+        _core.set_function_hooks(hooks or None)

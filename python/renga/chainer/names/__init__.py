@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-from types import ModuleType
 from typing import Any
 
 from renga.chainer.function_classes import find_class
@@ -68,18 +67,6 @@ def add_all() -> None:
         importlib.import_module(chainers)
 
 
-def add_further_names(module: ModuleType, chainers: str) -> None:
-    """Makes a module of renga find what only Chainer's module has, when asked."""
-    if source_of(chainers) is None and not chainers.startswith("chainer.functions."):
-        return
-    own = vars(module).get("__getattr__")
-
-    def __getattr__(name: str) -> Any:
-        try:
-            return further_name(chainers, name)
-        except AttributeError:
-            if own is None:
-                raise
-            return own(name)
-
-    module.__dict__["__getattr__"] = __getattr__
+def has_further_names(module: str) -> bool:
+    """Whether renga's module may lack names of Chainer's ``module``."""
+    return module.startswith("chainer.functions.") or source_of(module) is not None

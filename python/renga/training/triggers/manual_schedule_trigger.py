@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from renga.serializer import AbstractSerializer
 from renga.training.triggers.progress import Progress
+from renga.training.triggers.snapshot_values import save_or_restore
 
 if TYPE_CHECKING:
     from renga.training.trainer import Trainer
@@ -36,7 +37,11 @@ class ManualScheduleTrigger:
     def serialize(self, serializer: AbstractSerializer) -> None:
         """Saves or restores the position of the last call."""
         self._progress.serialize(serializer)
-        try:
-            self.finished = serializer("finished", self.finished)
-        except KeyError:
-            self.finished = False  # the next call finds out
+        self.finished = save_or_restore(
+            serializer,
+            "finished",
+            self.finished,
+            missing=False,
+            message="ManualScheduleTrigger: the snapshot does not tell whether it is "
+            "finished; the next call finds out",
+        )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from renga.serializer import AbstractSerializer
+from renga.training.triggers.snapshot_values import save_or_restore
 
 if TYPE_CHECKING:
     from renga.training.trainer import Trainer
@@ -29,5 +30,12 @@ class OnceTrigger:
         return fire
 
     def serialize(self, serializer: AbstractSerializer) -> None:
-        """Saves or restores whether it is still to fire."""
-        self._flag_first = serializer("_flag_first", self._flag_first)
+        """Saves or restores whether it is still to fire; if not saved, it has fired."""
+        self._flag_first = save_or_restore(
+            serializer,
+            "_flag_first",
+            self._flag_first,
+            missing=False,
+            message="OnceTrigger: the snapshot does not tell whether it has fired; it "
+            "does not fire again",
+        )

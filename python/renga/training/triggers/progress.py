@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from renga.serializer import AbstractSerializer
+from renga.training.triggers.snapshot_values import save_or_restore
 
 if TYPE_CHECKING:
     from renga.training.trainer import Trainer
@@ -19,6 +20,7 @@ class Progress:
         if unit not in UNITS:
             raise ValueError(f"{op}: expected 'epoch' or 'iteration', got {unit!r}")
         self._unit = unit
+        self._op = op
         self._iteration = 0
         self._epoch_detail = 0.0
 
@@ -26,8 +28,10 @@ class Progress:
         """The positions at the last call and now; keeps the latter."""
         updater = trainer.updater
         iteration, epoch_detail = self._iteration, self._epoch_detail
-        if iteration < 0:  # restored from a file without it
+        # Negative are those restored from a file without them.
+        if iteration < 0:
             iteration = updater.iteration - 1
+        if epoch_detail < 0:
             epoch_detail = updater.previous_epoch_detail
         self._iteration = updater.iteration
         self._epoch_detail = getattr(updater, "epoch_detail", self._epoch_detail)
@@ -36,9 +40,14 @@ class Progress:
         return epoch_detail, self._epoch_detail
 
     def serialize(self, serializer: AbstractSerializer) -> None:
-        """Saves or restores the position."""
-        try:
-            self._iteration = serializer("previous_iteration", self._iteration)
-            self._epoch_detail = serializer("previous_epoch_detail", self._epoch_detail)
-        except KeyError:
-            self._iteration = -1
+        """Saves or restores the position, with a UserWarning if it was not saved."""
+        for name, missing in (("iteration", -1), ("epoch_detail", -1.0)):
+            value = save_or_restore(
+                serializer,
+                f"previous_{name}",
+                getattr(self, f"_{name}"),
+                missing=missing,
+                message=f"{self._op}: the snapshot has no previous_{name}; the "
+                "updater's is taken, as if the trigger were called in every iteration",
+            )
+            setattr(self, f"_{name}", value)

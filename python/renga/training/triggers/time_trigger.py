@@ -19,14 +19,14 @@ class TimeTrigger:
         if period <= 0:
             raise ValueError(f"TimeTrigger: expected a period > 0, got {period}")
         self._period = period
-        self._next_time = period
+        self._next_time = float(period)
 
     def __call__(self, trainer: Trainer) -> bool:
         """Whether a period ended since the last call."""
         elapsed = trainer.elapsed_time
         if elapsed <= self._next_time:
             return False
-        self._next_time = (elapsed // self._period + 1) * self._period
+        self._next_time += self._period
         return True
 
     def serialize(self, serializer: AbstractSerializer) -> None:

@@ -1,4 +1,4 @@
-"""ParallelUpdater: a batch shared out over two copies of the model."""
+"""ParallelUpdater: a batch split over two copies of the model."""
 
 import chainer
 import chainer.functions as F

@@ -12,7 +12,7 @@ import chainer
 import chainer.utils
 import numpy
 
-sys.path.append(str(Path(__file__).parents[2] / "python/functions/cases"))
+sys.path.append(str(Path(__file__).parents[3] / "python/functions/cases"))
 import edge_cases  # noqa: E402
 
 # How many arguments are varied, at most.

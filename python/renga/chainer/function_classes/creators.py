@@ -1,0 +1,234 @@
+"""Creators of Variables as objects of Chainer's classes, and the names in hooks."""
+
+from __future__ import annotations
+
+import functools
+import re
+from types import FunctionType
+from typing import Any
+
+import renga.functions as F
+from renga import _core
+from renga.chainer.function_classes.generated import LABELS, ROWS, classes
+from renga.chainer.function_classes.operation import Operation
+from renga.function_hook import get_function_hooks
+from renga.function_hooks import debug_print, timer
+from renga.links import Classifier
+from renga.operations import operation_of
+from renga.variable import Variable
+
+# Functions and their classes, which the rows do not tell.
+_FURTHER = """
+average:Mean average_pooling_1d:AveragePoolingND average_pooling_3d:AveragePoolingND
+batch_renormalization:BatchRenormalizationFunction
+connectionist_temporal_classification:ConnectionistTemporalClassification
+convolution_1d:ConvolutionND convolution_3d:ConvolutionND convolution_nd:ConvolutionND
+deconvolution_1d:DeconvolutionND deconvolution_3d:DeconvolutionND
+deconvolution_nd:DeconvolutionND
+decorrelated_batch_normalization:DecorrelatedBatchNormalization dropout:Dropout
+einsum:EinSum fft:FFT gaussian:Gaussian ifft:FFT
+local_convolution_2d:LocalConvolution2DFunction max_pooling_1d:MaxPoolingND
+max_pooling_2d:MaxPoolingND max_pooling_3d:MaxPoolingND max_pooling_nd:MaxPoolingND
+negative_sampling:NegativeSamplingFunction relu6:ClippedReLU rrelu:RReLU
+simplified_dropconnect:SimplifiedDropconnect softmax_cross_entropy:SoftmaxCrossEntropy
+squared_difference:SquaredError tensordot:TensorDot unpooling_1d:UnpoolingND
+unpooling_3d:UnpoolingND zoneout:Zoneout
+"""
+# These draw numbers or update averages: what runs again would be another function.
+_IMPURE = (
+    "batch_renormalization decorrelated_batch_normalization dropout gaussian "
+    "negative_sampling rrelu simplified_dropconnect zoneout"
+).split()
+# Operations of the core whose results have the label of another one.
+_SHARED = "squeeze stack sum_to swapaxes".split()
+# The classes of the core's labels that are not a class's name or label.
+_OF_LABELS = {
+    "-_": "Neg",
+    "forget": "Forget",
+    "gammaln": "LGamma",
+    "maxpoolingnd": "MaxPoolingND",
+    "negative": "Neg",
+    "rsqrt": "DivFromConstant",
+    "slice": "GetItem",
+}
+_WITH_NUMBER = {
+    "Add": "AddConstant",
+    "Div": "DivFromConstant",
+    "Mul": "MulConstant",
+    "PowVarVar": "PowVarConst",
+    "Sub": "SubFromConstant",
+}
+
+
+def class_names() -> dict[str, str]:
+    """The classes of Chainer's functions that are one FunctionNode, by function."""
+    pattern = r"^\S+ (\w+)\(.*: .* -> F\.(\w+)\([^()]*\)$"
+    found = {f: name for name, f in re.findall(pattern, ROWS, re.MULTILINE)}
+    found.update(re.findall(r"(\w+):(\w+)", _FURTHER))
+    del found["add"]  # of two, it is an operator
+    return found
+
+
+def name_creators() -> None:
+    """Gives creators Chainer's classes, which outputs of functions remember."""
+    for function, name in class_names().items():
+        own = getattr(F, function)
+        if isinstance(own, FunctionType) or function in _SHARED:
+            setattr(F, function, _remembering(own, function, name))
+    # Its default loss is the function as it was.
+    init = vars(Classifier)["__init__"]
+    init.__defaults__ = tuple(
+        getattr(F, x.__name__) if callable(x) else x for x in init.__defaults__
+    )
+    for cls in (_core.Variable, _core.VariableNode):
+        setattr(cls, "creator", property(_creator, _set_creator))  # noqa: B010
+    timer.operation_name = _name_in_hooks
+    debug_print.label_of = _label_in_hooks
+
+
+def _remembering(function: Any, name: str, class_name: str) -> Any:
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if get_function_hooks() and name not in _IMPURE:
+            return _seen_as(class_name, function, args, kwargs)
+        ys = function(*args, **kwargs)
+        for y in ys if isinstance(ys, (tuple, list)) else (ys,):
+            # A function may hand on what it got.
+            if isinstance(y, Variable) and all(y is not x for x in args):
+                vars(y)["_creator_name"] = class_name
+        return ys
+
+    return call
+
+
+def _seen_as(class_name: str, function: Any, args: Any, kwargs: Any) -> Any:
+    """Calls the function as one node, which is what hooks see of it."""
+    xs: list[Variable] = []
+
+    def numbered(value: Any) -> Any:
+        if isinstance(value, Variable):
+            xs.append(value)
+            return functools.partial(lambda i, given: given[i], len(xs) - 1)
+        if isinstance(value, (tuple, list)):
+            parts = [numbered(part) for part in value]
+            return lambda given: type(value)(part(given) for part in parts)
+        return lambda given: value
+
+    places = [numbered(value) for value in args]
+    names = {key: numbered(value) for key, value in kwargs.items()}
+    single = []
+
+    def compute(*given: Any) -> Any:
+        ys = function(
+            *(place(given) for place in places),
+            **{key: place(given) for key, place in names.items()},
+        )
+        single.append(isinstance(ys, Variable))
+        return ys
+
+    label = _label(class_name, class_name)
+    node = type(class_name, (Operation,), {"label": label})()
+    node.compute = compute
+    ys = node.apply(xs)
+    return ys[0] if single[0] else ys
+
+
+def _label(class_name: str, default: str) -> str:
+    label = LABELS.get(class_name, class_name)
+    return default if "{" in label else label
+
+
+def _creator(self: Any) -> Any:
+    """The function that computed it, with the name of Chainer's class."""
+    node = self.creator_node
+    if not _is_own(node):
+        return getattr(node, "function", node)
+    kept = getattr(self, "__dict__", {})
+    view = kept.get("_creator_view")
+    if view is None or view.node is not node:
+        name = kept.get("_creator_name") or _name_of(node)
+        kept["_creator_view"] = view = _views(name)(node)
+    return view
+
+
+def _is_own(node: Any) -> bool:
+    """Whether renga made the node, and not a class of the user's."""
+    module = type(node).__module__
+    return isinstance(node, _core.Node) or module.startswith("renga.functions.")
+
+
+def _set_creator(self: Any, function: Any) -> None:
+    getattr(self, "__dict__", {}).pop("_creator_name", None)
+    self.creator_node = getattr(function, "node", function)
+
+
+class Creator:
+    """A node of the core's graph, with the name of Chainer's class."""
+
+    chainers_name = ""
+
+    def __init__(self, node: Any) -> None:
+        self.node = node
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.node, name)
+
+    def __eq__(self, other: object) -> bool:
+        return self.node is getattr(other, "node", other)
+
+    def __hash__(self) -> int:
+        return hash(self.node)
+
+    @property
+    def label(self) -> str:
+        """The name in messages and drawings."""
+        return _label(self.chainers_name, self.node.label)
+
+
+@functools.cache
+def _views(name: str) -> type:
+    """The class of views of that name; they are instances of Chainer's class, too."""
+    members: dict[str, Any] = {"chainers_name": name}
+    for (_, known), cls in classes().items():
+        if known == name:
+            members["__class__"] = property(functools.partial(_constant, cls))
+    return type(name, (Creator,), members)
+
+
+def _constant(value: type, _: Any) -> type:
+    return value
+
+
+@functools.cache
+def _names_of_labels() -> dict[str, str]:
+    names = {name for _, name in classes()}
+    known = {name.lower(): name for name in names}
+    known.update({LABELS.get(name, name).lower(): name for name in names})
+    return {**known, **_OF_LABELS}
+
+
+def _name_of(node: Any) -> str:
+    """The class of a node or call, by its label."""
+    label = node.label.lower()
+    labels = _names_of_labels()
+    name = labels.get(label) or labels.get(label.replace("_", ""), node.label)
+    one_input = node.inputs is not None and len(node.inputs) == 1
+    return _WITH_NUMBER.get(name, name) if one_input else name
+
+
+def _name_in_hooks(function: Any) -> str:
+    """The class's name of a function that a hook sees."""
+    if not isinstance(function, _core.Call) and not _is_own(function):
+        return type(getattr(function, "function", function)).__name__
+    operation = operation_of(function)
+    names = class_names()
+    if operation is not None and operation.name in names:
+        return names[operation.name]
+    return _name_of(function)
+
+
+def _label_in_hooks(function: Any) -> str:
+    """The label of a function that a hook sees."""
+    if isinstance(function, _core.Call) or _is_own(function):
+        return _label(_name_in_hooks(function), function.label)
+    return str(function.label)

@@ -1,0 +1,80 @@
+"""What ChainerMN 7.8.1 does on two and three ranks, recorded, and what renga does.
+
+``record_ranks.py`` writes the outcomes; ``rank_differences.py`` lists where renga's
+differ on purpose. The ranks are processes, and threads of one process.
+"""
+
+import functools
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+from chainer_outcomes.differences import COMPUTES
+from chainer_outcomes.rank_differences import DIFFERENCES
+from chainer_outcomes.test_outcomes import agrees
+
+from renga.launch import mpiexec_command, mpiexec_environment
+
+FOLDER = Path(__file__).parent
+SIZES = (2, 3)
+RECORDED = {
+    size: json.loads((FOLDER / f"recorded_ranks/{size}.json").read_text())
+    for size in SIZES
+}
+CASES = [(size, case) for size, recorded in RECORDED.items() for case in recorded]
+
+
+@functools.cache
+def outcomes(size, how):
+    """Renga's outcomes of all cases, a list of the ranks' for each."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "outcomes.json"
+        run = [sys.executable, "-m", "renga.chainer", FOLDER / "record_ranks.py", file]
+        environment = {**os.environ, "RENGA_TIMEOUT": "30"}
+        if how == "threads":
+            run.append(str(size))
+        else:
+            run = [*mpiexec_command(size), *run]
+            environment |= mpiexec_environment(size)
+        done = subprocess.run(
+            run,
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=600,
+            env=environment,
+        )
+        assert done.returncode == 0, done.stderr
+        return json.loads(file.read_text())
+
+
+@pytest.mark.parametrize("how", ["threads", "processes"])
+@pytest.mark.parametrize(("size", "case"), CASES)
+def test_outcome(size, case, how):
+    if how == "processes":
+        pytest.importorskip("renga._communicators_mpi", exc_type=ImportError)
+        if "OMPI_COMM_WORLD_RANK" in os.environ:
+            pytest.skip("starts mpiexec")
+    expected = RECORDED[size][case]
+    if case in DIFFERENCES:
+        expected = [DIFFERENCES[case]] * size
+    found = outcomes(size, how)[case]
+    for rank, (outcome, wanted) in enumerate(zip(found, expected, strict=True)):
+        assert agrees(case, wanted, outcome), (
+            f"rank {rank}: expected {wanted}, got {outcome}"
+        )
+
+
+def test_every_difference_is_one():
+    """What the table lists is recorded, and some rank's outcome was another."""
+    for case, expected in DIFFERENCES.items():
+        for recorded in RECORDED.values():
+            if expected is COMPUTES:
+                assert any("error" in outcome for outcome in recorded[case]), case
+            else:
+                assert not all(agrees(case, o, expected) for o in recorded[case]), case
