@@ -44,6 +44,7 @@ from renga.extensions.shifts import (
     step_shift,
     warmup_shift,
 )
+from renga.extensions.shifts.cosine_shift import CosineShift, OneCycleShift
 from renga.extensions.shifts.exponential_shift import ExponentialShift
 from renga.extensions.shifts.inverse_shift import InverseShift
 from renga.extensions.shifts.linear_shift import LinearShift
@@ -57,6 +58,7 @@ from renga.extensions.variable_unchain import unchain_variables
 from renga.suggestions import suggest_names as _suggest_names
 
 __all__ = [
+    "CosineShift",
     "DumpGraph",
     "Evaluator",
     "ExponentialMovingAverage",
@@ -71,6 +73,7 @@ __all__ = [
     "MLflowReport",
     "MicroAverage",
     "MultistepShift",
+    "OneCycleShift",
     "ParameterStatistics",
     "PlotReport",
     "PolynomialShift",

@@ -6,6 +6,13 @@ from renga.links.activation.simplified_dropconnect import (
     SimplifiedDropconnect as SimplifiedDropconnect,
 )
 from renga.links.activation.swish import Swish as Swish
+from renga.links.attention.key_value_cache import KeyValueCache as KeyValueCache
+from renga.links.attention.multi_head_attention import (
+    MultiHeadAttention as MultiHeadAttention,
+)
+from renga.links.attention.transformer_block import (
+    TransformerBlock as TransformerBlock,
+)
 from renga.links.connection.bias import Bias as Bias
 from renga.links.connection.bilinear import Bilinear as Bilinear
 from renga.links.connection.embed_id import EmbedID as EmbedID
@@ -45,12 +52,26 @@ from renga.links.loss.hierarchical_softmax import (
 )
 from renga.links.loss.negative_sampling import NegativeSampling as NegativeSampling
 from renga.links.model.classifier import Classifier as Classifier
+from renga.links.model.language.gpt2 import GPT2 as GPT2
 from renga.links.model.vision.googlenet import GoogLeNet as GoogLeNet
+from renga.links.model.vision.residual_network import ResidualNetwork as ResidualNetwork
+from renga.links.model.vision.residual_network import ResNet18 as ResNet18
+from renga.links.model.vision.residual_network import ResNet34 as ResNet34
+from renga.links.model.vision.residual_network import ResNet50 as ResNet50
+from renga.links.model.vision.residual_network import ResNet101 as ResNet101
 from renga.links.model.vision.resnet import ResNet50Layers as ResNet50Layers
 from renga.links.model.vision.resnet import ResNet101Layers as ResNet101Layers
 from renga.links.model.vision.resnet import ResNet152Layers as ResNet152Layers
 from renga.links.model.vision.vgg import VGG16Layers as VGG16Layers
 from renga.links.model.vision.vgg import VGG19Layers as VGG19Layers
+from renga.links.model.vision.vgg_bn import VGG11BN as VGG11BN
+from renga.links.model.vision.vgg_bn import VGG13BN as VGG13BN
+from renga.links.model.vision.vgg_bn import VGG16BN as VGG16BN
+from renga.links.model.vision.vgg_bn import VGG19BN as VGG19BN
+from renga.links.model.vision.vision_transformer import (
+    VisionTransformer as VisionTransformer,
+)
+from renga.links.model.vision.vision_transformer import ViTB16 as ViTB16
 from renga.links.normalization.batch_normalization import (
     BatchNormalization as BatchNormalization,
 )
@@ -65,6 +86,9 @@ from renga.links.normalization.group_normalization import (
 )
 from renga.links.normalization.layer_normalization import (
     LayerNormalization as LayerNormalization,
+)
+from renga.links.normalization.rms_normalization import (
+    RMSNormalization as RMSNormalization,
 )
 from renga.links.parallel.channel.batch_normalization import (
     ParallelBatchNormalization as ParallelBatchNormalization,

@@ -48,6 +48,7 @@ def main():
     parser.add_argument("--width", type=int, default=16, help="channels at first")
     parser.add_argument("--lr", type=float, default=0.05)
     parser.add_argument("--size", type=int, help="images to train with")
+    parser.add_argument("--device", default="@numpy", help="or @cupy:0, a GPU")
     parser.add_argument("--out", default="result", help="folder for what is written")
     args = parser.parse_args()
 
@@ -59,14 +60,15 @@ def main():
         test, args.batchsize, repeat=False, shuffle=False
     )
 
-    model = L.Classifier(VGG16(width=args.width))
+    device = renga.get_device(args.device)
+    model = L.Classifier(VGG16(width=args.width)).to_device(device)
     optimizer = renga.optimizers.MomentumSGD(args.lr)
     optimizer.setup(model)
     optimizer.add_hook(renga.optimizer_hooks.WeightDecay(5e-4))
 
-    updater = training.updaters.StandardUpdater(train_iter, optimizer)
+    updater = training.updaters.StandardUpdater(train_iter, optimizer, device=device)
     trainer = training.Trainer(updater, (args.epoch, "epoch"), out=args.out)
-    trainer.extend(extensions.Evaluator(test_iter, model))
+    trainer.extend(extensions.Evaluator(test_iter, model, device=device))
     # Half the learning rate after each third of the epochs.
     trainer.extend(
         extensions.ExponentialShift("lr", 0.5),

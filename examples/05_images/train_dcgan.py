@@ -38,7 +38,7 @@ class DCGANUpdater(training.updaters.StandardUpdater):
         optimizers = self.get_all_optimizers()
         gen, dis = optimizers["gen"].target, optimizers["dis"].target
         x = self.converter(self.get_iterator("main").next(), self.device)
-        made = gen(noise(len(x)))
+        made = gen(gen.device.send(noise(len(x))))
         real, fake = dis(x), dis(made)
 
         loss_gen = F.mean(F.softplus(-fake))
@@ -70,7 +70,7 @@ def drawing(gen, columns=10):
         import matplotlib.image
 
         with renga.using_config("train", False), renga.no_backprop_mode():
-            made = gen(z).array
+            made = renga.cuda.to_cpu(gen(gen.device.send(z)).array)
         rows = [numpy.concatenate(list(row), 2) for row in numpy.split(made, columns)]
         picture = numpy.concatenate(rows, 1).transpose(
             1, 2, 0
@@ -88,17 +88,20 @@ def main():
     parser.add_argument("--width", type=int, default=12, help="channels at last")
     parser.add_argument("--alpha", type=float, default=5e-4, help="of Adam")
     parser.add_argument("--size", type=int, help="images to train with")
+    parser.add_argument("--device", default="@numpy", help="or @cupy:0, a GPU")
     parser.add_argument("--out", default="result", help="folder for what is written")
     args = parser.parse_args()
 
     numpy.random.seed(0)
     train, _, _ = load("cifar10", ndim=3, size=args.size)
     images = renga.datasets.TransformDataset(train, lambda example: 2 * example[0] - 1)
-    gen = Generator(args.width, HIDDEN)
-    models = {"gen": gen, "dis": Discriminator(args.width)}
+    device = renga.get_device(args.device)
+    gen = Generator(args.width, HIDDEN).to_device(device)
+    models = {"gen": gen, "dis": Discriminator(args.width).to_device(device)}
     updater = DCGANUpdater(
         renga.iterators.SerialIterator(images, args.batchsize),
         {name: make_optimizer(m, args.alpha) for name, m in models.items()},
+        device=device,
     )
 
     trainer = training.Trainer(updater, (args.epoch, "epoch"), out=args.out)

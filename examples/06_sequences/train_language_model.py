@@ -73,8 +73,8 @@ class ParallelSequentialIterator(renga.dataset.Iterator):
 class BPTTUpdater(training.updaters.StandardUpdater):
     """Backpropagation through time, cut after ``length`` words."""
 
-    def __init__(self, iterator, optimizer, length):
-        super().__init__(iterator, optimizer)
+    def __init__(self, iterator, optimizer, length, device=None):
+        super().__init__(iterator, optimizer, device=device)
         self.length = length
 
     def update_core(self):
@@ -107,6 +107,7 @@ def main():
     parser.add_argument("--epoch", type=int, default=5)
     parser.add_argument("--unit", type=int, default=128)
     parser.add_argument("--size", type=int, help="words to train with")
+    parser.add_argument("--device", default="@numpy", help="or @cupy:0, a GPU")
     parser.add_argument("--out", default="result", help="folder for what is written")
     args = parser.parse_args()
 
@@ -114,18 +115,23 @@ def main():
     train, test, vocabulary = load(args.size)
     model = L.Classifier(RNN(len(vocabulary), args.unit))
     model.compute_accuracy = False
+    device = renga.get_device(args.device)
+    model.to_device(device)
     optimizer = renga.optimizers.Adam(3e-3)
     optimizer.setup(model)
     optimizer.add_hook(renga.optimizer_hooks.GradientClipping(5))
 
     train_iter = ParallelSequentialIterator(train, args.batchsize)
     test_iter = ParallelSequentialIterator(test, args.batchsize, repeat=False)
-    updater = BPTTUpdater(train_iter, optimizer, args.bpttlen)
+    updater = BPTTUpdater(train_iter, optimizer, args.bpttlen, device)
     trainer = training.Trainer(updater, (args.epoch, "epoch"), out=args.out)
     reader = model.copy()  # has the same parameters and a state of its own
     trainer.extend(
         extensions.Evaluator(
-            test_iter, reader, eval_hook=lambda _: reader.predictor.reset_state()
+            test_iter,
+            reader,
+            device=device,
+            eval_hook=lambda _: reader.predictor.reset_state(),
         )
     )
     trainer.extend(extensions.LogReport(postprocess=perplexity))

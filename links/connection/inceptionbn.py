@@ -26,8 +26,7 @@ class InceptionBN(Chain):
 
     Raises:
         NotImplementedError: another ``pooltype``.
-        AssertionError: a stride together with ``out1``, or neither stride nor
-            ``proj_pool``.
+        AssertionError: ``out1`` with a stride, or without ``proj_pool``.
 
     Source: Ioffe and Szegedy, Batch normalization, 2015.
     """
@@ -56,7 +55,7 @@ class InceptionBN(Chain):
                 f"InceptionBN: expected pooltype 'max' or 'avg', got {pooltype!r}"
             )
         assert out1 == 0 or stride == 1, "InceptionBN: out1 must be 0 with a stride"
-        assert proj_pool is not None or stride != 1, "InceptionBN: needs a proj_pool"
+        assert out1 == 0 or proj_pool is not None, "InceptionBN: out1 needs a proj_pool"
 
         def conv(inputs: int | None, outputs: int, ksize: int, step: int = 1) -> Any:
             return Convolution2D(

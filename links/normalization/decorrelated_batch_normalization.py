@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy
@@ -12,6 +13,7 @@ from renga.functions import (
     fixed_decorrelated_batch_normalization,
 )
 from renga.link import Link
+from renga.serializer import AbstractSerializer, Deserializer
 from renga.utils.argument import parse_kwargs
 from renga.utils.extents import check_count, check_memory
 from renga.variable import Variable
@@ -85,6 +87,45 @@ class DecorrelatedBatchNormalization(Link):
             decay=decay,
         )
 
+    def serialize(self, serializer: AbstractSerializer) -> None:
+        """Saves or restores the averages.
+
+        Chainer before 7 kept one mean and one projection for all groups, which every
+        group gets, with a UserWarning if there are several.
+        """
+        if isinstance(serializer, Deserializer):
+            serializer = _OldAverages(serializer, self.groups)
+        super().serialize(serializer)
+
     def start_finetuning(self) -> None:
         """Resets the averages of ``finetune``."""
         self.N = 0
+
+
+class _OldAverages(Deserializer):
+    """Repeats averages without an axis of groups."""
+
+    def __init__(self, inner: Any, groups: int) -> None:
+        self.inner = inner
+        self.groups = groups
+
+    def __getitem__(self, key: str) -> Any:
+        return self.inner[key]
+
+    def on_failure(self, undo: Any) -> None:
+        self.inner.on_failure(undo)
+
+    def __call__(self, key: str, value: Any) -> Any:
+        if key not in ("avg_mean", "avg_projection"):
+            return self.inner(key, value)
+        saved = self.inner(key, None)
+        if saved is None or saved.shape != value.shape[1:]:
+            return self.inner(key, value)
+        if self.groups > 1:
+            warnings.warn(
+                "DecorrelatedBatchNormalization: the file has the averages of an "
+                "earlier algorithm, one for all groups",
+                stacklevel=2,
+            )
+        repeated = numpy.broadcast_to(saved, value.shape)
+        return repeated.astype(value.dtype)

@@ -1,8 +1,7 @@
-"""LayerNormalization: normalization of each sample."""
+"""LayerNormalization: normalization of each sample over its last axes."""
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from renga.functions import layer_normalization
@@ -13,12 +12,13 @@ from renga.variable import Variable
 
 
 class LayerNormalization(Link):
-    """``(x - mean) / sqrt(variance + eps) gamma + beta``, moments over each sample.
+    """``(x - mean) / sqrt(variance + eps) gamma + beta``, moments over the last axes.
 
-    ``size`` None is taken from the first input.
+    ``size`` is the extent of the last axis, or a tuple of those of the last axes; None
+    is the last axis of the first input.
 
     Shapes:
-        x, y: (N, size)
+        x, y: (…, size)
         gamma, beta: (size,)
 
     Source: Ba et al., Layer normalization, 2016.
@@ -29,7 +29,7 @@ class LayerNormalization(Link):
 
     def __init__(
         self,
-        size: int | None = None,
+        size: int | tuple[int, ...] | None = None,
         eps: float = 1e-6,
         initial_gamma: Any = None,
         initial_beta: Any = None,
@@ -45,7 +45,6 @@ class LayerNormalization(Link):
     def forward(self, x: Any) -> Variable:
         """The normalized ``x``."""
         if not self.gamma.is_initialized:
-            size = math.prod(x.shape[1:])
-            self.gamma.initialize(size)
-            self.beta.initialize(size)
+            self.gamma.initialize(x.shape[-1])
+            self.beta.initialize(x.shape[-1])
         return layer_normalization(x, self.gamma, self.beta, self.eps)

@@ -23,9 +23,9 @@ bool has_activation(const Normalization& normalization) {
 
 // gy through dropout and activation, each as an operation of its own.
 Variable separate_gradient(const Normalization& normalization, const Variable& gy) {
-  const Variable g = normalization.dropout ? apply_dropout(gy, *normalization.dropout,
-                                                           memory_order(normalization.x.array))
-                                           : gy;
+  Variable g = normalization.dropout
+                   ? apply_dropout(gy, *normalization.dropout, memory_order(normalization.x.array))
+                   : gy;
   if (!has_activation(normalization)) return g;
   Normalization before = normalization;
   before.dropout.reset();

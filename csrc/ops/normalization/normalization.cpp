@@ -32,8 +32,9 @@ void update_running(const std::optional<OutputArray>& running, const Array& vect
                     double correction) {
   if (!running) return;
   const Array update = apply(Unary::multiply, vector, (1 - decay) * correction);
-  const Array& old = running->array;
-  const Array decayed = apply(Unary::multiply, as_vector(old, vector.dtype()), decay);
+  const Array& old = running->array;  // on x's device, or on the host
+  const Array on_device = to_device(old, vector.device());
+  const Array decayed = apply(Unary::multiply, as_vector(on_device, vector.dtype()), decay);
   const Array sum = apply("batch_normalization", Binary::add, decayed, update);
   copy(reshape_view(sum, old.shape()), old);
 }

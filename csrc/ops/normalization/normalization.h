@@ -15,7 +15,7 @@ namespace renga {
 // (o * channels + c) * inner + i. inner is 1 if channels are last.
 struct ChannelLayout {
   std::int64_t outer, channels, inner;
-  std::int64_t count() const { return outer * inner; }  // elements per channel
+  RENGA_HOST_DEVICE std::int64_t count() const { return outer * inner; }  // elements per channel
 };
 
 // An array with a layout that kernels know.

@@ -48,6 +48,17 @@ CASES = {
         lambda **k: extensions.PolynomialShift("lr", 1, 8, init=3, target=1, **k),
         numpy.maximum(3 * numpy.clip(1 - T / 8, 0, None), 1),
     ),
+    "cosine": (
+        lambda **k: extensions.CosineShift("lr", 8, 0.5, **k),
+        1.25 + 0.75 * numpy.cos(numpy.pi * numpy.minimum(T, 8) / 8),
+    ),
+    # PyTorch 2.13 gave these: OneCycleLR(max_lr=2, total_steps=11, pct_start=4 / 11).
+    "one cycle": (
+        lambda **k: extensions.OneCycleShift("lr", 10, **k),
+        [0.08000000000000007, 0.56, 1.5199999999999998, 2.0, 1.9009692640269473]
+        + [1.6234913078995261, 1.2225240438725786, 0.7774839561274215]
+        + [0.37651669210047395, 0.09903873597305257, 8e-6, 8e-6, 8e-6],
+    ),
     "step": (
         lambda **k: extensions.StepShift("lr", 0.5, 3, **k),
         2 * 0.5 ** (T // 3),

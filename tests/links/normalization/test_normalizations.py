@@ -38,6 +38,23 @@ CASES = {
     "LayerNormalization with a large eps": Case(
         lambda: L.LayerNormalization(6, 0.5), (X,), lambda p, x: layer(p, x, 0.5)
     ),
+    "LayerNormalization of the last axis": Case(
+        lambda: L.LayerNormalization(2),
+        (IMAGE,),
+        lambda p, x: standardized(x, 3, 1e-6) * p["/gamma"] + p["/beta"],
+        lazy=lambda: L.LayerNormalization(),
+    ),
+    "LayerNormalization of several axes": Case(
+        lambda: L.LayerNormalization((3, 2)),
+        (IMAGE,),
+        lambda p, x: standardized(x, (2, 3), 1e-6) * p["/gamma"] + p["/beta"],
+    ),
+    "RMSNormalization": Case(
+        lambda: L.RMSNormalization(6, 0.1),
+        (X,),
+        lambda p, x: x / numpy.sqrt((x**2).mean(1, keepdims=True) + 0.1) * p["/gamma"],
+        lazy=lambda: L.RMSNormalization(None, 0.1),
+    ),
     "GroupNormalization": Case(
         lambda: L.GroupNormalization(2, 4),
         (IMAGE,),

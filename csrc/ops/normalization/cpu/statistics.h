@@ -7,7 +7,8 @@
 #pragma once
 
 #include "ops/normalization/cpu/channel_reduction.h"
-#include "ops/normalization/cpu/fused_elements.h"
+#include "ops/normalization/fused_elements.h"
+#include "simd/vector.h"
 
 namespace renga::normalized {
 

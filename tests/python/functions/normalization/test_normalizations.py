@@ -54,6 +54,19 @@ CASES = {
         gamma,
         beta,
     ),
+    "layer of pixels": (
+        lambda x, gamma, beta: F.layer_normalization(x, gamma, beta, 0.1),
+        lambda x, gamma, beta: standard(x, (1, 2, 3), 0.1) * gamma + beta,
+        rng.normal(1, 2, size=(2, 3, 4, 5)),
+        rng.normal(size=(3, 4, 5)),
+        rng.normal(size=(3, 4, 5)),
+    ),
+    "root mean square": (
+        lambda x, gamma: F.rms_normalization(x, gamma, 0.1),
+        lambda x, gamma: x / numpy.sqrt((x**2).mean(-1, keepdims=True) + 0.1) * gamma,
+        rng.normal(1, 2, size=(2, 3, 20)),
+        rng.normal(size=20),
+    ),
     "group": (group, grouped, x, gamma, beta),
     "group of units": (group, grouped, flat, gamma, beta),
     "response": (F.local_response_normalization, responses(5, 2, 1e-4, 0.75), x),
@@ -85,6 +98,23 @@ def test_large_halves():
         numpy.testing.assert_allclose(found.array, expected, 5e-3, 1e-3)
 
 
+def test_rows_far_from_zero():
+    x = (1e4 + rng.normal(size=(3, 5000))).astype("f")
+    one, zero = numpy.ones(5000, "f"), numpy.zeros(5000, "f")
+    found = F.layer_normalization(x, one, zero).array
+    numpy.testing.assert_allclose(found, standard(x.astype("d"), 1), 0, 2e-3)
+
+
+def test_activations_narrower_than_parameters():
+    v = renga.Variable(flat.astype("e"))
+    ws = [renga.Variable(w.astype("f")) for w in (gamma, beta)]
+    y = F.layer_normalization(v, *ws)
+    F.sum(y * y).backward()
+    assert (y.dtype, v.grad.dtype, ws[0].grad.dtype) == ("e", "e", "f")
+    expected = standard(flat, 1) * gamma + beta
+    numpy.testing.assert_allclose(y.array, expected, 1e-2, 1e-2)
+
+
 def test_a_vector_of_zeros():
     v = renga.Variable(numpy.zeros((1, 2)))
     y = F.normalize(v, eps=0.5)
@@ -99,6 +129,10 @@ FAULTS = [
     (lambda: F.layer_normalization(x, gamma, beta), InvalidType),
     (lambda: F.layer_normalization(flat, gamma[:2], beta), InvalidType),
     (lambda: F.layer_normalization(flat, gamma.astype("f"), beta), InvalidType),
+    (lambda: F.layer_normalization(flat, gamma, beta[:2]), InvalidType),
+    (lambda: F.layer_normalization(flat.astype("i"), gamma, beta), InvalidType),
+    (lambda: F.rms_normalization(flat, gamma[:2]), InvalidType),
+    (lambda: F.rms_normalization(flat, gamma.sum()), InvalidType),
     (lambda: F.group_normalization(x, 4, gamma, beta), ValueError),
     (lambda: F.group_normalization(x, 0, gamma, beta), ValueError),
     (lambda: F.group_normalization(x, 3.0, gamma, beta), TypeError),

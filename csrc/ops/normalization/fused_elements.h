@@ -1,10 +1,10 @@
 // One element or vector through a normalization, its activation and its dropout, forward and
-// backward.
+// backward, for the kernels of all devices: L is a vector or single number of the statistics' type
+// (simd/vector.h, simd/scalar.h).
 #pragma once
 
 #include "ops/normalization/normalization.h"
-#include "ops/random/cpu/dropout_mask.h"
-#include "simd/vector.h"
+#include "ops/random/dropout_mask.h"
 
 namespace renga::normalized {
 
@@ -18,11 +18,11 @@ struct Relu {
   static constexpr bool is_identity = false;
   // Rounding y later has the same effect as rounding v.
   template <class T, class L, class V>
-  [[gnu::always_inline]] V value(L, const V& v) const {
+  RENGA_INLINE V value(L, const V& v) const {
     return v < V{} ? V{} : v;
   }
   template <class T, class L, class V>
-  [[gnu::always_inline]] V gradient(L, const V& y, const V& gy) const {
+  RENGA_INLINE V gradient(L, const V& y, const V& gy) const {
     return y > V{} ? gy : V{};
   }
 };
@@ -32,12 +32,12 @@ struct LeakyRelu {
   static constexpr bool is_identity = false;
   S slope;
   template <class T, class L, class V>
-  [[gnu::always_inline]] V value(L, const V& v) const {
+  RENGA_INLINE V value(L, const V& v) const {
     const V rounded = L::template rounded_to<T>(v);
     return rounded < V{} ? rounded * slope : rounded;
   }
   template <class T, class L, class V>
-  [[gnu::always_inline]] V gradient(L, const V& y, const V& gy) const {
+  RENGA_INLINE V gradient(L, const V& y, const V& gy) const {
     return y < V{} ? L::template rounded_to<T>(gy * slope) : gy;
   }
 };
@@ -47,14 +47,14 @@ struct LeakyRelu {
 struct OneChannel {
   std::int64_t c;
   template <class L, class S>
-  [[gnu::always_inline]] typename L::V get(L, const S* vector) const {
+  RENGA_INLINE typename L::V get(L, const S* vector) const {
     return L::broadcast(vector + c);
   }
 };
 struct AdjoiningChannels {
   std::int64_t c;
   template <class L, class S>
-  [[gnu::always_inline]] typename L::V get(L, const S* vector) const {
+  RENGA_INLINE typename L::V get(L, const S* vector) const {
     return L::load(vector + c);
   }
 };
@@ -70,7 +70,7 @@ struct TypedNormalization {
   std::int64_t position = 0;  // of the first element in memory
 
   // The same, starting at a later element and channel.
-  TypedNormalization from(std::int64_t element, std::int64_t channel) const {
+  RENGA_HOST_DEVICE TypedNormalization from(std::int64_t element, std::int64_t channel) const {
     TypedNormalization shifted = *this;
     shifted.x += element;
     shifted.position += element;
@@ -81,19 +81,19 @@ struct TypedNormalization {
   }
 
   template <class L, class Channel>
-  [[gnu::always_inline]] typename L::V centred(L l, std::int64_t i, Channel channel) const {
+  RENGA_INLINE typename L::V centred(L l, std::int64_t i, Channel channel) const {
     return L::load(x + i) - channel.get(l, mean);
   }
 
   // The normalized element, before the activation.
   template <class L, class Channel>
-  [[gnu::always_inline]] typename L::V affine(L l, typename L::V centred, Channel channel) const {
+  RENGA_INLINE typename L::V affine(L l, typename L::V centred, Channel channel) const {
     return centred * channel.get(l, scale) + channel.get(l, beta);
   }
 
   // The output of the activation.
   template <class L, class Channel>
-  [[gnu::always_inline]] typename L::V value(L l, typename L::V centred, Channel channel) const {
+  RENGA_INLINE typename L::V value(L l, typename L::V centred, Channel channel) const {
     const typename L::V v = affine(l, centred, channel);
     if constexpr (A::is_identity) {
       return v;
@@ -104,7 +104,7 @@ struct TypedNormalization {
 
   // The output of the dropout.
   template <class L, class Channel>
-  [[gnu::always_inline]] typename L::V output(L l, std::int64_t i, Channel channel) const {
+  RENGA_INLINE typename L::V output(L l, std::int64_t i, Channel channel) const {
     const typename L::V v = value(l, centred(l, i, channel), channel);
     return mask ? l.masked(mask.from(position + i), L::template rounded_to<T>(v) * dropout_scale)
                 : v;
@@ -112,9 +112,9 @@ struct TypedNormalization {
 
   // gy through the backward passes of dropout and activation.
   template <class L, class Channel>
-  [[gnu::always_inline]] typename L::V gradient(L l, std::int64_t i, typename L::V centred,
-                                                Channel channel, const T* gy) const {
-    typename L::V g = simd::force_load(L::load(gy + i));
+  RENGA_INLINE typename L::V gradient(L l, std::int64_t i, typename L::V centred, Channel channel,
+                                      const T* gy) const {
+    typename L::V g = L::load_apart(gy + i);
     if (mask) g = L::template rounded_to<T>(l.masked(mask.from(position + i), g * dropout_scale));
     if constexpr (A::is_identity) {
       return g;

@@ -1,0 +1,205 @@
+// Attention: checks, forward and gradients. Its kernels, which never hold all scores at once, are
+// in cpu/. Second-order gradients, gradients of masks, float64 and devices without kernels use the
+// composition of operations, which does.
+#include "ops/attention/attention.h"
+
+#include <cmath>
+#include <limits>
+
+#include "autograd/node.h"
+#include "ops/elementwise/arithmetic.h"
+#include "ops/elementwise/math.h"
+#include "ops/matmul/matmul.h"
+#include "ops/matmul/precision.h"
+#include "ops/random/random.h"
+#include "ops/reduction/reduction.h"
+#include "ops/shape/manipulation.h"
+#include "tensor/views.h"
+
+namespace renga {
+
+constinit KernelTable<AttentionKernels> attention_kernels{"attention"};
+
+namespace {
+
+const char* const kName = "scaled_dot_product_attention";
+
+struct Options {
+  double scale, dropout;
+  bool is_causal;
+  std::uint64_t seed;
+};
+
+struct Operands {
+  Variable q, k, v;
+  std::optional<Variable> mask;
+};
+
+Shape scores_shape(const Operands& x) {
+  return {x.q.shape(0), x.q.shape(1), x.q.shape(2), x.k.shape(2)};
+}
+
+// The factors of the dropout, which the kernels draw again: 64 keys of a query from each block of
+// random numbers.
+Variable dropout_factors(const Operands& x, const Options& options) {
+  Shape shape = scores_shape(x);
+  const std::int64_t keys = shape[3];
+  shape[3] = (keys + 63) / 64 * 64;
+  const Array ones = full(shape, 1, x.q.dtype(), x.q.device());
+  const Variable factors = dropout(Variable(ones), options.dropout, options.seed);
+  return Variable(slice_view(factors.array(), 3, 0, keys));
+}
+
+// The softmax of the scores, before the dropout.
+Variable weights(const Operands& x, const Options& options) {
+  const Shape shape = scores_shape(x);
+  const Device device = x.q.device();
+  Variable scores = multiply(matmul(x.q, x.k, false, true), options.scale);
+  const Array none = full({}, -std::numeric_limits<double>::infinity(), scores.dtype(), device);
+  if (options.is_causal) {
+    Array allowed = empty({shape[2], shape[3]}, Dtype::bool_);
+    for (std::int64_t i = 0; i < shape[2]; ++i) {
+      for (std::int64_t j = 0; j < shape[3]; ++j) allowed.as<bool>()[i * shape[3] + j] = j <= i;
+    }
+    scores = where(to_device(allowed, device), scores, Variable(none));
+  }
+  if (x.mask && x.mask->dtype() == Dtype::bool_) {
+    scores = where(x.mask->array(), scores, Variable(none));
+  } else if (x.mask) {
+    scores = add(scores, cast(*x.mask, scores.dtype()));
+  }
+  if (shape[3] == 0) return scores;
+  // The softmax does not depend on what is subtracted from a row, so that has no gradient. In rows
+  // without keys, where the maximum is -inf, all weights are 0.
+  constexpr double least = -1e30, tiny = 1e-30;
+  const Array top = apply(kName, Binary::maximum, reduce(Reduction::max, scores.array(), Axes{3}),
+                          full({}, least, scores.dtype(), device));
+  const Variable terms = exp(subtract(scores, Variable(top)));
+  const Variable total = sum(terms, Axes{3}, true);
+  return divide(terms, maximum(total, Variable(full({}, tiny, total.dtype(), device))));
+}
+
+// In float32 at least.
+Operands widened(const Operands& x) {
+  if (size_of(x.q.dtype()) >= size_of(Dtype::float32)) return x;
+  const auto wide = [](const Variable& v) { return cast(v, Dtype::float32); };
+  return {wide(x.q), wide(x.k), wide(x.v), x.mask};
+}
+
+Variable composed(const Operands& given, const Options& options) {
+  const Operands x = widened(given);
+  Variable p = weights(x, options);
+  if (options.dropout > 0) p = multiply(p, dropout_factors(x, options));
+  return cast(matmul(p, x.v), given.q.dtype());
+}
+
+// Of q, k, v and the mask, written with operations.
+std::vector<Variable> composed_gradients(const Operands& given, const Options& options,
+                                         const Variable& given_gy) {
+  const Operands x = widened(given);
+  const Variable gy = cast(given_gy, x.q.dtype());
+  const Variable p = weights(x, options);
+  Variable dropped = p, gp = matmul(gy, x.v, false, true);
+  if (options.dropout > 0) {
+    const Variable factors = dropout_factors(x, options);
+    dropped = multiply(p, factors);
+    gp = multiply(gp, factors);
+  }
+  const Variable g = multiply(p, subtract(gp, sum(multiply(p, gp), Axes{3}, true)));
+  const Variable g_scaled = multiply(g, options.scale);
+  std::vector<Variable> gxs{matmul(g_scaled, x.k), matmul(g_scaled, x.q, true),
+                            matmul(dropped, gy, true)};
+  for (Variable& gx : gxs) gx = cast(gx, given.q.dtype());
+  if (x.mask && is_float(x.mask->dtype())) {
+    gxs.push_back(cast(sum_to(g, x.mask->shape()), x.mask->dtype()));
+  } else if (x.mask) {
+    gxs.emplace_back();
+  }
+  return gxs;
+}
+
+// An array as kernels take it.
+Array rows(const Array& x) { return x.strides()[3] == x.itemsize() ? x : copy_of(contiguous(x)); }
+
+// Of a shape, in the memory order of x, so that heads which are views stay views.
+Array empty_rows(const Array& x, std::int64_t columns) {
+  Shape shape = x.shape();
+  shape[3] = columns;
+  Array ordered = empty_in_order(shape, memory_order(x), x.dtype(), x.device());
+  if (ordered.strides()[3] == x.itemsize()) return ordered;
+  return empty(shape, x.dtype(), x.device());
+}
+
+Attention kernel_operands(const Operands& x, const Options& options) {
+  Array mask;
+  if (x.mask) {
+    const Array& given = x.mask->array();
+    mask =
+        broadcast_view(kName, given.dtype() == Dtype::bool_ ? given : cast(given, Dtype::float32),
+                       scores_shape(x));
+  }
+  return {rows(x.q.array()), rows(x.k.array()), rows(x.v.array()), mask,
+          options.scale,     options.is_causal, options.dropout,   options.seed};
+}
+
+Variable fused(const Operands& x, const Options& options) {
+  const Attention attention = kernel_operands(x, options);
+  const Array y = empty_rows(attention.q, attention.v.shape(3));
+  const Array log_sums = empty({y.shape(0), y.shape(1), y.shape(2)}, Dtype::float32, y.device());
+  attention_kernels.on(y.device()).forward(attention, y, log_sums);
+  std::vector<Variable> inputs{x.q, x.k, x.v};
+  if (x.mask) inputs.push_back(*x.mask);
+  auto back = [=](std::span<const Variable> gys, std::span<const int> wanted) {
+    const bool for_mask = std::ranges::find(wanted, 3) != wanted.end();
+    if (backprop_enabled() || for_mask) return composed_gradients(x, options, gys[0]);
+    const Array gq = empty_rows(attention.q, attention.q.shape(3));
+    const Array gk = empty_rows(attention.k, attention.k.shape(3));
+    const Array gv = empty_rows(attention.v, attention.v.shape(3));
+    attention_kernels.on(y.device())
+        .backward(attention, y, log_sums, rows(gys[0].array()), gq, gk, gv);
+    std::vector<Variable> gxs{Variable(gq), Variable(gk), Variable(gv)};
+    gxs.resize(x.mask ? 4 : 3);
+    return gxs;
+  };
+  return record_all("ScaledDotProductAttention", {&y, 1}, inputs, std::move(back))[0];
+}
+
+void check(const Operands& x, const Options& options) {
+  const bool have_axes = x.q.ndim() == 4 && x.k.ndim() == 4 && x.v.ndim() == 4;
+  bool fits = have_axes && x.k.shape(2) == x.v.shape(2) && x.q.shape(3) == x.k.shape(3);
+  for (int axis = 0; fits && axis < 2; ++axis) {
+    fits = x.q.shape(axis) == x.k.shape(axis) && x.q.shape(axis) == x.v.shape(axis);
+  }
+  require(fits, kName, ": expected shapes (N, H, L, E), (N, H, S, E) and (N, H, S, V), got ",
+          x.q.shape(), ", ", x.k.shape(), " and ", x.v.shape());
+  require(is_float(x.q.dtype()) && x.q.dtype() == x.k.dtype() && x.q.dtype() == x.v.dtype(), kName,
+          ": expected operands of one float dtype, got ", x.q.dtype(), ", ", x.k.dtype(), " and ",
+          x.v.dtype());
+  if (x.mask) {
+    const Dtype dtype = x.mask->dtype();
+    require(dtype == Dtype::bool_ || is_float(dtype), kName,
+            ": expected a mask of bool or floats, got ", dtype);
+    const Shape shape = scores_shape(x);
+    require(broadcast_shapes(kName, x.mask->shape(), shape) == shape, kName,
+            ": expected a mask that broadcasts to ", shape, ", got ", x.mask->shape());
+  }
+  require<std::invalid_argument>(options.dropout >= 0 && options.dropout < 1, kName,
+                                 ": expected 0 <= dropout_p < 1, got ", options.dropout);
+}
+
+}  // namespace
+
+Variable scaled_dot_product_attention(const Variable& query, const Variable& key,
+                                      const Variable& value,
+                                      const std::optional<Variable>& attn_mask, double dropout_p,
+                                      bool is_causal, std::optional<double> scale,
+                                      std::uint64_t seed) {
+  const Operands x{as_activation(query), as_activation(key), as_activation(value), attn_mask};
+  check(x, {1, dropout_p, is_causal, seed});
+  const double depth = std::max<double>(1, static_cast<double>(x.q.shape(3)));
+  const Options options{scale.value_or(1 / std::sqrt(depth)), dropout_p, is_causal, seed};
+  const bool has_kernels = x.q.dtype() != Dtype::float64 && attention_kernels.has(x.q.device());
+  return has_kernels ? fused(x, options) : composed(x, options);
+}
+
+}  // namespace renga

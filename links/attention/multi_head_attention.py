@@ -1,0 +1,125 @@
+"""MultiHeadAttention: attention of several heads, with projections."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from renga.functions import (
+    linear,
+    reshape,
+    rotary_embedding,
+    scaled_dot_product_attention,
+    split_axis,
+    transpose,
+)
+from renga.link import Chain
+from renga.links.attention.key_value_cache import KeyValueCache
+from renga.links.connection.linear import Linear
+from renga.variable import Variable, as_variable
+
+
+class MultiHeadAttention(Chain):
+    """Projects queries, keys and values, attends in each head, and projects the result.
+
+    Args:
+        embed_dim: the size E of x and y; each head has E / ``num_heads`` features.
+        num_heads: the number of heads.
+        dropout: the probability with which weights are dropped in training.
+        nobias: whether projections have no biases.
+        rotary: whether queries and keys are rotated by their positions
+            (``F.rotary_embedding``).
+
+    Shapes:
+        x, y: (N, L, E)
+        memory: (N, S, E)
+        in_proj.W: (3 E, E), for queries, keys and values one after the other
+        out_proj.W: (E, E)
+
+    Raises:
+        ValueError: heads do not divide E.
+
+    Source: Vaswani et al., Attention is all you need, 2017.
+    """
+
+    def __init__(
+        self,
+        embed_dim: int,
+        num_heads: int,
+        dropout: float = 0.0,
+        nobias: bool = False,
+        rotary: bool = False,
+    ) -> None:
+        super().__init__()
+        if num_heads < 1 or embed_dim % num_heads:
+            raise ValueError(
+                "MultiHeadAttention: expected num_heads that divide embed_dim, got "
+                f"{num_heads} and {embed_dim}"
+            )
+        self.embed_dim = embed_dim
+        self.num_heads = num_heads
+        self.dropout = dropout
+        self.rotary = rotary
+        with self.init_scope():
+            self.in_proj = Linear(embed_dim, 3 * embed_dim, nobias)
+            self.out_proj = Linear(embed_dim, embed_dim, nobias)
+
+    def forward(
+        self,
+        x: Any,
+        memory: Any = None,
+        attn_mask: Any = None,
+        is_causal: bool = False,
+        cache: KeyValueCache | None = None,
+    ) -> Variable:
+        """The attention of ``x`` to itself, or to ``memory``.
+
+        With a ``cache``, ``x`` are the positions after those in the cache, which are
+        attended to, too. ``attn_mask`` is that of ``F.scaled_dot_product_attention``.
+
+        Raises:
+            ValueError: both a memory and a cache are given.
+        """
+        if memory is not None and cache is not None:
+            raise ValueError("MultiHeadAttention: expected a memory or a cache")
+        q, k, v = map(self._heads, self._projected(as_variable(x), memory))
+        position = 0 if cache is None else cache.length
+        if self.rotary:
+            q, k = rotary_embedding(q, position), rotary_embedding(k, position)
+        if cache is not None:
+            k, v = cache.append(k, v)
+        if is_causal and position > 0:
+            # Queries begin at a later position than keys.
+            earlier = numpy.tri(q.shape[2], k.shape[2], position, dtype=bool)
+            attn_mask = _both(attn_mask, self.xp.asarray(earlier))
+            is_causal = False
+        y = scaled_dot_product_attention(q, k, v, attn_mask, self.dropout, is_causal)
+        y = reshape(transpose(y, (0, 2, 1, 3)), x.shape)
+        return self.out_proj(y, n_batch_axes=2)
+
+    def _projected(self, x: Variable, memory: Any) -> tuple[Variable, ...]:
+        """Queries, keys and values of all heads."""
+        if memory is None:
+            return tuple(split_axis(self.in_proj(x, n_batch_axes=2), 3, 2))
+        W, b = self.in_proj.W, self.in_proj.b
+        q_W, kv_W = split_axis(W, [self.embed_dim], 0)
+        q_b, kv_b = (None, None) if b is None else split_axis(b, [self.embed_dim], 0)
+        q = linear(x, q_W, q_b, n_batch_axes=2)
+        kv = linear(memory, kv_W, kv_b, n_batch_axes=2)
+        return (q, *split_axis(kv, 2, 2))
+
+    def _heads(self, x: Variable) -> Variable:
+        """(N, L, E) as (N, H, L, D)."""
+        n, length, size = x.shape
+        heads = reshape(x, (n, length, self.num_heads, size // self.num_heads))
+        return transpose(heads, (0, 2, 1, 3))
+
+
+def _both(mask: Any, allowed: Any) -> Any:
+    """A mask together with one of bools."""
+    if mask is None:
+        return allowed
+    if mask.dtype == bool:
+        return mask & allowed
+    return mask + numpy.where(allowed, 0, -numpy.inf).astype(mask.dtype)

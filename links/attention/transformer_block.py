@@ -1,0 +1,69 @@
+"""TransformerBlock: attention and two layers, each normalized before."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from renga.functions import dropout, gelu
+from renga.link import Chain
+from renga.links.attention.key_value_cache import KeyValueCache
+from renga.links.attention.multi_head_attention import MultiHeadAttention
+from renga.links.connection.linear import Linear
+from renga.links.normalization.layer_normalization import LayerNormalization
+from renga.variable import Variable
+
+
+class TransformerBlock(Chain):
+    """``x + attention(norm1(x))``, and then ``x + down(activation(up(norm2(x))))``.
+
+    Args:
+        embed_dim: the size E of x and y.
+        num_heads: the number of heads.
+        hidden: the size between the two layers, 4 E unless given.
+        dropout: the probability with which results and weights of the attention are
+            dropped in training.
+        activation: the function between the two layers.
+        eps: that of the normalizations.
+        rotary: as for ``MultiHeadAttention``.
+
+    Shapes:
+        x, y: (N, L, E)
+
+    Source: Radford et al., Language models are unsupervised multitask learners, 2019.
+    """
+
+    def __init__(
+        self,
+        embed_dim: int,
+        num_heads: int,
+        hidden: int | None = None,
+        dropout: float = 0.0,
+        activation: Callable[[Any], Variable] = gelu,
+        eps: float = 1e-5,
+        rotary: bool = False,
+    ) -> None:
+        super().__init__()
+        hidden = 4 * embed_dim if hidden is None else hidden
+        self.dropout = dropout
+        self.activation = activation
+        with self.init_scope():
+            self.norm1 = LayerNormalization(embed_dim, eps)
+            self.attention = MultiHeadAttention(
+                embed_dim, num_heads, dropout, rotary=rotary
+            )
+            self.norm2 = LayerNormalization(embed_dim, eps)
+            self.up = Linear(embed_dim, hidden)
+            self.down = Linear(hidden, embed_dim)
+
+    def forward(
+        self,
+        x: Any,
+        attn_mask: Any = None,
+        is_causal: bool = False,
+        cache: KeyValueCache | None = None,
+    ) -> Variable:
+        """The output for ``x``; the options are those of the attention."""
+        h = self.attention(self.norm1(x), None, attn_mask, is_causal, cache)
+        x = x + dropout(h, self.dropout)
+        h = self.activation(self.up(self.norm2(x), n_batch_axes=2))
+        return x + dropout(self.down(h, n_batch_axes=2), self.dropout)

@@ -1,0 +1,45 @@
+"""RMSNormalization: each sample divided by its root mean square."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from renga.functions import rms_normalization
+from renga.initializers import _get_initializer
+from renga.link import Link
+from renga.parameter import Parameter
+from renga.variable import Variable
+
+
+class RMSNormalization(Link):
+    """``x / sqrt(mean of x² + eps) gamma``, the mean over the last axes.
+
+    ``size`` is the extent of the last axis, or a tuple of those of the last axes; None
+    is the last axis of the first input.
+
+    Shapes:
+        x, y: (…, size)
+        gamma: (size,)
+
+    Source: Zhang and Sennrich, Root mean square layer normalization, 2019.
+    """
+
+    gamma: Parameter
+
+    def __init__(
+        self,
+        size: int | tuple[int, ...] | None = None,
+        eps: float = 1e-6,
+        initial_gamma: Any = None,
+    ) -> None:
+        super().__init__()
+        self.eps = eps
+        gamma = 1 if initial_gamma is None else initial_gamma
+        with self.init_scope():
+            self.gamma = Parameter(_get_initializer(gamma), size)
+
+    def forward(self, x: Any) -> Variable:
+        """The normalized ``x``."""
+        if not self.gamma.is_initialized:
+            self.gamma.initialize(x.shape[-1])
+        return rms_normalization(x, self.gamma, self.eps)

@@ -1,0 +1,97 @@
+"""Weights that PyTorch has named."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy
+
+from renga.serializers.errors import FileFormatError
+from renga.serializers.files import File, open_to_read
+from renga.serializers.npz import DictionarySerializer, NpzDeserializer
+from renga.serializers.tensor_file import read_entries
+
+# What PyTorch's names are called here: those of which the link has one.
+_NAMES = {
+    "weight": ("W", "gamma"),
+    "bias": ("b", "beta"),
+    "running_mean": ("avg_mean",),
+    "running_var": ("avg_var",),
+    "num_batches_tracked": ("N",),
+    "in_proj_weight": ("in_proj/W",),
+    "in_proj_bias": ("in_proj/b",),
+}
+
+
+def load_torch_state_dict(link: Any, file: File) -> None:
+    """Load a link from a ``state_dict`` of PyTorch in a safetensors file.
+
+    ``layer1.0.conv1.weight`` is ``/layer1/0/conv1/W`` or ``…/gamma``, and ``bias``,
+    ``running_mean``, ``running_var``, ``in_proj_weight`` and ``in_proj_bias`` are
+    found likewise; other names are the same here, and numbers are positions. A link
+    whose names differ has the method ``torch_state(state)``, which takes a dictionary
+    of arrays and returns one with the names of the link's parts. If loading fails,
+    ``link`` is unchanged.
+
+    In PyTorch ``safetensors.torch.save_file(model.state_dict(), file)`` writes such a
+    file.
+
+    Raises:
+        KeyError: the link lacks a name of the file, or the file one of the link's.
+        FileFormatError: the file is no safetensors file or is damaged.
+        ValueError: shapes differ.
+        OSError: the file cannot be read.
+    """
+    with open_to_read(file) as opened:
+        entries = read_entries(opened, file)
+        state = {name: numpy.asarray(entry.read()) for name, entry in entries.items()}
+    if hasattr(link, "torch_state"):
+        state = link.torch_state(state)
+    serializer = DictionarySerializer()
+    serializer.save(link)
+    known = serializer.target
+    found: dict[str, numpy.ndarray] = {}
+    for name, array in state.items():
+        path = next((p for p in _paths(link, name) if p in known), None)
+        if path is not None:
+            if path in found:
+                raise FileFormatError(
+                    f"load_torch_state_dict: expected one array for {path}, got two"
+                )
+            found[path] = array
+        elif not name.endswith("num_batches_tracked"):
+            raise KeyError(f"load_torch_state_dict: the link has nothing like {name}")
+    missing = [name for name in known if name not in found]
+    # Files of old versions do not count the batches.
+    counts = {name: known[name] for name in missing if _is_count(name)}
+    if len(counts) < len(missing):
+        lacking = next(name for name in missing if name not in counts)
+        raise KeyError(f"load_torch_state_dict: the file has nothing like {lacking}")
+    NpzDeserializer({**found, **counts}, file=file).load(link)
+
+
+def _paths(link: Any, name: str) -> Iterator[str]:
+    """What a name may be called here."""
+    *parts, last = name.split(".")
+    prefix = []
+    for part in parts:
+        link = _child(link, part)
+        # A Sequential's names are not the positions of its layers.
+        prefix.append(getattr(link, "name", None) or part)
+    for own in _NAMES.get(last, (last,)):
+        yield "/".join([*prefix, own])
+
+
+def _child(link: Any, part: str) -> Any:
+    """The child with a name or, in a list, at a position; None if there is none."""
+    if not part.isdigit() or hasattr(link, part):
+        return getattr(link, part, None)
+    try:
+        return link[int(part)]
+    except (IndexError, KeyError, TypeError):
+        return None
+
+
+def _is_count(name: str) -> bool:
+    return name == "N" or name.endswith("/N")

@@ -1,0 +1,174 @@
+"""Networks with weights of PyTorch give the outputs that PyTorch gave.
+
+``cases/torch_models.json`` was written by ``record_torch.py`` with PyTorch 2.13 and
+torchvision.
+"""
+
+import json
+from pathlib import Path
+
+import numpy
+import pytest
+import torch_weights
+from torch_weights import image, state_of, text
+
+import renga
+import renga.functions as F
+import renga.links as L
+from renga.serializers import load_torch_state_dict
+
+save_file = pytest.importorskip("safetensors.numpy").save_file
+CASES_FOLDER = Path(torch_weights.__file__).parent
+RECORDS = json.loads((CASES_FOLDER / "torch_models.json").read_text())
+
+
+class SmallVGG(L.VGG11BN):
+    """With few units in the layers on top."""
+
+    hidden = 8
+
+
+CASES = {
+    "ResNet18": (L.ResNet18, image(64)),
+    "ResNet50": (L.ResNet50, image(64)),
+    "VGG11BN": (lambda: SmallVGG(10), image(32)),
+    "VisionTransformer": (
+        lambda: L.VisionTransformer(32, 8, 2, 4, 32, 64, 10),
+        image(32),
+    ),
+    "GPT2": (lambda: L.GPT2(50, 16, 24, 2, 3), text(50)),
+}
+
+
+def saved(tmp_path, state):
+    file = tmp_path / "weights.safetensors"
+    save_file({n: numpy.ascontiguousarray(v) for n, v in state.items()}, file)
+    return file
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_outputs(name, tmp_path):
+    make, x = CASES[name]
+    link, record = make(), RECORDS[name]
+    load_torch_state_dict(link, saved(tmp_path, state_of(record["shapes"])))
+    with renga.using_config("train", False), renga.no_backprop_mode():
+        y = link(x).array.ravel()
+    found = y[:: max(1, len(y) // 100)]
+    numpy.testing.assert_allclose(found, record["outputs"], 1e-4, 1e-4)
+    assert numpy.std(found) > 0.1
+
+
+class Recorder:
+    """Takes the names and shapes that a link asks for."""
+
+    def __init__(self, found, path=""):
+        self.found, self.path = found, path
+
+    def __getitem__(self, key):
+        return Recorder(self.found, f"{self.path}{key}/")
+
+    def __call__(self, key, value):
+        self.found.append(numpy.shape(value))
+        return value
+
+
+@pytest.mark.parametrize("name", ["ResNet34", "ResNet101"])
+def test_shapes_of_others(name):
+    found = []
+    getattr(L, name)().serialize(Recorder(found))
+    expected = map(tuple, RECORDS[name]["shapes"].values())
+    assert sorted(found) == sorted(expected)
+
+
+GPT = "GPT2"
+
+
+def gpt():
+    return CASES[GPT][0](), state_of(RECORDS[GPT]["shapes"])
+
+
+def test_names_as_published(tmp_path):
+    link, state = gpt()
+    state = {f"transformer.{name}": v for name, v in state.items()}
+    state["transformer.h.0.attn.bias"] = numpy.ones((1, 1, 16, 16), bool)
+    state["lm_head.weight"] = state["transformer.wte.weight"]
+    load_torch_state_dict(link, saved(tmp_path, state))
+    numpy.testing.assert_array_equal(
+        link.blocks[1].up.W.array, state["transformer.h.1.mlp.c_fc.weight"].T
+    )
+
+
+def test_faults_leave_the_link_unchanged(tmp_path):
+    link, state = gpt()
+    before = {path: p.array.copy() for path, p in link.namedparams()}
+    name = "h.1.mlp.c_fc.bias"
+    without = {n: v for n, v in state.items() if n != name}
+    with pytest.raises(KeyError, match="nothing like blocks/1/up/b"):
+        load_torch_state_dict(link, saved(tmp_path, without))
+    with pytest.raises(KeyError, match="nothing like other"):
+        load_torch_state_dict(link, saved(tmp_path, {**state, "other": state[name]}))
+    with pytest.raises(ValueError):
+        load_torch_state_dict(link, saved(tmp_path, {**state, name: state[name][1:]}))
+    for path, p in link.namedparams():
+        numpy.testing.assert_array_equal(p.array, before[path])
+
+
+def test_layers_of_other_links(tmp_path):
+    class Net(renga.Chain):
+        def __init__(self):
+            super().__init__()
+            with self.init_scope():
+                self.words = L.EmbedID(5, 4)
+                self.layers = renga.Sequential(
+                    L.Linear(None, 3), F.relu, L.LayerNormalization(3), L.Linear(3, 2)
+                )
+                self.norm = L.BatchNormalization(3)
+
+    shapes = {
+        "words.weight": (5, 4), "layers.0.weight": (3, 4), "layers.0.bias": (3,),
+        "layers.2.weight": (3,), "layers.2.bias": (3,), "norm.weight": (3,),
+        "layers.3.weight": (2, 3), "layers.3.bias": (2,),
+        "norm.bias": (3,), "norm.running_mean": (3,), "norm.running_var": (3,),
+    }  # fmt: skip
+    net, state = Net(), state_of(shapes)
+    load_torch_state_dict(net, saved(tmp_path, state))
+    numpy.testing.assert_array_equal(net.layers[0].W.array, state["layers.0.weight"])
+    numpy.testing.assert_array_equal(net.layers[2].beta.array, state["layers.2.bias"])
+    numpy.testing.assert_array_equal(net.layers[3].b.array, state["layers.3.bias"])
+    numpy.testing.assert_array_equal(net.norm.avg_var, state["norm.running_var"])
+    # Files of today count the batches.
+    state["norm.num_batches_tracked"] = numpy.array(7)
+    load_torch_state_dict(net, saved(tmp_path, state))
+    assert net.norm.N == 7
+
+
+def test_generated_text_follows_the_probabilities():
+    link, state = gpt()
+    start = text(50)
+    numpy.random.seed(0)
+    likeliest = link.generate(start, 5, temperature=1e-6)
+    assert likeliest.shape == (2, 14) and (likeliest[:, :9] == start).all()
+    with renga.using_config("train", False):
+        for k in range(9, 14):
+            scores = link(likeliest[:, :k]).array[:, -1]
+            assert (likeliest[:, k] == scores.argmax(1)).all()
+    with pytest.raises(ValueError, match="16 tokens at most"):
+        link.generate(start, 9)
+    with pytest.raises(ValueError, match="above 0"):
+        link.generate(start, 1, temperature=0)
+
+
+def test_drawn_tokens():
+    from renga.links.model.language.gpt2 import _drawn
+
+    p = numpy.tile(numpy.float32([0.2, 0, 0.5, 0.3]), (20000, 1))
+    numpy.random.seed(0)
+    counts = numpy.bincount(_drawn(p), minlength=4) / len(p)
+    numpy.testing.assert_allclose(counts, p[0], atol=0.015)
+
+
+def test_images_of_other_sizes():
+    with pytest.raises(renga.utils.type_check.InvalidType, match="32 × 32"):
+        CASES["VisionTransformer"][0]()(image(40))
+    with pytest.raises(ValueError, match="divide the image"):
+        L.VisionTransformer(32, 7, 1, 1, 8, 8)
