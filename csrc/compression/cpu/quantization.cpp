@@ -12,6 +12,7 @@
 
 #include "compression/compression.h"
 #include "compression/cpu/kernels.h"
+#include "compression/cpu/magnitude.h"
 #include "devices/gil_release.h"
 #include "devices/parallel.h"
 #include "ops/random/cpu/philox.h"
@@ -29,18 +30,10 @@ void for_each_block(std::int64_t n, std::int64_t size, const Body& body) {
   });
 }
 
-float largest_magnitude(const float* x, std::int64_t n) {
-  std::uint32_t largest = 0;  // as an integer of the same order, in which NaN is the largest
-  for (std::int64_t i = 0; i < n; ++i) {
-    largest = std::max(largest, std::bit_cast<std::uint32_t>(x[i]) & 0x7FFFFFFF);
-  }
-  return std::bit_cast<float>(largest);
-}
-
 // The scale of a block: zero if elements over it overflow, NaN if they are not finite.
 template <int Levels>
 float scale_of(const float* x, std::int64_t n) {
-  const float largest = largest_magnitude(x, n);
+  const auto largest = std::bit_cast<float>(largest_magnitude(x, n));
   if (!std::isfinite(largest)) return std::numeric_limits<float>::quiet_NaN();
   return std::isfinite(Levels / largest) ? largest : 0;
 }

@@ -1,10 +1,10 @@
 // Kernels that send some elements of a vector.
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <vector>
 
 #include "compression/cpu/kernels.h"
+#include "compression/cpu/magnitude.h"
 #include "devices/gil_release.h"
 #include "devices/parallel.h"
 #include "ops/random/cpu/philox.h"
@@ -12,9 +12,6 @@
 
 namespace renga::cpu {
 namespace {
-
-// The magnitude of a float as an integer of the same order, in which NaN is the largest.
-std::uint32_t magnitude(float x) { return std::bit_cast<std::uint32_t>(x) & 0x7FFFFFFF; }
 
 struct Candidate {
   std::uint32_t magnitude;
@@ -40,9 +37,7 @@ std::vector<Candidate> elements_above(const float* x, std::int64_t n, std::uint3
   std::vector<Candidate> found;
   for (std::int64_t begin = 0; begin < n; begin += kRun) {
     const std::int64_t end = std::min(n, begin + kRun);
-    std::uint32_t largest = 0;
-    for (std::int64_t i = begin; i < end; ++i) largest = std::max(largest, magnitude(x[i]));
-    if (largest < edge) continue;
+    if (largest_magnitude(x + begin, end - begin) < edge) continue;
     for (std::int64_t i = begin; i < end; ++i) {
       const std::uint32_t m = magnitude(x[i]);
       if (m >= edge) found.push_back({m, static_cast<std::int32_t>(i)});
@@ -85,9 +80,7 @@ bool accumulate(const Array& x, const Array& y) {
   const std::int64_t n = x.size();
   const GilRelease work(n);
   const float* from = x.as<float>();
-  std::uint32_t largest = 0;
-  for (std::int64_t i = 0; i < n; ++i) largest = std::max(largest, magnitude(from[i]));
-  if (largest >= magnitude(0x1p100F)) return false;
+  if (largest_magnitude(from, n) >= magnitude(0x1p100F)) return false;
   float* to = y.as<float>();
   for (std::int64_t i = 0; i < n; ++i) to[i] += from[i];
   return true;

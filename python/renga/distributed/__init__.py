@@ -3,8 +3,10 @@
 from renga import communicators
 from renga.communicators import CommunicatorBase, create_communicator
 from renga.distributed import (
+    asynchronous,
     compression,
     datasets,
+    elastic,
     extensions,
     functions,
     global_except_hook,
@@ -38,6 +40,7 @@ __all__ = [
     "Replicate",
     "Shard",
     "SpatialGrid",
+    "asynchronous",
     "communicators",
     "compression",
     "create_communicator",
@@ -46,6 +49,7 @@ __all__ = [
     "create_multi_node_evaluator",
     "create_multi_node_optimizer",
     "datasets",
+    "elastic",
     "extensions",
     "functions",
     "global_except_hook",

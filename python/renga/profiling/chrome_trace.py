@@ -99,16 +99,16 @@ def clock_offset(
     """
     if comm.rank > 0:
         for _ in range(_ROUND_TRIPS):
-            comm.recv_obj(0)
+            comm.recv_obj(0, 0)
             comm.send_obj(now(), 0)
-        offset: int = comm.recv_obj(0)
+        offset: int = comm.recv_obj(0, 0)
         return offset
     for rank in range(1, comm.size):
         least, most = -math.inf, math.inf
         for _ in range(_ROUND_TRIPS):
             sent = now()
             comm.send_obj(None, rank)
-            there = comm.recv_obj(rank)
+            there = comm.recv_obj(rank, 0)
             least, most = max(least, sent - there), min(most, now() - there)
         comm.send_obj(0 if least <= 0 <= most else int(least + most) // 2, rank)
     return 0

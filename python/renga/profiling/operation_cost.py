@@ -108,4 +108,5 @@ _PRODUCTS: dict[Products, Callable[[Shape, Shape, Shape], int]] = {
     Products.per_output: lambda x, w, y: math.prod(y) * math.prod(w[1:]),
     Products.per_input: lambda x, w, y: math.prod(x) * math.prod(w[1:]),
     Products.weight_grad: lambda gy, x, gw: math.prod(gy) * math.prod(gw[1:]),
+    Products.attention: lambda q, k, y: (math.prod(q) + math.prod(y)) * k[2],
 }

@@ -51,6 +51,17 @@ class Message(NamedTuple):
     time: int  # nanoseconds
 
 
+class Span(NamedTuple):
+    """What a rank did besides operations; times in nanoseconds."""
+
+    name: str
+    kind: str  # communication or waiting
+    thread: int  # 0 for what runs in the background
+    start: int
+    elapsed: int
+    details: dict[str, Any]
+
+
 class Row(NamedTuple):
     """All runs of an operation in one direction, forward or backward."""
 
@@ -74,6 +85,7 @@ class Profile(FunctionHook):
         self.events: list[Event] = []
         self.passes: list[Pass] = []
         self.messages: list[Message] = []
+        self.spans: list[Span] = []
         self._running = RunningFunctions()
         self._entered: dict[int, int] = {}
         self._blocks: list[int] = []
@@ -126,6 +138,19 @@ class Profile(FunctionHook):
         thread, now = threading.get_native_id(), time.perf_counter_ns()
         self.messages.append(Message(id, name, is_sent, thread, now))
 
+    def note_span(
+        self,
+        name: str,
+        kind: str,
+        start: int,
+        end: int,
+        in_background: bool = False,
+        **details: Any,
+    ) -> None:
+        """Notes communication, or waiting for it, in nanoseconds of perf_counter_ns."""
+        thread = 0 if in_background else threading.get_native_id()
+        self.spans.append(Span(name, kind, thread, start, end - start, details))
+
     @property
     def block_seconds(self) -> float:
         """The duration of all ended blocks in seconds, summed over threads."""
@@ -170,8 +195,10 @@ class Profile(FunctionHook):
         With a communicator, rank 0 writes those of all ranks' profiles into one file,
         where each rank is a process: every rank calls it. The ranks of a pipeline are
         named after their stages, their passes enclose the operations, and arrows show
-        the messages between them. Times are those of rank 0's clock: exact on its
-        node, otherwise wrong by half of the fastest of ten round trips at most.
+        the messages between them. Of data-parallel training, buckets are shown while
+        they are averaged, and where a rank waits. Times are those of rank 0's clock:
+        exact on its node, otherwise wrong by half of the fastest of ten round trips at
+        most.
 
         Args:
             path: of the file.
@@ -196,10 +223,14 @@ class Profile(FunctionHook):
             chrome_trace.metadata("thread_name", pid, thread, name=name)
             for thread, name in self._threads.items()
         ]
+        if any(span.thread == 0 for span in self.spans):
+            name = "communication"
+            names.append(chrome_trace.metadata("thread_name", pid, 0, name=name))
         runs = [_trace_event(event, pid) for event in tuple(self.events)]
         passes = [_trace_pass(each, pid) for each in tuple(self.passes)]
         messages = [_trace_message(each, pid) for each in tuple(self.messages)]
-        return [*names, *runs, *passes, *messages]
+        spans = [_trace_span(each, pid) for each in tuple(self.spans)]
+        return [*names, *runs, *passes, *spans, *messages]
 
     def _lane(self, rank: int) -> str:
         """What a trace calls this rank."""
@@ -241,28 +272,30 @@ def _cells(row: Row, total: float) -> list[str]:
 
 def _trace_event(event: Event, pid: int) -> chrome_trace.TraceEvent:
     known = {key: n for key, n in event.cost._asdict().items() if n is not None}
-    return {
-        "name": event.name,
-        "cat": event.direction,
-        "ph": "X",
-        "ts": event.start / 1e3,
-        "dur": event.elapsed / 1e3,
-        "pid": pid,
-        "tid": event.thread,
-        "args": known,
-    }
+    return _slice(event, pid, event.name, event.direction, known)
 
 
 def _trace_pass(each: Pass, pid: int) -> chrome_trace.TraceEvent:
+    details = {"stage": each.stage, "micro-batch": each.micro_batch}
+    return _slice(each, pid, f"{each.name} {each.micro_batch}", "pass", details)
+
+
+def _trace_span(each: Span, pid: int) -> chrome_trace.TraceEvent:
+    return _slice(each, pid, each.name, each.kind, each.details)
+
+
+def _slice(
+    timed: Event | Pass | Span, pid: int, name: str, kind: str, details: Any
+) -> chrome_trace.TraceEvent:
     return {
-        "name": f"{each.name} {each.micro_batch}",
-        "cat": "pass",
+        "name": name,
+        "cat": kind,
         "ph": "X",
-        "ts": each.start / 1e3,
-        "dur": each.elapsed / 1e3,
+        "ts": timed.start / 1e3,
+        "dur": timed.elapsed / 1e3,
         "pid": pid,
-        "tid": each.thread,
-        "args": {"stage": each.stage, "micro-batch": each.micro_batch},
+        "tid": timed.thread,
+        "args": details,
     }
 
 

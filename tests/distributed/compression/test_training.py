@@ -14,13 +14,13 @@ from renga.distributed.data_parallel import buckets
 from tests.distributed.compression.nodes import Identity, make_compressed, on_nodes
 from tests.distributed.data_parallel.training_steps import (
     STEPS,
-    UNEVEN,
     T,
     X,
     check,
     make,
     own_samples,
     parameters,
+    train,
 )
 
 ALL = {
@@ -45,18 +45,6 @@ def bucket_bytes(request, monkeypatch):
 @pytest.fixture(params=ALL, ids=list(ALL))
 def compressor(request):
     return ALL[request.param]()
-
-
-def train(comm, model, optimizer, steps=range(STEPS), external=False):
-    for x, t in zip(X[steps], T[steps]):
-        x, t = own_samples(comm, x, UNEVEN), own_samples(comm, t, UNEVEN)
-        if external:
-            model.cleargrads()
-            model(x, t).backward()
-            optimizer.update()
-        else:
-            optimizer.update(model, x, t)
-    return parameters(model)
 
 
 def uncompressed(comm, external=False):

@@ -13,6 +13,7 @@ from tests.distributed.compression.nodes import make_compressed, on_nodes
 from tests.distributed.compression.test_training import both, load
 from tests.distributed.data_parallel.training_steps import (
     BATCH,
+    Barrier,
     T,
     X,
     check,
@@ -104,20 +105,6 @@ def test_one_reduction_in_several_batches(several_ranks, no_sharded_updates):
 
     for counts in several_ranks(train):
         assert counts[3:] == [False, False, True] * 2
-
-
-class Barrier(renga.FunctionNode):
-    """A barrier in the backward pass."""
-
-    def __init__(self, comm):
-        self.comm = comm
-
-    def forward(self, inputs):
-        return inputs
-
-    def backward(self, indexes, gys):
-        self.comm.barrier()
-        return gys
 
 
 def test_the_last_backward_pass_is_overlapped(ranks, monkeypatch):

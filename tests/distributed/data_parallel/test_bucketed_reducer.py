@@ -12,6 +12,7 @@ from tests.distributed.data_parallel.training_steps import (
     STEPS,
     UNEVEN,
     WIDTH,
+    Barrier,
     T,
     X,
     check,
@@ -38,20 +39,6 @@ def test_same_bits_as_averaging_afterwards(ranks, reduction):
     for with_overlap, without in zip(ranks(train, True), ranks(train, False)):
         for name, value in without.items():
             np.testing.assert_array_equal(with_overlap[name], value)
-
-
-class Barrier(renga.FunctionNode):
-    """A barrier in the backward pass."""
-
-    def __init__(self, comm):
-        self.comm = comm
-
-    def forward(self, inputs):
-        return inputs
-
-    def backward(self, indexes, gys):
-        self.comm.barrier()
-        return gys
 
 
 def test_buckets_start_before_backward_ends(ranks, no_sharded_updates, monkeypatch):

@@ -16,6 +16,7 @@ from tests.distributed.data_parallel.training_steps import (
     make,
     own_samples,
     parameters,
+    update,
 )
 
 RULES = [
@@ -316,12 +317,7 @@ def test_a_parameter_that_replaces_another(ranks, external):
                 with layer.init_scope():
                     layer.W = renga.Parameter(layer.W.array.copy())
                 layer.W.update_rule = rule
-            if external:
-                model.cleargrads()
-                model(x, t).backward()
-                optimizer.update()
-            else:
-                optimizer.update(model, x, t)
+            update(model, optimizer, x, t, external)
         return parameters(model)
 
     check(ranks(train), train())

@@ -15,12 +15,12 @@ from tests.distributed.compression.nodes import Identity, make_compressed, on_no
 from tests.distributed.compression.test_training import both, load
 from tests.distributed.data_parallel.training_steps import (
     STEPS,
-    UNEVEN,
     T,
     X,
     make,
     own_samples,
     parameters,
+    train,
 )
 
 RULES = [
@@ -43,18 +43,6 @@ def kind_of(rule):
         return optimizer() if rule == "AdaDelta" else optimizer(rate)
 
     return kind
-
-
-def train(comm, model, optimizer, steps=range(STEPS), external=False):
-    for x, t in zip(X[steps], T[steps]):
-        x, t = own_samples(comm, x, UNEVEN), own_samples(comm, t, UNEVEN)
-        if external:
-            model.cleargrads()
-            model(x, t).backward()
-            optimizer.update()
-        else:
-            optimizer.update(model, x, t)
-    return parameters(model)
 
 
 def check_same(ranks, run):

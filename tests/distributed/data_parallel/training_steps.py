@@ -59,3 +59,35 @@ def own_samples(comm, batch, counts=None):
         return batch[comm.rank :: comm.size]
     stop = np.cumsum(counts[comm.size])[comm.rank]
     return batch[stop - counts[comm.size][comm.rank] : stop]
+
+
+def train(comm, model, optimizer, steps=range(STEPS), external=False):
+    """The parameters after steps on uneven numbers of samples."""
+    for x, t in zip(X[steps], T[steps]):
+        x, t = own_samples(comm, x, UNEVEN), own_samples(comm, t, UNEVEN)
+        update(model, optimizer, x, t, external)
+    return parameters(model)
+
+
+def update(model, optimizer, x, t, external):
+    """One step; ``external``: the caller computes the gradients."""
+    if external:
+        model.cleargrads()
+        model(x, t).backward()
+        optimizer.update()
+    else:
+        optimizer.update(model, x, t)
+
+
+class Barrier(renga.FunctionNode):
+    """A barrier in the backward pass."""
+
+    def __init__(self, comm):
+        self.comm = comm
+
+    def forward(self, inputs):
+        return inputs
+
+    def backward(self, indexes, gys):
+        self.comm.barrier()
+        return gys

@@ -104,6 +104,28 @@ def test_errors(ranks):
             model.add_link(layer(1))
         with pytest.raises(RuntimeError, match="got nothing"):
             model()
+        unused = MultiNodeChainList(comm)
+        unused.add_link(layer(0), rank_out=comm.rank)
+        unused.add_link(layer(0))
+        with pytest.raises(ValueError, match="got 1 unused"):
+            unused(np.ones((2, 4)))
+        return True
+
+    assert all(ranks(on_rank))
+
+
+def test_several_outputs_are_one_argument(ranks):
+    def on_rank(comm):
+        model = MultiNodeChainList(comm)
+        pair = renga.Sequential(lambda x: (x, 2 * x))
+        total = renga.Sequential(lambda xs: xs[0] + xs[1])
+        model.add_link(pair, rank_out=(comm.rank + 1) % comm.size)
+        model.add_link(total, rank_in=(comm.rank - 1) % comm.size)
+        x = renga.Variable(np.arange(3.0))
+        y = model(x)
+        F.sum(y**2).backward()
+        np.testing.assert_array_equal(y.array, 3 * x.array)
+        np.testing.assert_array_equal(x.grad, 18 * x.array)
         return True
 
     assert all(ranks(on_rank))

@@ -102,3 +102,17 @@ class Compressor:
 
     def _options(self) -> dict[str, Any]:
         return {k: v for k, v in vars(self).items() if not k.startswith("_")}
+
+
+class KernelCompressor(Compressor):
+    """One whose kernels take from an array what is sent, and add it to another.
+
+    A subclass defines :meth:`take`, or :meth:`encode`, and :meth:`add_decoded`.
+    """
+
+    def encode(self, x: Array, state: State) -> Sequence[Array]:
+        return self.take(x.copy(), state)
+
+    def decode(self, payload: Sequence[Array], out: Array) -> None:
+        out.fill(0)
+        self.add_decoded(payload, out)

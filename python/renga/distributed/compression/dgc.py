@@ -9,7 +9,6 @@ import numpy
 from renga import _core
 from renga.distributed.compression.sparsification import (
     TopK,
-    check_ratio,
     count_of,
     take_largest,
 )
@@ -49,14 +48,13 @@ class DGC(TopK):
         clip: float | None = None,
         warmup_steps: int = 0,
     ) -> None:
-        check_ratio("DGC", ratio)
+        super().__init__(ratio)
         check_number("DGC: momentum", momentum)
         if not 0 <= momentum < 1:
             raise ValueError(f"DGC: expected a momentum in [0, 1), got {momentum}")
         if clip is not None:
             check_number("DGC: clip", clip)
         check_count("DGC: warmup_steps", warmup_steps, 0)
-        self.ratio = ratio
         self.momentum = momentum
         self.clip = clip
         self.warmup_steps = warmup_steps

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy
 
 from renga import _core
-from renga.distributed.compression.compressor import Compressor
+from renga.distributed.compression.compressor import KernelCompressor
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _kernels = _core.compression
 
 
-class QSGD(Compressor):
+class QSGD(KernelCompressor):
     """Rounds each element at random to a multiple of a unit, so that its mean is right.
 
     The unit is the largest magnitude of a block of 512 elements over 2^(bits-1) - 1.
@@ -44,10 +44,6 @@ class QSGD(Compressor):
         scales = numpy.empty(blocks, numpy.float32)
         _kernels.quantize(x, self.bits, state.seed(), codes, scales)
         return scales, codes
-
-    def decode(self, payload: Sequence[Array], out: Array) -> None:
-        out.fill(0)
-        self.add_decoded(payload, out)
 
     def add_decoded(self, payload: Sequence[Array], out: Array) -> None:
         scales, codes = payload

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy
 
 from renga import _core
-from renga.distributed.compression.compressor import Compressor
+from renga.distributed.compression.compressor import KernelCompressor
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,15 +18,12 @@ if TYPE_CHECKING:
 _kernels = _core.compression
 
 
-class OneBit(Compressor):
+class OneBit(KernelCompressor):
     """Sends the signs, and the mean of each sign in every block of 4096 elements.
 
     Source: Seide et al., 1-bit stochastic gradient descent and its application to
     data-parallel distributed training of speech DNNs, Interspeech 2014.
     """
-
-    def encode(self, x: Array, state: State) -> Sequence[Array]:
-        return self.take(x.copy(), state)
 
     def take(self, x: Array, state: State) -> Sequence[Array]:
         signs = numpy.empty(-(-x.size // 8), numpy.uint8)
@@ -34,10 +31,6 @@ class OneBit(Compressor):
         means = numpy.empty((blocks, 2), numpy.float32)
         _kernels.take_signs(x, signs, means)
         return means, signs
-
-    def decode(self, payload: Sequence[Array], out: Array) -> None:
-        out.fill(0)
-        self.add_decoded(payload, out)
 
     def add_decoded(self, payload: Sequence[Array], out: Array) -> None:
         means, signs = payload

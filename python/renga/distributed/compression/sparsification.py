@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy
 
 from renga import _core
-from renga.distributed.compression.compressor import Compressor
+from renga.distributed.compression.compressor import KernelCompressor
 from renga.utils.argument import check_number
 
 if TYPE_CHECKING:
@@ -24,14 +24,26 @@ def count_of(x: Array, ratio: float) -> int:
     return min(x.size, max(1, int(ratio * x.size)))
 
 
-def check_ratio(name: str, ratio: float) -> None:
-    """Raises TypeError or ValueError unless it is a number in (0, 1]."""
-    check_number(f"{name}: ratio", ratio)
-    if not 0 < ratio <= 1:
-        raise ValueError(f"{name}: expected a ratio in (0, 1], got {ratio}")
+class Sparsifier(KernelCompressor):
+    """Sends a ratio of the elements.
+
+    Args:
+        ratio: of the elements that are sent, in (0, 1].
+
+    Raises:
+        TypeError: ``ratio`` is not a number.
+        ValueError: it is not in (0, 1].
+    """
+
+    def __init__(self, ratio: float) -> None:
+        name = type(self).__name__
+        check_number(f"{name}: ratio", ratio)
+        if not 0 < ratio <= 1:
+            raise ValueError(f"{name}: expected a ratio in (0, 1], got {ratio}")
+        self.ratio = ratio
 
 
-class TopK(Compressor):
+class TopK(Sparsifier):
     """Sends the elements of the largest magnitude, 8 bytes each.
 
     Args:
@@ -40,19 +52,8 @@ class TopK(Compressor):
     Source: Stich et al., Sparsified SGD with memory, NeurIPS 2018.
     """
 
-    def __init__(self, ratio: float) -> None:
-        check_ratio("TopK", ratio)
-        self.ratio = ratio
-
-    def encode(self, x: Array, state: State) -> Sequence[Array]:
-        return self.take(x.copy(), state)
-
     def take(self, x: Array, state: State) -> Sequence[Array]:
         return take_largest(x, count_of(x, self.ratio))
-
-    def decode(self, payload: Sequence[Array], out: Array) -> None:
-        out.fill(0)
-        self.add_decoded(payload, out)
 
     def add_decoded(self, payload: Sequence[Array], out: Array) -> None:
         _kernels.add_at(out, *payload)
@@ -66,7 +67,7 @@ def take_largest(x: Array, count: int) -> tuple[Array, Array]:
     return indices, values
 
 
-class RandomK(Compressor):
+class RandomK(Sparsifier):
     """Sends random elements, 4 bytes each: one of each of equal parts of a gradient.
 
     Args:
@@ -75,22 +76,11 @@ class RandomK(Compressor):
     Source: Stich et al., Sparsified SGD with memory, NeurIPS 2018.
     """
 
-    def __init__(self, ratio: float) -> None:
-        check_ratio("RandomK", ratio)
-        self.ratio = ratio
-
-    def encode(self, x: Array, state: State) -> Sequence[Array]:
-        return self.take(x.copy(), state)
-
     def take(self, x: Array, state: State) -> Sequence[Array]:
         values = numpy.empty(count_of(x, self.ratio), numpy.float32)
         seed = numpy.array(state.seed(), numpy.uint64)
         _kernels.take_random(x, int(seed), values)
         return seed, values
-
-    def decode(self, payload: Sequence[Array], out: Array) -> None:
-        out.fill(0)
-        self.add_decoded(payload, out)
 
     def add_decoded(self, payload: Sequence[Array], out: Array) -> None:
         seed, values = payload

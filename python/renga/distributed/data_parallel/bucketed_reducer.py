@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Callable
 
@@ -12,8 +13,10 @@ from renga import _core
 from renga.communicators import packing
 from renga.distributed.data_parallel import buckets
 from renga.distributed.data_parallel.gradients import take_gradient
+from renga.distributed.data_parallel.overlap import OverlapTrial
 from renga.distributed.data_parallel.reducer import Reducer
 from renga.distributed.data_parallel.sharded_optimizer import Eligibility
+from renga.distributed.data_parallel.tracing import note_bucket, span
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
@@ -23,6 +26,8 @@ if TYPE_CHECKING:
 
 class BucketedReducer(Reducer):
     """Averages each bucket of gradients as soon as this rank has all of them.
+
+    On networks where that turns out to be slower, it does so after ``backward()``.
 
     All ranks launch the buckets in one order: that in which rank 0's gradients became
     ready in the first step. A bucket that waits for a parameter which this rank's loss
@@ -57,17 +62,16 @@ class BucketedReducer(Reducer):
         self._is_order_agreed = False
         self._flattened: list[numpy.ndarray] = []  # by bucket; empty if not flattened
         self._buffers: dict[int, numpy.ndarray] = {}  # by the parameters' indices
-        self._assign_buckets(range(len(self._params) - 1, -1, -1))
+        self._trial = OverlapTrial(comm)
+        self._assign_buckets(range(len(self._params) - 1, -1, -1), buckets.BUCKET_BYTES)
 
     @property
     def buckets(self) -> list[list[int]]:
         """Indices of parameters, in the order in which they are averaged."""
         return self._buckets
 
-    def _assign_buckets(self, order: Sequence[int]) -> None:
-        self._use_buckets(
-            buckets.assign_buckets(self._params, order, buckets.BUCKET_BYTES)
-        )
+    def _assign_buckets(self, order: Sequence[int], size: int) -> None:
+        self._use_buckets(buckets.assign_buckets(self._params, order, size))
 
     def _use_buckets(self, assigned: list[list[int]]) -> None:
         self._buckets = assigned
@@ -106,6 +110,8 @@ class BucketedReducer(Reducer):
         self._missing = [len(bucket) for bucket in self._buckets]
         # Works, and functions of their results that return the mean gradients.
         self._launched: list[tuple[Any, Callable[[Any], list[Any]]]] = []
+        self._launch_times: list[int] = []  # nanoseconds
+        self._trial.begin()
         self._flags = numpy.zeros(len(self._params), numpy.uint8)
 
     @contextlib.contextmanager
@@ -127,14 +133,18 @@ class BucketedReducer(Reducer):
         self._ready[i] = None
         self._missing[self._bucket_of[i]] -= 1
         result = self._request.poll()
-        if result is None or result.parameters_differ:
+        if result is None or result.parameters_differ or not self._trial.overlaps:
             return
         if result.eligibility is Eligibility.READY:  # ShardedOptimizer will reduce
             return
         while len(self._launched) < len(self._buckets):
             if self._missing[len(self._launched)] > 0:
                 return
-            self._launch_next(result.weight)
+            self._launch(result.weight)
+
+    def _launch(self, weight: float) -> None:
+        self._launch_times.append(time.perf_counter_ns())
+        self._launch_next(weight)
 
     def _launch_next(self, weight: float) -> None:
         b = len(self._launched)
@@ -157,14 +167,26 @@ class BucketedReducer(Reducer):
 
     def finalize(self, weight: float) -> None:
         while len(self._launched) < len(self._buckets):
-            self._launch_next(weight)
+            self._launch(weight)
         self._weight = weight
 
+    def _results(self) -> tuple[numpy.ndarray, list[Any]]:
+        """The flags, and of each bucket that was launched what its function returns."""
+        with span("wait for gradients", "waiting"):
+            flags = self._agreed_flags()
+            results = [means_of(work.wait()) for work, means_of in self._launched]
+        for b, (work, _) in enumerate(self._launched):
+            params = [self._params[i] for i in self._buckets[b]]
+            note_bucket(b, params, work, self._launch_times[b])
+        self._launched = []
+        self._trial.end()
+        return flags, results
+
     def wait(self) -> bool:
-        flags = self._agreed_flags()
+        flags, results = self._results()
         means: dict[int, Any] = {}
-        for bucket, (work, means_of) in zip(self._buckets, self._launched):
-            means.update(zip(bucket, means_of(work.wait())))
+        for bucket, found in zip(self._buckets, results):
+            means.update(zip(bucket, found))
         for i in numpy.flatnonzero(flags == 2).tolist():
             rest = self._take(i, self._weight)
             means[i] += packing.average(self._comm, [rest])[0]
@@ -172,7 +194,6 @@ class BucketedReducer(Reducer):
             if flags[i] or self._zero_fill:
                 param.grad = means[i]
                 param._loss_scale = self._loss_scale
-        self._launched = []
         if not self._is_order_agreed:
             self._agree_on_order()
         return True
@@ -189,5 +210,10 @@ class BucketedReducer(Reducer):
 
     def _agree_on_order(self) -> None:
         unused = (i for i in range(len(self._params)) if i not in self._ready)
-        self._assign_buckets(self._comm.bcast_obj([*self._ready, *unused]))
+        size = buckets.BUCKET_BYTES
+        # A hook sees the buckets: they should not depend on a measurement.
+        if self._hook is None:
+            size = buckets.bucket_bytes(self._comm)
+        agreed = self._comm.bcast_obj(([*self._ready, *unused], size))
+        self._assign_buckets(*agreed)
         self._is_order_agreed = True

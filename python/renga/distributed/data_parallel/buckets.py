@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Callable
 
 import numpy
+
+from renga.communicators.doctor import network_of
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
@@ -17,6 +20,11 @@ if TYPE_CHECKING:
 # Large enough to amortize the latency of messages, small enough that the first bucket
 # is sent early in the backward pass.
 BUCKET_BYTES = 4 << 20
+_LEAST_BYTES = 1 << 18
+# To start a bucket takes so long besides the latency of messages, and both together
+# should take no more than this share of the time of its bytes.
+_LAUNCH_SECONDS = 1e-4
+_LATENCY_SHARE = 0.05
 _CACHE_LINE_BYTES = 64
 
 
@@ -53,6 +61,35 @@ class Bucket:
 
 if TYPE_CHECKING:
     BucketHook = Callable[[Bucket], Work]
+
+
+def bucket_bytes(comm: Communicator) -> int:
+    """How large the buckets of a communicator should be; every rank calls it.
+
+    Between nodes the network is measured: the slower it is, the smaller a bucket may
+    be, and the earlier the first one is sent. The size changes no bit of a mean.
+    """
+    if comm.inter_size == 1:
+        return BUCKET_BYTES
+    machine = getattr(comm, "machine", None)
+    if machine is not None:
+        network = machine.latency, 1 / machine.bandwidth
+    else:
+        network = network_of(comm)
+    return size_for(comm.size, *network)
+
+
+def size_for(ranks: int, latency: float, seconds_per_byte: float) -> int:
+    """The bytes of a bucket on a network.
+
+    An all-reduce takes its latency once for each halving of the ranks, and sends each
+    byte twice.
+    """
+    overhead = _LAUNCH_SECONDS + latency * 2 * math.log2(ranks)
+    share = _LATENCY_SHARE * 2 * seconds_per_byte
+    # A measurement of messages of two sizes may show no difference.
+    enough = overhead / share if share > 0 else BUCKET_BYTES
+    return int(min(BUCKET_BYTES, max(_LEAST_BYTES, enough)))
 
 
 def assign_buckets(

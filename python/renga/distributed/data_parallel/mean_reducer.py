@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from renga.distributed.data_parallel.reducer import Reducer
+from renga.distributed.data_parallel.tracing import span
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
@@ -30,7 +31,8 @@ class MeanReducer(Reducer):
 
     def finalize(self, weight: float) -> None:
         """Averages at once; ``weight`` is not used."""
-        self._comm.multi_node_mean_grad(self._model, self._zero_fill)
+        with span("average gradients", "communication"):
+            self._comm.multi_node_mean_grad(self._model, self._zero_fill)
 
     def wait(self) -> bool:
         return True

@@ -14,6 +14,7 @@ from renga.communicators.data_parallel import sharded_update
 from renga.distributed.data_parallel.checksum import checksum_of
 from renga.distributed.data_parallel.gradients import take_gradient
 from renga.distributed.data_parallel.reducer import Reducer
+from renga.distributed.data_parallel.tracing import span
 from renga.optimizer import GradientMethod
 
 if TYPE_CHECKING:
@@ -114,7 +115,8 @@ class ShardedOptimizer(Reducer):
     def wait(self) -> bool:
         """Averages and updates; False, since no update is left to the caller."""
         updates = _core.optimizers.deferred_updates(self._optimizer.update)
-        sharded_update(self._comm, updates)
+        with span("average and update", "communication"):
+            sharded_update(self._comm, updates)
         return False
 
     def _arrays(self) -> Iterator[numpy.ndarray]:

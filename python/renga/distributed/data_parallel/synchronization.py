@@ -12,6 +12,7 @@ from renga.distributed.data_parallel.sample_weighting import (
     sample_weight,
 )
 from renga.distributed.data_parallel.sharded_optimizer import Eligibility
+from renga.distributed.data_parallel.tracing import span
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
@@ -68,14 +69,18 @@ class SyncRequest:
 
     def poll(self) -> SyncResult | None:
         """The result if all ranks have sent their requests, None otherwise."""
-        if self._result is None and not self._work.test():
-            return None
-        return self.wait()
+        if self._result is None:
+            if not self._work.test():
+                return None
+            self._result = self._combine(self._work.wait())
+        return self._result
 
     def wait(self) -> SyncResult:
         """Blocks until all ranks have sent their requests."""
         if self._result is None:
-            self._result = self._combine(self._work.wait())
+            with span("wait for ranks", "waiting"):
+                requests = self._work.wait()
+            self._result = self._combine(requests)
         return self._result
 
     def _combine(self, requests: numpy.ndarray) -> SyncResult:

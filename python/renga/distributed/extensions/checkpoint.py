@@ -187,7 +187,7 @@ class MultiNodeCheckpointer(extension.Extension):
     def get_stats(self) -> str:
         """A text that says how long saving took."""
         if not self._seconds:
-            return "no checkpoint was saved"
+            return "No stats available"
         mean = sum(self._seconds) / len(self._seconds)
         least, most = min(self._seconds), max(self._seconds)
         return f"seconds per checkpoint: mean {mean:f}, min {least:f}, max {most:f}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from typing import TYPE_CHECKING, Any
 
 from renga import configuration
@@ -58,11 +58,14 @@ class GenericMultiNodeEvaluator(extension.Extension):
         """The result of the arrays of a batch; it has to be picklable."""
         raise NotImplementedError
 
-    def aggregate(self, results: list[Any]) -> dict[str, Any]:
-        """The observation, from all results: first batches first, in rank order."""
-        raise NotImplementedError
+    def aggregate(self, results: list[Any]) -> Any:
+        """The result, from all batches': first batches first, in rank order.
 
-    def __call__(self, trainer: Any) -> dict[str, Any] | None:
+        A dict is reported. By default the results themselves.
+        """
+        return results
+
+    def __call__(self, trainer: Any) -> Any:
         """Evaluates; the root reports and returns the result, other ranks None."""
         prefix = "" if self.name is None else f"{self.name}/"
         reporter = reporter_module.Reporter()
@@ -74,6 +77,8 @@ class GenericMultiNodeEvaluator(extension.Extension):
             if results is None:
                 return None
             result = self.aggregate(_interleaved(results))
+            if not isinstance(result, MutableMapping):
+                return result
             observation: dict[str, Any] = {}
             with reporter.scope(observation):
                 reporter_module.report(result, self._targets["main"])

@@ -75,7 +75,7 @@ def _add(pairs: list[tuple[float, float]]) -> tuple[float, float]:
 
 
 def _means(sums_of_ranks: list[Sums]) -> dict[str, float]:
-    keys = dict.fromkeys(key for own in sums_of_ranks for key in own)
+    keys = sorted({key for own in sums_of_ranks for key in own})
     sums = {
         key: _add([own[key] for own in sums_of_ranks if key in own]) for key in keys
     }

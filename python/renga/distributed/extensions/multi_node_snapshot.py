@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def multi_node_snapshot(
-    comm: Communicator, snapshot: Any, replica_sets: Sequence[Sequence[int]]
+    comm: Communicator, snapshot: Any, replica_sets: Sequence[int | Sequence[int]]
 ) -> MultiNodeSnapshot:
     """An extension that takes ``snapshot`` once for each set of ranks.
 
@@ -29,9 +29,9 @@ def multi_node_snapshot(
         comm: the communicator of all ranks.
         snapshot: the result of ``snapshot()``; the number of the set is appended to
             its file names.
-        replica_sets: the ranks of each set, which have the same state; ranks in none
-            of them form one more set. With one set, data-parallel training resumes on
-            any number of ranks.
+        replica_sets: the ranks of each set, which have the same state, or a single
+            rank; ranks in none of them form one more set. With one set, data-parallel
+            training resumes on any number of ranks.
 
     Raises:
         ValueError: a rank is in two sets, or there is no such rank.
@@ -46,7 +46,10 @@ class MultiNodeSnapshot(extension.Extension):
     """
 
     def __init__(
-        self, comm: Communicator, snapshot: Any, replica_sets: Sequence[Sequence[int]]
+        self,
+        comm: Communicator,
+        snapshot: Any,
+        replica_sets: Sequence[int | Sequence[int]],
     ) -> None:
         sets = _complete(replica_sets, comm.size)
         self.comm = comm
@@ -130,8 +133,10 @@ class _WriterOfOneRank(Writer):
             self._writer.finalize()
 
 
-def _complete(replica_sets: Sequence[Sequence[int]], size: int) -> list[list[int]]:
-    sets = [list(ranks) for ranks in replica_sets]
+def _complete(
+    replica_sets: Sequence[int | Sequence[int]], size: int
+) -> list[list[int]]:
+    sets = [[r] if isinstance(r, int) else list(r) for r in replica_sets]
     listed = [rank for ranks in sets for rank in ranks]
     if len(set(listed)) < len(listed) or not set(listed) <= set(range(size)):
         raise ValueError(

@@ -146,13 +146,18 @@ def gather(comm: Communicator, x: Any, root: int = 0) -> Any:
 def scatter(comm: Communicator, xs: Any, root: int = 0) -> Variable:
     """This rank's variable of the root's ``xs``, one for each rank.
 
-    On other ranks ``xs`` is None or a delegate: a variable to compute it after.
+    On other ranks ``xs`` is None or a delegate: a variable to compute it after. A list
+    is ignored there.
 
     Raises:
         ValueError: there are not as many ``xs`` as ranks.
     """
     node = Scatter(comm, root)
-    _, ys = node.communicate(xs) if node.is_root else node.communicate([], xs)
+    if node.is_root:
+        _, ys = node.communicate(xs)
+    else:
+        ignored = isinstance(xs, (list, tuple))
+        _, ys = node.communicate([], None if ignored else xs)
     return ys[0]
 
 

@@ -22,18 +22,17 @@ class PseudoConnect(Communication):
         return PseudoConnect().communicate(gys, token)
 
 
-def pseudo_connect(delegate_variable: Any, *actual_variables: Any) -> Any:
-    """``actual_variables`` unchanged, but dependent on a delegate.
+def pseudo_connect(
+    delegate_variable: Any, *actual_variables: Any
+) -> tuple[Variable, ...]:
+    """``actual_variables`` unchanged, but dependent on a delegate: always a tuple.
 
     Args:
         delegate_variable: the result of ``send`` or, on other ranks than the root, of
             ``gather``; None for no dependence.
-        actual_variables: variables that the loss depends on. Without any, the result
-            is the delegate.
+        actual_variables: variables that the loss depends on.
     """
-    if not actual_variables:
-        return delegate_variable
-    ys: Sequence[Any] = actual_variables
-    if delegate_variable is not None:
-        _, ys = PseudoConnect().communicate(actual_variables, delegate_variable)
-    return tuple(ys) if len(ys) > 1 else ys[0]
+    if delegate_variable is None:
+        return actual_variables
+    _, ys = PseudoConnect().communicate(actual_variables, delegate_variable)
+    return tuple(ys)

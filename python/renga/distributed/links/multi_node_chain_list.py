@@ -39,7 +39,8 @@ class MultiNodeChainList(ChainList):
         """Adds a link.
 
         Args:
-            link: called with the received variables as separate arguments.
+            link: called with one argument for each rank that sends: a variable, or a
+                tuple of them if that rank's link returned several.
             rank_in: the ranks that send its inputs, this one or others; None for the
                 inputs of the model.
             rank_out: the ranks that its output is sent to; None if it is the output of
@@ -59,6 +60,7 @@ class MultiNodeChainList(ChainList):
 
         Raises:
             RuntimeError: a link expects an input from this rank that no link has sent.
+            ValueError: no link takes what another one has sent to this rank.
         """
         delegate: Any = None
         output: tuple[Any, ...] = ()
@@ -67,7 +69,8 @@ class MultiNodeChainList(ChainList):
             xs: list[Any] = list(inputs) if sources is None else []
             for rank in sources or ():
                 delegate, received = self._receive(rank, own, delegate)
-                xs += received
+                # Several outputs of a link are one argument, a tuple.
+                xs.append(received[0] if len(received) == 1 else tuple(received))
             y = link(*xs)
             ys = tuple(y) if isinstance(y, (list, tuple)) else (y,)
             for rank in targets or ():
@@ -77,7 +80,15 @@ class MultiNodeChainList(ChainList):
                     delegate, _ = Send(self._comm, rank, 0).communicate(ys, delegate)
             if targets is None:
                 output = ys
-        return pseudo_connect(delegate, *output)
+        if own:
+            raise ValueError(
+                "MultiNodeChainList: expected a link with this rank_in for each output "
+                f"sent to its own rank {self._comm.rank}, got {len(own)} unused"
+            )
+        if not output:
+            return delegate
+        ys = pseudo_connect(delegate, *output)
+        return ys if len(ys) > 1 else ys[0]
 
     def _receive(self, rank: int, own: deque[Any], delegate: Any) -> Any:
         if rank != self._comm.rank:

@@ -24,6 +24,7 @@ from renga.distributed.data_parallel.synchronization import (
     SyncRequest,
     SyncResult,
 )
+from renga.distributed.optimizers.wrapped_optimizer import WrappedOptimizer
 from renga.serializer import Deserializer
 from renga.utils.argument import check_count
 from renga.utils.methods import is_method_of
@@ -36,8 +37,8 @@ if TYPE_CHECKING:
     from renga.parameter import Parameter
 
 
-class MultiNodeOptimizer:
-    """Has the attributes of ``actual_optimizer``, on which setting one sets it.
+class MultiNodeOptimizer(WrappedOptimizer):
+    """Updates by the mean of all ranks' gradients.
 
     Gradients of a loss are reduced while ``backward()`` computes others. Where the
     ranks' numbers of samples differ (the length of the first argument of ``update``
@@ -48,7 +49,6 @@ class MultiNodeOptimizer:
     (:class:`Reducer`), update.
     """
 
-    actual_optimizer: Any
     communicator: Communicator
     zero_fill: bool
 
@@ -59,6 +59,10 @@ class MultiNodeOptimizer:
         zero_fill: bool = True,
         shard: str | None = None,
     ) -> None:
+        sharding = None
+        if shard is not None:
+            keeps_buffers = shard == "states"
+            sharding = StateSharding(communicator, actual_optimizer, keeps_buffers)
         vars(self).update(
             actual_optimizer=actual_optimizer,
             communicator=communicator,
@@ -69,32 +73,13 @@ class MultiNodeOptimizer:
             _sharded=None,
             _bucket_hook=None,
             _accumulation=Accumulation(),
-            _sharding=None,
+            _sharding=sharding,
         )
-
-        if shard is not None:
-            keeps_buffers = shard == "states"
-            vars(self)["_sharding"] = StateSharding(
-                communicator, actual_optimizer, keeps_buffers
-            )
-
-    def __getattr__(self, name: str) -> Any:
-        if name == "actual_optimizer":  # while a copy is being made
-            raise AttributeError(name)
-        return getattr(self.actual_optimizer, name)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        setattr(self.actual_optimizer, name, value)
 
     @property
     def is_sharded(self) -> bool:
         """Whether the arrays lie in shared memory and each rank updates a shard."""
         return self._sharded is not None and bool(self._sharded.buffers)
-
-    def setup(self, link: Any) -> MultiNodeOptimizer:
-        """Sets the actual optimizer up with ``link``."""
-        self.actual_optimizer.setup(link)
-        return self
 
     def accumulate(self, count: int) -> MultiNodeOptimizer:
         """Has ``update(lossfun, ...)`` update once in ``count`` calls.

@@ -62,13 +62,12 @@ class ScatterReducer(BucketedReducer):
         self._launched.append((work, lambda row: row))
 
     def wait(self) -> bool:
-        flags = self._agreed_flags()
+        flags, rows = self._results()
         rests = {
             i: packing.average(self._comm, [self._take(i, self._weight)])[0]
             for i in numpy.flatnonzero(flags == 2).tolist()
         }
-        for pieces, (work, _) in zip(self._states.own, self._launched):
-            row = work.wait()
+        for pieces, row in zip(self._states.own, rows):
             for piece, part in pieces:
                 mean: Any = row[piece.offset : piece.offset + piece.stop - piece.start]
                 if piece.param in rests:
@@ -76,5 +75,4 @@ class ScatterReducer(BucketedReducer):
                 used = flags[piece.param] or self._zero_fill
                 part.grad = mean.reshape(part.shape) if used else None
                 part._loss_scale = self._loss_scale
-        self._launched = []
         return True

@@ -88,7 +88,7 @@ class ShardedStates:
         return own
 
     def _adopt_arrays(self) -> None:
-        """Moves arrays to the flat ones, also those that somebody has replaced."""
+        """Moves arrays to the flat ones, also those that the caller has replaced."""
         for param, view in ((self._params[i], x) for i, x in self._views.items()):
             if param.array.ctypes.data != view.ctypes.data:
                 numpy.copyto(view, param.array)

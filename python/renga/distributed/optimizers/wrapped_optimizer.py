@@ -1,0 +1,29 @@
+"""What optimizers have in common that wrap another one."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+_Self = TypeVar("_Self", bound="WrappedOptimizer")
+
+
+class WrappedOptimizer:
+    """Has the attributes of ``actual_optimizer``, on which setting one sets it.
+
+    A subclass keeps its own in ``vars(self)``.
+    """
+
+    actual_optimizer: Any
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "actual_optimizer":  # while a copy is being made
+            raise AttributeError(name)
+        return getattr(self.actual_optimizer, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self.actual_optimizer, name, value)
+
+    def setup(self: _Self, link: Any) -> _Self:
+        """Sets the actual optimizer up with ``link``."""
+        self.actual_optimizer.setup(link)
+        return self

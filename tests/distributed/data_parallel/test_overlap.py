@@ -1,0 +1,128 @@
+"""The size of buckets and their overlap: measured, without effect on the bits."""
+
+import numpy as np
+import pytest
+
+from renga.communicators import packing
+from renga.distributed.data_parallel import buckets, overlap
+from renga.distributed.data_parallel.overlap import OverlapTrial
+from tests.distributed.data_parallel.training_steps import (
+    T,
+    X,
+    make,
+    own_samples,
+    parameters,
+)
+
+
+def trial_of(comm, clock, seconds):
+    """A finished trial of steps that last ``seconds(overlaps)``, and its ways."""
+    trial, ways = OverlapTrial(comm), []
+    while trial.choice is None and len(ways) < 20:
+        ways.append(trial.overlaps)
+        trial.begin()
+        clock[comm.rank] += seconds(trial.overlaps, len(ways) - 1)
+        trial.end()
+    return trial, ways
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock for each rank, by its number."""
+    times = dict.fromkeys(range(8), 0.0)
+    monkeypatch.setattr(overlap, "_now", lambda comm: times[comm.rank])
+    return times
+
+
+@pytest.mark.parametrize("faster", [False, True])
+def test_the_faster_way_is_chosen(several_ranks, clock, faster):
+    def act(comm):
+        def seconds(overlaps, step):
+            # The first steps, and a step now and then, take long for other reasons.
+            return (1 if overlaps == faster else 2) + 50 * (step < 2 or step == 5)
+
+        trial, ways = trial_of(comm, clock, seconds)
+        return trial.choice, trial.overlaps, ways
+
+    for choice, overlaps, ways in several_ranks(act):
+        assert choice is faster and overlaps is faster
+        assert ways == [True, True, *[True, False] * 3]
+
+
+def test_the_slowest_rank_decides(several_ranks, clock):
+    def act(comm):
+        def seconds(overlaps, step):
+            if comm.rank == comm.size - 1:
+                return 10 if overlaps else 9
+            return 1 if overlaps else 5
+
+        return trial_of(comm, clock, seconds)[0].choice
+
+    assert set(several_ranks(act)) == {False}
+
+
+def test_one_rank_tries_nothing(clock):
+    class Alone:
+        rank, size = 0, 1
+
+    assert OverlapTrial(Alone()).choice is True
+
+
+def test_both_ways_have_the_same_bits(several_ranks, no_sharded_updates, monkeypatch):
+    monkeypatch.setattr(buckets, "BUCKET_BYTES", 40)
+    first, has_started, average = {}, {}, packing.average
+
+    def record(comm, grads, wait=True):
+        has_started[comm.rank].append(first[comm.rank].grad_var is not None)
+        return average(comm, grads, wait)
+
+    monkeypatch.setattr(packing, "average", record)
+
+    def train(comm):
+        model, optimizer = make(comm)
+        comm.bcast_data(model)
+        first[comm.rank] = model.layers[0].W
+        for x, t in zip(X, T):
+            has_started[comm.rank] = []
+            optimizer.update(model, own_samples(comm, x), own_samples(comm, t))
+        return parameters(model), has_started[comm.rank]
+
+    monkeypatch.setattr(OverlapTrial, "overlaps", True)
+    with_overlap = several_ranks(train)
+    monkeypatch.setattr(OverlapTrial, "overlaps", False)
+    for (expected, _), (got, seen) in zip(with_overlap, several_ranks(train)):
+        for name, value in expected.items():
+            np.testing.assert_array_equal(value, got[name])
+        # Eight buckets of one gradient. The last one that backward() computes is there
+        # before any of them is launched; the last two buckets are its layer's.
+        assert seen == [True] * 6 + [False] * 2
+
+
+@pytest.mark.parametrize(
+    ("ranks", "latency", "gigabits", "expected"),
+    [
+        # (1e-4 s + 2 log2(ranks) latencies) / (5 % of twice the seconds of a byte)
+        (2, 40e-6, 10, 2_250_000),
+        (2, 60e-6, 1, 275_000),
+        (2, 100e-6, 0.1, 1 << 18),  # the least
+        (16, 40e-6, 25, 4 << 20),  # the most
+        (4, 10e-6, 10, 1_750_000),
+    ],
+)
+def test_buckets_are_smaller_on_slower_networks(ranks, latency, gigabits, expected):
+    found = buckets.size_for(ranks, latency, 8e-9 / gigabits)
+    assert abs(found - expected) <= 1
+
+
+def test_buckets_where_the_bytes_take_no_time():
+    assert buckets.size_for(4, 1e-3, 0.0) == buckets.BUCKET_BYTES
+
+
+def test_all_ranks_have_the_same_buckets(ranks):
+    def act(comm):
+        size = comm.bcast_obj(buckets.bucket_bytes(comm))
+        assert (1 << 18) <= size <= (4 << 20)
+        return size if comm.inter_size > 1 else buckets.bucket_bytes(comm)
+
+    sizes = ranks(act)
+    assert len(set(sizes)) == 1
