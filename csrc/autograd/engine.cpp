@@ -45,8 +45,10 @@ void Engine::add_root(const Variable& y, const Variable& gy) {
 void Engine::run() {
   const BackpropMode mode(options_.create_graph);
   const bool outermost = thread_state.backward_depth == 1;
-  const ActiveGradientBuffers buffers(accumulates_into_leaves() && outermost &&
-                                      !options_.create_graph);
+  const bool into_leaves = accumulates_into_leaves() && outermost && !options_.create_graph;
+  const ActiveGradientBuffers buffers(into_leaves);
+  const bool collects = into_leaves && !has_backward_observer();
+  const CollectedSums collected(collects ? &sums_ : nullptr);
   while (!queue_.empty()) {
     const Ref<Node> node = queue_.top().node;
     queue_.pop();
@@ -70,7 +72,18 @@ void Engine::enqueue_creator(VariableNode* x) {
 }
 
 void Engine::complete(VariableNode* x) {
+  const auto sums = sums_.extract(x);
+  if (!sums.empty()) add_sums(*x, sums.mapped());
   if (grads_.contains(x)) on_gradient(x, take_gradient(x));
+}
+
+void Engine::add_sums(VariableNode& x, const GradientSums& sums) {
+  Variable& pending = grads_[&x];
+  for (const auto& sum : sums.all()) {
+    const GradientTarget target(x, pending);
+    const Variable terms = sum->compute();
+    if (terms.defined()) pending = add_gradients(pending, in_dtype_of(x, terms));
+  }
 }
 
 void Engine::process(Node& node) {
@@ -104,13 +117,13 @@ void Engine::propagate(Node& node) {
   call_backward(node);
   if (observer) observer(node, gys_, true);
   for (int i : wanted_) {
-    if (!gxs_[i].defined()) continue;
     VariableNode* x = node.inputs[i].get();
+    keep_leaf(node.inputs[i]);  // without a gradient, too: terms may have been collected
+    if (!gxs_[i].defined()) continue;
     gxs_[i] = in_dtype_of(*x, gxs_[i]);
     check_gradient(node, i, *x);
     Variable& pending = grads_[x];
     pending = add_gradients(pending, gxs_[i]);
-    keep_leaf(node.inputs[i]);
     enqueue_creator(x);
   }
 }

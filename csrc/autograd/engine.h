@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "autograd/backward.h"
+#include "autograd/gradient_sum.h"
 
 namespace renga {
 
@@ -56,6 +57,7 @@ class Engine {
 
   Variable take_gradient(VariableNode* x);
   void enqueue_creator(VariableNode* x);
+  void add_sums(VariableNode& x, const GradientSums& sums);
   void process(Node& node);
   void propagate(Node& node);
   void call_backward(Node& node);
@@ -63,6 +65,7 @@ class Engine {
   void keep_leaf(const Ref<VariableNode>& x);
 
   std::unordered_map<VariableNode*, Variable> grads_;
+  SumsOfLeaves sums_;
   std::unordered_set<Node*> seen_;
   std::priority_queue<Entry> queue_;
   std::int64_t order_ = 0;

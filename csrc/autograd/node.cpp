@@ -39,6 +39,8 @@ class VjpNode final : public Node {
     const CurrentNode scope(this);
     for (int i : wanted) {
       if (!vjps_[i]) continue;
+      GradientSums* const sums = sums_of(*inputs[i]);
+      if (sums != nullptr && vjps_[i]->collect(*sums, gys[0])) continue;
       const GradientTarget target(*inputs[i], gxs[i]);
       gxs[i] = add_gradients(gxs[i], (*vjps_[i])(gys[0]));
     }

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "autograd/gradient_sum.h"
 #include "autograd/variable.h"
 
 namespace renga {
@@ -55,6 +56,8 @@ class Vjp : public SmallObject {
  public:
   virtual ~Vjp() = default;
   virtual Variable operator()(const Variable& gy) = 0;
+  // Adds the term of `gy` to the sum of its kind instead; false if there is no such kind.
+  virtual bool collect(GradientSums&, const Variable&) { return false; }
 };
 
 // An input of an operation with its VJP. The VJP, and with it what it captured, is stored only
@@ -66,6 +69,10 @@ struct Edge {
     struct Holder final : Vjp {
       explicit Holder(Function&& f) : f(std::forward<Function>(f)) {}
       Variable operator()(const Variable& gy) override { return f(gy); }
+      bool collect(GradientSums& sums, const Variable& gy) override {
+        if constexpr (requires { f.collect(sums, gy); }) return f.collect(sums, gy);
+        return false;
+      }
       std::decay_t<Function> f;
     };
     vjp = std::make_unique<Holder>(std::forward<Function>(function));

@@ -5,6 +5,7 @@
 
 #include "autograd/backward.h"
 #include "autograd/gradient_buffer.h"
+#include "autograd/gradient_sum.h"
 
 namespace renga {
 
@@ -16,6 +17,7 @@ struct ThreadState {
   std::vector<Ref<Node>>* pending_release = nullptr;
   const GradientBuffers* active_buffers = nullptr;  // nullptr where gradients may not use them
   const Array* gradient_target = nullptr;           // for the gradient that is being computed
+  SumsOfLeaves* collected_sums = nullptr;           // nullptr where every term is computed at once
 };
 extern constinit thread_local ThreadState thread_state;
 

@@ -1,6 +1,7 @@
 // All families of operations.
 #pragma once
 
+#include "ops/attention/attention.h"
 #include "ops/convolution/block_convolution.h"
 #include "ops/convolution/convolution.h"
 #include "ops/elementwise/activation.h"
@@ -9,6 +10,7 @@
 #include "ops/indexing/indexing.h"
 #include "ops/loss/loss.h"
 #include "ops/matmul/matmul.h"
+#include "ops/normalization/layer.h"
 #include "ops/normalization/normalization.h"
 #include "ops/pooling/pooling.h"
 #include "ops/random/random.h"
@@ -31,11 +33,13 @@ void list_ops(Visit&& visit) {
   list_block_convolution_ops(visit);
   list_pooling_ops(visit);
   list_normalization_ops(visit);
+  list_row_normalization_ops(visit);
   list_manipulation_ops(visit);
   list_indexing_ops(visit);
   list_softmax_ops(visit);
   list_loss_ops(visit);
   list_random_ops(visit);
+  list_attention_ops(visit);
   list_recurrent_ops(visit);
   list_sequence_ops(visit);
 }

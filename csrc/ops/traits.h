@@ -33,6 +33,7 @@ enum class Products : std::uint8_t {
   per_output,   // the size of W[0] for each element of the result
   per_input,    // the size of W[0] for each element of the first operand
   weight_grad,  // the size of gW[0], of the result, for each element of the first operand
+  attention,    // queries times keys, and these weights times values
 };
 
 // The floating-point operations of an operation's formula, in all the sum of these. An arithmetic

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <compare>
 #include <functional>
+#include <limits>
 #include <queue>
 #include <stdexcept>
 
@@ -18,6 +19,8 @@ struct Ready {
   int task;
   auto operator<=>(const Ready&) const = default;
 };
+
+constexpr int kNone = std::numeric_limits<int>::max();
 
 }  // namespace
 
@@ -44,11 +47,12 @@ double Simulator::first_change() const {
   double first = graph_.earliest_removed();
   for (const int index : graph_.added()) {
     if (!graph_.tasks()[index].exists) continue;
+    const Task& task = graph_.tasks()[index];
     double ready = 0;
-    bool is_known = true;
-    for (const Wait& wait : graph_.tasks()[index].before) {
-      is_known = is_known && !graph_.tasks()[wait.task].is_new;
-      ready = std::max(ready, graph_.end_of(wait));
+    bool is_known = task.received.empty();  // messages to new tasks are new
+    for (const int before : task.before) {
+      is_known = is_known && !graph_.tasks()[before].is_new;
+      ready = std::max(ready, graph_.tasks()[before].end);
     }
     if (is_known) first = std::min(first, ready);
   }
@@ -61,81 +65,118 @@ std::vector<int> Simulator::rewind(double from) {
       std::lower_bound(events_.begin(), events_.end(), from,
                        [](const Event& event, double time) { return event.ready < time; });
   std::vector<int> tasks;
+  const auto run = [&](int index) {
+    tasks.push_back(index);
+    progress_[index].pending = 0;
+  };
   for (const int index : graph_.added()) {
-    if (graph_.tasks()[index].exists) tasks.push_back(index);
+    if (graph_.tasks()[index].exists) run(index);
   }
   const std::size_t kept = begin == events_.end() ? uses_.size() : begin->uses;
   for (; uses_.size() > kept; uses_.pop_back()) free_[uses_.back().resource] = uses_.back().free;
   for (auto event = begin; event != events_.end(); ++event) {
     const Task& task = graph_.tasks()[event->task];
-    if (task.exists && task.generation == event->generation) tasks.push_back(event->task);
+    if (task.exists && task.generation == event->generation) run(event->task);
   }
   events_.erase(begin, events_.end());
   return tasks;
 }
 
+// Sets the progress of a task that has to run. Messages are far more than what else it waits for:
+// those that were sent already are only looked for if there are some.
+void Simulator::await(int index) {
+  const Task& task = graph_.tasks()[index];
+  Progress& own = progress_[index];
+  const bool has_messages = own.first < static_cast<int>(events_.size()) && !task.is_new;
+  own = {0, static_cast<int>(task.before.size() + task.received.size()), kNone};
+  const auto arrive = [&](double end) {
+    --own.pending;
+    own.ready = std::max(own.ready, end);
+  };
+  for (const int before : task.before) {
+    if (progress_[before].pending == kDone) arrive(graph_.tasks()[before].end);
+  }
+  if (!has_messages) return;
+  for (const Receipt& receipt : task.received) {
+    if (progress_[receipt.task].pending != kDone) continue;
+    own.first = 0;
+    const Messages& sent = graph_.tasks()[receipt.task].messages[receipt.messages];
+    double end = sent.start;
+    for (int i = 0; i <= receipt.message; ++i) end += sent.seconds;
+    arrive(end);
+  }
+}
+
 void Simulator::restart(double from) {
   std::vector<Task>& tasks = graph_.tasks();
-  const std::vector<int> again = rewind(from);
   progress_.resize(tasks.size());
-  for (const int index : again) progress_[index] = {0, 0};
+  const std::vector<int> again = rewind(from);
   std::vector<Ready> ready;
   for (std::size_t i = 0; i < again.size(); ++i) {
-    if (i + 16 < again.size()) __builtin_prefetch(&tasks[again[i + 16]]);
-    if (i + 8 < again.size()) __builtin_prefetch(tasks[again[i + 8]].before.data());
+    if (i + 8 < again.size()) __builtin_prefetch(&tasks[again[i + 8]]);
     const int index = again[i];
-    Progress& own = progress_[index];
-    for (const Wait& wait : tasks[index].before) {
-      if (progress_[wait.task].pending != kDone) {
-        ++own.pending;
-      } else {
-        own.ready = std::max(own.ready, graph_.end_of(wait));
-      }
-    }
+    await(index);
+    const Progress& own = progress_[index];
     if (own.pending == 0) ready.push_back({own.ready, tasks[index].order, index});
   }
   std::priority_queue queue(std::greater<>(), std::move(ready));
-  const auto end_one = [&](int index, double end) {  // of those that a task waits for
-    Progress& own = progress_[index];
+  Progress* const progress = progress_.data();
+  const auto end_one = [&](int index, double end) -> Progress& {  // of those a task waits for
+    Progress& own = progress[index];
     own.ready = std::max(own.ready, end);
-    if (--own.pending > 0) return;
-    queue.push({own.ready, tasks[index].order, index});
-    __builtin_prefetch(&tasks[index].ready);
-    __builtin_prefetch(tasks[index].after.data());
-    __builtin_prefetch(tasks[index].messages.data());
+    if (--own.pending == 0) {
+      queue.push({own.ready, tasks[index].order, index});
+      __builtin_prefetch(tasks[index].messages.data());
+    }
+    return own;
   };
   std::size_t done = 0;
   for (; !queue.empty(); ++done) {
     const int index = queue.top().task;
     queue.pop();
     Task& task = tasks[index];
-    task.ready = progress_[index].ready;
-    progress_[index].pending = kDone;
-    events_.push_back({task.ready, index, task.generation, uses_.size()});
-    if (!task.messages.empty()) {
-      send(task);
-      for (const Message& message : task.messages) end_one(message.receiver, message.end);
-      continue;
+    const double start = task.ready = progress[index].ready;
+    const int event = static_cast<int>(events_.size());
+    progress[index].pending = kDone;
+    const std::size_t uses = uses_.size();
+    for (Messages& messages : task.messages) {
+      double& free = free_[messages.resource];
+      uses_.push_back({messages.resource, free});
+      double end = messages.start = std::max(start, free);
+      for (int i = 0; i < messages.count; ++i) {
+        end += messages.seconds;
+        Progress& receiver = end_one(messages.receiver + i, end);
+        receiver.first = std::min(receiver.first, event);
+      }
+      free = end;
     }
-    double& free = free_[task.resource];
-    uses_.push_back({task.resource, free});
-    task.start = std::max(task.ready, free);
-    task.end = free = task.start + task.seconds;
-    for (const int other : task.after) end_one(other, task.end);
+    if (task.messages.empty()) {
+      double& free = free_[task.resource];
+      uses_.push_back({task.resource, free});
+      task.end = free = std::max(start, free) + task.seconds;
+      for (const int other : task.after) end_one(other, task.end);
+    }
+    events_.push_back({start, index, task.generation, uses});
   }
   require<std::logic_error>(done == again.size(), "planning: expected tasks without a cycle");
 }
 
-// One message after the other, as their resources are free.
-void Simulator::send(Task& task) {
-  int last = -1;
-  for (Message& message : task.messages) {
-    double& free = free_[message.resource];
-    if (message.resource != last) uses_.push_back({message.resource, free});
-    last = message.resource;
-    message.start = std::max(task.ready, free);
-    message.end = free = message.start + message.seconds;
+std::vector<Simulator::Span> Simulator::timeline() const {
+  std::vector<Span> found;
+  for (const Event& event : events_) {
+    const Task& task = graph_.tasks()[event.task];
+    for (const Messages& messages : task.messages) {
+      double end = messages.start;
+      for (int i = 0; i < messages.count; ++i) {
+        const double start = end;
+        found.push_back({event.task, messages.resource, start, end += messages.seconds});
+      }
+    }
+    if (!task.messages.empty()) continue;
+    const double start = std::max(task.ready, uses_[event.uses].free);
+    found.push_back({event.task, task.resource, start, task.end});
   }
+  return found;
 }
 
 std::vector<double> Simulator::busy() const {
@@ -143,7 +184,9 @@ std::vector<double> Simulator::busy() const {
   for (const Task& task : graph_.tasks()) {
     if (!task.exists) continue;
     if (task.messages.empty()) seconds[task.resource] += task.seconds;
-    for (const Message& message : task.messages) seconds[message.resource] += message.seconds;
+    for (const Messages& messages : task.messages) {
+      seconds[messages.resource] += messages.count * messages.seconds;
+    }
   }
   return seconds;
 }

@@ -26,24 +26,35 @@ class Simulator {
   // The same number from a new task graph.
   double full_seconds() const;
 
+  // A task, or one of its messages, on its resource.
+  struct Span {
+    int task;
+    int resource;
+    double start;
+    double end;
+  };
+
   const TaskGraph& graph() const { return graph_; }
+  // Of the last simulation, until an operation is changed.
+  std::vector<Span> timeline() const;
   // Seconds for which each resource ran tasks.
   std::vector<double> busy() const;
 
  private:
-  // A task that was started; `uses` are counted before it.
+  // A task that was started; `uses` is the number of those before it.
   struct Event {
     double ready;
     int task;
     unsigned generation;
     std::size_t uses;
   };
-  // Of a task that has to run: how many of those before it have not ended, and when the others had.
-  // A simulation goes from one task to others all over the memory, so these are kept close
-  // together.
+  // Of a task: how many of those before it have not ended, when the others had, and the event of
+  // the first one that sent a message. A simulation goes from one task to others all over the
+  // memory, so these are kept close together.
   struct Progress {
     double ready = 0;
     int pending = kDone;
+    int first = 0;
   };
   static constexpr int kDone = -1;
   // When a resource was free before a task or some messages used it.
@@ -54,8 +65,8 @@ class Simulator {
 
   double first_change() const;
   void restart(double from);
-  void send(Task& task);
   std::vector<int> rewind(double from);
+  void await(int task);
 
   TaskGraph graph_;
   std::vector<Event> events_;       // in order

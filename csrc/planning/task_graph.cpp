@@ -11,14 +11,9 @@ namespace {
 // So that a task is ready later than those it waits for, whatever the order of equal times.
 constexpr double kShortest = 1e-9;
 
-int task_of(int task) { return task; }
-int task_of(const Wait& wait) { return wait.task; }
-
 // Erases a task, if it is in the list.
-template <class Item>
-void erase(std::vector<Item>& list, int task) {
-  const auto found = std::find_if(list.begin(), list.end(),
-                                  [task](const Item& item) { return task_of(item) == task; });
+void erase(std::vector<int>& list, int task) {
+  const auto found = std::find(list.begin(), list.end(), task);
   if (found == list.end()) return;
   *found = list.back();
   list.pop_back();
@@ -32,14 +27,22 @@ void TaskGraph::clear_changes() {
   earliest_removed_ = std::numeric_limits<double>::infinity();
 }
 
-int TaskGraph::add_task(const Key& key, int resource, double seconds) {
-  int index = static_cast<int>(tasks_.size());
-  if (unused_.empty()) {
-    tasks_.emplace_back();
+// Places next to each other, so that messages to them need not be listed one by one.
+int TaskGraph::take_places(int count) {
+  std::vector<int>& unused = unused_[count];
+  int first = static_cast<int>(tasks_.size());
+  if (unused.empty()) {
+    tasks_.resize(tasks_.size() + count);
   } else {
-    index = unused_.back();
-    unused_.pop_back();
+    first = unused.back();
+    unused.pop_back();
   }
+  return first;
+}
+
+void TaskGraph::give_back(int first, int count) { unused_[count].push_back(first); }
+
+void TaskGraph::add_task(int index, const Key& key, int resource, double seconds) {
   Task& task = tasks_[index];
   task.key = key;
   task.order = key.order();
@@ -49,35 +52,39 @@ int TaskGraph::add_task(const Key& key, int resource, double seconds) {
   if (!task.is_listed) added_.push_back(index);
   task.is_listed = true;
   ++size_;
-  return index;
 }
 
 void TaskGraph::add_message(int send, int receiver, int resource, double seconds) {
-  std::vector<Message>& messages = tasks_[send].messages;
-  tasks_[receiver].before.push_back({send, static_cast<int>(messages.size())});
-  messages.push_back({receiver, resource, std::max(seconds, kShortest)});
+  std::vector<Messages>& all = tasks_[send].messages;
+  const double least = std::max(seconds, kShortest);
+  const auto follows = [&](const Messages& last) {
+    return last.resource == resource && last.seconds == least &&
+           last.receiver + last.count == receiver;
+  };
+  if (all.empty() || !follows(all.back())) all.push_back({receiver, 0, resource, least});
+  const int index = static_cast<int>(all.size()) - 1;
+  tasks_[receiver].received.push_back({send, index, all.back().count++});
   ++size_;
 }
 
 void TaskGraph::remove_task(int index) {
   Task& task = tasks_[index];
-  for (const Wait& other : task.before) erase(tasks_[other.task].after, index);
+  for (const int other : task.before) erase(tasks_[other].after, index);
   for (const int other : task.after) erase(tasks_[other].before, index);
-  for (const Message& message : task.messages) erase(tasks_[message.receiver].before, index);
-  size_ -= static_cast<std::int64_t>(task.messages.size());
+  for (const Messages& messages : task.messages) size_ -= messages.count;
   task.before.clear();
+  task.received.clear();
   task.after.clear();
   task.messages.clear();
   if (!task.is_new) earliest_removed_ = std::min(earliest_removed_, task.ready);
   task.exists = task.is_new = false;
   ++task.generation;
-  unused_.push_back(index);
   --size_;
 }
 
 void TaskGraph::depend(int before, int after) {
   tasks_[before].after.push_back(after);
-  tasks_[after].before.push_back({before});
+  tasks_[after].before.push_back(before);
 }
 
 void TaskGraph::add_operation(const Operation& operation, const Configuration& configuration) {
@@ -102,18 +109,12 @@ void TaskGraph::add_operation(const Operation& operation, const Configuration& c
 void TaskGraph::configure(int operation, const Configuration& configuration) {
   check(configuration, operations_.at(operation), topology_.devices);
   Node& node = nodes_[operation];
-  for (const auto* list : {&node.forward, &node.backward}) {
-    // So that messages need not be found in the tasks that are removed too.
-    for (const int task : *list) {
-      std::erase_if(tasks_[task].before,
-                    [](const Wait& wait) { return wait.message != Wait::kWhole; });
-    }
-  }
   for (const auto* list : {&node.incoming, &node.outgoing}) {
     for (const int edge : *list) disconnect(edge);
   }
   for (const auto* list : {&node.forward, &node.backward, &node.others}) {
     for (const int task : *list) remove_task(task);
+    if (!list->empty()) give_back(list->front(), static_cast<int>(list->size()));
   }
   node.current = configuration;
   make_tasks(operation);
@@ -130,12 +131,15 @@ void TaskGraph::make_tasks(int operation) {
   node.forward.clear();
   node.backward.clear();
   node.others.clear();
-  for (int part = 0; part < current.parts(); ++part) {
+  const int parts = current.parts();
+  const int forward = take_places(parts), backward = take_places(parts);
+  for (int part = 0; part < parts; ++part) {
     const int device = current.devices[part];
-    node.forward.push_back(add_task({Kind::forward, operation, 0, part}, device, current.forward));
-    node.backward.push_back(
-        add_task({Kind::backward, operation, 0, part}, device, current.backward));
-    depend(node.forward[part], node.backward[part]);
+    add_task(forward + part, {Kind::forward, operation, 0, part}, device, current.forward);
+    add_task(backward + part, {Kind::backward, operation, 0, part}, device, current.backward);
+    node.forward.push_back(forward + part);
+    node.backward.push_back(backward + part);
+    depend(forward + part, backward + part);
   }
   if (current.update > 0) make_updates(operation);
 }
@@ -143,20 +147,27 @@ void TaskGraph::make_tasks(int operation) {
 void TaskGraph::make_updates(int operation) {
   Node& node = nodes_[operation];
   const Configuration& current = node.current;
-  for (const std::vector<int>& group : parameter_groups(operations_[operation], current)) {
-    const bool is_summed = group.size() > 1 && current.sync > 0;
+  const auto groups = parameter_groups(operations_[operation], current);
+  const auto is_summed = [&](const std::vector<int>& group) {
+    return group.size() > 1 && current.sync > 0;
+  };
+  const auto sums = std::count_if(groups.begin(), groups.end(), is_summed);
+  int next = take_places(current.parts() + static_cast<int>(sums));
+  const auto add = [&](Kind kind, int part, int resource, double seconds) {
+    add_task(next, {kind, operation, 0, part}, resource, seconds);
+    node.others.push_back(next);
+    return next++;
+  };
+  for (const std::vector<int>& group : groups) {
     int sync = -1;
-    if (is_summed) {
-      sync = add_task({Kind::sync, operation, 0, group[0]},
-                      topology_.sync_port(current.devices[group[0]]), 0);
-      node.others.push_back(sync);
+    if (is_summed(group)) {
+      sync = add(Kind::sync, group[0], topology_.sync_port(current.devices[group[0]]), 0);
     }
     for (const int part : group) {
       const int device = current.devices[part];
-      const int update = add_task({Kind::update, operation, 0, part}, device, current.update);
-      node.others.push_back(update);
-      depend(node.backward[part], is_summed ? sync : update);
-      if (is_summed) add_message(sync, update, topology_.sync_port(device), current.sync);
+      const int update = add(Kind::update, part, device, current.update);
+      depend(node.backward[part], sync < 0 ? update : sync);
+      if (sync >= 0) add_message(sync, update, topology_.sync_port(device), current.sync);
     }
   }
 }
@@ -190,7 +201,8 @@ void TaskGraph::make_messages(Edge& edge, Kind kind, const std::vector<Transfer>
     const int source = from.devices[transfer.from], target = to.devices[transfer.to];
     const int port = topology_.port(source, target);
     if (send < 0) {
-      send = add_task({kind, edge.reader, static_cast<int>(edge.input), transfer.from}, port, 0);
+      send = take_places(1);
+      add_task(send, {kind, edge.reader, static_cast<int>(edge.input), transfer.from}, port, 0);
       edge.sends.push_back(send);
       depend(sender, send);
     }
@@ -205,7 +217,17 @@ void TaskGraph::disconnect(int index) {
   if (!edge.is_connected) return;
   edge.is_connected = false;
   disconnected_.push_back(index);
-  for (const int send : edge.sends) remove_task(send);
+  for (const int send : edge.sends) {
+    remove_task(send);
+    give_back(send, 1);
+  }
+  const int producer = operations_[edge.reader].inputs[edge.input].producer;
+  for (const auto* receivers : {&nodes_[edge.reader].forward, &nodes_[producer].backward}) {
+    for (const int task : *receivers) {
+      std::erase_if(tasks_[task].received,
+                    [&](const Receipt& receipt) { return !tasks_[receipt.task].exists; });
+    }
+  }
   edge.sends.clear();
   bytes_sent_ -= edge.bytes;
   edge.bytes = 0;

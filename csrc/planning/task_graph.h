@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "planning/operation.h"
@@ -29,37 +30,38 @@ struct Key {
 // What fits into an order, besides the tasks that check() allows.
 inline constexpr int kMaxOperations = 1 << 17, kMaxInputs = 1 << 12;
 
-// What a part of an operation needs of another one on its way, or its summed gradients.
-struct Message {
-  int receiver;  // a task
+// What a part of an operation needs of another one on its way, or its summed gradients: messages
+// to `count` tasks, the first of which is the receiver, that leave one after the other. There are
+// far more messages than tasks, but most of them are like the ones before them.
+struct Messages {
+  int receiver;
+  int count;
   int resource;
-  double seconds;
-  double start = 0;
-  double end = 0;
+  double seconds;    // of each
+  double start = 0;  // of the first
 };
 
-// A task that has to end, or one of its messages.
-struct Wait {
-  static constexpr int kWhole = -1;
-  int task;
-  int message = kWhole;
+// A message that a task waits for.
+struct Receipt {
+  int task;      // that sends it
+  int messages;  // their index
+  int message;   // its index among them
 };
 
-// The messages of a part along an input are one task: they are ready at the same time, and leave
-// one after the other. So is what the parts with the same parameters do to sum their gradients.
-// There are far more messages than other tasks.
+// The messages of a part along an input are one task: they are ready at the same time. So is what
+// the parts with the same parameters do to sum their gradients.
 // What a simulation reads of all tasks comes first, in a cache line of its own.
 struct alignas(64) Task {
   std::uint64_t order;  // that of its key
   double seconds;
-  std::vector<int> after;  // tasks that wait for all of it
-  std::vector<Message> messages;
-  std::vector<Wait> before;
-  double ready = 0;
-  double start = 0;
-  double end = 0;
+  std::vector<Messages> messages;
+  std::vector<int> after;  // tasks that wait for all of it, if there are no messages
   int resource;
-  unsigned generation = 0;  // of the place, which other tasks had before
+  unsigned generation = 0;        // of the place, which other tasks had before
+  std::vector<int> before;        // tasks that it waits for
+  std::vector<Receipt> received;  // messages that it waits for
+  double ready = 0;
+  double end = 0;
   Key key;
   bool exists = false;
   bool is_new = false;     // since the last simulation
@@ -85,10 +87,6 @@ class TaskGraph {
   const std::vector<Task>& tasks() const { return tasks_; }
   // Those that exist may be new; others of the list were removed again.
   const std::vector<int>& added() const { return added_; }
-  double end_of(const Wait& wait) const {
-    const Task& task = tasks_[wait.task];
-    return wait.message == Wait::kWhole ? task.end : task.messages[wait.message].end;
-  }
   // The earliest time at which a removed task was ready.
   double earliest_removed() const { return earliest_removed_; }
   // The number of tasks and messages.
@@ -107,11 +105,13 @@ class TaskGraph {
   };
   struct Node {
     Configuration current;
-    std::vector<int> forward, backward, others;  // tasks; the first two by part
+    std::vector<int> forward, backward, others;  // tasks, next to each other; two by part
     std::vector<int> incoming, outgoing;         // edges
   };
 
-  int add_task(const Key& key, int resource, double seconds);
+  int take_places(int count);
+  void give_back(int first, int count);
+  void add_task(int index, const Key& key, int resource, double seconds);
   void add_message(int send, int receiver, int resource, double seconds);
   void remove_task(int index);
   void depend(int before, int after);
@@ -128,7 +128,8 @@ class TaskGraph {
   std::vector<Node> nodes_;
   std::vector<Edge> edges_;
   std::vector<Task> tasks_;
-  std::vector<int> unused_, added_;
+  std::map<int, std::vector<int>> unused_;  // the first ones of so many places
+  std::vector<int> added_;
   std::vector<int> disconnected_;  // edges
   std::int64_t size_ = 0;
   std::int64_t bytes_sent_ = 0;

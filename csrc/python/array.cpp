@@ -2,12 +2,20 @@
 
 #include <limits>
 
+#include "python/cuda_array.h"
 #include "python/interpreter.h"
 #include "python/variable.h"
 #include "tensor/views.h"
 
 namespace renga::python {
+
+const DeviceArrays* device_arrays = nullptr;
+
 namespace {
+
+bool is_device_array(py::handle object) {
+  return device_arrays != nullptr && device_arrays->is(object);
+}
 
 // NumPy's type numbers, which its ABI fixes.
 std::optional<Dtype> dtype_of_number(int number, std::size_t itemsize) {
@@ -21,11 +29,18 @@ std::optional<Dtype> dtype_of_number(int number, std::size_t itemsize) {
       return Dtype::uint8;
     case api::NPY_SHORT_:
       return Dtype::int16;
+    case api::NPY_USHORT_:
+      return Dtype::uint16;
     case api::NPY_INT_:
       return Dtype::int32;
     case api::NPY_LONG_:
     case api::NPY_LONGLONG_:
       return itemsize == 8 ? Dtype::int64 : Dtype::int32;
+    case api::NPY_UINT_:
+      return Dtype::uint32;
+    case api::NPY_ULONG_:
+    case api::NPY_ULONGLONG_:
+      return itemsize == 8 ? Dtype::uint64 : Dtype::uint32;
     case 23:
       return Dtype::float16;  // NPY_HALF, which pybind11 does not name
     case api::NPY_FLOAT_:
@@ -39,7 +54,7 @@ std::optional<Dtype> dtype_of_number(int number, std::size_t itemsize) {
 
 py::handle shared_dtype(Dtype dtype) {
   // Created once and never freed: a lookup in NumPy costs as much as a small operation.
-  static PyObject* cached[10] = {};
+  static PyObject* cached[std::size(kDtypeNames)] = {};
   PyObject*& slot = cached[static_cast<int>(dtype)];
   if (slot == nullptr) {
     // NumPy has no bfloat16.
@@ -51,16 +66,21 @@ py::handle shared_dtype(Dtype dtype) {
 
 // The dtype of a descriptor that is one of NumPy's own, of which there is one object each.
 std::optional<Dtype> own_dtype(const PyObject* descriptor) {
-  for (Dtype dtype : {Dtype::float32, Dtype::float64, Dtype::int32, Dtype::int64, Dtype::float16,
-                      Dtype::uint8, Dtype::bool_, Dtype::int8, Dtype::int16}) {
+  for (Dtype dtype :
+       {Dtype::float32, Dtype::float64, Dtype::int32, Dtype::int64, Dtype::float16, Dtype::uint8,
+        Dtype::bool_, Dtype::int8, Dtype::int16, Dtype::uint16, Dtype::uint32, Dtype::uint64}) {
     if (shared_dtype(dtype).ptr() == descriptor) return dtype;
   }
   return std::nullopt;
 }
 
+std::optional<Dtype> any_dtype(const py::dtype& dtype) {
+  return dtype_of_number(dtype.num(), static_cast<std::size_t>(dtype.itemsize()));
+}
+
 // The dtype of any descriptor; one the core lacks is Python's TypeError.
 Dtype known_dtype(const py::dtype& dtype) {
-  const auto known = dtype_of_number(dtype.num(), static_cast<std::size_t>(dtype.itemsize()));
+  const auto known = any_dtype(dtype);
   if (!known) throw py::type_error("renga has no dtype " + py::str(dtype).cast<std::string>());
   return *known;
 }
@@ -113,6 +133,11 @@ bool is_ndarray(py::handle object) {
   return py::detail::npy_api::get().PyArray_Check_(object.ptr());
 }
 
+bool has_known_dtype(py::handle ndarray) {
+  return own_dtype(py::detail::array_proxy(ndarray.ptr())->descr) ||
+         any_dtype(py::reinterpret_borrow<py::array>(ndarray).dtype());
+}
+
 std::optional<Dtype> plain_dtype(py::handle object) {
   using api = py::detail::npy_api;
   constexpr int needed =
@@ -144,12 +169,13 @@ Array from_numpy(py::handle object) {
 
 Array writable_array(py::handle object, const char* what) {
   using api = py::detail::npy_api;
+  if (is_device_array(object)) return device_arrays->from(object);
   if (!is_ndarray(object)) {
     if (!py::isinstance<VariableBody>(object)) {
       throw py::type_error(std::string(what) + ": expected a numpy.ndarray, got " +
                            py::str(py::type::of(object)).cast<std::string>());
     }
-    const Array x = object.cast<const VariableBody&>().array();
+    Array x = object.cast<const VariableBody&>().array();
     require<std::invalid_argument>(x.defined(), what, ": expected an initialized Variable");
     expose(x);
     // Python shows a copy of these.
@@ -184,9 +210,10 @@ std::vector<Array> writable_arrays(const py::iterable& ndarrays, const char* wha
 }
 
 py::object to_numpy(const Array& given) {
-  const bool shared = given.dtype() != Dtype::bfloat16;
-  const Array x =
-      shared ? to_device(given, Device{}) : cast(to_device(given, Device{}), Dtype::float32);
+  // Copies, of bfloat16 and of other devices, are read-only, so that no write is lost in silence.
+  const bool shared = given.dtype() != Dtype::bfloat16 && given.device().is_host();
+  const Array on_host = to_device(given, Device{});
+  const Array x = given.dtype() == Dtype::bfloat16 ? cast(on_host, Dtype::float32) : on_host;
   expose(x);
   x.storage()->acquire();
   const auto owner = py::reinterpret_steal<py::object>(
@@ -205,8 +232,19 @@ py::object to_numpy(const Array& given) {
   return array;
 }
 
+py::object to_python(const Array& x) {
+  const bool there = device_arrays != nullptr && device_arrays->has(x.device());
+  return there ? device_arrays->to(x) : to_numpy(x);
+}
+
 py::object array_to_python(const Array& x) {
-  return x.device().is_meta() ? py::cast(Variable(x).body()) : to_numpy(x);
+  return x.device().is_meta() ? py::cast(Variable(x).body()) : to_python(x);
+}
+
+bool is_array(py::handle object) { return is_ndarray(object) || is_device_array(object); }
+
+Array from_python(py::handle array) {
+  return is_ndarray(array) ? from_numpy(array) : device_arrays->from(array);
 }
 
 }  // namespace renga::python
@@ -214,12 +252,15 @@ py::object array_to_python(const Array& x) {
 namespace pybind11::detail {
 
 bool type_caster<renga::Array>::load(handle source, bool) {
-  if (renga::python::is_ndarray(source)) {
-    value = renga::python::from_numpy(source);
+  if (renga::python::is_array(source)) {
+    value = renga::python::from_python(source);
     return true;
   }
   if (isinstance<renga::VariableBody>(source)) {
-    value = source.cast<const renga::VariableBody&>().array();
+    const auto& body = source.cast<const renga::VariableBody&>();
+    renga::require(body.metadata().defined() || !body.host_view,
+                   "expected an array of numbers, got a Variable of another dtype");
+    value = body.array();
     if (value.defined()) renga::expose(value);
     return true;
   }

@@ -27,6 +27,8 @@ std::vector<Array> writable_arrays(const py::iterable& ndarrays, const char* wha
 // read-only, so that no write to it is lost in silence.
 py::object to_numpy(const Array& x);
 
+// The same, or an array of a CUDA device over the memory there.
+py::object to_python(const Array& x);
 // The same, but a Variable for an Array on the device meta: there is no such ndarray.
 py::object array_to_python(const Array& x);
 
@@ -43,6 +45,10 @@ struct Integer {
 };
 
 bool is_ndarray(py::handle object);
+// Whether it is a numpy.ndarray or an array of a CUDA device, and its memory as from_numpy's.
+bool is_array(py::handle object);
+Array from_python(py::handle array);
+bool has_known_dtype(py::handle ndarray);
 // The dtype of a writable, aligned, C-contiguous numpy.ndarray (not of a subclass); none for other
 // objects.
 std::optional<Dtype> plain_dtype(py::handle object);
@@ -70,7 +76,7 @@ struct type_caster<renga::OutputArray> {
     return true;
   }
   static handle cast(const renga::OutputArray& x, return_value_policy, handle) {
-    return renga::python::to_numpy(x.array).release();
+    return renga::python::to_python(x.array).release();
   }
 };
 

@@ -45,7 +45,7 @@ struct Exported {
 
 void delete_exported(DLManagedTensor* managed) { delete static_cast<Exported*>(managed->context); }
 
-// Nobody has taken the memory of a capsule that still has its first name.
+// The memory of a capsule that still has its first name has not been taken.
 void delete_unused(PyObject* capsule) {
   if (!PyCapsule_IsValid(capsule, kName)) return;
   auto* managed = static_cast<DLManagedTensor*>(PyCapsule_GetPointer(capsule, kName));

@@ -33,7 +33,7 @@ class PythonNode final : public Node {
   }
 
   ~PythonNode() override {
-    const py::gil_scoped_acquire lock;
+    const GilAcquire lock;
     link_->node = nullptr;
     function_ = py::object();
   }
@@ -116,7 +116,7 @@ int add_python_hook(const py::function& hook) {
     if (Py_IsInitialized()) release(object);
   });
   return add_gradient_ready_hook([held](const Variable& leaf) {
-    const py::gil_scoped_acquire lock;
+    const GilAcquire lock;
     py::reinterpret_borrow<py::function>(held.get())(leaf);
   });
 }

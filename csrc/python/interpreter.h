@@ -1,12 +1,37 @@
 // Reference counting on threads that may or may not hold the GIL.
 #pragma once
 
+#include <cxxabi.h>
 #include <pybind11/pybind11.h>
+#include <unistd.h>
 
 #include <mutex>
+#include <optional>
 #include <vector>
 
 namespace renga::python {
+
+// Calls what waits for the GIL. While the interpreter is finalized Python ends a thread that waits,
+// by unwinding its stack; the first destructor there would end the program. Such a thread sleeps
+// until the process ends, as Python has it from 3.14 on.
+template <class Wait>
+void wait_for_gil(const Wait& wait) {
+  try {
+    wait();
+  } catch (const abi::__forced_unwind&) {
+    while (true) pause();
+  }
+}
+
+class GilAcquire {
+ public:
+  GilAcquire() {
+    wait_for_gil([this] { lock_.emplace(); });
+  }
+
+ private:
+  std::optional<pybind11::gil_scoped_acquire> lock_;
+};
 
 // Releases a reference. Objects of the core that own one may be destroyed on any thread; acquiring
 // the GIL where it is held already would cost as much as a small operation.
@@ -15,7 +40,7 @@ inline void release(PyObject* object) {
     Py_XDECREF(object);
     return;
   }
-  const pybind11::gil_scoped_acquire lock;
+  const GilAcquire lock;
   Py_XDECREF(object);
 }
 

@@ -20,7 +20,9 @@
 #include "python/calls/call_site.h"
 #include "python/calls/hooks.h"
 #include "python/compression.h"
+#include "python/cuda_array.h"
 #include "python/dlpack.h"
+#include "python/interpreter.h"
 #include "python/planning.h"
 #include "python/text_signatures.h"
 #include "python/variable.h"
@@ -33,7 +35,8 @@ void raise(const char* module, const char* name, const char* text) {
   py::set_error(py::module_::import(module).attr(name), text);
 }
 
-void translate(std::exception_ptr error) {
+// pybind11 passes it by value.
+void translate(std::exception_ptr error) {  // NOLINT(performance-unnecessary-value-param)
   try {
     if (error) std::rethrow_exception(error);
   } catch (const InvalidType& e) {
@@ -54,7 +57,8 @@ void translate(std::exception_ptr error) {
 // nullptr where this thread does not hold the GIL.
 void* release_gil() { return PyGILState_Check() ? PyEval_SaveThread() : nullptr; }
 void acquire_gil(void* state) {
-  if (state != nullptr) PyEval_RestoreThread(static_cast<PyThreadState*>(state));
+  if (state == nullptr) return;
+  wait_for_gil([state] { PyEval_RestoreThread(static_cast<PyThreadState*>(state)); });
 }
 
 Precision precision_from(const std::string& name) {
@@ -103,7 +107,7 @@ void start_warm_up() {
       const Array a = zeros({64, 64}, Dtype::float32), c = empty_like(a);
       matmul_kernels.on(Device{}).matmul(a, a, c, false);
     } catch (const std::exception&) {
-      // The first product of the program reports it.
+      return;  // The first product of the program reports it.
     }
   });
 }
@@ -135,8 +139,12 @@ void bind_memory(py::module_& m) {
       "empty_cache", [](const std::string& device) { empty_cache(device_from_string(device)); },
       py::arg("device"));
   m.def(
-      "empty", [](const Shape& shape, Dtype dtype) { return empty(shape, dtype); },
-      py::arg("shape"), py::arg("dtype"), "An ndarray in memory of the core's allocator.");
+      "empty",
+      [](const Shape& shape, Dtype dtype, const std::string& device) {
+        return empty(shape, dtype, device_from_string(device));
+      },
+      py::arg("shape"), py::arg("dtype"), py::arg("device") = to_string(Device{}),
+      "An array in memory of the core's allocator.");
   m.def(
       "require_memory",
       [](const char* op, const Shape& shape, Dtype dtype) { require_memory(op, shape, dtype); },
@@ -169,23 +177,26 @@ void bind_memory(py::module_& m) {
         static py::object& callback = *new py::object;
         callback = std::move(observer);
         algorithm_observer = [](const std::string& problem, const std::string& kernel) {
-          const py::gil_scoped_acquire interpreter;
+          const GilAcquire interpreter;
           callback(problem, kernel);
         };
       },
       py::arg("observer"), "Calls observer(problem, kernel) for every new choice.");
   m.def("finish_warm_up", &finish_warm_up, "Waits for the thread started at import.");
+  // Also where the rest of the import fails: at exit, what the thread uses would be destroyed.
+  py::module_::import("atexit").attr("register")(m.attr("finish_warm_up"));
   m.def("host_name", [] { return to_string(Device{}); });
   m.def(
       "device_names",
       [] {
         std::vector<std::string> names;
         for (std::size_t i = 0; i < drivers().size(); ++i) {
-          if (i != kMeta.driver) names.push_back(drivers()[i]->name());
+          const Driver& driver = *drivers()[i];
+          if (i != kMeta.driver && driver.count() > 0) names.push_back(driver.name());
         }
         return names;
       },
-      "The kinds of devices that have memory.");
+      "The kinds of devices with memory, of which there is one at least.");
 }
 
 }  // namespace renga::python
@@ -209,6 +220,7 @@ PYBIND11_MODULE(_core, m) {
   bind_planning(m);
   bind_memory(m);
   bind_dlpack(m);
+  bind_device_arrays(m);
   bind_precision(m);
   for (const char* name : {"Variable", "VariableNode", "Node", "NodeLink", "Call"}) {
     refuse_uninitialized(m.attr(name));

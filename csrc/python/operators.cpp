@@ -2,6 +2,7 @@
 // type's slots and not methods bound by pybind11, which would take longer to call than a small
 // operation takes to compute.
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include "ops/elementwise/arithmetic.h"
@@ -36,9 +37,24 @@ bool is_number(py::handle object) {
   return kind == "b" || kind == "i" || kind == "u" || kind == "f";
 }
 
+// A Python int as a C++ one; none where it is out of range.
+template <class T>
+std::optional<T> integer_of(py::handle whole) {
+  if constexpr (std::is_same_v<T, std::uint64_t>) {
+    const T value = PyLong_AsUnsignedLongLong(whole.ptr());
+    if (!PyErr_Occurred()) return value;
+    PyErr_Clear();
+  } else {
+    int overflow = 0;
+    const long long value = PyLong_AsLongLongAndOverflow(whole.ptr(), &overflow);
+    if (overflow == 0 && std::in_range<T>(value)) return T(value);
+  }
+  return std::nullopt;
+}
+
 // A number as a Variable without axes of an integer dtype, never by way of a float. Fractions are
 // cut off, as Chainer does, with a warning.
-Variable as_integer(py::handle number, Dtype dtype) {
+Variable as_integer(py::handle number, Dtype dtype, Device device) {
   PyObject* p = number.ptr();
   const auto whole =
       py::reinterpret_steal<py::object>(PyIndex_Check(p) ? PyNumber_Index(p) : PyNumber_Long(p));
@@ -51,17 +67,16 @@ Variable as_integer(py::handle number, Dtype dtype) {
   const Array x = empty({}, dtype);
   visit_dtype(dtype, [&]<class T>(Type<T>) {
     if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
-      int overflow = 0;
-      const long long value = PyLong_AsLongLongAndOverflow(whole.ptr(), &overflow);
-      if (overflow != 0 || !std::in_range<T>(value)) {
+      const auto value = integer_of<T>(whole);
+      if (!value) {
         PyErr_Format(PyExc_OverflowError, "Python integer %R out of bounds for %s", whole.ptr(),
                      std::string(name_of(dtype)).c_str());
         throw py::error_already_set();
       }
-      *x.as<T>() = T(value);
+      *x.as<T>() = *value;
     }
   });
-  return Variable(x);
+  return Variable(to_device(x, device));
 }
 
 double extreme(Reduction map, const Array& x) {
@@ -99,8 +114,9 @@ Variable as_integers(const Array& given, Dtype dtype) {
   return Variable(x);
 }
 
-// `other` for an operation with a Variable of `dtype`, which arrays and numbers follow.
-Operand operand(Dtype dtype, py::handle other) {
+// `other` for an operation with a Variable of `dtype`, which arrays and numbers follow; numbers are
+// put on its device, too.
+Operand operand(Dtype dtype, Device device, py::handle other) {
   Operand o;
   PyObject* p = other.ptr();
   if (is_float(dtype) && (PyFloat_Check(p) || PyLong_Check(p))) [[likely]] {
@@ -110,14 +126,14 @@ Operand operand(Dtype dtype, py::handle other) {
   } else if (VariableBody* body = variable_body(other)) {
     o.known = true;
     o.variable = Variable(Ref<VariableBody>(body));
-  } else if (is_ndarray(other)) {
+  } else if (is_array(other)) {
     o.known = true;
-    const Array x = from_numpy(other);
+    const Array x = from_python(other);
     o.variable = is_integer(dtype) ? as_integers(x, dtype) : Variable(cast(x, dtype));
   } else if (is_number(other)) {
     o.known = true;
     if (is_integer(dtype)) {
-      o.variable = as_integer(other, dtype);
+      o.variable = as_integer(other, dtype, device);
     } else {
       o.is_number = true;
       o.number = other.attr("__float__")().cast<double>();
@@ -184,10 +200,10 @@ py::object apply(const Operator& op, VariableBody& self, py::handle other, bool 
   const bool divides_integers =
       op.pair == over.pair && is_integer(x.dtype()) && variable_body(other) == nullptr;
   if (divides_integers) x = cast(x, Dtype::float64);
-  Operand o = operand(x.dtype(), other);
+  Operand o = operand(x.dtype(), x.device(), other);
   if (divides_integers && o.is_number) {  // not by way of the reciprocal, which is rounded
     o.is_number = false;
-    o.variable = Variable(full({}, o.number, Dtype::float64));
+    o.variable = Variable(full({}, o.number, Dtype::float64, x.device()));
   }
   if (!o.known) return py::reinterpret_borrow<py::object>(Py_NotImplemented);
   if (o.variable.defined()) known_metadata(*o.variable.body());

@@ -52,7 +52,7 @@ std::vector<py::object> predict_all(const py::list& items, double steps) {
   for (const py::handle item : items) {
     auto [out, x, master, step] = prediction_arguments(item);
     const Array y = out.is_none() ? empty_like(x) : writable_array(out, "predict: out");
-    results.push_back(out.is_none() ? to_numpy(y) : out);
+    results.push_back(out.is_none() ? to_python(y) : out);
     predictions.push_back({y, x, master.value_or(Array()), std::move(step)});
   }
   predict(predictions, steps);

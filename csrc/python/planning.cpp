@@ -3,6 +3,7 @@
 
 #include <pybind11/stl.h>
 
+#include "devices/gil_release.h"
 #include "planning/simulator.h"
 
 namespace renga::python {
@@ -49,16 +50,10 @@ py::list tasks_of(const Simulator& simulator) {
   constexpr const char* kKinds[] = {"forward",       "send", "backward",
                                     "send gradient", "sync", "update"};
   py::list found;
-  for (const Task& task : simulator.graph().tasks()) {
-    if (!task.exists) continue;
-    const char* kind = kKinds[static_cast<int>(task.key.kind)];
-    const auto add = [&](int resource, double start, double end) {
-      found.append(py::make_tuple(kind, task.key.operation, resource, start, end));
-    };
-    if (task.messages.empty()) add(task.resource, task.start, task.end);
-    for (const Message& message : task.messages) {
-      add(message.resource, message.start, message.end);
-    }
+  for (const Simulator::Span& span : simulator.timeline()) {
+    const Key& key = simulator.graph().tasks()[span.task].key;
+    const char* kind = kKinds[static_cast<int>(key.kind)];
+    found.append(py::make_tuple(kind, key.operation, span.resource, span.start, span.end));
   }
   return found;
 }
@@ -77,9 +72,9 @@ void bind_planning(py::module_& core) {
            py::arg("configuration"))
       .def("configure", &Simulator::configure, py::arg("operation"), py::arg("configuration"),
            "Replaces the tasks of one operation.")
-      .def("seconds", &Simulator::seconds, py::call_guard<py::gil_scoped_release>(),
+      .def("seconds", &Simulator::seconds, py::call_guard<GilRelease>(),
            "The seconds of a step; simulates again what can have changed.")
-      .def("full_seconds", &Simulator::full_seconds, py::call_guard<py::gil_scoped_release>(),
+      .def("full_seconds", &Simulator::full_seconds, py::call_guard<GilRelease>(),
            "The same number from a new task graph.")
       .def("busy", &Simulator::busy, "Seconds for which each resource ran tasks.")
       .def("tasks", &tasks_of, "(kind, operation, resource, start, end) of each task.")

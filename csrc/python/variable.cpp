@@ -1,6 +1,7 @@
 #include "python/variable.h"
 
 #include <pybind11/stl.h>
+#include <pybind11/typing.h>
 
 #include "autograd/accumulate.h"
 #include "autograd/backward.h"
@@ -10,7 +11,7 @@
 namespace renga::python {
 namespace {
 
-// The numpy.ndarray over a variable's array.
+// The numpy.ndarray, or the array of a CUDA device, over a variable's array.
 class PythonHostView final : public HostView {
  public:
   explicit PythonHostView(py::object array) : array(std::move(array)) {}
@@ -18,7 +19,9 @@ class PythonHostView final : public HostView {
 
   // An ndarray that owns its memory has two references, this one and that of the storage that
   // borrows the memory. One over memory of the core has this reference, and references the storage.
+  // An array of a CUDA device may share its memory without either.
   bool is_uniquely_referenced(const Storage& memory) const override {
+    if (!memory.device().is_host()) return false;
     const bool owns = (py::detail::array_proxy(array.ptr())->flags &
                        py::detail::npy_api::NPY_ARRAY_OWNDATA_) != 0;
     if (owns) return array.ref_count() == 2 && memory.use_count() == 1;
@@ -34,20 +37,49 @@ using PyVariable = py::class_<VariableBody, Ref<VariableBody>>;
 
 Array array_from(py::handle data, const char* what) {
   if (data.is_none()) return Array();
-  if (!is_ndarray(data)) {
+  if (!is_array(data)) {
     throw py::type_error(std::string(what) + ": expected a numpy.ndarray, got " +
                          py::str(py::type::of(data)).cast<std::string>());
   }
-  return from_numpy(data);
+  return from_python(data);
 }
 
-void set_python_array(VariableBody& body, py::handle data, const char* what = "array") {
+void keep_view(VariableBody& body, py::handle data) {
+  body.host_view = std::make_unique<PythonHostView>(py::reinterpret_borrow<py::object>(data));
+}
+
+void set_python_array(VariableBody& body, py::handle data, const char* what) {
   const Array x = array_from(data, what);
   body.set_array(x);
   // A converted array is replaced: Python sees the array that the core computes with.
-  if (x.defined() && x.data() == static_cast<void*>(py::detail::array_proxy(data.ptr())->data)) {
-    body.host_view = std::make_unique<PythonHostView>(py::reinterpret_borrow<py::object>(data));
+  if (x.defined() && (!is_ndarray(data) ||
+                      x.data() == static_cast<void*>(py::detail::array_proxy(data.ptr())->data))) {
+    keep_view(body, data);
   }
+}
+
+// As set_python_array; an ndarray of objects, or of another dtype that the core has not, is kept
+// for Python alone.
+void set_any_array(VariableBody& body, py::handle data, const char* what) {
+  if (!is_ndarray(data) || has_known_dtype(data)) return set_python_array(body, data, what);
+  body.set_array(Array());
+  keep_view(body, data);
+}
+
+// The ndarray of a variable that is kept for Python alone, else a null handle.
+py::handle kept_array(const VariableBody& body) {
+  if (body.metadata().defined() || !body.host_view) return {};
+  return static_cast<PythonHostView&>(*body.host_view).array;
+}
+
+// A property of the core's array, or that of an array that is kept for Python alone. Result is its
+// Python type.
+template <class Result, class Get>
+void bind_metadata(PyVariable& c, const char* name, const Get& get) {
+  c.def_property_readonly(name, [name, get](const VariableBody& v) -> Result {
+    if (const py::handle kept = kept_array(v)) return py::object(kept.attr(name));
+    return py::object(py::cast(get(known_metadata(v))));
+  });
 }
 
 void check_grad(const VariableBody& body, const Variable& grad) {
@@ -76,7 +108,7 @@ void set_grad(VariableBody& body, py::handle grad) {
 Ref<VariableBody> make_variable(py::handle data, const py::object& name, py::handle grad,
                                 bool requires_grad) {
   const Variable x(Array(), requires_grad);
-  set_python_array(*x.body(), data, "Variable");
+  set_any_array(*x.body(), data, "Variable");
   if (!name.is_none()) x.node()->name = name.cast<std::string>();
   set_grad(*x.body(), grad);
   return x.body();
@@ -133,18 +165,21 @@ PyMethodDef array_getter{"array", &get_array, METH_O, nullptr};
 
 void bind_data(PyVariable& c) {
   const auto get = py::reinterpret_steal<py::object>(PyCFunction_New(&array_getter, nullptr));
-  const py::cpp_function set([](VariableBody& v, py::handle data) { set_python_array(v, data); });
+  const py::cpp_function set(
+      [](VariableBody& v, py::handle data) { set_any_array(v, data, "array"); });
   const char* text = "The array, sharing its memory; None while it is not initialized.";
   const py::handle property(reinterpret_cast<PyObject*>(&PyProperty_Type));
   c.attr("array") = property(get, set, py::none(), text);
   c.attr("data") = c.attr("array");
   c.attr("raw_array") = property(get, py::none(), py::none(), text);
-  c.def_property_readonly("shape", [](const VariableBody& v) { return known_metadata(v).shape(); });
-  c.def_property_readonly("ndim", [](const VariableBody& v) { return known_metadata(v).ndim(); });
-  c.def_property_readonly("size", [](const VariableBody& v) { return known_metadata(v).size(); });
-  c.def_property_readonly("dtype", [](const VariableBody& v) { return known_metadata(v).dtype(); });
+  bind_metadata<py::typing::Tuple<py::int_, py::ellipsis>>(
+      c, "shape", [](const Array& x) { return x.shape(); });
+  bind_metadata<py::int_>(c, "ndim", [](const Array& x) { return x.ndim(); });
+  bind_metadata<py::int_>(c, "size", [](const Array& x) { return x.size(); });
+  bind_metadata<py::dtype>(c, "dtype", [](const Array& x) { return x.dtype(); });
   c.def_property_readonly(
-      "is_initialized", [](const VariableBody& v) { return v.metadata().defined(); },
+      "is_initialized",
+      [](const VariableBody& v) { return v.metadata().defined() || v.host_view != nullptr; },
       "Whether there is an array.");
   c.def_property_readonly(
       "_owns_array",
@@ -165,6 +200,7 @@ void bind_data(PyVariable& c) {
       },
       "Whether it has a shape and a dtype, but no elements.");
   c.def("__len__", [](const VariableBody& v) {
+    if (const py::handle kept = kept_array(v)) return static_cast<std::int64_t>(py::len(kept));
     const Array& x = known_metadata(v);
     if (x.ndim() == 0) throw py::type_error("len() of unsized object");
     return x.shape(0);
@@ -271,17 +307,24 @@ void bind_history(PyVariable& c) {
 
 }  // namespace
 
+void refuse_dtype(py::handle ndarray) {
+  fail("expected an array of numbers, got dtype ",
+       py::str(ndarray.attr("dtype")).cast<std::string>());
+}
+
 const Array& known_metadata(const VariableBody& body) {
+  if (const py::handle kept = kept_array(body)) refuse_dtype(kept);
   require<std::runtime_error>(body.metadata().defined(),
                               "Variable: expected an initialized array, but it has none yet");
   return body.metadata();
 }
 
 py::object python_array(VariableBody& body) {
+  if (const py::handle kept = kept_array(body)) return py::reinterpret_borrow<py::object>(kept);
   if (!body.metadata().defined()) return py::none();
   body.cache = nullptr;
   expose(body.array());
-  if (!body.host_view) body.host_view = std::make_unique<PythonHostView>(to_numpy(body.array()));
+  if (!body.host_view) body.host_view = std::make_unique<PythonHostView>(to_python(body.array()));
   return static_cast<PythonHostView&>(*body.host_view).array;
 }
 
@@ -337,6 +380,9 @@ bool type_caster<renga::Variable>::load(handle source, bool) {
     renga::python::known_metadata(*body);
     value = renga::Variable(renga::Ref<renga::VariableBody>(body));
     return true;
+  }
+  if (renga::python::is_ndarray(source) && !renga::python::has_known_dtype(source)) {
+    renga::python::refuse_dtype(source);
   }
   type_caster<renga::Array> array;
   if (!array.load(source, false)) return false;

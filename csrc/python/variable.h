@@ -12,7 +12,9 @@ namespace renga::python {
 
 // The variable's array as a numpy.ndarray: the same object until the array is replaced.
 py::object python_array(VariableBody& body);
-// The metadata of the variable's array; throws if the variable is uninitialized.
+// Throws InvalidType: functions compute with numbers only.
+[[noreturn]] void refuse_dtype(py::handle ndarray);
+// The metadata of the variable's array; throws if the variable is uninitialized, or keeps objects.
 const Array& known_metadata(const VariableBody& body);
 // The Python object of a variable, None for an undefined one.
 py::object python_variable(const Variable& x);

@@ -13,6 +13,7 @@ template <class Target>
 struct VectorTypes {
   using Floats [[gnu::vector_size(4 * Target::width)]] = float;
   using Words [[gnu::vector_size(4 * Target::width)]] = std::uint32_t;
+  using Integers [[gnu::vector_size(4 * Target::width)]] = std::int32_t;
   using Halves [[gnu::vector_size(2 * Target::width)]] = std::uint16_t;
   using UnalignedFloats [[gnu::vector_size(4 * Target::width), gnu::aligned(4), gnu::may_alias]] =
       float;

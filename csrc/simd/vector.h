@@ -3,6 +3,7 @@
 #pragma once
 
 #include "simd/float_vector.h"
+#include "simd/scalar.h"
 #include "tensor/dtype.h"
 
 namespace renga::simd {
@@ -67,6 +68,11 @@ struct Vector {
     for (int k = 0; k < width; ++k) to[k] = float16(static_cast<float>(v[k]));
 #endif
   }
+  // Kept apart from a following select.
+  template <class T>
+  [[gnu::always_inline]] static V load_apart(const T* from) {
+    return force_load(load(from));
+  }
   // v in the lanes whose bits are set, 0 in the others.
   [[gnu::always_inline]] static V masked(std::uint32_t bits, const V& v) {
     using Words [[gnu::vector_size(4 * Target::width)]] =
@@ -102,29 +108,6 @@ struct Vector {
     for (int lane = 0; lane < width; ++lane) total += v[lane];
     return total;
   }
-};
-
-// One element, with the interface of Vector.
-template <class C>
-struct Scalar {
-  static constexpr int width = 1;
-  using V = C;
-
-  static V broadcast(const C* from) { return *from; }
-  template <class T>
-  [[gnu::always_inline]] static V load(const T* from) {
-    return static_cast<C>(*from);
-  }
-  template <class T>
-  [[gnu::always_inline]] static void store(V v, T* to) {
-    *to = T(v);
-  }
-  [[gnu::always_inline]] static V masked(std::uint32_t bits, V v) { return bits & 1 ? v : V{}; }
-  template <class T>
-  [[gnu::always_inline]] static V rounded_to(V v) {
-    return static_cast<V>(T(v));
-  }
-  [[gnu::always_inline]] static C sum(V v) { return v; }
 };
 
 // Calls body(Vector{}, i), or body(Scalar{}, i) if there are fewer elements than a vector has, for

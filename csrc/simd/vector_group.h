@@ -51,7 +51,7 @@ inline void add_product(const float& a, const float& b, float& sum) { sum += a *
 // most>, then a single vector, then a float.
 template <class Target, int most, class Body>
 [[gnu::always_inline]] inline void for_each_group(std::int64_t n, const Body& body) {
-  constexpr int width = Target::width;
+  constexpr std::int64_t width = Target::width;
   std::int64_t i = 0;
   for (; i + most * width <= n; i += most * width) body(i, VectorGroup<Target, most>{});
   for (; i + width <= n; i += width) body(i, VectorGroup<Target, 1>{});

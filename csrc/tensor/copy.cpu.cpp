@@ -124,13 +124,30 @@ void copy_crossing(const StridedLoop<2>& loop, int axis) {
   });
 }
 
-// Calls visit(type) with an integer that is as large as an element.
+// Whether a conversion from or to unsigned integers differs from that with signed ones.
+template <class From, class To>
+constexpr bool is_own_conversion() {
+  constexpr auto is_plain_unsigned = []<class T>(Type<T>) {
+    return std::is_unsigned_v<T> && !std::is_same_v<T, bool>;
+  };
+  const bool from_widens = is_floating<To> || sizeof(To) > sizeof(From);
+  const bool to_exceeds = is_floating<From> && sizeof(To) >= 4;
+  return !(is_plain_unsigned(Type<From>{}) && (!from_widens || std::is_same_v<To, bool>)) &&
+         !(is_plain_unsigned(Type<To>{}) && !to_exceeds);
+}
+
+// Calls visit with the types of a conversion; where signs do not matter, with signed integers, so
+// that fewer loops are compiled.
 template <class Visit>
-void visit_bits(std::int64_t itemsize, const Visit& visit) {
-  if (itemsize == 1) return visit(Type<std::uint8_t>{});
-  if (itemsize == 2) return visit(Type<std::uint16_t>{});
-  if (itemsize == 4) return visit(Type<std::uint32_t>{});
-  visit(Type<std::uint64_t>{});
+void visit_conversion(Dtype from, Dtype to, const Visit& visit) {
+  if (!is_float(from) || size_of(to) < 4) to = signed_of(to);
+  const bool from_widens = is_float(to) || size_of(to) > size_of(from);
+  if (!from_widens || to == Dtype::bool_) from = signed_of(from);
+  visit_dtype(from, [&]<class From>(Type<From> from_type) {
+    visit_dtype(to, [&]<class To>(Type<To> to_type) {
+      if constexpr (is_own_conversion<From, To>()) visit(from_type, to_type);
+    });
+  });
 }
 
 void copy_cpu(const Array& from, const Array& to) {
@@ -141,21 +158,36 @@ void copy_cpu(const Array& from, const Array& to) {
     return visit_bits(to.itemsize(),
                       [&]<class Bits>(Type<Bits>) { copy_crossing<Bits>(loop, crossing); });
   }
-  visit_dtype(from.dtype(), [&]<class From>(Type<From>) {
-    visit_dtype(to.dtype(), [&]<class To>(Type<To>) {
-      parallel_walk(loop, 2, [](std::int64_t n, const auto& p, const auto& s) {
-        copy_run<From, To>(n, p[1], s[1], p[0], s[0]);
-      });
+  visit_conversion(from.dtype(), to.dtype(), [&]<class From, class To>(Type<From>, Type<To>) {
+    parallel_walk(loop, 2, [](std::int64_t n, const auto& p, const auto& s) {
+      copy_run<From, To>(n, p[1], s[1], p[0], s[0]);
     });
   });
+}
+
+// Elements that are next to each other.
+template <class T>
+void fill_run(T value, T* to, std::int64_t n, bool streaming) {
+  constexpr auto kBlock = static_cast<std::int64_t>(4096 / sizeof(T));
+  if (!streaming) {
+    std::fill_n(to, n, value);
+    return;
+  }
+  T block[kBlock];
+  std::fill_n(block, kBlock, value);
+  for (std::int64_t i = 0; i < n; i += kBlock) stream(block, to + i, std::min(kBlock, n - i));
+  finish_streaming();
 }
 
 void fill_cpu(const Array& x, double value) {
   const GilRelease work(x.size());
   const auto loop = make_loop<1>({&x});
+  const bool streaming = pays_streaming(x.size() * x.itemsize());
   visit_dtype(x.dtype(), [&]<class T>(Type<T>) {
     const T v = convert<T>(value);
-    parallel_walk(loop, 1, [v](std::int64_t n, const auto& p, const auto& s) {
+    parallel_walk(loop, 1, [=](std::int64_t n, const auto& p, const auto& s) {
+      if (s[0] == static_cast<std::int64_t>(sizeof(T)))
+        return fill_run(v, reinterpret_cast<T*>(p[0]), n, streaming);
       for (std::int64_t i = 0; i < n; ++i) *reinterpret_cast<T*>(p[0] + i * s[0]) = v;
     });
   });

@@ -16,6 +16,9 @@ namespace renga {
 enum class Dtype : std::uint8_t {
   bool_,
   uint8,
+  uint16,
+  uint32,
+  uint64,
   int8,
   int16,
   int32,
@@ -39,6 +42,12 @@ decltype(auto) visit_dtype(Dtype dtype, Visit&& visit) {
       return visit(Type<bool>{});
     case Dtype::uint8:
       return visit(Type<std::uint8_t>{});
+    case Dtype::uint16:
+      return visit(Type<std::uint16_t>{});
+    case Dtype::uint32:
+      return visit(Type<std::uint32_t>{});
+    case Dtype::uint64:
+      return visit(Type<std::uint64_t>{});
     case Dtype::int8:
       return visit(Type<std::int8_t>{});
     case Dtype::int16:
@@ -69,25 +78,28 @@ template <class T>
 using Compute = std::conditional_t<is_half<T>, float, T>;
 
 template <class T>
-inline constexpr Dtype dtype_of = std::is_same_v<T, bool>           ? Dtype::bool_
-                                  : std::is_same_v<T, std::uint8_t> ? Dtype::uint8
-                                  : std::is_same_v<T, std::int8_t>  ? Dtype::int8
-                                  : std::is_same_v<T, std::int16_t> ? Dtype::int16
-                                  : std::is_same_v<T, std::int32_t> ? Dtype::int32
-                                  : std::is_same_v<T, std::int64_t> ? Dtype::int64
-                                  : std::is_same_v<T, float16>      ? Dtype::float16
-                                  : std::is_same_v<T, bfloat16>     ? Dtype::bfloat16
-                                  : std::is_same_v<T, float>        ? Dtype::float32
-                                                                    : Dtype::float64;
+inline constexpr Dtype dtype_of = std::is_same_v<T, bool>            ? Dtype::bool_
+                                  : std::is_same_v<T, std::uint8_t>  ? Dtype::uint8
+                                  : std::is_same_v<T, std::uint16_t> ? Dtype::uint16
+                                  : std::is_same_v<T, std::uint32_t> ? Dtype::uint32
+                                  : std::is_same_v<T, std::uint64_t> ? Dtype::uint64
+                                  : std::is_same_v<T, std::int8_t>   ? Dtype::int8
+                                  : std::is_same_v<T, std::int16_t>  ? Dtype::int16
+                                  : std::is_same_v<T, std::int32_t>  ? Dtype::int32
+                                  : std::is_same_v<T, std::int64_t>  ? Dtype::int64
+                                  : std::is_same_v<T, float16>       ? Dtype::float16
+                                  : std::is_same_v<T, bfloat16>      ? Dtype::bfloat16
+                                  : std::is_same_v<T, float>         ? Dtype::float32
+                                                                     : Dtype::float64;
 
 inline std::int64_t size_of(Dtype dtype) {
   return visit_dtype(dtype, []<class T>(Type<T>) { return static_cast<std::int64_t>(sizeof(T)); });
 }
 inline bool is_float(Dtype dtype) { return dtype >= Dtype::float16; }
 
-inline constexpr std::string_view kDtypeNames[] = {"bool",    "uint8",  "int8",    "int16",
-                                                   "int32",   "int64",  "float16", "bfloat16",
-                                                   "float32", "float64"};
+inline constexpr std::string_view kDtypeNames[] = {
+    "bool",  "uint8", "uint16",  "uint32",   "uint64",  "int8",   "int16",
+    "int32", "int64", "float16", "bfloat16", "float32", "float64"};
 inline std::string_view name_of(Dtype dtype) { return kDtypeNames[static_cast<int>(dtype)]; }
 // None for an unknown name.
 inline std::optional<Dtype> dtype_named(std::string_view name) {
@@ -96,5 +108,14 @@ inline std::optional<Dtype> dtype_named(std::string_view name) {
   return static_cast<Dtype>(found - std::begin(kDtypeNames));
 }
 inline std::ostream& operator<<(std::ostream& out, Dtype dtype) { return out << name_of(dtype); }
+
+// Calls visit(type) with an integer that is as large as an element.
+template <class Visit>
+void visit_bits(std::int64_t itemsize, const Visit& visit) {
+  if (itemsize == 1) return visit(Type<std::uint8_t>{});
+  if (itemsize == 2) return visit(Type<std::uint16_t>{});
+  if (itemsize == 4) return visit(Type<std::uint32_t>{});
+  visit(Type<std::uint64_t>{});
+}
 
 }  // namespace renga

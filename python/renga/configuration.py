@@ -12,6 +12,7 @@ from typing import Any, Callable, TextIO
 import numpy
 
 from renga import _core
+from renga.backends import cuda
 from renga.nan_check import set_nan_check
 from renga.suggestions import suggestion
 
@@ -121,6 +122,26 @@ def _set_nan_check(on: Any) -> None:
     set_nan_check(global_config.debug if on is None else on)
 
 
+_OF_CONVOLUTIONS = ("use_cudnn", "cudnn_deterministic", "autotune")
+
+
+def _set_convolutions_of_all(name: str) -> Callable[[Any], None]:
+    def mirror(value: Any) -> None:
+        cuda.set_convolution_options({**vars(global_config), name: value}, True)
+
+    return mirror
+
+
+def _set_convolutions_of_thread(name: str) -> Callable[[Any], None]:
+    def mirror(value: Any) -> None:
+        chosen = {**config._choices.by_name, name: value}
+        own = {k: chosen[k] for k in _OF_CONVOLUTIONS if chosen.get(k) is not None}
+        settings = {**vars(global_config), **own} if own else None
+        cuda.set_convolution_options(settings, False)
+
+    return mirror
+
+
 # The core reads these in every operation, so it keeps its own copy. A local
 # value of None means that this thread follows the global one again.
 _GLOBAL_MIRRORS: dict[str, Callable[[Any], None]] = {
@@ -128,6 +149,7 @@ _GLOBAL_MIRRORS: dict[str, Callable[[Any], None]] = {
     "debug": _set_nan_check,
     "dtype": lambda value: _core.set_default_bfloat16_activations(_is_bfloat16(value)),
     "enable_backprop": _core.set_default_backprop_enabled,
+    **{name: _set_convolutions_of_all(name) for name in _OF_CONVOLUTIONS},
 }
 _LOCAL_MIRRORS: dict[str, Callable[[Any], None]] = {
     "compute_precision": _core.set_compute_precision,
@@ -137,6 +159,7 @@ _LOCAL_MIRRORS: dict[str, Callable[[Any], None]] = {
     ),
     "enable_backprop": _core.set_backprop_enabled,
     "in_recomputing": lambda value: _core.freeze_statistics(bool(value)),
+    **{name: _set_convolutions_of_thread(name) for name in _OF_CONVOLUTIONS},
 }
 
 global_config = GlobalConfig()

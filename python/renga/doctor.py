@@ -14,6 +14,7 @@ from typing import Any
 
 from renga.communicators import create_communicator, doctor
 from renga.launch import mpiexec_command, mpiexec_environment
+from renga.launch.slurm import is_rank
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -24,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(chosen: argparse.Namespace) -> int:
     """Prints a report; returns 0 if nothing failed."""
-    if "OMPI_COMM_WORLD_RANK" not in os.environ:
+    if not is_rank():
         return _start(chosen.ranks, chosen.large)
     os.environ.setdefault("RENGA_TIMEOUT", "60")
     comm = create_communicator("mpi")

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import functools
 import json
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
 import numpy
 
+from renga import _core
 from renga.backends import cuda
 from renga.serializer import AbstractSerializer, Deserializer
-from renga.variable import Variable
+from renga.variable import Variable, as_variable
 
 
 class Summary:
@@ -31,6 +33,7 @@ class Summary:
 
     def compute_mean(self) -> Any:
         """The weighted mean; ZeroDivisionError when nothing was added."""
+        self._to_host()
         if not self._n:
             raise ZeroDivisionError("Summary: nothing was added")
         return self._x / self._n
@@ -42,10 +45,19 @@ class Summary:
         return mean, numpy.sqrt(numpy.maximum(variance, 0))  # rounding can undershoot
 
     def serialize(self, serializer: AbstractSerializer) -> None:
-        """Saves or restores the sums."""
-        self._x = serializer("_x", self._x)
-        self._x2 = serializer("_x2", self._x2)
-        self._n = serializer("_n", self._n)
+        """Saves or restores the sums, or warns if they were not saved."""
+        self._to_host()
+        names = ("_x", "_x2", "_n")
+        try:
+            self._x, self._x2, self._n = (
+                serializer(name, getattr(self, name)) for name in names
+            )
+        except KeyError:
+            warnings.warn("Summary: the sums were not saved", stacklevel=2)
+
+    def _to_host(self) -> None:
+        """Waits for sums of a device's numbers, which are computed there."""
+        self._x, self._x2, self._n = map(_on_host, (self._x, self._x2, self._n))
 
 
 class DictSummary:
@@ -93,8 +105,15 @@ class DictSummary:
         return statistics
 
     def serialize(self, serializer: AbstractSerializer) -> None:
-        """Saves or restores the names, as JSON, and the summary of each."""
-        names = json.loads(serializer("_names", json.dumps(list(self._summaries))))
+        """Saves or restores the names, as JSON, and the summary of each.
+
+        Warns, and has none, if the names were not saved.
+        """
+        try:
+            names = json.loads(serializer("_names", json.dumps(list(self._summaries))))
+        except KeyError:
+            warnings.warn("DictSummary: the names were not saved", stacklevel=2)
+            names = []
         if isinstance(serializer, Deserializer):
             serializer.on_failure(
                 functools.partial(vars(self).update, vars(self).copy())
@@ -113,8 +132,14 @@ def _is_scalar(value: Any) -> bool:
 
 
 def _float64(value: Any) -> Any:
+    if isinstance(value, cuda.ndarray):
+        return _core.ops.cast(as_variable(value), numpy.dtype(numpy.float64))
     try:
-        array = numpy.asarray(cuda.to_cpu(value), numpy.float64)
+        array = numpy.asarray(value, numpy.float64)
     except ValueError:
         raise TypeError(f"Summary: expected a number, got {value!r}") from None
     return array if array.ndim else float(array)
+
+
+def _on_host(total: Any) -> Any:
+    return _float64(cuda.to_cpu(total.array)) if isinstance(total, Variable) else total

@@ -12,6 +12,7 @@ from typing import Any, Callable
 import numpy
 
 from renga import _core, backend
+from renga.backends import cuda
 
 Variable = _core.Variable
 VariableNode = _core.VariableNode
@@ -27,6 +28,15 @@ def as_variable(obj: Any) -> Variable:
 def as_array(obj: Any) -> Any:
     """The array of a Variable; anything else as it is."""
     return obj.array if isinstance(obj, _core.Variable) else obj
+
+
+def holds_numbers(x: Any) -> bool:
+    """Whether functions compute with ``x``; Variables of other dtypes only hold them.
+
+    Objects, strings, dates and complex numbers go through ``copy``, ``identity``,
+    ``get_item``, ``cast`` and ``pad_sequence`` alone.
+    """
+    return x.dtype.kind in "biuf"
 
 
 def from_dlpack(array: Any) -> Variable:
@@ -68,6 +78,7 @@ def _text(var: Any, separator: str) -> str:
         return f"{head}None)"
     if separator == ", " and array.size == 0 and array.shape != (0,):
         return f"{head}[], shape={array.shape})"
+    array = cuda.to_cpu(array)
     return head + numpy.array2string(array, separator=separator, prefix=head) + ")"
 
 
@@ -108,7 +119,8 @@ class _CreatorMethods:
     @property
     def label(self) -> str:
         """Shape and dtype."""
-        return f"{self.shape}, {self.dtype}" if self.shape else str(self.dtype)
+        shape = ", ".join(map(str, self.shape))
+        return f"({shape}), {self.dtype}" if self.shape else str(self.dtype)
 
 
 @_attach(_core.VariableNode)
@@ -284,7 +296,7 @@ class _VariableMethods:
         warnings.warn(
             "zerograd is deprecated: use cleargrad", DeprecationWarning, stacklevel=2
         )
-        self.grad = None if self.array is None else numpy.zeros_like(self.array)
+        self.grad = None if self.array is None else self.xp.zeros_like(self.array)
 
     def copydata(self: Any, var: Any) -> None:
         """Copies another variable's elements into this one's array."""
@@ -334,9 +346,10 @@ def _with_arrays(arguments: Any) -> Any:
     return arguments
 
 
-def _statistics(array: numpy.ndarray) -> str:
+def _statistics(array: Any) -> str:
     if array.size == 0:
         return "no elements"
+    array = cuda.to_cpu(array)
     return f"mean={array.mean():.8f}, std={array.std():.8f}"
 
 

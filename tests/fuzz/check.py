@@ -29,6 +29,7 @@ DOCUMENTED_TEXTS = (
     "chainerx: expected ChainerX",
     "conv_nd: expected",
     "batch_normalization: expected axes in ascending order",
+    "multi_node_batch_normalization: expected axes in ascending order",
     "Variable: expected an initialized array",
 )
 OF_ARRAYS = ("dtype", "ndim", "shape", "size")
@@ -187,8 +188,8 @@ class Trial:
             return
         for i, (a, b) in enumerate(zip(copy.outputs, odd.outputs)):
             self.check_pair(f"odd layout: output {i}", b, a, error)
-        if copy.gradients is None or odd.gradients is None:
-            return
+        if self.spoiled or copy.gradients is None or odd.gradients is None:
+            return  # extreme numbers multiply what rounding leaves
         for i, (a, b) in enumerate(zip(copy.gradients, odd.gradients)):
             if a is not None and b is not None:
                 self.check_pair(f"odd layout: gradient {i}", b, a, 4 * error)
@@ -229,7 +230,8 @@ class Trial:
     def mixes_dtypes(self) -> bool:
         rounded = self.any_rounded()
         dtypes = {x.value.dtype for x in operands(self.arguments)}
-        return rounded or self.g.mixed or "dtype" in self.spoiled or len(dtypes) > 1
+        spoiled = "dtype" in self.spoiled or "-> array(" in self.spoiled
+        return rounded or self.g.mixed or spoiled or len(dtypes) > 1
 
     def error(self, outputs: list[Any]) -> float:
         """The relative error accepted, by the coarsest dtype that takes part."""
@@ -271,6 +273,8 @@ class Trial:
         for i, (y, e) in enumerate(zip(copy.outputs, expected)):
             if y is None or ("dtype" in self.spoiled and y.dtype.kind != "f"):
                 continue
+            if y.dtype.kind in "iu" and "." in self.spoiled:
+                continue  # a fraction added to whole numbers is truncated first
             if self.spoiled and "e+308" in self.spoiled:
                 continue  # a scalar that is infinite in fewer bits
             if (
@@ -280,7 +284,9 @@ class Trial:
                 and numpy.isfinite(e).all()
             ):
                 e = numpy.asarray(e).astype("q").astype(y.dtype)  # scalars are cast
-            difference = differ(y, e, error)
+            # NumPy computes in float16 what has no operand but a float16 scalar.
+            least = precision(numpy.asarray(e).dtype) if self.spoiled else 0.0
+            difference = differ(y, e, max(error, least))
             if difference:
                 self.found(f"output {i}: {y.dtype} {difference}")
 

@@ -67,7 +67,10 @@ def faults(
         if low is None or high is None:
             continue
         error = error_of(copy) * within
-        difference = differ(low, high, error, 0.1)
+        # Of the terms of a sum that cancel as much is left as the root of their number.
+        terms = max(y.size for y in (*copy.outputs, *copy.gradients) if y is not None)
+        least = 0.1 * max(1.0, (terms / max(low.size, 1)) ** 0.5)
+        difference = differ(low, high, error, least)
         if difference and not jumps(i, high, error):
             found.append(f"gradient {i}: {low.dtype} {difference}, as in float64")
     if smooth:

@@ -279,6 +279,12 @@ def test_shifts():
             extensions.StepShift("lr", 0.1, wrong)
         with pytest.raises(error, match="max_count"):
             extensions.PolynomialShift("lr", 1, wrong)
+        with pytest.raises(error, match="max_count"):
+            extensions.CosineShift("lr", wrong)
+        with pytest.raises(error, match="max_count"):
+            extensions.OneCycleShift("lr", wrong)
+    with pytest.raises(ValueError, match="warmup"):
+        extensions.OneCycleShift("lr", 10, 1.0)
     with pytest.raises(ValueError, match="time_range"):
         extensions.LinearShift("lr", (1, 0), (5, 3))
 

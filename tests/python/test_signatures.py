@@ -17,7 +17,9 @@ def modules():
     yield renga
     for found in pkgutil.walk_packages(renga.__path__, "renga."):
         parts = found.name.split(".")[1:]
-        if not any(part[0] == "_" for part in parts) and parts != ["librenga"]:
+        if any(part[0] == "_" for part in parts) or parts[0].startswith("lib"):
+            continue
+        if found.name != "renga.chainer.preload":  # which installs the alias
             yield importlib.import_module(found.name)
 
 

@@ -16,7 +16,7 @@ Array PackedWeightCache::get(const Key& key, const std::function<Array()>& pack)
 Ref<PackedWeightCache> packed_weight_cache(const Variable& W) {
   if (backprop_enabled()) return nullptr;
   VariableBody& body = *W.body();
-  const Ref<PackedWeightCache> cache(static_cast<PackedWeightCache*>(body.cache.get()));
+  Ref<PackedWeightCache> cache(static_cast<PackedWeightCache*>(body.cache.get()));
   if (cache && cache->is_valid_for(W.array())) return cache;
   body.cache =
       body.is_exclusive() ? make_ref<PackedWeightCache>(W.array().storage()->exposures()) : nullptr;

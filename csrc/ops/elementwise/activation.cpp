@@ -1,5 +1,7 @@
 #include "ops/elementwise/activation.h"
 
+#include <numbers>
+
 #include "autograd/node.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/math.h"
@@ -36,6 +38,75 @@ Variable piecewise_grad(const char* name, Binary map, double p, const Array& x,
   const Array gx = apply(name, map, x, gy.array(), p);
   auto vjp_gy = [=](const Variable& ggx) { return piecewise_grad(name, map, p, x, ggx); };
   return record(name, gx, {{gy, vjp_gy}});
+}
+
+// A smooth activation, whose backward pass reads x alone.
+struct SmoothActivation {
+  const char *name, *grad_name;
+  Unary value;
+  Binary grad;  // gy times the slope
+  Variable (*curvature)(const Variable& x);
+};
+
+Variable smooth_grad(const SmoothActivation& activation, const Variable& x, const Variable& gy) {
+  const Array gx = apply(activation.name, activation.grad, x.array(), gy.array());
+  auto vjp_x = [=](const Variable& ggx) {
+    return multiply(multiply(ggx, gy), activation.curvature(x));
+  };
+  auto vjp_gy = [=](const Variable& ggx) { return smooth_grad(activation, x, ggx); };
+  return record(activation.grad_name, gx, {{x, vjp_x}, {gy, vjp_gy}});
+}
+
+Variable smooth(const SmoothActivation& activation, const Variable& x) {
+  auto vjp_x = [=](const Variable& gy) { return smooth_grad(activation, x, gy); };
+  return record(activation.name, apply(activation.value, x.array()), {{x, vjp_x}});
+}
+
+Variable hard_swish_curvature(const Variable& x) {
+  return multiply(Variable(apply(Unary::inside, x.array(), -3, 3)), 1.0 / 3);
+}
+
+// The normal density times (2 - x²).
+Variable gelu_curvature(const Variable& x) {
+  const Variable square_x = square(x);
+  const Variable density =
+      multiply(exp(multiply(square_x, -0.5)), std::numbers::inv_sqrtpi / std::numbers::sqrt2);
+  return multiply(density, subtract_from(2, square_x));
+}
+
+// Of x s, where s = sigmoid(z): 2 s' + x s''.
+Variable gelu_tanh_curvature(const Variable& x) {
+  constexpr double scale = 2 * std::numbers::sqrt2 * std::numbers::inv_sqrtpi, cubic = 0.044715;
+  const Variable square_x = square(x);
+  const Variable z = multiply(multiply(x, add(multiply(square_x, cubic), 1)), scale);
+  const Variable slope = multiply(add(multiply(square_x, 3 * cubic), 1), scale);
+  const Variable s = sigmoid(z);
+  const Variable unit = multiply(s, subtract_from(1, s));
+  // s'' = s (1 - s) ((1 - 2 s) z'² + z'')
+  const Variable bend =
+      add(multiply(add(multiply(s, -2), 1), square(slope)), multiply(x, 6 * scale * cubic));
+  return multiply(unit, add(multiply(slope, 2), multiply(x, bend)));
+}
+
+// s (1 - s) (2 + x (1 - 2 s))
+Variable silu_curvature(const Variable& x) {
+  const Variable s = sigmoid(x);
+  return multiply(multiply(s, subtract_from(1, s)), add(multiply(x, add(multiply(s, -2), 1)), 2));
+}
+
+// 2 t' + x t'', where t = tanh(softplus(x)), t' = (1 - t²) s and t'' = t' (1 - s - 2 t s).
+Variable mish_curvature(const Variable& x) {
+  const Variable t = tanh(softplus(x, 1)), s = sigmoid(x);
+  const Variable slope = multiply(subtract_from(1, square(t)), s);
+  const Variable bend = subtract_from(1, multiply(s, add(multiply(t, 2), 1)));
+  return multiply(slope, add(multiply(x, bend), 2));
+}
+
+// p as an element of a dtype.
+double rounded(double p, Dtype dtype) {
+  return visit_dtype(dtype, [p]<class T>(Type<T>) {
+    return static_cast<double>(static_cast<Compute<T>>(T(static_cast<Compute<T>>(p))));
+  });
 }
 
 }  // namespace
@@ -97,6 +168,49 @@ Variable elu(const Variable& x, double alpha) {
 Variable softplus(const Variable& x, double beta) {
   auto vjp_x = [x, beta](const Variable& gy) { return multiply(gy, sigmoid(multiply(x, beta))); };
   return record("Softplus", apply(Unary::softplus, x.array(), beta), {{x, vjp_x}});
+}
+
+Variable clipped_relu(const Variable& x, double z) {
+  require(is_float(x.dtype()), "clipped_relu: expected a float dtype, got ", x.dtype());
+  // y tells where x is inside, if z is compared as it is stored in y.
+  const double limit = rounded(z, x.dtype());
+  const Array y = apply(Unary::clipped_relu, x.array(), limit);
+  auto vjp_x = [=](const Variable& gy) {
+    return piecewise_grad("ClippedReLUGrad", Binary::clipped_relu_grad, limit, y, gy);
+  };
+  return record("ClippedReLU", y, {{x, vjp_x}});
+}
+
+Variable hard_sigmoid(const Variable& x) {
+  auto vjp_x = [x = x.array()](const Variable& gy) {
+    return piecewise_grad("HardSigmoidGrad", Binary::hard_sigmoid_grad, 0, x, gy);
+  };
+  return record("HardSigmoid", apply(Unary::hard_sigmoid, x.array()), {{x, vjp_x}});
+}
+
+Variable hard_swish(const Variable& x) {
+  return smooth({"HardSwish", "HardSwishGrad", Unary::hard_swish, Binary::hard_swish_grad,
+                 hard_swish_curvature},
+                x);
+}
+
+Variable gelu(const Variable& x, const std::string& approximate) {
+  if (approximate == "tanh") {
+    return smooth(
+        {"GELU", "GELUGrad", Unary::gelu_tanh, Binary::gelu_tanh_grad, gelu_tanh_curvature}, x);
+  }
+  require<std::invalid_argument>(approximate == "none",
+                                 "gelu: expected approximate \"none\" or \"tanh\", got \"",
+                                 approximate, "\"");
+  return smooth({"GELU", "GELUGrad", Unary::gelu, Binary::gelu_grad, gelu_curvature}, x);
+}
+
+Variable silu(const Variable& x) {
+  return smooth({"SiLU", "SiLUGrad", Unary::silu, Binary::silu_grad, silu_curvature}, x);
+}
+
+Variable mish(const Variable& x) {
+  return smooth({"Mish", "MishGrad", Unary::mish, Binary::mish_grad, mish_curvature}, x);
 }
 
 }  // namespace renga

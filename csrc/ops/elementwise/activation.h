@@ -13,6 +13,13 @@ Variable relu(const Variable& x);
 Variable leaky_relu(const Variable& x, double slope);
 Variable elu(const Variable& x, double alpha);
 Variable softplus(const Variable& x, double beta);
+Variable clipped_relu(const Variable& x, double z);
+Variable hard_sigmoid(const Variable& x);
+Variable hard_swish(const Variable& x);
+// `approximate` is "none" or "tanh".
+Variable gelu(const Variable& x, const std::string& approximate = "none");
+Variable silu(const Variable& x);
+Variable mish(const Variable& x);
 
 // A piecewise linear activation, as kernels that are fused with it take it.
 struct Activation {
@@ -40,6 +47,23 @@ void list_activation_ops(Visit&& visit) {
       &elu, Arg{"x"}, Default{"alpha", 1.0});
   visit(Op{"softplus", "(...) -> (...)", "log(1 + exp(beta * x)) / beta.", pointwise(4)}, &softplus,
         Arg{"x"}, Default{"beta", 1.0});
+  visit(Op{"clipped_relu", "(...) -> (...)", "x between 0 and z.", pointwise(2), "ClippedReLU"},
+        &clipped_relu, Arg{"x"}, Default{"z", 20.0});
+  visit(Op{"hard_sigmoid", "(...) -> (...)", "0.2 x + 0.5 between 0 and 1.",
+           pointwise(4, "HardSigmoid")},
+        &hard_sigmoid, Arg{"x"});
+  visit(Op{"hard_swish", "(...) -> (...)", "x clip(x + 3, 0, 6) / 6 (Howard et al., 2019).",
+           pointwise(5, "HardSwish")},
+        &hard_swish, Arg{"x"});
+  visit(Op{"gelu", "(...) -> (...)",
+           "x times the normal distribution function, or its approximation by tanh (Hendrycks and "
+           "Gimpel, 2016).",
+           pointwise(5), "GELU"},
+        &gelu, Arg{"x"}, Default{"approximate", std::string("none")});
+  visit(Op{"silu", "(...) -> (...)", "x sigmoid(x).", pointwise(4), "SiLU"}, &silu, Arg{"x"});
+  visit(
+      Op{"mish", "(...) -> (...)", "x tanh(log(1 + exp(x))) (Misra, 2019).", pointwise(4, "Mish")},
+      &mish, Arg{"x"});
 }
 
 }  // namespace renga

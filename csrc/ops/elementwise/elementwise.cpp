@@ -1,5 +1,7 @@
 #include "ops/elementwise/elementwise.h"
 
+#include <iterator>
+
 #include "tensor/views.h"
 
 namespace renga {
@@ -45,11 +47,28 @@ void require_one_dtype(const char* op, const Array& a, const Array& b) {
           (first ? b : a).dtype(), " as the ", names[!first], ", got ", (first ? a : b).dtype());
 }
 
+// Of Unary's functions, for messages.
+constexpr const char* kNames[] = {
+    "negative",      "absolute",    "sign",         "square",
+    "floor",         "ceil",        "add",          "multiply",
+    "subtract_from", "divide_into", "power",        "power_of",
+    "clip",          "inside",      "floor_divide", "floor_divide_into",
+    "exp",           "expm1",       "log",          "log1p",
+    "log2",          "log10",       "sqrt",         "rsqrt",
+    "sin",           "cos",         "tan",          "arcsin",
+    "arccos",        "arctan",      "sinh",         "cosh",
+    "tanh",          "erf",         "sigmoid",      "relu",
+    "leaky_relu",    "elu",         "softplus",     "clipped_relu",
+    "hard_sigmoid",  "hard_swish",  "gelu",         "gelu_tanh",
+    "silu",          "mish"};
+static_assert(std::size(kNames) == static_cast<std::size_t>(Unary::mish) + 1);
+
 }  // namespace
 
 Array apply(Unary map, const Array& x, double p, double q) {
-  require(x.dtype() != Dtype::bool_, "elementwise: expected numbers, got bool");
-  require(map < Unary::add || is_float(x.dtype()), "elementwise: expected a float dtype, got ",
+  const char* const name = kNames[static_cast<std::size_t>(map)];
+  require(x.dtype() != Dtype::bool_, name, ": expected numbers, got bool");
+  require(map < Unary::add || is_float(x.dtype()), name, ": expected a float dtype, got ",
           x.dtype());
   Array y = empty_like(x);
   elementwise_kernels.on(x.device()).unary(map, p, q, x, y);

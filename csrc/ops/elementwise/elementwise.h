@@ -47,9 +47,16 @@ enum class Unary : std::uint8_t {
   erf,
   sigmoid,
   relu,
-  leaky_relu,  // x, or p x where x < 0
-  elu,         // x, or p (exp(x) - 1) where x < 0
-  softplus,    // log(1 + exp(p x)) / p
+  leaky_relu,    // x, or p x where x < 0
+  elu,           // x, or p (exp(x) - 1) where x < 0
+  softplus,      // log(1 + exp(p x)) / p
+  clipped_relu,  // between 0 and p
+  hard_sigmoid,  // 0.2 x + 0.5 between 0 and 1
+  hard_swish,    // x clip(x + 3, 0, 6) / 6
+  gelu,
+  gelu_tanh,  // GELU's approximation by tanh
+  silu,
+  mish,
 };
 
 // Functions of two elements. Integers wrap around; divided by 0 they are 0.
@@ -65,11 +72,18 @@ enum class Binary : std::uint8_t {
   greater_equal,  // 1 or 0, in the operands' dtype
   less_equal,
   arctan2,
-  // Gradients: a is the activation's output (x for leaky_relu and elu), b is gy.
-  relu_grad,        // b where a > 0
-  leaky_relu_grad,  // b, or p b where a < 0
-  sigmoid_grad,     // b a (1 - a)
-  tanh_grad,        // b (1 - a²)
+  // Gradients: a is the activation's output (x for leaky_relu and from hard_sigmoid on), b is gy.
+  relu_grad,          // b where a > 0
+  leaky_relu_grad,    // b, or p b where a < 0
+  sigmoid_grad,       // b a (1 - a)
+  tanh_grad,          // b (1 - a²)
+  clipped_relu_grad,  // b where 0 < a < p
+  hard_sigmoid_grad,  // 0.2 b where |a| < 2.5
+  hard_swish_grad,
+  gelu_grad,
+  gelu_tanh_grad,
+  silu_grad,
+  mish_grad,
 };
 
 struct ElementwiseKernels {

@@ -124,7 +124,9 @@ Variable erf(const Variable& x) {
 }
 
 Variable arctan2(const Variable& y_operand, const Variable& x_operand) {
-  const auto [x1, x2] = promoted(y_operand, x_operand);
+  // Names of their own: OpenMP keeps clang from capturing those of a structured binding.
+  const std::pair<Variable, Variable> operands = promoted(y_operand, x_operand);
+  const Variable &x1 = operands.first, &x2 = operands.second;
   require_floats("arctan2", x1.array());
   const Array y = apply("arctan2", Binary::arctan2, x1.array(), x2.array());
   const auto square_norm = [](const Variable& a, const Variable& b) {

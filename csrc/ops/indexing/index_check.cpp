@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ops/indexing/indexing.h"
+
 namespace renga {
 
 Array checked_indices(const char* op, const char* name, const Array& indices, std::int64_t n,
@@ -9,6 +11,13 @@ Array checked_indices(const char* op, const char* name, const Array& indices, st
   require(!is_float(indices.dtype()) && indices.dtype() != Dtype::bool_, op,
           ": expected integers for ", name, ", got ", indices.dtype());
   if (indices.device().is_meta()) return cast(indices, Dtype::int64);
+  const auto check = indices.device() == device ? indexing_kernels.on(device).check : nullptr;
+  if (check != nullptr && n > 0) {
+    const Array given = contiguous(cast(indices, Dtype::int64));
+    const Array on_device = empty(indices.shape(), Dtype::int64, device);
+    check(given, {op, name, n, ignored}, on_device);
+    return on_device;
+  }
   const Array checked = empty(indices.shape(), Dtype::int64);
   copy(indices, checked);
   const auto* begin = checked.as<std::int64_t>();

@@ -1,5 +1,8 @@
 #include "ops/indexing/indexing.h"
 
+#include <optional>
+
+#include "autograd/gradient_sum.h"
 #include "autograd/node.h"
 #include "ops/indexing/index_check.h"
 
@@ -17,15 +20,39 @@ Variable scatter_add_rows(const Array& ids, const Variable& gy, const Shape& sha
 Variable gather_items(const Variable& x, const Array& t);
 Variable scatter_items(const Variable& gy, const Array& t, const Shape& shape);
 
+// Rows that are gathered several times: one array of zeros to which all gradients are added.
+class RowGradientSum final : public GradientSum {
+ public:
+  bool add(const Array& ids, const Variable& gy, const Shape& shape, Ignored ignore) {
+    const Array& rows = gy.array();
+    if (!sum_.defined()) sum_ = zeros(shape, rows.dtype(), rows.device());
+    if (sum_.dtype() != rows.dtype()) return false;
+    indexing_kernels.on(rows.device()).scatter_add_rows(rows, ids, ignore, sum_);
+    return true;
+  }
+  Variable compute() override { return Variable(sum_); }
+
+ private:
+  Array sum_;
+};
+
+struct RowsVjp {
+  Array ids;
+  Shape shape;
+  Ignored ignore;
+
+  Variable operator()(const Variable& gy) const { return scatter_add_rows(ids, gy, shape, ignore); }
+  bool collect(GradientSums& sums, const Variable& gy) const {
+    return sums.of<RowGradientSum>().add(ids, gy, shape, ignore);
+  }
+};
+
 Variable gather_rows(const Array& ids, const Variable& w, Ignored ignore) {
   Shape shape = ids.shape();
   shape.push_back(w.shape(1));
   const Array y = empty(shape, w.dtype(), w.device());
   indexing_kernels.on(y.device()).gather_rows(w.array(), ids, ignore, y);
-  auto vjp_w = [ids, ignore, shape = w.shape()](const Variable& gy) {
-    return scatter_add_rows(ids, gy, shape, ignore);
-  };
-  return record("EmbedIDFunction", y, {{w, vjp_w}});
+  return record("EmbedIDFunction", y, {{w, RowsVjp{ids, w.shape(), ignore}}});
 }
 
 Variable scatter_add_rows(const Array& ids, const Variable& gy, const Shape& shape,

@@ -8,6 +8,14 @@
 
 namespace renga {
 
+// What indices have to be: from 0 to n - 1, or `ignored`. Texts are literals.
+struct IndexRange {
+  const char* op;
+  const char* name;
+  std::int64_t n;
+  std::optional<std::int64_t> ignored;
+};
+
 // Indices are contiguous int64 and checked.
 struct IndexingKernels {
   // y[i] = table[ids[i]] for rows; rows whose id is `ignore` become 0.
@@ -20,6 +28,10 @@ struct IndexingKernels {
   void (*gather_items)(const Array& x, const Array& t, const Array& y);
   // x[i, t[i]] = y[i].
   void (*scatter_items)(const Array& y, const Array& t, const Array& x);
+  // checked[i] = indices[i], or 0 outside of [0, n) and where it is not `ignored`; the first of
+  // these is an error of the device's, thrown later (IndexRange's `op` and `name` tell what). Null
+  // for devices whose indices the host checks.
+  void (*check)(const Array& indices, const IndexRange& range, const Array& checked) = nullptr;
 };
 extern KernelTable<IndexingKernels> indexing_kernels;
 

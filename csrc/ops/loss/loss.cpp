@@ -1,6 +1,7 @@
 #include "ops/loss/loss.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "autograd/node.h"
 #include "ops/elementwise/arithmetic.h"
@@ -43,19 +44,28 @@ Target make_target(const Variable& x, const Array& t, const std::optional<Array>
           weight ? contiguous(to_device(*weight, x.device())) : Array(), ignore};
 }
 
+// Two numbers for each sample.
+Array empty_normalizers(const Variable& x, const Target& target) {
+  Shape shape{2};
+  for (int axis = 0; axis < target.t.ndim(); ++axis) shape.push_back(target.t.shape(axis));
+  return empty(shape, x.dtype() == Dtype::float64 ? Dtype::float64 : Dtype::float32, x.device());
+}
+
 // The gradient with respect to x, written with operations for second derivatives.
 Variable composed_grad(const Variable& x, const Variable& log_p, const Target& target,
                        const Variable& gy) {
-  // With gy = 1 the kernel returns -weight[t] onehot(t) for log_p = -inf, and that plus weight[t]
-  // for log_p = 0.
+  // With gy = 1 and normalizers 0 the kernel returns -weight[t] onehot(t) for x = -inf, and that
+  // plus weight[t] for x = 0.
   const Array minus =
       full(x.shape(), -std::numeric_limits<double>::infinity(), x.dtype(), x.device());
   const Array ones = full(gy.shape(), 1, gy.dtype(), gy.device());
   const Array onehot = empty_like(x.array()), weights = empty_like(x.array());
+  const Array none = empty_normalizers(x, target);
+  fill(none, 0);
   const LossKernels& kernels = loss_kernels.on(x.device());
-  kernels.nll_grad(minus, target.t, target.weight, target.ignore, ones, onehot);
-  kernels.nll_grad(zeros(x.shape(), x.dtype(), x.device()), target.t, target.weight, target.ignore,
-                   ones, weights);
+  kernels.nll_grad(minus, none, target.t, target.weight, target.ignore, ones, onehot);
+  kernels.nll_grad(zeros(x.shape(), x.dtype(), x.device()), none, target.t, target.weight,
+                   target.ignore, ones, weights);
   const Variable scale = subtract(Variable(weights), Variable(onehot));
   const Variable slope = add(multiply(exp(log_p), scale), Variable(onehot));
   return multiply(slope, expand_dims(gy, 1));
@@ -67,17 +77,26 @@ Variable scores(const Variable& x) {
 }
 
 Variable nll(const Variable& x, const Target& target) {
-  const Array log_p = empty_like(x.array());
-  Array loss = empty(target.t.shape(), x.dtype(), x.device());
-  loss_kernels.on(x.device()).nll(x.array(), target.t, target.weight, target.ignore, log_p, loss);
+  const Array normalizers = empty_normalizers(x, target);
+  const Array loss = empty(target.t.shape(), x.dtype(), x.device());
+  loss_kernels.on(x.device())
+      .nll(x.array(), target.t, target.weight, target.ignore, normalizers, loss);
   auto vjp_x = [=](const Variable& gy) {
     if (backprop_enabled()) return composed_grad(x, log_softmax(x, 1), target, gy);
-    const Array gx = empty_like(log_p);
+    const Array gx = empty_like(x.array());
     loss_kernels.on(gx.device())
-        .nll_grad(log_p, target.t, target.weight, target.ignore, gy.array(), gx);
+        .nll_grad(x.array(), normalizers, target.t, target.weight, target.ignore, gy.array(), gx);
     return Variable(gx);
   };
   return record("SoftmaxCrossEntropy", loss, {{x, vjp_x}});
+}
+
+// How many labels are not ignored, at least 1: computed on their device, so that the host need not
+// wait for it.
+Variable counted(const Target& target) {
+  const Variable t(cast(target.t, Dtype::float64));
+  const Variable distance = absolute(add(t, -static_cast<double>(target.ignore)));
+  return clip(sum(clip(distance, 0, 1)), 1, std::numeric_limits<double>::infinity());
 }
 
 }  // namespace
@@ -93,14 +112,18 @@ Variable softmax_cross_entropy(const Variable& input, const Array& t, bool norma
                                std::int64_t ignore_label) {
   const Variable x = scores(input);
   const Target target = make_target(x, t, class_weight, ignore_label);
+  const Variable total = sum(nll(x, target));
+  const Device device = target.t.device();
+  if (normalize && !device.is_host() && !device.is_meta()) {
+    return multiply(total, cast(divide_into(1, counted(target)), total.dtype()));
+  }
   double count = static_cast<double>(x.shape(0));
-  if (normalize && !target.t.device().is_meta()) {
-    const Array on_host = to_device(target.t, Device{});
-    const auto* labels = on_host.as<std::int64_t>();
+  if (normalize && device.is_host()) {
+    const auto* labels = target.t.as<std::int64_t>();
     const auto ignored = std::count(labels, labels + target.t.size(), ignore_label);
     count = static_cast<double>(target.t.size() - ignored);
   }
-  return multiply(sum(nll(x, target)), 1 / std::max(count, 1.0));
+  return multiply(total, 1 / std::max(count, 1.0));
 }
 
 }  // namespace renga

@@ -10,12 +10,13 @@ namespace renga {
 
 struct LossKernels {
   // x is (N, C, ...), t is (N, ...) of checked int64 in [0, C) or `ignore`; weight is (C,) or
-  // undefined. log_p = log_softmax(x); loss = -weight[t] log_p[t], 0 where ignored.
+  // undefined. loss = -weight[t] log_softmax(x)[t], 0 where ignored. `normalizers` is (2, N, ...),
+  // float64 if x is, else float32: log_softmax(x) = (x - normalizers[0]) - normalizers[1].
   void (*nll)(const Array& x, const Array& t, const Array& weight, std::int64_t ignore,
-              const Array& log_p, const Array& loss);
-  // gx = gy weight[t] (exp(log_p) - onehot(t)).
-  void (*nll_grad)(const Array& log_p, const Array& t, const Array& weight, std::int64_t ignore,
-                   const Array& gy, const Array& gx);
+              const Array& normalizers, const Array& loss);
+  // gx = gy weight[t] (softmax(x) - onehot(t)).
+  void (*nll_grad)(const Array& x, const Array& normalizers, const Array& t, const Array& weight,
+                   std::int64_t ignore, const Array& gy, const Array& gx);
 };
 extern KernelTable<LossKernels> loss_kernels;
 

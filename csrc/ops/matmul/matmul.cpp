@@ -1,6 +1,8 @@
 #include "ops/matmul/matmul.h"
 
+#include "autograd/accumulate.h"
 #include "autograd/gradient_buffer.h"
+#include "autograd/gradient_sum.h"
 #include "autograd/node.h"
 #include "ops/matmul/batch.h"
 #include "ops/matmul/precision.h"
@@ -72,6 +74,53 @@ Variable matrix_product(const Variable& a, const Variable& b, bool transa, bool 
   return record("MatMul", product(left, right, dtype), {{a, vjp_a}, {b, vjp_b}});
 }
 
+// The gradient of weights that several products with few rows use: one product of all rows.
+class WeightGradientSum final : public GradientSum {
+ public:
+  // False if the term is no worse off alone.
+  bool add(const Variable& x, const Variable& gy, Dtype dtype) {
+    constexpr std::int64_t kManyRows = 1024;
+    if (x.shape(0) >= kManyRows) return false;
+    if (!xs_.empty() && (x.dtype() != xs_[0].dtype() || gy.dtype() != gys_[0].dtype()))
+      return false;
+    dtype_ = dtype;
+    xs_.push_back(x);
+    gys_.push_back(gy);
+    rows_ += x.shape(0);
+    if (rows_ >= kManyRows) before_ = compute();
+    return true;
+  }
+
+  Variable compute() override {
+    if (xs_.empty()) return before_;
+    const bool alone = xs_.size() == 1;
+    const Variable x = alone ? xs_[0] : concat(xs_, 0), gy = alone ? gys_[0] : concat(gys_, 0);
+    xs_.clear();
+    gys_.clear();
+    rows_ = 0;
+    return add_gradients(before_, matrix_product(gy, x, true, false, dtype_));
+  }
+
+ private:
+  std::vector<Variable> xs_, gys_;
+  std::int64_t rows_ = 0;
+  Variable before_;  // the sum of earlier rows
+  Dtype dtype_ = Dtype::float32;
+};
+
+// gyᵀ x, the gradient of the weights of a linear map.
+struct WeightVjp {
+  Variable x;
+  Dtype dtype;
+
+  Variable operator()(const Variable& gy) const {
+    return matrix_product(gy, x, true, false, dtype);
+  }
+  bool collect(GradientSums& sums, const Variable& gy) const {
+    return sums.of<WeightGradientSum>().add(x, gy, dtype);
+  }
+};
+
 }  // namespace
 
 Variable matmul(const Variable& first, const Variable& second, bool transa, bool transb) {
@@ -115,9 +164,7 @@ Variable linear(const Variable& input, const Variable& weights, const std::optio
   auto vjp_x = [w, dtype = x.dtype()](const Variable& gy) {
     return matrix_product(gy, w, false, false, dtype);
   };
-  auto vjp_w = [x, dtype = w.dtype()](const Variable& gy) {
-    return matrix_product(gy, x, true, false, dtype);
-  };
+  const WeightVjp vjp_w{x, w.dtype()};
   if (!b) return record("LinearFunction", y, {{x, vjp_x}, {w, vjp_w}});
   auto vjp_b = [](const Variable& gy) { return sum(gy, Axes{0}); };
   return record("LinearFunction", y, {{x, vjp_x}, {w, vjp_w}, {*b, vjp_b}});

@@ -162,7 +162,7 @@ Variable concat(const std::vector<Variable>& xs, std::int64_t along) {
               "concat: expected equal extents except along axis ", axis, ", got ", xs[0].shape(),
               " and ", x.shape());
     }
-    if (&x != &xs[0]) cuts.push_back(shape[axis]);
+    if (&x != xs.data()) cuts.push_back(shape[axis]);
     shape[axis] = saturated_sum(shape[axis], x.shape(axis));
   }
   Array y = empty_in_order(shape, memory_order(xs[0].array()), dtype, xs[0].device());
@@ -248,7 +248,7 @@ std::pair<Variable, Variable> promoted(const Variable& a, const Variable& b) {
 Variable cast(const Variable& x, Dtype dtype) {
   if (x.dtype() == dtype) return x;
   const Array y = cast(x.array(), dtype);
-  if (!is_float(dtype)) return Variable(y);
+  if (!is_float(dtype) || !is_float(x.dtype())) return Variable(y);
   return record("Cast", y,
                 {{x, [before = x.dtype()](const Variable& gy) { return cast(gy, before); }}});
 }

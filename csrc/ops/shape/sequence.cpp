@@ -49,7 +49,7 @@ PackedSequences pack(const std::vector<Array>& xs) {
 void check(const std::vector<Variable>& xs) {
   for (std::size_t i = 0; i < xs.size(); ++i) {
     const Shape &before = xs[i > 0 ? i - 1 : 0].shape(), &shape = xs[i].shape();
-    require(shape.size() > 0 && shape.size() == before.size() && shape[0] <= before[0] &&
+    require(!shape.empty() && shape.size() == before.size() && shape[0] <= before[0] &&
                 std::equal(shape.begin() + 1, shape.end(), before.begin() + 1),
             "transpose_sequence: expected sequences whose lengths do not increase, got ", before,
             " and ", shape);

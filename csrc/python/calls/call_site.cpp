@@ -24,7 +24,7 @@ class PythonCallSite final : public CallSite {
   PythonCallSite(PyCodeObject* code, int at) : code_(code), at_(at) {}
   ~PythonCallSite() override { release(reinterpret_cast<PyObject*>(code_)); }
   std::string describe() const override {
-    const py::gil_scoped_acquire lock;
+    const GilAcquire lock;
     const auto file = py::reinterpret_borrow<py::object>(code_->co_filename).cast<std::string>();
     const auto name = py::reinterpret_borrow<py::object>(code_->co_name).cast<std::string>();
     return file + ":" + std::to_string(PyCode_Addr2Line(code_, at_)) + " in " + name;

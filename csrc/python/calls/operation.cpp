@@ -28,7 +28,8 @@ void bind_operation(py::module_& m) {
       .value("matmul", Products::matmul)
       .value("per_output", Products::per_output)
       .value("per_input", Products::per_input)
-      .value("weight_grad", Products::weight_grad);
+      .value("weight_grad", Products::weight_grad)
+      .value("attention", Products::attention);
   py::class_<Flops>(m, "Flops", "Floating-point operations by what they are done for.")
       .def_readonly("per_output", &Flops::per_output)
       .def_readonly("per_input", &Flops::per_input)

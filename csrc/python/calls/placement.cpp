@@ -40,9 +40,7 @@ void PlacedCall::done(const std::vector<Variable>& ys) const {
   py::handle(call_placement).attr("placed")(list_of(ys));
 }
 
-Variable PlacedCall::operator()(const Variable& x) {
-  return is_computed() ? (*xs_)[next_++] : shape_of(x);
-}
+Variable PlacedCall::operator()(const Variable& x) { return xs_ ? (*xs_)[next_++] : shape_of(x); }
 
 std::vector<Variable> PlacedCall::operator()(const std::vector<Variable>& xs) {
   std::vector<Variable> all;

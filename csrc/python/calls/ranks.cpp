@@ -9,8 +9,8 @@ namespace renga::python {
 PythonGather::PythonGather(py::function function) : function_(function.release().ptr(), &release) {}
 
 Array PythonGather::operator()(const Array& own) const {
-  const py::gil_scoped_acquire lock;
-  return py::cast<Array>(function()(to_numpy(own)));
+  const GilAcquire lock;
+  return py::cast<Array>(function()(to_python(own)));
 }
 
 }  // namespace renga::python

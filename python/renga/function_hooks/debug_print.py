@@ -11,6 +11,11 @@ from renga.function_hook import Arrays, FunctionHook
 from renga.variable import Variable
 
 
+def label_of(function: Any) -> str:
+    """The name that is printed."""
+    return str(function.label)
+
+
 class PrintHook(FunctionHook):
     """Prints each function's name, its inputs, and its gradients in the backward pass.
 
@@ -47,7 +52,7 @@ class PrintHook(FunctionHook):
             self._print(y.debug_print())
 
     def _print_inputs(self, function: Any, in_data: Arrays) -> None:
-        self._print(f"function\t{function.label}")
+        self._print(f"function\t{label_of(function)}")
         self._print("input data")
         for x in in_data:
             self._print("(removed)" if x is None else Variable(x).debug_print())

@@ -22,6 +22,9 @@ from renga._core.ops import expm1 as expm1
 from renga._core.ops import fixed_batch_normalization as fixed_batch_normalization
 from renga._core.ops import flatten as flatten
 from renga._core.ops import floor as floor
+from renga._core.ops import gelu as gelu
+from renga._core.ops import hard_sigmoid as hard_sigmoid
+from renga._core.ops import hard_swish as hard_swish
 from renga._core.ops import leaky_relu as leaky_relu
 from renga._core.ops import log as log
 from renga._core.ops import log1p as log1p
@@ -34,13 +37,16 @@ from renga._core.ops import max as max
 from renga._core.ops import maximum as maximum
 from renga._core.ops import min as min
 from renga._core.ops import minimum as minimum
+from renga._core.ops import mish as mish
 from renga._core.ops import prod as prod
 from renga._core.ops import relu as relu
 from renga._core.ops import reshape as reshape
+from renga._core.ops import rms_normalization as rms_normalization
 from renga._core.ops import rsqrt as rsqrt
 from renga._core.ops import select_item as select_item
 from renga._core.ops import sigmoid as sigmoid
 from renga._core.ops import sign as sign
+from renga._core.ops import silu as silu
 from renga._core.ops import sin as sin
 from renga._core.ops import sinh as sinh
 from renga._core.ops import softmax as softmax
@@ -59,7 +65,6 @@ from renga._core.ops import where as where
 from renga.functions.activation.clipped_relu import clipped_relu as clipped_relu
 from renga.functions.activation.clipped_relu import relu6 as relu6
 from renga.functions.activation.crelu import crelu as crelu
-from renga.functions.activation.hard_sigmoid import hard_sigmoid as hard_sigmoid
 from renga.functions.activation.maxout import maxout as maxout
 from renga.functions.activation.prelu import prelu as prelu
 from renga.functions.activation.rrelu import rrelu as rrelu
@@ -100,6 +105,9 @@ from renga.functions.array.tile import tile as tile
 from renga.functions.array.transpose_sequence import (
     transpose_sequence as transpose_sequence,
 )
+from renga.functions.connection.attention import (
+    scaled_dot_product_attention as scaled_dot_product_attention,
+)
 from renga.functions.connection.bilinear import bilinear as bilinear
 from renga.functions.connection.convolution_2d import convolution_2d as convolution_2d
 from renga.functions.connection.convolution_nd import convolution_1d as convolution_1d
@@ -129,6 +137,9 @@ from renga.functions.connection.dilated_convolution_2d import (
 from renga.functions.connection.linear import linear as linear
 from renga.functions.connection.local_convolution_2d import (
     local_convolution_2d as local_convolution_2d,
+)
+from renga.functions.connection.rotary_embedding import (
+    rotary_embedding as rotary_embedding,
 )
 from renga.functions.connection.shift import shift as shift
 from renga.functions.evaluation.accuracy import accuracy as accuracy

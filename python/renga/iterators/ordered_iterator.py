@@ -100,7 +100,8 @@ class OrderedIterator(Iterator):
         """Save or load the position, the order and, if it has one, the sampler's state.
 
         A resumed iterator continues with the same examples as an uninterrupted one. A
-        file without the sampler's state leaves it unchanged.
+        file without the sampler's state leaves it unchanged; those of other versions
+        and iterators may name the order differently and lack the last position.
         """
         state = self._state
         order = state.order
@@ -108,15 +109,28 @@ class OrderedIterator(Iterator):
         epoch = serializer("epoch", state.epoch)
         is_new_epoch = serializer("is_new_epoch", state.is_new_epoch)
         if order is not None:
-            order = serializer(self._order_key, numpy.array(order))
-        self._previous_epoch_detail = serializer(
-            "previous_epoch_detail", self._previous_epoch_detail
-        )
+            order = self._serialize_order(serializer, numpy.array(order))
         self._state = _State(position, epoch, is_new_epoch, order)
+        try:
+            self._previous_epoch_detail = serializer(
+                "previous_epoch_detail", self._previous_epoch_detail
+            )
+        except KeyError:
+            before = self.epoch_detail - self.batch_size / max(self._epoch_size, 1)
+            self._previous_epoch_detail = (
+                max(before, 0.0) if self.epoch_detail > 0 else -1.0
+            )
         serialize_sampler = getattr(self.order_sampler, "serialize", None)
         if serialize_sampler is not None:
             with contextlib.suppress(KeyError):
                 serialize_sampler(serializer["order_sampler"])
+
+    def _serialize_order(self, serializer: Any, order: numpy.ndarray) -> Any:
+        try:
+            return serializer(self._order_key, order)
+        except KeyError:
+            other = "_order" if self._order_key == "order" else "order"
+            return serializer(other, order)
 
     @property
     def _epoch_size(self) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import math
 import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any, Callable
@@ -43,7 +44,7 @@ def _warn_of_first_nan(model: Link) -> None:
     """Gradients are initially NaN, and remain so if backward() adds to them."""
     for name, param in model.namedparams(include_uninit=False):
         grad = param.grad
-        if grad is not None and grad.size and grad.flat[0] != grad.flat[0]:
+        if grad is not None and grad.size and math.isnan(grad[(0,) * grad.ndim]):
             warnings.warn(
                 f"update: the gradient of {name} is NaN at the first update: call "
                 "model.cleargrads() before loss.backward(), unless the loss is NaN",

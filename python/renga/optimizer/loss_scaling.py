@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
+import numpy
+
+from renga import _core
 from renga.utils.argument import check_number
+from renga.variable import as_variable
 
 # The largest float16; a larger scale would overflow the loss itself.
 _MAX_SCALE = 65504.0
+_FLOAT32 = numpy.dtype(numpy.float32)
 
 
 class LossScaling:
@@ -59,9 +65,10 @@ class LossScaling:
         """
         if not self._loss_scaling_is_dynamic:
             return
-        overflows = any(
-            param.grad is not None and not param.xp.isfinite(param.grad).all()
+        overflows = not _are_finite(
+            param.grad
             for param in self.target.params(include_uninit=False)
+            if param.grad is not None
         )
         self._loss_scaling_isnan = self.target.sum_over_stages(float(overflows)) > 0
         self._loss_scaling_isnan_ever |= self._loss_scaling_isnan
@@ -81,3 +88,16 @@ class LossScaling:
         else:
             factor = 2.0
         self._loss_scale = min(max(self._loss_scale * factor, 1.0), _MAX_SCALE)
+
+
+def _are_finite(arrays: Iterable[Any]) -> bool:
+    """Whether all elements are finite; waits once for the devices."""
+    zeros: Any = None  # as many times 0 as there are elements, or NaN
+    for x in arrays:
+        if isinstance(x, numpy.ndarray):
+            if not numpy.isfinite(x).all():
+                return False
+        else:
+            zero = _core.ops.cast(_core.ops.sum(as_variable(x) * 0), _FLOAT32)
+            zeros = zero if zeros is None else zeros + zero
+    return zeros is None or not math.isnan(zeros.item())

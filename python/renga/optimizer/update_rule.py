@@ -6,7 +6,7 @@ from typing import Any, Callable
 
 import numpy
 
-from renga import _core
+from renga import _core, backend
 from renga.optimizer.hooks import Hookable
 from renga.optimizer.hyperparameter import Hyperparameter
 from renga.serializer import Deserializer
@@ -14,8 +14,9 @@ from renga.utils.argument import check_count
 from renga.utils.methods import is_method_of
 from renga.variable import Variable
 
+_DISPATCHING = ("update", "_update", "update_core", "update_core_gpu")
 # A class that overrides one of these changes what the next step is.
-_UPDATING = {"update", "_update", "update_core", "update_core_cpu", "next_step"}
+_UPDATING = {*_DISPATCHING, "update_core_cpu", "next_step"}
 
 
 def in_one_pass(update_core_cpu: Callable[..., None]) -> Callable[..., None]:
@@ -43,6 +44,7 @@ class UpdateRule(Hookable):
         self.enabled = True
         self.t = 0
         self._state: dict[str, Any] | None = None
+        self._state_device: str | None = None  # None: unknown
         self._use_fp32_update = False
         self._fp32_param: Variable | None = None
         self._decay = 0.0
@@ -73,6 +75,11 @@ class UpdateRule(Hookable):
         if self._state is None:
             self._state = {}
             self.init_state(param)
+        elif self._state_device != param._device_name:
+            for name, value in self._state.items():
+                if isinstance(value, backend.get_array_types()):
+                    self._state[name] = param.device.send(value)
+        self._state_device = param._device_name
         for hook in self._hooks("pre").values():
             hook(self, param)
         self.update_core(param)
@@ -84,6 +91,7 @@ class UpdateRule(Hookable):
         if master is None:
             master = Variable(param.array.astype(numpy.float32), name=param.name)
             self._fp32_param = master
+        master.to_device(param.device)
         # Divides by the loss scale in float32: small gradients would vanish in float16.
         grad = param.grad
         master.grad = None if grad is None else grad.astype(numpy.float32)
@@ -106,17 +114,19 @@ class UpdateRule(Hookable):
         raise NotImplementedError
 
     def update_core_gpu(self, param: Any) -> None:
-        """Changes ``param`` on a GPU."""
-        raise NotImplementedError
+        """Changes ``param`` on a GPU, as the core's rules do by ``update_core_cpu``."""
+        if not getattr(self.update_core_cpu, "in_one_pass", False):
+            raise NotImplementedError
+        self.update_core_cpu(param)
 
     def is_one_pass(self, param: Any) -> bool:
         """Whether an update is one pass of the core, without user code before it."""
         return (
-            is_method_of(self, UpdateRule, "update", "_update", "update_core")
+            is_method_of(self, UpdateRule, *_DISPATCHING)
             and getattr(self.update_core_cpu, "in_one_pass", False)
             and self.enabled
             and not (self._use_fp32_update or self._hooks("pre") or self._hooks("post"))
-            and isinstance(param.array, numpy.ndarray)
+            and isinstance(param.array, backend.get_array_types())
             and param._loss_scale is None
         )
 
@@ -141,13 +151,11 @@ class UpdateRule(Hookable):
     def init_zeros(self, param: Any, *names: str) -> None:
         """Adds arrays of zeros like that of ``param`` to ``state``, by these names."""
         for name in names:
-            if not isinstance(param.array, numpy.ndarray):
-                self.state[name] = param.xp.zeros_like(param.array)
-                continue
             # From the core's allocator, which reuses the memory of the step's
             # activations.
-            self.state[name] = _core.empty(param.shape, param.dtype)
-            self.state[name][...] = 0
+            state = _core.empty(param.shape, param.dtype, param._device_name)
+            state[...] = 0
+            self.state[name] = state
 
     def predict(self, param: Any, steps: int, out: Any = None) -> Any:
         """The values of ``param`` expected after ``steps`` further updates.
@@ -224,6 +232,7 @@ class UpdateRule(Hookable):
 
     def serialize(self, serializer: Any) -> None:
         """Saves or loads the count of updates and the state."""
+        self._state_device = None
         self.t = serializer("t", self.t)
         if self._state is not None:
             for name, value in self._state.items():

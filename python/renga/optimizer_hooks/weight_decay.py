@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy
-
 from renga import _core
 from renga.optimizer_hooks.loss_scale import scale_of
 from renga.utils.argument import check_number
@@ -26,10 +24,7 @@ class WeightDecay:
         if param.array is None or param.grad is None:
             return
         rate = self.rate * scale_of(param)
-        if isinstance(param.array, numpy.ndarray):
-            _core.optimizers.add_scaled(param.grad, param.array, rate)
-        else:
-            param.grad += rate * param.array
+        _core.optimizers.add_scaled(param.grad, param.array, rate)
 
     def before_update(self, param: Any) -> None:
         """The same, fused with the update that follows directly."""

@@ -137,7 +137,17 @@ class Adam(GradientMethod):
 
 
 class AdamW(Adam):
-    """Adam with decoupled weight decay."""
+    """Adam with decoupled weight decay: ``x -= eta weight_decay_rate x`` at each step.
+
+    The defaults are Chainer's: no decay, and a decay that does not follow ``alpha``.
+    PyTorch's ``AdamW(lr, weight_decay=w)`` decays by ``lr w`` with w = 0.01: that is
+    ``AdamW(lr, weight_decay_rate=lr * w)`` while lr is constant, and
+    ``AdamW(1, eta=lr, weight_decay_rate=w)`` with schedules of ``eta``. Parameters of
+    one axis are usually exempt: set ``weight_decay_rate`` of
+    ``link.b.update_rule.hyperparam`` to 0.
+
+    Source: Loshchilov and Hutter, Decoupled weight decay regularization, 2017.
+    """
 
     def __init__(
         self,

@@ -15,6 +15,7 @@ from renga.serializers.npz import (
     save_npz,
 )
 from renga.serializers.safetensors import load_safetensors, save_safetensors
+from renga.serializers.torch_state_dict import load_torch_state_dict
 from renga.suggestions import suggest_names as _suggest_names
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "load_hdf5",
     "load_npz",
     "load_safetensors",
+    "load_torch_state_dict",
     "npz",
     "save_hdf5",
     "save_npz",

@@ -6,12 +6,14 @@ import functools
 import io
 import math
 import pickle
+import threading
 import zipfile
 from collections.abc import Iterator, Mapping
 from typing import IO, Any
 
 import numpy
 from numpy.lib import format as npy
+from numpy.lib.npyio import NpzFile
 
 from renga.serializers.errors import parsing
 from renga.serializers.stored import Entry
@@ -21,6 +23,9 @@ _LARGEST_NONE = 1 << 12
 _BLOCK = 1 << 20
 _DEFLATE = 1032  # the largest ratio of deflate
 _HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
+# CPython before 3.11.8 counts the depth of all threads' syntax trees together and
+# raises SystemError if two of them parse headers at once (python/cpython#106905).
+_PARSING = threading.RLock()
 
 
 class NpzArchive(Mapping[str, numpy.ndarray]):
@@ -33,10 +38,15 @@ class NpzArchive(Mapping[str, numpy.ndarray]):
         FileFormatError: the archive or an array is damaged.
     """
 
-    def __init__(self, file: IO[bytes] | zipfile.ZipFile, name: Any = None) -> None:
+    def __init__(self, file: IO[bytes] | NpzFile, name: Any = None) -> None:
         self._name = file if name is None else name
-        if isinstance(file, zipfile.ZipFile):
-            self._zip = file
+        self._file = file  # closed by NumPy when nothing refers to it
+        if isinstance(file, NpzFile):
+            if file.zip is None:
+                raise ValueError(
+                    "NpzDeserializer: expected an open archive, got a closed one"
+                )
+            self._zip: zipfile.ZipFile = file.zip
         else:
             with parsing("load_npz: expected an npz archive", self._name):
                 self._zip = zipfile.ZipFile(file)
@@ -131,7 +141,8 @@ def _read_header(member: IO[bytes]) -> tuple[tuple[int, ...], bool, numpy.dtype,
         raise ValueError(f"a header of {size} bytes")
     header = member.read(size)
     try:
-        shape, columns, dtype = _HEADERS[version](io.BytesIO(length + header))
+        with _PARSING:
+            shape, columns, dtype = _HEADERS[version](io.BytesIO(length + header))
     except MemoryError as error:  # raised by Python for deep nesting
         raise ValueError("a header that cannot be parsed") from error
     return shape, columns, dtype, 8 + len(length) + len(header)

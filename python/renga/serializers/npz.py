@@ -12,6 +12,7 @@ from typing import IO, Any, Callable, Union
 
 import numpy
 from numpy.lib import format as npy
+from numpy.lib.npyio import NpzFile
 
 from renga.serializer import Serializer
 from renga.serializers.archive import NpzArchive, old_name
@@ -59,8 +60,7 @@ class NpzDeserializer(EntryDeserializer):
         file: Any = None,
     ) -> None:
         # NumPy's own archives allocate whatever size their headers state.
-        is_file = isinstance(npz, numpy.lib.npyio.NpzFile)
-        self.npz = NpzArchive(npz.zip, file) if is_file else npz  # type: ignore[attr-defined]
+        self.npz = NpzArchive(npz, file) if isinstance(npz, NpzFile) else npz
         self.path = path
         self.strict = strict
         self.file = file

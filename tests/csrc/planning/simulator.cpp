@@ -65,18 +65,34 @@ Configuration random_configuration(const Operation& op, const Topology& topology
 
 // A task, or one of its messages, which naive_seconds takes for a task of its own.
 struct Item {
+  static constexpr int kWhole = -1;
   const Task* task;
   int message;
-  auto operator<=>(const Item&) const = default;
+  int resource = 0;
+  double seconds = 0;
+  auto operator<=>(const Item& other) const {
+    return std::tuple(task, message) <=> std::tuple(other.task, other.message);
+  }
 };
 
 // Simulates by looking at all tasks in each step.
 double naive_seconds(const TaskGraph& graph) {
   std::vector<Item> waiting;
+  std::map<const Task*, std::vector<Item>> before;
   for (const Task& task : graph.tasks()) {
     if (!task.exists) continue;
-    if (task.messages.empty()) waiting.push_back({&task, Wait::kWhole});
-    for (int i = 0; i < static_cast<int>(task.messages.size()); ++i) waiting.push_back({&task, i});
+    for (const int other : task.before) {
+      before[&task].push_back({&graph.tasks()[other], Item::kWhole});
+    }
+    if (task.messages.empty())
+      waiting.push_back({&task, Item::kWhole, task.resource, task.seconds});
+    int count = 0;
+    for (const Messages& messages : task.messages) {
+      for (int i = 0; i < messages.count; ++i) {
+        waiting.push_back({&task, count++, messages.resource, messages.seconds});
+        before[&graph.tasks()[messages.receiver + i]].push_back(waiting.back());
+      }
+    }
   }
   std::map<Item, double> ends;
   std::map<int, double> free;
@@ -90,8 +106,8 @@ double naive_seconds(const TaskGraph& graph) {
     for (const Item& item : waiting) {
       double ready = 0;
       bool is_ready = true;
-      for (const Wait& wait : item.task->before) {
-        const auto end = ends.find({&graph.tasks()[wait.task], wait.message});
+      for (const Item& other : before[item.task]) {
+        const auto end = ends.find(other);
         is_ready = is_ready && end != ends.end();
         if (is_ready) ready = std::max(ready, end->second);
       }
@@ -100,12 +116,9 @@ double naive_seconds(const TaskGraph& graph) {
         next_ready = ready;
       }
     }
-    const bool is_task = next.message == Wait::kWhole;
-    const int resource = is_task ? next.task->resource : next.task->messages[next.message].resource;
-    const double seconds = is_task ? next.task->seconds : next.task->messages[next.message].seconds;
-    const double end = std::max(next_ready, free[resource]) + seconds;
-    last = std::max(last, ends[next] = free[resource] = end);
-    waiting.erase(std::find(waiting.begin(), waiting.end(), next));
+    const double end = std::max(next_ready, free[next.resource]) + next.seconds;
+    last = std::max(last, ends[next] = free[next.resource] = end);
+    std::erase_if(waiting, [&](const Item& item) { return item <=> next == 0; });
   }
   return last;
 }

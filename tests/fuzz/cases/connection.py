@@ -1,6 +1,7 @@
 """Products with filters and weights."""
 
 import numpy as np
+import scipy.special as sp
 
 from ..draw import Draw
 from ..table import call, case
@@ -209,6 +210,41 @@ def linear_of(x, W, b, n_batch_axes=1):
 
 case("linear", linear, linear_of, weight=3)
 case("ops.linear", lambda g: linear(g, False), linear_of)
+
+
+def attention(g: Draw):
+    n, h, length, keys, depth, width = (g.extent() for _ in range(6))
+    q, k, v = g.x(n, h, length, depth), g.x(n, h, keys, depth), g.x(n, h, keys, width)
+    mask = g.x(*g.pick((n, 1, length, 1), (keys,), (h, 1, keys))) if g.chance(0.5) else None
+    return call(q, k, v, mask, is_causal=g.chance(0.5), scale=g.pick(None, 0.5))
+
+
+def attention_of(q, k, v, mask, is_causal, scale):
+    scores = q @ k.swapaxes(2, 3) * (max(q.shape[3], 1) ** -0.5 if scale is None else scale)
+    if is_causal:
+        scores = np.where(np.tri(*scores.shape[2:]) > 0, scores, -np.inf)
+    if isinstance(mask, bool):
+        mask = 0 if mask else -np.inf
+    scores = scores if mask is None else scores + mask
+    if not scores.size:
+        return scores @ v
+    if scale is not None and abs(scale) > 1000:
+        raise ValueError("rounding decides between scores that are nearly equal")
+    # A query that may look at nothing gets zeros.
+    seen = scores.max(3, keepdims=True) != -np.inf
+    return np.where(seen, sp.softmax(np.where(seen, scores, 0), 3) @ v, 0)
+
+
+case("scaled_dot_product_attention ops.scaled_dot_product_attention", attention, attention_of, within=16)  # sums that cancel
+
+
+def rotated(x, position, base):
+    angles = np.outer(position + np.arange(x.shape[-2]), base ** (-np.arange(x.shape[-1] // 2) / max(x.shape[-1] // 2, 1)))
+    first, second = np.split(x, 2, -1)
+    return np.concatenate([first * np.cos(angles) - second * np.sin(angles), second * np.cos(angles) + first * np.sin(angles)], -1)
+
+
+case("rotary_embedding", lambda g: call(g.x(*g.shape(1, 2), 2 * g.integer(1, 3)), position=g.integer(0, 5), base=100.0), rotated)
 
 
 def bilinear(g: Draw):

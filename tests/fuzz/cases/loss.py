@@ -25,7 +25,7 @@ def alike(n=2, low=2, high=2, **options):
 
 case("mean_squared_error", alike(low=0, high=3), lambda a, b: ((a - b) ** 2).mean())
 case("mean_absolute_error", alike(low=0, high=3), lambda a, b: abs(a - b).mean())
-case("triplet", alike(3, reduce=("mean", "no")), lambda a, p, n, reduce: reduced(np.maximum(((a - p) ** 2 - (a - n) ** 2).sum(1) + 0.2, 0), reduce), within=4)
+case("triplet", alike(3, reduce=("mean", "no")), lambda a, p, n, reduce: reduced(np.maximum(((a - p) ** 2 - (a - n) ** 2).sum(1) + 0.2, 0), reduce), dtypes="fd", within=4)  # a difference of sums that cancels
 
 
 def contrastive(g: Draw):

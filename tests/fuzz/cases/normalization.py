@@ -114,16 +114,28 @@ def group_normalized(x, groups, gamma, beta):
 
 
 def layered(g: Draw):
-    n = g.extent(2)
-    return call(g.x(g.extent(), n), g.x(n), g.x(n))
+    shape = (*(g.extent() for _ in range(g.integer(1, 2))), g.extent(2))
+    last = shape[-g.integer(1, 2) :]
+    return call(g.x(*shape), g.x(*last), g.x(*last))
 
 
 def layer_normalized(x, gamma, beta):
-    return (x - x.mean(1, keepdims=True)) / np.sqrt(x.var(1, keepdims=True) + 1e-5) * gamma + beta
+    axes = tuple(range(-gamma.ndim, 0))
+    return (x - x.mean(axes, keepdims=True)) / np.sqrt(x.var(axes, keepdims=True) + 1e-5) * gamma + beta
+
+
+def of_root_mean_square(g: Draw):
+    args, _ = layered(g)
+    return call(*args[:2], eps=0.1)
+
+
+def by_root_mean_square(x, gamma, eps):
+    return x / np.sqrt((x * x).mean(tuple(range(-gamma.ndim, 0)), keepdims=True) + eps) * gamma
 
 
 case("group_normalization", grouped, group_normalized, within=20)
-case("layer_normalization", layered, layer_normalized, within=20)
+case("layer_normalization ops.layer_normalization", layered, layer_normalized, within=20)
+case("rms_normalization", of_root_mean_square, by_root_mean_square, within=20)
 
 
 def responses(x, n, k, alpha, beta):

@@ -1,5 +1,8 @@
 """Unsupported CPUs are refused before the core is loaded."""
 
+import subprocess
+import sys
+
 import pytest
 
 from renga._before_core import NEEDED, check
@@ -21,3 +24,10 @@ def test_missing_instruction_sets_are_named() -> None:
 @pytest.mark.parametrize("text", ["", "processor\t: 0\nFeatures\t: fp asimd\n"])
 def test_an_unknown_cpu_is_accepted(text: str) -> None:
     check(text)
+
+
+def test_an_import_that_fails_later_ends_without_a_crash() -> None:
+    # It leaves a thread that compiles oneDNN's kernels, for which exit must wait.
+    program = "import sys; sys.modules['renga.backend'] = None; import renga"
+    done = subprocess.run([sys.executable, "-c", program], stderr=subprocess.PIPE)
+    assert (done.returncode, b"renga.backend" in done.stderr) == (1, True)

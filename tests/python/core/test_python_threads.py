@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from typing import Any, Callable
 
@@ -122,3 +124,42 @@ def test_an_input_shared_by_all_threads() -> None:
         for gradients in turns:
             for a, b in zip(expected, gradients):
                 np.testing.assert_array_equal(a, b)
+
+
+def test_a_program_ends_while_daemon_threads_compute():
+    program = """
+import threading, time
+import numpy as np
+import renga.functions as F
+
+x = np.ones((400, 400), "f")
+
+def loop():
+    while True:
+        F.matmul(x, x).array
+
+for _ in range(2):
+    threading.Thread(target=loop, daemon=True).start()
+time.sleep(0.05)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_a_program_ends_while_daemon_threads_wait_for_messages():
+    program = """
+import threading, time
+from renga.communicators import local
+
+def loop(comm):
+    while comm.rank == 1:
+        comm.recv_obj(0)
+    for _ in range(1000):
+        comm.send_obj("text", 1)
+        time.sleep(0.0001)
+
+threading.Thread(target=lambda: local.run(loop, ranks=2), daemon=True).start()
+time.sleep(0.2)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True)
+    assert (done.returncode, done.stderr) == (0, b"")

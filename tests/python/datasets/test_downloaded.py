@@ -284,17 +284,22 @@ IDX = struct.pack(">4i", 0x803, 7, 28, 28)
 @pytest.mark.parametrize(
     "data, message",
     [
-        (gzip.compress(IDX + bytes(7 * 28 * 28))[:-5], "EOFError"),
-        (gzip.compress(IDX + bytes(7 * 28 * 28))[:-8] + bytes(8), "CRC"),
-        (b"not gzipped", "BadGzipFile"),
-        (b"", "expected a header"),
-        (gzip.compress(IDX[:9]), "expected a header"),
-        (gzip.compress(b"\0\0\x08\x00" + bytes(1)), "expected a header"),
-        (gzip.compress(IDX + bytes(50 << 20)), r"\(7, 28, 28\) .* and more"),
-        (
-            gzip.compress(struct.pack(">4I", 0x803, *3 * [2**32 - 1])),
-            "values, got 0",
-        ),
+        pytest.param(data, message, id=str(i))  # the same names in all processes
+        for i, (data, message) in enumerate(
+            [
+                (gzip.compress(IDX + bytes(7 * 28 * 28))[:-5], "EOFError"),
+                (gzip.compress(IDX + bytes(7 * 28 * 28))[:-8] + bytes(8), "CRC"),
+                (b"not gzipped", "BadGzipFile"),
+                (b"", "expected a header"),
+                (gzip.compress(IDX[:9]), "expected a header"),
+                (gzip.compress(b"\0\0\x08\x00" + bytes(1)), "expected a header"),
+                (gzip.compress(IDX + bytes(50 << 20)), r"\(7, 28, 28\) .* and more"),
+                (
+                    gzip.compress(struct.pack(">4I", 0x803, *3 * [2**32 - 1])),
+                    "values, got 0",
+                ),
+            ]
+        )
     ],
 )
 def test_idx_files_that_lie(idx_files, tmp_path, monkeypatch, data, message):

@@ -57,6 +57,21 @@ FUNCTIONS = {
     "kinks": lambda x: (
         F.leaky_relu(x - 0.5, 0.1) + F.elu(x - 0.5, 0.7) + F.clip(x, 0.3, 0.6)
     ),
+    "gated": lambda x: (
+        F.gelu(x) + F.gelu(x, "tanh") + F.silu(x) + F.mish(x) + F.hard_swish(5 * x)
+    ),
+    "clipped": lambda x: F.relu6(9 * x - 1) + F.clipped_relu(x, 0.5),
+    "rows": lambda x: (
+        F.layer_normalization(x, draw_once[:, 0] @ X[0, :3], X[1, 0])
+        + F.layer_normalization(x, X[0], X[1], 0.1)
+        + F.rms_normalization(x, X[1, 2])
+    ),
+    "attention": lambda x: F.scaled_dot_product_attention(x, 2 * x, x - 1),
+    "attention with masks": lambda x: (
+        F.scaled_dot_product_attention(x, 2 * x, x - 1, is_causal=True, scale=0.3)
+        + F.scaled_dot_product_attention(x, x, x, x[:, :, :1])
+        + F.scaled_dot_product_attention(x, x, x, numpy.eye(3, dtype=bool))
+    ),
     "softmax": lambda x: F.softmax(x, axis=1) + F.log_softmax(x, axis=2),
     "sums": lambda x: (F.sum(x), F.sum(x, axis=(0, 2)), F.sum(x, 1, keepdims=True)),
     "extremes": lambda x: (F.max(x, axis=1), F.min(x), F.prod(x, axis=0), F.mean(x, 2)),

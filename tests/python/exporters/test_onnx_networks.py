@@ -139,6 +139,15 @@ def test_a_segmenter(monkeypatch):
     check(model, lambda n: (draw(n, 1, 16, 16),))
 
 
+def test_transformers(monkeypatch):
+    check(L.VisionTransformer(8, 4, 2, 2, 8, 16, 3), lambda n: (draw(n, 3, 8, 8),))
+    check(L.GPT2(9, 6, 8, 2, 2), lambda n: (words(n, 5),))
+    check(L.MultiHeadAttention(8, 2, rotary=True), lambda n: (draw(n, 4, 8),))
+    check(L.RMSNormalization(8), lambda n: (draw(n, 4, 8),))
+    name = "11_transformers/train_images.py Residual"
+    check(class_of(name, monkeypatch)(), lambda n: (draw(n, 1, 32, 32),))
+
+
 def test_a_layer_normalized_network_with_attention():
     class Block(renga.Chain):
         def __init__(self):

@@ -100,6 +100,17 @@ case("leaky_relu", lambda o, x: o.leaky_relu(x, -0.3), lambda x: np.where(x < 0,
 case("leaky_relu", lambda o, x: o.leaky_relu(x), lambda x: np.where(x < 0, 0.2 * x, x), (0, 2))
 case("elu", lambda o, x: o.elu(x, 0.7), lambda x: np.where(x < 0, 0.7 * np.expm1(x), x), (4, 5))
 case("softplus", lambda o, x: o.softplus(x, 2.0), lambda x: np.log1p(np.exp(2 * x)) / 2, (4, 5))
+case("clipped_relu", lambda o, x: o.clipped_relu(x, 1.1), lambda x: np.minimum(np.maximum(x, 0), 1.1), (4, 5))
+case("hard_sigmoid", lambda o, x: o.hard_sigmoid(x), lambda x: np.minimum(np.maximum(0.2 * x + 0.5, 0), 1), (9, 5),
+     low=-5, high=5)
+case("hard_swish", lambda o, x: o.hard_swish(x), lambda x: x * np.minimum(np.maximum(x + 3, 0), 6) / 6, (9, 5),
+     low=-5, high=5)
+case("gelu", lambda o, x: o.gelu(x), lambda x: 0.5 * x * (1 + scipy.special.erf(0.5**0.5 * x)), (9, 5), low=-4,
+     high=4)
+case("gelu", lambda o, x: o.gelu(x, "tanh"),
+     lambda x: 0.5 * x * (1 + np.tanh((2 / np.pi) ** 0.5 * (x + 0.044715 * x**3))), (4, 5), low=-4, high=4)
+case("silu", lambda o, x: o.silu(x), lambda x: x / (1 + np.exp(-x)), (9, 5), low=-4, high=4)
+case("mish", lambda o, x: o.mish(x), lambda x: x * np.tanh(np.log1p(np.exp(x))), (9, 5), low=-4, high=4)
 case("clip", lambda o, x: o.clip(x, -0.5, 0.75), lambda x: np.clip(x, -0.5, 0.75), (6, 5))
 
 MASK = np.array([[True, False, True, False], [False] * 4, [True] * 4])
@@ -191,6 +202,31 @@ case("softmax", lambda o, x: o.softmax(x, -1), lambda x: scipy.special.softmax(x
 case("softmax", lambda o, x: o.softmax(x, 0), lambda x: scipy.special.softmax(x, 0), (5, 3))
 case("log_softmax", lambda o, x: o.log_softmax(x, 0), lambda x: scipy.special.log_softmax(x, 0), (3, 4))
 
+
+def attention(q, k, v, mask=None, scale=None, dropped=1):
+    scores = q @ k.swapaxes(2, 3) * (q.shape[3] ** -0.5 if scale is None else scale)
+    if mask is not None:
+        scores = np.where(mask, scores, -np.inf) if mask.dtype == bool else scores + mask
+    return scipy.special.softmax(scores, 3) * dropped @ v
+
+
+QUERIES, KEYS, VALUES = (2, 3, 5, 4), (2, 3, 7, 4), (2, 3, 7, 6)
+SOME_KEYS = np.array([[True, True, False, True, False, True, True]])
+case("scaled_dot_product_attention", lambda o, q, k, v: o.scaled_dot_product_attention(q, k, v), attention,
+     QUERIES, KEYS, VALUES)
+case("scaled_dot_product_attention",
+     lambda o, q, k, v: o.scaled_dot_product_attention(q, k, v, is_causal=True, scale=0.7),
+     lambda q, k, v: attention(q, k, v, np.tri(5, 7) > 0, 0.7), QUERIES, KEYS, VALUES)
+case("scaled_dot_product_attention", lambda o, q, k, v: o.scaled_dot_product_attention(q, k, v, SOME_KEYS),
+     lambda q, k, v: attention(q, k, v, SOME_KEYS), QUERIES, KEYS, VALUES)
+case("scaled_dot_product_attention", lambda o, q, k, v, m: o.scaled_dot_product_attention(q, k, v, m),
+     attention, QUERIES, KEYS, VALUES, (3, 1, 7))
+case("scaled_dot_product_attention",
+     lambda o, q, k, v: o.scaled_dot_product_attention(q, k, v, None, 0.3, False, None, SEED),
+     lambda q, k, v: attention(q, k, v, dropped=keep_keys(0.3, 30, 7).reshape(2, 3, 5, 7)), QUERIES, KEYS, VALUES)
+case("scaled_dot_product_attention", lambda o, q, k, v: o.scaled_dot_product_attention(q, k, v), attention,
+     (1, 2, 70, 36), (1, 2, 300, 36), (1, 2, 300, 40), orders=1, low=-1, high=1)
+
 LABELS = np.array([[1, 3], [-1, 0], [2, 2]])
 WEIGHT = np.array([0.5, 1.0, 2.0, 0.0])
 
@@ -238,6 +274,13 @@ def dropout(x):
     # so the reference only takes row-major inputs.
     keep = philox(SEED, x.size).reshape(x.shape) >= 0.3 * 2**32
     return np.where(keep, x / 0.7, 0)
+
+
+def keep_keys(ratio, queries, keys):
+    """The factors of a dropout that draws 64 numbers at a time for each query."""
+    blocks = -(-keys // 64)
+    numbers = philox(SEED, queries * blocks * 64).reshape(queries, blocks * 64)
+    return (numbers[:, :keys] >= ratio * 2**32) / (1 - ratio)
 
 
 def normal(shape):
@@ -410,6 +453,20 @@ for shape, axis, named in NORMALIZED:
              lambda o, x, g, b, a=named, r=(shared, offset): o.multi_node_batch_normalization(
                  x, g, b, (lambda local: local[None], *r), axis=a),
              lambda x, g, b, a=axis: normalized(x, g, b, a), shape, parameter, parameter, **options)
+
+
+def normalized_rows(x, gamma, beta=None, eps=1e-5):
+    axes = tuple(range(-gamma.ndim, 0))
+    centred = x if beta is None else x - x.mean(axes, keepdims=True)
+    y = centred / np.sqrt((centred**2).mean(axes, keepdims=True) + eps) * gamma
+    return y if beta is None else y + beta
+
+
+for shape, parameter in (((7, 50), (50,)), ((3, 4, 5), (5,)), ((2, 3, 4, 2), (4, 2)), ((0, 3), (3,)), ((40, 3), (3,))):
+    case("layer_normalization", lambda o, x, g, b: o.layer_normalization(x, g, b), normalized_rows, shape,
+         parameter, parameter, tolerance=1e-4, low=0.25)
+    case("rms_normalization", lambda o, x, g: o.rms_normalization(x, g, 0.1),
+         lambda x, g: normalized_rows(x, g, None, 0.1), shape, parameter, tolerance=1e-4, low=0.25)
 
 
 def lstm_cell(c, a, i, f, o):

@@ -20,23 +20,31 @@ def normalized(x, axis):
 # Where the case's reference is one function of SciPy, or computes more than the result.
 FORMULAS = {
     "clip": lambda x: np.minimum(np.maximum(x, Number(-0.5)), Number(0.75)),
+    "clipped_relu": lambda x: np.minimum(np.maximum(x, Number(0)), Number(1.1)),
     "erf": elementwise("erf", math.erf),
     "floor_divide": lambda a, b: np.floor(a / b),
+    "hard_sigmoid": lambda x: np.minimum(
+        np.maximum(x * 0.2 + 0.5, Number(0)), Number(1)
+    ),
+    "hard_swish": lambda x: x * np.minimum(np.maximum(x + 3, Number(0)), Number(6)) / 6,
     "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
     "sign": elementwise("sign", np.sign),
 }
 SPECIAL_FUNCTIONS = {
+    "erf": elementwise("erf", math.erf),
     "expit": FORMULAS["sigmoid"],
     "logsumexp": lambda x, axis=None: np.log(np.exp(x).sum(axis)),
     "log_softmax": lambda x, axis: x - np.log(np.exp(x).sum(axis, keepdims=True)),
     "softmax": lambda x, axis: normalized(np.exp(x), axis),
 }
 # Operations whose references compute more: what their cases take.
+ATTENTION = 2 * (2 * 3 * 5 * 7) * (4 + 6)  # two for each of (N H L S) (E + V)
 BLOCKS = [2 * (2 * 2 * 2 * 3) * (4 * 3 * 2), 2 * (2 * 2 * 3 * 2) * (2 * 3 * 2)]
 TAKEN = {
     "block_convolution": BLOCKS,  # two for each of (N O H' W') (I / groups kh kw)
     "block_convolution_input_grad": BLOCKS,
     "block_convolution_weight_grad": BLOCKS,
+    "scaled_dot_product_attention": [*[ATTENTION] * 5, 2 * (2 * 70 * 300) * (36 + 40)],
     # N C H' W' kh kw
     "max_pooling_2d_with_indices": [
         2 * 3 * 3 * 3 * 4,

@@ -77,8 +77,9 @@ def test_every_operation(name, i):
     assert_same_bits(compute)
 
 
-UNARY = """absolute arctan cos elu erf exp expm1 floor leaky_relu log1p negative prod
-relu sigmoid sign sin sinh softplus sqrt square sum max min tanh""".split()
+UNARY = """absolute arctan cos elu erf exp expm1 floor gelu hard_sigmoid hard_swish
+leaky_relu log1p mish negative prod relu sigmoid sign silu sin sinh softplus sqrt
+square sum max min tanh""".split()
 BINARY = "add arctan2 divide maximum minimum multiply power subtract".split()
 
 
@@ -182,6 +183,8 @@ PRODUCTS = [  # samples, inputs, outputs
     (1, 30000, 300),
     (3, 100000, 5),
     (7, 333, 77),
+    (20, 650, 1003),
+    (48, 65, 260),
     (2000, 64, 64),
     (20000, 10, 10),
     (128, 4096, 128),

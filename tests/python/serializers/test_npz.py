@@ -1,10 +1,14 @@
 """npz archives: NumPy's own format, names ignored or missing, and no pickles."""
 
+import gc
 import io
 import os
 import pickle
+import sys
+import time
 import types
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy
 import pytest
@@ -202,3 +206,44 @@ def test_ignored_names_keep_their_values(names):
 
 def test_names_are_exported():
     assert serializers.npz.DictionarySerializer is DictionarySerializer
+
+
+def test_threads_load_at_once() -> None:
+    # What is garbage here lets other threads run wherever Python collects it, also
+    # inside the parser of an array's header.
+    class Garbage:
+        def __init__(self) -> None:
+            self.cycle = self
+
+        def __del__(self) -> None:
+            time.sleep(0)
+
+    file = io.BytesIO()
+    numpy.savez(file, **{f"a{i}": numpy.full(1, i) for i in range(100)})
+
+    def load() -> list[int]:
+        archive, values = NpzDeserializer(numpy.load(io.BytesIO(file.getvalue()))), []
+        for i in range(100):
+            Garbage()
+            values.append(int(archive(f"a{i}", None)[0]))
+        return values
+
+    threshold, interval = gc.get_threshold(), sys.getswitchinterval()
+    gc.set_threshold(10)
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            loaded = [pool.submit(load) for _ in range(40)]
+        assert all(each.result() == list(range(100)) for each in loaded)
+    finally:
+        gc.set_threshold(*threshold)
+        sys.setswitchinterval(interval)
+
+
+def test_a_closed_archive_is_refused() -> None:
+    file = io.BytesIO()
+    numpy.savez(file, a=numpy.zeros(1))
+    archive = numpy.load(io.BytesIO(file.getvalue()))
+    archive.close()
+    with pytest.raises(ValueError, match="open archive, got a closed one"):
+        NpzDeserializer(archive)

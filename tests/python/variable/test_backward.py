@@ -38,9 +38,23 @@ def test_foreign_byte_order_is_copied():
     np.testing.assert_array_equal((renga.Variable(data) * 2).array, [0, 2, 4])
 
 
-def test_dtypes_without_a_meaning_are_refused():
-    with pytest.raises(TypeError, match="complex128"):
-        renga.Variable(np.zeros(2, complex))
+@pytest.mark.parametrize("dtype", [complex, object, "U3", "M8[s]"])
+def test_other_dtypes_are_only_kept(dtype):
+    data = np.zeros((2, 3), dtype)
+    x = renga.Variable(data)
+    assert x.array is data
+    assert (x.shape, x.ndim, x.size, len(x)) == ((2, 3), 2, 6, 2)
+    assert x.dtype == data.dtype
+    for function in (F.exp, F.transpose, F.sum, lambda x: x + 1, lambda x: x + x):
+        with pytest.raises(renga.utils.type_check.InvalidType, match="numbers, got"):
+            function(x)
+    with pytest.raises(renga.utils.type_check.InvalidType, match="numbers, got"):
+        x.backward()
+    x.array = np.ones(2, "f")
+    np.testing.assert_array_equal(F.sum(x).array, 2)
+
+
+def test_lists_are_refused():
     with pytest.raises(TypeError):
         renga.Variable([1.0, 2.0])
 

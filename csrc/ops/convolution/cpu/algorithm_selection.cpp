@@ -67,7 +67,8 @@ struct CostModel {
         problem.pass == Pass::weight_grad ? channels : (channels + vector - 1) / vector * vector;
     const auto positions = static_cast<double>(problem.y.shape(0) * reads_inside(problem, 0) *
                                                reads_inside(problem, 1));
-    return static_cast<double>(computed * (channel_pairs() / channels)) *
+    const std::int64_t input_channels = channel_pairs() / channels;
+    return static_cast<double>(computed * input_channels) *
                multiplication_cost(Algorithm::direct, problem.pass, compute_type) * positions +
            reorder * static_cast<double>(problem.W.size());
   }
@@ -80,7 +81,8 @@ struct CostModel {
     const WinogradScheme scheme = winograd_scheme(problem.x.shape(), problem.window, compute_type);
     const std::int64_t covering = y.shape(0) * ((y.shape(2) + scheme.rows - 1) / scheme.rows) *
                                   ((y.shape(3) + scheme.columns - 1) / scheme.columns);
-    const auto tiles = static_cast<double>((covering + kPanelRows - 1) / kPanelRows * kPanelRows);
+    const std::int64_t groups = (covering + kPanelRows - 1) / kPanelRows;
+    const auto tiles = static_cast<double>(groups * kPanelRows);
     const auto channels = static_cast<double>(W.shape(0) + W.shape(1));
     const auto pairs = static_cast<double>(channel_pairs());
     const double multiplication =

@@ -163,10 +163,10 @@ class Col2imGemm {
     const std::int64_t offsets = column_map_.offsets();
     dispatch<float>([&](auto target) __attribute__((always_inline)) {
       using Target = decltype(target);
-      constexpr int width = Target::width, vectors = kMostChannels / width;
+      constexpr std::int64_t width = Target::width, vectors = kMostChannels / width;
       for (std::int64_t w = 0; w < result_.shape(2); ++w) {
         Floats<Target> sums[vectors];
-        for (int v = 0; v < vectors; ++v) sums[v] = load_floats<Target>(bias_ + v * width);
+        for (std::int64_t v = 0; v < vectors; ++v) sums[v] = load_floats<Target>(bias_ + v * width);
         const std::int64_t* const inputs = column_map_.inputs_of(w);
         for (const Source& source : sources) {
           for (std::int64_t k = 0; k < offsets; ++k) {

@@ -1,45 +1,18 @@
 #include "ops/elementwise/elementwise.h"
 
-#include <cmath>
+#include <array>
+#include <atomic>
 #include <limits>
 #include <numbers>
 #include <type_traits>
 
 #include "devices/gil_release.h"
-#include "ops/elementwise/cpu/integers.h"
+#include "ops/elementwise/integer_maps.h"
+#include "ops/elementwise/maps.h"
 #include "simd/blocked_loop.h"
 
 namespace renga {
 namespace {
-
-// As Python divides floats: the remainder is exact, while a / b may be rounded up to an integer.
-template <class C>
-C floor_divide(C a, C b) {
-  if (b == 0) return a / b;
-  const C remainder = std::fmod(a, b);
-  C quotient = (a - remainder) / b;
-  if (remainder != 0 && (remainder < 0) != (b < 0)) quotient -= 1;
-  if (quotient == 0) return std::copysign(C(0), a / b);
-  const C floored = std::floor(quotient);
-  return quotient - floored > C(0.5) ? floored + 1 : floored;
-}
-
-// NaN propagates, as in NumPy; the hardware's max returns its second operand if either is NaN.
-template <class V>
-V maximum(V a, V b) {
-  return xsimd::select(simd::is_nan(a), a, xsimd::max(a, b));
-}
-template <class V>
-V minimum(V a, V b) {
-  return xsimd::select(simd::is_nan(a), a, xsimd::min(a, b));
-}
-
-template <class V>
-V softplus(V x, V beta) {
-  // log(1 + e^z) = max(z, 0) + log1p(e^-|z|), which cannot overflow.
-  const V z = x * beta;
-  return (xsimd::max(V(0), z) + xsimd::log1p(xsimd::exp(-xsimd::abs(z)))) / beta;
-}
 
 // xsimd takes the exponent of a subnormal double for that of the least normal one. Subnormal
 // numbers are multiplied by 2^54 first, whose logarithm is `shift`.
@@ -48,193 +21,79 @@ V logarithm(V v, double shift, F log) {
   using C = typename V::value_type;
   if constexpr (std::is_same_v<C, double>) {
     const auto subnormal = v < V(std::numeric_limits<C>::min());
-    const V y = log(xsimd::select(subnormal, v * V(0x1p54), v));
+    const V y = log(V(xsimd::select(subnormal, v * V(0x1p54), v)));
     return xsimd::select(subnormal, y - V(shift), y);
   } else {
     return log(v);
   }
 }
 
-// erf is 1 or -1 long before the limits, beyond which the square would overflow.
-template <class V>
-V limited_erf(V v) {
-  const V limit(10);
-  const V x = xsimd::select(v > limit, limit, xsimd::select(v < -limit, -limit, v));
-  return xsimd::erf(x);
+template <Unary map, class V>
+V unary_of_batch(V v, V p, V q) {
+  const auto f = [=](V x) { return maps::unary<map>(x, p, q); };
+  if constexpr (map == Unary::log) return logarithm(v, 54 * std::numbers::ln2, f);
+  if constexpr (map == Unary::log2) return logarithm(v, 54, f);
+  if constexpr (map == Unary::log10) {
+    return logarithm(v, 54 * std::numbers::ln2 / std::numbers::ln10, f);
+  }
+  return f(v);
 }
 
-// Maps before Unary::exp.
-template <class T>
-void arithmetic_unary(Unary map, Compute<T> p, Compute<T> q, const T* x, T* y, std::int64_t n) {
+template <Unary map, class T>
+void float_unary(Compute<T> p, Compute<T> q, const T* x, T* y, std::int64_t n) {
   using C = Compute<T>;
   using V = xsimd::batch<C>;
-  const V vp(p), vq(q), zero(C(0)), one(C(1));
-  const auto run = [&](auto f) { simd::map_batches(x, y, n, f); };
-  switch (map) {
-    case Unary::negative:
-      return run([](V v) { return -v; });
-    case Unary::absolute:
-      return run([](V v) { return xsimd::abs(v); });
-    case Unary::sign:
-      return run([](V v) { return xsimd::select(simd::is_nan(v), v, xsimd::sign(v)); });
-    case Unary::square:
-      return run([](V v) { return v * v; });
-    case Unary::add:
-      return run([vp](V v) { return v + vp; });
-    case Unary::multiply:
-      return run([vp](V v) { return v * vp; });
-    case Unary::subtract_from:
-      return run([vp](V v) { return vp - v; });
-    case Unary::divide_into:
-      return run([vp](V v) { return vp / v; });
-    case Unary::power:
-      for (std::int64_t i = 0; i < n; ++i) y[i] = T(std::pow(C(x[i]), p));
-      return;
-    case Unary::power_of:
-      for (std::int64_t i = 0; i < n; ++i) y[i] = T(std::pow(p, C(x[i])));
-      return;
-    case Unary::clip:
-      return run([vp, vq](V v) { return minimum(maximum(v, vp), vq); });
-    case Unary::inside:
-      return run([=](V v) { return xsimd::select((vp <= v) && (v <= vq), one, zero); });
-    case Unary::floor_divide:
-      for (std::int64_t i = 0; i < n; ++i) y[i] = T(floor_divide(C(x[i]), p));
-      return;
-    case Unary::floor_divide_into:
-      for (std::int64_t i = 0; i < n; ++i) y[i] = T(floor_divide(p, C(x[i])));
-      return;
-    case Unary::floor:
-      return run([](V v) { return xsimd::floor(v); });
-    case Unary::ceil:
-      return run([](V v) { return xsimd::ceil(v); });
-    default:
-      return;
+  if constexpr (maps::is_of_numbers(map)) {
+    for (std::int64_t i = 0; i < n; ++i) y[i] = T(maps::unary<map>(C(x[i]), p, q));
+  } else {
+    simd::map_batches(x, y, n,
+                      [vp = V(p), vq = V(q)](V v) { return unary_of_batch<map>(v, vp, vq); });
   }
 }
 
-// From Unary::exp to before Unary::sigmoid.
-template <class T>
-void function_unary(Unary map, const T* x, T* y, std::int64_t n) {
+template <Binary map, class T>
+void float_binary(Compute<T> p, const T* a, const T* b, T* y, std::int64_t n) {
   using C = Compute<T>;
   using V = xsimd::batch<C>;
-  const V one(C(1));
-  const auto run = [&](auto f) { simd::map_batches(x, y, n, f); };
-  switch (map) {
-    case Unary::exp:
-      return run([](V v) { return xsimd::exp(v); });
-    case Unary::expm1:
-      return run([](V v) { return xsimd::expm1(v); });
-    case Unary::log:
-      return run([](V v) {
-        return logarithm(v, 54 * std::numbers::ln2, [](V x) { return xsimd::log(x); });
-      });
-    case Unary::log1p:
-      return run([](V v) { return xsimd::log1p(v); });
-    case Unary::log2:
-      return run([](V v) { return logarithm(v, 54, [](V x) { return xsimd::log2(x); }); });
-    case Unary::log10:
-      return run([](V v) {
-        return logarithm(v, 54 * std::numbers::ln2 / std::numbers::ln10,
-                         [](V x) { return xsimd::log10(x); });
-      });
-    case Unary::sqrt:
-      return run([](V v) { return xsimd::sqrt(v); });
-    case Unary::rsqrt:
-      return run([one](V v) { return one / xsimd::sqrt(v); });
-    case Unary::sin:
-      return run([](V v) { return xsimd::sin(v); });
-    case Unary::cos:
-      return run([](V v) { return xsimd::cos(v); });
-    case Unary::tan:
-      return run([](V v) { return xsimd::tan(v); });
-    case Unary::arcsin:
-      return run([](V v) { return xsimd::asin(v); });
-    case Unary::arccos:
-      return run([](V v) { return xsimd::acos(v); });
-    case Unary::arctan:
-      return run([](V v) { return xsimd::atan(v); });
-    case Unary::sinh:
-      return run([](V v) { return xsimd::sinh(v); });
-    case Unary::cosh:
-      return run([](V v) { return xsimd::cosh(v); });
-    case Unary::tanh:
-      return run([](V v) { return xsimd::tanh(v); });
-    case Unary::erf:
-      return run([](V v) { return limited_erf(v); });
-    default:
-      return;
+  if constexpr (maps::is_of_numbers(map)) {
+    for (std::int64_t i = 0; i < n; ++i) y[i] = T(maps::binary<map>(C(a[i]), C(b[i]), p));
+  } else {
+    simd::map_batches(a, b, y, n, [vp = V(p)](V u, V v) { return maps::binary<map>(u, v, vp); });
   }
 }
 
-template <class T>
-void activation_unary(Unary map, Compute<T> p, const T* x, T* y, std::int64_t n) {
-  using C = Compute<T>;
-  using V = xsimd::batch<C>;
-  const V vp(p), zero(C(0)), one(C(1));
-  const auto run = [&](auto f) { simd::map_batches(x, y, n, f); };
-  switch (map) {
-    case Unary::sigmoid:
-      return run([one](V v) { return one / (one + xsimd::exp(-v)); });
-    case Unary::relu:
-      return run([zero](V v) { return xsimd::max(zero, v); });
-    case Unary::leaky_relu:
-      return run([=](V v) { return xsimd::select(v < zero, v * vp, v); });
-    case Unary::elu:
-      return run([=](V v) { return xsimd::select(v < zero, vp * xsimd::expm1(v), v); });
-    case Unary::softplus:
-      return run([vp](V v) { return softplus(v, vp); });
-    default:
-      return;
+// Faults of integer divisions in all blocks of a call.
+struct DivisionFaults {
+  std::atomic<bool> by_zero{false}, overflow{false};
+
+  void add(integers::Fault fault) {
+    if (fault == integers::Fault::by_zero) by_zero = true;
+    if (fault == integers::Fault::overflow) overflow = true;
   }
+  void report() const {
+    if (arithmetic_warning == nullptr) return;
+    if (by_zero) arithmetic_warning("divide by zero encountered in floor_divide");
+    if (overflow) arithmetic_warning("overflow encountered in floor_divide");
+  }
+};
+
+// Plain loops, which the compiler vectorizes.
+template <Unary map, class T>
+void integer_unary(const T* x, T* y, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) y[i] = integers::unary<map>(x[i]);
 }
 
-template <class T>
-void float_unary(Unary map, Compute<T> p, Compute<T> q, const T* x, T* y, std::int64_t n) {
-  if (map < Unary::exp) return arithmetic_unary(map, p, q, x, y, n);
-  if (map < Unary::sigmoid) return function_unary(map, x, y, n);
-  activation_unary(map, p, x, y, n);
-}
-
-template <class T>
-void float_binary(Binary map, Compute<T> p, const T* a, const T* b, T* y, std::int64_t n) {
-  using C = Compute<T>;
-  using V = xsimd::batch<C>;
-  const V vp(p), zero(C(0)), one(C(1));
-  const auto run = [&](auto f) { simd::map_batches(a, b, y, n, f); };
-  switch (map) {
-    case Binary::add:
-      return run([](V u, V v) { return u + v; });
-    case Binary::subtract:
-      return run([](V u, V v) { return u - v; });
-    case Binary::multiply:
-      return run([](V u, V v) { return u * v; });
-    case Binary::divide:
-      return run([](V u, V v) { return u / v; });
-    case Binary::floor_divide:
-      for (std::int64_t i = 0; i < n; ++i) y[i] = T(floor_divide(C(a[i]), C(b[i])));
-      return;
-    case Binary::power:
-      for (std::int64_t i = 0; i < n; ++i) y[i] = T(std::pow(C(a[i]), C(b[i])));
-      return;
-    case Binary::maximum:
-      return run([](V u, V v) { return maximum(u, v); });
-    case Binary::minimum:
-      return run([](V u, V v) { return minimum(u, v); });
-    case Binary::greater_equal:
-      return run([=](V u, V v) { return xsimd::select(u >= v, one, zero); });
-    case Binary::less_equal:
-      return run([=](V u, V v) { return xsimd::select(u <= v, one, zero); });
-    case Binary::arctan2:
-      for (std::int64_t i = 0; i < n; ++i) y[i] = T(std::atan2(C(a[i]), C(b[i])));
-      return;
-    case Binary::relu_grad:
-      return run([=](V u, V v) { return xsimd::select(u > zero, v, zero); });
-    case Binary::leaky_relu_grad:
-      return run([=](V u, V v) { return xsimd::select(u < zero, v * vp, v); });
-    case Binary::sigmoid_grad:
-      return run([=](V u, V v) { return v * u * (one - u); });
-    case Binary::tanh_grad:
-      return run([=](V u, V v) { return v * (one - u * u); });
+template <Binary map, class T>
+void integer_binary(const T* a, const T* b, T* y, std::int64_t n, DivisionFaults& faults) {
+  if constexpr (map == Binary::floor_divide) {
+    for (std::int64_t i = 0; i < n; ++i) {
+      auto fault = integers::Fault::none;
+      y[i] = integers::floor_divide(a[i], b[i], fault);
+      if (fault != integers::Fault::none) [[unlikely]]
+        faults.add(fault);
+    }
+  } else {
+    for (std::int64_t i = 0; i < n; ++i) y[i] = integers::binary<map>(a[i], b[i]);
   }
 }
 
@@ -250,16 +109,18 @@ void unary_cpu(Unary map, double p, double q, const Array& x, const Array& y) {
     using C = Compute<T>;
     simd::map_blocks<T>(x, y, cost_of(map), [=]<class S>(const S* in, S* out, std::int64_t n) {
       if constexpr (std::is_floating_point_v<C>) {
-        float_unary<S>(map, C(p), C(q), in, out, n);
+        maps::visit_map<maps::kLastUnary>(
+            map, [=]<Unary m>() { float_unary<m, S>(C(p), C(q), in, out, n); });
       } else if constexpr (!std::is_same_v<C, bool>) {
-        integers::unary<C>(map, in, out, n);
+        maps::visit_map<integers::kLastUnary>(map,
+                                              [=]<Unary m>() { integer_unary<m>(in, out, n); });
       }
     });
   });
 }
 
 void binary_cpu(Binary map, double p, const Array& a, const Array& b, const Array& y) {
-  integers::DivisionFaults faults;
+  DivisionFaults faults;
   {
     const GilRelease work(y.size());
     visit_dtype(y.dtype(), [&]<class T>(Type<T>) {
@@ -267,9 +128,11 @@ void binary_cpu(Binary map, double p, const Array& a, const Array& b, const Arra
       simd::map_blocks<T>(
           a, b, y, 1, [=, &faults]<class S>(const S* in_a, const S* in_b, S* out, std::int64_t n) {
             if constexpr (std::is_floating_point_v<C>) {
-              float_binary<S>(map, C(p), in_a, in_b, out, n);
+              maps::visit_map<maps::kLastBinary>(
+                  map, [=]<Binary m>() { float_binary<m, S>(C(p), in_a, in_b, out, n); });
             } else if constexpr (!std::is_same_v<C, bool>) {
-              integers::binary<C>(map, in_a, in_b, out, n, faults);
+              maps::visit_map<integers::kLastBinary>(
+                  map, [=, &faults]<Binary m>() { integer_binary<m>(in_a, in_b, out, n, faults); });
             }
           });
     });
@@ -292,16 +155,7 @@ void select_loop(const Array& condition, const Array& a, const Array& b, const A
 
 void select_cpu(const Array& condition, const Array& a, const Array& b, const Array& y) {
   const GilRelease work(y.size());
-  switch (y.itemsize()) {
-    case 1:
-      return select_loop<std::uint8_t>(condition, a, b, y);
-    case 2:
-      return select_loop<std::uint16_t>(condition, a, b, y);
-    case 4:
-      return select_loop<std::uint32_t>(condition, a, b, y);
-    default:
-      return select_loop<std::uint64_t>(condition, a, b, y);
-  }
+  visit_bits(y.itemsize(), [&]<class T>(Type<T>) { select_loop<T>(condition, a, b, y); });
 }
 
 [[maybe_unused]] const bool registered =

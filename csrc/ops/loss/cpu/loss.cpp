@@ -30,51 +30,57 @@ Labels<T> labels_of(const Array& x, const Array& weight, std::int64_t ignore) {
   return {x.shape(1), ignore, weight.defined() ? weight.as<const T>() : nullptr};
 }
 
-// Calls body(row, terms, p) for every sample: two buffers for a row of numbers, and pointers to the
-// elements of the operands.
+// Calls body(row, p) for every sample: a buffer for a row of numbers, and pointers to the elements
+// of the operands.
 template <class T, int N, class Body>
 void for_each_sample(const std::array<const Array*, N>& operands, std::int64_t classes,
                      const Body& body) {
   parallel_walk(make_loop<N>(operands), 10 * classes, [&](std::int64_t n, auto p, const auto& s) {
     // At least 1: with no classes, all samples are ignored as class 0.
     const auto size = static_cast<std::size_t>(std::max<std::int64_t>(classes, 1));
-    std::vector<Compute<T>> row(size), terms(size);
+    std::vector<Compute<T>> row(size);
     for (std::int64_t i = 0; i < n; ++i) {
-      body(row.data(), terms.data(), p);
+      body(row.data(), p);
       for (std::size_t k = 0; k < N; ++k) p[k] += s[k];
     }
   });
 }
 
 template <class T>
-void nll(const Array& x, const Array& t, const Labels<T>& labels, const Array& log_p,
+void nll(const Array& x, const Array& t, const Labels<T>& labels, const Array& normalizers,
          const Array& loss) {
   using C = Compute<T>;
-  const std::int64_t classes = labels.classes, step = x.strides()[1], to_step = log_p.strides()[1];
-  const Array xs = select_view(x, 1, 0), rows = select_view(log_p, 1, 0);
-  for_each_sample<T, 4>({&loss, &t, &xs, &rows}, classes, [=](C* row, C* terms, const auto& p) {
+  const std::int64_t classes = labels.classes, step = x.strides()[1];
+  const Array xs = select_view(x, 1, 0), tops = select_view(normalizers, 0, 0);
+  const Array shifts = select_view(normalizers, 0, 1);
+  for_each_sample<T, 5>({&loss, &t, &xs, &tops, &shifts}, classes, [=](C* row, const auto& p) {
     const std::int64_t label = labels.label(p[1]);
     const C w = labels.weight_of(p[1]);
     simd::gather<T>(p[2], step, classes, row);
-    softmax_row(row, classes, true, terms);
-    simd::scatter<T>(row, p[3], to_step, classes);
-    const C rounded = static_cast<C>(T(row[label]));
+    const C score = row[label];
+    const SoftmaxNormalizer<C> normalizer = softmax_normalizer(row, classes, row);
+    *reinterpret_cast<C*>(p[3]) = normalizer.top;
+    *reinterpret_cast<C*>(p[4]) = normalizer.shift;
+    const C rounded = static_cast<C>(T((score - normalizer.top) - normalizer.shift));
     *reinterpret_cast<T*>(p[0]) = T(w == 0 ? C(0) : -w * rounded);
   });
 }
 
 template <class T>
-void nll_grad(const Array& log_p, const Array& t, const Labels<T>& labels, const Array& gy,
-              const Array& gx) {
+void nll_grad(const Array& x, const Array& normalizers, const Array& t, const Labels<T>& labels,
+              const Array& gy, const Array& gx) {
   using C = Compute<T>;
-  const std::int64_t classes = labels.classes, step = log_p.strides()[1], to_step = gx.strides()[1];
-  const Array from = select_view(log_p, 1, 0), rows = select_view(gx, 1, 0);
-  for_each_sample<T, 4>({&rows, &t, &from, &gy}, classes, [=](C* row, C*, const auto& p) {
+  const std::int64_t classes = labels.classes, step = x.strides()[1], to_step = gx.strides()[1];
+  const Array from = select_view(x, 1, 0), rows = select_view(gx, 1, 0);
+  const Array tops = select_view(normalizers, 0, 0), shifts = select_view(normalizers, 0, 1);
+  const std::array<const Array*, 6> operands{&rows, &t, &from, &gy, &tops, &shifts};
+  for_each_sample<T, 6>(operands, classes, [=](C* row, const auto& p) {
     const std::int64_t label = labels.label(p[1]);
     const C w = labels.weight_of(p[1]), g = static_cast<C>(*reinterpret_cast<const T*>(p[3]));
     const C factor = static_cast<C>(T(w == 0 ? C(0) : w * g));
+    const C top = *reinterpret_cast<const C*>(p[4]), shift = *reinterpret_cast<const C*>(p[5]);
     simd::gather<T>(p[2], step, classes, row);
-    simd::map_batches(row, row, classes, [](auto v) { return xsimd::exp(v); });
+    simd::map_batches(row, row, classes, [=](auto v) { return xsimd::exp((v - top) - shift); });
     row[label] -= 1;
     simd::map_batches(row, row, classes, [factor](auto v) { return v * factor; });
     simd::scatter<T>(row, p[0], to_step, classes);
@@ -82,18 +88,20 @@ void nll_grad(const Array& log_p, const Array& t, const Labels<T>& labels, const
 }
 
 void nll_cpu(const Array& x, const Array& t, const Array& weight, std::int64_t ignore,
-             const Array& log_p, const Array& loss) {
+             const Array& normalizers, const Array& loss) {
   const GilRelease work(x.size());
   visit_dtype(x.dtype(), [&]<class T>(Type<T>) {
-    if constexpr (is_floating<T>) nll<T>(x, t, labels_of<T>(x, weight, ignore), log_p, loss);
+    if constexpr (is_floating<T>) nll<T>(x, t, labels_of<T>(x, weight, ignore), normalizers, loss);
   });
 }
 
-void nll_grad_cpu(const Array& log_p, const Array& t, const Array& weight, std::int64_t ignore,
-                  const Array& gy, const Array& gx) {
+void nll_grad_cpu(const Array& x, const Array& normalizers, const Array& t, const Array& weight,
+                  std::int64_t ignore, const Array& gy, const Array& gx) {
   const GilRelease work(gx.size());
   visit_dtype(gx.dtype(), [&]<class T>(Type<T>) {
-    if constexpr (is_floating<T>) nll_grad<T>(log_p, t, labels_of<T>(gx, weight, ignore), gy, gx);
+    if constexpr (is_floating<T>) {
+      nll_grad<T>(x, normalizers, t, labels_of<T>(gx, weight, ignore), gy, gx);
+    }
   });
 }
 

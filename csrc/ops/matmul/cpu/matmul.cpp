@@ -12,6 +12,7 @@
 #include "ops/matmul/batch.h"
 #include "ops/matmul/cpu/bf16x3.h"
 #include "ops/matmul/cpu/blocking.h"
+#include "ops/matmul/cpu/few_rows.h"
 #include "ops/matmul/precision.h"
 #include "simd/cpu_features.h"
 #include "tensor/views.h"
@@ -124,6 +125,13 @@ const float* element(const Matrix& x, std::int64_t row, std::int64_t column) {
   return x.at<float>(0) + (x.transposed ? column * x.leading + row : row * x.leading + column);
 }
 
+// Whether the rows of a product's left operand are few, and its right operand is transposed.
+// oneDNN is better for four rows and fewer.
+bool has_few_rows(const Matrix& b, const Sizes& size) {
+  constexpr std::int64_t kLeast = 1 << 14;  // elements of the right operand
+  return b.transposed && size.m > 4 && size.m <= kFewRows && size.n * size.k >= kLeast;
+}
+
 // A single product, in blocks on all threads.
 void blocked_float_gemm(const Matrix& a, const Matrix& b, float* c, const Sizes& size,
                         bool accumulate) {
@@ -173,6 +181,12 @@ void gemm(const Array& a, const Array& b, const Array& c, bool accumulate) {
   // Below about 20 x 20 x 20 the set-up of a BLAS call costs more than the product.
   const bool tiny = work < 8192 && !mb.transposed;
   if constexpr (std::is_same_v<T, float>) {
+    if (batch == 1 && has_few_rows(mb, size)) {
+      const FewRows rows{ma.at<float>(0), ma.transposed ? 1 : ma.leading,
+                         ma.transposed ? ma.leading : 1, size.m};
+      return multiply_few_rows(rows, mb.at<float>(0), mb.leading, c.as<float>(), size.n, size.k,
+                               accumulate);
+    }
     if (batch == 1 && !tiny) {
       return blocked_float_gemm(ma, mb, c.as<float>(), size, accumulate);
     }
@@ -287,6 +301,8 @@ void matmul_cpu(const Array& a, const Array& b, const Array& c, bool accumulate)
       copy(wide, c);
     } else if constexpr (std::is_integral_v<T> && sizeof(T) >= sizeof(int)) {
       gemm<std::make_unsigned_t<T>>(a, b, c, accumulate);  // only unsigned ones may wrap around
+    } else if constexpr (std::is_integral_v<T>) {
+      gemm<std::make_signed_t<T>>(a, b, c, accumulate);  // whose products are ints and in range
     } else {
       gemm<T>(a, b, c, accumulate);
     }

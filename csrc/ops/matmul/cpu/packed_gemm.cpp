@@ -57,7 +57,7 @@ template <class Target, int Rows, int Vectors, class Number>
 [[gnu::always_inline]] inline void multiply_tile(const Number* a, const LeftLayout layout,
                                                  const Number* b, float* c, bool accumulate,
                                                  Prefetch<Number> next) {
-  constexpr int width = Target::width;
+  constexpr std::int64_t width = Target::width;
   Floats<Target> sums[Rows][Vectors];
 #pragma GCC unroll 16
   for (int r = 0; r < Rows; ++r) {
@@ -124,7 +124,7 @@ void multiply(const Number* a, std::int64_t run, std::int64_t runs, std::int64_t
 // A row of a panel of `a` has Row numbers, and so many rows of `b` belong to that panel.
 template <std::int64_t Row, class Number>
 void multiply_panels(const Number* a, std::int64_t a_step, std::int64_t panels, const Number* b,
-                     float* c, std::int64_t rows) {
+                     float* c, std::int64_t rows, bool accumulate) {
   // Panels whose part of b stays in the L1 cache.
   constexpr std::int64_t most = 4;
   for (std::int64_t p = 0; p < panels; p += most) {
@@ -137,7 +137,7 @@ void multiply_panels(const Number* a, std::int64_t a_step, std::int64_t panels, 
                               next_b + row * count * Row * kPanel / rows,
                               tile_rows * kPanel / rows};
     };
-    multiply<Row, 1>(a, Row, count, a_step, b, c, rows, p > 0, prefetch);
+    multiply<Row, 1>(a, Row, count, a_step, b, c, rows, accumulate || p > 0, prefetch);
     a = next_a;
     b = next_b;
   }
@@ -158,13 +158,13 @@ const Pair* pairs(const bfloat16* numbers) { return reinterpret_cast<const Pair*
 }  // namespace
 
 void packed_gemm(const float* a, std::int64_t a_step, std::int64_t panels, const float* b, float* c,
-                 std::int64_t rows) {
-  multiply_panels<kPanel>(a, a_step, panels, b, c, rows);
+                 std::int64_t rows, bool accumulate) {
+  multiply_panels<kPanel>(a, a_step, panels, b, c, rows, accumulate);
 }
 
 void packed_gemm(const bfloat16* a, std::int64_t a_step, std::int64_t panels, const bfloat16* b,
-                 float* c, std::int64_t rows) {
-  multiply_panels<kPanel / 2>(pairs(a), a_step / 2, panels, pairs(b), c, rows);
+                 float* c, std::int64_t rows, bool accumulate) {
+  multiply_panels<kPanel / 2>(pairs(a), a_step / 2, panels, pairs(b), c, rows, accumulate);
 }
 
 void packed_gemm_transposed(const float* a, const float* b, std::int64_t depth, float* c,

@@ -17,12 +17,13 @@ inline constexpr std::int64_t kPanelRows =
 // are interleaved: number c of row r is at ((r / 2) * kPanel + c) * 2 + r % 2. "Interleaved" is
 // this order for bfloat16, and row-major order for float32.
 
-// c = a b, where a has `panels` panels (rows, kPanel), `a_step` numbers apart, b is
-// (panels * kPanel, kPanel), interleaved, and c (rows, kPanel). `rows` is a multiple of kPanelRows.
+// c += a b (c = a b unless `accumulate`), where a has `panels` panels (rows, kPanel), `a_step`
+// numbers apart, b is (panels * kPanel, kPanel), interleaved, and c (rows, kPanel). `rows` is a
+// multiple of kPanelRows.
 void packed_gemm(const float* a, std::int64_t a_step, std::int64_t panels, const float* b, float* c,
-                 std::int64_t rows);
+                 std::int64_t rows, bool accumulate = false);
 void packed_gemm(const bfloat16* a, std::int64_t a_step, std::int64_t panels, const bfloat16* b,
-                 float* c, std::int64_t rows);
+                 float* c, std::int64_t rows, bool accumulate = false);
 
 // c += a^T b (c = a^T b unless `accumulate`), where a and b are (depth, kPanel), interleaved, and c
 // is (kPanel, kPanel). For bfloat16 `depth` is even. The operands of the next product are

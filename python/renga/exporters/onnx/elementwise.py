@@ -102,6 +102,30 @@ def _softplus(graph: Any, ys: Any, x: Any, beta: float) -> Sequence[str]:
     return [graph.node("Div", scaled, beta_array)]
 
 
+@writes("clipped_relu")
+def _clipped_relu(graph: Any, ys: Any, x: Any, z: float) -> Sequence[str]:
+    return [graph.node("Clip", x, numpy.zeros((), x.dtype), numpy.asarray(z, x.dtype))]
+
+
+@writes("gelu")
+def _gelu(graph: Any, ys: Any, x: Any, approximate: str) -> Sequence[str]:
+    half, one = numpy.asarray(0.5, x.dtype), numpy.ones((), x.dtype)
+    if approximate == "none":
+        bent = graph.node("Erf", graph.node("Mul", x, numpy.asarray(0.5**0.5, x.dtype)))
+    else:
+        scale = numpy.asarray((2 / numpy.pi) ** 0.5, x.dtype)
+        cube = graph.node("Mul", graph.node("Mul", x, x), x)
+        cube = graph.node("Mul", cube, numpy.asarray(0.044715, x.dtype))
+        bent = graph.node("Tanh", graph.node("Mul", graph.node("Add", x, cube), scale))
+    factor = graph.node("Mul", graph.node("Add", bent, one), half)
+    return [graph.node("Mul", x, factor)]
+
+
+@writes("silu")
+def _silu(graph: Any, ys: Any, x: Any) -> Sequence[str]:
+    return [graph.node("Mul", x, graph.node("Sigmoid", x))]
+
+
 @writes("clip")
 def _clip(graph: Any, ys: Any, x: Any, x_min: Any, x_max: Any) -> Sequence[str]:
     bounds = (None if b is None else numpy.asarray(b, x.dtype) for b in (x_min, x_max))
@@ -179,6 +203,33 @@ def _transposed(graph: Any, x: Any) -> Any:
 @writes("linear")
 def _linear(graph: Any, ys: Any, x: Any, W: Any, b: Any) -> Sequence[str]:
     return [graph.node("Gemm", x, W, *([] if b is None else [b]), transB=1)]
+
+
+@writes("scaled_dot_product_attention")
+def _attention(
+    graph: Any,
+    ys: Any,
+    q: Any,
+    k: Any,
+    v: Any,
+    mask: Any,
+    dropout_p: float,
+    is_causal: bool,
+    scale: float | None,
+    seed: int,
+) -> Sequence[str]:
+    scale = q.shape[-1] ** -0.5 if scale is None else scale
+    products = graph.node("MatMul", q, _transposed(graph, k))
+    scores = graph.node("Mul", products, numpy.asarray(scale, q.dtype))
+    least = numpy.asarray(numpy.finfo(q.dtype).min, q.dtype)
+    if is_causal:
+        allowed = numpy.tri(q.shape[2], k.shape[2], dtype=bool)
+        scores = graph.node("Where", allowed, scores, least)
+    if mask is not None and mask.dtype == bool:
+        scores = graph.node("Where", mask, scores, least)
+    elif mask is not None:
+        scores = graph.node("Add", scores, mask)
+    return [graph.node("MatMul", graph.node("Softmax", scores, axis=-1), v)]
 
 
 @writes("softmax")

@@ -1,4 +1,4 @@
-"""ONNX nodes of batch, layer and group normalization."""
+"""ONNX nodes of batch, layer, RMS and group normalization."""
 
 from __future__ import annotations
 
@@ -55,6 +55,26 @@ def _of_the_batch(
     return [_scaled(graph, centred, var, gamma, beta, eps, reduced, x)]
 
 
+@writes("layer_normalization")
+def _of_rows(
+    graph: Any, ys: Any, x: Any, gamma: Any, beta: Any, eps: float
+) -> Sequence[str]:
+    return [
+        graph.node("LayerNormalization", x, gamma, beta, axis=-gamma.ndim, epsilon=eps)
+    ]
+
+
+@writes("rms_normalization")
+def _by_root_mean_square(
+    graph: Any, ys: Any, x: Any, gamma: Any, eps: float
+) -> Sequence[str]:
+    axes = numpy.arange(-gamma.ndim, 0)
+    mean = graph.node("ReduceMean", graph.node("Mul", x, x), axes, keepdims=1)
+    added = graph.node("Add", mean, numpy.asarray(eps, x.dtype))
+    y = graph.node("Div", x, graph.node("Sqrt", added))
+    return [graph.node("Mul", y, gamma)]
+
+
 def _reduced(x: Any, gamma: Any, axis: Any) -> tuple[int, ...]:
     """The axes over which the statistics are."""
     if axis is None:
@@ -81,8 +101,8 @@ def _scaled(
 ) -> str:
     added = graph.node("Add", var, numpy.asarray(eps, x.dtype))
     y = graph.node("Div", centred, graph.node("Sqrt", added))
-    # Layer and group normalization scale afterwards; their constants here are as many
-    # as there are samples.
+    # Group normalization scales afterwards; its constants here are as many as there are
+    # samples.
     if not _is_constant(gamma, 1):
         y = graph.node("Mul", y, _beside(graph, gamma, x, reduced))
     if not _is_constant(beta, 0):

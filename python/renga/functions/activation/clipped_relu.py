@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy
-
 from renga import _core
 from renga.functions.check import check_floats
 from renga.variable import Variable
@@ -19,8 +17,7 @@ def clipped_relu(x: Any, z: float = 20.0) -> Variable:
         InvalidType: ``x`` is not of floats.
     """
     check_floats("clipped_relu", x)
-    # The limit first: where both are equal the gradient is then 0, as it is at 0.
-    return _core.ops.minimum(numpy.asarray(float(z), x.dtype), _core.ops.relu(x))
+    return _core.ops.clipped_relu(x, float(z))
 
 
 def relu6(x: Any) -> Variable:

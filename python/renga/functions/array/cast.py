@@ -7,13 +7,19 @@ from typing import Any
 import numpy
 
 from renga import _core
-from renga.variable import Variable, as_variable
+from renga.utils.type_check import InvalidType
+from renga.variable import Variable, as_array, as_variable, holds_numbers
 
 
 def cast(x: Any, typ: Any) -> Variable:
     """``x`` in dtype ``typ``; itself if it has that already."""
     # Not skipped for equal dtypes: the core's bfloat16 arrays report float32.
-    return _core.ops.cast(as_variable(x), typ)
+    try:
+        return _core.ops.cast(as_variable(x), typ)
+    except InvalidType:
+        if holds_numbers(x):
+            raise
+        return Variable(as_array(x).astype(typ), requires_grad=False)
 
 
 def cast_floats(dtype: Any, *xs: Any) -> list[Any]:

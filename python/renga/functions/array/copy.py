@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from renga.backend import get_device
+from renga.backend import Device, get_device, get_device_from_array
+from renga.function_node import FunctionNode
 from renga.placement import reads_elements
-from renga.variable import Variable, as_array, as_variable
+from renga.variable import Variable, as_array, as_variable, holds_numbers
 
 
 @reads_elements
@@ -17,5 +18,23 @@ def copy(x: Any, dst: Any) -> Variable:
         RuntimeError: the device does not exist here.
     """
     device = get_device(dst)
-    device.send(as_array(x))
-    return as_variable(x) * 1
+    if not holds_numbers(as_array(x)):
+        return Variable(device.send(as_array(x)).copy(), requires_grad=False)
+    x = as_variable(x)
+    return x * 1 if x.device == device else Copy(device).apply((x,))[0]
+
+
+class Copy(FunctionNode):
+    """A copy on another device."""
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+
+    def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        self._source = get_device_from_array(*inputs)
+        return (self._device.send(inputs[0]),)
+
+    def backward(
+        self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]
+    ) -> tuple[Any, ...]:
+        return (copy(grad_outputs[0], self._source),)

@@ -8,7 +8,8 @@ import numpy
 
 from renga import _core
 from renga.function_node import FunctionNode
-from renga.variable import Variable
+from renga.utils.type_check import InvalidType
+from renga.variable import Variable, as_array, holds_numbers
 
 
 def get_item(x: Any, slices: Any) -> Variable:
@@ -18,10 +19,16 @@ def get_item(x: Any, slices: Any) -> Variable:
         IndexError: there are no such elements.
     """
     keys = slices if isinstance(slices, tuple) else (slices,)
-    for key in keys:
-        if type(key) not in _BASIC:
-            return PickItems(own_keys(keys)).apply((x,))[0]
-    return _basic(x, keys)
+    try:
+        for key in keys:
+            if type(key) not in _BASIC:
+                return PickItems(own_keys(keys)).apply((x,))[0]
+        return _basic(x, keys)
+    except InvalidType:
+        if holds_numbers(x):
+            raise
+        y = numpy.asarray(as_array(x)[own_keys(keys)])
+        return Variable(y, requires_grad=False)
 
 
 _BASIC = (int, slice, type(None), type(Ellipsis))
@@ -30,13 +37,26 @@ _BASIC = (int, slice, type(None), type(Ellipsis))
 def _basic(x: Any, keys: tuple[Any, ...]) -> Variable:
     """``x[keys]`` as a view, without arrays among the keys."""
     extents = x.shape
+    ndim = len(extents)
     ranges: list[tuple[int, int, int]] = []
     shape: list[int] = []
-    for key in _without_ellipsis(keys, len(extents)):
+    for key in keys:
+        axis = len(ranges)
         if key is None:
             shape.append(1)
             continue
-        n = extents[len(ranges)]
+        if key is Ellipsis and keys.count(Ellipsis) == 1:
+            # The axes that no other key indexes; -1 is for the ellipsis itself.
+            indexed = sum(k is not None for k in keys) - 1
+            kept = extents[axis : axis + ndim - indexed]
+            ranges += [(0, n, 1) for n in kept]
+            shape += kept
+            continue
+        if axis == ndim or key is Ellipsis:
+            raise IndexError(
+                f"get_item: expected at most {ndim} indices and one ..., got {keys}"
+            )
+        n = extents[axis]
         if type(key) is slice:
             start, stop, step = key.indices(n)
             length = len(range(start, stop, step))
@@ -47,24 +67,14 @@ def _basic(x: Any, keys: tuple[Any, ...]) -> Variable:
             ranges.append((key % n, 1, 1))
         else:
             raise IndexError(
-                f"get_item: expected an index of axis {len(ranges)} of {extents}, "
-                f"got {key}"
+                f"get_item: expected an index of axis {axis} of {extents}, got {key}"
             )
+    kept = extents[len(ranges) :]
+    ranges += [(0, n, 1) for n in kept]
+    shape += kept
     y = _core.ops.slice(x, ranges)
     # Integers and None change the axes.
     return y if shape == [n for _, n, _ in ranges] else _core.ops.reshape(y, shape)
-
-
-def _without_ellipsis(keys: tuple[Any, ...], ndim: int) -> list[Any]:
-    """The keys with full slices for the axes that are not indexed."""
-    dots = [i for i, key in enumerate(keys) if key is Ellipsis]
-    missing = ndim - sum(key is not None for key in keys) + len(dots)
-    if len(dots) > 1 or missing < 0:
-        raise IndexError(
-            f"get_item: expected at most {ndim} indices and one ..., got {keys}"
-        )
-    at = dots[0] if dots else len(keys)
-    return [*keys[:at], *(slice(None),) * missing, *keys[at + 1 :]]
 
 
 def own_keys(keys: tuple[Any, ...]) -> tuple[Any, ...]:

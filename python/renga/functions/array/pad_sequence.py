@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy
+
 from renga import _core
 from renga.functions.array.pad import pad
 from renga.utils.extents import check_integer, check_memory
 from renga.utils.type_check import InvalidType
-from renga.variable import Variable
+from renga.variable import Variable, as_array, holds_numbers
 
 
 def pad_sequence(
@@ -35,6 +37,8 @@ def pad_sequence(
     length = check_integer("pad_sequence", "length", length)
     if longest > length:
         raise InvalidType(f"pad_sequence: expected up to {length} steps, got {longest}")
+    if not all(map(holds_numbers, xs)):
+        return _without_numbers(xs, length, padding)
     check_memory("pad_sequence", (len(xs), length, *shapes[0][1:]), xs[0].dtype)
 
     def padded(x: Any) -> Variable:
@@ -46,3 +50,13 @@ def pad_sequence(
         return _core.ops.pad(x, [0, *rest], after, float(padding))
 
     return _core.ops.stack([padded(x) for x in xs], 0)
+
+
+def _without_numbers(xs: Sequence[Any], length: int, padding: Any) -> Variable:
+    dtypes = [x.dtype for x in xs]
+    if any(dtype != dtypes[0] for dtype in dtypes):
+        raise InvalidType(f"pad_sequence: expected one dtype, got {dtypes}")
+    y = numpy.full((len(xs), length, *xs[0].shape[1:]), padding, xs[0].dtype)
+    for row, x in zip(y, xs):
+        row[: len(x)] = as_array(x)
+    return Variable(y, requires_grad=False)

@@ -9,7 +9,7 @@ import numpy
 from renga import _core
 from renga.functions.array.cast import cast, promoted
 from renga.functions.array.get_item import PutItems, own_keys
-from renga.variable import Variable, as_array
+from renga.variable import Variable, as_variable
 
 
 def scatter_add(a: Any, slices: Any, b: Any) -> Variable:
@@ -18,11 +18,13 @@ def scatter_add(a: Any, slices: Any, b: Any) -> Variable:
     The result has the dtype of ``a``.
 
     Raises:
+        TypeError: ``a`` or ``b`` is not an array.
         ValueError: ``b`` has not the shape of ``a[slices]``.
         IndexError: there are no such elements.
     """
+    a, b = as_variable(a), as_variable(b)
     keys = own_keys(slices if isinstance(slices, tuple) else (slices,))
-    picked = numpy.shape(as_array(a)[keys])
+    picked = numpy.shape(a.array[keys])
     if picked != b.shape:
         raise ValueError(f"scatter_add: expected b of {picked}, got {b.shape}")
     put = PutItems(keys, a.shape).apply((b,))[0]

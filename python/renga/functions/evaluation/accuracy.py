@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy
 
+from renga import _core
 from renga.functions.check import check_labels_shape
 from renga.placement import reads_elements
 from renga.utils.type_check import InvalidType
 from renga.variable import Variable, as_array, as_variable
+
+_INT64, _FLOAT64 = numpy.dtype(numpy.int64), numpy.dtype(numpy.float64)
 
 
 @reads_elements
@@ -32,6 +36,8 @@ def accuracy(y: Any, t: Any, ignore_label: int | None = None) -> Variable:
             f"accuracy: expected floats and integers, got {y.dtype} and {t.dtype}"
         )
     check_labels_shape("accuracy", y, t)
+    if not isinstance(y, numpy.ndarray):
+        return _on_device(as_variable(y), as_variable(t), ignore_label)
     right = y.argmax(axis=1).reshape(t.shape) == t
     counted = t.size
     if ignore_label is not None:
@@ -40,3 +46,21 @@ def accuracy(y: Any, t: Any, ignore_label: int | None = None) -> Variable:
         counted = max(int(valid.sum()), 1)
     fraction = numpy.count_nonzero(right) / counted
     return as_variable(numpy.asarray(fraction, y.dtype))
+
+
+def _on_device(y: Any, t: Any, ignore_label: int | None) -> Variable:
+    """The same with operations alone, for which nothing waits."""
+    ops = _core.ops
+    t = ops.cast(t, _INT64)
+    found = ops.cast(ops.reshape(ops.argmax(y, 1), t.shape), _INT64)
+    wrong = _is_nonzero(found - t)
+    if ignore_label is None:
+        return ops.cast(1 - ops.sum(wrong) / max(t.size, 1), y.dtype)
+    valid = _is_nonzero(t - ignore_label)
+    counted = ops.clip(ops.sum(valid), 1, math.inf)
+    return ops.cast(ops.sum(valid * (1 - wrong)) / counted, y.dtype)
+
+
+def _is_nonzero(x: Variable) -> Variable:
+    """1 where an integer is not 0, else 0."""
+    return _core.ops.clip(_core.ops.absolute(_core.ops.cast(x, _FLOAT64)), 0, 1)

@@ -5,10 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from renga import _core
-from renga.variable import Variable
+from renga.utils.type_check import InvalidType
+from renga.variable import Variable, as_array, holds_numbers
 
 
 def identity(*inputs: Any) -> Variable | tuple[Variable, ...]:
     """New variables with the values of the inputs; one alone is no tuple."""
-    ys = tuple(_core.ops.reshape(x, x.shape) for x in inputs)
+    try:
+        ys = tuple(_core.ops.reshape(x, x.shape) for x in inputs)
+    except InvalidType:
+        if all(map(holds_numbers, inputs)):
+            raise
+        ys = tuple(Variable(as_array(x), requires_grad=False) for x in inputs)
     return ys[0] if len(ys) == 1 else ys

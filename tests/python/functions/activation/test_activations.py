@@ -3,7 +3,7 @@
 import numpy
 import pytest
 from function_check import check
-from scipy.special import expit
+from scipy.special import erf, expit
 
 import renga
 import renga.functions as F
@@ -45,6 +45,16 @@ CASES = {
         lambda x, w: numpy.where(x < 0, x * w, x),
         rng.normal(size=(6, 3)),
     ),
+    "hard_swish": (F.hard_swish, lambda x: x * numpy.clip(x + 3, 0, 6) / 6),
+    "gelu": (F.gelu, lambda x: x * (1 + erf(x / numpy.sqrt(2))) / 2),
+    "gelu tanh": (
+        lambda x: F.gelu(x, approximate="tanh"),
+        lambda x: (
+            x * (1 + numpy.tanh(numpy.sqrt(2 / numpy.pi) * (x + 0.044715 * x**3))) / 2
+        ),
+    ),
+    "silu": (F.silu, lambda x: x * expit(x)),
+    "mish": (F.mish, lambda x: x * numpy.tanh(numpy.log1p(numpy.exp(x)))),
     "swish": (F.swish, lambda x, w: x * expit(w[:, None] * x), w),
 }
 
@@ -61,6 +71,29 @@ def test_the_gradient_at_the_corners_of_clipped_relu_is_0():
     assert v.grad.tolist() == [0, 0, 1]
 
 
+def test_hard_sigmoid_of_rounded_numbers_has_the_slope_of_the_numbers():
+    # 0.2 times 2.515625 rounds to a bfloat16 whose sum with 0.5 is 1.
+    v = renga.Variable(numpy.array([2.484375, 2.5, 2.515625, -2.5], "f"))
+    with renga.using_config("dtype", renga.mixed_bfloat16):
+        F.sum(F.hard_sigmoid(F.matmul(v, numpy.eye(4, dtype="f")))).backward()
+    numpy.testing.assert_allclose(v.grad, [0.2, 0, 0, 0], rtol=2e-3)
+
+
+@pytest.mark.parametrize("name", ["gelu", "silu", "mish", "hard_swish"])
+def test_large_numbers_pass_or_vanish(name):
+    v = renga.Variable(numpy.array([-300.0, 300.0], "f"))
+    y = getattr(F, name)(v)
+    F.sum(y).backward()
+    assert y.array.tolist() == [0, 300] and v.grad.tolist() == [0, 1]
+
+
+def test_smooth_activations_keep_their_input_alone():
+    v = renga.Variable(numpy.ones((4, 4), "f"))
+    for function in (F.gelu, F.silu, F.mish, F.hard_swish):
+        node = function(v).creator_node
+        assert [i.get_variable_or_none() is v for i in node.inputs] == [True]
+
+
 def test_rrelu_draws_in_training_only():
     numpy.random.seed(0)
     y, r = F.rrelu(-numpy.ones(1000), 0.2, 0.4, return_r=True)
@@ -74,6 +107,9 @@ def test_rrelu_draws_in_training_only():
 
 FAULTS = [
     (lambda: F.clipped_relu(x.astype("i")), InvalidType),
+    (lambda: F.gelu(x.astype("i")), InvalidType),
+    (lambda: F.gelu(x, "exact"), ValueError),
+    (lambda: F.silu(x.astype("i")), InvalidType),
     (lambda: F.crelu(x, 3), InvalidType),
     (lambda: F.crelu(x.astype("i")), InvalidType),
     (lambda: F.crelu(x, 1.5), TypeError),
@@ -96,3 +132,9 @@ FAULTS = [
 def test_faults(wrong, error):
     with pytest.raises(error):
         wrong()
+
+
+@pytest.mark.parametrize("name", ["relu", "sigmoid", "tanh", "exp", "log", "mish"])
+def test_whole_numbers_are_refused_by_name(name):
+    with pytest.raises(InvalidType, match=f"^{name}: expected a float dtype, got int"):
+        getattr(F, name)(numpy.arange(3))

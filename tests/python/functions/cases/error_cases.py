@@ -415,6 +415,8 @@ F.select_item(f(2, 3), i(2) + 5) -> IndexError
 F.get_item(f(2), 5) -> IndexError
 F.scatter_add(f(4), slice(0, 2), f(3)) -> ValueError
 F.scatter_add(f(4), slice(0, 2), d(2)) -> float32 (4,)
+F.scatter_add({}, (), f(3)) -> TypeError
+F.scatter_add(f(3), (), [1.0, 2.0, 3.0]) -> TypeError
 F.transpose_sequence([f(2, 3), f(3, 3)]) -> InvalidType
 F.transpose_sequence([f(2, 3), d(1, 3)]) -> float32 (2, 3); float32 (1, 3)
 F.im2col(f(2, 3, 4), 2) -> InvalidType

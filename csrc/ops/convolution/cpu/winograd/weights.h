@@ -7,6 +7,7 @@
 #include <span>
 
 #include "ops/convolution/cpu/winograd/tiles.h"
+#include "simd/transpose.h"
 
 namespace renga::winograd {
 
@@ -29,35 +30,6 @@ struct KernelOffsets {
 template <class Scheme>
 inline constexpr int kernel_size = Scheme::extent == 3 ? 9 : 16;
 
-template <class Target>
-[[gnu::always_inline]] inline void zip(const Floats<Target>& a, const Floats<Target>& b,
-                                       Floats<Target>& low, Floats<Target>& high) {
-  if constexpr (Target::width == 16) {
-    low = __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
-    high =
-        __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
-  } else {
-    low = __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11);
-    high = __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
-  }
-}
-
-// Transposes a square of vectors in registers. Each stage is a perfect shuffle of all numbers.
-template <class Target>
-[[gnu::always_inline]] inline void transpose(Floats<Target> (&rows)[Target::width]) {
-  constexpr int half = Target::width / 2;
-#pragma GCC unroll 4
-  for (int stage = 1; stage < Target::width; stage *= 2) {
-    Floats<Target> next[Target::width];
-#pragma GCC unroll 8
-    for (int k = 0; k < half; ++k) {
-      zip<Target>(rows[k], rows[k + half], next[2 * k], next[2 * k + 1]);
-    }
-#pragma GCC unroll 16
-    for (int k = 0; k < Target::width; ++k) rows[k] = next[k];
-  }
-}
-
 // Transposes kPanel rows of `columns` numbers, `step` apart, to rows of a panel, and prefetches as
 // much from `next` on. May read up to a vector past the end of a row.
 template <class Target, int columns>
@@ -73,7 +45,7 @@ template <class Target, int columns>
         __builtin_prefetch(next + row);
         rows[r] = load_floats<Target>(from + row);
       }
-      transpose<Target>(rows);
+      simd::transpose<Target>(rows);
 #pragma GCC unroll 16
       for (int c = 0; c < width; ++c) {
         if (columns % width > 0 && first + c >= columns) break;
@@ -96,7 +68,7 @@ template <class Target, int columns>
       for (int c = 0; c < width; ++c) {
         rows[c] = load_floats<Target>(from + (first + c) * kPanel + output);
       }
-      transpose<Target>(rows);
+      simd::transpose<Target>(rows);
 #pragma GCC unroll 16
       for (int r = 0; r < width; ++r) {
         store_floats<Target>(rows[r], to + (output + r) * step + first);

@@ -1,0 +1,264 @@
+// The formulas of element-wise functions of floats: for vectors (xsimd's batches) on the CPU, for
+// single numbers on CUDA devices. Calls of elementary functions find those of xsimd by their
+// argument, and those of single numbers here.
+#pragma once
+
+#include <cmath>
+#include <numbers>
+#include <type_traits>
+
+#include "devices/host_device.h"
+#include "ops/elementwise/elementwise.h"
+
+namespace renga::maps {
+
+using std::abs, std::floor, std::ceil, std::sqrt, std::exp, std::expm1, std::erf, std::isnan;
+using std::acos, std::asin, std::atan, std::cos, std::cosh, std::sin, std::sinh, std::tan;
+using std::log, std::log10, std::log1p, std::log2, std::tanh;
+
+template <class C>
+requires std::is_arithmetic_v<C> RENGA_HOST_DEVICE C select(bool condition, C yes, C no) {
+  return condition ? yes : no;
+}
+// As the hardware's: the second operand if either is NaN.
+template <class C>
+requires std::is_arithmetic_v<C> RENGA_HOST_DEVICE C max(C a, C b) { return a > b ? a : b; }
+template <class C>
+requires std::is_arithmetic_v<C> RENGA_HOST_DEVICE C min(C a, C b) { return a < b ? a : b; }
+template <class C>
+requires std::is_arithmetic_v<C> RENGA_HOST_DEVICE C sign(C v) {
+  return static_cast<C>((v > 0) - (v < 0));
+}
+
+// The numbers in a vector.
+template <class V>
+struct ElementOf {
+  using type = typename V::value_type;
+};
+template <class C>
+requires std::is_arithmetic_v<C>
+struct ElementOf<C> {
+  using type = C;
+};
+template <class V>
+using element_of = typename ElementOf<V>::type;
+
+// NaN propagates, as in NumPy.
+template <class V>
+RENGA_HOST_DEVICE V maximum(const V& a, const V& b) {
+  return select(isnan(a), a, max(a, b));
+}
+template <class V>
+RENGA_HOST_DEVICE V minimum(const V& a, const V& b) {
+  return select(isnan(a), a, min(a, b));
+}
+
+template <class V>
+RENGA_HOST_DEVICE V logistic(const V& v) {
+  return V(1) / (V(1) + exp(-v));
+}
+
+template <class V>
+RENGA_HOST_DEVICE V softplus(const V& x, const V& beta) {
+  // log(1 + e^z) = max(z, 0) + log1p(e^-|z|), which cannot overflow.
+  const V z = x * beta;
+  return (max(V(0), z) + log1p(exp(-abs(z)))) / beta;
+}
+
+// erf is 1 or -1 long before the limits, beyond which the square would overflow.
+template <class V>
+RENGA_HOST_DEVICE V limited_erf(const V& v) {
+  const V limit(10);
+  return erf(V(select(v > limit, limit, V(select(v < -limit, V(-limit), v)))));
+}
+
+template <class V>
+RENGA_HOST_DEVICE V hard_sigmoid(const V& v) {
+  using C = element_of<V>;
+  return minimum(maximum(V(V(C(0.2)) * v + V(C(0.5))), V(0)), V(1));
+}
+
+template <class V>
+RENGA_HOST_DEVICE V hard_swish(const V& v) {
+  return v * minimum(maximum(V(v + V(3)), V(0)), V(6)) / V(6);
+}
+template <class V>
+RENGA_HOST_DEVICE V hard_swish_slope(const V& v) {
+  const V between = (v + v + V(3)) / V(6);
+  return select(v <= V(-3), V(0), V(select(v >= V(3), V(1), between)));
+}
+
+// Of the standard normal distribution.
+template <class V>
+RENGA_HOST_DEVICE V normal_cdf(const V& v) {
+  using C = element_of<V>;
+  return V(C(0.5)) * (V(1) + limited_erf(V(v * V(C(std::numbers::sqrt2 / 2)))));
+}
+
+template <class V>
+RENGA_HOST_DEVICE V gelu_slope(const V& v) {
+  using C = element_of<V>;
+  const V density =
+      V(C(std::numbers::inv_sqrtpi / std::numbers::sqrt2)) * exp(V(V(C(-0.5)) * v * v));
+  return normal_cdf(v) + v * density;
+}
+
+// (1 + tanh(z / 2)) / 2 = logistic(z), where z = sqrt(8 / pi) (v + 0.044715 v³).
+template <class V>
+RENGA_HOST_DEVICE V gelu_argument(const V& v) {
+  using C = element_of<V>;
+  const V scale(C(2 * std::numbers::sqrt2 * std::numbers::inv_sqrtpi));
+  return scale * (v + V(C(0.044715)) * v * v * v);
+}
+template <class V>
+RENGA_HOST_DEVICE V gelu_tanh_slope(const V& v) {
+  using C = element_of<V>;
+  const V scale(C(2 * std::numbers::sqrt2 * std::numbers::inv_sqrtpi));
+  const V slope = scale * (V(1) + V(C(3 * 0.044715)) * v * v);
+  const V s = logistic(gelu_argument(v));
+  return s + v * s * (V(1) - s) * slope;
+}
+
+template <class V>
+RENGA_HOST_DEVICE V silu_slope(const V& v) {
+  const V s = logistic(v);
+  return s * (V(1) + v * (V(1) - s));
+}
+
+// tanh(log(1 + e^v)) = ((1 + e^v)² - 1) / ((1 + e^v)² + 1), by e^-|v|, which cannot overflow.
+template <class V>
+RENGA_HOST_DEVICE V tanh_softplus(const V& v) {
+  const V e = exp(V(-abs(v)));
+  const V numerator = select(v < V(0), V(e * (e + V(2))), V(V(1) + e + e));
+  const V square = select(v < V(0), V(1), V(e * e));
+  return numerator / (numerator + square + square);
+}
+template <class V>
+RENGA_HOST_DEVICE V mish_slope(const V& v) {
+  const V t = tanh_softplus(v);
+  return t + v * (V(1) - t * t) * logistic(v);
+}
+
+// As Python divides floats: the remainder is exact, while a / b may be rounded up to an integer.
+template <class C>
+RENGA_HOST_DEVICE C floor_divide(C a, C b) {
+  if (b == 0) return a / b;
+  const C remainder = std::fmod(a, b);
+  C quotient = (a - remainder) / b;
+  if (remainder != 0 && (remainder < 0) != (b < 0)) quotient -= 1;
+  if (quotient == 0) return std::copysign(C(0), a / b);
+  const C floored = std::floor(quotient);
+  return quotient - floored > C(0.5) ? floored + 1 : floored;
+}
+
+inline constexpr Unary kLastUnary = Unary::mish;
+inline constexpr Binary kLastBinary = Binary::mish_grad;
+
+// Of single numbers only.
+constexpr bool is_of_numbers(Unary map) {
+  return map == Unary::power || map == Unary::power_of || map == Unary::floor_divide ||
+         map == Unary::floor_divide_into;
+}
+constexpr bool is_of_numbers(Binary map) {
+  return map == Binary::power || map == Binary::floor_divide || map == Binary::arctan2;
+}
+
+// The function with parameters p and q of a vector or number.
+template <Unary map, class V>
+RENGA_HOST_DEVICE V unary(const V& v, const V& p, const V& q) {
+  const V zero(0), one(1);
+  if constexpr (map == Unary::negative) return -v;
+  if constexpr (map == Unary::absolute) return abs(v);
+  if constexpr (map == Unary::sign) return select(isnan(v), v, V(sign(v)));
+  if constexpr (map == Unary::square) return v * v;
+  if constexpr (map == Unary::floor) return floor(v);
+  if constexpr (map == Unary::ceil) return ceil(v);
+  if constexpr (map == Unary::add) return v + p;
+  if constexpr (map == Unary::multiply) return v * p;
+  if constexpr (map == Unary::subtract_from) return p - v;
+  if constexpr (map == Unary::divide_into) return p / v;
+  if constexpr (map == Unary::power) return std::pow(v, p);
+  if constexpr (map == Unary::power_of) return std::pow(p, v);
+  if constexpr (map == Unary::clip) return minimum(maximum(v, p), q);
+  if constexpr (map == Unary::inside) return select((p <= v) && (v <= q), one, zero);
+  if constexpr (map == Unary::floor_divide) return floor_divide(v, p);
+  if constexpr (map == Unary::floor_divide_into) return floor_divide(p, v);
+  if constexpr (map == Unary::exp) return exp(v);
+  if constexpr (map == Unary::expm1) return expm1(v);
+  if constexpr (map == Unary::log) return log(v);
+  if constexpr (map == Unary::log1p) return log1p(v);
+  if constexpr (map == Unary::log2) return log2(v);
+  if constexpr (map == Unary::log10) return log10(v);
+  if constexpr (map == Unary::sqrt) return sqrt(v);
+  if constexpr (map == Unary::rsqrt) return one / sqrt(v);
+  if constexpr (map == Unary::sin) return sin(v);
+  if constexpr (map == Unary::cos) return cos(v);
+  if constexpr (map == Unary::tan) return tan(v);
+  if constexpr (map == Unary::arcsin) return asin(v);
+  if constexpr (map == Unary::arccos) return acos(v);
+  if constexpr (map == Unary::arctan) return atan(v);
+  if constexpr (map == Unary::sinh) return sinh(v);
+  if constexpr (map == Unary::cosh) return cosh(v);
+  if constexpr (map == Unary::tanh) return tanh(v);
+  if constexpr (map == Unary::erf) return limited_erf(v);
+  if constexpr (map == Unary::sigmoid) return logistic(v);
+  if constexpr (map == Unary::relu) return max(zero, v);
+  if constexpr (map == Unary::leaky_relu) return select(v < zero, V(v * p), v);
+  if constexpr (map == Unary::elu) return select(v < zero, V(p * expm1(v)), v);
+  if constexpr (map == Unary::softplus) return softplus(v, p);
+  if constexpr (map == Unary::clipped_relu) return minimum(maximum(v, zero), p);
+  if constexpr (map == Unary::hard_sigmoid) return hard_sigmoid(v);
+  if constexpr (map == Unary::hard_swish) return hard_swish(v);
+  if constexpr (map == Unary::gelu) return v * normal_cdf(v);
+  if constexpr (map == Unary::gelu_tanh) return v * logistic(gelu_argument(v));
+  if constexpr (map == Unary::silu) return v * logistic(v);
+  if constexpr (map == Unary::mish) return v * tanh_softplus(v);
+}
+
+template <Binary map, class V>
+RENGA_HOST_DEVICE V binary(const V& a, const V& b, const V& p) {
+  const V zero(0), one(1);
+  if constexpr (map == Binary::add) return a + b;
+  if constexpr (map == Binary::subtract) return a - b;
+  if constexpr (map == Binary::multiply) return a * b;
+  if constexpr (map == Binary::divide) return a / b;
+  if constexpr (map == Binary::floor_divide) return floor_divide(a, b);
+  if constexpr (map == Binary::power) return std::pow(a, b);
+  if constexpr (map == Binary::maximum) return maximum(a, b);
+  if constexpr (map == Binary::minimum) return minimum(a, b);
+  if constexpr (map == Binary::greater_equal) return select(a >= b, one, zero);
+  if constexpr (map == Binary::less_equal) return select(a <= b, one, zero);
+  if constexpr (map == Binary::arctan2) return std::atan2(a, b);
+  if constexpr (map == Binary::relu_grad) return select(a > zero, b, zero);
+  if constexpr (map == Binary::leaky_relu_grad) return select(a < zero, V(b * p), b);
+  if constexpr (map == Binary::sigmoid_grad) return b * a * (one - a);
+  if constexpr (map == Binary::tanh_grad) return b * (one - a * a);
+  if constexpr (map == Binary::clipped_relu_grad) {
+    return select((zero < a) && (a < p), b, zero);
+  }
+  if constexpr (map == Binary::hard_sigmoid_grad) {
+    using C = element_of<V>;
+    return select(abs(a) < V(C(2.5)), V(V(C(0.2)) * b), zero);
+  }
+  if constexpr (map == Binary::hard_swish_grad) return b * hard_swish_slope(a);
+  if constexpr (map == Binary::gelu_grad) return b * gelu_slope(a);
+  if constexpr (map == Binary::gelu_tanh_grad) return b * gelu_tanh_slope(a);
+  if constexpr (map == Binary::silu_grad) return b * silu_slope(a);
+  if constexpr (map == Binary::mish_grad) return b * mish_slope(a);
+}
+
+// Calls visit<map>() with the map as a template argument, by a table.
+template <auto last, class Visit>
+void visit_map(decltype(last) map, const Visit& visit) {
+  using Map = decltype(last);
+  constexpr auto count = static_cast<std::size_t>(last) + 1;
+  using Call = void (*)(const Visit&);
+  static constexpr auto table = []<std::size_t... I>(std::index_sequence<I...>) {
+    return std::array<Call, count>{
+        [](const Visit& v) { v.template operator()<static_cast<Map>(I)>(); }...};
+  }
+  (std::make_index_sequence<count>());
+  table[static_cast<std::size_t>(map)](visit);
+}
+
+}  // namespace renga::maps

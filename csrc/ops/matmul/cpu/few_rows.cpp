@@ -1,0 +1,183 @@
+#include "ops/matmul/cpu/few_rows.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "devices/parallel.h"
+#include "simd/float_vector.h"
+#include "tensor/array.h"
+
+namespace renga {
+namespace {
+
+using simd::dispatch, simd::Floats, simd::load_floats;
+
+// A tile of c is of so many dot products, whose sums stay in registers.
+constexpr int kColumns = 4;
+template <class Target>
+inline constexpr int kMostRows = Target::width == 16 ? 6 : 2;
+
+// The rows of `a`, contiguous and extended by zeros to a whole number of vectors.
+Array padded_rows(const FewRows& a, std::int64_t k, std::int64_t depth) {
+  const Array padded = empty({a.rows, depth}, Dtype::float32);
+  for (std::int64_t i = 0; i < a.rows; ++i) {
+    float* const to = padded.as<float>() + i * depth;
+    const float* const from = a.data + i * a.row_step;
+    for (std::int64_t j = 0; j < k; ++j) to[j] = from[j * a.depth_step];
+    std::fill(to + k, to + depth, 0.f);
+  }
+  return padded;
+}
+
+using Sums [[gnu::vector_size(kColumns * sizeof(float))]] = float;
+
+// The sums of four vectors: each step adds halves of all 128-bit lanes, the last ones the lanes.
+template <class Target>
+[[gnu::always_inline]] inline Sums sum_each(const Floats<Target> (&v)[kColumns]) {
+  using V = Floats<Target>;
+  if constexpr (Target::width == 16) {
+    const auto add = [](V a, V b) __attribute__((always_inline)) {
+      return __builtin_shufflevector(a, b, 0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13,
+                                     29) +
+             __builtin_shufflevector(a, b, 2, 18, 3, 19, 6, 22, 7, 23, 10, 26, 11, 27, 14, 30, 15,
+                                     31);
+    };
+    const V ab = add(v[0], v[1]), cd = add(v[2], v[3]);
+    const V lanes =
+        __builtin_shufflevector(ab, cd, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29) +
+        __builtin_shufflevector(ab, cd, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31);
+    const auto half = __builtin_shufflevector(lanes, lanes, 0, 1, 2, 3, 4, 5, 6, 7) +
+                      __builtin_shufflevector(lanes, lanes, 8, 9, 10, 11, 12, 13, 14, 15);
+    return __builtin_shufflevector(half, half, 0, 1, 2, 3) +
+           __builtin_shufflevector(half, half, 4, 5, 6, 7);
+  } else {
+    const auto add = [](V a, V b) __attribute__((always_inline)) {
+      return __builtin_shufflevector(a, b, 0, 8, 1, 9, 4, 12, 5, 13) +
+             __builtin_shufflevector(a, b, 2, 10, 3, 11, 6, 14, 7, 15);
+    };
+    const V ab = add(v[0], v[1]), cd = add(v[2], v[3]);
+    const V lanes = __builtin_shufflevector(ab, cd, 0, 1, 8, 9, 4, 5, 12, 13) +
+                    __builtin_shufflevector(ab, cd, 2, 3, 10, 11, 6, 7, 14, 15);
+    return __builtin_shufflevector(lanes, lanes, 0, 1, 2, 3) +
+           __builtin_shufflevector(lanes, lanes, 4, 5, 6, 7);
+  }
+}
+
+// What the tiles of a product have in common.
+struct Problem {
+  const float* a;
+  std::int64_t depth;  // from row to row of `a`
+  const float* b;
+  std::int64_t ldb, k;
+  float* c;
+  std::int64_t n;
+  bool accumulate;
+};
+
+// Rows of c from `row` on and columns from `column` on, `columns` of them.
+template <class Target, int Rows>
+[[gnu::always_inline]] inline void multiply_tile(const Problem& p, std::int64_t row,
+                                                 std::int64_t column, int columns) {
+  constexpr int width = Target::width;
+  const float* const a = p.a + row * p.depth;
+  const float* b[kColumns];
+  // Fewer columns repeat the last one.
+  for (int j = 0; j < kColumns; ++j) b[j] = p.b + (column + std::min(j, columns - 1)) * p.ldb;
+  Floats<Target> sums[Rows][kColumns] = {};
+  const auto add = [&](const float* left, const float* const* right, std::int64_t offset)
+      __attribute__((always_inline)) {
+    Floats<Target> factors[kColumns];
+#pragma GCC unroll 4
+    for (int j = 0; j < kColumns; ++j) factors[j] = load_floats<Target>(right[j] + offset);
+#pragma GCC unroll 6
+    for (int r = 0; r < Rows; ++r) {
+      const Floats<Target> factor = load_floats<Target>(left + r * p.depth);
+#pragma GCC unroll 4
+      for (int j = 0; j < kColumns; ++j) sums[r][j] += factor * factors[j];
+    }
+  };
+  std::int64_t i = 0;
+  for (; i + width <= p.k; i += width) {
+#pragma GCC unroll 4
+    for (int j = 0; j < kColumns; ++j) __builtin_prefetch(b[j] + kColumns * p.ldb + i);
+    add(a + i, b, i);
+  }
+  if (i < p.k) {
+    float rest[kColumns][width] = {};
+    const float* last[kColumns];
+    for (int j = 0; j < kColumns; ++j) {
+      std::memcpy(rest[j], b[j] + i, static_cast<std::size_t>(p.k - i) * sizeof(float));
+      last[j] = rest[j];
+    }
+    add(a + i, last, 0);
+  }
+#pragma GCC unroll 6
+  for (int r = 0; r < Rows; ++r) {
+    Sums totals = sum_each<Target>(sums[r]);
+    float* const to = p.c + (row + r) * p.n + column;
+    if (columns == kColumns) {
+      if (p.accumulate) {
+        Sums before;
+        std::memcpy(&before, to, sizeof before);
+        totals += before;
+      }
+      std::memcpy(to, &totals, sizeof totals);
+      continue;
+    }
+    for (int j = 0; j < columns; ++j) to[j] = p.accumulate ? to[j] + totals[j] : totals[j];
+  }
+}
+
+// Tiles of as many columns, from `column` on, that have all `m` rows: as high as possible and as
+// even as possible.
+template <class Target>
+[[gnu::always_inline]] inline void multiply_columns(const Problem& p, std::int64_t m,
+                                                    std::int64_t column, int columns) {
+  const std::int64_t tiles = (m + kMostRows<Target> - 1) / kMostRows<Target>;
+  for (std::int64_t tile = 0, row = 0; tile < tiles; ++tile) {
+    const std::int64_t rows = (m - row) / (tiles - tile);
+    switch (rows) {
+      case 1:
+        multiply_tile<Target, 1>(p, row, column, columns);
+        break;
+      case 2:
+        multiply_tile<Target, 2>(p, row, column, columns);
+        break;
+      default:
+        if constexpr (kMostRows < Target >> 2) {
+          if (rows == 3) multiply_tile<Target, 3>(p, row, column, columns);
+          if (rows == 4) multiply_tile<Target, 4>(p, row, column, columns);
+          if (rows == 5) multiply_tile<Target, 5>(p, row, column, columns);
+          if (rows == 6) multiply_tile<Target, 6>(p, row, column, columns);
+        }
+    }
+    row += rows;
+  }
+}
+
+}  // namespace
+
+void multiply_few_rows(const FewRows& a, const float* b, std::int64_t ldb, float* c, std::int64_t n,
+                       std::int64_t k, bool accumulate) {
+  constexpr std::int64_t kWidest = 16;      // floats of a vector
+  constexpr std::int64_t kElements = 8192;  // of `a`, which stay in the L1 cache
+  const std::int64_t depth = (k + kWidest - 1) / kWidest * kWidest;
+  const Array rows = padded_rows(a, k, depth);
+  const std::int64_t parts =
+      std::max<std::int64_t>(1, (a.rows * depth + kElements / 2) / kElements);
+  const std::int64_t part = ((depth + parts - 1) / parts + kWidest - 1) / kWidest * kWidest;
+  parallel_for(n, a.rows * k / 8, [&](std::int64_t begin, std::int64_t end) {
+    dispatch<float>([&](auto target) __attribute__((always_inline)) {
+      for (std::int64_t i = 0; i < k; i += part) {
+        const Problem problem{rows.as<float>() + i,  depth, b + i, ldb,
+                              std::min(part, k - i), c,     n,     accumulate || i > 0};
+        for (std::int64_t j = begin; j < end; j += kColumns) {
+          const auto columns = static_cast<int>(std::min<std::int64_t>(kColumns, end - j));
+          multiply_columns<decltype(target)>(problem, a.rows, j, columns);
+        }
+      }
+    });
+  });
+}
+
+}  // namespace renga

@@ -1,0 +1,23 @@
+// Products a bᵀ where `a` has few rows, as of a linear map in recurrent networks and inference.
+// Most of their time goes into reading b, which is read once, where it is, without packing.
+#pragma once
+
+#include <cstdint>
+
+namespace renga {
+
+// The rows for which this is the fastest way.
+inline constexpr std::int64_t kFewRows = 48;
+
+// Element (i, k) of `a` is at data[i * row_step + k * depth_step].
+struct FewRows {
+  const float* data;
+  std::int64_t row_step, depth_step;
+  std::int64_t rows;
+};
+
+// c (+)= a bᵀ, on all threads: c (rows, n) is contiguous, b has n rows of k elements, `ldb` apart.
+void multiply_few_rows(const FewRows& a, const float* b, std::int64_t ldb, float* c, std::int64_t n,
+                       std::int64_t k, bool accumulate);
+
+}  // namespace renga

@@ -1,0 +1,17 @@
+"""What softmax cross entropy keeps for its backward pass."""
+
+import numpy
+
+import renga
+import renga.functions as F
+from renga import memory
+
+
+def test_no_second_array_of_scores_is_kept():
+    x = renga.Variable(numpy.zeros((100, 5000), "f"))
+    before = memory.stats()["in_use"]
+    loss = F.softmax_cross_entropy(x, numpy.arange(100))
+    assert memory.stats()["in_use"] - before < x.array.nbytes / 10
+    loss.backward()
+    expected = numpy.full(x.shape, 1 / 5000) - numpy.eye(100, 5000)
+    numpy.testing.assert_allclose(x.grad, expected / 100, 1e-5, 1e-9)
