@@ -7,7 +7,9 @@ three processes; without mpiexec each runs on one to four threads.
 from __future__ import annotations
 
 import functools
+import importlib
 import os
+import pathlib
 import sys
 from typing import Any, Callable
 
@@ -32,6 +34,12 @@ else:
     ]
     _KINDS += [(4, "shared memory", 2), (4, _SIMULATED, 2)]
     _SEPARATE = [(n, _SIMULATED, 1) for n in (1, 2, 3, 4)]
+
+# The tests' CUDA devices: the plugin as C++ on a stand-in for CUDA (``make cuda-cpu``),
+# and a stand-in for CuPy.
+if os.environ.get("RENGA_CUDA_STANDIN"):
+    sys.path.insert(0, str(pathlib.Path(__file__).parent / "cuda_standin"))
+    sys.modules["renga._cuda"] = importlib.import_module("renga._cuda_standin")
 
 
 def _kind_name(kind: Any) -> str:

@@ -51,6 +51,14 @@ SETUPS = {
         # As if each rank were a node.
         + "comm.inter_rank, comm.inter_size, comm.intra_rank = comm.rank, 2, 0\n",
     ),
+    "asynchronous.md": (
+        2,
+        _PROGRAM
+        + _TRAINER
+        + "layers = L.EmbedID(100, 8), lambda h: F.sum(h, 1), L.Linear(8, 2)\n"
+        + "embedding = L.Classifier(renga.Sequential(*layers))\n"
+        + "words = numpy.random.randint(0, 100, (4, 6)).astype('i')\n",
+    ),
     "communicators.md": (
         2,
         _PROGRAM
