@@ -63,11 +63,11 @@ void FlatBucket::visit_runs(std::int64_t offset, std::int64_t length, const Visi
     const std::int64_t begin = i == 0 ? 0 : ends_[i - 1];
     const std::int64_t bytes = std::min(end, ends_[i]) - offset;
     const std::int64_t first = (offset - begin) / itemsize;
-    walk(arrays_[i], first, first + bytes / itemsize,
-         [&](std::int64_t n, const auto& p, const auto& step) {
-           if (step[0] == size_of(array_dtype_)) return visit(p[0], n * itemsize);
-           for (std::int64_t k = 0; k < n; ++k) visit(p[0] + k * step[0], itemsize);
-         });
+    for_each_run(arrays_[i], first, first + bytes / itemsize,
+                 [&](std::int64_t n, const auto& p, const auto& step) {
+                   if (step[0] == size_of(array_dtype_)) return visit(p[0], n * itemsize);
+                   for (std::int64_t k = 0; k < n; ++k) visit(p[0] + k * step[0], itemsize);
+                 });
     offset += bytes;
   }
 }

@@ -116,9 +116,10 @@ void copy_crossing(const StridedLoop<2>& loop, int axis) {
   parallel_for(outer.size() * strips, cost, [&](std::int64_t begin, std::int64_t end) {
     T tile{};
     for (std::int64_t k = begin; k < end; ++k) {
-      walk(outer, k / strips, k / strips + 1, [&](std::int64_t, const auto& p, const auto&) {
-        copy_strip(tile, k % strips * kTileRows, p[0], p[1]);
-      });
+      for_each_run(outer, k / strips, k / strips + 1,
+                   [&](std::int64_t, const auto& p, const auto&) {
+                     copy_strip(tile, k % strips * kTileRows, p[0], p[1]);
+                   });
     }
     if (streams) finish_streaming();
   });

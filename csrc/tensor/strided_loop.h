@@ -70,7 +70,8 @@ StridedLoop<N> make_loop(const std::array<const Array*, N>& operands) {
 // Calls body(n, pointers, strides) for runs of the innermost axis that cover elements
 // [begin, end) of the loop in order.
 template <int N, class Body>
-void walk(const StridedLoop<N>& loop, std::int64_t begin, std::int64_t end, const Body& body) {
+void for_each_run(const StridedLoop<N>& loop, std::int64_t begin, std::int64_t end,
+                  const Body& body) {
   if (begin >= end) return;
   const int inner = loop.extents.size() - 1;
   std::array<std::int64_t, N> steps;
@@ -110,7 +111,7 @@ void parallel_walk(const StridedLoop<N>& loop, std::int64_t cost_per_element, co
     return;
   }
   parallel_for(size, cost_per_element,
-               [&](std::int64_t begin, std::int64_t end) { walk(loop, begin, end, body); });
+               [&](std::int64_t begin, std::int64_t end) { for_each_run(loop, begin, end, body); });
 }
 
 }  // namespace renga

@@ -121,7 +121,7 @@ def test_a_probe_that_finds_nothing_ends(ranks):
     ranks(act)
 
 
-def test_nobody_sends(monkeypatch):
+def test_no_rank_sends(monkeypatch):
     monkeypatch.setenv("RENGA_TIMEOUT", "0.1")
 
     def act(comm):
@@ -183,7 +183,7 @@ def test_virtual_probes_with_a_time_limit(timeout):
     assert probes == 3 if timeout else probes >= 1
 
 
-def test_virtual_ranks_that_wait_for_nobody_are_a_deadlock():
+def test_virtual_ranks_that_wait_for_no_message_are_a_deadlock():
     with pytest.raises(simulated.Deadlock, match="recv from any rank with tag 3"):
         simulated.run(lambda comm: comm.recv(ANY_SOURCE, 3), 2)
 

@@ -47,7 +47,7 @@ Predict element_wise(const Rule& rule, bool streaming, const Array& y, const Arr
   constexpr int N = 1 + sizeof...(Arrays);
   const auto loop = make_loop<N>({&y, &x...});
   return [=](std::int64_t begin, std::int64_t end) {
-    walk(loop, begin, end, [&](std::int64_t n, const auto& p, const auto& step) {
+    for_each_run(loop, begin, end, [&](std::int64_t n, const auto& p, const auto& step) {
       predict_run<Y, X>(p, step, n, streaming && n >= simd::kBlock, rule,
                         std::make_index_sequence<N - 1>());
     });

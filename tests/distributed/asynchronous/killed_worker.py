@@ -1,7 +1,7 @@
 """Training on several ranks, of which some are killed.
 
     mpiexec --enable-recovery -n 4 python killed_worker.py \
-        METHOD FOLDER PATIENCE RANK:STEP ...
+        METHOD FOLDER TIMEOUT RANK:STEP ...
 
 Kills each RANK after STEP updates. The others write into FOLDER how many ranks they
 have left at the end, and their parameters.
@@ -26,23 +26,23 @@ from renga.optimizers import SGD
 from tests.distributed.asynchronous.quadratics import Point, targets
 
 
-def make(method, optimizer, comm, patience):
+def make(method, optimizer, comm, timeout):
     if method in ("0", "2", "inf"):  # staleness
         return create_server_optimizer(
-            optimizer, comm, float(method), servers=1, patience=patience
+            optimizer, comm, float(method), servers=1, timeout=timeout
         )
     return create_gossip_optimizer(
-        optimizer, comm, method, Complete(), patience=patience, probability=0.5
+        optimizer, comm, method, Complete(), timeout=timeout, probability=0.5
     )
 
 
 def main():
-    method, folder, patience = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3]
+    method, folder, timeout = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3]
     deaths = dict(map(int, death.split(":")) for death in sys.argv[4:])
     warnings.simplefilter("ignore")  # each loss
     comm = create_communicator("naive")
     model = Point()
-    optimizer = make(method, SGD(0.1).setup(model), comm, float(patience))
+    optimizer = make(method, SGD(0.1).setup(model), comm, float(timeout))
     if getattr(optimizer, "is_server", False):
         optimizer.serve()
         left = optimizer.observe()["workers_left"] + 1

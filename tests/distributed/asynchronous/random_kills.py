@@ -23,7 +23,7 @@ STEPS = 40  # of the program
 
 
 def train(
-    method: str, ranks: int, deaths: dict[int, int], patience: float = 2.0
+    method: str, ranks: int, deaths: dict[int, int], timeout: float = 2.0
 ) -> None:
     """Runs the program; raises AssertionError unless the ranks that are left end well.
 
@@ -31,7 +31,7 @@ def train(
         method: a staleness, or a method of gossip.
         ranks: with a server as rank 0 for a staleness.
         deaths: of which rank after how many updates.
-        patience: the seconds after which a rank is lost. None that lives may pause for
+        timeout: the seconds after which a rank is lost. None that lives may pause for
             so long, as it may on a machine that does other things.
     """
     first, *command = mpiexec_command(ranks)
@@ -39,7 +39,7 @@ def train(
     environment = {**mpiexec_environment(ranks), "PYTHONPATH": str(ROOT)}
     environment.update(OMP_NUM_THREADS="1", RENGA_TIMEOUT="60")
     with tempfile.TemporaryDirectory() as folder:
-        program = [sys.executable, str(PROGRAM), method, folder, str(patience), *kills]
+        program = [sys.executable, str(PROGRAM), method, folder, str(timeout), *kills]
         job = subprocess.run(
             [first, "--enable-recovery", *command, *program],
             env=environment,
@@ -67,7 +67,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--patience", type=float, default=2.0, help="seconds")
+    parser.add_argument("--timeout", type=float, default=2.0, help="seconds")
     arguments = parser.parse_args()
     chance = random.Random(arguments.seed)
     kills = 0
@@ -75,7 +75,7 @@ def main() -> None:
         method = chance.choice(METHODS)
         victims = chance.sample(range(1, 6), chance.randint(1, 4))
         deaths = {rank: chance.randrange(1, STEPS - 5) for rank in victims}
-        train(method, 6, deaths, arguments.patience)
+        train(method, 6, deaths, arguments.timeout)
         kills += len(deaths)
         print(f"{kills}: {method} without {sorted(deaths)}", flush=True)
 

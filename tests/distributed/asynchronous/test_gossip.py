@@ -190,7 +190,7 @@ def test_one_rank_alone_is_plain_sgd_bitwise(method):
 
 
 @pytest.mark.parametrize("method", ["adpsgd", "gosgd"])
-def test_a_slow_rank_delays_nobody(method):
+def test_a_slow_rank_delays_no_other(method):
     """Without messages that take long, each rank computes all of its time."""
 
     def act(comm):
@@ -251,7 +251,7 @@ def test_a_lost_rank_is_named():
     def act(comm):
         model = Point()
         optimizer = create_gossip_optimizer(
-            SGD(0.3).setup(model), comm, "dpsgd", Complete(), patience=0.01
+            SGD(0.3).setup(model), comm, "dpsgd", Complete(), timeout=0.01
         )
         optimizer.update(model, np.zeros(11))
         if comm.rank == 0:

@@ -26,7 +26,7 @@ from typing import Any, Callable
 from renga.distributed.elastic import membership
 
 PROGRAM = pathlib.Path(__file__).with_name("killed_training.py")
-PATIENCE = 60.0
+TIMEOUT = 60.0
 
 
 class Training:
@@ -56,13 +56,13 @@ class Training:
     def until(self, found: Callable[[], Any], what: str) -> Any:
         """The first true result of ``found``."""
         begun = time.monotonic()
-        while time.monotonic() - begun < PATIENCE:
+        while time.monotonic() - begun < TIMEOUT:
             result = found()
             if result:
                 return result
             assert self.job.poll() is None, self.output()
             time.sleep(0.005)
-        raise AssertionError(f"{what}: not within {PATIENCE} s\n{self.output()}")
+        raise AssertionError(f"{what}: not within {TIMEOUT} s\n{self.output()}")
 
     def output(self) -> str:
         """What the ranks and the launcher have written."""
@@ -74,7 +74,7 @@ class Training:
         """Kills a rank of those that train, or sometimes their mpiexec.
 
         Returns:
-            The seconds until training has gone on, 0 if nobody was killed; and what
+            The seconds until training has gone on, 0 if none was killed; and what
             was done.
         """
         self.until(lambda: self.notes("step"), "an iteration")
@@ -92,7 +92,7 @@ class Training:
         try:
             os.kill(pid, number)
         except ProcessLookupError:  # it has just left
-            return 0.0, "nobody"
+            return 0.0, "none"
 
         def others(notes: list[dict[str, Any]]) -> list[dict[str, Any]]:
             return [n for n in notes if n["job"] != job and n["time"] > killed]
@@ -109,7 +109,7 @@ class Training:
     def finish(self) -> None:
         """Lets training end, and checks what it has counted."""
         self._stop.touch()
-        assert self.job.wait(PATIENCE) == 0, self.output()
+        assert self.job.wait(TIMEOUT) == 0, self.output()
         end = self.notes("end")[-1]
         check_counts(end["count"], end["samples"])
 

@@ -69,10 +69,10 @@ void reduce_all(const StridedLoop<1>& loop, std::byte* y) {
   parallel_for(chunks, kChunk, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t c = begin; c < end; ++c) {
       Value& total = partial[static_cast<std::size_t>(c)];
-      walk(loop, c * kChunk, std::min(size, (c + 1) * kChunk),
-           [&](std::int64_t n, const auto& p, const auto& s) {
-             total = R::fold(total, fold_run<T, R>(p[0], s[0], n));
-           });
+      for_each_run(loop, c * kChunk, std::min(size, (c + 1) * kChunk),
+                   [&](std::int64_t n, const auto& p, const auto& s) {
+                     total = R::fold(total, fold_run<T, R>(p[0], s[0], n));
+                   });
     }
   });
   Value total = R::start;
@@ -92,7 +92,7 @@ void reduce_rows(const StridedLoop<2>& kept, const StridedLoop<1>& reduced, std:
       std::fill_n(row, m, R::start);
       StridedLoop<1> from = reduced;
       from.data[0] = p[1] + j * s[1];
-      walk(from, 0, from.size(), [&](std::int64_t run, const auto& q, const auto& step) {
+      for_each_run(from, 0, from.size(), [&](std::int64_t run, const auto& q, const auto& step) {
         for (std::int64_t i = 0; i < run; ++i) {
           const std::byte* x = q[0] + i * step[0];
           if (s[1] == sizeof(T)) {
@@ -119,7 +119,7 @@ void reduce_columns(const StridedLoop<2>& kept, const StridedLoop<1>& reduced, s
       typename R::Value total = R::start;
       StridedLoop<1> from = reduced;
       from.data[0] = p[1] + j * s[1];
-      walk(from, 0, from.size(), [&](std::int64_t run, const auto& q, const auto& step) {
+      for_each_run(from, 0, from.size(), [&](std::int64_t run, const auto& q, const auto& step) {
         total = R::fold(total, fold_run<T, R>(q[0], step[0], run));
       });
       store<R>(p[0] + j * s[0], total);

@@ -65,7 +65,7 @@ def create_server_optimizer(
     shards: int | None = None,
     servers: int | None = None,
     staleness_aware: bool = True,
-    patience: float = 60.0,
+    timeout: float = 60.0,
     leaf: int = 1,
     rows: Mapping[str, Callable[..., Any]] | None = None,
 ) -> ServerOptimizer:
@@ -81,7 +81,7 @@ def create_server_optimizer(
             every rank serves beside computing.
         staleness_aware: whether the learning rate of a gradient is divided by the
             number of updates since the parameters that it was computed with.
-        patience: the seconds after which a worker that is not heard of is lost.
+        timeout: the seconds after which a worker that is not heard of is lost.
         leaf: how many workers, of consecutive ranks, average their gradients and push
             as one; to the servers they are one worker (hierarchical servers).
         rows: functions of the arguments of the loss function, which return the indices
@@ -112,7 +112,7 @@ def create_server_optimizer(
         shards,
         staleness,
         staleness_aware,
-        patience,
+        timeout,
         leaf,
         rows,
     )
@@ -156,7 +156,7 @@ def create_gossip_optimizer(
     communicator: Communicator,
     method: str = "sgp",
     graph: Graph | None = None,
-    patience: float = 60.0,
+    timeout: float = 60.0,
     probability: float = 0.1,
     seed: int = 0,
 ) -> DPSGDOptimizer | PushSumOptimizer | PairwiseOptimizer | GoSGDOptimizer:
@@ -169,7 +169,7 @@ def create_gossip_optimizer(
             the graph says; ``"adpsgd"`` and ``"gosgd"`` wait for no rank, and end with
             ``join()``.
         graph: by default :class:`ExponentialGraph`.
-        patience: the seconds after which a rank that is waited for is lost.
+        timeout: the seconds after which a rank that is waited for is lost.
         probability: of an exchange after an update, for ``"gosgd"``.
         seed: of the neighbours that ``"adpsgd"`` and ``"gosgd"`` draw.
 
@@ -177,7 +177,7 @@ def create_gossip_optimizer(
         ValueError: for another method, or a graph that does not fit it.
     """
     graph = ExponentialGraph() if graph is None else graph
-    common = actual_optimizer, communicator, graph, patience
+    common = actual_optimizer, communicator, graph, timeout
     if method == "dpsgd":
         return DPSGDOptimizer(*common)
     if method == "sgp":

@@ -22,7 +22,7 @@ def points(
         shards,
         servers=1,
         staleness_aware=aware,
-        patience=5.0,
+        timeout=5.0,
         **options,
     )
     if optimizer.is_server:

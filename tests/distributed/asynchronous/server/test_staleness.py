@@ -70,7 +70,7 @@ def test_staleness_reaches_its_bound_and_never_exceeds_it():
         assert 8 <= outcome.seconds[-1] < 8.2
 
 
-def test_without_a_bound_nobody_waits():
+def test_without_a_bound_no_worker_waits():
     outcome = simulated.run(
         lambda comm: finish_of(comm, math.inf), 5, seconds_of=speeds
     )

@@ -21,7 +21,7 @@ def kill_some(seed, staleness):
     def act(comm):
         model = Point()
         optimizer = create_server_optimizer(
-            SGD(0.1).setup(model), comm, staleness, servers=1, patience=2.0
+            SGD(0.1).setup(model), comm, staleness, servers=1, timeout=2.0
         )
         if optimizer.is_server:
             optimizer.serve()
@@ -55,7 +55,7 @@ def test_a_new_worker_takes_the_place_of_a_lost_one():
     def act(comm):
         model = Point()
         optimizer = create_server_optimizer(
-            SGD(0.1).setup(model), comm, 2, servers=1, patience=1.0
+            SGD(0.1).setup(model), comm, 2, servers=1, timeout=1.0
         )
         if optimizer.is_server:
             optimizer.serve()

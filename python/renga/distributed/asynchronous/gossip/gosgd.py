@@ -32,11 +32,11 @@ class GoSGDOptimizer(RandomGossip):
         actual_optimizer: Any,
         communicator: Communicator,
         graph: Graph,
-        patience: float,
+        timeout: float,
         seed: int,
         probability: float,
     ) -> None:
-        super().__init__(actual_optimizer, communicator, graph, patience, seed)
+        super().__init__(actual_optimizer, communicator, graph, timeout, seed)
         vars(self).update(_probability=probability, _weight=1 / communicator.size)
 
     @property

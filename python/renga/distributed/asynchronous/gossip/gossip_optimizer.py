@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 class GossipOptimizer(AsynchronousOptimizer):
     """Base of the optimizers that gossip.
 
-    A rank of which nothing is heard for ``patience`` seconds while it is waited for is
+    A rank of which nothing is heard for ``timeout`` seconds while it is waited for is
     lost: this rank goes on without it.
 
     Args:
         actual_optimizer: makes the updates.
         communicator: of the ranks that gossip.
         graph: of those that exchange.
-        patience: in seconds.
+        timeout: in seconds.
     """
 
     def __init__(
@@ -32,13 +32,13 @@ class GossipOptimizer(AsynchronousOptimizer):
         actual_optimizer: Any,
         communicator: Communicator,
         graph: Graph,
-        patience: float,
+        timeout: float,
     ) -> None:
         super().__init__(actual_optimizer, communicator)
         graph.weights(communicator.size)  # raises for a wrong number of ranks
         vars(self).update(
             _graph=graph,
-            _patience=patience,
+            _timeout=timeout,
             _lost=set(),
             # Messages of its own: others of the communicator's do not mix with them.
             _comm=communicator.split(0, communicator.rank),
@@ -68,7 +68,7 @@ class GossipOptimizer(AsynchronousOptimizer):
         if rank in self._lost:
             return None
         try:
-            found = self._comm.probe(rank, 0, self._patience)
+            found = self._comm.probe(rank, 0, self._timeout)
         except RankFailed:  # it has exited
             found = None
         if found is None:

@@ -36,10 +36,10 @@ class PairwiseOptimizer(RandomGossip):
         actual_optimizer: Any,
         communicator: Communicator,
         graph: Graph,
-        patience: float,
+        timeout: float,
         seed: int,
     ) -> None:
-        super().__init__(actual_optimizer, communicator, graph, patience, seed)
+        super().__init__(actual_optimizer, communicator, graph, timeout, seed)
         # The rank of which a reply is due, what it was sent, and when.
         vars(self)["_asked"] = None
 
@@ -73,14 +73,14 @@ class PairwiseOptimizer(RandomGossip):
         """Loses the rank whose reply is overdue."""
         if self._asked is not None:
             rank, _, asked_at = self._asked
-            if seconds(self._comm) - asked_at > self._patience:
+            if seconds(self._comm) - asked_at > self._timeout:
                 self._lose(rank)
                 self._asked = None
 
     def join(self) -> None:
         """Answers the other ranks until all have joined; every rank calls it."""
         while self._asked is not None:
-            if not self._take(self._patience):
+            if not self._take(self._timeout):
                 self._lose(self._asked[0])
                 self._asked = None
         self._leave(_kind(_SHUTDOWN))

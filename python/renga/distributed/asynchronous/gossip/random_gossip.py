@@ -26,10 +26,10 @@ class RandomGossip(GossipOptimizer):
         actual_optimizer: Any,
         communicator: Communicator,
         graph: Graph,
-        patience: float,
+        timeout: float,
         seed: int,
     ) -> None:
-        super().__init__(actual_optimizer, communicator, graph, patience)
+        super().__init__(actual_optimizer, communicator, graph, timeout)
         rank, size = communicator.rank, communicator.size
         vars(self).update(
             _neighbours=graph.neighbours(rank, size),
@@ -65,7 +65,7 @@ class RandomGossip(GossipOptimizer):
             self._send(rank, [notice])
         while waited := others - self._gone - self._lost:
             # They may have waited for a lost rank themselves.
-            if not self._take(2 * self._patience):
+            if not self._take(2 * self._timeout):
                 for rank in waited:
                     self._lose(rank)
         self._gone.clear()

@@ -26,9 +26,9 @@ class SynchronousGossip(GossipOptimizer):
         actual_optimizer: Any,
         communicator: Communicator,
         graph: Graph,
-        patience: float,
+        timeout: float,
     ) -> None:
-        super().__init__(actual_optimizer, communicator, graph, patience)
+        super().__init__(actual_optimizer, communicator, graph, timeout)
         vars(self)["_steps"] = 0
 
     def _column(self) -> Array:
@@ -75,9 +75,9 @@ class DPSGDOptimizer(SynchronousGossip):
         actual_optimizer: Any,
         communicator: Communicator,
         graph: Graph,
-        patience: float,
+        timeout: float,
     ) -> None:
-        super().__init__(actual_optimizer, communicator, graph, patience)
+        super().__init__(actual_optimizer, communicator, graph, timeout)
         for step in range(graph.period(communicator.size)):
             if not is_doubly_stochastic(graph.weights(communicator.size, step)):
                 raise ValueError(
@@ -123,9 +123,9 @@ class PushSumOptimizer(SynchronousGossip):
         actual_optimizer: Any,
         communicator: Communicator,
         graph: Graph,
-        patience: float,
+        timeout: float,
     ) -> None:
-        super().__init__(actual_optimizer, communicator, graph, patience)
+        super().__init__(actual_optimizer, communicator, graph, timeout)
         vars(self)["_weight"] = 1.0
 
     @property

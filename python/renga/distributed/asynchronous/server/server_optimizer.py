@@ -43,7 +43,7 @@ class ServerOptimizer(AsynchronousOptimizer):
         shards: into which the parameters are divided; None: one for each server.
         staleness: how many clocks a worker may be ahead of the slowest.
         staleness_aware: whether learning rates are divided by the staleness.
-        patience: a worker that is not heard of for so many seconds is lost.
+        timeout: a worker that is not heard of for so many seconds is lost.
         leaf: how many workers push the mean of their gradients as one.
         rows: functions of the batch that say which rows of parameters it reads.
     """
@@ -60,7 +60,7 @@ class ServerOptimizer(AsynchronousOptimizer):
         shards: int | None,
         staleness: float,
         staleness_aware: bool,
-        patience: float,
+        timeout: float,
         leaf: int,
         rows: Mapping[str, Callable[..., Any]] | None,
     ) -> None:
@@ -104,7 +104,7 @@ class ServerOptimizer(AsynchronousOptimizer):
             _hosts=[hosting[shard % len(hosting)] for shard in range(count)],
             _staleness=staleness,
             _staleness_aware=staleness_aware,
-            _patience=patience,
+            _timeout=timeout,
             _comm=communicator.split(0, rank),  # messages of its own
             _group=communicator.split(0 if rank in workers else None, rank),
             _client=None,
@@ -126,7 +126,7 @@ class ServerOptimizer(AsynchronousOptimizer):
         own = [s for s, host in enumerate(self._hosts) if host == self._comm.rank]
         names = list(_numbers(self.actual_optimizer))
         return Service(
-            self._comm, own, self._workers[0], self._make_server, names, self._patience
+            self._comm, own, self._workers[0], self._make_server, names, self._timeout
         )
 
     def _make_server(self, arrays: list[Array]) -> ShardServer:

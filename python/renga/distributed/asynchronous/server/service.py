@@ -36,7 +36,7 @@ class Service:
         first_worker: the rank that sends the parameters to begin with.
         make_server: makes a shard's server of these parameters.
         names: of the hyperparameters that come with gradients.
-        patience: a worker that is not heard of for so many seconds is lost.
+        timeout: a worker that is not heard of for so many seconds is lost.
     """
 
     def __init__(
@@ -46,14 +46,14 @@ class Service:
         first_worker: int,
         make_server: Callable[[list[Array]], ShardServer],
         names: list[str],
-        patience: float,
+        timeout: float,
     ) -> None:
         self._comm = comm
         self._shards = shards
         self._first_worker = first_worker
         self._make_server = make_server
         self._names = names
-        self._patience = patience
+        self._timeout = timeout
         self._rows: dict[int, ShardRows] = {}
         # Rows that a worker waits for, by worker and shard.
         self._chosen: dict[tuple[int, int], Sequence[Array]] = {}
@@ -93,7 +93,7 @@ class Service:
                 self._heard[worker] = seconds(self._comm)
         while any(server.workers for server in self.servers.values()):
             try:
-                found = self._comm.probe(tag=REQUEST_TAG, timeout=self._patience / 4)
+                found = self._comm.probe(tag=REQUEST_TAG, timeout=self._timeout / 4)
             except RankFailed:  # no rank is left
                 break
             if found is not None:
@@ -107,7 +107,7 @@ class Service:
         ]
         for work in works:  # this process may end after it
             with contextlib.suppress(TimeoutError):
-                work.wait(self._patience)
+                work.wait(self._timeout)
 
     def _handle(self, worker: int, header: Array, *arrays: Array) -> None:
         kind, shard, clock, version = map(int, header[:4])
@@ -168,7 +168,7 @@ class Service:
         """Goes on without workers that have been silent for too long."""
         now = seconds(self._comm)
         for worker, at in list(self._heard.items()):
-            if now - at <= self._patience:
+            if now - at <= self._timeout:
                 continue
             servers = self.servers.values()
             if any(server.is_waiting(worker) for server in servers):
