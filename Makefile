@@ -74,10 +74,13 @@ tidy: develop
 	  --extra-arg=-fsized-deallocation --extra-arg=-ferror-limit=0 \
 	  --extra-arg=-idirafter$$(gcc -print-file-name=include) '--extra-arg=-D__malloc__(x)=__malloc__'
 
+# What it works with is installed once, as asking the package index takes longer than compiling.
 develop: .venv/.tools
 	$(BIN)/pip install -q --no-build-isolation --config-settings=build-dir=build/develop \
 	  --config-settings=cmake.define.RENGA_TESTS=ON \
-	  --config-settings=cmake.define.CMAKE_INTERPROCEDURAL_OPTIMIZATION=OFF -e '.[test,lint]'
+	  --config-settings=cmake.define.CMAKE_INTERPROCEDURAL_OPTIMIZATION=OFF \
+	  $$([ ! -e .venv/.develop ] || echo --no-deps) -e '.[test,lint]'
+	touch .venv/.develop
 
 check: develop
 	$(MAKE) style types
@@ -186,4 +189,5 @@ renga: .venv/.tools
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install -q cmake ninja $$($(PYTHON) -c 'import tomllib; \
 	  print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"])')
+	rm -f .venv/.develop
 	touch $@
