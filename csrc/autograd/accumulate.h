@@ -8,6 +8,8 @@ namespace renga {
 
 struct Arithmetic {
   Variable (*add)(const Variable& a, const Variable& b) = nullptr;
+  // sum += x, without a graph.
+  void (*add_to)(const Array& sum, const Array& x) = nullptr;
   Variable (*cast)(const Variable& x, Dtype dtype) = nullptr;
   // A copy in new memory.
   Variable (*copy)(const Variable& x) = nullptr;

@@ -25,10 +25,7 @@ std::vector<GradientReadyHook> current_hooks() {
 // The gradient of the leaf `x` in memory that the leaf owns: optimizers and their hooks update
 // gradients in place, but operations may return views or one array for several inputs.
 Variable owned_gradient(const VariableNode& x, const Variable& gx) {
-  const VariableBody& body = *gx.body();
-  const Array& array = gx.array();
-  const bool owned = body.use_count() == 1 && body.is_exclusive() && has_distinct_elements(array);
-  return owned || is_gradient_buffer(x, array) ? gx : arithmetic.copy(gx);
+  return is_owned_gradient(x, gx) ? gx : arithmetic.copy(gx);
 }
 
 void check_same_shape(const VariableNode& x, const Shape& before, const Shape& gx) {
@@ -58,12 +55,23 @@ class AccumulatingEngine final : public Engine {
       return;
     }
     if (body->grad.defined()) {
-      check_same_shape(*x, body->grad.shape(), gx.shape());
-      body->grad = add_gradients(body->grad, gx);
+      accumulate(*x, body->grad, gx);
     } else {
       body->grad = owned_gradient(*x, gx);
     }
     body->loss_scale = options_.loss_scale;
+  }
+
+  // Adds to the gradient of earlier passes: where it is, unless the user may see it.
+  void accumulate(const VariableNode& x, Variable& sum, const Variable& gx) const {
+    check_same_shape(x, sum.shape(), gx.shape());
+    const bool in_place = !options_.create_graph && !sum.node()->creator &&
+                          sum.dtype() == gx.dtype() && is_owned_gradient(x, sum);
+    if (in_place) {
+      arithmetic.add_to(sum.array(), gx.array());
+    } else {
+      sum = add_gradients(sum, gx);
+    }
   }
 
   // Counts for every leaf how many times a node reads it: its gradient is complete when all of

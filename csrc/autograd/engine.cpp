@@ -46,7 +46,7 @@ void Engine::run() {
   const BackpropMode mode(options_.create_graph);
   const bool outermost = thread_state.backward_depth == 1;
   const bool into_leaves = accumulates_into_leaves() && outermost && !options_.create_graph;
-  const ActiveGradientBuffers buffers(into_leaves);
+  const WritesIntoLeaves writes(into_leaves);
   const bool collects = into_leaves && !has_backward_observer();
   const CollectedSums collected(collects ? &sums_ : nullptr);
   while (!queue_.empty()) {

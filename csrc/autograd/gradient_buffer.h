@@ -1,5 +1,6 @@
-// Preallocated buffers for the gradients of leaves. An operation that writes a gradient there saves
-// the copy into the buffer: ranks that share memory read gradients from these buffers.
+// Where the gradients of leaves are written. Preallocated buffers: an operation that writes a
+// gradient there saves the copy into the buffer, as ranks that share memory read gradients from
+// these buffers. Or the sum of earlier passes: an operation that adds to it saves a pass over it.
 #pragma once
 
 #include <unordered_map>
@@ -15,20 +16,22 @@ using GradientBuffers = std::unordered_map<const VariableNode*, Array>;
 // first one there, which overwrites the buffer.
 void set_gradient_buffers(GradientBuffers buffers);
 
-// Whether gradients may be written to the buffers, for the scope of a backward pass. Not in a pass
-// that is nested or recorded, nor where the gradients are returned to the caller.
-class ActiveGradientBuffers {
+// Whether operations may write gradients of leaves where they are kept, for the scope of a backward
+// pass. Not in a pass that is nested or recorded, nor where the gradients are returned to the
+// caller.
+class WritesIntoLeaves {
  public:
-  explicit ActiveGradientBuffers(bool active);
-  ~ActiveGradientBuffers();
-  ActiveGradientBuffers(const ActiveGradientBuffers&) = delete;
-  ActiveGradientBuffers& operator=(const ActiveGradientBuffers&) = delete;
+  explicit WritesIntoLeaves(bool active);
+  ~WritesIntoLeaves();
+  WritesIntoLeaves(const WritesIntoLeaves&) = delete;
+  WritesIntoLeaves& operator=(const WritesIntoLeaves&) = delete;
 
  private:
-  const GradientBuffers* previous_;
+  const bool previous_;
 };
 
-// For the scope of the computation of a gradient of `x`, to which `sum` was accumulated before.
+// For the scope of the computation of a gradient of `x`, to which `sum` was accumulated before in
+// this pass.
 class GradientTarget {
  public:
   GradientTarget(const VariableNode& x, const Variable& sum);
@@ -37,14 +40,20 @@ class GradientTarget {
   GradientTarget& operator=(const GradientTarget&) = delete;
 
  private:
-  const Array* previous_;
+  const Array *previous_buffer_, *previous_sum_;
 };
 
 // Whether `gradient` is the buffer of `x`.
 bool is_gradient_buffer(const VariableNode& x, const Array& gradient);
+// Whether only the leaf `x` has the memory of `gradient`, which may be its own, and each element
+// its own place there: then it may be written.
+bool is_owned_gradient(const VariableNode& x, const Variable& gradient);
 
 // An array for the gradient that is being computed: its buffer, at most once, if shape, dtype and
 // device match; else new memory.
 Array empty_gradient(const Shape& shape, Dtype dtype, Device device);
+// The sum of earlier passes: an operation that adds the gradient that is being computed to it
+// returns an undefined Variable. Undefined where there is none that fits, or after the first call.
+Array gradient_sum(const Shape& shape, Dtype dtype, Device device);
 
 }  // namespace renga

@@ -15,9 +15,10 @@ struct ThreadState {
   BackwardObserver backward_observer = nullptr;
   Node* current_node = nullptr;  // whose backward() runs
   std::vector<Ref<Node>>* pending_release = nullptr;
-  const GradientBuffers* active_buffers = nullptr;  // nullptr where gradients may not use them
-  const Array* gradient_target = nullptr;           // for the gradient that is being computed
-  SumsOfLeaves* collected_sums = nullptr;           // nullptr where every term is computed at once
+  bool writes_into_leaves = false;  // whether operations may write gradients where leaves keep them
+  const Array* gradient_buffer = nullptr;  // for the gradient that is being computed
+  const Array* gradient_sum = nullptr;     // to which it may be added
+  SumsOfLeaves* collected_sums = nullptr;  // nullptr where every term is computed at once
 };
 extern constinit thread_local ThreadState thread_state;
 

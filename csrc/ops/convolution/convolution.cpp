@@ -21,13 +21,13 @@ namespace {
 
 using Bias = std::optional<Variable>;
 
-// The three operations. `extents` are those of the result, which strides leave open. Backward
-// passes have no cache: W is about to change.
+// The three operations. `extents` are those of the result, which strides leave open.
 Variable forward(const Variable& x, const Variable& W, const Bias& b, const Window& window,
-                 const Dims& extents, const Ref<PackedWeightCache>& cache = nullptr);
+                 const Dims& extents, const Ref<PackedWeightCache>& cache);
 Variable input_grad(const Variable& gy, const Variable& W, const Bias& b, const Window& window,
-                    const Dims& extents, const Ref<PackedWeightCache>& cache = nullptr);
-// `image` has the elements of x, in the same or another memory order.
+                    const Dims& extents, const Ref<PackedWeightCache>& cache);
+// `image` has the elements of x, in the same or another memory order. Undefined where the gradient
+// was added to that of earlier passes.
 Variable weight_grad(const Variable& gy, const Variable& x, const Array& image,
                      const Window& window, const Dims& kernel);
 
@@ -37,6 +37,9 @@ Dtype weight_dtype(Dtype images) { return images == Dtype::bfloat16 ? Dtype::flo
 Dims extents_of(const Variable& x) {
   return Dims(std::span(x.shape().begin() + 2, x.shape().end()));
 }
+
+// With which each weight of a convolution to or from x is multiplied.
+std::int64_t pixels_of(const Variable& x) { return x.shape(0) * extents_of(x).product(); }
 
 const char* name_for(const Variable& x, const char* name_2d, const char* name_nd) {
   return x.ndim() == 4 ? name_2d : name_nd;
@@ -75,7 +78,7 @@ Variable forward(const Variable& x, const Variable& W, const Bias& b, const Wind
   convolution_kernels.on(x.device())
       .forward(image.defined() ? image : x.array(), W.array(), y, window, array_of(b), cache.get());
   auto vjp_x = [W, window, extents = extents_of(x)](const Variable& gy) {
-    return input_grad(gy, W, {}, window, extents);
+    return input_grad(gy, W, {}, window, extents, packed_weight_cache(W, pixels_of(gy), true));
   };
   auto vjp_W = [x, image, window, kernel = extents_of(W)](const Variable& gy) {
     return weight_grad(gy, x, image.defined() ? image : x.array(), window, kernel);
@@ -90,7 +93,7 @@ Variable input_grad(const Variable& gy, const Variable& W, const Bias& b, const 
   convolution_kernels.on(gy.device())
       .input_grad(gy.array(), W.array(), gx, window, array_of(b), cache.get());
   auto vjp_gy = [W, window, extents = extents_of(gy)](const Variable& ggx) {
-    return forward(ggx, W, {}, window, extents);
+    return forward(ggx, W, {}, window, extents, packed_weight_cache(W, pixels_of(ggx), true));
   };
   auto vjp_W = [gy, window, kernel = extents_of(W)](const Variable& ggx) {
     return weight_grad(gy, ggx, ggx.array(), window, kernel);
@@ -101,14 +104,22 @@ Variable input_grad(const Variable& gy, const Variable& W, const Bias& b, const 
 
 Variable weight_grad(const Variable& gy, const Variable& x, const Array& image,
                      const Window& window, const Dims& kernel) {
-  const Array gW = empty_gradient(image_shape(gy.shape(1), x.shape(1) / window.groups, kernel),
-                                  weight_dtype(x.dtype()), x.device());
-  convolution_kernels.on(x.device()).weight_grad(cast(gy.array(), x.dtype()), image, gW, window);
+  const Shape shape = image_shape(gy.shape(1), x.shape(1) / window.groups, kernel);
+  const Dtype dtype = weight_dtype(x.dtype());
+  const Array grad = cast(gy.array(), x.dtype());
+  const ConvolutionKernels& kernels = convolution_kernels.on(x.device());
+  const Array sum = gradient_sum(shape, dtype, x.device());
+  if (sum.defined() && kernels.add_weight_grad != nullptr &&
+      kernels.add_weight_grad(grad, image, sum, window)) {
+    return Variable();
+  }
+  const Array gW = empty_gradient(shape, dtype, x.device());
+  kernels.weight_grad(grad, image, gW, window);
   auto vjp_gy = [x, window, extents = extents_of(gy)](const Variable& ggW) {
-    return forward(x, ggW, {}, window, extents);
+    return forward(x, ggW, {}, window, extents, nullptr);
   };
   auto vjp_x = [gy, window, extents = extents_of(x)](const Variable& ggW) {
-    return input_grad(gy, ggW, {}, window, extents);
+    return input_grad(gy, ggW, {}, window, extents, nullptr);
   };
   return record(name_for(x, "Convolution2DGradW", "ConvolutionNDGradW"), gW,
                 {{gy, vjp_gy}, {x, vjp_x}});
@@ -173,7 +184,9 @@ Variable convolution(const char* op, const Variable& input, const Variable& W, c
             " for W of shape ", W.shape());
   }
   const Variable weights = cast_weights(x, W);
-  return forward(x, weights, b, window, extents, packed_weight_cache(weights));
+  const std::int64_t pixels = saturated_product(x.shape(0), extents.product());
+  return forward(x, weights, b, window, extents,
+                 packed_weight_cache(weights, pixels, backprop_enabled()));
 }
 
 Variable deconvolution(const char* op, const Variable& input, const Variable& W, const Bias& b,
@@ -199,7 +212,8 @@ Variable deconvolution(const char* op, const Variable& input, const Variable& W,
   }
   check_padded(op, image_shape(x.shape(0), channels, extents), window.pad, x.dtype(), x.device());
   const Variable weights = cast_weights(x, W);
-  return input_grad(x, weights, b, window, extents, packed_weight_cache(weights));
+  return input_grad(x, weights, b, window, extents,
+                    packed_weight_cache(weights, pixels_of(x), backprop_enabled()));
 }
 
 }  // namespace

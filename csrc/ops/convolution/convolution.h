@@ -23,6 +23,10 @@ struct ConvolutionKernels {
   void (*weight_grad)(const Array& gy, const Array& x, const Array& gW, const Window& window);
   // Whether images of two axes in float32 or bfloat16 are worth a channels-last copy.
   bool prefers_channels_last = false;
+  // Adds the weight gradient to gW, unless that would take no less time than adding it afterwards:
+  // then false. Optional.
+  bool (*add_weight_grad)(const Array& gy, const Array& x, const Array& gW,
+                          const Window& window) = nullptr;
 };
 extern KernelTable<ConvolutionKernels> convolution_kernels;
 

@@ -15,6 +15,9 @@ namespace {
 // Registers the arithmetic that the engine needs to accumulate gradients.
 [[maybe_unused]] const bool registered = [] {
   arithmetic.add = [](const Variable& a, const Variable& b) { return add(a, b); };
+  arithmetic.add_to = [](const Array& sum, const Array& x) {
+    elementwise_kernels.on(sum.device()).binary(Binary::add, 0, sum, x, sum);
+  };
   arithmetic.cast = [](const Variable& x, Dtype dtype) { return cast(x, dtype); };
   arithmetic.copy = [](const Variable& x) {
     return record("Copy", copy_of(x.array()), {{x, [](const Variable& gy) { return gy; }}});

@@ -1,6 +1,7 @@
 #include "ops/indexing/index_check.h"
 
 #include <algorithm>
+#include <string>
 
 #include "ops/indexing/indexing.h"
 
@@ -11,6 +12,9 @@ Array checked_indices(const char* op, const char* name, const Array& indices, st
   require(!is_float(indices.dtype()) && indices.dtype() != Dtype::bool_, op,
           ": expected integers for ", name, ", got ", indices.dtype());
   if (indices.device().is_meta()) return cast(indices, Dtype::int64);
+  // As int64, 2^64 - 1 is -1, which unsigned numbers never are.
+  const bool wraps = indices.dtype() == Dtype::uint64;
+  if (wraps && ignored.value_or(0) < 0) ignored.reset();
   const auto check = indices.device() == device ? indexing_kernels.on(device).check : nullptr;
   if (check != nullptr && n > 0) {
     const Array given = contiguous(cast(indices, Dtype::int64));
@@ -28,8 +32,10 @@ Array checked_indices(const char* op, const char* name, const Array& indices, st
   bool all_allowed = true;  // without an early end, so that the compiler can use vectors
   for (const auto* i = begin; i != end; ++i) all_allowed &= allowed(*i);
   if (!all_allowed) [[unlikely]] {
-    fail<std::out_of_range>(op, ": expected ", name, " from 0 to ", n - 1, ", got ",
-                            *std::find_if_not(begin, end, allowed));
+    const std::int64_t found = *std::find_if_not(begin, end, allowed);
+    fail<std::out_of_range>(
+        op, ": expected ", name, " from 0 to ", n - 1, ", got ",
+        wraps ? std::to_string(static_cast<std::uint64_t>(found)) : std::to_string(found));
   }
   return to_device(checked, device);
 }

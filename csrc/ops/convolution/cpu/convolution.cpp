@@ -97,8 +97,12 @@ bool convolve(const Problem& problem, const Array& bias, PackedWeightCache* cach
   const SelectedAlgorithm selected = select_algorithm(problem);
   switch (selected.algorithm) {
     case ConvolutionAlgorithm::winograd:
+      if (problem.pass == Pass::weight_grad) {
+        winograd_weight_grad(problem, selected.compute_type, false);
+        return false;
+      }
       winograd_convolve(problem, selected.compute_type, bias, cache);
-      return problem.pass != Pass::weight_grad;
+      return true;
     case ConvolutionAlgorithm::gemm:
       gemm_convolve(problem, bias);
       return true;
@@ -144,8 +148,20 @@ void weight_grad(const Array& gy, const Array& x, const Array& gW, const Window&
   run({Pass::weight_grad, x, gW, gy, window}, {}, nullptr);
 }
 
+bool add_weight_grad(const Array& gy, const Array& x, const Array& gW, const Window& window) {
+  const Problem problem{Pass::weight_grad, x, gW, gy, window};
+  const bool narrow = x.dtype() == Dtype::float32 || x.dtype() == Dtype::bfloat16;
+  if (x.ndim() != 4 || !narrow || gy.size() == 0 || gW.size() == 0) return false;
+  const GilRelease work;
+  if (!fits_32_bits(problem)) return false;
+  const SelectedAlgorithm selected = select_algorithm(problem);
+  if (selected.algorithm != ConvolutionAlgorithm::winograd) return false;
+  winograd_weight_grad(problem, selected.compute_type, true);
+  return true;
+}
+
 [[maybe_unused]] const bool registered =
-    convolution_kernels.add(0, {forward, input_grad, weight_grad, true});
+    convolution_kernels.add(0, {forward, input_grad, weight_grad, true, add_weight_grad});
 
 }  // namespace
 }  // namespace renga

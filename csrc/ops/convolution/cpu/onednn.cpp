@@ -204,7 +204,8 @@ Array packed_weights(const Plan& plan, const Array& W, PackedWeightCache* cache)
     plan.bring(1, W.data(), packed.data());
     return packed;
   };
-  return cache != nullptr ? cache->get(plan.inside_key(1), pack) : pack();
+  const Array cached = cache != nullptr ? cache->get(plan.inside_key(1), pack) : Array();
+  return cached.defined() ? cached : pack();
 }
 
 // The plan for one sample, on each of them with one thread: so the bits of a sum do not depend on

@@ -27,5 +27,7 @@ def scatter_add(a: Any, slices: Any, b: Any) -> Variable:
     picked = numpy.shape(a.array[keys])
     if picked != b.shape:
         raise ValueError(f"scatter_add: expected b of {picked}, got {b.shape}")
-    put = PutItems(keys, a.shape).apply((b,))[0]
-    return cast(_core.ops.add(*promoted(a, put)), a.dtype)
+    # In the dtype of the sum: those of a narrower one could overflow.
+    wide, terms = promoted(a, b)
+    put = PutItems(keys, a.shape).apply((terms,))[0]
+    return cast(_core.ops.add(wide, put), a.dtype)

@@ -97,3 +97,9 @@ class TestSampler:
 
     def test_nan(self):
         assert numpy.isnan(self.sample(numpy.nan, 0))
+
+
+def test_scatter_add_adds_in_the_dtype_of_the_sum():
+    largest = numpy.full(3, 2**64 - 1, "u8")
+    y = F.scatter_add(numpy.zeros(1, "f"), numpy.zeros(3, "i"), largest)
+    numpy.testing.assert_allclose(y.array, [3 * 2.0**64], rtol=1e-6)

@@ -111,7 +111,8 @@ class Convolution {
 
   // For many tiles: all weights are transformed first, then tiles block by block.
   void by_blocks() const {
-    const Array packed = cache_ != nullptr ? cached_weights() : pack_weights();
+    const Array cached = cached_weights();
+    const Array packed = cached.defined() ? cached : pack_weights();
     const Number* weights = packed.as<Number>();
     for (const Result& result : results_) {
       parallel_for(result.blocks, kExpensive, [&](std::int64_t begin, std::int64_t end) {
@@ -132,7 +133,7 @@ class Convolution {
   // For many weights: all tiles are transformed first, then weights panel by panel, unless they are
   // cached.
   void by_panels() const {
-    const Array cached = cache_ != nullptr ? cached_weights() : Array();
+    const Array cached = cached_weights();
     std::vector<Array> inputs;
     for (const Result& result : results_) {
       inputs.push_back(buffer<Number>(result.blocks * result.inputs.size()));
@@ -180,9 +181,10 @@ class Convolution {
     });
     return packed;
   }
-  // The key holds all that the packed weights depend on; the number of points identifies the
-  // scheme.
+  // Undefined where they are not kept. The key holds all that the packed weights depend on; the
+  // number of points identifies the scheme.
   Array cached_weights() const {
+    if (cache_ == nullptr) return Array();
     PackedWeightCache::Key key{Scheme::points, sizeof(Number), W_.input_step, W_.output_step};
     for (const KernelOffsets& offsets : offsets_) {
       key.insert(key.end(), {offsets.first, offsets.row_step, offsets.column_step});
@@ -225,8 +227,10 @@ class Convolution {
 template <class Scheme, class Number, class Pixel>
 class WeightGrad {
  public:
-  WeightGrad(const std::vector<Source<Pixel>>& sources, const Weights& gW, const Images<Pixel>& gy)
-      : sources_(sources),
+  WeightGrad(const std::vector<Source<Pixel>>& sources, const Weights& gW, const Images<Pixel>& gy,
+             bool add)
+      : add_(add),
+        sources_(sources),
         offsets_(offsets_of(sources)),
         gW_(gW),
         gy_(gy),
@@ -338,11 +342,12 @@ class WeightGrad {
 
   void finish(std::int64_t pair, const float* sums) const {
     transform_weight_grads<Scheme>(sums, sums_.size(), sums_, offsets_, pair % inputs_.panels,
-                                   pair / inputs_.panels, gW_);
+                                   pair / inputs_.panels, gW_, add_);
   }
 
   static constexpr std::int64_t kBlockBytes = 4 << 20;
 
+  const bool add_;  // to gW, instead of overwriting it
   const std::vector<Source<Pixel>> sources_;
   const std::vector<KernelOffsets> offsets_;
   const Weights gW_;

@@ -55,10 +55,10 @@ template <class Target, int columns>
   }
 }
 
-// The inverse, for columns in multiples of a vector's width.
+// The inverse, for columns in multiples of a vector's width. Adds to `to`, or overwrites it.
 template <class Target, int columns>
 [[gnu::always_inline]] inline void transpose_from_panel(const float* from, float* to,
-                                                        std::int64_t step) {
+                                                        std::int64_t step, bool add) {
   constexpr int width = Target::width;
   static_assert(columns % width == 0);
   for (int output = 0; output < kPanel; output += width) {
@@ -71,7 +71,8 @@ template <class Target, int columns>
       simd::transpose<Target>(rows);
 #pragma GCC unroll 16
       for (int r = 0; r < width; ++r) {
-        store_floats<Target>(rows[r], to + (output + r) * step + first);
+        float* const row = to + (output + r) * step + first;
+        store_floats<Target>(add ? load_floats<Target>(row) + rows[r] : rows[r], row);
       }
     }
   }
@@ -108,10 +109,11 @@ struct TransposedWeights {
   }
 
   template <class Target>
-  [[gnu::always_inline]] void store(const Weights& W, std::int64_t panel,
-                                    std::int64_t first) const {
+  [[gnu::always_inline]] void store(const Weights& W, std::int64_t panel, std::int64_t first,
+                                    bool add) const {
     transpose_from_panel<Target, columns>(
-        panel_rows, W.data + panel * kPanel * W.output_step + first * W.input_step, W.output_step);
+        panel_rows, W.data + panel * kPanel * W.output_step + first * W.input_step, W.output_step,
+        add);
   }
 
   alignas(64) float panel_rows[columns * kPanel];
@@ -155,13 +157,13 @@ void transform_weights(const Weights& W, std::span<const KernelOffsets> sources,
   });
 }
 
-// Writes the weight gradients of one panel of inputs and one of outputs. `from` has inputs as rows,
-// for each source of kernel offsets, `source_step` apart.
+// Writes the weight gradients of one panel of inputs and one of outputs, or adds them to gW. `from`
+// has inputs as rows, for each source of kernel offsets, `source_step` apart.
 template <class Scheme>
 void transform_weight_grads(const float* from, std::int64_t source_step,
                             const Layout<float>& layout, std::span<const KernelOffsets> sources,
-                            std::int64_t input_panel, std::int64_t output_panel,
-                            const Weights& gW) {
+                            std::int64_t input_panel, std::int64_t output_panel, const Weights& gW,
+                            bool add) {
   using Down = typename Scheme::Down;
   using Across = typename Scheme::Across;
   TransposedWeights<kernel_size<Scheme>> weights;
@@ -186,7 +188,7 @@ void transform_weight_grads(const float* from, std::int64_t source_step,
         }
         source += source_step;
       }
-      weights.template store<Target>(gW, output_panel, input_panel * kPanel + first);
+      weights.template store<Target>(gW, output_panel, input_panel * kPanel + first, add);
     }
   });
 }

@@ -95,23 +95,22 @@ bool is_two_by_two(const Pair& x, const Pair& y, const Window& window) {
 template <class Pixel, class Number>
 class Kernel {
  public:
-  Kernel(const Array& x, const Array& W, const Array& y, const Window& window, const float* bias,
-         PackedWeightCache* cache)
-      : x_(images<Pixel>(x)),
-        y_(images<Pixel>(y)),
-        W_(W),
-        window_(window),
-        bias_(bias),
-        cache_(cache) {}
+  Kernel(const Array& x, const Array& W, const Array& y, const Window& window)
+      : x_(images<Pixel>(x)), y_(images<Pixel>(y)), W_(W), window_(window) {}
 
-  void run(Pass pass) const {
-    switch (pass) {
-      case Pass::forward:
-        return forward();
-      case Pass::input_grad:
-        return input_grad();
-      case Pass::weight_grad:
-        return weight_grad();
+  void convolve(Pass pass, const float* bias, PackedWeightCache* cache) {
+    bias_ = bias;
+    cache_ = cache;
+    pass == Pass::forward ? forward() : input_grad();
+  }
+
+  void weight_grad(bool add) const {
+    if (is_strided(window_)) {
+      correlate<Strided>(phases_of_x(), add);
+    } else if (is_two_by_two(x_.extents, y_.extents, window_)) {
+      correlate<TwoByTwo>({{x_, pads(window_), kAllOffsets}}, add);
+    } else {
+      correlate<Dense<Number>>({{x_, pads(window_), kAllOffsets}}, add);
     }
   }
 
@@ -146,16 +145,6 @@ class Kernel {
     }
   }
 
-  void weight_grad() const {
-    if (is_strided(window_)) {
-      correlate<Strided>(phases_of_x());
-    } else if (is_two_by_two(x_.extents, y_.extents, window_)) {
-      correlate<TwoByTwo>({{x_, pads(window_), kAllOffsets}});
-    } else {
-      correlate<Dense<Number>>({{x_, pads(window_), kAllOffsets}});
-    }
-  }
-
   std::vector<Source<Pixel>> phases_of_x() const {
     std::vector<Source<Pixel>> phases;
     for_each_phase([&](int row, int column) {
@@ -171,27 +160,26 @@ class Kernel {
     winograd::Convolution<Scheme, Number, Pixel>(sources, W, to, bias_, cache_).run();
   }
   template <class Scheme>
-  void correlate(const std::vector<Source<Pixel>>& sources) const {
-    winograd::WeightGrad<Scheme, Number, Pixel>(sources, weights_of(W_), y_).run();
+  void correlate(const std::vector<Source<Pixel>>& sources, bool add) const {
+    winograd::WeightGrad<Scheme, Number, Pixel>(sources, weights_of(W_), y_, add).run();
   }
 
   const Images<Pixel> x_, y_;
   const Array& W_;
   const Window& window_;
-  const float* bias_;
-  PackedWeightCache* cache_;
+  const float* bias_ = nullptr;
+  PackedWeightCache* cache_ = nullptr;
 };
 
-// x and y are (N, H, W, C), row-major, and W is row-major.
-void run(Pass pass, const Array& x, const Array& W, const Array& y, const Window& window,
-         ComputeType compute_type, const Array& b, PackedWeightCache* cache) {
-  const Array dense = b.defined() ? contiguous(cast(b, Dtype::float32)) : Array();
-  const float* const bias = b.defined() ? dense.as<const float>() : nullptr;
+// Calls body(kernel). x and y are (N, H, W, C), row-major, and W is row-major.
+template <class Body>
+void with_kernel(const Array& x, const Array& W, const Array& y, const Window& window,
+                 ComputeType compute_type, const Body& body) {
   const auto run_on = [&]<class Pixel>(Type<Pixel>) {
     if (compute_type == ComputeType::bfloat16) {
-      Kernel<Pixel, bfloat16>(x, W, y, window, bias, cache).run(pass);
+      body(Kernel<Pixel, bfloat16>(x, W, y, window));
     } else {
-      Kernel<Pixel, float>(x, W, y, window, bias, cache).run(pass);
+      body(Kernel<Pixel, float>(x, W, y, window));
     }
   };
   x.dtype() == Dtype::bfloat16 ? run_on(Type<bfloat16>{}) : run_on(Type<float>{});
@@ -218,17 +206,23 @@ WinogradScheme winograd_scheme(const Shape& x, const Window& window, ComputeType
 
 void winograd_convolve(const Problem& problem, ComputeType compute_type, const Array& bias,
                        PackedWeightCache* cache) {
-  const auto& [pass, x, W, y, window] = problem;
-  if (pass == Pass::weight_grad) {
-    return run(pass, dense_channels_last(x), W, dense_channels_last(y), window, compute_type, {},
-               nullptr);
-  }
   const ChannelsLastOutput output(problem.result());
   const Array input = dense_channels_last(problem.first());
-  const bool forward = pass == Pass::forward;
-  run(pass, forward ? input : output.dense(), contiguous(W), forward ? output.dense() : input,
-      window, compute_type, bias, cache);
+  const bool forward = problem.pass == Pass::forward;
+  const Array W = contiguous(problem.W);
+  const Array dense = bias.defined() ? contiguous(cast(bias, Dtype::float32)) : Array();
+  with_kernel(forward ? input : output.dense(), W, forward ? output.dense() : input, problem.window,
+              compute_type, [&](auto kernel) {
+                kernel.convolve(problem.pass, dense.defined() ? dense.as<const float>() : nullptr,
+                                cache);
+              });
   output.finish();
+}
+
+void winograd_weight_grad(const Problem& problem, ComputeType compute_type, bool add) {
+  const Array x = dense_channels_last(problem.x), y = dense_channels_last(problem.y);
+  with_kernel(x, problem.W, y, problem.window, compute_type,
+              [&](const auto& kernel) { kernel.weight_grad(add); });
 }
 
 }  // namespace renga

@@ -19,11 +19,14 @@ struct WinogradScheme {
 };
 WinogradScheme winograd_scheme(const Shape& x, const Window& window, ComputeType compute_type);
 
-// Images of float32 or bfloat16, weights of float32 (gW row-major), none of them empty. The bias
-// may be of any float dtype, or undefined; the cache may be nullptr; weight gradients ignore both.
+// The forward pass and the input gradient. Images of float32 or bfloat16, weights of float32, none
+// of them empty. The bias may be of any float dtype, or undefined; the cache may be nullptr.
 // Computing in bfloat16 needs simd::has_bfloat16_dot_product. Fastest for channels-last images.
 // Results do not depend on the number of threads.
 void winograd_convolve(const Problem& problem, ComputeType compute_type, const Array& bias,
                        PackedWeightCache* cache);
+
+// The weight gradient, of the same dtypes; gW is row-major. Adds to gW, or overwrites it.
+void winograd_weight_grad(const Problem& problem, ComputeType compute_type, bool add);
 
 }  // namespace renga
