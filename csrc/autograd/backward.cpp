@@ -5,6 +5,7 @@
 #include "autograd/accumulate.h"
 #include "autograd/engine.h"
 #include "autograd/gradient_buffer.h"
+#include "autograd/leaf_uses.h"
 #include "autograd/thread_state.h"
 #include "tensor/views.h"
 
@@ -39,9 +40,11 @@ class AccumulatingEngine final : public Engine {
  public:
   AccumulatingEngine(std::span<const Variable> outputs, const BackwardOptions& options)
       : Engine(options) {
-    for (const Variable& y : outputs) roots_.insert(y.node().get());
+    std::vector<Ref<VariableNode>> roots;
+    for (const Variable& y : outputs) roots.push_back(y.node());
+    for (const auto& root : roots) roots_.insert(root.get());
     hooks_ = current_hooks();
-    if (!hooks_.empty()) count_uses(outputs);
+    if (!hooks_.empty()) uses_ = count_leaf_uses(roots);
   }
 
  private:
@@ -74,29 +77,6 @@ class AccumulatingEngine final : public Engine {
     }
   }
 
-  // Counts for every leaf how many times a node reads it: its gradient is complete when all of
-  // these nodes are done.
-  void count_uses(std::span<const Variable> outputs) {
-    std::vector<Node*> stack;
-    std::unordered_set<Node*> seen;
-    const auto push_creator = [&](const VariableNode& x) {
-      if (x.creator && seen.insert(x.creator.get()).second) stack.push_back(x.creator.get());
-    };
-    for (const Variable& y : outputs) push_creator(*y.node());
-    while (!stack.empty()) {
-      Node* node = stack.back();
-      stack.pop_back();
-      for (const auto& x : node->inputs) {
-        if (!x->requires_grad) continue;
-        if (x->creator) {
-          push_creator(*x);
-        } else {
-          ++uses_[x.get()];
-        }
-      }
-    }
-  }
-
   void on_node_done(const Node& node) override {
     if (uses_.empty()) return;
     for (const auto& x : node.inputs) {
@@ -112,7 +92,8 @@ class AccumulatingEngine final : public Engine {
 
   std::unordered_set<VariableNode*> roots_;
   std::vector<GradientReadyHook> hooks_;
-  std::unordered_map<VariableNode*, int> uses_;
+  // The gradient of a leaf is complete when all nodes that read it are done.
+  std::unordered_map<const VariableNode*, int> uses_;
 };
 
 // Collects the gradients of given variables, leaves or not.

@@ -4,6 +4,7 @@
 
 #include "autograd/accumulate.h"
 #include "autograd/gradient_buffer.h"
+#include "autograd/leaf_uses.h"
 #include "autograd/thread_state.h"
 
 namespace renga {
@@ -46,7 +47,8 @@ void Engine::run() {
   const BackpropMode mode(options_.create_graph);
   const bool outermost = thread_state.backward_depth == 1;
   const bool into_leaves = accumulates_into_leaves() && outermost && !options_.create_graph;
-  const WritesIntoLeaves writes(into_leaves);
+  LeafUses uses(kept_);
+  const WritesIntoLeaves writes(into_leaves ? &uses : nullptr);
   const bool collects = into_leaves && !has_backward_observer();
   const CollectedSums collected(collects ? &sums_ : nullptr);
   while (!queue_.empty()) {
@@ -74,7 +76,8 @@ void Engine::enqueue_creator(VariableNode* x) {
 void Engine::complete(VariableNode* x) {
   const auto sums = sums_.extract(x);
   if (!sums.empty()) add_sums(*x, sums.mapped());
-  if (grads_.contains(x)) on_gradient(x, take_gradient(x));
+  const Variable gx = take_gradient(x);
+  if (gx.defined()) on_gradient(x, gx);
 }
 
 void Engine::add_sums(VariableNode& x, const GradientSums& sums) {

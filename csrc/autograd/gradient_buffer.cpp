@@ -10,49 +10,29 @@ namespace {
 
 thread_local GradientBuffers buffers;
 
-bool writes_into(const VariableNode& x, const Variable& sum) {
-  return thread_state.writes_into_leaves && !sum.defined() && x.variable != nullptr && !x.creator;
-}
-
-const Array* buffer_of(const VariableNode& x, const Variable& sum) {
-  // The buffer may hold the gradient of an earlier pass.
-  if (buffers.empty() || !writes_into(x, sum) || x.variable->grad.defined()) return nullptr;
-  const auto found = buffers.find(&x);
-  return found == buffers.end() ? nullptr : &found->second;
-}
-
-// Not if several operations use the leaf: their gradients are added up before. Observers expect the
-// gradient of the operation.
-const Array* sum_of(const VariableNode& x, const Variable& sum) {
-  if (!writes_into(x, sum) || thread_state.backward_observer != nullptr) return nullptr;
-  constexpr int kOneUse = 2;  // references: the variable's and the operation's
-  const Variable& grad = x.variable->grad;
-  if (!grad.defined() || x.use_count() > kOneUse) return nullptr;
-  return !grad.node()->creator && is_owned_gradient(x, grad) ? &grad.array() : nullptr;
-}
-
-bool fits(const Array* target, const Shape& shape, Dtype dtype, Device device) {
-  return target != nullptr && target->shape() == shape && target->dtype() == dtype &&
-         target->device() == device && target->is_contiguous();
+bool fits(const Array& target, const Shape& shape, Dtype dtype, Device device) {
+  return target.shape() == shape && target.dtype() == dtype && target.device() == device &&
+         target.is_contiguous();
 }
 
 }  // namespace
 
 void set_gradient_buffers(GradientBuffers given) { buffers = std::move(given); }
 
-WritesIntoLeaves::WritesIntoLeaves(bool active)
-    : previous_(std::exchange(thread_state.writes_into_leaves, active)) {}
+WritesIntoLeaves::WritesIntoLeaves(LeafUses* uses)
+    : previous_(std::exchange(thread_state.leaf_uses, uses)) {}
 
-WritesIntoLeaves::~WritesIntoLeaves() { thread_state.writes_into_leaves = previous_; }
+WritesIntoLeaves::~WritesIntoLeaves() { thread_state.leaf_uses = previous_; }
 
 GradientTarget::GradientTarget(const VariableNode& x, const Variable& sum)
-    : previous_buffer_(std::exchange(thread_state.gradient_buffer, buffer_of(x, sum))),
-      previous_sum_(std::exchange(thread_state.gradient_sum, sum_of(x, sum))) {}
-
-GradientTarget::~GradientTarget() {
-  thread_state.gradient_buffer = previous_buffer_;
-  thread_state.gradient_sum = previous_sum_;
+    : previous_(std::exchange(thread_state.gradient_leaf, nullptr)) {
+  const bool is_leaf = x.variable != nullptr && !x.creator;
+  if (thread_state.leaf_uses != nullptr && is_leaf && !sum.defined()) {
+    thread_state.gradient_leaf = &x;
+  }
 }
+
+GradientTarget::~GradientTarget() { thread_state.gradient_leaf = previous_; }
 
 bool is_gradient_buffer(const VariableNode& x, const Array& gradient) {
   const auto found = buffers.find(&x);
@@ -67,13 +47,26 @@ bool is_owned_gradient(const VariableNode& x, const Variable& gradient) {
 }
 
 Array empty_gradient(const Shape& shape, Dtype dtype, Device device) {
-  if (!fits(thread_state.gradient_buffer, shape, dtype, device)) return empty(shape, dtype, device);
-  return *std::exchange(thread_state.gradient_buffer, nullptr);
+  const VariableNode* const leaf = thread_state.gradient_leaf;
+  // The buffer may hold the gradient of an earlier pass.
+  if (leaf == nullptr || buffers.empty() || leaf->variable->grad.defined()) {
+    return empty(shape, dtype, device);
+  }
+  const auto found = buffers.find(leaf);
+  if (found == buffers.end() || !fits(found->second, shape, dtype, device)) {
+    return empty(shape, dtype, device);
+  }
+  thread_state.gradient_leaf = nullptr;
+  return found->second;
 }
 
 Array gradient_sum(const Shape& shape, Dtype dtype, Device device) {
-  if (!fits(thread_state.gradient_sum, shape, dtype, device)) return Array();
-  return *std::exchange(thread_state.gradient_sum, nullptr);
+  const VariableNode* const leaf = thread_state.gradient_leaf;
+  if (leaf == nullptr || thread_state.backward_observer != nullptr) return Array();
+  const Variable& sum = leaf->variable->grad;
+  if (!sum.defined() || sum.node()->creator || !is_owned_gradient(*leaf, sum)) return Array();
+  const bool is_alone = thread_state.leaf_uses->of(*leaf) == 1;
+  return is_alone && fits(sum.array(), shape, dtype, device) ? sum.array() : Array();
 }
 
 }  // namespace renga

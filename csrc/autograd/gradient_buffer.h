@@ -5,6 +5,7 @@
 
 #include <unordered_map>
 
+#include "autograd/leaf_uses.h"
 #include "autograd/variable.h"
 
 namespace renga {
@@ -21,13 +22,14 @@ void set_gradient_buffers(GradientBuffers buffers);
 // caller.
 class WritesIntoLeaves {
  public:
-  explicit WritesIntoLeaves(bool active);
+  // `uses`: of the graph; nullptr where operations may not.
+  explicit WritesIntoLeaves(LeafUses* uses);
   ~WritesIntoLeaves();
   WritesIntoLeaves(const WritesIntoLeaves&) = delete;
   WritesIntoLeaves& operator=(const WritesIntoLeaves&) = delete;
 
  private:
-  const bool previous_;
+  LeafUses* const previous_;
 };
 
 // For the scope of the computation of a gradient of `x`, to which `sum` was accumulated before in
@@ -40,7 +42,7 @@ class GradientTarget {
   GradientTarget& operator=(const GradientTarget&) = delete;
 
  private:
-  const Array *previous_buffer_, *previous_sum_;
+  const VariableNode* const previous_;
 };
 
 // Whether `gradient` is the buffer of `x`.
@@ -53,7 +55,9 @@ bool is_owned_gradient(const VariableNode& x, const Variable& gradient);
 // device match; else new memory.
 Array empty_gradient(const Shape& shape, Dtype dtype, Device device);
 // The sum of earlier passes: an operation that adds the gradient that is being computed to it
-// returns an undefined Variable. Undefined where there is none that fits, or after the first call.
+// returns an undefined Variable. Undefined where there is none that fits, where the graph uses the
+// leaf several times, as those gradients are added up before, or where an observer expects the
+// gradient.
 Array gradient_sum(const Shape& shape, Dtype dtype, Device device);
 
 }  // namespace renga

@@ -15,10 +15,9 @@ struct ThreadState {
   BackwardObserver backward_observer = nullptr;
   Node* current_node = nullptr;  // whose backward() runs
   std::vector<Ref<Node>>* pending_release = nullptr;
-  bool writes_into_leaves = false;  // whether operations may write gradients where leaves keep them
-  const Array* gradient_buffer = nullptr;  // for the gradient that is being computed
-  const Array* gradient_sum = nullptr;     // to which it may be added
-  SumsOfLeaves* collected_sums = nullptr;  // nullptr where every term is computed at once
+  LeafUses* leaf_uses = nullptr;  // nullptr where no gradient is written to where leaves keep them
+  const VariableNode* gradient_leaf = nullptr;  // whose first gradient in this pass is computed
+  SumsOfLeaves* collected_sums = nullptr;       // nullptr where every term is computed at once
 };
 extern constinit thread_local ThreadState thread_state;
 

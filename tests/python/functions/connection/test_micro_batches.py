@@ -100,6 +100,20 @@ def test_a_gradient_that_is_the_arrays_own_is_added_too():
     np.testing.assert_array_equal(x.grad, np.full(3, 4, "f"))
 
 
+def test_passes_forward_before_the_first_backward():
+    layer = LAYERS["3x3"]()
+    terms = []
+    for x in parts(4):
+        layer.cleargrads()
+        loss(layer, x).backward()
+        terms.append(gradients(layer))
+    layer.cleargrads()
+    for y in [loss(layer, x) for x in parts(4)]:
+        y.backward()
+    for got, first, second, third in zip(gradients(layer), *terms):
+        np.testing.assert_array_equal(got, first + second + third)
+
+
 def test_weights_that_are_used_twice_in_a_pass():
     layer = L.Convolution2D(32, 32, 3, pad=1)
     terms = []

@@ -1,0 +1,33 @@
+// How often a graph reads its leaves.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "autograd/variable.h"
+
+namespace renga {
+
+// For each leaf that requires a gradient, how many nodes before the roots read it.
+std::unordered_map<const VariableNode*, int> count_leaf_uses(
+    std::span<const Ref<VariableNode>> roots);
+
+// The same, counted when it is first asked for.
+class LeafUses {
+ public:
+  explicit LeafUses(std::vector<Ref<VariableNode>> roots) : roots_(std::move(roots)) {}
+
+  int of(const VariableNode& x) {
+    if (!counts_) counts_ = count_leaf_uses(roots_);
+    const auto found = counts_->find(&x);
+    return found == counts_->end() ? 0 : found->second;
+  }
+
+ private:
+  const std::vector<Ref<VariableNode>> roots_;
+  std::optional<std::unordered_map<const VariableNode*, int>> counts_;
+};
+
+}  // namespace renga
