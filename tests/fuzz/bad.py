@@ -12,7 +12,7 @@ from .draw import INTS, Built, Draw, Operand
 NUMBERS = (
     *(0, 1, -1, 2, -2, -3, 7, 11, 2**15, 2**31 - 1, 2**31, -(2**31), 2**32),
     *(2**33 + 1, 2**62, 2**63 - 1, 2**63, -(2**63), 2**64, -(2**64) - 1, 10**30),
-    *(0.0, 0.5, 1.5, -1.5, 1e-300, 1e30, 1e308, float("nan"), float("inf")),
+    *(0.0, 0.5, 1.5, -1.5, 1e-30, 1e30, 1e308, float("nan"), float("inf")),
     *(float("-inf"), True, False, numpy.int8(-1), numpy.uint8(200), numpy.float16(2)),
     *(numpy.bool_(True), numpy.int64(2**62), 1j),
 )
