@@ -79,5 +79,7 @@ PYBIND11_MODULE(RENGA_NCCL_MODULE, m) {
           "broadcast",
           [](NcclGroup& self, std::uintptr_t x, std::int64_t n, const std::string& dtype,
              int root) { return self.broadcast(device_array(x, n, dtype), root); },
-          py::arg("x"), py::arg("n"), py::arg("dtype"), py::arg("root"));
+          py::arg("x"), py::arg("n"), py::arg("dtype"), py::arg("root"))
+      .def("throw_failure", &NcclGroup::throw_failure,
+           "Raises why the collectives were aborted, if they were.");
 }

@@ -7,6 +7,7 @@ from typing import Any, Callable
 
 import numpy as np
 
+from renga.backends.cuda_loader import load_plugin
 from renga.communicators import settings
 from renga.communicators.native_communicator import NativeCommunicator
 from renga.communicators.transport.mpi import MpiCommunicator
@@ -17,7 +18,9 @@ class NcclCollectives(NativeCommunicator):
     """Collectives of NCCL on arrays in GPU memory; others go the way of the base.
 
     Arrays in GPU memory have ``__cuda_array_interface__``. Rank ``r`` of a node uses
-    GPU ``r``.
+    GPU ``r``. The host waits for no collective: what it computes next on the device
+    does. An error or time-out of a collective shows at the next call, or where a result
+    is read.
     """
 
     _nccl_group: Any = None
@@ -30,10 +33,17 @@ class NcclCollectives(NativeCommunicator):
             unique_id = self.bcast_obj(
                 native.create_unique_id() if self.rank == 0 else None
             )
+            load_plugin()
             self._nccl_group = native.NcclGroup(
                 unique_id, self.rank, self.size, self.intra_rank, settings.timeout()
             )
         return self._nccl_group
+
+    def barrier(self) -> None:
+        """Returns when every rank has called it; raises the error of a collective."""
+        if self._nccl_group is not None:
+            self._nccl_group.throw_failure()
+        super().barrier()
 
     def all_reduce(
         self,

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 
 #include "devices/gil_release.h"
 #include "transport/errors.h"
@@ -12,7 +13,6 @@ namespace renga::nccl {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
 constexpr std::chrono::microseconds kPollInterval{50};
 
 std::size_t size_of(ncclDataType_t dtype) {
@@ -44,6 +44,14 @@ class Event {
  private:
   cudaEvent_t event_ = nullptr;
 };
+
+// The stream on which this thread computes.
+cudaStream_t compute_stream() { return static_cast<cudaStream_t>(current_stream()); }
+
+TimeoutError time_out(const char* name, double seconds, int rank) {
+  return TimeoutError(std::string(name) + ": not complete after " + std::to_string(seconds) +
+                      " s on rank " + std::to_string(rank));
+}
 
 // `later` waits for the work that is on `earlier` now.
 void wait_for_stream(cudaStream_t later, cudaStream_t earlier) {
@@ -77,40 +85,51 @@ std::string create_unique_id() {
   return {id.internal, sizeof id.internal};
 }
 
+// A collective on the stream.
+struct NcclGroup::InFlight {
+  explicit InFlight(const char* name) : name(name) {}
+  const char* name;
+  Event begun, done;
+  std::optional<Clock::time_point> since;  // when it was first seen to have begun
+  bool is_complete = false;
+};
+
 class NcclGroup::CollectiveWork final : public Work {
  public:
-  CollectiveWork(std::shared_ptr<NcclGroup> group, const char* name)
-      : group_(std::move(group)), name_(name) {
-    check(cudaEventRecord(done_.get(), group_->stream()), "cudaEventRecord");
-  }
+  CollectiveWork(std::shared_ptr<NcclGroup> group, std::shared_ptr<InFlight> collective)
+      : group_(std::move(group)), collective_(std::move(collective)) {}
 
   bool test() override {
-    const cudaError_t status = cudaEventQuery(done_.get());
-    if (status == cudaSuccess) return true;  // whatever became of the other ranks since
-    if (status != cudaErrorNotReady) check(status, name_);
-    ncclResult_t failure = ncclSuccess;
-    check(ncclCommGetAsyncError(group_->comm(), &failure), "ncclCommGetAsyncError");
-    check(failure, name_);
+    const std::lock_guard lock(group_->mutex_);
+    group_->poll_unless_failed();
+    if (collective_->is_complete) return true;  // whatever became of the other ranks since
+    group_->rethrow_failure();
     return false;
   }
 
   void wait(double timeout_seconds) override {
+    if (timeout_seconds > 0) wait_on_host(timeout_seconds);
+    const std::lock_guard lock(group_->mutex_);
+    if (collective_->is_complete) return;
+    group_->rethrow_failure();
+    check(cudaSetDevice(group_->device_), "cudaSetDevice");
+    check(cudaStreamWaitEvent(compute_stream(), collective_->done.get(), 0), "cudaStreamWaitEvent");
+  }
+
+ private:
+  void wait_on_host(double timeout_seconds) {
     const GilRelease lend;
-    const double limit = timeout_seconds > 0 ? timeout_seconds : group_->timeout_seconds_;
     const auto start = Clock::now();
     while (!test()) {
-      if (limit > 0 && Clock::now() - start > std::chrono::duration<double>(limit)) {
-        throw TimeoutError(std::string(name_) + ": not complete after " + std::to_string(limit) +
-                           " s on rank " + std::to_string(group_->rank_));
+      if (Clock::now() - start > std::chrono::duration<double>(timeout_seconds)) {
+        throw time_out(collective_->name, timeout_seconds, group_->rank_);
       }
       std::this_thread::sleep_for(kPollInterval);
     }
   }
 
- private:
   std::shared_ptr<NcclGroup> group_;
-  const char* name_;
-  Event done_;
+  std::shared_ptr<InFlight> collective_;
 };
 
 NcclGroup::NcclGroup(const std::string& unique_id, int rank, int size, int device,
@@ -131,6 +150,73 @@ NcclGroup::NcclGroup(const std::string& unique_id, int rank, int size, int devic
   check(ncclCommInitRankConfig(&comm, size, id, rank, &config), "ncclCommInitRank");
   comm_.reset(comm);
   wait_for_launch("ncclCommInitRank");
+  const Device cuda{device_from_string("cuda:0").driver, static_cast<std::int16_t>(device_)};
+  check_.emplace(cuda, [this] { throw_failure_once(); });
+  watcher_ = std::jthread([this](const std::stop_token& stop) { watch(stop); });
+}
+
+NcclGroup::~NcclGroup() {
+  const GilRelease lend;
+  check_.reset();
+  std::unique_lock lock(mutex_);
+  while (!in_flight_.empty()) launched_.wait_for(lock, kPollInterval);  // for the watcher
+}
+
+void NcclGroup::throw_failure() {
+  const std::lock_guard lock(mutex_);
+  poll_unless_failed();
+  rethrow_failure();
+}
+
+void NcclGroup::throw_failure_once() {
+  const std::lock_guard lock(mutex_);
+  poll_unless_failed();
+  if (failure_ && !std::exchange(is_reported_, true)) rethrow_failure();
+}
+
+void NcclGroup::rethrow_failure() const {
+  if (failure_) std::rethrow_exception(failure_);
+}
+
+void NcclGroup::poll() {
+  while (!in_flight_.empty()) {
+    const cudaError_t status = cudaEventQuery(in_flight_.front()->done.get());
+    if (status == cudaErrorNotReady) break;
+    check(status, in_flight_.front()->name);
+    in_flight_.front()->is_complete = true;
+    in_flight_.pop_front();
+  }
+  if (in_flight_.empty()) return;
+  InFlight& first = *in_flight_.front();
+  ncclResult_t error = ncclSuccess;
+  check(ncclCommGetAsyncError(comm(), &error), "ncclCommGetAsyncError");
+  check(error, first.name);
+  if (!first.since && cudaEventQuery(first.begun.get()) == cudaSuccess) first.since = Clock::now();
+  const std::chrono::duration<double> limit(timeout_seconds_);
+  if (timeout_seconds_ > 0 && first.since && Clock::now() - *first.since > limit) {
+    throw time_out(first.name, timeout_seconds_, rank_);
+  }
+}
+
+void NcclGroup::poll_unless_failed() {
+  if (failure_) return;
+  try {
+    poll();
+  } catch (const std::exception&) {
+    failure_ = std::current_exception();
+    comm_.reset();  // what is on the stream ends, without results
+    in_flight_.clear();
+  }
+}
+
+void NcclGroup::watch(const std::stop_token& stop) {
+  constexpr std::chrono::milliseconds kInterval{10};
+  cudaSetDevice(device_);
+  std::unique_lock lock(mutex_);
+  while (launched_.wait(lock, stop, [this] { return !in_flight_.empty(); })) {
+    poll_unless_failed();
+    launched_.wait_for(lock, stop, kInterval, [] { return false; });
+  }
 }
 
 void NcclGroup::wait_for_launch(const char* name) {
@@ -138,13 +224,16 @@ void NcclGroup::wait_for_launch(const char* name) {
   const auto start = Clock::now();
   ncclResult_t state = ncclInProgress;
   while (true) {
-    check(ncclCommGetAsyncError(comm(), &state), "ncclCommGetAsyncError");
+    {
+      const std::lock_guard lock(mutex_);
+      rethrow_failure();
+      check(ncclCommGetAsyncError(comm(), &state), "ncclCommGetAsyncError");
+    }
     check(state, name);
     if (state != ncclInProgress) return;
     if (timeout_seconds_ > 0 &&
         Clock::now() - start > std::chrono::duration<double>(timeout_seconds_)) {
-      throw TimeoutError(std::string(name) + ": not complete after " +
-                         std::to_string(timeout_seconds_) + " s on rank " + std::to_string(rank_));
+      throw time_out(name, timeout_seconds_, rank_);
     }
     std::this_thread::sleep_for(kPollInterval);
   }
@@ -153,10 +242,21 @@ void NcclGroup::wait_for_launch(const char* name) {
 template <class Launch>
 std::shared_ptr<Work> NcclGroup::start(const char* name, const Launch& launch) {
   check(cudaSetDevice(device_), "cudaSetDevice");
-  wait_for_stream(stream(), nullptr);
-  check(launch(), name);
+  auto collective = std::make_shared<InFlight>(name);
+  {
+    const std::lock_guard lock(mutex_);
+    poll_unless_failed();
+    rethrow_failure();
+    wait_for_stream(stream(), compute_stream());
+    check(cudaEventRecord(collective->begun.get(), stream()), "cudaEventRecord");
+    check(launch(), name);
+  }
   wait_for_launch(name);
-  return std::make_shared<CollectiveWork>(shared_from_this(), name);
+  const std::lock_guard lock(mutex_);
+  check(cudaEventRecord(collective->done.get(), stream()), "cudaEventRecord");
+  in_flight_.push_back(collective);
+  launched_.notify_all();
+  return std::make_shared<CollectiveWork>(shared_from_this(), std::move(collective));
 }
 
 std::shared_ptr<Work> NcclGroup::all_reduce(const DeviceArray& x, std::uintptr_t y,

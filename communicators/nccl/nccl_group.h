@@ -4,11 +4,19 @@
 #include <cuda_runtime_api.h>
 #include <nccl.h>
 
+#include <chrono>
+#include <condition_variable>
 #include <cstdint>
+#include <deque>
+#include <exception>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
+#include <thread>
 #include <type_traits>
 
+#include "devices/streams.h"
 #include "work.h"
 
 namespace renga::nccl {
@@ -31,12 +39,19 @@ struct DeviceArray {
 };
 
 // All ranks call the same collectives in the same order. Collectives run on their own stream after
-// what is on the default stream, and beside what follows there: a result is complete after wait()
-// of its Work, until when the caller keeps the operands. NCCL chooses the order of the operands.
+// what is on the current stream, and beside what follows there. wait() of a Work has the current
+// stream wait for the collective, and the host for nothing, unless it is given a time-out; until
+// then the caller keeps the operands. NCCL chooses the order of the operands.
+//
+// A thread watches the collectives. When a rank is gone or the time-out has passed since a
+// collective could have begun, it aborts them, so that nothing waits for ever; all further calls
+// throw the reason, and so does the next wait for the device.
 class NcclGroup : public std::enable_shared_from_this<NcclGroup> {
  public:
-  // All ranks call it. `timeout_seconds` is the time-out of every wait, 0 for none.
+  // All ranks call it. `timeout_seconds` is the time-out of every collective, 0 for none.
   NcclGroup(const std::string& unique_id, int rank, int size, int device, double timeout_seconds);
+  // Waits for the collectives in flight.
+  ~NcclGroup();
   NcclGroup(const NcclGroup&) = delete;
   NcclGroup& operator=(const NcclGroup&) = delete;
 
@@ -47,13 +62,25 @@ class NcclGroup : public std::enable_shared_from_this<NcclGroup> {
   std::shared_ptr<Work> all_to_all(const DeviceArray& x, std::uintptr_t y);
   std::shared_ptr<Work> broadcast(const DeviceArray& x, int root);
 
+  // Throws why the collectives were aborted, if they were.
+  void throw_failure();
+
  private:
+  using Clock = std::chrono::steady_clock;
+  struct InFlight;
   class CollectiveWork;
   // launch() calls NCCL's function.
   template <class Launch>
   std::shared_ptr<Work> start(const char* name, const Launch& launch);
   // Waits until a nonblocking NCCL call has been launched; throws its error or TimeoutError.
   void wait_for_launch(const char* name);
+  void throw_failure_once();
+  // The following are called with the mutex locked.
+  void rethrow_failure() const;
+  // Removes the collectives that are complete; aborts if one has failed.
+  void poll();
+  void poll_unless_failed();
+  void watch(const std::stop_token& stop);
 
   int rank_;
   int size_;
@@ -70,7 +97,14 @@ class NcclGroup : public std::enable_shared_from_this<NcclGroup> {
     void operator()(ncclComm_t comm) const { ncclCommAbort(comm); }
   };
   std::unique_ptr<std::remove_pointer_t<cudaStream_t>, DestroyStream> stream_;
-  std::unique_ptr<std::remove_pointer_t<ncclComm_t>, AbortComm> comm_;
+  std::mutex mutex_;
+  std::unique_ptr<std::remove_pointer_t<ncclComm_t>, AbortComm> comm_;  // none once it is aborted
+  std::deque<std::shared_ptr<InFlight>> in_flight_;                     // in their order
+  std::exception_ptr failure_;
+  bool is_reported_ = false;  // by a wait for the device
+  std::condition_variable_any launched_;
+  std::optional<FailureCheck> check_;
+  std::jthread watcher_;
 };
 
 }  // namespace renga::nccl

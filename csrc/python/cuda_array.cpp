@@ -1,5 +1,6 @@
 #include "python/cuda_array.h"
 
+#include "devices/streams.h"
 #include "lazy/deferred.h"
 #include "python/interpreter.h"
 #include "python/variable.h"
@@ -123,6 +124,9 @@ void bind_device_arrays(py::module_& m) {
         driver_of(device).synchronize(device.index);
       },
       py::arg("device"), "Waits for everything that was started on a device.");
+  m.def(
+      "throw_failures", [](const std::string& name) { throw_failures(device_from_string(name)); },
+      py::arg("device"), "Raises what has failed on a device, such as a collective.");
 }
 
 }  // namespace renga::python

@@ -268,7 +268,9 @@ class _VariableMethods:
 
     def item(self) -> Any:
         """The only element as a Python number; ValueError if there are more."""
-        return self.array.item()
+        array = self.array
+        on_host = isinstance(array, numpy.ndarray)
+        return (array if on_host else cuda.to_cpu(array)).item()
 
     def reshape(self: Any, *shape: Any) -> Variable:
         """The same elements in another shape, given as numbers or as a tuple."""

@@ -260,6 +260,7 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
 ncclResult_t ncclCommAbort(ncclComm_t comm) {
   const std::lock_guard lock(mutex());
   comm->ranks->aborted.insert(comm->rank);
+  wake();
   delete comm;
   return ncclSuccess;
 }

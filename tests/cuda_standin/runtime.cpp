@@ -119,6 +119,8 @@ cudaError_t enqueue(cudaStream_t stream, Operation operation) {
   return cudaSuccess;
 }
 
+void wake() { state().added.notify_all(); }
+
 void run_until(const std::function<bool()>& done) {
   std::unique_lock lock(mutex());
   ++state().waits;

@@ -41,6 +41,8 @@ struct Operation {
 // Adds an operation to a stream, or to the current device's default stream (nullptr). Sometimes
 // runs others: streams are late, but not always.
 cudaError_t enqueue(cudaStream_t stream, Operation operation);
+// Lets threads that wait look again at what is ready.
+void wake();
 // The device of a stream, by default the current one.
 int device_of(cudaStream_t stream);
 // Runs operations, of all streams in random order, until `done`.

@@ -22,15 +22,21 @@ standin = ctypes.CDLL(str(pathlib.Path(_core.__file__).parent / "libcuda_standin
 KINDS = ["float16", "float32", "float64", "int8", "uint8", "int32", "int64"]
 
 
-def run_on_two(body, timeout=20.0):
-    """What body(group, rank) returns or raises on each of two ranks."""
+def run_on_two(body, timeout=20.0, share=True):
+    """What body(group, rank) returns or raises on each of two ranks.
+
+    The groups live until both have returned; without ``share``, body(groups, rank) gets
+    its group in a list, from which it may remove it.
+    """
     cuda.load_plugin()
-    unique_id, results = native.create_unique_id(), [None, None]
+    unique_id, results, groups = native.create_unique_id(), [None, None], []
 
     def run(rank):
         try:
-            group = native.NcclGroup(unique_id, rank, 2, rank, timeout)
-            results[rank] = body(group, rank)
+            mine = [native.NcclGroup(unique_id, rank, 2, rank, timeout)]
+            if share:
+                groups.extend(mine)
+            results[rank] = body(mine[0] if share else mine, rank)
         except Exception as error:
             results[rank] = error
 
@@ -122,13 +128,100 @@ def test_collectives_follow_what_computes_their_operands(seed):
         numpy.testing.assert_allclose(other, numpy.exp(x + rank), rtol=1e-5)
 
 
-def test_a_rank_that_does_not_call_is_a_time_out():
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda x: cuda.to_cpu(x.array),
+        lambda x: _core.ops.sum(x).item(),
+        lambda x: _core.synchronize("cuda:0"),
+    ],
+)
+def test_a_rank_that_does_not_call_is_a_time_out_where_a_result_is_read(read):
+    texts = []
+
     def body(group, rank):
         x = placed(numpy.ones(3, "f"), rank)
         if rank == 0:
-            group.all_reduce(address(x), address(x), 3, "float32", "sum").wait(0)
-        return group  # lives until both ranks have ended
+            arguments = address(x), address(x), 3, "float32", "sum"
+            group.all_reduce(*arguments).wait(0)
+            x = _core.ops.exp(x)
+            for see in (
+                lambda: read(x),
+                group.throw_failure,
+                lambda: group.all_reduce(*arguments),
+            ):
+                with pytest.raises(TimeoutError) as raised:
+                    see()
+                texts.append(str(raised.value))
+            read(x)  # once
+        return rank  # the groups live until both have ended
 
-    error, _ = run_on_two(body, timeout=0.5)
+    assert run_on_two(body, timeout=0.5) == [0, 1]
+    assert len(texts) == 3
+    for text in texts:
+        assert text.startswith("all_reduce: not complete after 0.5")
+
+
+def test_a_wait_with_a_time_out_waits_on_the_host():
+    def body(group, rank):
+        x = placed(numpy.ones(3, "f"), rank)
+        if rank == 0:
+            work = group.all_reduce(address(x), address(x), 3, "float32", "sum")
+            work.wait(0.1)
+        return group
+
+    error, _ = run_on_two(body)
     assert isinstance(error, TimeoutError)
-    assert "all_reduce: not complete after 0.5" in str(error)
+    assert "all_reduce: not complete after 0.1" in str(error)
+
+
+def test_a_rank_that_is_gone_is_an_error_where_a_result_is_read():
+    started = threading.Event()
+
+    def body(groups, rank):
+        x = placed(numpy.ones(3, "f"), rank)
+        if rank == 1:
+            started.wait()
+            groups.clear()
+            return None
+        groups[0].all_reduce(address(x), address(x), 3, "float32", "sum").wait(0)
+        started.set()
+        with pytest.raises(RuntimeError, match="all_reduce: remote process exited"):
+            cuda.to_cpu(x.array)
+        return True
+
+    assert run_on_two(body, share=False)[0]
+
+
+def test_a_rank_that_ends_completes_its_collectives():
+    x = numpy.arange(3, dtype="f")
+
+    def body(groups, rank):
+        y = placed(x + rank, rank)
+        for _ in range(3):
+            groups[0].all_reduce(address(y), address(y), 3, "float32", "sum").wait(0)
+        groups.clear()
+        return cuda.to_cpu(y.array)
+
+    for y in run_on_two(body, share=False):
+        numpy.testing.assert_array_equal(y, 4 * (2 * x + 1))
+
+
+def test_collectives_make_the_host_wait_for_nothing():
+    meet = threading.Barrier(2)
+
+    def body(group, rank):
+        x = placed(numpy.ones(3, "f"), rank)
+        waits = []
+        for _ in range(4):
+            meet.wait()
+            waits.append(standin.cuda_standin_waits())
+            meet.wait()
+            for _ in range(3):
+                group.all_reduce(address(x), address(x), 3, "float32", "mean").wait(0)
+                x = _core.ops.add(x, x)
+        return waits, cuda.to_cpu(x.array)
+
+    for waits, y in run_on_two(body):
+        assert waits[1:] == waits[1:2] * 3  # the first steps allocate
+        numpy.testing.assert_array_equal(y, numpy.full(3, 2.0**12))

@@ -2,6 +2,7 @@
 #include "devices/cuda/cuda.h"
 #include "devices/cuda/index_fault.h"
 #include "devices/gil_release.h"
+#include "devices/streams.h"
 
 namespace renga::cuda {
 namespace {
@@ -45,7 +46,7 @@ class CudaDriver final : public Driver {
     const GilRelease wait;
     const Use use(index);
     RENGA_CUDA(cudaDeviceSynchronize());
-    throw_index_fault(index);
+    throw_faults(index);
   }
 
  private:
@@ -57,11 +58,13 @@ class CudaDriver final : public Driver {
     RENGA_CUDA(cudaMemcpyAsync(to, from, bytes, kind, stream()));
     if (kind != cudaMemcpyDeviceToHost) return;
     RENGA_CUDA(cudaStreamSynchronize(stream()));
+    throw_faults(index);
+  }
+  static void throw_faults(int index) {
+    throw_failures({number(), static_cast<std::int16_t>(index)});
     throw_index_fault(index);
   }
 };
-
-thread_local cudaStream_t current_stream = nullptr;
 
 }  // namespace
 
@@ -90,8 +93,8 @@ void require_devices() {
   throw std::runtime_error(std::string("expected a CUDA device and its driver, got ") + reason);
 }
 
-cudaStream_t stream() { return current_stream; }
-void set_stream(cudaStream_t stream) { current_stream = stream; }
+cudaStream_t stream() { return static_cast<cudaStream_t>(current_stream()); }
+void set_stream(cudaStream_t stream) { set_current_stream(stream); }
 
 // Unchecked, as memory is also released where nothing may be thrown: what is wrong with the device
 // shows in the calls that follow.

@@ -165,11 +165,16 @@ def get_device(*args: Any) -> Any:
 
 
 def to_cpu(array: Any, stream: Any = None) -> Any:
-    """An array, or a list or tuple of arrays or None, in the main memory."""
+    """An array, or a list or tuple of arrays or None, in the main memory.
+
+    Raises what has failed on the device, such as a collective whose ranks are gone.
+    """
     if isinstance(array, (list, tuple)):
         return type(array)(to_cpu(x, stream) for x in array)
     if isinstance(array, loaded().ndarray):
-        return array.get(stream)
+        copied = array.get(stream)
+        _core.throw_failures(f"cuda:{array.device.id}")
+        return copied
     return None if array is None else numpy.asarray(array)
 
 

@@ -29,7 +29,7 @@ def as_stored(key: str, value: Any) -> numpy.ndarray:
         TypeError: the value is neither numbers, text nor None.
     """
     if isinstance(value, cuda.ndarray):
-        value = value.get()
+        value = cuda.to_cpu(value)
     array = numpy.asarray(value)
     if array.dtype.hasobject and not is_none(array):
         raise TypeError(
