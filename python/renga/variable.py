@@ -30,6 +30,11 @@ def as_array(obj: Any) -> Any:
     return obj.array if isinstance(obj, _core.Variable) else obj
 
 
+def as_number(value: Any) -> float:
+    """A number, or the only element of a Variable, which is waited for."""
+    return float(value.item() if isinstance(value, _core.Variable) else value)
+
+
 def holds_numbers(x: Any) -> bool:
     """Whether functions compute with ``x``; Variables of other dtypes only hold them.
 

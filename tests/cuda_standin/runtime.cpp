@@ -54,6 +54,7 @@ State& state() {
 
 thread_local int device = 0;
 thread_local cudaError_t last_error = cudaSuccess;
+thread_local bool counts_waits = true;
 
 CudaStandinStream& stream_of(cudaStream_t stream) {
   return stream != nullptr ? *stream : state().defaults[device];
@@ -123,7 +124,7 @@ void wake() { state().added.notify_all(); }
 
 void run_until(const std::function<bool()>& done) {
   std::unique_lock lock(mutex());
-  ++state().waits;
+  state().waits += counts_waits;
   while (!done()) {
     if (run_one()) continue;
     end_access();
@@ -169,6 +170,8 @@ void cuda_standin_fail(std::int64_t more, int error) {
 std::int64_t cuda_standin_calls() { return state().calls; }
 // How often the program waited for the device.
 std::int64_t cuda_standin_waits() { return state().waits; }
+// Whether waits of this thread are counted: those of what would not wait on hardware are not.
+void cuda_standin_count_waits(int counted) { counts_waits = counted != 0; }
 // Operations that have not run yet.
 std::int64_t cuda_standin_pending() {
   const std::lock_guard lock(mutex());

@@ -42,13 +42,27 @@ class Network(renga.Chain):
         return self.fc(F.dropout(F.max_pooling_2d(h, 1)))
 
 
-@pytest.mark.parametrize("optimizer", ["SGD", "Adam", "MomentumSGD"])
-def test_a_step_waits_for_nothing(optimizer):
+hooks = renga.optimizer_hooks
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "hook"),
+    [
+        ("SGD", hooks.WeightDecay(1e-4)),
+        ("Adam", hooks.GradientClipping(0.1)),
+        ("MomentumSGD", hooks.GradientClipping(1e3)),
+        ("MomentumSGD", hooks.GradientLARS(weight_decay=1e-4)),
+        ("LAMB", hooks.GradientHardClipping(-0.01, 0.01)),
+        ("AdamW", hooks.GradientNoise(0.1)),
+        ("RMSprop", hooks.Lasso(1e-4)),
+    ],
+)
+def test_a_step_waits_for_nothing(optimizer, hook):
     x = (numpy.arange(16) % 7).astype("i")
     t = (numpy.arange(16) % 5).astype("i")
     model = L.Classifier(Network()).to_device(gpu)
     opt = getattr(renga.optimizers, optimizer)().setup(model)
-    opt.add_hook(renga.optimizer_hooks.WeightDecay(1e-4))
+    opt.add_hook(hook)
     iterator = renga.iterators.SerialIterator(list(zip(x, t)), 8)
     updater = training.StandardUpdater(iterator, opt, device=gpu)
     reporter = renga.Reporter()

@@ -12,6 +12,7 @@ from renga.functions.noise.seed import enable_random_streams
 from renga.parameter import Parameter
 from renga.serializer import Deserializer, Serializer
 from renga.utils.type_check import InvalidType
+from renga.variable import as_number
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
@@ -130,7 +131,7 @@ class ShardedParameter(Parameter):
         """
         if not any(block.ranges for block in self.blocks):
             return value
-        return float(self.comm.all_reduce(numpy.array([value]))[0])
+        return float(self.comm.all_reduce(numpy.array([as_number(value)]))[0])
 
     def _is_block(self, value: Any) -> bool:
         return isinstance(value, numpy.ndarray) and value.shape == self.shape

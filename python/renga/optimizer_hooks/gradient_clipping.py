@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from renga.optimizer_hooks.loss_scale import scale_of
-from renga.optimizer_hooks.norm import squared_norm
+from renga.optimizer_hooks.norm import (
+    as_factor,
+    is_above,
+    one_unless,
+    square_root,
+    squared_norm,
+    total,
+)
 from renga.utils.argument import check_number
 
 
@@ -29,9 +35,11 @@ class GradientClipping:
             for param in opt.target.params(include_uninit=False)
             if param.grad is not None
         ]
-        squares = sum(squared_norm(p, p.grad) / scale_of(p) ** 2 for p in params)
-        norm = math.sqrt(opt.target.sum_over_stages(squares))
-        if not norm > self.threshold:
+        squares = [squared_norm(p, p.grad) / scale_of(p) ** 2 for p in params]
+        norm = square_root(opt.target.sum_over_stages(total(squares)))
+        above = is_above(norm, self.threshold)
+        if above is False:
             return
+        rate = one_unless(above, lambda: self.threshold / norm)
         for param in params:
-            param.grad *= self.threshold / norm
+            param.grad *= as_factor(rate, param.grad)

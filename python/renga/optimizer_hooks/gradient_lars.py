@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from renga.optimizer_hooks.loss_scale import scale_of
-from renga.optimizer_hooks.norm import squared_norm
+from renga.optimizer_hooks.norm import (
+    as_factor,
+    is_above,
+    one_unless,
+    square_root,
+    squared_norm,
+)
 from renga.utils.argument import check_number
 
 
@@ -39,10 +44,11 @@ class GradientLARS:
         if x is None or grad is None:
             return
         scale = scale_of(param)
-        x_norm = math.sqrt(squared_norm(param, x))
-        g_norm = math.sqrt(squared_norm(param, grad)) / scale
-        rate = 1.0
-        if x_norm > self.threshold:
-            rate = x_norm / (self.eps + g_norm + self.weight_decay * x_norm)
+        x_norm = square_root(squared_norm(param, x))
+        g_norm = square_root(squared_norm(param, grad)) / scale
+        rate = one_unless(
+            is_above(x_norm, self.threshold),
+            lambda: x_norm / (self.eps + g_norm + self.weight_decay * x_norm),
+        )
         grad += (scale * self.weight_decay) * x
-        grad *= rate
+        grad *= as_factor(rate, grad)

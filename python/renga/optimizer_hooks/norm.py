@@ -1,26 +1,76 @@
-"""Norms of parameters' arrays."""
+"""Norms of parameters' arrays, and factors that depend on them.
+
+On a device they are Variables of one number there: the host does not wait for them.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy
 
 from renga import _core
 from renga.parameter import Parameter
-from renga.variable import as_variable
+from renga.variable import Variable, as_number, as_variable
+
+_FLOAT64 = numpy.dtype(numpy.float64)
+_BOOL = numpy.dtype(numpy.bool_)
 
 
-def squared_norm(param: Any, x: Any) -> float:
+def squared_norm(param: Any, x: Any) -> Any:
     """The sum of the squares of an array of a parameter.
 
     For a parameter sharded over ranks it is that of the full array: a collective call.
     """
-    if x.dtype.itemsize < 4:  # squares of float16 overflow
-        x = x.astype(numpy.float32)
     if isinstance(x, numpy.ndarray):
+        if x.dtype.itemsize < 4:  # squares of float16 overflow
+            x = x.astype(numpy.float32)
         x = x.ravel(order="K")
-        square = float(numpy.vdot(x, x))
+        square: Any = float(numpy.vdot(x, x))
     else:
-        square = float(_core.ops.sum(_core.ops.square(as_variable(x))).item())
+        wide = _core.ops.cast(as_variable(x), numpy.result_type(x.dtype, "f"))
+        square = _core.ops.cast(_core.ops.sum(_core.ops.square(wide)), _FLOAT64)
     return param.sum_over_shards(square) if isinstance(param, Parameter) else square
+
+
+def square_root(square: Any) -> Any:
+    """The norm of a squared norm."""
+    return _core.ops.sqrt(square) if isinstance(square, Variable) else math.sqrt(square)
+
+
+def is_above(norm: Any, threshold: float) -> Any:
+    """Whether a norm is above a threshold; NaN is not."""
+    if not isinstance(norm, Variable):
+        return norm > threshold
+    # The position of the smaller one, or of NaN.
+    pair = _core.ops.stack([norm, _constant(threshold, norm)], 0)
+    return _core.ops.cast(_core.ops.argmin(pair, 0), _BOOL)
+
+
+def one_unless(condition: Any, factor: Callable[[], Any]) -> Any:
+    """``factor()`` where the condition holds, 1 elsewhere."""
+    if not isinstance(condition, Variable):
+        return factor() if condition else 1.0
+    return _core.ops.where(condition, factor(), _constant(1.0, condition))
+
+
+def total(squares: Sequence[Any]) -> Any:
+    """The sum of squared norms; a number where they are on several devices."""
+    places = {getattr(square, "_device_name", "") for square in squares}
+    return sum(squares if len(places) == 1 else map(as_number, squares))
+
+
+def as_factor(factor: Any, array: Any) -> Any:
+    """A number, or an array of the dtype of ``array``, by which it is multiplied."""
+    if not isinstance(factor, Variable):
+        return factor
+    return _core.ops.cast(factor, array.dtype).array
+
+
+def _constant(value: float, like: Variable) -> Any:
+    """A number where ``like`` is."""
+    constant = _core.empty((), _FLOAT64, like._device_name)
+    _core.fill_array(constant, value)
+    return constant

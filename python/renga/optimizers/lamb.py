@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from renga.optimizer import GradientMethod, HyperparameterProxy, UpdateRule
-from renga.optimizer_hooks.norm import squared_norm
+from renga.optimizer_hooks.norm import (
+    as_factor,
+    is_above,
+    one_unless,
+    square_root,
+    squared_norm,
+)
 
 
 class LAMBRule(UpdateRule):
@@ -26,10 +31,10 @@ class LAMBRule(UpdateRule):
             xp.sqrt(v / (1 - hp.beta2**self.t)) + hp.eps
         )
         step += hp.weight_decay_rate * x
-        x_norm = math.sqrt(squared_norm(param, x))
-        step_norm = math.sqrt(squared_norm(param, step))
-        trust = x_norm / step_norm if x_norm > 0 and step_norm > 0 else 1.0
-        x -= hp.alpha * trust * step
+        x_norm = square_root(squared_norm(param, x))
+        step_norm = square_root(squared_norm(param, step))
+        trust = one_unless(is_above(x_norm * step_norm, 0), lambda: x_norm / step_norm)
+        x -= as_factor(hp.alpha * trust, step) * step
 
 
 class LAMB(GradientMethod):

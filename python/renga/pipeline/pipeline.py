@@ -25,6 +25,7 @@ from renga.pipeline.partition import Partition, partition
 from renga.pipeline.schedule import Action, Stream
 from renga.pipeline.tracing import Tracing
 from renga.pipeline.whole import whole
+from renga.variable import as_number
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
@@ -204,7 +205,7 @@ class Pipeline(Link):
                 "Pipeline: expected a schedule that flushes for what depends on the "
                 "gradients of all stages, such as GradientClipping, got pipedream"
             )
-        return float(self.comm.all_reduce(numpy.array([value]))[0])
+        return float(self.comm.all_reduce(numpy.array([as_number(value)]))[0])
 
     def serialize(self, serializer: Any) -> None:
         """Saves or loads the whole model, as a single process does.

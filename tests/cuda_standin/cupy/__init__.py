@@ -23,7 +23,7 @@ def array(a: Any, dtype: Any = None, copy: bool = True, order: str = "K") -> nda
     if isinstance(a, ndarray):
         if not copy and (dtype is None or a.dtype == dtype):
             return a
-        return to_device(numpy.array(a.get(), dtype, order="C"))
+        return to_device(numpy.array(to_host(a), dtype, order="C"))
     if isinstance(a, (list, tuple)):
         a = to_host(a)
     return to_device(numpy.array(a, dtype))

@@ -95,6 +95,16 @@ class ndarray:
         return to_device(function(*to_host(args), **to_host(kwargs)))
 
     def get(self, stream: Any = None) -> numpy.ndarray:
+        host = self._host()
+        cuda.Stream(null=True).synchronize()
+        return host
+
+    def _host(self) -> numpy.ndarray:
+        """The elements, for what CuPy would compute on the device: not a wait."""
+        with cuda.uncounted_waits():
+            return self._read()
+
+    def _read(self) -> numpy.ndarray:
         low, size = self._extent()
         host = numpy.empty(size, numpy.uint8)
         self._move(host.ctypes.data, self.data.ptr + low, size, _TO_HOST)
@@ -114,7 +124,8 @@ class ndarray:
         low, size = self._extent()
         host = numpy.empty(size, numpy.uint8)
         if not self.flags.c_contiguous:
-            self._move(host.ctypes.data, self.data.ptr + low, size, _TO_HOST)
+            with cuda.uncounted_waits():
+                self._move(host.ctypes.data, self.data.ptr + low, size, _TO_HOST)
         if self.size:
             one = numpy.frombuffer(host, self.dtype, 1, -low)
             as_strided(one, self.shape, self.strides)[...] = values
@@ -159,7 +170,7 @@ class ndarray:
             layout = numpy.broadcast_to(numpy.empty((), self.dtype), self.shape)
             extents = layout.reshape(*shape).shape
             return ndarray(extents, self.dtype, self.data)
-        return to_device(self.get().reshape(*shape))
+        return to_device(self._host().reshape(*shape))
 
     def ravel(self, order: str = "C") -> ndarray:
         return self.reshape(-1)
@@ -167,10 +178,10 @@ class ndarray:
     def astype(self, dtype: Any, copy: bool = True) -> ndarray:
         if not copy and self.dtype == dtype:
             return self
-        return to_device(self.get().astype(dtype))
+        return to_device(self._host().astype(dtype))
 
     def copy(self, order: str = "C") -> ndarray:
-        return to_device(self.get())
+        return to_device(self._host())
 
     def fill(self, value: Any) -> None:
         self[...] = value
@@ -181,7 +192,7 @@ class ndarray:
     def __getitem__(self, key: Any) -> ndarray:
         keys = key if isinstance(key, tuple) else (key,)
         if any(isinstance(k, (ndarray, numpy.ndarray, list)) for k in keys):
-            return to_device(self.get()[to_host(key)])
+            return to_device(self._host()[to_host(key)])
         layout = self._layout()
         if not any(k is ... for k in keys):
             keys = (*keys, ...)
@@ -193,7 +204,7 @@ class ndarray:
             raise TypeError("expected an array of CuPy, got NumPy's")
         value = to_host(value)
         if any(isinstance(k, (ndarray, numpy.ndarray, list)) for k in keys):
-            host = self.get()
+            host = self._host()
             host[to_host(key)] = value
             self._write(host)
         else:
@@ -227,7 +238,7 @@ class ndarray:
         if not callable(method):
             raise AttributeError(name)
         return lambda *args, **kwargs: to_device(
-            getattr(self.get(), name)(*to_host(args), **to_host(kwargs))
+            getattr(self._host(), name)(*to_host(args), **to_host(kwargs))
         )
 
 
@@ -240,7 +251,7 @@ def _operator(name: str) -> Any:
             for x in others
         ):
             return NotImplemented
-        result = getattr(self.get(), name)(*to_host(others))
+        result = getattr(self._host(), name)(*to_host(others))
         return result if result is NotImplemented else to_device(result)
 
     return operate
@@ -293,4 +304,4 @@ def to_host(x: Any) -> Any:
         return {key: to_host(value) for key, value in x.items()}
     if isinstance(x, (list, tuple)):
         return type(x)(map(to_host, x))
-    return x.get() if isinstance(x, ndarray) else x
+    return x._host() if isinstance(x, ndarray) else x

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import pathlib
+from collections.abc import Iterator
 from typing import Any, Callable
 
 from renga import _core
@@ -14,6 +16,16 @@ runtime = ctypes.CDLL(str(pathlib.Path(_core.__file__).parent / "libcuda_standin
 def check(status: int) -> None:
     if status:
         raise RuntimeError(f"cupy: error {status} of CUDA")
+
+
+@contextlib.contextmanager
+def uncounted_waits() -> Iterator[None]:
+    """For waits that CuPy itself would not have."""
+    runtime.cuda_standin_count_waits(0)
+    try:
+        yield
+    finally:
+        runtime.cuda_standin_count_waits(1)
 
 
 class Device:

@@ -14,7 +14,7 @@ from renga.optimizer_hooks.gradient_hard_clipping import GradientHardClipping
 from renga.optimizer_hooks.lasso import Lasso
 from renga.optimizer_hooks.weight_decay import WeightDecay
 from renga.parameter import Parameter
-from renga.variable import Variable
+from renga.variable import Variable, as_number
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
@@ -191,7 +191,7 @@ class _Pieces(Link):
 
     def sum_over_stages(self, value: float) -> float:
         """The sum of all ranks' values, in rank order; every rank calls it."""
-        return sum(self._comm.allgather_obj(value))
+        return sum(self._comm.allgather_obj(as_number(value)))
 
 
 def _part(x: Array, piece: Piece) -> Array:
