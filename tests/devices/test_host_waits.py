@@ -13,6 +13,9 @@ import renga
 import renga.functions as F
 import renga.links as L
 from renga import _core, training
+from renga.communicators import local
+from renga.communicators.nccl.nccl_communicator import NcclCollectives
+from renga.distributed import create_multi_node_optimizer
 from renga.utils.type_check import IndexOutOfRange
 
 # Importing the stand-in would register its devices in the core, for all tests.
@@ -115,3 +118,33 @@ def test_labels_out_of_range_are_an_error_at_the_next_wait():
     y = F.embed_id(device.send(numpy.array([-1, 2], "i")), W, ignore_label=-1)
     numpy.testing.assert_array_equal(y.array.get(), [[0, 0], [1, 1]])
     _core.synchronize("cuda:0")
+
+
+@pytest.mark.parametrize("double_buffering", [False, True])
+def test_a_step_of_two_ranks_over_nccl_waits_for_nothing(monkeypatch, double_buffering):
+    native = pytest.importorskip("renga._nccl_standin")
+    monkeypatch.setitem(sys.modules, "renga._communicators_nccl", native)
+    renga.backends.cuda.load_plugin()
+    x = (numpy.arange(16) % 7).astype("i")
+    t = (numpy.arange(16) % 5).astype("i")
+
+    def train(comm):
+        comm = NcclCollectives(comm._native)
+        device = renga.get_device(f"@cupy:{comm.rank}")
+        device.use()
+        model = L.Classifier(Network()).to_device(device)
+        opt = create_multi_node_optimizer(
+            renga.optimizers.MomentumSGD(), comm, double_buffering=double_buffering
+        ).setup(model)
+        opt.add_hook(hooks.GradientClipping(0.1))
+        waits = []
+        for _ in range(5):
+            opt.update(model, device.send(x), device.send(t))
+            comm.barrier()
+            waits.append(standin.cuda_standin_waits())
+            comm.barrier()
+        return waits, model.predictor.fc.W.array.get()
+
+    (waits, W), (_, other) = local.run(train, ranks=2)
+    assert waits[2:] == waits[2:3] * 3
+    numpy.testing.assert_array_equal(W, other)
