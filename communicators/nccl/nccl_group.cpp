@@ -45,8 +45,10 @@ class Event {
   cudaEvent_t event_ = nullptr;
 };
 
-// The stream on which this thread computes.
-cudaStream_t compute_stream() { return static_cast<cudaStream_t>(current_stream()); }
+// The stream on which this thread computes on a device.
+cudaStream_t compute_stream(int device) {
+  return static_cast<cudaStream_t>(current_stream(device));
+}
 
 TimeoutError time_out(const char* name, double seconds, int rank) {
   return TimeoutError(std::string(name) + ": not complete after " + std::to_string(seconds) +
@@ -113,7 +115,8 @@ class NcclGroup::CollectiveWork final : public Work {
     if (collective_->is_complete) return;
     group_->rethrow_failure();
     check(cudaSetDevice(group_->device_), "cudaSetDevice");
-    check(cudaStreamWaitEvent(compute_stream(), collective_->done.get(), 0), "cudaStreamWaitEvent");
+    check(cudaStreamWaitEvent(compute_stream(group_->device_), collective_->done.get(), 0),
+          "cudaStreamWaitEvent");
   }
 
  private:
@@ -150,8 +153,7 @@ NcclGroup::NcclGroup(const std::string& unique_id, int rank, int size, int devic
   check(ncclCommInitRankConfig(&comm, size, id, rank, &config), "ncclCommInitRank");
   comm_.reset(comm);
   wait_for_launch("ncclCommInitRank");
-  const Device cuda{device_from_string("cuda:0").driver, static_cast<std::int16_t>(device_)};
-  check_.emplace(cuda, [this] { throw_failure_once(); });
+  check_.emplace(device_, [this] { throw_failure_once(); });
   watcher_ = std::jthread([this](const std::stop_token& stop) { watch(stop); });
 }
 
@@ -247,7 +249,7 @@ std::shared_ptr<Work> NcclGroup::start(const char* name, const Launch& launch) {
     const std::lock_guard lock(mutex_);
     poll_unless_failed();
     rethrow_failure();
-    wait_for_stream(stream(), compute_stream());
+    wait_for_stream(stream(), compute_stream(device_));
     check(cudaEventRecord(collective->begun.get(), stream()), "cudaEventRecord");
     check(launch(), name);
   }

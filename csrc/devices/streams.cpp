@@ -3,13 +3,14 @@
 #include <map>
 #include <mutex>
 #include <utility>
+#include <vector>
 
 namespace renga {
 namespace {
 
 struct Checks {
   std::mutex mutex;
-  std::map<const FailureCheck*, std::pair<Device, std::function<void()>>> all;
+  std::map<const FailureCheck*, std::pair<int, std::function<void()>>> all;
 };
 
 Checks& checks() {
@@ -17,16 +18,24 @@ Checks& checks() {
   return *kept;
 }
 
-thread_local void* stream_of_thread = nullptr;
+thread_local std::vector<void*> streams;  // by device, as far as set
 
 }  // namespace
 
-void* current_stream() { return stream_of_thread; }
-void set_current_stream(void* stream) { stream_of_thread = stream; }
+void* current_stream(int index) {
+  const auto i = static_cast<std::size_t>(index);
+  return i < streams.size() ? streams[i] : nullptr;
+}
 
-FailureCheck::FailureCheck(Device device, std::function<void()> check) {
+void set_current_stream(int index, void* stream) {
+  const auto i = static_cast<std::size_t>(index);
+  if (i >= streams.size()) streams.resize(i + 1);
+  streams[i] = stream;
+}
+
+FailureCheck::FailureCheck(int index, std::function<void()> check) {
   const std::lock_guard lock(checks().mutex);
-  checks().all[this] = {device, std::move(check)};
+  checks().all[this] = {index, std::move(check)};
 }
 
 FailureCheck::~FailureCheck() {
@@ -34,10 +43,10 @@ FailureCheck::~FailureCheck() {
   checks().all.erase(this);
 }
 
-void throw_failures(Device device) {
+void throw_failures(int index) {
   const std::lock_guard lock(checks().mutex);
   for (const auto& [_, entry] : checks().all) {
-    if (entry.first == device) entry.second();
+    if (entry.first == index) entry.second();
   }
 }
 

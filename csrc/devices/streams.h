@@ -1,23 +1,21 @@
-// Streams of devices: the one on which a thread computes, and what fails on them unseen.
+// Streams of the devices that have streams, by their index: the one on which a thread computes, and
+// what fails on them unseen.
 #pragma once
 
 #include <functional>
 
-#include "devices/device.h"
-
 namespace renga {
 
-// The stream on which this thread computes, of all devices that have streams: the default stream
-// (nullptr) unless set.
-void* current_stream();
-void set_current_stream(void* stream);
+// The stream on which this thread computes on a device: the default stream (nullptr) unless set.
+void* current_stream(int index);
+void set_current_stream(int index, void* stream);
 
 // Something on a device that may fail after the host has started it, such as a collective whose
 // ranks are gone. `check` throws what has gone wrong, once; it is called on any thread, as long as
 // this object lives.
 class FailureCheck {
  public:
-  FailureCheck(Device device, std::function<void()> check);
+  FailureCheck(int index, std::function<void()> check);
   ~FailureCheck();
   FailureCheck(const FailureCheck&) = delete;
   FailureCheck& operator=(const FailureCheck&) = delete;
@@ -25,6 +23,6 @@ class FailureCheck {
 
 // Throws what has failed on a device. Drivers call it after the host has waited for the device, so
 // that no result is read that was not computed.
-void throw_failures(Device device);
+void throw_failures(int index);
 
 }  // namespace renga

@@ -3,6 +3,7 @@
 #include "devices/streams.h"
 #include "lazy/deferred.h"
 #include "python/interpreter.h"
+#include "python/uploads.h"
 #include "python/variable.h"
 #include "tensor/views.h"
 
@@ -94,6 +95,7 @@ constexpr DeviceArrays kConversions{&is_cuda, &is_device_array, &to_device_array
 }  // namespace
 
 void bind_device_arrays(py::module_& m) {
+  bind_uploads(m);
   m.attr("Variable").attr("__cuda_array_interface__") =
       py::module_::import("builtins").attr("property")(py::cpp_function(&cuda_array_interface));
   m.def(
@@ -125,7 +127,8 @@ void bind_device_arrays(py::module_& m) {
       },
       py::arg("device"), "Waits for everything that was started on a device.");
   m.def(
-      "throw_failures", [](const std::string& name) { throw_failures(device_from_string(name)); },
+      "throw_failures",
+      [](const std::string& name) { throw_failures(device_from_string(name).index); },
       py::arg("device"), "Raises what has failed on a device, such as a collective.");
 }
 

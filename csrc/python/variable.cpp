@@ -123,7 +123,10 @@ void add_grad(VariableBody& body, const VariableBody& other) {
   check_grad(body, other.grad);
   const BackpropMode off(false);
   // A copy where it is the first, so that two variables never share one gradient.
-  const Variable mine(copy_of(other.grad.array()));
+  const Array& grad = other.grad.array();
+  const Array& own = body.metadata();
+  const bool is_here = !own.defined() || own.device() == grad.device();
+  const Variable mine(is_here ? copy_of(grad) : to_device(grad, own.device()));
   body.grad = add_gradients(body.grad, mine);
 }
 

@@ -98,6 +98,9 @@ void copy(const Array& from, const Array& to) {
   } else if (target.device().is_host()) {
     driver_of(source.device())
         .copy_to_host(target.data(), source.data(), bytes, source.device().index);
+  } else if (const auto across = copy_kernels.on(target.device()).copy_across;
+             across != nullptr && source.device().driver == target.device().driver) {
+    across(source, target);
   } else {
     const Array staged = to_device(source, Device{});
     copy(staged, target);

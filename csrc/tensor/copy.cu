@@ -1,3 +1,6 @@
+#include <memory>
+
+#include "devices/cuda/event.h"
 #include "tensor/copy.h"
 #include "tensor/elements.cu.h"
 
@@ -31,7 +34,30 @@ void fill_cuda(const Array& x, double value) {
   });
 }
 
-[[maybe_unused]] const bool registered = copy_kernels.add(cuda::number(), {copy_cuda, fill_cuda});
+// On the stream of `to`, between what precedes and what follows on that of `from`.
+void copy_across_cuda(const Array& from, const Array& to) {
+  const int source = from.device().index, target = to.device().index;
+  const auto bytes = static_cast<std::size_t>(from.size() * from.itemsize());
+  if (bytes == 0) return;
+  const auto event_after = [](int index) {
+    const cuda::Use use(index);
+    auto event = std::make_unique<cuda::Event>(cudaEventDisableTiming);
+    event->record();
+    return event;
+  };
+  const auto ready = event_after(source);
+  {
+    const cuda::Use use(target);
+    ready->hold(cuda::stream());
+    RENGA_CUDA(cudaMemcpyPeerAsync(to.data(), target, from.data(), source, bytes, cuda::stream()));
+  }
+  const auto copied = event_after(target);
+  const cuda::Use use(source);
+  copied->hold(cuda::stream());
+}
+
+[[maybe_unused]] const bool registered =
+    copy_kernels.add(cuda::number(), {copy_cuda, fill_cuda, copy_across_cuda});
 
 }  // namespace
 }  // namespace renga

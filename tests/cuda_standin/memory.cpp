@@ -213,7 +213,12 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
     return failed(cudaErrorInvalidValue);
   }
   if (!reads && !is_pinned(from)) {
-    // The memory is read before the call returns, and arrives later.
+    // The memory is read before the call returns, and arrives later. More than what fits into a
+    // command waits for the stream first.
+    constexpr std::size_t kInCommand = 64 << 10;
+    if (bytes > kInCommand) {
+      if (const cudaError_t error = cudaStreamSynchronize(stream)) return error;
+    }
     auto staged = std::make_shared<std::vector<std::byte>>(
         static_cast<const std::byte*>(from), static_cast<const std::byte*>(from) + bytes);
     return enqueue(stream, {[=] {

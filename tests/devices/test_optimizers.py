@@ -62,7 +62,9 @@ def test_hooks(hook, scale, dtype, tolerance):
         numpy.testing.assert_allclose(y, x, rtol=tolerance, atol=tolerance)
 
 
-@pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 1e-12), ("float32", 1e-5)])
+@pytest.mark.parametrize(
+    ("dtype", "tolerance"), [("float64", 1e-12), ("float32", 1e-5)]
+)
 def test_lamb(dtype, tolerance):
     expected, actual = (
         train(optimizers.LAMB(0.01), None, dtype, device) for device in ("@numpy", gpu)

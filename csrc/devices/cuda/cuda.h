@@ -29,8 +29,9 @@ class Use {
   int before_ = 0;
 };
 
-// The stream on which this thread computes, of all devices: the default stream unless set.
+// The stream on which this thread computes on the current device: the default stream unless set.
 cudaStream_t stream();
-void set_stream(cudaStream_t stream);
+// Sets it for a device. What follows on it waits for what is on the one before.
+void set_stream(int index, cudaStream_t stream);
 
 }  // namespace renga::cuda

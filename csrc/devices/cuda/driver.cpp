@@ -1,5 +1,6 @@
 #include "devices/allocator.h"
 #include "devices/cuda/cuda.h"
+#include "devices/cuda/event.h"
 #include "devices/cuda/index_fault.h"
 #include "devices/gil_release.h"
 #include "devices/streams.h"
@@ -61,7 +62,7 @@ class CudaDriver final : public Driver {
     throw_faults(index);
   }
   static void throw_faults(int index) {
-    throw_failures({number(), static_cast<std::int16_t>(index)});
+    throw_failures(index);
     throw_index_fault(index);
   }
 };
@@ -93,8 +94,21 @@ void require_devices() {
   throw std::runtime_error(std::string("expected a CUDA device and its driver, got ") + reason);
 }
 
-cudaStream_t stream() { return static_cast<cudaStream_t>(current_stream()); }
-void set_stream(cudaStream_t stream) { set_current_stream(stream); }
+cudaStream_t stream() {
+  int index = 0;
+  cudaGetDevice(&index);
+  return static_cast<cudaStream_t>(current_stream(index));
+}
+
+void set_stream(int index, cudaStream_t next) {
+  const auto before = static_cast<cudaStream_t>(current_stream(index));
+  if (next == before) return;
+  const Use use(index);
+  const Event event(cudaEventDisableTiming);
+  event.record(before);
+  event.hold(next);
+  set_current_stream(index, next);
+}
 
 // Unchecked, as memory is also released where nothing may be thrown: what is wrong with the device
 // shows in the calls that follow.

@@ -8,13 +8,19 @@ namespace renga::cuda {
 // An event of the current device.
 class Event {
  public:
-  Event() { RENGA_CUDA(cudaEventCreateWithFlags(&event_, 0)); }
+  explicit Event(unsigned flags = cudaEventDefault) {
+    RENGA_CUDA(cudaEventCreateWithFlags(&event_, flags));
+  }
   ~Event() { cudaEventDestroy(event_); }
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;
 
-  // After what is on the current stream now.
-  void record() const { RENGA_CUDA(cudaEventRecord(event_, stream())); }
+  // After what is on a stream now, by default the current one.
+  void record() const { record(stream()); }
+  void record(cudaStream_t stream) const { RENGA_CUDA(cudaEventRecord(event_, stream)); }
+  // What follows on a stream waits for it.
+  void hold(cudaStream_t stream) const { RENGA_CUDA(cudaStreamWaitEvent(stream, event_, 0)); }
+  bool is_over() const { return cudaEventQuery(event_) == cudaSuccess; }
   // Waits for this event, which is later than `begin`.
   float milliseconds_since(const Event& begin) const {
     float time = 0;

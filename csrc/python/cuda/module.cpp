@@ -3,9 +3,12 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <memory>
 #include <tuple>
 
 #include "devices/cuda/cuda.h"
+#include "devices/cuda/event.h"
+#include "devices/gil_release.h"
 #include "ops/convolution/cuda/plan.h"
 
 namespace {
@@ -15,6 +18,30 @@ using Options = std::tuple<bool, bool, bool, std::int64_t>;
 renga::ConvolutionOptions options_from(const Options& options) {
   return std::apply([](auto... members) { return renga::ConvolutionOptions{members...}; }, options);
 }
+
+// A point in time on a device.
+class DeviceEvent {
+ public:
+  explicit DeviceEvent(int device) : device_(device) {
+    const renga::cuda::Use use(device_);
+    event_ = std::make_unique<renga::cuda::Event>();
+  }
+  // After what is on this thread's stream now.
+  void record() const {
+    const renga::cuda::Use use(device_);
+    event_->record();
+  }
+  // Waits for it.
+  double seconds_since(const DeviceEvent& begin) const {
+    const renga::GilRelease wait;
+    const renga::cuda::Use use(device_);
+    return event_->milliseconds_since(*begin.event_) / 1e3;
+  }
+
+ private:
+  int device_;
+  std::unique_ptr<renga::cuda::Event> event_;
+};
 
 }  // namespace
 
@@ -43,9 +70,19 @@ PYBIND11_MODULE(RENGA_PLUGIN, m) {
       pybind11::arg("options"), "The same, for threads that have set nothing.");
   m.def(
       "set_stream",
-      [](std::uintptr_t stream) {
-        renga::cuda::set_stream(reinterpret_cast<cudaStream_t>(stream));
+      [](std::uintptr_t stream, std::optional<int> device) {
+        int index = 0;
+        RENGA_CUDA(cudaGetDevice(&index));
+        renga::cuda::set_stream(device.value_or(index), reinterpret_cast<cudaStream_t>(stream));
       },
-      pybind11::arg("stream"), "Sets the stream on which this thread computes; 0: the default.");
+      pybind11::arg("stream"), pybind11::arg("device") = std::nullopt,
+      "Sets the stream on which this thread computes on a device, by default the current one, "
+      "after "
+      "what is on the one before; 0: the default stream.");
+  pybind11::class_<DeviceEvent>(m, "Event")
+      .def(pybind11::init<int>(), pybind11::arg("device"))
+      .def("record", &DeviceEvent::record, "Sets it after what this thread has begun.")
+      .def("seconds_since", &DeviceEvent::seconds_since, pybind11::arg("begin"),
+           "The time between two events on a device, whose later one is waited for.");
   m.def("convolution_plans", &renga::convolution_plans, "How many plans of cuDNN are kept.");
 }

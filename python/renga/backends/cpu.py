@@ -26,7 +26,11 @@ class CpuDevice(Device):
         return "<CpuDevice (numpy)>"
 
     def _send(self, array: Any) -> Any:
-        return cuda.to_cpu(array) if isinstance(array, cuda.ndarray) else super()._send(array)
+        return (
+            cuda.to_cpu(array)
+            if isinstance(array, cuda.ndarray)
+            else super()._send(array)
+        )
 
     def send_array(self, array: Any) -> numpy.ndarray:
         return numpy.asarray(array)

@@ -131,12 +131,24 @@ class GpuDevice(_Device):
     def send_array(self, array: Any) -> Any:
         if self.is_array_supported(array):
             return array
-        variable = _core.Variable(
-            array if isinstance(array, loaded().ndarray) else numpy.asarray(array),
-            requires_grad=False,
-        )
-        variable._to_device(f"cuda:{self.device.id}")
+        if isinstance(array, loaded().ndarray):
+            variable = _core.Variable(array, requires_grad=False)
+            variable._to_device(f"cuda:{self.device.id}")
+        else:
+            variable = self.upload(numpy.asarray(array))
+            _core.wait_for_upload(variable)
         return variable.array
+
+    def upload(self, array: numpy.ndarray) -> _core.Variable:
+        """Starts a copy to this device, beside what it computes.
+
+        The Variable may be used after ``_core.wait_for_upload``.
+        """
+        return _core.upload(array, f"cuda:{self.device.id}")
+
+    def pinned_empty(self, shape: tuple[int, ...], dtype: Any) -> numpy.ndarray:
+        """An array in the main memory that need not be copied there for an upload."""
+        return _core.pinned_empty(shape, dtype, f"cuda:{self.device.id}")
 
 
 def get_device_from_id(device_id: int | None) -> Any:
@@ -173,7 +185,8 @@ def to_cpu(array: Any, stream: Any = None) -> Any:
         return type(array)(to_cpu(x, stream) for x in array)
     if isinstance(array, loaded().ndarray):
         copied = array.get(stream)
-        _core.throw_failures(f"cuda:{array.device.id}")
+        if loaded().available:
+            _core.throw_failures(f"cuda:{array.device.id}")
         return copied
     return None if array is None else numpy.asarray(array)
 
@@ -183,7 +196,8 @@ def to_gpu(array: Any, device: Any = None, stream: Any = None) -> Any:
 
     Args:
         device: a device or its number; by default the current one.
-        stream: not used: copies precede what is computed from them.
+        stream: not used: copies have a stream of their own, for which what is computed
+            from them waits.
     """
     check_cuda_available()
     target = GpuDevice(loaded().Device() if device is None else device)

@@ -81,13 +81,14 @@ def loaded() -> SimpleNamespace:
         names.Device = cuda_device.Device
         make, owner = cuda_arrays.make, cuda_arrays.owner
     else:
-        from renga.backends import cupy_arrays
+        from renga.backends.cupy_arrays import CupyArrays
 
+        arrays = CupyArrays(cupy, names.plugin)
         names.cupy, names.ndarray = cupy, cupy.ndarray
         names.Device = cupy.cuda.Device
         names.Stream, names.Event = cupy.cuda.Stream, cupy.cuda.Event
-        make, owner = cupy_arrays.make_with(cupy), cupy_arrays.owner
-        cupy_arrays.share_memory(cupy)
+        make, owner = arrays.make, arrays.owner
+        cupy.cuda.set_allocator(arrays.allocate)
     _core.set_device_arrays(names.ndarray, make, owner)
     for prepare in on_load:
         prepare(names.plugin)

@@ -2,49 +2,72 @@
 
 from __future__ import annotations
 
+import threading
 from types import ModuleType
-from typing import Any, Callable
+from typing import Any
 
 from renga import _core
 from renga.backends.cuda_device import number_of
 
 
-def make_with(cupy: ModuleType) -> Callable[[Any], Any]:
-    """The function that makes CuPy's array over a Variable's memory."""
+class CupyArrays:
+    """What the core asks about CuPy's arrays.
 
-    def make(variable: Any) -> Any:
+    Wherever an array goes from one side to the other, renga begins to compute on the
+    stream that is CuPy's current one there, after what it has begun on another.
+    """
+
+    def __init__(self, cupy: ModuleType, plugin: ModuleType) -> None:
+        self._cupy = cupy
+        self._plugin = plugin
+        self._followed = _Followed()
+
+    def make(self, variable: Any) -> Any:
+        """CuPy's array over a Variable's memory."""
+        self._follow(number_of(variable))
         described = variable.__cuda_array_interface__
-        return cupy.ndarray(
+        return self._cupy.ndarray(
             described["shape"],
             described["typestr"],
-            _pointer(cupy, variable, _bytes(variable)),
+            self._pointer(variable, int(variable.size * variable.dtype.itemsize)),
             strides=described["strides"],
         )
 
-    return make
+    def owner(self, array: Any) -> Any:
+        """The Variable whose memory an array is part of; None for CuPy's own."""
+        self._follow(array.data.device_id)
+        kept = getattr(array.data.mem, "_owner", None)
+        return kept if isinstance(kept, _core.Variable) else None
+
+    def allocate(self, size: int) -> Any:
+        """Memory for CuPy's arrays from the core, so that there is one pool of it."""
+        device = self._cupy.cuda.Device().id
+        self._follow(device)
+        memory = _core.empty_variable((size,), "uint8", f"cuda:{device}")
+        return self._pointer(memory, size)
+
+    def _follow(self, device: int) -> None:
+        cuda = self._cupy.cuda
+        if cuda.Device().id != device:
+            with cuda.Device(device):
+                self._follow(device)
+            return
+        stream = cuda.get_current_stream()
+        streams = self._followed.streams
+        before = streams.get(device)
+        if stream.ptr != (0 if before is None else before.ptr):
+            self._plugin.set_stream(stream.ptr, device)
+            streams[device] = stream
+
+    def _pointer(self, variable: Any, size: int) -> Any:
+        cuda = self._cupy.cuda
+        address = variable.__cuda_array_interface__["data"][0]
+        memory = cuda.UnownedMemory(address, size, variable, number_of(variable))
+        return cuda.MemoryPointer(memory, 0)
 
 
-def owner(array: Any) -> Any:
-    """The Variable whose memory CuPy's ``array`` is part of; None for CuPy's own."""
-    kept = getattr(array.data.mem, "_owner", None)
-    return kept if isinstance(kept, _core.Variable) else None
+class _Followed(threading.local):
+    """CuPy's streams on which this thread computes, by device, kept alive."""
 
-
-def share_memory(cupy: ModuleType) -> None:
-    """Makes CuPy take memory from the core, so that there is one pool of it."""
-
-    def allocate(size: int) -> Any:
-        device = f"cuda:{cupy.cuda.Device().id}"
-        return _pointer(cupy, _core.empty_variable((size,), "uint8", device), size)
-
-    cupy.cuda.set_allocator(allocate)
-
-
-def _bytes(variable: Any) -> int:
-    return int(variable.size * variable.dtype.itemsize)
-
-
-def _pointer(cupy: ModuleType, variable: Any, size: int) -> Any:
-    address = variable.__cuda_array_interface__["data"][0]
-    memory = cupy.cuda.UnownedMemory(address, size, variable, number_of(variable))
-    return cupy.cuda.MemoryPointer(memory, 0)
+    def __init__(self) -> None:
+        self.streams: dict[int, Any] = {}

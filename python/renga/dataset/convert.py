@@ -9,7 +9,7 @@ from typing import Any, Callable
 
 import numpy
 
-from renga import backend
+from renga import _core, backend
 from renga.backends import cuda
 
 
@@ -59,7 +59,11 @@ def to_device(device: Any, x: Any) -> Any:
 
 
 class Conveyor:
-    """A queue of arrays on their way to a device: out in the order they came in."""
+    """A queue of arrays on their way to a device: out in the order they came in.
+
+    An array is copied to a GPU beside what the GPU computes between ``put`` and
+    ``get``. The host waits for neither; ``stream`` is not used.
+    """
 
     def __init__(self, device: Any = None, stream: Any = None) -> None:
         self.device = _device_or_none(device)
@@ -67,11 +71,22 @@ class Conveyor:
 
     def put(self, array: Any) -> None:
         """Sends an array."""
-        self._arrays.append(to_device(self.device, array))
+        if _is_gpu(self.device) and isinstance(array, numpy.ndarray):
+            self._arrays.append(self.device.upload(array))
+        else:
+            self._arrays.append(to_device(self.device, array))
 
     def get(self, sync: bool = True) -> Any:
         """The oldest array sent; IndexError where there is none."""
-        return self._arrays.popleft()
+        array = self._arrays.popleft()
+        if not isinstance(array, _core.Variable):
+            return array
+        _core.wait_for_upload(array)
+        return array.array
+
+
+def _is_gpu(device: Any) -> bool:
+    return isinstance(device, backend.GpuDevice)
 
 
 def concat_examples_func(batch: Any, device: Any = None, padding: Any = None) -> Any:
@@ -146,15 +161,29 @@ def _concat(arrays: Sequence[Any], device: Any, padding: Any) -> Any:
                 f"got {type(arrays[0]).__name__}"
             )
     elif padding is None:
-        joined = _stack(arrays)
+        joined = _stack(arrays, device)
     else:
-        joined = _stack_padded(arrays, padding)
+        joined = _stack_padded(arrays, padding, device)
     return to_device(device, joined)
 
 
-def _stack(arrays: Sequence[Any]) -> Any:
+def _empty(shape: tuple[int, ...], arrays: Sequence[Any], device: Any) -> Any:
+    """An array for ``arrays``, in memory from which a GPU copies it by itself."""
+    dtypes = {array.dtype for array in arrays}
+    dtype = numpy.result_type(*dtypes)
+    if not isinstance(arrays[0], numpy.ndarray):
+        return backend.get_array_module(arrays[0]).empty(shape, dtype)
+    if _is_gpu(device) and dtype.kind in "biuf" and dtype.itemsize <= 8:
+        return device.pinned_empty(shape, dtype)
+    return numpy.empty(shape, dtype)
+
+
+def _stack(arrays: Sequence[Any], device: Any) -> Any:
     try:
-        return backend.get_array_module(arrays[0]).stack(arrays)
+        if not (_is_gpu(device) and all(isinstance(x, numpy.ndarray) for x in arrays)):
+            return backend.get_array_module(arrays[0]).stack(arrays)
+        joined = _empty((len(arrays), *arrays[0].shape), arrays, device)
+        return numpy.stack(arrays, out=joined)
     except ValueError as error:
         shapes = sorted({numpy.shape(array) for array in arrays})
         raise ValueError(
@@ -163,8 +192,7 @@ def _stack(arrays: Sequence[Any]) -> Any:
         ) from error
 
 
-def _stack_padded(arrays: Sequence[Any], padding: Any) -> Any:
-    xp = backend.get_array_module(arrays[0])
+def _stack_padded(arrays: Sequence[Any], padding: Any, device: Any) -> Any:
     if len({array.ndim for array in arrays}) > 1:
         shapes = sorted({array.shape for array in arrays})
         raise ValueError(
@@ -172,16 +200,17 @@ def _stack_padded(arrays: Sequence[Any], padding: Any) -> Any:
             f"got {', '.join(map(str, shapes))}"
         )
     shape = tuple(max(sizes) for sizes in zip(*(array.shape for array in arrays)))
-    joined = xp.full((len(arrays), *shape), padding, dtype=xp.result_type(*arrays))
+    joined = _empty((len(arrays), *shape), arrays, device)
+    joined[...] = padding
     for row, array in zip(joined, arrays):
         row[tuple(map(slice, array.shape))] = array
     return joined
 
 
 class ConcatWithAsyncTransfer:
-    """``concat_examples`` for a loop that overlaps copies to a GPU with computation.
+    """``concat_examples``, which overlaps copies to a GPU with what it computes anyway.
 
-    On the CPU there is nothing to overlap, and the streams are not used.
+    The streams are not used.
     """
 
     def __init__(self, stream: Any = None, compute_stream: Any = None) -> None:

@@ -1,18 +1,41 @@
-"""CUDAProfileHook, which needs CuPy."""
+"""CUDAProfileHook: functions as ranges of NVIDIA's profilers."""
 
 from __future__ import annotations
 
 from renga.backends import cuda
-from renga.function_hook import FunctionHook
+from renga.function_hook import Arrays, FunctionHook
 
 
 class CUDAProfileHook(FunctionHook):
-    """Not available: it marks functions by CuPy. ``renga.profiler`` times them.
+    """Marks functions as ranges that NVIDIA's profilers show, by CuPy's NVTX.
 
-    The constructor raises RuntimeError.
+    A range is called after its function, with ``.forward`` or ``.backward`` behind it.
+    The constructor raises RuntimeError without CUDA, CuPy or its NVTX.
     """
 
     name = "CUDAProfileHook"
 
     def __init__(self) -> None:
-        cuda.check_cuda_available()
+        nvtx = getattr(cuda._cupy("cuda"), "nvtx", None)
+        if nvtx is None:
+            raise RuntimeError("CUDAProfileHook: expected a CuPy with NVTX")
+        self._nvtx = nvtx
+
+    def forward_preprocess(self, function: object, in_data: Arrays) -> None:
+        self._push(function, "forward")
+
+    def forward_postprocess(self, function: object, in_data: Arrays) -> None:
+        self._nvtx.RangePop()
+
+    def backward_preprocess(
+        self, function: object, in_data: Arrays, out_grad: Arrays
+    ) -> None:
+        self._push(function, "backward")
+
+    def backward_postprocess(
+        self, function: object, in_data: Arrays, out_grad: Arrays
+    ) -> None:
+        self._nvtx.RangePop()
+
+    def _push(self, function: object, direction: str) -> None:
+        self._nvtx.RangePush(f"{getattr(function, 'label', '')}.{direction}")

@@ -12,23 +12,24 @@ from renga.operations import operation_name
 class TimerHook(CallTimes, FunctionHook):
     """Measures the time of functions, forward and backward.
 
-    ``call_history`` lists each call's name and seconds, including
-    nested functions.
+    ``call_history`` lists each call's name and seconds, including nested functions.
+    Functions on CUDA devices are timed there, by events that are waited for when it
+    is read.
     """
 
     name = "TimerHook"
 
     def deleted(self, function: Any) -> None:
         if function is None:
-            self._running.clear()
+            self._clear()
 
     def forward_preprocess(self, function: Any, in_data: Arrays) -> None:
-        self._running.start(function)
+        self._start(function, in_data)
 
     def backward_preprocess(
         self, function: Any, in_data: Arrays, out_grad: Arrays
     ) -> None:
-        self._running.start(function)
+        self._start(function, (*in_data, *out_grad))
 
     def forward_postprocess(self, function: Any, in_data: Arrays) -> None:
         self._stop(function, operation_name(function))

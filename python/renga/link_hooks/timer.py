@@ -11,7 +11,8 @@ from renga.link_hook import LinkHook
 class TimerHook(CallTimes, LinkHook):
     """Measures the time of links, including the links that they call.
 
-    ``call_history`` lists the class and the seconds of each call.
+    ``call_history`` lists the class and the seconds of each call; on CUDA devices they
+    are measured there.
     """
 
     name = "TimerHook"
@@ -19,10 +20,10 @@ class TimerHook(CallTimes, LinkHook):
 
     def deleted(self, link: Any) -> None:
         if link is None:
-            self._running.clear()
+            self._clear()
 
     def forward_preprocess(self, args: Any) -> None:
-        self._running.start(args.link)
+        self._start(args.link, (*args.args, *args.kwargs.values()))
 
     def forward_postprocess(self, args: Any) -> None:
         self._stop(args.link, type(args.link).__name__)

@@ -104,7 +104,9 @@ class _Changes:
         if not isinstance(value, (numpy.ndarray, cuda.ndarray)):
             return value
         if id(value) not in self._copies:
-            saved = cuda.to_cpu(value) if isinstance(value, cuda.ndarray) else value.copy()
+            saved = (
+                cuda.to_cpu(value) if isinstance(value, cuda.ndarray) else value.copy()
+            )
             self._copies[id(value)] = value, saved
         return self._copies[id(value)][1]
 

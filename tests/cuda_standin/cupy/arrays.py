@@ -96,7 +96,7 @@ class ndarray:
 
     def get(self, stream: Any = None) -> numpy.ndarray:
         host = self._host()
-        cuda.Stream(null=True).synchronize()
+        cuda.get_current_stream().synchronize()
         return host
 
     def _host(self) -> numpy.ndarray:
@@ -146,7 +146,7 @@ class ndarray:
                 ctypes.c_void_p(start),
                 ctypes.c_size_t(size),
                 kind,
-                None,
+                ctypes.c_void_p(cuda.get_current_stream().ptr),
             )
         cuda.check(status)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import pathlib
+import threading
 from collections.abc import Iterator
 from typing import Any, Callable
 
@@ -63,15 +64,59 @@ class Device:
 
 
 class Stream:
+    """A stream of the current device; as a context, the one that CuPy uses there."""
+
+    null: Stream
+
     def __init__(self, null: bool = False, non_blocking: bool = False) -> None:
         self.ptr = 0
+        self._before: list[Stream] = []
         if not null:
             stream = ctypes.c_void_p()
             check(runtime.cudaStreamCreateWithFlags(ctypes.byref(stream), 1))
             self.ptr = stream.value or 0
 
+    def __del__(self) -> None:
+        if self.ptr:
+            runtime.cudaStreamDestroy(ctypes.c_void_p(self.ptr))
+
+    def __enter__(self) -> Stream:
+        self._before.append(get_current_stream())
+        return self.use()
+
+    def __exit__(self, *args: Any) -> None:
+        self._before.pop().use()
+
+    def use(self) -> Stream:
+        _current.streams[Device().id] = self
+        return self
+
     def synchronize(self) -> None:
         check(runtime.cudaStreamSynchronize(ctypes.c_void_p(self.ptr)))
+
+    def record(self, event: Event | None = None) -> Event:
+        event = Event() if event is None else event
+        event.record(self)
+        return event
+
+    def wait_event(self, event: Event) -> None:
+        pointers = ctypes.c_void_p(self.ptr), ctypes.c_void_p(event.ptr)
+        check(runtime.cudaStreamWaitEvent(*pointers, 0))
+
+
+Stream.null = Stream(null=True)
+
+
+class _Current(threading.local):
+    def __init__(self) -> None:
+        self.streams: dict[int, Stream] = {}
+
+
+_current = _Current()
+
+
+def get_current_stream() -> Stream:
+    return _current.streams.get(Device().id, Stream.null)
 
 
 class Event:
@@ -81,11 +126,22 @@ class Event:
         self.ptr = event.value
 
     def record(self, stream: Stream | None = None) -> None:
-        pointer = ctypes.c_void_p(stream.ptr if stream else 0)
+        pointer = ctypes.c_void_p((stream or get_current_stream()).ptr)
         check(runtime.cudaEventRecord(ctypes.c_void_p(self.ptr), pointer))
 
     def synchronize(self) -> None:
         check(runtime.cudaEventSynchronize(ctypes.c_void_p(self.ptr)))
+
+
+def get_elapsed_time(start: Event, end: Event) -> float:
+    """In milliseconds."""
+    time = ctypes.c_float()
+    check(
+        runtime.cudaEventElapsedTime(
+            ctypes.byref(time), ctypes.c_void_p(start.ptr), ctypes.c_void_p(end.ptr)
+        )
+    )
+    return time.value
 
 
 class Memory:
@@ -122,3 +178,18 @@ def set_allocator(allocator: Callable[[int], MemoryPointer] | None = None) -> No
 
 def alloc(size: int) -> MemoryPointer:
     return _allocate[0](size) if _allocate else MemoryPointer(Memory(size), 0)
+
+
+class _Nvtx:
+    """Ranges of NVIDIA's profilers, in the order of the calls."""
+
+    ranges: list[str] = []
+
+    def RangePush(self, message: str, id_color: int = -1) -> None:
+        self.ranges.append(message)
+
+    def RangePop(self) -> None:
+        self.ranges.append("pop")
+
+
+nvtx = _Nvtx()

@@ -36,6 +36,7 @@ using cudaStream_t = CudaStandinStream*;
 using cudaEvent_t = CudaStandinEvent*;
 
 inline constexpr unsigned cudaStreamNonBlocking = 1;
+inline constexpr unsigned cudaEventDefault = 0;
 inline constexpr unsigned cudaEventDisableTiming = 2;
 
 extern "C" {

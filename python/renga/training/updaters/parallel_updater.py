@@ -83,9 +83,10 @@ class ParallelUpdater(StandardUpdater):
         count = len(self._models)
         for i, (name, model) in enumerate(self._models.items()):
             model.cleargrads()
-            loss = self._loss(name, model, batch[i::count])
-            if loss is not None:
-                loss.backward(loss_scale=optimizer._loss_scale)
+            with backend.using_device(self._devices.get(name, model.device)):
+                loss = self._loss(name, model, batch[i::count])
+                if loss is not None:
+                    loss.backward(loss_scale=optimizer._loss_scale)
         others = [model for name, model in self._models.items() if name != "main"]
         for model in others:
             main.addgrads(model)
