@@ -44,7 +44,7 @@ def make(optimizer, updater, size=6, **kwargs):
     numpy.random.seed(0)
     model = Model(size)
     optimizer = optimizer().setup(model)
-    iterator = renga.iterators.SerialIterator(list(zip(X, T)), 7)
+    iterator = renga.iterators.SerialIterator(list(zip(X, T)), 7, shuffle=False)
     return model, updater(iterator, optimizer, **kwargs)
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from renga.backends import cuda
 from renga.function_hook import Arrays, FunctionHook
+from renga.operations import operation_name
 
 
 class CUDAProfileHook(FunctionHook):
@@ -21,21 +24,21 @@ class CUDAProfileHook(FunctionHook):
             raise RuntimeError("CUDAProfileHook: expected a CuPy with NVTX")
         self._nvtx = nvtx
 
-    def forward_preprocess(self, function: object, in_data: Arrays) -> None:
+    def forward_preprocess(self, function: Any, in_data: Arrays) -> None:
         self._push(function, "forward")
 
-    def forward_postprocess(self, function: object, in_data: Arrays) -> None:
+    def forward_postprocess(self, function: Any, in_data: Arrays) -> None:
         self._nvtx.RangePop()
 
     def backward_preprocess(
-        self, function: object, in_data: Arrays, out_grad: Arrays
+        self, function: Any, in_data: Arrays, out_grad: Arrays
     ) -> None:
         self._push(function, "backward")
 
     def backward_postprocess(
-        self, function: object, in_data: Arrays, out_grad: Arrays
+        self, function: Any, in_data: Arrays, out_grad: Arrays
     ) -> None:
         self._nvtx.RangePop()
 
-    def _push(self, function: object, direction: str) -> None:
-        self._nvtx.RangePush(f"{getattr(function, 'label', '')}.{direction}")
+    def _push(self, function: Any, direction: str) -> None:
+        self._nvtx.RangePush(f"{operation_name(function)}.{direction}")
