@@ -2,6 +2,7 @@
 #include <pybind11/stl.h>
 
 #include "optimizers/prediction.h"
+#include "optimizers/update_mask.h"
 #include "optimizers/update_rules.h"
 #include "python/variable.h"
 
@@ -131,6 +132,21 @@ void bind_optimizers(py::module_& m) {
       "deferred_updates",
       [](const py::function& body) { return deferred_updates([&] { body(); }); }, py::arg("body"),
       "The calls of rules that `body()` makes in this thread, deferred.");
+  rules.def(
+      "set_update_mask",
+      [](const std::optional<Array>& values, double t) {
+        if (values) {
+          require(
+              values->dtype() == Dtype::float32 && values->size() == 2 && values->is_contiguous(),
+              "set_update_mask: expected 2 adjoining numbers of float32, got ", values->shape(),
+              " of ", values->dtype());
+        }
+        update_mask() = {values.value_or(Array()), t};
+      },
+      py::arg("values"), py::arg("t") = 0.0,
+      "Until it is set to None, updates of this thread on the device of `values` change nothing "
+      "unless values[0] is 0. values[1] of the t updates before the next one's end changed "
+      "nothing.");
   rules.def("add_scaled", [](const OutputArray& y, const Array& x, double scale) {
     add_scaled(y.array, x, scale);
   });

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import ctypes
+import pathlib
+import sys
+
 import numpy
 import pytest
 
 import renga
-from renga import optimizer_hooks, optimizers
+import renga.functions as F
+from renga import _core, optimizer_hooks, optimizers
 from renga.backends import cuda
 
 pytestmark = pytest.mark.skipif(not cuda.available, reason="no CUDA device")
 gpu = "@cupy:0"
+standin = None  # counts waits
+if getattr(sys.modules.get("renga._cuda"), "__name__", "") == "renga._cuda_standin":
+    library = pathlib.Path(_core.__file__).parent / "libcuda_standin.so"
+    standin = ctypes.CDLL(str(library))
 RANDOM = numpy.random.RandomState(0)
 X = [RANDOM.standard_normal((3, 4)), RANDOM.standard_normal(5), numpy.zeros(2)]
 GRADS = [[RANDOM.standard_normal(x.shape) for x in X] for _ in range(3)]
@@ -103,3 +112,112 @@ def test_clipping_of_a_model_on_two_devices():
     optimizer.update()
     for x, link in zip(expected, model):
         numpy.testing.assert_allclose(cuda.to_cpu(link.x.array), x, rtol=1e-6)
+
+
+SCALED = {
+    "SGD": {"lr": 0.1},
+    "MomentumSGD": {"lr": 0.1},
+    "RMSprop": {"lr": 0.01},
+    "AdaGrad": {"lr": 0.1},
+    "Adam": {"alpha": 0.1, "beta1": 0.5, "beta2": 0.7},
+    "AMSGrad": {"alpha": 0.1},
+    "AdamW": {"alpha": 0.1, "weight_decay_rate": 0.01},
+    "AdaBound": {"alpha": 0.1},  # reads the overflow on the host
+    "MSVAG": {"lr": 0.1},
+}
+
+
+class Weighted(renga.Link):
+    def __init__(self, dtype):
+        super().__init__()
+        with self.init_scope():
+            self.x = renga.Parameter(numpy.array([1.0, -2.0, 0.5], dtype))
+
+    def forward(self, weights):
+        return F.sum(self.x * weights * self.x)
+
+
+def train_with_overflows(name, dtype, device, hook=None, read=()):
+    """Updates whose gradients overflow once the loss scale is large."""
+    model = Weighted(dtype).to_device(device)
+    optimizer = getattr(optimizers, name)(**SCALED[name]).setup(model)
+    optimizer.use_fp32_update()
+    if hook is not None:
+        optimizer.add_hook(hook)
+    optimizer.loss_scaling(interval=2)
+    large = float(numpy.finfo(dtype).max) / 8
+    scales, waits = [], []
+    for i in range(16):
+        # The loss of a step is large at some steps, whose gradients overflow then.
+        size = large if i in (7, 8, 12) else 1.0
+        weights = (numpy.array([0.3, -0.1, 0.2]) * size).astype(dtype)
+        before = 0 if standin is None else standin.cuda_standin_waits()
+        optimizer.update(model, model.device.send(weights))
+        waits.append(0 if standin is None else standin.cuda_standin_waits() - before)
+        if i in read:
+            scales.append((optimizer._loss_scale, optimizer.is_safe_to_update()))
+    x = cuda.to_cpu(model.x.array)
+    t = optimizer.t
+    return x, scales, optimizer._loss_scale, t, model.x.update_rule.t, waits
+
+
+@pytest.mark.parametrize("name", SCALED)
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 1e-5), ("float16", 2e-3)])
+@pytest.mark.parametrize("read", [(), (3, 7, 9), range(16)], ids=len)
+def test_dynamic_loss_scaling(name, dtype, tolerance, read):
+    with numpy.errstate(all="ignore"):
+        expected, actual = (
+            train_with_overflows(name, dtype, device, read=read)
+            for device in ("@numpy", gpu)
+        )
+    assert numpy.isfinite(expected[0]).all()
+    assert expected[4] < expected[3] == 16  # some updates changed nothing
+    numpy.testing.assert_allclose(actual[0], expected[0], rtol=tolerance)
+    assert actual[1] == [(pytest.approx(s), safe) for s, safe in expected[1]]
+    assert actual[2] == pytest.approx(expected[2])
+    assert actual[3:5] == expected[3:5]
+    if name not in ("AdaBound", "MSVAG") and standin is not None and not read:
+        assert actual[5][3:] == [0] * 13  # the host never waits
+
+
+@pytest.mark.parametrize(
+    "hook",
+    [
+        optimizer_hooks.WeightDecay(0.1),
+        optimizer_hooks.GradientClipping(0.2),
+        optimizer_hooks.GradientLARS(),
+        optimizer_hooks.Lasso(0.1),
+    ],
+    ids=lambda hook: hook.name,
+)
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_hooks_see_gradients_without_the_scale(hook, dtype):
+    with numpy.errstate(all="ignore"):
+        expected, actual = (
+            train_with_overflows("Adam", dtype, device, hook)
+            for device in ("@numpy", gpu)
+        )
+    tolerance = 1e-5 if dtype == "float32" else 4e-3
+    numpy.testing.assert_allclose(actual[0], expected[0], rtol=tolerance)
+    assert actual[2:5] == (pytest.approx(expected[2]), *expected[3:5])
+
+
+def test_a_snapshot_holds_the_updates_that_changed_something(tmp_path):
+    def train(device):
+        model = Weighted("float32").to_device(device)
+        optimizer = optimizers.Adam().setup(model)
+        optimizer.loss_scaling(interval=1)
+        sizes = [1.0, 1e38, 1e38, 1.0]
+        for size in sizes:
+            weights = numpy.full(3, size, "f")
+            optimizer.update(model, model.device.send(weights))
+        path = tmp_path / device.strip("@:0")
+        renga.serializers.save_npz(path, optimizer)
+        return dict(numpy.load(path))
+
+    with numpy.errstate(all="ignore"):
+        expected, actual = train("@numpy"), train(gpu)
+    assert expected.keys() == actual.keys()
+    assert actual["x/t"] == expected["x/t"] < actual["t"] == 4
+    for key, value in expected.items():
+        numpy.testing.assert_allclose(actual[key], value, rtol=1e-5, err_msg=key)

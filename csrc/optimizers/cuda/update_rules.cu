@@ -1,16 +1,43 @@
 #include "optimizers/kernels.h"
+#include "optimizers/update_mask.h"
 #include "tensor/elements.cu.h"
 
 namespace renga {
 namespace {
 
+// What kernels read of an UpdateMask; without values, updates are not masked.
+struct Mask {
+  const float* values;
+  float t;
+};
+
+// The step of Adam's first n updates, relative to alpha.
+template <class C>
+__device__ C correction(const rules::Adam<C>& rule, C n) {
+  return std::sqrt(-std::expm1(n * std::log1p(-rule.gain2))) /
+         -std::expm1(n * std::log1p(-rule.gain1));
+}
+
+template <class C>
+__device__ void leave_out(rules::Adam<C>& rule, C updates, C t) {
+  rule.alpha *= correction(rule, t - updates) / correction(rule, t);
+}
+
 // `p` points at x, g and the states; the gradient is changed by its decay only.
-template <class T, class Rule, int N>
+template <class T, class GivenRule, int N>
 struct Update {
-  Rule rule;
+  GivenRule given;
   Compute<T> decay;
+  Mask mask;
   __device__ void operator()(std::byte* const* p) const {
     using C = Compute<T>;
+    GivenRule rule = given;
+    if (mask.values != nullptr) {
+      if (mask.values[0] != 0) return;
+      if constexpr (requires { leave_out(rule, C(), C()); }) {
+        if (mask.values[1] > 0) leave_out(rule, C(mask.values[1]), C(mask.t));
+      }
+    }
     C v[N];
     for (int k = 0; k < N; ++k) v[k] = cuda::load<T>(p[k]);
     if (decay != 0) {
@@ -18,13 +45,14 @@ struct Update {
       cuda::store<T>(p[1], v[1]);
       v[1] = cuda::load<T>(p[1]);  // rounded
     }
-    call(v, std::make_integer_sequence<int, N>());
+    call(rule, v, std::make_integer_sequence<int, N>());
     for (int k = 0; k < N; ++k) {
       if (k != 1) cuda::store<T>(p[k], v[k]);
     }
   }
   template <int... K>
-  __device__ void call(Compute<T>* v, std::integer_sequence<int, K...>) const {
+  __device__ static void call(const GivenRule& rule, Compute<T>* v,
+                              std::integer_sequence<int, K...>) {
     rule(v[K]...);
   }
 };
@@ -34,13 +62,18 @@ struct CudaMap {
   static void update(const Array& x, const Gradient& g, const std::array<Array, States>& states,
                      const Options&... options) {
     constexpr int N = 2 + States;
+    const UpdateMask& given = update_mask();
+    Mask mask{nullptr, static_cast<float>(given.t)};
+    if (given.values.defined() && given.values.device() == x.device()) {
+      mask.values = given.values.template as<float>();
+    }
     std::array<const Array*, N> operands{&x, &g.array};
     for (std::size_t k = 0; k < States; ++k) operands[2 + k] = &states[k];
     visit_dtype(x.dtype(), [&]<class T>(Type<T>) {
       if constexpr (is_floating<T>) {
         using C = Compute<T>;
         cuda::for_each_element<N>(
-            operands, Update<T, Rule<C>, N>{Rule<C>(options...), static_cast<C>(g.decay)});
+            operands, Update<T, Rule<C>, N>{Rule<C>(options...), static_cast<C>(g.decay), mask});
       }
     });
   }

@@ -25,6 +25,8 @@ class Optimizer(Hookable, LossScaling):
         """Makes ``link`` the target and resets the counts and hooks."""
         if not isinstance(link, Link):
             raise TypeError(f"setup: expected a Link, got {type(link).__name__}")
+        if self.target is not None:
+            self._read_device_loss_scale()
         self.target = link
         self.t = self.epoch = 0
         self._pre_update_hooks = self._post_update_hooks = None
@@ -80,6 +82,7 @@ class Optimizer(Hookable, LossScaling):
     def serialize(self, serializer: Any) -> None:
         """Saves or loads the counts and the state of the update rules."""
         self._require_target("serialize")
+        self._read_device_loss_scale()
         self.t = serializer("t", self.t)
         self.epoch = serializer("epoch", self.epoch)
         for name, param in self.target.namedparams():

@@ -9,16 +9,34 @@ import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any, Callable
 
+import numpy
+
 from renga import _core
 from renga.link import Link
 from renga.optimizer.base import Optimizer
+from renga.optimizer.device_loss_scale import DeviceLossScale
 from renga.optimizer.hyperparameter import Hyperparameter, check_hyperparameter
+from renga.optimizer.loss_scaling import LossScaling
 from renga.optimizer.update_rule import UpdateRule
+from renga.optimizer_hooks.gradient_clipping import GradientClipping
+from renga.optimizer_hooks.gradient_hard_clipping import GradientHardClipping
+from renga.optimizer_hooks.gradient_lars import GradientLARS
+from renga.optimizer_hooks.lasso import Lasso
 from renga.optimizer_hooks.weight_decay import WeightDecay
 from renga.parameter import Parameter
 from renga.suggestions import suggestion
 from renga.utils.argument import check_count
 from renga.utils.methods import is_method_of
+
+# What user code may override to see or change the loss scale.
+_SCALING = ("check_nan_in_grads", "is_safe_to_update", "update_loss_scale")
+_MASKABLE_HOOKS = {
+    GradientClipping,
+    GradientHardClipping,
+    GradientLARS,
+    Lasso,
+    WeightDecay,
+}
 
 
 def _warn_of_untrained(model: Link) -> None:
@@ -160,6 +178,10 @@ class GradientMethod(Optimizer):
                     f"function, got {type(loss).__name__}"
                 )
             self.target.cleargrads()
+            device = self._device_that_scales(loss)
+            if device is not None:
+                self._update_masked(self._loss_scale_on(device), loss)
+                return
             loss.backward(loss_scale=self._loss_scale)
             del loss  # frees the graph before the update
         self.reallocate_cleared_grads()
@@ -177,6 +199,51 @@ class GradientMethod(Optimizer):
             self.reallocate_cleared_grads()
             self.call_hooks("post")
         self.update_loss_scale()
+
+    def _device_that_scales(self, loss: Any) -> str | None:
+        """The CUDA device that adapts a dynamic loss scale and masks updates, if any.
+
+        Not where code of the user, or another rank, takes part in the update.
+        """
+        if not self._loss_scaling_is_dynamic or loss.size != 1:
+            return None
+        place: str = loss._device_name
+        params = list(self.target.params())
+        hooks = list(self._hooks("pre").values())
+        can = (
+            place.startswith("cuda")
+            and loss.grad_var is None
+            and type(self.target).sum_over_stages is Link.sum_over_stages
+            and is_method_of(self, GradientMethod, "update", "reallocate_cleared_grads")
+            and is_method_of(self, Optimizer, "call_hooks", "call_hook")
+            and is_method_of(self, LossScaling, *_SCALING)
+            and not self._hooks("post")
+            and all(type(hook) in _MASKABLE_HOOKS for hook in hooks)
+            and all(
+                param.is_initialized
+                and param._device_name == place
+                and is_method_of(param, Parameter, "update")
+                and param.update_rule is not None
+                and param.update_rule.is_maskable()
+                # Hooks would read what is still multiplied by the scale.
+                and not (hooks and param.dtype == numpy.float16)
+                for param in params
+            )
+        )
+        return place if can else None
+
+    def _update_masked(self, scale: DeviceLossScale, loss: Any) -> None:
+        """``update`` by a loss, without a wait for the scale or for an overflow."""
+        scale.backward(loss)
+        self.reallocate_cleared_grads()
+        params = list(self.target.params())
+        scale.check(param.grad for param in params)
+        scale.unscale(params)
+        decay = self._call_pre_hooks()
+        self.t += 1
+        scale.update(params, decay)
+        self.reallocate_cleared_grads()
+        self._adapt_device_loss_scale(scale)
 
     def predict(self, steps: int, outs: Sequence[Any] | None = None) -> list[Any]:
         """The values of the parameters expected after ``steps`` further updates.

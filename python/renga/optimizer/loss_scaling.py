@@ -8,13 +8,11 @@ from typing import Any
 
 import numpy
 
-from renga import _core
+from renga.optimizer.device_loss_scale import DeviceLossScale, total_of_zeros
 from renga.utils.argument import check_number
-from renga.variable import as_variable
 
 # The largest float16; a larger scale would overflow the loss itself.
 _MAX_SCALE = 65504.0
-_FLOAT32 = numpy.dtype(numpy.float32)
 
 
 class LossScaling:
@@ -25,11 +23,47 @@ class LossScaling:
     """
 
     target: Any
-    _loss_scale: float | None = None
+    _host_loss_scale: float | None = None
+    _device_loss_scale: DeviceLossScale | None = None  # a dynamic one
     _loss_scaling_is_dynamic = False
     _loss_scaling_isnan = False
     _loss_scaling_isnan_ever = False
     _loss_scaling_multiplier = 1.0
+
+    @property
+    def _loss_scale(self) -> float | None:
+        """The scale; one on a device is waited for."""
+        self._read_device_loss_scale()
+        return self._host_loss_scale
+
+    @_loss_scale.setter
+    def _loss_scale(self, scale: float | None) -> None:
+        self._read_device_loss_scale()
+        self._host_loss_scale = scale
+
+    def _read_device_loss_scale(self) -> None:
+        """Continues on the host what a device has counted, if one has."""
+        on_device, self._device_loss_scale = self._device_loss_scale, None
+        if on_device is None:
+            return
+        scale, past, last, skipped = on_device.read()
+        self._host_loss_scale = scale
+        self._loss_scaling_isnan_ever, self._loss_scaling_isnan = past, last
+        for param in self.target.params():
+            if param.update_rule is not None:
+                param.update_rule.t -= skipped
+
+    def _loss_scale_on(self, device: str) -> DeviceLossScale:
+        """The dynamic scale, on a device from now on."""
+        if self._device_loss_scale is None or self._device_loss_scale.device != device:
+            scale = self._loss_scale or 1.0
+            self._device_loss_scale = DeviceLossScale(
+                device, scale, self._loss_scaling_isnan_ever
+            )
+        return self._device_loss_scale
+
+    def _adapt_device_loss_scale(self, scale: DeviceLossScale) -> None:
+        scale.adapt(self._loss_scaling_multiplier, _MAX_SCALE)
 
     def loss_scaling(self, interval: int = 1000, scale: float | None = None) -> None:
         """Sets a constant ``scale``, or without one a dynamic scale.
@@ -41,6 +75,7 @@ class LossScaling:
             return
         if interval < 1:
             raise ValueError(f"loss_scaling: expected interval >= 1, got {interval}")
+        self._read_device_loss_scale()
         self._loss_scaling_is_dynamic = True
         self._loss_scaling_isnan = self._loss_scaling_isnan_ever = False
         self._loss_scaling_multiplier = 2 ** (1 / interval)
@@ -54,6 +89,7 @@ class LossScaling:
                 raise ValueError(
                     f"loss_scaling: expected a positive, finite scale, got {loss_scale}"
                 )
+        self._read_device_loss_scale()
         self._loss_scaling_is_dynamic = self._loss_scaling_isnan = False
         self._loss_scale = loss_scale
 
@@ -65,6 +101,7 @@ class LossScaling:
         """
         if not self._loss_scaling_is_dynamic:
             return
+        self._read_device_loss_scale()
         overflows = not _are_finite(
             param.grad
             for param in self.target.params(include_uninit=False)
@@ -75,6 +112,7 @@ class LossScaling:
 
     def is_safe_to_update(self) -> bool:
         """Whether no gradient had overflowed at the last check."""
+        self._read_device_loss_scale()
         return not self._loss_scaling_isnan
 
     def update_loss_scale(self) -> None:
@@ -92,12 +130,9 @@ class LossScaling:
 
 def _are_finite(arrays: Iterable[Any]) -> bool:
     """Whether all elements are finite; waits once for the devices."""
-    zeros: Any = None  # as many times 0 as there are elements, or NaN
-    for x in arrays:
-        if isinstance(x, numpy.ndarray):
-            if not numpy.isfinite(x).all():
-                return False
-        else:
-            zero = _core.ops.cast(_core.ops.sum(as_variable(x) * 0), _FLOAT32)
-            zeros = zero if zeros is None else zeros + zero
+    arrays = list(arrays)
+    on_host = [x for x in arrays if isinstance(x, numpy.ndarray)]
+    if not all(numpy.isfinite(x).all() for x in on_host):
+        return False
+    zeros = total_of_zeros(x for x in arrays if not isinstance(x, numpy.ndarray))
     return zeros is None or not math.isnan(zeros.item())

@@ -9,6 +9,7 @@ import numpy
 from renga import _core, backend
 from renga.optimizer.hooks import Hookable
 from renga.optimizer.hyperparameter import Hyperparameter
+from renga.optimizer_hooks.norm import as_factor
 from renga.serializer import Deserializer
 from renga.utils.argument import check_count
 from renga.utils.methods import is_method_of
@@ -48,6 +49,7 @@ class UpdateRule(Hookable):
         self._use_fp32_update = False
         self._fp32_param: Variable | None = None
         self._decay = 0.0
+        self.device_scale: Any = None  # by which a float16 gradient is multiplied
 
     @property
     def state(self) -> Any:
@@ -97,6 +99,8 @@ class UpdateRule(Hookable):
         master.grad = None if grad is None else grad.astype(numpy.float32)
         master._loss_scale = param._loss_scale
         _unscale_grad(master)
+        if self.device_scale is not None and master.grad is not None:
+            master.grad /= as_factor(self.device_scale, master.grad)
         self._update(master)
         param.array[...] = master.array
 
@@ -122,13 +126,23 @@ class UpdateRule(Hookable):
     def is_one_pass(self, param: Any) -> bool:
         """Whether an update is one pass of the core, without user code before it."""
         return (
-            is_method_of(self, UpdateRule, *_DISPATCHING)
-            and getattr(self.update_core_cpu, "in_one_pass", False)
-            and self.enabled
-            and not (self._use_fp32_update or self._hooks("pre") or self._hooks("post"))
+            self._is_rule_of_core()
+            and not self._use_fp32_update
             and isinstance(param.array, backend.get_array_types())
             and param._loss_scale is None
         )
+
+    def _is_rule_of_core(self) -> bool:
+        return (
+            is_method_of(self, UpdateRule, *_DISPATCHING)
+            and getattr(self.update_core_cpu, "in_one_pass", False)
+            and self.enabled
+            and not (self._hooks("pre") or self._hooks("post"))
+        )
+
+    def is_maskable(self) -> bool:
+        """Whether a device may decide that an update changes nothing."""
+        return self._is_rule_of_core()
 
     def fuse_weight_decay(self, param: Any, rate: float) -> bool:
         """Makes the next update add ``rate * param`` to the gradient in its own pass.

@@ -29,6 +29,10 @@ class AdamRule(UpdateRule):
         names = ("m", "v", "vhat") if self.hyperparam.amsgrad else ("m", "v")
         self.init_zeros(param, *names)
 
+    def is_maskable(self) -> bool:
+        # The bounds of AdaBound depend on the number of updates too.
+        return super().is_maskable() and not self.hyperparam.adabound
+
     @property
     def alpha_t(self) -> float:
         """``alpha`` corrected for the moments' bias towards zero."""

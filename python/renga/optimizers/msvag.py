@@ -16,6 +16,9 @@ class MSVAGRule(UpdateRule):
     def init_state(self, param: Any) -> None:
         self.init_zeros(param, "m", "v")
 
+    def is_maskable(self) -> bool:
+        return False  # its step depends on the number of updates
+
     @in_one_pass
     def update_core_cpu(self, param: Any) -> None:
         hp = self.hyperparam
