@@ -71,10 +71,11 @@ class Conveyor:
 
     def put(self, array: Any) -> None:
         """Sends an array."""
-        if _is_gpu(self.device) and isinstance(array, numpy.ndarray):
-            self._arrays.append(self.device.upload(array))
+        device = self.device
+        if isinstance(device, backend.GpuDevice) and isinstance(array, numpy.ndarray):
+            self._arrays.append(device.upload(array))
         else:
-            self._arrays.append(to_device(self.device, array))
+            self._arrays.append(to_device(device, array))
 
     def get(self, sync: bool = True) -> Any:
         """The oldest array sent; IndexError where there is none."""

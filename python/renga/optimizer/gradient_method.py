@@ -205,13 +205,14 @@ class GradientMethod(Optimizer):
 
         Not where code of the user, or another rank, takes part in the update.
         """
-        if not self._loss_scaling_is_dynamic or loss.size != 1:
+        if not (self._loss_scaling_is_dynamic and isinstance(loss, _core.Variable)):
             return None
         place: str = loss._device_name
         params = list(self.target.params())
         hooks = list(self._hooks("pre").values())
         can = (
             place.startswith("cuda")
+            and loss.size == 1
             and loss.grad_var is None
             and type(self.target).sum_over_stages is Link.sum_over_stages
             and is_method_of(self, GradientMethod, "update", "reallocate_cleared_grads")
