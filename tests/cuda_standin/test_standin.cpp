@@ -17,6 +17,7 @@
 extern "C" {
 void cuda_standin_seed(std::uint64_t seed);
 void cuda_standin_fail(std::int64_t more, int error);
+std::int64_t cuda_standin_waits();
 }
 
 namespace {
@@ -142,6 +143,25 @@ TEST_CASE("a kernel may touch its own device only") {
 TEST_CASE("a missing event shows") {
   CHECK(count_seeds([] { return is_early(false); }) > 0);
   CHECK(count_seeds([] { return is_early(true); }) == 0);
+}
+
+TEST_CASE("large copies wait for the stream, unless the host's memory is pinned") {
+  constexpr std::size_t kSmall = 64 << 10;
+  void *device = nullptr, *pinned = nullptr;
+  REQUIRE(cudaMalloc(&device, 2 * kSmall) == cudaSuccess);
+  REQUIRE(cudaMallocHost(&pinned, 2 * kSmall) == cudaSuccess);
+  const std::vector<char> pageable(2 * kSmall);
+  const auto waits = [&](const void* from, std::size_t bytes) {
+    const std::int64_t before = cuda_standin_waits();
+    REQUIRE(cudaMemcpyAsync(device, from, bytes, cudaMemcpyHostToDevice, nullptr) == cudaSuccess);
+    return cuda_standin_waits() - before;
+  };
+  CHECK(waits(pageable.data(), kSmall) == 0);
+  CHECK(waits(pageable.data(), kSmall + 1) == 1);
+  CHECK(waits(pinned, 2 * kSmall) == 0);
+  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
+  CHECK(cudaFree(device) == cudaSuccess);
+  CHECK(cudaFreeHost(pinned) == cudaSuccess);
 }
 
 TEST_CASE("a missing barrier shows") {

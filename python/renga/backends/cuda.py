@@ -140,14 +140,11 @@ class GpuDevice(_Device):
         return variable.array
 
     def upload(self, array: numpy.ndarray) -> _core.Variable:
-        """Starts a copy to this device, beside what it computes.
-
-        The Variable may be used after ``_core.wait_for_upload``.
-        """
+        """Starts a copy, which may be used after ``_core.wait_for_upload``."""
         return _core.upload(array, f"cuda:{self.device.id}")
 
     def pinned_empty(self, shape: tuple[int, ...], dtype: Any) -> numpy.ndarray:
-        """An array in the main memory that need not be copied there for an upload."""
+        """An array in the main memory from which uploads need no other copy."""
         return _core.pinned_empty(shape, dtype, f"cuda:{self.device.id}")
 
 
@@ -177,10 +174,7 @@ def get_device(*args: Any) -> Any:
 
 
 def to_cpu(array: Any, stream: Any = None) -> Any:
-    """An array, or a list or tuple of arrays or None, in the main memory.
-
-    Raises what has failed on the device, such as a collective whose ranks are gone.
-    """
+    """Arrays as ``to_gpu`` takes them, in main memory; raises a device's failure."""
     if isinstance(array, (list, tuple)):
         return type(array)(to_cpu(x, stream) for x in array)
     if isinstance(array, loaded().ndarray):
@@ -196,8 +190,7 @@ def to_gpu(array: Any, device: Any = None, stream: Any = None) -> Any:
 
     Args:
         device: a device or its number; by default the current one.
-        stream: not used: copies have a stream of their own, for which what is computed
-            from them waits.
+        stream: not used: copies have one of their own, for which computation waits.
     """
     check_cuda_available()
     target = GpuDevice(loaded().Device() if device is None else device)
