@@ -34,7 +34,7 @@ def differ(found: Any, expected: Any, error: float, least: float = 1e-3) -> str 
         same = repr(found.tolist()) == repr(expected.tolist())
         return None if same else f"{found!r}, expected {expected!r}"
     if found.dtype.kind not in "f" or expected.dtype.kind not in "fiub":
-        if numpy.array_equal(found, expected):
+        if numpy.array_equal(found, expected, equal_nan=found.dtype.kind == "c"):
             return None
         return first_difference(found, expected, found != expected)
     with numpy.errstate(all="ignore"):
