@@ -14,10 +14,11 @@ namespace renga {
 std::unordered_map<const VariableNode*, int> count_leaf_uses(
     std::span<const Ref<VariableNode>> roots);
 
-// The same, counted when it is first asked for.
+// The same, counted when it is first asked for. Among the roots, which it does not copy, may be
+// leaves.
 class LeafUses {
  public:
-  explicit LeafUses(std::vector<Ref<VariableNode>> roots) : roots_(std::move(roots)) {}
+  explicit LeafUses(const std::vector<Ref<VariableNode>>& roots) : roots_(roots) {}
 
   int of(const VariableNode& x) {
     if (!counts_) counts_ = count_leaf_uses(roots_);
@@ -26,7 +27,7 @@ class LeafUses {
   }
 
  private:
-  const std::vector<Ref<VariableNode>> roots_;
+  const std::vector<Ref<VariableNode>>& roots_;
   std::optional<std::unordered_map<const VariableNode*, int>> counts_;
 };
 

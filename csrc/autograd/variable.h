@@ -21,6 +21,13 @@ namespace renga {
 class Node;
 class VariableBody;
 
+// What an operation derives from a variable's array and validates itself, such as packed weights.
+class ArrayCache : public RefCounted {
+ public:
+  // Frees its memory; called before the array is exposed to writers.
+  virtual void clear() = 0;
+};
+
 // The binding's view of a variable's array: in Python, the numpy.ndarray over the same memory.
 class HostView : public SmallObject {
  public:
@@ -105,8 +112,7 @@ class VariableBody final : public RefCounted {
 
   Variable grad;
   std::unique_ptr<HostView> host_view;
-  Ref<RefCounted>
-      cache;  // derived from the array by an operation, which validates it (packed weights)
+  Ref<ArrayCache> cache;
   std::optional<double> loss_scale;
 
  private:

@@ -325,7 +325,7 @@ const Array& known_metadata(const VariableBody& body) {
 py::object python_array(VariableBody& body) {
   if (const py::handle kept = kept_array(body)) return py::reinterpret_borrow<py::object>(kept);
   if (!body.metadata().defined()) return py::none();
-  body.cache = nullptr;
+  if (body.cache) body.cache->clear();
   expose(body.array());
   if (!body.host_view) body.host_view = std::make_unique<PythonHostView>(to_python(body.array()));
   return static_cast<PythonHostView&>(*body.host_view).array;

@@ -13,32 +13,38 @@
 namespace renga {
 
 // The weights of one array, transformed or in another memory layout.
-class PackedWeightCache final : public RefCounted {
+class PackedWeightCache final : public ArrayCache {
  public:
   // Identifies a packing: the algorithm and all that its layout depends on.
   using Key = std::vector<std::int64_t>;
 
-  // `exposures` is how often the weights' memory has been exposed to writers. `keeps_first`:
-  // whether a packing is kept from its first use on, instead of its second.
-  PackedWeightCache(std::uint32_t exposures, bool keeps_first)
-      : exposures_(exposures), keeps_first_(keeps_first) {}
+  // `exposures` is how often the weights' memory has been exposed to writers. A packing is kept
+  // from its `first_kept`th use on.
+  PackedWeightCache(std::uint32_t exposures, std::int64_t first_kept)
+      : exposures_(exposures), first_kept_(first_kept) {}
 
   // The packed weights for `key`, made by `pack`; undefined where they are not kept yet.
   Array get(const Key& key, const std::function<Array()>& pack);
+  void clear() override;
   bool is_valid_for(const Array& W) const { return W.storage()->exposures() == exposures_; }
-  // Whether a packing was asked for more than once.
-  bool was_reused() const { return reused_; }
+  // How often the packing that was used most was.
+  std::int64_t most_uses() const { return most_uses_; }
 
  private:
   const std::uint32_t exposures_;
-  const bool keeps_first_;
-  bool reused_ = false;
+  const std::int64_t first_kept_;
+  std::int64_t most_uses_ = 0;
   std::mutex mutex_;
-  std::map<Key, Array> packed_;  // undefined after the first use
+  struct Packing {
+    std::int64_t uses = 0;
+    Array weights;  // undefined until it is kept
+  };
+  std::map<Key, Packing> packings_;
 };
 
 // The cache of W; nullptr if W's memory is shared. In training, also if each weight is multiplied
-// with more than a few `pixels`: then packing takes too little of the time to keep its memory.
+// with more than a few `pixels`: then packing takes too little of the time to keep its memory. For
+// the same reason, training keeps packings only of weights that are used several times in a step.
 Ref<PackedWeightCache> packed_weight_cache(const Variable& W, std::int64_t pixels, bool training);
 
 }  // namespace renga

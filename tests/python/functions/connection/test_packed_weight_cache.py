@@ -83,22 +83,32 @@ def steps_of_training(link: Any, uses: int, batch: int = 2) -> list[int]:
     return steps
 
 
-def test_nothing_is_kept_where_a_step_uses_weights_once():
-    steps = steps_of_training(make(), uses=1)
+@pytest.mark.parametrize("uses", [1, 3])
+def test_nothing_is_kept_where_a_step_uses_weights_few_times(uses):
+    steps = steps_of_training(make(), uses)
     assert steps[1:] == steps[:1] * 3
 
 
-def test_packed_weights_are_kept_where_a_step_uses_them_again():
+def test_packed_weights_are_kept_where_a_step_uses_them_many_times():
     link = make()
     once = steps_of_training(link, uses=1)[-1]
-    again = steps_of_training(link, uses=3)[-1]
+    again = steps_of_training(link, uses=4)[-1]
     assert again - once >= link.W.array.nbytes
+
+
+def test_packed_weights_are_kept_from_the_first_use_after_a_step_of_many():
+    link = make()
+    before = steps_of_training(link, uses=1)[-1]
+    steps_of_training(link, uses=4)
+    after_one = steps_of_training(link, uses=1)
+    assert after_one[0] - before >= link.W.array.nbytes
+    assert after_one[1:] == [before] * 3
 
 
 def test_nothing_is_kept_for_batches_of_many_pixels():
     link = make()
     once = steps_of_training(link, uses=1, batch=64)[-1]
-    assert steps_of_training(link, uses=3, batch=64)[-1] == once
+    assert steps_of_training(link, uses=4, batch=64)[-1] == once
 
 
 def in_place(link: Any) -> None:

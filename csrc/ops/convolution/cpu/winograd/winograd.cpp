@@ -95,14 +95,16 @@ bool is_two_by_two(const Pair& x, const Pair& y, const Window& window) {
 template <class Pixel, class Number>
 class Kernel {
  public:
-  Kernel(const Array& x, const Array& W, const Array& y, const Window& window)
-      : x_(images<Pixel>(x)), y_(images<Pixel>(y)), W_(W), window_(window) {}
+  Kernel(const Array& x, const Array& W, const Array& y, const Window& window, const float* bias,
+         PackedWeightCache* cache)
+      : x_(images<Pixel>(x)),
+        y_(images<Pixel>(y)),
+        W_(W),
+        window_(window),
+        bias_(bias),
+        cache_(cache) {}
 
-  void convolve(Pass pass, const float* bias, PackedWeightCache* cache) {
-    bias_ = bias;
-    cache_ = cache;
-    pass == Pass::forward ? forward() : input_grad();
-  }
+  void convolve(Pass pass) const { pass == Pass::forward ? forward() : input_grad(); }
 
   void weight_grad(bool add) const {
     if (is_strided(window_)) {
@@ -167,19 +169,20 @@ class Kernel {
   const Images<Pixel> x_, y_;
   const Array& W_;
   const Window& window_;
-  const float* bias_ = nullptr;
-  PackedWeightCache* cache_ = nullptr;
+  const float* const bias_;
+  PackedWeightCache* const cache_;
 };
 
 // Calls body(kernel). x and y are (N, H, W, C), row-major, and W is row-major.
 template <class Body>
 void with_kernel(const Array& x, const Array& W, const Array& y, const Window& window,
-                 ComputeType compute_type, const Body& body) {
+                 ComputeType compute_type, const float* bias, PackedWeightCache* cache,
+                 const Body& body) {
   const auto run_on = [&]<class Pixel>(Type<Pixel>) {
     if (compute_type == ComputeType::bfloat16) {
-      body(Kernel<Pixel, bfloat16>(x, W, y, window));
+      body(Kernel<Pixel, bfloat16>(x, W, y, window, bias, cache));
     } else {
-      body(Kernel<Pixel, float>(x, W, y, window));
+      body(Kernel<Pixel, float>(x, W, y, window, bias, cache));
     }
   };
   x.dtype() == Dtype::bfloat16 ? run_on(Type<bfloat16>{}) : run_on(Type<float>{});
@@ -212,16 +215,14 @@ void winograd_convolve(const Problem& problem, ComputeType compute_type, const A
   const Array W = contiguous(problem.W);
   const Array dense = bias.defined() ? contiguous(cast(bias, Dtype::float32)) : Array();
   with_kernel(forward ? input : output.dense(), W, forward ? output.dense() : input, problem.window,
-              compute_type, [&](auto kernel) {
-                kernel.convolve(problem.pass, dense.defined() ? dense.as<const float>() : nullptr,
-                                cache);
-              });
+              compute_type, dense.defined() ? dense.as<const float>() : nullptr, cache,
+              [&](const auto& kernel) { kernel.convolve(problem.pass); });
   output.finish();
 }
 
 void winograd_weight_grad(const Problem& problem, ComputeType compute_type, bool add) {
   const Array x = dense_channels_last(problem.x), y = dense_channels_last(problem.y);
-  with_kernel(x, problem.W, y, problem.window, compute_type,
+  with_kernel(x, problem.W, y, problem.window, compute_type, nullptr, nullptr,
               [&](const auto& kernel) { kernel.weight_grad(add); });
 }
 
