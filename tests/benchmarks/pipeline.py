@@ -80,7 +80,8 @@ def predicted(model: Pipeline, batches: int = 20) -> float:
 
     def seconds_of(action: Action) -> float:
         stage = stages[action.stage]
-        return {"F": stage.forward, "B": stage.backward, "U": 0.0}[action.kind]
+        seconds = {"F": stage.forward, "B": stage.backward, "U": stage.update * m}
+        return seconds[action.kind]
 
     def seconds(schedules: list[list[Action]]) -> float:
         return max(p.end for p in timeline(schedules, len(stages), seconds_of))

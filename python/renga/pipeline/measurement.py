@@ -20,19 +20,21 @@ if TYPE_CHECKING:
     from renga.communicators import Communicator
     from renga.link import Link
 
-_REPETITIONS = 3
+_REPETITIONS = 8  # not by the clock: sharded links communicate
 
 
 @dataclass
 class Segment:
     """A link with parameters, and the operations that follow until the next one.
 
-    ``forward`` and ``backward`` are seconds, the least of some runs.
+    ``forward`` and ``backward`` are seconds, the least of some runs; ``update`` are
+    those of an update and of predictions, divided by its micro-batches.
     """
 
     link: str
     forward: float = 0.0
     backward: float = 0.0
+    update: float = 0.0
     parameter_bytes: int = 0
 
 
@@ -86,7 +88,7 @@ def measure(
     costs = Costs([Segment(path) for path in paths])
     for param in model.params():
         costs.segments[param.stage].parameter_bytes += param.array.nbytes
-    runs = []
+    runs: list[_Clock] = []
     for _ in range(_REPETITIONS):
         clock = _Clock(now)
         with clock:
@@ -94,6 +96,7 @@ def measure(
             y = y if isinstance(y, Variable) else next(iter(y))
             y.grad = y.xp.ones_like(y.array)
             backward([y])
+        clock.end()
         runs.append(clock)
         model.cleargrads()
     for i, segment in enumerate(costs.segments):
@@ -103,6 +106,18 @@ def measure(
         (first, last, n) for first, last, n in runs[0].values.values() if last > first
     ]
     return costs
+
+
+def memory_seconds_per_byte() -> float:
+    """Of reading or writing an array that no cache holds."""
+    x = numpy.zeros(1 << 24, numpy.float32)
+    y = numpy.zeros_like(x)
+    seconds = math.inf
+    for _ in range(3):
+        start = time.perf_counter()
+        x += y
+        seconds = min(seconds, time.perf_counter() - start)
+    return seconds / (3 * x.nbytes)
 
 
 def seconds_per_byte(comm: Communicator) -> float:
@@ -164,11 +179,16 @@ class _Clock(FunctionHook):
         self._now = now
         self.forward: dict[int, float] = defaultdict(float)
         self.backward: dict[int, float] = defaultdict(float)
-        # Segment, last segment that uses it, and bytes, by id; kept, so ids are unique.
+        # Segment, last segment that uses it, and bytes, by id; the variables are kept
+        # until the end, so that ids are unique.
         self.values: dict[int, tuple[int, int, int]] = {}
         self._kept: list[Variable] = []
         self._target = -1
         self._start = 0.0
+
+    def end(self) -> None:
+        """Drops the variables, so that the next run finds their memory."""
+        self._kept.clear()
 
     def place(self, label: str, xs: list[Variable]) -> list[Variable]:
         self._target = max((x.stage for x in xs), default=-1)

@@ -16,19 +16,21 @@ if TYPE_CHECKING:
 class Stage:
     """A stage: its links, and what it costs for one micro-batch.
 
-    ``forward`` and ``backward`` are seconds, ``parameters`` and ``received`` bytes.
+    ``forward``, ``backward`` and ``update``, its part of an update, are seconds,
+    ``parameters`` and ``received`` bytes.
     """
 
     links: tuple[str, ...]
     forward: float
     backward: float
+    update: float
     parameters: int
     received: int
 
     @property
     def seconds(self) -> float:
-        """Of both passes."""
-        return self.forward + self.backward
+        """Of both passes and the update."""
+        return self.forward + self.backward + self.update
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,17 @@ class Partition:
         return {link: i for i, stage in enumerate(self.stages) for link in stage.links}
 
     def __str__(self) -> str:
-        rows = [("stage", "links", "parameters", "forward", "backward", "received")]
+        rows = [
+            (
+                "stage",
+                "links",
+                "parameters",
+                "forward",
+                "backward",
+                "update",
+                "received",
+            )
+        ]
         for i, stage in enumerate(self.stages):
             first, last = stage.links[0], stage.links[-1]
             rows.append(
@@ -54,6 +66,7 @@ class Partition:
                     f"{stage.parameters / 1e6:.2f} MB",
                     f"{stage.forward * 1e3:.2f} ms",
                     f"{stage.backward * 1e3:.2f} ms",
+                    f"{stage.update * 1e3:.2f} ms",
                     f"{stage.received / 1e6:.2f} MB",
                 )
             )
@@ -99,6 +112,7 @@ def _stage(costs: Costs, first: int, end: int) -> Stage:
         tuple(segment.link for segment in segments),
         sum(segment.forward for segment in segments),
         sum(segment.backward for segment in segments),
+        sum(segment.update for segment in segments),
         sum(segment.parameter_bytes for segment in segments),
         costs.bytes_at(first),
     )
@@ -131,7 +145,8 @@ def _balanced(costs: Costs, stages: int, seconds_per_byte: float) -> list[int]:
         )
     sums = [0.0]
     for segment in costs.segments:
-        sums.append(sums[-1] + segment.forward + segment.backward)
+        own = segment.forward + segment.backward + segment.update
+        sums.append(sums[-1] + own)
     # Activations come and gradients go back.
     messages = [2 * seconds_per_byte * costs.bytes_at(cut) for cut in range(n + 1)]
     best = {(n, 0): (0.0, n)}

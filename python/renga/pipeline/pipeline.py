@@ -31,6 +31,17 @@ if TYPE_CHECKING:
     from renga.communicators import Communicator
     from renga.parameter import Parameter
 
+# How often a momentum update reads or writes memory as large as the parameters, and
+# what versions of the weights add: a copy takes two passes, a prediction three.
+_UPDATE_PASSES = 5
+_MORE_PASSES = {
+    "flush": 0,
+    "stash": 2,
+    "two_versions": 2,
+    "spectrain": 6,
+    "pipeoptim": 3,
+}
+
 
 class Pipeline(Link):
     """A model cut into stages, of which each rank computes its own.
@@ -90,10 +101,10 @@ class Pipeline(Link):
         self.micro_batches = micro_batches
         self.schedule = schedule
         self._n_stages = _number_of_stages(stages, schedule, comm.size)
+        self._weights_kind = weights
         self._prepare(inputs, stages)
         self._messages = StageMessages(comm, self._n_stages)
         self._tracing = Tracing(comm)
-        self._weights_kind = weights
         self._recompute = recompute
         self._is_whole = False
         self._executor: Executor | None = None
@@ -153,18 +164,21 @@ class Pipeline(Link):
     def _measured(self, inputs: Sequence[Any]) -> tuple[measurement.Costs, float]:
         """The costs of the model and of a byte sent, equal on all ranks.
 
-        The replicas of a grid have to be cut alike: those of the first one count. All
-        of them measure, since sharded links communicate between replicas.
+        All ranks measure at the same time, as they will compute: they share memory, and
+        sharded links communicate between the replicas of a grid. Those of the first
+        rank count, of the first replica, since replicas have to be cut alike.
         """
-        seconds_per_byte = measurement.seconds_per_byte(self.comm)
-        measured = None
-        if self.comm.rank == 0:
-            state = numpy.random.get_state()
-            sample = copy.deepcopy(self.model)
-            measured = measurement.measure(sample, sample, inputs), seconds_per_byte
-            numpy.random.set_state(state)
-            if self.comm.replicas is not None:
-                measured = self.comm.replicas.bcast_obj(measured)
+        state = numpy.random.get_state()
+        sample = copy.deepcopy(self.model)
+        costs = measurement.measure(sample, sample, inputs)
+        passes = _UPDATE_PASSES + _MORE_PASSES[self._weights_kind]
+        update = passes * measurement.memory_seconds_per_byte()
+        for segment in costs.segments:
+            segment.update = update * segment.parameter_bytes / self.micro_batches
+        numpy.random.set_state(state)
+        measured = costs, measurement.seconds_per_byte(self.comm)
+        if self.comm.rank == 0 and self.comm.replicas is not None:
+            measured = self.comm.replicas.bcast_obj(measured)
         return self.comm.bcast_obj(measured)
 
     def params(self, include_uninit: bool = True) -> Iterator[Parameter]:

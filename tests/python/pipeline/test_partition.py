@@ -12,9 +12,7 @@ from renga.pipeline.partition import partition
 def random_costs(seed, n):
     rng = np.random.default_rng(seed)
     segments = [
-        Segment(
-            f"/l{i}", float(rng.random()), float(rng.random()), int(rng.integers(99))
-        )
+        Segment(f"/l{i}", *rng.random(3).tolist(), int(rng.integers(99)))
         for i in range(n)
     ]
     values = []
@@ -25,7 +23,7 @@ def random_costs(seed, n):
 
 
 def slowest(costs, cuts, seconds_per_byte):
-    """Of a partition: passes of a stage, and messages over both of its edges."""
+    """Of a partition: all of a stage, and messages over both of its edges."""
     n = len(costs.segments)
     edges = [0, *cuts, n]
 
@@ -37,8 +35,9 @@ def slowest(costs, cuts, seconds_per_byte):
 
     times = []
     for first, end in zip(edges, edges[1:]):
-        own = sum(s.forward + s.backward for s in costs.segments[first:end])
-        times.append(own + message(first) + message(end))
+        own = costs.segments[first:end]
+        seconds = sum(s.forward + s.backward + s.update for s in own)
+        times.append(seconds + message(first) + message(end))
     return max(times)
 
 
@@ -61,9 +60,9 @@ def test_balanced_partition_is_the_best_of_all(seed, stages, seconds_per_byte):
 def test_given_cuts_and_the_table():
     costs = Costs(
         [
-            Segment("/a", 0.001, 0.002, 4_000_000),
-            Segment("/b", 0.001, 0.002, 0),
-            Segment("/c", 0.002, 0.004, 8_000_000),
+            Segment("/a", 0.001, 0.002, 0.0005, 4_000_000),
+            Segment("/b", 0.001, 0.002, 0.0, 0),
+            Segment("/c", 0.002, 0.004, 0.0005, 8_000_000),
         ],
         [(0, 1, 1_000_000), (0, 2, 2_000_000)],
     )
@@ -73,8 +72,10 @@ def test_given_cuts_and_the_table():
     assert [stage.received for stage in found.stages] == [0, 2_000_000]
     assert [stage.parameters for stage in found.stages] == [4_000_000, 8_000_000]
     text = str(found)
-    assert "/a to /b" in text and "6.00 ms" not in text
-    assert text.count("2.00 ms  4.00 ms") == 2 and "1.00 times the mean" in text
+    assert "/a to /b" in text and "6.50 ms" not in text
+    assert (
+        text.count("2.00 ms  4.00 ms   0.50 ms") == 2 and "1.00 times the mean" in text
+    )
 
 
 @pytest.mark.parametrize(
