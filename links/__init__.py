@@ -90,6 +90,9 @@ from renga.links.normalization.layer_normalization import (
 from renga.links.normalization.rms_normalization import (
     RMSNormalization as RMSNormalization,
 )
+from renga.links.parallel.channel.attention import (
+    ParallelMultiHeadAttention as ParallelMultiHeadAttention,
+)
 from renga.links.parallel.channel.batch_normalization import (
     ParallelBatchNormalization as ParallelBatchNormalization,
 )
@@ -101,6 +104,24 @@ from renga.links.parallel.channel.deconvolution_2d import (
 )
 from renga.links.parallel.channel.embed_id import ParallelEmbedID as ParallelEmbedID
 from renga.links.parallel.channel.linear import ParallelLinear as ParallelLinear
+from renga.links.parallel.channel.vocab_embed_id import (
+    ParallelVocabEmbedID as ParallelVocabEmbedID,
+)
+from renga.links.parallel.sequence import (
+    SequenceEmbedID as SequenceEmbedID,
+)
+from renga.links.parallel.sequence import (
+    SequenceLayerNormalization as SequenceLayerNormalization,
+)
+from renga.links.parallel.sequence import (
+    SequenceLinear as SequenceLinear,
+)
+from renga.links.parallel.sequence import (
+    SequenceMultiHeadAttention as SequenceMultiHeadAttention,
+)
+from renga.links.parallel.sequence import (
+    SequenceRMSNormalization as SequenceRMSNormalization,
+)
 from renga.links.parallel.spatial import (
     SpatialAveragePooling2D as SpatialAveragePooling2D,
 )

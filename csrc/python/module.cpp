@@ -17,6 +17,7 @@
 #include "ops/matmul/precision.h"
 #include "ops/normalization/normalization.h"
 #include "ops/shape/manipulation.h"
+#include "python/attention.h"
 #include "python/calls/call_site.h"
 #include "python/calls/hooks.h"
 #include "python/compression.h"
@@ -217,6 +218,7 @@ PYBIND11_MODULE(_core, m) {
   bind_ops(m);
   bind_optimizers(m);
   bind_compression(m);
+  bind_attention(m);
   bind_planning(m);
   bind_memory(m);
   bind_dlpack(m);

@@ -13,6 +13,7 @@ from renga.functions import (
     scaled_dot_product_attention,
     split_axis,
     transpose,
+    where,
 )
 from renga.link import Chain
 from renga.links.attention.key_value_cache import KeyValueCache
@@ -86,40 +87,53 @@ class MultiHeadAttention(Chain):
         q, k, v = map(self._heads, self._projected(as_variable(x), memory))
         position = 0 if cache is None else cache.length
         if self.rotary:
-            q, k = rotary_embedding(q, position), rotary_embedding(k, position)
+            q, k = self._rotated(q, position), self._rotated(k, position)
         if cache is not None:
             k, v = cache.append(k, v)
         if is_causal and position > 0:
             # Queries begin at a later position than keys.
             earlier = numpy.tri(q.shape[2], k.shape[2], position, dtype=bool)
-            attn_mask = _both(attn_mask, self.xp.asarray(earlier))
+            attn_mask = _both(self.xp, attn_mask, self.xp.asarray(earlier))
             is_causal = False
-        y = scaled_dot_product_attention(q, k, v, attn_mask, self.dropout, is_causal)
-        y = reshape(transpose(y, (0, 2, 1, 3)), x.shape)
+        y = self._attend(q, k, v, attn_mask, is_causal)
+        n, heads, length, size = y.shape
+        y = reshape(transpose(y, (0, 2, 1, 3)), (n, length, heads * size))
         return self.out_proj(y, n_batch_axes=2)
 
     def _projected(self, x: Variable, memory: Any) -> tuple[Variable, ...]:
         """Queries, keys and values of all heads."""
         if memory is None:
             return tuple(split_axis(self.in_proj(x, n_batch_axes=2), 3, 2))
-        W, b = self.in_proj.W, self.in_proj.b
-        q_W, kv_W = split_axis(W, [self.embed_dim], 0)
-        q_b, kv_b = (None, None) if b is None else split_axis(b, [self.embed_dim], 0)
+        W, b = self._in_weights()
+        size = W.shape[0] // 3
+        q_W, kv_W = split_axis(W, [size], 0)
+        q_b, kv_b = (None, None) if b is None else split_axis(b, [size], 0)
         q = linear(x, q_W, q_b, n_batch_axes=2)
         kv = linear(memory, kv_W, kv_b, n_batch_axes=2)
         return (q, *split_axis(kv, 2, 2))
 
+    def _in_weights(self) -> tuple[Any, Any]:
+        """The weight and the bias of the first projection."""
+        return self.in_proj.W, self.in_proj.b
+
+    def _rotated(self, x: Variable, position: int) -> Variable:
+        return rotary_embedding(x, position)
+
+    def _attend(
+        self, q: Any, k: Any, v: Any, attn_mask: Any, is_causal: bool
+    ) -> Variable:
+        return scaled_dot_product_attention(q, k, v, attn_mask, self.dropout, is_causal)
+
     def _heads(self, x: Variable) -> Variable:
         """(N, L, E) as (N, H, L, D)."""
-        n, length, size = x.shape
-        heads = reshape(x, (n, length, self.num_heads, size // self.num_heads))
+        size = self.embed_dim // self.num_heads
+        heads = reshape(x, (*x.shape[:2], x.shape[2] // size, size))
         return transpose(heads, (0, 2, 1, 3))
 
 
-def _both(mask: Any, allowed: Any) -> Any:
+def _both(xp: Any, mask: Any, allowed: Any) -> Any:
     """A mask together with one of bools."""
     if mask is None:
         return allowed
-    if mask.dtype == bool:
-        return mask & allowed
-    return mask + numpy.where(allowed, 0, -numpy.inf).astype(mask.dtype)
+    nothing = xp.full((), False if mask.dtype == bool else -numpy.inf, mask.dtype)
+    return where(allowed, mask, nothing)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from renga.functions import embed_id
+from renga.functions import embed_id, linear
 from renga.initializers import Normal, _get_initializer
 from renga.link import Link
 from renga.parameter import Parameter
-from renga.variable import Variable, as_array
+from renga.variable import Variable, as_array, as_variable
 
 
 class EmbedID(Link):
@@ -47,3 +47,20 @@ class EmbedID(Link):
     def forward(self, x: Any) -> Variable:
         """The rows with the indices ``x``."""
         return embed_id(x, self.W, ignore_label=self.ignore_label)
+
+    def attend(self, x: Any) -> Variable:
+        """The products of vectors with all rows: scores of the integers.
+
+        Language models use the weight of their embedding for these, too.
+
+        Shapes:
+            x: (N, …, out_size)
+            result: (N, …, in_size)
+
+        Source: Press and Wolf, Using the output embedding to improve language models,
+        2017.
+        """
+        return self._run_with_hooks("attend", self._attend, as_variable(x))
+
+    def _attend(self, x: Variable) -> Variable:
+        return linear(x, self.W, n_batch_axes=x.ndim - 1)

@@ -1,14 +1,15 @@
-"""Times training steps on one rank and, channel-parallel, on all, in turn.
+"""Times training steps on one rank and, model-parallel, on all, in turn.
 
 Run as ``OMP_NUM_THREADS=1 mpiexec -n 2 python -m tests.benchmarks.model_parallel``.
-The steps are those of ``tests/benchmarks/steps``. In each round, rank 0 computes a step
-alone, while the others sleep; then all ranks compute one together; then each computes
-an independent one on its fraction of the batch. So all see the same machine if its
-speed drifts. Independent steps show what cores that share memory reach without
-communication, though each transforms and updates all of the weights. Ranks wait for
-each other, so time that other programs take from one of them is lost for all: the
-fraction of a core that others had is measured, and rounds in which it was too large are
-dropped, unless only few are left.
+The steps are those of ``tests/benchmarks/steps``: ``long_gpt`` is parallel by sequence,
+the others by channel, and the language models' scores stay sharded. In each round,
+rank 0 computes a step alone, while the others sleep; then all ranks compute one
+together; then each computes an independent one on its fraction of the batch. So all see
+the same machine if its speed drifts. Independent steps show what cores that share
+memory reach without communication, though each transforms and updates all of the
+weights. Ranks wait for each other, so time that other programs take from one of them is
+lost for all: the fraction of a core that others had is measured, and rounds in which it
+was too large are dropped, unless only few are left.
 """
 
 import argparse
@@ -25,6 +26,8 @@ from renga.optimizer import Optimizer
 from tests.benchmarks.steps import renga_steps
 
 QUIET = 0.15  # of a core that others may have
+# The samples of a step.
+BATCHES = {"gpt": 8, "long_gpt": 1}
 
 
 def busy_seconds() -> float:
@@ -43,9 +46,7 @@ def held_bytes(optimizers: list[Any]) -> int:
     return sum(a.nbytes for a in arrays if isinstance(a, np.ndarray))
 
 
-def build(
-    model: str, comm: Any, batch: int = 64
-) -> tuple[Callable[[], Any], list[Any]]:
+def build(model: str, comm: Any, batch: int) -> tuple[Callable[[], Any], list[Any]]:
     """A step on all ranks of ``comm``, or on this one if None, and its optimizers."""
     optimizers: list[Any] = []
     setup = Optimizer.setup
@@ -57,14 +58,27 @@ def build(
     def prepare(network: Any, *inputs: Any) -> Any:
         if comm is None:
             return network
-        return renga.distributed.parallelize(network, comm, "channel", *inputs)
+        parallelize = functools.partial(renga.distributed.parallelize, network, comm)
+        if model == "long_gpt":
+            return parallelize("sequence", input="sharded")
+        output = "sharded" if model == "gpt" else "replicated"
+        return parallelize("channel", *inputs, output=output)
 
+    options: dict[str, Any] = {"batch": batch, "prepare": prepare}
+    if comm is not None and model in BATCHES:
+        layout = "channel" if model == "gpt" else "batch"
+        options["loss_of"] = functools.partial(_loss_of_shards, comm, layout)
+    if comm is not None and model == "long_gpt":
+        options["take"] = functools.partial(renga.distributed.scatter_sequence, comm)
     Optimizer.setup = noted  # type: ignore[method-assign]
     try:
-        make = functools.partial(renga_steps.STEPS[model], batch=batch)
-        return make(prepare=prepare), optimizers
+        return renga_steps.STEPS[model](**options), optimizers
     finally:
         Optimizer.setup = setup  # type: ignore[method-assign]
+
+
+def _loss_of_shards(comm: Any, layout: str, scores: Any, t: Any) -> Any:
+    return renga.distributed.functions.softmax_cross_entropy(comm, scores, t, layout)
 
 
 def timed(comm: Any, step: Callable[[], Any] | None) -> tuple[float, float]:
@@ -81,9 +95,11 @@ def timed(comm: Any, step: Callable[[], Any] | None) -> tuple[float, float]:
 
 def compare(comm: Any, model: str, options: argparse.Namespace) -> None:
     """Prints one row of the table."""
-    together, optimizers = build(model, comm)
-    serial, serial_optimizers = build(model, None)
-    independent, _ = build(model, None, 64 // comm.size)
+    batch = BATCHES.get(model, 64)
+    together, optimizers = build(model, comm, batch)
+    serial, serial_optimizers = build(model, None, batch)
+    # One sample cannot be divided: then the column is that of one rank.
+    independent, _ = build(model, None, max(1, batch // comm.size))
     first = comm.rank == 0
     rounds = []
     for k in range(options.rounds + 2):
@@ -109,7 +125,7 @@ def compare(comm: Any, model: str, options: argparse.Namespace) -> None:
         ratios = sorted(r[0] / r[1] for r in kept)
         reached = statistics.median(r[0] / r[2] for r in kept)
         print(
-            f"{model:>6}{comm.size:6}{one:11.1f}{parallel:14.1f}"
+            f"{model:>8}{comm.size:6}{one:11.1f}{parallel:14.1f}"
             f"{statistics.median(ratios):9.2f}  ({ratios[0]:.2f}-{ratios[-1]:.2f})"
             f"{separate:16.1f}{reached:8.2f}"
             f"{held / held_bytes(serial_optimizers):9.2f}{len(kept):5}/{len(rounds)}"
@@ -126,7 +142,7 @@ def main() -> None:
     comm = renga.distributed.create_communicator("mpi")
     np.random.seed(0)
     if comm.rank == 0:
-        print(" model ranks  1 rank ms  all ranks ms   faster  (spread)", end="")
+        print("   model ranks  1 rank ms  all ranks ms   faster  (spread)", end="")
         print("  independent ms  faster     memory  rounds  others")
     for model in options.models:
         compare(comm, model, options)

@@ -1,6 +1,6 @@
 // Attention: checks, forward and gradients. Its kernels, which never hold all scores at once, are
-// in cpu/. Second-order gradients, gradients of masks, float64 and devices without kernels use the
-// composition of operations, which does.
+// in cpu/ and cuda/. Second-order gradients, gradients of masks, float64 and devices without
+// kernels use the composition of operations, which does.
 #include "ops/attention/attention.h"
 
 #include <cmath>
@@ -50,8 +50,8 @@ Variable dropout_factors(const Operands& x, const Options& options) {
   return Variable(slice_view(factors.array(), 3, 0, keys));
 }
 
-// The softmax of the scores, before the dropout.
-Variable weights(const Operands& x, const Options& options) {
+// -inf for keys that a query does not read.
+Variable masked_scores(const Operands& x, const Options& options) {
   const Shape shape = scores_shape(x);
   const Device device = x.q.device();
   Variable scores = multiply(matmul(x.q, x.k, false, true), options.scale);
@@ -68,12 +68,22 @@ Variable weights(const Operands& x, const Options& options) {
   } else if (x.mask) {
     scores = add(scores, cast(*x.mask, scores.dtype()));
   }
-  if (shape[3] == 0) return scores;
+  return scores;
+}
+
+// The least value of what is subtracted from scores: the difference of two infinities is NaN.
+constexpr double kLeast = -1e30;
+
+// The softmax of the scores, before the dropout.
+Variable weights(const Operands& x, const Options& options) {
+  Variable scores = masked_scores(x, options);
+  const Device device = scores.device();
+  if (scores.shape(3) == 0) return scores;
   // The softmax does not depend on what is subtracted from a row, so that has no gradient. In rows
   // without keys, where the maximum is -inf, all weights are 0.
-  constexpr double least = -1e30, tiny = 1e-30;
+  constexpr double tiny = 1e-30;
   const Array top = apply(kName, Binary::maximum, reduce(Reduction::max, scores.array(), Axes{3}),
-                          full({}, least, scores.dtype(), device));
+                          full({}, kLeast, scores.dtype(), device));
   const Variable terms = exp(subtract(scores, Variable(top)));
   const Variable total = sum(terms, Axes{3}, true);
   return divide(terms, maximum(total, Variable(full({}, tiny, total.dtype(), device))));
@@ -187,7 +197,73 @@ void check(const Operands& x, const Options& options) {
                                  ": expected 0 <= dropout_p < 1, got ", options.dropout);
 }
 
+bool has_kernels(Dtype dtype, Device device) {
+  return dtype != Dtype::float64 && attention_kernels.has(device);
+}
+
+Operands operands_of(const Attention& a) {
+  std::optional<Variable> mask;
+  if (a.mask.defined()) mask = Variable(a.mask);
+  return {Variable(a.q), Variable(a.k), Variable(a.v), mask};
+}
+
+// exp(scores - log_sums), and the same after dropout.
+std::array<Variable, 2> block_weights(const Operands& x, const Options& options,
+                                      const Variable& log_sums) {
+  const Variable finite =
+      maximum(log_sums, Variable(full({}, kLeast, log_sums.dtype(), log_sums.device())));
+  const Variable p = exp(subtract(masked_scores(x, options), expand_dims(finite, 3)));
+  if (options.dropout == 0) return {p, p};
+  return {p, multiply(p, dropout_factors(x, options))};
+}
+
 }  // namespace
+
+AttentionBlock attend_to_block(const Attention& a) {
+  const Options options{a.scale, a.dropout, a.is_causal, a.seed};
+  const Operands x = operands_of(a);
+  check(x, options);
+  if (has_kernels(a.q.dtype(), a.q.device())) {
+    const Attention rows = kernel_operands(x, options);
+    const Array y = empty_rows(rows.q, rows.v.shape(3));
+    const Array log_sums = empty({y.shape(0), y.shape(1), y.shape(2)}, Dtype::float32, y.device());
+    attention_kernels.on(y.device()).forward(rows, y, log_sums);
+    return {y, log_sums};
+  }
+  const Operands wide = widened(x);
+  const Variable log_sums = logsumexp(masked_scores(wide, options), Axes{3});
+  const Variable p = block_weights(wide, options, log_sums)[1];
+  return {cast(matmul(p, wide.v), a.q.dtype()).array(), log_sums.array()};
+}
+
+std::array<Array, 3> attention_block_gradients(const Attention& a, const AttentionBlock& result,
+                                               const Array& gy) {
+  const Options options{a.scale, a.dropout, a.is_causal, a.seed};
+  const Operands x = operands_of(a);
+  check(x, options);
+  if (has_kernels(a.q.dtype(), a.q.device())) {
+    const Attention given = kernel_operands(x, options);
+    const Array gq = empty_rows(given.q, given.q.shape(3));
+    const Array gk = empty_rows(given.k, given.k.shape(3));
+    const Array gv = empty_rows(given.v, given.v.shape(3));
+    attention_kernels.on(gy.device())
+        .backward(given, rows(result.y), contiguous(result.log_sums), rows(gy), gq, gk, gv);
+    return {gq, gk, gv};
+  }
+  const Operands wide = widened(x);
+  const Variable g_wide = cast(Variable(gy), wide.q.dtype());
+  const auto [p, dropped] = block_weights(wide, options, Variable(result.log_sums));
+  Variable gp = matmul(g_wide, wide.v, false, true);
+  if (options.dropout > 0) gp = multiply(gp, dropout_factors(wide, options));
+  const Variable y = cast(Variable(result.y), wide.q.dtype());
+  const Variable mean = sum(multiply(y, g_wide), Axes{3}, true);
+  const Variable g = multiply(multiply(p, subtract(gp, mean)), options.scale);
+  std::array<Array, 3> gxs;
+  const std::array wide_gxs{matmul(g, wide.k), matmul(g, wide.q, true),
+                            matmul(dropped, g_wide, true)};
+  for (std::size_t i = 0; i < 3; ++i) gxs[i] = cast(wide_gxs[i], a.q.dtype()).array();
+  return gxs;
+}
 
 Variable scaled_dot_product_attention(const Variable& query, const Variable& key,
                                       const Variable& value,
@@ -198,8 +274,7 @@ Variable scaled_dot_product_attention(const Variable& query, const Variable& key
   check(x, {1, dropout_p, is_causal, seed});
   const double depth = std::max<double>(1, static_cast<double>(x.q.shape(3)));
   const Options options{scale.value_or(1 / std::sqrt(depth)), dropout_p, is_causal, seed};
-  const bool has_kernels = x.q.dtype() != Dtype::float64 && attention_kernels.has(x.q.device());
-  return has_kernels ? fused(x, options) : composed(x, options);
+  return has_kernels(x.q.dtype(), x.q.device()) ? fused(x, options) : composed(x, options);
 }
 
 }  // namespace renga

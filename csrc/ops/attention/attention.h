@@ -1,6 +1,7 @@
 // Attention: averages of values, weighted by how well their keys match a query.
 #pragma once
 
+#include <array>
 #include <optional>
 
 #include "devices/kernel_table.h"
@@ -23,12 +24,24 @@ struct Attention {
 // Arrays are float32, float16 or bfloat16, all of one dtype, contiguous along the last axis.
 struct AttentionKernels {
   // y (N, H, L, V), and for the backward pass the logarithms of the softmax's denominators,
-  // (N, H, L) in float32. A query that reads no key gets 0.
+  // (N, H, L) in float32. A query that reads no key gets 0, and -inf.
   void (*forward)(const Attention& attention, const Array& y, const Array& log_sums);
   void (*backward)(const Attention& attention, const Array& y, const Array& log_sums,
                    const Array& gy, const Array& gq, const Array& gk, const Array& gv);
 };
 extern KernelTable<AttentionKernels> attention_kernels;
+
+// The attention to some of the keys, for keys that come in blocks: the results of two blocks, and
+// the logarithms of their softmax's denominators, give those of both.
+struct AttentionBlock {
+  Array y;         // (N, H, L, V)
+  Array log_sums;  // (N, H, L) in float32, or float64 if y is; -inf for queries that read no key
+};
+AttentionBlock attend_to_block(const Attention& attention);
+
+// What a block of keys contributes to the gradients of q, k and v, from the result of all blocks.
+std::array<Array, 3> attention_block_gradients(const Attention& attention,
+                                               const AttentionBlock& result, const Array& gy);
 
 // `scale` is 1 / sqrt(E) by default. A mask of floats is added to the scores.
 Variable scaled_dot_product_attention(const Variable& query, const Variable& key,

@@ -11,7 +11,7 @@ import numpy
 
 from renga.backends import cuda
 from renga.configuration import no_backprop_mode, using_config
-from renga.functions import dropout, gelu, get_item, linear, softmax
+from renga.functions import dropout, gelu, position_embedding, softmax
 from renga.initializers import Normal
 from renga.link import Chain, ChainList
 from renga.links.attention.key_value_cache import KeyValueCache
@@ -104,11 +104,11 @@ class GPT2(Chain):
         if end > self.context:
             raise ValueError(f"GPT2: expected {self.context} tokens at most, got {end}")
         h = dropout(
-            self.tokens(x) + get_item(self.positions, slice(begin, end)), self.dropout
+            self.tokens(x) + position_embedding(self.positions, x, begin), self.dropout
         )
         for i, block in enumerate(self.blocks):
             h = block(h, is_causal=True, cache=caches[i] if caches else None)
-        return linear(self.norm(h), self.tokens.W, n_batch_axes=2)
+        return self.tokens.attend(self.norm(h))
 
     def generate(self, x: Any, length: int, temperature: float = 1.0) -> Any:
         """``x`` with ``length`` more tokens, drawn one after the other.

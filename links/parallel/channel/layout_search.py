@@ -109,7 +109,8 @@ def cost_of_call(
     grids, placements = process_grids(comm.size), [LAYOUTS[a] for a in layouts]
     if isinstance(link, Linear):
         outputs, inputs = link.W.shape
-        layer = linear_size(inputs, outputs, call.x_shape[0])
+        rows = math.prod(call.x_shape[: call.batch_axes])
+        layer = linear_size(inputs, outputs, rows)
         return cheapest_grid(layer, grids, comm, *placements)[1]
     if isinstance(link, (Convolution2D, Deconvolution2D)):
         x, y = (

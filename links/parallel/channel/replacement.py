@@ -8,17 +8,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from renga.initializers import Constant
 from renga.link import Link
+from renga.links.attention.multi_head_attention import MultiHeadAttention
 from renga.links.connection.embed_id import EmbedID
 from renga.links.connection.linear import Linear
 from renga.links.convolution.convolution_2d import Convolution2D
 from renga.links.convolution.deconvolution_2d import Deconvolution2D
 from renga.links.normalization.batch_normalization import BatchNormalization
+from renga.links.parallel.channel.attention import ParallelMultiHeadAttention
 from renga.links.parallel.channel.batch_normalization import ParallelBatchNormalization
 from renga.links.parallel.channel.convolution_2d import ParallelConvolution2D
 from renga.links.parallel.channel.deconvolution_2d import ParallelDeconvolution2D
 from renga.links.parallel.channel.embed_id import ParallelEmbedID
 from renga.links.parallel.channel.layout_search import choose_layouts, cost_of_call
 from renga.links.parallel.channel.linear import ParallelLinear
+from renga.links.parallel.channel.vocab_embed_id import ParallelVocabEmbedID
+from renga.links.parallel.sharding.cost import Cost, rates_of
 from renga.links.parallel.sharding.replacement import LinkReplacement
 from renga.links.parallel.sharding.tracing import Call, LayoutGroups, Trace, trace
 
@@ -42,6 +46,7 @@ def channel_replacements(
     comm: Communicator,
     inputs: Sequence[Any],
     choices: Mapping[str, LinkChoice] | None = None,
+    output: str = "replicated",
 ) -> list[LinkReplacement]:
     """A replacement for every link of a model that has parameters of its own.
 
@@ -51,13 +56,25 @@ def channel_replacements(
     Args:
         choices: by the paths of links, in the place of what a cost model chooses.
             Other links are kept.
+        output: ``sharded`` if the outputs of the model stay sharded.
+
+    Raises:
+        ValueError: outputs shall stay sharded and cannot, or there is no example.
     """
-    traced = trace_channels(model, inputs) if inputs else Trace([], LayoutGroups())
+    traced = Trace([], LayoutGroups())
+    if inputs:
+        traced = trace_channels(model, inputs, output)
+    if output == "sharded":
+        _require_sharded_outputs(traced)
     layouts_of = choose_layouts(traced, comm) if choices is None else None
     replacements = []
+    attentions = [] if choices is not None else _attentions(model)
+    inside = {id(child) for link in attentions for child in link.children()}
     paths = {id(link): path for path, link in reversed(list(model.namedlinks()))}
     for link in dict.fromkeys(model.links()):
-        if not link._params:
+        if link in attentions:
+            replacements.append(_shard_heads(link, comm, traced))
+        if not link._params or id(link) in inside:
             continue
         calls = [call for call in traced.calls if call.link is link]
         choice = LinkChoice(("replicated", "replicated"), is_kept=True)
@@ -68,16 +85,61 @@ def channel_replacements(
         if choice.is_kept:
             replacements.append(LinkReplacement(link, None, "the plan keeps it"))
         else:
-            replacements.append(_replace(link, comm, choice, calls))
+            replacements.append(_replace(link, comm, choice, calls, traced))
     return replacements
 
 
-def trace_channels(model: Link, inputs: Sequence[Any]) -> Trace:
+def trace_channels(
+    model: Link, inputs: Sequence[Any], output: str = "replicated"
+) -> Trace:
     """Runs the model once, and finds which layouts its activations may have."""
-    traced = trace(model, inputs, tuple(_MAKERS))
+    traced = trace(model, inputs, tuple(_MAKERS), output)
+    inside = {id(child) for link in _attentions(model) for child in link.children()}
+    attended = {id(call.link) for call in traced.attended}
     for call in traced.calls:
         _constrain_call(call, traced.groups)
+        if id(call.link) in inside | attended:
+            traced.groups.require_replicated(call.x)
+            traced.groups.require_replicated(call.y)
     return traced
+
+
+def _require_sharded_outputs(traced: Trace) -> None:
+    groups = traced.groups
+    of_links = {groups.find(call.y) for call in (*traced.calls, *traced.attended)}
+    if not traced.outputs:
+        raise ValueError(
+            "parallelize: expected an example of the input for sharded outputs"
+        )
+    for y in traced.outputs:
+        if groups.find(y) not in of_links or not groups.choices(y):
+            raise ValueError(
+                "parallelize: expected outputs of links, which can stay sharded, or "
+                f"pointwise functions of them, got {tuple(y.shape)} of "
+                f"{y.creator_node.label if y.creator_node else 'the input'}"
+            )
+
+
+def _attentions(model: Link) -> list[MultiHeadAttention]:
+    links = dict.fromkeys(model.links())
+    return [link for link in links if type(link) is MultiHeadAttention]
+
+
+def _shard_heads(
+    link: MultiHeadAttention, comm: Communicator, traced: Trace
+) -> LinkReplacement:
+    new = ParallelMultiHeadAttention.from_link(link, comm)
+    new.name = link.name
+    calls = [call for call in traced.calls if call.link is link.out_proj]
+    # The all-reduces of y and of the gradient of x.
+    cost = _cost_of_all_reduces(comm, 2, calls[0].y_shape) if calls else None
+    return LinkReplacement(link, new, "", cost)
+
+
+def _cost_of_all_reduces(comm: Communicator, count: int, shape: Sequence[int]) -> Cost:
+    rates, others = rates_of(comm), comm.size - 1
+    moved = 2 * count * 4 * math.prod(shape) * others / comm.size
+    return Cost(2 * count * others * rates.alpha + moved * rates.beta, 0, moved)
 
 
 def _constrain_call(call: Call, groups: LayoutGroups) -> None:
@@ -91,12 +153,21 @@ def _constrain_call(call: Call, groups: LayoutGroups) -> None:
 
 
 def _replace(
-    link: Link, comm: Communicator, choice: LinkChoice, calls: Sequence[Call]
+    link: Link,
+    comm: Communicator,
+    choice: LinkChoice,
+    calls: Sequence[Call],
+    traced: Trace,
 ) -> LinkReplacement:
     layouts = choice.layouts
     make = _MAKERS.get(type(link))
     if make is None:
         return LinkReplacement(link, None, "no channel-parallel link of its kind")
+    if any(param.node in traced.leaves for param in link.params()):
+        return LinkReplacement(link, None, "its parameters are used outside of it")
+    attended = [call for call in traced.attended if call.link is link]
+    if isinstance(link, EmbedID) and (attended or not traced.calls):
+        return _vocab_embed_id(link, comm, attended, traced.groups)
     reason = obstacle(link)
     if not reason and isinstance(link, BatchNormalization):
         is_replicated = layouts == ("replicated", "replicated")
@@ -165,9 +236,10 @@ def _linear(
     outputs, inputs = link.W.shape
     options: dict[str, Any] = dict(algorithm=choice.algorithm, pieces=choice.pieces)
     if call is not None:
-        options["batch"] = call.x_shape[0]
-        if call.has_one_argument:
-            options["pixels"] = math.prod(call.x_shape[2:])
+        options["batch"] = math.prod(call.x_shape[: call.batch_axes])
+        options["pixels"] = call.pixels
+    # The features of a sequence are the channels of each position.
+    layouts = ["channel" if a == "features" else a for a in choice.layouts]
     return ParallelLinear(
         comm,
         inputs,
@@ -175,8 +247,8 @@ def _linear(
         link.b is None,
         _values_of(link.W),
         _values_of(link.b),
-        input_layout=choice.layouts[0],
-        output_layout=choice.layouts[1],
+        input_layout=layouts[0],
+        output_layout=layouts[1],
         **options,
     )
 
@@ -215,6 +287,34 @@ def _embed_id(
         link.ignore_label,
         output_layout=choice.layouts[1],
     )
+
+
+def _vocab_embed_id(
+    link: Any, comm: Communicator, attended: Sequence[Call], groups: LayoutGroups
+) -> LinkReplacement:
+    """For an embedding whose weight gives the scores of a vocabulary, too."""
+    inputs, outputs = link.W.shape
+    can_stay = bool(attended) and all(groups.choices(call.y) for call in attended)
+    layout = "channel" if can_stay else "replicated"
+    new = ParallelVocabEmbedID(
+        comm,
+        inputs,
+        outputs,
+        _values_of(link.W),
+        link.ignore_label,
+        attend_layout=layout,
+    )
+    new.name = link.name
+    if not attended:
+        return LinkReplacement(link, new)
+    # Vectors and the gradients of x are all-reduced, and replicated scores gathered.
+    communication, _, moved = _cost_of_all_reduces(comm, 2, attended[0].x_shape)
+    if not can_stay:
+        rates, others = rates_of(comm), comm.size - 1
+        gathered = 4 * math.prod(attended[0].y_shape) * others / comm.size
+        communication += others * rates.alpha + gathered * rates.beta
+        moved += gathered
+    return LinkReplacement(link, new, "", Cost(communication, 0, moved))
 
 
 _MAKERS: dict[type, Callable[..., Any]] = {

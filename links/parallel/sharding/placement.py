@@ -32,7 +32,10 @@ class Replicate:
 
 @dataclass(frozen=True)
 class Shard:
-    """Each rank has one range of an axis, in rank order (see :mod:`shard_ranges`)."""
+    """Each rank has one range of an axis, in rank order (see :mod:`shard_ranges`).
+
+    A negative axis counts from the last one.
+    """
 
     axis: int
 
@@ -70,13 +73,14 @@ REPLICATE_SUMMED = Replicate(summed_gradient=True)
 PARTIAL = Partial()
 BATCH, CHANNEL = Shard(0), Shard(1)
 
-# The names of placements in arguments, for images (N, C, H, W).
+# The names of placements in arguments, for images (N, C, H, W) and sequences (N, L, E).
 LAYOUTS: Mapping[str, Placement] = {
     "replicated": REPLICATE,
     "batch": BATCH,
     "channel": CHANNEL,
     "rows": Shard(2),
     "columns": Shard(3),
+    "features": Shard(-1),
 }
 
 

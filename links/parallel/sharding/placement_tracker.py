@@ -20,15 +20,18 @@ SPATIAL = Shard(2)
 class PlacementTracker:
     """The placements of one run of a model.
 
-    Unless recorded otherwise, arrays of three axes or more are images, placed as
-    ``SPATIAL``; others are replicated.
+    Unless recorded otherwise, arrays of three axes or more are images or sequences,
+    placed as ``sharded``; others are replicated.
 
     Args:
-        take_shard: returns this rank's shard of replicated images.
+        take_shard: returns this rank's shard of a replicated array.
     """
 
-    def __init__(self, take_shard: Callable[[Any], Any]) -> None:
+    def __init__(
+        self, take_shard: Callable[[Any], Any], sharded: Placement = SPATIAL
+    ) -> None:
         self.take_shard = take_shard
+        self.sharded = sharded
         # With the variables, so that their ids are not reused.
         self._recorded: dict[int, tuple[Any, Placement]] = {}
         self.is_paused = False
@@ -37,12 +40,16 @@ class PlacementTracker:
         """Takes note of how ``x`` is placed."""
         self._recorded[id(x)] = (x, placement)
 
-    def placement_of(self, x: Any) -> Placement:
-        """How ``x`` is placed."""
+    def placement_of(self, x: Any, least_axes: int = 3) -> Placement:
+        """How ``x`` is placed.
+
+        Args:
+            least_axes: of arrays that are sharded unless recorded otherwise.
+        """
         recorded = self._recorded.get(id(x))
         if recorded is not None:
             return recorded[1]
-        return SPATIAL if getattr(x, "ndim", 0) > 2 else REPLICATE
+        return self.sharded if getattr(x, "ndim", 0) >= least_axes else REPLICATE
 
     @contextlib.contextmanager
     def paused(self) -> Iterator[None]:

@@ -60,8 +60,8 @@ def redistribute(
 
     Args:
         source, target: ``Replicate()``, ``Shard(axis)``, or a name: ``replicated``,
-            ``batch``, ``channel``, ``rows`` or ``columns``. The source may be
-            ``Partial("sum")``, the target ``Replicate(summed_gradient=True)``.
+            ``batch``, ``channel``, ``rows``, ``columns`` or ``features``. The source
+            may be ``Partial("sum")``, the target ``Replicate(summed_gradient=True)``.
         extent: of the whole axis along which ``x`` is sharded, as
             :func:`shard_ranges` shards it; by default the ranks tell each other the
             sizes of their shards, which may be any.
@@ -73,7 +73,8 @@ def redistribute(
         ValueError: there is no such placement, or it is none to change from or to.
         InvalidType: ``x`` is not this rank's shard of ``extent``.
     """
-    x, source, target = as_variable(x), as_placement(source), as_placement(target)
+    x = as_variable(x)
+    source, target = (_of(x, as_placement(p)) for p in (source, target))
     _require_possible(source, target)
     if source == target or comm.size == 1:
         return x
@@ -88,6 +89,13 @@ def redistribute(
     if isinstance(target, Shard):
         target_sizes = sizes_of(shard_ranges(x.shape[target.axis], comm.size))
     return Redistribution(comm, source, target, source_sizes, target_sizes).apply(x)
+
+
+def _of(x: Variable, placement: Placement) -> Placement:
+    """The placement with an axis that counts from the first one."""
+    if isinstance(placement, Shard) and placement.axis < 0:
+        return Shard(placement.axis + x.ndim)
+    return placement
 
 
 # The former name, which is documented.

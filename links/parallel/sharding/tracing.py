@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import math
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from renga._core import Locality
 from renga.configuration import using_config
 from renga.link import Link
 from renga.link_hook import LinkHook
 from renga.operations import operation_of
 from renga.variable import Variable
 
-# The layouts of an activation that is not replicated.
-SHARDED_LAYOUTS = ("channel", "batch")
+# The layouts of an activation that is not replicated. Sequences (N, L, E) are sharded
+# by features, which are the channels of a link that is called for each position.
+SHARDED_LAYOUTS = ("channel", "batch", "features")
 
 
 class Call(NamedTuple):
@@ -23,7 +26,15 @@ class Call(NamedTuple):
     y: Any  # the graph node of its output variable
     x_shape: tuple[int, ...]
     y_shape: tuple[int, ...]
-    has_one_argument: bool  # x and nothing else
+    has_one_argument: bool  # x and nothing else but n_batch_axes
+    batch_axes: int = 1
+
+    @property
+    def pixels(self) -> int:
+        """How many elements of x belong to one channel of a sample."""
+        if not self.has_one_argument:
+            return 1
+        return math.prod(self.x_shape[self.batch_axes + 1 :])
 
 
 class _Recorder(LinkHook):
@@ -32,16 +43,20 @@ class _Recorder(LinkHook):
     def __init__(self, kinds: tuple[type, ...]) -> None:
         self.kinds = kinds
         self.calls: list[Call] = []
+        self.attended: list[Call] = []
 
     def forward_postprocess(self, args: Any) -> None:
         x = args.args[0] if args.args else None
         if type(args.link) not in self.kinds or not isinstance(args.out, Variable):
             return
         node = x.node if isinstance(x, Variable) else None
-        has_one_argument = len(args.args) == 1 and not args.kwargs
+        has_one_argument = len(args.args) == 1 and set(args.kwargs) <= {"n_batch_axes"}
         shapes = getattr(x, "shape", ()), args.out.shape
-        call = Call(args.link, node, args.out.node, *shapes, has_one_argument)
-        self.calls.append(call)
+        batch_axes = args.kwargs.get("n_batch_axes", 1)
+        calls = self.calls if args.forward_name == "forward" else self.attended
+        calls.append(
+            Call(args.link, node, args.out.node, *shapes, has_one_argument, batch_axes)
+        )
 
 
 class LayoutGroups:
@@ -90,28 +105,45 @@ class Trace(NamedTuple):
 
     calls: list[Call]
     groups: LayoutGroups
+    attended: Sequence[Call] = ()  # calls of ``EmbedID.attend``
+    leaves: Collection[Any] = ()  # nodes of parameters that functions use by themselves
+    outputs: Sequence[Any] = ()  # nodes of what the model returned
 
 
-def trace(model: Link, inputs: Sequence[Any], kinds: tuple[type, ...]) -> Trace:
+def trace(
+    model: Link,
+    inputs: Sequence[Any],
+    kinds: tuple[type, ...],
+    output: str = "replicated",
+) -> Trace:
     """Runs the model once, in test mode.
 
     Args:
         kinds: classes of links whose inputs and outputs may be sharded.
+        output: ``sharded`` if the outputs of the model may be sharded by channels or
+            features, too.
     """
     recorder = _Recorder(kinds)
     with recorder, using_config("train", False), using_config("enable_backprop", True):
         outputs = list(variables(model(*inputs)))
     groups = LayoutGroups()
-    calls = recorder.calls
-    inside = _functions_inside(calls)
+    calls, attended = recorder.calls, recorder.attended
+    inside = _functions_inside([*calls, *attended])
     for y in outputs:
-        groups.require_replicated(y.node)
+        # Whoever takes a sharded output has to know its axis.
+        excluded = SHARDED_LAYOUTS if output == "replicated" else ("batch",)
+        groups.exclude(y.node, *excluded)
+    leaves: set[Any] = set()
     for function in _functions_before([y.node for y in outputs]):
         if function not in inside:
             _constrain(function, groups)
+            leaves.update(x for x in function.inputs if x.creator_node is None)
     for call in calls:
         _constrain_call(call, calls, groups)
-    return Trace(calls, groups)
+    for call in attended:
+        groups.require_replicated(call.x)
+        groups.exclude(call.y, "channel", "batch")
+    return Trace(calls, groups, attended, leaves, [y.node for y in outputs])
 
 
 def _constrain_call(call: Call, calls: Sequence[Call], groups: LayoutGroups) -> None:
@@ -130,6 +162,11 @@ def _constrain_call(call: Call, calls: Sequence[Call], groups: LayoutGroups) -> 
     if call.x_shape[:1] != call.y_shape[:1]:
         groups.exclude(call.x, "batch")
         groups.exclude(call.y, "batch")
+    others = ["channel", "batch"] if call.batch_axes > 1 else ["features"]
+    groups.exclude(call.x, *others)
+    groups.exclude(call.y, *others)
+    if len(call.x_shape) != call.batch_axes + 1:
+        groups.exclude(call.x, "features")
 
 
 def _constrain(function: Any, groups: LayoutGroups) -> None:
@@ -161,7 +198,8 @@ def _kept_layouts(function: Any) -> list[tuple[str, int]]:
         return []
     channel = [("channel", 1)] if operation.is_channelwise else []
     batch = [("batch", 0)] if operation.is_batchwise else []
-    return channel + batch
+    is_pointwise = operation.locality == Locality.pointwise
+    return channel + batch + ([("features", -1)] if is_pointwise else [])
 
 
 def _functions_before(nodes: Iterable[Any], until: Any = None) -> list[Any]:

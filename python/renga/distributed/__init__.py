@@ -23,6 +23,7 @@ from renga.distributed.links import MultiNodeChainList
 from renga.distributed.optimizers import create_multi_node_optimizer
 from renga.distributed.parallelize import parallelize
 from renga.links.parallel.groups import create_groups
+from renga.links.parallel.sequence import gather_sequence, scatter_sequence
 from renga.links.parallel.sharding import (
     Partial,
     Replicate,
@@ -54,6 +55,7 @@ __all__ = [
     "functions",
     "global_except_hook",
     "gather_image",
+    "gather_sequence",
     "iterators",
     "links",
     "optimizers",
@@ -63,4 +65,5 @@ __all__ = [
     "scatter_dataset",
     "scatter_image",
     "scatter_index",
+    "scatter_sequence",
 ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, Union
 
@@ -11,14 +10,17 @@ import numpy
 
 from renga.link import Link
 from renga.links.parallel.channel.replacement import channel_replacements
+from renga.links.parallel.sequence.model.replacement import sequence_replacements
+from renga.links.parallel.sequence.model.sequence_run import SequenceRun
 from renga.links.parallel.sharding.consistency import require_same_on_all_ranks
 from renga.links.parallel.sharding.replacement import (
     LinkReplacement,
     copy_with_replacements,
 )
+from renga.links.parallel.sharding.tracked_link import is_tracked
 from renga.links.parallel.spatial.grid import SpatialGrid
 from renga.links.parallel.spatial.model.replacement import spatial_replacements
-from renga.links.parallel.spatial.model.tracked_link import is_tracked, tracked_class
+from renga.links.parallel.spatial.model.spatial_run import SpatialRun
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
@@ -50,8 +52,12 @@ class Strategy(Protocol):
         """The model in the stages of a pipeline, in the place of replacements."""
 
 
-_STRATEGIES: dict[str, Callable[[Link, Any, Sequence[Any]], list[LinkReplacement]]]
-_STRATEGIES = {"channel": channel_replacements, "spatial": spatial_replacements}
+_STRATEGIES: dict[str, Callable[..., list[LinkReplacement]]]
+_STRATEGIES = {
+    "channel": channel_replacements,
+    "sequence": sequence_replacements,
+    "spatial": spatial_replacements,
+}
 # Documented names of versions before placements had the names of PyTorch's DTensor.
 _FORMER_INPUTS = {"whole": "replicated", "parts": "sharded"}
 
@@ -62,6 +68,7 @@ def parallelize(
     strategy: str | Strategy = "channel",
     *inputs: Any,
     input: str = "replicated",
+    output: str = "replicated",
 ) -> Any:
     """A copy of ``model`` whose links are sharded over the ranks of ``comm``.
 
@@ -74,22 +81,26 @@ def parallelize(
     Args:
         model: the same on every rank, apart from its weights.
         comm: a communicator; for ``spatial`` also a :class:`SpatialGrid`.
-        strategy: ``channel`` or ``spatial``, or a plan for as many ranks. One with
-            stages makes a :class:`renga.pipeline.Pipeline`.
+        strategy: ``channel``, ``sequence`` or ``spatial``, or a plan for as many ranks.
+            One with stages makes a :class:`renga.pipeline.Pipeline`.
         inputs: example arguments of the model. It is called once with them, to find
             which activations can stay sharded between links; without an example, none
             can.
-        input: what the model is called with: ``replicated`` images, of which each rank
-            takes its shard itself, or ``sharded`` ones (``spatial`` only), where each
-            rank has loaded its own shard. Then the model returns shards, too. The
-            former names ``whole`` and ``parts`` are accepted.
+        input: what the model is called with: ``replicated`` images or sequences, of
+            which each rank takes its shard itself, or ``sharded`` ones (``spatial`` and
+            ``sequence`` only), where each rank has loaded its own shard. Then the model
+            returns shards, too. The former names ``whole`` and ``parts`` are accepted.
+        output: what the model returns: ``replicated`` variables, or with ``sharded``
+            (``channel`` with an example only) this rank's channels, or features of
+            sequences, such as the scores of its part of a vocabulary.
 
     Raises:
         TypeError: ``model`` is no link, or ``comm`` no communicator.
-        ValueError: there is no such strategy or input; the model is parallel already;
-            or the ranks' models or arguments differ.
+        ValueError: there is no such strategy, input or output; outputs cannot stay
+            sharded; the model is parallel already; or the ranks' models or arguments
+            differ.
     """
-    new, report = with_strategy(model, comm, strategy, inputs, input)
+    new, report = with_strategy(model, comm, strategy, inputs, input, output)
     if comm.rank == 0:
         print(report, flush=True)
     return new
@@ -101,11 +112,14 @@ def with_strategy(
     strategy: str | Strategy,
     inputs: Sequence[Any],
     input: str = "replicated",
+    output: str = "replicated",
 ) -> tuple[Any, str]:
     """What ``parallelize`` returns, and what it prints."""
     input = _FORMER_INPUTS.get(input, input)
-    ranks = _check(model, comm, strategy, input)
+    ranks = _check(model, comm, strategy, input, output)
     text = _describe(model, strategy, input, inputs)
+    if output != "replicated":
+        text += f" with {output} outputs"
     what = "models and arguments"
     require_same_on_all_ranks(ranks, "parallelize", what, ValueError, text)
     model = copy.deepcopy(model)  # the caller's model keeps its weights
@@ -118,15 +132,15 @@ def with_strategy(
         if pipeline is not None:
             return pipeline, f"parallelize: {_name(strategy)}, {pipeline}"
     find = _STRATEGIES[strategy] if isinstance(strategy, str) else strategy.replacements
-    replacements = find(model, comm, inputs)
+    options = {} if output == "replicated" else {"output": output}
+    replacements = find(model, comm, inputs, **options)
     report = _report(model, replacements, _name(strategy), ranks.size)
     class_of: Callable[[Link], type[Link]] = type
-    grid = _grid(strategy, comm, ranks)
-    if grid is not None and grid.size > 1:
-        is_replicated = input == "replicated"
-        class_of = functools.partial(
-            tracked_class, grid=grid, is_replicated=is_replicated
-        )
+    grid, is_replicated = _grid(strategy, comm, ranks), input == "replicated"
+    if ranks.size > 1 and grid is not None:
+        class_of = SpatialRun(grid, is_replicated).class_of
+    elif ranks.size > 1 and strategy == "sequence":
+        class_of = SequenceRun(ranks, is_replicated).class_of
     new = {id(r.link): r.replacement for r in replacements if r.replacement is not None}
     return copy_with_replacements(model, new, class_of), report
 
@@ -144,7 +158,9 @@ def _name(strategy: str | Strategy) -> str:
     return strategy if isinstance(strategy, str) else strategy.name
 
 
-def _check(model: Any, comm: Any, strategy: str | Strategy, input: str) -> Communicator:
+def _check(
+    model: Any, comm: Any, strategy: str | Strategy, input: str, output: str
+) -> Communicator:
     """The communicator, if each argument by itself is right."""
     is_plan = hasattr(strategy, "replacements")
     if not is_plan and strategy not in _STRATEGIES:
@@ -152,11 +168,18 @@ def _check(model: Any, comm: Any, strategy: str | Strategy, input: str) -> Commu
             f"parallelize: expected strategy to be one of "
             f"{', '.join(_STRATEGIES)}, got {strategy!r}"
         )
-    inputs = ["replicated", "sharded"] if strategy == "spatial" else ["replicated"]
+    has_shards = strategy in ("sequence", "spatial")
+    inputs = ["replicated", "sharded"] if has_shards else ["replicated"]
     if input not in inputs:
         raise ValueError(
             f"parallelize: expected input to be {' or '.join(inputs)} for {strategy}, "
             f"got {input!r}"
+        )
+    outputs = ["replicated", "sharded"] if strategy == "channel" else ["replicated"]
+    if output not in outputs:
+        raise ValueError(
+            f"parallelize: expected output to be {' or '.join(outputs)} for "
+            f"{strategy}, got {output!r}"
         )
     if not isinstance(model, Link):
         raise TypeError(f"parallelize: expected model to be a Link, got {model!r}")

@@ -138,6 +138,9 @@ from renga.functions.connection.linear import linear as linear
 from renga.functions.connection.local_convolution_2d import (
     local_convolution_2d as local_convolution_2d,
 )
+from renga.functions.connection.position_embedding import (
+    position_embedding as position_embedding,
+)
 from renga.functions.connection.rotary_embedding import (
     rotary_embedding as rotary_embedding,
 )

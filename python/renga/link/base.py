@@ -8,7 +8,7 @@ import functools
 import numbers
 import sys
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy
@@ -59,17 +59,26 @@ class Link(DeviceResident):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Runs ``forward``, with the hooks around it."""
-        thread_hooks = link_hook.thread_hooks()
-        if not thread_hooks and not self._link_hooks:
+        if not link_hook.thread_hooks() and not self._link_hooks:
             return self.forward(*args, **kwargs)  # type: ignore[attr-defined]
+        return self._run_with_hooks(
+            "forward",
+            self.forward,  # type: ignore[attr-defined]
+            *args,
+            **kwargs,
+        )
+
+    def _run_with_hooks(
+        self, name: str, method: Callable[..., Any], *args: Any, **kwargs: Any
+    ) -> Any:
+        """Runs a method that hooks know by a name."""
+        thread_hooks = link_hook.thread_hooks()
         hooks = [*thread_hooks.values(), *(self._link_hooks or {}).values()]
-        before = link_hook._ForwardPreprocessCallbackArgs(self, "forward", args, kwargs)
+        before = link_hook._ForwardPreprocessCallbackArgs(self, name, args, kwargs)
         for hook in hooks:
             hook.forward_preprocess(before)
-        out = self.forward(*args, **kwargs)  # type: ignore[attr-defined]
-        after = link_hook._ForwardPostprocessCallbackArgs(
-            self, "forward", args, kwargs, out
-        )
+        out = method(*args, **kwargs)
+        after = link_hook._ForwardPostprocessCallbackArgs(self, name, args, kwargs, out)
         for hook in hooks:
             hook.forward_postprocess(after)
         return out

@@ -120,6 +120,21 @@ def test_rotations():
     numpy.testing.assert_allclose(y, rotated(x), 1e-12)
     later = F.rotary_embedding(x[..., 2:, :], 2).array
     numpy.testing.assert_allclose(later, y[..., 2:, :], 1e-12)
+    others = F.rotary_embedding(x[..., 1::2, :], 1, step=2).array
+    numpy.testing.assert_allclose(others, y[..., 1::2, :], 1e-12)
+
+
+def test_position_embedding():
+    W, gy = renga.Variable(rng.normal(size=(6, 3))), rng.normal(size=(2, 3))
+    y = F.position_embedding(W, numpy.zeros((5, 2)), 3)
+    numpy.testing.assert_array_equal(y.array, W.array[3:5])
+    y.grad = gy
+    y.backward()
+    numpy.testing.assert_array_equal(W.grad[3:5], gy)
+    assert not W.grad[:3].any() and not W.grad[5:].any()
+    for x, position in (((2, 4), 3), ((2,), 0), ((2, 3), -1)):
+        with pytest.raises(renga.utils.type_check.InvalidType, match="at most 6 less"):
+            F.position_embedding(W, numpy.zeros(x), position)
 
 
 def test_faults():

@@ -30,6 +30,22 @@ def test_ignored_label():
     numpy.testing.assert_array_equal(link.W.grad, [[1, 1], [0, 0], [0, 0]])
 
 
+@pytest.mark.parametrize("shape", [(2, 3), (2, 4, 3)])
+def test_scores(shape):
+    link = L.EmbedID(4, 3)
+    x = renga.Variable(numpy.random.RandomState(0).normal(size=shape).astype("f"))
+    y = link.attend(x)
+    numpy.testing.assert_allclose(y.array, x.array @ link.W.array.T, 1e-5, 1e-6)
+    link.cleargrads()
+    y.grad = numpy.ones(y.shape, "f")
+    y.backward()
+    rows = x.array.reshape(-1, 3).sum(0)
+    numpy.testing.assert_allclose(link.W.grad, [rows] * 4, 1e-5, 1e-6)
+    numpy.testing.assert_allclose(
+        x.grad, numpy.broadcast_to(link.W.array.sum(0), shape), 1e-5, 1e-6
+    )
+
+
 def test_initial_values():
     numpy.random.seed(0)
     W = L.EmbedID(200, 100).W.array

@@ -125,7 +125,7 @@ class Forward {
       const float total = softmax.total[r];
       factors[r] = total == 0 ? 0 : 1 / total;
       log_sums_[tile.first_query + tile.query + r] =
-          total == 0 ? 0 : softmax.top[r] + std::log(total);
+          total == 0 ? kNothing : softmax.top[r] + std::log(total);
     }
     unpack(sums_.get(), tile.padded_rows, tile.rows, size_.width, factors,
            rows_of_head<T>(y_, tile.first_query / size_.queries).from(tile.query));

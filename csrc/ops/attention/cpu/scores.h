@@ -183,8 +183,8 @@ inline void softmax_tile(const Tile& tile, float* scores, Softmax& softmax, floa
 }
 
 // Replaces scores by the weights, after dropout, and the gradients of these weights by those of the
-// scores before scaling. For each row, `log_sums` has the logarithm of the softmax's denominator
-// and `means` the sum of weights times their gradients.
+// scores before scaling. For each row, `log_sums` has the logarithm of the softmax's denominator,
+// -inf without keys, and `means` the sum of weights times their gradients.
 inline void softmax_grad_tile(const Tile& tile, float* scores, float* grads, const float* log_sums,
                               const float* means) {
   simd::dispatch<float>([ =, &tile ](auto target) __attribute__((always_inline)) {
@@ -193,12 +193,14 @@ inline void softmax_grad_tile(const Tile& tile, float* scores, float* grads, con
     using V = typename L::V;
     const bool drops = tile.dropout.scale != 1;
     for (std::int64_t r = 0; r < tile.rows; ++r) {
+      // Finite, as the difference of two infinities would be NaN.
+      const float log_sum = std::max(log_sums[r], -std::numeric_limits<float>::max());
       Dropout::Words words;
       if (drops) words = tile.dropout.words(tile.first_query + tile.query + r, tile.key);
       for_each_score<Target>(
           tile, r, scores,
           [&](L, std::int64_t at, std::int64_t lane, const V& v) __attribute__((always_inline)) {
-            const V p = simd::exponential<Target>(v - log_sums[r]);
+            const V p = simd::exponential<Target>(v - log_sum);
             V gp = L::load(grads + at);
             if (drops) gp = dropped<L>(tile, words, lane, gp);
             L::store(p * (gp - means[r]) * tile.scale, grads + at);

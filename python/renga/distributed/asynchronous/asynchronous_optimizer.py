@@ -42,7 +42,8 @@ class AsynchronousOptimizer(WrappedOptimizer):
         )
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name in vars(self):
+        is_private = name.startswith("_") and hasattr(type(self), name)
+        if is_private or name in vars(self):
             vars(self)[name] = value
         else:
             super().__setattr__(name, value)

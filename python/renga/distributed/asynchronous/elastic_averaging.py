@@ -47,9 +47,9 @@ class ElasticAveragingOptimizer(AsynchronousOptimizer):
         self.actual_optimizer.update()
         self._updates += 1
         if self._updates == self._every:
-            self._meet()
+            self._synchronize()
 
-    def _meet(self) -> None:
+    def _synchronize(self) -> None:
         pulls = self._packed.pack()
         for pull, center in zip(pulls, self._center):
             pull -= center

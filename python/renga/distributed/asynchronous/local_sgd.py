@@ -82,9 +82,9 @@ class LocalSGDOptimizer(AsynchronousOptimizer):
         self.actual_optimizer.update()
         self._updates += 1
         if self._updates == self._every:
-            self._meet()
+            self._synchronize()
 
-    def _meet(self) -> None:
+    def _synchronize(self) -> None:
         """Averages the ranks' moves and gives all the outer optimizer's result."""
         flats = self._packed.pack()
         anchors = self._anchors()
@@ -101,7 +101,7 @@ class LocalSGDOptimizer(AsynchronousOptimizer):
     def join(self) -> None:
         """Averages the moves since the last average; every rank calls it."""
         if self._packed is not None:
-            self._meet()
+            self._synchronize()
 
     def serialize(self, serializer: Any) -> None:
         """Saves or loads the optimizers, the anchor and the count of local updates."""

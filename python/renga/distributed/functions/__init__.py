@@ -12,6 +12,12 @@ from renga.distributed.functions.collective_communication import (
 from renga.distributed.functions.point_to_point_communication import recv, send
 from renga.distributed.functions.pseudo_connect import pseudo_connect
 from renga.links.parallel import multi_node_normalization as batch_normalization
+from renga.links.parallel.sequence import (
+    gather_sequence,
+    ring_attention,
+    scatter_sequence,
+)
+from renga.links.parallel.sharding.cross_entropy import softmax_cross_entropy
 from renga.links.parallel.spatial import (
     gather_image,
     scatter_image,
@@ -35,12 +41,16 @@ __all__ = [
     "bcast",
     "gather",
     "gather_image",
+    "gather_sequence",
     "pseudo_connect",
     "recv",
     "reduce_scatter",
+    "ring_attention",
     "scatter",
     "scatter_image",
+    "scatter_sequence",
     "send",
+    "softmax_cross_entropy",
     "spatial_average",
     "spatial_average_pooling",
     "spatial_broadcast",

@@ -15,7 +15,9 @@ from renga.variable import Variable, as_variable
 _MOST = 2**31  # the angles of larger positions are no longer exact
 
 
-def rotary_embedding(x: Any, position: int = 0, base: float = 10000.0) -> Variable:
+def rotary_embedding(
+    x: Any, position: int = 0, base: float = 10000.0, step: int = 1
+) -> Variable:
     """Rotates pairs of features by angles proportional to their position.
 
     Features i and i + D / 2 at position p are a pair, rotated by the angle
@@ -26,6 +28,7 @@ def rotary_embedding(x: Any, position: int = 0, base: float = 10000.0) -> Variab
         x: queries or keys.
         position: that of the first ones.
         base: determines the smallest angle.
+        step: how far one position is behind the one before.
 
     Shapes:
         x, y: (…, L, D), D even
@@ -43,6 +46,7 @@ def rotary_embedding(x: Any, position: int = 0, base: float = 10000.0) -> Variab
             f"rotary_embedding: expected (…, L, D) with an even D, got {x.shape}"
         )
     position, base = operator.index(position), float(base)
+    step = operator.index(step)
     if abs(position) >= _MOST:
         raise ValueError(
             f"rotary_embedding: expected a position below 2**31, got {position}"
@@ -51,12 +55,11 @@ def rotary_embedding(x: Any, position: int = 0, base: float = 10000.0) -> Variab
         raise ValueError(f"rotary_embedding: expected a positive base, got {base}")
     x = as_variable(x)
     ops, half = _core.ops, x.shape[-1] // 2
-    positions = numpy.arange(position, position + x.shape[-2], dtype=numpy.float64)
+    positions = position + step * numpy.arange(x.shape[-2], dtype=numpy.float64)
     rates = base ** (-numpy.arange(half) / max(half, 1))
     angles = positions[:, None] * rates
-    xp = backend.get_array_module(x)
-    cos = xp.asarray(numpy.cos(angles).astype(x.dtype))
-    sin = xp.asarray(numpy.sin(angles).astype(x.dtype))
+    tables = numpy.cos(angles).astype(x.dtype), numpy.sin(angles).astype(x.dtype)
+    cos, sin = backend.get_device_from_array(x.array).send(tables)
     first, second = x[..., :half], x[..., half:]
     return ops.concat(
         [first * cos - second * sin, second * cos + first * sin], x.ndim - 1

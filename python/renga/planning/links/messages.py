@@ -109,7 +109,7 @@ def _sharding(
     if isinstance(link, Deconvolution2D):
         inputs, outputs = link.W.shape[0], link.W.shape[1] * link.groups
     elif isinstance(link, Linear):
-        unit = math.prod(call.x_shape[2:]) if call.has_one_argument else 1
+        unit = call.pixels
         x_shape = (math.prod(call.x_shape) // inputs, inputs)
     else:
         inputs *= link.groups

@@ -68,9 +68,16 @@ class TracedModel:
             )
 
     def layouts(self, ranks: int) -> dict[Any, list[str]]:
-        """The layouts that each group of variables may have."""
+        """The layouts that each group of variables may have.
+
+        Sequences are replicated.
+        """
         possible = possible_layouts(self.trace, ranks)
-        return {root: ["replicated", *layouts] for root, layouts in possible.items()}
+        return {
+            root: ["replicated", *layouts]
+            for root, layouts in possible.items()
+            if "features" not in layouts
+        }
 
     def algorithms(self, ranks: int) -> dict[str, list[str]]:
         """The algorithms of each link with products, by its path."""

@@ -20,7 +20,7 @@ PAIRS = list(itertools.product(LAYOUTS, LAYOUTS))
 def shard(comm, layout, x):
     if layout == "replicated":
         return x
-    axis = LAYOUTS[layout].axis
+    axis = LAYOUTS[layout].axis % x.ndim
     own = as_slice(shard_range(x.shape[axis], comm.size, comm.rank))
     return x[(slice(None),) * axis + (own,)]
 

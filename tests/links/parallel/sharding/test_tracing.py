@@ -52,9 +52,43 @@ def test_layouts_that_functions_keep(name):
     function, layouts = FUNCTIONS[name]
     x = np.random.RandomState(1).normal(size=(SAMPLES, 4)).astype("f4")
     model = Net(function)
-    calls, groups = trace(model, [x], (L.Linear,))
-    (last,) = [call for call in calls if call.link is model.last]
-    assert set(groups.choices(last.x)) == layouts
+    traced = trace(model, [x], (L.Linear,))
+    (last,) = [call for call in traced.calls if call.link is model.last]
+    assert set(traced.groups.choices(last.x)) == layouts
+
+
+class Sequences(renga.Chain):
+    """A function between two links of sequences."""
+
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+        with self.init_scope():
+            self.up, self.down = L.Linear(4, 6), L.Linear(6, 4)
+
+    def forward(self, x):
+        h = self.function(self.up(F.tanh(x), n_batch_axes=2))
+        return self.down(h, n_batch_axes=2)
+
+
+@pytest.mark.parametrize(
+    ("function", "layouts"),
+    [
+        (lambda h: F.dropout(F.gelu(h)), {"features"}),
+        (lambda h: h * np.ones(6, "f4"), set()),
+        (lambda h: F.softmax(h, 2), set()),
+        (lambda h: F.transpose(F.transpose(h)), set()),
+    ],
+    ids=["pointwise", "an array", "an axis", "another order"],
+)
+def test_layouts_of_sequences(function, layouts):
+    x = np.random.RandomState(1).normal(size=(2, 3, 4)).astype("f4")
+    model = Sequences(function)
+    traced = trace(model, [x], (L.Linear,))
+    first, last = traced.calls
+    assert set(traced.groups.choices(last.x)) == layouts
+    assert traced.groups.choices(first.x) == traced.groups.choices(last.y) == []
+    assert (last.batch_axes, last.pixels) == (2, 1)
 
 
 def train(model):

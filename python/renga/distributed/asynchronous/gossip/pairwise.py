@@ -10,9 +10,7 @@ from renga.distributed.asynchronous.asynchronous_optimizer import seconds
 from renga.distributed.asynchronous.gossip.random_gossip import RandomGossip
 
 if TYPE_CHECKING:
-    from renga.communicators import Communicator
     from renga.communicators.communicator import Array
-    from renga.distributed.asynchronous.graphs import Graph
 
 _REQUEST, _REPLY, _SHUTDOWN = 0, 1, 2
 
@@ -29,19 +27,8 @@ class PairwiseOptimizer(RandomGossip):
     descent, ICML 2018.
     """
 
-    _asked: tuple[int, list[Array], float] | None
-
-    def __init__(
-        self,
-        actual_optimizer: Any,
-        communicator: Communicator,
-        graph: Graph,
-        timeout: float,
-        seed: int,
-    ) -> None:
-        super().__init__(actual_optimizer, communicator, graph, timeout, seed)
-        # The rank of which a reply is due, what it was sent, and when.
-        vars(self)["_asked"] = None
+    # The rank of which a reply is due, what it was sent, and when.
+    _asked: tuple[int, list[Array], float] | None = None
 
     def _update(self, forward: Callable[[], Any] | None) -> None:
         self._compute_gradients(forward)

@@ -19,17 +19,7 @@ if TYPE_CHECKING:
 class SynchronousGossip(GossipOptimizer):
     """Has every rank make equally many updates; ``_steps`` counts them."""
 
-    _steps: int
-
-    def __init__(
-        self,
-        actual_optimizer: Any,
-        communicator: Communicator,
-        graph: Graph,
-        timeout: float,
-    ) -> None:
-        super().__init__(actual_optimizer, communicator, graph, timeout)
-        vars(self)["_steps"] = 0
+    _steps = 0
 
     def _column(self) -> Array:
         """The weights with which the ranks take what this one has, in this step."""
@@ -116,17 +106,7 @@ class PushSumOptimizer(SynchronousGossip):
     2019.
     """
 
-    _weight: float
-
-    def __init__(
-        self,
-        actual_optimizer: Any,
-        communicator: Communicator,
-        graph: Graph,
-        timeout: float,
-    ) -> None:
-        super().__init__(actual_optimizer, communicator, graph, timeout)
-        vars(self)["_weight"] = 1.0
+    _weight = 1.0
 
     @property
     def weight(self) -> float:

@@ -1,0 +1,116 @@
+"""ParallelMultiHeadAttention: attention whose heads are sharded."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from renga.initializers import Constant
+from renga.links.attention.key_value_cache import KeyValueCache
+from renga.links.attention.multi_head_attention import MultiHeadAttention
+from renga.links.parallel.channel.linear import ParallelLinear
+from renga.links.parallel.sharding.placement import REPLICATE, REPLICATE_SUMMED
+from renga.links.parallel.sharding.redistribute import Redistribution
+from renga.links.parallel.sharding.shard_ranges import shard_ranges
+from renga.links.parallel.sharding.sharded_parameter import Block, ShardedParameter
+from renga.variable import Variable
+
+if TYPE_CHECKING:
+    from renga.communicators import Communicator
+
+
+class ParallelMultiHeadAttention(MultiHeadAttention):
+    """``MultiHeadAttention`` of which each rank has some heads.
+
+    The projection to queries, keys and values is sharded by its outputs, that of the
+    results by its inputs, so that one all-reduce adds up what the heads contribute,
+    and one the gradients of x. A key-value cache holds this rank's heads.
+
+    Args:
+        comm: the communicator of the ranks.
+        embed_dim, …: as for MultiHeadAttention.
+
+    Shapes:
+        x, memory, y: (N, L, E), the same on every rank
+        in_proj.W: this rank's heads of the queries, keys and values of (3 E, E)
+        out_proj.W: this rank's columns of (E, E)
+
+    Source: Shoeybi et al., Megatron-LM, 2019.
+    """
+
+    out_proj: Any
+    algorithm = "heads"
+    input_layout = output_layout = "replicated"
+
+    def __init__(self, comm: Communicator, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._shard(comm)
+
+    @classmethod
+    def from_link(
+        cls, link: MultiHeadAttention, comm: Communicator
+    ) -> ParallelMultiHeadAttention:
+        """This rank's heads of a serial link."""
+        new = cls.__new__(cls)
+        vars(new).update(vars(copy.deepcopy(link)))
+        new._shard(comm)
+        return new
+
+    def _shard(self, comm: Communicator) -> None:
+        self.comm = comm
+        size, inner, outer = self.embed_dim, self.in_proj, self.out_proj
+        head_size = size // self.num_heads
+        features = shard_ranges(size, comm.size, head_size)
+        blocks = [
+            Block(
+                {0: [range(i + own.start, i + own.stop) for i in (0, size, 2 * size)]}
+            )
+            for own in features
+        ]
+        with inner.init_scope():
+            inner.W = _sharded(comm, inner.W, blocks)
+            if inner.b is not None:
+                inner.b = _sharded(comm, inner.b, blocks)
+        del self.out_proj
+        with self.init_scope():
+            self.out_proj = ParallelLinear(
+                comm,
+                size,
+                size,
+                outer.b is None,
+                _values_of(outer.W),
+                None if outer.b is None else _values_of(outer.b),
+                input_layout="channel",
+                algorithm="row-parallel" if comm.size > 1 else None,
+                pixels=head_size,
+            )
+
+    def forward(
+        self,
+        x: Any,
+        memory: Any = None,
+        attn_mask: Any = None,
+        is_causal: bool = False,
+        cache: KeyValueCache | None = None,
+    ) -> Variable:
+        """The attention of ``x``, as that of MultiHeadAttention.
+
+        A mask of each head has this rank's heads.
+        """
+        # Each rank finds the gradient through its heads.
+        summed = Redistribution(self.comm, REPLICATE, REPLICATE_SUMMED)
+        x = summed.apply(x)
+        memory = None if memory is None else summed.apply(memory)
+        return super().forward(x, memory, attn_mask, is_causal, cache)
+
+
+def _values_of(param: Any) -> Constant:
+    """An initializer that gives the values of a parameter."""
+    return Constant(param.array, param.dtype)
+
+
+def _sharded(
+    comm: Communicator, param: Any, blocks: Sequence[Block]
+) -> ShardedParameter:
+    return ShardedParameter(comm, _values_of(param), blocks, param.shape)

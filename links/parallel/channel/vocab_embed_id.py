@@ -1,0 +1,106 @@
+"""ParallelVocabEmbedID: an embedding whose vocabulary is sharded."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from renga.functions import embed_id, linear
+from renga.links.connection.embed_id import EmbedID
+from renga.links.parallel.channel.link import channel_placement
+from renga.links.parallel.sharding.placement import (
+    PARTIAL,
+    REPLICATE,
+    REPLICATE_SUMMED,
+    Shard,
+)
+from renga.links.parallel.sharding.redistribute import Redistribution
+from renga.links.parallel.sharding.shard_ranges import shard_ranges, sizes_of
+from renga.links.parallel.sharding.sharded_parameter import Block, ShardedParameter
+from renga.utils.type_check import IndexOutOfRange
+from renga.variable import Variable, as_array
+
+if TYPE_CHECKING:
+    from renga.communicators import Communicator
+
+
+class ParallelVocabEmbedID(EmbedID):
+    """``EmbedID`` of which each rank has the vectors of some integers.
+
+    Each rank looks up those that it has, and an all-reduce adds them up. ``attend``
+    computes the scores of this rank's integers.
+
+    Args:
+        comm: the communicator of the ranks.
+        in_size, out_size, initialW, ignore_label: as for EmbedID.
+        attend_layout: of the scores: ``replicated``, or ``channel`` where each rank
+            has those of its integers.
+
+    Shapes:
+        x: integers of any shape, the same on every rank
+        y: (*x.shape, out_size)
+        W: this rank's shard of (in_size, out_size)
+
+    Raises:
+        ValueError: the layout is unknown.
+
+    Source: Shoeybi et al., Megatron-LM, 2019.
+    """
+
+    algorithm = "vocabulary"
+    input_layout = output_layout = "replicated"
+
+    def __init__(
+        self,
+        comm: Communicator,
+        in_size: int,
+        out_size: int,
+        initialW: Any = None,
+        ignore_label: int | None = None,
+        *,
+        attend_layout: str = "replicated",
+    ) -> None:
+        self._attend_target = channel_placement(
+            "ParallelVocabEmbedID",
+            "attend_layout",
+            attend_layout,
+            ("replicated", "channel"),
+        )
+        super().__init__(in_size, out_size, initialW, ignore_label)
+        self.comm, self.attend_layout = comm, attend_layout
+        self._ranges = shard_ranges(in_size, comm.size)
+        blocks = [Block({0: [own]}) for own in self._ranges]
+        initial, shape = self.W.initializer, (in_size, out_size)
+        with self.init_scope():
+            self.W = ShardedParameter(comm, initial, blocks, shape)
+
+    def forward(self, x: Any) -> Variable:
+        """The vectors of the integers ``x``.
+
+        Raises:
+            IndexOutOfRange: there is no such integer.
+        """
+        x, own = as_array(x), self._ranges[self.comm.rank]
+        size = self._ranges[-1].stop
+        is_known = (x >= 0) & (x < size)
+        if self.ignore_label is not None:
+            is_known |= x == self.ignore_label
+        if not is_known.all():
+            raise IndexOutOfRange(
+                f"ParallelVocabEmbedID {self.name or ''}: expected integers from 0 to "
+                f"{size - 1}, got {x[~is_known][0]}"
+            )
+        is_own = (x >= own.start) & (x < own.stop)
+        if self.ignore_label is not None:
+            is_own &= x != self.ignore_label
+        y = embed_id(numpy.where(is_own, x - own.start, -1), self.W, ignore_label=-1)
+        return Redistribution(self.comm, PARTIAL, REPLICATE).apply(y)
+
+    def _attend(self, x: Variable) -> Variable:
+        x = Redistribution(self.comm, REPLICATE, REPLICATE_SUMMED).apply(x)
+        y = linear(x, self.W, n_batch_axes=x.ndim - 1)
+        if self._attend_target != REPLICATE:
+            return y
+        source, sizes = Shard(y.ndim - 1), sizes_of(self._ranges)
+        return Redistribution(self.comm, source, REPLICATE, sizes).apply(y)

@@ -1,0 +1,75 @@
+"""What links of sharded sequences have in common."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from renga.link import Link
+from renga.links.parallel.sequence.tokens import TOKENS
+from renga.links.parallel.sharding.placement import REPLICATE, REPLICATE_SUMMED
+from renga.links.parallel.sharding.placement_tracker import current_tracker
+from renga.links.parallel.sharding.redistribute import Redistribution
+from renga.variable import Variable
+
+if TYPE_CHECKING:
+    from renga.communicators import Communicator
+
+_Self = TypeVar("_Self", bound="SequenceLink")
+
+
+class SequenceLink(Link):
+    """A link with replicated parameters that is applied to this rank's tokens.
+
+    The gradients of parameters are summed over the ranks. The first argument is a
+    communicator; the others are those of the serial link, whose name follows
+    ``Sequence``.
+    """
+
+    comm: Communicator
+    algorithm = "summed gradients"
+    input_layout = output_layout = "sequence"
+
+    def __init__(self, comm: Communicator, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.comm = comm
+        self._broadcast()
+
+    @classmethod
+    def from_link(cls: type[_Self], link: Link, comm: Communicator) -> _Self:
+        """A copy of a serial link, for sharded sequences."""
+        new = cls.__new__(cls)
+        vars(new).update(vars(copy.deepcopy(link)), comm=comm)
+        new._broadcast()
+        return new
+
+    def _broadcast(self) -> None:
+        """Gives all ranks the values of rank 0."""
+        if self.comm.size > 1 and all(p.is_initialized for p in self.params()):
+            self.comm.bcast_data(self)
+
+    def _summed(self, param: Any) -> Any:
+        """A parameter whose gradient is the sum of what the ranks find."""
+        return None if param is None else with_summed_gradient(self.comm, param)
+
+
+def with_summed_gradient(comm: Communicator, x: Any) -> Variable:
+    """A replicated variable that each rank uses with its own tokens."""
+    return Redistribution(comm, REPLICATE, REPLICATE_SUMMED).apply(x)
+
+
+def is_sharded(x: Any, least_axes: int = 3) -> bool:
+    """Whether ``x`` are this rank's tokens, as they are outside of a model.
+
+    Args:
+        least_axes: of what is tokens unless it is known to be replicated.
+    """
+    tracker = current_tracker()
+    return tracker is None or tracker.placement_of(x, least_axes) == TOKENS
+
+
+def unchecked() -> contextlib.AbstractContextManager[None]:
+    """A context whose functions a model does not check."""
+    tracker = current_tracker()
+    return contextlib.nullcontext() if tracker is None else tracker.paused()

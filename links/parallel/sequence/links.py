@@ -1,0 +1,113 @@
+"""Links that compute each token by itself, of sharded sequences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from renga.functions import (
+    embed_id,
+    layer_normalization,
+    linear,
+    rms_normalization,
+)
+from renga.links.connection.embed_id import EmbedID
+from renga.links.connection.linear import Linear
+from renga.links.normalization.layer_normalization import LayerNormalization
+from renga.links.normalization.rms_normalization import RMSNormalization
+from renga.links.parallel.sequence.link import SequenceLink, is_sharded, unchecked
+from renga.utils.type_check import InvalidType
+from renga.variable import Variable
+
+
+class SequenceLinear(SequenceLink, Linear):
+    """``Linear`` of this rank's tokens.
+
+    Shapes:
+        x: (N, tokens of this rank, in_size), with ``n_batch_axes`` 2
+        y: (N, tokens of this rank, out_size)
+
+    Raises:
+        InvalidType: tokens are among the features.
+    """
+
+    def forward(self, x: Any, n_batch_axes: int = 1) -> Variable:
+        """The output for ``x``."""
+        if not is_sharded(x) or not self.W.is_initialized:
+            return super().forward(x, n_batch_axes)
+        if n_batch_axes < 2:
+            raise InvalidType(
+                f"SequenceLinear {self.name or ''}: expected n_batch_axes of 2 for "
+                f"this rank's tokens, got {n_batch_axes} for {x.shape}"
+            )
+        with unchecked():
+            W, b = self._summed(self.W), self._summed(self.b)
+            return linear(x, W, b, n_batch_axes=n_batch_axes)
+
+
+class SequenceLayerNormalization(SequenceLink, LayerNormalization):
+    """``LayerNormalization`` of this rank's tokens.
+
+    Shapes:
+        x, y: (N, tokens of this rank, size)
+
+    Raises:
+        InvalidType: tokens are among the axes that are normalized.
+    """
+
+    def forward(self, x: Any) -> Variable:
+        """The normalized ``x``."""
+        if not is_sharded(x) or not self.gamma.is_initialized:
+            return super().forward(x)
+        _require_tokens("SequenceLayerNormalization", x, self.gamma)
+        with unchecked():
+            gamma, beta = self._summed(self.gamma), self._summed(self.beta)
+            return layer_normalization(x, gamma, beta, self.eps)
+
+
+class SequenceRMSNormalization(SequenceLink, RMSNormalization):
+    """``RMSNormalization`` of this rank's tokens.
+
+    Shapes:
+        x, y: (N, tokens of this rank, size)
+
+    Raises:
+        InvalidType: tokens are among the axes that are normalized.
+    """
+
+    def forward(self, x: Any) -> Variable:
+        """The normalized ``x``."""
+        if not is_sharded(x) or not self.gamma.is_initialized:
+            return super().forward(x)
+        _require_tokens("SequenceRMSNormalization", x, self.gamma)
+        with unchecked():
+            return rms_normalization(x, self._summed(self.gamma), self.eps)
+
+
+class SequenceEmbedID(SequenceLink, EmbedID):
+    """``EmbedID`` of this rank's tokens.
+
+    Shapes:
+        x: (N, tokens of this rank) of integers
+        y: (N, tokens of this rank, out_size)
+    """
+
+    def forward(self, x: Any) -> Variable:
+        """The rows with the indices ``x``."""
+        if not is_sharded(x, 2):
+            return super().forward(x)
+        with unchecked():
+            return embed_id(x, self._summed(self.W), ignore_label=self.ignore_label)
+
+    def _attend(self, x: Variable) -> Variable:
+        if not is_sharded(x):
+            return super()._attend(x)
+        with unchecked():
+            return linear(x, self._summed(self.W), n_batch_axes=x.ndim - 1)
+
+
+def _require_tokens(name: str, x: Any, gamma: Any) -> None:
+    if gamma.ndim > x.ndim - 2:
+        raise InvalidType(
+            f"{name}: expected to normalize axes behind the tokens, got {x.shape} and "
+            f"gamma of {gamma.shape}"
+        )

@@ -1,0 +1,1 @@
+"""Models for sequences that are sharded over several ranks."""

@@ -1,0 +1,60 @@
+"""Models whose placements are tracked while they run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from renga.link import Link
+from renga.links.parallel.sharding.placement_tracker import current_tracker
+
+
+class Run(Protocol):
+    """How a model runs."""
+
+    def __call__(
+        self, name: str, run: Callable[..., Any], args: Any, kwargs: Any
+    ) -> Any:
+        """The result of ``run(*args, **kwargs)``, of a model of this name."""
+
+
+class TrackedLink(Link):
+    """A link of a model whose activations are sharded.
+
+    When it is called from outside of the model, the latter's ``Run`` shards arguments,
+    and replaces or checks functions until the call returns.
+    """
+
+    _run_model: Run
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        return self._track(super().forward, args, kwargs)  # type: ignore[misc]
+
+    def _track(self, run: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        if current_tracker() is not None:
+            return run(*args, **kwargs)
+        return self._run_model(type(self).__name__, run, args, kwargs)
+
+
+class TrackedCallable(TrackedLink):
+    """A tracked link whose class overrides ``__call__``."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._track(super().__call__, args, kwargs)
+
+
+def tracked_class(link: Link, run_model: Run) -> type[Link]:
+    """A class derived from that of a link, whose calls are tracked."""
+    kind = type(link)
+    base = TrackedLink if kind.__call__ is Link.__call__ else TrackedCallable
+    names = {
+        "_run_model": run_model,
+        "__module__": kind.__module__,
+        "__qualname__": kind.__qualname__,
+    }
+    return type(kind.__name__, (base, kind), names)
+
+
+def is_tracked(model: Link) -> bool:
+    """Whether a link of the model is tracked already."""
+    return any(isinstance(link, TrackedLink) for link in model.links())

@@ -1,0 +1,58 @@
+"""A run of a model for images that are sharded over several ranks."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from renga.functions.overrides import overriding
+from renga.link import Link
+from renga.links.parallel.sharding.arguments import require_same_call
+from renga.links.parallel.sharding.placement_checker import PlacementChecker
+from renga.links.parallel.sharding.placement_tracker import PlacementTracker, tracking
+from renga.links.parallel.sharding.tracked_link import tracked_class
+from renga.links.parallel.spatial.batch_normalization import SpatialBatchNormalization
+from renga.links.parallel.spatial.grid import SpatialGrid
+from renga.links.parallel.spatial.image import scatter_image
+from renga.links.parallel.spatial.link import SpatialLink
+from renga.links.parallel.spatial.model.arguments import (
+    gather_results,
+    scatter_arguments,
+)
+from renga.links.parallel.spatial.model.substitutes import substitutes
+
+
+@dataclass(frozen=True)
+class SpatialRun:
+    """Runs models: functions are replaced by spatial ones or checked."""
+
+    grid: SpatialGrid
+    is_replicated: bool  # whether models take and return replicated images
+
+    def __call__(
+        self, name: str, run: Callable[..., Any], args: Any, kwargs: Any
+    ) -> Any:
+        """The result of ``run``, of a model of this name."""
+        grid = self.grid
+        require_same_call(grid.comm, name, (args, kwargs), self.is_replicated)
+        tracker = PlacementTracker(functools.partial(scatter_image, grid))
+        if self.is_replicated:
+            args, kwargs = scatter_arguments(grid, tracker, (args, kwargs))
+        spatial_functions = overriding(substitutes(grid, tracker))
+        with tracking(tracker), PlacementChecker(tracker), spatial_functions:
+            result = run(*args, **kwargs)
+        if not self.is_replicated:
+            return result
+        return gather_results(grid, tracker, name, result)
+
+    def class_of(self, link: Link) -> type[Link]:
+        """The class of a link of a model.
+
+        Where models take shards, that of a spatial link stays as it is.
+        """
+        is_spatial = isinstance(link, (SpatialLink, SpatialBatchNormalization))
+        if not self.is_replicated and is_spatial:
+            return type(link)
+        return tracked_class(link, self)

@@ -1,0 +1,35 @@
+"""Learned embeddings of positions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from renga.functions.array.get_item import get_item
+from renga.functions.overrides import overridable
+from renga.utils.type_check import InvalidType
+from renga.variable import Variable
+
+
+@overridable
+def position_embedding(W: Any, x: Any, position: int = 0) -> Variable:
+    """The rows of ``W`` for the tokens of ``x``, of which the first is at ``position``.
+
+    In a model that is parallel by ``sequence``, the rows for this rank's tokens.
+
+    Shapes:
+        W: (positions, E)
+        x: (N, L, …), of which the length counts
+        result: (L, E)
+
+    Raises:
+        InvalidType: ``x`` has no axis 1, or there are fewer rows.
+
+    Source: Radford et al., Improving language understanding by generative
+    pre-training, 2018.
+    """
+    if x.ndim < 2 or not 0 <= position <= len(W) - x.shape[1]:
+        raise InvalidType(
+            f"position_embedding: expected x of (N, L, …), L at most {len(W)} less "
+            f"position {position}, got {x.shape}"
+        )
+    return get_item(W, slice(position, position + x.shape[1]))
