@@ -16,6 +16,8 @@
 #   make wheel   a wheel in dist that needs neither compiler nor Debian packages, tried in a bare
 #                virtual environment; PYTHON=python3.x for another version
 #   make cuda    build with the CUDA plugin (needs nvcc; fetches NVIDIA's wheels)
+#   make gpu     build, test, sanitize and time on a borrowed GPU in ten minutes; PEER=python with
+#                torch for CUDA
 #   make cuda-compile  compile it by nvcc from NVIDIA's wheels, without a GPU, and look for spills
 #   make cuda-cpu  the CUDA code as C++ on a stand-in for CUDA, and its tests, without a GPU
 #   make clean   remove everything that was made here
@@ -45,7 +47,7 @@ export OMPI_ALLOW_RUN_AS_ROOT := 1
 export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
 endif
 
-.PHONY: demo test develop check lint tidy debug asan tsan fuzz bench peer docs wheel cuda cuda-compile cuda-cpu test-cuda-cpu clean renga style types ranks-2 ranks-3
+.PHONY: demo test develop check lint tidy debug asan tsan fuzz bench peer docs wheel cuda cuda-build gpu cuda-compile cuda-cpu test-cuda-cpu clean renga style types ranks-2 ranks-3
 
 demo: WERROR := OFF
 demo: renga
@@ -130,11 +132,16 @@ wheel: renga
 	$(BIN)/python .ci/repair-wheel build/wheel/*.whl dist build/stubs/renga
 	PYTHON=$(PYTHON) .ci/test-wheel dist/*.whl
 
-cuda: .venv/.tools
+cuda: cuda-build
+	$(BIN)/python -m pytest -q -rs tests/devices
+
+cuda-build: .venv/.tools
 	command -v nvcc
 	$(BIN)/pip install -q 'nvidia-cublas==13.*' 'nvidia-cudnn-cu13==9.*' nvidia-nccl-cu13
 	$(MAKE) renga CUDA=ON EXTRAS=test,cuda
-	$(BIN)/python -m pytest -q -rs tests/devices
+
+gpu:
+	PEER=$(PEER) .ci/test-gpu
 
 cuda-compile: renga
 	$(BIN)/python .ci/compile-cuda build/cuda-compile $$($(BIN)/python -c 'import renga, pathlib; \

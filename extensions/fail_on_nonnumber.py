@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import numpy
-
+from renga.optimizer.loss_scaling import are_finite
 from renga.training import extension
 from renga.training.trainer import Trainer
 
@@ -12,12 +11,18 @@ class FailOnNonNumber(extension.Extension):
     """Raises RuntimeError as soon as a parameter holds a NaN or an infinity."""
 
     def __call__(self, trainer: Trainer) -> None:
-        """Checks the parameters of every optimizer."""
-        for name, optimizer in trainer.updater.get_all_optimizers().items():
-            for path, parameter in optimizer.target.namedparams():
-                array = parameter.array
-                if array is not None and not numpy.isfinite(array).all():
-                    raise RuntimeError(
-                        f"FailOnNonNumber: parameter {path} of optimizer {name!r} is "
-                        f"not finite after iteration {trainer.updater.iteration}"
-                    )
+        """Checks the parameters of every optimizer; waits once for a device."""
+        arrays = [
+            (name, path, parameter.array)
+            for name, optimizer in trainer.updater.get_all_optimizers().items()
+            for path, parameter in optimizer.target.namedparams()
+            if parameter.array is not None
+        ]
+        if are_finite(array for _, _, array in arrays):
+            return
+        for name, path, array in arrays:
+            if not are_finite([array]):
+                raise RuntimeError(
+                    f"FailOnNonNumber: parameter {path} of optimizer {name!r} is "
+                    f"not finite after iteration {trainer.updater.iteration}"
+                )

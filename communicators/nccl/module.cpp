@@ -4,6 +4,8 @@
 #include <pybind11/stl.h>
 
 #include <map>
+#include <tuple>
+#include <vector>
 
 #include "nccl/nccl_group.h"
 
@@ -38,6 +40,9 @@ DeviceArray device_array(std::uintptr_t data, std::int64_t n, const std::string&
   return {data, n, dtype_from_string(dtype)};
 }
 
+// An array and where the result goes.
+using InOut = std::tuple<std::uintptr_t, std::uintptr_t, std::int64_t, std::string>;
+
 }  // namespace
 
 PYBIND11_MODULE(RENGA_NCCL_MODULE, m) {
@@ -53,11 +58,16 @@ PYBIND11_MODULE(RENGA_NCCL_MODULE, m) {
            py::arg("rank"), py::arg("size"), py::arg("device"), py::arg("timeout_seconds"))
       .def(
           "all_reduce",
-          [](NcclGroup& self, std::uintptr_t x, std::uintptr_t y, std::int64_t n,
-             const std::string& dtype, const std::string& op) {
-            return self.all_reduce(device_array(x, n, dtype), y, op_from_string(op));
+          [](NcclGroup& self, const std::vector<InOut>& arrays, const std::string& op) {
+            std::vector<DeviceArray> xs;
+            std::vector<std::uintptr_t> ys;
+            for (const auto& [x, y, n, dtype] : arrays) {
+              xs.push_back(device_array(x, n, dtype));
+              ys.push_back(y);
+            }
+            return self.all_reduce(xs, ys, op_from_string(op));
           },
-          py::arg("x"), py::arg("y"), py::arg("n"), py::arg("dtype"), py::arg("op"))
+          py::arg("arrays"), py::arg("op"), "`arrays` are (x, y, n, dtype).")
       .def(
           "reduce_scatter",
           [](NcclGroup& self, std::uintptr_t x, std::uintptr_t y, std::int64_t n,

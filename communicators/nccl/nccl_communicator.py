@@ -59,22 +59,20 @@ class NcclCollectives(NativeCommunicator):
         if not xs or not _on_gpu(xs[0]):
             return super().all_reduce(x, op, out, wait, dtype)
         outs = [None] * len(xs) if out is None else [out] if single else list(out)
-        works, moved = [], []
+        operands, moved = [], []
         for a, y in zip(xs, outs):
             sent = _contiguous(a if dtype is None else a.astype(dtype))
             received = sent if dtype is not None else _result_array(y, sent)
-            works.append(
-                self._nccl.all_reduce(
-                    _address(sent), _address(received), sent.size, sent.dtype.name, op
-                )
-            )
+            described = _address(sent), _address(received), sent.size, sent.dtype.name
+            operands.append(described)
             moved.append((sent, received, a if y is None else y, y is not None))
 
         def results() -> Any:
             all_results = [_converted(*rest) for _, *rest in moved]
             return all_results[0] if single else all_results
 
-        return self._result_or_work(works, results, wait)
+        work = self._nccl.all_reduce(operands, op)
+        return self._result_or_work(work, results, wait)
 
     def reduce_scatter(
         self, x: Any, op: str = "sum", out: Any = None, wait: bool = True
@@ -87,7 +85,7 @@ class NcclCollectives(NativeCommunicator):
         work = self._nccl.reduce_scatter(
             _address(sent), _address(y), sent.size, sent.dtype.name, op
         )
-        return self._result_or_work([work], lambda: (sent, y)[1], wait)
+        return self._result_or_work(work, lambda: (sent, y)[1], wait)
 
     def all_gather(self, x: Any, out: Any = None, wait: bool = True) -> Any:
         """The ranks' arrays, which have one shape."""
@@ -99,7 +97,7 @@ class NcclCollectives(NativeCommunicator):
         work = self._nccl.all_gather(
             _address(sent), _address(y), sent.size, sent.dtype.name
         )
-        return self._result_or_work([work], lambda: (sent, y)[1], wait)
+        return self._result_or_work(work, lambda: (sent, y)[1], wait)
 
     def all_to_all(self, x: Any, out: Any = None, wait: bool = True) -> Any:
         """Sends ``x[r]`` to rank ``r``; row ``r`` of the result is from rank ``r``."""
@@ -110,7 +108,7 @@ class NcclCollectives(NativeCommunicator):
         work = self._nccl.all_to_all(
             _address(sent), _address(y), sent.size, sent.dtype.name
         )
-        return self._result_or_work([work], lambda: (sent, y)[1], wait)
+        return self._result_or_work(work, lambda: (sent, y)[1], wait)
 
     def broadcast(self, x: Any, root: int = 0, wait: bool = True) -> Any:
         """Overwrites ``x`` by the root's array and returns it."""
@@ -119,13 +117,13 @@ class NcclCollectives(NativeCommunicator):
         _result_array(x, x)
         root = self._root("broadcast", root)
         work = self._nccl.broadcast(_address(x), x.size, x.dtype.name, root)
-        return self._result_or_work([work], lambda: x, wait)
+        return self._result_or_work(work, lambda: x, wait)
 
     @staticmethod
-    def _result_or_work(works: list[Any], result: Callable[[], Any], wait: bool) -> Any:
-        """``result`` is called when all works are complete, and keeps their arrays."""
-        last = Work(works[-1], result)  # they run in order on one stream
-        return last.wait() if wait else last
+    def _result_or_work(native: Any, result: Callable[[], Any], wait: bool) -> Any:
+        """``result`` is called when the work is complete, and keeps its arrays."""
+        work = Work(native, result)
+        return work.wait() if wait else work
 
 
 class NcclCommunicator(NcclCollectives, MpiCommunicator):

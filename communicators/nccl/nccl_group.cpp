@@ -6,10 +6,13 @@
 #include <thread>
 #include <utility>
 
+#include "devices/cuda/event.h"
 #include "devices/gil_release.h"
 #include "transport/errors.h"
 
 namespace renga::nccl {
+
+using cuda::Event;
 
 namespace {
 
@@ -32,18 +35,17 @@ std::size_t size_of(ncclDataType_t dtype) {
   }
 }
 
-// Owns a CUDA event.
-class Event {
- public:
-  Event() { check(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "cudaEventCreate"); }
-  ~Event() { cudaEventDestroy(event_); }
-  Event(const Event&) = delete;
-  Event& operator=(const Event&) = delete;
-  cudaEvent_t get() const { return event_; }
+bool has_failed(ncclResult_t result) { return result != ncclSuccess && result != ncclInProgress; }
 
- private:
-  cudaEvent_t event_ = nullptr;
-};
+// Calls call(i) for i < n as one group, until one fails.
+template <class Call>
+ncclResult_t in_group(std::size_t n, const Call& call) {
+  ncclResult_t result = ncclGroupStart();
+  if (has_failed(result)) return result;
+  for (std::size_t i = 0; i < n && !has_failed(result); ++i) result = call(i);
+  const ncclResult_t end = ncclGroupEnd();
+  return has_failed(result) ? result : end;
+}
 
 // The stream on which this thread computes on a device.
 cudaStream_t compute_stream(int device) {
@@ -57,21 +59,16 @@ TimeoutError time_out(const char* name, double seconds, int rank) {
 
 // `later` waits for the work that is on `earlier` now.
 void wait_for_stream(cudaStream_t later, cudaStream_t earlier) {
-  const Event event;
-  check(cudaEventRecord(event.get(), earlier), "cudaEventRecord");
-  check(cudaStreamWaitEvent(later, event.get(), 0), "cudaStreamWaitEvent");
+  const Event event(cudaEventDisableTiming);
+  event.record(earlier);
+  event.hold(later);
 }
 
 }  // namespace
 
 void check(ncclResult_t result, const char* call) {
-  if (result == ncclSuccess || result == ncclInProgress) return;
+  if (!has_failed(result)) return;
   throw std::runtime_error(std::string(call) + ": " + ncclGetErrorString(result));
-}
-
-void check(cudaError_t status, const char* call) {
-  if (status == cudaSuccess) return;
-  throw std::runtime_error(std::string(call) + ": " + cudaGetErrorString(status));
 }
 
 std::string unavailable_reason() {
@@ -91,7 +88,7 @@ std::string create_unique_id() {
 struct NcclGroup::InFlight {
   explicit InFlight(const char* name) : name(name) {}
   const char* name;
-  Event begun, done;
+  Event begun{cudaEventDisableTiming}, done{cudaEventDisableTiming};
   std::optional<Clock::time_point> since;  // when it was first seen to have begun
   bool is_complete = false;
 };
@@ -114,9 +111,8 @@ class NcclGroup::CollectiveWork final : public Work {
     const std::lock_guard lock(group_->mutex_);
     if (collective_->is_complete) return;
     group_->rethrow_failure();
-    check(cudaSetDevice(group_->device_), "cudaSetDevice");
-    check(cudaStreamWaitEvent(compute_stream(group_->device_), collective_->done.get(), 0),
-          "cudaStreamWaitEvent");
+    RENGA_CUDA(cudaSetDevice(group_->device_));
+    collective_->done.hold(compute_stream(group_->device_));
   }
 
  private:
@@ -143,9 +139,9 @@ NcclGroup::NcclGroup(const std::string& unique_id, int rank, int size, int devic
     throw std::invalid_argument("nccl: expected a unique id of NCCL's size");
   }
   std::memcpy(id.internal, unique_id.data(), sizeof id.internal);
-  check(cudaSetDevice(device_), "cudaSetDevice");
+  RENGA_CUDA(cudaSetDevice(device_));
   cudaStream_t stream = nullptr;
-  check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreate");
+  RENGA_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
   stream_.reset(stream);
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 0;  // so that the time-out applies
@@ -184,7 +180,7 @@ void NcclGroup::poll() {
   while (!in_flight_.empty()) {
     const cudaError_t status = cudaEventQuery(in_flight_.front()->done.get());
     if (status == cudaErrorNotReady) break;
-    check(status, in_flight_.front()->name);
+    cuda::check(status, in_flight_.front()->name);
     in_flight_.front()->is_complete = true;
     in_flight_.pop_front();
   }
@@ -193,7 +189,7 @@ void NcclGroup::poll() {
   ncclResult_t error = ncclSuccess;
   check(ncclCommGetAsyncError(comm(), &error), "ncclCommGetAsyncError");
   check(error, first.name);
-  if (!first.since && cudaEventQuery(first.begun.get()) == cudaSuccess) first.since = Clock::now();
+  if (!first.since && first.begun.is_over()) first.since = Clock::now();
   const std::chrono::duration<double> limit(timeout_seconds_);
   if (timeout_seconds_ > 0 && first.since && Clock::now() - *first.since > limit) {
     throw time_out(first.name, timeout_seconds_, rank_);
@@ -243,29 +239,32 @@ void NcclGroup::wait_for_launch(const char* name) {
 
 template <class Launch>
 std::shared_ptr<Work> NcclGroup::start(const char* name, const Launch& launch) {
-  check(cudaSetDevice(device_), "cudaSetDevice");
+  RENGA_CUDA(cudaSetDevice(device_));
   auto collective = std::make_shared<InFlight>(name);
   {
     const std::lock_guard lock(mutex_);
     poll_unless_failed();
     rethrow_failure();
     wait_for_stream(stream(), compute_stream(device_));
-    check(cudaEventRecord(collective->begun.get(), stream()), "cudaEventRecord");
+    collective->begun.record(stream());
     check(launch(), name);
   }
   wait_for_launch(name);
   const std::lock_guard lock(mutex_);
-  check(cudaEventRecord(collective->done.get(), stream()), "cudaEventRecord");
+  collective->done.record(stream());
   in_flight_.push_back(collective);
   launched_.notify_all();
   return std::make_shared<CollectiveWork>(shared_from_this(), std::move(collective));
 }
 
-std::shared_ptr<Work> NcclGroup::all_reduce(const DeviceArray& x, std::uintptr_t y,
-                                            ncclRedOp_t op) {
+std::shared_ptr<Work> NcclGroup::all_reduce(std::span<const DeviceArray> xs,
+                                            std::span<const std::uintptr_t> ys, ncclRedOp_t op) {
   return start("all_reduce", [&] {
-    return ncclAllReduce(reinterpret_cast<const void*>(x.data), reinterpret_cast<void*>(y),
-                         static_cast<std::size_t>(x.n), x.dtype, op, comm(), stream());
+    return in_group(xs.size(), [&](std::size_t i) {
+      const DeviceArray& x = xs[i];
+      return ncclAllReduce(reinterpret_cast<const void*>(x.data), reinterpret_cast<void*>(ys[i]),
+                           static_cast<std::size_t>(x.n), x.dtype, op, comm(), stream());
+    });
   });
 }
 
@@ -288,16 +287,15 @@ std::shared_ptr<Work> NcclGroup::all_to_all(const DeviceArray& x, std::uintptr_t
   const auto n = static_cast<std::size_t>(x.n / size_);
   const std::size_t bytes = n * size_of(x.dtype);
   return start("all_to_all", [&] {
-    check(ncclGroupStart(), "ncclGroupStart");
-    for (int r = 0; r < size_; ++r) {
-      const std::uintptr_t offset = static_cast<std::size_t>(r) * bytes;
-      check(
-          ncclSend(reinterpret_cast<const void*>(x.data + offset), n, x.dtype, r, comm(), stream()),
-          "ncclSend");
-      check(ncclRecv(reinterpret_cast<void*>(y + offset), n, x.dtype, r, comm(), stream()),
-            "ncclRecv");
-    }
-    return ncclGroupEnd();
+    return in_group(2 * static_cast<std::size_t>(size_), [&](std::size_t i) {
+      const int rank = static_cast<int>(i / 2);
+      const std::uintptr_t offset = i / 2 * bytes;
+      if (i % 2 == 1) {
+        return ncclRecv(reinterpret_cast<void*>(y + offset), n, x.dtype, rank, comm(), stream());
+      }
+      return ncclSend(reinterpret_cast<const void*>(x.data + offset), n, x.dtype, rank, comm(),
+                      stream());
+    });
   });
 }
 

@@ -12,6 +12,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <thread>
 #include <type_traits>
@@ -21,9 +22,8 @@
 
 namespace renga::nccl {
 
-// Throw std::runtime_error with the error text of NCCL or CUDA.
+// Throws std::runtime_error with the error text of NCCL.
 void check(ncclResult_t result, const char* call);
-void check(cudaError_t status, const char* call);
 
 // Why NCCL cannot be used here, such as no driver or no GPU; empty if it can.
 std::string unavailable_reason();
@@ -55,7 +55,9 @@ class NcclGroup : public std::enable_shared_from_this<NcclGroup> {
   NcclGroup(const NcclGroup&) = delete;
   NcclGroup& operator=(const NcclGroup&) = delete;
 
-  std::shared_ptr<Work> all_reduce(const DeviceArray& x, std::uintptr_t y, ncclRedOp_t op);
+  // Of several arrays into those at ys, by one launch.
+  std::shared_ptr<Work> all_reduce(std::span<const DeviceArray> xs,
+                                   std::span<const std::uintptr_t> ys, ncclRedOp_t op);
   // x holds one block per rank; y receives the reduction of the blocks of this rank.
   std::shared_ptr<Work> reduce_scatter(const DeviceArray& x, std::uintptr_t y, ncclRedOp_t op);
   std::shared_ptr<Work> all_gather(const DeviceArray& x, std::uintptr_t y);

@@ -3,6 +3,7 @@
 #include <array>
 #include <atomic>
 #include <mutex>
+#include <sstream>
 #include <stdexcept>
 
 #include "devices/gil_release.h"
@@ -62,8 +63,10 @@ Device device_from_string(const std::string& name) {
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (all[i]->name() != kind) continue;
     if (index < 0 || index >= all[i]->count()) {
-      throw std::invalid_argument("device: expected " + kind + ":0 to " + kind + ":" +
-                                  std::to_string(all[i]->count() - 1) + ", got " + name);
+      std::ostringstream message;
+      message << "device: expected " << kind << ":0 to " << kind << ':' << all[i]->count() - 1
+              << ", got " << name;
+      throw std::invalid_argument(message.str());
     }
     return Device{static_cast<std::uint8_t>(i), static_cast<std::int16_t>(index)};
   }

@@ -58,8 +58,13 @@ struct RuleKernels {
                     const MsvagStep& step) {
     Map::template update<rules::Msvag>(x, g, std::array{m, v}, step);
   }
+  static void lamb_direction(const Array& x, const Gradient& g, const Array& m, const Array& v,
+                             const Array& d, const LambStep& step) {
+    Map::template update<rules::LambDirection>(x, g, std::array{m, v, d}, step);
+  }
 
-  static constexpr UpdateKernels table(decltype(UpdateKernels::add_scaled) add_scaled) {
+  static constexpr UpdateKernels table(decltype(UpdateKernels::add_scaled) add_scaled,
+                                       decltype(UpdateKernels::together) together = nullptr) {
     return {sgd,
             momentum_sgd,
             nesterov_ag,
@@ -72,7 +77,9 @@ struct RuleKernels {
             smorms3,
             rmsprop_graves,
             msvag,
-            add_scaled};
+            lamb_direction,
+            add_scaled,
+            together};
   }
 };
 

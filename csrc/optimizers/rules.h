@@ -178,4 +178,22 @@ struct Msvag {
   C noise, lr, gain, correction, eta, decay;
 };
 
+// Leaves x as it is.
+template <class C>
+struct LambDirection {
+  explicit LambDirection(const LambStep& s)
+      : gain1(C(1 - s.beta1)),
+        gain2(C(1 - s.beta2)),
+        correction1(C(s.correction1)),
+        correction2(C(s.correction2)),
+        eps(C(s.eps)),
+        decay(C(s.weight_decay_rate)) {}
+  RENGA_HOST_DEVICE void operator()(C& x, C g, C& m, C& v, C& d) const {
+    m += gain1 * (g - m);
+    v += gain2 * (g * g - v);
+    d = m / correction1 / (std::sqrt(v / correction2) + eps) + decay * x;
+  }
+  C gain1, gain2, correction1, correction2, eps, decay;
+};
+
 }  // namespace renga::rules

@@ -38,6 +38,11 @@ void run(const char* name, Kernel UpdateKernels::*rule, const Array& x, const Gr
 
 }  // namespace
 
+void update_together(Device device, const std::function<void()>& body) {
+  const auto together = update_kernels.on(device).together;
+  together == nullptr ? body() : together(body);
+}
+
 std::vector<Update> deferred_updates(const std::function<void()>& body) {
   std::vector<Update> updates;
   struct Deferring {
@@ -104,6 +109,11 @@ void rmsprop_graves(const Array& x, const Gradient& g, const Array& n, const Arr
 void msvag(const Array& x, const Gradient& g, const Array& m, const Array& v,
            const MsvagStep& step) {
   run("msvag", &UpdateKernels::msvag, x, g, std::array{m, v}, step);
+}
+
+void lamb_direction(const Array& x, const Gradient& g, const Array& m, const Array& v,
+                    const Array& d, const LambStep& step) {
+  run("lamb_direction", &UpdateKernels::lamb_direction, x, g, std::array{m, v, d}, step);
 }
 
 void add_scaled(const Array& y, const Array& x, double scale) {

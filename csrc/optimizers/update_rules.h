@@ -35,6 +35,16 @@ struct MsvagStep {
   double weight_decay_rate = 0;
 };
 
+// Options of one step of LAMB. The moments are divided by the corrections of their bias.
+struct LambStep {
+  double beta1;
+  double beta2;
+  double eps;
+  double weight_decay_rate;
+  double correction1;
+  double correction2;
+};
+
 // A gradient with weight decay: an update first adds `decay` times the parameter to it.
 struct Gradient {
   Gradient() = default;
@@ -67,7 +77,11 @@ struct UpdateKernels {
                          const Array& delta, double lr, double alpha, double momentum, double eps);
   void (*msvag)(const Array& x, const Gradient& g, const Array& m, const Array& v,
                 const MsvagStep& step);
+  void (*lamb_direction)(const Array& x, const Gradient& g, const Array& m, const Array& v,
+                         const Array& d, const LambStep& step);
   void (*add_scaled)(const Array& y, const Array& x, double scale);
+  // Calls `body`, whose calls of the rules may take effect as late as its end; may be null.
+  void (*together)(const std::function<void()>& body) = nullptr;
 };
 extern KernelTable<UpdateKernels> update_kernels;
 
@@ -79,6 +93,10 @@ struct Update {
   std::vector<Array> states;
   std::function<void(const Array& x, const Gradient& g, const Array* states)> apply;
 };
+
+// Runs `body`, which calls rules on arrays of one device. The device may make all of these updates
+// at the end, in one launch, so `body` reads nothing that they write.
+void update_together(Device device, const std::function<void()>& body);
 
 // Runs `body` and returns its calls of the rules below on this thread, deferred.
 std::vector<Update> deferred_updates(const std::function<void()>& body);
@@ -120,6 +138,10 @@ void rmsprop_graves(const Array& x, const Gradient& g, const Array& n, const Arr
 // s = (v - m²) / (1 - rho);  x -= eta (lr m³ / (m² + rho s) + weight_decay_rate x)
 void msvag(const Array& x, const Gradient& g, const Array& m, const Array& v,
            const MsvagStep& step);
+// m += (1 - beta1) (g - m);  v += (1 - beta2) (g² - v);  both corrected for their bias
+// d = m / (√v + eps) + weight_decay_rate x, by which LAMB changes x times a factor of their norms
+void lamb_direction(const Array& x, const Gradient& g, const Array& m, const Array& v,
+                    const Array& d, const LambStep& step);
 // y += scale x, never deferred
 void add_scaled(const Array& y, const Array& x, double scale);
 

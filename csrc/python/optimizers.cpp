@@ -127,11 +127,25 @@ void bind_optimizers(py::module_& m) {
                         double eta, double weight_decay_rate) {
     msvag(x.array, g, m.array, v.array, {lr, beta, correction, rho, eta, weight_decay_rate});
   });
+  rules.def("lamb_direction",
+            [](const OutputArray& x, const Gradient& g, const OutputArray& m, const OutputArray& v,
+               const OutputArray& d, double beta1, double beta2, double eps,
+               double weight_decay_rate, double correction1, double correction2) {
+              lamb_direction(x.array, g, m.array, v.array, d.array,
+                             {beta1, beta2, eps, weight_decay_rate, correction1, correction2});
+            });
   py::class_<Update>(rules, "Update", "A deferred call of a rule.");
   rules.def(
       "deferred_updates",
       [](const py::function& body) { return deferred_updates([&] { body(); }); }, py::arg("body"),
       "The calls of rules that `body()` makes in this thread, deferred.");
+  rules.def(
+      "update_together",
+      [](const std::string& device, const py::function& body) {
+        update_together(device_from_string(device), [&] { body(); });
+      },
+      py::arg("device"), py::arg("body"),
+      "Calls `body()`, whose calls of rules on arrays of `device` may take effect at its end.");
   rules.def(
       "set_update_mask",
       [](const std::optional<Array>& values, double t) {

@@ -42,7 +42,7 @@ void copy_across_cuda(const Array& from, const Array& to) {
   const auto event_after = [](int index) {
     const cuda::Use use(index);
     auto event = std::make_unique<cuda::Event>(cudaEventDisableTiming);
-    event->record();
+    event->record(cuda::stream());
     return event;
   };
   const auto ready = event_after(source);

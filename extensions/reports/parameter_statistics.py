@@ -8,6 +8,7 @@ from typing import Any
 import numpy
 
 from renga import reporter
+from renga.backends import cuda
 from renga.link import Link
 from renga.serializer import AbstractSerializer
 from renga.training import extension
@@ -27,8 +28,9 @@ class ParameterStatistics(extension.Extension):
     Args:
         links: one or several links, distinguished by their names.
         statistics: functions of a flat array by name, each for a number or several;
-            ``"default"`` for mean, std, min, max, the number of zeros, and the
-            percentiles of 0, ±1, ±2 and ±3 standard deviations.
+            arrays of devices are copied to the host for them. ``"default"`` for mean,
+            std, min, max, the number of zeros, and the percentiles of 0, ±1, ±2 and ±3
+            standard deviations.
         report_params, report_grads: whether to report values and gradients.
         prefix: put before the keys.
         trigger: ends an interval, after which the means are reported.
@@ -91,7 +93,8 @@ class ParameterStatistics(extension.Extension):
                 for attribute in self._attributes:
                     array = getattr(parameter, attribute)
                     if array is not None:
-                        yield from self._of(link, path, attribute, array.ravel())
+                        array = cuda.to_cpu(array).ravel()
+                        yield from self._of(link, path, attribute, array)
 
     def _of(
         self, link: Link, path: str, attribute: str, array: numpy.ndarray

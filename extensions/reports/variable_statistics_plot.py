@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy
 
+from renga.backends import cuda
 from renga.link import Link
 from renga.serializer import AbstractSerializer
 from renga.serializers.atomic import atomic_write
@@ -106,7 +107,7 @@ class VariableStatisticsPlot(extension.Extension):
         arrays = [getattr(variable, attribute) for variable in self._variables]
         rows = [
             [array.mean(), array.std(), *numpy.percentile(array, self._sigmas)]
-            for array in arrays
+            for array in map(cuda.to_cpu, arrays)
             if array is not None and array.size > 0
         ]
         if not rows:

@@ -8,13 +8,14 @@ from typing import Any
 import numpy
 
 from renga import _core
+from renga.backends import cuda
 from renga.function_hook import Arrays, FunctionHook, get_function_hooks
 
 
 def has_nan(x: Any) -> bool:
     """Whether ``x`` is a float array that contains NaN."""
     kind = getattr(getattr(x, "dtype", None), "kind", None)
-    return kind == "f" and bool(numpy.isnan(x).any())
+    return kind == "f" and bool(numpy.isnan(cuda.to_cpu(x)).any())
 
 
 class NanCheck(FunctionHook):

@@ -35,7 +35,7 @@ struct State {
   CudaStandinStream defaults[kDevices];
   std::vector<CudaStandinStream*> streams;
   std::set<CudaStandinEvent*> events;
-  std::int64_t calls = 0, failing_call = -1, waits = 0;
+  std::int64_t calls = 0, failing_call = -1, waits = 0, launches = 0;
   cudaError_t injected = cudaErrorLaunchFailure;
   int devices = kDevices;
 };
@@ -145,6 +145,10 @@ cudaError_t launch(const cudaLaunchConfig_t& config, std::function<void()> body)
                     grid.z <= 65535 && config.dynamicSmemBytes <= 48 << 10;
   if (!fits) return failed(cudaErrorInvalidConfiguration);
   const int where = device_of(config.stream);
+  {
+    const std::lock_guard lock(mutex());
+    ++state().launches;
+  }
   return enqueue(config.stream, {[=, body = std::move(body)] {
                                    const Access memory(where);
                                    run_grid(config, body);
@@ -170,6 +174,8 @@ void cuda_standin_fail(std::int64_t more, int error) {
 std::int64_t cuda_standin_calls() { return state().calls; }
 // How often the program waited for the device.
 std::int64_t cuda_standin_waits() { return state().waits; }
+// How many kernels it launched.
+std::int64_t cuda_standin_launches() { return state().launches; }
 // Whether waits of this thread are counted: those of what would not wait on hardware are not.
 void cuda_standin_count_waits(int counted) { counts_waits = counted != 0; }
 // Operations that have not run yet.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import pickle
-import sys
 
 import numpy
 import pytest
@@ -17,21 +16,6 @@ from renga.backends import cuda
 
 pytestmark = pytest.mark.skipif(not cuda.available, reason="no CUDA device")
 gpu = "@cupy:0"
-
-
-@pytest.fixture(params=["CuPy", "own"])
-def kind(request, monkeypatch):
-    """Which arrays there are."""
-    if request.param == "CuPy":
-        pytest.importorskip("cupy")
-        yield request.param
-        return
-    monkeypatch.setitem(sys.modules, "cupy", None)
-    cuda.loaded.cache_clear()
-    yield request.param
-    monkeypatch.undo()
-    cuda.loaded.cache_clear()
-    cuda.load_plugin()
 
 
 def random(*shape, dtype="float32"):

@@ -61,6 +61,11 @@ def address(variable):
     return variable.__cuda_array_interface__["data"][0]
 
 
+def in_place(x, n=3, op="sum"):
+    """Arguments of all_reduce for n numbers of float32."""
+    return [(address(x), address(x), n, "float32")], op
+
+
 def operands(dtype):
     rng = numpy.random.RandomState(0)
     return [rng.uniform(1, 9, (4, 5)).astype(dtype) for _ in range(2)]
@@ -73,7 +78,7 @@ def test_all_reduce(dtype, op):
 
     def body(group, rank):
         x = placed(xs[rank], rank)
-        group.all_reduce(address(x), address(x), 20, dtype, op).wait(0)
+        group.all_reduce([(address(x), address(x), 20, dtype)], op).wait(0)
         return x.array.get()
 
     wide = numpy.stack(xs).astype("d")
@@ -82,6 +87,28 @@ def test_all_reduce(dtype, op):
         expected = numpy.trunc(expected)
     for got in run_on_two(body):
         numpy.testing.assert_array_equal(got, expected.astype(dtype))
+
+
+def test_all_reduce_of_several_arrays():
+    xs = operands("float32")
+
+    def body(group, rank):
+        whole = placed(xs[rank], rank)
+        integers = placed(numpy.arange(3) + rank, rank)
+        result = placed(numpy.zeros((4, 5), "f"), rank)
+        empty = placed(numpy.zeros(0, "f"), rank)
+        arrays = [
+            (address(whole), address(result), 20, "float32"),
+            (address(empty), address(empty), 0, "float32"),
+            (address(integers), address(integers), 3, "int64"),
+        ]
+        group.all_reduce(arrays, "sum").wait(0)
+        return cuda.to_cpu([whole.array, result.array, integers.array])
+
+    for rank, (whole, result, integers) in enumerate(run_on_two(body)):
+        numpy.testing.assert_array_equal(whole, xs[rank])
+        numpy.testing.assert_array_equal(result, xs[0] + xs[1])
+        numpy.testing.assert_array_equal(integers, [1, 3, 5])
 
 
 def test_every_other_collective():
@@ -115,7 +142,7 @@ def test_collectives_follow_what_computes_their_operands(seed):
         total = None
         for _ in range(4):
             y = _core.ops.multiply(a, a)
-            work = group.all_reduce(address(y), address(y), 12, "float32", "sum")
+            work = group.all_reduce(*in_place(y, 12))
             other = _core.ops.exp(a)  # beside the collective
             work.wait(0)
             y = _core.ops.add(y, a)
@@ -142,7 +169,7 @@ def test_a_rank_that_does_not_call_is_a_time_out_where_a_result_is_read(read):
     def body(group, rank):
         x = placed(numpy.ones(3, "f"), rank)
         if rank == 0:
-            arguments = address(x), address(x), 3, "float32", "sum"
+            arguments = in_place(x)
             group.all_reduce(*arguments).wait(0)
             x = _core.ops.exp(x)
             for see in (
@@ -166,7 +193,7 @@ def test_a_wait_with_a_time_out_waits_on_the_host():
     def body(group, rank):
         x = placed(numpy.ones(3, "f"), rank)
         if rank == 0:
-            work = group.all_reduce(address(x), address(x), 3, "float32", "sum")
+            work = group.all_reduce(*in_place(x))
             work.wait(0.1)
         return group
 
@@ -184,7 +211,7 @@ def test_a_rank_that_is_gone_is_an_error_where_a_result_is_read():
             started.wait()
             groups.clear()
             return None
-        groups[0].all_reduce(address(x), address(x), 3, "float32", "sum").wait(0)
+        groups[0].all_reduce(*in_place(x)).wait(0)
         started.set()
         with pytest.raises(RuntimeError, match="all_reduce: remote process exited"):
             cuda.to_cpu(x.array)
@@ -199,7 +226,7 @@ def test_a_rank_that_ends_completes_its_collectives():
     def body(groups, rank):
         y = placed(x + rank, rank)
         for _ in range(3):
-            groups[0].all_reduce(address(y), address(y), 3, "float32", "sum").wait(0)
+            groups[0].all_reduce(*in_place(y)).wait(0)
         groups.clear()
         return cuda.to_cpu(y.array)
 
@@ -218,7 +245,7 @@ def test_collectives_make_the_host_wait_for_nothing():
             waits.append(standin.cuda_standin_waits())
             meet.wait()
             for _ in range(3):
-                group.all_reduce(address(x), address(x), 3, "float32", "mean").wait(0)
+                group.all_reduce(*in_place(x, op="mean")).wait(0)
                 x = _core.ops.add(x, x)
         return waits, cuda.to_cpu(x.array)
 

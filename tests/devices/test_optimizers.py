@@ -71,6 +71,39 @@ def test_hooks(hook, scale, dtype, tolerance):
         numpy.testing.assert_allclose(y, x, rtol=tolerance, atol=tolerance)
 
 
+@pytest.mark.parametrize("scale", [None, 128.0])
+def test_a_seed_gives_the_same_noise(kind, scale):
+    expected, actual = [], []
+    for device, results in (("@numpy", expected), (gpu, actual)):
+        numpy.random.seed(0)
+        hook = optimizer_hooks.GradientNoise(0.3)
+        results += train(optimizers.SGD(0.1), hook, "float32", device, scale=scale)
+    for x, y in zip(expected, actual):
+        numpy.testing.assert_allclose(y, x, rtol=1e-6, atol=1e-6)
+    noise = expected[2] / -0.1  # of three steps; the gradients are random, too
+    assert abs(noise - sum(grads[2] for grads in GRADS)).min() > 1e-3
+
+
+@pytest.mark.skipif(standin is None, reason="counts waits of the stand-in")
+def test_the_host_waits_for_no_noise(kind):
+    if kind == "CuPy":
+        pytest.skip("arithmetic of the stand-in for CuPy waits")
+    link = renga.Link()
+    with link.init_scope():
+        link.x = renga.Parameter(numpy.zeros((300, 300), "f"))
+    link.to_device(gpu)
+    optimizer = optimizers.SGD(0.1).setup(link)
+    optimizer.add_hook(optimizer_hooks.GradientNoise(0.3))
+    waits = []
+    for _ in range(6):
+        link.x.grad = link.device.xp.zeros((300, 300), "f")
+        before = standin.cuda_standin_waits()
+        optimizer.update()
+        waits.append(standin.cuda_standin_waits() - before)
+    assert waits[3:] == [0] * 3  # the first ones allocate pinned memory
+    assert abs(cuda.to_cpu(link.x.array)).min() > 0
+
+
 @pytest.mark.parametrize(
     ("dtype", "tolerance"), [("float64", 1e-12), ("float32", 1e-5)]
 )

@@ -141,7 +141,7 @@ def test_language_model(monkeypatch):
     assert_same_reports(reports, its)
 
 
-def test_a_trainer_with_extensions(tmp_path):
+def test_a_trainer_with_extensions(kind, tmp_path):
     def train(device, out):
         numpy.random.seed(0)
         x = numpy.random.standard_normal((24, 6)).astype("f")
@@ -157,7 +157,8 @@ def test_a_trainer_with_extensions(tmp_path):
         trainer.extend(ext.Evaluator(test, model, device=device))
         trainer.extend(ext.LogReport())
         trainer.extend(ext.FailOnNonNumber())
-        trainer.extend(ext.ParameterStatistics(model))
+        trainer.extend(ext.ParameterStatistics(model), trigger=(1, "iteration"))
+        trainer.extend(ext.VariableStatisticsPlot(model, trigger=(9, "epoch")))
         trainer.extend(ext.snapshot())
         trainer.run()
         return trainer.get_extension("LogReport").log, model
@@ -226,3 +227,26 @@ def test_data_parallel_training_over_nccl(monkeypatch):
     model.to_device("@numpy")
     for other in local.run(train, ranks=2):
         assert_same([model], [other])
+
+
+@pytest.mark.parametrize("value", [numpy.nan, numpy.inf])
+def test_parameters_that_are_not_finite_end_training(kind, value, tmp_path):
+    model = L.Linear(3, 2).to_device(gpu)
+    optimizer = renga.optimizers.SGD(1).setup(model)
+    examples = [numpy.full(3, v, "f") for v in (1, 1, value)]
+    iterator = renga.iterators.SerialIterator(examples, 1, shuffle=False)
+    updater = training.StandardUpdater(
+        iterator, optimizer, device=gpu, loss_func=lambda x: F.sum(model(x))
+    )
+    trainer = training.Trainer(updater, (4, "iteration"), out=tmp_path)
+    trainer.extend(training.extensions.FailOnNonNumber(), trigger=(1, "iteration"))
+    with pytest.raises(RuntimeError, match="/W of optimizer 'main' .* iteration 3"):
+        trainer.run()
+
+
+def test_debug_mode_names_the_function_that_computes_nan(kind):
+    x = renga.Variable(renga.get_device(gpu).send(-numpy.ones(3, "f")))
+    with renga.using_config("debug", True):
+        F.exp(x)
+        with pytest.raises(RuntimeError, match="log: NaN in what it computed"):
+            F.log(x)

@@ -1,15 +1,12 @@
-// CUDA as a device: errors, the current device and stream, and the driver's place in the registry.
+// CUDA as a device: the current device and stream, and the driver's place in the registry.
 #pragma once
 
 #include <cuda_runtime_api.h>
 
+#include "devices/cuda/check.h"
 #include "devices/device.h"
 
 namespace renga::cuda {
-
-// Throws std::runtime_error with CUDA's own words, OutOfMemory for exhausted memory.
-void check(cudaError_t status, const char* call);
-#define RENGA_CUDA(call) ::renga::cuda::check(call, #call)
 
 // The driver's number, registered on the first call; its kernels register under it.
 std::uint8_t number();

@@ -1,4 +1,3 @@
-#include "devices/allocator.h"
 #include "devices/cuda/cuda.h"
 #include "devices/cuda/event.h"
 #include "devices/cuda/index_fault.h"
@@ -68,13 +67,6 @@ class CudaDriver final : public Driver {
 };
 
 }  // namespace
-
-void check(cudaError_t status, const char* call) {
-  if (status == cudaSuccess) return;
-  const std::string text = std::string("cuda: ") + cudaGetErrorString(status) + " in " + call;
-  if (status == cudaErrorMemoryAllocation) throw OutOfMemory(text);
-  throw std::runtime_error(text);
-}
 
 std::uint8_t number() {
   // Never destroyed: storages may be released after the end of main().

@@ -1,7 +1,7 @@
 // Events on streams: points in time that other streams or the host can wait for.
 #pragma once
 
-#include "devices/cuda/cuda.h"
+#include "devices/cuda/check.h"
 
 namespace renga::cuda {
 
@@ -15,8 +15,8 @@ class Event {
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;
 
-  // After what is on a stream now, by default the current one.
-  void record() const { record(stream()); }
+  cudaEvent_t get() const { return event_; }
+  // After what is on a stream now.
   void record(cudaStream_t stream) const { RENGA_CUDA(cudaEventRecord(event_, stream)); }
   // What follows on a stream waits for it.
   void hold(cudaStream_t stream) const { RENGA_CUDA(cudaStreamWaitEvent(stream, event_, 0)); }

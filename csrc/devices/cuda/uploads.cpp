@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "devices/allocator.h"
+#include "devices/cuda/cuda.h"
 #include "devices/cuda/event.h"
 #include "devices/gil_release.h"
 
@@ -79,7 +80,8 @@ class Uploads {
     const Use use(index);
     Block block{size, index, std::make_unique<Event>(cudaEventDisableTiming),
                 std::make_unique<Event>(cudaEventDisableTiming)};
-    block.vacant->record();  // the allocator's blocks may still be in use on the current stream
+    block.vacant->record(
+        cuda::stream());  // the allocator's blocks may still be in use on the current stream
     blocks_[memory] = std::move(block);
     return memory;
   }
@@ -91,7 +93,7 @@ class Uploads {
     blocks_.erase(found);
     const Use use(block.device);
     await(block);
-    block.vacant->record();
+    block.vacant->record(cuda::stream());
     idle_.emplace_back(memory, std::move(block));
   }
 

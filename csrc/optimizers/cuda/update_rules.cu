@@ -1,6 +1,6 @@
+#include "optimizers/cuda/held_updates.cu.h"
 #include "optimizers/kernels.h"
 #include "optimizers/update_mask.h"
-#include "tensor/elements.cu.h"
 
 namespace renga {
 namespace {
@@ -72,8 +72,8 @@ struct CudaMap {
     visit_dtype(x.dtype(), [&]<class T>(Type<T>) {
       if constexpr (is_floating<T>) {
         using C = Compute<T>;
-        cuda::for_each_element<N>(
-            operands, Update<T, Rule<C>, N>{Rule<C>(options...), static_cast<C>(g.decay), mask});
+        const Update<T, Rule<C>, N> update{Rule<C>(options...), static_cast<C>(g.decay), mask};
+        if (!cuda::hold<T>(operands, update)) cuda::for_each_element<N>(operands, update);
       }
     });
   }
@@ -97,8 +97,8 @@ void add_scaled_cuda(const Array& y, const Array& x, double scale) {
   });
 }
 
-[[maybe_unused]] const bool registered =
-    update_kernels.add(cuda::number(), RuleKernels<CudaMap>::table(add_scaled_cuda));
+[[maybe_unused]] const bool registered = update_kernels.add(
+    cuda::number(), RuleKernels<CudaMap>::table(add_scaled_cuda, cuda::update_together));
 
 }  // namespace
 }  // namespace renga

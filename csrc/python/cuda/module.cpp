@@ -29,7 +29,7 @@ class DeviceEvent {
   // After what is on this thread's stream now.
   void record() const {
     const renga::cuda::Use use(device_);
-    event_->record();
+    event_->record(renga::cuda::stream());
   }
   // Waits for it.
   double seconds_since(const DeviceEvent& begin) const {

@@ -192,13 +192,26 @@ class GradientMethod(Optimizer):
         decay = self._call_pre_hooks() if safe else None
         self.t += 1
         if safe:
-            for param in self.target.params():
-                if decay is not None:
-                    decay.before_update(param)
-                param.update()
+            self._update_params(decay)
             self.reallocate_cleared_grads()
             self.call_hooks("post")
         self.update_loss_scale()
+
+    def _update_params(self, decay: WeightDecay | None) -> None:
+        def update() -> None:
+            for param in params:
+                if decay is not None:
+                    decay.before_update(param)
+                param.update()
+
+        params = list(self.target.params())
+        devices = {param._device_name for param in params if param.is_initialized}
+        # By one launch, if nothing in between reads what it writes.
+        if len(devices) == 1 and min(devices).startswith("cuda"):
+            if all(map(_is_one_pass, params)):
+                _core.optimizers.update_together(devices.pop(), update)
+                return
+        update()
 
     def _device_that_scales(self, loss: Any) -> str | None:
         """The CUDA device that adapts a dynamic loss scale and masks updates, if any.
@@ -310,12 +323,7 @@ class GradientMethod(Optimizer):
             and not self._hooks("post")
             and (not hooks or [type(hook) for hook in hooks] == [WeightDecay])
             and self._loss_scale is None
-            and all(
-                is_method_of(param, Parameter, "update")
-                and param.update_rule is not None
-                and param.update_rule.is_one_pass(param)
-                for param in self.target.params()
-            )
+            and all(map(_is_one_pass, self.target.params()))
         )
 
     def reallocate_cleared_grads(self) -> None:
@@ -323,3 +331,12 @@ class GradientMethod(Optimizer):
         for param in self.target.params(include_uninit=False):
             if param.grad is None:
                 param.grad = param.xp.zeros_like(param.array)
+
+
+def _is_one_pass(param: Any) -> bool:
+    """Whether an update of a parameter is one pass of the core, without user code."""
+    return (
+        is_method_of(param, Parameter, "update")
+        and param.update_rule is not None
+        and param.update_rule.is_one_pass(param)
+    )

@@ -102,7 +102,7 @@ class LossScaling:
         if not self._loss_scaling_is_dynamic:
             return
         self._read_device_loss_scale()
-        overflows = not _are_finite(
+        overflows = not are_finite(
             param.grad
             for param in self.target.params(include_uninit=False)
             if param.grad is not None
@@ -128,7 +128,7 @@ class LossScaling:
         self._loss_scale = min(max(self._loss_scale * factor, 1.0), _MAX_SCALE)
 
 
-def _are_finite(arrays: Iterable[Any]) -> bool:
+def are_finite(arrays: Iterable[Any]) -> bool:
     """Whether all elements are finite; waits once for the devices."""
     arrays = list(arrays)
     on_host = [x for x in arrays if isinstance(x, numpy.ndarray)]

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
+import numpy
+
+from renga.backends import cuda
 from renga.optimizer_hooks.loss_scale import scale_of
 from renga.utils.argument import check_number
 
@@ -11,9 +14,13 @@ from renga.utils.argument import check_number
 def exponential_decay_noise(
     xp: Any, shape: tuple[int, ...], dtype: Any, hook: Any, opt: Any
 ) -> Any:
-    """Normal noise of variance ``eta / (1 + t)^0.55``, where ``t`` counts updates."""
+    """Normal noise of variance ``eta / (1 + t)^0.55``, where ``t`` counts updates.
+
+    NumPy draws it for every device, so that a seed gives the same training.
+    """
     deviation = (hook.eta / (1 + opt.t) ** 0.55) ** 0.5
-    return xp.random.normal(0, deviation, shape).astype(dtype)
+    noise = numpy.random.normal(0, deviation, shape).astype(dtype)
+    return noise if xp is numpy else cuda.to_gpu(noise)
 
 
 class GradientNoise:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from renga import _core
 from renga.optimizer import GradientMethod, HyperparameterProxy, UpdateRule
 from renga.optimizer_hooks.norm import (
     as_factor,
@@ -23,14 +24,21 @@ class LAMBRule(UpdateRule):
     def update_core(self, param: Any) -> None:
         if param.grad is None:
             return
-        hp, xp, x, g = self.hyperparam, param.xp, param.array, param.grad
-        m, v = self.state["m"], self.state["v"]
-        m += (1 - hp.beta1) * (g - m)
-        v += (1 - hp.beta2) * (g * g - v)
-        step = (m / (1 - hp.beta1**self.t)) / (
-            xp.sqrt(v / (1 - hp.beta2**self.t)) + hp.eps
+        hp, x = self.hyperparam, param.array
+        step = _core.empty(x.shape, x.dtype, param._device_name)
+        _core.optimizers.lamb_direction(
+            x,
+            param.grad,
+            self.state["m"],
+            self.state["v"],
+            step,
+            hp.beta1,
+            hp.beta2,
+            hp.eps,
+            hp.weight_decay_rate,
+            1 - hp.beta1**self.t,
+            1 - hp.beta2**self.t,
         )
-        step += hp.weight_decay_rate * x
         x_norm = square_root(squared_norm(param, x))
         step_norm = square_root(squared_norm(param, step))
         trust = one_unless(is_above(x_norm * step_norm, 0), lambda: x_norm / step_norm)

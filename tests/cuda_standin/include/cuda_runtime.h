@@ -10,7 +10,7 @@
 #define __device__
 #define __host__
 #define __forceinline__ inline
-#define __launch_bounds__(threads)
+#define __launch_bounds__(...)
 
 // Of the thread of a kernel that runs.
 extern dim3 threadIdx, blockIdx, blockDim, gridDim;

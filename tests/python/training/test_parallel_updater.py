@@ -6,7 +6,7 @@ import pytest
 import renga
 import renga.functions as F
 import renga.links as L
-from renga.training.updaters import MultiprocessParallelUpdater, ParallelUpdater
+from renga.training.updaters import ParallelUpdater
 
 X = numpy.random.default_rng(0).normal(size=(7, 3))
 T = X @ [[1.0], [-2.0], [0.5]] + 0.3
@@ -94,9 +94,3 @@ def test_under_a_trainer(tmp_path):
 def test_refuses(arguments, error, message):
     with pytest.raises(error, match=message):
         make(4, **arguments)
-
-
-def test_processes_are_what_distributed_is_for():
-    assert not MultiprocessParallelUpdater.available()
-    with pytest.raises(RuntimeError, match="renga.distributed"):
-        MultiprocessParallelUpdater([], None)

@@ -207,9 +207,9 @@ void execute(const Plan& plan, const ConvolutionProblem& p, cudnnHandle_t handle
 float time_of(const Plan& plan, const ConvolutionProblem& p, cudnnHandle_t handle) {
   const cuda::Event begin, end;
   execute(plan, p, handle);
-  begin.record();
+  begin.record(cuda::stream());
   execute(plan, p, handle);
-  end.record();
+  end.record(cuda::stream());
   return end.milliseconds_since(begin);
 }
 

@@ -25,7 +25,6 @@ _SOURCES = {
     "chainer.testing.unary_math_function_test": "availability",
     "chainer.training.extensions.computational_graph": "computational_graph",
     "chainer.training.extensions.variable_statistics_plot": "statistics",
-    "chainer.training.updaters.multiprocess_parallel_updater": "gathered",
     "chainer.utils.array": "arrays",
     "chainermn.communicators._communication_utility": "communicators",
     "chainermn.communicators._memory_utility": "communicators",

@@ -88,8 +88,8 @@ WRONG_GRADIENTS = {"fixed_decorrelated_batch_normalization"}
 
 # Not Chainer's; tested on its own.
 OWN = set(
-    """gelu hard_swish label_smoothing_cross_entropy mish rms_normalization
-    rotary_embedding scaled_dot_product_attention silu""".split()
+    """gelu hard_swish label_smoothing_cross_entropy mish position_embedding
+    rms_normalization rotary_embedding scaled_dot_product_attention silu""".split()
 )
 
 TOLERANCE = {"nothing": 1e-5, "two": 1e-4, "half": 3e-2}

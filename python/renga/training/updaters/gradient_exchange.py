@@ -1,0 +1,118 @@
+"""What an updater's main process and its workers send each other in a step.
+
+Workers call ``send_gradients`` and ``receive_parameters``, the main process
+``add_gradients`` and ``send_parameters``, in this order. Before each exchange, a worker
+tells by its pipe that it has computed its gradients, or why not, so that nothing waits
+for a worker that has failed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+from collections.abc import Sequence
+from typing import Any
+
+# Seconds until NCCL gives up, as for communicators.
+_TIMEOUT = 1800.0
+
+
+class WorkerError(RuntimeError):
+    """A worker has failed; its text is sent in place of gradients."""
+
+
+def tell(pipe: Any, message: Any) -> None:
+    """Sends a message to a worker; if it has ended, ``receive`` says so."""
+    with contextlib.suppress(ConnectionError):
+        pipe.send(message)
+
+
+def receive(pipe: Any) -> Any:
+    """The next message of a worker.
+
+    Raises:
+        WorkerError: it has failed or ended.
+    """
+    try:
+        message = pipe.recv()
+    except (EOFError, ConnectionError):
+        message = WorkerError("its process has ended")
+    if isinstance(message, WorkerError):
+        text = f"MultiprocessParallelUpdater: a worker has failed: {message}"
+        raise WorkerError(text)
+    return message
+
+
+class PipeExchange:
+    """Arrays in the main memory, through the pipes."""
+
+    def __init__(self, pipes: Sequence[Any]) -> None:
+        self._pipes = pipes
+
+    def send_gradients(self, gradients: Any) -> None:
+        self._pipes[0].send(gradients)
+
+    def receive_parameters(self, parameters: Any) -> Any:
+        return self._pipes[0].recv()
+
+    def add_gradients(self, gradients: Any) -> Any:
+        """The sum over processes, in their order."""
+        for pipe in self._pipes:
+            gradients += receive(pipe)
+        return gradients
+
+    def send_parameters(self, parameters: Any) -> None:
+        for pipe in self._pipes:
+            tell(pipe, parameters)
+
+
+class NcclExchange:
+    """Arrays on GPUs, one for each process, through NCCL."""
+
+    def __init__(
+        self, pipes: Sequence[Any], unique_id: bytes, rank: int, size: int, device: int
+    ) -> None:
+        self._pipes = pipes
+        self._group = native().NcclGroup(unique_id, rank, size, device, _TIMEOUT)
+
+    def send_gradients(self, gradients: Any) -> None:
+        self._pipes[0].send("ready")
+        self._sum(gradients)
+
+    def receive_parameters(self, parameters: Any) -> Any:
+        self._broadcast(parameters)
+        return parameters
+
+    def add_gradients(self, gradients: Any) -> Any:
+        """The sum over processes, in NCCL's order."""
+        for pipe in self._pipes:
+            receive(pipe)
+        self._sum(gradients)
+        return gradients
+
+    def send_parameters(self, parameters: Any) -> None:
+        self._broadcast(parameters)
+
+    def _sum(self, x: Any) -> None:
+        data, n, dtype = _described(x)
+        self._group.all_reduce([(data, data, n, dtype)], "sum").wait(0)
+
+    def _broadcast(self, x: Any) -> None:
+        self._group.broadcast(*_described(x), 0).wait(0)
+
+
+def native() -> Any:
+    """The compiled module of NCCL; ImportError where renga was built without it."""
+    return importlib.import_module("renga._communicators_nccl")
+
+
+def unavailable_reason() -> str:
+    """Why there is no NCCL here; empty if there is."""
+    try:
+        return str(native().unavailable_reason())
+    except ImportError:
+        return "renga was built without RENGA_NCCL"
+
+
+def _described(x: Any) -> tuple[int, int, str]:
+    return x.__cuda_array_interface__["data"][0], x.size, x.dtype.name
