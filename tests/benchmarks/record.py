@@ -55,7 +55,7 @@ def main() -> int:
     records: dict[str, Any] = json.loads(RECORD.read_text()) if RECORD.exists() else {}
     recorded, measured, verdicts = records.get(cpu(), {}), {}, []
     for model, threads, dtype in ROWS:
-        options.dtype = dtype
+        options.dtype, options.device = dtype, "@numpy"
         found = compare(model, threads, options)
         name = f"{model}, {dtype}, {threads} threads"
         verdicts.append(verdict(found, recorded.get(name)))

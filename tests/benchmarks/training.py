@@ -5,7 +5,7 @@ are in ``tests/benchmarks/steps``. Every round starts a process for each side, o
 after the other, so that a machine whose speed drifts is the same for both; a side's
 time is the median of its rounds' medians. PyTorch is taken at the better of plain
 and channels-last memory. ``--dtype mixed`` is renga's mixed_bfloat16 and PyTorch's
-bfloat16 autocast.
+bfloat16 autocast, ``--device @cupy:0`` a GPU for both.
 """
 
 import argparse
@@ -26,13 +26,16 @@ SIDES = {
 
 def measure(module: str, model: str, steps: int) -> float:
     """The median of ``steps`` steps in milliseconds; runs in a process of its own."""
-    step = importlib.import_module(f"tests.benchmarks.steps.{module}").STEPS[model]()
+    side = importlib.import_module(f"tests.benchmarks.steps.{module}")
+    step = side.STEPS[model]()
     for _ in range(2):
         step()
     times = []
     for _ in range(steps):
+        side.synchronize()
         start = time.perf_counter()
         step()
+        side.synchronize()
         times.append(time.perf_counter() - start)
     return statistics.median(times) * 1e3
 
@@ -42,7 +45,7 @@ def run(side: str, model: str, threads: int, options: argparse.Namespace) -> flo
     python = sys.executable if side == "renga" else options.peer
     module, channels_last = SIDES[side]
     env = os.environ | {"OMP_NUM_THREADS": str(threads), "CHANNELS_LAST": channels_last}
-    env["DTYPE"] = options.dtype
+    env |= {"DTYPE": options.dtype, "DEVICE": options.device}
     command = [python, "-m", "tests.benchmarks.training", "--measure", module]
     command += ["--models", model, "--steps", str(options.steps)]
     return float(
@@ -80,6 +83,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=5)
     parser.add_argument("--dtype", choices=["float32", "mixed"], default="float32")
+    parser.add_argument("--device", default="@numpy")
     parser.add_argument("--measure", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.measure:

@@ -11,6 +11,7 @@ import renga.links as L
 if os.environ.get("DTYPE") == "mixed":
     renga.global_config.dtype = renga.mixed_bfloat16
 
+DEVICE = renga.get_device(os.environ.get("DEVICE", "@numpy"))
 VGG_STAGES = [(64, 2, 0.3), (128, 2, 0.4), (256, 3, 0.4), (512, 3, 0.4), (512, 3, 0.4)]
 
 
@@ -109,13 +110,20 @@ def as_it_is(network, *inputs):
     return network
 
 
-def classifier(network, optimizer, x, hook=None):
-    model = L.Classifier(network)
+def synchronize():
+    """Waits for the device."""
+    if DEVICE.xp is not np:
+        DEVICE.device.synchronize()
+
+
+def classifier(network, optimizer, x, hook=None, classes=10):
+    model = L.Classifier(network).to_device(DEVICE)
     model.compute_accuracy = False
     optimizer.setup(model)
     if hook is not None:
         optimizer.add_hook(hook)
-    t = np.random.randint(0, 10, len(x)).astype("i")
+    t = np.random.randint(0, classes, len(x)).astype("i")
+    x, t = DEVICE.send((x, t))
     return lambda: optimizer.update(model, x, t)
 
 
@@ -132,11 +140,38 @@ def vgg(batch=64, prepare=as_it_is):
     return classifier(network, renga.optimizers.MomentumSGD(0.05), x, decay)
 
 
+def resnet(batch=32):
+    x = np.random.randn(batch, 3, 224, 224).astype("f")
+    decay = renga.optimizer_hooks.WeightDecay(1e-4)
+    optimizer = renga.optimizers.MomentumSGD(0.1)
+    return classifier(L.ResNet50(), optimizer, x, decay, classes=1000)
+
+
+def small():
+    """100 operations on few numbers, forward and backward."""
+    w = renga.Parameter(np.ones((4, 4), "f"))
+    w.to_device(DEVICE)
+    x, y = DEVICE.send((np.ones((4, 4), "f"), np.zeros((4, 4), "f")))
+
+    def step():
+        h = w
+        for _ in range(50):
+            h = (h + y) * x
+        w.cleargrad()
+        F.sum(h).backward()
+        return w.grad
+
+    return step
+
+
 def dcgan(batch=64, prepare=as_it_is):
     x = np.random.rand(batch, 3, 32, 32).astype("f")
     z = (np.random.rand(batch, 100) * 2 - 1).astype("f")
     generator, discriminator = prepare(Generator(), z), prepare(Discriminator(), x)
     networks = generator, discriminator
+    for network in networks:
+        network.to_device(DEVICE)
+    x, z = DEVICE.send((x, z))
     optimizers = []
     for network in networks:
         optimizers.append(renga.optimizers.Adam(2e-4, beta1=0.5).setup(network))
@@ -157,4 +192,37 @@ def dcgan(batch=64, prepare=as_it_is):
     return step
 
 
-STEPS = {"mlp": mlp, "vgg": vgg, "dcgan": dcgan}
+def language_model(gpt, x, loss_of):
+    optimizer = renga.optimizers.Adam(1e-4).setup(gpt)
+    t = np.random.randint(0, 128, x.shape).astype("i")
+
+    def loss():
+        scores = gpt(x)
+        rows = F.reshape(scores, (-1, scores.shape[2]))
+        return loss_of(rows, t[:, : scores.shape[1]].ravel())
+
+    return lambda: optimizer.update(loss)
+
+
+def gpt(batch=8, prepare=as_it_is, loss_of=F.softmax_cross_entropy):
+    """4 layers of 512 with 8 heads, 128 tokens, a vocabulary of 8192.
+
+    ``loss_of`` takes the scores that the prepared network returns.
+    """
+    x = np.random.randint(0, 128, (batch, 128)).astype("i")
+    network = prepare(L.GPT2(8192, 128, 512, 4, 8, dropout=0.0), x)
+    return language_model(network, x, loss_of)
+
+
+def long_gpt(batch=1, prepare=as_it_is, loss_of=F.softmax_cross_entropy, take=None):
+    """The same for 4096 tokens, a vocabulary of 256.
+
+    ``take`` returns the tokens that the prepared network takes.
+    """
+    x = np.random.randint(0, 256, (batch, 4096)).astype("i")
+    network = prepare(L.GPT2(256, 4096, 512, 4, 8, dropout=0.0), x)
+    return language_model(network, x if take is None else take(x), loss_of)
+
+
+STEPS = {"mlp": mlp, "vgg": vgg, "dcgan": dcgan, "resnet": resnet, "small": small}
+STEPS |= {"gpt": gpt, "long_gpt": long_gpt}

@@ -9,15 +9,24 @@ from torch import nn
 VGG_STAGES = [(64, 2, 0.3), (128, 2, 0.4), (256, 3, 0.4), (512, 3, 0.4), (512, 3, 0.4)]
 CHANNELS_LAST = os.environ.get("CHANNELS_LAST") == "1"
 MIXED = os.environ.get("DTYPE") == "mixed"
+DEVICE = "cpu" if os.environ.get("DEVICE", "@numpy") == "@numpy" else "cuda"
+torch.backends.cudnn.allow_tf32 = False  # float32 is that of IEEE on both sides
 torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
 
 
+def synchronize():
+    """Waits for the device."""
+    if DEVICE == "cuda":
+        torch.cuda.synchronize()
+
+
 def laid_out(x):
+    x = x.to(DEVICE)
     return x.to(memory_format=torch.channels_last) if CHANNELS_LAST else x
 
 
 def precision():
-    return torch.autocast("cpu", torch.bfloat16, enabled=MIXED)
+    return torch.autocast(DEVICE, torch.bfloat16, enabled=MIXED)
 
 
 class Beta(nn.BatchNorm2d):
@@ -63,10 +72,43 @@ def discriminator_network():
     return nn.Sequential(*layers, nn.Flatten(), nn.Linear(8192, 1))
 
 
-def classifier(network, make_optimizer, x):
-    network, x = laid_out(network), laid_out(x) if x.ndim == 4 else x
+class Bottleneck(nn.Module):
+    """A residual block; it halves the image by its 3x3 convolution."""
+
+    def __init__(self, channels, width, stride):
+        super().__init__()
+        sizes = [(channels, width, 1, 1, 0), (width, width, 3, stride, 1)]
+        layers = []
+        for size in [*sizes, (width, 4 * width, 1, 1, 0)]:
+            layers += [nn.Conv2d(*size, bias=False), nn.BatchNorm2d(size[1], 2e-5)]
+            layers.append(nn.ReLU(inplace=True))
+        self.body, self.beside = nn.Sequential(*layers[:-1]), nn.Identity()
+        if channels != 4 * width:
+            conv = nn.Conv2d(channels, 4 * width, 1, stride, bias=False)
+            self.beside = nn.Sequential(conv, nn.BatchNorm2d(4 * width, 2e-5))
+
+    def forward(self, x):
+        return F.relu(self.body(x) + self.beside(x), inplace=True)
+
+
+def resnet_network():
+    layers = [nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64, 2e-5)]
+    layers += [nn.ReLU(inplace=True), nn.MaxPool2d(3, 2, 1)]
+    channels = 64
+    for group, count in enumerate((3, 4, 6, 3)):
+        for k in range(count):
+            stride = 2 if k == 0 and group > 0 else 1
+            layers.append(Bottleneck(channels, 64 << group, stride))
+            channels = 256 << group
+    layers += [nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(channels, 1000)]
+    return nn.Sequential(*layers)
+
+
+def classifier(network, make_optimizer, x, classes=10):
+    network = laid_out(network)
+    x = laid_out(x) if x.ndim == 4 else x.to(DEVICE)
     optimizer = make_optimizer(network.parameters())
-    t = torch.randint(0, 10, (len(x),))
+    t = torch.randint(0, classes, (len(x),)).to(DEVICE)
 
     def step():
         with precision():
@@ -93,6 +135,29 @@ def vgg():
     return classifier(vgg_network(), sgd, torch.randn(64, 3, 32, 32))
 
 
+def resnet(batch=32):
+    def sgd(p):
+        return torch.optim.SGD(p, 0.1, momentum=0.9, weight_decay=1e-4, fused=True)
+
+    x = torch.randn(batch, 3, 224, 224)
+    return classifier(resnet_network(), sgd, x, classes=1000)
+
+
+def small():
+    """100 operations on few numbers, forward and backward."""
+    w = torch.ones(4, 4, device=DEVICE, requires_grad=True)
+    x, y = torch.ones(4, 4, device=DEVICE), torch.zeros(4, 4, device=DEVICE)
+
+    def step():
+        h = w
+        for _ in range(50):
+            h = (h + y) * x
+        w.grad = None
+        h.sum().backward()
+
+    return step
+
+
 def dcgan(batch=64):
     generator = laid_out(generator_network())
     discriminator = laid_out(discriminator_network())
@@ -100,7 +165,10 @@ def dcgan(batch=64):
     parameters = [list(network.parameters()) for network in networks]
     options = dict(betas=(0.5, 0.999), weight_decay=1e-4, fused=True)
     optimizers = [torch.optim.Adam(p, 2e-4, **options) for p in parameters]
-    x, z = laid_out(torch.rand(batch, 3, 32, 32)), torch.rand(batch, 100) * 2 - 1
+    x, z = (
+        laid_out(torch.rand(batch, 3, 32, 32)),
+        torch.rand(batch, 100).to(DEVICE) * 2 - 1,
+    )
 
     def step():
         with precision():
@@ -118,4 +186,4 @@ def dcgan(batch=64):
     return step
 
 
-STEPS = {"mlp": mlp, "vgg": vgg, "dcgan": dcgan}
+STEPS = {"mlp": mlp, "vgg": vgg, "dcgan": dcgan, "resnet": resnet, "small": small}

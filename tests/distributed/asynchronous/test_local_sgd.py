@@ -153,7 +153,7 @@ def test_elastic_averaging_is_its_formula_and_keeps_the_sum(ranks, every):
             center = model.vector()
         # A further meeting alone.
         total = comm.all_reduce(own) + center
-        optimizer._meet()
+        optimizer._synchronize()
         total -= comm.all_reduce(model.vector()) + optimizer.center()[0]
         return own, center, abs(total).max()
 

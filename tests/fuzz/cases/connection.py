@@ -238,13 +238,22 @@ def attention_of(q, k, v, mask, is_causal, scale):
 case("scaled_dot_product_attention ops.scaled_dot_product_attention", attention, attention_of, within=16)  # sums that cancel
 
 
-def rotated(x, position, base):
-    angles = np.outer(position + np.arange(x.shape[-2]), base ** (-np.arange(x.shape[-1] // 2) / max(x.shape[-1] // 2, 1)))
+def rotated(x, position, base, step):
+    angles = np.outer(position + step * np.arange(x.shape[-2]), base ** (-np.arange(x.shape[-1] // 2) / max(x.shape[-1] // 2, 1)))
     first, second = np.split(x, 2, -1)
     return np.concatenate([first * np.cos(angles) - second * np.sin(angles), second * np.cos(angles) + first * np.sin(angles)], -1)
 
 
-case("rotary_embedding", lambda g: call(g.x(*g.shape(1, 2), 2 * g.integer(1, 3)), position=g.integer(0, 5), base=100.0), rotated)
+case("rotary_embedding", lambda g: call(g.x(*g.shape(1, 2), 2 * g.integer(1, 3)), position=g.integer(0, 5), base=100.0, step=g.integer(1, 3)), rotated)
+
+
+def positions(g: Draw):
+    rows = g.integer(1, 6)
+    position = g.integer(0, rows - 1)
+    return call(g.x(rows, g.extent()), g.index(3, 2, g.integer(0, rows - position)), position)
+
+
+case("position_embedding", positions, lambda W, x, position: W[position : position + x.shape[1]])
 
 
 def bilinear(g: Draw):
