@@ -11,6 +11,10 @@
 
 namespace renga::python {
 
+[[noreturn]] inline void sleep_until_exit() {
+  while (true) pause();
+}
+
 // Calls what waits for the GIL. While the interpreter is finalized Python ends a thread that waits,
 // by unwinding its stack; the first destructor there would end the program. Such a thread sleeps
 // until the process ends, as Python has it from 3.14 on.
@@ -19,13 +23,20 @@ void wait_for_gil(const Wait& wait) {
   try {
     wait();
   } catch (const abi::__forced_unwind&) {
-    while (true) pause();
+    sleep_until_exit();
   }
+}
+
+// Whether the interpreter is being finalized, or has been, and this thread is not known to it: then
+// there is no GIL to wait for. The thread that finalizes is known as long as it may need the GIL.
+inline bool has_lost_interpreter() {
+  return Py_IsInitialized() == 0 && PyGILState_GetThisThreadState() == nullptr;
 }
 
 class GilAcquire {
  public:
   GilAcquire() {
+    if (has_lost_interpreter()) sleep_until_exit();
     wait_for_gil([this] { lock_.emplace(); });
   }
 
@@ -34,8 +45,10 @@ class GilAcquire {
 };
 
 // Releases a reference. Objects of the core that own one may be destroyed on any thread; acquiring
-// the GIL where it is held already would cost as much as a small operation.
+// the GIL where it is held already would cost as much as a small operation. An object that outlives
+// the interpreter keeps its references.
 inline void release(PyObject* object) {
+  if (has_lost_interpreter()) return;
   if (PyGILState_Check()) {
     Py_XDECREF(object);
     return;

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+import time
 from typing import Any, Callable
 
 import numpy as np
@@ -163,3 +164,24 @@ time.sleep(0.2)
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True)
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_a_thread_waits_for_a_message_longer_than_there_is_an_interpreter():
+    program = """
+import ctypes, gc, threading, time
+from renga.communicators import local
+
+def wait(comm):
+    comm.recv_obj((comm.rank + 1) % 8)
+
+threading.Thread(target=lambda: local.run(wait, ranks=8), daemon=True).start()
+time.sleep(0.2)
+gc.freeze()  # the interpreter ends within less time than passes between two looks for signals
+process = ctypes.CDLL(None)
+process.__cxa_atexit(process.getchar, None, None)  # the process ends when its standard input does
+"""
+    command = [sys.executable, "-c", program]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        time.sleep(1)
+        _, errors = process.communicate()
+    assert (process.returncode, errors) == (0, b"")
