@@ -176,12 +176,13 @@ def wait(comm):
 
 threading.Thread(target=lambda: local.run(wait, ranks=8), daemon=True).start()
 time.sleep(0.2)
-gc.freeze()  # the interpreter ends within less time than passes between two looks for signals
+gc.freeze()  # the interpreter ends sooner than a waiting thread next looks for signals
 process = ctypes.CDLL(None)
-process.__cxa_atexit(process.getchar, None, None)  # the process ends when its standard input does
+process.__cxa_atexit(process.getchar, None, None)  # waits for the end of standard input
 """
     command = [sys.executable, "-c", program]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stderr=pipe) as process:
         time.sleep(1)
         _, errors = process.communicate()
     assert (process.returncode, errors) == (0, b"")
