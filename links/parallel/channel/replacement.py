@@ -23,7 +23,7 @@ from renga.links.parallel.channel.layout_search import choose_layouts, cost_of_c
 from renga.links.parallel.channel.linear import ParallelLinear
 from renga.links.parallel.channel.vocab_embed_id import ParallelVocabEmbedID
 from renga.links.parallel.sharding.cost import Cost, rates_of
-from renga.links.parallel.sharding.replacement import LinkReplacement
+from renga.links.parallel.sharding.model.replacement import LinkReplacement
 from renga.links.parallel.sharding.tracing import Call, LayoutGroups, Trace, trace
 
 if TYPE_CHECKING:

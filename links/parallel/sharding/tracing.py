@@ -130,7 +130,7 @@ def trace(
     calls, attended = recorder.calls, recorder.attended
     inside = _functions_inside([*calls, *attended])
     for y in outputs:
-        # Whoever takes a sharded output has to know its axis.
+        # The caller of a model with sharded outputs has to know their axis.
         excluded = SHARDED_LAYOUTS if output == "replicated" else ("batch",)
         groups.exclude(y.node, *excluded)
     leaves: set[Any] = set()

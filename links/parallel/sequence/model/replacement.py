@@ -1,4 +1,4 @@
-"""Replacement of serial links by those of sharded sequences with the same weights."""
+"""Replacement of serial links by links for sharded sequences."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from renga.links.parallel.sequence.links import (
     SequenceRMSNormalization,
 )
 from renga.links.parallel.sharding.cost import Cost, rates_of
-from renga.links.parallel.sharding.replacement import LinkReplacement
+from renga.links.parallel.sharding.model.replacement import LinkReplacement
 from renga.links.parallel.sharding.tracing import Call, trace
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def sequence_replacements(
     The new links take this rank's tokens.
 
     Args:
-        inputs: examples of replicated inputs, from which costs are known; or none.
+        inputs: examples of replicated inputs, to estimate costs from; may be empty.
     """
     calls: Sequence[Call] = []
     if inputs:
@@ -71,13 +71,13 @@ def sequence_replacements(
 
 
 def _cost(link: Link, comm: Communicator, calls: Sequence[Call]) -> Cost:
-    """Of a step: the all-reduces of the gradients, and what travels round the ring."""
+    """Of a step: all-reduces of gradients, and messages of ring attention."""
     rates, others = rates_of(comm), comm.size - 1
     sizes = [4 * param.size for param in link.params()]
     messages = 2 * len(sizes) * others
     moved = 2 * sum(sizes) * others / comm.size
     for call in calls:
-        # Keys and values twice, and their gradients once more.
+        # Keys and values in both passes, and their gradients.
         messages += 3 * others + 1
         shard = 2 * 4 * math.prod(call.y_shape) / comm.size
         moved += shard * (3 * others + 1 if others else 0)

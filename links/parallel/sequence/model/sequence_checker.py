@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
-
-import numpy
 
 from renga import _core
 from renga._core import Locality
-from renga.function_hook import FunctionHook
+from renga.links.parallel.sharding.model.placement_checker import (
+    PlacementChecker,
+    is_trained,
+)
 from renga.links.parallel.sharding.placement import (
     REPLICATE,
     REPLICATE_SUMMED,
     Shard,
 )
-from renga.links.parallel.sharding.placement_tracker import PlacementTracker
 from renga.links.parallel.sharding.redistribute import Redistribute
 from renga.operations import operation_name, operation_of
-from renga.parameter import Parameter
-from renga.variable import Variable
 
 
-class SequenceChecker(FunctionHook):
+class SequenceChecker(PlacementChecker):
     """Checks each function that gets this rank's tokens, and records placements.
 
     Raises:
@@ -31,19 +29,8 @@ class SequenceChecker(FunctionHook):
             summed gradient.
     """
 
-    name = "placements"
-
-    def __init__(self, tracker: PlacementTracker) -> None:
-        self.tracker = tracker
-
-    def forward_postprocess(self, function: Any, in_data: Any) -> None:
-        if self.tracker.is_paused:
-            return
+    def _check(self, function: Any, xs: Sequence[Any], ys: Sequence[Any]) -> None:
         is_call = isinstance(function, _core.Call)
-        if is_call:
-            xs, ys = list(_arrays(function.arguments)), function.results
-        else:
-            xs, ys = function._variables
         if isinstance(function, Redistribute):
             self._record(ys, function.redistribution.target)
             return
@@ -66,7 +53,7 @@ class SequenceChecker(FunctionHook):
                 f"its tokens of the sequences here, got {shapes}"
             )
         for x, placement in zip(xs, placements):
-            if placement == REPLICATE and _is_trained(x):
+            if placement == REPLICATE and is_trained(x):
                 raise ValueError(
                     f"{function.label}: expected replicated {x.shape} to be "
                     "redistributed to Replicate(summed_gradient=True) before it is "
@@ -74,10 +61,6 @@ class SequenceChecker(FunctionHook):
                 )
         axis = max(axis for _, axis in tokens)
         self._record(ys, Shard(axis))
-
-    def _record(self, ys: Any, placement: Any) -> None:
-        for y in ys:
-            self.tracker.record(y, placement)
 
 
 def _is_local(function: Any, x: Any, token_axis: int) -> bool:
@@ -103,17 +86,3 @@ def _are_aligned(tokens: Sequence[tuple[Any, int]], others: Sequence[Any]) -> bo
         return False
     (axis,) = axes
     return all(x.ndim < -axis or x.shape[axis] == 1 for x in others)
-
-
-def _is_trained(x: Any) -> bool:
-    if not isinstance(x, Variable) or not x.requires_grad:
-        return False
-    return isinstance(x, Parameter) or x.creator_node is not None
-
-
-def _arrays(arguments: Any) -> Iterator[Any]:
-    for argument in arguments:
-        if isinstance(argument, (Variable, numpy.ndarray)):
-            yield argument
-        elif isinstance(argument, (list, tuple)):
-            yield from _arrays(argument)

@@ -17,11 +17,14 @@ from renga.links.parallel.sequence.tokens import (
     gather_sequence,
     scatter_sequence,
 )
-from renga.links.parallel.sharding.arguments import replace_arrays, require_same_call
+from renga.links.parallel.sharding.model.arguments import (
+    replace_arrays,
+    require_same_call,
+)
+from renga.links.parallel.sharding.model.tracked_link import tracked_class
 from renga.links.parallel.sharding.placement import REPLICATE, Shard
 from renga.links.parallel.sharding.placement_tracker import PlacementTracker, tracking
 from renga.links.parallel.sharding.redistribute import all_gather_size
-from renga.links.parallel.sharding.tracked_link import tracked_class
 from renga.utils.type_check import InvalidType
 from renga.variable import Variable
 
@@ -56,11 +59,11 @@ class SequenceRun:
             tracker.record(x, TOKENS if is_sequence else REPLICATE)
             return x
 
-        def note(x: Any) -> Any:
+        def replicate(x: Any) -> Any:
             tracker.record(x, REPLICATE)
             return x
 
-        args, kwargs = replace_arrays(args, shard), replace_arrays(kwargs, note)
+        args, kwargs = replace_arrays(args, shard), replace_arrays(kwargs, replicate)
         own = {
             "position_embedding": functools.partial(_position_embedding, comm, tracker)
         }

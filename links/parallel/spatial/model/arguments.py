@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from renga.links.parallel.sharding.arguments import arrays_of, replace_arrays
+from renga.links.parallel.sharding.model.arguments import arrays_of, replace_arrays
 from renga.links.parallel.sharding.placement import REPLICATE, REPLICATE_SUMMED
 from renga.links.parallel.sharding.placement_tracker import SPATIAL, PlacementTracker
 from renga.links.parallel.spatial.grid import SpatialGrid

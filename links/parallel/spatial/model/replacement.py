@@ -14,7 +14,7 @@ from renga.links.convolution.deconvolution_2d import Deconvolution2D
 from renga.links.convolution.deconvolution_nd import DeconvolutionND
 from renga.links.normalization.batch_normalization import BatchNormalization
 from renga.links.parallel.sharding.cost import Cost, rates_of
-from renga.links.parallel.sharding.replacement import LinkReplacement
+from renga.links.parallel.sharding.model.replacement import LinkReplacement
 from renga.links.parallel.sharding.tracing import Call, trace
 from renga.links.parallel.spatial.batch_normalization import SpatialBatchNormalization
 from renga.links.parallel.spatial.convolution.halo_convolution import halo_convolution

@@ -9,10 +9,9 @@ from typing import Any
 
 from renga.functions.overrides import overriding
 from renga.link import Link
-from renga.links.parallel.sharding.arguments import require_same_call
-from renga.links.parallel.sharding.placement_checker import PlacementChecker
+from renga.links.parallel.sharding.model.arguments import require_same_call
+from renga.links.parallel.sharding.model.tracked_link import tracked_class
 from renga.links.parallel.sharding.placement_tracker import PlacementTracker, tracking
-from renga.links.parallel.sharding.tracked_link import tracked_class
 from renga.links.parallel.spatial.batch_normalization import SpatialBatchNormalization
 from renga.links.parallel.spatial.grid import SpatialGrid
 from renga.links.parallel.spatial.image import scatter_image
@@ -21,6 +20,7 @@ from renga.links.parallel.spatial.model.arguments import (
     gather_results,
     scatter_arguments,
 )
+from renga.links.parallel.spatial.model.spatial_checker import SpatialChecker
 from renga.links.parallel.spatial.model.substitutes import substitutes
 
 
@@ -41,7 +41,7 @@ class SpatialRun:
         if self.is_replicated:
             args, kwargs = scatter_arguments(grid, tracker, (args, kwargs))
         spatial_functions = overriding(substitutes(grid, tracker))
-        with tracking(tracker), PlacementChecker(tracker), spatial_functions:
+        with tracking(tracker), SpatialChecker(tracker), spatial_functions:
             result = run(*args, **kwargs)
         if not self.is_replicated:
             return result

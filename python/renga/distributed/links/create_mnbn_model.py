@@ -9,7 +9,7 @@ from renga.links import BatchNormalization
 from renga.links.parallel.multi_node_batch_normalization import (
     MultiNodeBatchNormalization,
 )
-from renga.links.parallel.sharding.replacement import copy_with_replacements
+from renga.links.parallel.sharding.model.replacement import copy_with_replacements
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator

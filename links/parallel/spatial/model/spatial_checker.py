@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
-
-import numpy
 
 from renga import _core
 from renga._core import Locality
-from renga.function_hook import FunctionHook
+from renga.links.parallel.sharding.model.placement_checker import (
+    PlacementChecker,
+    is_trained,
+)
 from renga.links.parallel.sharding.placement import (
     REPLICATE,
     REPLICATE_SUMMED,
     Placement,
 )
-from renga.links.parallel.sharding.placement_tracker import SPATIAL, PlacementTracker
+from renga.links.parallel.sharding.placement_tracker import SPATIAL
 from renga.operations import operation_name, operation_of
-from renga.parameter import Parameter
-from renga.variable import Variable
 
 # What to use where an operation needs more than a shard.
 _ALTERNATIVES = {
@@ -32,7 +31,7 @@ _ALTERNATIVES = {
 }
 
 
-class PlacementChecker(FunctionHook):
+class SpatialChecker(PlacementChecker):
     """Checks each function that gets shards of images, and records placements.
 
     Raises:
@@ -41,33 +40,21 @@ class PlacementChecker(FunctionHook):
             gradient.
     """
 
-    name = "placements"
-
-    def __init__(self, tracker: PlacementTracker) -> None:
-        self.tracker = tracker
-
-    def forward_postprocess(self, function: Any, in_data: Any) -> None:
-        if self.tracker.is_paused:
+    def _check(self, function: Any, xs: Sequence[Any], ys: Sequence[Any]) -> None:
+        is_call = isinstance(function, _core.Call)
+        if not is_call and not function.is_elementwise:
+            if any(x.ndim > 2 for x in xs):
+                _refuse(function.label, xs, "gather_image before it")
             return
-        in_python = not isinstance(function, _core.Call)
-        if in_python:
-            if not function.is_elementwise:
-                if any(getattr(x, "ndim", 0) > 2 for x in in_data):
-                    _refuse(function.label, in_data, "gather_image before it")
-                return
-            xs, ys = function._variables
-        else:
-            xs, ys = list(_arrays(function.arguments)), function.results
         placements = [self.tracker.placement_of(x) for x in xs]
         if SPATIAL in placements or REPLICATE_SUMMED in placements:
             _check_gradients(function.label, xs, placements)
         if SPATIAL in placements:
-            if not in_python:
+            if is_call:
                 _check_shards(function, xs, placements)
             return
         is_summed = REPLICATE_SUMMED in placements
-        for y in ys:
-            self.tracker.record(y, REPLICATE_SUMMED if is_summed else REPLICATE)
+        self._record(ys, REPLICATE_SUMMED if is_summed else REPLICATE)
 
 
 def _check_gradients(
@@ -77,7 +64,7 @@ def _check_gradients(
     if not _core.backprop_enabled():
         return
     for x, placement in zip(xs, placements):
-        if placement == REPLICATE and _is_trained(x):
+        if placement == REPLICATE and is_trained(x):
             name = f" {x.name}" if getattr(x, "name", None) else ""
             raise ValueError(
                 f"{label}: expected replicated {x.shape}{name} to go through "
@@ -122,17 +109,3 @@ def _refuse(name: str, xs: Sequence[Any], alternative: str) -> None:
         f"{name}: expected {alternative}, as every rank has only its shard of the "
         f"images here, got {shapes}"
     )
-
-
-def _is_trained(x: Any) -> bool:
-    if not isinstance(x, Variable) or not x.requires_grad:
-        return False
-    return isinstance(x, Parameter) or x.creator_node is not None
-
-
-def _arrays(arguments: Any) -> Iterator[Any]:
-    for argument in arguments:
-        if isinstance(argument, (Variable, numpy.ndarray)):
-            yield argument
-        elif isinstance(argument, (list, tuple)):
-            yield from _arrays(argument)

@@ -4,7 +4,7 @@ import numpy as np
 
 import renga
 import renga.links as L
-from renga.links.parallel.sharding.replacement import copy_with_replacements
+from renga.links.parallel.sharding.model.replacement import copy_with_replacements
 
 
 class Net(renga.Chain):

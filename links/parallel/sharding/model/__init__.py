@@ -1,0 +1,1 @@
+"""Models that run on shards: replaced links, and checks of calls and functions."""

@@ -1,0 +1,62 @@
+"""A check that every function of a model computes what it would without shards."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy
+
+from renga import _core
+from renga.function_hook import FunctionHook
+from renga.links.parallel.sharding.placement import Placement
+from renga.links.parallel.sharding.placement_tracker import PlacementTracker
+from renga.parameter import Parameter
+from renga.variable import Variable
+
+
+class PlacementChecker(FunctionHook, abc.ABC):
+    """Checks each function that gets shards, and records placements."""
+
+    name = "placements"
+
+    def __init__(self, tracker: PlacementTracker) -> None:
+        self.tracker = tracker
+
+    def forward_postprocess(self, function: Any, in_data: Any) -> None:
+        if self.tracker.is_paused:
+            return
+        if isinstance(function, _core.Call):
+            self._check(function, list(_arrays(function.arguments)), function.results)
+        else:
+            self._check(function, *function._variables)
+
+    @abc.abstractmethod
+    def _check(self, function: Any, xs: Sequence[Any], ys: Sequence[Any]) -> None:
+        """Raises ValueError where ``ys`` are wrong, and records their placements.
+
+        Args:
+            function: an operation's ``Call``, or a FunctionNode.
+            xs: its arrays and Variables.
+            ys: its results.
+        """
+
+    def _record(self, ys: Sequence[Any], placement: Placement) -> None:
+        for y in ys:
+            self.tracker.record(y, placement)
+
+
+def is_trained(x: Any) -> bool:
+    """Whether a gradient of ``x`` reaches a parameter."""
+    if not isinstance(x, Variable) or not x.requires_grad:
+        return False
+    return isinstance(x, Parameter) or x.creator_node is not None
+
+
+def _arrays(arguments: Any) -> Iterator[Any]:
+    for argument in arguments:
+        if isinstance(argument, (Variable, numpy.ndarray)):
+            yield argument
+        elif isinstance(argument, (list, tuple)):
+            yield from _arrays(argument)
