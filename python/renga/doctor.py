@@ -12,7 +12,7 @@ import subprocess
 import sys
 from typing import Any
 
-from renga.communicators import create_communicator, doctor
+from renga.communicators import Communicator, create_communicator, doctor
 from renga.launch import mpiexec_command, mpiexec_environment
 from renga.launch.slurm import is_rank
 
@@ -51,7 +51,7 @@ def _nothing(*texts: str, flush: bool = False) -> None:
     pass
 
 
-def _report(comm: Any, large: bool, write: Any) -> bool:
+def _report(comm: Communicator, large: bool, write: Any) -> bool:
     healthy = True
     for finding in doctor.examine(comm, large):
         healthy = healthy and finding.verdict != "FAILED"

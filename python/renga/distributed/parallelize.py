@@ -13,11 +13,11 @@ from renga.links.parallel.channel.replacement import channel_replacements
 from renga.links.parallel.sequence.model.replacement import sequence_replacements
 from renga.links.parallel.sequence.model.sequence_run import SequenceRun
 from renga.links.parallel.sharding.consistency import require_same_on_all_ranks
-from renga.links.parallel.sharding.replacement import (
+from renga.links.parallel.sharding.model.replacement import (
     LinkReplacement,
     copy_with_replacements,
 )
-from renga.links.parallel.sharding.tracked_link import is_tracked
+from renga.links.parallel.sharding.model.tracked_link import is_tracked
 from renga.links.parallel.spatial.grid import SpatialGrid
 from renga.links.parallel.spatial.model.replacement import spatial_replacements
 from renga.links.parallel.spatial.model.spatial_run import SpatialRun
@@ -44,11 +44,13 @@ class Strategy(Protocol):
         """That of the ranks which share images, if they do."""
 
     def replacements(
-        self, model: Link, comm: Any, inputs: Sequence[Any]
+        self, model: Link, comm: Communicator, inputs: Sequence[Any]
     ) -> list[LinkReplacement]:
         """A replacement for every link of a model that has parameters of its own."""
 
-    def pipeline(self, model: Link, comm: Any, inputs: Sequence[Any]) -> Link | None:
+    def pipeline(
+        self, model: Link, comm: Communicator, inputs: Sequence[Any]
+    ) -> Link | None:
         """The model in the stages of a pipeline, in the place of replacements."""
 
 
@@ -159,7 +161,7 @@ def _name(strategy: str | Strategy) -> str:
 
 
 def _check(
-    model: Any, comm: Any, strategy: str | Strategy, input: str, output: str
+    model: Any, comm: Ranks, strategy: str | Strategy, input: str, output: str
 ) -> Communicator:
     """The communicator, if each argument by itself is right."""
     is_plan = hasattr(strategy, "replacements")

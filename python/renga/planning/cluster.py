@@ -41,7 +41,9 @@ class Cluster:
     ranks: int
     machine: Machine
     overlaps: bool = True
-    comm: Any = dataclasses.field(default=None, compare=False, repr=False)
+    comm: Communicator | None = dataclasses.field(
+        default=None, compare=False, repr=False
+    )
     collectives: CollectiveTimes | None = dataclasses.field(
         default=None, compare=False, repr=False
     )

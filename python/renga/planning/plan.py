@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from renga.links.parallel.channel.replacement import LinkChoice, channel_replacements
-from renga.links.parallel.sharding.replacement import LinkReplacement
+from renga.links.parallel.sharding.model.replacement import LinkReplacement
 from renga.links.parallel.spatial.grid import SpatialGrid
 from renga.links.parallel.spatial.model.replacement import spatial_replacements
 from renga.pipeline import Pipeline
@@ -20,6 +20,7 @@ from renga.planning.json_file import read_json, write_json
 from renga.utils.table import aligned
 
 if TYPE_CHECKING:
+    from renga.communicators import Communicator
     from renga.link import Link
 
 _FORMAT = "renga plan 2"
@@ -118,7 +119,7 @@ class Plan:
         return f"plan {hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
     def replacements(
-        self, model: Link, comm: Any, inputs: Sequence[Any]
+        self, model: Link, comm: Communicator, inputs: Sequence[Any]
     ) -> list[LinkReplacement]:
         """What ``parallelize`` replaces.
 
@@ -140,7 +141,9 @@ class Plan:
             return spatial_replacements(model, SpatialGrid(comm, self.grid), inputs)
         return channel_replacements(model, comm, inputs, self.links)
 
-    def pipeline(self, model: Link, comm: Any, inputs: Sequence[Any]) -> Link | None:
+    def pipeline(
+        self, model: Link, comm: Communicator, inputs: Sequence[Any]
+    ) -> Link | None:
         """The model as a pipeline, if the plan has stages."""
         if self.stages is None:
             return None

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from renga.distributed.extensions.generic_multi_node_evaluator import (
     GenericMultiNodeEvaluator as GenericMultiNodeEvaluator,
 )
 
+if TYPE_CHECKING:
+    from renga.communicators import Communicator
+
 
 def get_n_iterations_for_one_epoch(
-    dataset: Any, local_batch_size: int, comm: Any
+    dataset: Any, local_batch_size: int, comm: Communicator
 ) -> int:
     """How many batches rank 0 takes for its part of a data set."""
     warnings.warn(
@@ -24,7 +27,7 @@ def get_n_iterations_for_one_epoch(
 
 
 def get_epoch_trigger(
-    n_epochs: int, dataset: Any, local_batch_size: int, comm: Any
+    n_epochs: int, dataset: Any, local_batch_size: int, comm: Communicator
 ) -> tuple[int, str]:
     """A trigger of that many epochs, in iterations."""
     warnings.warn(

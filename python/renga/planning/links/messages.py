@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from renga.communicators import simulated
 from renga.links.connection.embed_id import EmbedID
@@ -32,6 +32,9 @@ from renga.links.parallel.sharding.redistribute import Redistribution, sent_byte
 from renga.links.parallel.sharding.shard_ranges import shard_ranges, sizes_of
 from renga.links.parallel.sharding.tracing import Call
 from renga.planning.cluster import Cluster
+
+if TYPE_CHECKING:
+    from renga.communicators import Communicator
 
 _Change = tuple[Redistribution, Sequence[int]]  # and the shape of the variable
 
@@ -101,7 +104,7 @@ def link_messages(
 
 
 def _sharding(
-    link: Any, call: Call, algorithm: str, comm: Any
+    link: Any, call: Call, algorithm: str, comm: Communicator
 ) -> tuple[WeightSharding, tuple[tuple[int, ...], tuple[int, ...]]]:
     """The sharding of the weight, and the shapes of x and y as it sees them."""
     outputs, inputs = link.W.shape[:2]
@@ -162,7 +165,7 @@ def _weight_changes(link: Any, sharding: WeightSharding) -> list[_Change]:
 
 
 def _around_channels(
-    comm: Any, call: Call, source: Placement, target: Placement
+    comm: Communicator, call: Call, source: Placement, target: Placement
 ) -> tuple[list[_Change], list[_Change]]:
     """Those around a link that computes each channel by itself."""
     sizes = sizes_of(shard_ranges(call.x_shape[1], comm.size))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy
 
@@ -23,6 +23,9 @@ from renga.planning.links.messages import NONE, Messages
 from renga.planning.links.step_chain import LinkTimes, StepChain
 from renga.planning.links.traced_model import TracedModel
 from renga.utils.type_check import InvalidType
+
+if TYPE_CHECKING:
+    from renga.communicators import Communicator
 
 _IMAGE_AXES = 4
 _MOST_RANKS = 16
@@ -109,7 +112,7 @@ def _messages(
     Gradients, and the functions between links, count behind the last call.
     """
 
-    def act(comm: Any) -> tuple[Messages, dict[str, Messages]]:
+    def act(comm: Communicator) -> tuple[Messages, dict[str, Messages]]:
         parallel, _ = with_strategy(model, SpatialGrid(comm, grid), "spatial", inputs)
         links = _Links({id(link): path for path, link in parallel.namedlinks()}, comm)
         begun = comm.traffic
@@ -150,7 +153,7 @@ class _Links(LinkHook):
 
     name = "planning messages"
 
-    def __init__(self, paths: dict[int, str], comm: Any) -> None:
+    def __init__(self, paths: dict[int, str], comm: Communicator) -> None:
         self.paths, self.comm = paths, comm
         self.messages: dict[str, Messages] = {}
         self._before: list[simulated.Traffic] = []
