@@ -17,8 +17,8 @@ from renga.variable import Variable
 class SequenceMultiHeadAttention(SequenceLink, MultiHeadAttention):
     """``MultiHeadAttention`` of this rank's tokens to the tokens of all ranks.
 
-    Keys and values travel round the ranks (``ring_attention``). Masks are those of all
-    tokens.
+    Keys and values are passed round the ranks (``ring_attention``). Masks are those of
+    all tokens.
 
     Args:
         comm: the communicator of the ranks.
@@ -27,7 +27,7 @@ class SequenceMultiHeadAttention(SequenceLink, MultiHeadAttention):
     Shapes:
         x, y: (N, tokens of this rank, E)
         memory: (N, memory's tokens of this rank, E)
-        attn_mask: any that broadcasts to (N, H, L, S) of all tokens
+        attn_mask: broadcasts to (N, H, L, S) of all tokens
 
     Raises:
         ValueError: a cache is given.

@@ -1,4 +1,4 @@
-"""What links of sharded sequences have in common."""
+"""The base class of links for sharded sequences."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class SequenceLink(Link):
             self.comm.bcast_data(self)
 
     def _summed(self, param: Any) -> Any:
-        """A parameter whose gradient is the sum of what the ranks find."""
+        """A parameter whose gradient is summed over the ranks."""
         return None if param is None else with_summed_gradient(self.comm, param)
 
 
@@ -60,16 +60,17 @@ def with_summed_gradient(comm: Communicator, x: Any) -> Variable:
 
 
 def is_sharded(x: Any, least_axes: int = 3) -> bool:
-    """Whether ``x`` are this rank's tokens, as they are outside of a model.
+    """Whether ``x`` has this rank's tokens; outside of a tracked model, it always has.
 
     Args:
-        least_axes: of what is tokens unless it is known to be replicated.
+        least_axes: an array of unknown placement is taken for tokens if it has at least
+            this many axes.
     """
     tracker = current_tracker()
     return tracker is None or tracker.placement_of(x, least_axes) == TOKENS
 
 
 def unchecked() -> contextlib.AbstractContextManager[None]:
-    """A context whose functions a model does not check."""
+    """A context in which the model's functions are not checked."""
     tracker = current_tracker()
     return contextlib.nullcontext() if tracker is None else tracker.paused()

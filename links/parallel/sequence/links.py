@@ -1,4 +1,4 @@
-"""Links that compute each token by itself, of sharded sequences."""
+"""Tokenwise links for sharded sequences."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class SequenceLinear(SequenceLink, Linear):
         y: (N, tokens of this rank, out_size)
 
     Raises:
-        InvalidType: tokens are among the features.
+        InvalidType: the axis of tokens is among the features.
     """
 
     def forward(self, x: Any, n_batch_axes: int = 1) -> Variable:
@@ -51,7 +51,7 @@ class SequenceLayerNormalization(SequenceLink, LayerNormalization):
         x, y: (N, tokens of this rank, size)
 
     Raises:
-        InvalidType: tokens are among the axes that are normalized.
+        InvalidType: the axis of tokens is among those that are normalized.
     """
 
     def forward(self, x: Any) -> Variable:
@@ -71,7 +71,7 @@ class SequenceRMSNormalization(SequenceLink, RMSNormalization):
         x, y: (N, tokens of this rank, size)
 
     Raises:
-        InvalidType: tokens are among the axes that are normalized.
+        InvalidType: the axis of tokens is among those that are normalized.
     """
 
     def forward(self, x: Any) -> Variable:
@@ -108,6 +108,6 @@ class SequenceEmbedID(SequenceLink, EmbedID):
 def _require_tokens(name: str, x: Any, gamma: Any) -> None:
     if gamma.ndim > x.ndim - 2:
         raise InvalidType(
-            f"{name}: expected to normalize axes behind the tokens, got {x.shape} and "
-            f"gamma of {gamma.shape}"
+            f"{name}: expected to normalize axes after that of tokens, got {x.shape} "
+            f"and gamma of {gamma.shape}"
         )

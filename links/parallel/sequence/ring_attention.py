@@ -1,8 +1,8 @@
-"""Attention of sharded tokens: keys and values travel round a ring of ranks.
+"""Ring attention: blocks of keys and values are passed round a ring of ranks.
 
-Tokens are dealt out in turn: rank r of n has tokens r, n + r, 2 n + r, … So each rank
-has as many earlier tokens as the others, and a causal mask halves every rank's work:
-query i of rank r reads key j of rank s where j < i, or j = i and s ≤ r.
+Tokens are distributed round-robin: rank r of n has tokens r, n + r, 2 n + r, … So each
+rank has as many early tokens as the others, and a causal mask halves every rank's work:
+query i of rank r attends to key j of rank s if j < i, or if j = i and s ≤ r.
 
 Source: Liu et al., Ring attention with blockwise transformers, 2023; Brandon et al.,
 Striped attention, 2023.
@@ -45,21 +45,22 @@ def ring_attention(
     is_causal: bool = False,
     scale: float | None = None,
 ) -> Variable:
-    """``F.scaled_dot_product_attention`` of tokens that are dealt out to the ranks.
+    """``F.scaled_dot_product_attention`` of tokens that are sharded over the ranks.
 
-    Every rank calls it. While a rank attends to one block of keys and values, the next
-    one arrives. Gradients of second order gather the keys and values of all ranks, and
-    are not known with dropout.
+    Every rank calls it. While a rank attends to one block of keys and values, it
+    receives the next one. Second-order gradients gather the keys and values of all
+    ranks; they do not support dropout.
 
     Shapes:
-        query: (N, H, L, E) of this rank's tokens
-        key: (N, H, S, E) of this rank's
+        query: (N, H, L, E), this rank's tokens
+        key: (N, H, S, E), this rank's tokens
         value: (N, H, S, V)
-        attn_mask: any that broadcasts to (N, H, L, S) of all tokens; without gradient
+        attn_mask: broadcasts to (N, H, L, S) of all tokens; requires no gradient
         y: (N, H, L, V) of this rank's tokens
 
     Raises:
-        InvalidType: shapes or dtypes do not fit, or tokens are not dealt out in turn.
+        InvalidType: shapes or dtypes do not fit, or tokens are not distributed
+            round-robin.
         ValueError: ``dropout_p`` is not in [0, 1), or the mask requires a gradient.
     """
     query, key, value = (in_full(x) for x in (query, key, value))
@@ -71,16 +72,16 @@ def ring_attention(
                 f"ring_attention: expected {what} of 4 axes, got {x.shape}"
             )
     sizes = [all_gather_size(x, comm, 2) for x in (query, key)]
-    for own in sizes:
-        if own != sizes_of(shard_ranges(sum(own), comm.size)):
+    for counts in sizes:
+        if counts != sizes_of(shard_ranges(sum(counts), comm.size)):
             raise InvalidType(
-                "ring_attention: expected tokens that are dealt out to the ranks in "
-                f"turn, got {own} of them"
+                "ring_attention: expected tokens distributed round-robin over the "
+                f"ranks, got {counts} of them"
             )
     scale = max(query.shape[3], 1) ** -0.5 if scale is None else float(scale)
     dropout_p = dropout_p if config.train else 0.0
     seeds = [draw_seed(query) for _ in range(comm.size if dropout_p else 0)]
-    mask = None if attn_mask is None else _of_four_axes(as_array(attn_mask))
+    mask = None if attn_mask is None else _with_four_axes(as_array(attn_mask))
     node = RingAttention(comm, sizes[1], mask, dropout_p, is_causal, scale, seeds)
     return node.apply((query, key, value))[0]
 
@@ -89,9 +90,9 @@ class RingAttention(FunctionNode):
     """The attention of this rank's queries to the keys of all ranks.
 
     Args:
-        sizes: how many keys each rank has.
-        mask: of all tokens; None for no mask.
-        seeds: of the dropout, by the rank of the keys.
+        sizes: the number of keys of each rank.
+        mask: for all tokens, with four axes; or None.
+        seeds: for the dropout of each rank's keys; empty without dropout.
     """
 
     def __init__(
@@ -107,6 +108,8 @@ class RingAttention(FunctionNode):
         self.comm, self.sizes, self.mask = comm, sizes, mask
         self.dropout_p, self.is_causal, self.scale = dropout_p, is_causal, scale
         self.seeds = seeds
+        self.previous_rank = (comm.rank - 1) % comm.size
+        self.next_rank = (comm.rank + 1) % comm.size
         # Random numbers drawn for shards differ between ranks.
         self.random_stream = comm.rank + 1
         enable_random_streams()
@@ -114,14 +117,14 @@ class RingAttention(FunctionNode):
     def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         q, k, v = inputs
         self.retain_inputs((0, 1, 2))
-        # This rank's keys come first.
-        for source, block in self._travelling(numpy.concatenate([k, v], 3)):
-            first, found, found_log_sums = self._block(source, q, block)
+        # The first block has this rank's own keys.
+        for source, block in self._pass_round(numpy.concatenate([k, v], 3)):
+            first, block_y, block_log_sums = self._attend(source, q, block)
             if source == self.comm.rank:
-                y, log_sums = found, found_log_sums
+                y, log_sums = block_y, block_log_sums
             else:
-                own = y[:, :, first:], log_sums[:, :, first:]
-                _merge(*own, found, found_log_sums)
+                so_far = y[:, :, first:], log_sums[:, :, first:]
+                _merge(*so_far, block_y, block_log_sums)
         self.log_sums = log_sums
         self.y = y.astype(q.dtype, copy=False)
         return (self.y,)
@@ -138,36 +141,39 @@ class RingAttention(FunctionNode):
         return tuple(Variable(gxs[i]) for i in target_input_indexes)
 
     def _gradients(self, q: Any, k: Any, v: Any, gy: Any) -> list[numpy.ndarray]:
-        """Of q, k and v. The sums for a block of keys follow it round the ring."""
+        """Of q, k and v. The gradients of a block follow it round the ring."""
         comm, depth = self.comm, q.shape[3]
-        before, after = (comm.rank - 1) % comm.size, (comm.rank + 1) % comm.size
-        keys, dtype = numpy.concatenate([k, v], 3), self.log_sums.dtype
-        leaving = []
-        for source, block in self._travelling(keys):
+        own_block, dtype = numpy.concatenate([k, v], 3), self.log_sums.dtype
+        sends = []
+        for source, block in self._pass_round(own_block):
             if source != comm.rank:
                 sums = numpy.empty(block.shape, dtype)
-                arriving = comm.recv(before, _GRADIENTS, out=sums, wait=False)
-            first, found, gk, gv = self._block_gradients(source, q, block, gy)
+                receive = comm.recv(
+                    self.previous_rank, _GRADIENTS, out=sums, wait=False
+                )
+            first, block_gq, gk, gv = self._block_gradients(source, q, block, gy)
             if source == comm.rank:
-                gq, sums = found, numpy.concatenate([gk, gv], 3, dtype=dtype)
+                gq, sums = block_gq, numpy.concatenate([gk, gv], 3, dtype=dtype)
             else:
-                gq[:, :, first:] += found
-                arriving.wait(settings.timeout())
+                gq[:, :, first:] += block_gq
+                receive.wait(settings.timeout())
                 sums[..., :depth] += gk
                 sums[..., depth:] += gv
             if comm.size > 1:
-                leaving.append(comm.send(sums, after, _GRADIENTS, wait=False))
+                sends.append(comm.send(sums, self.next_rank, _GRADIENTS, wait=False))
         if comm.size > 1:
-            sums = comm.recv(before, _GRADIENTS, out=numpy.empty(keys.shape, dtype))
-        for work in leaving:
+            sums = numpy.empty(own_block.shape, dtype)
+            comm.recv(self.previous_rank, _GRADIENTS, out=sums)
+        for work in sends:
             work.wait(settings.timeout())
         gxs = gq, sums[..., :depth], sums[..., depth:]
         return [g.astype(q.dtype, copy=False) for g in gxs]
 
-    def _block(self, source: int, q: Any, block: Any) -> tuple[int, Any, Any]:
-        """The first query that reads keys of a rank; what it and later ones read.
+    def _attend(self, source: int, q: Any, block: Any) -> tuple[int, Any, Any]:
+        """Attends to the block of rank ``source``.
 
-        That are the results and the logarithms of the softmax's denominators.
+        Returns the first query that attends to it and, from that query on, the outputs
+        and the logarithms of the softmax's denominators.
         """
         first, attention = self._attention(source, q, block)
         dtype = numpy.promote_types(q.dtype, numpy.float32)
@@ -185,7 +191,7 @@ class RingAttention(FunctionNode):
     def _block_gradients(
         self, source: int, q: Any, block: Any, gy: Any
     ) -> tuple[int, Any, Any, Any]:
-        """The same query, and what the keys of a rank contribute to gradients."""
+        """The first query of ``_attend``; the block's terms of gq, gk and gv."""
         first, attention = self._attention(source, q, block)
         depth, dtype = q.shape[3], self.log_sums.dtype
         if attention is None:
@@ -198,43 +204,41 @@ class RingAttention(FunctionNode):
         )
         return first, gq.astype(dtype, copy=False), gk, gv
 
-    def _travelling(self, own: numpy.ndarray) -> Iterator[tuple[int, numpy.ndarray]]:
-        """Each rank with its array of (N, H, S, …), from this rank backwards.
+    def _pass_round(self, block: numpy.ndarray) -> Iterator[tuple[int, numpy.ndarray]]:
+        """Yields each rank with its block of (N, H, S, …), from this rank backwards.
 
-        The next array arrives while one is used.
+        The next block is received while the caller uses one.
         """
         comm = self.comm
-        before, after = (comm.rank - 1) % comm.size, (comm.rank + 1) % comm.size
         for step in range(comm.size):
             source = (comm.rank - step) % comm.size
             if step + 1 == comm.size:
-                yield source, own
+                yield source, block
                 return
-            n, heads, _, size = own.shape
+            n, heads, _, size = block.shape
             shape = n, heads, self.sizes[(source - 1) % comm.size], size
-            following = numpy.empty(shape, own.dtype)
-            arriving = comm.recv(before, _KEYS, out=following, wait=False)
-            leaving = comm.send(own, after, _KEYS, wait=False)
-            yield source, own
-            arriving.wait(settings.timeout())
-            leaving.wait(settings.timeout())
-            own = following
+            next_block = numpy.empty(shape, block.dtype)
+            receive = comm.recv(self.previous_rank, _KEYS, out=next_block, wait=False)
+            send = comm.send(block, self.next_rank, _KEYS, wait=False)
+            yield source, block
+            receive.wait(settings.timeout())
+            send.wait(settings.timeout())
+            block = next_block
 
     def _attention(self, source: int, q: Any, block: Any) -> tuple[int, Any]:
-        """The attention to the keys of a rank, and the first query that reads any.
+        """The first query that attends to keys of rank ``source``, and its attention.
 
-        None where there are no queries or no keys.
+        The attention is None if there are no queries or no keys.
         """
         comm, depth = self.comm, q.shape[3]
-        # Query i reads keys before i of later ranks, and key i of others, too.
+        # Query i attends to keys before i of later ranks, and also to key i of others.
         first = 1 if self.is_causal and source > comm.rank else 0
         if q.shape[2] <= first or block.shape[2] == 0:
             return first, None
         mask = None
         if self.mask is not None:
-            mask = _dealt(
-                _dealt(self.mask, 2, comm.size, comm.rank), 3, comm.size, source
-            )
+            mask = _tokens_of(self.mask, 2, comm.size, comm.rank)
+            mask = _tokens_of(mask, 3, comm.size, source)
             mask = mask[:, :, first:] if mask.shape[2] > 1 else mask
         seed = self.seeds[source] if self.seeds else 0
         options = mask, self.scale, self.is_causal, self.dropout_p, seed
@@ -242,10 +246,10 @@ class RingAttention(FunctionNode):
         return first, _core.attention.Attention(q[:, :, first:], k, v, *options)
 
     def _composed(self, q: Variable, k: Variable, v: Variable) -> Variable:
-        """The same by functions that can be differentiated any number of times."""
+        """The same output from functions that can be differentiated repeatedly."""
         if self.dropout_p:
             raise RuntimeError(
-                "ring_attention: expected no dropout for gradients of second order"
+                "ring_attention: expected no dropout for second-order gradients"
             )
         comm, sizes = self.comm, self.sizes
         gather = Redistribution(comm, Shard(2), REPLICATE_SUMMED, sizes)
@@ -270,7 +274,7 @@ class RingAttention(FunctionNode):
 
 
 def _merge(y: Any, log_sums: Any, other: Any, other_log_sums: Any) -> None:
-    """Adds the result for further keys to ``y``, in place; ``other`` is used up."""
+    """Merges the output for other keys into ``y``, in place; overwrites ``other``."""
     total = numpy.maximum(numpy.logaddexp(log_sums, other_log_sums), _LEAST)
     y *= numpy.exp(log_sums - total)[..., None]
     other *= numpy.exp(other_log_sums - total)[..., None]
@@ -278,12 +282,12 @@ def _merge(y: Any, log_sums: Any, other: Any, other_log_sums: Any) -> None:
     log_sums[...] = numpy.where(total == _LEAST, -numpy.inf, total)
 
 
-def _of_four_axes(mask: numpy.ndarray) -> numpy.ndarray:
+def _with_four_axes(mask: numpy.ndarray) -> numpy.ndarray:
     return mask.reshape((1,) * (4 - mask.ndim) + mask.shape)
 
 
-def _dealt(mask: numpy.ndarray, axis: int, ranks: int, rank: int) -> numpy.ndarray:
-    """A rank's elements of an axis, or the only one."""
+def _tokens_of(mask: numpy.ndarray, axis: int, ranks: int, rank: int) -> numpy.ndarray:
+    """The elements of an axis that belong to a rank's tokens; one that broadcasts."""
     if mask.shape[axis] == 1:
         return mask
     return mask[(slice(None),) * axis + (slice(rank, None, ranks),)]

@@ -1,4 +1,4 @@
-"""Tokens that change between replicated and sharded."""
+"""Sharding of tokens over ranks, and gathering of them."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from renga.variable import Variable, as_variable
 if TYPE_CHECKING:
     from renga.communicators import Communicator
 
-# Of sequences (N, L, …) whose tokens were dealt out in turn.
+# The placement of sequences (N, L, …) whose tokens are distributed round-robin.
 TOKENS = Shard(1)
 
 
 def scatter_sequence(comm: Communicator, x: Any) -> Any:
     """This rank's tokens of sequences that every rank has.
 
-    Rank r of n gets tokens r, n + r, 2 n + r, … of axis 1. The gradient is that of the
-    whole sequences, on every rank.
+    Rank r of n gets tokens r, n + r, 2 n + r, … of axis 1. In the backward pass, every
+    rank gets the gradient of the whole sequences.
 
     Shapes:
         x: (N, L, …), an array or a Variable, the same on every rank
@@ -41,21 +41,22 @@ def scatter_sequence(comm: Communicator, x: Any) -> Any:
         return numpy.ascontiguousarray(x[:, comm.rank :: comm.size])
     sizes = sizes_of(shard_ranges(x.shape[1], comm.size))
     scatter = Redistribution(comm, REPLICATE, TOKENS, target_sizes=sizes)
-    return scatter.apply(permutate(x, _dealt(x.shape[1], comm.size), 1))
+    return scatter.apply(permutate(x, _round_robin(x.shape[1], comm.size), 1))
 
 
 def gather_sequence(comm: Communicator, x: Any) -> Variable:
-    """The whole sequences, on every rank, of which ``x`` are this rank's tokens.
+    """The whole sequences, on every rank, from the tokens ``x`` of each rank.
 
-    All ranks have to compute the same from the result: the gradient of ``x`` is this
-    rank's shard of the gradient of the whole.
+    All ranks have to compute the same from the result, as the gradient of ``x`` is this
+    rank's shard of this rank's gradient of the whole.
 
     Shapes:
         x: (N, tokens of this rank, …), as ``scatter_sequence`` shards them
         result: (N, L, …)
 
     Raises:
-        InvalidType: ``x`` has no axis 1, or the ranks have other numbers of tokens.
+        InvalidType: ``x`` has no axis 1, or the numbers of tokens are not those of
+            ``scatter_sequence``.
     """
     x = as_variable(x)
     if x.ndim < 2:
@@ -65,12 +66,12 @@ def gather_sequence(comm: Communicator, x: Any) -> Variable:
     sizes = all_gather_size(x, comm, 1)
     if sizes != sizes_of(shard_ranges(sum(sizes), comm.size)):
         raise InvalidType(
-            f"gather_sequence: expected tokens that are dealt out in turn, got {sizes}"
+            f"gather_sequence: expected tokens distributed round-robin, got {sizes}"
         )
     y = Redistribution(comm, TOKENS, REPLICATE, sizes).apply(x)
-    return permutate(y, _dealt(sum(sizes), comm.size), 1, inv=True)
+    return permutate(y, _round_robin(sum(sizes), comm.size), 1, inv=True)
 
 
-def _dealt(length: int, ranks: int) -> numpy.ndarray:
-    """The tokens of rank 0, those of rank 1, and so on."""
+def _round_robin(length: int, ranks: int) -> numpy.ndarray:
+    """The positions of rank 0's tokens, then those of rank 1, and so on."""
     return numpy.concatenate([numpy.arange(r, length, ranks) for r in range(ranks)])

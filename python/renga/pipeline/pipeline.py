@@ -1,4 +1,4 @@
-"""A model whose layers are on several ranks."""
+"""A model whose stages are on different ranks."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from renga.pipeline import (
     weights,
 )
 from renga.pipeline.executor import RECOMPUTE, Executor, MicroBatch
+from renga.pipeline.gathered_parameters import gathered_parameters
 from renga.pipeline.messages import StageMessages
 from renga.pipeline.partition import Partition, partition
 from renga.pipeline.schedule import Action, Stream
 from renga.pipeline.tracing import Tracing
-from renga.pipeline.whole import whole
 from renga.variable import as_number
 
 if TYPE_CHECKING:
@@ -44,33 +44,34 @@ _MORE_PASSES = {
 
 
 class Pipeline(Link):
-    """A model cut into stages, of which each rank computes its own.
+    """A model that is cut into stages, each computed by one rank.
 
-    Every rank makes it with the same model and calls it with the same arguments. It is
-    trained by a :class:`~renga.pipeline.PipelineUpdater`; called directly, it computes
-    the model's result on all ranks, without a graph.
+    Every rank creates it from the same model and calls it with the same arguments. A
+    :class:`~renga.pipeline.PipelineUpdater` trains it; a direct call computes the
+    model's result on all ranks, without a graph.
 
-    The model runs as it is written: operations run on the stage that their parameters
-    are on, or on the last of their inputs' stages, and values are sent where they are
-    needed. The values of another stage have a shape and a dtype here, but no elements,
-    so the model's control flow must not depend on them.
+    The model needs no changes. An operation runs on the stage of its parameters, or on
+    the last stage of its inputs, and values are sent where they are needed. On other
+    ranks a value has a shape and a dtype but no elements, so the model's control flow
+    must not depend on elements.
 
     Args:
-        model: its parameters are those of rank 0.
+        model: the parameters of rank 0 are used.
         comm: the ranks of the pipeline.
         inputs: example arguments of the model, with the size of a micro-batch. They
             are used to measure what each part costs.
-        micro_batches: how many parts a batch is computed in.
-        schedule: ``gpipe``, ``1f1b`` or ``interleaved``, which compute the gradient of
-            each batch before the next one starts; or ``pipedream``, which does not wait
-            for it.
-        weights: ``flush`` for the schedules that do. For ``pipedream``: ``flush`` (no
-            correction), ``stash``, ``two_versions``, ``spectrain`` or ``pipeoptim``.
+        micro_batches: the number of micro-batches in a batch.
+        schedule: ``gpipe``, ``1f1b`` or ``interleaved``, which complete the gradient of
+            each batch before the next batch starts (flush); or ``pipedream``, which
+            starts the next batch at once.
+        weights: ``flush`` for the schedules that flush. For ``pipedream``: ``flush``
+            (no correction), ``stash``, ``two_versions``, ``spectrain`` or
+            ``pipeoptim``.
         stages: the paths of the links at which the second and later stages start; or
-            their number, by default the number of ranks, twice that for
-            ``interleaved``. They are balanced unless given.
-        recompute: which micro-batches are computed again in the backward pass, instead
-            of keeping what it needs: ``none``, ``all`` or ``except_last``.
+            the number of stages, which are then balanced. By default there is one for
+            each rank, or two for ``interleaved``.
+        recompute: the micro-batches whose forward pass is run again in the backward
+            pass, instead of being kept in memory: ``none``, ``all`` or ``except_last``.
 
     Raises:
         TypeError: ``model`` is no link.
@@ -106,7 +107,7 @@ class Pipeline(Link):
         self._messages = StageMessages(comm, self._n_stages)
         self._tracing = Tracing(comm)
         self._recompute = recompute
-        self._is_whole = False
+        self._is_gathered = False
         self._executor: Executor | None = None
         self._stream: Stream | None = None
         self._next = 0  # micro-batch of the stream
@@ -224,29 +225,29 @@ class Pipeline(Link):
     def serialize(self, serializer: Any) -> None:
         """Saves or loads the whole model, as a single process does.
 
-        Every rank has to take part, also where only one writes.
+        Every rank has to call it, even if only one of them writes.
         """
-        with self.whole():
+        with self.gathered_parameters():
             self.model.serialize(serializer)
 
     @contextlib.contextmanager
-    def whole(self, optimizer: Any = None) -> Iterator[None]:
+    def gathered_parameters(self, optimizer: Any = None) -> Iterator[None]:
         """A context in which every rank has all parameters; every rank enters it.
 
         Args:
             optimizer: if given, every rank also has their update rules.
         """
-        if self._is_whole:
+        if self._is_gathered:
             yield
             return
         self.drain()
-        with whole(self.model, self.comm, optimizer):
-            self._is_whole = True
+        with gathered_parameters(self.model, self.comm, optimizer):
+            self._is_gathered = True
             try:
                 yield
             finally:
-                self._is_whole = False
-        # What is computed next starts from the parameters as they are now.
+                self._is_gathered = False
+        # Later batches start from the current parameters.
         self._executor = self._stream = None
         self._next = 0
 
@@ -287,8 +288,8 @@ class Pipeline(Link):
 
         Args:
             optimizer: of this rank's parameters.
-            program: gives the loss for ``inputs``; the model itself unless there is
-                a loss function apart from it.
+            program: function that computes the loss: the model, or a loss function
+                that calls it.
             inputs: its arguments, the same on every rank.
         """
         self._observe_model()
@@ -323,7 +324,7 @@ class Pipeline(Link):
         executor.run(self._stream.next_batch())
 
     def drain(self) -> None:
-        """Completes all batches that are on their way; every rank calls it."""
+        """Completes all batches that are in flight; every rank calls it."""
         if self._stream is not None and self._executor is not None:
             self._executor.run(self._stream.drain(), last=self._next - 1)
             self._executor.finish(is_flushed=True)
@@ -336,7 +337,7 @@ class Pipeline(Link):
         return actions[self.comm.rank]
 
     def _observe_model(self) -> None:
-        """What the model reports gets the name under which the Pipeline is known."""
+        """Makes the model report under the name of the Pipeline."""
         with contextlib.suppress(IndexError):
             current = reporter.get_current_reporter()
             name = current._observer_names.get(id(self))

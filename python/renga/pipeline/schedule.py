@@ -25,7 +25,7 @@ class Action(NamedTuple):
 
 
 def rank_of_stage(stage: int, ranks: int) -> int:
-    """The rank that computes a stage: the stages are dealt out in turn."""
+    """The rank that computes a stage: stages are assigned round-robin."""
     return stage % ranks
 
 

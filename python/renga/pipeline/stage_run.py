@@ -1,4 +1,4 @@
-"""One forward and backward pass of a stage for one micro-batch."""
+"""The forward and backward pass of one stage for one micro-batch."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from renga.pipeline.messages import StageMessages
     from renga.pipeline.tracing import Tracing
 
-# Results of functions without elements, by the call's number, its name and its inputs.
+# Results without elements, by the number of the call, its name and its inputs' kinds.
 Outputs = dict[tuple[Any, ...], Any]
 
 
@@ -31,21 +31,22 @@ class _Transfer(NamedTuple):
 
 
 class StageRun:
-    """Computes what one stage computes of a program, and the shapes of the rest.
+    """Runs a program, but computes only one stage; of the others only the shapes.
 
     Every rank calls the same program with the same inputs. Parameters have the stages
-    that the partition gave them, other inputs of the program have none. An operation
-    runs on the last of its inputs' stages; values that it needs of earlier stages are
-    sent there. So values go from earlier to later stages only, and gradients back.
+    that the partition assigned them; other inputs of the program have none. An
+    operation runs on the last stage of its inputs, and its inputs of earlier stages are
+    sent there. So values are sent only from earlier to later stages, and gradients only
+    back.
 
-    It is a placement of calls (``_core.set_call_placement``).
+    The core asks it where to run each call (``_core.set_call_placement``).
 
     Args:
-        stage: the one to compute.
-        messages: to and from other stages.
-        tracing: told of each of them.
-        weights: variables to compute with in place of parameters, by their ids.
-        outputs: shared by all runs of a program.
+        stage: the stage to compute.
+        messages: sends to and receives from other stages.
+        tracing: records each message.
+        weights: variables to use instead of parameters, by the parameters' ids.
+        outputs: cache of shapes, shared by all runs of a program.
     """
 
     def __init__(
@@ -74,13 +75,13 @@ class StageRun:
     def forward(
         self, program: Callable[..., Any], inputs: Sequence[Any], recompute: bool
     ) -> None:
-        """Runs the program; its result is in ``result``, what it reports too.
+        """Runs the program, and sets ``result`` and ``observation``.
 
         Args:
             program: a function of Variables or arrays, the same on every rank.
             inputs: its arguments.
-            recompute: whether the backward pass runs it again, instead of keeping what
-                it needs in memory.
+            recompute: whether the backward pass runs it again, instead of keeping the
+                graph in memory.
         """
         self._inputs = tuple(inputs)
         self._recomputation = Recomputation(program) if recompute else None
@@ -126,7 +127,7 @@ class StageRun:
             return contextlib.nullcontext()
 
     def received_kinds(self) -> list[tuple[Route, Kind]]:
-        """What the forward pass has received, in order."""
+        """The messages that the forward pass has received, in order."""
         return [
             (Route(VALUE, stage, self.stage), Kind.of(x))
             for x, stage in (transfer for _, transfer in self._received.values())
@@ -139,7 +140,7 @@ class StageRun:
                 self._messages.expect(Route(GRADIENT, stage, self.stage), Kind.of(x))
 
     def backward(self, weight: float) -> None:
-        """Adds to the gradients of this stage's weights, and sends the others'.
+        """Adds to the gradients of this stage's weights, and sends those of inputs.
 
         Args:
             weight: the gradient of the result, if this stage computes it.
@@ -162,8 +163,7 @@ class StageRun:
     def _received_gradients(self) -> list[tuple[Variable, Variable]]:
         """Values that were sent, with the sums of their gradients.
 
-        Of several stages' gradients those of later stages are added first, as in a
-        single process.
+        Gradients of later stages are added first, as in a single process.
         """
         by_value: dict[int, tuple[Variable, dict[int, Variable]]] = {}
         for x, stage in self._sent.values():
@@ -184,7 +184,7 @@ class StageRun:
         return roots
 
     def place(self, label: str, xs: list[Variable]) -> list[Variable] | None:
-        """The variables to call an operation with, None if another stage does."""
+        """The variables to call an operation with; None if another stage calls it."""
         self._target = target = max((x.stage for x in xs), default=-1)
         if target < 0:
             return xs
@@ -196,7 +196,7 @@ class StageRun:
         return None
 
     def placed(self, ys: list[Variable]) -> None:
-        """Notes the stage of an operation's outputs."""
+        """Records the stage of an operation's outputs."""
         if self._target >= 0:
             for y in ys:
                 y.stage = self._target
@@ -226,10 +226,10 @@ class StageRun:
     def _shapes_of(
         self, number: int, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        """The result without elements. Its shapes are found by a run on zeros.
+        """The result without elements. A run on zeros determines its shapes.
 
-        They are remembered, unless the function draws random numbers: then every rank
-        has to draw them, to have the same ones afterwards.
+        Shapes are cached, unless the function draws random numbers: every rank has to
+        draw those too, to keep the generators in step.
         """
         xs: list[Variable] = []
         _map_variables((args, kwargs), xs.append)

@@ -37,7 +37,7 @@ class PipelineUpdater(StandardUpdater):
             )
 
     def update_core(self) -> None:
-        """Trains by one batch."""
+        """Trains on one batch."""
         iterator, optimizer = self._iterators["main"], self._optimizers["main"]
         batch = iterator.next()
         arrays = convert._call_converter(self.converter, batch, self.input_device)
@@ -67,5 +67,5 @@ class PipelineUpdater(StandardUpdater):
         Batches on their way are completed before.
         """
         optimizer = self._optimizers["main"]
-        with optimizer.target.whole(optimizer):
+        with optimizer.target.gathered_parameters(optimizer):
             super().serialize(serializer)

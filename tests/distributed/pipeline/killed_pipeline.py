@@ -49,7 +49,7 @@ def main():
 
     trainer.extend(take_time)
     trainer.run()
-    with model.whole():
+    with model.gathered_parameters():
         if comm.rank == 0:
             renga.serializers.save_npz(folder / "model.npz", model.model)
 

@@ -1,4 +1,4 @@
-"""All parameters of a link, or their gradients, in one array."""
+"""Gathers all parameters of a link, or their gradients, in one array."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def gather(link: Any, attribute: str) -> Any:
 
 
 def scatter(link: Any, array: Any, attribute: str) -> None:
-    """Writes an array of ``gather`` back; gradients that are None come into being."""
+    """Writes an array of ``gather`` back; creates gradients that are None."""
     with backend.using_device(link.device):
         for param, where in _slices(link):
             x = array[where].reshape(param.shape).astype(param.dtype)

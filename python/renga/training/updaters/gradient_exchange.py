@@ -1,9 +1,9 @@
-"""What an updater's main process and its workers send each other in a step.
+"""Exchange of gradients and parameters between an updater's processes.
 
-Workers call ``send_gradients`` and ``receive_parameters``, the main process
-``add_gradients`` and ``send_parameters``, in this order. Before each exchange, a worker
-tells by its pipe that it has computed its gradients, or why not, so that nothing waits
-for a worker that has failed.
+In each step, workers call ``send_gradients`` and ``receive_parameters``, and the main
+process ``add_gradients`` and ``send_parameters``, in this order. Before each exchange a
+worker reports through its pipe that its gradients are ready, or why it has failed, so
+that the main process never waits for a worker that has failed.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ _TIMEOUT = 1800.0
 
 
 class WorkerError(RuntimeError):
-    """A worker has failed; its text is sent in place of gradients."""
+    """The failure of a worker; sent in place of its gradients."""
 
 
 def tell(pipe: Any, message: Any) -> None:
-    """Sends a message to a worker; if it has ended, ``receive`` says so."""
+    """Sends a message to a worker; if it has ended, the next ``receive`` raises."""
     with contextlib.suppress(ConnectionError):
         pipe.send(message)
 
@@ -44,7 +44,7 @@ def receive(pipe: Any) -> Any:
 
 
 class PipeExchange:
-    """Arrays in the main memory, through the pipes."""
+    """Exchanges arrays in host memory through pipes."""
 
     def __init__(self, pipes: Sequence[Any]) -> None:
         self._pipes = pipes
@@ -56,7 +56,7 @@ class PipeExchange:
         return self._pipes[0].recv()
 
     def add_gradients(self, gradients: Any) -> Any:
-        """The sum over processes, in their order."""
+        """The sum over processes, in rank order."""
         for pipe in self._pipes:
             gradients += receive(pipe)
         return gradients
@@ -67,7 +67,7 @@ class PipeExchange:
 
 
 class NcclExchange:
-    """Arrays on GPUs, one for each process, through NCCL."""
+    """Exchanges arrays on GPUs, one for each process, through NCCL."""
 
     def __init__(
         self, pipes: Sequence[Any], unique_id: bytes, rank: int, size: int, device: int
@@ -84,7 +84,7 @@ class NcclExchange:
         return parameters
 
     def add_gradients(self, gradients: Any) -> Any:
-        """The sum over processes, in NCCL's order."""
+        """The sum over processes, in the order that NCCL chooses."""
         for pipe in self._pipes:
             receive(pipe)
         self._sum(gradients)

@@ -43,7 +43,7 @@ __all__ = [
 ]
 
 _NAME = "MultiprocessParallelUpdater"
-# Not forked: neither CUDA nor the threads of the core outlive a fork.
+# Not forked: neither CUDA nor the core's threads survive a fork.
 _processes: Any = multiprocessing.get_context("spawn")
 
 
@@ -51,14 +51,14 @@ class MultiprocessParallelUpdater(StandardUpdater):
     """Divides batches among processes, each with a device and an iterator of its own.
 
     The gradients of all processes are summed on the first device, where the optimizer
-    updates the model; then the others copy its parameters. As the loss is a mean over
-    each process's batch, the sum is ``n`` times what one device would compute:
-    ``optimizer.lr`` is divided by ``n``, or ``eps`` multiplied, with a warning. What
-    workers report is dropped.
+    updates the model; the other devices then copy its parameters. As the loss is a mean
+    over each process's batch, the sum is ``n`` times the gradient of one device. So
+    ``optimizer.lr`` is divided by ``n``, or ``eps`` multiplied, with a warning. Values
+    that workers report are dropped.
 
-    Processes with GPUs communicate through NCCL, those on the CPU through pipes. They
-    are spawned: the model, the iterators and the converter have to be picklable, and a
-    script's training stands under ``if __name__ == "__main__"``.
+    Processes with GPUs communicate through NCCL, others through pipes. Processes are
+    spawned: the model, the iterators and the converter have to be picklable, and the
+    script has to guard its training by ``if __name__ == "__main__"``.
 
     Args:
         iterators: one for each device, over parts of the data of the same length.
@@ -86,7 +86,7 @@ class MultiprocessParallelUpdater(StandardUpdater):
                 f"{_NAME}: expected {count} iterators, as there are devices, over data "
                 f"of one length, got {len(iterators)} of lengths {sorted(lengths)}"
             )
-        _adapt(optimizer, count)
+        _adapt_hyperparameters(optimizer, count)
         super().__init__(
             iterators[0], optimizer, converter, auto_new_epoch=auto_new_epoch
         )
@@ -98,7 +98,7 @@ class MultiprocessParallelUpdater(StandardUpdater):
 
     @staticmethod
     def available() -> bool:
-        """Whether it works on GPUs: there are some, and NCCL."""
+        """Whether it works on GPUs: there are GPUs and NCCL."""
         return unavailable_reason() == ""
 
     def setup_workers(self) -> None:
@@ -108,7 +108,7 @@ class MultiprocessParallelUpdater(StandardUpdater):
         count = len(self._devices)
         unique_id = native().create_unique_id() if self._use_nccl else None
         self._master.cleargrads()
-        # Unpickling must not touch the device of the main process.
+        # Unpickling in a worker must not use the device of the main process.
         model = copy.deepcopy(self._master).to_device("@numpy")
         for rank in range(1, count):
             pipe, end = _processes.Pipe()
@@ -123,16 +123,16 @@ class MultiprocessParallelUpdater(StandardUpdater):
                 vars(global_config).copy(),
                 numpy.random.randint(2**31),
             )
-            process = _processes.Process(target=_work, args=(end, worker))
+            process = _processes.Process(target=_run_worker, args=(end, worker))
             process.start()
-            end.close()  # or the end of the process would not be seen
+            end.close()  # else the main process would not see the worker end
             self._pipes.append(pipe)
             self._workers.append(process)
         self._master.to_device(self._devices[0])
         self._exchange = _connect(self._pipes, unique_id, 0, count, self._devices[0])
 
     def update_core(self) -> None:
-        """Trains by a batch of each process."""
+        """Trains on one batch of each process."""
         iterator, optimizer = self._iterators["main"], self._optimizers["main"]
         device = self._devices[0]
         batch = iterator.next()
@@ -156,7 +156,7 @@ class MultiprocessParallelUpdater(StandardUpdater):
             optimizer.new_epoch(auto=True)
 
     def _initialize(self, batch: Any) -> None:
-        """Has the model make the parameters that wait for data, for all processes."""
+        """Initializes parameters whose shapes depend on the data."""
         if all(param.is_initialized for param in self._master.params()):
             return
         device = self._devices[0]
@@ -176,7 +176,7 @@ class MultiprocessParallelUpdater(StandardUpdater):
 
 
 class _Worker:
-    """What a process needs to compute gradients."""
+    """A worker process: computes gradients of its own batches."""
 
     def __init__(
         self,
@@ -195,7 +195,7 @@ class _Worker:
         self.unique_id, self.settings, self.seed = unique_id, settings, seed
 
     def run(self, pipe: Any) -> None:
-        """Computes gradients until the main process has enough of them."""
+        """Computes gradients until the main process sends ``finalize``."""
         for name, value in self.settings.items():
             setattr(global_config, name, value)
         numpy.random.seed(self.seed)
@@ -219,7 +219,7 @@ class _Worker:
         self.iterator.finalize()
 
 
-def _work(pipe: Any, worker: _Worker) -> None:
+def _run_worker(pipe: Any, worker: _Worker) -> None:
     try:
         worker.run(pipe)
     except (EOFError, ConnectionError):
@@ -237,7 +237,7 @@ def _connect(
 
 
 def _without_reports(model: Any) -> Any:
-    """A context in which what a model reports is dropped."""
+    """A context in which values that the model reports are dropped."""
     observer = reporter.Reporter()
     observer.add_observer("main", model)
     observer.add_observers("main", model.namedlinks(skipself=True))
@@ -277,7 +277,7 @@ def _use_nccl(devices: list[Any]) -> bool:
     return len(devices) > 1
 
 
-def _adapt(optimizer: Any, count: int) -> None:
+def _adapt_hyperparameters(optimizer: Any, count: int) -> None:
     """Adapts hyperparameters to gradients that are ``count`` times as large."""
     kind = type(optimizer).__name__
     if kind in ("Adam", "AdaGrad", "RMSprop"):

@@ -15,9 +15,9 @@ class ParallelUpdater(StandardUpdater):
     """Updates a model with gradients that copies of it on several devices compute.
 
     Copy ``i % n`` gets example ``i`` of a batch. The gradients of all copies are summed
-    in the main copy, which the optimizer updates; then the others copy its parameters.
-    The loss being a mean over a copy's examples, the sum is ``n`` times what one
-    device would compute.
+    in the main copy, which the optimizer updates; the others then copy its parameters.
+    As the loss is a mean over a copy's examples, the sum is ``n`` times the gradient of
+    one device.
 
     Args:
         models: the copies by name, ``"main"`` being the optimizer's target; made by
@@ -76,7 +76,7 @@ class ParallelUpdater(StandardUpdater):
                 trainer.reporter.add_observers(name, model.namedlinks(skipself=True))
 
     def update_core(self) -> None:
-        """Trains by one batch."""
+        """Trains on one batch."""
         iterator, optimizer = self._iterators["main"], self._optimizers["main"]
         batch = iterator.next()
         main = self._models["main"]

@@ -1,4 +1,4 @@
-"""The updater of one model by one optimizer on one device."""
+"""The updater for one model, one optimizer and one device."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ class StandardUpdater(Updater):
     """Updates a model with the loss of one batch per iteration, or of several.
 
     With ``accumulate=k`` an iteration adds up the gradients of k batches, weighted by
-    their examples. For a loss that is a mean over examples, that is the gradient of
-    the batch that they form together, at the memory of one; observations are weighted
-    likewise. What links compute of a batch, such as the statistics of batch
-    normalization, is that of each small batch.
+    their numbers of examples. For a loss that is a mean over examples, this gives the
+    gradient of all k batches as one, with the memory of a single one. Observations are
+    weighted likewise. Statistics of a batch, such as those of batch normalization, are
+    still those of each small batch.
 
     Args:
-        iterator: gives the batches; or a dictionary of iterators, of which
+        iterator: yields the batches; or a dictionary of iterators, in which
             ``"main"`` does.
         optimizer: an optimizer set up with the model, or a dictionary of optimizers.
-        converter: makes arrays of (batch, device).
-        device: the models and the arrays are sent there.
-        loss_func: function of the arrays; the optimizer's target unless given.
+        converter: function of (batch, device) that returns the input arrays.
+        device: models and arrays are moved there.
+        loss_func: function of the arrays; by default the optimizer's target.
         loss_scale: factor on the loss in the backward pass.
         auto_new_epoch: whether ``new_epoch`` of the optimizers is called.
-        input_device: device of the arrays if that is another one.
-        accumulate: batches of an iteration; the last of a data set that is not
-            repeated may have fewer.
+        input_device: device of the arrays if it differs from ``device``.
+        accumulate: number of batches in an iteration; the last iteration may have
+            fewer if the iterator does not repeat.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class StandardUpdater(Updater):
         self.converter = converter
         self.loss_func = loss_func
         self.iteration = 0
-        # Where the last of several batches' iterations began.
+        # epoch_detail before the last iteration, if it had several batches.
         self._epoch_before: float | None = None
         self._device = None if device is None else backend.get_device(device)
         self._input_device = self._device
@@ -132,12 +132,12 @@ class StandardUpdater(Updater):
         return self._iterators[name]
 
     def update(self) -> None:
-        """Trains by one batch and counts it."""
+        """Runs one iteration and counts it."""
         self.update_core()
         self.iteration += 1
 
     def update_core(self) -> None:
-        """Trains by the batches of one iteration; subclasses may override it."""
+        """Trains on the batches of one iteration; subclasses may override it."""
         iterator, optimizer = self._iterators["main"], self._optimizers["main"]
         loss_func = self.loss_func or optimizer.target
         if self.accumulate > 1:

@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 
 class Updater:
-    """Base of updaters, which train a model by one iteration at a time.
+    """Base class of updaters, which train a model one iteration at a time.
 
     Its attributes ``iteration``, ``epoch``, ``epoch_detail``,
     ``previous_epoch_detail`` and ``is_new_epoch`` are the progress of training.
     """
 
     def connect_trainer(self, trainer: Trainer) -> None:
-        """Called by the trainer that takes this updater."""
+        """Called by the trainer that uses this updater."""
 
     def finalize(self) -> None:
         """Called once after the training loop."""
@@ -33,7 +33,7 @@ class Updater:
         raise NotImplementedError
 
     def update(self) -> None:
-        """Trains by one iteration."""
+        """Runs one iteration of training."""
         raise NotImplementedError
 
     def serialize(self, serializer: AbstractSerializer) -> None:

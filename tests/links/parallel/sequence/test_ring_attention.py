@@ -147,9 +147,9 @@ def test_errors(ranks):
             return True
         # The last rank has the most.
         own = x[:, :, : 1 + (comm.rank == comm.size - 1)]
-        with pytest.raises(InvalidType, match="dealt out to the ranks in turn, got"):
+        with pytest.raises(InvalidType, match="round-robin over the ranks, got"):
             ring_attention(comm, own, own, own)
-        with pytest.raises(InvalidType, match="dealt out in turn, got"):
+        with pytest.raises(InvalidType, match="distributed round-robin, got"):
             gather_sequence(comm, own[0].transpose(0, 1, 2))
         return True
 

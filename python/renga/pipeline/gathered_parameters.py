@@ -1,4 +1,4 @@
-"""A pipeline's model in one piece, to be saved or loaded."""
+"""Gathers a pipeline's parameters on all ranks, to save or load the model."""
 
 from __future__ import annotations
 
@@ -18,11 +18,13 @@ if TYPE_CHECKING:
 
 
 @contextlib.contextmanager
-def whole(model: Link, comm: Communicator, optimizer: Any = None) -> Iterator[None]:
+def gathered_parameters(
+    model: Link, comm: Communicator, optimizer: Any = None
+) -> Iterator[None]:
     """A context in which every rank has all parameters, with their update rules.
 
-    Files written in it are those of a single process; after it each rank keeps what
-    belongs to its own stages. Every rank enters it.
+    Files written in it equal those of a single process. On exit, each rank keeps only
+    what belongs to its own stages. Every rank has to enter it.
 
     Args:
         model: of a pipeline.
