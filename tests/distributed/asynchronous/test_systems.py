@@ -14,7 +14,7 @@ from renga import distributed, optimizers
 from renga.communicators import local
 from renga.distributed import asynchronous, compression
 
-PAGE = Path(__file__).parents[3] / "docs" / "systems.md"
+PAGE = Path(__file__).parents[3] / "docs" / "parallel" / "systems.md"
 NAMES = {"math": math, "compression": compression}
 for module in (distributed, asynchronous, optimizers):
     NAMES.update(vars(module))
