@@ -13,7 +13,9 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+# The longest prefix first.
 MIRRORS = {
+    "python/renga/distributed": "tests/distributed",
     "python/renga": "tests/python",
     "links": "tests/links",
     "extensions": "tests/extensions",

@@ -235,15 +235,15 @@ def test_a_rank_that_ends_completes_its_collectives():
 
 
 def test_collectives_make_the_host_wait_for_nothing():
-    meet = threading.Barrier(2)
+    barrier = threading.Barrier(2)
 
     def body(group, rank):
         x = placed(numpy.ones(3, "f"), rank)
         waits = []
         for _ in range(4):
-            meet.wait()
+            barrier.wait()
             waits.append(standin.cuda_standin_waits())
-            meet.wait()
+            barrier.wait()
             for _ in range(3):
                 group.all_reduce(*in_place(x, op="mean")).wait(0)
                 x = _core.ops.add(x, x)

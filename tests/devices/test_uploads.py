@@ -140,7 +140,7 @@ def test_a_conveyor_keeps_the_order(number):
         numpy.testing.assert_allclose(cuda.to_cpu(y.array), numpy.exp(x), rtol=1e-5)
 
 
-def test_an_upload_that_nobody_waits_for_does_not_disturb_others():
+def test_an_upload_whose_result_is_dropped_does_not_disturb_others():
     for number in range(6):
         seed(number)
         device = renga.get_device(gpu)

@@ -16,7 +16,7 @@ from renga import training
 from renga.backends import cuda
 
 pytestmark = pytest.mark.skipif(not cuda.available, reason="no CUDA device")
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
 gpu = "@cupy:0"
 
 
