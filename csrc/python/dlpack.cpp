@@ -72,7 +72,7 @@ py::capsule to_dlpack(const Array& x) {
 
 Array from_dlpack(const py::capsule& capsule) {
   require<std::invalid_argument>(PyCapsule_IsValid(capsule.ptr(), kName),
-                                 "from_dlpack: expected a capsule that is not used up");
+                                 "from_dlpack: expected a capsule that has not been consumed");
   auto* managed = static_cast<DLManagedTensor*>(PyCapsule_GetPointer(capsule.ptr(), kName));
   const DLTensor& t = managed->tensor;
   require<std::invalid_argument>(

@@ -9,11 +9,10 @@ namespace renga::python {
 
 namespace py = pybind11;
 
-// A capsule "dltensor" over the array's memory, which it keeps alive. The array is in the host's
-// memory.
+// A capsule "dltensor" over the memory of an array on the host; it keeps the memory alive.
 py::capsule to_dlpack(const Array& x);
-// The memory of a capsule "dltensor" of bfloat16 numbers in the host's memory, which thereby is
-// used up. Throws ValueError for other capsules.
+// Consumes a capsule "dltensor" of bfloat16 numbers in host memory and returns an array over that
+// memory. Throws ValueError for other capsules.
 Array from_dlpack(const py::capsule& capsule);
 
 void bind_dlpack(py::module_& m);

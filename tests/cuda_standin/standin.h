@@ -48,8 +48,9 @@ int device_of(cudaStream_t stream);
 // Runs operations, of all streams in random order, until `done`.
 void run_until(const std::function<bool()>& done);
 
-// Memory of a device that kernels and copies may touch in a scope, and until somebody touches
-// another device's or calls end_access(), as changing this takes long. The program never may.
+// Makes the memory of a device accessible to kernels and copies in a scope. As changing this is
+// slow, it stays so after the scope, until the memory of another device is accessed or end_access()
+// is called. The program itself never has access.
 class Access {
  public:
   explicit Access(int device);

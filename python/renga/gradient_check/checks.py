@@ -119,10 +119,10 @@ class _Line:
 
 
 def _unit_vectors(shapes: Sequence[tuple[int, ...]]) -> list[numpy.ndarray]:
-    """A random unit vector in pieces, of which no element is close to 0.
+    """A random unit vector in pieces, none of whose elements is close to 0.
 
-    A hundredth of its squared length is shared out evenly: a gradient that is wrong
-    in one element only is seen.
+    A hundredth of its squared length is spread evenly over the elements, so that a
+    gradient that is wrong in a single element is detected.
     """
     pieces = [numpy.random.normal(size=shape) for shape in shapes]
     n = sum(d.size for d in pieces)

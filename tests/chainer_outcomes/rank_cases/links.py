@@ -180,7 +180,7 @@ def case_chain_without_parts(comm):
     return chainermn.MultiNodeChainList(comm)(x())
 
 
-def case_output_that_nobody_takes(comm):
+def case_output_that_is_not_used(comm):
     model = chainermn.MultiNodeChainList(comm)
     model.add_link(Part(3, 2, 0))
     model.add_link(Part(3, 2, 1))

@@ -69,7 +69,7 @@ def neighbours(comm):
 
 
 def ring(comm, data):
-    """Rank 0 receives last, so that nobody waits for each other."""
+    """Rank 0 receives last, so that no two ranks wait for each other."""
     before, after = neighbours(comm)
     if comm.rank == 0:
         comm.send(data, after, 3)

@@ -151,7 +151,7 @@ def test_elastic_averaging_is_its_formula_and_keeps_the_sum(ranks, every):
         own = model.vector()
         with optimizer.averaged():
             center = model.vector()
-        # A further meeting alone.
+        # One more elastic step, without a local update.
         total = comm.all_reduce(own) + center
         optimizer._synchronize()
         total -= comm.all_reduce(model.vector()) + optimizer.center()[0]

@@ -58,7 +58,7 @@ def test_each_array_is_written_once(ranks, folder):
     keys = [key for part in arrays.values() for key in part]
     expected = [f"shared/{k}" for k in range(6)] + ["extra"]
     assert sorted(keys) == sorted(expected + ["own_random_state"] * size)
-    # The work is shared out.
+    # Each rank writes some of the shared arrays.
     counts = [sum("shared" in key for key in part) for part in arrays.values()]
     assert max(counts) == -(-6 // size)
 

@@ -128,10 +128,10 @@ def test_strided_arrays(name, values):
     param, rule = trained(name, values, x)
     expected = expected_of(name, values, param, rule, 3)
     numpy.testing.assert_allclose(rule.predict(param, 3), expected, rtol=1e-13)
-    room = numpy.full((4, 6, 14), 7.0)
-    rule.predict(param, 3, room[:, ::2, ::-2])
-    numpy.testing.assert_allclose(room[:, ::2, ::-2], expected, rtol=1e-13)
-    assert (room[:, 1::2] == 7).all() and (room[:, :, ::2] == 7).all()
+    buffer = numpy.full((4, 6, 14), 7.0)
+    rule.predict(param, 3, buffer[:, ::2, ::-2])
+    numpy.testing.assert_allclose(buffer[:, ::2, ::-2], expected, rtol=1e-13)
+    assert (buffer[:, 1::2] == 7).all() and (buffer[:, :, ::2] == 7).all()
 
 
 @cases

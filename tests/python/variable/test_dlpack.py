@@ -99,7 +99,7 @@ def test_bfloat16_memory_outlives_its_variable():
 def test_a_capsule_is_taken_once():
     capsule = bfloat16_variable(np.ones(2)).__dlpack__()
     renga._core.from_dlpack(capsule)
-    with pytest.raises(ValueError, match="not used up"):
+    with pytest.raises(ValueError, match="not been consumed"):
         renga._core.from_dlpack(capsule)
 
 

@@ -45,15 +45,15 @@ __global__ void add_rows(Ids ids, const T* rows, std::int64_t width, T* table) {
   }
 }
 
-// Copies between elements (i, t[i]) of x, whose strides are in bytes, and i of y.
+// Copies elements (i, t[i]) of x, whose strides are in bytes, to y[i], or in reverse y[i] to x.
 template <class T>
 __global__ void move_items(std::byte* x, std::int64_t row_step, std::int64_t column_step,
                            const std::int64_t* t, std::byte* y, std::int64_t y_step, std::int64_t n,
-                           bool to_x) {
+                           bool is_reverse) {
   for (std::int64_t i = cuda::thread_index(); i < n; i += cuda::thread_count()) {
     T& in_x = *reinterpret_cast<T*>(x + i * row_step + t[i] * column_step);
     T& in_y = *reinterpret_cast<T*>(y + i * y_step);
-    (to_x ? in_x : in_y) = to_x ? in_y : in_x;
+    (is_reverse ? in_x : in_y) = is_reverse ? in_y : in_x;
   }
 }
 
@@ -79,12 +79,12 @@ void scatter_add_rows_cuda(const Array& gradients, const Array& ids,
   });
 }
 
-void move(const Array& x, const Array& t, const Array& y, bool to_x) {
+void move(const Array& x, const Array& t, const Array& y, bool is_reverse) {
   if (t.size() == 0) return;
   visit_bits(x.itemsize(), [&]<class T>(Type<T>) {
     cuda::launch(x.device(), cuda::grid_for(t.size()), move_items<T>, x.data(), x.strides()[0],
                  x.strides()[1], t.as<const std::int64_t>(), y.data(), y.strides()[0], t.size(),
-                 to_x);
+                 is_reverse);
   });
 }
 

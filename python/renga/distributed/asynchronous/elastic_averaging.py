@@ -1,4 +1,4 @@
-"""Elastic averaging: ranks that a spring ties to a common center."""
+"""Elastic averaging: ranks are pulled towards a common center."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 class ElasticAveragingOptimizer(AsynchronousOptimizer):
-    """Updates this rank's parameters x, which every few updates meet a center c.
+    """Updates this rank's parameters x; every few updates, averages with a center c.
 
     ``x -= alpha (x - c)`` and ``c += alpha sum_i (x_i - c)``, where alpha is beta over
     the number of ranks; ``c + sum_i x_i`` does not change. Every rank has the same copy
-    of the center, which is what :meth:`averaged` has the model show.
+    of the center, which :meth:`averaged` copies into the model.
 
     Source: Zhang, Choromanska and LeCun, Deep learning with elastic averaging SGD, NIPS
     2015, in its synchronous form.

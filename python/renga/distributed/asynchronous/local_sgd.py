@@ -1,4 +1,4 @@
-"""Local SGD: each rank trains alone, and now and then all meet."""
+"""Local SGD: ranks train alone and average their parameters every few updates."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 class LocalSGDOptimizer(AsynchronousOptimizer):
-    """Updates this rank's parameters, and averages the ranks' every few updates.
+    """Updates this rank's parameters; every few updates, averages them over ranks.
 
-    The mean of what the ranks have moved by is the gradient of an outer optimizer,
-    which moves the parameters that they began with. Before ``begin`` all updates are
-    those of a MultiNodeOptimizer.
+    The negated mean of the ranks' changes since the last average is the gradient that
+    an outer optimizer applies to the parameters of that average. Until ``begin``, all
+    updates are those of a MultiNodeOptimizer.
 
     Source: Stich, Local SGD converges fast and communicates little, ICLR 2019; Lin et
     al., Don't use large mini-batches, use local SGD, ICLR 2020, for ``begin``; Wang et
@@ -85,7 +85,7 @@ class LocalSGDOptimizer(AsynchronousOptimizer):
             self._synchronize()
 
     def _synchronize(self) -> None:
-        """Averages the ranks' moves and gives all the outer optimizer's result."""
+        """Averages the ranks' changes and applies the outer optimizer."""
         flats = self._packed.pack()
         anchors = self._anchors()
         for param, flat in zip(anchors, flats):
@@ -99,7 +99,7 @@ class LocalSGDOptimizer(AsynchronousOptimizer):
         self._updates = 0
 
     def join(self) -> None:
-        """Averages the moves since the last average; every rank calls it."""
+        """Averages the changes since the last average; every rank calls it."""
         if self._packed is not None:
             self._synchronize()
 
@@ -110,11 +110,11 @@ class LocalSGDOptimizer(AsynchronousOptimizer):
         anchors = [param.array for param in self._anchors()]
         count = own("anchors", len(anchors))
         self._updates = own("updates", self._updates)
-        meetings = own("meetings", self._outer.t)
+        outer_updates = own("outer_updates", self._outer.t)
         if count and isinstance(serializer, Deserializer):
             self._set_anchor([own(f"anchor_{i}", None) for i in range(count)])
         else:
             for i, x in enumerate(anchors):
                 own(f"anchor_{i}", x)
-        if meetings:
+        if outer_updates:
             self._outer.serialize(own["outer"])

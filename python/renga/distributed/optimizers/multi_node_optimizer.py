@@ -78,7 +78,7 @@ class MultiNodeOptimizer(WrappedOptimizer):
 
     @property
     def is_sharded(self) -> bool:
-        """Whether the arrays lie in shared memory and each rank updates a shard."""
+        """Whether the arrays are in shared memory and each rank updates a shard."""
         return self._sharded is not None and bool(self._sharded.buffers)
 
     def accumulate(self, count: int) -> MultiNodeOptimizer:

@@ -31,7 +31,7 @@ def operands(dtype="f", layout=LAYOUTS[1]):
     return x, gamma, beta, gy
 
 
-def made(x):
+def computed(x):
     """An operation's output with the values of ``x``."""
     return renga.as_variable(x) * 1.0
 
@@ -72,7 +72,7 @@ class Recorder(renga.FunctionHook):
 def run(name, arrays, look=lambda x, h, y: None):
     """Values and gradients of x, gamma and beta; ``look`` gets intermediate results."""
     x, gamma, beta = (renga.Variable(a) for a in arrays[:3])
-    before = made(x)
+    before = computed(x)
     h = F.batch_normalization(before, gamma, beta)
     y = ACTIVATIONS[name][0](h)
     look(before, h, y)
@@ -146,7 +146,7 @@ def test_looking_changes_no_bit(name, layout, dtype):
 def test_what_is_in_between_is_right_whenever_it_is_read(name):
     arrays = operands("d")
     y, h, _, _, _, gh = definition(*arrays, ACTIVATIONS[name][1])
-    x = made(arrays[0])
+    x = computed(arrays[0])
     between = F.batch_normalization(x, *arrays[1:3])
     out = ACTIVATIONS[name][0](between)
     assert between.shape == SHAPE and between.dtype == "d" and len(between) == 8
@@ -155,7 +155,7 @@ def test_what_is_in_between_is_right_whenever_it_is_read(name):
     np.testing.assert_allclose(between.array, h, 1e-11, 1e-11)
 
     gamma = renga.Variable(arrays[1])
-    between = F.batch_normalization(made(arrays[0]), gamma, arrays[2])
+    between = F.batch_normalization(computed(arrays[0]), gamma, arrays[2])
     out = ACTIVATIONS[name][0](between)
     total = out * 1.0
     total.grad = arrays[3]
@@ -167,7 +167,7 @@ def test_what_is_in_between_is_right_whenever_it_is_read(name):
 def test_later_changes_of_the_input_have_no_effect():
     arrays = operands("d")
     y, h, *_ = definition(*arrays, 0)
-    x, beta = made(arrays[0]), arrays[2].copy()
+    x, beta = computed(arrays[0]), arrays[2].copy()
     between = F.batch_normalization(x, arrays[1], beta)
     out = F.relu(between)
     x.array[...] = 0
@@ -175,7 +175,7 @@ def test_later_changes_of_the_input_have_no_effect():
     np.testing.assert_allclose(out.array, y, 1e-11, 1e-11)
     np.testing.assert_allclose(between.array, h, 1e-11, 1e-11)
 
-    x = made(arrays[0])
+    x = computed(arrays[0])
     view = x.array  # referenced from the start
     between = F.batch_normalization(x, *arrays[1:3])
     view[...] = 0
@@ -190,12 +190,12 @@ def test_later_changes_of_the_input_have_no_effect():
 def test_a_change_of_the_values_in_between_counts():
     arrays = operands("d")
     h = definition(*arrays, 0)[1]
-    between = F.batch_normalization(made(arrays[0]), *arrays[1:3])
+    between = F.batch_normalization(computed(arrays[0]), *arrays[1:3])
     between.array[...] -= 1
     np.testing.assert_allclose(
         F.relu(between).array, np.maximum(h - 1, 0), 1e-11, 1e-11
     )
-    between = F.batch_normalization(made(arrays[0]), *arrays[1:3])
+    between = F.batch_normalization(computed(arrays[0]), *arrays[1:3])
     between.array = between.array * 2
     np.testing.assert_allclose(
         F.relu(between).array, np.maximum(2 * h, 0), 1e-11, 1e-11
@@ -206,7 +206,7 @@ def test_a_value_used_twice():
     arrays = operands("d")
     ones = np.ones_like(arrays[3])
     x, gamma, beta = (renga.Variable(a) for a in arrays[:3])
-    h = F.batch_normalization(made(x), gamma, beta)
+    h = F.batch_normalization(computed(x), gamma, beta)
     F.sum((F.relu(h) + F.leaky_relu(h, 0.5) + h) * 1.0).backward()
     value = definition(*arrays, 0)[1]
     slopes = np.where(value > 0, 3 * ones, 1.5 * ones)
@@ -227,7 +227,7 @@ def test_a_function_of_python_gets_the_gradient():
 
     arrays = operands("d")
     x, beta = renga.Variable(arrays[0]), renga.Variable(arrays[2])
-    h = F.batch_normalization(made(x), arrays[1], beta)
+    h = F.batch_normalization(computed(x), arrays[1], beta)
     (y,) = Twice().apply((F.relu(h),))
     y.grad = arrays[3]
     y.backward()
@@ -245,7 +245,7 @@ def test_fixed_statistics(name):
     slope = ACTIVATIONS[name][1]
     leaf = renga.Variable(x)
     y = ACTIVATIONS[name][0](
-        F.fixed_batch_normalization(made(leaf), gamma, beta, mean, var)
+        F.fixed_batch_normalization(computed(leaf), gamma, beta, mean, var)
     )
     expected = np.where(h > 0, h, slope * h)
     y = y * 1.0
@@ -254,7 +254,7 @@ def test_fixed_statistics(name):
     y.backward()
     np.testing.assert_allclose(leaf.grad, np.where(h > 0, gy, slope * gy) * scale)
     with renga.no_backprop_mode():
-        h = F.fixed_batch_normalization(made(leaf), gamma, beta, mean, var)
+        h = F.fixed_batch_normalization(computed(leaf), gamma, beta, mean, var)
         np.testing.assert_allclose(
             (ACTIVATIONS[name][0](h) + 0).array, expected, 1e-11, 1e-11
         )
@@ -279,7 +279,7 @@ def test_hooks_are_called_for_every_operation():
     y, h, *_ = definition(*arrays, 0)
     gamma = renga.Variable(arrays[1])
     with Recorder() as recorder:
-        x = made(arrays[0])
+        x = computed(arrays[0])
         out = F.relu(F.batch_normalization(x, gamma, arrays[2])) * 1.0
         out.grad = arrays[3]
         out.backward()
@@ -288,7 +288,7 @@ def test_hooks_are_called_for_every_operation():
     gh = definition(*arrays, 0)[5]
     np.testing.assert_allclose(recorder.seen["BatchNormalization", "backward"], gh)
     with renga.profiler() as profile:
-        F.relu(F.batch_normalization(made(arrays[0]), gamma, arrays[2]))
+        F.relu(F.batch_normalization(computed(arrays[0]), gamma, arrays[2]))
     calls = {(row.name, row.direction): row.calls for row in profile.rows()}
     assert calls["batch_normalization", "forward"] == calls["relu", "forward"] == 1
 
@@ -296,7 +296,7 @@ def test_hooks_are_called_for_every_operation():
 def test_the_graph_is_the_same():
     arrays = operands("f")
     gamma = renga.Variable(arrays[1])
-    h = F.batch_normalization(made(arrays[0]), gamma, arrays[2])
+    h = F.batch_normalization(computed(arrays[0]), gamma, arrays[2])
     y = F.relu(h)
     assert y.creator_node.label == "ReLU"
     assert h.creator_node.label == "BatchNormalization"

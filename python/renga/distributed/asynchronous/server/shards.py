@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from renga.communicators.communicator import Array
     from renga.parameter import Parameter
 
-# Hooks for which a part of a parameter is as good as a whole one.
+# Hooks that give the same result on a part of a parameter as on all of it.
 _ELEMENTWISE_HOOKS = (GradientHardClipping, Lasso, WeightDecay)
 
 

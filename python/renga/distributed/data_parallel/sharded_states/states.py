@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from renga.communicators.communicator import Array
 
 _MASTER = "fp32_param"  # key of the float32 values of a float16 parameter
-# Hooks for which a part of a parameter is as good as a whole one.
+# Hooks that give the same result on a part of a parameter as on all of it.
 _ELEMENTWISE_HOOKS = (GradientClipping, GradientHardClipping, Lasso, WeightDecay)
 
 
