@@ -70,7 +70,11 @@ SETUPS = {
         _PROGRAM
         + "optimizer = renga.optimizers.SGD()\nmodel = VGG()\n"
         + "images = numpy.random.random((2, 64, 16, 16)).astype('f')\n"
-        + "x, t = x[:2, :, :4, :4], numpy.zeros((2, 64, 4, 4), 'f')\n"
+        + "x, t = x[:2, :, :4, :4], numpy.zeros((2, 64, 4, 4), 'f')\n",
+    ),
+    "transformers.md": (
+        4,
+        _PROGRAM
         + "gpt2 = L.GPT2\n"
         + "L.GPT2 = lambda vocabulary, context: gpt2(vocabulary, context, 16, 1, 2)\n"
         + "vocabulary, context = 11, 8\n"
