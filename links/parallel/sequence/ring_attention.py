@@ -20,7 +20,7 @@ from renga import functions as F
 from renga.communicators import settings
 from renga.configuration import config
 from renga.function_node import FunctionNode, grad
-from renga.functions.loss.scores import in_full
+from renga.functions.loss.nominal_dtype import in_nominal_dtype
 from renga.functions.noise.seed import draw_seed, enable_random_streams
 from renga.links.parallel.sharding.placement import REPLICATE_SUMMED, Shard
 from renga.links.parallel.sharding.redistribute import Redistribution, all_gather_size
@@ -63,7 +63,7 @@ def ring_attention(
             round-robin.
         ValueError: ``dropout_p`` is not in [0, 1), or the mask requires a gradient.
     """
-    query, key, value = (in_full(x) for x in (query, key, value))
+    query, key, value = (in_nominal_dtype(x) for x in (query, key, value))
     if isinstance(attn_mask, Variable) and attn_mask.requires_grad:
         raise ValueError("ring_attention: expected a mask that requires no gradient")
     for what, x in (("query", query), ("key", key)):

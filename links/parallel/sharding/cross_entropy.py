@@ -9,7 +9,7 @@ import numpy
 from renga import _core
 from renga import functions as F
 from renga.function_node import FunctionNode, grad
-from renga.functions.loss.scores import in_full
+from renga.functions.loss.nominal_dtype import in_nominal_dtype
 from renga.links.parallel.sharding.placement import (
     PARTIAL,
     REPLICATE,
@@ -56,7 +56,11 @@ def softmax_cross_entropy(
 
     Source: Shoeybi et al., Megatron-LM, 2019.
     """
-    x, t, placement = in_full(as_variable(x)), as_array(t), as_placement(layout)
+    x, t, placement = (
+        in_nominal_dtype(as_variable(x)),
+        as_array(t),
+        as_placement(layout),
+    )
     if placement not in (Shard(0), Shard(1), Shard(-1)):
         raise ValueError(
             f"softmax_cross_entropy: expected layout to be channel or batch, got "

@@ -6,7 +6,7 @@ from typing import Any
 
 from renga import _core
 from renga.functions.check import check_alike
-from renga.functions.loss.scores import in_full
+from renga.functions.loss.nominal_dtype import in_nominal_dtype
 from renga.variable import Variable
 
 
@@ -17,4 +17,4 @@ def absolute_error(x0: Any, x1: Any) -> Variable:
         InvalidType: shapes or dtypes differ, or are not floats.
     """
     check_alike("absolute_error", x0, x1)
-    return _core.ops.absolute(_core.ops.subtract(in_full(x0), x1))
+    return _core.ops.absolute(_core.ops.subtract(in_nominal_dtype(x0), x1))

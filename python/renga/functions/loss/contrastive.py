@@ -8,8 +8,8 @@ import numpy
 
 from renga import _core
 from renga.functions.check import check_alike, check_shape, checked_indices
+from renga.functions.loss.nominal_dtype import in_nominal_dtype
 from renga.functions.loss.reduction import check_reduce, reduced
-from renga.functions.loss.scores import in_full
 from renga.placement import reads_elements
 from renga.utils.type_check import InvalidType
 from renga.variable import Variable, as_array
@@ -46,7 +46,7 @@ def contrastive(
         raise InvalidType(f"contrastive: expected y of integers, got {y.dtype}")
     y = checked_indices("contrastive", "y", y, 2)
     ops = _core.ops
-    squares = ops.sum(ops.square(ops.subtract(in_full(x0), x1)), 1)
+    squares = ops.sum(ops.square(ops.subtract(in_nominal_dtype(x0), x1)), 1)
     # The square root has no derivative at 0; the gradient there is defined as 0.
     apart = squares.array > 0
     root = ops.sqrt(ops.where(apart, squares, numpy.ones(y.shape, x0.dtype)))

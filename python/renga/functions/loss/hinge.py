@@ -8,8 +8,8 @@ import numpy
 
 from renga import _core
 from renga.functions.check import check_floats, check_shape, checked_indices
+from renga.functions.loss.nominal_dtype import in_nominal_dtype
 from renga.functions.loss.reduction import check_reduce
-from renga.functions.loss.scores import in_full
 from renga.functions.math.average import average
 from renga.utils.type_check import InvalidType
 from renga.variable import Variable, as_array
@@ -42,7 +42,7 @@ def hinge(x: Any, t: Any, norm: str = "L1", reduce: str = "mean") -> Variable:
     t = checked_indices("hinge", "t", t, x.shape[1])
     sign = numpy.ones(x.shape, x.dtype)
     sign[numpy.arange(len(t)), t] = -1
-    loss = _core.ops.relu(_core.ops.multiply(in_full(x), sign) + 1)
+    loss = _core.ops.relu(_core.ops.multiply(in_nominal_dtype(x), sign) + 1)
     if norm == "L2":
         loss = _core.ops.square(loss)
     return loss if reduce == "no" else average(_core.ops.sum(loss, 1))

@@ -8,8 +8,8 @@ import numpy
 
 from renga import _core
 from renga.functions.check import check_alike
+from renga.functions.loss.nominal_dtype import in_nominal_dtype
 from renga.functions.loss.reduction import check_reduce
-from renga.functions.loss.scores import in_full
 from renga.variable import Variable
 
 
@@ -29,7 +29,7 @@ def huber_loss(
     """
     check_reduce("huber_loss", reduce, ("sum_along_second_axis", "no"))
     check_alike("huber_loss", x, t)
-    distance = _core.ops.absolute(_core.ops.subtract(in_full(x), t))
+    distance = _core.ops.absolute(_core.ops.subtract(in_nominal_dtype(x), t))
     near = _core.ops.minimum(distance, numpy.asarray(float(delta), x.dtype))
     loss = near * (distance - near * 0.5)
     return loss if reduce == "no" else _core.ops.sum(loss, 1)

@@ -8,8 +8,8 @@ import numpy
 
 from renga import _core
 from renga.functions.check import checked_indices
+from renga.functions.loss.nominal_dtype import in_nominal_dtype
 from renga.functions.loss.reduction import check_reduce
-from renga.functions.loss.scores import in_full
 from renga.placement import reads_elements
 from renga.utils.type_check import InvalidType
 from renga.variable import Variable, as_array
@@ -43,7 +43,7 @@ def sigmoid_cross_entropy(
     valid = t != -1
     # -log sigmoid(z) = softplus(-z), and 1 - sigmoid(z) = sigmoid(-z).
     loss = _core.ops.softplus(
-        _core.ops.multiply(in_full(x), (1 - 2 * t).astype(x.dtype))
+        _core.ops.multiply(in_nominal_dtype(x), (1 - 2 * t).astype(x.dtype))
     )
     ignoring = not valid.all()
     if ignoring:

@@ -8,8 +8,8 @@ import numpy
 
 from renga import _core
 from renga.functions.array.cast import promoted
+from renga.functions.loss.nominal_dtype import in_nominal_dtype
 from renga.functions.loss.reduction import check_reduce
-from renga.functions.loss.scores import in_full
 from renga.utils.type_check import InvalidType
 from renga.variable import Variable, as_array
 
@@ -87,7 +87,7 @@ def _soft_loss(x: Any, t: Any, kind: str) -> Variable:
             f"{t.shape} for {x.shape}"
         )
     ops = _core.ops
-    log_p, t = promoted(ops.log_softmax(in_full(x), 1), t)
+    log_p, t = promoted(ops.log_softmax(in_nominal_dtype(x), 1), t)
     loss = -ops.sum(ops.multiply(t, log_p), 1)
     if kind == "cross-entropy":
         return loss

@@ -6,8 +6,8 @@ from typing import Any
 
 from renga import _core
 from renga.functions.check import check_alike
+from renga.functions.loss.nominal_dtype import in_nominal_dtype
 from renga.functions.loss.reduction import check_reduce, reduced
-from renga.functions.loss.scores import in_full
 from renga.variable import Variable
 
 
@@ -33,7 +33,7 @@ def triplet(
     if margin <= 0:
         raise ValueError(f"triplet: expected a positive margin, got {margin}")
     check_alike("triplet", anchor, positive, negative)
-    ops, anchor = _core.ops, in_full(anchor)
+    ops, anchor = _core.ops, in_nominal_dtype(anchor)
     near = ops.square(ops.subtract(anchor, positive))
     far = ops.square(ops.subtract(anchor, negative))
     return reduced(ops.relu(ops.sum(near - far, 1) + margin), reduce)

@@ -7,8 +7,8 @@ from typing import Any
 
 from renga import _core
 from renga.functions.check import check_floats
+from renga.functions.loss.nominal_dtype import in_nominal_dtype
 from renga.functions.loss.reduction import check_reduce, reduced
-from renga.functions.loss.scores import in_full
 from renga.variable import Variable
 
 REDUCTIONS = ("sum", "mean", "no")
@@ -26,7 +26,7 @@ def gaussian_kl_divergence(mean: Any, ln_var: Any, reduce: str = "sum") -> Varia
     check_reduce("gaussian_kl_divergence", reduce, REDUCTIONS)
     check_floats("gaussian_kl_divergence", mean, ln_var)
     ops = _core.ops
-    mean, ln_var = in_full(mean), in_full(ln_var)
+    mean, ln_var = in_nominal_dtype(mean), in_nominal_dtype(ln_var)
     loss = (ops.square(mean) + ops.exp(ln_var) - ln_var - 1) * 0.5
     return reduced(loss, reduce)
 
@@ -40,7 +40,7 @@ def bernoulli_nll(x: Any, y: Any, reduce: str = "sum") -> Variable:
     """
     check_reduce("bernoulli_nll", reduce, REDUCTIONS)
     check_floats("bernoulli_nll", x, y)
-    y = in_full(y)
+    y = in_nominal_dtype(y)
     return reduced(_core.ops.softplus(y, 1.0) - _core.ops.multiply(x, y), reduce)
 
 
@@ -53,6 +53,6 @@ def gaussian_nll(x: Any, mean: Any, ln_var: Any, reduce: str = "sum") -> Variabl
     """
     check_reduce("gaussian_nll", reduce, REDUCTIONS)
     check_floats("gaussian_nll", x, mean, ln_var)
-    ops, ln_var = _core.ops, in_full(ln_var)
-    distance = ops.square(ops.subtract(in_full(x), mean)) * ops.exp(-ln_var)
+    ops, ln_var = _core.ops, in_nominal_dtype(ln_var)
+    distance = ops.square(ops.subtract(in_nominal_dtype(x), mean)) * ops.exp(-ln_var)
     return reduced((distance + ln_var + math.log(2 * math.pi)) * 0.5, reduce)
