@@ -172,7 +172,7 @@ class ArrayCommunicator(CommunicatorBase):
         return copies
 
     def window_of_peer(self, x: Array, local_rank: int) -> Array:
-        """The array of another rank of this node at the place of ``x`` in its window.
+        """The array of another rank of this node at the offset of ``x`` in its window.
 
         Raises:
             ValueError: if there is no such rank, or ``x`` is not in a window.

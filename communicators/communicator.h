@@ -98,7 +98,7 @@ class Communicator {
   // Row-major copies of arrays in one window, each with its own storage; none if the ranks do not
   // share memory.
   std::vector<Array> copy_to_window(const std::vector<Array>& xs, const LaunchOptions& options);
-  // The array at the same place in the window of another rank of this node.
+  // The array at the same offset in the window of another rank of this node.
   Array window_of_peer(const Array& x, std::int64_t local_rank);
   Windows::Found find_windows(const std::vector<Array>& xs) { return windows_.find(xs); }
 

@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-n",
         "--ranks",
         metavar="N",
-        help="number of ranks, or MIN:MAX; by default as many as there are places on "
+        help="number of ranks, or MIN:MAX; by default as many as there are slots on "
         "the hosts or in the allocation of Slurm, elsewhere 2",
     )
     parser.add_argument(
@@ -69,7 +69,7 @@ def main(chosen: argparse.Namespace) -> int:
 
 def _run(plan: Plan) -> int:
     ranks = plan.count.most
-    hosts = plan.places(ranks)
+    hosts = plan.ranks_by_host(ranks)
     environment = plan.environment()
     command = plan.command(ranks, plan.program, hosts, environment)
     print(f"renga run: {plan.describe(ranks, hosts)}", file=sys.stderr, flush=True)
@@ -82,16 +82,16 @@ def _run(plan: Plan) -> int:
 
 def _plan(chosen: argparse.Namespace, program: list[str]) -> Plan:
     hosts = parse_hosts(chosen.hosts) if chosen.hosts else {}
-    places = sum(hosts.values())
+    slots = sum(hosts.values())
     by_srun = slurm.starts_ranks()
     if chosen.ranks is None:
         allocated = slurm.ranks_of_allocation() if by_srun else None
-        count = Count(*[places or allocated or 2] * 2)
+        count = Count(*[slots or allocated or 2] * 2)
     else:
         count = parse_ranks(chosen.ranks)
-    if hosts and count.most > places:
+    if hosts and count.most > slots:
         raise ValueError(
-            f"-n: expected at most {places} ranks on {chosen.hosts}, got {count.most}"
+            f"-n: expected at most {slots} ranks on {chosen.hosts}, got {count.most}"
         )
     return Plan(program, count, hosts, by_srun)
 

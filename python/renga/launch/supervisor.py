@@ -68,7 +68,7 @@ class Supervisor:
         self._failed_standbys = 0  # since one was ready
         self._no_standby_before = 0.0
         self._no_growth_before = 0.0
-        self._say(plan.describe(self._active.size, plan.places(plan.count.most)))
+        self._say(plan.describe(self._active.size, plan.ranks_by_host(plan.count.most)))
 
     def run(self) -> int:
         """Returns the status of the program."""
@@ -162,11 +162,11 @@ class Supervisor:
         count = self._plan.count
         size = max(count.least, self._active.size - 1)
         hosts = self._plan.hosts
-        places = sum(n for host, n in hosts.items() if host not in self._down)
-        if hosts and places < count.least:
+        slots = sum(n for host, n in hosts.items() if host not in self._down)
+        if hosts and slots < count.least:
             self._down.clear()
         elif hosts:
-            size = min(size, places)
+            size = min(size, slots)
         return count.most if grows else size
 
     def _note_hosts_that_are_down(self) -> None:
@@ -183,7 +183,7 @@ class Supervisor:
         self._numbers += 1
         # Growing means to try all of them.
         without = [] if size == plan.count.most else sorted(self._down)
-        hosts = plan.places(size, without)
+        hosts = plan.ranks_by_host(size, without)
         program = ["-m", "renga.launch.member", *plan.program]
         environment = plan.environment() | self._switchboard.variable(self._numbers)
         command = plan.command(size, program, hosts, environment)

@@ -220,11 +220,11 @@ class GradientMethod(Optimizer):
         """
         if not (self._loss_scaling_is_dynamic and isinstance(loss, _core.Variable)):
             return None
-        place: str = loss._device_name
+        device: str = loss._device_name
         params = list(self.target.params())
         hooks = list(self._hooks("pre").values())
         can = (
-            place.startswith("cuda")
+            device.startswith("cuda")
             and loss.size == 1
             and loss.grad_var is None
             and type(self.target).sum_over_stages is Link.sum_over_stages
@@ -235,7 +235,7 @@ class GradientMethod(Optimizer):
             and all(type(hook) in _MASKABLE_HOOKS for hook in hooks)
             and all(
                 param.is_initialized
-                and param._device_name == place
+                and param._device_name == device
                 and is_method_of(param, Parameter, "update")
                 and param.update_rule is not None
                 and param.update_rule.is_maskable()
@@ -244,7 +244,7 @@ class GradientMethod(Optimizer):
                 for param in params
             )
         )
-        return place if can else None
+        return device if can else None
 
     def _update_masked(self, scale: DeviceLossScale, loss: Any) -> None:
         """``update`` by a loss, without a wait for the scale or for an overflow."""

@@ -58,8 +58,8 @@ def one_unless(condition: Any, factor: Callable[[], Any]) -> Any:
 
 def total(squares: Sequence[Any]) -> Any:
     """The sum of squared norms; a number where they are on several devices."""
-    places = {getattr(square, "_device_name", "") for square in squares}
-    return sum(squares if len(places) == 1 else map(as_number, squares))
+    devices = {getattr(square, "_device_name", "") for square in squares}
+    return sum(squares if len(devices) == 1 else map(as_number, squares))
 
 
 def as_factor(factor: Any, array: Any) -> Any:

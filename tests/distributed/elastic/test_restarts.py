@@ -133,8 +133,8 @@ def test_hosts_without_a_living_rank_are_left_out(standby, down, size):
     assert supervisor._down == down
     assert supervisor._next_size(grows=False) == size
     assert supervisor._next_size(grows=True) == 4
-    places = {"a": 2} if down else {"a": 2, "b": 1}
-    assert plan.places(size, sorted(down)) == places
+    expected = {"a": 2} if down else {"a": 2, "b": 1}
+    assert plan.ranks_by_host(size, sorted(down)) == expected
 
 
 def test_an_interrupt_ends_everything(training):

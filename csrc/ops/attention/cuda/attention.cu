@@ -15,15 +15,15 @@ struct Operands {
   Heads<const T> q, k, v;
 };
 
-// The blocks' places: of a head, a tile and the columns from `columns` * chunk on.
-struct Places {
+// What each block computes: of a head, a tile of rows and a chunk of `columns` columns.
+struct Blocks {
   std::int64_t count, tiles, chunks;
   int columns;
 
-  struct Place {
+  struct Block {
     std::int64_t head, row, column;
   };
-  __device__ Place at(std::int64_t i) const {
+  __device__ Block at(std::int64_t i) const {
     return {i / chunks / tiles, i / chunks % tiles * kTile, i % chunks * columns};
   }
   cuda::Grid grid() const {
@@ -33,7 +33,7 @@ struct Places {
 };
 
 // At least one chunk of columns, as the softmax is needed without any.
-Places places_of(const Array& x, std::int64_t columns, int columns_of_chunk) {
+Blocks blocks_of(const Array& x, std::int64_t columns, int columns_of_chunk) {
   const std::int64_t tiles = (x.shape(2) + kTile - 1) / kTile;
   const std::int64_t chunks =
       std::max<std::int64_t>((columns + columns_of_chunk - 1) / columns_of_chunk, 1);
@@ -99,12 +99,12 @@ constexpr int kBlocksAtOnce = 1;
 
 template <class T, int columns>
 __global__ void __launch_bounds__(cuda::kThreads, kBlocksAtOnce)
-    attend(Operands<T> a, Heads<T> y, float* log_sums, Places places) {
+    attend(Operands<T> a, Heads<T> y, float* log_sums, Blocks blocks) {
   float* const staged = cuda::shared_memory<float>();
   float* const weights = staged + kStaged;
   const Lane lane;
-  for (std::int64_t n = blockIdx.x; n < places.count; n += gridDim.x) {
-    const auto [head, query, column] = places.at(n);
+  for (std::int64_t n = blockIdx.x; n < blocks.count; n += gridDim.x) {
+    const auto [head, query, column] = blocks.at(n);
     const auto q = a.q.head(head), k = a.k.head(head), v = a.v.head(head);
     Softmax<columns> softmax;
     for (std::int64_t key = 0; key < a.scores.last_key(query + kTile); key += kTile) {
@@ -178,11 +178,11 @@ __device__ void differentiate(const Operands<T>& a, const Results<T>& results, s
 
 template <class T, int columns>
 __global__ void __launch_bounds__(cuda::kThreads, kBlocksAtOnce)
-    query_grads(Operands<T> a, Results<T> results, Heads<T> gq, Places places) {
+    query_grads(Operands<T> a, Results<T> results, Heads<T> gq, Blocks blocks) {
   float* const staged = cuda::shared_memory<float>();
   float* const weights = staged + kStaged;
-  for (std::int64_t n = blockIdx.x; n < places.count; n += gridDim.x) {
-    const auto [head, query, column] = places.at(n);
+  for (std::int64_t n = blockIdx.x; n < blocks.count; n += gridDim.x) {
+    const auto [head, query, column] = blocks.at(n);
     float sums[kEach][columns] = {};
     for (std::int64_t key = 0; key < a.scores.last_key(query + kTile); key += kTile) {
       Share p, g;
@@ -196,11 +196,11 @@ __global__ void __launch_bounds__(cuda::kThreads, kBlocksAtOnce)
 
 template <class T, int columns>
 __global__ void __launch_bounds__(cuda::kThreads, kBlocksAtOnce)
-    key_grads(Operands<T> a, Results<T> results, Heads<T> gk, Heads<T> gv, Places places) {
+    key_grads(Operands<T> a, Results<T> results, Heads<T> gk, Heads<T> gv, Blocks blocks) {
   float* const staged = cuda::shared_memory<float>();
   float* const weights = staged + kStaged;
-  for (std::int64_t n = blockIdx.x; n < places.count; n += gridDim.x) {
-    const auto [head, key, column] = places.at(n);
+  for (std::int64_t n = blockIdx.x; n < blocks.count; n += gridDim.x) {
+    const auto [head, key, column] = blocks.at(n);
     float key_sums[kEach][columns] = {}, value_sums[kEach][columns] = {};
     const std::int64_t first = a.scores.is_causal ? key : 0;
     for (std::int64_t query = first; query < a.scores.queries; query += kTile) {
@@ -231,10 +231,10 @@ void visit_types(const Attention& a, const Visit& visit) {
 
 void forward_cuda(const Attention& a, const Array& y, const Array& log_sums) {
   visit_types(a, [&]<class T, int columns>(Type<T>, std::integral_constant<int, columns>) {
-    const Places places = places_of(y, y.shape(3), columns * kSide);
-    if (places.count == 0) return;
-    cuda::launch(y.device(), places.grid(), attend<T, columns>, Operands<T>(a), Heads<T>(y),
-                 log_sums.as<float>(), places);
+    const Blocks blocks = blocks_of(y, y.shape(3), columns * kSide);
+    if (blocks.count == 0) return;
+    cuda::launch(y.device(), blocks.grid(), attend<T, columns>, Operands<T>(a), Heads<T>(y),
+                 log_sums.as<float>(), blocks);
   });
 }
 
@@ -249,12 +249,12 @@ void backward_cuda(const Attention& a, const Array& y, const Array& log_sums, co
     const Operands<T> operands(a);
     const Results<T> results{Heads<const T>(gy), log_sums.as<const float>(),
                              means.as<const float>()};
-    const Places of_queries = places_of(gq, gq.shape(3), columns * kSide);
+    const Blocks of_queries = blocks_of(gq, gq.shape(3), columns * kSide);
     if (of_queries.count > 0) {
       cuda::launch(y.device(), of_queries.grid(), query_grads<T, columns>, operands, results,
                    Heads<T>(gq), of_queries);
     }
-    const Places of_keys = places_of(gk, std::max(gk.shape(3), gv.shape(3)), columns * kSide);
+    const Blocks of_keys = blocks_of(gk, std::max(gk.shape(3), gv.shape(3)), columns * kSide);
     if (of_keys.count > 0) {
       cuda::launch(y.device(), of_keys.grid(), key_grads<T, columns>, operands, results,
                    Heads<T>(gk), Heads<T>(gv), of_keys);

@@ -25,7 +25,7 @@ __global__ void draw_mask(std::uint32_t threshold, std::uint64_t seed, std::int6
   }
 }
 
-// y is dense: its elements' places in memory are those of their bits.
+// y is dense: its elements are in memory in the order of their bits.
 template <class T>
 struct Dropout {
   MaskBits mask;

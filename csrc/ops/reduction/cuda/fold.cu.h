@@ -33,7 +33,7 @@ inline FoldGrid fold_grid(std::int64_t results, std::int64_t n, bool across) {
   return {columns, rows, static_cast<unsigned>(blocks), power(parts, kThreads)};
 }
 
-// The thread's place in the grid.
+// The position of the thread in the grid.
 struct FoldThread {
   unsigned column, row, columns, rows, part;
   std::int64_t result;  // its first one; the next is `step` later

@@ -114,14 +114,14 @@ def _seen_as(class_name: str, function: Any, args: Any, kwargs: Any) -> Any:
             return lambda given: type(value)(part(given) for part in parts)
         return lambda given: value
 
-    places = [numbered(value) for value in args]
+    templates = [numbered(value) for value in args]
     names = {key: numbered(value) for key, value in kwargs.items()}
     single = []
 
     def compute(*given: Any) -> Any:
         ys = function(
-            *(place(given) for place in places),
-            **{key: place(given) for key, place in names.items()},
+            *(filled(given) for filled in templates),
+            **{key: filled(given) for key, filled in names.items()},
         )
         single.append(isinstance(ys, Variable))
         return ys

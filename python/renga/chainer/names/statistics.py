@@ -20,13 +20,13 @@ class Reservoir:
 
     def add(self, x: Any, idx: int | None = None) -> None:
         """Keeps ``x`` with probability ``size`` by the number of arrays so far."""
-        place: int | None = self.counter
+        slot: int | None = self.counter
         if self.counter >= self.size:
             chosen = numpy.random.random() < self.size / (self.counter + 1)
-            place = numpy.random.randint(self.size) if chosen else None
-        if place is not None:
-            self.data[place] = x
-            self.idxs[place] = idx or self.counter
+            slot = numpy.random.randint(self.size) if chosen else None
+        if slot is not None:
+            self.data[slot] = x
+            self.idxs[slot] = idx or self.counter
         self.counter += 1
 
     def get_data(self) -> tuple[numpy.ndarray, numpy.ndarray]:

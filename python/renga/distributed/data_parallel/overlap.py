@@ -1,4 +1,4 @@
-"""Whether gradients are averaged while the backward pass runs: tried once."""
+"""Whether gradients are averaged during the backward pass, or after it: by a trial."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ _ROUNDS = 3
 
 
 class OverlapTrial:
-    """Chooses the faster of two ways to do the same, to the same bits.
+    """Chooses whether communication overlaps with the backward pass, by timing both.
 
-    Communication in the background takes time from cores that compute: on a fast
-    network that may be more than it hides. After two steps, six overlap in turn or do
-    not; each way counts by its shortest step, from the beginning of the backward pass
-    to the last mean, on the slowest rank. All ranks choose alike.
+    Communication in the background takes time from cores that compute, on a fast
+    network perhaps more than it hides. Results are the same to the bit. After two
+    steps of warm-up, six steps alternate between the two; each counts by its shortest
+    step on the slowest rank, from the beginning of the backward pass to the last mean.
+    All ranks make the same choice.
 
     Args:
         comm: the ranks.
@@ -36,7 +37,7 @@ class OverlapTrial:
 
     @property
     def choice(self) -> bool | None:
-        """Whether steps overlap from now on; None while that is tried."""
+        """Whether steps overlap from now on; None during the trial."""
         return self._choice
 
     @property
@@ -47,12 +48,12 @@ class OverlapTrial:
         return self._steps < _WARM_UP or self._steps % 2 == 0
 
     def begin(self) -> None:
-        """The backward pass begins."""
+        """Called when the backward pass begins."""
         if self._choice is None:
             self._begun = _now(self._comm)
 
     def end(self) -> None:
-        """All means are there; every rank calls it in each step."""
+        """Called when all gradients are averaged; every rank calls it in each step."""
         if self._choice is not None:
             return
         if self._steps >= _WARM_UP:

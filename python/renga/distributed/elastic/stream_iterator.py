@@ -88,18 +88,18 @@ class StreamIterator(Iterator):
         self._start = self._end
         self._end += self._comm.size * self.batch_size
         first = self._start + self._comm.rank * self.batch_size
-        places = range(first, first + self.batch_size)
-        return [self.dataset[self._index(place)] for place in places]
+        positions = range(first, first + self.batch_size)
+        return [self.dataset[self._index(position)] for position in positions]
 
     def serialize(self, serializer: Any) -> None:
-        """Saves or loads the place in the stream; it is the same on all ranks."""
+        """Saves or loads the position in the stream; it is the same on all ranks."""
         self._start = serializer("start", self._start)
         self._end = serializer("end", self._end)
         self._seed = serializer("seed", self._seed)
         self._orders.clear()
 
-    def _index(self, place: int) -> int:
-        epoch, i = divmod(place, len(self.dataset))
+    def _index(self, position: int) -> int:
+        epoch, i = divmod(position, len(self.dataset))
         if not self._shuffle:
             return i
         if epoch not in self._orders:

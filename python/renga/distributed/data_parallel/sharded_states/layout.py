@@ -65,13 +65,13 @@ class ShardLayout:
 
     def _whole_rows(self) -> int:
         lengths = [0] * self._ranks
-        places = {}
+        offsets = {}
         for i in sorted(self.indices, key=lambda i: -self._sizes[i]):
             r = lengths.index(min(lengths))
-            places[i] = (r, lengths[r])
+            offsets[i] = (r, lengths[r])
             lengths[r] += self._padded(self._sizes[i])
         row = max(lengths)
-        self._begin = {i: r * row + offset for i, (r, offset) in places.items()}
+        self._begin = {i: r * row + offset for i, (r, offset) in offsets.items()}
         return row
 
     def empty(self) -> Array:
