@@ -1,4 +1,4 @@
-// Reductions: the threads of a block share out the elements that become one result, fold theirs in
+// Reductions: the threads of a block divide the elements that become one result, fold theirs in
 // order, and then each other's by halves. The order depends on shapes alone.
 #pragma once
 

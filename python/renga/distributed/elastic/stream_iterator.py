@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 class StreamIterator(Iterator):
     """Reads this rank's part of the stream of all epochs' examples.
 
-    The stream is the data set in a new order for each epoch, which depends on the seed
-    and the number of the epoch alone. An iteration of P ranks reads the next
-    ``P * batch_size`` examples, which the ranks share out in order; where an epoch
-    ends, they continue in the next. So each epoch has every example once, also if the
-    number of ranks changes in the middle of it.
+    The stream is the data set in a new order for each epoch, which depends only on the
+    seed and the number of the epoch. In an iteration, each of P ranks reads one of the
+    next P batches, in rank order; at the end of an epoch they continue in the next
+    one. So each epoch has every example once, even if the number of ranks changes in
+    the middle of it.
 
     Args:
         dataset: the whole one, the same on all ranks.
