@@ -14,8 +14,8 @@ from tests.python.functions.normalization.test_activation_fusion import (
     EPS,
     LAYOUTS,
     Recorder,
+    computed,
     definition,
-    made,
     operands,
 )
 
@@ -39,7 +39,7 @@ def factors(x):
     return dropout(np.ones_like(x, "d")).array
 
 
-def run(name, arrays, before=made, look=lambda x, h, r, y: None):
+def run(name, arrays, before=computed, look=lambda x, h, r, y: None):
     """Values and gradients of x, gamma and beta; ``look`` gets intermediate results."""
     x, gamma, beta = (renga.Variable(a) for a in arrays[:3])
     first = before(x)
@@ -96,7 +96,7 @@ def test_looking_changes_no_bit(name, layout, dtype):
     """A hook, too, prevents fusion: every operation is computed separately."""
     half = dtype == "bfloat16"
     arrays = operands("f" if half else dtype, layout)
-    before = to_bfloat16 if half else made
+    before = to_bfloat16 if half else computed
     results = [run(name, arrays, before, look) for look in LOOKS.values()]
     with renga.function_hooks.TimerHook():
         results.append(run(name, arrays, before))
@@ -130,7 +130,7 @@ def test_what_is_in_between_is_right_whenever_it_is_read(name):
     activation, slope = ACTIVATIONS[name]
     kept = factors(arrays[0])
     value, between, _, _, _, gh = definition(*arrays[:3], arrays[3] * kept, slope)
-    h = F.batch_normalization(made(arrays[0]), renga.Variable(arrays[1]), arrays[2])
+    h = F.batch_normalization(computed(arrays[0]), renga.Variable(arrays[1]), arrays[2])
     r = activation(h)
     y = dropout(r)
     last = y * 1.0
@@ -164,7 +164,7 @@ def test_other_orders_and_several_dropouts():
     }
     for chain, slopes, factor in chains.values():
         x, gamma, beta = (renga.Variable(a) for a in arrays[:3])
-        y = chain(F.batch_normalization(made(x), gamma, beta)) * 1.0
+        y = chain(F.batch_normalization(computed(x), gamma, beta)) * 1.0
         y.grad = arrays[3]
         y.backward()
         np.testing.assert_allclose(y.array, h * slopes * factor, 1e-11, 1e-11)
