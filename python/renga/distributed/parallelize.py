@@ -129,13 +129,14 @@ def with_strategy(
         _initialize(model, inputs)
     ranks.bcast_data(model)
     numpy.random.set_state(ranks.bcast_obj(numpy.random.get_state()))
-    if not isinstance(strategy, str):
-        pipeline = strategy.pipeline(model, comm, inputs)
+    if isinstance(strategy, str):
+        options = {} if output == "replicated" else {"output": output}
+        replacements = _STRATEGIES[strategy](model, comm, inputs, **options)
+    else:
+        pipeline = strategy.pipeline(model, ranks, inputs)
         if pipeline is not None:
             return pipeline, f"parallelize: {_name(strategy)}, {pipeline}"
-    find = _STRATEGIES[strategy] if isinstance(strategy, str) else strategy.replacements
-    options = {} if output == "replicated" else {"output": output}
-    replacements = find(model, comm, inputs, **options)
+        replacements = strategy.replacements(model, ranks, inputs)
     report = _report(model, replacements, _name(strategy), ranks.size)
     class_of: Callable[[Link], type[Link]] = type
     grid, is_replicated = _grid(strategy, comm, ranks), input == "replicated"
