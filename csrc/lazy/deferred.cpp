@@ -21,7 +21,9 @@ Ref<const Deferred> reader_of(const Storage& memory) {
 }  // namespace
 
 Deferred::Deferred(Array y, std::initializer_list<Array> inputs) : y_(std::move(y)) {
-  for (const Array& x : inputs) inputs_.push_back(x.storage());
+  for (const Array& x : inputs) {
+    if (x.defined()) inputs_.push_back(x.storage());
+  }
 }
 
 void Deferred::run() const {
@@ -62,6 +64,10 @@ void Deferred::unwatch() const {
 
 bool is_unshared(const Array& x) {
   return x.storage()->use_count() == 1 && !x.storage()->is_borrowed();
+}
+
+bool is_internal(const Array& x) {
+  return x.storage()->exposures() == 0 && !x.storage()->is_borrowed();
 }
 
 void expose(const Array& x) {

@@ -18,7 +18,7 @@ namespace renga {
 // The computation of one array, which runs at most once.
 class Deferred : public RefCounted {
  public:
-  // `inputs` are the arrays that compute() reads.
+  // `inputs` are the arrays that compute() reads; undefined ones are ignored.
   Deferred(Array y, std::initializer_list<Array> inputs);
 
   // Computes the array, or waits for the thread that is computing it.
@@ -41,6 +41,10 @@ class Deferred : public RefCounted {
 
 // Whether `x` is the only array over its memory, and the core allocated that memory.
 bool is_unshared(const Array& x);
+
+// Whether no code outside the core has had access to the memory of `x`. The core writes only to
+// memory that nothing else refers to, so a pending computation may read `x`.
+bool is_internal(const Array& x);
 
 // Must be called before the memory of `x` is handed to code that may write to it. Runs every
 // pending computation that reads this memory, whatever thread deferred it.

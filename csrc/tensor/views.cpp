@@ -13,6 +13,13 @@ int normalize_axis(const char* op, std::int64_t axis, int ndim) {
   return static_cast<int>(axis < 0 ? axis + ndim : axis);
 }
 
+bool same_layout(const Array& a, const Array& b) {
+  for (int axis = 0; axis < a.ndim(); ++axis) {
+    if (a.shape(axis) != 1 && a.strides()[axis] != b.strides()[axis]) return false;
+  }
+  return true;
+}
+
 bool has_distinct_elements(const Array& x) {
   if (x.is_contiguous() || x.size() == 0) return true;
   std::vector<std::pair<std::int64_t, std::int64_t>> axes;  // stride, extent

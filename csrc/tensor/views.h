@@ -15,6 +15,9 @@ Axes normalize_axes(const char* op, const Axes& axes, int ndim);
 // arrays.
 bool has_distinct_elements(const Array& x);
 
+// Whether the elements of a and b, of one shape, lie in the same order in memory.
+bool same_layout(const Array& a, const Array& b);
+
 // Throws InvalidType naming `op` unless x is of floats.
 inline void require_floats(const char* op, const Array& x) {
   require(is_float(x.dtype()), op, ": expected a float dtype, got ", x.dtype());

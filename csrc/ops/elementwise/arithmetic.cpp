@@ -10,6 +10,9 @@
 #include "tensor/views.h"
 
 namespace renga {
+
+constinit FusionRegistry<Variable(const Variable&, const Variable&)> addition_fusions{};
+
 namespace {
 
 // Registers the arithmetic that the engine needs to accumulate gradients.
@@ -53,11 +56,16 @@ Variable select_operand(const char* op, const char* label, Binary map, Binary co
 
 }  // namespace
 
+Variable record_sum(const Variable& a, const Variable& b, const Array& y) {
+  const auto vjp = [](const Shape& shape) {
+    return [shape](const Variable& gy) { return sum_to(gy, shape); };
+  };
+  return record("_ + _", y, {{a, vjp(a.shape())}, {b, vjp(b.shape())}});
+}
+
 Variable add(const Variable& a, const Variable& b) {
-  const Array y = apply("add", Binary::add, a.array(), b.array());
-  return record("_ + _", y,
-                {{a, [shape = a.shape()](const Variable& gy) { return sum_to(gy, shape); }},
-                 {b, [shape = b.shape()](const Variable& gy) { return sum_to(gy, shape); }}});
+  if (Variable y = addition_fusions.apply(a, b); y.defined()) return y;
+  return record_sum(a, b, apply("add", Binary::add, a.array(), b.array()));
 }
 
 Variable subtract(const Variable& a, const Variable& b) {

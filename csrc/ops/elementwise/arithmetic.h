@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "lazy/fusion.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/list.h"
 
@@ -30,6 +31,11 @@ Variable power_of(double base, const Variable& x);  // base ** x
 
 Variable clip(const Variable& x, double x_min, double x_max);
 Variable where(const Array& condition, const Variable& x, const Variable& y);
+
+// Records y = a + b, which the caller computes.
+Variable record_sum(const Variable& a, const Variable& b, const Array& y);
+// The sum of a deferred array and another one, in either order.
+extern FusionRegistry<Variable(const Variable& a, const Variable& b)> addition_fusions;
 
 template <class Visit>
 void list_arithmetic_ops(Visit&& visit) {

@@ -67,6 +67,7 @@ struct TypedNormalization {
   A activation;
   MaskBits mask;  // none without dropout
   S dropout_scale;
+  const T* residual;          // nullptr without an addition
   std::int64_t position = 0;  // of the first element in memory
 
   // The same, starting at a later element and channel.
@@ -92,9 +93,8 @@ struct TypedNormalization {
   }
 
   // The output of the activation.
-  template <class L, class Channel>
-  RENGA_INLINE typename L::V value(L l, typename L::V centred, Channel channel) const {
-    const typename L::V v = affine(l, centred, channel);
+  template <class L>
+  RENGA_INLINE typename L::V activated(L l, typename L::V v) const {
     if constexpr (A::is_identity) {
       return v;
     } else {
@@ -105,7 +105,9 @@ struct TypedNormalization {
   // The output of the dropout.
   template <class L, class Channel>
   RENGA_INLINE typename L::V output(L l, std::int64_t i, Channel channel) const {
-    const typename L::V v = value(l, centred(l, i, channel), channel);
+    typename L::V v = affine(l, centred(l, i, channel), channel);
+    if (residual != nullptr) v = L::template rounded_to<T>(v) + L::load(residual + i);
+    v = activated(l, v);
     return mask ? l.masked(mask.from(position + i), L::template rounded_to<T>(v) * dropout_scale)
                 : v;
   }
@@ -120,7 +122,7 @@ struct TypedNormalization {
       return g;
     } else if constexpr (std::is_same_v<T, float16>) {
       // Rounding to float16 can make a number 0; rounding to other dtypes cannot.
-      const typename L::V y = L::template rounded_to<T>(value(l, centred, channel));
+      const typename L::V y = L::template rounded_to<T>(activated(l, affine(l, centred, channel)));
       return activation.template gradient<T>(l, y, g);
     } else {
       return activation.template gradient<T>(l, affine(l, centred, channel), g);
@@ -136,11 +138,13 @@ void visit_types(const Normalization& normalization, const Visit& visit) {
       using S = Compute<T>;
       const MaskBits mask = normalization.dropout ? MaskBits(*normalization.dropout) : MaskBits();
       const S scale = normalization.dropout ? static_cast<S>(normalization.dropout->scale) : S(1);
+      const T* const residual =
+          normalization.residual.defined() ? normalization.residual.as<const T>() : nullptr;
       const auto with = [&](auto activation) {
         visit(TypedNormalization<T, S, decltype(activation)>{
             normalization.x.array.as<const T>(), normalization.mean.as<const S>(),
             normalization.scale.as<const S>(), normalization.beta.as<const S>(), activation, mask,
-            scale});
+            scale, residual});
       };
       switch (normalization.activation.kind) {
         case Activation::Kind::none:

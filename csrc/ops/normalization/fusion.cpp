@@ -3,8 +3,10 @@
 #include "autograd/node.h"
 #include "devices/gil_release.h"
 #include "ops/elementwise/activation.h"
+#include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/random/random.h"
+#include "tensor/views.h"
 
 namespace renga {
 namespace {
@@ -56,26 +58,62 @@ Variable record_fused(const char* name, const Variable& x, const Normalization& 
   return y;
 }
 
+const Normalization* pending_normalization(const Variable& x) {
+  const auto* deferred = dynamic_cast<const DeferredNormalization*>(x.body()->deferred());
+  return deferred == nullptr ? nullptr : &deferred->normalization;
+}
+
 Variable fuse_activation(const char* name, const Variable& x, const Activation& activation) {
-  const auto* before = dynamic_cast<const DeferredNormalization*>(x.body()->deferred());
-  if (before == nullptr || has_activation(before->normalization) || before->normalization.dropout)
-    return Variable();
-  Normalization normalization = before->normalization;
+  const Normalization* const before = pending_normalization(x);
+  if (before == nullptr || has_activation(*before) || before->dropout) return Variable();
+  Normalization normalization = *before;
   normalization.activation = activation;
-  return record_fused(name, x, normalization, normalization);
+  if (!normalization.residual.defined()) {
+    return record_fused(name, x, normalization, normalization);
+  }
+  // The backward pass needs the sign of y, so y is computed now.
+  const Array y = value_of(normalization);
+  auto vjp_x = [=](const Variable& gy) { return activation_grad(activation, y, gy); };
+  return record(name, y, {{x, vjp_x}});
+}
+
+// a + residual, where a is a deferred normalization and nothing else.
+Variable fuse_residual(const Variable& a, const Variable& residual) {
+  const Normalization* const before = pending_normalization(a);
+  if (before == nullptr || has_activation(*before) || before->dropout ||
+      before->residual.defined()) {
+    return Variable();
+  }
+  Normalization normalization = *before;
+  const Array &x = normalization.x.array, &r = residual.metadata();
+  if (r.device() != x.device() || r.dtype() != x.dtype() || r.shape() != x.shape() ||
+      !same_layout(r, x)) {
+    return Variable();
+  }
+  normalization.residual = residual.array();
+  if (!is_internal(normalization.residual)) return Variable();
+  Variable y = record_sum(a, residual, empty_like(x));
+  y.body()->defer(make_ref<DeferredNormalization>(y.metadata(), normalization));
+  return y;
+}
+
+Variable fuse_addition(const Variable& a, const Variable& b) {
+  Variable y = fuse_residual(a, b);
+  return y.defined() ? y : fuse_residual(b, a);
 }
 
 Variable fuse_dropout(const char* name, const Variable& x, const DropoutMask& mask) {
-  const auto* before = dynamic_cast<const DeferredNormalization*>(x.body()->deferred());
-  if (before == nullptr || before->normalization.dropout) return Variable();
-  Normalization normalization = before->normalization, step = normalization;
+  const Normalization* const before = pending_normalization(x);
+  if (before == nullptr || before->dropout || before->residual.defined()) return Variable();
+  Normalization normalization = *before, step = normalization;
   normalization.dropout = step.dropout = mask;
   step.activation = {};
   return record_fused(name, x, normalization, step);
 }
 
-[[maybe_unused]] const bool registered =
-    activation_fusions.add(fuse_activation) && dropout_fusions.add(fuse_dropout);
+[[maybe_unused]] const bool registered = activation_fusions.add(fuse_activation) &&
+                                         addition_fusions.add(fuse_addition) &&
+                                         dropout_fusions.add(fuse_dropout);
 
 }  // namespace
 

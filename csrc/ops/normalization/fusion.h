@@ -1,6 +1,7 @@
-// Batch normalization fused with the activation and the dropout after it, forward and backward. A
-// normalization is deferred (lazy/deferred.h); rewrites of relu, leaky_relu and dropout extend
-// the deferred computation, which then makes one pass over memory.
+// Batch normalization fused with the activation and the dropout after it, forward and backward, or
+// with the addition of a residual and the activation after that, forward. A normalization is
+// deferred (lazy/deferred.h); rewrites of add, relu, leaky_relu and dropout extend the deferred
+// computation, which then makes one pass over memory.
 #pragma once
 
 #include <optional>
@@ -13,7 +14,8 @@ namespace renga {
 // A deferred normalization with what follows it.
 struct DeferredNormalization final : Deferred {
   DeferredNormalization(Array y, Normalization normalization)
-      : Deferred(std::move(y), {normalization.x.array}), normalization(std::move(normalization)) {}
+      : Deferred(std::move(y), {normalization.x.array, normalization.residual}),
+        normalization(std::move(normalization)) {}
   void compute(const Array& y) const override;
   const Normalization normalization;
 };

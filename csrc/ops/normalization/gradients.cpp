@@ -21,11 +21,7 @@ Variable as_parameter(const Array& vector, const Variable& parameter, std::int64
 }
 
 Array in_layout_of(const Channels& x, const Array& gy) {
-  bool same = true;
-  for (int axis = 0; axis < gy.ndim(); ++axis) {
-    same = same && (gy.shape(axis) == 1 || gy.strides()[axis] == x.array.strides()[axis]);
-  }
-  if (same) return gy;
+  if (same_layout(gy, x.array)) return gy;
   const Array moved = empty_like(x.array, gy.dtype());
   copy(gy, moved);
   return moved;

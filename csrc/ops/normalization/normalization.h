@@ -26,14 +26,16 @@ struct Channels {
 // x itself if it has such a layout, else a copy with channels last.
 Channels by_channels(const Array& x, const Axes& reduced);
 
-// y = dropout(activation((x - mean) scale + beta)). The vectors over channels are float64 if x is,
-// else float32. The inputs of activation and dropout are rounded to x's dtype, so that y has the
-// same bits as separate operations.
+// y = dropout(activation((x - mean) scale + beta + residual)). The vectors over channels are
+// float64 if x is, else float32. The inputs of addition, activation and dropout are rounded to x's
+// dtype, so that y has the same bits as separate operations.
 struct Normalization {
   Channels x;
   Array mean, scale, beta;
   Activation activation = {};
   std::optional<DropoutMask> dropout = {};
+  // With x's shape, dtype and strides; undefined without an addition. Only of the forward pass.
+  Array residual = {};
 };
 
 // gy, y and gx have x's dtype and layout. g is gy after the backward passes of dropout and

@@ -124,3 +124,45 @@ TEST_CASE("the input of a dropout fused with a normalization is never written") 
   CHECK(r.body()->grad.array().as<float>()[0] == kept);
   CHECK(h.body()->grad.array().as<float>()[0] == kept);
 }
+
+TEST_CASE("a residual is added in the pass of a normalization, and so is the activation after it") {
+  const Operands o, shortcut;
+  const Variable h = o.normalized(), r = multiply(shortcut.x, 2);
+  const Variable z = add(r, h), y = relu(z);
+  CHECK_FALSE(is_written(h));
+  CHECK_FALSE(is_written(z));
+  CHECK(is_written(y));
+  CHECK(y.array().as<float>()[0] == 5);
+
+  run_backward(multiply(y, 3));
+  CHECK_FALSE(is_written(h));
+  CHECK_FALSE(is_written(z));
+  CHECK(o.beta.body()->grad.array().as<float>()[0] == 3 * 16 * 256);
+  CHECK(shortcut.x.body()->grad.array().as<float>()[0] == 6);
+  CHECK(z.array().as<float>()[0] == 5);
+  CHECK(h.array().as<float>()[0] == 3);
+}
+
+TEST_CASE("the sum of a deferred normalization with itself") {
+  const Operands o;
+  const Variable h = o.normalized();
+  CHECK(add(h, h).array().as<float>()[0] == 6);
+}
+
+TEST_CASE("a residual that code outside the core may write to is added at once") {
+  const Operands o;
+  const Variable r(full(o.x.shape(), 2, Dtype::float32));
+  expose(r.array());
+  const Variable y = add(o.normalized(), r);
+  CHECK(is_written(y));
+}
+
+TEST_CASE("exposing a residual runs the deferred sum that reads it") {
+  const Operands o;
+  const Variable r(full(o.x.shape(), 2, Dtype::float32)), y = add(o.normalized(), r);
+  CHECK_FALSE(is_written(y));
+  expose(r.array());
+  CHECK(is_written(y));
+  fill(r.array(), 7);
+  CHECK(y.array().as<float>()[0] == 5);
+}
