@@ -11,7 +11,7 @@ from tests.python.functions.normalization.test_activation_fusion import (
     AXES,
     EPS,
     LAYOUTS,
-    made,
+    computed,
     operands,
     wide,
 )
@@ -43,8 +43,8 @@ def run(name, arrays, residual, look=lambda h, z: None, swap=False):
     """Values, and gradients of x, beta and the residual."""
     x, gamma, beta = (renga.Variable(a) for a in arrays[:3])
     r = renga.Variable(residual)
-    h = F.batch_normalization(made(x), gamma, beta)
-    z = made(r) + h if swap else h + made(r)
+    h = F.batch_normalization(computed(x), gamma, beta)
+    z = computed(r) + h if swap else h + computed(r)
     look(h, z)
     y = ACTIVATIONS[name][0](z) * 1.0
     y.grad = arrays[3]
@@ -109,8 +109,8 @@ def test_later_changes_of_the_residual_have_no_effect():
     arrays = operands("d")
     residual = residual_for(arrays[0])
     y = definition(*arrays, residual, 0)[0]
-    r = made(residual)
-    z = F.batch_normalization(made(arrays[0]), *arrays[1:3]) + r
+    r = computed(residual)
+    z = F.batch_normalization(computed(arrays[0]), *arrays[1:3]) + r
     r.array[...] = 0
     np.testing.assert_allclose(F.relu(z).array, y, 1e-11, 1e-11)
 
@@ -118,10 +118,10 @@ def test_later_changes_of_the_residual_have_no_effect():
 def test_two_normalizations():
     arrays = operands("d")
     ones, zeros = np.ones(24), np.zeros(24)
-    h = F.batch_normalization(made(arrays[0]), *arrays[1:3])
-    shortcut = F.batch_normalization(made(arrays[3]), ones, zeros)
+    h = F.batch_normalization(computed(arrays[0]), *arrays[1:3])
+    shortcut = F.batch_normalization(computed(arrays[3]), ones, zeros)
     expected = definition(*arrays, shortcut.array.copy(), 0)[0]
-    shortcut = F.batch_normalization(made(arrays[3]), ones, zeros)
+    shortcut = F.batch_normalization(computed(arrays[3]), ones, zeros)
     np.testing.assert_allclose(F.relu(h + shortcut).array, expected, 1e-11, 1e-11)
 
 
@@ -135,7 +135,7 @@ def test_dropout_after_a_residual():
         return F.dropout(h, 0.3)
 
     factors = dropped(np.ones_like(y)).array
-    z = F.batch_normalization(made(arrays[0]), *arrays[1:3]) + made(residual)
+    z = F.batch_normalization(computed(arrays[0]), *arrays[1:3]) + computed(residual)
     np.testing.assert_allclose(dropped(z).array, y * factors, 1e-11, 1e-11)
 
 
@@ -159,8 +159,8 @@ def test_double_backward(name):
 def test_the_graph_is_the_same():
     arrays = operands("f")
     gamma, r = renga.Variable(arrays[1]), renga.Variable(residual_for(arrays[0]))
-    h = F.batch_normalization(made(arrays[0]), gamma, arrays[2])
-    z = h + made(r)
+    h = F.batch_normalization(computed(arrays[0]), gamma, arrays[2])
+    z = h + computed(r)
     y = F.relu(z)
     assert [v.creator_node.label for v in (y, z)] == ["ReLU", "_ + _"]
     assert y.creator_node.inputs[0] == z.node
