@@ -6,7 +6,7 @@
 #   make check   format, types and the tests of what changed since main
 #   make lint    the static checks alone
 #   make tidy    clang-tidy on the C++ sources, which takes twenty minutes
-#   make debug   tests without optimization, with the standard library's assertions
+#   make debug   tests with the standard library's assertions and little optimization
 #   make asan    tests under the sanitizers of addresses and of undefined behaviour
 #   make tsan    tests under the sanitizer of threads
 #   make fuzz    random calls of every function for FUZZ_MINUTES=30, damaged files, ranks that
