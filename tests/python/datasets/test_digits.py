@@ -1,6 +1,8 @@
 """The digits that come with scikit-learn."""
 
-import builtins
+import importlib.util
+import sys
+import types
 
 import numpy
 import pytest
@@ -67,13 +69,14 @@ def test_colours_are_three_times_gray():
 
 
 def test_without_scikit_learn_the_error_names_the_package(monkeypatch):
-    real_import = builtins.__import__
-
-    def no_sklearn(name, *args, **kwargs):
-        if name.startswith("sklearn"):
-            raise ImportError(name)
-        return real_import(name, *args, **kwargs)
-
-    monkeypatch.setattr(builtins, "__import__", no_sklearn)
+    monkeypatch.setitem(sys.modules, "sklearn", None)
     with pytest.raises(ImportError, match="pip install scikit-learn"):
         get_digits()
+
+
+def test_where_the_file_is_elsewhere_scikit_learn_is_asked(monkeypatch, tmp_path):
+    expected = get_digits(withlabel=False)
+    elsewhere = types.SimpleNamespace(origin=str(tmp_path / "__init__.py"))
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: elsewhere)
+    for part, found in zip(expected, get_digits(withlabel=False)):
+        numpy.testing.assert_array_equal(found, part)
