@@ -149,6 +149,6 @@ def test_labels_that_mixup_refuses(t, message):
 
 def test_losses_that_a_range_test_refuses():
     batches = [(IMAGES[0, 0, :3, :2], numpy.zeros(3, "i"))]
-    for wrong in (lambda x, t: None, lambda x, t: 3.0):
+    for wrong in (lambda model, x, t: None, lambda model, x, t: 3.0):
         with pytest.raises(TypeError, match="expected a Variable from the loss"):
             training.lr_range_test(optimizer(), batches, loss_func=wrong)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import functools
 import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -44,7 +45,8 @@ def lr_range_test(
         optimizer: set up with the model; its rate is called ``lr`` or ``alpha``.
         batches: tuples, dictionaries or single arrays: the arguments of the loss.
         steps: updates.
-        loss_func: the optimizer's target unless given.
+        loss_func: called with the copy of the model and a batch; the call of the model
+            itself unless given.
 
     Raises:
         RuntimeError: before ``setup``.
@@ -72,6 +74,9 @@ def lr_range_test(
             f"{type(optimizer).__name__}"
         )
     trial = copy.deepcopy(optimizer)
+    loss_of = trial.target
+    if loss_func is not None:
+        loss_of = functools.partial(loss_func, trial.target)
     state = numpy.random.get_state()
     rates: list[float] = []
     losses: list[float] = []
@@ -79,7 +84,7 @@ def lr_range_test(
         planned = numpy.geomspace(low, high, steps).tolist()
         for rate, batch in zip(planned, batches):
             setattr(trial, name, rate)
-            loss = _update(trial, loss_func or trial.target, batch)
+            loss = _update(trial, loss_of, batch)
             if not math.isfinite(loss) or loss > 4 * min([loss, *losses]):
                 break
             rates.append(rate)

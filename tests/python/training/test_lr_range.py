@@ -71,9 +71,23 @@ def test_nothing_changes():
     numpy.testing.assert_array_equal(numpy.random.random(2), expected)
 
 
+def test_the_loss_may_be_a_function_of_the_copy():
+    optimizer = renga.optimizers.SGD(0.5).setup(model := Quadratic())
+    expected = lr_range_test(optimizer, BATCHES, 1e-3, 1.0, steps=30)
+    found = lr_range_test(
+        *(optimizer, BATCHES, 1e-3, 1.0),
+        steps=30,
+        loss_func=lambda copy, scale: F.sum(scale * copy.w * copy.w) / 2,
+    )
+    assert found == expected
+    assert model.w.array == 2
+
+
 def test_a_loss_that_never_falls_gives_no_rate():
     optimizer = renga.optimizers.SGD().setup(Quadratic())
-    found = lr_range_test(optimizer, BATCHES, steps=10, loss_func=lambda x: F.sum(x))
+    found = lr_range_test(
+        optimizer, BATCHES, steps=10, loss_func=lambda model, x: F.sum(x)
+    )
     assert math.isnan(found.suggestion)
 
 
