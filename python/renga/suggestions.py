@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
-# What PyTorch, NumPy or Lightning call something, and its names here.
+# What PyTorch, Keras, NumPy or Lightning call something, and its names here.
 _SYNONYMS = {
     "AdaptiveAvgPool2d": "F.average(x, axis=(2, 3))",
     "AvgPool2d": "F.average_pooling_2d",
@@ -15,6 +15,7 @@ _SYNONYMS = {
     "BatchNorm1d": "BatchNormalization",
     "BatchNorm2d": "BatchNormalization",
     "Conv1d": "Convolution1D",
+    "Conv2D": "Convolution2D",
     "Conv2d": "Convolution2D",
     "Conv3d": "Convolution3D",
     "ConvTranspose2d": "Deconvolution2D",

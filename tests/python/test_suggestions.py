@@ -15,6 +15,7 @@ X = numpy.ones((2, 3), "f")
     ("module", "name", "meant"),
     [
         (L, "Conv2d", "Convolution2D"),
+        (L, "Conv2D", "Convolution2D"),
         (L, "linear", "Linear"),
         (L, "ReLU", "F.relu"),
         (renga.optimizers, "Adamm", "Adam"),
