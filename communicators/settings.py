@@ -1,4 +1,4 @@
-"""Settings of communicators from environment variables."""
+"""Settings of communicators; users set theirs by environment variables."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ import math
 import os
 
 from renga.configuration import config
+
+# A signal that arrives just before the main thread waits does not interrupt the wait.
+# So it waits for ranks that are threads in steps: between two, handlers of signals run.
+SECONDS_PER_WAIT = 1.0
 
 _DEFAULT_TIMEOUT = 1800.0
 _DEBUG = "RENGA_DEBUG_COLLECTIVES"

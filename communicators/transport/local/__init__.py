@@ -63,7 +63,8 @@ def run(
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join()
+            while thread.is_alive():
+                thread.join(settings.SECONDS_PER_WAIT)
     except BaseException as error:  # Ctrl-C: the ranks must end too
         failure.set(f"the caller was interrupted: {type(error).__name__}")
         raise

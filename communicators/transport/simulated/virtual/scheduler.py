@@ -16,6 +16,7 @@ from typing import Any, Callable
 
 import numpy as np
 
+from renga.communicators import settings
 from renga.communicators.failure import RankFailed
 from renga.communicators.transport.simulated.virtual.events import Event
 from renga.communicators.transport.simulated.virtual.random_states import RandomStates
@@ -51,8 +52,7 @@ class Scheduler:
         self._later = itertools.count(ranks)  # behind all ranks at equal times
         self._failure: RuntimeError | None = None
         self._tests = 0
-        self._has_ended = threading.Lock()
-        self._has_ended.acquire()
+        self._has_ended = threading.Event()
 
     def run(self, body: Callable[[int], None]) -> None:
         """Calls ``body(number)`` on each thread and returns when all have ended."""
@@ -68,11 +68,9 @@ class Scheduler:
         try:
             self._start(threads)
             self._take_first().wake()
-            self._wait_for_end()
+            self._wait_for_end(threads)
         finally:
             random.install()
-        for thread in threads:
-            thread.join()
 
     def _start(self, threads: list[threading.Thread]) -> None:
         for number, thread in enumerate(threads):
@@ -83,17 +81,23 @@ class Scheduler:
                 self._remaining = self.threads[:number]
                 if number > 0:
                     self._take_first().wake()
-                    self._has_ended.acquire()
+                    self._wait(threads[:number])
                 raise
             self.enqueue(self.threads[number], 0.0)
 
-    def _wait_for_end(self) -> None:
+    def _wait_for_end(self, threads: list[threading.Thread]) -> None:
         try:
-            self._has_ended.acquire()
+            self._wait(threads)
         except BaseException as error:  # Ctrl-C: the ranks must end too
             self.fail(f"the caller was interrupted: {type(error).__name__}")
-            self._has_ended.acquire()
+            self._wait(threads)
             raise
+
+    def _wait(self, threads: list[threading.Thread]) -> None:
+        while not self._has_ended.wait(settings.SECONDS_PER_WAIT):
+            pass
+        for thread in threads:
+            thread.join()
 
     def end(self, thread: VirtualThread) -> None:
         """Gives the turn of a thread that ends to another one."""
@@ -101,7 +105,7 @@ class Scheduler:
         if self._remaining:
             self._take_first().wake()
         else:
-            self._has_ended.release()
+            self._has_ended.set()
 
     def report(self, number: int, error: BaseException) -> None:
         """Ends all ranks because of an exception on one of them."""

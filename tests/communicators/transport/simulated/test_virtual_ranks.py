@@ -261,15 +261,27 @@ def test_runs_can_be_nested():
     assert run(act, 3).results == [[[0], [1, 1], [3, 3, 3]]] * 3
 
 
-def test_keyboard_interrupt_ends_the_ranks():
+@pytest.fixture
+def interruptible():
+    # Whoever runs in the background was told to ignore it.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+# A signal to another thread does not interrupt the wait of the main thread, which
+# handles it.
+@pytest.mark.parametrize("thread", [threading.main_thread, threading.current_thread])
+def test_keyboard_interrupt_ends_the_ranks(thread, interruptible):
     heard = []
 
     def act(comm):
         if comm.rank == 0:
             comm.recv_obj(1)
-            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+            signal.pthread_kill(thread().ident, signal.SIGINT)
             while True:
                 comm.send_obj("x", 0)
+                comm.recv_obj(0)
         try:
             comm.send_obj("here", 0)
             comm.barrier()
@@ -277,14 +289,21 @@ def test_keyboard_interrupt_ends_the_ranks():
             heard.append(str(error))
             raise
 
-    before_handler = signal.signal(signal.SIGINT, signal.default_int_handler)
     before = threading.active_count()
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            simulated.run(act, 2)
-    finally:
-        signal.signal(signal.SIGINT, before_handler)
+    with pytest.raises(KeyboardInterrupt):
+        simulated.run(act, 2)
     assert heard == ["the caller was interrupted: KeyboardInterrupt"]
+    assert threading.active_count() == before
+
+
+def test_keyboard_interrupt_while_the_ranks_end(interruptible):
+    def act(comm):
+        if comm.rank == 1:  # the last one
+            signal.raise_signal(signal.SIGINT)
+
+    before = threading.active_count()
+    with pytest.raises(KeyboardInterrupt):
+        simulated.run(act, 2)
     assert threading.active_count() == before
 
 
