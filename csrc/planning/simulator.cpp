@@ -1,24 +1,13 @@
 #include "planning/simulator.h"
 
 #include <algorithm>
-#include <compare>
-#include <functional>
 #include <limits>
-#include <queue>
 #include <stdexcept>
 
 #include "tensor/error.h"
 
 namespace renga::planning {
 namespace {
-
-// A task that waits for its resource only.
-struct Ready {
-  double ready;
-  std::uint64_t order;
-  int task;
-  auto operator<=>(const Ready&) const = default;
-};
 
 constexpr int kNone = std::numeric_limits<int>::max();
 
@@ -108,57 +97,69 @@ void Simulator::await(int index) {
 }
 
 void Simulator::restart(double from) {
-  std::vector<Task>& tasks = graph_.tasks();
+  const std::vector<Task>& tasks = graph_.tasks();
   progress_.resize(tasks.size());
   const std::vector<int> again = rewind(from);
-  std::vector<Ready> ready;
+  ReadyQueue queue;
+  std::size_t uses = 0;
   for (std::size_t i = 0; i < again.size(); ++i) {
     if (i + 8 < again.size()) __builtin_prefetch(&tasks[again[i + 8]]);
     const int index = again[i];
     await(index);
     const Progress& own = progress_[index];
-    if (own.pending == 0) ready.push_back({own.ready, tasks[index].order, index});
+    if (own.pending == 0) queue.push(own.ready, tasks[index].order, index);
+    uses += std::max<std::size_t>(1, tasks[index].messages.size());
   }
-  std::priority_queue queue(std::greater<>(), std::move(ready));
+  const std::size_t first_event = events_.size(), first_use = uses_.size();
+  events_.resize(first_event + again.size());
+  uses_.resize(first_use + uses);
+  const bool has_run = run(queue, first_event, first_use);
+  require<std::logic_error>(has_run, "planning: expected tasks without a cycle");
+}
+
+// Runs all tasks that become ready, and returns whether these are as many as events are expected.
+// The events and uses have their places already.
+bool Simulator::run(ReadyQueue& queue, std::size_t event, std::size_t use) {
+  Task* const tasks = graph_.tasks().data();
   Progress* const progress = progress_.data();
+  double* const free_times = free_.data();
+  Use* uses = uses_.data() + use;
+  Event* events = events_.data() + event;
+  const Event* const end_of_events = events_.data() + events_.size();
   const auto end_one = [&](int index, double end) -> Progress& {  // of those a task waits for
     Progress& own = progress[index];
     own.ready = std::max(own.ready, end);
     if (--own.pending == 0) {
-      queue.push({own.ready, tasks[index].order, index});
+      queue.push(own.ready, tasks[index].order, index);
       __builtin_prefetch(tasks[index].messages.data());
     }
     return own;
   };
-  std::size_t done = 0;
-  for (; !queue.empty(); ++done) {
-    const int index = queue.top().task;
-    queue.pop();
+  for (; !queue.empty() && events < end_of_events; ++events, ++event) {
+    const int index = queue.pop();
     Task& task = tasks[index];
     const double start = task.ready = progress[index].ready;
-    const int event = static_cast<int>(events_.size());
     progress[index].pending = kDone;
-    const std::size_t uses = uses_.size();
+    *events = {start, index, task.generation, static_cast<std::size_t>(uses - uses_.data())};
     for (Messages& messages : task.messages) {
-      double& free = free_[messages.resource];
-      uses_.push_back({messages.resource, free});
+      double& free = free_times[messages.resource];
+      *uses++ = {messages.resource, free};
       double end = messages.start = std::max(start, free);
       for (int i = 0; i < messages.count; ++i) {
         end += messages.seconds;
         Progress& receiver = end_one(messages.receiver + i, end);
-        receiver.first = std::min(receiver.first, event);
+        receiver.first = std::min(receiver.first, static_cast<int>(event));
       }
       free = end;
     }
     if (task.messages.empty()) {
-      double& free = free_[task.resource];
-      uses_.push_back({task.resource, free});
+      double& free = free_times[task.resource];
+      *uses++ = {task.resource, free};
       task.end = free = std::max(start, free) + task.seconds;
       for (const int other : task.after) end_one(other, task.end);
     }
-    events_.push_back({start, index, task.generation, uses});
   }
-  require<std::logic_error>(done == again.size(), "planning: expected tasks without a cycle");
+  return events == end_of_events;
 }
 
 std::vector<Simulator::Span> Simulator::timeline() const {

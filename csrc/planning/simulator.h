@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "planning/ready_queue.h"
 #include "planning/task_graph.h"
 
 namespace renga::planning {
@@ -67,6 +68,7 @@ class Simulator {
   void restart(double from);
   std::vector<int> rewind(double from);
   void await(int task);
+  bool run(ReadyQueue& queue, std::size_t event, std::size_t use);
 
   TaskGraph graph_;
   std::vector<Event> events_;       // in order
