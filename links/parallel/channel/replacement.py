@@ -68,16 +68,21 @@ def channel_replacements(
         _require_sharded_outputs(traced)
     layouts_of = choose_layouts(traced, comm) if choices is None else None
     replacements = []
-    attentions = [] if choices is not None else _attentions(model)
-    inside = {id(child) for link in attentions for child in link.children()}
     paths = {id(link): path for path, link in reversed(list(model.namedlinks()))}
+    kept = LinkChoice(("replicated", "replicated"), is_kept=True)
+    by_heads = [
+        link
+        for link in attentions(model)
+        if choices is None or not choices.get(paths[id(link)], kept).is_kept
+    ]
+    inside = {id(child) for link in by_heads for child in link.children()}
     for link in dict.fromkeys(model.links()):
-        if link in attentions:
+        if link in by_heads:
             replacements.append(_shard_heads(link, comm, traced))
         if not link._params or id(link) in inside:
             continue
         calls = [call for call in traced.calls if call.link is link]
-        choice = LinkChoice(("replicated", "replicated"), is_kept=True)
+        choice = kept
         if layouts_of is not None:
             choice = LinkChoice(layouts_of(link))
         elif choices is not None:
@@ -94,7 +99,7 @@ def trace_channels(
 ) -> Trace:
     """Runs the model once, and finds which layouts its activations may have."""
     traced = trace(model, inputs, tuple(_MAKERS), output)
-    inside = {id(child) for link in _attentions(model) for child in link.children()}
+    inside = {id(child) for link in attentions(model) for child in link.children()}
     attended = {id(call.link) for call in traced.attended}
     for call in traced.calls:
         _constrain_call(call, traced.groups)
@@ -120,7 +125,8 @@ def _require_sharded_outputs(traced: Trace) -> None:
             )
 
 
-def _attentions(model: Link) -> list[MultiHeadAttention]:
+def attentions(model: Link) -> list[MultiHeadAttention]:
+    """The attentions whose heads can be sharded."""
     links = dict.fromkeys(model.links())
     return [link for link in links if type(link) is MultiHeadAttention]
 

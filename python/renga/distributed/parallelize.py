@@ -10,6 +10,7 @@ import numpy
 
 from renga.link import Link
 from renga.links.parallel.channel.replacement import channel_replacements
+from renga.links.parallel.samples.sample_run import SampleRun
 from renga.links.parallel.sequence.model.replacement import sequence_replacements
 from renga.links.parallel.sequence.model.sequence_run import SequenceRun
 from renga.links.parallel.sharding.consistency import require_same_on_all_ranks
@@ -42,6 +43,9 @@ class Strategy(Protocol):
     @property
     def grid(self) -> tuple[int, ...] | None:
         """That of the ranks which share images, if they do."""
+
+    def sample_run(self, comm: Communicator) -> SampleRun | None:
+        """How groups of ranks with samples of their own run the model, if there are."""
 
     def replacements(
         self, model: Link, comm: Communicator, inputs: Sequence[Any]
@@ -129,6 +133,7 @@ def with_strategy(
         _initialize(model, inputs)
     ranks.bcast_data(model)
     numpy.random.set_state(ranks.bcast_obj(numpy.random.get_state()))
+    samples: SampleRun | None = None
     if isinstance(strategy, str):
         options = {} if output == "replicated" else {"output": output}
         replacements = _STRATEGIES[strategy](model, comm, inputs, **options)
@@ -136,12 +141,17 @@ def with_strategy(
         pipeline = strategy.pipeline(model, ranks, inputs)
         if pipeline is not None:
             return pipeline, f"parallelize: {_name(strategy)}, {pipeline}"
-        replacements = strategy.replacements(model, ranks, inputs)
+        samples = strategy.sample_run(ranks)
+        shared = ranks if samples is None else samples.inner
+        own = inputs if samples is None else samples.shards(inputs)
+        replacements = strategy.replacements(model, shared, own)
     report = _report(model, replacements, _name(strategy), ranks.size)
     class_of: Callable[[Link], type[Link]] = type
     grid, is_replicated = _grid(strategy, comm, ranks), input == "replicated"
     if ranks.size > 1 and grid is not None:
         class_of = SpatialRun(grid, is_replicated).class_of
+    elif samples is not None:
+        class_of = samples.class_of
     elif ranks.size > 1 and strategy == "sequence":
         class_of = SequenceRun(ranks, is_replicated).class_of
     new = {id(r.link): r.replacement for r in replacements if r.replacement is not None}

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from renga.links.parallel.channel.replacement import LinkChoice, channel_replacements
+from renga.links.parallel.samples.sample_run import SampleRun
 from renga.links.parallel.sharding.model.replacement import LinkReplacement
 from renga.links.parallel.spatial.grid import SpatialGrid
 from renga.links.parallel.spatial.model.replacement import spatial_replacements
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from renga.communicators import Communicator
     from renga.link import Link
 
-_FORMAT = "renga plan 2"
+_FORMAT = "renga plan 3"
 # The name of data parallelism without a plan among measured steps.
 MULTI_NODE_OPTIMIZER = "create_multi_node_optimizer"
 
@@ -74,6 +75,8 @@ class Plan:
         grid: rows and columns of ranks that share images, if they do; then no link
             has a choice of its own.
         stages: of a pipeline, if it is one; likewise.
+        groups: of ranks with samples of their own, which share the model by ``links``.
+        steps: of each output, the time steps that are stacked along axis 0.
         predicted: the seconds of hand-made strategies and other candidates by name.
         measured: the timed seconds of candidates by name, if they were timed.
     """
@@ -87,6 +90,8 @@ class Plan:
     timeline: list[Bar] = dataclasses.field(default_factory=list)
     grid: tuple[int, int] | None = None
     stages: Stages | None = None
+    groups: int = 1
+    steps: tuple[int, ...] = ()
     predicted: dict[str, float] = dataclasses.field(default_factory=dict)
     measured: dict[str, float] = dataclasses.field(default_factory=dict)
 
@@ -115,7 +120,8 @@ class Plan:
     @property
     def name(self) -> str:
         """Equal for equal choices."""
-        text = json.dumps([self.links, self.grid, self.stages], sort_keys=True)
+        chosen = [self.links, self.grid, self.stages, self.groups]
+        text = json.dumps(chosen, sort_keys=True)
         return f"plan {hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
     def replacements(
@@ -140,6 +146,12 @@ class Plan:
         if self.grid is not None:
             return spatial_replacements(model, SpatialGrid(comm, self.grid), inputs)
         return channel_replacements(model, comm, inputs, self.links)
+
+    def sample_run(self, comm: Communicator) -> SampleRun | None:
+        """How groups of ranks with samples of their own run it, if there are any."""
+        if self.groups == 1:
+            return None
+        return SampleRun.create(comm, self.groups, self.steps)
 
     def pipeline(
         self, model: Link, comm: Communicator, inputs: Sequence[Any]
@@ -195,6 +207,8 @@ class Plan:
             "timeline": self.timeline,
             "grid": self.grid,
             "stages": self.stages,
+            "groups": self.groups,
+            "steps": self.steps,
             "predicted": self.predicted,
             "measured": self.measured,
         }
@@ -226,6 +240,8 @@ class Plan:
             [Bar(*bar) for bar in fields["timeline"]],
             None if grid is None else (grid[0], grid[1]),
             None if stages is None else Stages(tuple(stages[0]), stages[1]),
+            fields["groups"],
+            tuple(fields["steps"]),
             fields["predicted"],
             fields["measured"],
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ from renga.planning.cluster import Cluster
 from renga.planning.costs import Costs
 from renga.planning.graph import Graph
 from renga.planning.links.link_plans import link_plans
+from renga.planning.links.sample_groups import sample_groups
 from renga.planning.links.space import LinkSpace
 from renga.planning.links.spatial import spatial_steps
 from renga.planning.links.stages import stage_steps
@@ -20,6 +22,8 @@ from renga.planning.plan import Bar, Plan, Row
 from renga.planning.report import data_start, next_best, starts
 from renga.planning.simulation import sync_bytes
 from renga.planning.space import OperationSpace, take
+
+_SWEEPS = 3  # over the choices of a described network, each of which takes long
 
 
 def search(
@@ -54,7 +58,9 @@ def search(
     """
     if isinstance(model, Graph):
         space = OperationSpace(model, cluster, costs)
-        found = search_space(space, seconds, seed, proposals, costs.device.memory)
+        memory = costs.device.memory
+        found = search_space(space, seconds, seed, proposals, memory)
+        found.insert(0, descend(space, found[0], memory, _SWEEPS))
         return _operation_plan(space, found)
     inputs = x if isinstance(x, tuple) else (x,)
     comm, plans = cluster.comm, None
@@ -68,6 +74,7 @@ def search(
         plans = link_plans(
             links,
             found,
+            _grouped(model, traced, inputs, cluster, costs),
             [step for step in spatial if step.memory <= memory],
             [step for step in stages if step.memory <= memory],
         )
@@ -81,6 +88,32 @@ def search(
     fastest = plans[min(plans, key=measured.__getitem__)]
     fastest.measured = measured
     return fastest
+
+
+def _grouped(
+    model: Link,
+    traced: TracedModel,
+    inputs: Sequence[Any],
+    cluster: Cluster,
+    costs: Costs,
+) -> list[tuple[LinkSpace, Found]]:
+    """The best strategy of each number of groups of ranks that fits into the memory.
+
+    The starts of a search, but for data parallelism and the random one, are improved.
+    """
+    found, memory = [], costs.device.memory
+    for groups in sample_groups(model, traced, inputs, cluster, costs):
+        space = LinkSpace.of_groups(groups)
+        starts = space.starts(random.Random(0))
+        candidates = [
+            descend(space, Found(starts[name], 0.0, name, 0), memory)
+            for name in ("serial", "channel", "cost model")
+        ]
+        best = min(candidates, key=lambda candidate: candidate.seconds)
+        take(space, best.choices)
+        if space.memory() <= memory:
+            found.append((space, best))
+    return found
 
 
 def _operation_plan(space: OperationSpace, found: Sequence[Found]) -> Plan:

@@ -43,8 +43,14 @@ class TrackedCallable(TrackedLink):
         return self._track(super().__call__, args, kwargs)
 
 
-def tracked_class(link: Link, run_model: Run) -> type[Link]:
-    """A class derived from that of a link, whose calls are tracked."""
+def tracked_class(
+    link: Link, run_model: Run, override: type[Link] | None = None
+) -> type[Link]:
+    """A class derived from that of a link, whose calls are tracked.
+
+    Args:
+        override: a class whose methods are used in the place of the link's.
+    """
     kind = type(link)
     base = TrackedLink if kind.__call__ is Link.__call__ else TrackedCallable
     names = {
@@ -52,7 +58,8 @@ def tracked_class(link: Link, run_model: Run) -> type[Link]:
         "__module__": kind.__module__,
         "__qualname__": kind.__qualname__,
     }
-    return type(kind.__name__, (base, kind), names)
+    bases = (base, kind) if override is None else (base, override, kind)
+    return type(kind.__name__, bases, names)
 
 
 def is_tracked(model: Link) -> bool:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import threading
+from collections.abc import Iterator
 from typing import Any
 
 import numpy
@@ -12,13 +15,20 @@ _STRIDE = 5566755282872655
 _streams_exist = False
 
 
+class _Thread(threading.local):
+    first_stream = 0
+
+
+_thread = _Thread()
+
+
 def draw_seed(x: Any) -> int:
     """53 bits from NumPy's global generator, so seeding NumPy reproduces a run.
 
     Ranks with the same generator state draw the same seed for a replicated variable
     ``x``, and different seeds for a sharded one.
     """
-    return _seed_of_stream(_stream_of(x) if _streams_exist else 0)
+    return _seed_of_stream(_own_stream_of(x))
 
 
 def generator(x: Any) -> Any:
@@ -28,7 +38,7 @@ def generator(x: Any) -> Any:
     the same numbers, and shards of different sizes leave the ranks' global generators
     in different states.
     """
-    stream = _stream_of(x) if _streams_exist else 0
+    stream = _own_stream_of(x)
     if stream == 0:
         return numpy.random
     return numpy.random.RandomState(numpy.random.MT19937(_seed_of_stream(stream)))
@@ -44,6 +54,27 @@ def enable_random_streams() -> None:
     """Makes ``draw_seed`` search graphs for a ``random_stream`` from now on."""
     global _streams_exist
     _streams_exist = True
+
+
+@contextlib.contextmanager
+def random_streams(first: int) -> Iterator[None]:
+    """A context in which the streams of this thread's functions count from ``first``.
+
+    Functions of ranks with other samples draw other random numbers in it.
+
+    Args:
+        first: differs between them by more than there are streams; above 0.
+    """
+    enable_random_streams()
+    before, _thread.first_stream = _thread.first_stream, first
+    try:
+        yield
+    finally:
+        _thread.first_stream = before
+
+
+def _own_stream_of(x: Any) -> int:
+    return _thread.first_stream + _stream_of(x) if _streams_exist else 0
 
 
 def _seed_of_stream(stream: int) -> int:

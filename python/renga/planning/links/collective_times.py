@@ -46,6 +46,12 @@ class CollectiveTimes(NamedTuple):
             )
         )
 
+    def scaled(self, factor: float) -> CollectiveTimes:
+        """The times of collectives that take so many times as long."""
+        return CollectiveTimes(
+            *(tuple((size, factor * t) for size, t in points) for points in self)
+        )
+
 
 def interpolated(points: Points, size: int) -> float:
     """The seconds for so many bytes, as powers of the size between measured ones.

@@ -25,6 +25,7 @@ _TIMED = 3
 def link_plans(
     space: LinkSpace,
     found: Sequence[Found],
+    grouped: Sequence[tuple[LinkSpace, Found]],
     spatial: Sequence[SpatialStep],
     pipelines: Sequence[StageStep],
 ) -> dict[str, Plan]:
@@ -32,6 +33,7 @@ def link_plans(
 
     Args:
         found: by a search of the space, the shortest step first.
+        grouped: the best strategies of groups of ranks with samples of their own.
         spatial, pipelines: steps that fit into the memory.
     """
     data, traced = data_start(found), space.traced
@@ -52,13 +54,23 @@ def link_plans(
         take(space, candidate.choices)
         is_data = candidate.seconds == data.seconds
         name = "data" if is_data else f"layouts {len(plans) + 1}"
-        links, bars = space.link_choices(), _bars(traced, space.step, cluster.ranks)
+        links, bars = space.link_choices(), _bars(space.step, cluster.ranks)
         add(name, candidate.seconds, _rows(space, candidate), bars, links=links)
+    for own, candidate in grouped:
+        take(own, candidate.choices)
+        groups = own.groups
+        assert groups is not None
+        name = f"{groups.count} groups of samples"
+        choices = dict(
+            links=own.link_choices(), groups=groups.count, steps=groups.steps
+        )
+        rows, bars = _rows(own, candidate), _bars(own.step, cluster.ranks)
+        add(name, candidate.seconds, rows, bars, **choices)
     for step in spatial:
         name, seconds = f"spatial {step.grid[0]}x{step.grid[1]}", step.step.seconds()
         rows, bars = (
             _spatial_rows(traced, step),
-            _bars(traced, step.step, cluster.ranks),
+            _bars(step.step, cluster.ranks),
         )
         add(name, seconds, rows, bars, grid=step.grid)
     for pipeline in pipelines:
@@ -67,7 +79,9 @@ def link_plans(
         name = f"pipeline of {pipeline.micro_batches} micro-batches"
         add(name, pipeline.seconds, rows, bars, stages=stages)
     predicted = starts(found) | {
-        name: plan.seconds for name, plan in plans.items() if not plan.links
+        name: plan.seconds
+        for name, plan in plans.items()
+        if plan.groups > 1 or not plan.links
     }
     for plan in plans.values():
         plan.predicted = predicted
@@ -87,10 +101,10 @@ def _distinct(found: Sequence[Found], data: Found) -> list[Found]:
     return chosen
 
 
-def _bars(traced: TracedModel, step: StepChain, ranks: int) -> list[Bar]:
+def _bars(step: StepChain, ranks: int) -> list[Bar]:
     bars = []
     for task in step.tasks:
-        path = traced.calls[task.operation // 3].path
+        path = step.names[task.operation // 3]
         part, kind = task.operation % 3, task.kind
         if part == 0:
             kind = "send" if kind == "forward" else "send gradient"
@@ -117,7 +131,8 @@ def data_seconds(traced: TracedModel, cluster: Cluster, costs: Costs) -> float:
     if cluster.overlaps:
         exposed = max(0.0, exposed - hidden)
     times[0] = times[0]._replace(messages=NONE._replace(backward=exposed))
-    return StepChain(cluster, times).seconds()
+    names = [call.path for call in traced.calls]
+    return StepChain(cluster, times, names).seconds()
 
 
 def _rows(space: LinkSpace, found: Found) -> list[Row]:
@@ -138,7 +153,19 @@ def _rows(space: LinkSpace, found: Found) -> list[Row]:
         else:
             best = next_best(space, found, space.variables_of(i))
             rows[key] = Row(*key, *figures, best)
-    return list(rows.values())
+    return [*rows.values(), *_sample_rows(space)]
+
+
+def _sample_rows(space: LinkSpace) -> list[Row]:
+    """What groups of ranks with samples of their own send each other."""
+    if space.groups is None:
+        return []
+    sums, gathers = space.step.times[0].messages, space.step.times[-1].messages
+    text = f"{space.groups.count} groups"
+    return [
+        Row("gradients", text, 0.0, sums.bytes, sums.backward, ""),
+        Row("outputs", text, 0.0, gathers.bytes, gathers.forward, ""),
+    ]
 
 
 def _spatial_rows(traced: TracedModel, step: SpatialStep) -> list[Row]:

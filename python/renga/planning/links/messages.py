@@ -36,6 +36,7 @@ from renga.planning.cluster import Cluster
 if TYPE_CHECKING:
     from renga.communicators import Communicator
 
+_CHANNELS = {"features": "channel"}
 _Change = tuple[Redistribution, Sequence[int]]  # and the shape of the variable
 
 
@@ -79,14 +80,15 @@ def link_messages(
     """
     if cluster.ranks == 1:
         return NONE
-    source, target = (LAYOUTS[layout] for layout in layouts)
+    # The features of a sequence are the channels of each position.
+    source, target = (LAYOUTS[_CHANNELS.get(a, a)] for a in layouts)
     has_gradient = call.x is not None and call.x.creator_node is not None
     comm = simulated_ranks(cluster, rank)
     if isinstance(link, EmbedID):
         return _of_embedding(link, call, target, cluster)
     if isinstance(link, BatchNormalization):
         if source == target == BATCH:
-            return _of_statistics(call.x_shape[1], cluster)
+            return of_statistics(call.x_shape[1], cluster)
         before, after = _around_channels(comm, call, source, target)
         weights: list[_Change] = []
     else:
@@ -103,21 +105,48 @@ def link_messages(
     return total
 
 
+def parameter_sizes(
+    link: Any, call: Call, layouts: tuple[str, str], algorithm: str, cluster: Cluster
+) -> list[int]:
+    """The elements of the parameters of a replaced link on rank 0, as for messages."""
+    ranks = cluster.ranks
+    sizes = {name: getattr(link, name).size for name in sorted(link._params)}
+    if isinstance(link, (EmbedID, BatchNormalization)):
+        is_embedding = isinstance(link, EmbedID)
+        channels = link.W.shape[1] if is_embedding else call.x_shape[1]
+        own = len(shard_ranges(channels, ranks)[0])
+        return [size // channels * own for size in sizes.values()]
+    sharding, _ = _sharding(link, call, algorithm, simulated_ranks(cluster))
+    if sharding.grid.replicates_weight:
+        return list(sizes.values())
+    if "b" in sizes:
+        sizes["b"] = len(sharding.output_ranges[0])
+    blocks = [(sharding.output_block(0), sharding.output_ranges)]
+    if getattr(link, "groups", 1) > 1:  # cut by outputs only
+        blocks = [(list(sharding.output_ranges[:1]), sharding.output_ranges)]
+    elif not sharding.grid.gathers_weight:
+        blocks.append((sharding.input_block(0), sharding.input_ranges))
+    for own_ranges, ranges in blocks:
+        sizes["W"] = sizes["W"] * sum(sizes_of(own_ranges)) // sum(sizes_of(ranges))
+    return list(sizes.values())
+
+
 def _sharding(
     link: Any, call: Call, algorithm: str, comm: Communicator
 ) -> tuple[WeightSharding, tuple[tuple[int, ...], tuple[int, ...]]]:
     """The sharding of the weight, and the shapes of x and y as it sees them."""
     outputs, inputs = link.W.shape[:2]
-    unit, x_shape = 1, call.x_shape
+    unit, x_shape, y_shape = 1, call.x_shape, call.y_shape
     if isinstance(link, Deconvolution2D):
         inputs, outputs = link.W.shape[0], link.W.shape[1] * link.groups
     elif isinstance(link, Linear):
         unit = call.pixels
-        x_shape = (math.prod(call.x_shape) // inputs, inputs)
+        rows = math.prod(call.x_shape) // inputs
+        x_shape, y_shape = (rows, inputs), (rows, outputs)
     else:
         inputs *= link.groups
     (grid,) = requested_grids(algorithm, comm.size)
-    return shard_weight(comm, inputs, outputs, grid, unit), (x_shape, call.y_shape)
+    return shard_weight(comm, inputs, outputs, grid, unit), (x_shape, y_shape)
 
 
 def _around_products(
@@ -218,13 +247,18 @@ def _size_exchange(cluster: Cluster) -> Messages:
     )
 
 
-def _of_statistics(channels: int, cluster: Cluster) -> Messages:
-    """Of batch normalization: five rows of float64, and two in the backward pass."""
+def of_statistics(channels: int, cluster: Cluster, rows: int = 5) -> Messages:
+    """Of batch normalization over the samples of all ranks, in float64.
+
+    Args:
+        rows: that are sent forward; three if parameters are replicated. Backward there
+            are two.
+    """
     seconds = [
-        cluster.all_to_all(cluster.machine, cluster.ranks, rows * 8 * channels)
-        for rows in (5, 2)
+        cluster.all_to_all(cluster.machine, cluster.ranks, n * 8 * channels)
+        for n in (rows, 2)
     ]
-    size = 7 * 8 * channels * (cluster.ranks - 1)
+    size = (rows + 2) * 8 * channels * (cluster.ranks - 1)
     return Messages(seconds[0], seconds[1], size, 2)
 
 

@@ -17,13 +17,29 @@ from renga.planning.costs import Costs, share_of
 from renga.planning.graph import Operation
 from renga.planning.links.messages import (
     NONE,
+    Messages,
     link_messages,
+    parameter_sizes,
     simulated_ranks,
 )
+from renga.planning.links.sample_groups import SampleGroups
 from renga.planning.links.step_chain import LinkTimes, StepChain
-from renga.planning.links.traced_model import SERIAL, TracedCall, TracedModel
+from renga.planning.links.traced_model import (
+    HEADS,
+    SERIAL,
+    TracedCall,
+    TracedModel,
+)
 
 _REPLICATED = ("replicated", "replicated")
+_BY_CHANNEL = ("column-parallel", "channel", "features", HEADS)
+# The algorithms and layouts of an attention by heads: of the projection of the results,
+# and of that to queries, keys and values.
+_OF_PROJECTIONS = (
+    ("row-parallel", ("features", "replicated")),
+    ("column-parallel", ("replicated", "features")),
+)
+_SAMPLES = "samples"  # what groups of ranks with samples of their own send
 Variable = Union[str, Any]  # the path of a link, or a group of activations
 
 
@@ -36,21 +52,43 @@ class LinkSpace:
 
     Args:
         cluster: of which ranks wait while they communicate.
+        groups: of ranks with samples of their own, if these are the links and the ranks
+            of one of them. Then activations are not sharded by samples any further.
     """
 
-    def __init__(self, traced: TracedModel, cluster: Cluster, costs: Costs) -> None:
+    def __init__(
+        self,
+        traced: TracedModel,
+        cluster: Cluster,
+        costs: Costs,
+        groups: SampleGroups | None = None,
+    ) -> None:
         self.traced, self.cluster, self.costs = traced, cluster, costs
+        self.groups = groups
         ranks = cluster.ranks
         options: dict[Variable, list[str]] = {}
         if ranks > 1:
             options = {**traced.layouts(ranks), **traced.algorithms(ranks)}
+        if groups is not None:
+            options = {k: [o for o in v if o != "batch"] for k, v in options.items()}
         self._names = list(options)
         self._options = list(options.values())
         self.current: list[str] = [choices[0] for choices in self._options]
         self._index = {name: i for i, name in enumerate(self._names)}
         self._known: dict[Any, LinkTimes] = {}
         self._users = self._find_users()
-        self.step = StepChain(cluster, [self.times(call) for call in traced.calls])
+        times = [self.times(call) for call in traced.calls]
+        names = [call.path for call in traced.calls]
+        if groups is not None:
+            times += [_only(groups.gathers()), self._sums()]
+            # Gradients are summed at the end of the backward pass.
+            times, names = [times[-1], *times[:-1]], [_SAMPLES, *names, _SAMPLES]
+        self.step = StepChain(cluster, times, names)
+
+    @classmethod
+    def of_groups(cls, groups: SampleGroups) -> LinkSpace:
+        """The space of a group of ranks that has samples of its own."""
+        return cls(groups.traced, groups.inner, groups.costs, groups)
 
     def choices(self, variable: int) -> Sequence[str]:
         return self._options[variable]
@@ -62,8 +100,11 @@ class LinkSpace:
         if self.current[variable] == choice:
             return
         self.current[variable] = choice
+        first = 0 if self.groups is None else 1
         for i in self._users[variable]:
-            self.step.change(i, self.times(self.traced.calls[i]))
+            self.step.change(first + i, self.times(self.traced.calls[i]))
+        if self.groups is not None:
+            self.step.change(0, self._sums())
 
     def seconds(self) -> float:
         return self.step.seconds()
@@ -99,7 +140,7 @@ class LinkSpace:
         return {
             "data": [_first(o, "weight-replicated", "batch") for o in self._options],
             "serial": [options[0] for options in self._options],
-            "channel": [_first(o, "column-parallel", "channel") for o in self._options],
+            "channel": [_first(o, *_BY_CHANNEL) for o in self._options],
             "cost model": modelled,
             "random": [generator.choice(options) for options in self._options],
         }
@@ -113,12 +154,18 @@ class LinkSpace:
 
     def layouts(self, call: Any) -> tuple[str, str]:
         """Of a call's input and output."""
+        if self._is_by_heads(call.link):
+            return _OF_PROJECTIONS[call.link is self._attention(call.link).in_proj][1]
         x, y = (self.traced.trace.groups.find(node) for node in (call.x, call.y))
         return self._chosen(x), self._chosen(y)
 
     def algorithm(self, traced: TracedCall) -> str:
         """Of a link; a link whose input or output is sharded cannot be serial."""
-        layouts = self.layouts(traced.call)
+        layouts, link = self.layouts(traced.call), traced.call.link
+        if self._is_by_heads(link):
+            return _OF_PROJECTIONS[link is self._attention(link).in_proj][0]
+        if id(link) in self.traced.attention_of:
+            return SERIAL
         if isinstance(traced.call.link, BatchNormalization):
             return SERIAL if layouts == _REPLICATED else "statistics"
         if traced.path not in self._index:
@@ -137,6 +184,10 @@ class LinkSpace:
             found[traced.path] = LinkChoice(
                 layouts, algorithm if has_grid else None, 0, algorithm == SERIAL
             )
+        for path in self.traced.attentions:
+            if path in self._index:
+                is_serial = self.current[self._index[path]] == SERIAL
+                found[path] = LinkChoice(_REPLICATED, None, 0, is_serial)
         return found
 
     def times(self, traced: TracedCall) -> LinkTimes:
@@ -159,8 +210,11 @@ class LinkSpace:
             messages = link_messages(
                 link, traced.call, layouts, algorithm, self.cluster
             )
+        if self.groups is not None and op.kind == "normalization":
+            messages += self.groups.statistics(max(self._parameter_sizes(traced)))
         degrees = [1] * len(behind.extents)
-        axis = {"batch": 0, "channel": 1}.get(layouts[1])
+        last = len(behind.extents) - 1
+        axis = {"batch": 0, "channel": 1, "features": last}.get(layouts[1])
         if axis is not None:
             degrees[axis] = min(self.cluster.ranks, behind.extents[axis])
         share = Configuration(tuple(degrees), ())
@@ -172,6 +226,20 @@ class LinkSpace:
         return LinkTimes(
             self.costs.task(op, split), self.costs.task(behind, share), messages, update
         )
+
+    def _sums(self) -> LinkTimes:
+        """Of the gradients of all parameters, over the groups."""
+        assert self.groups is not None
+        links = {call.path: call for call in self.traced.calls}
+        sizes = [n for call in links.values() for n in self._parameter_sizes(call)]
+        return _only(self.groups.sums(sizes))
+
+    def _parameter_sizes(self, traced: TracedCall) -> list[int]:
+        link, algorithm = traced.call.link, self.algorithm(traced)
+        if algorithm == SERIAL or self.cluster.ranks == 1:
+            return [param.size for param in link.params()]
+        layouts = self.layouts(traced.call)
+        return parameter_sizes(link, traced.call, layouts, algorithm, self.cluster)
 
     def _holds_all(self, traced: TracedCall) -> bool:
         """Whether a rank has all parameters of a link."""
@@ -185,6 +253,14 @@ class LinkSpace:
         algorithm, layouts = self.algorithm(traced), self.layouts(traced.call)
         return link_split(op, algorithm, layouts, self.cluster.ranks)
 
+    def _attention(self, link: Any) -> Any:
+        return self.traced.attentions[self.traced.attention_of[id(link)]]
+
+    def _is_by_heads(self, link: Any) -> bool:
+        """Whether a link is a projection of an attention of which ranks have heads."""
+        i = self._index.get(self.traced.attention_of.get(id(link)))
+        return i is not None and self.current[i] == HEADS
+
     def _chosen(self, root: Any) -> str:
         i = self._index.get(root)
         return "replicated" if i is None else self.current[i]
@@ -194,10 +270,17 @@ class LinkSpace:
         users: list[list[int]] = [[] for _ in self._names]
         find = self.traced.trace.groups.find
         for i, traced in enumerate(self.traced.calls):
-            for name in {traced.path, find(traced.call.x), find(traced.call.y)}:
+            attention = self.traced.attention_of.get(id(traced.call.link))
+            nodes = find(traced.call.x), find(traced.call.y)
+            for name in {traced.path, attention, *nodes}:
                 if name in self._index:
                     users[self._index[name]].append(i)
         return users
+
+
+def _only(messages: Messages) -> LinkTimes:
+    """The times of messages by themselves."""
+    return LinkTimes((0.0, 0.0), (0.0, 0.0), messages, 0.0)
 
 
 def link_split(

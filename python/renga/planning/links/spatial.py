@@ -89,7 +89,8 @@ def _step(
         passes = costs.task(op, split), costs.task(behind, split)
         times.append(LinkTimes(*passes, own, costs.update(op, whole)))
         memory += 4 * (3 * op.parameters + 2 * op.size * share_of(op, split))
-    return SpatialStep(grid, times, math.ceil(memory), StepChain(cluster, times))
+    step = StepChain(cluster, times, [call.path for call in traced.calls])
+    return SpatialStep(grid, times, math.ceil(memory), step)
 
 
 def spatial_split(extents: Sequence[int], grid: tuple[int, int]) -> Configuration:

@@ -34,9 +34,13 @@ class StepChain:
 
     Args:
         times: of each call.
+        names: of what is called.
     """
 
-    def __init__(self, cluster: Cluster, times: Sequence[LinkTimes]) -> None:
+    def __init__(
+        self, cluster: Cluster, times: Sequence[LinkTimes], names: Sequence[str]
+    ) -> None:
+        self.names = list(names)
         self._times = list(times)
         self._simulator = _core.planning.Simulator(cluster.topology)
         chain = [c for own in times for c in self._configurations(own)]
@@ -53,6 +57,11 @@ class StepChain:
         self._times[call] = times
         for k, own in enumerate(self._configurations(times)):
             self._simulator.configure(3 * call + k, own)
+
+    @property
+    def times(self) -> list[LinkTimes]:
+        """Of each call."""
+        return self._times
 
     def seconds(self) -> float:
         """Of the step."""

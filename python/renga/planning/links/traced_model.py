@@ -13,12 +13,18 @@ from renga.links.convolution.deconvolution_2d import Deconvolution2D
 from renga.links.normalization.batch_normalization import BatchNormalization
 from renga.links.parallel.channel.layout_search import possible_layouts
 from renga.links.parallel.channel.process_grid import requestable_grids
-from renga.links.parallel.channel.replacement import obstacle, trace_channels
+from renga.links.parallel.channel.replacement import (
+    attentions,
+    obstacle,
+    trace_channels,
+)
 from renga.links.parallel.sharding.tracing import Call, Trace
 from renga.planning.graph import Graph, Operation
 
 # The algorithm of a link that every rank computes as a whole.
 SERIAL = "serial"
+# That of an attention of which each rank has some heads.
+HEADS = "heads"
 _WITH_PRODUCTS = (Convolution2D, Deconvolution2D, Linear)
 
 
@@ -47,10 +53,19 @@ class TracedModel:
     def __init__(self, model: Link, inputs: Sequence[Any]) -> None:
         self.trace: Trace = trace_channels(model, inputs)
         paths = {id(link): path for path, link in reversed(list(model.namedlinks()))}
+        self.attentions = {paths[id(a)]: a for a in attentions(model)}
+        # Of each projection, by its id, the path of its attention.
+        self.attention_of = {
+            id(child): path
+            for path, attention in self.attentions.items()
+            for child in attention.children()
+        }
+        attended = {id(call.link) for call in self.trace.attended}
         self.graph = Graph(type(model).__name__)
         self.calls: list[TracedCall] = []
         for call in self.trace.calls:
-            if obstacle(call.link):
+            is_used = any(p.node in self.trace.leaves for p in call.link.params())
+            if obstacle(call.link) or id(call.link) in attended or is_used:
                 continue
             path = paths[id(call.link)]
             link = self.graph.add(_operation(path, call))
@@ -68,24 +83,22 @@ class TracedModel:
             )
 
     def layouts(self, ranks: int) -> dict[Any, list[str]]:
-        """The layouts that each group of variables may have.
-
-        Sequences are replicated.
-        """
+        """The layouts that each group of variables may have."""
         possible = possible_layouts(self.trace, ranks)
-        return {
-            root: ["replicated", *layouts]
-            for root, layouts in possible.items()
-            if "features" not in layouts
-        }
+        return {root: ["replicated", *layouts] for root, layouts in possible.items()}
 
     def algorithms(self, ranks: int) -> dict[str, list[str]]:
-        """The algorithms of each link with products, by its path."""
+        """The algorithms of each link with products or attention, by its path."""
         names = [SERIAL, *(grid.name for grid in requestable_grids(ranks))]
-        found = {}
+        found = {
+            path: [SERIAL, HEADS]
+            for path, attention in self.attentions.items()
+            if attention.num_heads % ranks == 0
+        }
         for traced in self.calls:
             link = traced.call.link
-            if isinstance(link, _WITH_PRODUCTS):
+            is_inside = id(link) in self.attention_of
+            if isinstance(link, _WITH_PRODUCTS) and not is_inside:
                 is_grouped = getattr(link, "groups", 1) > 1
                 by_sample = [SERIAL, "weight-gathered", "weight-replicated"]
                 found[traced.path] = by_sample if is_grouped else names
@@ -100,6 +113,9 @@ def _operation(path: str, call: Call) -> Operation:
         kind = "normalization"
     elif isinstance(link, _WITH_PRODUCTS):
         kind = "linear" if isinstance(link, Linear) else "convolution"
+        if kind == "linear":  # sequences are samples, too
+            rows = math.prod(call.x_shape) // link.W.shape[1]
+            extents, axes = (rows, link.W.shape[0]), "SP"
         is_transposed = isinstance(link, Deconvolution2D)
         reduction = link.W.shape[0 if is_transposed else 1]
         outputs = math.prod(call.x_shape if is_transposed else extents)

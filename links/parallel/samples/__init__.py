@@ -1,0 +1,1 @@
+"""Models of which each rank, or each group of ranks, computes some of the samples."""

@@ -1,0 +1,164 @@
+"""A run of a model of which each group of ranks computes some of the samples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from renga.functions import reshape
+from renga.functions.noise.seed import random_streams
+from renga.link import Link
+from renga.links.normalization.batch_normalization import BatchNormalization
+from renga.links.parallel.groups import create_groups
+from renga.links.parallel.multi_node_normalization import (
+    multi_node_batch_normalization,
+)
+from renga.links.parallel.samples.summed_gradients import summing_gradients
+from renga.links.parallel.sharding.model.arguments import (
+    arrays_of,
+    replace_arrays,
+    require_same_call,
+)
+from renga.links.parallel.sharding.placement import (
+    BATCH,
+    REPLICATE,
+    REPLICATE_SUMMED,
+    Shard,
+)
+from renga.links.parallel.sharding.placement_tracker import PlacementTracker, tracking
+from renga.links.parallel.sharding.redistribute import Redistribution
+from renga.links.parallel.sharding.shard_ranges import (
+    as_slice,
+    shard_range,
+    shard_ranges,
+    sizes_of,
+)
+from renga.links.parallel.sharding.model.tracked_link import tracked_class
+from renga.utils.type_check import InvalidType
+from renga.variable import Variable
+
+if TYPE_CHECKING:
+    from renga.communicators import Communicator
+
+
+@dataclass(frozen=True)
+class SampleRun:
+    """Runs models: samples are shared out, and outputs gathered.
+
+    Arrays among the arguments that are as long as the first one are samples along axis
+    0; others are replicated.
+
+    Args:
+        comm: all ranks, which call the model with the same arguments.
+        data: the ranks with the same part of the model and other samples.
+        inner: the ranks with the same samples, which share the model.
+        steps: of each output, the number of time steps that are stacked along axis 0,
+            each with all samples; 1 if axis 0 has samples only.
+    """
+
+    comm: Communicator
+    data: Communicator
+    inner: Communicator
+    steps: tuple[int, ...]
+
+    @classmethod
+    def create(cls, comm: Communicator, groups: int, steps: Sequence[int]) -> SampleRun:
+        """Splits the ranks into groups with samples of their own; every rank calls it.
+
+        Ranks of a group have consecutive numbers.
+        """
+        split = create_groups(comm, data=groups, channel=comm.size // groups)
+        return cls(comm, split.data, split.channel, tuple(steps))
+
+    def shards(self, inputs: Sequence[Any]) -> tuple[Any, ...]:
+        """This rank's samples of arrays."""
+        samples = _samples("parallelize", inputs, self.data.size)
+        own = as_slice(shard_range(samples, self.data.size, self.data.rank))
+        return tuple(x[own] if len(x) == samples else x for x in inputs)
+
+    def __call__(
+        self, name: str, run: Callable[..., Any], args: Any, kwargs: Any
+    ) -> Any:
+        """The result of ``run``, of a model of this name."""
+        require_same_call(self.comm, name, (args, kwargs), True)
+        data = self.data
+        samples = _samples(name, [*arrays_of(args), *arrays_of(kwargs)], data.size)
+        sizes = sizes_of(shard_ranges(samples, data.size))
+        own = as_slice(shard_range(samples, data.size, data.rank))
+
+        def shard(x: Any) -> Any:
+            is_sharded = x.ndim > 0 and len(x) == samples
+            if not isinstance(x, Variable):
+                return x[own] if is_sharded else x
+            target = BATCH if is_sharded else REPLICATE_SUMMED
+            change = Redistribution(data, REPLICATE, target, target_sizes=sizes)
+            return change.apply(x)
+
+        args, kwargs = replace_arrays(args, shard), replace_arrays(kwargs, shard)
+        streams = random_streams(1 + data.rank * (self.inner.size + 1))
+        # Links of the model know by the tracker that they are called by it.
+        tracker = PlacementTracker(lambda x: x)
+        model: Any = getattr(run, "__self__")  # noqa: B009 (of a callable)
+        with tracking(tracker), summing_gradients(data, model), streams:
+            result = run(*args, **kwargs)
+        steps = iter(self.steps)
+        return replace_arrays(
+            result, lambda y: self._gathered(name, y, sizes, next(steps, 1))
+        )
+
+    def _gathered(self, name: str, y: Any, sizes: Sequence[int], steps: int) -> Any:
+        data, own = self.data, sizes[self.data.rank]
+        is_variable = isinstance(y, Variable) and y.ndim > 0
+        rows = len(y) // own if is_variable else 0
+        if not is_variable or len(y) != rows * own or rows % steps != 0:
+            raise InvalidType(
+                f"{name}: expected it to return Variables with a multiple of {steps} × "
+                f"{own} rows, got {type(y).__name__} {getattr(y, 'shape', '')}"
+            )
+        axis = 0 if steps == 1 else 1
+        if axis == 1:
+            y = reshape(y, (steps, len(y) // steps, *y.shape[1:]))
+        extents = [y.shape[axis] // own * n for n in sizes]
+        y = Redistribution(data, Shard(axis), REPLICATE, extents).apply(y)
+        return y if axis == 0 else reshape(y, (rows * sum(sizes), *y.shape[2:]))
+
+    def class_of(self, link: Link) -> type[Link]:
+        """The class of a link of a model."""
+        is_normalization = isinstance(link, BatchNormalization)
+        return tracked_class(link, self, _OverSamples if is_normalization else None)
+
+
+class _OverSamples(BatchNormalization):
+    """Batch normalization by the statistics of all ranks' samples."""
+
+    _run_model: SampleRun
+
+    def _normalize(self, x: Any, gamma: Any, beta: Any, decay: float) -> Variable:
+        return multi_node_batch_normalization(
+            x,
+            gamma,
+            beta,
+            self._run_model.data,
+            self.eps,
+            self.avg_mean,
+            self.avg_var,
+            decay,
+            self.axis,
+        )
+
+
+def _samples(name: str, arrays: Sequence[Any], ranks: int) -> int:
+    """The number of samples.
+
+    Raises:
+        InvalidType: there are fewer than ranks.
+    """
+    shape = next((x.shape for x in arrays), ())
+    samples = shape[0] if shape else 0
+    if samples < ranks:
+        raise InvalidType(
+            f"{name}: expected a first argument with {ranks} samples or more, got "
+            f"{tuple(shape) if arrays else 'no array'}"
+        )
+    return int(samples)

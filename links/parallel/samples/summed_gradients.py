@@ -1,0 +1,94 @@
+"""Parameters that each rank uses with its own samples."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from renga import _core
+from renga.function_node import FunctionNode
+from renga.link import Link
+from renga.links.parallel.sharding.placement import PARTIAL, REPLICATE
+from renga.links.parallel.sharding.redistribute import Redistribution
+from renga.variable import Variable
+
+if TYPE_CHECKING:
+    from renga.communicators import Communicator
+
+# Gradients below are sent together, others without a copy.
+LARGE = 1 << 18
+
+
+class SummedGradients(FunctionNode):
+    """The identity, whose backward pass sums the gradients of all inputs over ranks.
+
+    However often a model uses a parameter, such as in each time step of a recurrent
+    layer, its gradient is sent once.
+    """
+
+    def __init__(self, comm: Communicator) -> None:
+        self.comm = comm
+
+    def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        return inputs
+
+    def backward(
+        self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]
+    ) -> tuple[Any, ...]:
+        gys = [grad_outputs[i] for i in target_input_indexes]
+        if _core.backprop_enabled():
+            change = Redistribution(self.comm, PARTIAL, REPLICATE)
+            return tuple(None if gy is None else change.apply(gy) for gy in gys)
+        used = [gy.array for gy in gys if gy is not None]
+        sums = iter(summed_arrays(self.comm, used))
+        return tuple(None if gy is None else Variable(next(sums)) for gy in gys)
+
+
+def summed_arrays(
+    comm: Communicator, arrays: Sequence[numpy.ndarray]
+) -> list[numpy.ndarray]:
+    """The sums of arrays over the ranks, which call it with the same shapes."""
+    sums: dict[int, numpy.ndarray] = {}
+    small: dict[numpy.dtype, list[int]] = {}
+    for i, x in enumerate(arrays):
+        if x.nbytes < LARGE:
+            small.setdefault(x.dtype, []).append(i)
+        else:
+            x = numpy.ascontiguousarray(x)
+            sums[i] = comm.all_reduce(x, out=_core.empty(x.shape, x.dtype))
+    for indexes in small.values():
+        packed = numpy.concatenate([arrays[i].ravel() for i in indexes])
+        total = comm.all_reduce(packed)
+        ends = numpy.cumsum([arrays[i].size for i in indexes])
+        for i, part in zip(indexes, numpy.split(total, ends[:-1])):
+            sums[i] = part.reshape(arrays[i].shape)
+    return [sums[i] for i in range(len(arrays))]
+
+
+@contextlib.contextmanager
+def summing_gradients(comm: Communicator, model: Link) -> Iterator[None]:
+    """A context in which links use parameters whose gradients are summed over ranks."""
+    places = [
+        (vars(link), name)
+        for link in dict.fromkeys(model.links())
+        for name in sorted(link._params)
+        if vars(link)[name].is_initialized
+    ]
+    params = {id(own[name]): own[name] for own, name in places}
+    if not params or not _core.backprop_enabled():
+        yield
+        return
+    trained = [param for param in params.values() if param.requires_grad]
+    summed = SummedGradients(comm).apply(tuple(trained)) if trained else ()
+    replaced = {id(param): y for param, y in zip(trained, summed)}
+    before = [(own, name, own[name]) for own, name in places]
+    try:
+        for own, name, param in before:
+            own[name] = replaced.get(id(param), param)
+        yield
+    finally:
+        for own, name, param in before:
+            own[name] = param

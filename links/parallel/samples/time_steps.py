@@ -1,0 +1,88 @@
+"""A check that a model computes each sample by itself, and how its outputs are made."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import Any
+
+import numpy
+
+from renga.configuration import no_backprop_mode, using_config
+from renga.function_hook import FunctionHook
+from renga.link import Link
+from renga.links.normalization.batch_normalization import BatchNormalization
+from renga.links.normalization.batch_renormalization import BatchRenormalization
+from renga.links.normalization.decorrelated_batch_normalization import (
+    DecorrelatedBatchNormalization,
+)
+from renga.links.parallel.sharding.model.arguments import arrays_of
+from renga.links.parallel.sharding.shard_ranges import as_slice, shard_range
+from renga.variable import as_variable
+
+# Rounding differs between batches of different sizes.
+_TOLERANCE = 1e-3
+_BY_BATCH = (BatchRenormalization, DecorrelatedBatchNormalization)
+
+
+def time_steps(model: Link, inputs: Sequence[Any], ranks: int) -> tuple[int, ...]:
+    """For each output, how many time steps are stacked along axis 0.
+
+    A copy of the model is called with all samples of the example and with some of them,
+    in test mode, and the outputs are compared. 1 stands for an axis of samples only.
+
+    Raises:
+        ValueError: the model, or training it, needs other samples for a sample; its
+            outputs have no axis of samples; or it recomputes functions (``F.forget``).
+    """
+    samples = len(inputs[0])
+    if samples < ranks:
+        raise ValueError(f"expected {ranks} samples or more, got {samples}")
+    for link in model.links():
+        is_other = isinstance(link, BatchNormalization) and (
+            link.axis is not None and 0 not in link.axis
+        )
+        if isinstance(link, _BY_BATCH) or is_other:
+            raise ValueError(f"{type(link).__name__} needs all samples")
+    own = as_slice(shard_range(samples, ranks, ranks - 1))
+    part = [x[own] if len(x) == samples else x for x in inputs]
+    with using_config("train", False):
+        with no_backprop_mode():
+            whole = list(arrays_of(copy.deepcopy(model)(*inputs)))
+        with using_config("enable_backprop", True), _Functions():
+            some = list(arrays_of(copy.deepcopy(model)(*part)))
+    if len(whole) != len(some) or not whole:
+        raise ValueError(f"{type(model).__name__} returns no arrays of samples")
+    return tuple(
+        _steps_of(as_variable(a).array, as_variable(b).array, samples, own)
+        for a, b in zip(whole, some)
+    )
+
+
+class _Functions(FunctionHook):
+    name = "functions of samples"
+
+    def forward_preprocess(self, function: Any, in_data: Any) -> None:
+        if getattr(function, "label", "") == "Forget":
+            raise ValueError("F.forget uses parameters in the backward pass")
+
+
+def _steps_of(whole: Any, some: Any, samples: int, own: slice) -> int:
+    rows, more = divmod(len(whole), samples) if whole.ndim else (0, 1)
+    count = own.stop - own.start
+    if more or rows == 0 or some.shape != (rows * count, *whole.shape[1:]):
+        raise ValueError(f"outputs have no axis of samples, got {whole.shape}")
+    kept = whole.shape[1:]
+    by_sample = whole.reshape(samples, rows, *kept)[own].reshape(some.shape)
+    by_step = whole.reshape(rows, samples, *kept)[:, own].reshape(some.shape)
+    limit = _TOLERANCE * float(numpy.abs(whole).max(initial=1e-30))
+    found = [
+        steps
+        for steps, expected in ((1, by_sample), (rows, by_step))
+        if numpy.abs(some - expected).max(initial=0) <= limit
+    ]
+    if len(set(found)) != 1:
+        raise ValueError(
+            "outputs of a sample depend on other samples, or are all equal"
+        )
+    return found[0]
