@@ -6,9 +6,9 @@
 
 Described: the six networks of the FlexFlow paper on 4 P100 of one node and on 16 nodes
 of 4 K80; the step of data parallelism, of the hand-made strategy and of the plan that
-was found, bytes, and the time of a delta and a full simulation. Measured: five networks
-with five strategies each; steps take turns, and the rank correlation of predicted and
-measured times is Kendall's tau.
+was found, bytes, and the time of a delta and a full simulation. Measured: six networks
+with five strategies each, and the plan that is found; steps take turns, and the rank
+correlation of predicted and measured times is Kendall's tau.
 """
 
 import argparse
@@ -23,12 +23,13 @@ import renga
 import renga.functions as F
 import renga.links as L
 from renga import planning
+from renga.planning.links.sample_groups import sample_groups
 from renga.planning.links.space import LinkSpace
 from renga.planning.links.timing import time_plans
 from renga.planning.links.traced_model import TracedModel
 from renga.planning.markov_chain import search_space
 from renga.planning.networks import NETWORKS
-from renga.planning.plan import Plan
+from renga.planning.plan import MULTI_NODE_OPTIMIZER, Plan
 from renga.planning.space import OperationSpace, take
 from tests.benchmarks.steps.renga_steps import VGG
 
@@ -85,13 +86,18 @@ def simulated(
 ) -> tuple[list[float], float]:
     """The steps of random proposals, and the seconds of a core that this took.
 
-    Each way has the processor's caches to itself, as in a search.
+    Each way has the processor's caches to itself, as in a search, and the costs of all
+    configurations are known, as they are after some thousand proposals.
     """
     space = OperationSpace(NETWORKS[name](), cluster, planning.Costs(planning.P100))
-    generator, steps, taken = random.Random(0), [space.seconds()], 0.0
+    start, generator = space.current, random.Random(0)
+    drawn = []
     for _ in range(proposals):
         variable = generator.randrange(len(space.groups))
-        choice = space.draw(variable, generator)
+        drawn.append((variable, space.draw(variable, generator)))
+        space.change(*drawn[-1])
+    steps, taken = [take(space, start)], 0.0
+    for variable, choice in drawn:
         begun = time.process_time()
         space.change(variable, choice)
         if is_delta:
@@ -170,12 +176,44 @@ class AlexNet(renga.Chain):
         return self.f2(F.relu(self.f1(h)))
 
 
-MODELS = {
-    "VGG-16": (VGG, (3, 32, 32), 32),
-    "AlexNet": (AlexNet, (3, 32, 32), 64),
-    "Residual": (Residual, (3, 32, 32), 32),
-    "Branches": (Branches, (3, 32, 32), 32),
-    "Wide": (Wide, (784,), 256),
+class Words(renga.Chain):
+    """An LSTM layer that predicts each next word."""
+
+    def __init__(self, words: int = 2000, size: int = 256) -> None:
+        super().__init__()
+        with self.init_scope():
+            self.embed = L.EmbedID(words, size)
+            self.layer = L.LSTM(size, size)
+            self.output = L.Linear(size, words)
+
+    def forward(self, x: Any) -> Any:
+        self.layer.reset_state()
+        ys = [self.layer(self.embed(x[:, t])) for t in range(x.shape[1])]
+        return self.output(F.concat(ys, axis=0))
+
+
+def images(batch: int) -> np.ndarray:
+    """Of 32 × 32 pixels."""
+    return np.random.RandomState(0).randn(batch, 3, 32, 32).astype(np.float32)
+
+
+def vectors(batch: int) -> np.ndarray:
+    """Of 784 numbers."""
+    return np.random.RandomState(0).randn(batch, 784).astype(np.float32)
+
+
+def words(batch: int) -> np.ndarray:
+    """Sentences of ten words."""
+    return np.random.RandomState(0).randint(0, 2000, (batch, 10)).astype(np.int32)
+
+
+MODELS: dict[str, Any] = {
+    "VGG-16": (VGG, images, 32),
+    "AlexNet": (AlexNet, images, 64),
+    "Residual": (Residual, images, 32),
+    "Branches": (Branches, images, 32),
+    "Wide": (Wide, vectors, 128),
+    "Words": (Words, words, 64),
 }
 
 
@@ -186,33 +224,63 @@ def kendall(a: list[float], b: list[float]) -> float:
     return float(sum(signs) / len(pairs))
 
 
-def show_measured(comm: Any) -> None:
+def show_measured(comm: Any, names: list[str], rounds: int) -> None:
     """Predicted and measured steps of each network and strategy."""
     cluster = planning.Cluster.of(comm)
     if comm.rank == 0:
         print(cluster)
     taus = []
-    for name, (make, shape, batch) in MODELS.items():
-        model = make()
-        x = np.random.RandomState(0).randn(batch, *shape).astype(np.float32)
+    for name in names:
+        make, example, batch = MODELS[name]
+        model, x = make(), example(batch)
         model(x)  # initializes
         costs = planning.measure(model, x, comm)
-        space = LinkSpace(TracedModel(model, (x,)), cluster, costs)
-        plans, predicted = {}, []
-        for start, choices in space.starts(random.Random(0)).items():
-            predicted.append(take(space, choices))
-            links = space.link_choices()
-            plans[start] = Plan(name, cluster, predicted[-1], 0.0, [], links)
-        measured = time_plans(model, comm, plans, (x,))
+        plans = strategies(model, x, cluster, costs)
+        found = planning.search(model, x, cluster, costs, proposals=500)
+        measured = time_plans(model, comm, {**plans, "found": found}, (x,), rounds)
         times = [measured[start] for start in plans]
-        taus.append(kendall(predicted, times))
+        taus.append(kendall([plan.seconds for plan in plans.values()], times))
         if comm.rank == 0:
-            for start, a, b in zip(plans, predicted, times):
-                text = f"{a * 1e3:8.1f} ms predicted, {b * 1e3:8.1f} ms measured"
-                print(f"{name:9} {start:11} {text}, error {a / b - 1:+.0%}", flush=True)
+            show_steps(name, {**plans, "found": found}, measured)
             print(f"{name:9} Kendall tau {taus[-1]:.2f}", flush=True)
     if comm.rank == 0:
         print(f"mean Kendall tau {np.mean(taus):.2f}")
+
+
+def show_steps(name: str, plans: dict[str, Plan], measured: dict[str, float]) -> None:
+    """Each strategy of a network, and the plan beside the others."""
+    for start, plan in plans.items():
+        a, b = plan.seconds, measured[start]
+        text = f"{a * 1e3:8.1f} ms predicted, {b * 1e3:8.1f} ms measured"
+        print(f"{name:9} {start:11} {text}, error {a / b - 1:+.0%}")
+    own, data = measured["found"], measured[MULTI_NODE_OPTIMIZER]
+    best = min(time for start, time in measured.items() if start in plans)
+    choices = f"{plans['found'].groups} groups, grid {plans['found'].grid}"
+    print(f"{name:9} data parallelism without a plan: {data * 1e3:.1f} ms")
+    print(
+        f"{name:9} plan ({choices}): {own / best - 1:+.1%} of the fastest, "
+        f"{data / own:.2f} times as fast as data parallelism"
+    )
+
+
+def strategies(
+    model: Any, x: Any, cluster: planning.Cluster, costs: planning.Costs
+) -> dict[str, Plan]:
+    """Five for each network."""
+    traced = TracedModel(model, (x,))
+    space = LinkSpace(traced, cluster, costs)
+    starts = space.starts(random.Random(0))
+    plans = {}
+    for start in ("serial", "data", "channel", "random"):
+        seconds = take(space, starts[start])
+        links = space.link_choices()
+        plans[start] = Plan(start, cluster, seconds, 0.0, [], links)
+    groups = sample_groups(model, traced, (x,), cluster, costs)[-1]
+    space = LinkSpace.of_groups(groups)
+    links = space.link_choices()
+    options = dict(groups=groups.count, steps=groups.steps)
+    plans["samples"] = Plan("", cluster, space.seconds(), 0.0, [], links, **options)
+    return plans
 
 
 def main() -> None:
@@ -222,10 +290,13 @@ def main() -> None:
     parser.add_argument("--proposals", type=int)
     parser.add_argument("--machine", default=MACHINES["64 K80"][0])
     parser.add_argument("--measured", action="store_true")
+    parser.add_argument("--model", action="append", choices=list(MODELS))
+    parser.add_argument("--rounds", type=int, default=8)
     options = parser.parse_args()
     names = options.network or list(NETWORKS)
     if options.measured:
-        show_measured(renga.distributed.create_communicator())
+        comm = renga.distributed.create_communicator()
+        show_measured(comm, options.model or list(MODELS), options.rounds)
     elif options.proposals:
         show_delta(names, options.proposals, options.machine)
     else:

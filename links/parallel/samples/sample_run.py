@@ -20,6 +20,7 @@ from renga.links.parallel.sharding.model.arguments import (
     replace_arrays,
     require_same_call,
 )
+from renga.links.parallel.sharding.model.tracked_link import tracked_class
 from renga.links.parallel.sharding.placement import (
     BATCH,
     REPLICATE,
@@ -34,7 +35,6 @@ from renga.links.parallel.sharding.shard_ranges import (
     shard_ranges,
     sizes_of,
 )
-from renga.links.parallel.sharding.model.tracked_link import tracked_class
 from renga.utils.type_check import InvalidType
 from renga.variable import Variable
 

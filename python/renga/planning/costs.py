@@ -22,12 +22,14 @@ class Device:
         bandwidth: bytes per second of its memory.
         overhead: seconds of an operation, whatever its size.
         memory: bytes.
+        update: seconds to update a byte of parameters, if they are measured.
     """
 
     flops: float
     bandwidth: float
     overhead: float = 0.0
     memory: float = math.inf
+    update: float | None = None
 
     def seconds(self, flops: float, moved: float) -> float:
         """Of a pass with so many operations that reads and writes ``moved`` bytes."""
@@ -83,6 +85,8 @@ class Costs:
 
     def update_bytes(self, size: int) -> float:
         """The seconds to update so many bytes of parameters."""
+        if self.device.update is not None:
+            return self.device.update * size
         return _UPDATE_BYTES * size / 4 / self.device.bandwidth
 
     def _modelled(self, op: Operation, configuration: Configuration) -> Pass:

@@ -8,7 +8,7 @@ import random
 import time
 from typing import Any, NamedTuple
 
-from renga.planning.space import Space, take
+from renga.planning.space import Space, others, take
 
 # The probability to accept a step that is longer by a share d is exp(-beta d); beta
 # grows from the first to the second value.
@@ -109,19 +109,24 @@ def search_space(
     return sorted(fitting, key=lambda f: f.seconds)
 
 
-def descend(space: Space, found: Found, memory: float = math.inf) -> Found:
+def descend(
+    space: Space, found: Found, memory: float = math.inf, sweeps: float = math.inf
+) -> Found:
     """Changes one choice after another to the best one, until none gets better.
+
+    Of many choices a sample is tried.
 
     Args:
         found: where to start.
         memory: bytes that a rank has.
+        sweeps: the most times that all choices are changed.
     """
     choices, best = list(found.choices), take(space, found.choices)
     has_changed = True
-    while has_changed:
-        has_changed = False
+    while has_changed and sweeps > 0:
+        has_changed, sweeps = False, sweeps - 1
         for variable in range(len(choices)):
-            for other in space.choices(variable):
+            for other in others(space, variable, choices[variable]):
                 space.change(variable, other)
                 seconds = space.seconds()
                 if seconds < best and space.memory() <= memory:

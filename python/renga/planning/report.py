@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Sequence
 
 from renga.planning.markov_chain import Found
-from renga.planning.space import Space
-
-# What is tried for the column "next best" where there are more choices.
-_COMPARED = 12
+from renga.planning.space import Space, others
 
 
 def data_start(found: Sequence[Found]) -> Found:
@@ -28,13 +24,9 @@ def next_best(space: Space, found: Found, variables: Sequence[int]) -> str:
     Choices that take exactly as long are other names of the same strategy.
     """
     best: tuple[float, str] | None = None
-    generator = random.Random(0)
     for variable in variables:
-        own, options = found.choices[variable], list(space.choices(variable))
-        others = [option for option in options if option != own]
-        if len(others) > _COMPARED:
-            others = generator.sample(others, _COMPARED)
-        for other in others:
+        own = found.choices[variable]
+        for other in others(space, variable, own):
             space.change(variable, other)
             seconds = space.seconds()
             is_other = seconds != found.seconds

@@ -18,6 +18,9 @@ from renga.planning.costs import Costs
 from renga.planning.graph import Graph
 from renga.planning.simulation import Simulation
 
+# What is compared with a choice where there are more.
+_COMPARED = 12
+
 
 class Space(Protocol):
     """Strategies as choices, one for each variable; one of them is current."""
@@ -53,6 +56,14 @@ def take(space: Space, choices: Sequence[Any]) -> float:
     for variable, choice in enumerate(choices):
         space.change(variable, choice)
     return space.seconds()
+
+
+def others(space: Space, variable: int, own: Any) -> list[Any]:
+    """The other choices of a variable; a sample, always the same, of many."""
+    found = [choice for choice in space.choices(variable) if choice != own]
+    if len(found) > _COMPARED:
+        found = random.Random(0).sample(found, _COMPARED)
+    return found
 
 
 class OperationSpace:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import dataclasses
 import math
 import os
 import time
@@ -19,6 +21,7 @@ from renga.link_hook import LinkHook
 from renga.links.convolution.deconvolution_2d import Deconvolution2D
 from renga.links.parallel.channel.process_grid import process_grids
 from renga.links.parallel.sharding.tracing import variables
+from renga.optimizers import SGD
 from renga.planning.costs import Costs, Device, Pass, split_text
 from renga.planning.graph import Operation
 from renga.planning.links.traced_model import TracedCall, TracedModel
@@ -49,6 +52,7 @@ def measure(
             and new ones are added. A file of another machine is replaced.
     """
     inputs = x if isinstance(x, tuple) else (x,)
+    model = copy.deepcopy(model)
     traced = TracedModel(model, inputs)
     costs = Costs(_device(comm.intra_size))
     if cache is not None and comm.rank == 0 and os.path.exists(cache):
@@ -59,9 +63,11 @@ def measure(
     costs = comm.bcast_obj(costs)
     operations = traced.graph.operations
     if any(_missing(op, min(comm.size, len(inputs[0])), costs) for op in operations):
-        _measure_batches(model, traced, inputs, comm.size, costs)
+        factor = _measure_batches(model, traced, inputs, comm.size, costs)
         for call in traced.calls:
-            _measure_channels(call, traced, comm.size, costs)
+            _measure_channels(call, traced, comm.size, costs, factor)
+        update = _seconds_of_update(model)
+        costs.device = dataclasses.replace(costs.device, update=update)
         costs = comm.bcast_obj(costs)
         if cache is not None and comm.rank == 0:
             costs.save(cache)
@@ -76,42 +82,59 @@ def _missing(op: Operation, parts: int, costs: Costs) -> bool:
 
 def _measure_batches(
     model: Link, traced: TracedModel, inputs: Sequence[Any], ranks: int, costs: Costs
-) -> None:
-    samples = len(inputs[0])
+) -> float:
+    """Measures operations with all samples and with those of a rank.
+
+    Returns:
+        How many times as long as its operations a step takes with those of a rank.
+    """
+    samples, factor = len(inputs[0]), 1.0
     operations = traced.graph.operations
     for parts in dict.fromkeys((1, min(ranks, samples))):
         part = [x[: math.ceil(samples / parts)] for x in inputs]
-        for i, times in enumerate(_time_steps(model, traced, part)):
+        passes, seconds = _time_steps(model, traced, part)
+        factor = seconds / sum(map(sum, passes))
+        for i, own in enumerate(passes):
             call, index = traced.calls[i // 2], i % 2
             op = operations[call.functions if index else call.link]
             degrees = (parts,) + (1,) * (len(op.extents) - 1)
+            times = factor * own[0], factor * own[1]
             costs.table.setdefault(op.signature, {})[split_text(degrees, 1)] = times
+    return factor
 
 
-def _time_steps(model: Any, traced: TracedModel, inputs: Sequence[Any]) -> list[Pass]:
-    """Of each call of a link, and of the functions behind it."""
-    state = {
-        (path, name): numpy.array(getattr(link, name))
-        for path, link in model.namedlinks()
-        for name in link._persistent
-    }
-    runs = []
+def _time_steps(
+    model: Any, traced: TracedModel, inputs: Sequence[Any]
+) -> tuple[list[Pass], float]:
+    """Of each call of a link, and of the functions behind it; and of a whole step.
+
+    A step takes longer than its functions: arrays are allocated, gradients added up,
+    and Python runs in between.
+    """
+    runs, steps = [], []
     for _ in range(_REPETITIONS):
         clock = _Clock(traced.calls)
-        with clock, clock.calls, using_config("train", True):
-            ys = list(variables(model(*inputs)))
-            for y in ys:
-                y.grad = y.xp.ones_like(y.array)
-            backward(ys)
-        model.cleargrads()
+        with clock, clock.calls:
+            _step(model, inputs)
         runs.append(clock.seconds)
-    for path, link in model.namedlinks():
-        for name in link._persistent:
-            setattr(link, name, state[path, name])
-    return [
+        start = time.perf_counter()
+        _step(model, inputs)
+        steps.append(time.perf_counter() - start)
+    passes = [
         (min(run[i][0] for run in runs), min(run[i][1] for run in runs))
         for i in range(2 * len(traced.calls))
     ]
+    return passes, min(steps)
+
+
+def _step(model: Any, inputs: Sequence[Any]) -> None:
+    """A forward and a backward pass."""
+    model.cleargrads()
+    with using_config("train", True):
+        ys = list(variables(model(*inputs)))
+        for y in ys:
+            y.grad = y.xp.ones_like(y.array)
+        backward(ys)
 
 
 class _Calls(LinkHook):
@@ -175,9 +198,9 @@ class _Clock(FunctionHook):
 
 
 def _measure_channels(
-    traced: TracedCall, model: TracedModel, ranks: int, costs: Costs
+    traced: TracedCall, model: TracedModel, ranks: int, costs: Costs, factor: float
 ) -> None:
-    """Products with the channels of one rank."""
+    """Products with the channels of one rank, and what comes between them."""
     op = model.graph.operations[traced.link]
     if ranks == 1 or op.kind not in ("convolution", "linear"):
         return
@@ -190,7 +213,8 @@ def _measure_channels(
         if inputs <= op.reduction and outputs <= op.extents[1]:
             degrees = (1, outputs) + (1,) * (len(op.extents) - 2)
             times = _time_product(traced, inputs, outputs, has_gradient)
-            table[split_text(degrees, inputs)] = times
+            scaled = factor * times[0], factor * times[1]
+            table[split_text(degrees, inputs)] = scaled
 
 
 def _time_product(
@@ -231,6 +255,18 @@ def _product(link: Any, x: Variable, W: Variable) -> Any:
     if isinstance(link, Deconvolution2D):
         return F.deconvolution_2d(x, W, outsize=link.outsize, **window)
     return F.convolution_2d(x, W, **window)
+
+
+def _seconds_of_update(model: Link) -> float:
+    """To update a byte of parameters, which have gradients."""
+    optimizer = SGD(0.0).setup(model)
+    times = []
+    for _ in range(_REPETITIONS):
+        start = time.perf_counter()
+        optimizer.update()
+        times.append(time.perf_counter() - start)
+    size = sum(param.array.nbytes for param in model.params())
+    return min(times) / max(1, size)
 
 
 def _finish(y: Variable) -> None:

@@ -21,7 +21,7 @@ from renga.planning.plan import MULTI_NODE_OPTIMIZER
 if TYPE_CHECKING:
     from renga.communicators import Communicator
 
-_ROUNDS = 4  # the first one is not counted
+_ROUNDS = 4
 
 
 def time_plans(
@@ -29,18 +29,22 @@ def time_plans(
     comm: Communicator,
     plans: Mapping[str, Strategy],
     inputs: Sequence[Any],
+    rounds: int = _ROUNDS,
 ) -> dict[str, float]:
     """The shortest step of each plan, in seconds, the same on every rank.
 
     A step is a forward and a backward pass, and an update of a copy of the model. The
     plans take turns, and with them, as ``MULTI_NODE_OPTIMIZER``, what users have
     without a plan, if each rank can have a sample.
+
+    Args:
+        rounds: in which each plan has one step; the first one is not counted.
     """
     steps = {name: _step(model, comm, plan, inputs) for name, plan in plans.items()}
     if 1 < comm.size <= len(inputs[0]):
         steps[MULTI_NODE_OPTIMIZER] = _data_step(model, comm, inputs)
     shortest: dict[str, float] = {}
-    for turn in range(_ROUNDS):
+    for turn in range(rounds):
         for name, step in steps.items():
             comm.barrier()
             start = time.perf_counter()
