@@ -242,6 +242,9 @@ def show_measured(comm: Any, names: list[str], rounds: int) -> None:
         taus.append(kendall([plan.seconds for plan in plans.values()], times))
         if comm.rank == 0:
             show_steps(name, {**plans, "found": found}, measured)
+            taken = seconds_of_simulation(model, x, cluster, costs)
+            ratio = min(measured.values()) / taken
+            print(f"{name:9} a step is simulated {ratio:.0f} times as fast as it runs")
             print(f"{name:9} Kendall tau {taus[-1]:.2f}", flush=True)
     if comm.rank == 0:
         print(f"mean Kendall tau {np.mean(taus):.2f}")
@@ -261,6 +264,20 @@ def show_steps(name: str, plans: dict[str, Plan], measured: dict[str, float]) ->
         f"{name:9} plan ({choices}): {own / best - 1:+.1%} of the fastest, "
         f"{data / own:.2f} times as fast as data parallelism"
     )
+
+
+def seconds_of_simulation(
+    model: Any, x: Any, cluster: planning.Cluster, costs: planning.Costs
+) -> float:
+    """The seconds of a core for a random change of a strategy, as in a search."""
+    space = LinkSpace(TracedModel(model, (x,)), cluster, costs)
+    generator, changes = random.Random(0), 1000
+    begun = time.process_time()
+    for _ in range(changes):
+        variable = generator.randrange(len(space.current))
+        space.change(variable, space.draw(variable, generator))
+        space.seconds()
+    return (time.process_time() - begun) / changes
 
 
 def strategies(
