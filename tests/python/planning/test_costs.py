@@ -1,8 +1,13 @@
+import dataclasses
 import json
 
+import numpy as np
 import pytest
 
+import renga
+import renga.links as L
 from renga import planning
+from renga.communicators import local
 from renga.planning import layers
 from renga.planning.configuration import Configuration
 from renga.planning.graph import Graph
@@ -69,3 +74,34 @@ def test_measured_times_are_read_on_the_same_machine_only(tmp_path):
     path.write_text("{")
     with pytest.raises(ValueError, match="expected JSON"):
         planning.Costs.load(path)
+
+
+def test_an_update_takes_what_is_measured():
+    # W, gW and a moment are read, W and the moment written.
+    assert planning.Costs(DEVICE).update_bytes(400) == pytest.approx(5 * 400 / 1e8)
+    device = dataclasses.replace(DEVICE, update=1e-9)
+    assert planning.Costs(device).update_bytes(400) == pytest.approx(4e-7)
+
+
+def test_measuring_leaves_the_model_as_it_is(tmp_path):
+    model = renga.Sequential(L.Linear(3, 4), L.BatchNormalization(4), L.Linear(4, 2))
+    x = np.random.RandomState(0).normal(size=(6, 3)).astype(np.float32)
+    before = {name: param.array.copy() for name, param in model.namedparams()}
+
+    def act(comm):
+        costs = planning.measure(model, x, comm, cache=tmp_path / "costs.json")
+        return costs.table, costs.device
+
+    (table, device), *others = local.run(act, ranks=2)
+    assert all(other == (table, device) for other in others)
+    assert device.update > 0
+    # Two links and a normalization, and what is behind each.
+    assert len(table) == 6
+    assert all(min(times) >= 0 for op in table.values() for times in op.values())
+    loaded = planning.Costs.load(tmp_path / "costs.json")
+    assert (loaded.table, loaded.device) == (table, device)
+    for name, param in model.namedparams():
+        np.testing.assert_array_equal(param.array, before[name])
+        assert np.isnan(param.grad).all()  # as they are initially
+        assert param.update_rule is None
+    np.testing.assert_array_equal(model[1].avg_mean, np.zeros(4))
