@@ -82,11 +82,10 @@ def channel_replacements(
         if not link._params or id(link) in inside:
             continue
         calls = [call for call in traced.calls if call.link is link]
-        choice = kept
         if layouts_of is not None:
             choice = LinkChoice(layouts_of(link))
-        elif choices is not None:
-            choice = choices.get(paths[id(link)], choice)
+        else:
+            choice = (choices or {}).get(paths[id(link)], kept)
         if choice.is_kept:
             replacements.append(LinkReplacement(link, None, "the plan keeps it"))
         else:

@@ -66,18 +66,8 @@ def search(
     comm, plans = cluster.comm, None
     traced = TracedModel(model, inputs)
     if comm is None or comm.rank == 0:
-        links, memory = LinkSpace(traced, cluster, costs), costs.device.memory
-        found = search_space(links, seconds, seed, proposals, memory)
-        found.insert(0, descend(links, found[0], memory))
-        spatial = spatial_steps(model, traced, inputs, cluster, costs)
-        stages = stage_steps(model, traced, inputs, cluster, costs) if pipeline else []
-        plans = link_plans(
-            links,
-            found,
-            _grouped(model, traced, inputs, cluster, costs),
-            [step for step in spatial if step.memory <= memory],
-            [step for step in stages if step.memory <= memory],
-        )
+        budget = seconds, seed, proposals
+        plans = _best_plans(model, traced, inputs, cluster, costs, budget, pipeline)
     if comm is not None:
         plans = comm.bcast_obj(plans)
     assert plans is not None  # rank 0 has found some
@@ -88,6 +78,30 @@ def search(
     fastest = plans[min(plans, key=measured.__getitem__)]
     fastest.measured = measured
     return fastest
+
+
+def _best_plans(
+    model: Link,
+    traced: TracedModel,
+    inputs: Sequence[Any],
+    cluster: Cluster,
+    costs: Costs,
+    budget: tuple[float, int, int | None],
+    pipeline: bool,
+) -> dict[str, Plan]:
+    """The plans with the shortest predicted steps, the first one first."""
+    links, memory = LinkSpace(traced, cluster, costs), costs.device.memory
+    found = search_space(links, *budget, memory)
+    found.insert(0, descend(links, found[0], memory))
+    spatial = spatial_steps(model, traced, inputs, cluster, costs)
+    stages = stage_steps(model, traced, inputs, cluster, costs) if pipeline else []
+    return link_plans(
+        links,
+        found,
+        _grouped(model, traced, inputs, cluster, costs),
+        [step for step in spatial if step.memory <= memory],
+        [step for step in stages if step.memory <= memory],
+    )
 
 
 def _grouped(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from renga.planning.cluster import Cluster
@@ -20,6 +20,9 @@ from renga.planning.report import data_start, next_best, starts
 from renga.planning.space import take
 
 _TIMED = 3
+_LAYOUTS = "layouts"  # and a number, in the names of plans
+# Of a plan: its name, the seconds of a step, rows, the timeline, and what it chooses.
+_Candidate = tuple[str, float, list[Row], list[Bar], dict[str, Any]]
 
 
 def link_plans(
@@ -37,57 +40,71 @@ def link_plans(
         spatial, pipelines: steps that fit into the memory.
     """
     data, traced = data_start(found), space.traced
-    plans: dict[str, Plan] = {}
     cluster = space.cluster.without_ranks
     without_plan = data_seconds(traced, space.cluster, space.costs)
-
-    def add(
-        name: str, seconds: float, rows: list[Row], bars: list[Bar], **choices: Any
-    ) -> None:
+    plans: dict[str, Plan] = {}
+    others = set()
+    for name, seconds, rows, bars, choices in (
+        *_of_layouts(space, found, data),
+        *_of_groups(grouped, cluster.ranks),
+        *_of_images(traced, spatial, cluster.ranks),
+        *_of_stages(pipelines),
+    ):
         figures = seconds, without_plan, rows
         choices = {"links": {}, **choices}
-        plans[name] = Plan(
-            traced.graph.name, cluster, *figures, timeline=bars, **choices
-        )
-
-    for candidate in _distinct(found, data):
-        take(space, candidate.choices)
-        is_data = candidate.seconds == data.seconds
-        name = "data" if is_data else f"layouts {len(plans) + 1}"
-        links, bars = space.link_choices(), _bars(space.step, cluster.ranks)
-        add(name, candidate.seconds, _rows(space, candidate), bars, links=links)
-    for own, candidate in grouped:
-        take(own, candidate.choices)
-        groups = own.groups
-        assert groups is not None
-        name = f"{groups.count} groups of samples"
-        choices = dict(
-            links=own.link_choices(), groups=groups.count, steps=groups.steps
-        )
-        rows, bars = _rows(own, candidate), _bars(own.step, cluster.ranks)
-        add(name, candidate.seconds, rows, bars, **choices)
-    for step in spatial:
-        name, seconds = f"spatial {step.grid[0]}x{step.grid[1]}", step.step.seconds()
-        rows, bars = (
-            _spatial_rows(traced, step),
-            _bars(step.step, cluster.ranks),
-        )
-        add(name, seconds, rows, bars, grid=step.grid)
-    for pipeline in pipelines:
-        stages = Stages(pipeline.starts, pipeline.micro_batches)
-        rows, bars = _stage_rows(pipeline), _stage_bars(pipeline)
-        name = f"pipeline of {pipeline.micro_batches} micro-batches"
-        add(name, pipeline.seconds, rows, bars, stages=stages)
-    predicted = starts(found) | {
-        name: plan.seconds
-        for name, plan in plans.items()
-        if plan.groups > 1 or not plan.links
-    }
+        model = traced.graph.name
+        plans[name] = Plan(model, cluster, *figures, timeline=bars, **choices)
+        if not name.startswith(_LAYOUTS) and name != "data":
+            others.add(name)
+    predicted = starts(found) | {name: plans[name].seconds for name in others}
     for plan in plans.values():
         plan.predicted = predicted
     ordered = sorted(plans, key=lambda name: plans[name].seconds)
     kept = [name for i, name in enumerate(ordered) if i < _TIMED or name == "data"]
     return {name: plans[name] for name in kept}
+
+
+def _of_layouts(
+    space: LinkSpace, found: Sequence[Found], data: Found
+) -> Iterator[_Candidate]:
+    for i, candidate in enumerate(_distinct(found, data)):
+        take(space, candidate.choices)
+        is_data = candidate.seconds == data.seconds
+        name = "data" if is_data else f"{_LAYOUTS} {i + 1}"
+        rows, bars = _rows(space, candidate), _bars(space.step, space.cluster.ranks)
+        yield name, candidate.seconds, rows, bars, dict(links=space.link_choices())
+
+
+def _of_groups(
+    grouped: Sequence[tuple[LinkSpace, Found]], ranks: int
+) -> Iterator[_Candidate]:
+    for space, candidate in grouped:
+        take(space, candidate.choices)
+        groups = space.groups
+        assert groups is not None
+        name = f"{groups.count} groups of samples"
+        choices = dict(
+            links=space.link_choices(), groups=groups.count, steps=groups.steps
+        )
+        rows, bars = _rows(space, candidate), _bars(space.step, ranks)
+        yield name, candidate.seconds, rows, bars, choices
+
+
+def _of_images(
+    traced: TracedModel, spatial: Sequence[SpatialStep], ranks: int
+) -> Iterator[_Candidate]:
+    for step in spatial:
+        name = f"spatial {step.grid[0]}x{step.grid[1]}"
+        rows, bars = _spatial_rows(traced, step), _bars(step.step, ranks)
+        yield name, step.step.seconds(), rows, bars, dict(grid=step.grid)
+
+
+def _of_stages(pipelines: Sequence[StageStep]) -> Iterator[_Candidate]:
+    for pipeline in pipelines:
+        stages = Stages(pipeline.starts, pipeline.micro_batches)
+        rows, bars = _stage_rows(pipeline), _stage_bars(pipeline)
+        name = f"pipeline of {pipeline.micro_batches} micro-batches"
+        yield name, pipeline.seconds, rows, bars, dict(stages=stages)
 
 
 def _distinct(found: Sequence[Found], data: Found) -> list[Found]:

@@ -33,6 +33,7 @@ class SampleGroups(NamedTuple):
         count: of the groups.
         data: the ranks with the same part of the model.
         inner: the ranks of a group, which share the model.
+        whole: all ranks.
         traced: the model, with the samples of a group.
         costs: of the operations of a group.
         steps: of the outputs, as a ``SampleRun`` takes them.
