@@ -74,10 +74,16 @@ void Engine::enqueue_creator(VariableNode* x) {
 }
 
 void Engine::complete(VariableNode* x) {
-  const auto sums = sums_.extract(x);
-  if (!sums.empty()) add_sums(*x, sums.mapped());
-  const Variable gx = take_gradient(x);
+  const Variable gx = take_complete_gradient(x);
   if (gx.defined()) on_gradient(x, gx);
+}
+
+Variable Engine::take_complete_gradient(VariableNode* x) {
+  if (!sums_.empty()) {
+    const auto sums = sums_.extract(x);
+    if (!sums.empty()) add_sums(*x, sums.mapped());
+  }
+  return take_gradient(x);
 }
 
 void Engine::add_sums(VariableNode& x, const GradientSums& sums) {
@@ -93,7 +99,7 @@ void Engine::process(Node& node) {
   gys_.clear();
   bool any = false;
   for (VariableNode* y : node.outputs) {
-    Variable gy = y ? take_gradient(y) : Variable();
+    Variable gy = y ? take_complete_gradient(y) : Variable();
     if (gy.defined()) {
       on_gradient(y, gy);
       any = true;
@@ -122,7 +128,10 @@ void Engine::propagate(Node& node) {
   for (int i : wanted_) {
     VariableNode* x = node.inputs[i].get();
     keep_leaf(node.inputs[i]);  // without a gradient, too: terms may have been collected
-    if (!gxs_[i].defined()) continue;
+    if (!gxs_[i].defined()) {
+      if (sums_.contains(x)) enqueue_creator(x);
+      continue;
+    }
     gxs_[i] = in_dtype_of(*x, gxs_[i]);
     check_gradient(node, i, *x);
     Variable& pending = grads_[x];

@@ -56,6 +56,8 @@ class Engine {
   };
 
   Variable take_gradient(VariableNode* x);
+  // With the terms that were collected.
+  Variable take_complete_gradient(VariableNode* x);
   void enqueue_creator(VariableNode* x);
   void add_sums(VariableNode& x, const GradientSums& sums);
   void process(Node& node);
@@ -65,7 +67,7 @@ class Engine {
   void keep_leaf(const Ref<VariableNode>& x);
 
   std::unordered_map<VariableNode*, Variable> grads_;
-  SumsOfLeaves sums_;
+  CollectedTerms sums_;
   std::unordered_set<Node*> seen_;
   std::priority_queue<Entry> queue_;
   std::int64_t order_ = 0;

@@ -6,14 +6,14 @@
 
 namespace renga {
 
-CollectedSums::CollectedSums(SumsOfLeaves* sums)
+CollectedSums::CollectedSums(CollectedTerms* sums)
     : previous_(std::exchange(thread_state.collected_sums, sums)) {}
 
 CollectedSums::~CollectedSums() { thread_state.collected_sums = previous_; }
 
 GradientSums* sums_of(const VariableNode& x) {
-  SumsOfLeaves* const sums = thread_state.collected_sums;
-  if (sums == nullptr || x.creator) return nullptr;
+  CollectedTerms* const sums = thread_state.collected_sums;
+  if (sums == nullptr) return nullptr;
   const auto found = sums->find(&x);
   if (found != sums->end()) return &found->second;
   // One reference is the variable's, the others are of operations.

@@ -1,4 +1,4 @@
-// Gradients of leaves that operations use many times, as the weight of a recurrent network. An
+// Gradients of variables that operations use many times, as the weight of a recurrent network. An
 // operation hands over what its term is made of, and all terms are computed at once: a product of
 // stacked rows writes the gradient of a weight once.
 #pragma once
@@ -19,7 +19,7 @@ class GradientSum {
   virtual Variable compute() = 0;
 };
 
-// The sums of one leaf, one of each kind.
+// The sums of one variable, one of each kind.
 class GradientSums {
  public:
   // The sum of kind `Sum`, new if there is none.
@@ -39,22 +39,22 @@ class GradientSums {
   std::vector<std::unique_ptr<GradientSum>> sums_;
 };
 
-using SumsOfLeaves = std::unordered_map<const VariableNode*, GradientSums>;
+using CollectedTerms = std::unordered_map<const VariableNode*, GradientSums>;
 
 // Collects terms in `sums` for the scope of a backward pass; not at all if it is nullptr.
 class CollectedSums {
  public:
-  explicit CollectedSums(SumsOfLeaves* sums);
+  explicit CollectedSums(CollectedTerms* sums);
   ~CollectedSums();
   CollectedSums(const CollectedSums&) = delete;
   CollectedSums& operator=(const CollectedSums&) = delete;
 
  private:
-  SumsOfLeaves* previous_;
+  CollectedTerms* previous_;
 };
 
-// Where the terms of `x` are collected; nullptr where its gradient is computed at each use. A leaf
-// that one operation uses gains nothing, and its terms would be kept for longer.
+// Where the terms of `x` are collected; nullptr where its gradient is computed at each use. What
+// one operation uses gains nothing, and its terms would be kept for longer.
 GradientSums* sums_of(const VariableNode& x);
 
 }  // namespace renga

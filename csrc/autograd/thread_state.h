@@ -17,7 +17,7 @@ struct ThreadState {
   std::vector<Ref<Node>>* pending_release = nullptr;
   LeafUses* leaf_uses = nullptr;  // nullptr where no gradient is written to where leaves keep them
   const VariableNode* gradient_leaf = nullptr;  // whose first gradient in this pass is computed
-  SumsOfLeaves* collected_sums = nullptr;       // nullptr where every term is computed at once
+  CollectedTerms* collected_sums = nullptr;     // nullptr where every term is computed at once
 };
 extern constinit thread_local ThreadState thread_state;
 

@@ -51,6 +51,33 @@ def test_other_uses_of_the_weights_add_to_the_sum():
     numpy.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.parametrize("rows", [[4], [4, 5], [20] * 35, [2000, 1024, 3]], ids=str)
+def test_computed_weights(rows):
+    # Those of weight normalization, for instance: their gradients go on to leaves.
+    pairs, V = uses(rows), rng.normal(size=(OUTPUTS, INPUTS))
+    leaf = renga.Variable(V)
+    weights = F.tanh(leaf)
+    loss = sum(F.sum(F.linear(x, weights) * gy) for x, gy in pairs)
+    loss += F.sum(weights**2)
+    loss.backward(retain_grad=True)
+    expected = sum(gy.T @ x for x, gy in pairs) + 2 * numpy.tanh(V)
+    numpy.testing.assert_allclose(weights.grad, expected, rtol=1e-10, atol=1e-10)
+    expected *= 1 - numpy.tanh(V) ** 2
+    numpy.testing.assert_allclose(leaf.grad, expected, rtol=1e-10, atol=1e-10)
+
+
+def test_weights_computed_from_each_other():
+    pairs, V = uses([4, 5, 6]), rng.normal(size=(OUTPUTS, INPUTS))
+    leaf = renga.Variable(V)
+    first = leaf * 2
+    second = first * 3
+    loss = sum(F.sum(F.linear(x, first) * gy) for x, gy in pairs)
+    loss += sum(F.sum(F.linear(x, second) * gy) for x, gy in pairs)
+    loss.backward()
+    expected = 8 * sum(gy.T @ x for x, gy in pairs)
+    numpy.testing.assert_allclose(leaf.grad, expected, rtol=1e-10, atol=1e-10)
+
+
 def test_tied_embeddings():
     W = rng.normal(size=(OUTPUTS, INPUTS))
     ids = [rng.integers(0, OUTPUTS, 6).astype("i") for _ in range(3)]
