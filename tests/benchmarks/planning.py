@@ -295,7 +295,7 @@ def strategies(
     groups = sample_groups(model, traced, (x,), cluster, costs)[-1]
     space = LinkSpace.of_groups(groups)
     links = space.link_choices()
-    options = dict(groups=groups.count, steps=groups.steps)
+    options = dict(groups=groups.count, stacked=groups.stacked)
     plans["samples"] = Plan("", cluster, space.seconds(), 0.0, [], links, **options)
     return plans
 

@@ -53,23 +53,25 @@ class SampleRun:
         comm: all ranks, which call the model with the same arguments.
         data: the ranks with the same part of the model and other samples.
         inner: the ranks with the same samples, which share the model.
-        steps: of each output, the number of time steps that are stacked along axis 0,
-            each with all samples; 1 if axis 0 has samples only.
+        stacked: of each output, whether axis 0 has all samples of one time step after
+            the other, rather than all rows of one sample after the other.
     """
 
     comm: Communicator
     data: Communicator
     inner: Communicator
-    steps: tuple[int, ...]
+    stacked: tuple[bool, ...]
 
     @classmethod
-    def create(cls, comm: Communicator, groups: int, steps: Sequence[int]) -> SampleRun:
+    def create(
+        cls, comm: Communicator, groups: int, stacked: Sequence[bool]
+    ) -> SampleRun:
         """Splits the ranks into groups with samples of their own; every rank calls it.
 
         Ranks of a group have consecutive numbers.
         """
         split = create_groups(comm, data=groups, channel=comm.size // groups)
-        return cls(comm, split.data, split.channel, tuple(steps))
+        return cls(comm, split.data, split.channel, tuple(stacked))
 
     def shards(self, inputs: Sequence[Any]) -> tuple[Any, ...]:
         """This rank's samples of arrays."""
@@ -102,26 +104,28 @@ class SampleRun:
         model: Any = getattr(run, "__self__")  # noqa: B009 (of a callable)
         with tracking(tracker), summing_gradients(data, model), streams:
             result = run(*args, **kwargs)
-        steps = iter(self.steps)
+        stacked = iter(self.stacked)
         return replace_arrays(
-            result, lambda y: self._gathered(name, y, sizes, next(steps, 1))
+            result, lambda y: self._gathered(name, y, sizes, next(stacked, False))
         )
 
-    def _gathered(self, name: str, y: Any, sizes: Sequence[int], steps: int) -> Any:
+    def _gathered(
+        self, name: str, y: Any, sizes: Sequence[int], is_stacked: bool
+    ) -> Any:
         data, own = self.data, sizes[self.data.rank]
         is_variable = isinstance(y, Variable) and y.ndim > 0
-        rows = len(y) // own if is_variable else 0
-        if not is_variable or len(y) != rows * own or rows % steps != 0:
+        rows, more = divmod(len(y), own) if is_variable else (0, 1)
+        if more:
             raise InvalidType(
-                f"{name}: expected it to return Variables with a multiple of {steps} × "
-                f"{own} rows, got {type(y).__name__} {getattr(y, 'shape', '')}"
+                f"{name}: expected it to return Variables with a multiple of {own} "
+                f"rows, got {type(y).__name__} {getattr(y, 'shape', '')}"
             )
-        axis = 0 if steps == 1 else 1
-        if axis == 1:
-            y = reshape(y, (steps, len(y) // steps, *y.shape[1:]))
-        extents = [y.shape[axis] // own * n for n in sizes]
-        y = Redistribution(data, Shard(axis), REPLICATE, extents).apply(y)
-        return y if axis == 0 else reshape(y, (rows * sum(sizes), *y.shape[2:]))
+        if not is_stacked:
+            extents = [rows * n for n in sizes]
+            return Redistribution(data, BATCH, REPLICATE, extents).apply(y)
+        y = reshape(y, (rows, own, *y.shape[1:]))
+        y = Redistribution(data, Shard(1), REPLICATE, sizes).apply(y)
+        return reshape(y, (rows * sum(sizes), *y.shape[2:]))
 
     def class_of(self, link: Link) -> type[Link]:
         """The class of a link of a model."""

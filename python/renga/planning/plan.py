@@ -76,7 +76,7 @@ class Plan:
             has a choice of its own.
         stages: of a pipeline, if it is one; likewise.
         groups: of ranks with samples of their own, which share the model by ``links``.
-        steps: of each output, the time steps that are stacked along axis 0.
+        stacked: of each output, whether time steps are stacked along axis 0.
         predicted: the seconds of hand-made strategies and other candidates by name.
         measured: the timed seconds of candidates by name, if they were timed.
     """
@@ -91,7 +91,7 @@ class Plan:
     grid: tuple[int, int] | None = None
     stages: Stages | None = None
     groups: int = 1
-    steps: tuple[int, ...] = ()
+    stacked: tuple[bool, ...] = ()
     predicted: dict[str, float] = dataclasses.field(default_factory=dict)
     measured: dict[str, float] = dataclasses.field(default_factory=dict)
 
@@ -151,7 +151,7 @@ class Plan:
         """How groups of ranks with samples of their own run it, if there are any."""
         if self.groups == 1:
             return None
-        return SampleRun.create(comm, self.groups, self.steps)
+        return SampleRun.create(comm, self.groups, self.stacked)
 
     def pipeline(
         self, model: Link, comm: Communicator, inputs: Sequence[Any]
@@ -208,7 +208,7 @@ class Plan:
             "grid": self.grid,
             "stages": self.stages,
             "groups": self.groups,
-            "steps": self.steps,
+            "stacked": self.stacked,
             "predicted": self.predicted,
             "measured": self.measured,
         }
@@ -241,7 +241,7 @@ class Plan:
             None if grid is None else (grid[0], grid[1]),
             None if stages is None else Stages(tuple(stages[0]), stages[1]),
             fields["groups"],
-            tuple(fields["steps"]),
+            tuple(fields["stacked"]),
             fields["predicted"],
             fields["measured"],
         )

@@ -64,7 +64,7 @@ def spaces(model, x, ranks):
 
 def plan_of(space):
     groups, links = space.groups, space.link_choices()
-    options = dict(groups=groups.count, steps=groups.steps)
+    options = dict(groups=groups.count, stacked=groups.stacked)
     return Plan("test", groups.whole, 0.0, 0.0, [], links, **options)
 
 
@@ -118,7 +118,7 @@ def test_a_recurrent_model_is_split_by_samples():
     cluster = planning.Cluster(2, machine, False)
     costs = Costs(planning.Device(1e8, 1e9))
     plan = planning.search(model, x, cluster, costs, seed=0, proposals=100)
-    assert plan.groups == 2 and plan.steps == (5,)
+    assert plan.groups == 2 and plan.stacked == (True,)
     serial = plan.predicted["serial"]
     assert 0.5 * serial < plan.seconds < 0.6 * serial
     assert "2 groups" in plan.table()
@@ -160,4 +160,4 @@ def test_a_plan_with_groups_is_saved(tmp_path):
     plan.save(tmp_path / "plan.json")
     loaded = Plan.load(tmp_path / "plan.json")
     assert loaded.name == plan.name
-    assert (loaded.groups, loaded.steps) == (2, (5,))
+    assert (loaded.groups, loaded.stacked) == (2, (True,))

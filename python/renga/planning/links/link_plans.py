@@ -84,7 +84,7 @@ def _of_groups(
         assert groups is not None
         name = f"{groups.count} groups of samples"
         choices = dict(
-            links=space.link_choices(), groups=groups.count, steps=groups.steps
+            links=space.link_choices(), groups=groups.count, stacked=groups.stacked
         )
         rows, bars = _rows(space, candidate), _bars(space.step, ranks)
         yield name, candidate.seconds, rows, bars, choices

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 from renga.configuration import no_backprop_mode, using_config
 from renga.link import Link
 from renga.links.parallel.groups import create_groups
+from renga.links.parallel.samples.stacked_steps import stacked_steps
 from renga.links.parallel.samples.summed_gradients import LARGE
-from renga.links.parallel.samples.time_steps import time_steps
 from renga.links.parallel.sharding.cost import machine_of
 from renga.links.parallel.sharding.shard_ranges import as_slice, shard_range
 from renga.links.parallel.sharding.tracing import variables
@@ -36,7 +36,7 @@ class SampleGroups(NamedTuple):
         whole: all ranks.
         traced: the model, with the samples of a group.
         costs: of the operations of a group.
-        steps: of the outputs, as a ``SampleRun`` takes them.
+        stacked: whether outputs are so, as a ``SampleRun`` takes it.
         outputs: bytes of each output of a group.
         others: elements of parameters of links that no link replaces.
     """
@@ -47,7 +47,7 @@ class SampleGroups(NamedTuple):
     whole: Cluster
     traced: TracedModel
     costs: Costs
-    steps: tuple[int, ...]
+    stacked: tuple[bool, ...]
     outputs: list[int]
     others: list[int]
 
@@ -94,7 +94,7 @@ def sample_groups(
     if not counts:
         return []
     try:
-        steps = time_steps(model, inputs, counts[-1])
+        stacked = stacked_steps(model, inputs, counts[-1])
     except ValueError:
         return []
     found = []
@@ -114,7 +114,7 @@ def sample_groups(
                 cluster,
                 part_of,
                 _GroupCosts(costs, traced, part_of, count),
-                steps,
+                stacked,
                 _outputs(model, own),
                 _others(model, part_of),
             )

@@ -8,13 +8,13 @@ import renga.functions as F
 import renga.links as L
 from renga.communicators import local
 from renga.links.parallel.samples.sample_run import SampleRun
-from renga.links.parallel.samples.time_steps import time_steps
+from renga.links.parallel.samples.stacked_steps import stacked_steps
 from renga.links.parallel.sharding.model.replacement import copy_with_replacements
 from renga.utils.type_check import InvalidType
 
 
-def parallel(model, comm, groups, steps=(1,)):
-    run = SampleRun.create(comm, groups, steps)
+def parallel(model, comm, groups, stacked=(False,)):
+    run = SampleRun.create(comm, groups, stacked)
     return copy_with_replacements(model, {}, run.class_of)
 
 
@@ -84,8 +84,7 @@ def test_arguments_of_all_kinds_get_gradients_of_all_samples(ranks):
     expected = gradients(Several(), arrays)
 
     def act(comm):
-        steps = (1, 1)
-        return gradients(parallel(Several(), comm, comm.size, steps), arrays)
+        return gradients(parallel(Several(), comm, comm.size), arrays)
 
     for found in ranks(act):
         assert found.keys() == expected.keys()
@@ -139,7 +138,7 @@ def test_calls_that_ranks_cannot_share(several_ranks):
         with pytest.raises(InvalidType, match="got no array"):
             model()
         mean = parallel(Dropped(F.mean), comm, comm.size)
-        with pytest.raises(InvalidType, match="a multiple of 1 ×"):
+        with pytest.raises(InvalidType, match="a multiple of 1 rows"):
             mean(numbers(comm.size, 4))
         with pytest.raises(ValueError, match="create_groups: expected"):
             SampleRun.create(comm, comm.size + 1, ())
@@ -149,17 +148,26 @@ def test_calls_that_ranks_cannot_share(several_ranks):
 
 
 @pytest.mark.parametrize(
-    "function, steps",
+    "function, is_stacked",
     [
-        (lambda x: x * 2, 1),
-        (lambda x: F.reshape(x, (-1, 4)), 1),
-        (lambda x: F.reshape(F.transpose(x, (1, 0, 2)), (-1, 4)), 3),
-        (lambda x: F.concat([x[:, t] for t in range(3)], axis=0), 3),
-        (lambda x: F.sum(x, axis=(1, 2)), 1),
+        (F.tanh, False),
+        (lambda x: F.reshape(x, (-1, 4)), False),
+        (lambda x: F.reshape(F.transpose(x, (1, 0, 2)), (-1, 4)), True),
+        (lambda x: F.concat([x[:, t] for t in range(x.shape[1])], axis=0), True),
+        (lambda x: F.sum(x, axis=(1, 2)), False),
     ],
 )
-def test_how_outputs_are_stacked(function, steps):
-    assert time_steps(Dropped(function), (numbers(5, 3, 4),), 2) == (steps,)
+def test_how_outputs_are_stacked(function, is_stacked, several_ranks):
+    x = numbers(5, 3, 4)
+    assert stacked_steps(Dropped(function), (x,), 2) == (is_stacked,)
+    # With another number of time steps than the example, too.
+    x, model = numbers(7, 6, 4), Dropped(function)
+
+    def act(comm):
+        return parallel(model, comm, comm.size, (is_stacked,))(x).array
+
+    for found in several_ranks(act):
+        np.testing.assert_allclose(found, function(renga.Variable(x)).array, 1e-5)
 
 
 def forgetful(x):
@@ -180,6 +188,6 @@ def forgetful(x):
 )
 def test_models_whose_samples_cannot_be_split(model, reason):
     with pytest.raises(ValueError, match=reason):
-        time_steps(model, (numbers(5, 3, 4),), 2)
+        stacked_steps(model, (numbers(5, 3, 4),), 2)
     with pytest.raises(ValueError, match="expected 6 samples or more, got 5"):
-        time_steps(model, (numbers(5, 3, 4),), 6)
+        stacked_steps(model, (numbers(5, 3, 4),), 6)

@@ -25,11 +25,14 @@ _TOLERANCE = 1e-3
 _BY_BATCH = (BatchRenormalization, DecorrelatedBatchNormalization)
 
 
-def time_steps(model: Link, inputs: Sequence[Any], ranks: int) -> tuple[int, ...]:
-    """For each output, how many time steps are stacked along axis 0.
+def stacked_steps(model: Link, inputs: Sequence[Any], ranks: int) -> tuple[bool, ...]:
+    """For each output, whether time steps are stacked along axis 0.
+
+    Then it has all samples of the first step, those of the second one, and so on;
+    else all rows of the first sample, those of the second one, and so on.
 
     A copy of the model is called with all samples of the example and with some of them,
-    in test mode, and the outputs are compared. 1 stands for an axis of samples only.
+    in test mode, and the outputs are compared.
 
     Raises:
         ValueError: the model, or training it, needs other samples for a sample; its
@@ -54,7 +57,7 @@ def time_steps(model: Link, inputs: Sequence[Any], ranks: int) -> tuple[int, ...
     if len(whole) != len(some) or not whole:
         raise ValueError(f"{type(model).__name__} returns no arrays of samples")
     return tuple(
-        _steps_of(as_variable(a).array, as_variable(b).array, samples, own)
+        _is_stacked(as_variable(a).array, as_variable(b).array, samples, own)
         for a, b in zip(whole, some)
     )
 
@@ -67,7 +70,7 @@ class _Functions(FunctionHook):
             raise ValueError("F.forget uses parameters in the backward pass")
 
 
-def _steps_of(whole: Any, some: Any, samples: int, own: slice) -> int:
+def _is_stacked(whole: Any, some: Any, samples: int, own: slice) -> bool:
     rows, more = divmod(len(whole), samples) if whole.ndim else (0, 1)
     count = own.stop - own.start
     if more or rows == 0 or some.shape != (rows * count, *whole.shape[1:]):
@@ -76,13 +79,14 @@ def _steps_of(whole: Any, some: Any, samples: int, own: slice) -> int:
     by_sample = whole.reshape(samples, rows, *kept)[own].reshape(some.shape)
     by_step = whole.reshape(rows, samples, *kept)[:, own].reshape(some.shape)
     limit = _TOLERANCE * float(numpy.abs(whole).max(initial=1e-30))
-    found = [
-        steps
-        for steps, expected in ((1, by_sample), (rows, by_step))
-        if numpy.abs(some - expected).max(initial=0) <= limit
-    ]
-    if len(set(found)) != 1:
+    is_by_sample, is_by_step = (
+        bool(numpy.abs(some - expected).max(initial=0) <= limit)
+        for expected in (by_sample, by_step)
+    )
+    if rows == 1 and is_by_sample:
+        return False
+    if is_by_sample == is_by_step:
         raise ValueError(
             "outputs of a sample depend on other samples, or are all equal"
         )
-    return found[0]
+    return is_by_step
