@@ -112,8 +112,8 @@ def parameter_sizes(
     ranks = cluster.ranks
     sizes = {name: getattr(link, name).size for name in sorted(link._params)}
     if isinstance(link, (EmbedID, BatchNormalization)):
-        is_embedding = isinstance(link, EmbedID)
-        channels = link.W.shape[1] if is_embedding else call.x_shape[1]
+        weight = link.W if isinstance(link, EmbedID) else link.avg_mean
+        channels = weight.shape[-1]
         own = len(shard_ranges(channels, ranks)[0])
         return [size // channels * own for size in sizes.values()]
     sharding, _ = _sharding(link, call, algorithm, simulated_ranks(cluster))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from renga.configuration import no_backprop_mode, using_config
 from renga.link import Link
@@ -26,7 +27,8 @@ from renga.planning.links.messages import (
 from renga.planning.links.traced_model import TracedModel
 
 
-class SampleGroups(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class SampleGroups:
     """What groups of ranks with samples of their own send each other.
 
     Args:
