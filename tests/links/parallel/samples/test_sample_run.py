@@ -31,17 +31,20 @@ class Dropped(renga.Chain):
         return self.function(x)
 
 
-def test_each_sample_has_its_own_zeros(monkeypatch):
+@pytest.mark.parametrize("groups", [2, 4])
+def test_each_sample_has_its_own_zeros(monkeypatch, groups):
     x = np.ones((10, 50), np.float32)
     # Every rank's generator is in the same state, as after parallelize().
     monkeypatch.setattr(np.random, "random_sample", lambda: 0.625)
-    for groups in (2, 4):
-        model = Dropped(lambda x: F.dropout(x, 0.5))
-        ys = local.run(lambda c: parallel(model, c, groups)(x).array, ranks=4)  # noqa: B023
-        for y in ys:
-            np.testing.assert_array_equal(y, ys[0])
-        assert len({tuple(row) for row in ys[0]}) == 10
-        assert 0.4 < np.mean(ys[0] > 0) < 0.6
+
+    def act(comm):
+        return parallel(Dropped(F.dropout), comm, groups)(x).array
+
+    ys = local.run(act, ranks=4)
+    for y in ys:
+        np.testing.assert_array_equal(y, ys[0])
+    assert len({tuple(row) for row in ys[0]}) == 10
+    assert 0.4 < np.mean(ys[0] > 0) < 0.6
 
 
 @pytest.mark.parametrize("function", [F.dropout, F.rrelu], ids=["dropout", "rrelu"])
