@@ -106,9 +106,9 @@ def link_messages(
 
 
 def parameter_sizes(
-    link: Any, call: Call, layouts: tuple[str, str], algorithm: str, cluster: Cluster
+    link: Any, call: Call, algorithm: str, cluster: Cluster
 ) -> list[int]:
-    """The elements of the parameters of a replaced link on rank 0, as for messages."""
+    """The elements of each parameter of a replaced link on rank 0."""
     ranks = cluster.ranks
     sizes = {name: getattr(link, name).size for name in sorted(link._params)}
     if isinstance(link, (EmbedID, BatchNormalization)):

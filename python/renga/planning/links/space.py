@@ -77,6 +77,11 @@ class LinkSpace:
         self._index = {name: i for i, name in enumerate(self._names)}
         self._known: dict[Any, LinkTimes] = {}
         self._users = self._find_users()
+        # Of the parameters of each link on rank 0, whose gradients groups sum.
+        self._sizes: dict[str, list[int]] = {}
+        self._known_sizes: dict[tuple[str, str], list[int]] = {}
+        for call in traced.calls if groups is not None else []:
+            self._note_sizes(call)
         times = [self.times(call) for call in traced.calls]
         names = [call.path for call in traced.calls]
         if groups is not None:
@@ -101,9 +106,12 @@ class LinkSpace:
             return
         self.current[variable] = choice
         first = 0 if self.groups is None else 1
+        sizes = dict(self._sizes)
         for i in self._users[variable]:
             self.step.change(first + i, self.times(self.traced.calls[i]))
-        if self.groups is not None:
+            if self.groups is not None:
+                self._note_sizes(self.traced.calls[i])
+        if self._sizes != sizes:
             self.step.change(0, self._sums())
 
     def seconds(self) -> float:
@@ -230,16 +238,21 @@ class LinkSpace:
     def _sums(self) -> LinkTimes:
         """Of the gradients of all parameters, over the groups."""
         assert self.groups is not None
-        links = {call.path: call for call in self.traced.calls}
-        sizes = [n for call in links.values() for n in self._parameter_sizes(call)]
-        return _only(self.groups.sums(sizes))
+        return _only(self.groups.sums([n for own in self._sizes.values() for n in own]))
+
+    def _note_sizes(self, traced: TracedCall) -> None:
+        self._sizes[traced.path] = self._parameter_sizes(traced)
 
     def _parameter_sizes(self, traced: TracedCall) -> list[int]:
         link, algorithm = traced.call.link, self.algorithm(traced)
         if algorithm == SERIAL or self.cluster.ranks == 1:
             return [param.size for param in link.params()]
-        layouts = self.layouts(traced.call)
-        return parameter_sizes(link, traced.call, layouts, algorithm, self.cluster)
+        key = traced.path, algorithm
+        if key not in self._known_sizes:
+            self._known_sizes[key] = parameter_sizes(
+                link, traced.call, algorithm, self.cluster
+            )
+        return self._known_sizes[key]
 
     def _holds_all(self, traced: TracedCall) -> bool:
         """Whether a rank has all parameters of a link."""
