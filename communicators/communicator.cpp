@@ -6,9 +6,11 @@
 #include "collectives/buffers.h"
 #include "collectives/call_comparison.h"
 #include "collectives/hierarchical.h"
+#include "collectives/peer_reads.h"
 #include "collectives/point_to_point.h"
 #include "collectives/safe_inputs.h"
 #include "collectives/shared_memory.h"
+#include "collectives/unequal_nodes.h"
 #include "devices/gil_release.h"
 #include "tensor/overlap.h"
 
@@ -194,7 +196,10 @@ void Communicator::run_all_reduce(const CollectiveContext& context, const std::v
   const std::vector<Array> inputs = send_buffers(xs, FlatBucket::has_long_runs);
   const FlatBucket x(inputs, communication_dtype), y(results, communication_dtype);
   if (common_segment_ != nullptr && !algorithm_) {
-    shared_memory::all_reduce(context, *common_segment_, x, y, communication_dtype, reduction);
+    const bool same_dtype = inputs[0].dtype() == communication_dtype;
+    if (!same_dtype || !all_reduce_by_reading(context, inputs, results, reduction)) {
+      shared_memory::all_reduce(context, *common_segment_, x, y, communication_dtype, reduction);
+    }
   } else if (common_segment_ == nullptr && !algorithm_ &&
              point_to_point::fits_first_message(context, x.bytes())) {
     point_to_point::all_reduce_small(context, x, y, communication_dtype, reduction);
@@ -203,15 +208,28 @@ void Communicator::run_all_reduce(const CollectiveContext& context, const std::v
     const auto model = algorithm_ ? all_reduce::NetworkModel() : network(context);
     // With one rank per node there is nothing to reduce within nodes, and 16-bit operands are sent
     // as such instead of as 32-bit partial results.
-    const bool one_rank_per_node = topology().inter_size > 1 && topology().intra_size == 1;
-    if (algorithm_ || node_segment_ == nullptr || one_rank_per_node) {
+    const bool one_rank_per_node = topology().inter_size == size();
+    const bool unequal = !topology().uniform_nodes;
+    if (algorithm_ || node_segment_ == nullptr || one_rank_per_node ||
+        (unequal && !unequal_nodes::pays(context, model, x.bytes()))) {
       point_to_point::all_reduce(context, model, algorithm_, x, y, communication_dtype, reduction);
+    } else if (unequal) {
+      unequal_nodes::all_reduce(context, *node_segment_, x, y, communication_dtype, reduction);
     } else {
       hierarchical::all_reduce(context, *node_segment_, model, x, y, communication_dtype,
                                reduction);
     }
   }
   copy_received(results, ys);
+}
+
+bool Communicator::all_reduce_by_reading(const CollectiveContext& context,
+                                         const std::vector<Array>& xs, const std::vector<Array>& ys,
+                                         Reduction reduction) {
+  if (!peer_reads::pays(context, xs)) return false;
+  if (!reading_is_faster_) reading_is_faster_ = peer_reads::is_faster(context, *common_segment_);
+  return *reading_is_faster_ &&
+         peer_reads::all_reduce(context, *common_segment_, xs, ys, reduction);
 }
 
 const all_reduce::NetworkModel& Communicator::network(const CollectiveContext& context) {

@@ -132,6 +132,9 @@ class Communicator {
   const all_reduce::NetworkModel& network(const CollectiveContext& context);
   void run_all_reduce(const CollectiveContext& context, const std::vector<Array>& xs,
                       const std::vector<Array>& ys, Dtype communication_dtype, Reduction reduction);
+  // By the ranks' memory, if that is faster than the segment; else does nothing and returns false.
+  bool all_reduce_by_reading(const CollectiveContext& context, const std::vector<Array>& xs,
+                             const std::vector<Array>& ys, Reduction reduction);
   // Starts a message for each array by start(array). `sends`: it is sent, not received.
   template <class Start>
   Result message(Call call, const std::vector<Array>& xs, bool sends, const LaunchOptions& options,
@@ -152,6 +155,7 @@ class Communicator {
   std::vector<Result> sends_;       // not waited for
   Windows windows_;
   std::optional<all_reduce::NetworkModel> network_;
+  std::optional<bool> reading_is_faster_;
   std::optional<all_reduce::Algorithm> algorithm_;
   std::unique_ptr<WorkQueue> queue_ = std::make_unique<WorkQueue>();  // destroyed before the others
 };

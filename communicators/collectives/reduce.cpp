@@ -184,6 +184,11 @@ void reduce(Reduction reduction, Dtype dtype, Operands xs, Results ys, std::int6
   visit_dtype(dtype, [&]<class T>(Type<T>) { reduce_as<T>(reduction, xs, ys, n); });
 }
 
+int left_operands(int operands) {
+  const int leaves = static_cast<int>(std::bit_floor(static_cast<unsigned>(operands)));
+  return leaves / 2 + std::min(operands - leaves, leaves / 2);
+}
+
 Dtype partial_dtype(Dtype dtype) {
   return visit_dtype(dtype, []<class T>(Type<T>) { return dtype_of<Compute<T>>; });
 }

@@ -30,6 +30,10 @@ inline void reduce(Reduction reduction, Dtype dtype, Operands xs, std::byte* y, 
   reduce(reduction, dtype, xs, Results(&y, 1), n);
 }
 
+// How many of a tree's first operands are combined before the others join. Either half is a tree of
+// its own.
+int left_operands(int operands);
+
 // The same in steps, for algorithms that reduce while they communicate. Partial results have
 // `partial_dtype`; that of a mean is a sum.
 Dtype partial_dtype(Dtype dtype);

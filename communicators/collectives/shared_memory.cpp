@@ -10,11 +10,15 @@ namespace {
 
 // Reduces the same range of every rank's buffer. This rank's operand is `own` if that is not null.
 void reduce_range(SharedSegment& segment, int buffer, Range range, Dtype dtype, Reduction reduction,
-                  std::byte* y, const std::byte* own = nullptr) {
+                  Results ys, const std::byte* own = nullptr) {
   std::vector<const std::byte*>& xs = segment.operands();
   for (int r = 0; r < segment.ranks(); ++r) xs[r] = segment.buffer(r, buffer) + range.begin;
   if (own != nullptr) xs[segment.local_rank()] = own;
-  reduce(reduction, dtype, xs, y, range.length() / size_of(dtype));
+  reduce(reduction, dtype, xs, ys, range.length() / size_of(dtype));
+}
+void reduce_range(SharedSegment& segment, int buffer, Range range, Dtype dtype, Reduction reduction,
+                  std::byte* y, const std::byte* own = nullptr) {
+  reduce_range(segment, buffer, range, dtype, reduction, Results(&y, 1), own);
 }
 
 void all_reduce_small(const CollectiveContext& context, SharedSegment& segment, const FlatBucket& x,
@@ -70,13 +74,23 @@ void all_reduce(const CollectiveContext& context, SharedSegment& segment, const 
   for_each_chunk(
       x.bytes(), SharedSegment::kBufferBytes, [&](std::int64_t begin, std::int64_t length) {
         const int buffer = segment.next_buffer();
-        x.read(begin, length, segment.buffer(rank, buffer));
-        segment.barrier(context);
         const Range own = partition(length, rank, ranks);
+        // Nobody else reads this rank's operand of its own partition, nor writes its result: both
+        // stay where they are if they are contiguous.
+        const std::byte* own_x = x.contiguous_range(begin + own.begin, own.length());
+        std::byte* own_y = y.contiguous_range(begin + own.begin, own.length());
+        for (int r = 0; r < ranks; ++r) {
+          if (r == rank && own_x != nullptr) continue;
+          const Range range = partition(length, r, ranks);
+          x.read(begin + range.begin, range.length(), segment.buffer(rank, buffer) + range.begin);
+        }
+        segment.barrier(context);
+        std::byte* const results[] = {segment.buffer(rank, buffer) + own.begin, own_y};
         reduce_range(segment, buffer, own, dtype, reduction,
-                     segment.buffer(rank, buffer) + own.begin);
+                     Results(results, own_y != nullptr ? 2 : 1), own_x);
         segment.barrier(context);
         for (int r = 0; r < ranks; ++r) {
+          if (r == rank && own_y != nullptr) continue;
           const Range range = partition(length, r, ranks);
           y.write(begin + range.begin, range.length(), segment.buffer(r, buffer) + range.begin);
         }

@@ -15,8 +15,12 @@ Topology topology_of(int rank, const std::vector<int>& nodes) {
     if (std::ranges::find(distinct, node) == distinct.end()) distinct.push_back(node);
   }
   topology.inter_size = static_cast<int>(distinct.size());
-  topology.inter_rank =
-      static_cast<int>(std::ranges::find(distinct, node_of(rank)) - distinct.begin());
+  topology.nodes.clear();
+  for (const int node : nodes) {
+    topology.nodes.push_back(
+        static_cast<int>(std::ranges::find(distinct, node) - distinct.begin()));
+  }
+  topology.inter_rank = topology.nodes[static_cast<std::size_t>(rank)];
   topology.intra_size = static_cast<int>(std::ranges::count(nodes, node_of(rank)));
   topology.intra_rank =
       static_cast<int>(std::count(nodes.begin(), nodes.begin() + rank, node_of(rank)));

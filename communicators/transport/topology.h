@@ -12,9 +12,10 @@ struct Topology {
   int intra_size = 1;
   int inter_rank = 0;  // which node
   int inter_size = 1;
-  // There is one node, or every node holds the same power of two of consecutive ranks. Only then
-  // does reducing within nodes first keep the order of the operands.
+  // There is one node, or every node holds the same power of two of consecutive ranks. Then the
+  // operands of each node are one subtree of a reduction.
   bool uniform_nodes = true;
+  std::vector<int> nodes = {0};  // the node of each rank, by its inter_rank
 };
 
 // The topology as `rank` sees it. Ranks with the same number in `nodes` are on one node; nodes are

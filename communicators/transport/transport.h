@@ -67,9 +67,13 @@ class Transport {
   // A transport over `members`, ranks of this one in their new order. Each of them calls it.
   virtual std::shared_ptr<Transport> split(const std::vector<int>& members) = 0;
   // Zeroed memory that all ranks of this node map; each of them calls it in the same order. Null on
-  // all of them where ranks do not share memory, where there is too little space, or where the
-  // nodes are not uniform (see Topology).
+  // all of them, on all nodes, where ranks do not share memory or there is too little space.
   virtual std::shared_ptr<std::byte> allocate_shared(std::size_t bytes) = 0;
+  // Whether all ranks of a node may read each other's memory.
+  virtual bool can_read_peers() const { return false; }
+  // Copies from the memory of `rank`, of this node.
+  virtual void read_peer(int /*rank*/, const std::byte* /*from*/, std::byte* /*to*/,
+                         std::int64_t /*bytes*/) {}
   // Lets transfers advance while this rank waits for something else; throws if a rank has failed.
   virtual void progress() = 0;
   // Throws if a rank is known to have failed.

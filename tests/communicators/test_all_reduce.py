@@ -81,6 +81,30 @@ def test_nodes_do_not_change_the_result(ranks, nodes, dtype, op):
             np.testing.assert_array_equal(y, expected)
 
 
+@pytest.mark.parametrize(
+    "dtype, op", [("float32", "sum"), ("float16", "mean"), ("int64", "max")]
+)
+@pytest.mark.parametrize("strided", [False, True])
+def test_long_arrays(ranks, dtype, op, strided):
+    sizes = [600_001, 3, 0, 500_000]  # so long that ranks may read each other's memory
+
+    def act(comm):
+        xs = [data(comm.rank, n, dtype) for n in sizes]
+        if strided and comm.rank == comm.size - 1:
+            xs = [np.repeat(x, 2)[::2] for x in xs]
+        ys = comm.all_reduce(xs, op)
+        in_place = comm.all_reduce(xs, op, out=xs)
+        expected = [
+            in_rank_order([data(r, n, dtype) for r in range(comm.size)], op)
+            for n in sizes
+        ]
+        for y, z, e in zip(ys, in_place, expected):
+            np.testing.assert_array_equal(y, e)
+            np.testing.assert_array_equal(z, e)
+
+    ranks(act)
+
+
 def test_topology_of_nodes():
     def act(comm):
         pair = comm.split(comm.rank % 2, comm.rank)

@@ -102,8 +102,13 @@ LocalTransport::LocalTransport(std::shared_ptr<LocalGroup> group, int rank)
     : group_(std::move(group)), topology_(topology_of(rank, group_->nodes())) {}
 
 std::shared_ptr<std::byte> LocalTransport::allocate_shared(std::size_t bytes) {
-  if (!group_->shares_memory() || !topology_.uniform_nodes) return nullptr;
+  if (!group_->shares_memory()) return nullptr;
   return group_->allocate(++allocations_, topology_, bytes);
+}
+
+void LocalTransport::read_peer(int /*rank*/, const std::byte* from, std::byte* to,
+                               std::int64_t bytes) {
+  std::memcpy(to, from, static_cast<std::size_t>(bytes));
 }
 
 std::unique_ptr<Transfer> LocalTransport::start_send(const void* data, std::int64_t bytes, int to,

@@ -74,6 +74,8 @@ class LocalTransport final : public Transport {
   const Topology& topology() const override { return topology_; }
   std::shared_ptr<Transport> split(const std::vector<int>& members) override;
   std::shared_ptr<std::byte> allocate_shared(std::size_t bytes) override;
+  bool can_read_peers() const override { return group_->shares_memory(); }
+  void read_peer(int rank, const std::byte* from, std::byte* to, std::int64_t bytes) override;
   std::optional<Envelope> probe(std::optional<int> from, std::optional<int> tag) override;
   void progress() override { check_failure(); }
   void check_failure() const override { group_->failure().check(); }

@@ -149,6 +149,9 @@ MpiTransport::MpiTransport(MPI_Comm comm, SharedMemoryScope scope) : scope_(scop
       MPI_Comm_split_type(collective_comm_, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node_comm_),
       "MPI_Comm_split_type");
   topology_ = topology_of(rank, first_ranks_of_nodes(collective_comm_, node_comm_));
+  if (scope != SharedMemoryScope::none && topology_.inter_size == 1) {
+    peers_ = readable_peers(node_comm_);
+  }
   shut_down_ = std::vector<std::atomic<bool>>(static_cast<std::size_t>(topology_.size));
 }
 
@@ -165,8 +168,13 @@ MpiTransport::~MpiTransport() {
 std::shared_ptr<std::byte> MpiTransport::allocate_shared(std::size_t bytes) {
   const bool allowed = scope_ == SharedMemoryScope::each_node ||
                        (scope_ == SharedMemoryScope::one_node && topology_.inter_size == 1);
-  if (!allowed || !topology_.uniform_nodes) return nullptr;
-  return map_shared_memory(node_comm_, bytes);
+  if (!allowed) return nullptr;
+  std::shared_ptr<std::byte> memory = map_shared_memory(node_comm_, bytes);
+  // Every node has it or none: ranks of different nodes have to take the same path.
+  int mapped = memory != nullptr;
+  check_mpi(MPI_Allreduce(MPI_IN_PLACE, &mapped, 1, MPI_INT, MPI_MIN, collective_comm_),
+            "MPI_Allreduce");
+  return mapped ? memory : nullptr;
 }
 
 void MpiTransport::send_shutdown_notice() {

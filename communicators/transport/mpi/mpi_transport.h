@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "transport/mpi/matched_receives.h"
+#include "transport/mpi/peer_memory.h"
 #include "transport/progress_thread.h"
 #include "transport/transport.h"
 
@@ -30,6 +31,10 @@ class MpiTransport final : public Transport {
   const Topology& topology() const override { return topology_; }
   std::shared_ptr<Transport> split(const std::vector<int>& members) override;
   std::shared_ptr<std::byte> allocate_shared(std::size_t bytes) override;
+  bool can_read_peers() const override { return !peers_.empty(); }
+  void read_peer(int rank, const std::byte* from, std::byte* to, std::int64_t bytes) override {
+    read_memory(peers_[static_cast<std::size_t>(rank)], from, to, bytes);
+  }
   std::optional<Envelope> probe(std::optional<int> from, std::optional<int> tag) override {
     return receives_->probe(from, tag);
   }
@@ -58,6 +63,7 @@ class MpiTransport final : public Transport {
   std::unique_ptr<MatchedReceives> receives_;
   std::shared_ptr<ProgressThread> progress_thread_;  // of all transports of this process
   Topology topology_;
+  std::vector<pid_t> peers_;                  // of one node, by rank; none if they are not readable
   std::vector<std::atomic<bool>> shut_down_;  // by rank
   bool shutdown_notice_sent_ = false;
 };

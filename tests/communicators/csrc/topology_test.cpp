@@ -12,6 +12,7 @@ TEST_CASE("nodes are numbered in the order of their first ranks") {
   CHECK(topology.intra_size == 2);
   CHECK(topology.inter_rank == 1);
   CHECK(topology.inter_size == 2);
+  CHECK(topology.nodes == std::vector{0, 0, 1, 1});
 }
 
 TEST_CASE("nodes are uniform if each holds one power of two of consecutive ranks") {

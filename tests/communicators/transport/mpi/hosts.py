@@ -14,7 +14,7 @@ import shutil
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from renga.launch import mpiexec_command, mpiexec_environment
 
@@ -91,11 +91,17 @@ class Hosts:
             subprocess.run(words, check=True)
 
     def run(
-        self, program: str, *arguments: str, ranks_each: int = 1, timeout: float = 100
+        self,
+        program: str,
+        *arguments: str,
+        ranks_each: int | Sequence[int] = 1,
+        timeout: float = 100,
     ) -> subprocess.CompletedProcess[str]:
         """Runs a Python program on every host, started from the first."""
-        ranks = ranks_each * len(self.names)
-        places = ",".join(f"{name}:{ranks_each}" for name in self.names)
+        if isinstance(ranks_each, int):
+            ranks_each = [ranks_each] * len(self.names)
+        ranks = sum(ranks_each)
+        places = ",".join(f"{name}:{n}" for name, n in zip(self.names, ranks_each))
         environment = mpiexec_environment(ranks)
         python_path = os.pathsep.join(p or os.getcwd() for p in sys.path)
         environment.update(PYTHONPATH=python_path, OMP_NUM_THREADS="1")

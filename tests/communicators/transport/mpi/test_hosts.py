@@ -50,6 +50,18 @@ def test_training_equals_one_process(tmp_path, count, ranks_each, kind):
     np.testing.assert_allclose(values, serial_result(), rtol=0, atol=2e-6)
 
 
+def test_unequal_hosts_send_partial_results(tmp_path):
+    program = pathlib.Path(__file__).with_name("unequal_hosts.py")
+    with hosts(2, tmp_path) as some:
+        done = some.run(str(program), ranks_each=[3, 3])
+    assert done.returncode == 0, done.stdout
+    # A host has two subtrees, of ranks (0 1) and 2: it sends half of the vector for
+    # each, and half of the result. By messages of all ranks it is twice as much.
+    vectors = float(words(done.stdout, "vectors")[0])
+    assert 1.4 < vectors < 1.7
+    assert 2.9 < float(words(done.stdout, "messages")[0])
+
+
 @pytest.mark.parametrize(
     "what, message",
     [("fail", "[rank 2] ValueError: no luck"), ("leave", "rank 2 has exited")],
