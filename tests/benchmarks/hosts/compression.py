@@ -26,8 +26,9 @@ import time
 
 import numpy as np
 
-STEPS = {"10": 12, "1": 8, "0.1": 4}
-WARM_UP = 4
+STEPS = {"10": 30, "1": 8, "0.1": 4}
+# Until it is known whether steps overlap (OverlapTrial).
+WARM_UP = 8
 
 
 def compressors():

@@ -126,3 +126,8 @@ def test_all_ranks_have_the_same_buckets(ranks):
 
     sizes = ranks(act)
     assert len(set(sizes)) == 1
+
+
+def test_buckets_of_hooks_are_small_between_nodes(ranks):
+    for nodes, size in ranks(lambda c: (c.inter_size, buckets.hooked_bucket_bytes(c))):
+        assert size == (1 << 22 if nodes == 1 else 1 << 20)

@@ -10,6 +10,7 @@ import numpy
 from renga.distributed.compression.cast import Cast
 from renga.distributed.compression.compressor import Compressor
 from renga.distributed.compression.powersgd import PowerSGD
+from renga.distributed.compression.signs import OneBit
 from renga.distributed.compression.sparsification import TopK
 from renga.distributed.compression.state import State
 
@@ -38,7 +39,7 @@ class Uncompressed(Compressor):
 
 
 class Auto(Compressor):
-    """The fastest of no compression, bfloat16, PowerSGD(4) and TopK(0.01).
+    """The fastest of no compression, bfloat16, PowerSGD(4), TopK(0.01) and OneBit.
 
     The first bucket is reduced in each way, with random numbers, three times. All ranks
     choose by the slowest rank's shortest time, and keep the choice, in resumed
@@ -48,7 +49,8 @@ class Auto(Compressor):
     shared_states = frozenset({_CHOICE}) | PowerSGD.shared_states
 
     def __init__(self) -> None:
-        self._candidates = (Uncompressed(), Cast(), PowerSGD(4), TopK(0.01))
+        lossy = PowerSGD(4), TopK(0.01), OneBit()
+        self._candidates = (Uncompressed(), Cast(), *lossy)
         # By rank: ranks that are threads may share this object.
         self._choices: dict[int, int] = {}
 

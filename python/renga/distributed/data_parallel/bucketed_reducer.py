@@ -63,7 +63,10 @@ class BucketedReducer(Reducer):
         self._flattened: list[numpy.ndarray] = []  # by bucket; empty if not flattened
         self._buffers: dict[int, numpy.ndarray] = {}  # by the parameters' indices
         self._trial = OverlapTrial(comm)
-        self._assign_buckets(range(len(self._params) - 1, -1, -1), buckets.BUCKET_BYTES)
+        size = buckets.BUCKET_BYTES
+        if hook is not None:
+            size = buckets.hooked_bucket_bytes(comm)
+        self._assign_buckets(range(len(self._params) - 1, -1, -1), size)
 
     @property
     def buckets(self) -> list[list[int]]:
@@ -210,10 +213,10 @@ class BucketedReducer(Reducer):
 
     def _agree_on_order(self) -> None:
         unused = (i for i in range(len(self._params)) if i not in self._ready)
-        size = buckets.BUCKET_BYTES
-        # A hook sees the buckets: they should not depend on a measurement.
         if self._hook is None:
             size = buckets.bucket_bytes(self._comm)
+        else:
+            size = buckets.hooked_bucket_bytes(self._comm)
         agreed = self._comm.bcast_obj(([*self._ready, *unused], size))
         self._assign_buckets(*agreed)
         self._is_order_agreed = True

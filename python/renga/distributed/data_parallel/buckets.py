@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 # is sent early in the backward pass.
 BUCKET_BYTES = 4 << 20
 _LEAST_BYTES = 1 << 18
+# Of a hook between nodes: what it sends may take long, and should begin early.
+_HOOKED_BYTES = 1 << 20
 # To start a bucket takes so long besides the latency of messages, and both together
 # should take no more than this share of the time of its bytes.
 _LAUNCH_SECONDS = 1e-4
@@ -77,6 +79,11 @@ def bucket_bytes(comm: Communicator) -> int:
     else:
         network = network_of(comm)
     return size_for(comm.size, *network)
+
+
+def hooked_bucket_bytes(comm: Communicator) -> int:
+    """How large the buckets for a hook are: it sees them, so nothing is measured."""
+    return BUCKET_BYTES if comm.inter_size == 1 else min(BUCKET_BYTES, _HOOKED_BYTES)
 
 
 def size_for(ranks: int, latency: float, seconds_per_byte: float) -> int:
