@@ -1,1 +1,1 @@
-"""Models."""
+"""Complete networks: the Classifier, image models and language models."""
