@@ -316,13 +316,13 @@ def test_communicators_know_no_model_outside_packing():
 
 
 # The packages of model and data parallelism, and what each may not import.
+_STRATEGIES = [
+    f"renga.links.parallel.{name}"
+    for name in ("channel", "sequence", "spatial", "samples")
+]
 PARALLEL = {
-    "renga.links.parallel.sharding": (
-        "renga.links.parallel.channel",
-        "renga.links.parallel.spatial",
-    ),
-    "renga.links.parallel.channel": ("renga.links.parallel.spatial",),
-    "renga.links.parallel.spatial": ("renga.links.parallel.channel",),
+    "renga.links.parallel.sharding": tuple(_STRATEGIES),
+    **{name: tuple(n for n in _STRATEGIES if n != name) for name in _STRATEGIES},
     "renga.distributed.data_parallel": (
         "renga.links",
         "renga.distributed.optimizers",

@@ -1,1 +1,1 @@
-"""Models of which each rank, or each group of ranks, computes some of the samples."""
+"""Models whose samples are divided among ranks, or among groups of ranks."""

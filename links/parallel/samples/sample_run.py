@@ -1,4 +1,4 @@
-"""A run of a model of which each group of ranks computes some of the samples."""
+"""A run of a model in which each group of ranks computes some of the samples."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SampleRun:
-    """Runs models: samples are shared out, and outputs gathered.
+    """Runs models: samples are divided among ranks, and outputs gathered.
 
     Arrays among the arguments that are as long as the first one are samples along axis
     0; others are replicated.

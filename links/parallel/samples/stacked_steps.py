@@ -35,8 +35,8 @@ def stacked_steps(model: Link, inputs: Sequence[Any], ranks: int) -> tuple[bool,
     in test mode, and the outputs are compared.
 
     Raises:
-        ValueError: the model, or training it, needs other samples for a sample; its
-            outputs have no axis of samples; or it recomputes functions (``F.forget``).
+        ValueError: outputs or gradients of a sample depend on other samples; outputs
+            have no axis of samples; or the model recomputes functions (``F.forget``).
     """
     samples = len(inputs[0])
     if samples < ranks:

@@ -1,4 +1,4 @@
-"""Parameters that each rank uses with its own samples."""
+"""Parameters whose gradients are summed over ranks with different samples."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from renga.variable import Variable
 if TYPE_CHECKING:
     from renga.communicators import Communicator
 
-# Gradients below are sent together, others without a copy.
+# Gradients with fewer bytes are sent together; larger ones alone, without a copy.
 LARGE = 1 << 18
 
 
@@ -71,20 +71,20 @@ def summed_arrays(
 @contextlib.contextmanager
 def summing_gradients(comm: Communicator, model: Link) -> Iterator[None]:
     """A context in which links use parameters whose gradients are summed over ranks."""
-    places = [
+    attributes = [
         (vars(link), name)
         for link in dict.fromkeys(model.links())
         for name in sorted(link._params)
         if vars(link)[name].is_initialized
     ]
-    params = {id(own[name]): own[name] for own, name in places}
+    params = {id(own[name]): own[name] for own, name in attributes}
     if not params or not _core.backprop_enabled():
         yield
         return
     trained = [param for param in params.values() if param.requires_grad]
     summed = SummedGradients(comm).apply(tuple(trained)) if trained else ()
     replaced = {id(param): y for param, y in zip(trained, summed)}
-    before = [(own, name, own[name]) for own, name in places]
+    before = [(own, name, own[name]) for own, name in attributes]
     try:
         for own, name, param in before:
             own[name] = replaced.get(id(param), param)
