@@ -66,8 +66,6 @@ def measure(
         factor = _measure_batches(model, traced, inputs, comm.size, costs)
         for call in traced.calls:
             _measure_channels(call, traced, comm.size, costs, factor)
-        update = _seconds_of_update(model)
-        costs.device = dataclasses.replace(costs.device, update=update)
         costs = comm.bcast_obj(costs)
         if cache is not None and comm.rank == 0:
             costs.save(cache)
@@ -83,16 +81,17 @@ def _missing(op: Operation, parts: int, costs: Costs) -> bool:
 def _measure_batches(
     model: Link, traced: TracedModel, inputs: Sequence[Any], ranks: int, costs: Costs
 ) -> float:
-    """Measures operations with all samples and with those of a rank.
+    """Measures operations with all samples and with those of a rank, and updates.
 
     Returns:
         How many times as long as its operations a step takes with those of a rank.
     """
     samples, factor = len(inputs[0]), 1.0
     operations = traced.graph.operations
+    size = sum(param.array.nbytes for param in model.params())
     for parts in dict.fromkeys((1, min(ranks, samples))):
         part = [x[: math.ceil(samples / parts)] for x in inputs]
-        passes, seconds = _time_steps(model, traced, part)
+        passes, seconds, update = _time_steps(model, traced, part)
         factor = seconds / sum(map(sum, passes))
         for i, own in enumerate(passes):
             call, index = traced.calls[i // 2], i % 2
@@ -100,18 +99,22 @@ def _measure_batches(
             degrees = (parts,) + (1,) * (len(op.extents) - 1)
             times = factor * own[0], factor * own[1]
             costs.table.setdefault(op.signature, {})[split_text(degrees, 1)] = times
+        rate = update / max(1, size)
+        costs.device = dataclasses.replace(costs.device, update=rate)
     return factor
 
 
 def _time_steps(
     model: Any, traced: TracedModel, inputs: Sequence[Any]
-) -> tuple[list[Pass], float]:
-    """Of each call of a link, and of the functions behind it; and of a whole step.
+) -> tuple[list[Pass], float, float]:
+    """Of each call of a link, and of the functions behind it; of both passes; of SGD.
 
-    A step takes longer than its functions: arrays are allocated, gradients added up,
-    and Python runs in between.
+    The passes take longer than their functions: arrays are allocated, gradients added
+    up, and Python runs in between. An update finds the parameters in memory as the
+    passes left them.
     """
-    runs, steps = [], []
+    runs, steps, updates = [], [], []
+    optimizer = SGD(0.0).setup(model)
     for _ in range(_REPETITIONS):
         clock = _Clock(traced.calls)
         with clock, clock.calls:
@@ -119,12 +122,15 @@ def _time_steps(
         runs.append(clock.seconds)
         start = time.perf_counter()
         _step(model, inputs)
-        steps.append(time.perf_counter() - start)
+        middle = time.perf_counter()
+        optimizer.update()
+        steps.append(middle - start)
+        updates.append(time.perf_counter() - middle)
     passes = [
         (min(run[i][0] for run in runs), min(run[i][1] for run in runs))
         for i in range(2 * len(traced.calls))
     ]
-    return passes, min(steps)
+    return passes, min(steps), min(updates)
 
 
 def _step(model: Any, inputs: Sequence[Any]) -> None:
@@ -255,18 +261,6 @@ def _product(link: Any, x: Variable, W: Variable) -> Any:
     if isinstance(link, Deconvolution2D):
         return F.deconvolution_2d(x, W, outsize=link.outsize, **window)
     return F.convolution_2d(x, W, **window)
-
-
-def _seconds_of_update(model: Link) -> float:
-    """To update a byte of parameters, which have gradients."""
-    optimizer = SGD(0.0).setup(model)
-    times = []
-    for _ in range(_REPETITIONS):
-        start = time.perf_counter()
-        optimizer.update()
-        times.append(time.perf_counter() - start)
-    size = sum(param.array.nbytes for param in model.params())
-    return min(times) / max(1, size)
 
 
 def _finish(y: Variable) -> None:
