@@ -25,23 +25,25 @@ def in_child(act):
 """
 
 
+# Ways in which a child ends, and its exit code.
+ENDS = [
+    ("lambda: None", 0),
+    ("lambda: sys.exit(3)", 3),
+    ("lambda: 1 / 0", 1),
+    ("lambda: os._exit(4)", 4),
+    ("lambda: os.kill(os.getpid(), signal.SIGKILL)", -9),
+    ("lambda: comm.abort(5)", 5),
+]
+
+
 @pytest.mark.parametrize("name", ["mpi", "naive"])
-@pytest.mark.parametrize(
-    "act, code",
-    [
-        ("lambda: None", 0),
-        ("lambda: sys.exit(3)", 3),
-        ("lambda: 1 / 0", 1),
-        ("lambda: os._exit(4)", 4),
-        ("lambda: os.kill(os.getpid(), signal.SIGKILL)", -9),
-        ("lambda: comm.abort(5)", 5),
-    ],
-)
-def test_exit_of_a_forked_child_does_not_end_the_job(tmp_path, name, act, code):
-    body = f"""
-    assert in_child({act}) == {code}
-    time.sleep(0.2)
-    """
+def test_exit_of_a_forked_child_does_not_end_the_job(tmp_path, name):
+    body = "".join(
+        f"assert in_child({act}) == {code}\n"
+        "comm.barrier()\n"
+        "time.sleep(0.2)\n"  # in which the job would be ended
+        for act, code in ENDS
+    )
     status, output, _ = run_job(tmp_path, body, name=name, first=CHILD)
     assert status == 0, output
     assert output.count("reached the end") == 2
