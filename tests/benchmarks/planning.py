@@ -257,7 +257,8 @@ def show_measured(comm: Any, names: list[str], rounds: int) -> None:
             taken = seconds_of_simulation(model, x, cluster, costs)
             ratio = min(measured.values()) / taken
             print(f"{name:9} a step is simulated {ratio:.0f} times as fast as it runs")
-            print(f"{name:9} Kendall tau {taus[-1]}", flush=True)
+            text = ", ".join(f"{tau:.2f}" for tau in taus[-1])
+            print(f"{name:9} Kendall tau {text}", flush=True)
     if comm.rank == 0:
         text = f"without pairs that differ by less than {_CLOSE:.0%}"
         print(f"mean Kendall tau {np.mean(taus, 0).round(2)}, the second {text}")
