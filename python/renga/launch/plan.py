@@ -80,5 +80,6 @@ class Plan:
             usable = len(os.sched_getaffinity(0))
             share = usable // ranks  # 0: several ranks on a core
             count = share or usable
-            cores = f", {count} core{'s'[: count > 1]}{' each' if share else ''}"
+            cores = f", {count} core{'s'[: count > 1]}"
+            cores += " each" if share and ranks > 1 else ""
         return f"{name}: {ranks} rank{'s'[: ranks > 1]} on {where}{cores}, by {by}"

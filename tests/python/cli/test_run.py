@@ -7,6 +7,8 @@ import sys
 import pytest
 
 from renga.cli import main
+from renga.launch.arguments import Count
+from renga.launch.plan import Plan
 from renga.launch.rank import cores_of, usable_cores
 
 pytestmark = pytest.mark.skipif(
@@ -94,6 +96,23 @@ print(*sorted(os.sched_getaffinity(0)), "t", renga.get_num_threads())
     if cores > 1:
         assert not masks[0] & masks[1]
     assert {line.split(" t ")[1] for line in lines} == {str(max(1, cores // 2))}
+
+
+@pytest.mark.parametrize(
+    ("cores", "ranks", "expected"),
+    [
+        (1, 1, "1 rank on this machine, 1 core,"),
+        (1, 2, "2 ranks on this machine, 1 core,"),
+        (4, 1, "1 rank on this machine, 4 cores,"),
+        (4, 2, "2 ranks on this machine, 2 cores each,"),
+        (4, 3, "3 ranks on this machine, 1 core each,"),
+        (2, 3, "3 ranks on this machine, 2 cores,"),
+    ],
+)
+def test_what_is_started_is_said(monkeypatch, cores, ranks, expected):
+    monkeypatch.setattr("os.sched_getaffinity", lambda pid: set(range(cores)))
+    plan = Plan(["train.py"], Count(ranks, ranks))
+    assert plan.describe(ranks, {}) == f"train.py: {expected} by mpiexec"
 
 
 def test_modules_are_run(tmp_path):
