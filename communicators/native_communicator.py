@@ -206,9 +206,17 @@ class NativeCommunicator(ArrayCommunicator):
             messages.append(header(np.empty(len(data), np.bool_), TUPLE))
         else:
             data = [data]
-        for x in map(np.asarray, data):
-            messages += [header(x), as_bytes(x)]
+        for x in data:
+            messages += self._messages_of(x)
         return self._send(messages, dest, tag, wait)
+
+    def _messages_of(self, x: Any) -> list[Array]:
+        x = np.asarray(x)
+        return [header(x), as_bytes(x)]
+
+    def _received(self, kind: bytes, x: Array) -> Any:
+        """A received array, by the kind in its header."""
+        return x
 
     def _send(self, messages: list[Array], dest: int, tag: int, wait: bool) -> Any:
         if wait and dest == self.rank:
@@ -301,7 +309,7 @@ class NativeCommunicator(ArrayCommunicator):
             return kind, tuple(self._recv_any(head, source, tag)[1] for head in heads)
         x = headers.empty_array(head, kind)
         self._native.receive([as_bytes(x)], source, tag)
-        return kind, x
+        return kind, self._received(kind, x)
 
     def _recv_into(self, out: Array, source: int, tag: int) -> Array:
         head = self._recv_header(source, tag)

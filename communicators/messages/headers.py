@@ -15,8 +15,11 @@ _LAYOUT = struct.Struct(f"=4si24s{_MAX_AXES}q")
 ARRAY = b"arr"
 TUPLE = b"tup"
 OBJECT = b"obj"
+DEVICE = b"gpu"  # an array that is sent from a GPU's memory
 
 _NAMES = {ARRAY: "an array", TUPLE: "a tuple of arrays", OBJECT: "an object"}
+_NAMES[DEVICE] = "an array of a GPU"
+_ARRAYS = (ARRAY, DEVICE)
 
 
 def header(x: Array, kind: bytes = ARRAY) -> Array:
@@ -68,12 +71,12 @@ def empty_array(received: Array, kind: bytes = ARRAY) -> Array:
 
 def describes(received: Array, x: Array) -> bool:
     """Whether a header is that of an array with the shape and dtype of ``x``."""
-    return bool(np.array_equal(received, header(x)))
+    return any(np.array_equal(received, header(x, kind)) for kind in _ARRAYS)
 
 
 def require_kind(got: bytes, kind: bytes) -> None:
     """Raises TypeError if the kinds differ."""
-    if got != kind:
+    if got != kind and not (got in _ARRAYS and kind in _ARRAYS):
         text = _NAMES.get(got, "something that is no message of a communicator")
         raise TypeError(f"recv: expected {_NAMES[kind]}, got {text}")
 
@@ -81,7 +84,7 @@ def require_kind(got: bytes, kind: bytes) -> None:
 def describe(received: Array) -> str:
     """The contents of a header, as text."""
     kind = kind_of(received)
-    if kind != ARRAY:
+    if kind not in _ARRAYS:
         return _NAMES.get(kind, "something else")
     shape, dtype = _shape_and_dtype(received)
     return f"{dtype} {shape}"
@@ -93,7 +96,7 @@ def _shape_and_dtype(received: Array) -> tuple[tuple[int, ...], np.dtype]:
 
 
 def kind_of(received: Array) -> bytes:
-    """The kind of message in a header: ARRAY, TUPLE or OBJECT."""
+    """The kind of message in a header: ARRAY, DEVICE, TUPLE or OBJECT."""
     return received[:3].tobytes()
 
 

@@ -17,11 +17,12 @@ def connect(mpi_comm: Any = None) -> mpi.MpiCommunicator:
     """A communicator that uses NCCL for GPU arrays and MPI for everything else.
 
     If NCCL is missing on a machine with a GPU, a warning says so, and GPU arrays go
-    through MPI too.
+    through the host's memory and MPI.
     """
-    comm = mpi.connect(mpi_comm, kind=NcclCommunicator)
+    comm: NcclCommunicator = mpi.connect(mpi_comm, kind=NcclCommunicator)
     # All ranks have to decide alike.
     reasons = [text for text in comm.allgather_obj(unavailable_reason()) if text]
+    comm.has_nccl = not reasons
     if reasons and comm.rank == 0:
         level = logging.WARNING if _has_gpu() else logging.DEBUG
         _LOG.log(level, "pure_nccl: %s; arrays are sent through MPI", reasons[0])

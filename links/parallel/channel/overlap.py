@@ -163,7 +163,7 @@ def _concatenated(chunks: Sequence[numpy.ndarray]) -> numpy.ndarray:
     """Chunks of a batch, concatenated; images with their channels last in memory."""
     if len(chunks) == 1:
         return chunks[0]
-    y = empty_image((sum(map(len, chunks)), *chunks[0].shape[1:]), chunks[0].dtype)
+    y = empty_image((sum(map(len, chunks)), *chunks[0].shape[1:]), chunks[0])
     destinations = split_axis(y, 0, [len(chunk) for chunk in chunks])
     for destination, chunk in zip(destinations, chunks):
         destination[...] = chunk

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from renga import _core
 from renga.links.parallel.sharding.memory_format import (
     axis_in_memory_order,
+    empty_beside,
     empty_image,
     in_memory_order,
 )
@@ -33,13 +33,13 @@ def all_gather(
         sizes: of the ranks' shards along the axis.
         wait: whether the collective is done on return.
     """
-    y = empty_image(_with_extent(x.shape, axis, sum(sizes)), x.dtype)
+    y = empty_image(_with_extent(x.shape, axis, sum(sizes)), x)
     sent, at = in_memory_order(x), axis_in_memory_order(axis, x.ndim)
     if len(set(sizes)) == 1:
         rows = _rows(in_memory_order(y), at, comm.size)
         return _wait_and_copy(comm.all_gather(sent, out=rows, wait=wait), wait, y)
     padded = _padded(sent, {at: max(sizes)})
-    rows = _core.empty((comm.size, *padded.shape), x.dtype)
+    rows = empty_beside(x, (comm.size, *padded.shape))
     work = comm.all_gather(padded, out=rows, wait=wait)
     shards = split_axis(in_memory_order(y), at, sizes)
     return _wait_and_copy(work, wait, y, zip(shards, rows))
@@ -49,7 +49,7 @@ def reduce_scatter(
     comm: Communicator, x: numpy.ndarray, axis: int, sizes: Sequence[int], wait: bool
 ) -> Wait:
     """This rank's shard, along an axis, of the sum of all ranks' ``x``."""
-    y = empty_image(_with_extent(x.shape, axis, sizes[comm.rank]), x.dtype)
+    y = empty_image(_with_extent(x.shape, axis, sizes[comm.rank]), x)
     sent, at = in_memory_order(x), axis_in_memory_order(axis, x.ndim)
     if len(set(sizes)) == 1:
         rows = _rows(sent, at, comm.size)
@@ -57,14 +57,14 @@ def reduce_scatter(
         return _wait_and_copy(work, wait, y)
     shards = split_axis(sent, at, sizes)
     rows = numpy.stack([_padded(shard, {at: max(sizes)}) for shard in shards])
-    padded = _core.empty(rows.shape[1:], x.dtype)
+    padded = empty_beside(x, rows.shape[1:])
     work = comm.reduce_scatter(rows, out=padded, wait=wait)
     return _wait_and_copy(work, wait, y, [(in_memory_order(y), padded)])
 
 
 def all_reduce(comm: Communicator, x: numpy.ndarray, wait: bool) -> Wait:
     """The sum of all ranks' ``x``."""
-    y = empty_image(x.shape, x.dtype)
+    y = empty_image(x.shape, x)
     work = comm.all_reduce(in_memory_order(x), out=in_memory_order(y), wait=wait)
     return _wait_and_copy(work, wait, y)
 
@@ -85,7 +85,7 @@ def all_to_all(
     source, target = axes
     source_sizes, target_sizes = sizes
     shape = _with_extent(x.shape, source, sum(source_sizes))
-    y = empty_image(_with_extent(shape, target, target_sizes[comm.rank]), x.dtype)
+    y = empty_image(_with_extent(shape, target, target_sizes[comm.rank]), x)
     sent, received = in_memory_order(x), in_memory_order(y)
     source = axis_in_memory_order(source, x.ndim)
     target = axis_in_memory_order(target, x.ndim)
@@ -96,7 +96,7 @@ def all_to_all(
     extents = {source: max(source_sizes), target: max(target_sizes)}
     shards = split_axis(sent, target, target_sizes)
     padded = numpy.stack([_padded(shard, extents) for shard in shards])
-    rows = _core.empty(padded.shape, x.dtype)
+    rows = empty_beside(x, padded.shape)
     work = comm.all_to_all(padded, out=rows, wait=wait)
     shards = split_axis(received, source, source_sizes)
     return _wait_and_copy(work, wait, y, zip(shards, rows))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy
 
@@ -12,14 +11,22 @@ from renga import _core
 ops = _core.ops
 
 
-def empty_image(shape: Sequence[int], dtype: Any) -> numpy.ndarray:
-    """An uninitialized array; with four axes or more, its channels are last in memory.
+def empty_beside(x: numpy.ndarray, shape: Sequence[int]) -> numpy.ndarray:
+    """An uninitialized array of the dtype of ``x``, on the same device."""
+    if isinstance(x, numpy.ndarray):
+        return _core.empty(tuple(shape), x.dtype)
+    return _core.empty(tuple(shape), x.dtype, f"cuda:{x.device.id}")
 
-    That is the order in which convolutions return images.
+
+def empty_image(shape: Sequence[int], like: numpy.ndarray) -> numpy.ndarray:
+    """An uninitialized array of the dtype of ``like``, on the same device.
+
+    With four axes or more, its channels are last in memory: the order in which
+    convolutions return images.
     """
     if len(shape) < 4:
-        return _core.empty(tuple(shape), numpy.dtype(dtype))
-    memory = _core.empty((shape[0], *shape[2:], shape[1]), numpy.dtype(dtype))
+        return empty_beside(like, shape)
+    memory = empty_beside(like, (shape[0], *shape[2:], shape[1]))
     return memory.transpose(0, -1, *range(1, len(shape) - 1))
 
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy
 
 from renga import initializers
+from renga.backend import get_array_types
+from renga.backends import cuda
 from renga.functions.noise.seed import enable_random_streams
 from renga.parameter import Parameter
 from renga.serializer import Deserializer, Serializer
@@ -108,7 +110,7 @@ class ShardedParameter(Parameter):
         Args:
             own: this rank's block, of the values by default.
         """
-        own = self.array if own is None else own
+        own = cuda.to_cpu(self.array if own is None else own)
         empty = numpy.empty(self.whole_shape or (), own.dtype)
         whole = numpy.empty_like(_regrouped(empty, self.groups))
         for rank, block in enumerate(self.comm.allgather(own)):
@@ -134,7 +136,7 @@ class ShardedParameter(Parameter):
         return float(self.comm.all_reduce(numpy.array([as_number(value)]))[0])
 
     def _is_block(self, value: Any) -> bool:
-        return isinstance(value, numpy.ndarray) and value.shape == self.shape
+        return isinstance(value, get_array_types()) and value.shape == self.shape
 
 
 class _Saving(Serializer):
@@ -174,7 +176,9 @@ class _Loading(Deserializer):
         if loaded is None:
             return value
         if is_block or getattr(loaded, "shape", None) == self.param.whole_shape:
-            return self.param.block_of(loaded)
+            block = self.param.block_of(loaded)
+            on_gpu = isinstance(value, cuda.ndarray)
+            return cuda.to_gpu(block, value.device) if on_gpu else block
         return loaded
 
 

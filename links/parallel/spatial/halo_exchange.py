@@ -128,7 +128,8 @@ class HaloExchange:
         for rank, parts in enumerate(overlaps):
             if rank != self.comm.rank and parts:
                 pixels = sum(_pixels(part) for _, part in parts)
-                buffer = numpy.empty(pixels * like.shape[0] * like.shape[1], like.dtype)
+                count = pixels * like.shape[0] * like.shape[1]
+                buffer = numpy.empty_like(like, shape=(count,))
                 work = self.comm.recv(rank, _TAG, out=buffer, wait=False)
                 pending.append((parts, work))
 

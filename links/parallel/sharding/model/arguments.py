@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-import numpy
-
+from renga.backend import get_array_types
+from renga.backends import cuda
 from renga.configuration import config
 from renga.links.parallel.sharding.consistency import require_same_on_all_ranks
 from renga.utils.type_check import InvalidType
@@ -39,7 +39,7 @@ def require_same_call(
 
 
 def _is_array(x: Any) -> bool:
-    return isinstance(x, (Variable, numpy.ndarray))
+    return isinstance(x, (Variable, *get_array_types()))
 
 
 def arrays_of(value: Any) -> Iterator[Any]:
@@ -81,4 +81,4 @@ def _compared_bytes(x: Any) -> bytes:
             return b""  # computed values may differ in the last bits between machines
         x = x.array
     steps = tuple(slice(None, None, max(1, n // _COMPARED)) for n in x.shape)
-    return x[steps].tobytes() if x.dtype != object else b""
+    return cuda.to_cpu(x[steps]).tobytes() if x.dtype != object else b""

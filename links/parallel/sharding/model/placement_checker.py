@@ -6,9 +6,8 @@ import abc
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import numpy
-
 from renga import _core
+from renga.backend import get_array_types
 from renga.function_hook import FunctionHook
 from renga.links.parallel.sharding.placement import Placement
 from renga.links.parallel.sharding.placement_tracker import PlacementTracker
@@ -56,7 +55,7 @@ def is_trained(x: Any) -> bool:
 
 def _arrays(arguments: Any) -> Iterator[Any]:
     for argument in arguments:
-        if isinstance(argument, (Variable, numpy.ndarray)):
+        if isinstance(argument, (Variable, *get_array_types())):
             yield argument
         elif isinstance(argument, (list, tuple)):
             yield from _arrays(argument)

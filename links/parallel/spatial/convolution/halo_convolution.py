@@ -151,7 +151,7 @@ class HaloConvolution:
             a: (N, channels, ...) of the own shard of the source
             gy: (N, channels, ...) of the own shard of the destination
         """
-        gW = numpy.zeros(W.shape, a.dtype)
+        gW = numpy.zeros_like(W, a.dtype, "C")
         for overlap, block in zip((self.own, *self.halos), (a, *halos)):
             if overlap is not None:
                 source = block[overlap.source_index]

@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from renga.parameter import Parameter
 
 
+_ON_GPU = "__cuda_array_interface__"
+
+
 def take_gradient(
     param: Parameter, weight: float = 1.0, out: Array | None = None
 ) -> Array:
@@ -29,7 +32,7 @@ def take_gradient(
         elif weight != 1:
             numpy.multiply(grad, grad.dtype.type(weight), out=out)
         elif not _is_same_memory(grad, out):
-            numpy.copyto(out, grad)
+            out[...] = grad
         return out
     if is_zero:
         result = param.xp.zeros_like(param.array)
@@ -42,5 +45,6 @@ def take_gradient(
 
 def _is_same_memory(x: Array, y: Array) -> bool:
     """Whether two arrays of one shape and dtype are one array."""
-    a, b = x.__array_interface__, y.__array_interface__
+    name = "__array_interface__" if isinstance(x, numpy.ndarray) else _ON_GPU
+    a, b = getattr(x, name), getattr(y, name)
     return bool(a["data"] == b["data"] and a["strides"] == b["strides"])

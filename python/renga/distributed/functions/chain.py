@@ -79,7 +79,8 @@ def token_for(delegate: Any) -> Variable:
         return Variable(empty_token())
     if delegate.shape == (0,) and delegate.dtype == numpy.float32:
         return delegate
-    return F.cast(F.get_item(F.reshape(delegate, (-1,)), slice(0)), numpy.float32)
+    token = F.cast(F.get_item(F.reshape(delegate, (-1,)), slice(0)), numpy.float32)
+    return token if delegate.xp is numpy else F.copy(token, -1)
 
 
 def empty_token() -> numpy.ndarray:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy
 
 from renga import functions as F
+from renga.backend import get_array_module
 from renga.distributed.functions.chain import communication_chain, empty_token
 from renga.function_node import FunctionNode
 from renga.variable import Variable
@@ -43,18 +44,22 @@ class Communication(FunctionNode):
             ys = self.exchange(inputs[1:])
         except TimeoutError as error:
             raise TimeoutError(f"{error}{communication_chain.report()}") from error
-        self._outputs_metadata = [(y.shape, y.dtype) for y in ys]
+        self._outputs_metadata = [(get_array_module(y), y.shape, y.dtype) for y in ys]
         self.retain_outputs((0,))
         return (empty_token(), *ys)
+
+    def _checked_outputs(self, outputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        token, *ys = outputs  # a token is in the main memory, wherever the others are
+        return (token, *super()._checked_outputs(tuple(ys))) if ys else outputs
 
     def backward(
         self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]
     ) -> tuple[Any, ...]:
         # The other ranks wait for this one even if no gradient has reached an output.
-        metadata = [((0,), numpy.float32), *self._outputs_metadata]
+        metadata = [(numpy, (0,), numpy.float32), *self._outputs_metadata]
         gtoken, *gys = (
-            Variable(numpy.zeros(shape, dtype)) if gy is None else gy
-            for gy, (shape, dtype) in zip(grad_outputs, metadata)
+            Variable(xp.zeros(shape, dtype)) if gy is None else gy
+            for gy, (xp, shape, dtype) in zip(grad_outputs, metadata)
         )
         # Through this node's own token, backward passes of gradients reach it, too.
         token = F.add(gtoken, *self.get_retained_outputs())

@@ -48,6 +48,7 @@ class ShardLayout:
         self._shapes = {i: params[i].shape for i in indices}
         self._sizes = {i: params[i].size for i in indices}
         self.dtype = params[indices[0]].dtype
+        self._device = params[indices[0]]._device_name
         self._ranks = ranks
         self._line = _LINE_BYTES // self.dtype.itemsize
         self._begin: dict[int, int] = {}
@@ -75,9 +76,14 @@ class ShardLayout:
         return row
 
     def empty(self) -> Array:
-        """A new array of all rows."""
-        flat: Array = _core.empty((self._ranks, self.row), self.dtype)
+        """A new array of all rows, on the parameters' device."""
+        flat: Array = _core.empty((self._ranks, self.row), self.dtype, self._device)
         return flat
+
+    def empty_row(self) -> Array:
+        """A new array of one row."""
+        row: Array = _core.empty((self.row,), self.dtype, self._device)
+        return row
 
     def views(self, flat: Array) -> list[Array]:
         """The parameters' parts of an array, in the order of ``indices``."""

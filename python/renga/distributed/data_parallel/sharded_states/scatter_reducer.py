@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from renga import _core
 from renga.communicators import packing
 from renga.distributed.data_parallel.bucketed_reducer import BucketedReducer
 from renga.distributed.data_parallel.sharded_states.states import ShardedStates
@@ -57,7 +56,7 @@ class ScatterReducer(BucketedReducer):
         flat = self._flats[b] if self._flats else layout.empty()
         for i, view in zip(layout.indices, layout.views(flat)):
             self._take(i, weight, view)
-        row = _core.empty((layout.row,), layout.dtype)
+        row = layout.empty_row()
         work = self._comm.reduce_scatter(flat, "mean", out=row, wait=False)
         self._launched.append((work, lambda row: row))
 

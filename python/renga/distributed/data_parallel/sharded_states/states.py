@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
+from renga import _core
 from renga.distributed.data_parallel.sharded_states.layout import Piece, ShardLayout
 from renga.link import Link
 from renga.optimizer_hooks.gradient_clipping import GradientClipping
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from renga.communicators import Communicator
     from renga.communicators.communicator import Array
 
+_ON_GPU = "__cuda_array_interface__"
 _MASTER = "fp32_param"  # key of the float32 values of a float16 parameter
 # Hooks that give the same result on a part of a parameter as on all of it.
 _ELEMENTWISE_HOOKS = (GradientClipping, GradientHardClipping, Lasso, WeightDecay)
@@ -39,7 +41,7 @@ class ShardedStates:
         buckets: their indices in buckets, each of one dtype.
 
     Raises:
-        ValueError: if parameters share memory or are not on the CPU.
+        ValueError: if parameters share memory or are on several devices.
 
     Source: Rajbhandari et al., ZeRO: memory optimizations toward training trillion
     parameter models, SC 2020.
@@ -90,8 +92,8 @@ class ShardedStates:
     def _adopt_arrays(self) -> None:
         """Moves arrays to the flat ones, also those that the caller has replaced."""
         for param, view in ((self._params[i], x) for i, x in self._views.items()):
-            if param.array.ctypes.data != view.ctypes.data:
-                numpy.copyto(view, param.array)
+            if _core.addresses([param]) != [_address(view)]:
+                view[...] = param.array
                 param.array = view
 
     def take_slices(self) -> None:
@@ -159,7 +161,7 @@ class ShardedStates:
             states = whole.setdefault(piece.param, {})
             for key, x in arrays.items():
                 if key not in states:
-                    states[key] = numpy.empty(param.shape, x.dtype)
+                    states[key] = numpy.empty_like(x, shape=param.shape)
                 _part(states[key], piece)[...] = x
         for i, states in whole.items():
             rule: Any = self._params[i].update_rule
@@ -208,14 +210,18 @@ def _is_elementwise(optimizer: Any, params: Sequence[Parameter]) -> bool:
     )
 
 
+def _address(x: Array) -> int:
+    described = "__array_interface__" if isinstance(x, numpy.ndarray) else _ON_GPU
+    return int(getattr(x, described)["data"][0])
+
+
 def _check(params: Sequence[Parameter]) -> None:
-    for param in params:
-        if param.xp is not numpy:
-            raise ValueError(
-                f"shard: expected parameters on the CPU, got {param.name} on "
-                f"{param.device}"
-            )
-    addresses = [param.array.ctypes.data for param in params if param.size]
+    devices = sorted({param._device_name for param in params})
+    if len(devices) > 1:
+        raise ValueError(
+            f"shard: expected parameters on one device, got {' and '.join(devices)}"
+        )
+    addresses = _core.addresses([param for param in params if param.size])
     if len(set(addresses)) < len(addresses):
         raise ValueError(
             "shard: expected parameters that share no memory, got tied ones"

@@ -1,0 +1,152 @@
+"""Communication of arrays in GPU memory by way of the host's memory."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+import numpy as np
+
+from renga.backends import cuda
+from renga.communicators.messages import headers, pending_receive
+from renga.communicators.messages.headers import DEVICE
+from renga.communicators.native_communicator import NativeCommunicator
+
+
+class StagedCommunicator(NativeCommunicator):
+    """A communicator whose arrays may be in GPU memory.
+
+    They pass through the host's memory, for which the host waits. What is received from
+    a GPU goes to the receiving thread's current GPU.
+    """
+
+    def all_reduce(
+        self,
+        x: Any,
+        op: str = "sum",
+        out: Any = None,
+        wait: bool = True,
+        dtype: Any = None,
+    ) -> Any:
+        single = not isinstance(x, (list, tuple))
+        xs = [x] if single else list(x)
+        if not any(on_gpu(a) for a in xs):
+            return super().all_reduce(x, op, out, wait, dtype)
+        outs = [None] * len(xs) if out is None else [out] if single else list(out)
+        work = super().all_reduce([to_host(a) for a in xs], op, None, False, dtype)
+
+        def results(ys: Any) -> Any:
+            placed = [_placed(y, to) for y, to in zip(ys, outs)]
+            return placed[0] if single else placed
+
+        return _result(work, results, wait)
+
+    def reduce_scatter(
+        self, x: Any, op: str = "sum", out: Any = None, wait: bool = True
+    ) -> Any:
+        if not on_gpu(x):
+            return super().reduce_scatter(x, op, out, wait)
+        work = super().reduce_scatter(to_host(x), op, None, False)
+        return _result(work, lambda y: _placed(y, out), wait)
+
+    def all_gather(self, x: Any, out: Any = None, wait: bool = True) -> Any:
+        if not on_gpu(x):
+            return super().all_gather(x, out, wait)
+        work = super().all_gather(to_host(x), None, False)
+        return _result(work, lambda y: _placed(y, out), wait)
+
+    def all_to_all(self, x: Any, out: Any = None, wait: bool = True) -> Any:
+        if not on_gpu(x):
+            return super().all_to_all(x, out, wait)
+        work = super().all_to_all(to_host(x), None, False)
+        return _result(work, lambda y: _placed(y, out), wait)
+
+    def broadcast(self, x: Any, root: int = 0, wait: bool = True) -> Any:
+        if not on_gpu(x):
+            return super().broadcast(x, root, wait)
+        work = super().broadcast(to_host(x), root, False)
+        return _result(work, lambda y: _placed(y, x), wait)
+
+    def allgather(self, x: Any) -> Any:
+        ys = super().allgather(to_host(x))
+        return cuda.to_gpu(ys) if on_gpu(x) else ys
+
+    def alltoall(self, xs: Any) -> Any:
+        ys = super().alltoall([to_host(x) for x in xs])
+        return cuda.to_gpu(ys) if any(on_gpu(x) for x in xs) else ys
+
+    def gather(self, data: Any, root: int = 0) -> Any:
+        ys = super().gather(to_host(data), root)
+        return cuda.to_gpu(ys) if on_gpu(data) and ys is not None else ys
+
+    def bcast(  # type: ignore[override]
+        self, data: Any, root: int = 0, max_buf_len: int | None = None
+    ) -> Any:
+        is_placed = self._root_has_gpu_arrays(data, root)
+        y = super().bcast(to_host(data), root, max_buf_len)
+        return cuda.to_gpu(y) if is_placed else y
+
+    def scatter(self, xs: Any, root: int = 0) -> Any:
+        is_placed = self._root_has_gpu_arrays(xs, root)
+        sent = [to_host(x) for x in xs] if self.rank == root else None
+        y = super().scatter(sent, root)
+        return cuda.to_gpu(y) if is_placed else y
+
+    def _root_has_gpu_arrays(self, data: Any, root: int) -> bool:
+        return bool(self.bcast_obj(self.rank == root and on_gpu(data), root=root))
+
+    def _messages_of(self, x: Any) -> list[Any]:
+        if not on_gpu(x):
+            return super()._messages_of(x)
+        host = to_host(x)
+        return [headers.header(host, DEVICE), headers.as_bytes(host)]
+
+    def _received(self, kind: bytes, x: Any) -> Any:
+        return cuda.to_gpu(x) if kind == DEVICE else x
+
+    def recv(
+        self,
+        source: int,
+        tag: int = 0,
+        out: Any = None,
+        wait: bool = True,
+        status: Any = None,
+    ) -> Any:
+        if out is None or not on_gpu(out):
+            return super().recv(source, tag, out, wait, status)
+        staged = np.empty(out.shape, out.dtype)
+        if wait:
+            super().recv(source, tag, staged, True, status)
+            return _placed(staged, out)
+        head = headers.empty_header()
+        messages = [head, headers.as_bytes(staged)]
+        expected = headers.header(staged, DEVICE)
+        native = self._native.receive(messages, source, tag, False, expected)
+        pending = pending_receive.PendingReceive(native, head, staged, source)
+        return pending.then(lambda y: _placed(y, out))
+
+
+def on_gpu(x: Any) -> bool:
+    """Whether an array, or one in a list or tuple, is in GPU memory."""
+    if isinstance(x, (list, tuple)):
+        return any(on_gpu(each) for each in x)
+    return hasattr(x, "__cuda_array_interface__")
+
+
+def to_host(x: Any) -> Any:
+    """``x``, its arrays in GPU memory copied to the host's."""
+    if isinstance(x, (list, tuple)):
+        return type(x)([to_host(each) for each in x])
+    return cuda.to_cpu(x) if on_gpu(x) else x
+
+
+def _placed(y: Any, out: Any) -> Any:
+    """``y`` in GPU memory: in ``out`` if there is one."""
+    if out is None:
+        return cuda.to_gpu(y)
+    out[...] = cuda.to_gpu(y, out.device)
+    return out
+
+
+def _result(work: Any, function: Callable[[Any], Any], wait: bool) -> Any:
+    work = work.then(function)
+    return work.wait() if wait else work
