@@ -1,16 +1,20 @@
 #include "devices/allocator.h"
 
 #include <array>
+#include <atomic>
 #include <bit>
 #include <cstdlib>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "devices/large_blocks.h"
 #include "devices/sanitizers.h"
+#include "devices/streams.h"
 
 namespace renga {
 namespace {
@@ -69,6 +73,11 @@ class Pool {
   void empty() {
     const std::lock_guard lock(mutex_);
     release_cached();
+  }
+
+  bool is_in_use() {
+    const std::lock_guard lock(mutex_);
+    return stats_.in_use > 0;
   }
 
  private:
@@ -132,16 +141,117 @@ class Pool {
   MemoryStats stats_;  // its `cached` is that of small blocks
 };
 
-Pool& pool_of(Device device) {
+MemoryStats operator+(const MemoryStats& a, const MemoryStats& b) {
+  return {a.in_use + b.in_use,           a.peak + b.peak, a.cached + b.cached,
+          a.allocations + b.allocations, a.hits + b.hits, a.reserves + b.reserves};
+}
+
+// The pools of a device: that of the default stream, and one for each other stream.
+class DevicePools {
+ public:
+  explicit DevicePools(Device device) : device_(device), main_(device) {}
+
+  void* take(std::size_t bytes) {
+    void* const stream = device_.is_host() ? nullptr : current_stream(device_.index);
+    if (stream == nullptr && !has_others_) return main_.take(bytes);
+    const std::lock_guard lock(mutex_);
+    Pool& pool = pool_of(stream);
+    void* block = nullptr;
+    try {
+      block = pool.take(bytes);
+    } catch (const OutOfMemory&) {
+      for_each([](Pool& each) { each.empty(); });
+      block = pool.take(bytes);
+    }
+    if (stream != nullptr) owners_[block] = stream;
+    return block;
+  }
+
+  void give(void* block, std::size_t bytes) {
+    if (!has_others_) return main_.give(block, bytes);
+    const std::lock_guard lock(mutex_);
+    void* stream = nullptr;
+    if (const auto owner = owners_.find(block); owner != owners_.end()) {
+      stream = owner->second;
+      owners_.erase(owner);
+    }
+    const auto retired = retired_.find(block);
+    if (retired != retired_.end()) return give_retired(retired, bytes);
+    void* const user = current_stream(device_.index);
+    if (user != stream && order_streams != nullptr) order_streams(stream, user, device_.index);
+    pool_of(stream).give(block, bytes);
+  }
+
+  void retire(void* stream) {
+    const std::lock_guard lock(mutex_);
+    const auto found = by_stream_.find(stream);
+    if (found == by_stream_.end()) return;
+    const std::shared_ptr<Pool> pool = std::move(found->second);
+    by_stream_.erase(found);
+    pool->empty();
+    for (auto owner = owners_.begin(); owner != owners_.end();) {
+      if (owner->second == stream) retired_[owner->first] = pool;
+      owner = owner->second == stream ? owners_.erase(owner) : std::next(owner);
+    }
+  }
+
+  MemoryStats stats() {
+    const std::lock_guard lock(mutex_);
+    MemoryStats all;
+    for_each([&](Pool& pool) { all = all + pool.stats(); });
+    return all;
+  }
+
+  void empty() {
+    const std::lock_guard lock(mutex_);
+    for_each([](Pool& pool) { pool.empty(); });
+  }
+
+ private:
+  using Retired = std::map<void*, std::shared_ptr<Pool>>;
+
+  void give_retired(Retired::iterator found, std::size_t bytes) {
+    found->second->give(found->first, bytes);
+    if (!found->second->is_in_use()) found->second->empty();
+    retired_.erase(found);
+  }
+
+  // The following are called with the mutex locked.
+  Pool& pool_of(void* stream) {
+    if (stream == nullptr) return main_;
+    std::shared_ptr<Pool>& pool = by_stream_[stream];
+    if (!pool) pool = std::make_shared<Pool>(device_);
+    has_others_ = true;
+    return *pool;
+  }
+  template <class Visit>
+  void for_each(const Visit& visit) {
+    visit(main_);
+    for (const auto& [_, pool] : by_stream_) visit(*pool);
+    std::set<Pool*> retired;
+    for (const auto& [_, pool] : retired_) retired.insert(pool.get());
+    for (Pool* pool : retired) visit(*pool);
+  }
+
+  Device device_;
+  Pool main_;
+  std::mutex mutex_;
+  std::atomic<bool> has_others_{false};
+  std::map<void*, std::shared_ptr<Pool>> by_stream_;
+  std::map<void*, void*> owners_;  // the streams of blocks that are not of the default one
+  Retired retired_;                // the pools of blocks whose stream is gone
+};
+
+DevicePools& pools_of(Device device) {
   // Pools are never destroyed: arrays held by Python may outlive every static of this library.
-  static auto* host = new Pool(Device{});
+  static auto* host = new DevicePools(Device{});
   if (device.is_host()) return *host;
   static std::mutex mutex;
-  static auto* others = new std::map<std::pair<int, int>, std::unique_ptr<Pool>>;
+  static auto* others = new std::map<std::pair<int, int>, std::unique_ptr<DevicePools>>;
   const std::lock_guard lock(mutex);
-  auto& pool = (*others)[{device.driver, device.index}];
-  if (!pool) pool = std::make_unique<Pool>(device);
-  return *pool;
+  auto& pools = (*others)[{device.driver, device.index}];
+  if (!pools) pools = std::make_unique<DevicePools>(device);
+  return *pools;
 }
 
 // Of exactly `bytes`, without a lock and without statistics.
@@ -157,16 +267,18 @@ bool is_pooled(Device device) { return kReusesBlocks || !device.is_host(); }
 
 void* allocate(std::size_t bytes, Device device) {
   if (device.is_meta()) return driver_of(device).reserve(bytes, device.index);
-  return is_pooled(device) ? pool_of(device).take(bytes) : block_of_system(bytes);
+  return is_pooled(device) ? pools_of(device).take(bytes) : block_of_system(bytes);
 }
 
 void deallocate(void* block, std::size_t bytes, Device device) noexcept {
   if (device.is_meta()) return;
-  is_pooled(device) ? pool_of(device).give(block, bytes) : std::free(block);
+  is_pooled(device) ? pools_of(device).give(block, bytes) : std::free(block);
 }
 
-MemoryStats memory_stats(Device device) { return pool_of(device).stats(); }
+void release_memory_of_stream(void* stream, Device device) { pools_of(device).retire(stream); }
 
-void empty_cache(Device device) { pool_of(device).empty(); }
+MemoryStats memory_stats(Device device) { return pools_of(device).stats(); }
+
+void empty_cache(Device device) { pools_of(device).empty(); }
 
 }  // namespace renga

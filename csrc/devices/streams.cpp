@@ -22,6 +22,8 @@ thread_local std::vector<void*> streams;  // by device, as far as set
 
 }  // namespace
 
+void (*order_streams)(void* later, void* earlier, int index) = nullptr;
+
 void* current_stream(int index) {
   const auto i = static_cast<std::size_t>(index);
   return i < streams.size() ? streams[i] : nullptr;

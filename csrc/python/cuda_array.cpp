@@ -1,5 +1,7 @@
 #include "python/cuda_array.h"
 
+#include <pybind11/stl.h>
+
 #include "devices/streams.h"
 #include "lazy/deferred.h"
 #include "python/interpreter.h"
@@ -119,6 +121,23 @@ void bind_device_arrays(py::module_& m) {
   m.def(
       "fill_array", [](const OutputArray& x, double value) { fill(x.array, value); }, py::arg("x"),
       py::arg("value"), "Sets every element of an array.");
+  m.def(
+      "copy_of",
+      [](const Variable& x, bool requires_grad) {
+        return Variable(copy_of(x.array()), requires_grad);
+      },
+      py::arg("x"), py::arg("requires_grad") = false,
+      "A copy on the same device, in the same order in memory, outside the graph.");
+  m.def(
+      "addresses",
+      [](const std::vector<Variable>& xs) {
+        std::vector<std::uintptr_t> all;
+        for (const Variable& x : xs) {
+          all.push_back(reinterpret_cast<std::uintptr_t>(x.array().data()));
+        }
+        return all;
+      },
+      py::arg("xs"), "Where the numbers of Variables are.");
   m.def(
       "synchronize",
       [](const std::string& name) {

@@ -2,7 +2,7 @@
 
 #include "devices/cuda/event.h"
 #include "tensor/copy.h"
-#include "tensor/elements.cu.h"
+#include "tensor/transpose.cu.h"
 
 namespace renga {
 namespace {
@@ -21,6 +21,7 @@ struct Fill {
 };
 
 void copy_cuda(const Array& from, const Array& to) {
+  if (cuda::copy_by_tiles(from, to)) return;
   visit_dtype(from.dtype(), [&]<class From>(Type<From>) {
     visit_dtype(to.dtype(), [&]<class To>(Type<To>) {
       cuda::for_each_element<2>({&to, &from}, Convert<To, From>{});

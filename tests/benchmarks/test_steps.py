@@ -56,6 +56,10 @@ def test_every_step_is_tested():
     assert {*renga_steps.STEPS} == {*BATCHES, "small"}
 
 
+def test_a_step_of_static_networks_trains():
+    check_trained(*arrays_of_two_steps(renga_steps.dcgan(4, renga_steps.static)))
+
+
 def test_small_operations_are_those_of_the_identity():
     step = renga_steps.small()
     np.testing.assert_array_equal(step(), np.ones((4, 4), "f"))

@@ -5,7 +5,8 @@ are in ``tests/benchmarks/steps``. Every round starts a process for each side, o
 after the other, so that a machine whose speed drifts is the same for both; a side's
 time is the median of its rounds' medians. PyTorch is taken at the better of plain
 and channels-last memory. ``--dtype mixed`` is renga's mixed_bfloat16 and PyTorch's
-bfloat16 autocast, ``--device @cupy:0`` a GPU for both.
+bfloat16 autocast, ``--device @cupy:0`` a GPU for both. ``dcgan-graphs`` and
+``vgg-graphs`` are renga's networks as graphs of CUDA, beside PyTorch's as they are.
 """
 
 import argparse
@@ -27,7 +28,9 @@ SIDES = {
 def measure(module: str, model: str, steps: int) -> float:
     """The median of ``steps`` steps in milliseconds; runs in a process of its own."""
     side = importlib.import_module(f"tests.benchmarks.steps.{module}")
-    step = side.STEPS[model]()
+    name = model.removesuffix("-graphs")
+    options = {} if name == model else {"prepare": side.static}
+    step = side.STEPS[name](**options)
     for _ in range(2):
         step()
     times = []
@@ -42,6 +45,8 @@ def measure(module: str, model: str, steps: int) -> float:
 
 def run(side: str, model: str, threads: int, options: argparse.Namespace) -> float:
     """The same in a new process of the side's Python."""
+    if side != "renga":
+        model = model.removesuffix("-graphs")
     python = sys.executable if side == "renga" else options.peer
     module, channels_last = SIDES[side]
     env = os.environ | {"OMP_NUM_THREADS": str(threads), "CHANNELS_LAST": channels_last}
@@ -89,12 +94,13 @@ def main() -> None:
     if options.measure:
         print(measure(options.measure, options.models[0], options.steps))
         return
-    print(" model  threads  renga ms  torch ms  channels-last ms   ratio  (spread)")
+    columns = "threads  renga ms  torch ms  channels-last ms   ratio  (spread)"
+    print(f"       model  {columns}")
     for threads in options.threads:
         for model in options.models:
             found = compare(model, threads, options)
             ms = found.milliseconds
-            row = f"{model:>6}{threads:9}{ms['renga']:10.1f}{ms['torch']:10.1f}"
+            row = f"{model:>12}{threads:9}{ms['renga']:10.1f}{ms['torch']:10.1f}"
             row += f"{ms['torch channels-last']:16.1f}{found.ratio:8.2f}"
             print(f"{row}  ({found.lowest:.2f}-{found.highest:.2f})", flush=True)
 

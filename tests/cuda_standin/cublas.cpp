@@ -1,4 +1,6 @@
 // cuBLAS as loops, over the calls that renga makes. Matrices are column-major.
+#include <cstring>
+
 #include "cublas_v2.h"
 #include "numbers.h"
 #include "standin.h"
@@ -8,23 +10,10 @@ using namespace cuda_standin;
 struct CublasStandin {
   int device;
   cudaStream_t stream = nullptr;
+  void* workspace = nullptr;
 };
 
 namespace {
-
-Kind kind_of(cudaDataType_t type) {
-  switch (type) {
-    case CUDA_R_16F:
-      return Kind::float16;
-    case CUDA_R_16BF:
-      return Kind::bfloat16;
-    case CUDA_R_32F:
-      return Kind::float32;
-    case CUDA_R_64F:
-      return Kind::float64;
-  }
-  fault("cublas: a type that it does not have");
-}
 
 struct Matrices {
   const void* data;
@@ -73,6 +62,18 @@ cublasStatus_t cublasCreate(cublasHandle_t* handle) {
 
 cublasStatus_t cublasSetStream(cublasHandle_t handle, cudaStream_t stream) {
   handle->stream = stream;
+  handle->workspace = nullptr;  // the library's own again
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasSetMathMode(cublasHandle_t, cublasMath_t) { return CUBLAS_STATUS_SUCCESS; }
+
+cublasStatus_t cublasSetWorkspace(cublasHandle_t handle, void* workspace, std::size_t bytes) {
+  const bool is_aligned = reinterpret_cast<std::uintptr_t>(workspace) % 256 == 0;
+  if (!is_aligned || !is_allocated(handle->device, workspace, bytes)) {
+    return CUBLAS_STATUS_INVALID_VALUE;
+  }
+  handle->workspace = workspace;
   return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -99,8 +100,11 @@ cublasStatus_t cublasGemmStridedBatchedEx_64(
     return is_double ? *static_cast<const double*>(x) : double{*static_cast<const float*>(x)};
   };
   const double scale = scalar(alpha), keep = scalar(beta);
-  const auto multiply = [=] {
+  // The library's own workspace would be allocated by each recorded graph.
+  if (handle->workspace == nullptr) fault("cublas: a product without a workspace");
+  const auto multiply = [=, workspace = handle->workspace] {
     const Access memory(device);
+    std::memset(workspace, 0xff, 4096);  // others must not use it meanwhile
     for (std::int64_t i = 0; i < batch_count; ++i) {
       for (std::int64_t column = 0; column < n; ++column) {
         for (std::int64_t row = 0; row < m; ++row) {

@@ -51,18 +51,20 @@ struct Tensor {
       : kind(d.one<cudnnDataType_t>(CUDNN_ATTR_TENSOR_DATA_TYPE)),
         extents(d.all(CUDNN_ATTR_TENSOR_DIMENSIONS)),
         strides(d.all(CUDNN_ATTR_TENSOR_STRIDES)),
-        id(d.one(CUDNN_ATTR_TENSOR_UNIQUE_ID)) {}
+        id(d.one(CUDNN_ATTR_TENSOR_UNIQUE_ID)),
+        alignment(d.one(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT)) {}
 
   Kind number_kind() const {
     return kind == CUDNN_DATA_HALF       ? Kind::float16
            : kind == CUDNN_DATA_BFLOAT16 ? Kind::bfloat16
                                          : Kind::float32;
   }
-  // Whether channels are last, and everything is dense.
+  // Whether channels are last, and everything is dense. Axes of one element count, too: cuDNN may
+  // take other strides of theirs for another layout.
   bool is_channels_last() const {
     std::int64_t step = 1;
     const auto dense = [&](std::size_t axis) {
-      const bool fits = extents[axis] == 1 || strides[axis] == step;
+      const bool fits = strides[axis] == step;
       step *= extents[axis];
       return fits;
     };
@@ -76,7 +78,7 @@ struct Tensor {
 
   cudnnDataType_t kind;
   Integers extents, strides;
-  std::int64_t id;
+  std::int64_t id, alignment;
 };
 
 // y = x * W, of which `result` is computed.
@@ -242,6 +244,8 @@ const char* cudnnGetErrorString(cudnnStatus_t status) {
                                                 : "CUDNN_STATUS_EXECUTION_FAILED";
 }
 
+std::size_t cudnnGetVersion() { return 90100; }
+
 cudnnStatus_t cudnnCreate(cudnnHandle_t* handle) {
   if (begin_call()) return CUDNN_STATUS_NOT_INITIALIZED;
   *handle = new CudnnStandin{current_device()};
@@ -344,6 +348,9 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t descriptor,
 cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t plan,
                                   cudnnBackendDescriptor_t operands) {
   if (begin_call()) return CUDNN_STATUS_EXECUTION_FAILED;
+  if (of(plan).one<cudnnHandle_t>(CUDNN_ATTR_EXECUTION_PLAN_HANDLE) != handle) {
+    fault("cudnn: a plan of another handle");
+  }
   const Descriptor& engine = of(plan).descriptor(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
   const Convolution c(operation_of(engine.descriptor(kGraph)));
   const Integers ids = of(operands).all(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS);
@@ -357,6 +364,10 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t
     if (device_at(data.back()) != handle->device ||
         !is_allocated(handle->device, data.back(), bytes)) {
       return CUDNN_STATUS_BAD_PARAM;
+    }
+    // Hardware would end all that the process computes on the device.
+    if (reinterpret_cast<std::uintptr_t>(data.back()) % tensor->alignment != 0) {
+      fault("cudnn: an array that is not aligned as its descriptor says");
     }
   }
   const std::int64_t number = engine.one(kEngine);

@@ -212,6 +212,12 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
   if (!is_valid(from, bytes, reads) || !is_valid(to, bytes, writes)) {
     return failed(cudaErrorInvalidValue);
   }
+  CudaStandinGraph* const capture = capture_of(stream);
+  const bool is_pageable = (!reads && !is_pinned(from)) || (!writes && !is_pinned(to));
+  // Hardware would read or write the same addresses in each run.
+  if (capture != nullptr && is_pageable) {
+    return refuse_in_capture(*capture, cudaErrorStreamCaptureUnsupported);
+  }
   if (!reads && !is_pinned(from)) {
     // The memory is read before the call returns, and arrives later. More than what fits into a
     // command waits for the stream first.

@@ -4,6 +4,8 @@
 #include <bit>
 #include <cstdint>
 
+#include "cublas_v2.h"
+
 namespace cuda_standin {
 
 enum class Kind { float16, bfloat16, float32, float64 };
@@ -45,6 +47,20 @@ inline void write(void* data, Kind kind, std::int64_t i, double value) {
     case Kind::float64:
       static_cast<double*>(data)[i] = value;
   }
+}
+
+inline Kind kind_of(cudaDataType_t type) {
+  switch (type) {
+    case CUDA_R_16F:
+      return Kind::float16;
+    case CUDA_R_16BF:
+      return Kind::bfloat16;
+    case CUDA_R_32F:
+      return Kind::float32;
+    case CUDA_R_64F:
+      break;
+  }
+  return Kind::float64;
 }
 
 }  // namespace cuda_standin

@@ -15,6 +15,7 @@ using Clock = std::chrono::steady_clock;
 
 struct CudaStandinStream {
   int device = 0;
+  CudaStandinGraph* capture = nullptr;
   std::deque<Operation> operations;
   std::uint64_t begun = 0;  // operations that were ever added
   std::uint64_t done = 0;
@@ -23,6 +24,7 @@ struct CudaStandinStream {
 struct CudaStandinEvent {
   std::uint64_t recorded = 0, done = 0;  // records added to streams, and those that ran
   Clock::time_point time;
+  const CudaStandinGraph* capture = nullptr;  // in which it was last recorded
 };
 
 namespace cuda_standin {
@@ -60,11 +62,6 @@ CudaStandinStream& stream_of(cudaStream_t stream) {
   return stream != nullptr ? *stream : state().defaults[device];
 }
 
-bool is_known(cudaStream_t stream) {
-  const auto& all = state().streams;
-  return stream == nullptr || std::find(all.begin(), all.end(), stream) != all.end();
-}
-
 // Runs the first operation of a random stream; false where none is ready.
 bool run_one() {
   std::vector<CudaStandinStream*> ready;
@@ -85,6 +82,18 @@ bool run_one() {
 }  // namespace
 
 std::recursive_mutex& mutex() { return state().mutex; }
+
+bool is_known(cudaStream_t stream) {
+  const auto& all = state().streams;
+  return stream == nullptr || std::find(all.begin(), all.end(), stream) != all.end();
+}
+
+CudaStandinGraph*& capture_of(cudaStream_t stream) { return stream_of(stream).capture; }
+
+void count_launch() {
+  const std::lock_guard lock(mutex());
+  ++state().launches;
+}
 
 void fault(const char* text) {
   std::fprintf(stderr, "CUDA stand-in: %s\n", text);
@@ -109,6 +118,10 @@ cudaError_t enqueue(cudaStream_t stream, Operation operation) {
   if (!is_known(stream)) return failed(cudaErrorInvalidResourceHandle);
   CudaStandinStream& to = stream_of(stream);
   if (to.device != device) return failed(cudaErrorInvalidResourceHandle);
+  if (to.capture != nullptr) {
+    add_to_graph(*to.capture, std::move(operation));
+    return cudaSuccess;
+  }
   to.operations.push_back(std::move(operation));
   ++to.begun;
   state().added.notify_all();
@@ -145,10 +158,7 @@ cudaError_t launch(const cudaLaunchConfig_t& config, std::function<void()> body)
                     grid.z <= 65535 && config.dynamicSmemBytes <= 48 << 10;
   if (!fits) return failed(cudaErrorInvalidConfiguration);
   const int where = device_of(config.stream);
-  {
-    const std::lock_guard lock(mutex());
-    ++state().launches;
-  }
+  count_launch();
   return enqueue(config.stream, {[=, body = std::move(body)] {
                                    const Access memory(where);
                                    run_grid(config, body);
@@ -174,7 +184,7 @@ void cuda_standin_fail(std::int64_t more, int error) {
 std::int64_t cuda_standin_calls() { return state().calls; }
 // How often the program waited for the device.
 std::int64_t cuda_standin_waits() { return state().waits; }
-// How many kernels it launched.
+// How many kernels and graphs it launched.
 std::int64_t cuda_standin_launches() { return state().launches; }
 // Whether waits of this thread are counted: those of what would not wait on hardware are not.
 void cuda_standin_count_waits(int counted) { counts_waits = counted != 0; }
@@ -208,6 +218,14 @@ const char* cudaGetErrorString(cudaError_t error) {
       return "device not ready";
     case cudaErrorLaunchFailure:
       return "unspecified launch failure";
+    case cudaErrorStreamCaptureUnsupported:
+      return "operation not permitted when stream is capturing";
+    case cudaErrorStreamCaptureInvalidated:
+      return "operation failed due to a previous error during capture";
+    case cudaErrorStreamCaptureIsolation:
+      return "dependency created on uncaptured work in another stream";
+    case cudaErrorCapturedEvent:
+      return "operation not permitted on an event last recorded in a capturing stream";
   }
   return "unrecognized error code";
 }
@@ -239,6 +257,10 @@ cudaError_t cudaSetDevice(int index) {
 cudaError_t cudaDeviceSynchronize() {
   if (const cudaError_t error = begin_call()) return error;
   const int mine = device;
+  for (const CudaStandinStream* stream : state().streams) {
+    if (stream->device != mine || stream->capture == nullptr) continue;
+    return refuse_in_capture(*stream->capture, cudaErrorStreamCaptureUnsupported);
+  }
   run_until([mine] {
     for (const CudaStandinStream* stream : state().streams) {
       if (stream->device == mine && !stream->operations.empty()) return false;
@@ -271,6 +293,9 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   if (const cudaError_t error = begin_call()) return error;
   if (!is_known(stream)) return failed(cudaErrorInvalidResourceHandle);
   const CudaStandinStream& all = stream_of(stream);
+  if (all.capture != nullptr) {
+    return refuse_in_capture(*all.capture, cudaErrorStreamCaptureUnsupported);
+  }
   run_until([&all, end = all.begun] { return all.done >= end; });
   return cudaSuccess;
 }
@@ -293,6 +318,8 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   if (const cudaError_t error = begin_call()) return error;
   const std::lock_guard lock(mutex());
   if (!state().events.contains(event)) return failed(cudaErrorInvalidResourceHandle);
+  event->capture = is_known(stream) ? stream_of(stream).capture : nullptr;
+  if (event->capture != nullptr) return cudaSuccess;
   ++event->recorded;
   return enqueue(stream, {[event, number = event->recorded] {
                             event->done = std::max(event->done, number);
@@ -305,6 +332,12 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
   if (const cudaError_t error = begin_call()) return error;
   const std::lock_guard lock(mutex());
   if (!state().events.contains(event)) return failed(cudaErrorInvalidResourceHandle);
+  CudaStandinGraph* const capture = is_known(stream) ? stream_of(stream).capture : nullptr;
+  if (capture != event->capture) {
+    if (capture == nullptr) return failed(cudaErrorStreamCaptureIsolation);
+    return refuse_in_capture(*capture, cudaErrorStreamCaptureIsolation);
+  }
+  if (capture != nullptr) return cudaSuccess;  // a graph's operations have one order
   return enqueue(stream,
                  {[] {}, [event, number = event->recorded] { return event->done >= number; }});
 }
@@ -313,6 +346,7 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
   if (const cudaError_t error = begin_call()) return error;
   const std::lock_guard lock(mutex());
   if (!state().events.contains(event)) return failed(cudaErrorInvalidResourceHandle);
+  if (event->capture != nullptr) return failed(cudaErrorCapturedEvent);
   run_one();  // time goes on with every query
   end_access();
   return event->done >= event->recorded ? cudaSuccess : cudaErrorNotReady;
@@ -320,6 +354,7 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   if (const cudaError_t error = begin_call()) return error;
+  if (event->capture != nullptr) return failed(cudaErrorCapturedEvent);
   run_until([event, number = event->recorded] { return event->done >= number; });
   return cudaSuccess;
 }

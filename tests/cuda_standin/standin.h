@@ -41,6 +41,15 @@ struct Operation {
 // Adds an operation to a stream, or to the current device's default stream (nullptr). Sometimes
 // runs others: streams are late, but not always.
 cudaError_t enqueue(cudaStream_t stream, Operation operation);
+// The graph that a stream is captured into; nullptr for a stream that runs.
+CudaStandinGraph*& capture_of(cudaStream_t stream);
+// Whether operations can be added to the stream.
+bool is_known(cudaStream_t stream);
+// Counts a launch.
+void count_launch();
+// The error of what cannot be captured, after which the graph is invalid.
+cudaError_t refuse_in_capture(CudaStandinGraph& graph, cudaError_t error);
+void add_to_graph(CudaStandinGraph& graph, Operation operation);
 // Lets threads that wait look again at what is ready.
 void wake();
 // The device of a stream, by default the current one.

@@ -206,6 +206,54 @@ TEST_CASE("launches have limits") {
   CHECK(launch(1, 32, 64 << 10, nullptr, add_one, y) == cudaErrorInvalidConfiguration);
 }
 
+TEST_CASE("a graph runs what was captured, as often as it is launched") {
+  float* x = device_floats(1);
+  cudaStream_t stream = nullptr;
+  cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+  REQUIRE(launch(1, 1, 0, stream, fill, x, 0.0f) == cudaSuccess);
+  REQUIRE(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed) == cudaSuccess);
+  for (int i = 0; i < 2; ++i) REQUIRE(launch(1, 1, 0, stream, add_one, x) == cudaSuccess);
+  cudaGraph_t graph = nullptr;
+  REQUIRE(cudaStreamEndCapture(stream, &graph) == cudaSuccess);
+  cudaGraphExec_t executable = nullptr;
+  REQUIRE(cudaGraphInstantiate(&executable, graph) == cudaSuccess);
+  cudaGraphDestroy(graph);
+  cudaStreamSynchronize(stream);
+  CHECK(to_host(x, 1)[0] == 0);
+  for (int i = 0; i < 3; ++i) REQUIRE(cudaGraphLaunch(executable, nullptr) == cudaSuccess);
+  cudaGraphExecDestroy(executable);  // launches go on
+  CHECK(to_host(x, 1)[0] == 6);
+  cudaStreamDestroy(stream);
+}
+
+TEST_CASE("what cannot be captured makes the graph invalid") {
+  float* x = device_floats(1);
+  float y = 0;
+  cudaStream_t stream = nullptr;
+  cudaEvent_t before = nullptr;
+  cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+  cudaEventCreateWithFlags(&before, cudaEventDisableTiming);
+  cudaEventRecord(before, nullptr);
+  CHECK(cudaStreamBeginCapture(nullptr, cudaStreamCaptureModeRelaxed) ==
+        cudaErrorStreamCaptureUnsupported);
+  const auto capture = [&](const auto& call) {
+    cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed);
+    CHECK(call() != cudaSuccess);
+    cudaGraph_t graph = nullptr;
+    CHECK(cudaStreamEndCapture(stream, &graph) == cudaErrorStreamCaptureInvalidated);
+    CHECK(graph == nullptr);
+  };
+  capture([&] { return cudaStreamSynchronize(stream); });
+  capture([&] { return cudaDeviceSynchronize(); });
+  capture([&] { return cudaMemcpyAsync(x, &y, 4, cudaMemcpyHostToDevice, stream); });
+  capture([&] { return cudaMemcpyAsync(&y, x, 4, cudaMemcpyDeviceToHost, stream); });
+  capture([&] { return cudaStreamWaitEvent(stream, before); });
+  capture([&] { return cudaFree(x); });
+  cudaGetLastError();
+  cudaEventDestroy(before);
+  cudaStreamDestroy(stream);
+}
+
 TEST_CASE("calls fail when they are told to") {
   void* block = nullptr;
   cuda_standin_fail(1, cudaErrorMemoryAllocation);
@@ -221,6 +269,9 @@ TEST_CASE("cuBLAS refuses matrices that do not fit") {
   cudaMemcpyAsync(a, host, sizeof host, cudaMemcpyHostToDevice);
   cublasHandle_t handle = nullptr;
   REQUIRE(cublasCreate(&handle) == CUBLAS_STATUS_SUCCESS);
+  void* workspace = nullptr;
+  REQUIRE(cudaMalloc(&workspace, 4096) == cudaSuccess);
+  REQUIRE(cublasSetWorkspace(handle, workspace, 4096) == CUBLAS_STATUS_SUCCESS);
   const auto multiply = [&](std::int64_t lda, cudaDataType_t type) {
     return cublasGemmStridedBatchedEx_64(handle, CUBLAS_OP_N, CUBLAS_OP_T, 2, 2, 3, &one, a, type,
                                          lda, 0, a, type, lda, 0, &zero, c, CUDA_R_32F, 2, 0, 1,

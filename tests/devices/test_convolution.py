@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 
 import numpy
 import pytest
@@ -157,3 +158,45 @@ def test_settings_choose_the_engines():
         assert used({}) == 1
     finally:
         cuda.set_max_workspace_size(before)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+def test_images_that_start_anywhere(dtype):
+    """A part of a batch does not start where cuDNN's kernels want it to."""
+    x, W = random(3, 3, 5, 3).astype(dtype), random(3, 3, 3, 3, seed=1).astype(dtype)
+
+    def run(device):
+        leaves = [_core.Variable(a, requires_grad=True) for a in (x, W)]
+        for leaf in leaves:
+            leaf._to_device(device)
+        window = ((1, 1), (1, 1), (1, 1), 1)
+        y = _core.ops.convolution_nd(*leaves, None, window)
+        y = _core.ops.convolution_nd(y[1:], leaves[1], None, window)
+        gs = _core.grad([_core.ops.sum(y[1:] * y[1:])], leaves, [], [])
+        return [cuda.to_cpu(v.array).astype("d") for v in (y, *gs)]
+
+    assert_near(run("cuda:0"), run("cpu"), 2 * TOLERANCES[dtype])
+
+
+def test_threads_have_plans_of_their_own():
+    x, W = random(2, 3, 6, 6).astype("f"), random(4, 3, 3, 3, seed=1).astype("f")
+    window = ((1, 1), (1, 1), (1, 1), 1)
+    expected = _core.ops.convolution_nd(x, W, None, window).array
+    found = []
+
+    def run():
+        leaves = [_core.Variable(a, requires_grad=False) for a in (x, W)]
+        for leaf in leaves:
+            leaf._to_device("cuda:0")
+        for _ in range(20):
+            y = _core.ops.convolution_nd(*leaves, None, window)
+        found.append(cuda.to_cpu(y.array))
+
+    threads = [threading.Thread(target=run) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 3
+    for y in found:
+        numpy.testing.assert_allclose(y, expected, rtol=0, atol=1e-5)

@@ -1,4 +1,4 @@
-// cuDNN: its errors, handles and the descriptors of its graphs.
+// cuDNN: its errors and the descriptors of its graphs.
 #pragma once
 
 #include <cudnn.h>
@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "devices/cuda/handles.h"
+#include "devices/cuda/cuda.h"
 
 namespace renga::cuda {
 
@@ -17,22 +17,6 @@ inline void check(cudnnStatus_t status, const char* call) {
   if (status == CUDNN_STATUS_SUCCESS) return;
   throw std::runtime_error(std::string("cudnn: ") + cudnnGetErrorString(status) + " in " + call);
 }
-
-inline cudnnHandle_t create_cudnn() {
-  cudnnHandle_t handle = nullptr;
-  RENGA_CUDA(cudnnCreate(&handle));
-  return handle;
-}
-
-// A handle that computes on the current stream, for a scope.
-class Cudnn {
- public:
-  Cudnn() { RENGA_CUDA(cudnnSetStream(lease_.get(), stream())); }
-  cudnnHandle_t get() const { return lease_.get(); }
-
- private:
-  Lease<cudnnHandle_t, create_cudnn> lease_;
-};
 
 // A descriptor of cuDNN's graph API: attributes are set, then it is finalized.
 class Descriptor {

@@ -1,6 +1,7 @@
 #include "devices/cuda/cuda.h"
 #include "devices/cuda/event.h"
 #include "devices/cuda/index_fault.h"
+#include "devices/cuda/recording.h"
 #include "devices/gil_release.h"
 #include "devices/streams.h"
 
@@ -43,6 +44,7 @@ class CudaDriver final : public Driver {
     move(to, from, bytes, index, cudaMemcpyDeviceToDevice);
   }
   void synchronize(int index) override {
+    require_no_recording("a wait of the host");
     const GilRelease wait;
     const Use use(index);
     RENGA_CUDA(cudaDeviceSynchronize());
@@ -53,6 +55,7 @@ class CudaDriver final : public Driver {
   // Copies to the host end before the call returns, others after what precedes them on the stream.
   static void move(void* to, const void* from, std::size_t bytes, int index, cudaMemcpyKind kind) {
     if (bytes == 0) return;
+    if (kind != cudaMemcpyDeviceToDevice) require_no_recording("a copy from or to the host");
     const GilRelease wait;
     const Use use(index);
     RENGA_CUDA(cudaMemcpyAsync(to, from, bytes, kind, stream()));
@@ -66,11 +69,25 @@ class CudaDriver final : public Driver {
   }
 };
 
+// What goes wrong shows in the calls that follow. Streams that are recorded wait for no others.
+void order(void* later, void* earlier, int index) {
+  if (current_recording() != nullptr) return;
+  const Use use(index);
+  cudaEvent_t event = nullptr;
+  if (cudaEventCreateWithFlags(&event, cudaEventDisableTiming) != cudaSuccess) return;
+  cudaEventRecord(event, static_cast<cudaStream_t>(earlier));
+  cudaStreamWaitEvent(static_cast<cudaStream_t>(later), event, 0);
+  cudaEventDestroy(event);
+}
+
 }  // namespace
 
 std::uint8_t number() {
   // Never destroyed: storages may be released after the end of main().
-  static const std::uint8_t registered = register_driver(new CudaDriver);
+  static const std::uint8_t registered = [] {
+    order_streams = &order;
+    return register_driver(new CudaDriver);
+  }();
   return registered;
 }
 
@@ -80,9 +97,10 @@ void require_devices() {
   if (status == cudaSuccess && devices > 0) return;
   cudaGetLastError();
   cudaDriverGetVersion(&driver);
-  const char* reason = driver == 0             ? "no driver"
-                       : status == cudaSuccess ? "no device"
-                                               : cudaGetErrorString(status);
+  const bool has_none = status == cudaSuccess || status == cudaErrorNoDevice;
+  const char* reason = driver == 0 ? "no driver"
+                       : has_none  ? "no device"
+                                   : cudaGetErrorString(status);
   throw std::runtime_error(std::string("expected a CUDA device and its driver, got ") + reason);
 }
 

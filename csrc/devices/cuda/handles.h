@@ -1,4 +1,5 @@
-// Handles of NVIDIA's libraries, which are expensive to create and belong to one device.
+// Handles of NVIDIA's libraries, which are expensive to create and belong to one device. A handle
+// is a pointer.
 #pragma once
 
 #include <map>

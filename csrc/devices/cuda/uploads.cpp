@@ -12,6 +12,7 @@
 #include "devices/allocator.h"
 #include "devices/cuda/cuda.h"
 #include "devices/cuda/event.h"
+#include "devices/cuda/recording.h"
 #include "devices/gil_release.h"
 
 namespace renga::cuda {
@@ -171,6 +172,7 @@ Uploads& uploads() {
 }
 
 void copy(void* block, const void* from, std::size_t bytes, int index) {
+  require_no_recording("a copy from the host");
   if (uploads().is_pinned(from)) {
     uploads().copy(block, from, bytes);
     return;

@@ -5,6 +5,7 @@
 #include "autograd/gradient_sum.h"
 #include "autograd/node.h"
 #include "ops/matmul/batch.h"
+#include "ops/matmul/linear.h"
 #include "ops/matmul/precision.h"
 #include "ops/reduction/reduction.h"
 #include "ops/shape/manipulation.h"
@@ -13,6 +14,7 @@
 namespace renga {
 
 constinit KernelTable<MatmulKernels> matmul_kernels{"matmul"};
+constinit KernelTable<LinearKernels> linear_kernels{"linear"};
 
 namespace {
 
@@ -123,6 +125,11 @@ struct WeightVjp {
 
 }  // namespace
 
+void linear_by_matmul(const Array& x, const Array& wt, const Array& b, const Array& y) {
+  copy(broadcast_view("linear", b, y.shape()), y);
+  matmul_kernels.on(y.device()).matmul(x, wt, y, true);
+}
+
 Variable matmul(const Variable& first, const Variable& second, bool transa, bool transb) {
   const auto [a, b] = promoted(as_activation(first), as_activation(second));
   require(a.ndim() > 0 && b.ndim() > 0, "matmul: expected at least 1 axis, got shapes ", a.shape(),
@@ -158,9 +165,15 @@ Variable linear(const Variable& input, const Variable& weights, const std::optio
     require(b->ndim() == 1 && b->shape(0) == w.shape(0) && are_compatible(x.dtype(), b->dtype()),
             "linear: expected b of shape (", w.shape(0), ",) and dtype ", x.dtype(), ", got ",
             b->shape(), " and ", b->dtype());
-    copy(broadcast_view("linear", b->array(), y.shape()), y);
   }
-  matmul_kernels.on(y.device()).matmul(x.array(), transpose_matrices(w.array()), y, b.has_value());
+  const Array wt = transpose_matrices(w.array());
+  if (!b) {
+    matmul_kernels.on(y.device()).matmul(x.array(), wt, y, false);
+  } else if (linear_kernels.has(y.device())) {
+    linear_kernels.on(y.device()).linear(x.array(), wt, b->array(), y);
+  } else {
+    linear_by_matmul(x.array(), wt, b->array(), y);
+  }
   auto vjp_x = [w, dtype = x.dtype()](const Variable& gy) {
     return matrix_product(gy, w, false, false, dtype);
   };

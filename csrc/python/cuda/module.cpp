@@ -5,9 +5,12 @@
 
 #include <memory>
 #include <tuple>
+#include <vector>
 
 #include "devices/cuda/cuda.h"
+#include "devices/cuda/cudnn.h"
 #include "devices/cuda/event.h"
+#include "devices/cuda/recording.h"
 #include "devices/gil_release.h"
 #include "ops/convolution/cuda/plan.h"
 
@@ -77,12 +80,30 @@ PYBIND11_MODULE(RENGA_PLUGIN, m) {
       },
       pybind11::arg("stream"), pybind11::arg("device") = std::nullopt,
       "Sets the stream on which this thread computes on a device, by default the current one, "
-      "after "
-      "what is on the one before; 0: the default stream.");
+      "after what is on the one before; 0: the default stream.");
   pybind11::class_<DeviceEvent>(m, "Event")
       .def(pybind11::init<int>(), pybind11::arg("device"))
       .def("record", &DeviceEvent::record, "Sets it after what this thread has begun.")
       .def("seconds_since", &DeviceEvent::seconds_since, pybind11::arg("begin"),
            "The time between two events on a device, whose later one is waited for.");
+  using renga::cuda::Recording;
+  pybind11::class_<Recording>(m, "Recording", "Graphs of what a thread starts on a device.")
+      .def(pybind11::init<int>(), pybind11::arg("device"))
+      .def("begin", &Recording::begin, "From here on nothing runs: it is recorded.")
+      .def("end", &Recording::end, "Returns the number of the recorded graph.")
+      .def("discard", &Recording::discard, "In place of end(), at any time.")
+      .def("launch", &Recording::launch, pybind11::arg("graph"))
+      .def("add_seed", &Recording::add_seed, pybind11::arg("seed"),
+           "While recording: this seed is drawn anew for each run.")
+      .def(
+          "set_seeds",
+          [](const Recording& self, const std::vector<std::uint64_t>& seeds) {
+            self.set_seeds(seeds);
+          },
+          pybind11::arg("seeds"), "Those of the next launches, in the order of add_seed().")
+      .def_property_readonly("stream", [](const Recording& self) {
+        return reinterpret_cast<std::uintptr_t>(self.stream());
+      });
+  m.def("cudnn_version", &cudnnGetVersion, "As cuDNN numbers it: 90100 is 9.1.");
   m.def("convolution_plans", &renga::convolution_plans, "How many plans of cuDNN are kept.");
 }

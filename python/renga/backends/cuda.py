@@ -2,7 +2,7 @@
 
 The plugin and CuPy are loaded when a name that depends on them is first used:
 ``available``, ``cudnn_enabled``, ``cupy``, ``ndarray``, ``Device``, ``Stream``,
-``Event``.
+``Event``. ``cudnn`` and ``libcudnn`` exist where there is a device.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from renga.backends.cuda_loader import load_plugin as load_plugin
 from renga.backends.device import Device as _Device
 
 _max_workspace_size = 1 << 30
-
-
 _OF_CUPY = {
     "available",
+    "cudnn",
     "cudnn_enabled",
     "cupy",
+    "libcudnn",
     "ndarray",
     "Device",
     "Stream",
@@ -39,13 +39,13 @@ _OF_CUPY = {
 
 
 def __getattr__(name: str) -> Any:
-    if name in _OF_CUPY:
+    if name in _OF_CUPY and hasattr(loaded(), name):
         return getattr(loaded(), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_OF_CUPY})
+    return sorted({*globals(), *filter(lambda x: hasattr(loaded(), x), _OF_CUPY)})
 
 
 class DummyDeviceType:

@@ -71,6 +71,11 @@ def loaded() -> SimpleNamespace:
         names.reason = str(error)
         return names
     names.available = names.cudnn_enabled = True
+    # What scripts ask CuPy's modules of cuDNN for.
+    names.libcudnn = SimpleNamespace(getVersion=names.plugin.cudnn_version)
+    names.cudnn = SimpleNamespace(
+        getVersion=names.plugin.cudnn_version, cudnn=names.libcudnn
+    )
     make: Callable[[Any], Any]
     try:
         cupy: Any = importlib.import_module("cupy")

@@ -1,7 +1,8 @@
 """Decorators of static graphs, which change nothing in what is computed.
 
-Recording the graph in every iteration costs less than a microsecond for each function,
-in C++. What scripts say about their schedules is taken down.
+On the CPU, recording the graph in every iteration costs less than a microsecond for
+each function, in C++. On CUDA devices, calls in training become graphs of CUDA. What
+scripts say about their schedules is taken down.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from renga.configuration import config
+from renga.graph_optimizations.recorded_calls import RecordedCalls
 
 
 class ScheduleManager:
@@ -33,6 +35,7 @@ class ScheduleManager:
         self.max_in_use_train = 0
         self.forward_over = False
         self.prev_train_config: bool | None = None
+        self.recorded = RecordedCalls()
 
     def count(self, inputs: list[Any]) -> None:
         """Takes down a call."""
@@ -62,7 +65,15 @@ def static_graph(
     verbosity_level: int = 0,
     enable_double_backprop: bool = False,
 ) -> Any:
-    """Decorator of a chain's method with a static graph, which runs as it is.
+    """Decorator of a chain's method with a static graph.
+
+    On the CPU it runs as it is. On a CUDA device the third call in training, and its
+    backward pass, are recorded as graphs of CUDA, and further calls with inputs of the
+    same shapes and dtypes launch them: numbers that Python computes are those of the
+    recorded call, while random numbers are drawn anew. A call that sets attributes,
+    reads numbers on the host or depends on variables other than its inputs and the
+    chain's parameters runs as it is; the log tells why. There is no double backprop
+    through a recorded call: ``enable_double_backprop`` leaves all as they are.
 
     The first call gives the chain a ``schedule_manager``, unless it is a call outside
     of training and ``force_test_define_by_run`` is set. The other options only exist.
@@ -79,6 +90,8 @@ def static_graph(
                         minimize_cache_size, verbosity_level
                     )
                 self.schedule_manager.count(list(_flat(inputs)))
+                if not (kwargs or enable_double_backprop):
+                    return self.schedule_manager.recorded.call(method, self, inputs)
             return method(self, *inputs, **kwargs)
 
         return call

@@ -104,6 +104,17 @@ class Stream:
         check(runtime.cudaStreamWaitEvent(*pointers, 0))
 
 
+class ExternalStream(Stream):
+    """A stream that somebody else destroys."""
+
+    def __init__(self, ptr: int, device_id: int = -1) -> None:
+        super().__init__(null=True)
+        self.ptr = ptr
+
+    def __del__(self) -> None:
+        pass
+
+
 Stream.null = Stream(null=True)
 
 

@@ -1,6 +1,7 @@
 // Stands in for NVIDIA's header: the calls of cuBLAS that renga makes.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "cuda_runtime_api.h"
@@ -19,6 +20,10 @@ enum cublasComputeType_t {
   CUBLAS_COMPUTE_64F = 70,
   CUBLAS_COMPUTE_32F_FAST_TF32 = 77,
 };
+enum cublasMath_t {
+  CUBLAS_DEFAULT_MATH = 0,
+  CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION = 16,
+};
 enum cublasGemmAlgo_t { CUBLAS_GEMM_DEFAULT = -1 };
 
 struct CublasStandin;
@@ -28,6 +33,8 @@ extern "C" {
 const char* cublasGetStatusString(cublasStatus_t status);
 cublasStatus_t cublasCreate(cublasHandle_t* handle);
 cublasStatus_t cublasSetStream(cublasHandle_t handle, cudaStream_t stream);
+cublasStatus_t cublasSetMathMode(cublasHandle_t handle, cublasMath_t mode);
+cublasStatus_t cublasSetWorkspace(cublasHandle_t handle, void* workspace, std::size_t bytes);
 cublasStatus_t cublasGemmStridedBatchedEx_64(
     cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, std::int64_t m,
     std::int64_t n, std::int64_t k, const void* alpha, const void* A, cudaDataType_t a_type,

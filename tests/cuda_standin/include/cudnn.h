@@ -107,6 +107,7 @@ using cudnnBackendDescriptor_t = void*;
 
 extern "C" {
 const char* cudnnGetErrorString(cudnnStatus_t status);
+std::size_t cudnnGetVersion();
 cudnnStatus_t cudnnCreate(cudnnHandle_t* handle);
 cudnnStatus_t cudnnSetStream(cudnnHandle_t handle, cudaStream_t stream);
 cudnnStatus_t cudnnBackendCreateDescriptor(cudnnBackendDescriptorType_t type,

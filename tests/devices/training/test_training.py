@@ -44,6 +44,15 @@ def assert_same(models, others, tolerance=1e-5):
             )
 
 
+def as_graph(network, device):
+    """``network`` with a forward pass that becomes a graph on a device."""
+    kind = type(network)
+    if device == gpu:
+        forward = renga.static_graph(kind.forward)
+        network.__class__ = type(kind.__name__, (kind,), {"forward": forward})
+    return network
+
+
 def run(updater, steps):
     observations = []
     for _ in range(steps):
@@ -67,23 +76,24 @@ def assert_same_reports(reports, others):
 
 
 @pytest.mark.parametrize(
-    ("dtype", "batch", "lr", "tolerance"),
-    # Normalization of few pixels amplifies the roundings of float32.
-    [("float64", 4, 0.05, 1e-10), ("float32", 16, 0.002, 1e-5)],
+    ("dtype", "batch", "lr", "tolerance", "steps"),
+    # Normalization of few pixels amplifies the roundings of float32. From the third
+    # step on the network is a graph.
+    [("float64", 4, 0.05, 1e-10, 4), ("float32", 16, 0.002, 1e-5, 2)],
 )
-def test_vgg(monkeypatch, dtype, batch, lr, tolerance):
+def test_vgg(monkeypatch, dtype, batch, lr, tolerance, steps):
     VGG16 = example("02_parallel", "vgg", monkeypatch).VGG16
 
     def train(device):
         numpy.random.seed(0)
         x, t = images(2 * batch)
-        model = L.Classifier(VGG16(width=2)).to_device(device)
+        model = L.Classifier(as_graph(VGG16(width=2), device)).to_device(device)
         optimizer = renga.optimizers.MomentumSGD(lr).setup(model)
         optimizer.add_hook(renga.optimizer_hooks.WeightDecay(5e-4))
         examples = list(zip(x.astype(dtype), t))
         iterator = renga.iterators.SerialIterator(examples, batch)
         updater = training.StandardUpdater(iterator, optimizer, device=device)
-        return model, run(updater, 2)
+        return model, run(updater, steps)
 
     with renga.using_config("dtype", numpy.dtype(dtype)):
         model, reports = train("@numpy")
@@ -92,7 +102,8 @@ def test_vgg(monkeypatch, dtype, batch, lr, tolerance):
     assert_same_reports(reports, its)
 
 
-def test_dcgan(monkeypatch):
+@pytest.mark.parametrize("static", [False, True])
+def test_dcgan(monkeypatch, static):
     example("05_images", "data", monkeypatch)
     example("02_parallel", "dcgan", monkeypatch)
     script = example("05_images", "train_dcgan", monkeypatch)
@@ -106,12 +117,14 @@ def test_dcgan(monkeypatch):
         }
         for name, model in models.items():
             model.name = name
+            if static:
+                as_graph(model, device)
         updater = script.DCGANUpdater(
             renga.iterators.SerialIterator(list(x), 4),
             {name: script.make_optimizer(m, 5e-4) for name, m in models.items()},
             device=device,
         )
-        return models.values(), run(updater, 3)
+        return models.values(), run(updater, 4 if static else 3)
 
     models, reports = train("@numpy")
     others, its = train(gpu)

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "devices/cuda/launch.h"
+#include "devices/cuda/recording.h"
 #include "ops/attention/attention.h"
 #include "ops/random/philox.h"
 
@@ -109,7 +110,8 @@ struct Scores {
     if (threshold == 0) return;
     const std::int64_t blocks = (keys + kPhiloxBlock - 1) / kPhiloxBlock;
     const std::int64_t block = (head * queries + query) * blocks + key / kPhiloxBlock;
-    const PhiloxWords drawn = philox_words(seed, static_cast<std::uint64_t>(block * kSide + tx));
+    const PhiloxWords drawn =
+        philox_words(seed.get(), static_cast<std::uint64_t>(block * kSide + tx));
     for (int j = 0; j < kEach; ++j) values[j] = drawn.words[j] >= threshold ? kept_scale : 0.0f;
   }
 
@@ -121,7 +123,7 @@ struct Scores {
   std::int64_t heads, queries, keys;
   float scale;
   bool is_causal, mask_is_bool = false;
-  std::uint64_t seed;
+  cuda::Seed seed;
   std::uint32_t threshold;
   float kept_scale;
   const std::byte* mask = nullptr;

@@ -13,15 +13,19 @@ namespace {
 
 constexpr int kLeastAxes = 4, kMostAxes = 5;  // of cuDNN's images
 
-bool is_channels_last(const Array& x) { return channels_last_view(x).is_contiguous(); }
+// Views, such as a part of a batch, may start anywhere.
+bool suits_plans(const Array& x) {
+  return channels_last_view(x).is_contiguous() &&
+         reinterpret_cast<std::uintptr_t>(x.data()) % kPlanAlignment == 0;
+}
 
 Array empty_channels_last(const Array& x, Dtype dtype) {
   return empty_in_order(x.shape(), channels_last_axes(x.ndim()), dtype, x.device());
 }
 
-// x itself where it is channels-last and of the dtype.
+// x itself where it is that already and of the dtype.
 Array channels_last(const Array& x, Dtype dtype) {
-  if (x.dtype() == dtype && is_channels_last(x)) return x;
+  if (x.dtype() == dtype && suits_plans(x)) return x;
   const Array y = empty_channels_last(x, dtype);
   copy(x, y);
   return y;
@@ -50,7 +54,7 @@ void prepare(ConvolutionProblem& p, Dtype images, Dtype result) {
   for (Array* array : {&p.x, &p.W, &p.y}) {
     if (array != &(p.*result_of(p.pass))) {
       *array = channels_last(*array, images);
-    } else if (array->dtype() != result || !is_channels_last(*array)) {
+    } else if (array->dtype() != result || !suits_plans(*array)) {
       *array = empty_channels_last(*array, result);
     }
   }

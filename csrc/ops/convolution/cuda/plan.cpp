@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -9,7 +10,9 @@
 
 #include "devices/cuda/cudnn.h"
 #include "devices/cuda/event.h"
+#include "devices/cuda/handles.h"
 #include "ops/matmul/precision.h"
+#include "ops/shape/image.h"
 
 namespace renga {
 namespace {
@@ -17,7 +20,6 @@ namespace {
 using cuda::Descriptor;
 
 constexpr std::int64_t kX = 1, kW = 2, kY = 3;  // the tensors' ids in a graph
-constexpr std::int64_t kAlignment = 16;         // of arrays that start a block
 
 std::mutex options_mutex;
 ConvolutionOptions default_options;
@@ -44,15 +46,27 @@ std::span<const std::int64_t> span_of(const Dims& dims) {
   return {dims.begin(), static_cast<std::size_t>(dims.size())};
 }
 
+// In elements, those of axes of one element included: from them cuDNN tells the layout.
+Dims channels_last_strides(const Shape& shape) {
+  Dims strides = shape;
+  std::int64_t step = 1;
+  const Axes order = channels_last_axes(shape.size());
+  for (int i = order.size() - 1; i >= 0; --i) {
+    const int axis = static_cast<int>(order[i]);
+    strides[axis] = step;
+    step *= shape[axis];
+  }
+  return strides;
+}
+
 Descriptor tensor(const Array& x, std::int64_t id) {
-  Dims strides = x.strides();
-  for (std::int64_t& stride : strides) stride /= x.itemsize();
+  const Dims strides = channels_last_strides(x.shape());
   Descriptor tensor(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
   tensor.set(CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, type_of(x.dtype()))
       .set(CUDNN_ATTR_TENSOR_DIMENSIONS, span_of(x.shape()))
       .set(CUDNN_ATTR_TENSOR_STRIDES, span_of(strides))
       .set(CUDNN_ATTR_TENSOR_UNIQUE_ID, std::span(&id, 1))
-      .set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, std::span(&kAlignment, 1))
+      .set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, std::span(&kPlanAlignment, 1))
       .finalize();
   return tensor;
 }
@@ -274,44 +288,49 @@ std::vector<std::int64_t> key_of(const ConvolutionProblem& p, bool rounds,
   return key;
 }
 
-struct Plans {
-  std::mutex mutex;
-  std::map<std::vector<std::int64_t>, std::shared_ptr<const Plan>> by_key;
+// A handle with the plans that were made for it. One thread at a time uses them, as cuDNN does not
+// promise that several may execute one plan.
+struct Planner {
+  cudnnHandle_t handle = nullptr;
+  std::map<std::vector<std::int64_t>, std::shared_ptr<const Plan>> plans;
 };
 
-Plans& plans() {
-  // Never destroyed: the driver may be gone at the end of the process.
-  static auto* const all = new Plans;
-  return *all;
+Planner* create_planner() {
+  auto planner = std::make_unique<Planner>();
+  RENGA_CUDA(cudnnCreate(&planner->handle));
+  return planner.release();
 }
 
-std::shared_ptr<const Plan> plan_for(const ConvolutionProblem& p, cudnnHandle_t handle) {
+std::atomic<std::size_t> plans_kept{0};  // of all planners
+
+std::shared_ptr<const Plan> plan_for(const ConvolutionProblem& p, Planner& planner) {
   const ConvolutionOptions options = current_options();
   if (!options.use_cudnn) return nullptr;
   const bool all_float32 = p.x.dtype() == Dtype::float32;
   const bool rounds = !all_float32 || compute_precision() == Precision::medium;
   const auto key = key_of(p, rounds, options);
-  const std::lock_guard lock(plans().mutex);
-  const auto found = plans().by_key.find(key);
-  if (found != plans().by_key.end()) return found->second;
-  return plans().by_key[key] = make_plan(p, rounds, options, handle);
+  const auto found = planner.plans.find(key);
+  if (found != planner.plans.end()) return found->second;
+  const auto plan = make_plan(p, rounds, options, planner.handle);
+  planner.plans[key] = plan;
+  ++plans_kept;
+  return plan;
 }
 
 }  // namespace
 
 bool run_plan(const ConvolutionProblem& p) {
   const cuda::Use use(p.x.device());
-  const cuda::Cudnn cudnn;
-  const auto plan = plan_for(p, cudnn.get());
+  const cuda::Lease<Planner*, create_planner> planner;
+  const cudnnHandle_t handle = planner.get()->handle;
+  RENGA_CUDA(cudnnSetStream(handle, cuda::stream()));
+  const auto plan = plan_for(p, *planner.get());
   if (!plan) return false;
-  execute(*plan, p, cudnn.get());
+  execute(*plan, p, handle);
   return true;
 }
 
-std::size_t convolution_plans() {
-  const std::lock_guard lock(plans().mutex);
-  return plans().by_key.size();
-}
+std::size_t convolution_plans() { return plans_kept; }
 
 void set_convolution_options(const std::optional<ConvolutionOptions>& options) {
   own_options = options;

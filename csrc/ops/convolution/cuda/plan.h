@@ -8,10 +8,13 @@
 
 namespace renga {
 
+// In bytes, of the addresses of a problem's arrays.
+inline constexpr std::int64_t kPlanAlignment = 16;
+
 enum class ConvolutionPass : std::uint8_t { forward, input_grad, weight_grad };
 
 // One of the passes of y = x * W: two of the three are its operands. Images and weights are
-// channels-last, with 2 or 3 axes of pixels.
+// channels-last, with 2 or 3 axes of pixels, and start at multiples of kPlanAlignment.
 struct ConvolutionProblem {
   ConvolutionPass pass;
   Array x, W, y;

@@ -26,22 +26,36 @@ __global__ void gather_rows(Ids ids, const T* table, std::int64_t width, T* y) {
   }
 }
 
+// Whether a row is the first one with its id, and the next one with it, `count` for none.
+struct SameIds {
+  std::int64_t* is_first;
+  std::int64_t* next;
+};
+
+__global__ void find_same_ids(Ids ids, SameIds same) {
+  for (std::int64_t k = cuda::thread_index(); k < ids.count; k += cuda::thread_count()) {
+    const std::int64_t id = ids.ids[k];
+    std::int64_t before = k - 1, next = k + 1;
+    while (before >= 0 && ids.ids[before] != id) --before;
+    while (next < ids.count && ids.ids[next] != id) ++next;
+    same.is_first[k] = before < 0 && !ids.is_ignored(id) ? 1 : 0;
+    same.next[k] = next;
+  }
+}
+
 // The first of several rows with one id adds all of them, in their order.
 template <class T>
-__global__ void add_rows(Ids ids, const T* rows, std::int64_t width, T* table) {
+__global__ void add_rows(Ids ids, SameIds same, const T* rows, std::int64_t width, T* table) {
   using C = Compute<T>;
   for (std::int64_t k = cuda::thread_index(); k < ids.count * width; k += cuda::thread_count()) {
-    const std::int64_t first = k / width, column = k % width, id = ids.ids[first];
-    bool is_first = !ids.is_ignored(id);
-    for (std::int64_t i = 0; is_first && i < first; ++i) is_first = ids.ids[i] != id;
-    if (!is_first) continue;
-    T total = table[id * width + column];
-    for (std::int64_t i = first; i < ids.count; ++i) {
-      if (ids.ids[i] == id) {
-        total = T(static_cast<C>(total) + static_cast<C>(rows[i * width + column]));
-      }
+    const std::int64_t first = k / width, column = k % width;
+    if (same.is_first[first] == 0) continue;
+    T& total = table[ids.ids[first] * width + column];
+    T sum = total;
+    for (std::int64_t i = first; i < ids.count; i = same.next[i]) {
+      sum = T(static_cast<C>(sum) + static_cast<C>(rows[i * width + column]));
     }
-    table[id * width + column] = total;
+    total = sum;
   }
 }
 
@@ -71,10 +85,15 @@ void scatter_add_rows_cuda(const Array& gradients, const Array& ids,
                            std::optional<std::int64_t> ignore, const Array& table) {
   if (gradients.size() == 0) return;
   const Array rows = contiguous(gradients);
+  const Array links = empty({2, ids.size()}, Dtype::int64, table.device());
+  auto* const link = links.as<std::int64_t>();
+  const SameIds same{link, link + ids.size()};
+  cuda::launch(table.device(), cuda::grid_for(ids.size()), find_same_ids, ids_of(ids, ignore),
+               same);
   visit_dtype(table.dtype(), [&]<class T>(Type<T>) {
     if constexpr (is_floating<T>) {
       cuda::launch(table.device(), cuda::grid_for(rows.size()), add_rows<T>, ids_of(ids, ignore),
-                   rows.as<const T>(), table.shape(1), table.as<T>());
+                   same, rows.as<const T>(), table.shape(1), table.as<T>());
     }
   });
 }

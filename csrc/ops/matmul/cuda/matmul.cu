@@ -1,7 +1,7 @@
 // Products by cuBLAS; those of integers by a kernel.
-#include "devices/cuda/cublas.h"
 #include "ops/elementwise/integer_maps.h"
-#include "ops/matmul/batch.h"
+#include "ops/matmul/cuda/stack.h"
+#include "ops/matmul/linear.h"
 #include "ops/matmul/matmul.h"
 #include "ops/matmul/precision.h"
 #include "tensor/elements.cu.h"
@@ -9,54 +9,19 @@
 namespace renga {
 namespace {
 
-// A stack of matrices as cuBLAS requires it: rows or columns contiguous, one batch axis in front.
-struct Stack {
-  Array array;
-  cublasOperation_t op;  // CUBLAS_OP_N where the rows are contiguous
-  std::int64_t leading;
-  std::int64_t step;  // elements between two matrices
-};
-
-Stack as_stack(const Array& matrices) {
-  const Array flat = flatten_batch(matrices);
-  const Array x = flat.ndim() == 2 ? expand_view(flat, 0) : flat;
-  const std::int64_t item = x.itemsize(), rows = x.shape(1), columns = x.shape(2);
-  const std::int64_t batch = x.strides()[0], down = x.strides()[1], across = x.strides()[2];
-  if (across == item && down >= columns * item && batch >= 0) {
-    return {x, CUBLAS_OP_N, down / item, batch / item};
-  }
-  if (down == item && across >= rows * item && batch >= 0) {
-    return {x, CUBLAS_OP_T, across / item, batch / item};
-  }
-  return {contiguous(x), CUBLAS_OP_N, columns, rows * columns};
-}
-
-cudaDataType_t type_of(Dtype dtype) {
-  switch (dtype) {
-    case Dtype::float16:
-      return CUDA_R_16F;
-    case Dtype::bfloat16:
-      return CUDA_R_16BF;
-    case Dtype::float32:
-      return CUDA_R_32F;
-    default:
-      return CUDA_R_64F;
-  }
-}
-
 // a and b are of one dtype. cuBLAS is column-major: c = a b becomes c^T = b^T a^T.
 template <class Scalar>
 void multiply(const Array& a, const Array& b, const Array& c, bool accumulate,
               cublasComputeType_t compute) {
   const Stack left = as_stack(a), right = as_stack(b);
   const std::int64_t m = c.shape(c.ndim() - 2), n = c.shape(c.ndim() - 1), k = left.array.shape(2);
-  const cudaDataType_t type = type_of(a.dtype());
-  const cuda::Cublas cublas;
+  const cudaDataType_t type = cublas_type(a.dtype());
+  const cuda::Cublas cublas(c.device());
   const Scalar alpha = 1, beta = accumulate ? 1 : 0;
   RENGA_CUDA(cublasGemmStridedBatchedEx_64(
       cublas.get(), right.op, left.op, n, m, k, &alpha, right.array.data(), type, right.leading,
       right.step, left.array.data(), type, left.leading, left.step, &beta, c.data(),
-      type_of(c.dtype()), n, m * n, left.array.shape(0), compute, CUBLAS_GEMM_DEFAULT));
+      cublas_type(c.dtype()), n, m * n, left.array.shape(0), compute, CUBLAS_GEMM_DEFAULT));
 }
 
 // x as the sum of two bfloat16 arrays, exact to 2^-16.
@@ -146,7 +111,27 @@ void matmul_cuda(const Array& a, const Array& b, const Array& c, bool accumulate
   multiply_floats(a, b, c, accumulate);
 }
 
-[[maybe_unused]] const bool registered = matmul_kernels.add(cuda::number(), {matmul_cuda});
+// Precision `high` adds three products.
+void linear_cuda(const Array& x, const Array& wt, const Array& b, const Array& y) {
+  const bool all_float32 = x.dtype() == Dtype::float32 && wt.dtype() == Dtype::float32;
+  const Precision precision = all_float32 ? compute_precision() : Precision::highest;
+  if (y.size() > 0 && x.size() > 0 && y.dtype() != Dtype::float64 && precision != Precision::high) {
+    const cuda::Use use(y.device());
+    const Dtype dtype = all_float32                   ? Dtype::float32
+                        : y.dtype() == Dtype::float16 ? Dtype::float16
+                                                      : Dtype::bfloat16;
+    const bool is_rounded = precision == Precision::medium;
+    const Array bias = contiguous(cast(b, y.dtype()));
+    if (multiply_with_bias(cast(x, dtype), cast(wt, dtype), bias, y,
+                           is_rounded ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F)) {
+      return;
+    }
+  }
+  linear_by_matmul(x, wt, b, y);
+}
+
+[[maybe_unused]] const bool registered = matmul_kernels.add(cuda::number(), {matmul_cuda}) &&
+                                         linear_kernels.add(cuda::number(), {linear_cuda});
 
 }  // namespace
 }  // namespace renga

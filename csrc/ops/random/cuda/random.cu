@@ -1,3 +1,4 @@
+#include "devices/cuda/recording.h"
 #include "ops/random/dropout_mask.h"
 #include "ops/random/philox.h"
 #include "ops/random/random.h"
@@ -9,8 +10,9 @@ namespace {
 using philox_constants::kCounters;
 
 // A thread makes the four words of 16 bits each that a counter's numbers decide.
-__global__ void draw_mask(std::uint32_t threshold, std::uint64_t seed, std::int64_t blocks,
+__global__ void draw_mask(std::uint32_t threshold, cuda::Seed given, std::int64_t blocks,
                           std::uint64_t* bits) {
+  const std::uint64_t seed = given.get();
   for (std::int64_t b = cuda::thread_index(); b < blocks; b += cuda::thread_count()) {
     std::uint64_t kept = 0;
     for (int i = 0; i < kCounters; ++i) {
@@ -40,7 +42,8 @@ struct Dropout {
 
 // A thread for each two numbers: 32 positions apart.
 template <class T>
-__global__ void draw_normal(std::uint64_t seed, std::int64_t size, T* y) {
+__global__ void draw_normal(cuda::Seed given, std::int64_t size, T* y) {
+  const std::uint64_t seed = given.get();
   constexpr std::int64_t kHalf = kPhiloxBlock / 2;
   const std::int64_t pairs = (size + kPhiloxBlock - 1) / kPhiloxBlock * kHalf;
   for (std::int64_t k = cuda::thread_index(); k < pairs; k += cuda::thread_count()) {

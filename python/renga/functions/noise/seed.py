@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, Callable
 
 import numpy
 
@@ -17,6 +17,8 @@ _streams_exist = False
 
 class _Thread(threading.local):
     first_stream = 0
+    # Set while the thread records a graph of CUDA.
+    add: Callable[[int, int], None] | None = None
 
 
 _thread = _Thread()
@@ -28,7 +30,21 @@ def draw_seed(x: Any) -> int:
     Ranks with the same generator state draw the same seed for a replicated variable
     ``x``, and different seeds for a sharded one.
     """
-    return _seed_of_stream(_own_stream_of(x))
+    stream = _own_stream_of(x)
+    seed = _seed_of_stream(stream)
+    if _thread.add is not None:
+        _thread.add(seed, stream)
+    return seed
+
+
+def draw_seeds(streams: Sequence[int]) -> list[int]:
+    """What as many calls of ``draw_seed`` would draw."""
+    return [_seed_of_stream(stream) for stream in streams]
+
+
+def record_seeds(add: Callable[[int, int], None] | None) -> None:
+    """Has this thread's ``draw_seed`` call ``add(seed, stream)``; None ends that."""
+    _thread.add = add
 
 
 def generator(x: Any) -> Any:
@@ -37,7 +53,12 @@ def generator(x: Any) -> Any:
     For a sharded variable, one with a seed drawn from it: else the shards would get
     the same numbers, and shards of different sizes leave the ranks' global generators
     in different states.
+
+    Raises:
+        RuntimeError: a graph of CUDA is recorded, which would repeat these numbers.
     """
+    if _thread.add is not None:
+        raise RuntimeError("random numbers of the host cannot be recorded")
     stream = _own_stream_of(x)
     if stream == 0:
         return numpy.random
