@@ -2,11 +2,13 @@
 
     python -m tests.benchmarks.asynchronous.accuracy
     python -m tests.benchmarks.asynchronous.accuracy --ranks 64 --methods A-SGD
+    OMP_NUM_THREADS=1 mpiexec -n 2 python -m tests.benchmarks.asynchronous.accuracy
 
 An MLP learns digits; all methods see the same number of images, drawn from all of them,
 in steps of 256 for all ranks together. A step takes 10 ms of virtual time and 40 ms on
 the last rank, on a network of 10 Gbit/s. Prints the accuracy on test images, the mean
-over the seeds and the least, and the virtual seconds, the same in every run.
+over the seeds and the least, and the virtual seconds, the same in every run. Under
+mpiexec the ranks are real and equally fast, every one serves, and the seconds are real.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import argparse
 import contextlib
 import functools
 import math
+import time
 
 import numpy as np
 
@@ -22,7 +25,7 @@ import renga
 import renga.functions as F
 import renga.links as L
 from renga.communicators import simulated
-from renga.distributed import create_multi_node_optimizer
+from renga.distributed import create_communicator, create_multi_node_optimizer
 from renga.distributed.asynchronous import (
     Complete,
     create_elastic_averaging_optimizer,
@@ -38,17 +41,26 @@ MACHINE = simulated.Machine(latency=50e-6, bandwidth=1.25e9)
 
 
 def served(staleness, aware=True):
+    """With a server of its own where ranks are virtual: they have one thread each."""
     return lambda opt, comm: create_server_optimizer(
-        opt, comm, staleness, servers=1, staleness_aware=aware
+        opt,
+        comm,
+        staleness,
+        servers=1 if is_virtual(comm) else None,
+        staleness_aware=aware,
     )
+
+
+def is_virtual(comm):
+    return isinstance(comm, simulated.VirtualCommunicator)
 
 
 def gossip(method, **options):
     return lambda opt, comm: create_gossip_optimizer(opt, comm, method, **options)
 
 
-# How to make the optimizer, whether there is a server, and whether all ranks have to
-# make equally many updates.
+# How to make the optimizer, whether virtual ranks have a server, and whether all ranks
+# have to make equally many updates.
 METHODS = {
     "synchronous": (create_multi_node_optimizer, 0, True),
     "SSP(4)": (served(4), 1, False),
@@ -103,18 +115,21 @@ class Budget:
         return True
 
 
-def train(comm, make, servers, rate, budget, seed):
+def train(comm, name, rate, budget, seed):
     """The accuracy of one worker in the end; None on a server."""
     (x, t), test = digits()
+    make, servers, _ = METHODS[name]
+    servers *= is_virtual(comm)
     model = network(seed)
-    optimizer = make(MomentumSGD(rate).setup(model), comm)
+    optimizer = make(MomentumSGD(rate * FACTORS.get(name, 1)).setup(model), comm)
     if not getattr(optimizer, "is_worker", True):
         return optimizer.serve()
     worker, workers = comm.rank - servers, comm.size - servers
     random = np.random.RandomState([seed, worker])
     while budget.take(worker):
         batch = random.choice(len(x), IMAGES // workers)
-        comm.advance(worker == workers - 1)
+        if is_virtual(comm):
+            comm.advance(worker == workers - 1)
         optimizer.update(model, x[batch], t[batch])
     if hasattr(optimizer, "join"):
         optimizer.join()
@@ -124,19 +139,31 @@ def train(comm, make, servers, rate, budget, seed):
     return 100 * float(model.accuracy.array)
 
 
-def measure(name, ranks, rate, seed):
+def steps_of_a_rank():
+    return round(EPOCHS * len(digits()[0][0]) / IMAGES)
+
+
+def virtual(name, ranks, rate, seed):
     """The accuracy in per cent, and the virtual seconds."""
-    make, servers, equal = METHODS[name]
-    steps = round(EPOCHS * len(digits()[0][0]) / IMAGES)
+    _, servers, equal = METHODS[name]
+    steps = steps_of_a_rank()
     budget = Budget(steps * ranks, steps if equal else None)
-    rate *= FACTORS.get(name, 1)
     outcome = simulated.run(
-        lambda comm: train(comm, make, servers, rate, budget, seed),
+        lambda comm: train(comm, name, rate, budget, seed),
         ranks + servers,
         MACHINE,
         seconds_of=lambda rank, is_slow: STEP * (SLOWER if is_slow else 1),
     )
     return outcome.results[-1], outcome.seconds[-1]
+
+
+def real(comm, name, rate, seed):
+    """The accuracy in per cent, and the seconds."""
+    steps = steps_of_a_rank()
+    comm.barrier()
+    begin = time.perf_counter()
+    accuracy = train(comm, name, rate, Budget(steps, None), seed)
+    return accuracy, time.perf_counter() - begin
 
 
 def main() -> None:
@@ -146,14 +173,23 @@ def main() -> None:
     parser.add_argument("--rate", type=float, default=0.05, help="learning rate")
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
     arguments = parser.parse_args()
-    print("| ranks | method | accuracy | least | seconds |\n|---|---|---|---|---|")
-    for ranks in arguments.ranks:
+    comm = create_communicator("mpi")
+    if comm.rank == 0:
+        header = "| ranks | method | accuracy | least | seconds |"
+        print(f"{header}\n|---|---|---|---|---|")
+    for ranks in arguments.ranks if comm.size == 1 else [comm.size]:
         for name in arguments.methods:
-            found = [measure(name, ranks, arguments.rate, s) for s in arguments.seeds]
+            found = [
+                virtual(name, ranks, arguments.rate, seed)
+                if comm.size == 1
+                else real(comm, name, arguments.rate, seed)
+                for seed in arguments.seeds
+            ]
             accuracies, seconds = zip(*found)
             numbers = f"{np.mean(accuracies):.1f} % | {min(accuracies):.1f} %"
-            row = f"| {ranks} | {name} | {numbers} | {np.mean(seconds):.1f} |"
-            print(row, flush=True)
+            if comm.rank == 0:
+                row = f"| {ranks} | {name} | {numbers} | {np.mean(seconds):.1f} |"
+                print(row, flush=True)
 
 
 if __name__ == "__main__":

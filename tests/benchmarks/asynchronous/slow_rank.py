@@ -1,12 +1,13 @@
-"""How many updates ranks make in a given time, one of which is four times slower.
+"""How many samples ranks learn in a given time, one of which is four times slower.
 
     python -m tests.benchmarks.asynchronous.slow_rank  # 8 and 64 virtual ranks
     mpiexec -n 2 python -m tests.benchmarks.asynchronous.slow_rank --real
 
-Prints the updates as a part of those that the ranks would make alone, added up. Either
-the last rank is always the slow one, or each is in turn, for two of its steps. Virtual
-steps take 10 ms; real ones are those of an MLP with 0.7 MB of parameters, and the slow
-rank sleeps for three times as long as its step has taken. Real ranks need
+Prints the samples as a part of those that the ranks would learn alone, added up. Either
+the last rank is always the slow one, or it is and has batches of a quarter of the size
+("smaller"), or each is in turn, for one of its steps ("wanders") or two ("lingers").
+Virtual steps take 10 ms; real ones are those of an MLP with 0.7 MB of parameters, and
+the slow rank sleeps for three times as long as its step has taken. Real ranks need
 OMP_NUM_THREADS=1 and a core each.
 """
 
@@ -29,6 +30,8 @@ from renga.distributed.asynchronous import (
 )
 
 STEP, SLOWER = 10e-3, 4
+TURNS = {"wanders": 1, "lingers": 2}  # slow steps of a rank before the next one's
+KINDS = ("always", "smaller", *TURNS)
 
 
 def ways(servers):
@@ -52,13 +55,13 @@ def network(width):
     return L.Classifier(renga.Sequential(*layers, L.Linear(width, 10)))
 
 
-def is_slow(worker, workers, step, wanders):
-    if wanders:
-        return step // 2 % workers == worker
+def is_slow(worker, workers, step, kind):
+    if kind in TURNS:
+        return step // TURNS[kind] % workers == worker
     return worker == workers - 1
 
 
-def train(comm, name, seconds, wanders, real):
+def train(comm, name, seconds, kind, real):
     """Updates of this rank; None if it serves."""
     make, equal = ways(None if real else 1)[name]
     width = 300 if real else 8
@@ -71,18 +74,20 @@ def train(comm, name, seconds, wanders, real):
     random = np.random.RandomState(comm.rank)
     x = random.normal(size=(256 if real else 4, width)).astype("float32")
     t = random.randint(0, 10, len(x)).astype("int32")
+    if kind == "smaller" and is_slow(worker, workers, 0, kind):
+        x, t = x[: len(x) // SLOWER], t[: len(t) // SLOWER]
     optimizer.update(model, x, t)  # all begin together
     clock = time.perf_counter if real else lambda: comm.clock
 
     def loss(x, t):
         begin = clock()
-        slow = is_slow(worker, workers, step, wanders)
+        slow = is_slow(worker, workers, step, kind)
         y = model(x, t)
         if real and slow:
             y.backward()  # about as long as the one that follows
             time.sleep((SLOWER - 1) * (clock() - begin))
         elif not real:
-            comm.advance(slow)
+            comm.advance(slow and kind != "smaller")
         return y
 
     step, begin = 0, clock()
@@ -96,48 +101,50 @@ def train(comm, name, seconds, wanders, real):
     return step
 
 
-def share(steps, alone, wanders):
-    """Updates as a part of those without communication; ``alone``: of a fast rank."""
-    if wanders:  # of n ranks' turns, one is slow
+def share(steps, alone, kind):
+    """A part of what is learnt without communication; ``alone``: steps of a fast rank.
+
+    What is learnt is counted in batches of a fast rank.
+    """
+    others, of_slow = sum(steps[:-1]), steps[-1]
+    if kind in TURNS:  # of n ranks' turns, one is slow
         expected = len(steps) * alone * len(steps) / (len(steps) - 1 + SLOWER)
     else:
         expected = (len(steps) - 1 + 1 / SLOWER) * alone
-    return sum(steps) / expected
+    return (others + of_slow / (SLOWER if kind == "smaller" else 1)) / expected
 
 
 def virtual(ranks, gbits, seconds):
     machine = simulated.Machine(latency=50e-6, bandwidth=gbits * 1e9 / 8)
-    for wanders in (False, True):
+    for kind in KINDS:
         for name in ways(1):
             servers = name in ("SSP(4)", "A-SGD")
             outcome = simulated.run(
-                lambda comm, name=name, wanders=wanders: train(
-                    comm, name, seconds, wanders, False
+                lambda comm, name=name, kind=kind: train(
+                    comm, name, seconds, kind, False
                 ),
                 ranks + servers,
                 machine,
                 seconds_of=lambda rank, slow: STEP * (SLOWER if slow else 1),
             )
             steps = [n for n in outcome.results if n is not None]
-            row(ranks, wanders, name, share(steps, seconds / STEP, wanders))
+            row(ranks, kind, name, share(steps, seconds / STEP, kind))
 
 
 def real(comm, seconds):
-    for wanders in (False, True):
+    for kind in KINDS:
         for name in ways(None):
-            alone = train(
-                create_communicator("local"), "synchronous", seconds, False, True
-            )
+            single = create_communicator("local")
+            alone = train(single, "synchronous", seconds, "always", True)
             comm.barrier()
-            steps = comm.allgather_obj(train(comm, name, seconds, wanders, True))
+            steps = comm.allgather_obj(train(comm, name, seconds, kind, True))
             # A rank alone is the slow one.
             fast = max(comm.allgather_obj(alone)) * SLOWER
             if comm.rank == 0:
-                row(comm.size, wanders, name, share(steps, fast, wanders))
+                row(comm.size, kind, name, share(steps, fast, kind))
 
 
-def row(ranks, wanders, name, part):
-    kind = "wanders" if wanders else "always"
+def row(ranks, kind, name, part):
     print(f"{ranks:>6}{kind:>10}{name:>14}{part:>8.2f}", flush=True)
 
 

@@ -16,17 +16,27 @@ import warnings
 
 import numpy as np
 
-from renga.distributed import create_communicator
+from renga.distributed import create_communicator, create_multi_node_optimizer
 from renga.distributed.asynchronous import (
     Complete,
+    create_elastic_averaging_optimizer,
     create_gossip_optimizer,
+    create_local_sgd_optimizer,
     create_server_optimizer,
 )
 from renga.optimizers import SGD
 from tests.distributed.asynchronous.quadratics import Point, targets
 
+SYNCHRONOUS = {
+    "synchronous": create_multi_node_optimizer,
+    "local": lambda opt, comm: create_local_sgd_optimizer(opt, comm, 4),
+    "elastic": lambda opt, comm: create_elastic_averaging_optimizer(opt, comm, 4),
+}
+
 
 def make(method, optimizer, comm, timeout):
+    if method in SYNCHRONOUS:
+        return SYNCHRONOUS[method](optimizer, comm)
     if method in ("0", "2", "inf"):  # staleness
         return create_server_optimizer(
             optimizer, comm, float(method), servers=1, timeout=timeout
@@ -52,7 +62,8 @@ def main():
                 os.kill(os.getpid(), signal.SIGKILL)
             optimizer.update(model, target)
             time.sleep(0.002)
-        optimizer.join()
+        if hasattr(optimizer, "join"):
+            optimizer.join()
         left = getattr(optimizer, "ranks_left", -1)
     np.savez(folder / f"{comm.rank}.npz", left=left, x=model.vector())
     os._exit(0)  # MPI_Finalize would wait for the ranks that are gone

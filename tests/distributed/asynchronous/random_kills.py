@@ -1,6 +1,9 @@
-"""Kills random ranks of training without a barrier, and checks that the others go on.
+"""Kills random ranks, and checks that the others go on where no rank waits for all.
 
 python -m tests.distributed.asynchronous.random_kills --kills 200
+
+With servers and gossip the others end well, and know how many are left. Synchronous
+training, local SGD and elastic averaging end with an error.
 """
 
 from __future__ import annotations
@@ -16,7 +19,9 @@ import numpy as np
 
 from renga.launch import mpiexec_command, mpiexec_environment
 
-METHODS = ("0", "2", "inf", "dpsgd", "sgp", "adpsgd", "gosgd")
+SERVED = ("0", "2", "inf")  # by their staleness
+METHODS = (*SERVED, "dpsgd", "sgp", "adpsgd", "gosgd")
+SYNCHRONOUS = ("synchronous", "local", "elastic")
 PROGRAM = pathlib.Path(__file__).with_name("killed_worker.py")
 ROOT = PROGRAM.parents[3]
 STEPS = 40  # of the program
@@ -25,23 +30,25 @@ STEPS = 40  # of the program
 def train(
     method: str, ranks: int, deaths: dict[int, int], timeout: float = 2.0
 ) -> None:
-    """Runs the program; raises AssertionError unless the ranks that are left end well.
+    """Runs the program; raises AssertionError unless the others do what they should.
 
     Args:
-        method: a staleness, or a method of gossip.
+        method: a staleness, a method of gossip, or one that is synchronous.
         ranks: with a server as rank 0 for a staleness.
         deaths: of which rank after how many updates.
         timeout: the seconds after which a rank is lost. None that lives may pause for
             so long, as it may on a machine that does other things.
     """
     first, *command = mpiexec_command(ranks)
+    if method not in SYNCHRONOUS:
+        command.insert(0, "--enable-recovery")
     kills = [f"{rank}:{step}" for rank, step in deaths.items()]
     environment = {**mpiexec_environment(ranks), "PYTHONPATH": str(ROOT)}
     environment.update(OMP_NUM_THREADS="1", RENGA_TIMEOUT="60")
     with tempfile.TemporaryDirectory() as folder:
         program = [sys.executable, str(PROGRAM), method, folder, str(timeout), *kills]
         job = subprocess.run(
-            [first, "--enable-recovery", *command, *program],
+            [first, *command, *program],
             env=environment,
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -51,12 +58,14 @@ def train(
             int(path.stem): dict(np.load(path))
             for path in pathlib.Path(folder).glob("*.npz")
         }
+    if method in SYNCHRONOUS:
+        assert job.returncode != 0 and not found, (method, deaths, sorted(found))
+        return
     assert found.keys() == set(range(ranks)) - deaths.keys(), job.stderr.decode()
     left = ranks - len(deaths)
-    is_served = method not in METHODS[3:]
     for rank, result in found.items():
         assert np.isfinite(result["x"]).all()
-        if is_served and rank > 0:  # all have the servers' parameters
+        if method in SERVED and rank > 0:  # all have the servers' parameters
             np.testing.assert_array_equal(result["x"], found[max(found)]["x"])
         # Whoever sends without an answer may not notice that a rank is missing.
         elif method != "gosgd":
@@ -72,7 +81,7 @@ def main() -> None:
     chance = random.Random(arguments.seed)
     kills = 0
     while kills < arguments.kills:
-        method = chance.choice(METHODS)
+        method = chance.choice(METHODS + SYNCHRONOUS)
         victims = chance.sample(range(1, 6), chance.randint(1, 4))
         deaths = {rank: chance.randrange(1, STEPS - 5) for rank in victims}
         train(method, 6, deaths, arguments.timeout)

@@ -13,3 +13,7 @@ def test_servers_go_on_without_killed_workers():
 
 def test_gossip_goes_on_without_killed_ranks():
     train("adpsgd", 4, {1: 12, 3: 12})
+
+
+def test_local_sgd_ends_with_a_killed_rank():
+    train("local", 3, {1: 6})

@@ -124,28 +124,53 @@ def test_plots_of_staleness_and_of_the_distance_to_the_mean(tmp_path):
     assert min(local.run(act, ranks=2)) > 0
 
 
+def resumed(comm, name, tmp_path):
+    """Trains for three epochs, and again from what each rank saved after two."""
+    whole, optimizer = trainer_of(comm, name, tmp_path / "whole", 3)
+    folder = tmp_path / str(comm.rank)
+    folder.mkdir()
+    whole.extend(
+        lambda trainer: renga.serializers.save_npz(folder / "saved", trainer),
+        trigger=(2, "epoch"),
+        name="save",
+        priority=-100,  # after the log, as snapshots are
+    )
+    logs = [extensions.LogReport(trigger=(1, "epoch")) for _ in range(2)]
+    whole.extend(logs[0], "log")
+    whole.run()
+    optimizer.join()
+    second, other = trainer_of(comm, name, tmp_path / "resumed", 3)
+    second.extend(logs[1], "log")
+    renga.serializers.load_npz(folder / "saved", second, strict=False)
+    assert second.updater.epoch == 2 and other.t == second.updater.iteration
+    second.run()
+    other.join()
+    assert other.t == optimizer.t == whole.updater.iteration
+    return optimizer, other, *(log.log for log in logs)
+
+
 @pytest.mark.parametrize("name", ["local", "elastic", "dpsgd", "sgp"])
 def test_resumed_training_has_the_same_bits(name, tmp_path):
-    """Each rank loads what it has saved."""
-
     def act(comm):
-        whole, optimizer = trainer_of(comm, name, tmp_path / "whole", 3)
-        folder = tmp_path / str(comm.rank)
-        folder.mkdir()
-        whole.extend(
-            lambda trainer: renga.serializers.save_npz(folder / "saved", trainer),
-            trigger=(2, "epoch"),
-            name="save",
-        )
-        whole.run()
-        resumed, other = trainer_of(comm, name, tmp_path / "resumed", 3)
-        renga.serializers.load_npz(folder / "saved", resumed, strict=False)
-        assert resumed.updater.epoch == 2
-        resumed.run()
         return [
             [p.array.tobytes() for _, p in sorted(o.target.namedparams())]
-            for o in (optimizer, other)
+            for o in resumed(comm, name, tmp_path)[:2]
         ]
 
     for expected, got in local.run(act, ranks=2):
         assert got == expected
+
+
+@pytest.mark.parametrize("name", ["servers", "A-SGD", "adpsgd", "gosgd", "hogwild"])
+def test_training_without_a_barrier_resumes_where_it_was(name, tmp_path):
+    """The order of messages is another, so bits are too."""
+
+    def act(comm):
+        *_, whole, again = resumed(comm, name, tmp_path)
+        return [[row["validation/main/loss"] for row in log] for log in (whole, again)]
+
+    shares_memory = name == "hogwild"
+    for whole, again in local.run(act, ranks=2, shared_memory=shares_memory):
+        first, second, third = again
+        assert [first, second] == whole[:2]
+        assert abs(third - whole[2]) < 0.3 * (first - third)

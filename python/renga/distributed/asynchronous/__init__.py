@@ -83,7 +83,8 @@ def create_server_optimizer(
             number of updates since the parameters that it was computed with.
         timeout: the seconds after which a worker that is not heard of is lost.
         leaf: how many workers, of consecutive ranks, average their gradients and push
-            as one; to the servers they are one worker (hierarchical servers).
+            as one, or all if there are fewer; to the servers they are one worker
+            (hierarchical servers).
         rows: functions of the arguments of the loss function, which return the indices
             of the rows that it reads of a parameter, by the parameter's name such as
             ``"/embed/W"``. Only those are exchanged; the others have old values until

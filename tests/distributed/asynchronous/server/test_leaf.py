@@ -53,7 +53,7 @@ def test_without_staleness_leaves_are_synchronous_training_bitwise(leaf):
             np.testing.assert_array_equal(served[key], x)
 
 
-@pytest.mark.parametrize("leaf", [2, 3])
+@pytest.mark.parametrize("leaf", [2, 3, 8])  # 8: one leaf of all six
 def test_leaves_with_a_server_of_their_own(leaf):
     outcome = simulated.run(
         lambda comm: trained(

@@ -1,6 +1,7 @@
 """Workers that come and go."""
 
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -34,7 +35,11 @@ def kill_some(seed, staleness):
         optimizer.join()
         return model.vector()
 
-    left, *workers = simulated.run(act, 7, seconds_of=speeds).results
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        left, *workers = simulated.run(act, 7, seconds_of=speeds).results
+    assert sum("has lost worker" in str(one.message) for one in told) == len(deaths)
+    assert f"{left} of 6 workers are left" in str(told[-1].message)
     assert left == 6 - len(deaths)
     survivors = [x for x in workers if x is not None]
     assert len(survivors) == left
@@ -79,7 +84,8 @@ def test_a_new_worker_takes_the_place_of_a_lost_one():
         optimizer.join()
         return optimizer.t, model.vector()
 
-    left, *workers = simulated.run(act, 4, seconds_of=speeds).results
+    with pytest.warns(UserWarning, match="rank 0 has lost worker 2; 2 of 3 workers"):
+        left, *workers = simulated.run(act, 4, seconds_of=speeds).results
     assert left == 3
     assert [t for t, _ in workers] == [60, 5, 60]
     for _, x in workers:

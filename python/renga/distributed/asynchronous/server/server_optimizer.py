@@ -81,6 +81,7 @@ class ServerOptimizer(AsynchronousOptimizer):
         hosting = range(size) if servers is None else range(servers)
         count = len(hosting) if shards is None else shards
         workers = range(size) if servers is None else range(servers, size)
+        leaf = min(leaf, len(workers))
         if len(workers) % leaf:
             raise ValueError(
                 "create_server_optimizer: expected leaves of equally many workers, got "
@@ -126,7 +127,7 @@ class ServerOptimizer(AsynchronousOptimizer):
         own = [s for s, host in enumerate(self._hosts) if host == self._comm.rank]
         names = list(_numbers(self.actual_optimizer))
         return Service(
-            self._comm, own, self._workers[0], self._make_server, names, self._timeout
+            self._comm, own, self._workers, self._make_server, names, self._timeout
         )
 
     def _make_server(self, arrays: list[Array]) -> ShardServer:
@@ -266,8 +267,7 @@ class ServerOptimizer(AsynchronousOptimizer):
             servers = list(self._service.servers.values())
             lags = sum((s.staleness for s in servers), collections.Counter())
             numbers["version_lag"] = _mean(lags)
-            left = len(self._workers) - len(self._service.lost)
-            numbers["workers_left"] = left * self._leaf_size
+            numbers["workers_left"] = self._service.workers_left * self._leaf_size
         return numbers
 
     def staleness_histogram(self) -> dict[int, int]:

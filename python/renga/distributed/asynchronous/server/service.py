@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Callable
 
@@ -33,7 +34,7 @@ class Service:
     Args:
         comm: the ranks that serve and work.
         shards: the numbers of those that this rank serves.
-        first_worker: the rank that sends the parameters to begin with.
+        workers: the ranks that push; the first sends the parameters to begin with.
         make_server: makes a shard's server of these parameters.
         names: of the hyperparameters that come with gradients.
         timeout: a worker that is not heard of for so many seconds is lost.
@@ -43,14 +44,14 @@ class Service:
         self,
         comm: Communicator,
         shards: list[int],
-        first_worker: int,
+        workers: list[int],
         make_server: Callable[[list[Array]], ShardServer],
         names: list[str],
         timeout: float,
     ) -> None:
         self._comm = comm
         self._shards = shards
-        self._first_worker = first_worker
+        self._workers = workers
         self._make_server = make_server
         self._names = names
         self._timeout = timeout
@@ -83,7 +84,7 @@ class Service:
     def run(self) -> None:
         """Serves until the end."""
         for shard in self._shards:
-            state = self._comm.recv_obj(self._first_worker, STATE_TAG + 2 * shard)
+            state = self._comm.recv_obj(self._workers[0], STATE_TAG + 2 * shard)
             self.servers[shard] = server = self._make_server(state["arrays"])
             self._rows[shard] = ShardRows(state["rows_of_pieces"])
             if state["rules"]:
@@ -162,6 +163,8 @@ class Service:
         for shard, server in self.servers.items():
             for worker in server.due():
                 chosen = self._chosen.pop((worker, shard), None)
+                # It could not be heard of while it waited.
+                self._heard[worker] = seconds(self._comm)
                 self._reply(worker, shard, chosen=chosen)
 
     def _forget_silent(self) -> None:
@@ -174,7 +177,20 @@ class Service:
             if any(server.is_waiting(worker) for server in servers):
                 continue  # for an answer of ours
             if any(worker in server.workers for server in servers):
-                self.lost.add(worker)
-                for server in servers:
-                    server.remove(worker)
+                self._lose(worker)
             del self._heard[worker]
+
+    @property
+    def workers_left(self) -> int:
+        """The workers that are not lost."""
+        return len(self._workers) - len(self.lost)
+
+    def _lose(self, worker: int) -> None:
+        self.lost.add(worker)
+        for server in self.servers.values():
+            server.remove(worker)
+        warnings.warn(
+            f"parameter server: rank {self._comm.rank} has lost worker {worker}; "
+            f"{self.workers_left} of {len(self._workers)} workers are left",
+            stacklevel=2,
+        )
