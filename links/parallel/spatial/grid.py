@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy
 
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 Box = tuple[range, ...]  # positions along each spatial axis
 
 _MAX_AXES = 16
+_MAX_PLANS = 1024  # of a grid
+
+T = TypeVar("T")
 
 
 class ShardedFunction(FunctionNode):
@@ -84,6 +88,7 @@ class SpatialGrid:
             raise ValueError(
                 f"SpatialGrid: expected a grid of {comm.size} ranks, got {self.shape}"
             )
+        self.plans: dict[tuple[Any, ...], Any] = {}  # of once_per_grid()
 
     @classmethod
     def of(cls, comm: Communicator | SpatialGrid) -> SpatialGrid:
@@ -203,6 +208,26 @@ class SpatialGrid:
 
     def _text(self) -> str:
         return " x ".join(map(str, self.shape))
+
+
+def once_per_grid(make: Callable[..., T]) -> Callable[..., T]:
+    """Calls a function of a grid and hashable values once for each of them.
+
+    Results are kept as long as the grid. They hold its communicator but not the grid:
+    without a reference cycle the communicator's shared memory is freed at once.
+    """
+
+    @functools.wraps(make)
+    def kept(grid: SpatialGrid, *values: Any) -> T:
+        key = (make, *values)
+        found: T | None = grid.plans.get(key)
+        if found is None:
+            if len(grid.plans) >= _MAX_PLANS:
+                grid.plans.clear()
+            found = grid.plans[key] = make(grid, *values)
+        return found
+
+    return kept
 
 
 def describe_box(box: Box) -> str:

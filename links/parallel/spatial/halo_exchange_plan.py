@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Any
 
 from renga import _core
 from renga.links.parallel.sharding.placement import REPLICATE, REPLICATE_SUMMED
 from renga.links.parallel.sharding.redistribute import Redistribution
-from renga.links.parallel.spatial.grid import Box, SpatialGrid, describe_box
+from renga.links.parallel.spatial.grid import (
+    Box,
+    SpatialGrid,
+    describe_box,
+    once_per_grid,
+)
 from renga.links.parallel.spatial.halo_exchange import HaloExchange, exchange_halo
 from renga.links.parallel.spatial.window import SpatialWindow
 from renga.utils.type_check import InvalidType
@@ -40,7 +44,7 @@ class HaloExchangePlan:
         needed: Callable[[Box], Box],
         computed: Callable[[Box], Box] | None = None,
     ) -> None:
-        self.grid = grid
+        self.rank = grid.rank
         # By rank:
         self.inputs, self.outputs = grid.boxes(inputs), grid.boxes(outputs)
         boxes = [_not_empty(box) for box in self.outputs]
@@ -60,16 +64,16 @@ class HaloExchangePlan:
         It is zero where none were computed. All ranks apply the same functions, since
         they have to communicate in one order in the backward pass.
         """
-        rank, pairs = self.grid.rank, list(zip(self.computed, self.outputs))
+        pairs = list(zip(self.computed, self.outputs))
         if any(computed != own for computed, own in pairs):
-            y = _crop(y, *pairs[rank])
+            y = _crop(y, *pairs[self.rank])
         if any(_is_missing(computed, own) for computed, own in pairs):
-            before, after = _margins(*pairs[rank])
+            before, after = _margins(*pairs[self.rank])
             y = _core.ops.pad(y, (0, 0, *before), (0, 0, *after))
         return y
 
 
-@lru_cache(maxsize=1024)
+@once_per_grid
 def plan_window(
     grid: SpatialGrid, window: SpatialWindow, inputs: Extents, outputs: Extents
 ) -> HaloExchangePlan:
@@ -77,7 +81,7 @@ def plan_window(
     return HaloExchangePlan(grid, inputs, outputs, window.inputs_of)
 
 
-@lru_cache(maxsize=1024)
+@once_per_grid
 def plan_transposed_window(
     grid: SpatialGrid, window: SpatialWindow, inputs: Extents, outputs: Extents
 ) -> HaloExchangePlan:

@@ -7,7 +7,6 @@ exchanged, and what the halos contribute is added to the pixels near the edges.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy
@@ -19,6 +18,7 @@ from renga.links.parallel.spatial.grid import (
     extents_of,
     index_in,
     intersect,
+    once_per_grid,
 )
 from renga.links.parallel.spatial.halo_exchange import HaloExchange
 from renga.links.parallel.spatial.window import SpatialWindow
@@ -189,4 +189,13 @@ def _around(needed: Box | None, own: Box) -> list[Box]:
     return boxes
 
 
-halo_convolution = lru_cache(maxsize=1024)(HaloConvolution)
+@once_per_grid
+def halo_convolution(
+    grid: SpatialGrid,
+    window: SpatialWindow,
+    sources: Extents,
+    destinations: Extents,
+    transposed: bool = False,
+) -> HaloConvolution:
+    """The :class:`HaloConvolution` with these arguments."""
+    return HaloConvolution(grid, window, sources, destinations, transposed)

@@ -1,5 +1,8 @@
 """How the extents of whole images are found from shards."""
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 
@@ -135,3 +138,18 @@ def test_extents_of_slices_are_gathered():
 
     with pytest.raises(InvalidType, match=r"rank 0 to have \(1, 2, 3, 4\)"):
         local.run(on_rank, ranks=2)
+
+
+def test_a_communicator_and_its_shared_memory_end_with_their_last_user():
+    def on_rank(comm):
+        own = comm.split(0, comm.rank)
+        grid = S.SpatialGrid(own, (2,))
+        conv = S.SpatialConvolution2D(grid, 3, 3, 3, pad=1)
+        x = renga.Variable(numbers(0, 1, 3, 4, 6).astype("f"))
+        y = S.spatial_unpooling(grid, S.spatial_max_pooling(grid, conv(x), 2), 2)
+        F.sum(y).backward()
+        return weakref.ref(own)
+
+    ended = local.run(on_rank, ranks=2)
+    gc.collect()  # the links and the graph
+    assert [own() for own in ended] == [None, None]
