@@ -7,6 +7,7 @@ three processes; without mpiexec each runs on one to four threads.
 from __future__ import annotations
 
 import functools
+import gc
 import importlib
 import os
 import pathlib
@@ -71,6 +72,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if _OF_RANKS & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.mpi)
+
+
+def pytest_collection_finish() -> None:
+    # Garbage collectors need not look at tens of thousands of tests again and again.
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(params=_KINDS, ids=_kind_name)
