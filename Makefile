@@ -192,7 +192,8 @@ ranks-2 ranks-3: ranks-%:
 	OMP_NUM_THREADS=1 $(BIN)/mpiexec -n $* $(BIN)/python -m pytest -q --color=no -m mpi \
 	  $$(grep -rlE 'ranks|mark\.mpi' tests --include='test_*.py' | sort) </dev/null
 
-# The package: compiled into a wheel, the wheel installed into .venv, then what it works with.
+# The package: compiled into a wheel, the wheel installed into .venv, then what it works with, of which
+# Python compiles what is imported.
 renga: $(VENV)/.tools
 	rm -rf build/wheel
 	$(BIN)/pip wheel -v --no-deps --no-build-isolation -w build/wheel \
@@ -203,7 +204,7 @@ renga: $(VENV)/.tools
 	  --config-settings=cmake.define.RENGA_CUDA_STANDIN=$(STANDIN) \
 	  --config-settings=cmake.define.RENGA_NCCL=$(CUDA) .
 	$(BIN)/pip install -q --no-deps --force-reinstall build/wheel/*.whl
-	$(BIN)/pip install -q "$$(echo build/wheel/*.whl)[$(EXTRAS)]"
+	$(BIN)/pip install -q --no-compile "$$(echo build/wheel/*.whl)[$(EXTRAS)]"
 
 # The tools that compile it.
 $(VENV)/.tools: pyproject.toml
