@@ -151,7 +151,7 @@ class ParallelConvolution(ChannelLink):
     def _all_channels(self, x: Any) -> int:
         """The number of channels of all ranks."""
         if self._source != CHANNEL:
-            return x.shape[1]
+            return int(x.shape[1])
         return int(self.comm.all_gather(numpy.array(x.shape[1])).sum())
 
     def _redistribute_group_inputs(

@@ -82,7 +82,7 @@ class ParallelDeconvolution2D(ParallelConvolution):
 
     def _outsize(self, axis: int) -> int:
         if self.outsize is not None:
-            return self.outsize[axis]
+            return int(self.outsize[axis])
         return get_deconv_outsize(
             self.insize[1 + axis],
             as_pair(self.ksize)[axis],

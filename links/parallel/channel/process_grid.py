@@ -278,7 +278,9 @@ def shard_weight(
     return kind(comm, inputs, outputs, grid, unit)
 
 
-_known_comms: weakref.WeakKeyDictionary[Communicator, dict[ProcessGrid, Any]]
+_known_comms: weakref.WeakKeyDictionary[
+    Communicator, dict[ProcessGrid, tuple[Any, Any]]
+]
 _known_comms = weakref.WeakKeyDictionary()
 
 

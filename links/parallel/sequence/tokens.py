@@ -44,7 +44,7 @@ def scatter_sequence(comm: Communicator, x: Any) -> Any:
     return scatter.apply(permutate(x, _round_robin(x.shape[1], comm.size), 1))
 
 
-def gather_sequence(comm: Communicator, x: Any) -> Variable:
+def gather_sequence(comm: Communicator, x: Variable | numpy.ndarray) -> Variable:
     """The whole sequences, on every rank, from the tokens ``x`` of each rank.
 
     All ranks have to compute the same from the result, as the gradient of ``x`` is this

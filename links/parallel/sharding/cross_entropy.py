@@ -78,7 +78,8 @@ def softmax_cross_entropy(
         total = Redistribution(comm, PARTIAL, REPLICATE).apply(F.sum(losses))
     else:
         total = F.sum(_losses(comm, x, t, ignore_label))
-    return total / max(int(count), 1)
+    mean: Variable = total / max(int(count), 1)
+    return mean
 
 
 def _losses(comm: Communicator, x: Variable, t: Any, ignore_label: int) -> Variable:

@@ -38,7 +38,8 @@ def channels_last(x: numpy.ndarray) -> numpy.ndarray:
     axes = (0, *range(2, x.ndim), 1)
     # The core transposes ten times as fast as NumPy.
     flat = ops.reshape(ops.transpose(x, axes), (-1,)).array
-    return flat.reshape(memory.shape).transpose(0, -1, *range(1, x.ndim - 1))
+    copy: numpy.ndarray = flat.reshape(memory.shape)
+    return copy.transpose(0, -1, *range(1, x.ndim - 1))
 
 
 def in_memory_order(x: numpy.ndarray) -> numpy.ndarray:

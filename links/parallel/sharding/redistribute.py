@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 
 def redistribute(
-    x: Any,
+    x: Variable | numpy.ndarray,
     comm: Communicator,
     source: str | Placement,
     target: str | Placement,
@@ -185,7 +185,8 @@ def _require_possible(source: Placement, target: Placement) -> None:
 
 def all_gather_size(x: Any, comm: Communicator, axis: int) -> list[int]:
     """The ranks' sizes of an axis; every rank calls it."""
-    return comm.all_gather(numpy.array(x.shape[axis])).tolist()
+    sizes: list[int] = comm.all_gather(numpy.array(x.shape[axis])).tolist()
+    return sizes
 
 
 def _require_size(

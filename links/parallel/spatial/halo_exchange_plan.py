@@ -58,7 +58,7 @@ class HaloExchangePlan:
         """The box of inputs that this rank needs, from its shard ``x``."""
         return exchange_halo(self.exchange, x, fill)
 
-    def crop(self, y: Any) -> Variable:
+    def crop(self, y: Variable) -> Variable:
         """This rank's shard of the outputs, from those it has computed.
 
         It is zero where none were computed. All ranks apply the same functions, since

@@ -22,6 +22,8 @@ from renga.links.parallel.spatial.halo_exchange_plan import with_summed_gradient
 from renga.variable import Variable, as_variable
 
 if TYPE_CHECKING:
+    import numpy
+
     from renga.communicators import Communicator
 
 
@@ -66,7 +68,9 @@ class Gather(ReplicatedFunction):
 
 
 @placed(x=REPLICATE)
-def scatter_image(comm: Communicator | SpatialGrid, x: Any) -> Variable:
+def scatter_image(
+    comm: Communicator | SpatialGrid, x: Variable | numpy.ndarray
+) -> Variable:
     """This rank's shard of images that every rank has.
 
     The gradient is that of the whole images, on every rank.
@@ -86,7 +90,9 @@ def scatter_image(comm: Communicator | SpatialGrid, x: Any) -> Variable:
 
 
 @placed(REPLICATE)
-def gather_image(comm: Communicator | SpatialGrid, x: Any) -> Variable:
+def gather_image(
+    comm: Communicator | SpatialGrid, x: Variable | numpy.ndarray
+) -> Variable:
     """The whole images, on every rank, of which ``x`` is this rank's shard.
 
     Images that it has returned before, or that a model for whole images has returned,
@@ -108,8 +114,8 @@ def gather_image(comm: Communicator | SpatialGrid, x: Any) -> Variable:
     if grid.size == 1 or getattr(x, "is_whole_image", False):
         return x
     extents = grid.whole_extents("gather_image", x)
-    y: Any = _core.in_dtype_of(Gather(grid, extents).apply((x,))[0], x)
-    y.is_whole_image = True
+    y: Variable = _core.in_dtype_of(Gather(grid, extents).apply((x,))[0], x)
+    vars(y)["is_whole_image"] = True
     return y
 
 
@@ -162,7 +168,8 @@ def spatial_average(
     count = 1
     for i in axes:
         count *= shape[i]
-    return spatial_sum(grid, x, axis) * (1 / count)
+    mean: Variable = spatial_sum(grid, x, axis) * (1 / count)
+    return mean
 
 
 @placed(REPLICATE_SUMMED, x=REPLICATE)

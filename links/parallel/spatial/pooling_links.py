@@ -43,7 +43,8 @@ class SpatialMaxPooling2D(Link):
     def forward(self, x: Any) -> Variable:
         """This rank's shard of the maxima."""
         window = self.ksize, self.stride, self.pad
-        return spatial_max_pooling(self.grid, x, *window, self.cover_all)
+        y: Variable = spatial_max_pooling(self.grid, x, *window, self.cover_all)
+        return y
 
 
 class SpatialAveragePooling2D(Link):

@@ -153,17 +153,19 @@ class Study:
     @property
     def best_params(self) -> dict[str, Any]:
         """Its parameters; every rank has to read them."""
-        return self._ask("best_params")
+        params: dict[str, Any] = self._ask("best_params")
+        return params
 
     @property
     def best_value(self) -> float:
         """Its value; every rank has to read it."""
-        return self._ask("best_value")
+        return float(self._ask("best_value"))
 
     @property
     def trials(self) -> list[Any]:
         """All trials; every rank has to read them."""
-        return self._ask("trials")
+        trials: list[Any] = self._ask("trials")
+        return trials
 
 
 class Trial:

@@ -75,7 +75,9 @@ class Torus(Graph):
         whole = numpy.kron(identity(rows), along) + numpy.kron(
             across, identity(columns)
         )
-        return (whole + numpy.eye(size)) / (whole + numpy.eye(size)).sum(axis=1)[0]
+        counts: Array = whole + numpy.eye(size)
+        weights: Array = counts / counts.sum(axis=1)[0]
+        return weights
 
 
 class Complete(Graph):

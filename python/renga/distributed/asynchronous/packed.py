@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -67,4 +68,4 @@ def distance(xs: Sequence[Array], ys: Sequence[Array]) -> float:
     for x, y in zip(xs, ys):
         difference: Any = x.astype(numpy.float64) - y
         total += float(difference @ difference)
-    return total**0.5
+    return math.sqrt(total)

@@ -87,7 +87,10 @@ class Compressor:
         """
         message = Message([self.compress(x, s) for x, s in zip(xs, states)])
         work = comm.all_gather(message.bytes, wait=False)
-        return work.then(lambda received: self._decode_sums(message, received, xs))
+        decoded: Work = work.then(
+            lambda received: self._decode_sums(message, received, xs)
+        )
+        return decoded
 
     def _decode_sums(
         self, message: Message, received: Array, xs: Sequence[Array]

@@ -87,4 +87,6 @@ class DGC(TopK):
 
 def _scaled(x: Array, factor: float) -> Array:
     # An array also of an array without axes.
-    return numpy.multiply(x, numpy.float32(factor), out=numpy.empty_like(x))
+    scaled: Array = numpy.empty_like(x)
+    numpy.multiply(x, numpy.float32(factor), out=scaled)
+    return scaled

@@ -90,8 +90,9 @@ class _Matrix:
         """The right factor of this node's matrix, given the sum of left ones."""
         is_finite = bool(numpy.isfinite(left).all())
         self._p = _orthonormal(left) if is_finite else left
-        self._right = self._m.T @ self._p
-        return self._right
+        right: Array = self._m.T @ self._p
+        self._right = right
+        return right
 
     def finish(self, right: Array) -> None:
         """Assigns the sum of the nodes' approximations, given that of right factors."""

@@ -97,7 +97,8 @@ def scatter_dataset(
         own = _range_of(len(dataset), comm.rank, comm.size, equal)
         return Shard(dataset, own.begin, own.end, order, own.repeats)
     if comm.rank != root:
-        return comm.recv_obj(root, 0)
+        own_shard: Shard = comm.recv_obj(root, 0)
+        return own_shard
     order = _order(len(dataset), shuffle, seed)
     return _send_shards(dataset, comm, order, force_equal_length)
 

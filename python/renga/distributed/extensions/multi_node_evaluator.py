@@ -86,6 +86,7 @@ def _without_repeats(dataset: Any) -> contextlib.AbstractContextManager[Any]:
     """Hides the examples that another rank counts, of a possibly wrapped shard."""
     while dataset is not None:
         if hasattr(dataset, "without_repeats"):
-            return dataset.without_repeats()
+            hidden: contextlib.AbstractContextManager[Any] = dataset.without_repeats()
+            return hidden
         dataset = getattr(dataset, "_dataset", None)
     return contextlib.nullcontext()

@@ -78,7 +78,7 @@ def token_for(delegate: Any) -> Variable:
     if delegate is None or not as_variable(delegate).requires_grad:
         return Variable(empty_token())
     if delegate.shape == (0,) and delegate.dtype == numpy.float32:
-        return delegate
+        return as_variable(delegate)
     token = F.cast(F.get_item(F.reshape(delegate, (-1,)), slice(0)), numpy.float32)
     return token if delegate.xp is numpy else F.copy(token, -1)
 

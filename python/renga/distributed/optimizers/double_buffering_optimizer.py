@@ -23,6 +23,8 @@ class DoubleBufferingOptimizer(MultiNodeOptimizer):
     training loses no update.
     """
 
+    _delayed: DelayedReducer
+
     def __init__(
         self, actual_optimizer: Any, communicator: Communicator, zero_fill: bool = True
     ) -> None:

@@ -51,6 +51,7 @@ class MultiNodeOptimizer(WrappedOptimizer):
 
     communicator: Communicator
     zero_fill: bool
+    _bucketed: BucketedReducer | None
 
     def __init__(
         self,
@@ -313,7 +314,7 @@ class MultiNodeOptimizer(WrappedOptimizer):
         """Whether there are parameters that the other ranks do not have yet."""
         if self._loaded:
             self._adopt_parameters()
-        return self._synchronized != self._identities()
+        return bool(self._synchronized != self._identities())
 
     def _named_params(self) -> list[tuple[str, Parameter]]:
         """The parameters that have arrays, in the order of names."""

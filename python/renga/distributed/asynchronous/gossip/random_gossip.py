@@ -42,7 +42,8 @@ class RandomGossip(GossipOptimizer):
         return [r for r in self._neighbours if r not in self._lost | self._gone]
 
     def _draw(self, candidates: list[int]) -> int:
-        return candidates[self._random.randint(len(candidates))]
+        i: int = self._random.randint(len(candidates))
+        return candidates[i]
 
     def _take(self, timeout: float | None) -> bool:
         """Handles one message; whether there was one within ``timeout`` seconds."""

@@ -193,7 +193,8 @@ class _Pieces(Link):
 
     def sum_over_stages(self, value: float) -> float:
         """The sum of all ranks' values, in rank order; every rank calls it."""
-        return sum(self._comm.allgather_obj(as_number(value)))
+        values: list[float] = self._comm.allgather_obj(as_number(value))
+        return sum(values)
 
 
 def _part(x: Array, piece: Piece) -> Array:
