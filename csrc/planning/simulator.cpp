@@ -118,7 +118,7 @@ void Simulator::restart(double from) {
 }
 
 // Runs all tasks that become ready, and returns whether these are as many as events are expected.
-// The events and uses have their places already.
+// The memory of events and uses is allocated already.
 bool Simulator::run(ReadyQueue& queue, std::size_t event, std::size_t use) {
   Task* const tasks = graph_.tasks().data();
   Progress* const progress = progress_.data();

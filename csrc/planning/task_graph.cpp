@@ -27,8 +27,8 @@ void TaskGraph::clear_changes() {
   earliest_removed_ = std::numeric_limits<double>::infinity();
 }
 
-// Places next to each other, so that messages to them need not be listed one by one.
-int TaskGraph::take_places(int count) {
+// Consecutive ones, so that messages to them need not be listed one by one.
+int TaskGraph::take_indices(int count) {
   std::vector<int>& unused = unused_[count];
   int first = static_cast<int>(tasks_.size());
   if (unused.empty()) {
@@ -132,7 +132,7 @@ void TaskGraph::make_tasks(int operation) {
   node.backward.clear();
   node.others.clear();
   const int parts = current.parts();
-  const int forward = take_places(parts), backward = take_places(parts);
+  const int forward = take_indices(parts), backward = take_indices(parts);
   for (int part = 0; part < parts; ++part) {
     const int device = current.devices[part];
     add_task(forward + part, {Kind::forward, operation, 0, part}, device, current.forward);
@@ -152,7 +152,7 @@ void TaskGraph::make_updates(int operation) {
     return group.size() > 1 && current.sync > 0;
   };
   const auto sums = std::count_if(groups.begin(), groups.end(), is_summed);
-  int next = take_places(current.parts() + static_cast<int>(sums));
+  int next = take_indices(current.parts() + static_cast<int>(sums));
   const auto add = [&](Kind kind, int part, int resource, double seconds) {
     add_task(next, {kind, operation, 0, part}, resource, seconds);
     node.others.push_back(next);
@@ -201,7 +201,7 @@ void TaskGraph::make_messages(Edge& edge, Kind kind, const std::vector<Transfer>
     const int source = from.devices[transfer.from], target = to.devices[transfer.to];
     const int port = topology_.port(source, target);
     if (send < 0) {
-      send = take_places(1);
+      send = take_indices(1);
       add_task(send, {kind, edge.reader, static_cast<int>(edge.input), transfer.from}, port, 0);
       edge.sends.push_back(send);
       depend(sender, send);

@@ -57,7 +57,7 @@ struct alignas(64) Task {
   std::vector<Messages> messages;
   std::vector<int> after;  // tasks that wait for all of it, if there are no messages
   int resource;
-  unsigned generation = 0;        // of the place, which other tasks had before
+  unsigned generation = 0;        // counts the tasks that had this index before
   std::vector<int> before;        // tasks that it waits for
   std::vector<Receipt> received;  // messages that it waits for
   double ready = 0;
@@ -109,7 +109,7 @@ class TaskGraph {
     std::vector<int> incoming, outgoing;         // edges
   };
 
-  int take_places(int count);
+  int take_indices(int count);
   void give_back(int first, int count);
   void add_task(int index, const Key& key, int resource, double seconds);
   void add_message(int send, int receiver, int resource, double seconds);
@@ -128,7 +128,7 @@ class TaskGraph {
   std::vector<Node> nodes_;
   std::vector<Edge> edges_;
   std::vector<Task> tasks_;
-  std::map<int, std::vector<int>> unused_;  // the first ones of so many places
+  std::map<int, std::vector<int>> unused_;  // free ranges of indices, by length
   std::vector<int> added_;
   std::vector<int> disconnected_;  // edges
   std::int64_t size_ = 0;

@@ -68,7 +68,7 @@ class Recording {
   Owned<cudaStream_t, DestroyStream> stream_;
   cudaStream_t before_ = nullptr;  // the thread's stream
   std::vector<Owned<cudaGraphExec_t, DestroyExecutable>> graphs_;
-  std::map<std::uint64_t, std::size_t> seeds_;  // their places
+  std::map<std::uint64_t, std::size_t> seeds_;  // positions in seeds_on_device_
   std::uint64_t* seeds_on_device_ = nullptr;
 };
 

@@ -91,9 +91,11 @@ def draw_work_depth(path: str | os.PathLike[str], found: WorkDepth) -> None:
     drawing = Figure(figsize=(max(6, 0.34 * len(layers) + 2), 6), layout="constrained")
     FigureCanvasAgg(drawing)
     above, below = drawing.subplots(2, 1, sharex=True)
-    places = range(len(layers))
+    positions = range(len(layers))
     above.bar(
-        places, [layer.work / max(1, layer.depth) for layer in layers], color="#4c78a8"
+        positions,
+        [layer.work / max(1, layer.depth) for layer in layers],
+        color="#4c78a8",
     )
     above.set_yscale("log")
     above.set_ylabel("W / D")
@@ -101,12 +103,14 @@ def draw_work_depth(path: str | os.PathLike[str], found: WorkDepth) -> None:
     width = 0.8 / max(1, len(strategies))
     colors = ["#4c78a8", "#f58518", "#54a24b", "#e45756"]
     for i, (strategy, color) in enumerate(zip(strategies, colors)):
-        left = [place + (i - (len(strategies) - 1) / 2) * width for place in places]
+        left = [
+            position + (i - (len(strategies) - 1) / 2) * width for position in positions
+        ]
         sent = [layer.volume[strategy] / 1e6 for layer in layers]
         below.bar(left, sent, width, color=color, label=strategy)
     below.set_ylabel(f"MB sent by each of {found.ranks} ranks")
     below.legend(frameon=False, ncols=4, loc="lower center", bbox_to_anchor=(0.5, 1.0))
-    below.set_xticks(list(places), [layer.name for layer in layers], rotation=90)
+    below.set_xticks(list(positions), [layer.name for layer in layers], rotation=90)
     for axes in (above, below):
         axes.spines[["top", "right"]].set_visible(False)
     above.set_title(f"{found.model}: work over depth, and communication", loc="left")

@@ -105,7 +105,7 @@ class Stream:
 
 
 class ExternalStream(Stream):
-    """A stream that somebody else destroys."""
+    """A stream that its creator destroys."""
 
     def __init__(self, ptr: int, device_id: int = -1) -> None:
         super().__init__(null=True)

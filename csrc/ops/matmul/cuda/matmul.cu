@@ -111,7 +111,7 @@ void matmul_cuda(const Array& a, const Array& b, const Array& c, bool accumulate
   multiply_floats(a, b, c, accumulate);
 }
 
-// Precision `high` adds three products.
+// Precision `high` is bf16x3.
 void linear_cuda(const Array& x, const Array& wt, const Array& b, const Array& y) {
   const bool all_float32 = x.dtype() == Dtype::float32 && wt.dtype() == Dtype::float32;
   const Precision precision = all_float32 ? compute_precision() : Precision::highest;

@@ -2,7 +2,7 @@
 
 #include "devices/cuda/event.h"
 #include "tensor/copy.h"
-#include "tensor/transpose.cu.h"
+#include "tensor/cuda/transpose.cu.h"
 
 namespace renga {
 namespace {
