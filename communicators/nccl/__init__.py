@@ -19,7 +19,8 @@ def connect(mpi_comm: Any = None) -> mpi.MpiCommunicator:
     If NCCL is missing on a machine with a GPU, a warning says so, and GPU arrays go
     through the host's memory and MPI.
     """
-    comm: NcclCommunicator = mpi.connect(mpi_comm, kind=NcclCommunicator)
+    comm = mpi.connect(mpi_comm, kind=NcclCommunicator)
+    assert isinstance(comm, NcclCommunicator)
     # All ranks have to decide alike.
     reasons = [text for text in comm.allgather_obj(unavailable_reason()) if text]
     comm.has_nccl = not reasons

@@ -136,7 +136,8 @@ class ShardedParameter(Parameter):
         return float(self.comm.all_reduce(numpy.array([as_number(value)]))[0])
 
     def _is_block(self, value: Any) -> bool:
-        return isinstance(value, get_array_types()) and value.shape == self.shape
+        is_array = isinstance(value, get_array_types())
+        return is_array and bool(value.shape == self.shape)
 
 
 class _Saving(Serializer):

@@ -188,7 +188,7 @@ class _RecordedCall:
             wanted = [self._targets[i] for i in targets]
 
             def run() -> list[Any]:
-                options = [], False, False, False, None
+                options: tuple[Any, ...] = [], False, False, False, None
                 return _core.grad(roots, wanted, self._grad_outputs, *options)
 
             gradients, graph = self._record(run, False)
