@@ -13,6 +13,7 @@ import sys
 import numpy
 import pytest
 
+import renga.functions as F
 from renga import _core
 from renga.backends import cuda
 
@@ -137,6 +138,28 @@ def test_second_device():
         _core.ops.add(on_device(x, 0), on_device(x, 1))
     with pytest.raises(ValueError, match=r"expected cuda:0 to cuda:\d+, got cuda:9"):
         on_device(x, 9)
+
+
+@needs_cuda
+@pytest.mark.parametrize(
+    ("name", "shapes"),
+    [
+        ("matmul", [(2, 3), (3, 2)]),
+        ("linear", [(2, 3), (4, 3), (4,)]),
+        ("convolution_2d", [(1, 2, 4, 4), (3, 2, 3, 3), (3,)]),
+        ("deconvolution_2d", [(1, 2, 4, 4), (2, 3, 3, 3), (3,)]),
+        ("add", [(2, 3), (2, 3)]),
+    ],
+)
+def test_operands_on_the_host_are_errors(name, shapes):
+    """Their addresses would end all that the process computes on the device."""
+    for there in range(len(shapes)):
+        xs = [random(*shape) for shape in shapes]
+        xs[there] = on_device(xs[there])
+        with pytest.raises(
+            ValueError, match=f"{name}.*: expected arrays on one device"
+        ):
+            getattr(F, name)(*xs)
 
 
 def run(program: str) -> str:

@@ -11,6 +11,7 @@
 #include "ops/reduction/reduction.h"
 #include "ops/shape/image.h"
 #include "ops/shape/manipulation.h"
+#include "ops/shape/one_device.h"
 #include "tensor/views.h"
 
 namespace renga {
@@ -128,6 +129,7 @@ Variable weight_grad(const Variable& gy, const Variable& x, const Array& image,
 void check(const char* op, const Variable& x, const Variable& W, const Window& window) {
   require(is_float(x.dtype()) && is_float(W.dtype()), op,
           ": expected x and W of a float dtype, got ", x.dtype(), " and ", W.dtype());
+  require_one_device(op, x.device(), W.device());
   require(x.ndim() > 2 && W.ndim() == x.ndim(), op,
           ": expected x and W with the same number of axes, 3 or more, got ", x.shape(), " and ",
           W.shape());
@@ -155,6 +157,7 @@ void check_images(const char* op, const Variable& x, const Variable& W) {
 void check_bias(const char* op, const Bias& b, const Variable& x, const Variable& W,
                 std::int64_t channels) {
   if (!b) return;
+  require_one_device(op, x.device(), b->device());
   const Dtype dtype = weight_dtype(x.dtype());
   require(b->dtype() != W.dtype() || b->dtype() == x.dtype() || b->dtype() == dtype, op,
           ": expected x of dtype ", W.dtype(), " as W and b, got ", x.dtype());

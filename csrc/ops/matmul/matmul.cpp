@@ -9,6 +9,7 @@
 #include "ops/matmul/precision.h"
 #include "ops/reduction/reduction.h"
 #include "ops/shape/manipulation.h"
+#include "ops/shape/one_device.h"
 #include "tensor/views.h"
 
 namespace renga {
@@ -136,6 +137,7 @@ Variable matmul(const Variable& first, const Variable& second, bool transa, bool
           " and ", b.shape());
   require(are_compatible(a.dtype(), b.dtype()), "matmul: expected operands of one dtype, got ",
           a.dtype(), " and ", b.dtype());
+  require_one_device("matmul", a.device(), b.device());
   const Dtype dtype = std::min(a.dtype(), b.dtype());  // bfloat16 if one of them is
   if (a.ndim() > 1 && b.ndim() > 1) return matrix_product(a, b, transa, transb, dtype);
   // A vector is a row on the left and a column on the right; transposing it changes nothing.
@@ -158,8 +160,10 @@ Variable linear(const Variable& input, const Variable& weights, const std::optio
           w.shape());
   require(are_compatible(x.dtype(), w.dtype()) && is_float(x.dtype()),
           "linear: expected x and W of one float dtype, got ", x.dtype(), " and ", w.dtype());
+  require_one_device("linear", x.device(), w.device());
   const Array y = empty({x.shape(0), w.shape(0)}, x.dtype(), x.device());
   if (b) {
+    require_one_device("linear", x.device(), b->device());
     require(b->dtype() != weights.dtype() || are_compatible(x.dtype(), b->dtype()),
             "linear: expected x of dtype ", weights.dtype(), " as W and b, got ", x.dtype());
     require(b->ndim() == 1 && b->shape(0) == w.shape(0) && are_compatible(x.dtype(), b->dtype()),

@@ -7,9 +7,11 @@ from typing import Any
 import numpy
 
 from renga.function_node import FunctionNode
+from renga.functions.on_host import on_host
 from renga.variable import Variable
 
 
+@on_host
 def not_negative(x: Any) -> Variable:
     """Whether each element is at least 0: bools, which hooks see being computed."""
     return NotNegative().apply((x,))[0]

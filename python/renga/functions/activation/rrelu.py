@@ -11,11 +11,13 @@ from renga.configuration import config
 from renga.functions.activation.not_negative import not_negative
 from renga.functions.check import check_floats, check_shape
 from renga.functions.noise.seed import generator
+from renga.functions.on_host import on_host
 from renga.placement import reads_elements
 from renga.utils.argument import parse_kwargs
 
 
 @reads_elements
+@on_host
 def rrelu(x: Any, l: float = 1.0 / 8, u: float = 1.0 / 3, **kwargs: Any) -> Any:  # noqa: E741
     """``x``, or ``r x`` where ``x`` is negative, with ``r`` uniform in [l, u).
 

@@ -8,6 +8,7 @@ import numpy
 
 from renga import _core
 from renga.function_node import FunctionNode
+from renga.functions.on_host import on_host
 from renga.utils.type_check import InvalidType
 from renga.variable import Variable, as_array, holds_numbers
 
@@ -22,13 +23,18 @@ def get_item(x: Any, slices: Any) -> Variable:
     try:
         for key in keys:
             if type(key) not in _BASIC:
-                return PickItems(own_keys(keys)).apply((x,))[0]
+                return _picked(x, keys)
         return _basic(x, keys)
     except InvalidType:
         if holds_numbers(x):
             raise
         y = numpy.asarray(as_array(x)[own_keys(keys)])
         return Variable(y, requires_grad=False)
+
+
+@on_host
+def _picked(x: Any, keys: tuple[Any, ...]) -> Variable:
+    return PickItems(own_keys(keys)).apply((x,))[0]
 
 
 _BASIC = (int, slice, type(None), type(Ellipsis))

@@ -9,9 +9,11 @@ import numpy
 from renga.configuration import config
 from renga.functions.array.get_item import get_item
 from renga.functions.check import check_axis, checked_indices
+from renga.functions.on_host import on_host
 from renga.variable import Variable, as_array, as_variable
 
 
+@on_host
 def permutate(x: Any, indices: Any, axis: int = 0, inv: bool = False) -> Variable:
     """``x[indices]`` along an axis; with ``inv`` the inverse permutation.
 

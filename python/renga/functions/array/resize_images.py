@@ -8,6 +8,7 @@ import numpy
 
 from renga import _core
 from renga.functions.check import check_floats, check_shape
+from renga.functions.on_host import beside
 from renga.functions.overrides import overridable
 from renga.utils.extents import check_counts, check_memory
 from renga.variable import Variable
@@ -60,10 +61,11 @@ def resample(x: Any, rows: numpy.ndarray, columns: numpy.ndarray) -> Variable:
     """
     matmul = _core.ops.matmul
     n, c, h, w = x.shape
-    y = matmul(_core.ops.reshape(x, (n * c * h, w)), columns, transb=True)
+    y = matmul(_core.ops.reshape(x, (n * c * h, w)), beside(x, columns), transb=True)
     y = _core.ops.reshape(y, (n * c, h, len(columns)))
     stacked = numpy.broadcast_to(rows, (n * c, *rows.shape))
-    return _core.ops.reshape(matmul(stacked, y), (n, c, len(rows), len(columns)))
+    y = matmul(beside(x, stacked), y)
+    return _core.ops.reshape(y, (n, c, len(rows), len(columns)))
 
 
 def weights_of_pixels(n: int, m: int, mode: str, align_corners: bool) -> numpy.ndarray:

@@ -9,9 +9,11 @@ import numpy
 from renga import _core
 from renga.functions.array.cast import cast, promoted
 from renga.functions.array.get_item import PutItems, own_keys
+from renga.functions.on_host import on_host
 from renga.variable import Variable, as_variable
 
 
+@on_host
 def scatter_add(a: Any, slices: Any, b: Any) -> Variable:
     """``a`` with ``b`` added to ``a[slices]``; elements picked twice get both.
 

@@ -8,6 +8,7 @@ import numpy
 
 from renga import _core
 from renga.functions.check import check_floats, check_shape
+from renga.functions.on_host import beside
 from renga.utils.argument import parse_kwargs
 from renga.utils.extents import check_counts, check_memory
 from renga.variable import Variable
@@ -45,5 +46,5 @@ def spatial_transformer_grid(
     )
     points = numpy.stack([x, y, numpy.ones_like(x)]).reshape(3, -1).astype(theta.dtype)
     points = numpy.broadcast_to(points, (len(theta), *points.shape))
-    grid = _core.ops.matmul(theta, points)
+    grid = _core.ops.matmul(theta, beside(theta, points))
     return _core.ops.reshape(grid, (len(theta), 2, rows, columns))

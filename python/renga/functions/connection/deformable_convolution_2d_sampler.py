@@ -10,12 +10,14 @@ from renga import _core
 from renga.functions.array.bilinear_sampling import sample_pixels
 from renga.functions.array.cast import cast, cast_floats
 from renga.functions.check import check_floats, check_shape
+from renga.functions.on_host import on_host
 from renga.functions.window import as_pair
 from renga.utils.conv import get_conv_outsize
 from renga.utils.extents import check_window
 from renga.variable import Variable
 
 
+@on_host
 def deformable_convolution_2d_sampler(
     x: Any, offset: Any, W: Any, b: Any = None, stride: Any = 1, pad: Any = 0
 ) -> Variable:

@@ -7,12 +7,14 @@ from typing import Any
 import numpy
 
 from renga.functions.check import check_floats, check_shape
+from renga.functions.on_host import on_host
 from renga.placement import reads_elements
 from renga.utils.type_check import InvalidType
 from renga.variable import Variable, as_array, as_variable
 
 
 @reads_elements
+@on_host
 def binary_accuracy(y: Any, t: Any) -> Variable:
     """The fraction of scores whose sign agrees with the label; no gradient.
 

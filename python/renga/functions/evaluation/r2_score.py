@@ -7,11 +7,13 @@ from typing import Any
 import numpy
 
 from renga.functions.check import check_floats, check_shape
+from renga.functions.on_host import on_host
 from renga.placement import reads_elements
 from renga.variable import Variable, as_array, as_variable
 
 
 @reads_elements
+@on_host
 def r2_score(
     pred: Any,
     true: Any,

@@ -10,9 +10,11 @@ from renga import _core
 from renga.functions.array.cast import promoted
 from renga.functions.check import check_floats, check_shape, checked_indices
 from renga.functions.loss.reduction import check_reduce, reduced
+from renga.functions.on_host import on_host
 from renga.variable import Variable, as_array
 
 
+@on_host
 def black_out(x: Any, t: Any, W: Any, samples: Any, reduce: str = "mean") -> Variable:
     """``-log p[t] - sum(log(1 - p[s]))``, p the softmax of ``x W`` over t and all s.
 

@@ -10,12 +10,14 @@ from renga import _core
 from renga.functions.check import check_alike, check_shape, checked_indices
 from renga.functions.loss.nominal_dtype import in_nominal_dtype
 from renga.functions.loss.reduction import check_reduce, reduced
+from renga.functions.on_host import on_host
 from renga.placement import reads_elements
 from renga.utils.type_check import InvalidType
 from renga.variable import Variable, as_array
 
 
 @reads_elements
+@on_host
 def contrastive(
     x0: Any, x1: Any, y: Any, margin: float = 1, reduce: str = "mean"
 ) -> Variable:

@@ -11,12 +11,14 @@ from renga import _core
 from renga.functions.array.get_item import get_item
 from renga.functions.check import check_floats, checked_indices
 from renga.functions.loss.reduction import check_reduce, reduced
+from renga.functions.on_host import on_host
 from renga.placement import reads_elements
 from renga.utils.type_check import InvalidType
 from renga.variable import Variable, as_array, as_variable
 
 
 @reads_elements
+@on_host
 def crf1d(
     cost: Any, xs: Sequence[Any], ys: Sequence[Any], reduce: str = "mean"
 ) -> Variable:
@@ -65,6 +67,7 @@ def crf1d(
 
 
 @reads_elements
+@on_host
 def argmax_crf1d(cost: Any, xs: Sequence[Any]) -> tuple[Variable, list[numpy.ndarray]]:
     """The highest scores and, for each step, the labels that have them.
 

@@ -12,6 +12,7 @@ from renga.functions.array.cast import cast
 from renga.functions.array.get_item import get_item
 from renga.functions.check import check_floats, checked_indices
 from renga.functions.loss.reduction import check_reduce, reduced
+from renga.functions.on_host import on_host
 from renga.placement import reads_elements
 from renga.utils.type_check import InvalidType
 from renga.variable import Variable, as_array
@@ -21,6 +22,7 @@ _NEVER = -1e10
 
 
 @reads_elements
+@on_host
 def connectionist_temporal_classification(
     x: Sequence[Any],
     t: Any,

@@ -10,6 +10,7 @@ from renga import _core
 from renga.functions.check import check_floats, check_shape
 from renga.functions.loss.cross_covariance import cross_covariance
 from renga.functions.loss.reduction import check_reduce
+from renga.functions.on_host import beside
 from renga.variable import Variable
 
 
@@ -33,7 +34,7 @@ def decov(h: Any, reduce: str = "half_squared_sum") -> Variable:
     check_floats("decov", h)
     check_shape("decov", h.ndim == 2, "(N, K)", h)
     others = 1 - numpy.eye(h.shape[1], dtype=h.dtype)
-    covariance = cross_covariance(h, h, "no") * others
+    covariance = cross_covariance(h, h, "no") * beside(h, others)
     if reduce == "no":
         return covariance
     return _core.ops.sum(_core.ops.square(covariance)) * 0.5

@@ -8,12 +8,14 @@ import numpy
 
 from renga import _core
 from renga.functions.check import check_floats, check_shape
+from renga.functions.on_host import on_host
 from renga.placement import reads_elements
 from renga.utils.extents import check_count
 from renga.variable import Variable, as_array
 
 
 @reads_elements
+@on_host
 def discriminative_margin_based_clustering_loss(
     embeddings: Any,
     labels: Any,

@@ -11,10 +11,12 @@ from renga.functions.check import check_floats, check_shape, checked_indices
 from renga.functions.loss.nominal_dtype import in_nominal_dtype
 from renga.functions.loss.reduction import check_reduce
 from renga.functions.math.average import average
+from renga.functions.on_host import on_host
 from renga.utils.type_check import InvalidType
 from renga.variable import Variable, as_array
 
 
+@on_host
 def hinge(x: Any, t: Any, norm: str = "L1", reduce: str = "mean") -> Variable:
     """``max(0, 1 - x)`` for the class of the label, ``max(0, 1 + x)`` for the others.
 

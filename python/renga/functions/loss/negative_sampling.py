@@ -9,12 +9,14 @@ import numpy
 from renga import _core
 from renga.functions.check import check_floats, check_shape, checked_indices
 from renga.functions.loss.reduction import check_reduce, reduced
+from renga.functions.on_host import on_host
 from renga.utils.argument import parse_kwargs
 from renga.utils.extents import check_count, check_memory
 from renga.utils.type_check import InvalidType
 from renga.variable import as_array
 
 
+@on_host
 def negative_sampling(
     x: Any,
     t: Any,

@@ -10,6 +10,7 @@ from renga import _core
 from renga.functions.array.cast import promoted
 from renga.functions.loss.nominal_dtype import in_nominal_dtype
 from renga.functions.loss.reduction import check_reduce
+from renga.functions.on_host import on_host
 from renga.utils.type_check import InvalidType
 from renga.variable import Variable, as_array
 
@@ -80,6 +81,7 @@ def _check_class_weight(class_weight: Any) -> None:
         )
 
 
+@on_host
 def _soft_loss(x: Any, t: Any, kind: str) -> Variable:
     if x.shape != t.shape:
         raise InvalidType(

@@ -10,9 +10,11 @@ from renga import _core
 from renga.function_node import FunctionNode
 from renga.functions.check import check_floats, check_shape
 from renga.functions.math.inv import inverse
+from renga.functions.on_host import on_host
 from renga.variable import Variable
 
 
+@on_host
 def cholesky(a: Any) -> Variable:
     """The lower triangular L with ``L L^T = a``; its gradient is symmetric.
 

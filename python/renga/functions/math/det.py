@@ -10,9 +10,11 @@ from renga import _core
 from renga.function_node import FunctionNode
 from renga.functions.check import check_floats, check_shape
 from renga.functions.math.inv import inverse
+from renga.functions.on_host import on_host
 from renga.variable import Variable
 
 
+@on_host
 def det(a: Any) -> Variable:
     """The determinant of a matrix.
 
@@ -29,6 +31,7 @@ def det(a: Any) -> Variable:
     return _Determinant().apply((a,))[0]
 
 
+@on_host
 def batch_det(a: Any) -> Variable:
     """The determinant of each matrix of a batch.
 

@@ -7,9 +7,11 @@ from typing import Any
 
 from renga import _core
 from renga.functions.math.special import special
+from renga.functions.on_host import on_host
 from renga.variable import Variable
 
 
+@on_host
 def erfc(x: Any) -> Variable:
     """``1 - erf(x)``, exact where that is near 0.
 
@@ -21,6 +23,7 @@ def erfc(x: Any) -> Variable:
     return special("erfc", x, lambda x, y: exp(-square(x)) * slope)
 
 
+@on_host
 def erfcx(x: Any) -> Variable:
     """``exp(x ** 2) erfc(x)`` without overflow.
 
@@ -31,6 +34,7 @@ def erfcx(x: Any) -> Variable:
     return special("erfcx", x, lambda x, y: x * y * 2 + slope)
 
 
+@on_host
 def erfinv(x: Any) -> Variable:
     """The inverse of ``erf``.
 
@@ -42,6 +46,7 @@ def erfinv(x: Any) -> Variable:
     return special("erfinv", x, lambda x, y: exp(square(y)) * slope)
 
 
+@on_host
 def erfcinv(x: Any) -> Variable:
     """The inverse of ``erfc``.
 

@@ -8,9 +8,11 @@ import numpy
 
 from renga.function_node import FunctionNode
 from renga.functions.check import check_alike, check_shape
+from renga.functions.on_host import on_host
 from renga.variable import Variable
 
 
+@on_host
 def fft(x: tuple[Any, Any]) -> tuple[Variable, Variable]:
     """The Fourier transform along the last axis of ``(real, imaginary)``.
 
@@ -20,6 +22,7 @@ def fft(x: tuple[Any, Any]) -> tuple[Variable, Variable]:
     return _transform("fft", x)
 
 
+@on_host
 def ifft(x: tuple[Any, Any]) -> tuple[Variable, Variable]:
     """The inverse of the Fourier transform along the last axis.
 

@@ -10,9 +10,11 @@ from renga.function_node import FunctionNode
 from renga.functions.array.broadcast import broadcast
 from renga.functions.check import check_floats
 from renga.functions.math.fix import fix
+from renga.functions.on_host import on_host
 from renga.variable import Variable
 
 
+@on_host
 def fmod(x: Any, divisor: Any) -> Variable:
     """The remainder of division, with the sign of ``x``.
 

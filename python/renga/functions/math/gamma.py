@@ -8,10 +8,12 @@ import numpy
 
 from renga import _core
 from renga.functions.math.special import special
+from renga.functions.on_host import on_host
 from renga.utils.type_check import InvalidType
 from renga.variable import Variable, as_array
 
 
+@on_host
 def lgamma(x: Any) -> Variable:
     """``log |gamma(x)|``.
 
@@ -21,6 +23,7 @@ def lgamma(x: Any) -> Variable:
     return special("gammaln", x, lambda x, y: digamma(x))
 
 
+@on_host
 def digamma(x: Any) -> Variable:
     """The derivative of ``log gamma(x)``.
 
@@ -30,6 +33,7 @@ def digamma(x: Any) -> Variable:
     return special("digamma", x, lambda x, y: _polygamma(1, x))
 
 
+@on_host
 def polygamma(n: Any, x: Any) -> Variable:
     """The ``n``-th derivative of ``digamma(x)``; it has a gradient in ``x`` only.
 
@@ -50,6 +54,7 @@ def _polygamma(n: Any, x: Any) -> Variable:
     return special("polygamma", x, lambda x, y: _polygamma(n + 1, x), n)
 
 
+@on_host
 def zeta(x: Any, q: Any) -> Variable:
     """``sum((k + q) ** -x)`` for k = 0, 1, …; it has a gradient in ``q`` only.
 

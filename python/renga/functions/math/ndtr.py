@@ -7,11 +7,13 @@ from typing import Any
 
 from renga import _core
 from renga.functions.math.special import special
+from renga.functions.on_host import on_host
 from renga.variable import Variable
 
 ROOT = math.sqrt(2 * math.pi)
 
 
+@on_host
 def ndtr(x: Any) -> Variable:
     """The probability that a standard normal number is below ``x``.
 
@@ -22,6 +24,7 @@ def ndtr(x: Any) -> Variable:
     return special("ndtr", x, lambda x, y: exp(square(x) * -0.5) * (1 / ROOT))
 
 
+@on_host
 def log_ndtr(x: Any) -> Variable:
     """The logarithm of ``ndtr``, exact where that is near 0 or 1.
 
@@ -32,6 +35,7 @@ def log_ndtr(x: Any) -> Variable:
     return special("log_ndtr", x, lambda x, y: exp(square(x) * -0.5 - y) * (1 / ROOT))
 
 
+@on_host
 def ndtri(x: Any) -> Variable:
     """The inverse of ``ndtr``.
 

@@ -7,9 +7,11 @@ from typing import Any
 from renga import _core
 from renga.functions.check import check_axis, check_floats
 from renga.functions.noise.seed import generator
+from renga.functions.on_host import on_host
 from renga.variable import Variable, as_variable
 
 
+@on_host
 def gumbel_softmax(log_pi: Any, tau: float = 0.1, axis: int = 1) -> Variable:
     """``softmax((log_pi + g) / tau)`` with Gumbel noise g: nearly one-hot samples.
 

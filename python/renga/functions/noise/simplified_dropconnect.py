@@ -10,9 +10,11 @@ import numpy
 from renga import _core
 from renga.functions.array.cast import cast_floats
 from renga.functions.check import check_floats, check_shape
+from renga.functions.on_host import on_host
 from renga.variable import Variable, as_array
 
 
+@on_host
 def simplified_dropconnect(
     x: Any,
     W: Any,

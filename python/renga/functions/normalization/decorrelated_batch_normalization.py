@@ -12,12 +12,14 @@ from renga.functions.array.cast import cast
 from renga.functions.check import check_floats, check_shape, check_written
 from renga.functions.math.average import average
 from renga.functions.normalization.inverse_root import inverse_root
+from renga.functions.on_host import on_host
 from renga.utils.argument import parse_kwargs
 from renga.utils.extents import check_integer
 from renga.utils.type_check import InvalidType
 from renga.variable import Variable
 
 
+@on_host
 def decorrelated_batch_normalization(x: Any, **kwargs: Any) -> Variable:
     """``P (x - mean)`` with P the covariance's inverse root, in groups of channels.
 

@@ -10,6 +10,7 @@ import numpy
 from renga import _core
 from renga.functions.array.cast import cast
 from renga.functions.check import check_floats, check_shape
+from renga.functions.on_host import beside
 from renga.functions.overrides import overridable
 from renga.utils.extents import check_count
 from renga.variable import Variable
@@ -44,5 +45,5 @@ def local_response_normalization(
     i = numpy.arange(channels)
     near = (abs(i[:, None] - i) <= min(n // 2, channels)).astype(x.dtype)
     near = numpy.broadcast_to(near, (batch, *near.shape))
-    sums = ops.reshape(ops.matmul(near, squares), x.shape)
+    sums = ops.reshape(ops.matmul(beside(x, near), squares), x.shape)
     return ops.multiply(x, (sums * alpha + k) ** -float(beta))

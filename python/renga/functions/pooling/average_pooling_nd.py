@@ -7,6 +7,7 @@ from typing import Any
 import numpy
 
 from renga import _core
+from renga.functions.on_host import beside
 from renga.functions.overrides import overridable
 from renga.functions.pooling.axes import pool_all, pooling_window_nd
 from renga.functions.window import PoolingWindow, over_axes
@@ -38,7 +39,7 @@ def average_pooling_nd(
     y = pool_all(x, window, _core.ops.average_pooling_2d)
     if pad_value is None:
         inside = _fraction_inside(x.shape[2:], y.shape[2:], window).astype(y.dtype)
-        y = _core.ops.divide(y, numpy.broadcast_to(inside, y.shape))
+        y = _core.ops.divide(y, beside(y, numpy.broadcast_to(inside, y.shape)))
     return y
 
 

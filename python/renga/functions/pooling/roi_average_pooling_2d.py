@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy
 
+from renga.functions.on_host import on_host
 from renga.functions.pooling.roi import cells, checked_regions, joined, weighted
 from renga.variable import Variable
 
 
+@on_host
 def roi_average_pooling_2d(
     x: Any, rois: Any, roi_indices: Any, outsize: Any, spatial_scale: float
 ) -> Variable:

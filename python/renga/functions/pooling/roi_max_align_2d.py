@@ -7,11 +7,13 @@ from typing import Any
 import numpy
 
 from renga import _core
+from renga.functions.on_host import on_host
 from renga.functions.pooling.roi import checked_regions, joined, samples, weighted
 from renga.functions.pooling.sampling_ratio import as_ratios
 from renga.variable import Variable
 
 
+@on_host
 def roi_max_align_2d(
     x: Any,
     rois: Any,

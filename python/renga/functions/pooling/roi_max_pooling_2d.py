@@ -9,12 +9,14 @@ import numpy
 from renga import _core
 from renga.functions.array.get_item import get_item
 from renga.functions.check import check_shape
+from renga.functions.on_host import on_host
 from renga.functions.pooling.roi import cells, checked_regions
 from renga.placement import reads_elements
 from renga.variable import Variable, as_array
 
 
 @reads_elements
+@on_host
 def roi_max_pooling_2d(
     x: Any, rois: Any, roi_indices: Any, outsize: Any, spatial_scale: float
 ) -> Variable:
@@ -69,6 +71,7 @@ def _largest(
 
 
 @reads_elements
+@on_host
 def roi_pooling_2d(
     x: Any, rois: Any, outh: int, outw: int, spatial_scale: float
 ) -> Variable:

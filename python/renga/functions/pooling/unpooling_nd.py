@@ -9,6 +9,7 @@ import numpy
 
 from renga import _core
 from renga.functions.check import check_shape
+from renga.functions.on_host import beside
 from renga.functions.overrides import overridable
 from renga.functions.pooling.axes import pooling_window_nd
 from renga.functions.window import over_axes
@@ -62,10 +63,11 @@ def unpooling_nd(
         shape = (*y.shape[:axis], len(covers), *y.shape[axis + 1 :])
         if after == 1:
             y = ops.reshape(y, (before, y.shape[axis]))
-            y = ops.matmul(y, covers, transb=True)
+            y = ops.matmul(y, beside(x, covers), transb=True)
         else:
             y = ops.reshape(y, (before, y.shape[axis], after))
-            y = ops.matmul(numpy.broadcast_to(covers, (before, *covers.shape)), y)
+            stacked = numpy.broadcast_to(covers, (before, *covers.shape))
+            y = ops.matmul(beside(x, stacked), y)
         y = ops.reshape(y, shape)
     return y
 

@@ -10,6 +10,7 @@ import numpy
 from renga import _core
 from renga.functions.array.get_item import PutItems
 from renga.functions.check import check_floats, check_shape, checked_indices
+from renga.functions.on_host import on_host
 from renga.functions.overrides import overridable
 from renga.functions.window import as_pair
 from renga.utils.conv import get_conv_outsize, get_deconv_outsize
@@ -18,6 +19,7 @@ from renga.variable import Variable, as_array
 
 
 @overridable
+@on_host
 def upsampling_2d(
     x: Any,
     indexes: Any,

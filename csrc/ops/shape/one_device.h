@@ -1,0 +1,18 @@
+// Operands of one operation are on one device: kernels read their addresses.
+#pragma once
+
+#include <stdexcept>
+
+#include "devices/device.h"
+#include "tensor/error.h"
+
+namespace renga {
+
+// Those of kMeta have no addresses. The texts are made for an error only.
+inline void require_one_device(const char* op, Device a, Device b) {
+  if (a == b || a.is_meta() || b.is_meta()) return;
+  fail<std::invalid_argument>(op, ": expected arrays on one device, got ", to_string(a), " and ",
+                              to_string(b));
+}
+
+}  // namespace renga

@@ -1,0 +1,86 @@
+"""Functions of NumPy and SciPy, which compute on the host what is on a device."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from typing import Any, Callable, TypeVar
+
+import numpy
+
+from renga.backends import cuda
+from renga.variable import Variable
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def on_host(function: Function) -> Function:
+    """Has ``function`` get copies on the host of what it is given on a device.
+
+    Its results go to the device, and gradients take the same way. Arrays, unlike
+    Variables, are written back if the function has changed them.
+    """
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if "renga._cuda" not in sys.modules:
+            return function(*args, **kwargs)
+        moves = _Moves()
+        args, kwargs = moves.to_host(args), moves.to_host(kwargs)
+        ys = function(*args, **kwargs)
+        return ys if moves.device is None else moves.to_device(ys)
+
+    return call  # type: ignore[return-value]
+
+
+def beside(x: Any, array: numpy.ndarray) -> Any:
+    """A constant of the host, on the device of ``x``."""
+    if "renga._cuda" not in sys.modules:
+        return array
+    if isinstance(x, Variable) and x._device_name.startswith("cuda:"):
+        return x.device.send(numpy.ascontiguousarray(array))
+    if isinstance(x, cuda.ndarray):
+        return cuda.to_gpu(numpy.ascontiguousarray(array), x.device)
+    return array
+
+
+class _Moves:
+    """The copies of one call."""
+
+    def __init__(self) -> None:
+        self.device: Any = None
+        self._copied: list[tuple[Any, numpy.ndarray, numpy.ndarray]] = []
+
+    def to_host(self, x: Any) -> Any:
+        """The same lists, tuples and dictionaries with arrays of the host."""
+        from renga.functions.array.copy import copy
+
+        if isinstance(x, (list, tuple)) and type(x) in (list, tuple):
+            return type(x)([self.to_host(each) for each in x])
+        if isinstance(x, dict):
+            return {key: self.to_host(each) for key, each in x.items()}
+        if isinstance(x, Variable):
+            if not x._device_name.startswith("cuda:"):
+                return x
+            self.device = self.device or x.device
+            return copy(x, -1)
+        if not isinstance(x, cuda.ndarray):
+            return x
+        self.device = self.device or cuda.GpuDevice(x.device)
+        host = cuda.to_cpu(x)
+        self._copied.append((x, host, host.copy()))
+        return host
+
+    def to_device(self, ys: Any) -> Any:
+        """The results; arrays that were written to are written there, too."""
+        from renga.functions.array.copy import copy
+
+        for x, host, before in self._copied:
+            if not numpy.array_equal(host, before, equal_nan=host.dtype.kind == "f"):
+                x[...] = self.device.send(host)
+        self._copied.clear()
+        if isinstance(ys, (list, tuple)):
+            return type(ys)([self.to_device(y) for y in ys])
+        if isinstance(ys, Variable):
+            return copy(ys, self.device)
+        return self.device.send(ys) if isinstance(ys, numpy.ndarray) else ys
