@@ -49,6 +49,7 @@ class AccumulatingEngine final : public Engine {
 
  private:
   bool accumulates_into_leaves() const override { return true; }
+  bool may_defer() const override { return hooks_.empty(); }
 
   void on_gradient(VariableNode* x, const Variable& gx) override {
     VariableBody* body = x->variable;
@@ -57,6 +58,8 @@ class AccumulatingEngine final : public Engine {
       if (x->creator && options_.retain_grad && body != nullptr) body->grad = gx;
       return;
     }
+    DeferredGradients* const deferred = thread_state.deferred_gradients;
+    if (deferred != nullptr && deferred->has(*x)) deferred->compute();  // terms keep their order
     if (body->grad.defined()) {
       accumulate(*x, body->grad, gx);
     } else {
@@ -207,6 +210,10 @@ void backward(std::span<const Variable> roots, const BackwardOptions& options) {
   for (const Variable& y : outputs) {
     if (y.node()->creator) y.body()->grad = Variable();
   }
+}
+
+void accumulate_gradient(const DeferredGradients::Term& term) {
+  AccumulatingEngine({}, {.loss_scale = term.loss_scale}).run(term);
 }
 
 std::vector<Variable> grad(std::span<const Variable> outputs, std::span<const Variable> inputs,

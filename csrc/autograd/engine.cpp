@@ -51,12 +51,25 @@ void Engine::run() {
   const WritesIntoLeaves writes(into_leaves ? &uses : nullptr);
   const bool collects = into_leaves && !has_backward_observer();
   const CollectedSums collected(collects ? &sums_ : nullptr);
+  deferred_ = into_leaves && may_defer() ? thread_state.deferred_gradients : nullptr;
   while (!queue_.empty()) {
     const Ref<Node> node = queue_.top().node;
     queue_.pop();
     process(*node);
   }
   for (const auto& x : kept_) complete(x.get());
+}
+
+void Engine::run(const DeferredGradients::Term& term) {
+  const BackpropMode mode(false);
+  const Ref<VariableNode>& leaf = term.node->inputs[term.input];
+  LeafUses uses(LeafUses::Counts{{leaf.get(), 1}});
+  const WritesIntoLeaves writes(&uses);
+  const CollectedSums collected(nullptr);
+  gys_.assign(1, term.gy);
+  wanted_.assign(1, term.input);
+  propagate(*term.node);
+  complete(leaf.get());
 }
 
 Variable Engine::take_gradient(VariableNode* x) {
@@ -110,11 +123,23 @@ void Engine::process(Node& node) {
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
     if (needs_gradient(*node.inputs[i])) wanted_.push_back(static_cast<int>(i));
   }
+  if (any && deferred_ != nullptr && has_separate_gradients(node)) defer_leaves(node);
   if (any && !wanted_.empty()) propagate(node);
   // Released before hooks run, which may test whether a gradient is shared.
   gys_.clear();
   gxs_.clear();
   on_node_done(node);
+}
+
+// Its only output has a gradient.
+void Engine::defer_leaves(Node& node) {
+  std::erase_if(wanted_, [&](int i) {
+    const VariableNode& x = *node.inputs[i];
+    const bool may_wait = x.variable != nullptr && !x.creator && !deferred_->is_urgent(x) &&
+                          thread_state.leaf_uses->of(x) == 1;
+    if (may_wait) deferred_->add({Ref<Node>(&node), i, gys_[0], options_.loss_scale});
+    return may_wait;
+  });
 }
 
 void Engine::propagate(Node& node) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "autograd/backward.h"
+#include "autograd/deferred_gradients.h"
 #include "autograd/gradient_sum.h"
 
 namespace renga {
@@ -28,6 +29,8 @@ class Engine {
 
   void add_root(const Variable& y, const Variable& gy);
   void run();
+  // Computes what an earlier pass has left out.
+  void run(const DeferredGradients::Term& term);
 
  protected:
   // Whether the gradient of this input is needed.
@@ -38,6 +41,8 @@ class Engine {
   virtual void on_node_done(const Node&) {}
   // Whether gradients are stored in the leaves; otherwise they are returned.
   virtual bool accumulates_into_leaves() const { return false; }
+  // Whether gradients that are stored in the leaves may be left out until later.
+  virtual bool may_defer() const { return false; }
 
   // Reports the gradient of `x`, if one was computed.
   void complete(VariableNode* x);
@@ -61,6 +66,7 @@ class Engine {
   void enqueue_creator(VariableNode* x);
   void add_sums(VariableNode& x, const GradientSums& sums);
   void process(Node& node);
+  void defer_leaves(Node& node);
   void propagate(Node& node);
   void call_backward(Node& node);
   void check_gradient(const Node& node, int i, const VariableNode& x) const;
@@ -68,6 +74,7 @@ class Engine {
 
   std::unordered_map<VariableNode*, Variable> grads_;
   CollectedTerms sums_;
+  DeferredGradients* deferred_ = nullptr;
   std::unordered_set<Node*> seen_;
   std::priority_queue<Entry> queue_;
   std::int64_t order_ = 0;

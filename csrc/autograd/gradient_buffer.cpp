@@ -62,7 +62,7 @@ Array empty_gradient(const Shape& shape, Dtype dtype, Device device) {
 
 Array gradient_sum(const Shape& shape, Dtype dtype, Device device) {
   const VariableNode* const leaf = thread_state.gradient_leaf;
-  if (leaf == nullptr || thread_state.backward_observer != nullptr) return Array();
+  if (leaf == nullptr) return Array();
   const Variable& sum = leaf->variable->grad;
   if (!sum.defined() || sum.node()->creator || !is_owned_gradient(*leaf, sum)) return Array();
   const bool is_alone = thread_state.leaf_uses->of(*leaf) == 1;

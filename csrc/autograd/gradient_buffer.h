@@ -55,9 +55,8 @@ bool is_owned_gradient(const VariableNode& x, const Variable& gradient);
 // device match; else new memory.
 Array empty_gradient(const Shape& shape, Dtype dtype, Device device);
 // The sum of earlier passes: an operation that adds the gradient that is being computed to it
-// returns an undefined Variable. Undefined where there is none that fits, where the graph uses the
-// leaf several times, as those gradients are added up before, or where an observer expects the
-// gradient.
+// returns an undefined Variable. Undefined where there is none that fits, or where the graph uses
+// the leaf several times, as those gradients are added up before.
 Array gradient_sum(const Shape& shape, Dtype dtype, Device device);
 
 }  // namespace renga

@@ -4,6 +4,7 @@
 #include <optional>
 #include <span>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "autograd/variable.h"
@@ -18,17 +19,20 @@ std::unordered_map<const VariableNode*, int> count_leaf_uses(
 // leaves.
 class LeafUses {
  public:
-  explicit LeafUses(const std::vector<Ref<VariableNode>>& roots) : roots_(roots) {}
+  using Counts = std::unordered_map<const VariableNode*, int>;
+
+  explicit LeafUses(const std::vector<Ref<VariableNode>>& roots) : roots_(&roots) {}
+  explicit LeafUses(Counts counts) : roots_(nullptr), counts_(std::move(counts)) {}
 
   int of(const VariableNode& x) {
-    if (!counts_) counts_ = count_leaf_uses(roots_);
+    if (!counts_) counts_ = count_leaf_uses(*roots_);
     const auto found = counts_->find(&x);
     return found == counts_->end() ? 0 : found->second;
   }
 
  private:
-  const std::vector<Ref<VariableNode>>& roots_;
-  std::optional<std::unordered_map<const VariableNode*, int>> counts_;
+  const std::vector<Ref<VariableNode>>* const roots_;
+  std::optional<Counts> counts_;
 };
 
 }  // namespace renga

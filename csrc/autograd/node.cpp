@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "autograd/accumulate.h"
+#include "autograd/deferred_gradients.h"
 #include "autograd/gradient_buffer.h"
 #include "autograd/thread_state.h"
 
@@ -98,6 +99,10 @@ void release_iteratively(Ref<Node> node) {
     list.pop_back();
   }
   pending = nullptr;
+}
+
+bool has_separate_gradients(const Node& node) {
+  return dynamic_cast<const VjpNode*>(&node) != nullptr;
 }
 
 void Node::add_input(const Variable& x) {

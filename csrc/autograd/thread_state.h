@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "autograd/backward.h"
+#include "autograd/deferred_gradients.h"
 #include "autograd/gradient_buffer.h"
 #include "autograd/gradient_sum.h"
 
@@ -16,8 +17,9 @@ struct ThreadState {
   Node* current_node = nullptr;  // whose backward() runs
   std::vector<Ref<Node>>* pending_release = nullptr;
   LeafUses* leaf_uses = nullptr;  // nullptr where no gradient is written to where leaves keep them
-  const VariableNode* gradient_leaf = nullptr;  // whose first gradient in this pass is computed
-  CollectedTerms* collected_sums = nullptr;     // nullptr where every term is computed at once
+  const VariableNode* gradient_leaf = nullptr;      // whose first gradient in this pass is computed
+  CollectedTerms* collected_sums = nullptr;         // nullptr where every term is computed at once
+  DeferredGradients* deferred_gradients = nullptr;  // of backward() calls
 };
 extern constinit thread_local ThreadState thread_state;
 

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "autograd/backward.h"
+#include "autograd/deferred_gradients.h"
 #include "autograd/gradient_buffer.h"
 #include "python/interpreter.h"
 
@@ -325,6 +326,21 @@ void bind_graph(py::module_& m) {
       },
       py::arg("leaves"), py::arg("arrays"),
       "Arrays into which this thread's backward() may write the first gradients of these leaves.");
+  py::class_<DeferredGradients>(m, "DeferredGradients",
+                                "Gradients of leaves that backward() has left out for later.")
+      .def(py::init<>())
+      .def("set_urgent", &DeferredGradients::set_urgent, py::arg("leaves"),
+           "The leaves whose gradients the next passes do not leave out.")
+      .def("compute", &DeferredGradients::compute, "Adds them to the gradients of their leaves.")
+      .def("__len__", &DeferredGradients::size);
+  m.def(
+      "set_deferred_gradients",
+      [](std::optional<DeferredGradients*> deferred) {
+        set_deferred_gradients(deferred.value_or(nullptr));
+      },
+      py::arg("deferred"),
+      "Where this thread's backward() leaves gradients of leaves, until None is set. The caller "
+      "keeps it until then.");
   m.def("backprop_enabled", &backprop_enabled);
   m.def("set_backprop_enabled", &set_backprop_enabled, py::arg("enabled"));
   m.def("thread_backprop_enabled", &thread_backprop_enabled);
