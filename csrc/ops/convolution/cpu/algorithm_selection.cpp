@@ -78,7 +78,7 @@ struct CostModel {
   double winograd_cost() const {
     constexpr double image = 14, weight = 5;
     const Array &y = problem.y, &W = problem.W;
-    const WinogradScheme scheme = winograd_scheme(problem.x.shape(), problem.window, compute_type);
+    const WinogradScheme scheme = winograd_scheme(problem, compute_type);
     const std::int64_t covering = y.shape(0) * ((y.shape(2) + scheme.rows - 1) / scheme.rows) *
                                   ((y.shape(3) + scheme.columns - 1) / scheme.columns);
     const std::int64_t groups = (covering + kPanelRows - 1) / kPanelRows;

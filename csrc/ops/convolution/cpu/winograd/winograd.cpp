@@ -22,6 +22,38 @@ using Dense = winograd::Scheme<
     winograd::FourOfThree,
     std::conditional_t<std::is_same_v<Number, float>, winograd::FourOfThree, winograd::TwoOfThree>>;
 
+// Tiles of dense convolutions in float32. Smaller ones take more multiplications for each pixel,
+// but fewer transformed weights.
+using FourByFour = Dense<float>;
+using FourByTwo = Dense<bfloat16>;
+using TwoByTwoTiles = winograd::Scheme<winograd::TwoOfThree, winograd::TwoOfThree>;
+
+// Of reading the transformed weights and of multiplying them with all tiles, for each pair of
+// channels. The unit is one multiplication.
+template <class Scheme>
+std::int64_t cost_of_tiles(std::int64_t images, const Pair& extents) {
+  constexpr std::int64_t kReading = 30;  // a number from memory
+  const std::int64_t tiles = images * ((extents[0] + Scheme::Down::tile - 1) / Scheme::Down::tile) *
+                             ((extents[1] + Scheme::Across::tile - 1) / Scheme::Across::tile);
+  const std::int64_t rows = (tiles + kPanelRows - 1) / kPanelRows * kPanelRows;
+  return Scheme::points * (rows + kReading);
+}
+
+// body(Type<Scheme>) with the fastest tiles for a result of these images.
+template <class Body>
+auto with_tiles(std::int64_t images, const Pair& extents, std::int64_t channel_pairs,
+                const Body& body) {
+  constexpr std::int64_t kCached = 2 << 20;  // transformed weights, between two passes
+  if (channel_pairs * FourByFour::points > kCached) {
+    const std::int64_t full = cost_of_tiles<FourByFour>(images, extents);
+    const std::int64_t half = cost_of_tiles<FourByTwo>(images, extents);
+    const std::int64_t quarter = cost_of_tiles<TwoByTwoTiles>(images, extents);
+    if (half < full && half <= quarter) return body(Type<FourByTwo>{});
+    if (quarter < full) return body(Type<TwoByTwoTiles>{});
+  }
+  return body(Type<FourByFour>{});
+}
+
 // Of an array (N, H, W, C), row-major.
 template <class Pixel>
 Images<Pixel> images(const Array& x) {
@@ -123,7 +155,7 @@ class Kernel {
     } else if (is_two_by_two(x_.extents, y_.extents, window_)) {
       convolve<TwoByTwo>({{x_, pads(window_), kAllOffsets}}, weights_of(W_), {y_});
     } else {
-      convolve<Dense<Number>>({{x_, pads(window_), kAllOffsets}}, weights_of(W_), {y_});
+      convolve_dense({x_, pads(window_), kAllOffsets}, weights_of(W_), y_);
     }
   }
 
@@ -143,7 +175,7 @@ class Kernel {
     } else if (is_two_by_two(x_.extents, y_.extents, window_)) {
       convolve<TwoByTwo>({{y_, pad, reversed(kAllOffsets, 3)}}, W, {x_});
     } else {
-      convolve<Dense<Number>>({{y_, pad, reversed(kAllOffsets, 3)}}, W, {x_});
+      convolve_dense({y_, pad, reversed(kAllOffsets, 3)}, W, x_);
     }
   }
 
@@ -154,6 +186,16 @@ class Kernel {
       phases.push_back({phase.x, phase.pad, offsets_of_phase(row, column)});
     });
     return phases;
+  }
+
+  void convolve_dense(const Source<Pixel>& source, const Weights& W,
+                      const Images<Pixel>& to) const {
+    if constexpr (std::is_same_v<Number, float>) {
+      with_tiles(to.count, to.extents, W.inputs * W.outputs,
+                 [&]<class Scheme>(Type<Scheme>) { convolve<Scheme>({source}, W, {to}); });
+    } else {
+      convolve<Dense<Number>>({source}, W, {to});
+    }
   }
 
   template <class Scheme>
@@ -197,14 +239,19 @@ bool winograd_supports(const Shape& W, const Window& window) {
          std::max(window.pad[0], window.pad[1]) <= 2 && W[0] % kPanel == 0 && W[1] % kPanel == 0;
 }
 
-WinogradScheme winograd_scheme(const Shape& x, const Window& window, ComputeType compute_type) {
+WinogradScheme winograd_scheme(const Problem& problem, ComputeType compute_type) {
+  const Window& window = problem.window;
+  const Shape &x = problem.x.shape(), &W = problem.W.shape();
   const auto describe = []<class S>(Type<S>, std::int64_t phases) {
     return WinogradScheme{S::Down::tile, S::Across::tile, phases * S::points};
   };
   if (is_strided(window)) return describe(Type<Strided>{}, 4);
   if (is_two_by_two({x[2], x[3]}, {x[2], x[3]}, window)) return describe(Type<TwoByTwo>{}, 1);
   if (compute_type == ComputeType::bfloat16) return describe(Type<Dense<bfloat16>>{}, 1);
-  return describe(Type<Dense<float>>{}, 1);
+  if (problem.pass == Pass::weight_grad) return describe(Type<FourByFour>{}, 1);
+  const Shape& result = problem.result().shape();
+  return with_tiles(result[0], {result[2], result[3]}, W[0] * W[1],
+                    [&](auto scheme) { return describe(scheme, 1); });
 }
 
 void winograd_convolve(const Problem& problem, ComputeType compute_type, const Array& bias,

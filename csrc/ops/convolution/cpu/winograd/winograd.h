@@ -17,7 +17,7 @@ bool winograd_supports(const Shape& W, const Window& window);
 struct WinogradScheme {
   std::int64_t rows, columns, points;
 };
-WinogradScheme winograd_scheme(const Shape& x, const Window& window, ComputeType compute_type);
+WinogradScheme winograd_scheme(const Problem& problem, ComputeType compute_type);
 
 // The forward pass and the input gradient. Images of float32 or bfloat16, weights of float32, none
 // of them empty. The bias may be of any float dtype, or undefined; the cache may be nullptr.
