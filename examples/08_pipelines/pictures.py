@@ -1,14 +1,16 @@
 """Pictures of pipelines: schedules, traces, and curves of training.
 
 python pictures.py digits.json text.json curves.svg
+python pictures.py schedules.svg
 """
 
 import json
 import sys
 
 import numpy
+from matplotlib.figure import Figure
 
-from renga.pipeline.schedule import Stream, flush_schedule
+from renga.pipeline.schedule import SCHEDULES, Stream, flush_schedule
 from renga.pipeline.timeline import timeline
 
 STYLES = {
@@ -18,8 +20,14 @@ STYLES = {
     "spectrain": ("#4477aa", "-"),
     "pipeoptim": ("#228833", ":"),
 }
-COLOURS = {"forward": "#4477aa", "backward": "#228833", "update": "#ee6677"}
-NAMES = {"F": "forward", "B": "backward", "U": "update"}
+COLOURS = {
+    "forward": "#4477aa",
+    "backward": "#228833",
+    "weights": "#88bb77",
+    "update": "#ee6677",
+}
+LATER_COLOURS = {"forward": "#dd9944", "backward": "#777777", "weights": "#aaaaaa"}
+NAMES = {"F": "forward", "B": "backward", "W": "weights", "U": "update"}
 
 
 def draw_curves(axes, curves, metric):
@@ -40,7 +48,11 @@ def draw_curves(axes, curves, metric):
 
 
 def draw_schedule(ax, kind, ranks=4, micro_batches=8):
-    """Which rank computes which micro-batch; backward passes take twice as long."""
+    """Which rank computes which micro-batch, if all kinds of passes take as long.
+
+    Of ``interleaved`` each rank has two stages, of half the time.
+    """
+    stages = 2 * ranks if kind == "interleaved" else ranks
     if kind == "pipedream":
         streams = [Stream(rank, ranks, 1) for rank in range(ranks)]
         actions = [
@@ -48,13 +60,17 @@ def draw_schedule(ax, kind, ranks=4, micro_batches=8):
             for stream in streams
         ]
     else:
-        actions = flush_schedule(kind, ranks, micro_batches)
-    seconds = {"F": 1, "B": 2, "U": 0.0}
-    for each in timeline(actions, ranks, lambda action: seconds[action.kind]):
+        actions = flush_schedule(kind, ranks, micro_batches, stages // ranks)
+
+    def seconds_of(action):
+        return 0.0 if action.kind == "U" else ranks / stages
+
+    for each in timeline(actions, stages, seconds_of):
         if each.action.kind != "U":
-            number = each.action.micro_batch
-            draw_pass(ax, each.rank, NAMES[each.action.kind], each[2:], number)
-    ax.set_xlim(0, 3 * (micro_batches + ranks - 1))  # when those with a flush end
+            number, name = each.action.micro_batch, NAMES[each.action.kind]
+            colours = COLOURS if each.action.stage < ranks else LATER_COLOURS
+            draw_pass(ax, each.rank, name, each[2:], number, colours)
+    ax.set_xlim(0, 3 * micro_batches + 2 * (ranks - 1))  # when those with a flush end
     finish_lanes(ax, [f"rank {rank}" for rank in range(ranks)])
     ax.set_title(kind, fontsize=10, loc="left")
 
@@ -81,13 +97,11 @@ def draw_trace(ax, events):
     ax.legend(handles=bars, ncols=len(bars), loc="lower right", bbox_to_anchor=(1, 1))
 
 
-def draw_pass(ax, lane, name, interval, number):
+def draw_pass(ax, lane, name, interval, number, colours=COLOURS):
     start, end = interval
-    colour = COLOURS[name]
-    ax.barh(
-        -lane, end - start, 0.8, start, color=colour, edgecolor="white", linewidth=0.5
-    )
-    if name != "update":
+    style = {"color": colours[name], "edgecolor": "white", "linewidth": 0.5}
+    ax.barh(-lane, end - start, 0.8, start, **style)
+    if name in ("forward", "backward"):
         ax.text((start + end) / 2, -lane, number, **LABEL, clip_on=True)
 
 
@@ -103,19 +117,33 @@ def finish_lanes(ax, names):
 
 def main():
     import matplotlib
-    from matplotlib.figure import Figure
 
     matplotlib.rcParams["svg.hashsalt"] = "renga"  # the same file every time
-    digits, text = (json.load(open(path)) for path in sys.argv[1:3])
+    *files, out = sys.argv[1:]
+    figure = curves_of(*files) if files else all_schedules()
+    figure.savefig(out, metadata={"Date": None})
+
+
+def all_schedules():
+    """A picture of each kind of schedule."""
+    figure = Figure((9, 7.2), layout="constrained")
+    for ax, kind in zip(figure.subplots(len(SCHEDULES), 1), SCHEDULES):
+        draw_schedule(ax, kind)
+    return figure
+
+
+def curves_of(digits, text):
+    """The curves in two files, written by compare.py."""
     figure = Figure((9, 6.4), layout="constrained")
     above, below = figure.subfigures(2, 1)
-    for part, name, curves, metric in (
+    for part, name, path, metric in (
         (above, "VGG on digits", digits, "accuracy"),
         (below, "LSTM language model", text, "perplexity"),
     ):
         part.suptitle(name, fontsize=11)
-        draw_curves(part.subplots(1, 2), curves, metric)
-    figure.savefig(sys.argv[3], metadata={"Date": None})
+        with open(path) as file:
+            draw_curves(part.subplots(1, 2), json.load(file), metric)
+    return figure
 
 
 if __name__ == "__main__":

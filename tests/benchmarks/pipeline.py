@@ -4,12 +4,15 @@ Run as ``OMP_NUM_THREADS=1 mpiexec -n 2 python -m tests.benchmarks.pipeline``. I
 round rank 0 computes a few steps of VGG-16 alone while the others sleep, then all ranks
 compute as many with each kind of pipeline, without a barrier between them: the ranks of
 a pipeline without flush are at different batches. Rounds in which other programs took
-time are dropped, as in ``model_parallel``. The column before the last two is the step
-time that the schedule predicts from the partition's measured stages.
+time are dropped, as in ``model_parallel``. Then the step time that the schedule
+predicts: from the stages as the partition has measured them, and from what their passes
+take in the steps themselves, without the waits for messages.
 """
 
 import argparse
 import statistics
+import time
+from collections import defaultdict
 from typing import Any, Callable
 
 import numpy as np
@@ -74,14 +77,53 @@ def seconds_per_step(comm: Any, step: Any, steps: int) -> tuple[float, float]:
     return seconds / steps, others
 
 
-def predicted(model: Pipeline, batches: int = 20) -> float:
+class PassClock:
+    """Times the passes of a pipeline's stages while it runs, without their waits."""
+
+    def __init__(self, model: Pipeline) -> None:
+        self._waited = 0
+        self.seconds: dict[tuple[str, int], list[float]] = defaultdict(list)
+        messages, tracing = model._messages, model._tracing
+        receive, note_pass = messages.receive, tracing.note_pass
+
+        def timed_receive(*args: Any) -> Any:
+            start = time.perf_counter_ns()
+            x = receive(*args)
+            self._waited += time.perf_counter_ns() - start
+            return x
+
+        def timed_pass(action: Action, start: int) -> None:
+            seconds = (time.perf_counter_ns() - start - self._waited) / 1e9
+            self.seconds[action.kind, action.stage].append(seconds)
+            self._waited = 0
+            note_pass(action, start)
+
+        messages.receive = timed_receive  # type: ignore[method-assign]
+        tracing.note_pass = timed_pass  # type: ignore[method-assign]
+
+    def means(self, comm: Any) -> dict[tuple[str, int], float]:
+        """Of all ranks' stages."""
+        own = {key: statistics.mean(times) for key, times in self.seconds.items()}
+        return {key: s for each in comm.allgather_obj(own) for key, s in each.items()}
+
+
+def stage_times(model: Pipeline) -> dict[tuple[str, int], float]:
+    """Seconds of each kind of action on each stage, as the partition knows them."""
+    times = {}
+    for i, stage in enumerate(model.partition.stages):
+        times["F", i], times["B", i] = stage.forward, stage.backward
+        times["W", i], times["U", i] = stage.weights, stage.update * model.micro_batches
+    return times
+
+
+def predicted(
+    model: Pipeline, times: dict[tuple[str, int], float], batches: int = 20
+) -> float:
     """Seconds of a step by the schedule, with messages that take no time."""
     stages, m, ranks = model.partition.stages, model.micro_batches, model.comm.size
 
     def seconds_of(action: Action) -> float:
-        stage = stages[action.stage]
-        seconds = {"F": stage.forward, "B": stage.backward, "U": stage.update * m}
-        return seconds[action.kind]
+        return times.get((action.kind, action.stage), 0.0)
 
     def seconds(schedules: list[list[Action]]) -> float:
         return max(p.end for p in timeline(schedules, len(stages), seconds_of))
@@ -105,6 +147,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--steps", type=int, default=5, help="of a round")
     parser.add_argument("--batch", type=int, default=64)
+    parser.add_argument("--partitions", action="store_true", help="prints the stages")
     options = parser.parse_args()
     comm = renga.distributed.create_communicator("mpi")
     np.random.seed(0)
@@ -112,10 +155,11 @@ def main() -> None:
     first = comm.rank == 0
     if first:
         print(f"{'':16} 1 rank ms  {comm.size} ranks ms  faster  (spread)", end="")
-        print("      predicted ms  rounds  others")
+        print("  predicted, from passes, ms  rounds  others")
     for kind in options.kinds:
         step, model = pipeline_step(comm, batch, KINDS[kind])
         serial = serial_step(batch) if first else None
+        clock = PassClock(model)
         rounds = []
         for k in range(options.rounds + 2):
             # The ranks' generators advance in their common steps only.
@@ -123,15 +167,23 @@ def main() -> None:
             one = seconds_per_step(comm, serial, options.steps)
             np.random.set_state(state)
             together = seconds_per_step(comm, step, options.steps)
-            if k >= 2:
+            if k < 2:
+                clock.seconds.clear()
+            else:
                 rounds.append((one[0], together[0], max(one[1], together[1])))
         model.drain()
+        times = [stage_times(model), clock.means(comm)]
         if first:
-            report(kind, rounds, predicted(model))
+            report(kind, rounds, [predicted(model, each) for each in times])
+            if options.partitions:
+                print(model.partition)
+                for key, seconds in sorted(times[1].items()):
+                    print(f"{key}: {seconds * 1e3:.2f} ms", end="  ")
+                print(flush=True)
 
 
 def report(
-    kind: str, rounds: list[tuple[float, float, float]], prediction: float
+    kind: str, rounds: list[tuple[float, float, float]], predictions: list[float]
 ) -> None:
     """Prints one row of the table."""
     quiet = [r for r in rounds if r[2] < QUIET]
@@ -140,8 +192,9 @@ def report(
     ratios = sorted(r[0] / r[1] for r in kept)
     print(
         f"{kind:16}{one:10.1f}{together:12.1f}{statistics.median(ratios):8.2f}"
-        f"  ({ratios[0]:.2f}-{ratios[-1]:.2f}){prediction * 1e3:16.1f}"
-        f"{len(kept):5}/{len(rounds)}{max(r[2] for r in kept):8.2f}",
+        f"  ({ratios[0]:.2f}-{ratios[-1]:.2f})"
+        f"{predictions[0] * 1e3:11.1f}{predictions[1] * 1e3:14.1f}"
+        f"{len(kept):9}/{len(rounds)}{max(r[2] for r in kept):8.2f}",
         flush=True,
     )
 

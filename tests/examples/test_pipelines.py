@@ -56,6 +56,7 @@ def test_the_trace_of_two_ranks(tmp_path):
     passes = numpy.array(
         [[e["pid"], e["name"][0] == "f"] for e in events if e.get("cat") == "pass"]
     )
-    for rank in (0, 1):  # 4 forward passes, as many backward passes, and an update
+    # 4 forward and backward passes, as often gradients of weights, and an update.
+    for rank in (0, 1):
         forward = passes[passes[:, 0] == rank, 1]
-        assert (forward.sum(), len(forward)) == (4, 9)
+        assert (forward.sum(), len(forward)) == (4, 13)

@@ -84,14 +84,15 @@ class Executor:
             last: the last micro-batch, if none follows these actions.
         """
         queue = list(actions)
-        for action, following in zip(queue, [*queue[1:], None]):
+        for i, action in enumerate(queue):
             start = time.perf_counter_ns()
-            if self._expect(action) and following is not None:
-                self._expect(following)
+            self._expect(queue[i : i + 3])
             if action.kind == "F":
                 self._forward(action.stage, action.micro_batch)
             elif action.kind == "B":
                 self._backward(action.stage, action.micro_batch, last)
+            elif action.kind == "W":
+                self._complete_gradients(action.stage, action.micro_batch)
             elif self._update is not None:
                 self._weights.set_loss_scale(self._loss_scale)
                 self._update()
@@ -100,23 +101,20 @@ class Executor:
                 self._has_gradients = False
             self._tracing.note_pass(action, start)
 
-    def _expect(self, action: Action) -> bool:
-        """Receives ahead what a forward pass will need, as far as that is known.
+    def _expect(self, actions: Sequence[Action]) -> None:
+        """Receives ahead what the first two forward passes among these will need.
 
-        Returns whether later passes may do so, too: messages on a route keep their
-        order.
+        A pass whose messages are not known ends it: those of a route keep their order.
         """
-        if action.kind != "F":
-            return True
-        if action.micro_batch not in self._micro_batches:
-            return False
-        kinds = self._received.get(self._signature(action))
-        if kinds is None:
-            return False
-        if not any(self._messages.expected(route) for route, _ in kinds):
-            for route, kind in kinds:
-                self._messages.expect(route, kind)
-        return True
+        for action in [action for action in actions if action.kind == "F"][:2]:
+            if action.micro_batch not in self._micro_batches:
+                return
+            kinds = self._received.get(self._signature(action))
+            if kinds is None:
+                return
+            if not any(self._messages.expected(route) for route, _ in kinds):
+                for route, kind in kinds:
+                    self._messages.expect(route, kind)
 
     def _signature(self, action: Action) -> tuple[Any, ...]:
         inputs = self._micro_batches[action.micro_batch].inputs
@@ -153,7 +151,7 @@ class Executor:
         numpy.random.set_state(self._random_states[i])
 
     def _backward(self, stage: int, i: int, last: int | None) -> None:
-        run, weights = self._runs.pop((stage, i))
+        run, weights = self._runs[stage, i]
         if not self._has_gradients:  # those of the last update are there until now
             self._weights.cleargrads()
             self._has_gradients = True
@@ -161,6 +159,11 @@ class Executor:
         micro_batch = self._micro_batches[i]
         self._loss_scale = micro_batch.loss_scale
         run.backward(micro_batch.weight * (micro_batch.loss_scale or 1.0))
+
+    def _complete_gradients(self, stage: int, i: int) -> None:
+        """Computes the gradients that the backward pass has left for later."""
+        run, weights = self._runs.pop((stage, i))
+        run.complete_gradients()
         self._weights.after_backward(weights)
 
     def take_updates(self) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -20,15 +21,17 @@ if TYPE_CHECKING:
     from renga.communicators import Communicator
     from renga.link import Link
 
-_REPETITIONS = 8  # not by the clock: sharded links communicate
+_STEPS = 3  # not by the clock: sharded links communicate
+_RUNS = 8  # at least
 
 
 @dataclass
 class Segment:
     """A link with parameters, and the operations that follow until the next one.
 
-    ``forward`` and ``backward`` are seconds, the least of some runs; ``update`` are
-    those of an update and of predictions, divided by its micro-batches.
+    Seconds of a micro-batch: of the forward pass, of the backward pass without the
+    gradients of weights, and of these; ``update`` are those of an update and of
+    predictions, divided by the micro-batches.
     """
 
     link: str
@@ -36,6 +39,12 @@ class Segment:
     backward: float = 0.0
     update: float = 0.0
     parameter_bytes: int = 0
+    weights: float = 0.0
+
+    @property
+    def seconds(self) -> float:
+        """Of all of it."""
+        return self.forward + self.backward + self.weights + self.update
 
 
 @dataclass
@@ -67,16 +76,19 @@ def measure(
     model: Link,
     program: Callable[..., Any],
     inputs: Sequence[Any],
+    micro_batches: int = 1,
     now: Callable[[], float] = time.perf_counter,
 ) -> Costs:
-    """Runs ``program(*inputs)`` forward and backward a few times.
+    """Runs ``program(*inputs)`` forward and backward for a few steps.
 
     Running statistics of the model and the gradients change.
 
     Args:
         model: its parameters get the numbers of their segments as stages.
         program: calls the model.
-        inputs: its arguments.
+        inputs: its arguments, for one micro-batch.
+        micro_batches: of a step, after which weights change: what is prepared of them
+            once a step, as packings, is a part of each micro-batch's time.
         now: the clock, in seconds.
     """
     order = _Order(owners(model))
@@ -88,24 +100,41 @@ def measure(
     costs = Costs([Segment(path) for path in paths])
     for param in model.params():
         costs.segments[param.stage].parameter_bytes += param.array.nbytes
-    runs: list[_Clock] = []
-    for _ in range(_REPETITIONS):
-        clock = _Clock(now)
-        with clock:
-            y = _run(clock, program, inputs)
-            y = y if isinstance(y, Variable) else next(iter(y))
-            y.grad = y.xp.ones_like(y.array)
-            backward([y])
-        clock.end()
-        runs.append(clock)
-        model.cleargrads()
+    steps = [
+        _step(model, program, inputs, micro_batches, now)
+        for _ in range(max(_STEPS, -(-_RUNS // micro_batches)) + 1)
+    ]
     for i, segment in enumerate(costs.segments):
-        segment.forward = min(run.forward[i] for run in runs)
-        segment.backward = min(run.backward[i] for run in runs)
+        for name in ("forward", "backward", "weights"):
+            # Without the first step, which prepares what the others find.
+            times = [getattr(step, name)[i] for step in steps[1:]]
+            setattr(segment, name, statistics.median(times) / micro_batches)
     costs.values = [
-        (first, last, n) for first, last, n in runs[0].values.values() if last > first
+        (first, last, n) for first, last, n in steps[0].crossing if last > first
     ]
     return costs
+
+
+def _step(
+    model: Link,
+    program: Callable[..., Any],
+    inputs: Sequence[Any],
+    micro_batches: int,
+    now: Callable[[], float],
+) -> _Clock:
+    """The times of the micro-batches of a step together, and what crosses segments."""
+    clock = _Clock(now)
+    model.cleargrads()
+    for param in model.params():
+        _ = param.array  # may have been written to from now on, as by an update
+    for _ in range(micro_batches):
+        y = _run(clock, program, inputs)
+        y = y if isinstance(y, Variable) else next(iter(y))
+        y.grad = y.xp.ones_like(y.array)
+        with clock:  # not in the forward pass, where hooks may write to weights
+            clock.run_backward(y)
+        clock.end()
+    return clock
 
 
 def memory_seconds_per_byte() -> float:
@@ -179,24 +208,41 @@ class _Clock(FunctionHook):
         self._now = now
         self.forward: dict[int, float] = defaultdict(float)
         self.backward: dict[int, float] = defaultdict(float)
-        # Segment, last segment that uses it, and bytes, by id; the variables are kept
-        # until the end, so that ids are unique.
-        self.values: dict[int, tuple[int, int, int]] = {}
+        self.weights: dict[int, float] = defaultdict(float)
+        self._current: dict[int, float] = self.backward
+        # Segment, last segment that uses it, and bytes: of one run, and, of the present
+        # one, by id; the variables are kept until its end, so that ids are unique.
+        self.crossing: list[tuple[int, int, int]] = []
+        self._values: dict[int, tuple[int, int, int]] = {}
         self._kept: list[Variable] = []
         self._target = -1
         self._start = 0.0
 
     def end(self) -> None:
         """Drops the variables, so that the next run finds their memory."""
+        self.crossing = self.crossing or list(self._values.values())
+        self._values.clear()
         self._kept.clear()
+
+    def run_backward(self, y: Variable) -> None:
+        """The backward pass, then the gradients of weights, as a stage does it."""
+        deferred = _core.DeferredGradients()
+        _core.set_deferred_gradients(deferred)
+        self._current = self.backward
+        try:
+            backward([y])
+        finally:
+            _core.set_deferred_gradients(None)
+        self._current = self.weights
+        deferred.compute()
 
     def place(self, label: str, xs: list[Variable]) -> list[Variable]:
         self._target = max((x.stage for x in xs), default=-1)
         for x in xs:
             if 0 <= x.stage < self._target:
-                last = self.values.get(id(x), (0, -1, 0))[1]
+                last = self._values.get(id(x), (0, -1, 0))[1]
                 n = x.array.nbytes
-                self.values[id(x)] = (x.stage, max(last, self._target), n)
+                self._values[id(x)] = (x.stage, max(last, self._target), n)
                 self._kept.append(x)
         self._start = self._now()
         return xs
@@ -226,4 +272,4 @@ class _Clock(FunctionHook):
         nodes = [node for node in (ref() for ref in function.outputs) if node]
         stage = max((node.stage for node in nodes), default=-1)
         if stage >= 0:
-            self.backward[stage] += seconds
+            self._current[stage] += seconds

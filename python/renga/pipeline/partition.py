@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 class Stage:
     """A stage: its links, and what it costs for one micro-batch.
 
-    ``forward``, ``backward`` and ``update``, its part of an update, are seconds,
-    ``parameters`` and ``received`` bytes.
+    ``forward``, ``backward`` without the gradients of ``weights``, these, and
+    ``update``, its part of an update, are seconds; ``parameters`` and ``received`` are
+    bytes.
     """
 
     links: tuple[str, ...]
@@ -26,11 +27,12 @@ class Stage:
     update: float
     parameters: int
     received: int
+    weights: float = 0.0
 
     @property
     def seconds(self) -> float:
         """Of both passes and the update."""
-        return self.forward + self.backward + self.update
+        return self.forward + self.backward + self.weights + self.update
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,7 @@ class Partition:
                 "parameters",
                 "forward",
                 "backward",
+                "weights",
                 "update",
                 "received",
             )
@@ -66,6 +69,7 @@ class Partition:
                     f"{stage.parameters / 1e6:.2f} MB",
                     f"{stage.forward * 1e3:.2f} ms",
                     f"{stage.backward * 1e3:.2f} ms",
+                    f"{stage.weights * 1e3:.2f} ms",
                     f"{stage.update * 1e3:.2f} ms",
                     f"{stage.received / 1e6:.2f} MB",
                 )
@@ -83,7 +87,7 @@ class Partition:
 def partition(
     costs: Costs, stages: int | Sequence[str], seconds_per_byte: float, bubble: float
 ) -> Partition:
-    """Cuts a model so that its slowest stage is as fast as possible.
+    """Cuts a model so that micro-batches follow each other as fast as possible.
 
     Args:
         costs: measured.
@@ -115,6 +119,7 @@ def _stage(costs: Costs, first: int, end: int) -> Stage:
         sum(segment.update for segment in segments),
         sum(segment.parameter_bytes for segment in segments),
         costs.bytes_at(first),
+        sum(segment.weights for segment in segments),
     )
 
 
@@ -136,19 +141,57 @@ def _given(costs: Costs, links: Sequence[str]) -> list[int]:
 
 
 def _balanced(costs: Costs, stages: int, seconds_per_byte: float) -> list[int]:
-    """Dynamic programming over (first segment of a stage, stages from there on)."""
+    """The cuts with the shortest :func:`_period`, as far as moving one cut shows."""
     n = len(costs.segments)
     if not 1 <= stages <= n:
         raise ValueError(
             f"pipeline: expected at most as many stages as the {n} links with "
             f"parameters that the model uses, got {stages}"
         )
+    cuts = _with_fast_stages(costs, stages)
+    best = _period(costs, cuts, seconds_per_byte)
+    is_better = True
+    while is_better:
+        is_better = False
+        for i in range(len(cuts)):
+            before, after = ([0, *cuts, n][j] for j in (i, i + 2))
+            for cut in range(before + 1, after):
+                moved = [*cuts[:i], cut, *cuts[i + 1 :]]
+                period = _period(costs, moved, seconds_per_byte)
+                if period < best:
+                    best, cuts, is_better = period, moved, True
+    return cuts
+
+
+def _period(costs: Costs, cuts: Sequence[int], seconds_per_byte: float) -> float:
+    """Seconds from one micro-batch to the next.
+
+    Messages travel while ranks compute, activations and gradients at once. Of p stages,
+    stage k begins p - k micro-batches before the gradient of the first one is back, on
+    whose way are the later stages and all messages between them.
+    """
+    edges = [0, *cuts, len(costs.segments)]
+    period = way = 0.0
+    stages = zip(edges[-2::-1], edges[:0:-1])  # the last one first
+    for in_flight, (first, end) in enumerate(stages, 1):
+        own = costs.segments[first:end]
+        way += sum(segment.forward + segment.backward for segment in own)
+        message = seconds_per_byte * costs.bytes_at(first)
+        seconds = sum(segment.seconds for segment in own)
+        period = max(period, seconds, message, way / in_flight)
+        way += 2 * message
+    return period
+
+
+def _with_fast_stages(costs: Costs, stages: int) -> list[int]:
+    """The cuts whose slowest stage is fastest.
+
+    By dynamic programming over (first segment of a stage, stages from there on).
+    """
+    n = len(costs.segments)
     sums = [0.0]
     for segment in costs.segments:
-        own = segment.forward + segment.backward + segment.update
-        sums.append(sums[-1] + own)
-    # Activations come and gradients go back.
-    messages = [2 * seconds_per_byte * costs.bytes_at(cut) for cut in range(n + 1)]
+        sums.append(sums[-1] + segment.seconds)
     best = {(n, 0): (0.0, n)}
     for count in range(1, stages + 1):
         for first in range(n - count, -1, -1):
@@ -156,8 +199,7 @@ def _balanced(costs: Costs, stages: int, seconds_per_byte: float) -> list[int]:
             for end in range(first + 1, n + 1):
                 rest = best.get((end, count - 1))
                 if rest is not None:
-                    own = sums[end] - sums[first] + messages[first] + messages[end]
-                    options.append((max(own, rest[0]), end))
+                    options.append((max(sums[end] - sums[first], rest[0]), end))
             if options:
                 best[first, count] = min(options)
     cuts, first = [], 0

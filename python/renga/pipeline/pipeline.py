@@ -171,7 +171,7 @@ class Pipeline(Link):
         """
         state = numpy.random.get_state()
         sample = copy.deepcopy(self.model)
-        costs = measurement.measure(sample, sample, inputs)
+        costs = measurement.measure(sample, sample, inputs, self.micro_batches)
         passes = _UPDATE_PASSES + _MORE_PASSES[self._weights_kind]
         update = passes * measurement.memory_seconds_per_byte()
         for segment in costs.segments:

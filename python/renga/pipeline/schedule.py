@@ -16,7 +16,10 @@ class Action(NamedTuple):
     """What a rank does next.
 
     ``kind`` is ``"F"`` or ``"B"``, the forward or backward pass of a micro-batch on a
-    stage, or ``"U"``, an update of the rank's parameters after that micro-batch.
+    stage; ``"W"``, the gradients of the stage's weights, for which no other rank waits
+    and which the backward pass therefore leaves for later (Qi et al., "Zero bubble
+    pipeline parallelism", ICLR 2024); or ``"U"``, an update of the rank's parameters
+    after that micro-batch.
     """
 
     kind: str
@@ -87,9 +90,15 @@ def _merge(
     actions = forward[:warm_up]
     rest = forward[warm_up:]
     for f, b in zip(rest, backward):
-        actions += [f, b]
-    actions += backward[len(rest) :]
+        actions += [f, *_with_weights(b)]
+    for b in backward[len(rest) :]:
+        actions += _with_weights(b)
     return [action for action in actions if action.micro_batch < micro_batches]
+
+
+def _with_weights(backward: Action) -> list[Action]:
+    """Gradients of weights come at once: they need what the pass holds in memory."""
+    return [backward, backward._replace(kind="W")]
 
 
 def _passes(kind: str, rank: int, ranks: int, groups: int, chunks: int) -> list[Action]:
@@ -142,13 +151,16 @@ class Stream:
     def _next_backward(self) -> Iterator[Action]:
         i = self._backward
         self._backward += 1
-        yield Action("B", self._rank, i)
+        yield from _with_weights(Action("B", self._rank, i))
         if self._backward % self._micro_batches == 0:
             yield Action("U", self._rank, i)
 
 
 def bubble(kind: str, ranks: int, micro_batches: int, chunks: int = 1) -> float:
-    """The expected idle time of a rank over its busy time, for equal stages."""
+    """The expected idle time of a rank over its busy time, for equal stages.
+
+    A third of the time is spent on the gradients of weights, for which no rank waits.
+    """
     if kind == "pipedream":
         return 0.0
-    return (ranks - 1) / (micro_batches * chunks)
+    return 2 / 3 * (ranks - 1) / (micro_batches * chunks)

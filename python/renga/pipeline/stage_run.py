@@ -71,6 +71,7 @@ class StageRun:
         self._is_sending = True
         self._target = -1
         self._python_calls = 0
+        self._deferred = _core.DeferredGradients()
 
     def forward(
         self, program: Callable[..., Any], inputs: Sequence[Any], recompute: bool
@@ -140,7 +141,9 @@ class StageRun:
                 self._messages.expect(Route(GRADIENT, stage, self.stage), Kind.of(x))
 
     def backward(self, weight: float) -> None:
-        """Adds to the gradients of this stage's weights, and sends those of inputs.
+        """Computes the gradients of what was received, and sends them.
+
+        Those of this stage's weights may be left to :meth:`complete_gradients`.
 
         Args:
             weight: the gradient of the result, if this stage computes it.
@@ -152,13 +155,22 @@ class StageRun:
             seed = Variable(numpy.full(y.shape, weight, y.dtype), requires_grad=False)
             roots.insert(0, (y, seed))
         if roots:
-            backward([y for y, _ in roots], [gy for _, gy in roots])
+            self._deferred.set_urgent([x for _, (x, _) in self._received.values()])
+            _core.set_deferred_gradients(self._deferred)
+            try:
+                backward([y for y, _ in roots], [gy for _, gy in roots])
+            finally:
+                _core.set_deferred_gradients(None)
         for x, stage in (transfer for _, transfer in self._received.values()):
             if x.requires_grad:
                 gx = x.grad_var
                 if gx is None:
                     gx = Variable(numpy.zeros(x.shape, x.dtype), requires_grad=False)
                 self._send_to(Route(GRADIENT, self.stage, stage), gx)
+
+    def complete_gradients(self) -> None:
+        """Adds the gradients of this stage's weights that are not there yet."""
+        self._deferred.compute()
 
     def _received_gradients(self) -> list[tuple[Variable, Variable]]:
         """Values that were sent, with the sums of their gradients.

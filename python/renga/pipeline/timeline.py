@@ -61,7 +61,7 @@ def _needs(action: Action, stages: int, message: float) -> list[tuple[Action, fl
     kind, stage, i = action
     if kind == "F":
         return [(Action("F", stage - 1, i), message)] if stage > 0 else []
-    if kind == "U":
+    if kind in ("W", "U"):
         return []
     own = [(Action("F", stage, i), 0.0)]
     if stage < stages - 1:

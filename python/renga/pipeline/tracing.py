@@ -13,7 +13,7 @@ from renga.profiling.profiler import active_profiles
 if TYPE_CHECKING:
     from renga.communicators import Communicator
 
-_NAMES = {"F": "forward", "B": "backward", "U": "update"}
+_NAMES = {"F": "forward", "B": "backward", "W": "weights", "U": "update"}
 
 
 class Tracing:

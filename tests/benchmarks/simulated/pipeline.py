@@ -43,12 +43,14 @@ def measured(parts: list[int], repetitions: int) -> Times:
     for m in parts:
         inputs = [x[: BATCH // m] for x in batch]
         runs = [
-            measure(model, model, inputs, time.process_time) for _ in range(repetitions)
+            measure(model, model, inputs, m, time.process_time)
+            for _ in range(repetitions)
         ]
         costs[m] = runs[0]
         for i, segment in enumerate(costs[m].segments):
-            segment.forward = min(run.segments[i].forward for run in runs)
-            segment.backward = min(run.segments[i].backward for run in runs)
+            for name in ("forward", "backward", "weights"):
+                least = min(getattr(run.segments[i], name) for run in runs)
+                setattr(segment, name, least)
     model(*batch).backward()
     outs = [param.array.copy() for param in model.params()]
     seconds: dict[str, list[float]] = {"update": [], "predict": []}
@@ -65,7 +67,7 @@ def measured(parts: list[int], repetitions: int) -> Times:
 
 def step_of(costs: Costs) -> float:
     """Seconds of both passes of all layers."""
-    return sum(segment.forward + segment.backward for segment in costs.segments)
+    return sum(segment.seconds for segment in costs.segments)
 
 
 def data_parallel_step(comm: Any, costs: Costs, update: float) -> float:
@@ -77,7 +79,7 @@ def data_parallel_step(comm: Any, costs: Costs, update: float) -> float:
     comm.compute(sum(segment.forward for segment in costs.segments))
     works = []
     for segment, gradient in reversed(list(zip(costs.segments, gradients))):
-        comm.compute(segment.backward)
+        comm.compute(segment.backward + segment.weights)
         works.append(comm.all_reduce(gradient, "mean", out=gradient, wait=False))
     for work in works:
         work.wait()
@@ -129,6 +131,8 @@ def pipeline_step(
             comm.compute(stage.backward + predict * share)
             if rank > 0:
                 comm.send(received, rank - 1, GRADIENT, wait=False)
+        elif kind == "W":
+            comm.compute(stage.weights)
         else:
             comm.compute(update * share)
             updates.append(comm.clock)
@@ -163,7 +167,7 @@ def main() -> None:
     parser.add_argument("--bandwidth", type=float, default=12.5e6, help="bytes/second")
     parser.add_argument("--latency", type=float, default=1e-4, help="seconds")
     parser.add_argument("--steps", type=int, default=60)
-    parser.add_argument("--repetitions", type=int, default=5)
+    parser.add_argument("--repetitions", type=int, default=2)
     options = parser.parse_args()
     machine = simulated.Machine(latency=options.latency, bandwidth=options.bandwidth)
     flushed = [1, 2, 4, 8]

@@ -13,7 +13,7 @@ from renga.pipeline.schedule import Stream, flush_schedule
 from tests.python.profiling.test_chrome_trace import assert_valid
 
 BATCHES, M = 2, 4
-NAMES = {"F": "forward", "B": "backward", "U": "update"}
+NAMES = {"F": "forward", "B": "backward", "W": "weights", "U": "update"}
 
 
 def traced(comm, folder, **options):

@@ -35,10 +35,10 @@ def test_every_pass_comes_once_and_nothing_waits_for_ever(kind, p, m, v):
     for rank, actions in enumerate(schedules):
         passes = [a for a in actions if a.kind != "U"]
         stages = [s for s in range(p * v) if rank_of_stage(s, p) == rank]
-        expected = {Action(k, s, i) for k in "FB" for s in stages for i in range(m)}
+        expected = {Action(k, s, i) for k in "FBW" for s in stages for i in range(m)}
         assert len(passes) == len(expected) and set(passes) == expected
         assert [a.kind for a in actions].index("U") == len(actions) - 1
-        for stage, k in itertools.product(stages, "FB"):
+        for stage, k in itertools.product(stages, "FBW"):
             order = [a.micro_batch for a in passes if a[:2] == (k, stage)]
             assert order == list(range(m))
     finish_times(schedules, p * v, {"F": 1, "B": 2})
@@ -51,7 +51,16 @@ def test_time_is_that_of_the_papers(kind, p, m):
     """(m + p - 1) (F + B): a bubble of p - 1 passes."""
     ends = finish_times(flush_schedule(kind, p, m), p, {"F": 1, "B": 2})
     assert max(ends.values()) == (m + p - 1) * 3
-    assert bubble(kind, p, m) == pytest.approx((max(ends.values()) - 3 * m) / (3 * m))
+
+
+@pytest.mark.parametrize("kind", ["gpipe", "1f1b"])
+@pytest.mark.parametrize("p", [1, 2, 3, 4])
+@pytest.mark.parametrize("m", [4, 8])
+def test_no_rank_waits_for_gradients_of_weights(kind, p, m):
+    """m (F + B + W) + (p - 1) (F + B)."""
+    ends = finish_times(flush_schedule(kind, p, m), p, {"F": 1, "B": 1, "W": 1})
+    assert max(ends.values()) == 3 * m + 2 * (p - 1)
+    assert bubble(kind, p, m) == pytest.approx(max(ends.values()) / (3 * m) - 1)
 
 
 @pytest.mark.parametrize("p,m,v", [(2, 4, 2), (4, 8, 2), (4, 8, 3), (2, 8, 4)])
@@ -59,7 +68,10 @@ def test_interleaving_divides_the_bubble_by_the_number_of_stages(p, m, v):
     ends = finish_times(flush_schedule("interleaved", p, m, v), p * v, {"F": 1, "B": 2})
     busy = 3 * m * v
     assert max(ends.values()) - busy == 3 * (p - 1)
-    assert bubble("interleaved", p, m, v) == pytest.approx(3 * (p - 1) / busy)
+    seconds = {"F": 1, "B": 1, "W": 1}
+    ends = finish_times(flush_schedule("interleaved", p, m, v), p * v, seconds)
+    assert max(ends.values()) - busy == 2 * (p - 1)
+    assert bubble("interleaved", p, m, v) == pytest.approx(2 * (p - 1) / busy)
 
 
 @pytest.mark.parametrize("p", [1, 2, 3, 4])
@@ -68,7 +80,7 @@ def test_1f1b_holds_the_activations_of_few_micro_batches(p, m):
     for rank, actions in enumerate(flush_schedule("1f1b", p, m)):
         held = most = 0
         for action in actions:
-            held += {"F": 1, "B": -1, "U": 0}[action.kind]
+            held += {"F": 1, "B": 0, "W": -1, "U": 0}[action.kind]
             most = max(most, held)
         assert most == min(m, p - rank)
 
@@ -130,9 +142,13 @@ def test_a_timeline_by_hand():
         ("B", 1, 0): (1, 3.5, 6.5),
         ("F", 1, 1): (1, 6.5, 8.5),
         ("B", 1, 1): (1, 8.5, 11.5),
+        ("W", 1, 0): (1, 6.5, 6.5),
+        ("W", 1, 1): (1, 11.5, 11.5),
         ("U", 1, 1): (1, 11.5, 11.5),
         ("B", 0, 0): (0, 7, 9),
         ("B", 0, 1): (0, 12, 14),
+        ("W", 0, 0): (0, 9, 9),
+        ("W", 0, 1): (0, 14, 14),
         ("U", 0, 1): (0, 14, 14),
     }
 
