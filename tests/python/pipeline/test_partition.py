@@ -23,7 +23,7 @@ def random_costs(seed, n):
 
 
 def period(costs, cuts, seconds_per_byte):
-    """From one micro-batch to the next: of the slowest stage, message, or backward pass."""
+    """Of the slowest stage, message or backward pass, between two micro-batches."""
     n, p = len(costs.segments), len(cuts) + 1
     edges = [0, *cuts, n]
     messages = [0.0] * (p + 1)
