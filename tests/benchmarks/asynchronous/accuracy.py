@@ -94,9 +94,9 @@ def network(seed):
     return L.Classifier(renga.Sequential(*layers, L.Linear(128, 10, initialW=draw)))
 
 
-# Of the learning rate. Pushes that wait for the slowest rank come in bursts of one
-# version, the first of which has no staleness to divide by; a spring is weak if it has
-# to hold 64 ranks.
+# Of the learning rate, with more than two ranks. Pushes that wait for the slowest rank
+# come in bursts of one version, the first of which has no staleness to divide by; a
+# spring is weak if it has to hold 64 ranks.
 FACTORS = {"SSP(4)": 0.1, "A-SGD, same rates": 0.1, "EASGD": 0.4}
 
 
@@ -121,7 +121,8 @@ def train(comm, name, rate, budget, seed):
     make, servers, _ = METHODS[name]
     servers *= is_virtual(comm)
     model = network(seed)
-    optimizer = make(MomentumSGD(rate * FACTORS.get(name, 1)).setup(model), comm)
+    rate *= FACTORS.get(name, 1) if comm.size > 2 else 1
+    optimizer = make(MomentumSGD(rate).setup(model), comm)
     if not getattr(optimizer, "is_worker", True):
         return optimizer.serve()
     worker, workers = comm.rank - servers, comm.size - servers

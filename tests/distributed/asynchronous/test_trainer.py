@@ -173,4 +173,4 @@ def test_training_without_a_barrier_resumes_where_it_was(name, tmp_path):
     for whole, again in local.run(act, ranks=2, shared_memory=shares_memory):
         first, second, third = again
         assert [first, second] == whole[:2]
-        assert abs(third - whole[2]) < 0.3 * (first - third)
+        assert third < (first + second) / 2  # who begins anew has the first loss again

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import time
 import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Callable
 
 import numpy
 
-from renga.communicators import RankFailed
+from renga.communicators import RankFailed, Status
 from renga.distributed.asynchronous.asynchronous_optimizer import seconds
 from renga.distributed.asynchronous.server.rows import ShardRows
 from renga.distributed.asynchronous.server.shard_server import Push, ShardServer
@@ -26,6 +27,7 @@ REQUEST_TAG = 0
 # Replies of shard i have the tag REPLY_TAG + 2 i, states and what a shard begins with
 # STATE_TAG + 2 i.
 REPLY_TAG, STATE_TAG = 2, 3
+_POLL_SECONDS = 100e-6
 
 
 class Service:
@@ -94,7 +96,7 @@ class Service:
                 self._heard[worker] = seconds(self._comm)
         while any(server.workers for server in self.servers.values()):
             try:
-                found = self._comm.probe(tag=REQUEST_TAG, timeout=self._timeout / 4)
+                found = self._next_request(self._timeout / 4)
             except RankFailed:  # no rank is left
                 break
             if found is not None:
@@ -109,6 +111,18 @@ class Service:
         for work in works:  # this process may end after it
             with contextlib.suppress(TimeoutError):
                 work.wait(self._timeout)
+
+    def _next_request(self, timeout: float) -> Status | None:
+        """Waits for a request, at most ``timeout`` seconds."""
+        if self._thread is None:
+            return self._comm.probe(tag=REQUEST_TAG, timeout=timeout)
+        # A probe that waits would take the core from the thread that computes.
+        end = time.monotonic() + timeout
+        while (found := self._comm.probe(tag=REQUEST_TAG, timeout=0)) is None:
+            if time.monotonic() > end:
+                break
+            time.sleep(_POLL_SECONDS)
+        return found
 
     def _handle(self, worker: int, header: Array, *arrays: Array) -> None:
         kind, shard, clock, version = map(int, header[:4])
