@@ -121,7 +121,7 @@ class _RecordedCall:
         self._device = number_of(xs[0])
         self._recording = load_plugin().Recording(self._device)
         self._streams: list[int] = []  # those of random numbers, by seed
-        self._inputs = [_core.copy_of(x, x.requires_grad) for x in xs]
+        self._inputs: list[Any] = [_core.copy_of(x, x.requires_grad) for x in xs]
         params = chain.params(include_uninit=False)
         self._params = [p for p in params if p.requires_grad]
         self._node: Callable[[], Any] = lambda: None
@@ -140,7 +140,9 @@ class _RecordedCall:
         _require_leaves(self._outputs, self._targets)
         self._addresses = _core.addresses(self._params)
         self._roots = [i for i, y in enumerate(self._outputs) if y.requires_grad]
-        self._grad_outputs = [_core.copy_of(self._outputs[i]) for i in self._roots]
+        self._grad_outputs: list[Any] = [
+            _core.copy_of(self._outputs[i]) for i in self._roots
+        ]
         self._backward: dict[tuple[int, ...], Any] = {}
         self._backward_of(tuple(range(len(self._targets))))
 
