@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy
 
+from renga import functions
 from renga.exporters.onnx import (  # noqa: F401
     elementwise,
     images,
@@ -152,9 +153,10 @@ def _call_site() -> str:
     """
     called, frame = "", sys._getframe(1)
     while frame.f_back is not None:
-        module = frame.f_globals.get("__name__", "")
+        module, name = frame.f_globals.get("__name__", ""), frame.f_code.co_name
         if module.startswith("renga.functions."):
-            called = f" of F.{frame.f_code.co_name}"
+            if hasattr(functions, name):  # else a part of one
+                called = f" of F.{name}"
         elif not module.startswith("renga."):
             return f"{called} ({frame.f_code.co_filename}:{frame.f_lineno})"
         frame = frame.f_back
