@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -140,70 +141,53 @@ def _given(costs: Costs, links: Sequence[str]) -> list[int]:
     return cuts
 
 
+# Of the last stages of a partition: the period as far as they decide on it, the time
+# from the first of them to the gradient of its input, and the first segment of each.
+_Partial = tuple[float, float, tuple[int, ...]]
+
+
 def _balanced(costs: Costs, stages: int, seconds_per_byte: float) -> list[int]:
-    """The cuts with the shortest :func:`_period`, as far as moving one cut shows."""
+    """The cuts with the shortest time from one micro-batch to the next.
+
+    Messages travel while ranks compute, activations and gradients at once. Of p stages,
+    stage k begins p - k micro-batches before the gradient of the first one is back, on
+    whose way are the later stages and all messages between them.
+
+    By dynamic programming over (stages up to the end, first segment of these).
+    """
     n = len(costs.segments)
     if not 1 <= stages <= n:
         raise ValueError(
             f"pipeline: expected at most as many stages as the {n} links with "
             f"parameters that the model uses, got {stages}"
         )
-    cuts = _with_fast_stages(costs, stages)
-    best = _period(costs, cuts, seconds_per_byte)
-    is_better = True
-    while is_better:
-        is_better = False
-        for i in range(len(cuts)):
-            before, after = ([0, *cuts, n][j] for j in (i, i + 2))
-            for cut in range(before + 1, after):
-                moved = [*cuts[:i], cut, *cuts[i + 1 :]]
-                period = _period(costs, moved, seconds_per_byte)
-                if period < best:
-                    best, cuts, is_better = period, moved, True
-    return cuts
-
-
-def _period(costs: Costs, cuts: Sequence[int], seconds_per_byte: float) -> float:
-    """Seconds from one micro-batch to the next.
-
-    Messages travel while ranks compute, activations and gradients at once. Of p stages,
-    stage k begins p - k micro-batches before the gradient of the first one is back, on
-    whose way are the later stages and all messages between them.
-    """
-    edges = [0, *cuts, len(costs.segments)]
-    period = way = 0.0
-    stages = zip(edges[-2::-1], edges[:0:-1])  # the last one first
-    for in_flight, (first, end) in enumerate(stages, 1):
-        own = costs.segments[first:end]
-        way += sum(segment.forward + segment.backward for segment in own)
-        message = seconds_per_byte * costs.bytes_at(first)
-        seconds = sum(segment.seconds for segment in own)
-        period = max(period, seconds, message, way / in_flight)
-        way += 2 * message
-    return period
-
-
-def _with_fast_stages(costs: Costs, stages: int) -> list[int]:
-    """The cuts whose slowest stage is fastest.
-
-    By dynamic programming over (first segment of a stage, stages from there on).
-    """
-    n = len(costs.segments)
-    sums = [0.0]
-    for segment in costs.segments:
-        sums.append(sums[-1] + segment.seconds)
-    best = {(n, 0): (0.0, n)}
+    passes = _sums([segment.forward + segment.backward for segment in costs.segments])
+    seconds = _sums([segment.seconds for segment in costs.segments])
+    messages = [seconds_per_byte * costs.bytes_at(first) for first in range(n)]
+    best: dict[int, list[_Partial]] = {n: [(0.0, 0.0, ())]}
     for count in range(1, stages + 1):
-        for first in range(n - count, -1, -1):
+        later, best = best, {}
+        for first in range(stages - count, n - count + 1 if count < stages else 1):
             options = []
             for end in range(first + 1, n + 1):
-                rest = best.get((end, count - 1))
-                if rest is not None:
-                    options.append((max(sums[end] - sums[first], rest[0]), end))
-            if options:
-                best[first, count] = min(options)
-    cuts, first = [], 0
-    for count in range(stages, 1, -1):
-        first = best[first, count][1]
-        cuts.append(first)
-    return cuts
+                least = max(seconds[end] - seconds[first], messages[first])
+                for period, way, edges in later.get(end, ()):
+                    way += passes[end] - passes[first]
+                    period = max(period, least, way / count)
+                    options.append((period, way + 2 * messages[first], (first, *edges)))
+            best[first] = _undominated(options)
+    return list(min(best[0])[2][1:])
+
+
+def _sums(values: list[float]) -> list[float]:
+    """Of the first 0, 1, … values."""
+    return list(itertools.accumulate(values, initial=0.0))
+
+
+def _undominated(options: list[_Partial]) -> list[_Partial]:
+    """Those that are not worse than another one in both times."""
+    kept: list[_Partial] = []
+    for option in sorted(options):
+        if not kept or option[1] < kept[-1][1]:
+            kept.append(option)
+    return kept

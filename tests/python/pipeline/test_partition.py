@@ -47,7 +47,17 @@ def cuts_of(found):
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize(
     "stages,seconds_per_byte",
-    [(1, 0.01), (2, 0.0), (2, 0.01), (2, 0.1), (3, 0), (4, 0)],
+    [
+        (1, 0.01),
+        (2, 0),
+        (2, 0.01),
+        (2, 0.1),
+        (3, 0),
+        (3, 0.02),
+        (4, 0),
+        (4, 0.1),
+        (6, 0.02),
+    ],
 )
 def test_balanced_partition_is_the_best_of_all(seed, stages, seconds_per_byte):
     costs = random_costs(seed, 7)
@@ -59,19 +69,6 @@ def test_balanced_partition_is_the_best_of_all(seed, stages, seconds_per_byte):
         for cuts in itertools.combinations(range(1, 7), stages - 1)
     )
     assert period(costs, cuts_of(found), seconds_per_byte) == pytest.approx(best)
-
-
-@pytest.mark.parametrize("seed", range(10))
-@pytest.mark.parametrize("stages", [3, 4])
-def test_no_cut_can_be_moved_to_a_better_place(seed, stages):
-    costs = random_costs(seed, 9)
-    cuts = cuts_of(partition(costs, stages, 0.02, 0.0))
-    own = period(costs, cuts, 0.02)
-    for i in range(stages - 1):
-        for cut in set(range(1, 9)) - set(cuts):
-            moved = sorted([*cuts[:i], cut, *cuts[i + 1 :]])
-            if moved[i] == cut:
-                assert period(costs, moved, 0.02) >= own - 1e-12
 
 
 def test_given_cuts_and_the_table():
