@@ -26,6 +26,10 @@ class Task:
         """
         return [self.layers[k * len(self.layers) // stages] for k in range(1, stages)]
 
+    def optimizer(self):
+        """With the name of its learning rate."""
+        return renga.optimizers.MomentumSGD(self.lr), "lr"
+
 
 class Digits(Task):
     """Images of 16 × 16 pixels by VGG."""
@@ -66,6 +70,15 @@ class Text(Task):
         return model
 
 
+class TextByAdam(Text):
+    """The same, trained by Adam."""
+
+    lr = 0.005
+
+    def optimizer(self):
+        return renga.optimizers.Adam(self.lr), "alpha"
+
+
 def sequences(text, length):
     """Pairs of ``length`` words and the words that follow each."""
     count = (len(text) - 1) // length
@@ -73,7 +86,7 @@ def sequences(text, length):
     return renga.datasets.TupleDataset(x.astype("i"), t.astype("i"))
 
 
-TASKS = {"digits": Digits, "text": Text}
+TASKS = {"digits": Digits, "text": Text, "text-adam": TextByAdam}
 
 
 def perplexity(entry):

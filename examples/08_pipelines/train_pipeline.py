@@ -37,14 +37,15 @@ def train(comm, task, kind, epochs, seed=0):
     example = renga.dataset.concat_examples(task.train[: task.batch_size])
     cuts = task.cuts(comm.size)
     model = Pipeline(task.model(), comm, *example, stages=cuts, **KINDS[kind])
-    optimizer = renga.optimizers.MomentumSGD(task.lr).setup(model)
+    optimizer, rate = task.optimizer()
+    optimizer.setup(model)
     updater = PipelineUpdater(iterator, optimizer)
     folder = tempfile.TemporaryDirectory()  # the log is returned
     trainer = training.Trainer(updater, (epochs, "epoch"), out=folder.name)
     test = renga.iterators.SerialIterator(task.test, 64, repeat=False, shuffle=False)
     trainer.extend(extensions.Evaluator(test, model))
     trainer.extend(
-        extensions.ExponentialShift("lr", 0.1),
+        extensions.ExponentialShift(rate, 0.1),
         trigger=triggers.ManualScheduleTrigger(epochs * 3 // 4, "epoch"),
     )
     log = extensions.LogReport(postprocess=perplexity)
