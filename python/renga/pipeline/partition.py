@@ -141,8 +141,9 @@ def _given(costs: Costs, links: Sequence[str]) -> list[int]:
     return cuts
 
 
-# Of the last stages of a partition: the period as far as they decide on it, the time
-# from the first of them to the gradient of its input, and the first segment of each.
+# Some last stages of a partition: the period that they allow, the seconds from
+# receiving a value until its gradient has been sent back, and the stages' first
+# segments.
 _Partial = tuple[float, float, tuple[int, ...]]
 
 
