@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
+import marshal
 import os
 import pathlib
 import sys
 import tempfile
 import traceback
+import types
 from typing import IO, Any, Callable
 
 from renga.communicators.failure import RankFailed, with_rank
@@ -137,13 +140,28 @@ def _write_error(folder: pathlib.Path, rank: int, error: Exception) -> None:
 
 
 def _write(path: pathlib.Path, value: Any) -> None:
+    unfinished = path.with_name(f"unfinished-{path.name}")
+    unfinished.write_bytes(_pickled(value))
+    unfinished.rename(path)
+
+
+def _pickled(value: Any) -> bytes:
     try:
         import cloudpickle
     except ImportError as error:
         raise ImportError("launch: `pip install cloudpickle`") from error
-    unfinished = path.with_name(f"unfinished-{path.name}")
-    unfinished.write_bytes(cloudpickle.dumps(value))
-    unfinished.rename(path)
+
+    class Pickler(cloudpickle.Pickler):  # type: ignore[misc]
+        # cloudpickle drops the file names of functions; a rank's traceback has to
+        # show its lines. marshal keeps them, and all ranks run this interpreter.
+        def reducer_override(self, obj: Any) -> Any:
+            if isinstance(obj, types.CodeType):
+                return marshal.loads, (marshal.dumps(obj),)
+            return super().reducer_override(obj)
+
+    pickled = io.BytesIO()
+    Pickler(pickled).dump(value)
+    return pickled.getvalue()
 
 
 def _read(path: pathlib.Path) -> Any:
