@@ -159,12 +159,14 @@ template <class Target>
 
 void multiply_few_rows(const FewRows& a, const float* b, std::int64_t ldb, float* c, std::int64_t n,
                        std::int64_t k, bool accumulate) {
-  constexpr std::int64_t kWidest = 16;      // floats of a vector
-  constexpr std::int64_t kElements = 8192;  // of `a`, which stay in the L1 cache
+  constexpr std::int64_t kWidest = 16;  // floats of a vector
+  // A part of the depth: its tiles read columns of b from the L1 cache and rows of `a` from the L2
+  // cache. In more parts, summing up vectors would take a larger share of the time.
+  constexpr std::int64_t kDepth = 704, kElements = 32768;  // of `a`
   const std::int64_t depth = (k + kWidest - 1) / kWidest * kWidest;
   const Array rows = padded_rows(a, k, depth);
   const std::int64_t parts =
-      std::max<std::int64_t>(1, (a.rows * depth + kElements / 2) / kElements);
+      std::max((depth + kDepth - 1) / kDepth, (a.rows * depth + kElements / 2) / kElements);
   const std::int64_t part = ((depth + parts - 1) / parts + kWidest - 1) / kWidest * kWidest;
   parallel_for(n, a.rows * k / 8, [&](std::int64_t begin, std::int64_t end) {
     dispatch<float>([&](auto target) __attribute__((always_inline)) {
