@@ -290,7 +290,8 @@ bool type_caster<renga::Dims>::load(handle source, bool) {
       PyBytes_Check(source.ptr())) {
     return false;
   }
-  for (const handle item : reinterpret_borrow<sequence>(source)) {
+  // Objects, not handles: the items of an array are made when they are asked for.
+  for (const object item : reinterpret_borrow<sequence>(source)) {
     if (!append(item)) return false;
   }
   return true;

@@ -124,6 +124,24 @@ def test_no_integers(shape):
         F.reshape(numpy.ones(5, "f"), shape)
 
 
+def test_items_that_are_made_when_they_are_asked_for():
+    class Extent:
+        def __init__(self, extent):
+            self.extent = extent
+
+        def __index__(self):
+            return self.extent
+
+    class Extents:
+        def __len__(self):
+            return 2
+
+        def __getitem__(self, i):
+            return Extent((2, 3)[i])
+
+    assert F.reshape(numpy.ones(6, "f"), Extents()).shape == (2, 3)
+
+
 def test_memory_errors_name_the_function_the_shape_and_the_bytes():
     with pytest.raises(MemoryError, match=r"tile.*\(2199023255552,\).*8796093022208"):
         F.tile(numpy.ones(2, "f"), 2**40)
