@@ -36,7 +36,7 @@ inline MatmulBlocks matmul_blocks(std::int64_t m, std::int64_t n, std::int64_t k
   while (blocks.count() * blocks.depth < wanted) {
     const std::int64_t down = m / blocks.rows, across = n / blocks.columns;
     if (std::max(down, across) < 2 * kEdge) break;
-    (down > across ? blocks.rows : blocks.columns) *= 2;
+    (down >= across ? blocks.rows : blocks.columns) *= 2;
   }
   while (blocks.count() * blocks.depth < wanted && k / blocks.depth >= 2 * kDepth) {
     blocks.depth *= 2;
