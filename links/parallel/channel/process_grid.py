@@ -36,7 +36,10 @@ from renga.links.parallel.sharding.placement import (
     Placement,
     Shard,
 )
-from renga.links.parallel.sharding.redistribute import Redistribution
+from renga.links.parallel.sharding.redistribute import (
+    Redistribution,
+    with_summed_gradient,
+)
 from renga.links.parallel.sharding.shard_ranges import shard_ranges, sizes_of
 from renga.links.parallel.sharding.sharded_parameter import Block
 
@@ -264,8 +267,8 @@ class ReplicatedWeight(GatheredWeight):
         return [Block({})] * self.comm.size
 
     def local_weights(self, W: Any, b: Any, out_axis: int) -> tuple[Any, Any]:
-        summed = Redistribution(self.comm, REPLICATE, REPLICATE_SUMMED)
-        return summed.apply(W), None if b is None else summed.apply(b)
+        W = with_summed_gradient(self.comm, W)
+        return W, None if b is None else with_summed_gradient(self.comm, b)
 
 
 def shard_weight(

@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from renga.link import Link
 from renga.links.parallel.sequence.tokens import TOKENS
-from renga.links.parallel.sharding.placement import REPLICATE, REPLICATE_SUMMED
 from renga.links.parallel.sharding.placement_tracker import current_tracker
-from renga.links.parallel.sharding.redistribute import Redistribution
-from renga.variable import Variable
+from renga.links.parallel.sharding.redistribute import with_summed_gradient
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
@@ -52,11 +50,6 @@ class SequenceLink(Link):
     def _summed(self, param: Any) -> Any:
         """A parameter whose gradient is summed over the ranks."""
         return None if param is None else with_summed_gradient(self.comm, param)
-
-
-def with_summed_gradient(comm: Communicator, x: Any) -> Variable:
-    """A replicated variable that each rank uses with its own tokens."""
-    return Redistribution(comm, REPLICATE, REPLICATE_SUMMED).apply(x)
 
 
 def is_sharded(x: Any, least_axes: int = 3) -> bool:

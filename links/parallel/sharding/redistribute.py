@@ -102,6 +102,21 @@ def _of(x: Variable, placement: Placement) -> Placement:
 relayout = redistribute
 
 
+def with_summed_gradient(comm: Communicator, x: Any) -> Variable:
+    """A replicated weight for each rank to use with its own data.
+
+    Its gradient is the sum of what all ranks find, on every rank.
+    """
+    x = as_variable(x)
+    change = Redistribution(comm, REPLICATE, REPLICATE_SUMMED)
+    if comm.size == 1 or x.ndim < 4:
+        return change.apply(x)
+    # As a vector: what has the axes of an image is sent, and arrives, with its channels
+    # last in memory, and a gradient in that order is slow to add to a weight.
+    flat = change.apply(_core.ops.reshape(x, (-1,)))
+    return _core.ops.reshape(flat, x.shape)
+
+
 class Redistribution(NamedTuple):
     """A change of placement, with the sizes of the ranks' shards before and after."""
 

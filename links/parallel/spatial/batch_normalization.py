@@ -9,8 +9,8 @@ from renga.links.parallel.multi_node_batch_normalization import (
     MultiNodeBatchNormalization,
 )
 from renga.links.parallel.sharding.placement_tracker import is_replicated, placed
+from renga.links.parallel.sharding.redistribute import with_summed_gradient
 from renga.links.parallel.spatial.grid import SpatialGrid
-from renga.links.parallel.spatial.halo_exchange_plan import with_summed_gradient
 from renga.variable import Variable
 
 if TYPE_CHECKING:
@@ -76,8 +76,8 @@ class SpatialBatchNormalization(MultiNodeBatchNormalization):
     @placed()
     def _fixed_shards(self, x: Any, gamma: Any, beta: Any) -> Variable:
         self._require_channels(x)
-        gamma = with_summed_gradient(self.grid, gamma)
-        beta = with_summed_gradient(self.grid, beta)
+        gamma = with_summed_gradient(self.grid.comm, gamma)
+        beta = with_summed_gradient(self.grid.comm, beta)
         return super()._fixed(x, gamma, beta)
 
     def _require_channels(self, x: Any) -> None:

@@ -6,8 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from renga import _core
-from renga.links.parallel.sharding.placement import REPLICATE, REPLICATE_SUMMED
-from renga.links.parallel.sharding.redistribute import Redistribution
 from renga.links.parallel.spatial.grid import (
     Box,
     SpatialGrid,
@@ -116,14 +114,6 @@ def _overlap(computed: Box, own: Box) -> Box:
         start = min(max(c.start, o.start), o.stop)
         overlap.append(range(start, max(start, min(c.stop, o.stop))))
     return tuple(overlap)
-
-
-def with_summed_gradient(grid: SpatialGrid, x: Any) -> Variable:
-    """A replicated variable for each rank to use with its shard of an image.
-
-    The gradient is the sum of what all ranks find, on every rank.
-    """
-    return Redistribution(grid.comm, REPLICATE, REPLICATE_SUMMED).apply(x)
 
 
 def require(

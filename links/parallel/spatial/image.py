@@ -10,7 +10,10 @@ from renga.function_node import FunctionNode
 from renga.functions.noise.seed import enable_random_streams
 from renga.links.parallel.sharding.placement import PARTIAL, REPLICATE, REPLICATE_SUMMED
 from renga.links.parallel.sharding.placement_tracker import placed
-from renga.links.parallel.sharding.redistribute import Redistribution
+from renga.links.parallel.sharding.redistribute import (
+    Redistribution,
+    with_summed_gradient,
+)
 from renga.links.parallel.spatial.grid import (
     Box,
     ReplicatedFunction,
@@ -18,7 +21,6 @@ from renga.links.parallel.spatial.grid import (
     index_in,
 )
 from renga.links.parallel.spatial.halo_exchange import HaloExchange
-from renga.links.parallel.spatial.halo_exchange_plan import with_summed_gradient
 from renga.variable import Variable, as_variable
 
 if TYPE_CHECKING:
@@ -186,7 +188,7 @@ def spatial_broadcast(comm: Communicator | SpatialGrid, x: Any) -> Variable:
     Shapes:
         x, result: any, the same on every rank
     """
-    return with_summed_gradient(SpatialGrid.of(comm), as_variable(x))
+    return with_summed_gradient(SpatialGrid.of(comm).comm, x)
 
 
 def _whole(extents: tuple[int, ...]) -> Box:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from renga.functions import get_item
 from renga.functions.overrides import overriding
 from renga.link import Link
-from renga.links.parallel.sequence.link import SequenceLink, with_summed_gradient
+from renga.links.parallel.sequence.link import SequenceLink
 from renga.links.parallel.sequence.model.sequence_checker import SequenceChecker
 from renga.links.parallel.sequence.tokens import (
     TOKENS,
@@ -24,7 +24,10 @@ from renga.links.parallel.sharding.model.arguments import (
 from renga.links.parallel.sharding.model.tracked_link import tracked_class
 from renga.links.parallel.sharding.placement import REPLICATE, Shard
 from renga.links.parallel.sharding.placement_tracker import PlacementTracker, tracking
-from renga.links.parallel.sharding.redistribute import all_gather_size
+from renga.links.parallel.sharding.redistribute import (
+    all_gather_size,
+    with_summed_gradient,
+)
 from renga.utils.type_check import InvalidType
 from renga.variable import Variable
 

@@ -12,12 +12,12 @@ from renga.configuration import using_config
 from renga.function_node import grad
 from renga.functions.noise.seed import enable_random_streams
 from renga.links.parallel.sharding.memory_format import channels_last
+from renga.links.parallel.sharding.redistribute import with_summed_gradient
 from renga.links.parallel.spatial.convolution.halo_convolution import halo_convolution
 from renga.links.parallel.spatial.grid import ShardedFunction, SpatialGrid
 from renga.links.parallel.spatial.halo_exchange_plan import (
     plan_transposed_window,
     plan_window,
-    with_summed_gradient,
 )
 from renga.links.parallel.spatial.window import SpatialWindow
 from renga.variable import Variable
@@ -113,14 +113,14 @@ class SpatialConvolution(ShardedFunction):
         """The same by differentiable functions, for derivatives of higher order."""
         options = (self.window.stride, (0,) * len(self.window.pad), self.window.dilate)
         W = W if W.dtype == x.dtype else ops.cast(W, x.dtype)
-        W = with_summed_gradient(self.grid, W)
+        W = with_summed_gradient(self.grid.comm, W)
         plan_for = plan_transposed_window if self.transposed else plan_window
         plan = plan_for(self.grid, self.window, *self.extents)
         convolve = ops.deconvolution_nd if self.transposed else ops.convolution_nd
         y = plan.crop(convolve(plan.extend(x), W, None, (*options, self.groups)))
         if b is None:
             return y
-        b = with_summed_gradient(self.grid, b)
+        b = with_summed_gradient(self.grid.comm, b)
         b = ops.reshape(b, (-1,) + (1,) * len(options[0]))
         return ops.add(y, ops.broadcast_to(b, y.shape))
 

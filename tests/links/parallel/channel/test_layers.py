@@ -330,6 +330,20 @@ def test_errors_name_the_link_the_rank_the_shard_and_the_whole(ranks):
     assert all(ranks(on_rank))
 
 
+@pytest.mark.parametrize("algorithm", ["weight-gathered", "weight-replicated"])
+def test_gradients_have_the_memory_order_of_their_weights(algorithm):
+    x = array(1, 4, 4, 5, 5).astype("f4")
+
+    def on_rank(comm):
+        layouts = dict(input_layout="batch", output_layout="batch")
+        link = ParallelConvolution2D(comm, 4, 6, 3, algorithm=algorithm, **layouts)
+        link.cleargrads()
+        F.sum(link(own_shard(comm, "batch", x))).backward()
+        return link.W.grad.strides == link.W.array.strides
+
+    assert all(local.run(on_rank, ranks=2))
+
+
 FORMER_NAMES = {
     "stationary-x": "row-parallel",
     "stationary-y": "column-parallel",
