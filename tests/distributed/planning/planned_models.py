@@ -109,6 +109,13 @@ def train(model, x, steps=3):
     return found
 
 
+def check_equal(found, expected, rtol=2e-4, atol=2e-5):
+    """That training gave the outputs, gradients and parameters that are expected."""
+    assert found.keys() == expected.keys()
+    for name, value in expected.items():
+        np.testing.assert_allclose(found[name], value, rtol, atol, err_msg=name)
+
+
 def whole(param, array):
     gather = getattr(param, "whole", None)
     return np.array(array if gather is None else gather(array))

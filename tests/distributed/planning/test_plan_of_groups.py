@@ -4,7 +4,7 @@ import random
 
 import numpy as np
 import pytest
-from planned_models import CASES, DEVICE, train
+from planned_models import CASES, DEVICE, check_equal, train
 
 import renga
 import renga.functions as F
@@ -81,11 +81,7 @@ def test_groups_compute_what_the_serial_model_computes(case, several_ranks):
     for results in several_ranks(act):
         assert results
         for found in results:
-            assert found.keys() == expected.keys()
-            for name, value in expected.items():
-                np.testing.assert_allclose(
-                    found[name], value, rtol=2e-4, atol=2e-5, err_msg=name
-                )
+            check_equal(found, expected)
 
 
 @pytest.mark.parametrize("case", CASES)

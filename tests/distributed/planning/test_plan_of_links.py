@@ -7,6 +7,7 @@ from planned_models import (
     DEVICE,
     Residual,
     Words,
+    check_equal,
     images,
     plan_of,
     space_of,
@@ -56,11 +57,7 @@ def test_a_plan_computes_what_the_serial_model_computes(case, ranks):
 
     for results in ranks(act):
         for found in results:
-            assert found.keys() == expected.keys()
-            for name, value in expected.items():
-                np.testing.assert_allclose(
-                    found[name], value, rtol=2e-4, atol=2e-5, err_msg=name
-                )
+            check_equal(found, expected)
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -104,11 +101,7 @@ def test_a_spatial_plan_computes_what_the_serial_model_computes(grid):
         return train(parallelize(Residual(), comm, spatial_plan(grid), x), x)
 
     for found in local.run(act, ranks=grid[0] * grid[1]):
-        assert found.keys() == expected.keys()
-        for name, value in expected.items():
-            np.testing.assert_allclose(
-                found[name], value, rtol=2e-4, atol=2e-5, err_msg=name
-            )
+        check_equal(found, expected)
 
 
 @pytest.mark.parametrize("size", [2, 3, 4])
@@ -224,9 +217,7 @@ def test_a_plan_with_stages_trains_as_the_serial_model(ranks):
     expected = {}
     renga.serializers.DictionarySerializer(expected).save(serial)
     for found in ranks(act):
-        assert found.keys() == expected.keys()
-        for name, value in expected.items():
-            np.testing.assert_allclose(found[name], value, rtol=1e-5, atol=1e-6)
+        check_equal(found, expected, rtol=1e-5, atol=1e-6)
 
 
 def test_a_search_for_pipelines_finds_one_where_little_can_be_sent():

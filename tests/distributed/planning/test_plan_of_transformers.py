@@ -2,12 +2,7 @@
 
 import numpy as np
 import pytest
-from planned_models import (
-    plan_of,
-    space_of,
-    strategies,
-    train,
-)
+from planned_models import check_equal, plan_of, space_of, strategies, train
 
 import renga
 import renga.functions as F
@@ -69,11 +64,7 @@ def test_a_plan_computes_what_the_serial_model_computes(case, ranks):
 
     for results in ranks(act):
         for found in results:
-            assert found.keys() == expected.keys()
-            for name, value in expected.items():
-                np.testing.assert_allclose(
-                    found[name], value, rtol=2e-3, atol=2e-4, err_msg=name
-                )
+            check_equal(found, expected, rtol=2e-3, atol=2e-4)
 
 
 @pytest.mark.parametrize("case", CASES)
