@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -55,6 +56,19 @@ def test_page(page, tmp_path):
 def _path() -> str:
     """The modules of this process, in a folder that is not the repository's."""
     return os.pathsep.join(p for p in sys.path if p)
+
+
+@pytest.mark.parametrize("name", FRAGMENTS)
+def test_fragments_are_in_the_folders_that_the_page_names(name):
+    text = (ROOT / "docs" / name).read_text("utf-8")
+    named = re.findall(r"`((?:csrc|python|tests)/[\w/]+\.(?:h|cpp|py))`", text)
+    folders = {(ROOT / path).parent for path in named}
+    files = [path for folder in folders for path in folder.iterdir()]
+    sources = [path.read_text("utf-8") for path in files if path.is_file()]
+    assert all((ROOT / path).is_file() for path in named)
+    assert len(blocks(text)) >= 9
+    for line, _, code in blocks(text):
+        assert any(code in source for source in sources), f"{name}:{line}"
 
 
 def test_every_page_with_a_setup_exists():
