@@ -1,4 +1,4 @@
-"""Checks of sizes from the caller, before arrays are allocated."""
+"""Checks of numbers from the caller, such as sizes before arrays are allocated."""
 
 from __future__ import annotations
 
@@ -22,6 +22,16 @@ def check_integer(name: str, what: str, value: Any) -> int:
         raise TypeError(
             f"{name}: expected an integer as {what}, got {value!r}"
         ) from None
+
+
+def check_real(name: str, what: str, value: Any) -> float:
+    """``value`` as a float, which may be NaN; TypeError if it is not a real number."""
+    try:
+        if not isinstance(value, (str, bytes)):
+            return float(value)
+    except (TypeError, ValueError):
+        pass
+    raise TypeError(f"{name}: expected a number as {what}, got {value!r}") from None
 
 
 def check_count(

@@ -6,6 +6,7 @@ from typing import Any
 
 from renga import _core
 from renga.functions.check import check_floats
+from renga.utils.extents import check_real
 from renga.variable import Variable
 
 
@@ -17,7 +18,7 @@ def clipped_relu(x: Any, z: float = 20.0) -> Variable:
         InvalidType: ``x`` is not of floats.
     """
     check_floats("clipped_relu", x)
-    return _core.ops.clipped_relu(x, float(z))
+    return _core.ops.clipped_relu(x, check_real("clipped_relu", "z", z))
 
 
 def relu6(x: Any) -> Variable:

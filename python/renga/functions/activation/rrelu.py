@@ -14,6 +14,7 @@ from renga.functions.noise.seed import generator
 from renga.functions.on_host import on_host
 from renga.placement import reads_elements
 from renga.utils.argument import parse_kwargs
+from renga.utils.extents import check_real
 
 
 @reads_elements
@@ -25,6 +26,7 @@ def rrelu(x: Any, l: float = 1.0 / 8, u: float = 1.0 / 3, **kwargs: Any) -> Any:
     with ``return_r=True`` the result is ``(y, r)``.
 
     Raises:
+        TypeError: ``l`` or ``u`` is not a number.
         ValueError: not ``0 <= l < u < 1``.
         InvalidType: ``x`` is not of floats, or ``r`` has another shape.
 
@@ -36,6 +38,7 @@ def rrelu(x: Any, l: float = 1.0 / 8, u: float = 1.0 / 3, **kwargs: Any) -> Any:
         ("return_r", False),
         train="rrelu: expected using_config('train', …), got train",
     )
+    l, u = check_real("rrelu", "l", l), check_real("rrelu", "u", u)  # noqa: E741
     if not 0 <= l < u < 1:
         raise ValueError(f"rrelu: expected 0 <= l < u < 1, got {l} and {u}")
     check_floats("rrelu", x)

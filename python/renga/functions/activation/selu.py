@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from renga import _core
+from renga.utils.extents import check_real
 from renga.variable import Variable
 
 
@@ -13,6 +14,11 @@ def selu(
 ) -> Variable:
     """``scale x``, or ``scale alpha (exp(x) - 1)`` where ``x`` is negative.
 
+    Raises:
+        TypeError: ``alpha`` or ``scale`` is not a number.
+        InvalidType: ``x`` is not of floats.
+
     Source: Klambauer et al., Self-normalizing neural networks, 2017.
     """
-    return _core.ops.elu(x, alpha) * scale
+    alpha = check_real("selu", "alpha", alpha)
+    return _core.ops.elu(x, alpha) * check_real("selu", "scale", scale)

@@ -9,7 +9,7 @@ import numpy
 
 from renga import _core
 from renga.functions.array.pad import pad
-from renga.utils.extents import check_integer, check_memory
+from renga.utils.extents import check_integer, check_memory, check_real
 from renga.utils.type_check import InvalidType
 from renga.variable import Variable, as_array, holds_numbers
 
@@ -24,6 +24,7 @@ def pad_sequence(
         return: (B, length, …)
 
     Raises:
+        TypeError: ``length`` is not an integer, or ``padding`` not a number.
         InvalidType: there are none, one is too long, or shapes do not fit.
     """
     shapes = [x.shape for x in xs]
@@ -47,7 +48,8 @@ def pad_sequence(
         if x.dtype.kind != "f":
             widths = list(zip([0, *rest], after))
             return pad(x, widths, "constant", constant_values=padding)
-        return _core.ops.pad(x, [0, *rest], after, float(padding))
+        value = check_real("pad_sequence", "padding", padding)
+        return _core.ops.pad(x, [0, *rest], after, value)
 
     return _core.ops.stack([padded(x) for x in xs], 0)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from renga.functions.array.get_item import get_item
 from renga.functions.overrides import overridable
+from renga.utils.extents import check_integer
 from renga.utils.type_check import InvalidType
 from renga.variable import Variable
 
@@ -22,11 +23,13 @@ def position_embedding(W: Any, x: Any, position: int = 0) -> Variable:
         result: (L, E)
 
     Raises:
+        TypeError: ``position`` is not an integer.
         InvalidType: ``x`` has no axis 1, or there are fewer rows.
 
     Source: Radford et al., Improving language understanding by generative
     pre-training, 2018.
     """
+    position = check_integer("position_embedding", "position", position)
     if x.ndim < 2 or not 0 <= position <= len(W) - x.shape[1]:
         raise InvalidType(
             f"position_embedding: expected x of (N, L, …), L at most {len(W)} less "

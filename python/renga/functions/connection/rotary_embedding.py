@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy
 
 from renga import _core, backend
 from renga.functions.check import check_floats
+from renga.utils.extents import check_integer, check_real
 from renga.utils.type_check import InvalidType
 from renga.variable import Variable, as_variable
 
@@ -34,6 +34,7 @@ def rotary_embedding(
         x, y: (…, L, D), D even
 
     Raises:
+        TypeError: ``position`` or ``step`` is not an integer, or ``base`` not a number.
         InvalidType: ``x`` is not of floats, or D is odd.
         ValueError: ``base`` is not positive, or ``position`` is 2^31 or more.
 
@@ -45,8 +46,9 @@ def rotary_embedding(
         raise InvalidType(
             f"rotary_embedding: expected (…, L, D) with an even D, got {x.shape}"
         )
-    position, base = operator.index(position), float(base)
-    step = operator.index(step)
+    position = check_integer("rotary_embedding", "position", position)
+    step = check_integer("rotary_embedding", "step", step)
+    base = check_real("rotary_embedding", "base", base)
     if abs(position) >= _MOST:
         raise ValueError(
             f"rotary_embedding: expected a position below 2**31, got {position}"

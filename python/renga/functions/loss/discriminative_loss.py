@@ -10,7 +10,7 @@ from renga import _core
 from renga.functions.check import check_floats, check_shape
 from renga.functions.on_host import on_host
 from renga.placement import reads_elements
-from renga.utils.extents import check_count
+from renga.utils.extents import check_count, check_real
 from renga.variable import Variable, as_array
 
 
@@ -42,7 +42,8 @@ def discriminative_margin_based_clustering_loss(
 
     Raises:
         ValueError: the norm is neither 1 nor 2, or ``max_embedding_dim`` below 1.
-        TypeError: ``max_embedding_dim`` is not an integer.
+        TypeError: ``max_embedding_dim`` is not an integer, or another option not a
+            number.
         InvalidType: shapes or dtypes do not fit.
 
     Source: De Brabandere et al., Semantic instance segmentation with a discriminative
@@ -54,6 +55,10 @@ def discriminative_margin_based_clustering_loss(
     check_floats(name, embeddings)
     labels = as_array(labels)
     n = len(embeddings)
+    delta_v = check_real(name, "delta_v", delta_v)
+    delta_d = check_real(name, "delta_d", delta_d)
+    alpha, beta = check_real(name, "alpha", alpha), check_real(name, "beta", beta)
+    gamma = check_real(name, "gamma", gamma)
     k = check_count(name, "max_embedding_dim", max_embedding_dim)
     fits = embeddings.ndim == 4 and labels.shape == (n, *embeddings.shape[2:])
     check_shape(name, fits, "(N, C, H, W) and (N, H, W)", embeddings, labels)

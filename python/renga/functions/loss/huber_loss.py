@@ -11,6 +11,7 @@ from renga.functions.check import check_alike
 from renga.functions.loss.nominal_dtype import in_nominal_dtype
 from renga.functions.loss.reduction import check_reduce
 from renga.functions.on_host import beside
+from renga.utils.extents import check_real
 from renga.variable import Variable
 
 
@@ -30,8 +31,9 @@ def huber_loss(
     """
     check_reduce("huber_loss", reduce, ("sum_along_second_axis", "no"))
     check_alike("huber_loss", x, t)
+    delta = check_real("huber_loss", "delta", delta)
     distance = _core.ops.absolute(_core.ops.subtract(in_nominal_dtype(x), t))
-    most = beside(distance, numpy.asarray(float(delta), x.dtype))
+    most = beside(distance, numpy.asarray(delta, x.dtype))
     near = _core.ops.minimum(distance, most)
     loss = near * (distance - near * 0.5)
     return loss if reduce == "no" else _core.ops.sum(loss, 1)

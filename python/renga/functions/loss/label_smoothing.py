@@ -6,6 +6,7 @@ from typing import Any
 
 from renga import _core
 from renga.functions.loss.softmax_cross_entropy import softmax_cross_entropy
+from renga.utils.extents import check_real
 from renga.variable import Variable, as_array, as_variable
 
 
@@ -23,10 +24,12 @@ def label_smoothing_cross_entropy(
 
     Raises:
         InvalidType: shapes or dtypes do not fit.
+        TypeError: epsilon is not a number.
         ValueError: epsilon is not in [0, 1].
 
     Source: Szegedy et al., CVPR 2016.
     """
+    epsilon = check_real("label_smoothing_cross_entropy", "epsilon", epsilon)
     if not 0 <= epsilon <= 1:
         raise ValueError(
             f"label_smoothing_cross_entropy: expected epsilon in [0, 1], got {epsilon}"

@@ -11,6 +11,7 @@ from renga.configuration import config
 from renga.functions.array.cast import promoted
 from renga.functions.noise.seed import draw_seed
 from renga.utils.argument import parse_kwargs
+from renga.utils.extents import check_real
 from renga.utils.type_check import InvalidType
 from renga.variable import as_variable
 
@@ -23,6 +24,7 @@ def dropout(x: Any, ratio: float = 0.5, **kwargs: Any) -> Any:
     outside training.
 
     Raises:
+        TypeError: the ratio is not a number.
         ValueError: the ratio is not in [0, 1).
         InvalidType: ``x`` is of integers, or the mask has another shape.
 
@@ -32,8 +34,7 @@ def dropout(x: Any, ratio: float = 0.5, **kwargs: Any) -> Any:
     if not kwargs:  # the common case
         if not config.train:
             return as_variable(x)
-        _check_ratio(ratio)
-        return _core.ops.dropout(x, ratio, draw_seed(x))
+        return _core.ops.dropout(x, _checked(ratio), draw_seed(x))
     mask, return_mask = parse_kwargs(
         kwargs,
         ("mask", None),
@@ -43,15 +44,16 @@ def dropout(x: Any, ratio: float = 0.5, **kwargs: Any) -> Any:
     if not config.train:
         return (as_variable(x), None) if return_mask else as_variable(x)
     if mask is None:
-        _check_ratio(ratio)
         ones = numpy.ones(x.shape, x.dtype)
-        mask = _core.ops.dropout(ones, ratio, draw_seed(x)).array
+        mask = _core.ops.dropout(ones, _checked(ratio), draw_seed(x)).array
     elif mask.shape != x.shape:
         raise InvalidType(f"dropout: expected a mask of {x.shape}, got {mask.shape}")
     y = _core.ops.multiply(*promoted(x, mask))
     return (y, mask) if return_mask else y
 
 
-def _check_ratio(ratio: float) -> None:
+def _checked(ratio: Any) -> float:
+    ratio = check_real("dropout", "ratio", ratio)
     if not 0 <= ratio < 1:
         raise ValueError(f"dropout: expected a ratio in [0, 1), got {ratio}")
+    return ratio

@@ -8,6 +8,7 @@ from renga import _core
 from renga.functions.check import check_axis, check_floats
 from renga.functions.noise.seed import generator
 from renga.functions.on_host import on_host
+from renga.utils.extents import check_real
 from renga.variable import Variable, as_variable
 
 
@@ -16,11 +17,13 @@ def gumbel_softmax(log_pi: Any, tau: float = 0.1, axis: int = 1) -> Variable:
     """``softmax((log_pi + g) / tau)`` with Gumbel noise g: nearly one-hot samples.
 
     Raises:
+        TypeError: ``tau`` is not a number.
         ValueError: ``tau`` is not positive.
         InvalidType: there is no such axis, or ``log_pi`` is not of floats.
 
     Source: Jang et al., Categorical reparameterization with Gumbel-softmax, 2016.
     """
+    tau = check_real("gumbel_softmax", "tau", tau)
     if tau <= 0:
         raise ValueError(f"gumbel_softmax: expected a positive tau, got {tau}")
     check_floats("gumbel_softmax", log_pi)

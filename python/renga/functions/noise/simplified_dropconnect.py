@@ -11,6 +11,7 @@ from renga import _core
 from renga.functions.array.cast import cast_floats
 from renga.functions.check import check_floats, check_shape
 from renga.functions.on_host import on_host
+from renga.utils.extents import check_real
 from renga.variable import Variable, as_array
 
 
@@ -38,11 +39,13 @@ def simplified_dropconnect(
         return: (N, O)
 
     Raises:
+        TypeError: the ratio is not a number.
         ValueError: the ratio is not in [0, 1).
         InvalidType: shapes or dtypes do not fit.
 
     Source: Wan et al., Regularization of neural networks using DropConnect, 2013.
     """
+    ratio = check_real("simplified_dropconnect", "ratio", ratio)
     if not 0 <= ratio < 1:
         raise ValueError(
             f"simplified_dropconnect: expected a ratio in [0, 1), got {ratio}"

@@ -10,6 +10,7 @@ from renga.functions.array.cast import promoted
 from renga.functions.check import check_shape
 from renga.functions.noise.seed import generator
 from renga.utils.argument import parse_kwargs
+from renga.utils.extents import check_real
 from renga.variable import Variable, as_variable
 
 
@@ -19,6 +20,7 @@ def zoneout(h: Any, x: Any, ratio: float = 0.5, **kwargs: Any) -> Variable:
     Outside training it is ``x``.
 
     Raises:
+        TypeError: the ratio is not a number.
         ValueError: the ratio is not in [0, 1].
         InvalidType: shapes differ.
 
@@ -29,6 +31,7 @@ def zoneout(h: Any, x: Any, ratio: float = 0.5, **kwargs: Any) -> Variable:
     if not config.train:
         return as_variable(x)
     check_shape("zoneout", h.shape == x.shape, "arrays of one shape", h, x)
+    ratio = check_real("zoneout", "ratio", ratio)
     if not 0 <= ratio <= 1:
         raise ValueError(f"zoneout: expected a ratio in [0, 1], got {ratio}")
     return _core.ops.where(generator(h).random_sample(h.shape) < ratio, *promoted(h, x))

@@ -12,6 +12,7 @@ from renga.functions.array.cast import cast
 from renga.functions.check import check_floats, check_shape, check_written
 from renga.functions.util.recomputation import remembered
 from renga.placement import reads_elements
+from renga.utils.extents import check_real
 from renga.variable import Variable, as_array
 
 
@@ -40,7 +41,7 @@ def batch_renormalization(
         gamma, beta, running_mean, running_var: (C, …), of axes 1, 2, … of ``x``
 
     Raises:
-        TypeError: an average is missing.
+        TypeError: an average is missing, or an option is not a number.
         ValueError: ``rmax`` is 0 or less.
         InvalidType: shapes or dtypes do not fit.
 
@@ -52,6 +53,8 @@ def batch_renormalization(
             raise TypeError(f"{name}: expected {label}, got None")
         if update_statistics:
             check_written(name, label, given)
+    rmax, dmax = check_real(name, "rmax", rmax), check_real(name, "dmax", dmax)
+    eps, decay = check_real(name, "eps", eps), check_real(name, "decay", decay)
     if not rmax > 0:
         raise ValueError(f"{name}: expected rmax above 0, got {rmax}")
     axes = check_parameters(name, x, gamma, beta)

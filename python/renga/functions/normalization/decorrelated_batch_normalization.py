@@ -14,7 +14,7 @@ from renga.functions.math.average import average
 from renga.functions.normalization.inverse_root import inverse_root
 from renga.functions.on_host import on_host
 from renga.utils.argument import parse_kwargs
-from renga.utils.extents import check_integer
+from renga.utils.extents import check_integer, check_real
 from renga.utils.type_check import InvalidType
 from renga.variable import Variable
 
@@ -32,6 +32,7 @@ def decorrelated_batch_normalization(x: Any, **kwargs: Any) -> Variable:
         running_projection: (groups, C / groups, C / groups)
 
     Raises:
+        TypeError: ``groups`` is not an integer, or ``eps`` or ``decay`` not a number.
         InvalidType: ``x`` is not of floats, has one axis only, or channels that cannot
             be divided into that many groups.
 
@@ -52,6 +53,7 @@ def decorrelated_batch_normalization(x: Any, **kwargs: Any) -> Variable:
     ):
         if running is not None:
             check_written(name, label, running)
+    eps, decay = check_real(name, "eps", eps), check_real(name, "decay", decay)
     pixels = _by_channels(name, x, groups)
     ops = _core.ops
     mean = average(pixels, 2, keepdims=True)

@@ -12,7 +12,7 @@ from renga.functions.array.cast import cast
 from renga.functions.check import check_floats, check_shape
 from renga.functions.on_host import beside
 from renga.functions.overrides import overridable
-from renga.utils.extents import check_count
+from renga.utils.extents import check_count, check_real
 from renga.variable import Variable
 
 
@@ -26,15 +26,19 @@ def local_response_normalization(
         x: (N, C, …)
 
     Raises:
+        TypeError: ``n`` is not an integer, or another option not a number.
         ValueError: ``n`` is below 1.
         InvalidType: ``x`` has less than two axes or is not of floats.
 
     Source: Krizhevsky et al., ImageNet classification with deep convolutional neural
     networks, 2012.
     """
-    check_floats("local_response_normalization", x)
-    check_shape("local_response_normalization", x.ndim >= 2, "(N, C, …)", x)
-    n = check_count("local_response_normalization", "n", n)
+    name = "local_response_normalization"
+    check_floats(name, x)
+    check_shape(name, x.ndim >= 2, "(N, C, …)", x)
+    n = check_count(name, "n", n)
+    k, alpha = check_real(name, "k", k), check_real(name, "alpha", alpha)
+    beta = check_real(name, "beta", beta)
     if x.dtype.char == "e":  # squares overflow at 256
         wide = cast(x, "float32")
         return cast(local_response_normalization(wide, n, k, alpha, beta), "float16")
@@ -46,4 +50,4 @@ def local_response_normalization(
     near = (abs(i[:, None] - i) <= min(n // 2, channels)).astype(x.dtype)
     near = numpy.broadcast_to(near, (batch, *near.shape))
     sums = ops.reshape(ops.matmul(beside(x, near), squares), x.shape)
-    return ops.multiply(x, (sums * alpha + k) ** -float(beta))
+    return ops.multiply(x, (sums * alpha + k) ** -beta)

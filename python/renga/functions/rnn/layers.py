@@ -9,6 +9,7 @@ from typing import Any, Callable
 from renga import _core
 from renga.functions.array.separate import separate
 from renga.functions.noise.dropout import dropout
+from renga.utils.extents import check_integer
 from renga.utils.type_check import InvalidType
 
 # One layer in one direction. Arguments: inputs, initial states, lengths of the steps,
@@ -33,6 +34,7 @@ def run_layers(
         states: (S, B, N) each, with S layers and directions
         xs: (B_t, I) each, B >= B_1 >= B_2 >= …
     """
+    n_layers = check_integer(name, "n_layers", n_layers)
     directions = 2 if bidirectional else 1
     lengths = [len(x) for x in xs]
     _check(name, n_layers * directions, states, layers, lengths)

@@ -31,6 +31,8 @@ def check_weights(
     bidirectional: bool,
 ) -> None:
     """Raises InvalidType unless each layer has ``n`` weights and biases that fit."""
+    if len(xs) == 0:
+        raise InvalidType(f"{name}: expected one step or more, got none")
     check_floats(name, *states, *xs)
     units = states[0].shape[-1]
     width = xs[0].shape[-1]
