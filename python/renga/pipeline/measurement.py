@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import statistics
 import time
@@ -137,8 +138,13 @@ def _step(
     return clock
 
 
-def memory_seconds_per_byte() -> float:
-    """Of reading or writing an array that no cache holds."""
+@functools.cache
+def memory_seconds_per_byte(ranks: int) -> float:
+    """Of reading or writing an array that no cache holds, while ``ranks`` do so.
+
+    Measured once for each number of ranks: the arrays take longer to allocate than a
+    small model to train.
+    """
     x = numpy.zeros(1 << 24, numpy.float32)
     y = numpy.zeros_like(x)
     seconds = math.inf

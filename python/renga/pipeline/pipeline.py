@@ -173,7 +173,7 @@ class Pipeline(Link):
         sample = copy.deepcopy(self.model)
         costs = measurement.measure(sample, sample, inputs, self.micro_batches)
         passes = _UPDATE_PASSES + _MORE_PASSES[self._weights_kind]
-        update = passes * measurement.memory_seconds_per_byte()
+        update = passes * measurement.memory_seconds_per_byte(self.comm.size)
         for segment in costs.segments:
             segment.update = update * segment.parameter_bytes / self.micro_batches
         numpy.random.set_state(state)

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from renga.pipeline.measurement import Costs, Segment
+from renga.pipeline.measurement import Costs, Segment, memory_seconds_per_byte
 from renga.pipeline.partition import partition
 
 
@@ -104,3 +104,7 @@ def test_given_cuts_and_the_table():
 def test_stages_that_do_not_fit(stages, message):
     with pytest.raises(ValueError, match=message):
         partition(random_costs(0, 3), stages, 0.0, 0.0)
+
+
+def test_memory_is_measured_once_for_each_number_of_ranks():
+    assert memory_seconds_per_byte(2) == memory_seconds_per_byte(2) > 0
