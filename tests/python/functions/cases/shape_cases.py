@@ -143,7 +143,7 @@ F.pad_sequence([f(2), f(3)], length='a') -> TypeError
 F.pad_sequence([f(2), f(3)], length=numpy.int64(4)) -> float32 (2, 4)
 F.pad_sequence([f(()), f(3)]) -> InvalidType
 F.pad_sequence([]) -> InvalidType
-F.pad_sequence([f(2), f(3)], padding='a') -> ValueError
+F.pad_sequence([f(2), f(3)], padding='a') -> TypeError
 F.concat([f(2, 3), f(2, 3)], axis=2**64) -> InvalidType
 F.concat([f(2, 3), f(2, 3)], axis=-2**64) -> InvalidType
 F.concat([f(2, 3), f(2, 3)], axis=1.0) -> TypeError
