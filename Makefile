@@ -45,6 +45,8 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell nproc)
 export CMAKE_CXX_COMPILER_LAUNCHER ?= $(shell command -v ccache)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Tests start hundreds of processes, which need not compile what they import each time.
+unexport PYTHONDONTWRITEBYTECODE
 # More processes than cores, and root in a container, are welcome here.
 export PRTE_MCA_rmaps_default_mapping_policy := :oversubscribe
 export OMPI_MCA_btl := ^ofi

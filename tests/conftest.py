@@ -12,6 +12,7 @@ import importlib
 import os
 import pathlib
 import sys
+from collections.abc import Iterator
 from typing import Any, Callable
 
 import pytest
@@ -74,8 +75,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.mpi)
 
 
-def pytest_collection_finish() -> None:
-    # Garbage collectors need not look at tens of thousands of tests again and again.
+@pytest.hookimpl(hookwrapper=True)
+def pytest_collection() -> Iterator[None]:
+    # The garbage collector need not look at tens of thousands of tests again and again.
+    gc.disable()
+    yield
+    gc.enable()
     gc.collect()
     gc.freeze()
 
