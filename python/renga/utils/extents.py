@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Iterable
 from typing import Any
@@ -25,12 +26,17 @@ def check_integer(name: str, what: str, value: Any) -> int:
 
 
 def check_real(name: str, what: str, value: Any) -> float:
-    """``value`` as a float, which may be NaN; TypeError if it is not a real number."""
+    """``value`` as a float; TypeError if it is not a real number.
+
+    It may be NaN, or infinite, as integers are that no float can hold.
+    """
     try:
         if not isinstance(value, (str, bytes)):
             return float(value)
     except (TypeError, ValueError):
         pass
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
     raise TypeError(f"{name}: expected a number as {what}, got {value!r}") from None
 
 

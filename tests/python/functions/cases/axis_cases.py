@@ -168,7 +168,7 @@ F.embed_id(i(2), f(0, 3)) -> IndexError
 F.n_step_lstm(0, 0., f(1, 2, 3), f(1, 2, 3), [], [], [f(2, 3)]) -> InvalidType
 F.n_step_lstm(-1, 0., f(1, 2, 3), f(1, 2, 3), [], [], [f(2, 3)]) -> ValueError
 F.n_step_lstm(2**40, 0., f(1, 2, 3), f(1, 2, 3), [], [], [f(2, 3)]) -> ValueError
-F.n_step_lstm(1.5, 0., f(1, 2, 3), f(1, 2, 3), [[f(3, 3)] * 8], [[f(3)] * 8], [f(2, 3)]) -> ValueError
+F.n_step_lstm(1.5, 0., f(1, 2, 3), f(1, 2, 3), [[f(3, 3)] * 8], [[f(3)] * 8], [f(2, 3)]) -> TypeError
 renga._core.empty((2**40,), 'f') -> MemoryError
 renga._core.empty((-1,), 'f') -> ValueError
 renga._core.empty((2**62, 4), 'f') -> MemoryError
