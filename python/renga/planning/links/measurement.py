@@ -7,7 +7,7 @@ import dataclasses
 import math
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy
@@ -30,7 +30,8 @@ from renga.variable import Variable
 if TYPE_CHECKING:
     from renga.communicators import Communicator
 
-_REPETITIONS = 3
+# Repetitions: at least three, and more where they are short.
+_REPETITIONS, _MOST_REPETITIONS, _SECONDS = 3, 10, 0.5
 
 
 def measure(
@@ -115,7 +116,7 @@ def _time_steps(
     """
     runs, steps, updates = [], [], []
     optimizer = SGD(0.0).setup(model)
-    for _ in range(_REPETITIONS):
+    for _ in _repetitions():
         clock = _Clock(traced.calls)
         with clock, clock.calls:
             _step(model, inputs)
@@ -131,6 +132,15 @@ def _time_steps(
         for i in range(2 * len(traced.calls))
     ]
     return passes, min(steps), min(updates)
+
+
+def _repetitions() -> Iterator[int]:
+    """Counts the repetitions of what is timed."""
+    start = time.perf_counter()
+    for i in range(_MOST_REPETITIONS):
+        if i >= _REPETITIONS and time.perf_counter() - start > _SECONDS:
+            return
+        yield i
 
 
 def _step(model: Any, inputs: Sequence[Any]) -> None:
@@ -241,7 +251,7 @@ def _time_product(
     x = Variable(values.astype(link.W.dtype), requires_grad=has_gradient)
     wanted = [x, W] if has_gradient else [W]
     times = []
-    for _ in range(_REPETITIONS):
+    for _ in _repetitions():
         start = time.perf_counter()
         y = _product(link, x, W)
         _finish(y)
@@ -277,7 +287,7 @@ def _device(ranks: int) -> Device:
     a = numpy.ones((512, 512), numpy.float32)
     x = numpy.ones(1 << 22, numpy.float32)
     product, moved = math.inf, math.inf
-    for _ in range(_REPETITIONS):
+    for _ in _repetitions():
         start = time.perf_counter()
         _finish(F.matmul(a, a))
         product = min(product, time.perf_counter() - start)
