@@ -47,7 +47,7 @@ def assert_same(models, others, tolerance=1e-5):
 def as_graph(network, device):
     """``network`` with a forward pass that becomes a graph on a device."""
     kind = type(network)
-    if device == gpu:
+    if device != "@numpy":
         forward = renga.static_graph(kind.forward)
         network.__class__ = type(kind.__name__, (kind,), {"forward": forward})
     return network
@@ -189,8 +189,12 @@ def test_a_trainer_with_extensions(kind, tmp_path):
     assert_same([model], [other], 0)
 
 
-def test_data_parallel_training_over_nccl(monkeypatch):
-    """The five-line change: two ranks with a device each are one with both batches."""
+@pytest.mark.parametrize("static", [False, True])
+def test_data_parallel_training_over_nccl(monkeypatch, static):
+    """The five-line change: two ranks with a device each are one with both batches.
+
+    From the third step on, a static network is a graph.
+    """
     native = pytest.importorskip("renga._nccl_standin")
     from renga.communicators import local
     from renga.communicators.nccl.nccl_communicator import NcclCollectives
@@ -199,7 +203,7 @@ def test_data_parallel_training_over_nccl(monkeypatch):
     if cuda.load_plugin().count() < 2:
         pytest.skip("one device")
     monkeypatch.setitem(sys.modules, "renga._communicators_nccl", native)
-    x, t = images(12)
+    x, t = images(16)
     x = x[:, :, :8, :8].copy()
 
     class CNN(renga.Chain):
@@ -214,8 +218,9 @@ def test_data_parallel_training_over_nccl(monkeypatch):
         def forward(self, x):
             return self.fc(F.max_pooling_2d(F.relu(self.conv(x)), 2))
 
-    def make(optimizer, device):
-        model = L.Classifier(CNN()).to_device(device)
+    def make(optimizer, device, static=False):
+        network = as_graph(CNN(), device) if static else CNN()
+        model = L.Classifier(network).to_device(device)
         return model, optimizer.setup(model)
 
     def batch(examples, device):
@@ -226,16 +231,16 @@ def test_data_parallel_training_over_nccl(monkeypatch):
         device = renga.get_device(f"@cupy:{comm.intra_rank}")
         device.use()
         optimizer = create_multi_node_optimizer(renga.optimizers.MomentumSGD(0.1), comm)
-        model, optimizer = make(optimizer, device)
+        model, optimizer = make(optimizer, device, static)
         examples = scatter_dataset(list(zip(x, t)), comm)
-        for i in range(0, 6, 2):
+        for i in range(0, 8, 2):
             optimizer.update(model, *batch(examples[i : i + 2], device))
         device.device.synchronize()
         return model
 
     model, optimizer = make(renga.optimizers.MomentumSGD(0.1), gpu)
-    for i in range(0, 6, 2):
-        whole = [(x[j], t[j]) for j in [i, i + 1, 6 + i, 7 + i]]
+    for i in range(0, 8, 2):
+        whole = [(x[j], t[j]) for j in [i, i + 1, 8 + i, 9 + i]]
         optimizer.update(model, *batch(whole, gpu))
     model.to_device("@numpy")
     for other in local.run(train, ranks=2):
