@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _SIZES = [4**n for n in range(5, 13)]  # 1 KiB to 16 MiB
 _REPETITIONS = 5
-_CACHES = 1 << 23  # bytes, more than the caches of a core
+_CACHES = 1 << 23  # bytes, more than the caches of a core have
 Points = tuple[tuple[int, float], ...]  # bytes and seconds, in order
 
 
@@ -78,16 +78,23 @@ def _seconds(comm: Communicator, source: Placement, size: int) -> float:
     """
     rows = 16
     x = numpy.ones((rows, max(1, size // 4 // rows)), numpy.float32)
-    others = numpy.ones(_CACHES // 4, numpy.float32)
     sizes = [x.shape[1]] * comm.size if source == CHANNEL else []
     change = Redistribution(comm, source, REPLICATE, sizes)
 
+    fill_caches = cache_filler()
+
     def seconds() -> float:
-        numpy.add(others, 1, out=others)
+        fill_caches()
         numpy.add(x, 1, out=x)
         return _slowest(comm, lambda: change.apply(Variable(x)).array)
 
     return min(seconds() for _ in range(_REPETITIONS))
+
+
+def cache_filler() -> Callable[[], Any]:
+    """A function that fills the caches of a core with memory that it has written to."""
+    memory = numpy.ones(_CACHES // 4, numpy.float32)
+    return lambda: numpy.add(memory, 1, out=memory)
 
 
 def _slowest(comm: Communicator, act: Callable[[], Any]) -> float:

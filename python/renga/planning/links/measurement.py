@@ -7,7 +7,7 @@ import dataclasses
 import math
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy
@@ -24,13 +24,14 @@ from renga.links.parallel.sharding.tracing import variables
 from renga.optimizers import SGD
 from renga.planning.costs import Costs, Device, Pass, split_text
 from renga.planning.graph import Operation
+from renga.planning.links.collective_times import cache_filler
 from renga.planning.links.traced_model import TracedCall, TracedModel
 from renga.variable import Variable
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
 
-# Repetitions: at least three, and more where they are short.
+# Repetitions: at least three, and more of what is short.
 _REPETITIONS, _MOST_REPETITIONS, _SECONDS = 3, 10, 0.5
 
 
@@ -64,9 +65,9 @@ def measure(
     costs = comm.bcast_obj(costs)
     operations = traced.graph.operations
     if any(_missing(op, min(comm.size, len(inputs[0])), costs) for op in operations):
-        factor = _measure_batches(model, traced, inputs, comm.size, costs)
+        factor = _measure_batches(model, traced, inputs, comm, costs)
         for call in traced.calls:
-            _measure_channels(call, traced, comm.size, costs, factor)
+            _measure_channels(call, traced, comm, costs, factor)
         costs = comm.bcast_obj(costs)
         if cache is not None and comm.rank == 0:
             costs.save(cache)
@@ -80,7 +81,11 @@ def _missing(op: Operation, parts: int, costs: Costs) -> bool:
 
 
 def _measure_batches(
-    model: Link, traced: TracedModel, inputs: Sequence[Any], ranks: int, costs: Costs
+    model: Link,
+    traced: TracedModel,
+    inputs: Sequence[Any],
+    comm: Communicator,
+    costs: Costs,
 ) -> float:
     """Measures operations with all samples and with those of a rank, and updates.
 
@@ -90,9 +95,9 @@ def _measure_batches(
     samples, factor = len(inputs[0]), 1.0
     operations = traced.graph.operations
     size = sum(param.array.nbytes for param in model.params())
-    for parts in dict.fromkeys((1, min(ranks, samples))):
+    for parts in dict.fromkeys((1, min(comm.size, samples))):
         part = [x[: math.ceil(samples / parts)] for x in inputs]
-        passes, seconds, update = _time_steps(model, traced, part)
+        passes, seconds, update = _time_steps(model, traced, part, comm)
         factor = seconds / sum(map(sum, passes))
         for i, own in enumerate(passes):
             call, index = traced.calls[i // 2], i % 2
@@ -106,7 +111,7 @@ def _measure_batches(
 
 
 def _time_steps(
-    model: Any, traced: TracedModel, inputs: Sequence[Any]
+    model: Any, traced: TracedModel, inputs: Sequence[Any], comm: Communicator
 ) -> tuple[list[Pass], float, float]:
     """Of each call of a link, and of the functions behind it; of both passes; of SGD.
 
@@ -114,33 +119,38 @@ def _time_steps(
     up, and Python runs in between. An update finds the parameters in memory as the
     passes left them.
     """
-    runs, steps, updates = [], [], []
+    runs = []
     optimizer = SGD(0.0).setup(model)
-    for _ in _repetitions():
+
+    def time_step() -> Pass:
         clock = _Clock(traced.calls)
         with clock, clock.calls:
             _step(model, inputs)
         runs.append(clock.seconds)
+        comm.barrier()
         start = time.perf_counter()
         _step(model, inputs)
         middle = time.perf_counter()
         optimizer.update()
-        steps.append(middle - start)
-        updates.append(time.perf_counter() - middle)
+        return middle - start, time.perf_counter() - middle
+
+    step, update = _shortest(comm, time_step)
     passes = [
         (min(run[i][0] for run in runs), min(run[i][1] for run in runs))
         for i in range(2 * len(traced.calls))
     ]
-    return passes, min(steps), min(updates)
+    return passes, step, update
 
 
-def _repetitions() -> Iterator[int]:
-    """Counts the repetitions of what is timed."""
-    start = time.perf_counter()
-    for i in range(_MOST_REPETITIONS):
-        if i >= _REPETITIONS and time.perf_counter() - start > _SECONDS:
-            return
-        yield i
+def _shortest(comm: Communicator, time_once: Callable[[], Pass]) -> Pass:
+    """The shortest of several repetitions, each as long as on the slowest rank."""
+    times: list[Pass] = []
+    while len(times) < _REPETITIONS or (
+        len(times) < _MOST_REPETITIONS and sum(map(sum, times)) < _SECONDS
+    ):
+        found = comm.allgather_obj(time_once())
+        times.append((max(t[0] for t in found), max(t[1] for t in found)))
+    return min(t[0] for t in times), min(t[1] for t in times)
 
 
 def _step(model: Any, inputs: Sequence[Any]) -> None:
@@ -214,28 +224,37 @@ class _Clock(FunctionHook):
 
 
 def _measure_channels(
-    traced: TracedCall, model: TracedModel, ranks: int, costs: Costs, factor: float
+    traced: TracedCall,
+    model: TracedModel,
+    comm: Communicator,
+    costs: Costs,
+    factor: float,
 ) -> None:
     """Products with the channels of one rank, and what comes between them."""
     op = model.graph.operations[traced.link]
-    if ranks == 1 or op.kind not in ("convolution", "linear"):
+    if comm.size == 1 or op.kind not in ("convolution", "linear"):
         return
     if getattr(traced.call.link, "groups", 1) > 1:
         return
-    grids = {grid[:2] for grid in process_grids(ranks)}
+    grids = {grid[:2] for grid in process_grids(comm.size)}
     table = costs.table.setdefault(op.signature, {})
     has_gradient = traced.call.x is not None and traced.call.x.creator_node is not None
     for inputs, outputs in sorted(grids):
         if inputs <= op.reduction and outputs <= op.extents[1]:
             degrees = (1, outputs) + (1,) * (len(op.extents) - 2)
-            times = _time_product(traced, inputs, outputs, has_gradient)
+            times = _time_product(traced, inputs, outputs, has_gradient, comm)
             scaled = factor * times[0], factor * times[1]
             table[split_text(degrees, inputs)] = scaled
 
 
 def _time_product(
-    traced: TracedCall, inputs: int, outputs: int, has_gradient: bool
+    traced: TracedCall,
+    inputs: int,
+    outputs: int,
+    has_gradient: bool,
+    comm: Communicator,
 ) -> Pass:
+    """As in a step, x has just been written, and the weight is in no cache."""
     link: Any = traced.call.link
     shape = traced.call.x_shape
     is_transposed = isinstance(link, Deconvolution2D)
@@ -250,8 +269,12 @@ def _time_product(
         values = random.randn(shape[0], rows if is_transposed else columns, *shape[2:])
     x = Variable(values.astype(link.W.dtype), requires_grad=has_gradient)
     wanted = [x, W] if has_gradient else [W]
-    times = []
-    for _ in _repetitions():
+    fill_caches = cache_filler()
+
+    def time_once() -> Pass:
+        fill_caches()
+        x.array[...] = values
+        comm.barrier()
         start = time.perf_counter()
         y = _product(link, x, W)
         _finish(y)
@@ -260,8 +283,9 @@ def _time_product(
         between = time.perf_counter()
         for g in grad([y], wanted, [gy]):
             _finish(g)
-        times.append((middle - start, time.perf_counter() - between))
-    return min(t[0] for t in times), min(t[1] for t in times)
+        return middle - start, time.perf_counter() - between
+
+    return _shortest(comm, time_once)
 
 
 def _product(link: Any, x: Variable, W: Variable) -> Any:
@@ -287,7 +311,7 @@ def _device(ranks: int) -> Device:
     a = numpy.ones((512, 512), numpy.float32)
     x = numpy.ones(1 << 22, numpy.float32)
     product, moved = math.inf, math.inf
-    for _ in _repetitions():
+    for _ in range(_REPETITIONS):
         start = time.perf_counter()
         _finish(F.matmul(a, a))
         product = min(product, time.perf_counter() - start)
