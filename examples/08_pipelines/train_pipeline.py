@@ -52,7 +52,7 @@ def train(comm, task, kind, epochs, seed=0):
     trainer.extend(log)
     if comm.rank == comm.size - 1:
         columns = ["epoch", "main/loss", f"validation/main/{task.metric}"]
-        trainer.extend(extensions.PrintReport(columns, log))
+        trainer.extend(extensions.PrintReport(columns))
     with folder:
         trainer.run()
     return log.log

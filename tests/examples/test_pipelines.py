@@ -31,6 +31,57 @@ def test_predicted_weights_train_better_than_stale_ones(run_offline, tmp_path):
     assert flush < spectrain < 0.8 * stale
 
 
+SERIAL = """
+import json
+
+import numpy
+from tasks import Digits
+from train_pipeline import train_on_virtual_ranks
+
+import renga
+
+EPOCHS = 3
+task = Digits(200, width=2)
+found = train_on_virtual_ranks(2, task, "flush", EPOCHS)
+
+numpy.random.seed(0)
+batches = renga.iterators.SerialIterator(task.train, task.batch_size)
+model = task.model()
+optimizer = task.optimizer()[0].setup(model)
+expected, losses = [], []
+while len(expected) < EPOCHS:
+    x, t = renga.dataset.concat_examples(batches.next())
+    optimizer.update(model, x, t)
+    losses.append(float(model.loss.array))
+    if batches.is_new_epoch:
+        with renga.using_config("train", False):
+            parts = [task.test[i : i + 64] for i in range(0, len(task.test), 64)]
+            for i, part in enumerate(parts):
+                model(*renga.dataset.concat_examples(part))
+                parts[i] = float(model.accuracy.array)
+        expected.append([numpy.mean(losses), numpy.mean(parts)])
+        losses = []
+        if batches.epoch == EPOCHS * 3 // 4:
+            optimizer.lr *= 0.1
+names = "main/loss", "validation/main/accuracy"
+print(json.dumps([[[entry[name] for name in names] for entry in found], expected]))
+"""
+
+
+def test_an_epoch_of_the_log_is_that_of_a_single_process():
+    pytest.importorskip("sklearn")
+    done = subprocess.run(
+        [sys.executable, "-c", SERIAL],
+        env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(EXAMPLES)},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    found, expected = json.loads(done.stdout.splitlines()[-1])
+    numpy.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
 def test_a_language_model(run_offline, tmp_path):
     options = ["--task", "text", "--stages", 4, "--epoch", 1, "--size", 2000]
     done = run_offline("08_pipelines/compare.py", *options)
