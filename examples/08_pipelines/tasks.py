@@ -49,9 +49,9 @@ class Digits(Task):
 class Text(Task):
     """The next word, by LSTMs; the text is cut into sequences of ``length`` words."""
 
-    metric, batch_size, lr = "perplexity", 20, 1.0
+    metric, batch_size, lr = "perplexity", 20, 0.005
 
-    def __init__(self, size=None, length=20, units=64, layers=2):
+    def __init__(self, size=None, length=20, units=64, layers=6):
         from words import load
 
         train, test, self.vocabulary = load(size)
@@ -69,14 +69,20 @@ class Text(Task):
         model.compute_accuracy = False
         return model
 
-
-class TextByAdam(Text):
-    """The same, trained by Adam."""
-
-    lr = 0.005
-
     def optimizer(self):
         return renga.optimizers.Adam(self.lr), "alpha"
+
+
+class TextByMomentum(Text):
+    """The same by momentum SGD, and two LSTMs."""
+
+    lr = 1.0
+
+    def __init__(self, size=None):
+        super().__init__(size, layers=2)
+
+    def optimizer(self):
+        return Task.optimizer(self)
 
 
 def sequences(text, length):
@@ -86,7 +92,7 @@ def sequences(text, length):
     return renga.datasets.TupleDataset(x.astype("i"), t.astype("i"))
 
 
-TASKS = {"digits": Digits, "text": Text, "text-adam": TextByAdam}
+TASKS = {"digits": Digits, "text": Text, "text-momentum": TextByMomentum}
 
 
 def perplexity(entry):

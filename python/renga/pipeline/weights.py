@@ -193,6 +193,8 @@ class PipeOptim(_Predicted):
 
     Guan et al., "PipeOptim: ensuring effective 1F1B schedule with optimizer-dependent
     weight prediction", arXiv 2312.00839. The backward pass uses the newest weights.
+    Stage k of N predicts N - k - 1 updates ahead, as the paper says; the program that
+    its authors publish predicts N - k.
     """
 
     name = "pipeoptim"
