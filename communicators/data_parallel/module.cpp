@@ -5,6 +5,7 @@
 #include "data_parallel/hogwild.h"
 #include "data_parallel/sharded_update.h"
 #include "python/array.h"
+#include "shared_memory/shared_lock.h"
 
 namespace py = pybind11;
 
@@ -25,6 +26,15 @@ void bind_data_parallel(py::module_& m, LaunchOptions (*options)(const Communica
       },
       py::arg("x"), py::arg("g"), py::arg("lr"),
       "x -= lr g in memory that other ranks write to, where g is not zero.");
+  py::class_<SharedLock>(m, "SharedLock",
+                         "A lock in the first bytes of a window, for a with statement.")
+      .def(py::init([](py::handle memory) {
+             return SharedLock(python::writable_array(memory, "SharedLock"));
+           }),
+           py::arg("memory"))
+      .def("initialize", &SharedLock::initialize)
+      .def("__enter__", &SharedLock::lock)
+      .def("__exit__", [](SharedLock& lock, const py::args&) { lock.unlock(); });
 }
 
 }  // namespace renga

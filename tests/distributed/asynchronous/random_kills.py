@@ -2,8 +2,8 @@
 
 python -m tests.distributed.asynchronous.random_kills --kills 200
 
-With servers and gossip the others end well, and know how many are left. Synchronous
-training, local SGD and elastic averaging end with an error.
+With servers, shards in shared memory and gossip the others end well, and know how many
+are left. Synchronous training, local SGD and elastic averaging end with an error.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ import numpy as np
 from renga.launch import mpiexec_command, mpiexec_environment
 
 SERVED = ("0", "2", "inf")  # by their staleness
-METHODS = (*SERVED, "dpsgd", "sgp", "adpsgd", "gosgd")
+SHARED = ("shared 2", "shared inf")
+METHODS = (*SERVED, *SHARED, "dpsgd", "sgp", "adpsgd", "shared adpsgd", "gosgd")
 SYNCHRONOUS = ("synchronous", "local", "elastic")
 PROGRAM = pathlib.Path(__file__).with_name("killed_worker.py")
 ROOT = PROGRAM.parents[3]
@@ -33,8 +34,9 @@ def train(
     """Runs the program; raises AssertionError unless the others do what they should.
 
     Args:
-        method: a staleness, a method of gossip, or one that is synchronous.
-        ranks: with a server as rank 0 for a staleness.
+        method: a staleness or a method of gossip, in shared memory or not, or one that
+            is synchronous.
+        ranks: with a server as rank 0 for a staleness of shards that are not.
         deaths: of which rank after how many updates.
         timeout: the seconds after which a rank is lost. None that lives may pause for
             so long, as it may on a machine that does other things.
@@ -65,10 +67,12 @@ def train(
     left = ranks - len(deaths)
     for rank, result in found.items():
         assert np.isfinite(result["x"]).all()
-        if method in SERVED and rank > 0:  # all have the servers' parameters
+        if method in SHARED or (method in SERVED and rank > 0):
+            # All have the parameters of the shards.
             np.testing.assert_array_equal(result["x"], found[max(found)]["x"])
-        # Whoever sends without an answer may not notice that a rank is missing.
-        elif method != "gosgd":
+        # Whoever pushes to servers, or sends without an answer, may not notice that a
+        # rank is missing.
+        if method != "gosgd" and (method not in SERVED or rank == 0):
             assert result["left"] == left, (method, deaths, rank, result["left"])
 
 

@@ -161,15 +161,25 @@ def test_resumed_training_has_the_same_bits(name, tmp_path):
         assert got == expected
 
 
-@pytest.mark.parametrize("name", ["servers", "A-SGD", "adpsgd", "gosgd", "hogwild"])
-def test_training_without_a_barrier_resumes_where_it_was(name, tmp_path):
+@pytest.mark.parametrize(
+    "name, shares_memory",
+    [
+        ("servers", False),
+        ("servers", True),
+        ("A-SGD", False),
+        ("A-SGD", True),
+        ("adpsgd", False),
+        ("gosgd", False),
+        ("hogwild", True),
+    ],
+)
+def test_training_without_a_barrier_resumes_where_it_was(name, shares_memory, tmp_path):
     """The order of messages is another, so bits are too."""
 
     def act(comm):
         *_, whole, again = resumed(comm, name, tmp_path)
         return [[row["validation/main/loss"] for row in log] for log in (whole, again)]
 
-    shares_memory = name == "hogwild"
     for whole, again in local.run(act, ranks=2, shared_memory=shares_memory):
         first, second, third = again
         assert [first, second] == whole[:2]

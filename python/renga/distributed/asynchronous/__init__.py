@@ -78,7 +78,8 @@ def create_server_optimizer(
             synchronous updates by the mean of all gradients, ``math.inf`` for no bound.
         shards: into which the parameters are divided; by default one for each server.
         servers: how many ranks serve and do not compute, the first ones; by default
-            every rank serves beside computing.
+            every rank updates shards in memory that they share or, if they do not or
+            the optimizer does not allow it, serves beside computing.
         staleness_aware: whether the learning rate of a gradient is divided by the
             number of updates since the parameters that it was computed with.
         timeout: the seconds after which a worker that is not heard of is lost.

@@ -64,26 +64,10 @@ class Client:
             state = {
                 "arrays": [x.copy() for x in self._shards.take(shard, arrays)],
                 "t": max((rule.t for rule in rules), default=0),
-                "rules": self._rules(shard, rules),
+                "rules": self._shards.states(shard, rules),
                 "rows_of_pieces": self._rows[shard].pieces,
             }
             self._comm.send_obj(state, host, service.STATE_TAG + 2 * shard)
-
-    def _rules(self, shard: int, rules: Sequence[Any]) -> list[Any]:
-        """The states of a shard's pieces; none before the first update."""
-        found = []
-        for piece in self._shards.pieces(shard):
-            rule, size = rules[piece.param], self._shards.params[piece.param].size
-            if rule.state is None:
-                return []
-            arrays = {
-                key: x.reshape(-1)[piece.start : piece.stop].copy()
-                if x.size == size
-                else x
-                for key, x in rule.state.items()
-            }
-            found.append((rule.t, arrays))
-        return found
 
     def join(self) -> None:
         """Gets the parameters, and a clock, of a group that works already."""
@@ -168,22 +152,7 @@ class Client:
         for shard, host in enumerate(self._hosts):
             state = self._comm.recv_obj(host, service.STATE_TAG + 2 * shard)
             self._install(shard, state["arrays"])
-            for piece, (t, arrays) in zip(self._shards.pieces(shard), state["rules"]):
-                self._put_state(piece, rules[piece.param], t, arrays)
-
-    def _put_state(self, piece: Any, rule: Any, t: int, arrays: Any) -> None:
-        rule.t = t
-        if arrays is None:
-            return
-        param = self._shards.params[piece.param]
-        if rule.state is None:
-            rule._state = {}
-            rule.init_state(param)
-        for key, x in arrays.items():
-            if isinstance(x, numpy.ndarray) and x.size == piece.stop - piece.start:
-                rule.state[key].reshape(-1)[piece.start : piece.stop] = x
-            else:
-                rule.state[key] = x
+            self._shards.put_states(shard, state["rules"], rules)
 
     def finish(self) -> None:
         """Tells the servers that no more gradients come; installs the last parameters.

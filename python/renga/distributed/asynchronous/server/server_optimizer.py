@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import collections
 import contextlib
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Callable
 
+from renga.communicators import NativeCommunicator
 from renga.communicators.simulated import VirtualCommunicator
 from renga.distributed.asynchronous.asynchronous_optimizer import AsynchronousOptimizer
 from renga.distributed.asynchronous.packed import PackedParameters
@@ -14,12 +14,18 @@ from renga.distributed.asynchronous.server.client import Client
 from renga.distributed.asynchronous.server.leaf import Leaf
 from renga.distributed.asynchronous.server.rows import RowsOfBatch
 from renga.distributed.asynchronous.server.service import Service
+from renga.distributed.asynchronous.server.shard_optimizer import (
+    ShardOptimizer,
+    rate_name,
+)
 from renga.distributed.asynchronous.server.shard_server import (
     ShardServer,
     Update,
-    rate_name,
+    mean,
 )
 from renga.distributed.asynchronous.server.shards import Shards
+from renga.distributed.asynchronous.server.shared_client import SharedClient
+from renga.distributed.asynchronous.server.shared_shard import allocate, can_share
 from renga.distributed.data_parallel.gradients import take_gradient
 from renga.serializer import Deserializer
 
@@ -38,8 +44,9 @@ class ServerOptimizer(AsynchronousOptimizer):
     Args:
         actual_optimizer: copies of it on the servers make the updates.
         communicator: of all ranks.
-        servers: how many ranks serve only, the first ones; None: every rank serves a
-            shard on a thread of its own.
+        servers: how many ranks serve only, the first ones; None: every rank updates
+            the shards in memory that they share, or serves a shard on a thread of its
+            own.
         shards: into which the parameters are divided; None: one for each server.
         staleness: how many clocks a worker may be ahead of the slowest.
         staleness_aware: whether learning rates are divided by the staleness.
@@ -48,8 +55,8 @@ class ServerOptimizer(AsynchronousOptimizer):
         rows: functions of the batch that say which rows of parameters it reads.
     """
 
-    _client: Client | None
-    _service: Service | None
+    _client: Client | SharedClient | None
+    _service: Service | SharedClient | None
     _leaf: Leaf | None
 
     def __init__(
@@ -120,8 +127,8 @@ class ServerOptimizer(AsynchronousOptimizer):
         """
         if self.is_worker:
             raise RuntimeError("serve: expected a rank that only serves, got a worker")
-        self._service = self._make_service()
-        self._service.run()
+        self._service = service = self._make_service()
+        service.run()
 
     def _make_service(self) -> Service:
         own = [s for s, host in enumerate(self._hosts) if host == self._comm.rank]
@@ -132,8 +139,7 @@ class ServerOptimizer(AsynchronousOptimizer):
 
     def _make_server(self, arrays: list[Array]) -> ShardServer:
         return ShardServer(
-            arrays,
-            self.actual_optimizer,
+            ShardOptimizer(arrays, self.actual_optimizer),
             self._workers,
             self._staleness,
             self._staleness_aware,
@@ -153,20 +159,55 @@ class ServerOptimizer(AsynchronousOptimizer):
 
     def _after_begin(self, resumes: bool) -> None:
         rules = [param.update_rule for _, param in self._named_params()]
-        self._client = self._make_client()
+        shards = self._make_shards()
+        shared = self._make_shared_client(shards, rules)
+        if shared is not None:
+            self._client = self._service = shared
+            shared.pull()  # loaded parameters may differ between ranks
+            return
+        self._client = client = self._make_client(shards)
         if self._comm.rank == self._workers[0]:
-            self._client.initialize(rules)
+            client.initialize(rules)
         if self.is_server:
-            self._service = self._make_service()
-            self._service.start()
+            self._service = service = self._make_service()
+            service.start()
 
-    def _make_client(self) -> Client:
+    def _make_shards(self) -> Shards:
         named = self._named_params()
         self._rows = RowsOfBatch(self._row_functions, named)
         params = [param for _, param in named]
-        shards = Shards(params, self.actual_optimizer, len(self._hosts))
-        rows = [self._rows.pieces(shards, i) for i in range(len(self._hosts))]
+        return Shards(params, self.actual_optimizer, len(self._hosts))
+
+    def _make_client(self, shards: Shards) -> Client:
+        rows = [self._rows.pieces(shards, i) for i in range(shards.count)]
         return Client(self._comm, shards, self._hosts, self._staleness, rows)
+
+    def _make_shared_client(
+        self, shards: Shards, rules: list[Any]
+    ) -> SharedClient | None:
+        """If every rank of one node may update all shards by itself."""
+        comm, optimizer = self._comm, self.actual_optimizer
+        if (
+            not (self.is_server and self.is_worker and self._staleness)
+            or self._row_functions
+            or not isinstance(comm, NativeCommunicator)
+            or comm.size != comm.intra_size
+            or not comm.shares_memory()
+            or not can_share(optimizer, shards.params)
+        ):
+            return None
+        arrays = [param.array for param in shards.params]
+        optimizers = []
+        for shard in range(shards.count):
+            pieces = [x.copy() for x in shards.take(shard, arrays)]
+            optimizers.append(ShardOptimizer(pieces, optimizer))
+            t = max((rule.t for rule in rules), default=0)
+            optimizers[-1].set_states(t, shards.states(shard, rules))
+        shared = allocate(comm, optimizers, self._hosts)
+        if not shared:
+            return None
+        bounds = self._staleness, self._staleness_aware, self._timeout
+        return SharedClient(comm, shards, shared, self._hosts, self._workers, *bounds)
 
     def enter(self) -> None:
         """Joins workers that have begun, in place of one that was lost.
@@ -175,16 +216,22 @@ class ServerOptimizer(AsynchronousOptimizer):
         servers; no other worker takes part.
 
         Raises:
-            RuntimeError: if workers push together, as a leaf.
+            RuntimeError: if workers push together, as a leaf, or this one should serve
+                a shard.
         """
         if self._leaf_size > 1:
             raise RuntimeError(
                 "enter: expected workers that push alone, got leaves of "
                 f"{self._leaf_size}"
             )
+        if self.is_server and self._service is None:
+            raise RuntimeError("enter: expected servers that do nothing else, got none")
         if self._client is not None:
             self._client.wait()  # for what it may have asked before
-        self._client = self._make_client()
+        if isinstance(self._service, SharedClient):
+            self._client = self._service
+        else:
+            self._client = self._make_client(self._make_shards())
         self._client.join()
         self._packed, self._loaded = PackedParameters(self.target), False
 
@@ -245,11 +292,10 @@ class ServerOptimizer(AsynchronousOptimizer):
 
         With them, training can be repeated in one process: the gradient of each entry
         is that of its worker's batch ``clock - 1``, computed with the parameters after
-        ``version`` updates. There are none with a staleness of 0.
+        ``version`` updates. There are none with a staleness of 0. Of shards in shared
+        memory, those of other ranks come with ``join()``.
         """
-        if self._service is None:
-            return {}
-        return {shard: s.log for shard, s in self._service.servers.items()}
+        return {} if self._service is None else self._service.logs
 
     def observe(self) -> dict[str, float]:
         """Numbers about this rank's communication so far, by name.
@@ -261,12 +307,10 @@ class ServerOptimizer(AsynchronousOptimizer):
         traffic = self._comm.traffic
         numbers = {"messages": float(traffic.messages), "bytes": float(traffic.bytes)}
         if self._client is not None:
-            numbers["staleness"] = _mean(self._client.staleness)
+            numbers["staleness"] = mean(self._client.staleness)
             numbers["staleness_max"] = max(self._client.staleness, default=0)
-        if self._service is not None and self._service.servers:
-            servers = list(self._service.servers.values())
-            lags = sum((s.staleness for s in servers), collections.Counter())
-            numbers["version_lag"] = _mean(lags)
+        if self._service is not None and self._service.logs:
+            numbers["version_lag"] = self._service.version_lag
             numbers["workers_left"] = self._service.workers_left * self._leaf_size
         return numbers
 
@@ -296,8 +340,3 @@ def _take(param: Any) -> Array:
     """The gradient, without its loss scale; zeros if there is none."""
     scale, param._loss_scale = param._loss_scale, None
     return take_gradient(param, 1.0 if scale is None else 1 / scale)
-
-
-def _mean(counts: Any) -> float:
-    total = sum(counts.values())
-    return sum(k * n for k, n in counts.items()) / total if total else 0.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import threading
 import time
@@ -14,7 +15,12 @@ import numpy
 from renga.communicators import RankFailed, Status
 from renga.distributed.asynchronous.asynchronous_optimizer import seconds
 from renga.distributed.asynchronous.server.rows import ShardRows
-from renga.distributed.asynchronous.server.shard_server import Push, ShardServer
+from renga.distributed.asynchronous.server.shard_server import (
+    Push,
+    ShardServer,
+    Update,
+    mean,
+)
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator, Work
@@ -90,7 +96,7 @@ class Service:
             self.servers[shard] = server = self._make_server(state["arrays"])
             self._rows[shard] = ShardRows(state["rows_of_pieces"])
             if state["rules"]:
-                server.set_state(state)
+                server.optimizer.set_states(state["t"], state["rules"])
             self._done[shard] = set()
             for worker in server.workers:
                 self._heard[worker] = seconds(self._comm)
@@ -141,7 +147,8 @@ class Service:
             server.remove(worker)
             self._done[shard].add(worker)
         elif kind == STATE:
-            self._comm.send_obj(server.state(), worker, STATE_TAG + 2 * shard)
+            state = server.optimizer.states()
+            self._comm.send_obj(state, worker, STATE_TAG + 2 * shard)
         elif kind == JOIN:
             self._reply(worker, shard, server.admit(worker))
         elif kind == PULL:
@@ -152,7 +159,7 @@ class Service:
         rows = self._rows[shard]
         if rows.count == 0:
             return list(arrays)
-        gradients = [numpy.zeros_like(x) for x in self.servers[shard].arrays]
+        gradients = [numpy.zeros_like(x) for x in self.servers[shard].optimizer.arrays]
         rows.put(gradients, arrays[: rows.count], arrays[rows.count :])
         return gradients
 
@@ -165,7 +172,7 @@ class Service:
     ) -> Work:
         server = self.servers[shard]
         header = numpy.array([*server.header(), clock], numpy.float64)
-        pieces = server.arrays
+        pieces = server.optimizer.arrays
         if chosen is not None:
             pieces = self._rows[shard].take(pieces, chosen)
         pieces = [x.copy() for x in pieces]
@@ -193,6 +200,17 @@ class Service:
             if any(worker in server.workers for server in servers):
                 self._lose(worker)
             del self._heard[worker]
+
+    @property
+    def logs(self) -> dict[int, list[Update]]:
+        """The updates of each shard, in order."""
+        return {shard: server.log for shard, server in self.servers.items()}
+
+    @property
+    def version_lag(self) -> float:
+        """The mean over the updates of the shards."""
+        servers = self.servers.values()
+        return mean(sum((s.staleness for s in servers), collections.Counter()))
 
     @property
     def workers_left(self) -> int:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import collections
-import copy
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from renga import _communicators
-from renga.link import Link
-from renga.optimizer import Optimizer
-from renga.parameter import Parameter
 
 if TYPE_CHECKING:
     from renga.communicators.communicator import Array
+    from renga.distributed.asynchronous.server.shard_optimizer import ShardOptimizer
 
 
 class Push(NamedTuple):
@@ -51,8 +48,7 @@ class ShardServer:
     update; otherwise each makes an update when it comes.
 
     Args:
-        arrays: the parameters of the shard.
-        optimizer: a copy of it makes the updates.
+        optimizer: of the shard's pieces.
         workers: the ranks that push.
         staleness: in clocks; ``math.inf`` for no bound.
         staleness_aware: whether the learning rate is divided by the number of updates
@@ -65,13 +61,12 @@ class ShardServer:
 
     def __init__(
         self,
-        arrays: Iterable[Array],
-        optimizer: Any,
+        optimizer: ShardOptimizer,
         workers: Iterable[int],
         staleness: float,
         staleness_aware: bool,
     ) -> None:
-        self.optimizer, self.arrays = _optimizer_of(arrays, optimizer)
+        self.optimizer = optimizer
         self.version = 0
         self.log: list[Update] = []
         self.staleness: collections.Counter[int] = collections.Counter()
@@ -110,7 +105,7 @@ class ShardServer:
             self._apply_collected()
         else:
             lag = self.version - push.version
-            rate = 1 / lag if self._aware and lag > 0 else 1.0
+            rate = rate_of(lag, self._aware)
             self._apply(push.values, push.gradients, rate)
             self.log.append(Update(push.worker, push.clock, push.version, rate))
             self.staleness[lag] += 1
@@ -155,61 +150,16 @@ class ShardServer:
     def _apply(
         self, values: dict[str, float], gradients: list[Array], rate: float
     ) -> None:
-        hyperparam = self.optimizer.hyperparam
-        for name, value in values.items():
-            setattr(hyperparam, name, value)
-        if rate != 1:
-            name = rate_name(values)
-            setattr(hyperparam, name, values[name] * rate)
-        for param, gradient in zip(self.optimizer.target.params(), gradients):
-            param.grad = gradient
-        self.optimizer.update()
+        self.optimizer.update(values, gradients, rate)
         self.version += 1
 
-    def state(self) -> dict[str, Any]:
-        """Parameters and optimizer states, to be sent."""
-        rules = [p.update_rule for p in self.optimizer.target.params()]
-        return {
-            "arrays": [x.copy() for x in self.arrays],
-            "t": self.optimizer.t,
-            "rules": [(rule.t, copy.deepcopy(rule.state)) for rule in rules],
-        }
 
-    def set_state(self, state: dict[str, Any]) -> None:
-        """Takes optimizer states from ``state()``; parameters are as they were."""
-        self.optimizer.t = state["t"]
-        for param, (t, arrays) in zip(self.optimizer.target.params(), state["rules"]):
-            param.update_rule.t, param.update_rule._state = t, arrays
+def rate_of(lag: int, staleness_aware: bool) -> float:
+    """The factor of the learning rate after ``lag`` updates since the version."""
+    return 1 / lag if staleness_aware and lag > 0 else 1.0
 
 
-def rate_name(values: dict[str, float]) -> str:
-    """The name of the learning rate among hyperparameters.
-
-    Raises:
-        ValueError: if there is none.
-    """
-    for name in ("lr", "alpha"):
-        if name in values:
-            return name
-    raise ValueError(
-        "create_server_optimizer: expected an optimizer with a learning rate for "
-        f"staleness_aware, got one with {sorted(values)}"
-    )
-
-
-def _optimizer_of(arrays: Iterable[Array], optimizer: Any) -> tuple[Any, list[Array]]:
-    """A copy of an optimizer for copies of arrays, without states."""
-    link = Link()
-    with link.init_scope():
-        for i, x in enumerate(arrays):
-            setattr(link, f"piece_{i:06}", Parameter(x.copy()))
-    own = copy.copy(optimizer)
-    own.hyperparam = copy.copy(optimizer.hyperparam)
-    if link.count_params():
-        own.setup(link)
-    else:  # more shards than cache lines; setup() would warn
-        Optimizer.setup(own, link)
-    for timing in ("pre", "post"):
-        for name, hook in optimizer._hooks(timing).items():
-            own.add_hook(hook, name, timing)
-    return own, [param.array for param in link.params()]
+def mean(counts: collections.Counter[int]) -> float:
+    """Of numbers that have been counted; 0 of none."""
+    total = sum(counts.values())
+    return sum(k * n for k, n in counts.items()) / total if total else 0.0

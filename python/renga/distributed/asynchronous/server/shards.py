@@ -45,14 +45,18 @@ class Shards:
             [i for i, p in enumerate(params) if p.dtype.str == dtype]
             for dtype in dtypes
         ]
-        self._layouts = [ShardLayout(g, self.params, count, cuts) for g in groups]
+        layouts = [ShardLayout(g, self.params, count, cuts) for g in groups]
+        self._pieces = [
+            [piece for layout in layouts for piece in layout.pieces(shard)]
+            for shard in range(count)
+        ]
         for param in params:
             if not param.array.flags.c_contiguous:
                 param.array = numpy.ascontiguousarray(param.array)
 
     def pieces(self, shard: int) -> list[Piece]:
         """The pieces of a shard."""
-        return [piece for layout in self._layouts for piece in layout.pieces(shard)]
+        return self._pieces[shard]
 
     def take(self, shard: int, arrays: Sequence[Array]) -> list[Array]:
         """A shard's pieces of arrays that are like the parameters, flat."""
@@ -64,6 +68,46 @@ class Shards:
         """Writes a shard's pieces into arrays that are like the parameters."""
         for p, x in zip(self.pieces(shard), pieces):
             arrays[p.param].reshape(-1)[p.start : p.stop] = x
+
+    def states(self, shard: int, rules: Sequence[Any]) -> list[tuple[int, Any]]:
+        """Counts of updates and states of a shard's pieces; none before the first.
+
+        Args:
+            rules: the update rules of the parameters.
+        """
+        found = []
+        for piece in self.pieces(shard):
+            rule, size = rules[piece.param], self.params[piece.param].size
+            if rule.state is None:
+                return []
+            arrays = {
+                key: x.reshape(-1)[piece.start : piece.stop].copy()
+                if x.size == size
+                else x
+                for key, x in rule.state.items()
+            }
+            found.append((rule.t, arrays))
+        return found
+
+    def put_states(
+        self, shard: int, states: Sequence[tuple[int, Any]], rules: Sequence[Any]
+    ) -> None:
+        """Puts what ``states`` has returned, or a shard's server, into the rules."""
+        for piece, (t, arrays) in zip(self.pieces(shard), states):
+            self._put_state(piece, rules[piece.param], t, arrays)
+
+    def _put_state(self, piece: Piece, rule: Any, t: int, arrays: Any) -> None:
+        rule.t = t
+        if arrays is None:
+            return
+        if rule.state is None:
+            rule._state = {}
+            rule.init_state(self.params[piece.param])
+        for key, x in arrays.items():
+            if isinstance(x, numpy.ndarray) and x.size == piece.stop - piece.start:
+                rule.state[key].reshape(-1)[piece.start : piece.stop] = x
+            else:
+                rule.state[key] = x
 
 
 def _cuts(optimizer: Any, params: Sequence[Parameter], count: int) -> bool:
