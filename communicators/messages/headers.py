@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import math
 import struct
 
 import numpy as np
 
+from renga import _core
 from renga.communicators.communicator import Array
 
 _MAX_AXES = 16
 # Kind of message, number of axes, dtype, shape.
 _LAYOUT = struct.Struct(f"=4si24s{_MAX_AXES}q")
+
+# Bytes of arrays from the core's allocator: NumPy's would return their memory to the
+# system each time, and to touch fresh memory takes longer than to receive into it.
+_LARGE = 1 << 16
 
 ARRAY = b"arr"
 TUPLE = b"tup"
@@ -66,7 +72,12 @@ def empty_array(received: Array, kind: bytes = ARRAY) -> Array:
         TypeError: if the message is of another kind.
     """
     require_kind(kind_of(received), kind)
-    return np.empty(*_shape_and_dtype(received))
+    shape, dtype = _shape_and_dtype(received)
+    size = math.prod(shape) * dtype.itemsize
+    if size < _LARGE:
+        return np.empty(shape, dtype)
+    memory: Array = _core.empty(size, np.dtype(np.uint8))
+    return memory.view(dtype).reshape(shape)
 
 
 def describes(received: Array, x: Array) -> bool:

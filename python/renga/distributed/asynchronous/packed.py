@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy
+
+from renga import _core
+
+# Elements that stay in the cache from one operation to the next.
+_BLOCK = 1 << 15
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
@@ -28,7 +33,27 @@ class PackedParameters:
 
     def pack(self) -> list[Array]:
         """A new flat array of each dtype."""
-        return [_flat([param.array for param in group]) for group in self.groups]
+        flats = self.empty()
+        self.pack_into(flats)
+        return flats
+
+    def empty(self) -> list[Array]:
+        """What ``pack`` returns, not initialized."""
+        # From the core's allocator: NumPy's gives the memory back to the system each
+        # time, and to touch fresh memory takes longer than to copy.
+        return [
+            _core.empty(
+                sum(param.size for param in group),
+                group[0].dtype,
+                group[0]._device_name,
+            )
+            for group in self.groups
+        ]
+
+    def pack_into(self, flats: Sequence[Array]) -> None:
+        """Copies the parameters into flat arrays."""
+        for x, view in self._views(flats):
+            view[...] = x
 
     def unpack(self, flats: Sequence[Array]) -> None:
         """Overwrites the parameters."""
@@ -40,6 +65,28 @@ class PackedParameters:
         for x, view in self._views(flats):
             x += view
 
+    def subtract(self, flats: Sequence[Array]) -> None:
+        """Subtracts from the parameters."""
+        for x, view in self._views(flats):
+            x -= view
+
+    def move(self, part: float, flats: Sequence[Array]) -> None:
+        """Moves by ``part (y - x)``, which replaces the flat arrays y."""
+        for x, step in self._blocks(flats):
+            step -= x
+            step *= step.dtype.type(part)
+            x += step
+
+    def _blocks(self, flats: Sequence[Array]) -> Iterator[tuple[Array, Array]]:
+        """Parts of ``_views`` that stay in the cache from one operation to the next."""
+        for x, view in self._views(flats):
+            if x.size <= _BLOCK:
+                yield x, view
+                continue
+            rows = max(1, _BLOCK * len(x) // x.size)
+            for begin in range(0, len(x), rows):
+                yield x[begin : begin + rows], view[begin : begin + rows]
+
     def _views(self, flats: Sequence[Array]) -> list[tuple[Array, Array]]:
         found = []
         for group, flat in zip(self.groups, flats):
@@ -49,11 +96,6 @@ class PackedParameters:
                 found.append((param.array, part))
                 begin += param.size
         return found
-
-
-def _flat(arrays: list[Array]) -> Array:
-    flat: Array = numpy.concatenate([x.reshape(-1) for x in arrays])
-    return flat
 
 
 def reduce(comm: Communicator, flats: list[Array], op: str) -> None:

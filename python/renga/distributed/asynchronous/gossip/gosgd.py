@@ -61,9 +61,7 @@ class GoSGDOptimizer(RandomGossip):
             self._gone.add(source)
             return
         total = self._weight + float(weight[0])
-        share = float(weight[0]) / total
-        own = self._packed.pack()
-        self._packed.add([x.dtype.type(share) * (x - y) for x, y in zip(xs, own)])
+        self._packed.move(float(weight[0]) / total, xs)
         self._weight = total
 
     def join(self) -> None:

@@ -18,17 +18,33 @@ _REQUEST, _REPLY, _SHUTDOWN = 0, 1, 2
 class PairwiseOptimizer(RandomGossip):
     """After each update, answers its neighbours and asks one of them for an average.
 
-    A rank sends x to a neighbour, which replies with its own y and moves to
-    ``y + (x - y) / 2``; when the reply comes, the first moves by ``(y - x) / 2``,
-    wherever it has got to. So sums of parameters are kept and no rank ever waits for
-    another; that is why the graph need not be bipartite, as in the paper.
+    A rank sends x to a neighbour, which moves from its own y to ``y + (x - y) / 2`` and
+    replies with the move; when it comes, the first moves by as much in the opposite
+    direction, wherever it has got to. So sums of parameters are kept and no rank ever
+    waits for another; that is why the graph need not be bipartite, as in the paper.
+
+    Ranks of one node have x, then the move, in memory that they share, until a rank is
+    lost, which might yet write there.
 
     Source: Lian et al., Asynchronous decentralized parallel stochastic gradient
     descent, ICML 2018.
     """
 
-    # The rank of which a reply is due, what it was sent, and when.
-    _asked: tuple[int, list[Array], float] | None = None
+    # The rank of which a reply is due, and when it was asked.
+    _asked: tuple[int, float] | None = None
+    # By rank, where its x is while it asks; empty if the ranks do not share memory.
+    _shared: Any = ()
+
+    def _after_begin(self, resumes: bool) -> None:
+        comm: Any = self._comm
+        flats = self._packed.pack()
+        copies = []
+        if all(isinstance(x, numpy.ndarray) for x in flats):
+            copies = comm.copy_to_window(flats)
+        self._shared = [
+            [comm.window_of_peer(x, rank) for x in copies]
+            for rank in range(comm.size if copies else 0)
+        ]
 
     def _update(self, forward: Callable[[], Any] | None) -> None:
         self._compute_gradients(forward)
@@ -38,28 +54,32 @@ class PairwiseOptimizer(RandomGossip):
         self._check_reply()
         candidates = self._candidates()
         if self._asked is None and candidates:
-            rank = self._draw(candidates)
+            self._ask(self._draw(candidates))
+
+    def _ask(self, rank: int) -> None:
+        sent: list[Array] = []
+        if self._shared and not self._lost:
+            self._packed.pack_into(self._shared[self._comm.rank])
+        else:
             sent = self._packed.pack()
-            self._send(rank, [_kind(_REQUEST), *sent])
-            self._asked = rank, sent, seconds(self._comm)
+        self._send(rank, [_kind(_REQUEST), *sent])
+        self._asked = rank, seconds(self._comm)
 
     def _handle(self, source: int, message: tuple[Array, ...]) -> None:
         kind, *xs = message
         if kind[0] == _SHUTDOWN:
             self._gone.add(source)
         elif kind[0] == _REQUEST:
-            own = self._packed.pack()
-            self._send(source, [_kind(_REPLY), *own])
-            self._packed.add([(x - y) / 2 for x, y in zip(xs, own)])
+            self._packed.move(0.5, xs or self._shared[source])
+            self._send(source, [_kind(_REPLY), *xs])
         elif self._asked is not None and self._asked[0] == source:
-            sent = self._asked[1]
-            self._packed.add([(y - x) / 2 for x, y in zip(sent, xs)])
+            self._packed.subtract(xs or self._shared[self._comm.rank])
             self._asked = None
 
     def _check_reply(self) -> None:
         """Loses the rank whose reply is overdue."""
         if self._asked is not None:
-            rank, _, asked_at = self._asked
+            rank, asked_at = self._asked
             if seconds(self._comm) - asked_at > self._timeout:
                 self._lose(rank)
                 self._asked = None
