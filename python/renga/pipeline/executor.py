@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy
 
 from renga.pipeline.messages import Kind, Route, StageMessages
+from renga.pipeline.running_statistics import RunningStatistics
 from renga.pipeline.schedule import Action
 from renga.pipeline.stage_run import Outputs, StageRun
 
@@ -41,6 +43,7 @@ class Executor:
         stages: how many stages this rank has.
         recompute: which micro-batches are computed again in their backward pass:
             ``none``, ``all`` or ``except_last``, all but the last of each batch.
+        deferred_batch_norm: whether running statistics follow whole batches.
     """
 
     def __init__(
@@ -51,12 +54,16 @@ class Executor:
         update: Callable[[], None] | None,
         stages: int,
         recompute: str,
+        deferred_batch_norm: bool,
     ) -> None:
         self._messages = messages
         self._tracing = tracing
         self._weights = weights
         self._update = update
         self._recompute = recompute
+        # Of each stage.
+        self._statistics: dict[int, RunningStatistics] = {}
+        self._defers_statistics = deferred_batch_norm
         self._has_several_stages = stages > 1
         self._micro_batches: dict[int, MicroBatch] = {}
         self._runs: dict[tuple[int, int], tuple[StageRun, Weights]] = {}
@@ -129,7 +136,8 @@ class Executor:
             or (self._recompute == "except_last" and not micro_batch.is_last)
         )
         self._set_random_state(i)
-        run.forward(micro_batch.program, micro_batch.inputs, recompute)
+        with self._deferring_statistics(stage, micro_batch):
+            run.forward(micro_batch.program, micro_batch.inputs, recompute)
         if self._has_several_stages and i + 1 not in self._random_states:
             self._random_states[i + 1] = numpy.random.get_state()
         self.observations.setdefault(i, {}).update(run.observation)
@@ -141,6 +149,20 @@ class Executor:
         # Without its graph, a pass does not know which values need gradients.
         if self._recompute == "none":
             run.expect_gradients()
+
+    @contextlib.contextmanager
+    def _deferring_statistics(
+        self, stage: int, micro_batch: MicroBatch
+    ) -> Iterator[None]:
+        """Has running statistics updated once for a batch, if that is wanted."""
+        if not self._defers_statistics:
+            yield
+            return
+        statistics = self._statistics.setdefault(stage, RunningStatistics())
+        with statistics:
+            yield
+        if micro_batch.is_last:
+            statistics.update()
 
     def _set_random_state(self, i: int) -> None:
         """Lets every stage of this rank draw the same numbers for a micro-batch."""

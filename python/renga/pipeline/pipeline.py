@@ -72,6 +72,9 @@ class Pipeline(Link):
             each rank, or two for ``interleaved``.
         recompute: the micro-batches whose forward pass is run again in the backward
             pass, instead of being kept in memory: ``none``, ``all`` or ``except_last``.
+        deferred_batch_norm: whether batch normalization updates its running statistics
+            once for a batch, by those of all its samples, instead of once for each
+            micro-batch. It normalizes each micro-batch by its own statistics anyway.
 
     Raises:
         TypeError: ``model`` is no link.
@@ -92,6 +95,7 @@ class Pipeline(Link):
         weights: str = "flush",
         stages: int | Sequence[str] | None = None,
         recompute: str = "none",
+        deferred_batch_norm: bool = False,
     ) -> None:
         super().__init__()
         if not isinstance(model, Link):
@@ -107,6 +111,7 @@ class Pipeline(Link):
         self._messages = StageMessages(comm, self._n_stages)
         self._tracing = Tracing(comm)
         self._recompute = recompute
+        self._deferred_batch_norm = deferred_batch_norm
         self._is_gathered = False
         self._executor: Executor | None = None
         self._stream: Stream | None = None
@@ -355,6 +360,7 @@ class Pipeline(Link):
             None if optimizer is None else optimizer.update,
             self._n_stages // ranks,
             self._recompute,
+            self._deferred_batch_norm,
         )
 
     def _report(self, executor: Executor, sizes: Sequence[int]) -> None:

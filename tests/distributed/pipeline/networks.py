@@ -43,6 +43,27 @@ class Residual(renga.Chain):
         return loss
 
 
+class Statistics(renga.Chain):
+    """Normalization of what does not depend on the statistics of another one."""
+
+    def __init__(self, seed=0):
+        super().__init__()
+        with self.init_scope():
+            self.c0 = L.Convolution2D(3, 4, 3)
+            self.b0 = L.BatchNormalization(4)
+            self.b1 = L.BatchNormalization(3, decay=0.5, use_gamma=False)
+            sizes = [4 * 6 * 6, 8, 8, 8, 8, 5]
+            self.last = renga.Sequential(*map(L.Linear, sizes, sizes[1:]))
+        random = np.random.RandomState(seed)
+        for _, param in sorted(self.namedparams()):
+            param.array[...] = random.normal(0, 0.2, param.shape)
+
+    def forward(self, x, t):
+        y = self.last(F.relu(self.b0(self.c0(x))))
+        # The same link twice in a pass.
+        return F.softmax_cross_entropy(y, t) + F.mean(self.b1(x) * self.b1(x * 2 + 1))
+
+
 class Tied(renga.Chain):
     """A language model whose last layer uses the first one's weights."""
 

@@ -72,6 +72,35 @@ def test_equals_a_process_without_micro_batches(ranks):
     assert_same(merged(found), expected, exact=False)
 
 
+@pytest.mark.parametrize("schedule", [*SCHEDULES, "pipedream"])
+@pytest.mark.parametrize("m,recompute", [(1, "none"), (3, "none"), (3, "all")])
+def test_running_statistics_of_whole_batches(ranks, schedule, m, recompute):
+    """Those of a process without micro-batches, whose weights do not change."""
+    batches = networks.images()
+    serial = networks.Statistics()
+    for batch in batches:
+        serial(*batch)
+    expected = {}
+    renga.serializers.DictionarySerializer(expected).save(serial)
+
+    def run(comm):
+        options = dict(schedule=schedule, recompute=recompute, deferred_batch_norm=True)
+        parts = [x[: -(-len(x) // m)] for x in batches[0]]
+        model = Pipeline(
+            networks.Statistics(), comm, *parts, micro_batches=m, **options
+        )
+        optimizer = MomentumSGD(0.0).setup(model)
+        for batch in batches:
+            model.train_batch(optimizer, model.model, batch)
+        found = {}
+        with model.gathered_parameters():
+            renga.serializers.DictionarySerializer(found).save(model.model)
+        return found
+
+    for found in ranks(run):
+        assert_same(found, expected, exact=False)
+
+
 @pytest.mark.parametrize("schedule", ["gpipe", "1f1b"])
 def test_weights_of_the_first_stage_used_by_the_last(ranks, schedule):
     batches = networks.words()
