@@ -64,7 +64,7 @@ IMPORTS = {
     "links": {"core", "communicators"},
     "extensions": {"core", "communicators"},
     "distributed": {"core", "communicators", "links", "extensions"},
-    "pipeline": {"core", "communicators"},
+    "pipeline": {"core", "communicators", "links"},
     "planning": {"core", "communicators", "links", "distributed", "pipeline"},
 }
 # Modules that re-export other packages, and programs.

@@ -14,7 +14,7 @@ from renga.links.normalization.batch_normalization import BatchNormalization
 class _Part(NamedTuple):
     """The statistics of one micro-batch, in float64."""
 
-    count: int  # of the numbers of a channel
+    size: int  # the numbers of a channel
     mean: numpy.ndarray
     var: numpy.ndarray  # unbiased
 
@@ -61,19 +61,19 @@ class RunningStatistics(LinkHook):
         self._kept = None
         if args.out.is_meta:  # another stage computes it
             return
-        count = args.args[0].size // mean.size
+        size = args.args[0].size // mean.size
         if self._next == len(self._calls):
             self._calls.append((link, []))
-        self._calls[self._next][1].append(_Part(count, mean, var))
+        self._calls[self._next][1].append(_Part(size, mean, var))
         self._next += 1
 
     def update(self) -> None:
         """Updates the running statistics by those of the batch."""
         for link, parts in self._calls:
-            count = sum(part.count for part in parts)
-            mean = sum(part.count * part.mean for part in parts) / count
+            count = sum(part.size for part in parts)
+            mean = sum(part.size * part.mean for part in parts) / count
             squares = sum(
-                part.var * (part.count - 1) + part.count * (part.mean - mean) ** 2
+                part.var * (part.size - 1) + part.size * (part.mean - mean) ** 2
                 for part in parts
             )
             var = squares / max(count - 1, 1)
