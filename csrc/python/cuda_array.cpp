@@ -15,8 +15,9 @@ namespace {
 // What Python registers; never freed, as arrays are converted while the interpreter exits.
 struct RegisteredTypes {
   py::object type;
-  py::function make;   // the array over the memory of a Variable, which it references
-  py::function owner;  // the Variable whose memory an array is part of, None for other memory
+  py::function make;    // the array over the memory of a Variable, which it references
+  py::function owner;   // the Variable whose memory an array is part of, None for other memory
+  py::function follow;  // sets the stream of this thread to the one on which arrays are used
 };
 RegisteredTypes* registered = nullptr;
 
@@ -91,8 +92,10 @@ Array from_device_array(py::handle array) {
                strides, dtype);
 }
 
+void follow_stream(py::handle array) { registered->follow(array); }
+
 constexpr DeviceArrays kConversions{&is_cuda, &is_device_array, &to_device_array,
-                                    &from_device_array};
+                                    &from_device_array, &follow_stream};
 
 }  // namespace
 
@@ -102,15 +105,16 @@ void bind_device_arrays(py::module_& m) {
       py::module_::import("builtins").attr("property")(py::cpp_function(&cuda_array_interface));
   m.def(
       "set_device_arrays",
-      [](const py::object& type, const py::function& make, const py::function& owner) {
+      [](const py::object& type, const py::function& make, const py::function& owner,
+         const py::function& follow) {
         if (registered == nullptr) registered = new RegisteredTypes;
-        *registered = {type, make, owner};
+        *registered = {type, make, owner, follow};
         device_arrays = &kConversions;
       },
-      py::arg("type"), py::arg("make"), py::arg("owner"),
+      py::arg("type"), py::arg("make"), py::arg("owner"), py::arg("follow"),
       "Sets what arrays on CUDA devices are in Python: their type, make(variable) for an array "
-      "over a variable's memory, and owner(array), the variable that owns an array's memory or "
-      "None.");
+      "over a variable's memory, owner(array), the variable that owns an array's memory or None, "
+      "and follow(array), which has this thread compute on the stream on which the array is used.");
   m.def(
       "copy_array",
       [](const Array& x, const OutputArray& y) {

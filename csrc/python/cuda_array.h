@@ -20,6 +20,8 @@ struct DeviceArrays {
   // The memory of a Python array, which lives as long as the result's storage does. Throws
   // TypeError for dtypes that the core lacks.
   Array (*from)(py::handle array);
+  // Has the thread compute on the stream on which Python will use an array that it gets again.
+  void (*follow)(py::handle array);
 };
 // Null until Python has registered its types, and in modules that have arrays of the host alone.
 extern const DeviceArrays* device_arrays;

@@ -5,6 +5,7 @@
 
 #include "autograd/accumulate.h"
 #include "autograd/backward.h"
+#include "python/cuda_array.h"
 #include "python/graph.h"
 #include "python/interpreter.h"
 
@@ -327,7 +328,11 @@ py::object python_array(VariableBody& body) {
   if (!body.metadata().defined()) return py::none();
   if (body.cache) body.cache->clear();
   expose(body.array());
-  if (!body.host_view) body.host_view = std::make_unique<PythonHostView>(to_python(body.array()));
+  if (!body.host_view) {
+    body.host_view = std::make_unique<PythonHostView>(to_python(body.array()));
+  } else if (!body.array().device().is_host() && device_arrays != nullptr) {
+    device_arrays->follow(static_cast<PythonHostView&>(*body.host_view).array);
+  }
   return static_cast<PythonHostView&>(*body.host_view).array;
 }
 

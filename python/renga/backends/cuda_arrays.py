@@ -252,6 +252,10 @@ def owner(array: ndarray) -> Any:
     return array._owner
 
 
+def follow(array: ndarray) -> None:
+    """Nothing: without CuPy, arrays are used on the stream on which renga computes."""
+
+
 def _extents(shape: Any) -> tuple[int, ...]:
     return tuple(shape) if isinstance(shape, Sequence) else (shape,)
 

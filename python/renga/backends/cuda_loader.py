@@ -84,7 +84,7 @@ def loaded() -> SimpleNamespace:
 
         names.cupy, names.ndarray = cuda_arrays, cuda_arrays.ndarray
         names.Device = cuda_device.Device
-        make, owner = cuda_arrays.make, cuda_arrays.owner
+        make, owner, follow = cuda_arrays.make, cuda_arrays.owner, cuda_arrays.follow
     else:
         from renga.backends.cupy_arrays import CupyArrays
 
@@ -92,9 +92,9 @@ def loaded() -> SimpleNamespace:
         names.cupy, names.ndarray = cupy, cupy.ndarray
         names.Device = cupy.cuda.Device
         names.Stream, names.Event = cupy.cuda.Stream, cupy.cuda.Event
-        make, owner = arrays.make, arrays.owner
+        make, owner, follow = arrays.make, arrays.owner, arrays.follow
         cupy.cuda.set_allocator(arrays.allocate)
-    _core.set_device_arrays(names.ndarray, make, owner)
+    _core.set_device_arrays(names.ndarray, make, owner, follow)
     for prepare in on_load:
         prepare(names.plugin)
     return names

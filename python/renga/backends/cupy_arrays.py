@@ -39,6 +39,10 @@ class CupyArrays:
         kept = getattr(array.data.mem, "_owner", None)
         return kept if isinstance(kept, _core.Variable) else None
 
+    def follow(self, array: Any) -> None:
+        """Begins to compute on CuPy's current stream on the device of an array."""
+        self._follow(array.data.device_id)
+
     def allocate(self, size: int) -> Any:
         """Memory for CuPy's arrays from the core, so that there is one pool of it."""
         device = self._cupy.cuda.Device().id
