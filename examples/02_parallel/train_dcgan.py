@@ -1,4 +1,4 @@
-"""Train DCGAN on images of 32 × 32 pixels, alone or on the ranks of mpiexec.
+"""Train DCGAN on square images, alone or on the ranks of mpiexec.
 
 renga run -n 2 train_dcgan.py --strategy spatial
 """
@@ -30,16 +30,18 @@ def update(optimizer, model, loss):
     return float(loss.array)
 
 
-def train(strategy="alone", steps=20, batch=64, width=64, data="digits", hidden=100):
+def train(
+    strategy="alone", steps=20, batch=64, width=64, size=32, data="digits", hidden=100
+):
     """Losses, milliseconds of a step and 16 images that were made up."""
     strategy = STRATEGIES[strategy]()
     numpy.random.seed(0)
-    images = load(data)[0][0].astype("f")
+    images = load(data, size)[0][0].astype("f")
     # All is drawn here, so that all strategies and all ranks see the same.
     chosen = [numpy.random.choice(len(images), batch, False) for _ in range(steps)]
     noise = numpy.random.uniform(-1, 1, (steps, batch, hidden)).astype("f")
-    gen = strategy.model(Generator(width, hidden), noise[0])
-    dis = strategy.model(Discriminator(width), images[:batch])
+    gen = strategy.model(Generator(width, hidden, size), noise[0])
+    dis = strategy.model(Discriminator(width, size), images[:batch])
     optimizers = adam(strategy, gen), adam(strategy, dis)
 
     losses, times = [], []
@@ -73,6 +75,7 @@ def main():
     parser.add_argument("--steps", type=int, default=60)
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--width", type=int, default=64, help="channels at last")
+    parser.add_argument("--size", type=int, default=32, help="pixels, a multiple of 8")
     parser.add_argument("--data", choices=["digits", "cifar10"], default="digits")
     result = train(**vars(parser.parse_args()))
     if result.pop("rank") == 0:
