@@ -328,12 +328,11 @@ py::object python_array(VariableBody& body) {
   if (!body.metadata().defined()) return py::none();
   if (body.cache) body.cache->clear();
   expose(body.array());
-  if (!body.host_view) {
-    body.host_view = std::make_unique<PythonHostView>(to_python(body.array()));
-  } else if (!body.array().device().is_host() && device_arrays != nullptr) {
-    device_arrays->follow(static_cast<PythonHostView&>(*body.host_view).array);
-  }
-  return static_cast<PythonHostView&>(*body.host_view).array;
+  const bool is_new = !body.host_view;
+  if (is_new) body.host_view = std::make_unique<PythonHostView>(to_python(body.array()));
+  const py::object& view = static_cast<PythonHostView&>(*body.host_view).array;
+  if (!is_new && device_arrays != nullptr && device_arrays->is(view)) device_arrays->follow(view);
+  return view;
 }
 
 py::object python_variable(const Variable& x) {

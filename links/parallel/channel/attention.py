@@ -10,8 +10,7 @@ from renga.initializers import Constant
 from renga.links.attention.key_value_cache import KeyValueCache
 from renga.links.attention.multi_head_attention import MultiHeadAttention
 from renga.links.parallel.channel.linear import ParallelLinear
-from renga.links.parallel.sharding.placement import REPLICATE, REPLICATE_SUMMED
-from renga.links.parallel.sharding.redistribute import Redistribution
+from renga.links.parallel.sharding.redistribute import with_summed_gradient
 from renga.links.parallel.sharding.shard_ranges import shard_ranges
 from renga.links.parallel.sharding.sharded_parameter import Block, ShardedParameter
 from renga.variable import Variable
@@ -99,9 +98,8 @@ class ParallelMultiHeadAttention(MultiHeadAttention):
         A mask of each head has this rank's heads.
         """
         # Each rank finds the gradient through its heads.
-        summed = Redistribution(self.comm, REPLICATE, REPLICATE_SUMMED)
-        x = summed.apply(x)
-        memory = None if memory is None else summed.apply(memory)
+        x = with_summed_gradient(self.comm, x)
+        memory = None if memory is None else with_summed_gradient(self.comm, memory)
         return super().forward(x, memory, attn_mask, is_causal, cache)
 
 

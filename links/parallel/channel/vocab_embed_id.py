@@ -12,10 +12,12 @@ from renga.links.parallel.channel.link import channel_placement
 from renga.links.parallel.sharding.placement import (
     PARTIAL,
     REPLICATE,
-    REPLICATE_SUMMED,
     Shard,
 )
-from renga.links.parallel.sharding.redistribute import Redistribution
+from renga.links.parallel.sharding.redistribute import (
+    Redistribution,
+    with_summed_gradient,
+)
 from renga.links.parallel.sharding.shard_ranges import shard_ranges, sizes_of
 from renga.links.parallel.sharding.sharded_parameter import Block, ShardedParameter
 from renga.utils.type_check import IndexOutOfRange
@@ -98,7 +100,7 @@ class ParallelVocabEmbedID(EmbedID):
         return Redistribution(self.comm, PARTIAL, REPLICATE).apply(y)
 
     def _attend(self, x: Variable) -> Variable:
-        x = Redistribution(self.comm, REPLICATE, REPLICATE_SUMMED).apply(x)
+        x = with_summed_gradient(self.comm, x)
         y = linear(x, self.W, n_batch_axes=x.ndim - 1)
         if self._attend_target != REPLICATE:
             return y

@@ -103,7 +103,7 @@ relayout = redistribute
 
 
 def with_summed_gradient(comm: Communicator, x: Any) -> Variable:
-    """A replicated weight for each rank to use with its own data.
+    """A replicated variable, as a weight, for each rank to use with its own data.
 
     Its gradient is the sum of what all ranks find, on every rank.
     """

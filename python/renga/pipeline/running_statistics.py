@@ -62,6 +62,8 @@ class RunningStatistics(LinkHook):
         if args.out.is_meta:  # another stage computes it
             return
         size = args.args[0].size // mean.size
+        if size == 0:  # running statistics do not change
+            return
         if self._next == len(self._calls):
             self._calls.append((link, []))
         self._calls[self._next][1].append(_Part(size, mean, var))
