@@ -57,8 +57,8 @@ def test_an_array_that_was_made_before_follows_work_of_renga():
     y = F.exp(F.tanh(cuda.to_gpu(X)))
     assert y.array.shape == X.shape  # on the default stream
     with cupy.cuda.Stream(non_blocking=True):
-        z = y.array + 1
-    numpy.testing.assert_allclose(z.get(), numpy.exp(numpy.tanh(X)) + 1, rtol=1e-5)
+        z = (y.array + 1).get()
+    numpy.testing.assert_allclose(z, numpy.exp(numpy.tanh(X)) + 1, rtol=1e-5)
 
 
 def test_writes_of_cupy_in_a_context_are_seen():
