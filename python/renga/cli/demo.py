@@ -90,7 +90,6 @@ def main(chosen: argparse.Namespace) -> int:
         runs[2] = renga.launch(train, 2, chosen.epochs, ranks=2)
     except ImportError as error:
         print(f"  left out: {error}")
-        print("  `pip install 'renga[mpi]'` brings Open MPI")
     print("\nranks      time   accuracy on new images")
     for ranks, (seconds, accuracy, _) in runs.items():
         print(f"{ranks:5}{seconds:8.1f} s{accuracy:25.1%}")

