@@ -192,3 +192,24 @@ def _undominated(options: list[_Partial]) -> list[_Partial]:
         if not kept or option[1] < kept[-1][1]:
             kept.append(option)
     return kept
+
+
+def number_of_stages(stages: int | Sequence[str] | None, kind: str, ranks: int) -> int:
+    """How many stages a schedule has on so many ranks.
+
+    Args:
+        stages: the number, the links at which the second and later ones start, or None.
+
+    Raises:
+        ValueError: the schedule cannot have them.
+    """
+    if stages is None:
+        return 2 * ranks if kind == "interleaved" and ranks > 1 else ranks
+    number = stages if isinstance(stages, int) else len(stages) + 1
+    if number % ranks or (number != ranks and kind != "interleaved"):
+        expected = f"a multiple of {ranks}" if kind == "interleaved" else str(ranks)
+        raise ValueError(
+            f"Pipeline: expected {expected} stages for {kind} on {ranks} ranks, got "
+            f"{number}"
+        )
+    return number

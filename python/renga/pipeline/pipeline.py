@@ -22,7 +22,7 @@ from renga.pipeline import (
 from renga.pipeline.executor import RECOMPUTE, Executor, MicroBatch
 from renga.pipeline.gathered_parameters import gathered_parameters
 from renga.pipeline.messages import StageMessages
-from renga.pipeline.partition import Partition, partition
+from renga.pipeline.partition import Partition, number_of_stages, partition
 from renga.pipeline.schedule import Action, Stream
 from renga.pipeline.tracing import Tracing
 from renga.variable import as_number
@@ -56,7 +56,8 @@ class Pipeline(Link):
     must not depend on elements.
 
     Args:
-        model: the parameters of rank 0 are used.
+        model: the parameters of rank 0 are used. Of a ``MultiNodeChainList``, which is
+            another one on each rank, its ``serial_model()``.
         comm: the ranks of the pipeline.
         inputs: example arguments of the model, with the size of a micro-batch. They
             are used to measure what each part costs.
@@ -101,11 +102,13 @@ class Pipeline(Link):
         if not isinstance(model, Link):
             raise TypeError(f"Pipeline: expected a Link, got {model!r}")
         self._check_options(comm.size, micro_batches, schedule, weights, recompute)
-        vars(self)["model"] = model  # not a child: its names in files are the model's
+        vars(self)["model"] = _serial_model(
+            model
+        )  # not a child: its names in files are the model's
         self.comm = comm
         self.micro_batches = micro_batches
         self.schedule = schedule
-        self._n_stages = _number_of_stages(stages, schedule, comm.size)
+        self._n_stages = number_of_stages(stages, schedule, comm.size)
         self._weights_kind = weights
         self._prepare(inputs, stages)
         self._messages = StageMessages(comm, self._n_stages)
@@ -384,14 +387,14 @@ class Pipeline(Link):
             reporter.report(self._messages.receive_report())
 
 
-def _number_of_stages(stages: int | Sequence[str] | None, kind: str, ranks: int) -> int:
-    if stages is None:
-        return 2 * ranks if kind == "interleaved" and ranks > 1 else ranks
-    number = stages if isinstance(stages, int) else len(stages) + 1
-    if number % ranks or (number != ranks and kind != "interleaved"):
-        expected = f"a multiple of {ranks}" if kind == "interleaved" else str(ranks)
-        raise ValueError(
-            f"Pipeline: expected {expected} stages for {kind} on {ranks} ranks, got "
-            f"{number}"
-        )
-    return number
+def _serial_model(model: Any) -> Link:
+    """The whole model; of a MultiNodeChainList each rank has only its own links."""
+    if hasattr(model, "serial_model"):
+        return model.serial_model()
+    for path, link in model.namedlinks():
+        if hasattr(link, "serial_model"):
+            raise ValueError(
+                "Pipeline: expected a model of which every rank has all links, got "
+                f"{type(link).__name__} at {path}: use its serial_model() there"
+            )
+    return model

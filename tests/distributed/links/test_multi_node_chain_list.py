@@ -1,5 +1,7 @@
 """Models that lie on several ranks against the same links on one."""
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -16,8 +18,20 @@ def layer(seed, inputs=1):
     weights = np.random.default_rng(seed).normal(size=(4, 4))
     with renga.using_config("dtype", np.float64):
         linear = L.Linear(4, 4, initialW=weights, initial_bias=weights[0])
-    first = [lambda *xs: sum(xs[1:], xs[0])] * (inputs > 1)
+    first = [add] * (inputs > 1)
     return renga.Sequential(*first, linear, F.tanh)
+
+
+def add(*xs):
+    return sum(xs[1:], xs[0])
+
+
+def pair(factor, x):
+    return [x, factor * x]
+
+
+def add_pair(xs):
+    return xs[0] + xs[1]
 
 
 def ring(model, rank, size):
@@ -94,6 +108,63 @@ def test_three_steps_equal_those_of_one_process(ranks, plan, serial):
         for name, arrays in parameters.items():
             for array, param in zip(arrays, links[name].params()):
                 np.testing.assert_allclose(array, param.array, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("plan", "serial"), [(ring, serial_ring), (fan, serial_fan)], ids=["ring", "fan"]
+)
+def test_serial_model(ranks, plan, serial):
+    def on_rank(comm):
+        model = MultiNodeChainList(comm)
+        plan(model, comm.rank, comm.size)
+        whole = model.serial_model()
+        return whole(X[0]).array, len(whole)
+
+    results = ranks(on_rank)
+    size = len(results)
+    names = [name for rank in range(size) for name in seeds(rank, plan)]
+    links = {n: layer(n, size if n == 101 and plan is fan else 1) for n in names}
+    expected = serial(links, X[0], size)
+    for y, count in results:
+        np.testing.assert_allclose(y, expected.array, rtol=1e-12)
+        assert count == len(links)
+
+
+def test_serial_models_with_several_outputs(ranks):
+    """Pairs are one argument; each rank computes an output of the model."""
+
+    def on_rank(comm):
+        model = MultiNodeChainList(comm)
+        first = renga.Sequential(functools.partial(pair, comm.rank + 2))
+        total = renga.Sequential(add_pair)
+        model.add_link(first, rank_out=(comm.rank + 1) % comm.size)
+        model.add_link(total, rank_in=(comm.rank - 1) % comm.size)
+        ys = model.serial_model()(renga.Variable(np.arange(3.0)))
+        for rank, y in enumerate(ys if comm.size > 1 else [ys]):
+            factor = (rank - 1) % comm.size + 3
+            np.testing.assert_array_equal(y.array, factor * np.arange(3.0))
+        return True
+
+    assert all(ranks(on_rank))
+
+
+def test_errors_of_serial_models(ranks):
+    def on_rank(comm):
+        own = comm.rank
+        model = MultiNodeChainList(comm)
+        model.add_link(layer(0), rank_in=[own], rank_out=own)
+        with pytest.raises(ValueError, match="wait: rank 0 for rank 0"):
+            model.serial_model()
+        model = MultiNodeChainList(comm)
+        model.add_link(layer(0), rank_out=[own, own])
+        model.add_link(layer(0), rank_in=own)
+        with pytest.raises(ValueError, match="output of rank 0, got 1 unused"):
+            model.serial_model()
+        with pytest.raises(ValueError, match="without rank_out, got none"):
+            MultiNodeChainList(comm).serial_model()
+        return True
+
+    assert all(ranks(on_rank))
 
 
 def test_errors(ranks):

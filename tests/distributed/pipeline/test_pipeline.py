@@ -1,11 +1,16 @@
 """Pipelines against a single process."""
 
+import functools
+
 import networks
 import numpy as np
 import oracles
 import pytest
 
 import renga
+import renga.functions as F
+import renga.links as L
+from renga.distributed.links import MultiNodeChainList
 from renga.optimizers import MomentumSGD
 from renga.pipeline import Pipeline
 
@@ -99,6 +104,57 @@ def test_running_statistics_of_whole_batches(ranks, schedule, m, recompute):
 
     for found in ranks(run):
         assert_same(found, expected, exact=False)
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_multi_node_chain_list(ranks, schedule):
+    """Every rank adds two layers; rank 0 the first and the last ones."""
+    batches = networks.vectors()
+
+    def layer(i):
+        weights = np.random.default_rng(i).normal(size=(6, 6)).astype("f")
+        return renga.Sequential(L.Linear(6, 6, initialW=weights), F.tanh)
+
+    def run(comm):
+        size = comm.size
+        model = MultiNodeChainList(comm)
+        for i in range(0, 2 * size, size):
+            before = None if comm.rank + i == 0 else (comm.rank - 1) % size
+            after = None if comm.rank + i == 2 * size - 1 else (comm.rank + 1) % size
+            model.add_link(layer(comm.rank + i), before, after)
+        x = batches[0][0][:3]
+        options = dict(micro_batches=3, schedule=schedule)
+        pipeline = Pipeline(model, comm, x, **options)
+        optimizer = MomentumSGD(0.05).setup(pipeline)
+
+        def loss(x, t):
+            return F.softmax_cross_entropy(pipeline.model(x), t)
+
+        for batch in batches:
+            pipeline.train_batch(optimizer, loss, batch)
+        return oracles.arrays(pipeline)
+
+    results = ranks(run)
+    layers = renga.ChainList(*map(layer, range(2 * len(results))))
+    layers.forward = lambda x: functools.reduce(lambda h, link: link(h), layers, x)
+    serial = L.Classifier(layers)
+    expected = oracles.accumulated(serial, MomentumSGD(0.05), batches, 3)
+    expected = {path[len("/predictor") :]: x for path, x in expected.items()}
+    assert_same(merged(results), expected)
+
+
+def test_a_part_of_a_multi_node_chain_list(ranks):
+    """Each rank would have other links in it."""
+
+    def run(comm):
+        model = MultiNodeChainList(comm)
+        model.add_link(L.Linear(6, 5))
+        x, t = networks.vectors()[0]
+        with pytest.raises(ValueError, match=r"/predictor.*serial_model\(\)"):
+            Pipeline(L.Classifier(model), comm, x, t)
+        return True
+
+    assert all(ranks(run))
 
 
 @pytest.mark.parametrize("schedule", ["gpipe", "1f1b"])

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from renga.distributed.functions.point_to_point_communication import Recv, Send
 from renga.distributed.functions.pseudo_connect import pseudo_connect
+from renga.distributed.links.serial_chain_list import Route, SerialChainList
 from renga.link import ChainList, Link
 
 if TYPE_CHECKING:
@@ -19,7 +20,9 @@ class MultiNodeChainList(ChainList):
 
     Every rank has one, with its part of the model. Called with the model's inputs, it
     returns the model's output on the rank that computes it, and an empty variable on
-    the others. ``backward`` from these variables reaches the links of all ranks.
+    the others. ``backward`` from these variables reaches the links of all ranks. A
+    :class:`renga.pipeline.Pipeline` of it computes in micro-batches, in which ranks do
+    not wait for each other.
 
     Args:
         comm: the communicator of the ranks.
@@ -28,7 +31,7 @@ class MultiNodeChainList(ChainList):
     def __init__(self, comm: Communicator) -> None:
         super().__init__()
         self._comm = comm
-        self._routes: list[tuple[list[int] | None, list[int] | None]] = []
+        self._routes: list[Route] = []
 
     def add_link(
         self,
@@ -89,6 +92,20 @@ class MultiNodeChainList(ChainList):
             return delegate
         ys = pseudo_connect(delegate, *output)
         return ys if len(ys) > 1 else ys[0]
+
+    def serial_model(self) -> SerialChainList:
+        """A model for one process, with copies of all ranks' links.
+
+        Every rank calls it; links are pickled. The model computes what the ranks do, if
+        each is called with its inputs. Outputs of several ranks are a tuple in the
+        order of the ranks.
+
+        Raises:
+            ValueError: a link waits for what no link sends, no link takes what one
+                sends, or none computes the output of the model.
+        """
+        parts = self._comm.allgather_obj((list(self), self._routes))
+        return SerialChainList([[*zip(links, routes)] for links, routes in parts])
 
     def _receive(self, rank: int, own: deque[Any], delegate: Any) -> Any:
         if rank != self._comm.rank:
