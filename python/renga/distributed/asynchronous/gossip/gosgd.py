@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Callable
 import numpy
 
 from renga.distributed.asynchronous.gossip.random_gossip import RandomGossip
-from renga.distributed.asynchronous.packed import reduce
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
@@ -44,6 +43,11 @@ class GoSGDOptimizer(RandomGossip):
         """This rank's weight a."""
         return self._weight
 
+    def _after_begin(self, resumes: bool) -> None:
+        if not resumes:
+            self._weight = 1 / self._comm.size
+        self._weight = self._scaled_to(1.0, self._weight)
+
     def _update(self, forward: Callable[[], Any] | None) -> None:
         while self._take(0):
             pass
@@ -58,7 +62,7 @@ class GoSGDOptimizer(RandomGossip):
     def _handle(self, source: int, message: tuple[Array, ...]) -> None:
         weight, *xs = message
         if not xs:
-            self._gone.add(source)
+            self._notices[source] += 1
             return
         total = self._weight + float(weight[0])
         self._packed.move(float(weight[0]) / total, xs)
@@ -70,12 +74,7 @@ class GoSGDOptimizer(RandomGossip):
 
     def _average(self) -> list[Array]:
         """The mean of x weighted by a; messages on their way are not in it."""
-        share = numpy.array([self._weight])
-        total = float(self.communicator.all_reduce(share)[0])
-        part = self._weight / total
-        flats = [x * x.dtype.type(part) for x in self._packed.pack()]
-        reduce(self.communicator, flats, "sum")
-        return flats
+        return self._weighted_mean(self._weight)
 
     def serialize(self, serializer: Any) -> None:
         """Saves or loads the actual optimizer and the weight."""

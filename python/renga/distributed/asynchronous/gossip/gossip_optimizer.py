@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import TYPE_CHECKING, Any
 
+import numpy
+
 from renga.communicators import RankFailed
 from renga.distributed.asynchronous.asynchronous_optimizer import AsynchronousOptimizer
+from renga.distributed.asynchronous.packed import PackedParameters, reduce
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
@@ -43,6 +47,25 @@ class GossipOptimizer(AsynchronousOptimizer):
             # Messages of its own: others of the communicator's do not mix with them.
             _comm=communicator.split(0, communicator.rank),
         )
+
+    def _scaled_to(self, total: float, weight: float) -> float:
+        """This rank's weight, so that the ranks' weights sum to ``total``.
+
+        After the weights of another number of ranks have been loaded they do not.
+        """
+        found = self._sum(weight)
+        return weight if math.isclose(found, total) else weight * total / found
+
+    def _weighted_mean(self, weight: float) -> list[Array]:
+        """The mean of all ranks' parameters by their weights; all ranks call it."""
+        part = weight / self._sum(weight)
+        flats = PackedParameters(self.target).pack()
+        flats = [x * x.dtype.type(part) for x in flats]
+        reduce(self._comm, flats, "sum")
+        return flats
+
+    def _sum(self, weight: float) -> float:
+        return float(self._comm.all_reduce(numpy.array([weight]))[0])
 
     @property
     def ranks_left(self) -> int:

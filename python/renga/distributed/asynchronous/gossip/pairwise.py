@@ -68,13 +68,17 @@ class PairwiseOptimizer(RandomGossip):
     def _handle(self, source: int, message: tuple[Array, ...]) -> None:
         kind, *xs = message
         if kind[0] == _SHUTDOWN:
-            self._gone.add(source)
+            self._notices[source] += 1
         elif kind[0] == _REQUEST:
-            self._packed.move(0.5, xs or self._shared[source])
+            self._packed.move(0.5, self._parameters(source, xs))
             self._send(source, [_kind(_REPLY), *xs])
         elif self._asked is not None and self._asked[0] == source:
-            self._packed.subtract(xs or self._shared[self._comm.rank])
+            self._packed.subtract(self._parameters(self._comm.rank, xs))
             self._asked = None
+
+    def _parameters(self, rank: int, sent: list[Array]) -> list[Array]:
+        """Those in a message; without any, where the rank that asked has its own."""
+        return sent if sent or not self._shared else self._shared[rank]
 
     def _check_reply(self) -> None:
         """Loses the rank whose reply is overdue."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 from typing import TYPE_CHECKING, Any
 
 import numpy
@@ -16,10 +17,9 @@ if TYPE_CHECKING:
 
 
 class RandomGossip(GossipOptimizer):
-    """Takes messages of any rank when they come, in ``_handle``.
+    """Takes messages of any rank when they come, in ``_handle``."""
 
-    ``_gone`` are the ranks whose shutdown notice has come: they take no more messages.
-    """
+    _notices: collections.Counter[int]
 
     def __init__(
         self,
@@ -34,8 +34,13 @@ class RandomGossip(GossipOptimizer):
         vars(self).update(
             _neighbours=graph.neighbours(rank, size),
             _random=numpy.random.RandomState([seed, rank]),
-            _gone=set(),
+            _notices=collections.Counter(),  # of shutdown, by rank
         )
+
+    @property
+    def _gone(self) -> set[int]:
+        """The ranks whose shutdown notice has come: they take no more messages."""
+        return set(+self._notices)
 
     def _candidates(self) -> list[int]:
         """The neighbours that still take messages."""
@@ -69,4 +74,5 @@ class RandomGossip(GossipOptimizer):
             if not self._take(2 * self._timeout):
                 for rank in waited:
                     self._lose(rank)
-        self._gone.clear()
+        # A rank that was faster may have begun, and ended, the next training.
+        self._notices -= collections.Counter(others)

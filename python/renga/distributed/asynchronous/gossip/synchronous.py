@@ -8,7 +8,6 @@ import numpy
 
 from renga.distributed.asynchronous.gossip.gossip_optimizer import GossipOptimizer
 from renga.distributed.asynchronous.graphs import is_doubly_stochastic
-from renga.distributed.asynchronous.packed import reduce
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
@@ -20,6 +19,10 @@ class SynchronousGossip(GossipOptimizer):
     """Has every rank make equally many updates; ``_steps`` counts them."""
 
     _steps = 0
+
+    def _after_begin(self, resumes: bool) -> None:
+        if not resumes:
+            self._steps = 0
 
     def _column(self) -> Array:
         """The weights with which the ranks take what this one has, in this step."""
@@ -113,6 +116,12 @@ class PushSumOptimizer(SynchronousGossip):
         """This rank's weight w; their sum is the number of ranks."""
         return self._weight
 
+    def _after_begin(self, resumes: bool) -> None:
+        super()._after_begin(resumes)
+        if not resumes:
+            self._weight = 1.0
+        self._weight = self._scaled_to(float(self._comm.size), self._weight)
+
     def _update(self, forward: Callable[[], Any] | None) -> None:
         self._compute_gradients(forward)
         # The gradient at z moves x.
@@ -142,9 +151,7 @@ class PushSumOptimizer(SynchronousGossip):
 
     def _average(self) -> list[Array]:
         """The mean of x, which is that of z weighted by w."""
-        flats = [z * z.dtype.type(self._weight) for z in self._packed.pack()]
-        reduce(self.communicator, flats, "mean")
-        return flats
+        return self._weighted_mean(self._weight)
 
     def serialize(self, serializer: Any) -> None:
         """Saves or loads the actual optimizer, the step and the weight."""
