@@ -218,16 +218,26 @@ def test_resumed_training_has_the_same_bits(ranks, name, stop):
             np.testing.assert_array_equal(resumed[key], x)
 
 
-@pytest.mark.parametrize(
-    "options, error",
-    [
-        ({"every": 0}, ValueError),
-        ({"every": 1.5}, TypeError),
-        ({"begin": (3, "hour")}, ValueError),
-        ({"begin": (-1, "epoch")}, ValueError),
-    ],
-)
-def test_invalid_options_are_refused(options, error):
-    comm = renga.distributed.create_communicator("local")
-    with pytest.raises(error, match="create_local_sgd_optimizer"):
-        create_local_sgd_optimizer(SGD().setup(Point()), comm, **options)
+def test_the_end_of_training_moves_nothing_after_an_average(ranks):
+    """The outer momentum would, which has moved it in that average."""
+
+    def train(comm):
+        model = Point()
+        optimizer = create_local_sgd_optimizer(
+            SGD(0.3).setup(model), comm, every=3, outer=NesterovAG(0.7, 0.9)
+        )
+        found = []
+        for count in (3, 1):
+            for target in targets(comm.rank, count):
+                optimizer.update(model, target)
+            found.append(model.vector())
+            for _ in range(2):
+                optimizer.join()
+                found.append(model.vector())
+        return found
+
+    for begun, first, second, alone, mean, last in ranks(train):
+        np.testing.assert_array_equal(first, begun)
+        np.testing.assert_array_equal(second, begun)
+        assert (mean != alone).all()
+        np.testing.assert_array_equal(last, mean)

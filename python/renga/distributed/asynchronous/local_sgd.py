@@ -100,7 +100,10 @@ class LocalSGDOptimizer(AsynchronousOptimizer):
 
     def join(self) -> None:
         """Averages the changes since the last average; every rank calls it."""
-        if self._packed is not None:
+        if self._packed is None:
+            return
+        # Without changes, the momentum of the outer optimizer would move the average.
+        if any(self.communicator.allgather_obj(self._updates)):
             self._synchronize()
 
     def serialize(self, serializer: Any) -> None:
