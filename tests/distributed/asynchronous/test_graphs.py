@@ -89,3 +89,29 @@ def test_matrices_that_are_no_graph_are_refused(w, message):
 def test_a_matrix_of_another_size_is_refused():
     with pytest.raises(ValueError, match="expected 2 ranks, got 3"):
         Weights(np.eye(2)).weights(3)
+
+
+def test_weights_cannot_be_written_to():
+    """They are the same array for everybody."""
+    with pytest.raises(ValueError, match="read-only"):
+        Ring().weights(4)[0, 0] = 2
+
+
+@pytest.mark.parametrize(
+    "call, error",
+    [
+        (lambda: Torus(0), ValueError),
+        (lambda: Torus(1.5), TypeError),
+        (lambda: Weights("a"), TypeError),
+        (lambda: Weights(None), TypeError),
+        (lambda: Weights([[np.nan]]), ValueError),
+        (lambda: Ring().weights(0), ValueError),
+        (lambda: Complete().weights(2.0), TypeError),
+        (lambda: ExponentialGraph().weights(8, -1), ValueError),
+        (lambda: Ring().neighbours(-1, 3), ValueError),
+        (lambda: Ring().neighbours(3, 3), ValueError),
+    ],
+)
+def test_invalid_arguments_are_refused(call, error):
+    with pytest.raises(error, match=": expected"):
+        call()

@@ -118,3 +118,20 @@ def test_other_optimizers_are_refused():
     optimizer.add_hook(WeightDecay(0.1))
     with pytest.raises(ValueError, match="without hooks"):
         optimizer.update(model, np.zeros(11))
+
+
+def test_rules_have_rates_of_their_own_or_are_not_enabled():
+    comm = create_communicator("local")
+    models = [Point(value=1.0), Point(value=1.0)]
+    optimizers = [SGD(0.1).setup(model) for model in models]
+    for model in models:
+        model.a.update_rule.enabled = False
+        model.b.update_rule.hyperparam.lr = 0.3
+    optimizers[1] = create_hogwild_optimizer(optimizers[1], comm)
+    for model, optimizer in zip(models, optimizers):
+        optimizer.update(model, np.zeros(11))
+    np.testing.assert_array_equal(models[1].vector(), models[0].vector())
+    np.testing.assert_allclose(models[1].vector(), [1.0] * 6 + [0.7] * 5, atol=1e-12)
+    models[1].b.update_rule.add_hook(WeightDecay(0.1))
+    with pytest.raises(ValueError, match="without hooks"):
+        optimizers[1].update(models[1], np.zeros(11))

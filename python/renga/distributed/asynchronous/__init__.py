@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Callable
 
+from renga.distributed.asynchronous import arguments
 from renga.distributed.asynchronous.asynchronous_optimizer import AsynchronousOptimizer
 from renga.distributed.asynchronous.elastic_averaging import ElasticAveragingOptimizer
 from renga.distributed.asynchronous.extensions import (
@@ -92,21 +93,21 @@ def create_server_optimizer(
             ``averaged()`` or ``join()``.
 
     Raises:
-        TypeError, ValueError: if a number is not of these, or the optimizer has no
+        TypeError, ValueError: if an argument is not of these, or the optimizer has no
             learning rate to divide; in an update, if there are no such parameters or
             rows, or if a gradient is not zero in other rows.
 
     Source: Gupta et al., Model accuracy and runtime tradeoff in distributed deep
     learning (Rudra), ICDM 2016, for ``leaf``.
     """
-    if not staleness >= 0:
-        raise ValueError(
-            "create_server_optimizer: expected a staleness of 0 or more, got "
-            f"{staleness}"
-        )
-    if shards is not None:
-        check_count("create_server_optimizer: shards", shards)
-    check_count("create_server_optimizer: leaf", leaf)
+    name = "create_server_optimizer"
+    arguments.check_participants(name, actual_optimizer, communicator)
+    arguments.check_staleness(name, staleness)
+    for what, count in (("shards", shards), ("servers", servers), ("leaf", leaf)):
+        if count is not None:
+            check_count(f"{name}: {what}", count)
+    arguments.check_timeout(name, timeout)
+    arguments.check_rows(name, rows)
     return ServerOptimizer(
         actual_optimizer,
         communicator,
@@ -140,16 +141,14 @@ def create_local_sgd_optimizer(
             momentum); by default the ranks get their mean.
 
     Raises:
-        TypeError, ValueError: if ``every`` is no count, or ``begin`` no such time.
+        TypeError, ValueError: if ``every`` is no count, ``begin`` no such time, or
+            another argument is not of these.
     """
-    check_count("create_local_sgd_optimizer: every", every)
-    count, unit = begin
-    check_count("create_local_sgd_optimizer: begin", count, 0)
-    if unit not in ("iteration", "epoch"):
-        raise ValueError(
-            "create_local_sgd_optimizer: expected begin in 'iteration' or 'epoch', got "
-            f"{unit!r}"
-        )
+    name = "create_local_sgd_optimizer"
+    arguments.check_participants(name, actual_optimizer, communicator)
+    check_count(f"{name}: every", every)
+    arguments.check_begin(name, begin)
+    arguments.check_outer(name, outer)
     return LocalSGDOptimizer(actual_optimizer, communicator, every, begin, outer)
 
 
@@ -176,9 +175,16 @@ def create_gossip_optimizer(
         seed: of the neighbours that ``"adpsgd"`` and ``"gosgd"`` draw.
 
     Raises:
-        ValueError: for another method, or a graph that does not fit it.
+        TypeError, ValueError: for another method, a graph that does not fit it, or if
+            another argument is not of these.
     """
+    name = "create_gossip_optimizer"
+    arguments.check_participants(name, actual_optimizer, communicator)
+    arguments.check_timeout(name, timeout)
+    arguments.check_probability(name, probability)
+    check_count(f"{name}: seed", seed, 0)
     graph = ExponentialGraph() if graph is None else graph
+    arguments.check_graph(name, graph)
     common = actual_optimizer, communicator, graph, timeout
     if method == "dpsgd":
         return DPSGDOptimizer(*common)
@@ -189,8 +195,8 @@ def create_gossip_optimizer(
     if method == "gosgd":
         return GoSGDOptimizer(*common, seed, probability)
     raise ValueError(
-        "create_gossip_optimizer: expected method to be 'dpsgd', 'sgp', 'adpsgd' or "
-        f"'gosgd', got {method!r}"
+        f"{name}: expected method to be 'dpsgd', 'sgp', 'adpsgd' or 'gosgd', got "
+        f"{method!r}"
     )
 
 
@@ -210,9 +216,13 @@ def create_elastic_averaging_optimizer(
             each rank moves by this part of its own over the number of ranks.
 
     Raises:
-        TypeError, ValueError: if ``every`` is no count.
+        TypeError, ValueError: if ``every`` is no count, ``beta`` is no number above 0,
+            or another argument is not of these.
     """
-    check_count("create_elastic_averaging_optimizer: every", every)
+    name = "create_elastic_averaging_optimizer"
+    arguments.check_participants(name, actual_optimizer, communicator)
+    check_count(f"{name}: every", every)
+    arguments.check_beta(name, beta)
     return ElasticAveragingOptimizer(actual_optimizer, communicator, every, beta)
 
 
@@ -229,4 +239,6 @@ def create_hogwild_optimizer(
         TypeError: for another optimizer.
         ValueError: if the ranks do not share memory.
     """
+    name = "create_hogwild_optimizer"
+    arguments.check_participants(name, actual_optimizer, communicator)
     return HogwildOptimizer(actual_optimizer, communicator)

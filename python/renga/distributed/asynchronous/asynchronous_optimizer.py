@@ -6,7 +6,7 @@ import contextlib
 import functools
 import time
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Callable
+from typing import TYPE_CHECKING, Any, Callable, TypeVar
 
 import numpy
 
@@ -18,6 +18,9 @@ from renga.serializer import Deserializer
 if TYPE_CHECKING:
     from renga.communicators import Communicator
     from renga.communicators.communicator import Array
+
+
+_Self = TypeVar("_Self", bound="AsynchronousOptimizer")
 
 
 class AsynchronousOptimizer(WrappedOptimizer):
@@ -48,6 +51,11 @@ class AsynchronousOptimizer(WrappedOptimizer):
         else:
             super().__setattr__(name, value)
 
+    def setup(self: _Self, link: Any) -> _Self:
+        """Sets the actual optimizer up with ``link``, in which the ranks begin anew."""
+        vars(self)["_packed"] = None
+        return super().setup(link)
+
     def update(
         self, lossfun: Callable[..., Any] | None = None, *args: Any, **kwds: Any
     ) -> None:
@@ -56,6 +64,10 @@ class AsynchronousOptimizer(WrappedOptimizer):
         Args:
             lossfun: ``lossfun(*args, **kwds)`` is the loss; by default the gradients
                 are those that the parameters have.
+
+        Raises:
+            RuntimeError: before ``setup``.
+            TypeError: if the loss function returns no Variable.
         """
         forward = None if lossfun is None else functools.partial(lossfun, *args, **kwds)
         self._begin(forward)
@@ -71,6 +83,7 @@ class AsynchronousOptimizer(WrappedOptimizer):
         """Gives all ranks the parameters of rank 0, before the first update."""
         if self._packed is not None and not self._loaded:
             return
+        self.actual_optimizer._require_target("update")
         if forward is not None and not all(p.is_initialized for p in self._params()):
             with no_backprop_mode(), using_config("train", False):
                 forward()
@@ -83,6 +96,13 @@ class AsynchronousOptimizer(WrappedOptimizer):
     def _after_begin(self, resumes: bool) -> None:
         """Called once there are parameters; ``resumes``: those that were loaded."""
 
+    def _require_constant_loss_scale(self, function: str) -> None:
+        """Raises ValueError: a rank cannot skip updates that others have made."""
+        if self.actual_optimizer._loss_scaling_is_dynamic:
+            raise ValueError(
+                f"{function}: expected a constant loss scale, got a dynamic one"
+            )
+
     def _params(self) -> list[Any]:
         return list(self.target.params())
 
@@ -90,6 +110,11 @@ class AsynchronousOptimizer(WrappedOptimizer):
         if forward is None:
             return
         loss = forward()
+        if not hasattr(loss, "backward"):
+            raise TypeError(
+                "update: expected a Variable from the loss function, got "
+                f"{type(loss).__name__}"
+            )
         self.target.cleargrads()
         loss.backward(loss_scale=self.actual_optimizer._loss_scale)
 
@@ -110,9 +135,9 @@ class AsynchronousOptimizer(WrappedOptimizer):
         own = packed.pack()
         persistent = _persistent_arrays(self.target)
         kept = [x.copy() for x in persistent]
-        packed.unpack(self._average())
-        reduce(self._group, persistent, "mean")
         try:
+            packed.unpack(self._average())
+            reduce(self._group, persistent, "mean")
             yield
         finally:
             packed.unpack(own)

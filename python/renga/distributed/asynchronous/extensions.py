@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import os
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from renga.distributed.asynchronous.asynchronous_optimizer import AsynchronousOptimizer
+from renga.distributed.asynchronous.server import ServerOptimizer
 from renga.extensions.reports.plot_report import PlotReport
 from renga.serializers.atomic import atomic_write
 from renga.training import extension
-
-if TYPE_CHECKING:
-    from renga.distributed.asynchronous.asynchronous_optimizer import (
-        AsynchronousOptimizer,
-    )
-    from renga.distributed.asynchronous.server import ServerOptimizer
 
 
 def create_average_evaluator(
@@ -29,7 +25,15 @@ def create_average_evaluator(
     Args:
         actual_evaluator: an Evaluator, also of several ranks; it is changed.
         optimizer: from one of the functions of ``renga.distributed.asynchronous``.
+
+    Raises:
+        TypeError: if they are not.
     """
+    if not hasattr(actual_evaluator, "evaluate"):
+        raise TypeError(
+            f"create_average_evaluator: expected an evaluator, got {actual_evaluator!r}"
+        )
+    _check_optimizer("create_average_evaluator", optimizer)
     evaluate = actual_evaluator.evaluate
 
     def evaluate_average() -> Any:
@@ -50,6 +54,9 @@ class CommunicationReport(extension.Extension):
         optimizer: from one of the functions of ``renga.distributed.asynchronous``.
         consensus: whether to observe how far this rank's parameters are from the mean;
             all ranks that train then have to report at the same iterations.
+
+    Raises:
+        TypeError: if the optimizer is another one.
     """
 
     trigger = (1, "epoch")
@@ -58,6 +65,7 @@ class CommunicationReport(extension.Extension):
     def __init__(
         self, optimizer: AsynchronousOptimizer, consensus: bool = False
     ) -> None:
+        _check_optimizer("CommunicationReport", optimizer)
         self._optimizer = optimizer
         self._consensus = consensus
 
@@ -77,6 +85,9 @@ class StalenessPlot(extension.Extension):
     Args:
         optimizer: from ``create_server_optimizer``.
         filename: name in the trainer's directory; its suffix is the format.
+
+    Raises:
+        TypeError: if the optimizer is another one.
     """
 
     trigger = (1, "epoch")
@@ -84,6 +95,11 @@ class StalenessPlot(extension.Extension):
     def __init__(
         self, optimizer: ServerOptimizer, filename: str = "staleness.png"
     ) -> None:
+        if not isinstance(optimizer, ServerOptimizer):
+            raise TypeError(
+                "StalenessPlot: expected an optimizer from create_server_optimizer, "
+                f"got {optimizer!r}"
+            )
         self._optimizer = optimizer
         self._filename = filename
         if not PlotReport.available():
@@ -115,3 +131,11 @@ class StalenessPlot(extension.Extension):
         axes.locator_params(axis="x", integer=True)
         axes.set_xlabel("staleness in updates of a worker")
         axes.set_ylabel("gradients")
+
+
+def _check_optimizer(call: str, optimizer: Any) -> None:
+    if not isinstance(optimizer, AsynchronousOptimizer):
+        raise TypeError(
+            f"{call}: expected an optimizer from renga.distributed.asynchronous, got "
+            f"{optimizer!r}"
+        )

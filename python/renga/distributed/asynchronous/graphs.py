@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
+from renga.utils.argument import check_count
+
 if TYPE_CHECKING:
     from renga.communicators.communicator import Array
 
@@ -25,13 +27,24 @@ class Graph:
     def weights(self, size: int, step: int = 0) -> Array:
         """The matrix W (size, size) of a step: rank i takes ``sum_j W[i, j] x_j``.
 
+        It cannot be written to.
+
         Raises:
-            ValueError: if the graph has no such number of ranks.
+            TypeError, ValueError: if the graph has no such number of ranks, or ``step``
+                is no count.
         """
+        check_count("Graph.weights: size", size)
+        check_count("Graph.weights: step", step, 0)
         return _cached(self, size, step % self.period(size))
 
     def neighbours(self, rank: int, size: int) -> list[int]:
-        """The ranks that ``rank`` sends to in any step."""
+        """The ranks that ``rank`` sends to in any step.
+
+        Raises:
+            TypeError, ValueError: if there is no such rank, or no such number of them.
+        """
+        check_count("Graph.neighbours: rank", rank, 0)
+        check_count("Graph.neighbours: size", size, rank + 1)
         steps = range(self.period(size))
         sent = sum(self.weights(size, step)[:, rank] for step in steps)
         return [int(r) for r in numpy.flatnonzero(sent) if r != rank]
@@ -42,7 +55,9 @@ class Graph:
 
 @functools.lru_cache(maxsize=256)
 def _cached(graph: Graph, size: int, step: int) -> Array:
-    return graph._weights(size, step)
+    weights = graph._weights(size, step)
+    weights.flags.writeable = False  # it is the same in each call
+    return weights
 
 
 class Ring(Graph):
@@ -57,9 +72,14 @@ class Torus(Graph):
 
     Args:
         rows: of ranks, which divide their number; by default the nearest to a square.
+
+    Raises:
+        TypeError, ValueError: if that is no count.
     """
 
     def __init__(self, rows: int | None = None) -> None:
+        if rows is not None:
+            check_count("Torus: rows", rows)
         self._rows = rows
 
     def _weights(self, size: int, step: int) -> Array:
@@ -133,10 +153,12 @@ class Weights(Graph):
             is ``sgp``.
 
     Raises:
-        ValueError: if it is no such matrix.
+        TypeError, ValueError: if it is no such matrix.
     """
 
     def __init__(self, w: Any) -> None:
+        if numpy.asarray(w).dtype.kind not in "biuf":
+            raise TypeError(f"Weights: expected a matrix of numbers, got {w!r}")
         self._w = numpy.array(w, numpy.float64)
         shape = self._w.shape
         if len(shape) != 2 or shape[0] != shape[1] or (self._w < 0).any():

@@ -56,14 +56,18 @@ class HogwildOptimizer(AsynchronousOptimizer):
         self.communicator.barrier()  # rank 0 has copied
 
     def _update(self, forward: Callable[[], Any] | None) -> None:
-        if self._hooks("pre") or self._hooks("post"):
+        self._require_constant_loss_scale("create_hogwild_optimizer")
+        rules = [p.update_rule for p in self._params() if p.update_rule is not None]
+        if any(x._hooks("pre") or x._hooks("post") for x in (self, *rules)):
             raise ValueError("create_hogwild_optimizer: expected an SGD without hooks")
         self._compute_gradients(forward)
         for param in self._params():
-            if param.grad is not None:
-                scale, param._loss_scale = param._loss_scale, None
-                rate = self.lr / (1.0 if scale is None else scale)
-                _communicators.hogwild_sgd(param.array, param.grad, rate)
+            rule = param.update_rule
+            if param.grad is None or rule is None or not rule.enabled:
+                continue
+            scale, param._loss_scale = param._loss_scale, None
+            rate = rule.hyperparam.lr / (1.0 if scale is None else scale)
+            _communicators.hogwild_sgd(param.array, param.grad, rate)
         self.actual_optimizer.t += 1
 
     def join(self) -> None:

@@ -160,13 +160,17 @@ def test_other_rows_are_old_until_the_newest_are_pulled():
         ({"/embed/W": lambda x, t: x - WORDS}, r"rows in \[0, 50\)"),
         ({"/embed/W": lambda x, t: x + WORDS}, r"rows in \[0, 50\)"),
         ({"/embed/W": lambda x, t: x[1:]}, "zeros in the gradient of W outside"),
+        ({"/embed/W": lambda x, t: []}, "zeros in the gradient of W outside"),
+        ({"/embed/W": lambda x, t: x + 0.5}, "integers as rows of W, got float64"),
+        ({"/embed/W": lambda x, t: x > 0}, "integers as rows of W, got bool"),
+        ({"/embed/W": lambda x, t: None}, "integers as rows of W, got object"),
     ],
 )
 def test_wrong_rows_are_refused(rows, message):
     def act(comm):
         model = Bag()
         optimizer = create_server_optimizer(SGD().setup(model), comm, rows=rows)
-        with pytest.raises(ValueError, match=message):
+        with pytest.raises((TypeError, ValueError), match=message):
             train(comm, optimizer, model)
         optimizer.join()
 

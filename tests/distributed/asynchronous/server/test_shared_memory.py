@@ -223,6 +223,29 @@ def test_a_worker_enters_anew():
         np.testing.assert_array_equal(x, results[0][1])
 
 
+def test_ranks_may_end_several_times():
+    """The second time there is nothing to do, and the logs stay as they are."""
+
+    def act(comm):
+        model = Point()
+        optimizer = create_server_optimizer(SGD(0.1).setup(model), comm, 2)
+        for target in targets(comm.rank, 4):
+            optimizer.update(model, target)
+        histogram = optimizer.staleness_histogram()
+        found = []
+        for _ in range(3):
+            optimizer.join()
+            assert optimizer.staleness_histogram() == histogram
+            assert optimizer.observe()["staleness_max"] == max(histogram)
+            found.append((sum(map(len, optimizer.logs.values())), model.vector()))
+        return found
+
+    for ends in local.run(act, ranks=2):
+        for count, x in ends:
+            assert count == 8
+            np.testing.assert_array_equal(x, ends[0][1])
+
+
 def test_an_error_of_a_rank_ends_those_that_wait_for_it():
     def act(comm):
         model = Point()

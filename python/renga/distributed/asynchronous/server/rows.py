@@ -93,11 +93,18 @@ class RowsOfBatch:
         """The sorted rows of a batch, by the index of the parameter.
 
         Raises:
+            TypeError: if a function returns no integers.
             ValueError: if there is no such row.
         """
         found = {}
         for index, function in self._functions.items():
-            rows = numpy.unique(numpy.asarray(function(*args, **kwds), numpy.int64))
+            chosen = numpy.asarray(function(*args, **kwds))
+            if chosen.size and chosen.dtype.kind not in "iu":
+                raise TypeError(
+                    "create_server_optimizer: expected integers as rows of "
+                    f"{self._params[index].name}, got {chosen.dtype}"
+                )
+            rows = numpy.unique(chosen.astype(numpy.int64))
             count = len(self._params[index].array)
             if rows.size and not 0 <= rows[0] <= rows[-1] < count:
                 raise ValueError(

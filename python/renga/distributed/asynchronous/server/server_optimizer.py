@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import contextlib
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Callable
@@ -58,6 +59,8 @@ class ServerOptimizer(AsynchronousOptimizer):
     _client: Client | SharedClient | None
     _service: Service | SharedClient | None
     _leaf: Leaf | None
+    # Of this rank's gradients by their staleness, also after join().
+    _histogram: collections.Counter[int] | None
 
     def __init__(
         self,
@@ -117,6 +120,7 @@ class ServerOptimizer(AsynchronousOptimizer):
             _group=communicator.split(0 if rank in workers else None, rank),
             _client=None,
             _service=None,
+            _histogram=None,
         )
 
     def serve(self) -> None:
@@ -152,9 +156,10 @@ class ServerOptimizer(AsynchronousOptimizer):
 
         Raises:
             RuntimeError: on a rank that only serves.
+            ValueError: if the optimizer has a dynamic loss scale.
         """
-        if not self.is_worker:
-            raise RuntimeError("update: expected a worker, got a rank that only serves")
+        self._require_worker("update")
+        self._require_constant_loss_scale("create_server_optimizer")
         super().update(lossfun, *args, **kwds)
 
     def _after_begin(self, resumes: bool) -> None:
@@ -163,9 +168,11 @@ class ServerOptimizer(AsynchronousOptimizer):
         shared = self._make_shared_client(shards, rules)
         if shared is not None:
             self._client = self._service = shared
+            self._histogram = shared.staleness
             shared.pull()  # loaded parameters may differ between ranks
             return
         self._client = client = self._make_client(shards)
+        self._histogram = client.staleness
         if self._comm.rank == self._workers[0]:
             client.initialize(rules)
         if self.is_server:
@@ -233,6 +240,7 @@ class ServerOptimizer(AsynchronousOptimizer):
         else:
             self._client = self._make_client(self._make_shards())
         self._client.join()
+        self._histogram = self._client.staleness
         self._packed, self._loaded = PackedParameters(self.target), False
 
     def _named_params(self) -> list[tuple[str, Any]]:
@@ -273,18 +281,37 @@ class ServerOptimizer(AsynchronousOptimizer):
             self._leaf.share(self._packed)
             self._client = None
             self._packed = None  # a further update begins anew
-        if self._service is not None:
-            self._service.end()
+            if self._service is not None:
+                self._service.end()
 
     @contextlib.contextmanager
     def averaged(self) -> Iterator[None]:
         """A context in which the model has the servers' newest parameters.
 
         A single rank may enter it. Training goes on with them.
+
+        Raises:
+            RuntimeError: on a rank that only serves.
         """
+        self._require_worker("averaged")
         if self._client is not None:
             self._client.pull()
         yield
+
+    def consensus_distance(self) -> float:
+        """How far this rank's parameters are from the mean; all workers call it.
+
+        Raises:
+            RuntimeError: on a rank that only serves.
+        """
+        self._require_worker("consensus_distance")
+        return super().consensus_distance()
+
+    def _require_worker(self, call: str) -> None:
+        if not self.is_worker:
+            raise RuntimeError(
+                f"{call}: expected a worker, got a rank that only serves"
+            )
 
     @property
     def logs(self) -> dict[int, list[Update]]:
@@ -306,9 +333,9 @@ class ServerOptimizer(AsynchronousOptimizer):
         """
         traffic = self._comm.traffic
         numbers = {"messages": float(traffic.messages), "bytes": float(traffic.bytes)}
-        if self._client is not None:
-            numbers["staleness"] = mean(self._client.staleness)
-            numbers["staleness_max"] = max(self._client.staleness, default=0)
+        if self._histogram is not None:
+            numbers["staleness"] = mean(self._histogram)
+            numbers["staleness_max"] = max(self._histogram, default=0)
         if self._service is not None and self._service.logs:
             numbers["version_lag"] = self._service.version_lag
             numbers["workers_left"] = self._service.workers_left * self._leaf_size
@@ -316,7 +343,7 @@ class ServerOptimizer(AsynchronousOptimizer):
 
     def staleness_histogram(self) -> dict[int, int]:
         """How often this rank's gradients were computed so many clocks behind."""
-        return {} if self._client is None else dict(self._client.staleness)
+        return dict(self._histogram or {})
 
     def serialize(self, serializer: Any) -> None:
         """Saves or loads the states, which a worker gets from the servers first."""
