@@ -7,7 +7,8 @@ The hosts are network namespaces (tests/communicators/transport/mpi/hosts.py). A
 (784, eight times 512, 10; 1024 samples on each rank, 9.0 MB) is trained synchronously
 and with averages of the parameters after every 16 updates (in PyTorch by its
 PostLocalSGDOptimizer, if PYTHON can import torch), and by DiLoCo after every 100.
-Prints the mean of as many steps as there are between a few averages.
+Prints the mean of as many steps as there are between a few averages, that of steps
+without messages in the same processes before, and the difference.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import time
 import numpy as np
 
 EVERY = {"synchronous": 1, "local SGD, H=16": 16, "DiLoCo, H=100": 100}
-AVERAGES, LEAST_STEPS = 3, 10
+AVERAGES, LEAST_STEPS, STEPS_ALONE = 3, 10, 30
 RENDEZVOUS = "tcp://10.199.0.1:29501"  # the first host
 
 
@@ -32,12 +33,16 @@ def samples(rank):
     return x, random.randint(0, 10, 1024)
 
 
-def mean_of_steps(step, every):
+def mean_of_methods_steps(step, every):
     """Milliseconds; the steps to the first average are not counted."""
-    for _ in range(every):
+    return mean_of_steps(step, every, max(AVERAGES * every, LEAST_STEPS))
+
+
+def mean_of_steps(step, first, steps):
+    """Milliseconds; so many first steps are not counted."""
+    for _ in range(first):
         step()
     begin = time.perf_counter()
-    steps = max(AVERAGES * every, LEAST_STEPS)
     for _ in range(steps):
         step()
     return (time.perf_counter() - begin) / steps * 1e3
@@ -54,7 +59,10 @@ def play_renga(name):
     comm = create_communicator("mpi")
     layers = [f for n in [784] + [512] * 7 for f in (L.Linear(n, 512), F.relu)]
     model = L.Classifier(renga.Sequential(*layers, L.Linear(512, 10)))
+    x, t = samples(comm.rank)
+    t = t.astype("int32")
     optimizer = MomentumSGD(0.01).setup(model)
+    alone = mean_of_steps(lambda: optimizer.update(model, x, t), 5, STEPS_ALONE)
     if name == "synchronous":
         optimizer = create_multi_node_optimizer(optimizer, comm)
     else:
@@ -62,11 +70,9 @@ def play_renga(name):
         optimizer = create_local_sgd_optimizer(
             optimizer, comm, EVERY[name], outer=outer
         )
-    x, t = samples(comm.rank)
-    t = t.astype("int32")
-    found = mean_of_steps(lambda: optimizer.update(model, x, t), EVERY[name])
+    found = mean_of_methods_steps(lambda: optimizer.update(model, x, t), EVERY[name])
     if comm.rank == 0:
-        print("result", found, flush=True)
+        print("result", found, alone, flush=True)
 
 
 def play_torch(name):
@@ -83,6 +89,15 @@ def play_torch(name):
     for n in [784] + [512] * 7:
         layers += [torch.nn.Linear(n, 512), torch.nn.ReLU()]
     network = torch.nn.Sequential(*layers, torch.nn.Linear(512, 10))
+    x, t = map(torch.from_numpy, samples(rank))
+
+    def step(model, optimizer):
+        optimizer.zero_grad()
+        F.cross_entropy(model(x), t).backward()
+        optimizer.step()
+
+    plain = torch.optim.SGD(network.parameters(), 0.01, momentum=0.9)
+    alone = mean_of_steps(lambda: step(network, plain), 5, STEPS_ALONE)
     model = torch.nn.parallel.DistributedDataParallel(network)
     optimizer = torch.optim.SGD(model.parameters(), 0.01, momentum=0.9)
     if name != "synchronous":
@@ -92,16 +107,9 @@ def play_torch(name):
         model.register_comm_hook(state, hook.post_localSGD_hook)
         averager = averagers.PeriodicModelAverager(EVERY[name])
         optimizer = PostLocalSGDOptimizer(optimizer, averager)
-    x, t = map(torch.from_numpy, samples(rank))
-
-    def step():
-        optimizer.zero_grad()
-        F.cross_entropy(model(x), t).backward()
-        optimizer.step()
-
-    found = mean_of_steps(step, EVERY[name])
+    found = mean_of_methods_steps(lambda: step(model, optimizer), EVERY[name])
     if rank == 0:
-        print("result", found, flush=True)
+        print("result", found, alone, flush=True)
     dist.barrier()
     os._exit(0)  # gloo's threads outlive the group
 
@@ -135,6 +143,8 @@ def main() -> None:
     if arguments.peer:
         peer = ["--peer", arguments.peer]
         runs += [("torch", name, peer) for name in EVERY if "DiLoCo" not in name]
+    names = "".join(f"{name:>9}" for name in ("step", "alone", "more"))
+    print(f"{'Gbit/s':>8}{'':>8}{'milliseconds of':>18}{names}")
     with tempfile.TemporaryDirectory() as folder:
         with hosts(2, pathlib.Path(folder)) as pair:
             for gbits in arguments.gbits:
@@ -143,9 +153,9 @@ def main() -> None:
                     done = pair.run(__file__, "--rank", name, *options, timeout=300)
                     found = [s for s in done.stdout.splitlines() if "result" in s]
                     assert found, done.stdout
-                    milliseconds = float(found[0].split()[-1])
-                    row = f"{gbits:>8g}{library:>8}{name:>18}{milliseconds:>9.1f}"
-                    print(row, flush=True)
+                    step, alone = map(float, found[0].split()[-2:])
+                    numbers = f"{step:>9.1f}{alone:>9.1f}{step - alone:>9.1f}"
+                    print(f"{gbits:>8g}{library:>8}{name:>18}{numbers}", flush=True)
 
 
 if __name__ == "__main__":
