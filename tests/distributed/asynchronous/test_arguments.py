@@ -5,6 +5,8 @@ import math
 import numpy as np
 import pytest
 
+import renga
+import renga.functions as F
 import renga.links as L
 from renga.distributed import asynchronous, create_communicator
 from renga.optimizers import SGD, MomentumSGD
@@ -145,3 +147,34 @@ def test_extensions_need_an_asynchronous_optimizer():
     ]:
         with pytest.raises(TypeError, match=f"{call.__name__}: expected an"):
             call(*arguments)
+
+
+class Branch(renga.Chain):
+    """Has a layer that not every batch uses, and that has no shape before."""
+
+    def __init__(self):
+        super().__init__()
+        with self.init_scope():
+            self.first = L.Linear(3, 3)
+            self.second = L.Linear(None, 3)
+
+    def forward(self, x, uses_second):
+        h = self.first(x)
+        return F.sum(self.second(h) if uses_second else h)
+
+
+@pytest.mark.parametrize("create", CREATE)
+def test_parameters_that_get_shapes_later_are_refused(create):
+    """The other ranks would have others."""
+    model, x = Branch(), np.ones((1, 3), "float32")
+    optimizer = create(SGD(0.1).setup(model), create_communicator("local"))
+    optimizer.update(model, x, False)
+    with pytest.raises(RuntimeError, match="expected the 3 parameters .* got 4"):
+        optimizer.update(model, x, True)
+    optimizer.join()
+
+    model = Branch()
+    optimizer = create(SGD(0.1).setup(model), create_communicator("local"))
+    for uses_second in (True, False, True):
+        optimizer.update(model, x, uses_second)
+    optimizer.join()

@@ -66,7 +66,8 @@ class AsynchronousOptimizer(WrappedOptimizer):
                 are those that the parameters have.
 
         Raises:
-            RuntimeError: before ``setup``.
+            RuntimeError: before ``setup``, or if a parameter has got its shape after
+                the first update.
             TypeError: if the loss function returns no Variable.
         """
         forward = None if lossfun is None else functools.partial(lossfun, *args, **kwds)
@@ -107,9 +108,16 @@ class AsynchronousOptimizer(WrappedOptimizer):
         return list(self.target.params())
 
     def _compute_gradients(self, forward: Callable[[], Any] | None) -> None:
-        if forward is None:
-            return
-        loss = forward()
+        if forward is not None:
+            self._backward(forward())
+        found = sum(1 for _ in self.target.params(include_uninit=False))
+        if found != self._packed.count:
+            raise RuntimeError(
+                f"update: expected the {self._packed.count} parameters that had shapes "
+                f"in the first update, got {found}: ranks begin with equal ones"
+            )
+
+    def _backward(self, loss: Any) -> None:
         if not hasattr(loss, "backward"):
             raise TypeError(
                 "update: expected a Variable from the loss function, got "

@@ -49,7 +49,7 @@ class HogwildOptimizer(AsynchronousOptimizer):
         super().__init__(actual_optimizer, communicator)
 
     def _after_begin(self, resumes: bool) -> None:
-        params = self._params()
+        params = [param for param in self._params() if param.is_initialized]
         copies = self.communicator.copy_to_window([param.array for param in params])
         for param, copy in zip(params, copies):
             param.array = self.communicator.window_of_peer(copy, 0)

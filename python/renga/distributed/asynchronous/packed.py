@@ -31,6 +31,11 @@ class PackedParameters:
         dtypes = sorted({param.dtype.str for param in params})
         self.groups = [[p for p in params if p.dtype.str == d] for d in dtypes]
 
+    @property
+    def count(self) -> int:
+        """Of parameters."""
+        return sum(map(len, self.groups))
+
     def pack(self) -> list[Array]:
         """A new flat array of each dtype."""
         flats = self.empty()
