@@ -32,7 +32,8 @@ FUZZ_MINUTES ?= 30
 PEER ?= python3
 PYTHONS = $(foreach minor,9 10 11 12 13 14,$(shell python3.$(minor) -c \
   'import sys; print(sys.executable)' 2>/dev/null))
-# Processes of pytest; each starts up to four ranks.
+# Processes of pytest; each starts up to four ranks, and has as many threads as there are cores:
+# threads that wait must not spin.
 WORKERS := $(shell n=$$(nproc); echo $$((n < 4 ? n : 4)))
 PARALLEL := -n $(WORKERS) --dist worksteal
 TESTS := OFF
@@ -55,7 +56,7 @@ export OMPI_ALLOW_RUN_AS_ROOT := 1
 export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
 endif
 
-.PHONY: demo test develop check lint tidy debug asan tsan fuzz bench peer docs wheel wheels cuda cuda-build gpu cuda-compile cuda-cpu test-cuda-cpu clean renga style types ranks-2 ranks-3
+.PHONY: demo test develop check lint tidy debug asan tsan fuzz bench peer docs wheel wheels cuda cuda-build gpu cuda-compile cuda-cpu test-cuda-cpu clean renga style types cpp-tests ranks-2 ranks-3
 
 demo: WERROR := OFF
 demo: renga
@@ -65,10 +66,10 @@ test cuda-cpu: TESTS := ON
 test cuda-cpu: STANDIN := ON
 test: EXTRAS := test,lint
 test: renga
-	$(MAKE) -j2 -O style types
-	$(BIN)/ctest --test-dir $(BUILD) --output-on-failure
-	$(BIN)/python -m pytest -q $(PARALLEL)
-	$(MAKE) ranks-2 ranks-3 test-cuda-cpu
+	$(MAKE) -j2 -O style types cpp-tests
+	OMP_WAIT_POLICY=passive $(BIN)/python -m pytest -q $(PARALLEL)
+	$(MAKE) -j2 -O ranks-2 test-cuda-cpu
+	$(MAKE) ranks-3
 
 lint: EXTRAS := test,lint
 lint: renga
@@ -188,6 +189,9 @@ types:
 	ln -s $(CURDIR)/python/renga/* $(addprefix $(CURDIR)/,links extensions communicators) build/typed/renga
 	$(BIN)/python .ci/make-stubs build/typed
 	$(BIN)/mypy
+
+cpp-tests:
+	$(BIN)/ctest --test-dir $(BUILD) --output-on-failure
 
 # The tests marked mpi, on processes instead of threads. Every rank would collect all of the tests.
 ranks-2 ranks-3: ranks-%:
