@@ -41,9 +41,10 @@ class Uncompressed(Compressor):
 class Auto(Compressor):
     """The fastest of no compression, bfloat16, PowerSGD(4), TopK(0.01) and OneBit.
 
-    The first bucket is reduced in each way, with random numbers, three times. All ranks
-    choose by the slowest rank's shortest time, and keep the choice, in resumed
-    training, too. Networks on which compression does not pay get none.
+    The first step sends gradients as they are, and shows how large their buckets are.
+    In the second one, a large bucket is reduced in each way, with random numbers, three
+    times. All ranks choose by the slowest rank's shortest time, and keep the choice, in
+    resumed training, too. Networks on which compression does not pay get none.
     """
 
     shared_states = frozenset({_CHOICE}) | PowerSGD.shared_states
@@ -53,10 +54,12 @@ class Auto(Compressor):
         self._candidates = (Uncompressed(), Cast(), *lossy)
         # By rank: ranks that are threads may share this object.
         self._choices: dict[int, int] = {}
+        # By rank and parameter, the bytes of its bucket in the first step.
+        self._bucket_bytes: dict[int, dict[str, int]] = {}
 
     @property
     def choice(self) -> Compressor | None:
-        """The compressor in use; None before the first step."""
+        """The compressor in use; None before the second step."""
         choice = next(iter(self._choices.values()), None)
         return None if choice is None else self._candidates[choice]
 
@@ -66,11 +69,27 @@ class Auto(Compressor):
         choice = self._choices.get(comm.rank)
         if choice is None:
             saved = states[0].get(_CHOICE)
+            if saved is None and not self._is_typical(xs, states, comm.rank):
+                return self._candidates[0].reduce(xs, states, comm)
             choice = self._measured(xs, comm) if saved is None else int(saved)
             self._choices[comm.rank] = choice
         for state in states:
             state[_CHOICE] = numpy.array(choice)
         return self._candidates[choice].reduce(xs, states, comm)
+
+    def _is_typical(
+        self, xs: Sequence[Array], states: Sequence[State], rank: int
+    ) -> bool:
+        """Whether most gradients come in buckets about as large as this one.
+
+        The first bucket is often small: the next parameter did not fit into it. Such
+        messages show the latency of a network, and little of its bandwidth.
+        """
+        seen = self._bucket_bytes.setdefault(rank, {})
+        size = sum(x.nbytes for x in xs)
+        is_known = states[0].name in seen
+        seen.update((state.name, size) for state in states)
+        return is_known and 2 * size >= max(seen.values())
 
     def _measured(self, xs: Sequence[Array], comm: Communicator) -> int:
         times = numpy.array([_seconds(c, xs, comm) for c in self._candidates])
