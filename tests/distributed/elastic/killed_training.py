@@ -21,6 +21,8 @@ from renga.distributed import create_multi_node_optimizer, elastic
 
 EXAMPLES = 60
 BATCH = 2
+# That of mpiexec, which may be killed.
+JOB = os.getppid()
 
 
 class Counts(renga.Chain):
@@ -39,9 +41,7 @@ class Counts(renga.Chain):
 
 def note(folder, **what):
     with open(folder / "log", "a") as file:
-        file.write(
-            json.dumps({**what, "time": time.time(), "job": os.getppid()}) + "\n"
-        )
+        file.write(json.dumps({**what, "time": time.time(), "job": JOB}) + "\n")
 
 
 @elastic.run

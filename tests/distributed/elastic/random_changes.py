@@ -94,14 +94,17 @@ class Training:
         except ProcessLookupError:  # it has just left
             return 0.0, "none"
 
-        def others(notes: list[dict[str, Any]]) -> list[dict[str, Any]]:
-            return [n for n in notes if n["job"] != job and n["time"] > killed]
+        # One may have begun before the signal, if this job was leaving.
+        def later_jobs() -> list[int]:
+            jobs = list(dict.fromkeys(n["job"] for n in self.notes("begun")))
+            return jobs[jobs.index(job) + 1 :]
 
-        self.until(lambda: others(self.notes("begun")), f"a job after {what}")
+        later = self.until(later_jobs, f"a job after {what}")
         before = max(n["step"] for n in self.notes("step") if n["job"] == job)
 
         def further() -> list[dict[str, Any]]:
-            return [n for n in others(self.notes("step")) if n["step"] > before]
+            steps = [n for n in self.notes("step") if n["job"] in later]
+            return [n for n in steps if n["step"] > before and n["time"] > killed]
 
         new = self.until(further, f"training after {what}")[0]
         return new["time"] - killed, f"{what}, {new['ranks']} went on"
