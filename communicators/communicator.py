@@ -100,6 +100,9 @@ class Communicator(Protocol):
     def copy_to_window(self, xs: Sequence[Array]) -> list[Array]:
         """Copies of arrays in such memory; none if the ranks do not share memory."""
 
+    def window_of_peer(self, x: Array, local_rank: int) -> Array:
+        """The array of another rank of this node at the place of ``x`` in a window."""
+
     def window_layout(self, xs: Sequence[Array]) -> int:
         """A number that identifies where in windows arrays are; 0 if they are not."""
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from renga import _core
 
 if TYPE_CHECKING:
+    from renga.communicators import Communicator
     from renga.communicators.communicator import Array
     from renga.parameter import Parameter
 
@@ -79,6 +80,10 @@ class ShardLayout:
         """A new array of all rows, on the parameters' device."""
         flat: Array = _core.empty((self._ranks, self.row), self.dtype, self._device)
         return flat
+
+    def window(self, comm: Communicator) -> Array:
+        """As :meth:`empty`, on the CPU and in a window: every rank calls it."""
+        return comm.window((self._ranks, self.row), self.dtype)
 
     def empty_row(self) -> Array:
         """A new array of one row."""

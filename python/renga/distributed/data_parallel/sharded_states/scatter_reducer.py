@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 class ScatterReducer(BucketedReducer):
     """Scatters the means of buckets while ``backward()`` runs: half of an all-reduce.
 
+    Buffers that are kept are reduced in place where the ranks share memory.
+
     After ``wait`` the pieces of ``states`` have their gradients, and no parameter has.
 
     Args:
@@ -45,7 +47,7 @@ class ScatterReducer(BucketedReducer):
         self._is_order_agreed = True
         self._flats: list[Array] = []
         if keeps_buffers:
-            self._flats = [layout.empty() for layout in states.layouts]
+            self._flats = [states.new_flat(layout) for layout in states.layouts]
             for layout, flat in zip(states.layouts, self._flats):
                 flat[...] = 0
                 self._buffers.update(zip(layout.indices, layout.views(flat)))
@@ -56,6 +58,11 @@ class ScatterReducer(BucketedReducer):
         flat = self._flats[b] if self._flats else layout.empty()
         for i, view in zip(layout.indices, layout.views(flat)):
             self._take(i, weight, view)
+        if self._flats and self._states.in_windows:
+            # In place, which is less than to write the means anywhere else.
+            work = self._comm.all_reduce(flat, "mean", out=flat, wait=False)
+            self._launched.append((work, lambda flat: flat[self._comm.rank]))
+            return
         row = layout.empty_row()
         work = self._comm.reduce_scatter(flat, "mean", out=row, wait=False)
         self._launched.append((work, lambda row: row))

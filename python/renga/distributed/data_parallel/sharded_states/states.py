@@ -67,7 +67,14 @@ class ShardedStates:
         self.layouts = [
             ShardLayout(bucket, params, comm.size, self.cuts) for bucket in buckets
         ]
-        self._flats = [layout.empty() for layout in self.layouts]
+        # On one node ranks read each other's rows where they are.
+        self.in_windows = (
+            1 < comm.size == comm.intra_size
+            and comm.shares_memory()
+            and all(param.xp is numpy for param in params)
+        )
+        self._flats = [self.new_flat(layout) for layout in self.layouts]
+        self._rows_of_peers = self._pairs_of_rows() if self.in_windows else []
         self._views: dict[int, Array] = {}
         for layout, flat in zip(self.layouts, self._flats):
             self._views.update(zip(layout.indices, layout.views(flat)))
@@ -75,6 +82,20 @@ class ShardedStates:
         self.own = [self._own_pieces(layout) for layout in self.layouts]
         self._link = _Pieces(comm, [p for row in self.own for _, p in row])
         self.divide()
+
+    def new_flat(self, layout: ShardLayout) -> Array:
+        """A new array of all rows, if possible in memory that the ranks share."""
+        return layout.window(self._comm) if self.in_windows else layout.empty()
+
+    def _pairs_of_rows(self) -> list[tuple[Array, Array]]:
+        """Of each other rank: this rank's copy of its row, and the row itself."""
+        comm = self._comm
+        return [
+            (flat[r], comm.window_of_peer(flat, r)[r])
+            for flat in self._flats
+            for r in range(comm.size)
+            if r != comm.rank
+        ]
 
     def _own_pieces(self, layout: ShardLayout) -> list[tuple[Piece, Parameter]]:
         """This rank's pieces as parameters, which have the rules of the whole ones."""
@@ -125,6 +146,16 @@ class ShardedStates:
             self._optimizer.target = target
         for param in (*self._link.params(), *self._params):
             param.grad = None
+        self._gather()
+
+    def _gather(self) -> None:
+        """Gets the other ranks' rows of parameters."""
+        if self.in_windows:
+            self._comm.barrier()
+            for own, of_peer in self._rows_of_peers:
+                own[...] = of_peer
+            self._comm.barrier()  # nobody writes before all have read
+            return
         rank = self._comm.rank
         works = [self._comm.all_gather(f[rank], out=f, wait=False) for f in self._flats]
         for work in works:
