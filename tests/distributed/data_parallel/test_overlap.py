@@ -5,6 +5,7 @@ import pytest
 
 from renga.communicators import packing
 from renga.distributed.data_parallel import buckets, overlap
+from renga.distributed.data_parallel.bucketed_reducer import BucketedReducer
 from renga.distributed.data_parallel.overlap import OverlapTrial
 from tests.distributed.data_parallel.training_steps import (
     T,
@@ -93,9 +94,56 @@ def test_both_ways_have_the_same_bits(several_ranks, no_sharded_updates, monkeyp
     for (expected, _), (got, seen) in zip(with_overlap, several_ranks(train)):
         for name, value in expected.items():
             np.testing.assert_array_equal(value, got[name])
-        # Eight buckets of one gradient. The last one that backward() computes is there
-        # before any of them is launched; the last two buckets are its layer's.
-        assert seen == [True] * 6 + [False] * 2
+        # All gradients have been taken before the only bucket is launched.
+        assert seen == [False]
+
+
+@pytest.mark.parametrize("overlap_pays", [False, True])
+@pytest.mark.parametrize("hooked", ["no hook", "a user's hook", "by parameter"])
+def test_buckets_are_large_where_nothing_overlaps(
+    several_ranks, no_sharded_updates, monkeypatch, clock, hooked, overlap_pays
+):
+    monkeypatch.setattr(buckets, "hooked_bucket_bytes", lambda comm: 40)
+    monkeypatch.setattr(buckets, "bucket_bytes", lambda comm: 40)
+    end, launch_next = OverlapTrial.end, BucketedReducer._launch_next
+    launched = {}
+
+    def end_later(trial):
+        clock[trial._comm.rank] += 1 if trial.overlaps is overlap_pays else 2
+        end(trial)
+
+    def count_launches(reducer, weight):
+        launched[reducer._comm.rank][-1] += 1
+        launch_next(reducer, weight)
+
+    monkeypatch.setattr(OverlapTrial, "end", end_later)
+    monkeypatch.setattr(BucketedReducer, "_launch_next", count_launches)
+
+    def train(comm):
+        counts = launched[comm.rank] = []
+        model, optimizer = make(comm)
+
+        def hook(bucket):
+            return comm.all_reduce(bucket.gradients, "mean", wait=False)
+
+        hook.reduces_by_parameter = hooked == "by parameter"
+        if hooked != "no hook":
+            optimizer.add_bucket_hook(hook)
+        for step in range(12):
+            counts.append(0)
+            x, t = X[step % len(X)], T[step % len(T)]
+            optimizer.update(model, own_samples(comm, x), own_samples(comm, t))
+        return counts, parameters(model)
+
+    found = several_ranks(train)
+    for counts, values in found:
+        # Eight buckets of one gradient after the first step. In the trial, steps with
+        # and without overlap take turns.
+        large = 8 if hooked == "a user's hook" else 1
+        assert counts[1:8] == [8, *[8, large] * 3]
+        assert counts[8:] == [8 if overlap_pays else large] * 4
+        for name, value in found[0][1].items():
+            np.testing.assert_array_equal(value, values[name])
 
 
 @pytest.mark.parametrize(

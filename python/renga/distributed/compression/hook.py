@@ -30,6 +30,8 @@ class CompressionHook:
         comm: of the ranks that train one model.
     """
 
+    reduces_by_parameter = True  # whatever the buckets
+
     def __init__(self, compressor: Compressor, comm: Communicator) -> None:
         self.compressor = compressor
         self._comm = comm

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Callable
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
 class BucketedReducer(Reducer):
     """Averages each bucket of gradients as soon as this rank has all of them.
 
-    On networks where that turns out to be slower, it does so after ``backward()``.
+    On networks where that turns out to be slower, it does so after ``backward()``, in
+    larger buckets.
 
     All ranks launch the buckets in one order: that in which rank 0's gradients became
     ready in the first step. A bucket that waits for a parameter which this rank's loss
@@ -60,7 +62,8 @@ class BucketedReducer(Reducer):
         self._zero_fill = zero_fill
         self._index = {id(param): i for i, param in enumerate(self._params)}
         self._is_order_agreed = False
-        self._flattened: list[numpy.ndarray] = []  # by bucket; empty if not flattened
+        # By the first parameter of each bucket; empty if not flattened.
+        self._flattened: dict[int, numpy.ndarray] = {}
         self._buffers: dict[int, numpy.ndarray] = {}  # by the parameters' indices
         self._trial = OverlapTrial(comm)
         size = buckets.BUCKET_BYTES
@@ -71,16 +74,26 @@ class BucketedReducer(Reducer):
     @property
     def buckets(self) -> list[list[int]]:
         """Indices of parameters, in the order in which they are averaged."""
-        return self._buckets
+        return self._overlapped
 
     def _assign_buckets(self, order: Sequence[int], size: int) -> None:
-        self._use_buckets(buckets.assign_buckets(self._params, order, size))
+        # Without overlap a small bucket gains nothing. A hook still gets several, since
+        # one may be sent while it encodes the next; a user's sees the same ones always.
+        large = sys.maxsize
+        if self._hook is not None:
+            is_free = getattr(self._hook, "reduces_by_parameter", False)
+            large = max(size, buckets.BUCKET_BYTES) if is_free else size
+        self._use_buckets(
+            buckets.assign_buckets(self._params, order, size),
+            buckets.assign_buckets(self._params, order, large),
+        )
 
-    def _use_buckets(self, assigned: list[list[int]]) -> None:
-        self._buckets = assigned
-        self._bucket_of = {
-            i: b for b, bucket in enumerate(self._buckets) for i in bucket
-        }
+    def _use_buckets(
+        self, overlapped: list[list[int]], not_overlapped: list[list[int]]
+    ) -> None:
+        self._overlapped = overlapped
+        self._not_overlapped = not_overlapped
+        self._bucket_of = {i: b for b, bucket in enumerate(overlapped) for i in bucket}
 
     def use_buffers(self, buffers: Mapping[int, numpy.ndarray]) -> None:
         """Has ``backward()`` write gradients into these buffers from now on.
@@ -92,17 +105,17 @@ class BucketedReducer(Reducer):
             buffers: by the indices of parameters; none, or one for each.
         """
         if buffers:
-            self._flattened, self._buffers = [], dict(buffers)
+            self._flattened, self._buffers = {}, dict(buffers)
         elif not self._buffers and self._comm.size > 1:
             if all(param.xp is numpy for param in self._params):
                 self._flatten_buckets()
 
     def _flatten_buckets(self) -> None:
         found: dict[int, numpy.ndarray] = {}
-        for bucket in self._buckets:
+        for bucket in self._overlapped:
             arrays = [self._params[i].array for i in bucket]
             flat, views = buckets.flattened_bucket(self._comm, arrays)
-            self._flattened.append(flat)
+            self._flattened[bucket[0]] = flat
             found.update(zip(bucket, views))
         self._buffers = found
 
@@ -110,7 +123,10 @@ class BucketedReducer(Reducer):
         self._request = request
         self._loss_scale = loss_scale
         self._ready: dict[int, None] = {}  # in the order of arrival
-        self._missing = [len(bucket) for bucket in self._buckets]
+        self._buckets = (
+            self._overlapped if self._trial.overlaps else self._not_overlapped
+        )
+        self._missing = [len(bucket) for bucket in self._overlapped]
         # Works, and functions of their results that return the mean gradients.
         self._launched: list[tuple[Any, Callable[[Any], list[Any]]]] = []
         self._launch_times: list[int] = []  # nanoseconds
@@ -155,9 +171,13 @@ class BucketedReducer(Reducer):
         if self._hook is not None:
             names = [self._names[i] for i in self._buckets[b]]
             bucket = buckets.Bucket(names, grads, self._loss_scale)
-            self._launched.append((self._hook(bucket), bucket.means_of))
+            work = self._hook(bucket)
+            if not hasattr(work, "wait"):
+                raise TypeError(f"bucket hook: expected a Work, got {work!r}")
+            self._launched.append((work, bucket.means_of))
         else:
-            sent = [self._flattened[b]] if self._flattened else grads
+            flats = (self._flattened.get(i) for i in self._buckets[b])
+            sent = [flat for flat in flats if flat is not None] or grads
             work = packing.average(self._comm, sent, wait=False)
             self._launched.append((work, lambda _: grads))
 

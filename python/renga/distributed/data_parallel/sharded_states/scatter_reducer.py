@@ -43,7 +43,8 @@ class ScatterReducer(BucketedReducer):
     ) -> None:
         super().__init__(comm, params, zero_fill)
         self._states = states
-        self._use_buckets([layout.indices for layout in states.layouts])
+        scattered = [layout.indices for layout in states.layouts]
+        self._use_buckets(scattered, scattered)
         self._is_order_agreed = True
         self._flats: list[Array] = []
         if keeps_buffers:
