@@ -81,7 +81,7 @@ def _run(plan: Plan) -> int:
 
 
 def _plan(chosen: argparse.Namespace, program: list[str]) -> Plan:
-    hosts = parse_hosts(chosen.hosts) if chosen.hosts else {}
+    hosts = {} if chosen.hosts is None else parse_hosts(chosen.hosts)
     slots = sum(hosts.values())
     by_srun = slurm.starts_ranks()
     if chosen.ranks is None:

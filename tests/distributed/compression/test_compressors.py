@@ -1,5 +1,7 @@
 """What compressors send and keep back, against NumPy and their papers' bounds."""
 
+import types
+
 import numpy as np
 import pytest
 
@@ -247,18 +249,28 @@ def test_invalid_options():
             kind(0)
         with pytest.raises(TypeError, match="expected a number"):
             kind("1%")
-    with pytest.raises(ValueError, match="expected 2, 4 or 8 bits"):
+    with pytest.raises(ValueError, match="bits: expected 2, 4 or 8, got 3"):
         compression.QSGD(bits=3)
+    with pytest.raises(TypeError, match="bits: expected an integer, got 4.0"):
+        compression.QSGD(bits=4.0)
+    for clip in (0, -1.0):
+        with pytest.raises(ValueError, match="expected a clip above 0"):
+            compression.DGC(clip=clip)
     with pytest.raises(ValueError, match="expected a dtype"):
         compression.Cast("int8")
     with pytest.raises(ValueError, match="expected at least 1"):
         compression.PowerSGD(0)
 
 
-def test_payloads_that_are_no_arrays():
+@pytest.mark.parametrize("kind", [np.ndarray, type(None), types.GeneratorType, list])
+@pytest.mark.parametrize("feedback", [False, True])
+def test_payloads_that_are_no_arrays(kind, feedback):
     class Wrong(Identity):
+        error_feedback = feedback
+
         def encode(self, x, state):
-            return x
+            payloads = [x, None, (y for y in [x]), [1.0]]
+            return next(p for p in payloads if isinstance(p, kind))
 
     with pytest.raises(TypeError, match="expected a list or tuple of arrays"):
         Message([Wrong().compress(gradient(0), state())])

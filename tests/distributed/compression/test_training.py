@@ -8,6 +8,7 @@ import pytest
 
 import renga
 from renga.communicators import local
+from renga.communicators.work import Work
 from renga.distributed import compression, create_multi_node_optimizer
 from renga.distributed.compression import CompressionHook
 from renga.distributed.data_parallel import buckets
@@ -312,5 +313,24 @@ def test_invalid_hooks(ranks):
             make(comm, double_buffering=True)[1].add_bucket_hook(print)
         with pytest.raises(TypeError, match="expected a Compressor"):
             make(comm, compression="bfloat16")
+        with pytest.raises(ValueError, match="expected compression without double"):
+            make(comm, compression=compression.OneBit(), double_buffering=True)
+
+    ranks(run)
+
+
+@pytest.mark.parametrize("result", [None, 5, "array", "work of an array"])
+def test_hooks_that_return_no_work(ranks, result):
+    def hook(bucket):
+        array = bucket.gradients[0]
+        works = {"array": array, "work of an array": Work(None, lambda: array)}
+        return works.get(result, result)
+
+    def run(comm):
+        model, optimizer = make(comm)
+        optimizer.add_bucket_hook(hook)
+        kind = ValueError if result == "work of an array" else TypeError
+        with pytest.raises(kind, match="bucket hook: expected a Work"):
+            optimizer.update(model, X[0], T[0])
 
     ranks(run)

@@ -7,6 +7,7 @@ import pytest
 
 import renga
 from renga import optimizer_hooks
+from renga.distributed import create_multi_node_optimizer
 from renga.distributed.data_parallel import buckets
 from renga.distributed.data_parallel.sharded_states.scatter_reducer import (
     ScatterReducer,
@@ -272,5 +273,17 @@ def test_invalid_use(ranks):
         optimizer.add_hook(optimizer_hooks.GradientLARS())
         with pytest.raises(RuntimeError, match="before the first update"):
             optimizer.update(model, X[0], T[0])
+        optimizer = create_multi_node_optimizer(renga.optimizers.SGD(), comm)
+        with pytest.raises(RuntimeError, match=r"expected setup\(model\) before"):
+            optimizer.update(model, X[0], T[0])
 
     ranks(run)
+
+
+def test_ranks_that_shard_differently(several_ranks):
+    def run(comm):
+        model, optimizer = make(comm, shard="states" if comm.rank else None)
+        with pytest.raises(ValueError, match="expected one shard on all ranks"):
+            optimizer.update(model, X[0], T[0])
+
+    several_ranks(run)

@@ -294,6 +294,26 @@ def test_folders_that_not_all_ranks_see(several_ranks, tmp_path):
     assert all(several_ranks(act))
 
 
+def test_mistakes_are_named(ranks, folder):
+    def act(comm):
+        with pytest.raises(ValueError, match="kept: expected at least 1, got 0"):
+            elastic.Checkpoints(comm, folder, kept=0)
+        checkpoints = elastic.Checkpoints(comm, os.fsencode(folder))
+        with pytest.raises(ValueError, match="iteration: expected at least 0, got -1"):
+            checkpoints.save(State(comm.rank), -1)
+        for iteration in (1.5, "3", None):
+            with pytest.raises(TypeError, match="iteration: expected an integer"):
+                checkpoints.save(State(comm.rank), iteration)
+        checkpoints.save(State(comm.rank), np.int64(4))
+        checkpoints.finalize()
+        comm.barrier()
+        return checkpoints.load(State(comm.rank))
+
+    assert set(ranks(act)) == {4}
+    with pytest.raises(TypeError, match="elastic.run: expected a function, got 5"):
+        elastic.run(5)
+
+
 def test_digests_tell_arrays_apart():
     x = np.arange(100_000.0)
     assert digest_of(x) == digest_of(x.copy())

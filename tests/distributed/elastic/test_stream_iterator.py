@@ -99,3 +99,10 @@ def test_mistakes_are_named():
         elastic.StreamIterator(DATA, 0, Rank(0, 1))
     with pytest.raises(ValueError, match="expected an example or more, got none"):
         elastic.StreamIterator([], 1, Rank(0, 1))
+    with pytest.raises(TypeError, match="a data set with a length, got list_iterator"):
+        elastic.StreamIterator(iter(DATA), 1, Rank(0, 1))
+    for seed in (-1, 1 << 32):
+        with pytest.raises(ValueError, match="seed: expected"):
+            elastic.StreamIterator(DATA, 1, Rank(0, 1), seed=seed)
+    with pytest.raises(TypeError, match="seed: expected an integer, got None"):
+        elastic.StreamIterator(DATA, 1, Rank(0, 1), seed=None)

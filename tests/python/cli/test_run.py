@@ -128,6 +128,7 @@ def test_modules_are_run(tmp_path):
     [
         (["-n", "0", __file__], "expected at least one rank, got 0"),
         (["no_such_file.py"], "expected a script, got 'no_such_file.py'"),
+        (["--hosts", "", __file__], "--hosts: expected NAME:RANKS,NAME:RANKS, got ''"),
     ],
 )
 def test_mistakes_are_named(capsys, options, message):

@@ -10,7 +10,11 @@ import numpy
 
 from renga import _core
 from renga.communicators.work import Work
-from renga.distributed.compression.payloads import Message, sum_of_payloads
+from renga.distributed.compression.payloads import (
+    Message,
+    checked_payload,
+    sum_of_payloads,
+)
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
@@ -56,7 +60,7 @@ class Compressor:
 
     def take(self, x: Array, state: State) -> Sequence[Array]:
         """Encodes ``x`` and leaves in it what the payload does not hold."""
-        payload = self.encode(x, state)
+        payload = checked_payload(self.encode(x, state))
         sent = numpy.empty_like(x)
         self.decode(payload, sent)
         x -= sent

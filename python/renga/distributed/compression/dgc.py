@@ -54,6 +54,8 @@ class DGC(TopK):
             raise ValueError(f"DGC: expected a momentum in [0, 1), got {momentum}")
         if clip is not None:
             check_number("DGC: clip", clip)
+            if clip <= 0:
+                raise ValueError(f"DGC: expected a clip above 0, got {clip}")
         check_count("DGC: warmup_steps", warmup_steps, 0)
         self.momentum = momentum
         self.clip = clip

@@ -24,7 +24,9 @@ class Message:
     """
 
     def __init__(self, payloads: Sequence[Sequence[Array]]) -> None:
-        self._layout = [[(x.shape, x.dtype) for x in _checked(p)] for p in payloads]
+        self._layout = [
+            [(x.shape, x.dtype) for x in checked_payload(p)] for p in payloads
+        ]
         parts: list[Array] = []
         for x in (x for payload in payloads for x in payload):
             parts.append(numpy.ascontiguousarray(x).reshape(-1).view(numpy.uint8))
@@ -76,7 +78,7 @@ def _sum(
         out += right
 
 
-def _checked(payload: Sequence[Array]) -> Sequence[Array]:
+def checked_payload(payload: Sequence[Array]) -> Sequence[Array]:
     if not isinstance(payload, (list, tuple)) or not all(
         isinstance(x, numpy.ndarray) and not x.dtype.hasobject for x in payload
     ):

@@ -8,6 +8,7 @@ import numpy
 
 from renga import _core
 from renga.distributed.compression.compressor import KernelCompressor
+from renga.utils.argument import check_count
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,8 +35,9 @@ class QSGD(KernelCompressor):
     error_feedback = False
 
     def __init__(self, bits: int = 4) -> None:
+        check_count("QSGD: bits", bits)
         if bits not in (2, 4, 8):
-            raise ValueError(f"{type(self).__name__}: expected 2, 4 or 8 bits: {bits}")
+            raise ValueError(f"QSGD: bits: expected 2, 4 or 8, got {bits}")
         self.bits = bits
 
     def encode(self, x: Array, state: State) -> Sequence[Array]:

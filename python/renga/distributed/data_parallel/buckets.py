@@ -51,7 +51,9 @@ class Bucket:
         Raises:
             ValueError: if it is not a list of arrays like ``gradients``.
         """
-        got = [getattr(x, "shape", None) for x in result] if result else result
+        got: Any = type(result).__name__
+        if isinstance(result, (list, tuple)):
+            got = [getattr(x, "shape", None) for x in result]
         expected = [x.shape for x in self.gradients]
         if got != expected:
             raise ValueError(

@@ -18,6 +18,7 @@ from renga.distributed.extensions import resized
 from renga.extensions.snapshots.snapshot_writers import State
 from renga.serializers.npz import save_npz, serialize
 from renga.training import extension
+from renga.utils.argument import check_count
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
@@ -50,6 +51,7 @@ class Checkpoints(extension.Extension):
 
     Raises:
         FileNotFoundError: a rank does not see the folder that rank 0 has made.
+        ValueError: ``kept`` is below 1.
     """
 
     trigger = (1, "epoch")
@@ -59,8 +61,9 @@ class Checkpoints(extension.Extension):
     def __init__(
         self, comm: Communicator, folder: str | os.PathLike[str], kept: int = 2
     ) -> None:
+        check_count("Checkpoints: kept", kept)
         self.comm = comm
-        self.folder = os.fspath(folder)
+        self.folder = os.fsdecode(folder)
         self.kept = kept
         self._write: _Write | None = None
         self._mark = comm.bcast_obj(secrets.token_hex(4))
@@ -99,7 +102,9 @@ class Checkpoints(extension.Extension):
 
         Raises:
             OSError: this or the previous checkpoint could not be written.
+            ValueError: ``iteration`` is below 0.
         """
+        check_count("Checkpoints.save: iteration", iteration, 0)
         self.finalize()
         state = serialize(target)
         own = {key: digest_of(array) for key, array in state.items()}
@@ -110,7 +115,7 @@ class Checkpoints(extension.Extension):
             for key, writers in entries.items()
             if self.comm.rank in writers
         }
-        index = Index(iteration, self._mark, self.comm.size, entries)
+        index = Index(int(iteration), self._mark, self.comm.size, entries)
         is_first = self.comm.rank == 0
         name = index.part(self.comm.rank)
         self._write = _Write(self, name, part, index if is_first else None)

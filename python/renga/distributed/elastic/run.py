@@ -33,7 +33,12 @@ def run(function: Callable[..., _Result]) -> Callable[..., _Result]:
 
     Args:
         function: its first argument is the communicator of all ranks.
+
+    Raises:
+        TypeError: it cannot be called.
     """
+    if not callable(function):
+        raise TypeError(f"elastic.run: expected a function, got {function!r}")
 
     @functools.wraps(function)
     def train(*args: Any, **kwargs: Any) -> _Result:

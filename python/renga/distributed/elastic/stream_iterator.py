@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from renga.communicators import Communicator
 
 
+_SEEDS = 1 << 32  # of NumPy's generator
+
+
 class StreamIterator(Iterator):
     """Reads this rank's part of the stream of all epochs' examples.
 
@@ -30,7 +33,9 @@ class StreamIterator(Iterator):
         seed: of the orders.
 
     Raises:
-        ValueError: ``batch_size`` is below 1, or there are no examples.
+        TypeError: the data set has no length.
+        ValueError: ``batch_size`` is below 1, there are no examples, or the seed is
+            not in [0, 2^32).
     """
 
     repeat = True
@@ -44,6 +49,16 @@ class StreamIterator(Iterator):
         seed: int = 0,
     ) -> None:
         check_count("StreamIterator: batch_size", batch_size)
+        check_count("StreamIterator: seed", seed, 0)
+        if seed >= _SEEDS:
+            raise ValueError(
+                f"StreamIterator: seed: expected less than 2^32, got {seed}"
+            )
+        if not hasattr(dataset, "__len__"):
+            raise TypeError(
+                "StreamIterator: expected a data set with a length, got "
+                f"{type(dataset).__name__}"
+            )
         if len(dataset) == 0:
             raise ValueError("StreamIterator: expected an example or more, got none")
         self.dataset = dataset

@@ -54,6 +54,11 @@ def create_multi_node_optimizer(
             "create_multi_node_optimizer: expected a Compressor as compression, got "
             f"{compression!r}"
         )
+    if compression is not None and double_buffering:
+        raise ValueError(
+            "create_multi_node_optimizer: expected compression without double "
+            f"buffering, got {compression!r}"
+        )
     optimizer: MultiNodeOptimizer
     if double_buffering:
         optimizer = DoubleBufferingOptimizer(actual_optimizer, communicator, zero_fill)

@@ -74,6 +74,7 @@ class MultiNodeOptimizer(WrappedOptimizer):
             _sharded=None,
             _bucket_hook=None,
             _accumulation=Accumulation(),
+            _shard=shard,
             _sharding=sharding,
         )
 
@@ -318,6 +319,8 @@ class MultiNodeOptimizer(WrappedOptimizer):
 
     def _named_params(self) -> list[tuple[str, Parameter]]:
         """The parameters that have arrays, in the order of names."""
+        if self.target is None:
+            raise RuntimeError("update: expected setup(model) before, got no model")
         return sorted(self.target.namedparams(include_uninit=False))
 
     def _arrays(self) -> list[numpy.ndarray]:
@@ -327,6 +330,9 @@ class MultiNodeOptimizer(WrappedOptimizer):
         return [(name, id(param)) for name, param in self._named_params()]
 
     def _broadcast_parameters(self) -> None:
+        shards = self.communicator.allgather_obj(self._shard)
+        if len(set(shards)) > 1:
+            raise ValueError(f"update: expected one shard on all ranks, got {shards}")
         if self._sharding is not None:
             self._sharding.restore()
         self.communicator.bcast_data(self.target)
