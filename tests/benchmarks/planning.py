@@ -6,9 +6,9 @@
 
 Described: the six networks of the FlexFlow paper on 4 P100 of one node and on 16 nodes
 of 4 K80; the step of data parallelism, of the hand-made strategy and of the plan that
-was found, bytes, and the time of a delta and a full simulation. Measured: six networks
-with five strategies each, and the plan that is found; steps take turns, and the rank
-correlation of predicted and measured times is Kendall's tau.
+was found, bytes, and the time of a delta and a full simulation. Measured: seven
+networks with five strategies each, and the plan that is found; steps take turns. The
+rank correlation of predicted and measured times is Kendall's tau.
 """
 
 import argparse
@@ -195,6 +195,20 @@ class Words(renga.Chain):
         return self.output(F.concat(ys, axis=0))
 
 
+class Context(renga.Chain):
+    """A language model of the words before each (Bengio et al., JMLR 2003)."""
+
+    def __init__(self, words: int = 10000, size: int = 64, units: int = 512) -> None:
+        super().__init__()
+        with self.init_scope():
+            self.embed = L.EmbedID(words, size)
+            self.hidden = L.Linear(5 * size, units)
+            self.output = L.Linear(units, words)
+
+    def forward(self, x: Any) -> Any:
+        return self.output(F.tanh(self.hidden(self.embed(x))))
+
+
 def images(batch: int) -> np.ndarray:
     """Of 32 × 32 pixels."""
     return np.random.RandomState(0).randn(batch, 3, 32, 32).astype(np.float32)
@@ -210,12 +224,18 @@ def words(batch: int) -> np.ndarray:
     return np.random.RandomState(0).randint(0, 2000, (batch, 10)).astype(np.int32)
 
 
+def contexts(batch: int) -> np.ndarray:
+    """Of five words."""
+    return np.random.RandomState(0).randint(0, 10000, (batch, 5)).astype(np.int32)
+
+
 MODELS: dict[str, Any] = {
     "VGG-16": (VGG, images, 32),
     "AlexNet": (AlexNet, images, 64),
     "Residual": (Residual, images, 32),
     "Branches": (Branches, images, 32),
     "Wide": (Wide, vectors, 128),
+    "Context": (Context, contexts, 64),
     "Words": (Words, words, 64),
 }
 

@@ -24,7 +24,7 @@ from renga.links.parallel.sharding.tracing import variables
 from renga.optimizers import SGD
 from renga.planning.costs import Costs, Device, Pass, split_text
 from renga.planning.graph import Operation
-from renga.planning.links.collective_times import cache_filler
+from renga.planning.links.collective_times import cache_filler, lower_quartile
 from renga.planning.links.traced_model import TracedCall, TracedModel
 from renga.variable import Variable
 
@@ -134,23 +134,27 @@ def _time_steps(
         optimizer.update()
         return middle - start, time.perf_counter() - middle
 
-    step, update = _shortest(comm, time_step)
+    step, update = _typical(comm, time_step)
     passes = [
-        (min(run[i][0] for run in runs), min(run[i][1] for run in runs))
-        for i in range(2 * len(traced.calls))
+        _lower_quartiles([run[i] for run in runs]) for i in range(2 * len(traced.calls))
     ]
     return passes, step, update
 
 
-def _shortest(comm: Communicator, time_once: Callable[[], Pass]) -> Pass:
-    """The shortest of several repetitions, each as long as on the slowest rank."""
+def _typical(comm: Communicator, time_once: Callable[[], Pass]) -> Pass:
+    """The lower quartile of repetitions, each as long as on the slowest rank."""
     times: list[Pass] = []
     while len(times) < _REPETITIONS or (
         len(times) < _MOST_REPETITIONS and sum(map(sum, times)) < _SECONDS
     ):
         found = comm.allgather_obj(time_once())
         times.append((max(t[0] for t in found), max(t[1] for t in found)))
-    return min(t[0] for t in times), min(t[1] for t in times)
+    return _lower_quartiles(times)
+
+
+def _lower_quartiles(times: Sequence[Sequence[float]]) -> Pass:
+    """Of the forward and of the backward passes."""
+    return lower_quartile(t[0] for t in times), lower_quartile(t[1] for t in times)
 
 
 def _step(model: Any, inputs: Sequence[Any]) -> None:
@@ -279,13 +283,14 @@ def _time_product(
         y = _product(link, x, W)
         _finish(y)
         middle = time.perf_counter()
+        fill_caches()  # other operations come between the passes
         gy = Variable(y.xp.ones_like(y.array))
         between = time.perf_counter()
         for g in grad([y], wanted, [gy]):
             _finish(g)
         return middle - start, time.perf_counter() - between
 
-    return _shortest(comm, time_once)
+    return _typical(comm, time_once)
 
 
 def _product(link: Any, x: Variable, W: Variable) -> Any:

@@ -16,6 +16,7 @@ from renga.link import Link
 from renga.links.parallel.sharding.shard_ranges import as_slice, shard_range
 from renga.links.parallel.sharding.tracing import variables
 from renga.pipeline import Pipeline
+from renga.planning.links.collective_times import lower_quartile
 from renga.planning.plan import MULTI_NODE_OPTIMIZER
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def time_plans(
     inputs: Sequence[Any],
     rounds: int = _ROUNDS,
 ) -> dict[str, float]:
-    """The shortest step of each plan, in seconds, the same on every rank.
+    """The lower quartile of the steps of each plan, in seconds, the same on every rank.
 
     A step is a forward and a backward pass, and an update of a copy of the model. The
     plans take turns, and with them, as ``MULTI_NODE_OPTIMIZER``, what users have
@@ -44,7 +45,7 @@ def time_plans(
     steps = {name: _step(model, comm, plan, inputs) for name, plan in plans.items()}
     if 1 < comm.size <= len(inputs[0]):
         steps[MULTI_NODE_OPTIMIZER] = _data_step(model, comm, inputs)
-    shortest: dict[str, float] = {}
+    times: dict[str, list[float]] = {name: [] for name in steps}
     for turn in range(rounds):
         for name, step in steps.items():
             step()
@@ -53,8 +54,8 @@ def time_plans(
             step()
             elapsed = max(comm.allgather_obj(time.perf_counter() - start))
             if turn > 0:
-                shortest[name] = min(shortest.get(name, elapsed), elapsed)
-    return shortest
+                times[name].append(elapsed)
+    return {name: lower_quartile(own) for name, own in times.items()}
 
 
 def _data_step(model: Link, comm: Communicator, inputs: Sequence[Any]) -> Any:
