@@ -115,6 +115,9 @@ def test_labels_out_of_range_are_an_error_at_the_next_wait():
     standin.cudaDeviceSynchronize()
     with pytest.raises(IndexOutOfRange, match="expected x from 0 to 2, got -1"):
         F.embed_id(device.send(numpy.array([1], "i")), W)
+    F.embed_id(device.send(numpy.full(300, 7, "i")), W)  # one of them is named
+    with pytest.raises(IndexOutOfRange, match="expected x from 0 to 2, got 7"):
+        _core.synchronize("cuda:0")
     y = F.embed_id(device.send(numpy.array([-1, 2], "i")), W, ignore_label=-1)
     numpy.testing.assert_array_equal(y.array.get(), [[0, 0], [1, 1]])
     _core.synchronize("cuda:0")

@@ -11,7 +11,7 @@ struct IndexFault {
   const char* name;
   std::int64_t n;  // indices are below
   std::int64_t value;
-  int found;  // 0 until the others are set
+  int found;  // 0 until a thread sets it, which then sets the others
 };
 
 // The record of a device, in the host's memory, which kernels can write to.

@@ -13,7 +13,12 @@
 #define __launch_bounds__(...)
 
 // Of the thread of a kernel that runs.
-extern dim3 threadIdx, blockIdx, blockDim, gridDim;
+#ifdef CUDA_STANDIN_THREADS
+extern constinit thread_local dim3 threadIdx, blockIdx;
+#else
+extern dim3 threadIdx, blockIdx;
+#endif
+extern dim3 blockDim, gridDim;
 
 struct cudaLaunchConfig_t {
   dim3 gridDim, blockDim;
@@ -53,6 +58,12 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(
 }
 
 void __syncthreads();
+
+// It does not order other memory.
+inline int atomicCAS(int* address, int expected, int value) {
+  __atomic_compare_exchange_n(address, &expected, value, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+  return expected;
+}
 
 template <class T>
 T __shfl_xor_sync(unsigned mask, T value, int lanes) {

@@ -108,15 +108,17 @@ void move(const Array& x, const Array& t, const Array& y, bool is_reverse) {
 }
 
 __global__ void check(const std::int64_t* indices, std::int64_t count, std::int64_t n,
-                      bool has_ignored, std::int64_t ignored, cuda::IndexFault fault,
+                      bool has_ignored, std::int64_t ignored, const char* op, const char* name,
                       cuda::IndexFault* record, std::int64_t* checked) {
   for (std::int64_t k = cuda::thread_index(); k < count; k += cuda::thread_count()) {
     const std::int64_t i = indices[k];
     const bool valid = (i >= 0 && i < n) || (has_ignored && i == ignored);
     checked[k] = valid ? i : 0;
-    if (valid || record->found != 0) continue;
-    fault.value = i;
-    *record = fault;
+    if (valid || atomicCAS(&record->found, 0, 1) != 0) continue;
+    record->op = op;
+    record->name = name;
+    record->n = n;
+    record->value = i;
   }
 }
 
@@ -126,8 +128,8 @@ void check_cuda(const Array& indices, const IndexRange& range, const Array& chec
   cuda::throw_index_fault(device);
   cuda::launch(indices.device(), cuda::grid_for(indices.size()), check,
                indices.as<const std::int64_t>(), indices.size(), range.n, range.ignored.has_value(),
-               range.ignored.value_or(0), cuda::IndexFault{range.op, range.name, range.n, 0, 1},
-               cuda::index_fault(device), checked.as<std::int64_t>());
+               range.ignored.value_or(0), range.op, range.name, cuda::index_fault(device),
+               checked.as<std::int64_t>());
 }
 
 void gather_items_cuda(const Array& x, const Array& t, const Array& y) { move(x, t, y, false); }
