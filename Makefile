@@ -9,6 +9,7 @@
 #   make debug   tests with the standard library's assertions and little optimization
 #   make asan    tests under the sanitizers of addresses and of undefined behaviour
 #   make tsan    tests under the sanitizer of threads
+#   make tsan-cuda  kernels of CUDA that share memory under it, on the stand-in, without a GPU
 #   make fuzz    random calls of every function for FUZZ_MINUTES=30, damaged files, ranks that
 #                disagree; SEED=N repeats a run
 #   make bench   training steps beside PyTorch's, against the recorded ratios; PEER=python with torch
@@ -56,7 +57,7 @@ export OMPI_ALLOW_RUN_AS_ROOT := 1
 export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
 endif
 
-.PHONY: demo test develop check lint tidy debug asan tsan fuzz bench peer docs wheel wheels cuda cuda-build gpu cuda-compile cuda-cpu test-cuda-cpu clean renga style types cpp-tests ranks-2 ranks-3
+.PHONY: demo test develop check lint tidy debug asan tsan tsan-cuda fuzz bench peer docs wheel wheels cuda cuda-build gpu cuda-compile cuda-cpu test-cuda-cpu clean renga style types cpp-tests ranks-2 ranks-3
 
 demo: WERROR := OFF
 demo: renga
@@ -99,15 +100,19 @@ check: develop
 	tests=$$($(BIN)/python tests/affected.py) && echo "tests of what changed: $$tests" && \
 	  $(BIN)/python -m pytest -q -x $$tests
 
-debug asan tsan: EXTRAS := test,lint
+debug asan tsan tsan-cuda: EXTRAS := test,lint
 debug: SANITIZE := assertions
 asan: SANITIZE := address
-tsan: SANITIZE := thread
-debug asan tsan: renga
-	$(BIN)/cmake -S . -B build/$@ -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo \
-	  -DRENGA_SANITIZE=$(SANITIZE) -DRENGA_TESTS=ON -DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python
-	$(BIN)/cmake --build build/$@
-	tests/sanitizers/run $@ tests/python tests/links tests/communicators
+tsan tsan-cuda: SANITIZE := thread
+debug asan tsan: SANITIZED := tests/python tests/links tests/communicators
+tsan-cuda: SANITIZED := $(addprefix tests/devices/test_,attention.py copies.py host_waits.py) \
+  tests/python/ops/test_coverage.py -k "test_sizes or copies or labels or (cuda and forward)"
+debug asan tsan tsan-cuda: renga
+	$(BIN)/cmake -S . -B build/$(@:%-cuda=%) -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+	  -DRENGA_SANITIZE=$(SANITIZE) -DRENGA_TESTS=ON -DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python \
+	  -DRENGA_CUDA_STANDIN=$(if $(filter %-cuda,$@),ON,OFF)
+	$(BIN)/cmake --build build/$(@:%-cuda=%)
+	tests/sanitizers/run $@ $(SANITIZED)
 
 fuzz: EXTRAS := test
 fuzz: SEED := $(shell od -An -N3 -tu4 /dev/urandom | tr -d ' ')

@@ -1,16 +1,13 @@
 // Threads of kernels: blocks and threads run in random order. A thread runs on a fiber, so that it
-// can wait for the others of its block or warp; those that never wait share one.
+// can wait for the others of its block or warp; those that never wait share one. For the thread
+// sanitizer, kernel_threads.cpp takes the place of this file.
+#include "kernel.h"
+
 #include <setjmp.h>
-#include <sys/mman.h>
 #include <ucontext.h>
 
-#include <algorithm>
-#include <cstring>
 #include <numeric>
 #include <span>
-#include <vector>
-
-#include "standin.h"
 
 dim3 threadIdx, blockIdx, blockDim, gridDim;
 
@@ -46,13 +43,6 @@ struct Block {
 };
 Block block;
 std::vector<Fiber*> idle;
-std::byte* shared_end = nullptr;  // shared memory ends where nothing may be written
-std::size_t shared_bytes = 0;
-
-void set_thread(unsigned thread) {
-  threadIdx = {thread % blockDim.x, thread / blockDim.x % blockDim.y,
-               thread / blockDim.x / blockDim.y};
-}
 
 // Back to the scheduler until it resumes this fiber.
 void leave() {
@@ -67,7 +57,7 @@ void run_threads() {
       block.order.pop_back();
       block.running->thread = thread;
       block.lanes[thread].fiber = block.running;
-      set_thread(thread);
+      threadIdx = position_of(thread);
       (*block.body)();
       block.lanes[thread].wait = Wait::finished;
     }
@@ -91,7 +81,7 @@ Fiber* make_fiber() {
 
 void resume(Fiber* fiber) {
   block.running = fiber;
-  set_thread(fiber->thread);
+  threadIdx = position_of(fiber->thread);
   if (_setjmp(block.scheduler) != 0) return;
   if (std::exchange(fiber->started, true)) _longjmp(fiber->at, 1);
   setcontext(&fiber->start);
@@ -143,22 +133,14 @@ void run_block() {
   }
 }
 
-void poison_shared(std::size_t bytes) {
-  constexpr std::size_t kMost = 64 << 10;
-  if (shared_end == nullptr) {
-    void* base =
-        mmap(nullptr, kMost + kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (base == MAP_FAILED) fault("no shared memory");
-    shared_end = static_cast<std::byte*>(base) + kMost;
-    mprotect(shared_end, kPage, PROT_NONE);
-  }
-  shared_bytes = (bytes + 15) / 16 * 16;
-  std::memset(shared_end - shared_bytes, 0xff, shared_bytes);
+SharedMemory& memory() {
+  static SharedMemory shared;
+  return shared;
 }
 
 }  // namespace
 
-void* shared_memory() { return shared_end - shared_bytes; }
+void* shared_memory() { return memory().data(); }
 
 std::uint64_t exchange(unsigned mask, std::uint64_t value, unsigned lane) {
   if (mask != 0xffffffffu) fault("shuffle: renga's are of whole warps");
@@ -176,14 +158,9 @@ void run_grid(const cudaLaunchConfig_t& config, const std::function<void()>& bod
   blockDim = config.blockDim;
   block.body = &body;
   block.size = blockDim.x * blockDim.y * blockDim.z;
-  const std::uint64_t across = gridDim.x, down = gridDim.y, blocks = across * down * gridDim.z;
-  std::vector<std::uint64_t> order(blocks);
-  std::iota(order.begin(), order.end(), std::uint64_t{0});
-  std::shuffle(order.begin(), order.end(), random());
-  for (std::uint64_t b : order) {
-    blockIdx = {static_cast<unsigned>(b % across), static_cast<unsigned>(b / across % down),
-                static_cast<unsigned>(b / across / down)};
-    poison_shared(config.dynamicSmemBytes);
+  for (const dim3& position : shuffled_blocks(gridDim)) {
+    blockIdx = position;
+    memory().poison(config.dynamicSmemBytes);
     run_block();
   }
 }

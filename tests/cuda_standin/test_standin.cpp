@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "cublas_v2.h"
-#include "cuda_runtime.h"
 #include "nccl.h"
+#include "test_launch.h"
 
 extern "C" {
 void cuda_standin_seed(std::uint64_t seed);
@@ -21,29 +21,6 @@ std::int64_t cuda_standin_waits();
 }
 
 namespace {
-
-template <class... Parameters, class... Arguments>
-cudaError_t launch(unsigned blocks, unsigned threads, std::size_t shared, cudaStream_t stream,
-                   void (*kernel)(Parameters...), Arguments... arguments) {
-  cudaLaunchConfig_t config;
-  config.gridDim = blocks;
-  config.blockDim = threads;
-  config.dynamicSmemBytes = shared;
-  config.stream = stream;
-  return cudaLaunchKernelEx(&config, kernel, arguments...);
-}
-
-float* device_floats(std::size_t n) {
-  void* block = nullptr;
-  REQUIRE(cudaMalloc(&block, n * sizeof(float)) == cudaSuccess);
-  return static_cast<float*>(block);
-}
-
-std::vector<float> to_host(const float* x, std::size_t n) {
-  std::vector<float> y(n);
-  REQUIRE(cudaMemcpyAsync(y.data(), x, n * sizeof(float), cudaMemcpyDeviceToHost) == cudaSuccess);
-  return y;
-}
 
 // The signal that ends a process that runs `body`; 0 if it returns.
 template <class Body>
@@ -60,22 +37,7 @@ int signal_of(const Body& body) {
   return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 }
 
-void fill(float* x, float value) { x[blockIdx.x * blockDim.x + threadIdx.x] = value; }
 void add_one(float* x) { x[threadIdx.x] += 1; }
-
-template <bool waits>
-void reverse(float* y) {
-  auto* shared = static_cast<float*>(cuda_standin::shared_memory());
-  shared[threadIdx.x] = static_cast<float>(threadIdx.x);
-  if (waits) __syncthreads();
-  y[threadIdx.x] = shared[blockDim.x - 1 - threadIdx.x];
-}
-
-void sum_of_warp(float* y) {
-  float sum = static_cast<float>(threadIdx.x);
-  for (int lanes = 16; lanes > 0; lanes /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, lanes);
-  y[threadIdx.x] = sum;
-}
 
 void wait_unless_first(float*) {
   if (threadIdx.x > 0) __syncthreads();
@@ -164,6 +126,7 @@ TEST_CASE("large copies wait for the stream, unless the host's memory is pinned"
   CHECK(cudaFreeHost(pinned) == cudaSuccess);
 }
 
+#ifndef CUDA_STANDIN_THREADS  // test_threads.cpp has what there is instead
 TEST_CASE("a missing barrier shows") {
   float* y = device_floats(64);
   const auto is_wrong = [y](void (*kernel)(float*)) {
@@ -177,6 +140,7 @@ TEST_CASE("a missing barrier shows") {
   CHECK(count_seeds([&] { return is_wrong(reverse<false>); }) == 20);
   CHECK(count_seeds([&] { return is_wrong(reverse<true>); }) == 0);
 }
+#endif
 
 TEST_CASE("lanes of a warp exchange values") {
   float* y = device_floats(64);
