@@ -69,6 +69,11 @@ def seeds(rank, plan):
     return [100, *own, 101] if rank == 0 else own
 
 
+def links_of_all_ranks(plan, size):
+    names = [name for rank in range(size) for name in seeds(rank, plan)]
+    return {n: layer(n, size if n == 101 and plan is fan else 1) for n in names}
+
+
 def train(model, optimizer, forward):
     gradients = []
     for x in X:
@@ -95,8 +100,7 @@ def test_three_steps_equal_those_of_one_process(ranks, plan, serial):
 
     results = ranks(on_rank)
     size = len(results)
-    names = [name for rank in range(size) for name in seeds(rank, plan)]
-    links = {n: layer(n, size if n == 101 and plan is fan else 1) for n in names}
+    links = links_of_all_ranks(plan, size)
     model = renga.ChainList(*links.values())
     optimizer = renga.optimizers.SGD(lr=0.05).setup(model)
     y, gradients = train(model, optimizer, lambda x: serial(links, x, size))
@@ -122,8 +126,7 @@ def test_serial_model(ranks, plan, serial):
 
     results = ranks(on_rank)
     size = len(results)
-    names = [name for rank in range(size) for name in seeds(rank, plan)]
-    links = {n: layer(n, size if n == 101 and plan is fan else 1) for n in names}
+    links = links_of_all_ranks(plan, size)
     expected = serial(links, X[0], size)
     for y, count in results:
         np.testing.assert_allclose(y, expected.array, rtol=1e-12)

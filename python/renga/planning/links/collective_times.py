@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy
@@ -16,6 +16,7 @@ from renga.links.parallel.sharding.placement import (
     Placement,
 )
 from renga.links.parallel.sharding.redistribute import Redistribution
+from renga.planning.links.repetitions import cache_filler, lower_quartile
 from renga.variable import Variable
 
 if TYPE_CHECKING:
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
 _SIZES = [4**n for n in range(5, 13)]  # 1 KiB to 16 MiB
 _REPETITIONS = 9
-_CACHES = 1 << 23  # bytes, more than the caches of a core have
 Points = tuple[tuple[int, float], ...]  # bytes and seconds, in order
 
 
@@ -89,22 +89,6 @@ def _seconds(comm: Communicator, source: Placement, size: int) -> float:
         return _slowest(comm, lambda: change.apply(Variable(x)).array)
 
     return lower_quartile(seconds() for _ in range(_REPETITIONS))
-
-
-def lower_quartile(times: Iterable[float]) -> float:
-    """What an operation takes while nothing else uses the cores.
-
-    Not the shortest time: a step is the sum of many operations, of which some take
-    longer.
-    """
-    ordered = sorted(times)
-    return ordered[len(ordered) // 4]
-
-
-def cache_filler() -> Callable[[], Any]:
-    """A function that fills the caches of a core with memory that it has written to."""
-    memory = numpy.ones(_CACHES // 4, numpy.float32)
-    return lambda: numpy.add(memory, 1, out=memory)
 
 
 def _slowest(comm: Communicator, act: Callable[[], Any]) -> float:

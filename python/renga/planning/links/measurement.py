@@ -24,7 +24,7 @@ from renga.links.parallel.sharding.tracing import variables
 from renga.optimizers import SGD
 from renga.planning.costs import Costs, Device, Pass, split_text
 from renga.planning.graph import Operation
-from renga.planning.links.collective_times import cache_filler, lower_quartile
+from renga.planning.links.repetitions import cache_filler, lower_quartile
 from renga.planning.links.traced_model import TracedCall, TracedModel
 from renga.variable import Variable
 

@@ -16,7 +16,7 @@ from renga.link import Link
 from renga.links.parallel.sharding.shard_ranges import as_slice, shard_range
 from renga.links.parallel.sharding.tracing import variables
 from renga.pipeline import Pipeline
-from renga.planning.links.collective_times import lower_quartile
+from renga.planning.links.repetitions import lower_quartile
 from renga.planning.plan import MULTI_NODE_OPTIMIZER
 
 if TYPE_CHECKING:
