@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "ops/matmul/linear.h"
 #include "ops/ops.h"
 #include "optimizers/update_rules.h"
 #include "tensor/copy.h"
@@ -49,9 +50,9 @@ std::uint8_t add_device(const char* name, KernelTable<Kernels>&... tables) {
 Device mirror_device() {
   static const std::uint8_t number =
       add_device("mirror", copy_kernels, elementwise_kernels, reduction_kernels, softmax_kernels,
-                 matmul_kernels, convolution_kernels, pooling_kernels, normalization_kernels,
-                 recurrent_kernels, random_kernels, loss_kernels, indexing_kernels,
-                 attention_kernels, row_normalization_kernels, update_kernels);
+                 matmul_kernels, linear_kernels, convolution_kernels, pooling_kernels,
+                 normalization_kernels, recurrent_kernels, random_kernels, loss_kernels,
+                 indexing_kernels, attention_kernels, row_normalization_kernels, update_kernels);
   return {number, 1};
 }
 

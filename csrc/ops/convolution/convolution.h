@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "devices/kernel_table.h"
-#include "ops/convolution/packed_weight_cache.h"
+#include "ops/matmul/packed_weight_cache.h"
 #include "ops/list.h"
 #include "ops/shape/window.h"
 

@@ -1,19 +1,25 @@
-// The kernel of linear layers, of devices that have one of their own.
+// The kernel of linear layers.
 #pragma once
 
 #include "devices/kernel_table.h"
+#include "ops/matmul/packed_weight_cache.h"
 #include "tensor/array.h"
 
 namespace renga {
 
 struct LinearKernels {
   // y = x wt + b for each row of y: shapes (m, k), (k, n), (n,) and (m, n). y is row-major, the
-  // others have any strides. x, wt and y are of one dtype, or each is bfloat16 or float32.
-  void (*linear)(const Array& x, const Array& wt, const Array& b, const Array& y);
+  // others have any strides; b may be undefined. x, wt and y are of one dtype, or each is bfloat16
+  // or float32. With a `cache`, a kernel may keep the packed weights there.
+  void (*linear)(const Array& x, const Array& wt, const Array& b, const Array& y,
+                 PackedWeightCache* cache);
 };
 extern KernelTable<LinearKernels> linear_kernels;
 
-// The same by a product that is added to y.
-void linear_by_matmul(const Array& x, const Array& wt, const Array& b, const Array& y);
+// Whether x of so many rows is multiplied by panels of the weights, which may be kept. Fewer rows
+// take less time than packing, and more gain nothing by it.
+inline bool gains_by_panels(std::int64_t rows, std::int64_t weights) {
+  return rows >= 20 && rows <= 128 && weights >= 1 << 14;
+}
 
 }  // namespace renga

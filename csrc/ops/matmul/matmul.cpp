@@ -126,11 +126,6 @@ struct WeightVjp {
 
 }  // namespace
 
-void linear_by_matmul(const Array& x, const Array& wt, const Array& b, const Array& y) {
-  copy(broadcast_view("linear", b, y.shape()), y);
-  matmul_kernels.on(y.device()).matmul(x, wt, y, true);
-}
-
 Variable matmul(const Variable& first, const Variable& second, bool transa, bool transb) {
   const auto [a, b] = promoted(as_activation(first), as_activation(second));
   require(a.ndim() > 0 && b.ndim() > 0, "matmul: expected at least 1 axis, got shapes ", a.shape(),
@@ -170,14 +165,13 @@ Variable linear(const Variable& input, const Variable& weights, const std::optio
             "linear: expected b of shape (", w.shape(0), ",) and dtype ", x.dtype(), ", got ",
             b->shape(), " and ", b->dtype());
   }
-  const Array wt = transpose_matrices(w.array());
-  if (!b) {
-    matmul_kernels.on(y.device()).matmul(x.array(), wt, y, false);
-  } else if (linear_kernels.has(y.device())) {
-    linear_kernels.on(y.device()).linear(x.array(), wt, b->array(), y);
-  } else {
-    linear_by_matmul(x.array(), wt, b->array(), y);
+  // Before another array refers to the memory of w, which has to be exclusive.
+  Ref<PackedWeightCache> cache;
+  if (gains_by_panels(x.shape(0), w.size())) {
+    cache = packed_weight_cache(w, x.shape(0), backprop_enabled());
   }
+  linear_kernels.on(y.device())
+      .linear(x.array(), transpose_matrices(w.array()), b ? b->array() : Array(), y, cache.get());
   auto vjp_x = [w, dtype = x.dtype()](const Variable& gy) {
     return matrix_product(gy, w, false, false, dtype);
   };

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "ops/convolution/cpu/problem.h"
-#include "ops/convolution/packed_weight_cache.h"
+#include "ops/matmul/packed_weight_cache.h"
 #include "ops/matmul/precision.h"
 
 namespace renga {

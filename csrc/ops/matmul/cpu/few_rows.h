@@ -1,13 +1,10 @@
-// Products a bᵀ where `a` has few rows, as of a linear map in recurrent networks and inference.
+// Products a bᵀ where `a` has few rows.
 // Most of their time goes into reading b, which is read once, where it is, without packing.
 #pragma once
 
 #include <cstdint>
 
 namespace renga {
-
-// The rows for which this is the fastest way.
-inline constexpr std::int64_t kFewRows = 48;
 
 // Element (i, k) of `a` is at data[i * row_step + k * depth_step].
 struct FewRows {

@@ -13,6 +13,9 @@
 #include "ops/matmul/cpu/bf16x3.h"
 #include "ops/matmul/cpu/blocking.h"
 #include "ops/matmul/cpu/few_rows.h"
+#include "ops/matmul/cpu/weight_panels.h"
+#include "ops/matmul/linear.h"
+#include "ops/matmul/packed_weight_cache.h"
 #include "ops/matmul/precision.h"
 #include "simd/cpu_features.h"
 #include "tensor/views.h"
@@ -125,11 +128,33 @@ const float* element(const Matrix& x, std::int64_t row, std::int64_t column) {
   return x.at<float>(0) + (x.transposed ? column * x.leading + row : row * x.leading + column);
 }
 
-// Whether the rows of a product's left operand are few, and its right operand is transposed.
-// oneDNN is better for four rows and fewer.
-bool has_few_rows(const Matrix& b, const Sizes& size) {
-  constexpr std::int64_t kLeast = 1 << 14;  // elements of the right operand
-  return b.transposed && size.m > 4 && size.m <= kFewRows && size.n * size.k >= kLeast;
+FewRows rows_of(const Matrix& a, const Sizes& size) {
+  return {a.at<float>(0), a.transposed ? 1 : a.leading, a.transposed ? a.leading : 1, size.m};
+}
+
+WeightRows weight_rows(const Matrix& b, const Sizes& size) {
+  return {b.at<float>(0), b.leading, size.n, size.k};
+}
+
+// Whether the rows of a product's left operand are so few that packing would take longer than the
+// product. oneDNN is better for four rows and fewer.
+bool has_few_rows(const Sizes& size) {
+  return size.m > 4 && size.m < 20 && size.n * size.k >= 1 << 14;
+}
+
+// A product, if one of renga's own kernels is best; `panels` are those of a transposed right
+// operand, or undefined.
+bool multiply_rows(const Matrix& a, const Matrix& b, float* c, const Sizes& size, bool accumulate,
+                   const Array& panels) {
+  if (!b.transposed) return false;
+  const WeightRows weights = weight_rows(b, size);
+  if (has_few_rows(size)) {
+    multiply_few_rows(rows_of(a, size), weights.data, weights.step, c, size.n, size.k, accumulate);
+    return true;
+  }
+  if (!gains_by_panels(size.m, size.n * size.k)) return false;
+  multiply_by_panels(rows_of(a, size), weights, panels, c, accumulate);
+  return true;
 }
 
 // A single product, in blocks on all threads.
@@ -181,12 +206,7 @@ void gemm(const Array& a, const Array& b, const Array& c, bool accumulate) {
   // Below about 20 x 20 x 20 the set-up of a BLAS call costs more than the product.
   const bool tiny = work < 8192 && !mb.transposed;
   if constexpr (std::is_same_v<T, float>) {
-    if (batch == 1 && has_few_rows(mb, size)) {
-      const FewRows rows{ma.at<float>(0), ma.transposed ? 1 : ma.leading,
-                         ma.transposed ? ma.leading : 1, size.m};
-      return multiply_few_rows(rows, mb.at<float>(0), mb.leading, c.as<float>(), size.n, size.k,
-                               accumulate);
-    }
+    if (batch == 1 && multiply_rows(ma, mb, c.as<float>(), size, accumulate, {})) return;
     if (batch == 1 && !tiny) {
       return blocked_float_gemm(ma, mb, c.as<float>(), size, accumulate);
     }
@@ -309,7 +329,30 @@ void matmul_cpu(const Array& a, const Array& b, const Array& c, bool accumulate)
   });
 }
 
-[[maybe_unused]] const bool registered = matmul_kernels.add(0, {matmul_cpu});
+// By the panels of the weights that the cache keeps.
+bool multiply_by_cached_panels(const Array& x, const Array& wt, const Array& y, bool accumulate,
+                               PackedWeightCache* cache) {
+  const bool all_float32 =
+      x.dtype() == Dtype::float32 && wt.dtype() == Dtype::float32 && y.dtype() == Dtype::float32;
+  if (cache == nullptr || !all_float32 || compute_precision() != Precision::highest) return false;
+  const Matrix left = as_matrix(x), right = as_matrix(wt);
+  const Sizes size{x.shape(0), wt.shape(1), x.shape(1)};
+  if (!right.transposed) return false;
+  const GilRelease work(y.size() * size.k);
+  const Array panels = cache->get({size.n, size.k, right.leading},
+                                  [&] { return pack_panels(weight_rows(right, size)); });
+  return multiply_rows(left, right, y.as<float>(), size, accumulate, panels);
+}
+
+void linear_cpu(const Array& x, const Array& wt, const Array& b, const Array& y,
+                PackedWeightCache* cache) {
+  if (b.defined()) copy(broadcast_view("linear", b, y.shape()), y);
+  if (multiply_by_cached_panels(x, wt, y, b.defined(), cache)) return;
+  matmul_cpu(x, wt, y, b.defined());
+}
+
+[[maybe_unused]] const bool registered =
+    matmul_kernels.add(0, {matmul_cpu}) && linear_kernels.add(0, {linear_cpu});
 
 }  // namespace
 }  // namespace renga

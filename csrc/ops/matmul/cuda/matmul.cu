@@ -5,6 +5,7 @@
 #include "ops/matmul/matmul.h"
 #include "ops/matmul/precision.h"
 #include "tensor/elements.cu.h"
+#include "tensor/views.h"
 
 namespace renga {
 namespace {
@@ -112,7 +113,9 @@ void matmul_cuda(const Array& a, const Array& b, const Array& c, bool accumulate
 }
 
 // Precision `high` is bf16x3.
-void linear_cuda(const Array& x, const Array& wt, const Array& b, const Array& y) {
+void linear_cuda(const Array& x, const Array& wt, const Array& b, const Array& y,
+                 PackedWeightCache*) {
+  if (!b.defined()) return matmul_cuda(x, wt, y, false);
   const bool all_float32 = x.dtype() == Dtype::float32 && wt.dtype() == Dtype::float32;
   const Precision precision = all_float32 ? compute_precision() : Precision::highest;
   if (y.size() > 0 && x.size() > 0 && y.dtype() != Dtype::float64 && precision != Precision::high) {
@@ -127,7 +130,8 @@ void linear_cuda(const Array& x, const Array& wt, const Array& b, const Array& y
       return;
     }
   }
-  linear_by_matmul(x, wt, b, y);
+  copy(broadcast_view("linear", b, y.shape()), y);
+  matmul_cuda(x, wt, y, true);
 }
 
 [[maybe_unused]] const bool registered = matmul_kernels.add(cuda::number(), {matmul_cuda}) &&

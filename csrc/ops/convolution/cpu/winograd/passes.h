@@ -7,7 +7,7 @@
 
 #include "devices/parallel.h"
 #include "ops/convolution/cpu/winograd/weights.h"
-#include "ops/convolution/packed_weight_cache.h"
+#include "ops/matmul/packed_weight_cache.h"
 #include "tensor/array.h"
 
 namespace renga::winograd {

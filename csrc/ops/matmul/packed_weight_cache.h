@@ -43,8 +43,8 @@ class PackedWeightCache final : public ArrayCache {
 };
 
 // The cache of W; nullptr if W's memory is shared. In training, also if each weight is multiplied
-// with more than a few `pixels`: then packing takes too little of the time to keep its memory. For
+// with more than a few `numbers`: then packing takes too little of the time to keep its memory. For
 // the same reason, training keeps packings only of weights that are used several times in a step.
-Ref<PackedWeightCache> packed_weight_cache(const Variable& W, std::int64_t pixels, bool training);
+Ref<PackedWeightCache> packed_weight_cache(const Variable& W, std::int64_t numbers, bool training);
 
 }  // namespace renga

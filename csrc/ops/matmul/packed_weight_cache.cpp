@@ -1,4 +1,4 @@
-#include "ops/convolution/packed_weight_cache.h"
+#include "ops/matmul/packed_weight_cache.h"
 
 #include <algorithm>
 
@@ -21,9 +21,9 @@ void PackedWeightCache::clear() {
   packings_.clear();
 }
 
-Ref<PackedWeightCache> packed_weight_cache(const Variable& W, std::int64_t pixels, bool training) {
-  constexpr std::int64_t kFewPixels = 2048, kManyUses = 4;
-  if (training && pixels > kFewPixels) return nullptr;
+Ref<PackedWeightCache> packed_weight_cache(const Variable& W, std::int64_t numbers, bool training) {
+  constexpr std::int64_t kFewNumbers = 2048, kManyUses = 4;
+  if (training && numbers > kFewNumbers) return nullptr;
   VariableBody& body = *W.body();
   Ref<PackedWeightCache> cache(static_cast<PackedWeightCache*>(body.cache.get()));
   if (cache && cache->is_valid_for(W.array())) return cache;

@@ -1,0 +1,71 @@
+// Products by panels of weights, against sums in float64.
+#include "ops/matmul/cpu/weight_panels.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <vector>
+
+using namespace renga;
+
+namespace {
+
+// Rows that are `step` apart.
+struct Rows {
+  std::vector<float> numbers;
+  std::int64_t step;
+
+  float operator()(std::int64_t row, std::int64_t column) const {
+    return numbers[static_cast<std::size_t>(row * step + column)];
+  }
+};
+
+Rows rows_of(std::int64_t rows, std::int64_t columns, int seed) {
+  Rows x{{}, columns + 3};
+  for (std::int64_t i = 0; i < rows * x.step; ++i) {
+    x.numbers.push_back(std::sin(static_cast<float>(seed + 7 * i)));
+  }
+  return x;
+}
+
+void check_product(std::int64_t m, std::int64_t n, std::int64_t k, bool by_columns,
+                   bool accumulate) {
+  CAPTURE(m);
+  CAPTURE(n);
+  CAPTURE(k);
+  const Rows a = by_columns ? rows_of(k, m, 1) : rows_of(m, k, 1);
+  const Rows b = rows_of(n, k, 2);
+  const FewRows left{a.numbers.data(), by_columns ? 1 : a.step, by_columns ? a.step : 1, m};
+  constexpr float kBefore = 3;
+  const WeightRows right{b.numbers.data(), b.step, n, k};
+  // One number more, which must not be written to.
+  std::vector<float> c(static_cast<std::size_t>(m * n + 1), kBefore), by_panels = c;
+  multiply_by_panels(left, right, {}, c.data(), accumulate);
+  CHECK(c.back() == kBefore);
+  multiply_by_panels(left, right, pack_panels(right), by_panels.data(), accumulate);
+  CHECK(by_panels == c);
+  double largest = 0;
+  for (std::int64_t i = 0; i < m; ++i) {
+    for (std::int64_t j = 0; j < n; ++j) {
+      double sum = accumulate ? kBefore : 0;
+      for (std::int64_t l = 0; l < k; ++l) {
+        sum += double{by_columns ? a(l, i) : a(i, l)} * double{b(j, l)};
+      }
+      largest = std::max(largest, std::abs(sum - double{c[static_cast<std::size_t>(i * n + j)]}));
+    }
+  }
+  CHECK(largest <= 2e-7 * static_cast<double>(k + 3));
+}
+
+}  // namespace
+
+TEST_CASE("products by panels of weights are those of float64") {
+  // Edges of tiles, vectors and parts of the depth.
+  for (const std::int64_t m : {1, 5, 6, 7, 12, 13, 20, 48}) {
+    for (const std::int64_t n : {1, 3, 16, 31, 33, 130}) {
+      for (const std::int64_t k : {1, 15, 16, 65, 700, 1500}) {
+        check_product(m, n, k, m % 2 == 0, n % 2 == 0);
+      }
+    }
+  }
+}
