@@ -72,7 +72,7 @@ enum class Binary : std::uint8_t {
   greater_equal,  // 1 or 0, in the operands' dtype
   less_equal,
   arctan2,
-  // Gradients: a is the activation's output (x for leaky_relu and from hard_sigmoid on), b is gy.
+  // Gradients: a is the function's output (x for leaky_relu and from hard_sigmoid on), b is gy.
   relu_grad,          // b where a > 0
   leaky_relu_grad,    // b, or p b where a < 0
   sigmoid_grad,       // b a (1 - a)
@@ -84,6 +84,7 @@ enum class Binary : std::uint8_t {
   gelu_tanh_grad,
   silu_grad,
   mish_grad,
+  erf_grad,
 };
 
 struct ElementwiseKernels {

@@ -118,9 +118,13 @@ Variable cosh(const Variable& x) {
 }
 
 Variable erf(const Variable& x) {
-  return smooth("erf", Unary::erf, x, [](const Variable& v) {
-    return multiply(exp(negative(square(v))), 2 * std::numbers::inv_sqrtpi);
-  });
+  auto vjp_x = [x](const Variable& gy) {
+    if (!backprop_enabled()) {
+      return Variable(apply("erf", Binary::erf_grad, x.array(), gy.array()));  // in one pass
+    }
+    return multiply(gy, multiply(exp(negative(square(x))), 2 * std::numbers::inv_sqrtpi));
+  };
+  return record("erf", apply(Unary::erf, x.array()), {{x, vjp_x}});
 }
 
 Variable arctan2(const Variable& y_operand, const Variable& x_operand) {

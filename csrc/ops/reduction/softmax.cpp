@@ -19,6 +19,13 @@ Array forward(const char* op, const Variable& x, int axis, bool log) {
   return y;
 }
 
+// In one pass, without a graph.
+Variable gradient(const Array& y, const Variable& gy, int axis, bool log) {
+  const Array gx = empty_like(y);
+  softmax_kernels.on(y.device()).softmax_grad(y, gy.array(), axis, log, gx);
+  return Variable(gx);
+}
+
 }  // namespace
 
 Variable softmax(const Variable& x, std::int64_t along) {
@@ -26,6 +33,7 @@ Variable softmax(const Variable& x, std::int64_t along) {
   const Array y = forward("softmax", x, axis, false);
   auto vjp_x = [y = Saved(y), axis](const Variable& gy) {
     const Variable p = y.get();
+    if (!backprop_enabled()) return gradient(p.array(), gy, axis, false);
     return multiply(p, subtract(gy, sum(multiply(p, gy), Axes{axis}, true)));
   };
   return record("Softmax", y, {{x, vjp_x}});
@@ -35,6 +43,7 @@ Variable log_softmax(const Variable& x, std::int64_t along) {
   const int axis = normalize_axis("log_softmax", along, x.ndim());
   const Array y = forward("log_softmax", x, axis, true);
   auto vjp_x = [y = Saved(y), axis](const Variable& gy) {
+    if (!backprop_enabled()) return gradient(y.get().array(), gy, axis, true);
     return subtract(gy, multiply(exp(y.get()), sum(gy, Axes{axis}, true)));
   };
   return record("LogSoftmax", y, {{x, vjp_x}});

@@ -9,6 +9,8 @@ namespace renga {
 struct SoftmaxKernels {
   // y = softmax(x) along `axis`, or its logarithm.
   void (*softmax)(const Array& x, int axis, bool log, const Array& y);
+  // The gradient of x, given y and its gradient; all of one dtype.
+  void (*softmax_grad)(const Array& y, const Array& gy, int axis, bool log, const Array& gx);
 };
 extern KernelTable<SoftmaxKernels> softmax_kernels;
 

@@ -1,7 +1,5 @@
 #include "ops/loss/loss.h"
 
-#include <vector>
-
 #include "devices/gil_release.h"
 #include "ops/reduction/cpu/softmax_row.h"
 
@@ -30,17 +28,16 @@ Labels<T> labels_of(const Array& x, const Array& weight, std::int64_t ignore) {
   return {x.shape(1), ignore, weight.defined() ? weight.as<const T>() : nullptr};
 }
 
-// Calls body(row, p) for every sample: a buffer for a row of numbers, and pointers to the elements
-// of the operands.
+// Calls body(scores, p) for every sample, with a buffer for its row of x, and pointers
+// to the elements of the operands.
 template <class T, int N, class Body>
-void for_each_sample(const std::array<const Array*, N>& operands, std::int64_t classes,
+void for_each_sample(const std::array<const Array*, N>& operands, const Array& x,
                      const Body& body) {
+  const std::int64_t classes = x.shape(1);
   parallel_walk(make_loop<N>(operands), 10 * classes, [&](std::int64_t n, auto p, const auto& s) {
-    // At least 1: with no classes, all samples are ignored as class 0.
-    const auto size = static_cast<std::size_t>(std::max<std::int64_t>(classes, 1));
-    std::vector<Compute<T>> row(size);
+    RowBuffer<T> scores(x.strides()[1], classes);
     for (std::int64_t i = 0; i < n; ++i) {
-      body(row.data(), p);
+      body(scores, p);
       for (std::size_t k = 0; k < N; ++k) p[k] += s[k];
     }
   });
@@ -50,17 +47,18 @@ template <class T>
 void nll(const Array& x, const Array& t, const Labels<T>& labels, const Array& normalizers,
          const Array& loss) {
   using C = Compute<T>;
-  const std::int64_t classes = labels.classes, step = x.strides()[1];
+  // With no classes, all samples are ignored.
+  if (labels.classes == 0) return fill(loss, 0);
   const Array xs = select_view(x, 1, 0), tops = select_view(normalizers, 0, 0);
   const Array shifts = select_view(normalizers, 0, 1);
-  for_each_sample<T, 5>({&loss, &t, &xs, &tops, &shifts}, classes, [=](C* row, const auto& p) {
-    const std::int64_t label = labels.label(p[1]);
+  const std::array<const Array*, 5> operands{&loss, &t, &xs, &tops, &shifts};
+  for_each_sample<T, 5>(operands, x, [=](RowBuffer<T>& scores, const auto& p) {
     const C w = labels.weight_of(p[1]);
-    simd::gather<T>(p[2], step, classes, row);
-    const C score = row[label];
-    const SoftmaxNormalizer<C> normalizer = softmax_normalizer(row, classes, row);
+    const C* const row = scores.read(p[2]);
+    const SoftmaxNormalizer<C> normalizer = softmax_normalizer(row, labels.classes);
     *reinterpret_cast<C*>(p[3]) = normalizer.top;
     *reinterpret_cast<C*>(p[4]) = normalizer.shift;
+    const C score = row[labels.label(p[1])];
     const C rounded = static_cast<C>(T((score - normalizer.top) - normalizer.shift));
     *reinterpret_cast<T*>(p[0]) = T(w == 0 ? C(0) : -w * rounded);
   });
@@ -70,20 +68,21 @@ template <class T>
 void nll_grad(const Array& x, const Array& normalizers, const Array& t, const Labels<T>& labels,
               const Array& gy, const Array& gx) {
   using C = Compute<T>;
-  const std::int64_t classes = labels.classes, step = x.strides()[1], to_step = gx.strides()[1];
+  if (labels.classes == 0) return;
   const Array from = select_view(x, 1, 0), rows = select_view(gx, 1, 0);
   const Array tops = select_view(normalizers, 0, 0), shifts = select_view(normalizers, 0, 1);
   const std::array<const Array*, 6> operands{&rows, &t, &from, &gy, &tops, &shifts};
-  for_each_sample<T, 6>(operands, classes, [=](C* row, const auto& p) {
+  for_each_sample<T, 6>(operands, x, [=](RowBuffer<T>& scores, const auto& p) {
+    RowBuffer<T> gradients(gx.strides()[1], labels.classes);
     const std::int64_t label = labels.label(p[1]);
     const C w = labels.weight_of(p[1]), g = static_cast<C>(*reinterpret_cast<const T*>(p[3]));
     const C factor = static_cast<C>(T(w == 0 ? C(0) : w * g));
     const C top = *reinterpret_cast<const C*>(p[4]), shift = *reinterpret_cast<const C*>(p[5]);
-    simd::gather<T>(p[2], step, classes, row);
-    simd::map_batches(row, row, classes, [=](auto v) { return xsimd::exp((v - top) - shift); });
-    row[label] -= 1;
-    simd::map_batches(row, row, classes, [factor](auto v) { return v * factor; });
-    simd::scatter<T>(row, p[0], to_step, classes);
+    const C* const row = scores.read(p[2]);
+    C* const to = gradients.at(p[0]);
+    softmax_rows::exponentials(row, labels.classes, top, shift, factor, to);
+    to[label] = (std::exp((row[label] - top) - shift) - 1) * factor;
+    gradients.write(p[0]);
   });
 }
 

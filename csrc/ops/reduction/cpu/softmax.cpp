@@ -1,7 +1,5 @@
 #include "ops/reduction/softmax.h"
 
-#include <vector>
-
 #include "devices/gil_release.h"
 #include "ops/reduction/cpu/softmax_row.h"
 
@@ -9,29 +7,55 @@ namespace renga {
 namespace {
 
 template <class T>
-void softmax_rows(const Array& x, int axis, bool log, const Array& y) {
-  const std::int64_t n = x.shape(axis), from_step = x.strides()[axis], to_step = y.strides()[axis];
-  if (n == 0) return;
+void softmax_along(const Array& x, int axis, bool log, const Array& y) {
+  const std::int64_t n = x.shape(axis);
   const Array xs = select_view(x, axis, 0), ys = select_view(y, axis, 0);
   parallel_walk(make_loop<2>({&ys, &xs}), 10 * n,
                 [&](std::int64_t m, const auto& p, const auto& s) {
-                  std::vector<Compute<T>> row(static_cast<std::size_t>(n)), terms(row.size());
+                  RowBuffer<T> to(y.strides()[axis], n), from(x.strides()[axis], n);
                   for (std::int64_t j = 0; j < m; ++j) {
-                    simd::gather<T>(p[1] + j * s[1], from_step, n, row.data());
-                    softmax_row(row.data(), n, log, terms.data());
-                    simd::scatter<T>(row.data(), p[0] + j * s[0], to_step, n);
+                    std::byte* const row = p[0] + j * s[0];
+                    softmax_row(from.read(p[1] + j * s[1]), n, log, to.at(row));
+                    to.write(row);
+                  }
+                });
+}
+
+template <class T>
+void softmax_grad_along(const Array& y, const Array& gy, int axis, bool log, const Array& gx) {
+  const std::int64_t n = y.shape(axis);
+  const Array ys = select_view(y, axis, 0), gys = select_view(gy, axis, 0);
+  const Array gxs = select_view(gx, axis, 0);
+  parallel_walk(make_loop<3>({&gxs, &ys, &gys}), (log ? 10 : 3) * n,
+                [&](std::int64_t m, const auto& p, const auto& s) {
+                  RowBuffer<T> to(gx.strides()[axis], n);
+                  RowBuffer<T> from(y.strides()[axis], n), grad(gy.strides()[axis], n);
+                  for (std::int64_t j = 0; j < m; ++j) {
+                    std::byte* const row = p[0] + j * s[0];
+                    softmax_grad_row(from.read(p[1] + j * s[1]), grad.read(p[2] + j * s[2]), n, log,
+                                     to.at(row));
+                    to.write(row);
                   }
                 });
 }
 
 void softmax_cpu(const Array& x, int axis, bool log, const Array& y) {
+  if (x.size() == 0) return;
   const GilRelease work(x.size());
   visit_dtype(x.dtype(), [&]<class T>(Type<T>) {
-    if constexpr (is_floating<T>) softmax_rows<T>(x, axis, log, y);
+    if constexpr (is_floating<T>) softmax_along<T>(x, axis, log, y);
   });
 }
 
-[[maybe_unused]] const bool registered = softmax_kernels.add(0, {softmax_cpu});
+void softmax_grad_cpu(const Array& y, const Array& gy, int axis, bool log, const Array& gx) {
+  if (y.size() == 0) return;
+  const GilRelease work(y.size());
+  visit_dtype(y.dtype(), [&]<class T>(Type<T>) {
+    if constexpr (is_floating<T>) softmax_grad_along<T>(y, gy, axis, log, gx);
+  });
+}
+
+[[maybe_unused]] const bool registered = softmax_kernels.add(0, {softmax_cpu, softmax_grad_cpu});
 
 }  // namespace
 }  // namespace renga

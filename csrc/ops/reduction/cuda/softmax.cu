@@ -4,6 +4,11 @@
 namespace renga {
 namespace {
 
+// Bytes from an element to the next along the axis.
+struct Steps {
+  std::int64_t gx, y, gy;
+};
+
 // `rows` points at the first elements of y and x along the axis.
 template <class T>
 __global__ void softmax_rows(cuda::ElementLoop<2> rows, std::int64_t n, std::int64_t to_step,
@@ -38,7 +43,48 @@ void softmax_cuda(const Array& x, int axis, bool log, const Array& y) {
   });
 }
 
-[[maybe_unused]] const bool registered = softmax_kernels.add(cuda::number(), {softmax_cuda});
+// gx = y (gy - sum(y gy)), or gy - e^y sum(gy) where y is the logarithm. `rows` points at the first
+// elements of gx, y and gy along the axis.
+template <class T>
+__global__ void softmax_grad_rows(cuda::ElementLoop<3> rows, std::int64_t n, Steps steps, bool log,
+                                  cuda::FoldGrid grid) {
+  using C = Compute<T>;
+  for (cuda::FoldThread thread(grid); thread.any_left(rows.size); thread.result += thread.step) {
+    std::byte* p[3] = {};
+    const bool is_used = thread.result < rows.size;
+    if (is_used) rows.locate(thread.result, p);
+    const cuda::Row<T> y{p[1], is_used ? n : 0, steps.y}, gy{p[2], y.n, steps.gy};
+    double sum = 0;
+    for (std::int64_t i = thread.row; i < y.n; i += thread.rows) {
+      sum += static_cast<double>(log ? gy.at(i) : y.at(i) * gy.at(i));
+    }
+    const C total =
+        static_cast<C>(cuda::fold_threads(thread, sum, [](double a, double b) { return a + b; }));
+    for (std::int64_t i = thread.row; i < y.n; i += thread.rows) {
+      const C v = y.at(i), g = gy.at(i);
+      cuda::store<T>(p[0] + i * steps.gx, log ? g - std::exp(v) * total : v * (g - total));
+    }
+  }
+}
+
+void softmax_grad_cuda(const Array& y, const Array& gy, int axis, bool log, const Array& gx) {
+  if (y.size() == 0) return;
+  const std::int64_t n = y.shape(axis);
+  const Array gxs = select_view(gx, axis, 0), ys = select_view(y, axis, 0);
+  const Array gys = select_view(gy, axis, 0);
+  const auto rows = cuda::make_element_loop<3>({&gxs, &ys, &gys});
+  const Steps steps{gx.strides()[axis], y.strides()[axis], gy.strides()[axis]};
+  const auto grid = cuda::row_grid(rows, 1, n, steps.y);
+  visit_dtype(y.dtype(), [&]<class T>(Type<T>) {
+    if constexpr (is_floating<T>) {
+      cuda::launch(y.device(), grid.grid(sizeof(double)), softmax_grad_rows<T>, rows, n, steps, log,
+                   grid);
+    }
+  });
+}
+
+[[maybe_unused]] const bool registered =
+    softmax_kernels.add(cuda::number(), {softmax_cuda, softmax_grad_cuda});
 
 }  // namespace
 }  // namespace renga
