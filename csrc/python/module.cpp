@@ -86,6 +86,8 @@ void bind_precision(py::module_& m) {
         "Whether this thread's activations are bfloat16; None follows the default.");
   m.def("override_bf16x3", &override_bf16x3, py::arg("faster"),
         "For tests: whether precision 'high' uses bf16x3; None leaves it to the CPU.");
+  m.def("override_bfloat16", &override_bfloat16, py::arg("faster"),
+        "For tests: whether 'medium' products are of bfloat16; None leaves it to the CPU.");
   m.def("freeze_statistics", &freeze_statistics, py::arg("frozen"),
         "Whether this thread's batch normalizations leave running statistics alone.");
   m.def("set_default_bfloat16_activations", &set_default_bfloat16_activations, py::arg("on"));

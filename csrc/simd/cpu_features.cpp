@@ -49,6 +49,11 @@ bool has_bfloat16_dot_product() {
   return has;
 }
 
+bool has_fast_bfloat16_dot_product() {
+  static const bool is_fast = has_bfloat16_dot_product() && !__builtin_cpu_is("intel");
+  return is_fast;
+}
+
 bool has_amx() {
   static const bool has = may_use(dnnl::cpu_isa::avx512_core_amx);
   return has;
@@ -58,6 +63,7 @@ bool has_amx() {
 
 bool has_avx512() { return false; }
 bool has_bfloat16_dot_product() { return false; }
+bool has_fast_bfloat16_dot_product() { return false; }
 bool has_amx() { return false; }
 
 #endif

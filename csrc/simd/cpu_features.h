@@ -10,6 +10,9 @@ namespace renga::simd {
 bool has_avx512();
 // Dot products of bfloat16 numbers that are summed in float32 (AVX512_BF16).
 bool has_bfloat16_dot_product();
+// Whether these take less time than as many products of floats: twice the time on a Sapphire Rapids
+// core, half of it on a Zen 5 core.
+bool has_fast_bfloat16_dot_product();
 // The same on tiles, at many times the speed of all other instructions.
 bool has_amx();
 

@@ -1,7 +1,10 @@
 """Texts as sequences of words: a download, or the documentation inside Python."""
 
+import ast
 import re
+import sysconfig
 from collections import Counter
+from pathlib import Path
 from pydoc_data.topics import topics
 
 import numpy
@@ -37,18 +40,31 @@ def load(size=None):
     return train, test, vocabulary
 
 
-def documentation():
-    texts = [
-        [*re.findall(r"[a-z_]+|[.,:()]", topics[name].lower()), "<eos>"]
-        for name in sorted(topics)
-    ]
+def documentation(more=(), rare=RARE):
+    """The same of the topics of ``help()`` and of ``more`` texts."""
+    texts = [topics[name] for name in sorted(topics)] + list(more)
+    texts = [[*re.findall(r"[a-z_]+|[.,:()]", text.lower()), "<eos>"] for text in texts]
     test = [word for text in texts[::10] for word in text]
     train = [word for i, text in enumerate(texts) if i % 10 for word in text]
     counts = Counter(train).most_common()
-    words = ["<unk>", *(word for word, count in counts if count >= RARE)]
+    words = ["<unk>", *(word for word, count in counts if count >= rare)]
     vocabulary = {word: i for i, word in enumerate(words)}
     train, test = (
         numpy.array([vocabulary.get(word, 0) for word in text], numpy.int32)
         for text in (train, test)
     )
     return train, test, vocabulary
+
+
+def docstrings(least=60):
+    """Those of Python's library that have more than so many characters, each once."""
+    root = Path(sysconfig.get_path("stdlib"))
+    others = {"site-packages", "test", "tests", "idle_test", "lib2to3"}
+    found = {}  # as a set that keeps the order
+    for path in sorted(root.rglob("*.py")):
+        if others.isdisjoint(path.parts):
+            text = path.read_text(encoding="utf-8", errors="ignore")
+            for node in ast.walk(ast.parse(text)):
+                if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)):
+                    found[ast.get_docstring(node) or ""] = None
+    return [text for text in found if len(text) > least]

@@ -8,6 +8,8 @@ from networks import LAYERS, VGG, LanguageModel
 
 import renga
 import renga.links as L
+from renga import training
+from renga.training import extensions, triggers
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "06_sequences"))
 
@@ -29,6 +31,13 @@ class Task:
     def optimizer(self):
         """With the name of its learning rate."""
         return renga.optimizers.MomentumSGD(self.lr), "lr"
+
+    def schedule(self, trainer, rate, epochs):
+        """The learning rate falls to a tenth after three quarters of the epochs."""
+        trainer.extend(
+            extensions.ExponentialShift(rate, 0.1),
+            trigger=triggers.ManualScheduleTrigger(epochs * 3 // 4, "epoch"),
+        )
 
 
 class Digits(Task):
@@ -52,9 +61,7 @@ class Text(Task):
     metric, batch_size, lr = "perplexity", 20, 0.005
 
     def __init__(self, size=None, length=20, units=64, layers=6):
-        from words import load
-
-        train, test, self.vocabulary = load(size)
+        train, test, self.vocabulary = self.words(size)
         self.train, self.test = (sequences(text, length) for text in (train, test))
         self.units, self.lstms = units, layers
         self.layers = [
@@ -62,6 +69,11 @@ class Text(Task):
             *(f"/predictor/lstms/{i}/0" for i in range(layers)),
             "/predictor/out",
         ]
+
+    def words(self, size):
+        from words import load
+
+        return load(size)
 
     def model(self):
         words = len(self.vocabulary)
@@ -85,6 +97,35 @@ class TextByMomentum(Text):
         return Task.optimizer(self)
 
 
+class LongText(Text):
+    """The same on five times as many words, the docstrings of Python's library, too."""
+
+    def words(self, size):
+        from words import docstrings, documentation
+
+        train, test, vocabulary = documentation(docstrings(), rare=8)
+        return train[:size], test, vocabulary
+
+    def schedule(self, trainer, rate, epochs):
+        """A linear warm-up in the first twentieth, then half a cosine down to 0."""
+        optimizer = trainer.updater.get_optimizer("main")
+        total = epochs * len(self.train) // self.batch_size
+        warmup = max(1, total // 20)
+
+        def factor(i):
+            if i < warmup:
+                return i / warmup
+            part = (i - warmup) / (total - warmup)
+            return max((1 + numpy.cos(numpy.pi * part)) / 2, 1e-4)
+
+        @training.make_extension(trigger=(1, "iteration"))
+        def shift(trainer):
+            setattr(optimizer, rate, self.lr * factor(trainer.updater.iteration))
+
+        setattr(optimizer, rate, self.lr / warmup)
+        trainer.extend(shift, name="shift")
+
+
 def sequences(text, length):
     """Pairs of ``length`` words and the words that follow each."""
     count = (len(text) - 1) // length
@@ -92,7 +133,12 @@ def sequences(text, length):
     return renga.datasets.TupleDataset(x.astype("i"), t.astype("i"))
 
 
-TASKS = {"digits": Digits, "text": Text, "text-momentum": TextByMomentum}
+TASKS = {
+    "digits": Digits,
+    "text": Text,
+    "text-momentum": TextByMomentum,
+    "long-text": LongText,
+}
 
 
 def perplexity(entry):

@@ -18,7 +18,7 @@ import renga
 from renga import training
 from renga.communicators import simulated
 from renga.pipeline import Pipeline, PipelineUpdater
-from renga.training import extensions, triggers
+from renga.training import extensions
 
 # The schedule and what a stage computes with while other batches are on their way.
 KINDS = {
@@ -44,10 +44,7 @@ def train(comm, task, kind, epochs, seed=0):
     trainer = training.Trainer(updater, (epochs, "epoch"), out=folder.name)
     test = renga.iterators.SerialIterator(task.test, 64, repeat=False, shuffle=False)
     trainer.extend(extensions.Evaluator(test, model))
-    trainer.extend(
-        extensions.ExponentialShift(rate, 0.1),
-        trigger=triggers.ManualScheduleTrigger(epochs * 3 // 4, "epoch"),
-    )
+    task.schedule(trainer, rate, epochs)
     log = extensions.LogReport(postprocess=perplexity)
     trainer.extend(log)
     if comm.rank == comm.size - 1:

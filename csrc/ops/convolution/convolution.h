@@ -5,8 +5,8 @@
 #include <optional>
 
 #include "devices/kernel_table.h"
-#include "ops/matmul/packed_weight_cache.h"
 #include "ops/list.h"
+#include "ops/matmul/packed_weight_cache.h"
 #include "ops/shape/window.h"
 
 namespace renga {

@@ -5,6 +5,7 @@
 #include "devices/gil_release.h"
 #include "devices/parallel.h"
 #include "ops/attention/cpu/scores.h"
+#include "ops/matmul/cpu/bf16x3.h"
 #include "ops/matmul/precision.h"
 
 namespace renga {
@@ -324,7 +325,7 @@ template <class T>
 void with_numbers(const auto& visit) {
   const bool is_medium = std::is_same_v<T, bfloat16> ||
                          (std::is_same_v<T, float> && compute_precision() == Precision::medium);
-  if (is_medium && simd::has_bfloat16_dot_product()) return visit(Type<bfloat16>{});
+  if (is_medium && bfloat16_is_faster()) return visit(Type<bfloat16>{});
   visit(Type<float>{});
 }
 

@@ -145,7 +145,7 @@ std::string cache_key(const Problem& problem, ComputeType compute_type) {
 
 ComputeType compute_type_for(const Array& x) {
   const bool coarse = x.dtype() == Dtype::bfloat16 || compute_precision() == Precision::medium;
-  return coarse && simd::has_bfloat16_dot_product() ? ComputeType::bfloat16 : ComputeType::float32;
+  return coarse && bfloat16_is_faster() ? ComputeType::bfloat16 : ComputeType::float32;
 }
 
 // oneDNN keeps pixels that several kernel offsets read in registers, which pays for large kernels;

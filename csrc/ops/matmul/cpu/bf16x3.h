@@ -1,5 +1,6 @@
-// bf16x3: float32 products computed as three bfloat16 products each, for machines that multiply
-// bfloat16 many times as fast. x = high + low but for about 2^-17 of x; low times low is left out.
+// Which products are computed in bfloat16, and bf16x3: float32 products computed as three bfloat16
+// products each, for machines that multiply bfloat16 many times as fast. x = high + low but for
+// about 2^-17 of x; low times low is left out.
 #pragma once
 
 #include <optional>
@@ -10,9 +11,12 @@ namespace renga {
 
 // Whether bf16x3 is faster than float32 products: with AMX.
 bool bf16x3_is_faster();
-// For tests: what bf16x3_is_faster() returns on machines with AVX-512; nullopt restores the
-// default.
+// Whether one product of bfloat16 numbers is.
+bool bfloat16_is_faster();
+// For tests: what these return on machines with AVX-512, and with dot products of bfloat16 numbers;
+// nullopt restores the default.
 void override_bf16x3(std::optional<bool> faster);
+void override_bfloat16(std::optional<bool> faster);
 
 // A float32 array as the sum of two bfloat16 arrays.
 struct Bfloat16Split {

@@ -17,7 +17,6 @@
 #include "ops/matmul/linear.h"
 #include "ops/matmul/packed_weight_cache.h"
 #include "ops/matmul/precision.h"
-#include "simd/cpu_features.h"
 #include "tensor/views.h"
 
 namespace renga {
@@ -297,7 +296,7 @@ void multiply_activations(const Array& a, const Array& b, const Array& c, bool a
   const bool all_float32 =
       a.dtype() == Dtype::float32 && b.dtype() == Dtype::float32 && c.dtype() == Dtype::float32;
   const Precision precision = all_float32 ? compute_precision() : Precision::medium;
-  if (is_large && precision == Precision::medium && simd::has_bfloat16_dot_product()) {
+  if (is_large && precision == Precision::medium && bfloat16_is_faster()) {
     return multiply_bfloat16(a, b, c, accumulate);
   }
   if (is_large && precision == Precision::high && bf16x3_is_faster()) {
