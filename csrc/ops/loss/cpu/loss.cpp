@@ -28,16 +28,16 @@ Labels<T> labels_of(const Array& x, const Array& weight, std::int64_t ignore) {
   return {x.shape(1), ignore, weight.defined() ? weight.as<const T>() : nullptr};
 }
 
-// Calls body(scores, p) for every sample, with a buffer for its row of x, and pointers
-// to the elements of the operands.
+// Calls body(scores, gradients, p) for every sample, with buffers for its rows of x and of gx, and
+// pointers to the elements of the operands.
 template <class T, int N, class Body>
-void for_each_sample(const std::array<const Array*, N>& operands, const Array& x,
+void for_each_sample(const std::array<const Array*, N>& operands, const Array& x, const Array& gx,
                      const Body& body) {
   const std::int64_t classes = x.shape(1);
   parallel_walk(make_loop<N>(operands), 10 * classes, [&](std::int64_t n, auto p, const auto& s) {
-    RowBuffer<T> scores(x.strides()[1], classes);
+    RowBuffer<T> scores(x.strides()[1], classes), gradients(gx.strides()[1], classes);
     for (std::int64_t i = 0; i < n; ++i) {
-      body(scores, p);
+      body(scores, gradients, p);
       for (std::size_t k = 0; k < N; ++k) p[k] += s[k];
     }
   });
@@ -52,7 +52,7 @@ void nll(const Array& x, const Array& t, const Labels<T>& labels, const Array& n
   const Array xs = select_view(x, 1, 0), tops = select_view(normalizers, 0, 0);
   const Array shifts = select_view(normalizers, 0, 1);
   const std::array<const Array*, 5> operands{&loss, &t, &xs, &tops, &shifts};
-  for_each_sample<T, 5>(operands, x, [=](RowBuffer<T>& scores, const auto& p) {
+  for_each_sample<T, 5>(operands, x, x, [=](auto& scores, auto&, const auto& p) {
     const C w = labels.weight_of(p[1]);
     const C* const row = scores.read(p[2]);
     const SoftmaxNormalizer<C> normalizer = softmax_normalizer(row, labels.classes);
@@ -72,8 +72,7 @@ void nll_grad(const Array& x, const Array& normalizers, const Array& t, const La
   const Array from = select_view(x, 1, 0), rows = select_view(gx, 1, 0);
   const Array tops = select_view(normalizers, 0, 0), shifts = select_view(normalizers, 0, 1);
   const std::array<const Array*, 6> operands{&rows, &t, &from, &gy, &tops, &shifts};
-  for_each_sample<T, 6>(operands, x, [=](RowBuffer<T>& scores, const auto& p) {
-    RowBuffer<T> gradients(gx.strides()[1], labels.classes);
+  for_each_sample<T, 6>(operands, x, gx, [=](auto& scores, auto& gradients, const auto& p) {
     const std::int64_t label = labels.label(p[1]);
     const C w = labels.weight_of(p[1]), g = static_cast<C>(*reinterpret_cast<const T*>(p[3]));
     const C factor = static_cast<C>(T(w == 0 ? C(0) : w * g));
