@@ -12,7 +12,7 @@
 #include "devices/meta.h"
 #include "ops/convolution/algorithm_cache.h"
 #include "ops/convolution/cpu/algorithm_selection.h"
-#include "ops/matmul/cpu/bf16x3.h"
+#include "ops/matmul/cpu/bfloat16_products.h"
 #include "ops/matmul/matmul.h"
 #include "ops/matmul/precision.h"
 #include "ops/normalization/normalization.h"

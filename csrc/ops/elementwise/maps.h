@@ -65,7 +65,7 @@ RENGA_HOST_DEVICE V softplus(const V& x, const V& beta) {
   return (max(V(0), z) + log1p(exp(-abs(z)))) / beta;
 }
 
-// For vectors of floats, within 3 units in the last place: near 0 by a polynomial in v², and
+// For vectors of floats, within 1.1 units in the last place: near 0 by a polynomial in v², and
 // 1 - e^p(|v|) from 1 on, where p approximates the logarithm of 1 - erf (both minimax polynomials).
 template <class V>
 V erf_of_floats(const V& v) {

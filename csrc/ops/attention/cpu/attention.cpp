@@ -5,7 +5,7 @@
 #include "devices/gil_release.h"
 #include "devices/parallel.h"
 #include "ops/attention/cpu/scores.h"
-#include "ops/matmul/cpu/bf16x3.h"
+#include "ops/matmul/cpu/bfloat16_products.h"
 #include "ops/matmul/precision.h"
 
 namespace renga {

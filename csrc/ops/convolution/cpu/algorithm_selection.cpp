@@ -10,7 +10,7 @@
 #include "ops/convolution/cpu/depthwise.h"
 #include "ops/convolution/cpu/gemm.h"
 #include "ops/convolution/cpu/winograd/winograd.h"
-#include "ops/matmul/cpu/bf16x3.h"
+#include "ops/matmul/cpu/bfloat16_products.h"
 #include "ops/matmul/cpu/packed_gemm.h"
 #include "simd/cpu_features.h"
 

@@ -11,7 +11,7 @@
 #include "ops/convolution/cpu/onednn.h"
 #include "ops/convolution/cpu/winograd/winograd.h"
 #include "ops/elementwise/elementwise.h"
-#include "ops/matmul/cpu/bf16x3.h"
+#include "ops/matmul/cpu/bfloat16_products.h"
 #include "tensor/views.h"
 
 namespace renga {

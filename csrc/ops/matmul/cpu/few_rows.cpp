@@ -157,8 +157,8 @@ template <class Target>
 
 }  // namespace
 
-void multiply_few_rows(const FewRows& a, const float* b, std::int64_t ldb, float* c, std::int64_t n,
-                       std::int64_t k, bool accumulate) {
+void multiply_few_rows(const FewRows& a, const WeightRows& weights, float* c, bool accumulate) {
+  const std::int64_t n = weights.n, k = weights.k;
   constexpr std::int64_t kWidest = 16;  // floats of a vector
   // A part of the depth: its tiles read columns of b from the L1 cache and rows of `a` from the L2
   // cache. In more parts, summing up vectors would take a larger share of the time.
@@ -171,8 +171,14 @@ void multiply_few_rows(const FewRows& a, const float* b, std::int64_t ldb, float
   parallel_for(n, a.rows * k / 8, [&](std::int64_t begin, std::int64_t end) {
     dispatch<float>([&](auto target) __attribute__((always_inline)) {
       for (std::int64_t i = 0; i < k; i += part) {
-        const Problem problem{rows.as<float>() + i,  depth, b + i, ldb,
-                              std::min(part, k - i), c,     n,     accumulate || i > 0};
+        const Problem problem{rows.as<float>() + i,
+                              depth,
+                              weights.data + i,
+                              weights.step,
+                              std::min(part, k - i),
+                              c,
+                              n,
+                              accumulate || i > 0};
         for (std::int64_t j = begin; j < end; j += kColumns) {
           const auto columns = static_cast<int>(std::min<std::int64_t>(kColumns, end - j));
           multiply_columns<decltype(target)>(problem, a.rows, j, columns);

@@ -13,8 +13,13 @@ struct FewRows {
   std::int64_t rows;
 };
 
-// c (+)= a bᵀ, on all threads: c (rows, n) is contiguous, b has n rows of k elements, `ldb` apart.
-void multiply_few_rows(const FewRows& a, const float* b, std::int64_t ldb, float* c, std::int64_t n,
-                       std::int64_t k, bool accumulate);
+// n rows of k elements, `step` apart.
+struct WeightRows {
+  const float* data;
+  std::int64_t step, n, k;
+};
+
+// c (+)= a bᵀ, on all threads: c (rows, n) is contiguous.
+void multiply_few_rows(const FewRows& a, const WeightRows& b, float* c, bool accumulate);
 
 }  // namespace renga

@@ -10,7 +10,7 @@
 #include "devices/parallel.h"
 #include "devices/single_thread.h"
 #include "ops/matmul/batch.h"
-#include "ops/matmul/cpu/bf16x3.h"
+#include "ops/matmul/cpu/bfloat16_products.h"
 #include "ops/matmul/cpu/blocking.h"
 #include "ops/matmul/cpu/few_rows.h"
 #include "ops/matmul/cpu/weight_panels.h"
@@ -148,7 +148,7 @@ bool multiply_rows(const Matrix& a, const Matrix& b, float* c, const Sizes& size
   if (!b.transposed) return false;
   const WeightRows weights = weight_rows(b, size);
   if (has_few_rows(size)) {
-    multiply_few_rows(rows_of(a, size), weights.data, weights.step, c, size.n, size.k, accumulate);
+    multiply_few_rows(rows_of(a, size), weights, c, accumulate);
     return true;
   }
   if (!gains_by_panels(size.m, size.n * size.k)) return false;
@@ -287,23 +287,35 @@ void multiply_in_float32(const Array& a, const Array& b, const Array& c, bool ac
   if (!in_place) copy(wide, c);
 }
 
-// For matrices each of which is float32 or bfloat16.
-void multiply_activations(const Array& a, const Array& b, const Array& c, bool accumulate) {
+// The precision of so many products: bfloat16 ones, and three of them each, only where that is
+// faster.
+Precision precision_of(std::int64_t products, bool all_float32) {
   // Below this number of products, a primitive's set-up costs more than float32 products.
   constexpr std::int64_t kLeastProducts = 1 << 18;
-  const std::int64_t rows = a.shape(a.ndim() - 2), columns = b.shape(b.ndim() - 1);
-  const bool is_large = rows * columns * a.shape(a.ndim() - 1) >= kLeastProducts;
-  const bool all_float32 =
-      a.dtype() == Dtype::float32 && b.dtype() == Dtype::float32 && c.dtype() == Dtype::float32;
   const Precision precision = all_float32 ? compute_precision() : Precision::medium;
-  if (is_large && precision == Precision::medium && bfloat16_is_faster()) {
-    return multiply_bfloat16(a, b, c, accumulate);
+  const bool is_faster = precision == Precision::medium ? bfloat16_is_faster()
+                         : precision == Precision::high ? bf16x3_is_faster()
+                                                        : false;
+  return products >= kLeastProducts && is_faster ? precision : Precision::highest;
+}
+
+bool are_float32(const Array& a, const Array& b, const Array& c) {
+  return a.dtype() == Dtype::float32 && b.dtype() == Dtype::float32 && c.dtype() == Dtype::float32;
+}
+
+// For matrices each of which is float32 or bfloat16.
+void multiply_activations(const Array& a, const Array& b, const Array& c, bool accumulate) {
+  const std::int64_t rows = a.shape(a.ndim() - 2), columns = b.shape(b.ndim() - 1);
+  const bool all_float32 = are_float32(a, b, c);
+  switch (precision_of(rows * columns * a.shape(a.ndim() - 1), all_float32)) {
+    case Precision::medium:
+      return multiply_bfloat16(a, b, c, accumulate);
+    case Precision::high:
+      return multiply_bf16x3(a, b, c, accumulate);
+    case Precision::highest:
+      return all_float32 ? gemm<float>(a, b, c, accumulate)
+                         : multiply_in_float32(a, b, c, accumulate);
   }
-  if (is_large && precision == Precision::high && bf16x3_is_faster()) {
-    return multiply_bf16x3(a, b, c, accumulate);
-  }
-  if (all_float32) return gemm<float>(a, b, c, accumulate);
-  multiply_in_float32(a, b, c, accumulate);
 }
 
 void matmul_cpu(const Array& a, const Array& b, const Array& c, bool accumulate) {
@@ -331,9 +343,8 @@ void matmul_cpu(const Array& a, const Array& b, const Array& c, bool accumulate)
 // By the panels of the weights that the cache keeps.
 bool multiply_by_cached_panels(const Array& x, const Array& wt, const Array& y, bool accumulate,
                                PackedWeightCache* cache) {
-  const bool all_float32 =
-      x.dtype() == Dtype::float32 && wt.dtype() == Dtype::float32 && y.dtype() == Dtype::float32;
-  if (cache == nullptr || !all_float32 || compute_precision() != Precision::highest) return false;
+  if (cache == nullptr || !are_float32(x, wt, y)) return false;
+  if (precision_of(y.size() * x.shape(1), true) != Precision::highest) return false;
   const Matrix left = as_matrix(x), right = as_matrix(wt);
   const Sizes size{x.shape(0), wt.shape(1), x.shape(1)};
   if (!right.transposed) return false;

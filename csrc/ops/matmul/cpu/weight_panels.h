@@ -9,12 +9,6 @@
 
 namespace renga {
 
-// n rows of k elements, `step` apart.
-struct WeightRows {
-  const float* data;
-  std::int64_t step, n, k;
-};
-
 // The panels of b.
 Array pack_panels(const WeightRows& b);
 

@@ -1,10 +1,12 @@
-// Products with few rows, against sums in float64.
+// Products with few rows, by dot products and by panels of weights, against sums in float64.
 #include "ops/matmul/cpu/few_rows.h"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 #include <vector>
+
+#include "ops/matmul/cpu/weight_panels.h"
 
 using namespace renga;
 
@@ -28,8 +30,10 @@ Rows rows_of(std::int64_t rows, std::int64_t columns, int seed) {
   return x;
 }
 
-void check_product(std::int64_t m, std::int64_t n, std::int64_t k, bool by_columns,
-                   bool accumulate) {
+// Calls multiply(a, b, c, accumulate) and compares c.
+template <class Multiply>
+void check_product(std::int64_t m, std::int64_t n, std::int64_t k, bool by_columns, bool accumulate,
+                   const Multiply& multiply) {
   CAPTURE(m);
   CAPTURE(n);
   CAPTURE(k);
@@ -39,7 +43,7 @@ void check_product(std::int64_t m, std::int64_t n, std::int64_t k, bool by_colum
   constexpr float kBefore = 3;
   // One number more, which must not be written to.
   std::vector<float> c(static_cast<std::size_t>(m * n + 1), kBefore);
-  multiply_few_rows(left, b.numbers.data(), b.step, c.data(), n, k, accumulate);
+  multiply(left, WeightRows{b.numbers.data(), b.step, n, k}, c, accumulate);
   CHECK(c.back() == kBefore);
   double largest = 0;
   for (std::int64_t i = 0; i < m; ++i) {
@@ -61,7 +65,27 @@ TEST_CASE("products with few rows are those of float64") {
   for (const std::int64_t m : {1, 5, 6, 7, 20, 48}) {
     for (const std::int64_t n : {1, 3, 4, 5, 130}) {
       for (const std::int64_t k : {1, 15, 16, 65, 700, 1500}) {
-        check_product(m, n, k, m % 2 == 0, n % 2 == 0);
+        check_product(m, n, k, m % 2 == 0, n % 2 == 0,
+                      [](const FewRows& a, const WeightRows& b, auto& c, bool accumulate) {
+                        multiply_few_rows(a, b, c.data(), accumulate);
+                      });
+      }
+    }
+  }
+}
+
+TEST_CASE("products by panels of weights are those of float64") {
+  // Edges of tiles, vectors and parts of the depth.
+  for (const std::int64_t m : {1, 5, 6, 7, 12, 13, 20, 48}) {
+    for (const std::int64_t n : {1, 3, 16, 31, 33, 130}) {
+      for (const std::int64_t k : {1, 15, 16, 65, 700, 1500}) {
+        check_product(m, n, k, m % 2 == 0, n % 2 == 0,
+                      [](const FewRows& a, const WeightRows& b, auto& c, bool accumulate) {
+                        auto kept = c;
+                        multiply_by_panels(a, b, {}, c.data(), accumulate);
+                        multiply_by_panels(a, b, pack_panels(b), kept.data(), accumulate);
+                        CHECK(kept == c);
+                      });
       }
     }
   }

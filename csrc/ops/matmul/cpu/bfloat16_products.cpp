@@ -1,4 +1,4 @@
-#include "ops/matmul/cpu/bf16x3.h"
+#include "ops/matmul/cpu/bfloat16_products.h"
 
 #include <atomic>
 
