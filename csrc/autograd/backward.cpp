@@ -6,6 +6,7 @@
 #include "autograd/engine.h"
 #include "autograd/gradient_buffer.h"
 #include "autograd/leaf_uses.h"
+#include "autograd/propagated_graphs.h"
 #include "autograd/thread_state.h"
 #include "tensor/views.h"
 
@@ -200,9 +201,14 @@ ExtraRoots (*take_extra_roots)() = nullptr;
 void backward(std::span<const Variable> roots, const BackwardOptions& options) {
   const std::vector<Variable> outputs = concatenated(roots, extra_roots().outputs);
   AccumulatingEngine engine(outputs, options);
+  const bool may_free = !options.retain_grad && !options.create_graph;
   for (const Variable& y : outputs) {
     Variable& gy = y.body()->grad;
-    if (!gy.defined() && y.size() <= 1) gy = scaled_one(y, options.loss_scale);
+    if (!gy.defined() && y.size() <= 1) {
+      gy = scaled_one(y, options.loss_scale);
+      // Whoever gives a gradient may give another one after an update.
+      if (may_free) remember_propagated(y);
+    }
     if (gy.defined()) engine.add_root(y, gy);
   }
   engine.run();

@@ -25,6 +25,13 @@ class CurrentNode {
   Node* previous_;
 };
 
+[[noreturn]] void fail_as_freed() {
+  fail<std::runtime_error>(
+      "backward: expected a graph that backward() has not propagated through before the parameters "
+      "were updated: what it had saved was freed then. Run the forward pass again, or call the "
+      "first backward() with retain_grad=True");
+}
+
 // One output and one VJP per input.
 class VjpNode final : public Node {
  public:
@@ -37,6 +44,7 @@ class VjpNode final : public Node {
 
   void backward(std::span<const Variable> gys, std::span<const int> wanted,
                 std::span<Variable> gxs) override {
+    if (vjps_.empty()) fail_as_freed();
     const CurrentNode scope(this);
     for (int i : wanted) {
       if (!vjps_[i]) continue;
@@ -52,6 +60,8 @@ class VjpNode final : public Node {
     vjps_.clear();
   }
 
+  void free_saved() override { vjps_.clear(); }
+
  private:
   const char* name_;
   SmallVector<std::unique_ptr<Vjp>> vjps_;
@@ -66,6 +76,7 @@ class JointNode final : public Node {
 
   void backward(std::span<const Variable> gys, std::span<const int> wanted,
                 std::span<Variable> gxs) override {
+    if (vjp_ == nullptr) fail_as_freed();
     const CurrentNode scope(this);
     const std::vector<Variable> gradients = vjp_(gys, wanted);
     for (int i : wanted) gxs[i] = add_gradients(gxs[i], gradients[i]);
@@ -75,6 +86,8 @@ class JointNode final : public Node {
     Node::unchain();
     vjp_ = nullptr;
   }
+
+  void free_saved() override { vjp_ = nullptr; }
 
  private:
   const char* name_;

@@ -40,6 +40,8 @@ class Node : public RefCounted {
   Variable output(int index, const Array& array);
   // Drops the inputs, and with them the history before this node.
   virtual void unchain();
+  // Frees what was saved for backward(), which fails from then on.
+  virtual void free_saved() {}
 
   SmallVector<Ref<VariableNode>> inputs;
   SmallVector<VariableNode*> outputs;  // not owned; nullptr once the output was freed

@@ -20,6 +20,7 @@ struct ThreadState {
   const VariableNode* gradient_leaf = nullptr;      // whose first gradient in this pass is computed
   CollectedTerms* collected_sums = nullptr;         // nullptr where every term is computed at once
   DeferredGradients* deferred_gradients = nullptr;  // of backward() calls
+  std::vector<Ref<WeakNode>> propagated;            // losses of backward() calls
 };
 extern constinit thread_local ThreadState thread_state;
 

@@ -28,7 +28,10 @@ Ref<VariableNode> leaf_node(const Array& array, bool requires_grad) {
 
 }  // namespace
 
-VariableNode::~VariableNode() { unchain(); }
+VariableNode::~VariableNode() {
+  if (weak) weak->node = nullptr;
+  unchain();
+}
 
 int VariableNode::rank() const { return creator ? creator->rank + 1 : 0; }
 

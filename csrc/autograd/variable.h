@@ -20,6 +20,7 @@ namespace renga {
 
 class Node;
 class VariableBody;
+class VariableNode;
 
 // What an operation derives from a variable's array and validates itself, such as packed weights.
 class ArrayCache : public RefCounted {
@@ -36,6 +37,12 @@ class HostView : public SmallObject {
   virtual bool is_uniquely_referenced(const Storage& memory) const = 0;
 };
 
+// A reference to a variable's node that does not keep it alive.
+struct WeakNode : RefCounted {
+  explicit WeakNode(VariableNode* node) : node(node) {}
+  VariableNode* node;  // nullptr once it was freed
+};
+
 // A variable's node in the graph. It may outlive the variable and its array.
 class VariableNode final : public RefCounted {
  public:
@@ -50,6 +57,7 @@ class VariableNode final : public RefCounted {
   int stage = -1;                    // of a pipeline that computes it; -1: every process does
   std::unique_ptr<Array> retained;   // set by retain_data
   VariableBody* variable = nullptr;  // not owned; the variable, while it is alive
+  Ref<WeakNode> weak;                // where there are weak references
 
   int rank() const;
   // Drops the creator and with it the history of this variable.

@@ -8,6 +8,7 @@
 #include "autograd/backward.h"
 #include "autograd/deferred_gradients.h"
 #include "autograd/gradient_buffer.h"
+#include "autograd/propagated_graphs.h"
 #include "python/interpreter.h"
 
 namespace renga::python {
@@ -341,6 +342,8 @@ void bind_graph(py::module_& m) {
       py::arg("deferred"),
       "Where this thread's backward() leaves gradients of leaves, until None is set. The caller "
       "keeps it until then.");
+  m.def("free_propagated_graphs", &free_propagated_graphs,
+        "Frees what only losses that backward() of this thread has propagated from keep alive.");
   m.def("backprop_enabled", &backprop_enabled);
   m.def("set_backprop_enabled", &set_backprop_enabled, py::arg("enabled"));
   m.def("thread_backprop_enabled", &thread_backprop_enabled);

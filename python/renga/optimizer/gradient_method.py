@@ -192,6 +192,8 @@ class GradientMethod(Optimizer):
         decay = self._call_pre_hooks() if safe else None
         self.t += 1
         if safe:
+            # Before them, so that the update may use its memory.
+            _core.free_propagated_graphs()
             self._update_params(decay)
             self.reallocate_cleared_grads()
             self.call_hooks("post")

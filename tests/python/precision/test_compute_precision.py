@@ -41,16 +41,19 @@ def relative_error(actual, expected):
 
 
 @pytest.mark.parametrize(
-    "batch, channels, filters, extents, stride",
+    "batch, channels, filters, extents, stride, ksize",
     [
-        (4, 32, 64, (9, 12), 1),
-        (8, 64, 32, (2, 2), 1),
-        (3, 64, 64, (12, 8), 2),
-        (3, 24, 8, (7, 9), 1),
+        (4, 32, 64, (9, 12), 1, 3),
+        (8, 64, 32, (2, 2), 1, 3),
+        (3, 64, 64, (12, 8), 2, 4),
+        (3, 64, 64, (12, 9), 2, 3),
+        (3, 24, 8, (7, 9), 1, 3),
     ],
 )
-def test_convolution(precision, kernel, batch, channels, filters, extents, stride):
-    arrays = operands(batch, channels, filters, extents, (1, 1), stride)
+def test_convolution(
+    precision, kernel, batch, channels, filters, extents, stride, ksize
+):
+    arrays = operands(batch, channels, filters, extents, (1, 1), stride, ksize)
     bound = BOUNDS[precision]
     if precision == "medium" and kernel == "winograd":
         bound = WINOGRAD_BOUND

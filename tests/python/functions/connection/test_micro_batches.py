@@ -20,6 +20,7 @@ from renga import _core
 LAYERS = {
     "3x3": lambda: L.Convolution2D(32, 64, 3, pad=1),
     "strided 4x4": lambda: L.Convolution2D(32, 64, 4, stride=2, pad=1),
+    "strided 3x3": lambda: L.Convolution2D(32, 64, 3, stride=2, pad=1),
     "1x1": lambda: L.Convolution2D(32, 64, 1),
     "transposed": lambda: L.Deconvolution2D(32, 64, 3, pad=1),
     "depthwise": lambda: L.DepthwiseConvolution2D(32, 1, 3, pad=1),

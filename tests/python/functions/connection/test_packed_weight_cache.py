@@ -226,8 +226,10 @@ def test_several_packings_of_one_array():
                     )
 
 
-def test_strided_phases():
-    W = renga.Parameter(np.random.default_rng(1).standard_normal((32, 64, 4, 4), "f"))
+@pytest.mark.parametrize("ksize", [4, 3])
+def test_strided_phases(ksize):
+    rng = np.random.default_rng(1)
+    W = renga.Parameter(rng.standard_normal((32, 64, ksize, ksize), "f"))
     W.array = W.array.copy()
     exact = W.array.astype("d")
     x = np.random.default_rng(0).standard_normal((3, 32, 4, 4), "f")

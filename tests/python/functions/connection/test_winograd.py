@@ -18,10 +18,8 @@ def kernel(request):
     _core.use_convolution_kernel("auto")
 
 
-def operands(batch, channels, filters, extents, pad, stride=1):
-    """Kernels are 3x3 at stride 1 and 4x4 at stride 2."""
+def operands(batch, channels, filters, extents, pad, stride=1, ksize=3):
     rng = np.random.default_rng(0)
-    ksize = 2 + stride
     x = rng.standard_normal((batch, channels, *extents), "f")
     W = rng.standard_normal((filters, channels, ksize, ksize), "f")
     outputs = ((n + 2 * p - ksize) // stride + 1 for n, p in zip(extents, pad))
@@ -61,35 +59,44 @@ def relative_error(actual, expected):
 
 
 @pytest.mark.parametrize(
-    "batch, channels, filters, extents, pad, stride",
+    "batch, channels, filters, extents, pad, stride, ksize",
     [
-        (2, 32, 64, (8, 8), (1, 1), 1),
-        (3, 64, 32, (5, 7), (0, 2), 1),
-        (1, 96, 32, (3, 11), (2, 0), 1),
-        (5, 32, 64, (2, 2), (1, 1), 1),
-        (1, 32, 32, (1, 1), (1, 1), 1),
-        (1, 32, 32, (1, 2), (2, 1), 1),
-        (1, 512, 256, (9, 6), (1, 1), 1),  # many weights and few pixels: smaller tiles
-        (16, 256, 256, (4, 4), (1, 1), 1),
-        (9, 256, 256, (4, 5), (2, 0), 1),
-        (40, 64, 64, (13, 15), (1, 0), 1),
-        (2, 32, 64, (8, 8), (1, 1), 2),
-        (3, 64, 32, (9, 7), (0, 2), 2),
-        (1, 96, 32, (6, 13), (2, 0), 2),
-        (2, 32, 32, (1, 1), (2, 2), 2),
-        (1, 256, 512, (8, 8), (1, 1), 2),
-        (40, 64, 32, (14, 10), (1, 1), 2),
+        (2, 32, 64, (8, 8), (1, 1), 1, 3),
+        (3, 64, 32, (5, 7), (0, 2), 1, 3),
+        (1, 96, 32, (3, 11), (2, 0), 1, 3),
+        (5, 32, 64, (2, 2), (1, 1), 1, 3),
+        (1, 32, 32, (1, 1), (1, 1), 1, 3),
+        (1, 32, 32, (1, 2), (2, 1), 1, 3),
+        # many weights and few pixels: smaller tiles
+        (1, 512, 256, (9, 6), (1, 1), 1, 3),
+        (16, 256, 256, (4, 4), (1, 1), 1, 3),
+        (9, 256, 256, (4, 5), (2, 0), 1, 3),
+        (40, 64, 64, (13, 15), (1, 0), 1, 3),
+        (2, 32, 64, (8, 8), (1, 1), 2, 4),
+        (3, 64, 32, (9, 7), (0, 2), 2, 4),
+        (1, 96, 32, (6, 13), (2, 0), 2, 4),
+        (2, 32, 32, (1, 1), (2, 2), 2, 4),
+        (1, 256, 512, (8, 8), (1, 1), 2, 4),
+        (40, 64, 32, (14, 10), (1, 1), 2, 4),
+        (2, 32, 64, (8, 8), (1, 1), 2, 3),
+        (3, 64, 32, (9, 7), (0, 2), 2, 3),
+        (1, 96, 32, (6, 13), (2, 0), 2, 3),
+        (2, 32, 32, (1, 1), (2, 2), 2, 3),
+        (1, 256, 512, (8, 8), (1, 1), 2, 3),
+        (40, 64, 32, (14, 10), (1, 1), 2, 3),
+        (2, 32, 32, (2, 1), (1, 1), 2, 3),
     ],
 )
-def test_passes(kernel, batch, channels, filters, extents, pad, stride):
-    arrays = operands(batch, channels, filters, extents, pad, stride)
+def test_passes(kernel, batch, channels, filters, extents, pad, stride, ksize):
+    arrays = operands(batch, channels, filters, extents, pad, stride, ksize)
     expected = in_float64(*arrays, pad, stride)
     for actual, exact in zip(in_renga(*arrays, pad, stride), expected):
         assert relative_error(actual, exact) < BOUND
 
 
-def test_windows_past_the_padding(kernel):
-    x, W, _ = operands(2, 32, 32, (7, 7), (0, 0), 2)
+@pytest.mark.parametrize("ksize, extent", [(4, 7), (3, 6)])
+def test_windows_past_the_padding(kernel, ksize, extent):
+    x, W, _ = operands(2, 32, 32, (extent, extent), (0, 0), 2, ksize)
     y = F.convolution_2d(x, W, stride=2, cover_all=True)
     covered = np.pad(x, [(0, 0), (0, 0), (0, 1), (0, 1)])
     expected, _, _ = in_float64(covered, W, np.zeros(y.shape), (0, 0), 2)
@@ -121,13 +128,19 @@ def test_float16_is_computed_in_float32(kernel):
 
 
 @pytest.mark.parametrize(
-    "channels, filters, size, stride",
-    [(32, 64, 16, 1), (128, 256, 4, 1), (64, 64, 2, 1), (32, 64, 16, 2)],
+    "channels, filters, size, stride, ksize",
+    [
+        (32, 64, 16, 1, 3),
+        (128, 256, 4, 1, 3),
+        (64, 64, 2, 1, 3),
+        (32, 64, 16, 2, 4),
+        (32, 64, 16, 2, 3),
+    ],
 )
 def test_any_number_of_threads_computes_the_same_numbers(
-    channels, filters, size, stride
+    channels, filters, size, stride, ksize
 ):
-    arrays = operands(24, channels, filters, (size, size), (1, 1), stride)
+    arrays = operands(24, channels, filters, (size, size), (1, 1), stride, ksize)
     before = _core.get_num_threads()
     _core.use_convolution_kernel("winograd")
     try:

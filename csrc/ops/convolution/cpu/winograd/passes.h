@@ -204,12 +204,32 @@ class Convolution {
   void multiply(const Result& result, const Number* inputs, const Number* weights,
                 std::int64_t block, std::int64_t panel, float* outputs) const {
     for (int p = 0; p < Scheme::points; ++p) {
-      packed_gemm(inputs + p * result.inputs.point(), result.inputs.panel(), result.inputs.panels,
-                  weights + p * packed_.point(), outputs + p * result.outputs.point(),
-                  result.inputs.rows);
+      multiply_point(result, p, inputs + p * result.inputs.point(), weights + p * packed_.point(),
+                     outputs + p * result.outputs.point());
     }
     transform_outputs<Scheme>(outputs, result.outputs, result.tiles, block * result.inputs.rows,
                               panel, result.y, bias_);
+  }
+
+  // Sources without weights at this point are skipped.
+  void multiply_point(const Result& result, int point, const Number* inputs, const Number* weights,
+                      float* outputs) const {
+    const std::int64_t rows = result.inputs.rows, size = result.inputs.panel();
+    const std::int64_t panels = result.sources.front().x.panels();  // of each source
+    const auto is_skipped = [&](const Source<Pixel>& source) {
+      return source.offsets.template are_zero_at<Scheme>(point);
+    };
+    bool any = false;
+    for (auto first = result.sources.begin(), end = first; end != result.sources.end();) {
+      first = std::find_if_not(end, result.sources.end(), is_skipped);
+      end = std::find_if(first, result.sources.end(), is_skipped);
+      if (first == end) break;
+      const std::int64_t before = (first - result.sources.begin()) * panels;
+      packed_gemm(inputs + before * size, size, (end - first) * panels,
+                  weights + before * kPanel * kPanel, outputs, rows, any);
+      any = true;
+    }
+    if (!any) std::fill_n(outputs, rows * kPanel, 0.0f);
   }
 
   const std::vector<KernelOffsets> offsets_;
@@ -332,6 +352,7 @@ class WeightGrad {
     grads += point * grads_.point() + pair / inputs_.panels * grads_.panel();
     sums += point * sums_.point();
     for (std::int64_t source = 0; source < source_count(); ++source) {
+      if (offsets_[source].template are_zero_at<Scheme>(static_cast<int>(point))) continue;
       const bool last = source + 1 == source_count();
       const Number* const current = inputs + source * inputs_.size();
       packed_gemm_transposed(current, grads, rows, sums + source * sums_.size(), add,

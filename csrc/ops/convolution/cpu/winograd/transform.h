@@ -283,13 +283,17 @@ struct PairOfThree {
   };
 };
 
-// A scheme for images: one down the rows and one across the columns.
-template <class DownScheme, class AcrossScheme>
+// A scheme for images: one down the rows and one across the columns. Of a kernel of `kernel_extent`
+// by `kernel_extent`, schemes for fewer offsets take a part.
+template <class DownScheme, class AcrossScheme, int kernel_extent = DownScheme::extent>
 struct Scheme {
   using Down = DownScheme;
   using Across = AcrossScheme;
   static_assert(Down::extent == Across::extent);
   static constexpr int extent = Down::extent, points = Down::points * Across::points;
+  static constexpr int kernel_size = kernel_extent * kernel_extent;
+  // Whether a part may have fewer offsets than the scheme takes.
+  static constexpr bool has_gaps = kernel_extent % extent != 0;
 };
 
 // Transforms the columns and then the rows of a rectangle. load(i, j, v) reads its elements and

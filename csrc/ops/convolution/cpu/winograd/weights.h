@@ -19,16 +19,27 @@ struct Weights {
   std::int64_t input_step, output_step;
 };
 
-// The kernel offsets that a scheme takes: the first one, and the steps to the next row and column.
+// The kernel offsets that a scheme takes: the first one, the steps to the next row and column, and
+// how many there are along the two. Where these are fewer than the scheme takes, the last weights
+// are 0.
 struct KernelOffsets {
-  int first, row_step, column_step;
+  int first, row_step, column_step, rows, columns;
 
   int at(int row, int column) const { return first + row * row_step + column * column_step; }
+  template <class Scheme>
+  bool has(int row, int column) const {
+    return !Scheme::has_gaps || (row < rows && column < columns);
+  }
+  // Whether the transformed weights at a point are known to be 0: at the last one, infinity, they
+  // are the last weights.
+  template <class Scheme>
+  bool are_zero_at(int point) const {
+    if (!Scheme::has_gaps) return false;
+    const int down = point / Scheme::Across::points, across = point % Scheme::Across::points;
+    return (down == Scheme::Down::points - 1 && rows < Scheme::extent) ||
+           (across == Scheme::Across::points - 1 && columns < Scheme::extent);
+  }
 };
-
-// Weights per pair of channels. Schemes of 2x2 offsets take a part of a 4x4 kernel.
-template <class Scheme>
-inline constexpr int kernel_size = Scheme::extent == 3 ? 9 : 16;
 
 // Transposes kPanel rows of `columns` numbers, `step` apart, to rows of a panel, and prefetches as
 // much from `next` on. May read up to a vector past the end of a row.
@@ -128,7 +139,7 @@ void transform_weights(const Weights& W, std::span<const KernelOffsets> sources,
   using Down = typename Scheme::Down;
   using Across = typename Scheme::Across;
   constexpr int interleave = kInterleave<Number>;
-  TransposedWeights<kernel_size<Scheme>> weights;
+  TransposedWeights<Scheme::kernel_size> weights;
   dispatch<Number>([ =, &W, &weights ](auto target) __attribute__((always_inline)) {
     using Target = decltype(target);
     using V = Pack<Target, interleave>;
@@ -142,6 +153,8 @@ void transform_weights(const Weights& W, std::span<const KernelOffsets> sources,
             Number* const row = source + i * kPanel + c * interleave;
             transform_square<typename Down::Weight, typename Across::Weight, V>(
                 [&](int k, int l, V& v) __attribute__((always_inline)) {
+                  v = V{};
+                  if (!offsets.has<Scheme>(k, l)) return;
                   const int offset = offsets.at(k, l);
                   load_pack<Target>(weights.at(i, offset) + c,
                                     weights.at(i + interleave - 1, offset) + c, v);
@@ -166,7 +179,7 @@ void transform_weight_grads(const float* from, std::int64_t source_step,
                             bool add) {
   using Down = typename Scheme::Down;
   using Across = typename Scheme::Across;
-  TransposedWeights<kernel_size<Scheme>> weights;
+  TransposedWeights<Scheme::kernel_size> weights;
   dispatch<float>([ =, &gW, &weights ](auto target) __attribute__((always_inline)) {
     using Target = decltype(target);
     using V = Pack<Target, 1>;
@@ -182,6 +195,7 @@ void transform_weight_grads(const float* from, std::int64_t source_step,
                   v = load_floats<Target>(row + (k * Across::points + l) * step);
                 },
                 [&](int k, int l, const V& v) __attribute__((always_inline)) {
+                  if (!offsets.has<Scheme>(k, l)) return;
                   store_floats<Target>(v, weights.at(i, offsets.at(k, l)) + c);
                 });
           }

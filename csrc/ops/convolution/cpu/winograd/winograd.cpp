@@ -14,7 +14,9 @@ using winograd::Source;
 using winograd::Weights;
 
 using TwoByTwo = winograd::Scheme<winograd::PairOfThree, winograd::PairOfThree>;
-using Strided = winograd::Scheme<winograd::FourOfTwo, winograd::FourOfTwo>;
+// For each phase of a 4x4 or 3x3 kernel at stride 2.
+template <int extent>
+using Strided = winograd::Scheme<winograd::FourOfTwo, winograd::FourOfTwo, extent>;
 // bfloat16 products are so coarse that the transforms must amplify their errors less than F(4, 3)
 // along both axes does.
 template <class Number>
@@ -96,14 +98,16 @@ Weights transposed(const Weights& W) {
   return {W.data, W.outputs, W.inputs, W.output_step, W.input_step};
 }
 
-constexpr KernelOffsets kAllOffsets{0, 3, 1};
+constexpr KernelOffsets kAllOffsets{0, 3, 1, 3, 3};
 
-// The offsets of a 4x4 kernel that read the pixels of a phase.
-KernelOffsets offsets_of_phase(int row, int column) { return {4 * row + column, 8, 2}; }
+// The offsets of a kernel of `extent` by `extent` that read the pixels of a phase.
+KernelOffsets offsets_of_phase(int extent, int row, int column) {
+  return {extent * row + column, 2 * extent, 2, (extent - row + 1) / 2, (extent - column + 1) / 2};
+}
 
-// The same offsets of `count` by `count` in reverse order.
-KernelOffsets reversed(const KernelOffsets& offsets, int count) {
-  return {offsets.at(count - 1, count - 1), -offsets.row_step, -offsets.column_step};
+KernelOffsets reversed(const KernelOffsets& offsets) {
+  return {offsets.at(offsets.rows - 1, offsets.columns - 1), -offsets.row_step,
+          -offsets.column_step, offsets.rows, offsets.columns};
 }
 
 // Calls body(row, column) for each phase.
@@ -140,7 +144,7 @@ class Kernel {
 
   void weight_grad(bool add) const {
     if (is_strided(window_)) {
-      correlate<Strided>(phases_of_x(), add);
+      with_strided([&]<class Scheme>(Type<Scheme>) { correlate<Scheme>(phases_of_x(), add); });
     } else if (is_two_by_two(x_.extents, y_.extents, window_)) {
       correlate<TwoByTwo>({{x_, pads(window_), kAllOffsets}}, add);
     } else {
@@ -151,7 +155,9 @@ class Kernel {
  private:
   void forward() const {
     if (is_strided(window_)) {
-      convolve<Strided>(phases_of_x(), weights_of(W_), {y_});
+      with_strided([&]<class Scheme>(Type<Scheme>) {
+        convolve<Scheme>(phases_of_x(), weights_of(W_), {y_});
+      });
     } else if (is_two_by_two(x_.extents, y_.extents, window_)) {
       convolve<TwoByTwo>({{x_, pads(window_), kAllOffsets}}, weights_of(W_), {y_});
     } else {
@@ -167,23 +173,31 @@ class Kernel {
       std::vector<Images<Pixel>> phases;
       for_each_phase([&](int row, int column) {
         const Phase phase(x_, window_, row, column);
-        const Pair before{1 - phase.pad[0], 1 - phase.pad[1]};
-        sources.push_back({y_, before, reversed(offsets_of_phase(row, column), 2)});
+        const KernelOffsets offsets = offsets_of_phase(extent(), row, column);
+        const Pair before{offsets.rows - 1 - phase.pad[0], offsets.columns - 1 - phase.pad[1]};
+        sources.push_back({y_, before, reversed(offsets)});
         phases.push_back(phase.x);
       });
-      convolve<Strided>(sources, W, phases);
+      with_strided([&]<class Scheme>(Type<Scheme>) { convolve<Scheme>(sources, W, phases); });
     } else if (is_two_by_two(x_.extents, y_.extents, window_)) {
-      convolve<TwoByTwo>({{y_, pad, reversed(kAllOffsets, 3)}}, W, {x_});
+      convolve<TwoByTwo>({{y_, pad, reversed(kAllOffsets)}}, W, {x_});
     } else {
-      convolve_dense({y_, pad, reversed(kAllOffsets, 3)}, W, x_);
+      convolve_dense({y_, pad, reversed(kAllOffsets)}, W, x_);
     }
+  }
+
+  int extent() const { return static_cast<int>(W_.shape(2)); }
+
+  template <class Body>
+  void with_strided(const Body& body) const {
+    extent() == 4 ? body(Type<Strided<4>>{}) : body(Type<Strided<3>>{});
   }
 
   std::vector<Source<Pixel>> phases_of_x() const {
     std::vector<Source<Pixel>> phases;
     for_each_phase([&](int row, int column) {
       const Phase phase(x_, window_, row, column);
-      phases.push_back({phase.x, phase.pad, offsets_of_phase(row, column)});
+      phases.push_back({phase.x, phase.pad, offsets_of_phase(extent(), row, column)});
     });
     return phases;
   }
@@ -234,7 +248,7 @@ void with_kernel(const Array& x, const Array& W, const Array& y, const Window& w
 
 bool winograd_supports(const Shape& W, const Window& window) {
   const bool dense = window.stride == Dims{1, 1} && W[2] == 3 && W[3] == 3;
-  const bool strided = window.stride == Dims{2, 2} && W[2] == 4 && W[3] == 4;
+  const bool strided = window.stride == Dims{2, 2} && W[2] == W[3] && (W[2] == 3 || W[2] == 4);
   return (dense || strided) && window.dilate == Dims{1, 1} && window.groups == 1 &&
          std::max(window.pad[0], window.pad[1]) <= 2 && W[0] % kPanel == 0 && W[1] % kPanel == 0;
 }
@@ -242,16 +256,19 @@ bool winograd_supports(const Shape& W, const Window& window) {
 WinogradScheme winograd_scheme(const Problem& problem, ComputeType compute_type) {
   const Window& window = problem.window;
   const Shape &x = problem.x.shape(), &W = problem.W.shape();
-  const auto describe = []<class S>(Type<S>, std::int64_t phases) {
-    return WinogradScheme{S::Down::tile, S::Across::tile, phases * S::points};
+  const auto describe = []<class S>(Type<S>) {
+    return WinogradScheme{S::Down::tile, S::Across::tile, S::points};
   };
-  if (is_strided(window)) return describe(Type<Strided>{}, 4);
-  if (is_two_by_two({x[2], x[3]}, {x[2], x[3]}, window)) return describe(Type<TwoByTwo>{}, 1);
-  if (compute_type == ComputeType::bfloat16) return describe(Type<Dense<bfloat16>>{}, 1);
-  if (problem.pass == Pass::weight_grad) return describe(Type<FourByFour>{}, 1);
+  if (is_strided(window)) {
+    // Per axis a phase has 5 points, or 4 if it has one offset.
+    const std::int64_t points = W[2] == 4 ? 10 : 9;
+    return {winograd::FourOfTwo::tile, winograd::FourOfTwo::tile, points * points};
+  }
+  if (is_two_by_two({x[2], x[3]}, {x[2], x[3]}, window)) return describe(Type<TwoByTwo>{});
+  if (compute_type == ComputeType::bfloat16) return describe(Type<Dense<bfloat16>>{});
+  if (problem.pass == Pass::weight_grad) return describe(Type<FourByFour>{});
   const Shape& result = problem.result().shape();
-  return with_tiles(result[0], {result[2], result[3]}, W[0] * W[1],
-                    [&](auto scheme) { return describe(scheme, 1); });
+  return with_tiles(result[0], {result[2], result[3]}, W[0] * W[1], describe);
 }
 
 void winograd_convolve(const Problem& problem, ComputeType compute_type, const Array& bias,

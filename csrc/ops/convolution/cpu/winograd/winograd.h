@@ -1,5 +1,5 @@
-// Winograd convolution: 3x3 kernels at stride 1 with a quarter of the multiplications, 4x4 kernels
-// at stride 2 with four tenths, and little more rounding error than a direct sum.
+// Winograd convolution: 3x3 kernels at stride 1 with a quarter of the multiplications, 4x4 and 3x3
+// kernels at stride 2 with four and six tenths, and little more rounding error than a direct sum.
 #pragma once
 
 #include "ops/convolution/cpu/problem.h"
@@ -8,8 +8,9 @@
 
 namespace renga {
 
-// Whether winograd_convolve knows a convolution: kernels of 3x3 at stride 1 or 4x4 at stride 2, no
-// dilation, no groups, padding of at most 2, and channels in multiples of kPanel.
+// Whether winograd_convolve knows a convolution: kernels of 3x3 at stride 1, or of 4x4 or
+// 3x3 at stride 2, no dilation, no groups, padding of at most 2, and channels in multiples of
+// kPanel.
 bool winograd_supports(const Shape& W, const Window& window);
 
 // Outputs are computed in tiles of `rows` by `columns`. Each tile takes `points` multiplications
