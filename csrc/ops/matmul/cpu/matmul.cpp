@@ -13,6 +13,7 @@
 #include "ops/matmul/cpu/bfloat16_products.h"
 #include "ops/matmul/cpu/blocking.h"
 #include "ops/matmul/cpu/few_rows.h"
+#include "ops/matmul/cpu/weight_columns.h"
 #include "ops/matmul/cpu/weight_panels.h"
 #include "ops/matmul/linear.h"
 #include "ops/matmul/packed_weight_cache.h"
@@ -145,7 +146,12 @@ bool has_few_rows(const Sizes& size) {
 // operand, or undefined.
 bool multiply_rows(const Matrix& a, const Matrix& b, float* c, const Sizes& size, bool accumulate,
                    const Array& panels) {
-  if (!b.transposed) return false;
+  if (!b.transposed) {
+    if (!gains_by_columns(size.m, size.n * size.k)) return false;
+    multiply_by_columns(rows_of(a, size), {b.at<float>(0), b.leading, size.n, size.k}, c,
+                        accumulate);
+    return true;
+  }
   const WeightRows weights = weight_rows(b, size);
   if (has_few_rows(size)) {
     multiply_few_rows(rows_of(a, size), weights, c, accumulate);

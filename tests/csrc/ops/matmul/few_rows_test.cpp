@@ -1,4 +1,5 @@
-// Products with few rows, by dot products and by panels of weights, against sums in float64.
+// Products with few rows, by dot products, by panels and by columns of weights, against sums in
+// float64.
 #include "ops/matmul/cpu/few_rows.h"
 
 #include <doctest/doctest.h>
@@ -6,6 +7,7 @@
 #include <cmath>
 #include <vector>
 
+#include "ops/matmul/cpu/weight_columns.h"
 #include "ops/matmul/cpu/weight_panels.h"
 
 using namespace renga;
@@ -30,27 +32,28 @@ Rows rows_of(std::int64_t rows, std::int64_t columns, int seed) {
   return x;
 }
 
-// Calls multiply(a, b, c, accumulate) and compares c.
-template <class Multiply>
+// Calls multiply(a, b, c, accumulate), with b as Weights, and compares c.
+template <class Weights, class Multiply>
 void check_product(std::int64_t m, std::int64_t n, std::int64_t k, bool by_columns, bool accumulate,
                    const Multiply& multiply) {
+  constexpr bool is_transposed = std::is_same_v<Weights, WeightRows>;
   CAPTURE(m);
   CAPTURE(n);
   CAPTURE(k);
   const Rows a = by_columns ? rows_of(k, m, 1) : rows_of(m, k, 1);
-  const Rows b = rows_of(n, k, 2);
+  const Rows b = is_transposed ? rows_of(n, k, 2) : rows_of(k, n, 2);
   const FewRows left{a.numbers.data(), by_columns ? 1 : a.step, by_columns ? a.step : 1, m};
   constexpr float kBefore = 3;
   // One number more, which must not be written to.
   std::vector<float> c(static_cast<std::size_t>(m * n + 1), kBefore);
-  multiply(left, WeightRows{b.numbers.data(), b.step, n, k}, c, accumulate);
+  multiply(left, Weights{b.numbers.data(), b.step, n, k}, c, accumulate);
   CHECK(c.back() == kBefore);
   double largest = 0;
   for (std::int64_t i = 0; i < m; ++i) {
     for (std::int64_t j = 0; j < n; ++j) {
       double sum = accumulate ? kBefore : 0;
       for (std::int64_t l = 0; l < k; ++l) {
-        sum += double{by_columns ? a(l, i) : a(i, l)} * double{b(j, l)};
+        sum += double{by_columns ? a(l, i) : a(i, l)} * double{is_transposed ? b(j, l) : b(l, j)};
       }
       largest = std::max(largest, std::abs(sum - double{c[static_cast<std::size_t>(i * n + j)]}));
     }
@@ -65,10 +68,11 @@ TEST_CASE("products with few rows are those of float64") {
   for (const std::int64_t m : {1, 5, 6, 7, 20, 48}) {
     for (const std::int64_t n : {1, 3, 4, 5, 130}) {
       for (const std::int64_t k : {1, 15, 16, 65, 700, 1500}) {
-        check_product(m, n, k, m % 2 == 0, n % 2 == 0,
-                      [](const FewRows& a, const WeightRows& b, auto& c, bool accumulate) {
-                        multiply_few_rows(a, b, c.data(), accumulate);
-                      });
+        check_product<WeightRows>(
+            m, n, k, m % 2 == 0, n % 2 == 0,
+            [](const FewRows& a, const WeightRows& b, auto& c, bool accumulate) {
+              multiply_few_rows(a, b, c.data(), accumulate);
+            });
       }
     }
   }
@@ -79,13 +83,29 @@ TEST_CASE("products by panels of weights are those of float64") {
   for (const std::int64_t m : {1, 5, 6, 7, 12, 13, 20, 48}) {
     for (const std::int64_t n : {1, 3, 16, 31, 33, 130}) {
       for (const std::int64_t k : {1, 15, 16, 65, 700, 1500}) {
-        check_product(m, n, k, m % 2 == 0, n % 2 == 0,
-                      [](const FewRows& a, const WeightRows& b, auto& c, bool accumulate) {
-                        auto kept = c;
-                        multiply_by_panels(a, b, {}, c.data(), accumulate);
-                        multiply_by_panels(a, b, pack_panels(b), kept.data(), accumulate);
-                        CHECK(kept == c);
-                      });
+        check_product<WeightRows>(
+            m, n, k, m % 2 == 0, n % 2 == 0,
+            [](const FewRows& a, const WeightRows& b, auto& c, bool accumulate) {
+              auto kept = c;
+              multiply_by_panels(a, b, {}, c.data(), accumulate);
+              multiply_by_panels(a, b, pack_panels(b), kept.data(), accumulate);
+              CHECK(kept == c);
+            });
+      }
+    }
+  }
+}
+
+TEST_CASE("products by columns of weights are those of float64") {
+  // Edges of tiles, vectors and parts of the depth.
+  for (const std::int64_t m : {1, 5, 6, 7, 12, 13, 20, 48}) {
+    for (const std::int64_t n : {1, 3, 16, 31, 33, 130}) {
+      for (const std::int64_t k : {1, 15, 127, 128, 129, 700}) {
+        check_product<WeightColumns>(
+            m, n, k, m % 2 == 0, n % 2 == 0,
+            [](const FewRows& a, const WeightColumns& b, auto& c, bool accumulate) {
+              multiply_by_columns(a, b, c.data(), accumulate);
+            });
       }
     }
   }

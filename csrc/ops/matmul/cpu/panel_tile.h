@@ -1,0 +1,167 @@
+// The micro-kernel of products of some tens of rows: tiles of them times a panel, which holds the
+// factors of a vector's or two of columns in the order in which they are multiplied.
+#pragma once
+
+#include <cstdint>
+
+#include "devices/parallel.h"
+#include "ops/matmul/cpu/few_rows.h"
+#include "simd/float_vector.h"
+#include "tensor/array.h"
+
+namespace renga::panels {
+
+using simd::dispatch, simd::Floats, simd::load_floats, simd::store_floats;
+
+// The factor of column j at depth k is at k * kPanelColumns + j.
+inline constexpr int kVectors = 2;
+template <class Target>
+inline constexpr int kPanelColumns = kVectors* Target::width;
+// The sums of so many rows of `a` stay in registers.
+template <class Target>
+inline constexpr int kMostRows = Target::width == 16 ? 12 : 6;
+
+// Rows of `a` times so many depths of a panel.
+struct Tile {
+  const float* a;
+  std::int64_t row_step;
+  const float* factors;
+  std::int64_t factor_step;  // between depths
+  std::int64_t depth;
+  const float* next;  // what the next parts or panels read; each depth prefetches a number
+  std::int64_t next_step;
+  float* c;
+  std::int64_t ldc;
+  int columns;  // of c
+  bool accumulate;
+};
+
+template <class Target, int Rows>
+[[gnu::always_inline]] inline void multiply_tile(const Tile& tile) {
+  constexpr int width = Target::width;
+  Floats<Target> sums[Rows][kVectors] = {};
+  // Addresses of three rows by one pointer: there are not enough registers for one each.
+  constexpr int kPointers = (Rows + 2) / 3;
+  const float* rows[kPointers];
+#pragma GCC unroll 4
+  for (int i = 0; i < kPointers; ++i) rows[i] = tile.a + 3 * i * tile.row_step;
+  const float *panel = tile.factors, *next = tile.next;
+  for (std::int64_t k = 0; k < tile.depth; ++k, panel += tile.factor_step) {
+    __builtin_prefetch(next, 0, 2);
+    next += tile.next_step;
+    Floats<Target> factors[kVectors];
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectors; ++v) factors[v] = load_floats<Target>(panel + v * width);
+#pragma GCC unroll 12
+    for (int r = 0; r < Rows; ++r) {
+      const float factor = rows[r / 3][r % 3 * tile.row_step];
+#pragma GCC unroll 2
+      for (int v = 0; v < kVectors; ++v) sums[r][v] += factor * factors[v];
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < kPointers; ++i) ++rows[i];
+  }
+#pragma GCC unroll 12
+  for (int r = 0; r < Rows; ++r) {
+    float* const to = tile.c + r * tile.ldc;
+    float totals[kPanelColumns<Target>];
+    const bool whole = tile.columns == kPanelColumns<Target>;
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectors; ++v) {
+      if (whole && tile.accumulate) sums[r][v] += load_floats<Target>(to + v * width);
+      store_floats<Target>(sums[r][v], (whole ? to : totals) + v * width);
+    }
+    if (whole) continue;
+    for (int j = 0; j < tile.columns; ++j) to[j] = tile.accumulate ? to[j] + totals[j] : totals[j];
+  }
+}
+
+template <class Target, int Rows>
+[[gnu::always_inline]] inline void multiply_rows(std::int64_t rows, const Tile& tile) {
+  if constexpr (Rows > 1) {
+    if (rows < Rows) return multiply_rows<Target, Rows - 1>(rows, tile);
+  }
+  multiply_tile<Target, Rows>(tile);
+}
+
+template <class Target>
+std::int64_t tile_count(std::int64_t rows) {
+  return (rows + kMostRows<Target> - 1) / kMostRows<Target>;
+}
+
+// All rows of a product times a part of a panel, tile by tile.
+struct PanelPart {
+  const float* factors = nullptr;
+  std::int64_t factor_step = 0;
+  std::int64_t first = 0, depth = 0;  // of the product
+  std::int64_t column = 0, columns = 0;
+  // What to prefetch: each tile one number for each depth, `next_step` apart, from `next` on and
+  // `ahead` further for each tile.
+  const float* next = nullptr;
+  std::int64_t next_step = 0, ahead = 0;
+};
+
+// c (+)= the product; c (rows, n) is contiguous.
+template <class Target>
+[[gnu::always_inline]] inline void multiply_part(const FewRows& a, const PanelPart& part, float* c,
+                                                 std::int64_t n, bool accumulate) {
+  const std::int64_t tiles = tile_count<Target>(a.rows);
+  Tile tile{nullptr,
+            a.row_step,
+            part.factors,
+            part.factor_step,
+            part.depth,
+            part.next,
+            part.next_step,
+            nullptr,
+            n,
+            static_cast<int>(part.columns),
+            accumulate};
+  for (std::int64_t t = 0, row = 0; t < tiles; ++t, tile.next += part.ahead) {
+    const std::int64_t rows = (a.rows - row) / (tiles - t);
+    tile.a = a.data + row * a.row_step + part.first;
+    tile.c = c + row * n + part.column;
+    multiply_rows<Target, kMostRows<Target>>(rows, tile);
+    row += rows;
+  }
+}
+
+// Rows whose numbers adjoin.
+class ContiguousRows {
+ public:
+  ContiguousRows(const FewRows& a, std::int64_t k) : rows_(a) {
+    if (a.depth_step == 1) return;
+    copy_ = empty({a.rows, k}, Dtype::float32);
+    float* to = copy_.as<float>();
+    rows_ = {to, k, 1, a.rows};
+    for (std::int64_t i = 0; i < a.rows; ++i) {
+      for (std::int64_t j = 0; j < k; ++j) *to++ = a.data[i * a.row_step + j * a.depth_step];
+    }
+  }
+  const FewRows& get() const { return rows_; }
+
+ private:
+  FewRows rows_;
+  Array copy_;
+};
+
+// The columns of a panel on this machine.
+inline std::int64_t panel_columns() {
+  std::int64_t columns = 0;
+  dispatch<float>([&](auto target) __attribute__((always_inline)) {
+    columns = kPanelColumns<decltype(target)>;
+  });
+  return columns;
+}
+
+// Calls body(first, last) with ranges of panels that cover n columns of c, on all threads. `cost`
+// is that of a column.
+template <class Body>
+void for_panels(std::int64_t n, std::int64_t cost, const Body& body) {
+  const std::int64_t each = panel_columns();
+  parallel_for(n, cost, [&](std::int64_t begin, std::int64_t end) {
+    body((begin + each - 1) / each, (end + each - 1) / each);
+  });
+}
+
+}  // namespace renga::panels
