@@ -1,5 +1,5 @@
-// The micro-kernel of products of some tens of rows: tiles of them times a panel, which holds the
-// factors of a vector's or two of columns in the order in which they are multiplied.
+// The micro-kernel of products of some tens of rows: tiles of them times a panel, which is two
+// vectors' columns of the other operand.
 #pragma once
 
 #include <cstdint>
@@ -7,13 +7,12 @@
 #include "devices/parallel.h"
 #include "ops/matmul/cpu/few_rows.h"
 #include "simd/float_vector.h"
-#include "tensor/array.h"
 
 namespace renga::panels {
 
 using simd::dispatch, simd::Floats, simd::load_floats, simd::store_floats;
 
-// The factor of column j at depth k is at k * kPanelColumns + j.
+// A panel is so many columns wide.
 inline constexpr int kVectors = 2;
 template <class Target>
 inline constexpr int kPanelColumns = kVectors* Target::width;
@@ -24,10 +23,9 @@ inline constexpr int kMostRows = Target::width == 16 ? 12 : 6;
 // Rows of `a` times so many depths of a panel.
 struct Tile {
   const float* a;
-  std::int64_t row_step;
-  const float* factors;
-  std::int64_t factor_step;  // between depths
-  std::int64_t depth;
+  std::int64_t row_step, depth_step;  // of a
+  const float* factors;  // that of column j at depth k is at k * factor_step + j
+  std::int64_t factor_step, depth;
   const float* next;  // what the next parts or panels read; each depth prefetches a number
   std::int64_t next_step;
   float* c;
@@ -59,7 +57,7 @@ template <class Target, int Rows>
       for (int v = 0; v < kVectors; ++v) sums[r][v] += factor * factors[v];
     }
 #pragma GCC unroll 4
-    for (int i = 0; i < kPointers; ++i) ++rows[i];
+    for (int i = 0; i < kPointers; ++i) rows[i] += tile.depth_step;
   }
 #pragma GCC unroll 12
   for (int r = 0; r < Rows; ++r) {
@@ -106,44 +104,26 @@ template <class Target>
 [[gnu::always_inline]] inline void multiply_part(const FewRows& a, const PanelPart& part, float* c,
                                                  std::int64_t n, bool accumulate) {
   const std::int64_t tiles = tile_count<Target>(a.rows);
-  Tile tile{nullptr,
-            a.row_step,
-            part.factors,
-            part.factor_step,
-            part.depth,
-            part.next,
-            part.next_step,
-            nullptr,
-            n,
-            static_cast<int>(part.columns),
-            accumulate};
+  Tile tile{.a = nullptr,
+            .row_step = a.row_step,
+            .depth_step = a.depth_step,
+            .factors = part.factors,
+            .factor_step = part.factor_step,
+            .depth = part.depth,
+            .next = part.next,
+            .next_step = part.next_step,
+            .c = nullptr,
+            .ldc = n,
+            .columns = static_cast<int>(part.columns),
+            .accumulate = accumulate};
   for (std::int64_t t = 0, row = 0; t < tiles; ++t, tile.next += part.ahead) {
     const std::int64_t rows = (a.rows - row) / (tiles - t);
-    tile.a = a.data + row * a.row_step + part.first;
+    tile.a = a.data + row * a.row_step + part.first * a.depth_step;
     tile.c = c + row * n + part.column;
     multiply_rows<Target, kMostRows<Target>>(rows, tile);
     row += rows;
   }
 }
-
-// Rows whose numbers adjoin.
-class ContiguousRows {
- public:
-  ContiguousRows(const FewRows& a, std::int64_t k) : rows_(a) {
-    if (a.depth_step == 1) return;
-    copy_ = empty({a.rows, k}, Dtype::float32);
-    float* to = copy_.as<float>();
-    rows_ = {to, k, 1, a.rows};
-    for (std::int64_t i = 0; i < a.rows; ++i) {
-      for (std::int64_t j = 0; j < k; ++j) *to++ = a.data[i * a.row_step + j * a.depth_step];
-    }
-  }
-  const FewRows& get() const { return rows_; }
-
- private:
-  FewRows rows_;
-  Array copy_;
-};
 
 // The columns of a panel on this machine.
 inline std::int64_t panel_columns() {

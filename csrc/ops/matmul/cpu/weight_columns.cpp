@@ -7,7 +7,7 @@
 namespace renga {
 namespace {
 
-using panels::ContiguousRows, panels::for_panels, panels::kPanelColumns, simd::dispatch;
+using panels::for_panels, panels::kPanelColumns, simd::dispatch;
 
 // Panels of so many rows of b stay in the L1 cache, all of them in the L2 cache.
 constexpr std::int64_t kDepth = 128;
@@ -55,10 +55,9 @@ template <class Target>
 }  // namespace
 
 void multiply_by_columns(const FewRows& a, const WeightColumns& b, float* c, bool accumulate) {
-  const ContiguousRows rows(a, b.k);
   for_panels(b.n, b.k * a.rows / 8, [&](std::int64_t first, std::int64_t last) {
     dispatch<float>([&](auto target) __attribute__((always_inline)) {
-      multiply_panels<decltype(target)>(rows.get(), b, first, last, c, accumulate);
+      multiply_panels<decltype(target)>(a, b, first, last, c, accumulate);
     });
   });
 }

@@ -9,7 +9,7 @@
 namespace renga {
 namespace {
 
-using panels::ContiguousRows, panels::for_panels, panels::kPanelColumns, panels::kVectors;
+using panels::for_panels, panels::kPanelColumns, panels::kVectors;
 using simd::dispatch, simd::Floats, simd::load_floats, simd::store_floats;
 
 // Long sums are made of short ones, for the sake of rounding.
@@ -97,7 +97,6 @@ Array pack_panels(const WeightRows& b) {
 
 void multiply_by_panels(const FewRows& a, const WeightRows& b, const Array& packed, float* c,
                         bool accumulate) {
-  const ContiguousRows rows(a, b.k);
   const std::int64_t columns = panels::panel_columns();
   for_panels(b.n, b.k * a.rows / 8, [&](std::int64_t first, std::int64_t last) {
     const Array scratch = empty({columns * kDepth}, Dtype::float32);
@@ -105,7 +104,7 @@ void multiply_by_panels(const FewRows& a, const WeightRows& b, const Array& pack
       for (std::int64_t i = first; i < last; ++i) {
         const float* const panel =
             packed.defined() ? packed.as<float>() + i * columns * b.k : nullptr;
-        multiply_panel<decltype(target)>(rows.get(), b, i * columns, panel, scratch.as<float>(), c,
+        multiply_panel<decltype(target)>(a, b, i * columns, panel, scratch.as<float>(), c,
                                          accumulate);
       }
     });
