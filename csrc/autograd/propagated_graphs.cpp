@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <queue>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -51,14 +52,22 @@ class GraphRelease {
 void remember_propagated(const Variable& loss) {
   auto& weak = loss.node()->weak;
   if (!weak) weak = make_ref<WeakNode>(loss.node().get());
-  thread_state.propagated.push_back(weak);
+  auto& losses = thread_state.propagated;
+  // A program that never updates must not fill the memory.
+  if (losses.size() == losses.capacity()) {
+    std::erase_if(losses, [](const auto& old) { return old->node == nullptr; });
+  }
+  losses.push_back(weak);
 }
 
 void free_propagated_graphs() {
   GraphRelease release;
+  std::unordered_set<const VariableNode*> seen;
   for (const auto& loss : std::exchange(thread_state.propagated, {})) {
+    const VariableNode* const node = loss->node;
+    if (node == nullptr || !seen.insert(node).second) continue;
     // A loss has one owner: the variable that the user holds.
-    if (loss->node != nullptr && loss->node->use_count() == 1) release.add(*loss->node);
+    if (node->use_count() == 1) release.add(*node);
   }
   release.run();
 }

@@ -101,6 +101,27 @@ def test_losses_of_several_passes(model):
             loss.backward()
 
 
+def test_two_passes_from_one_of_two_outputs(model):
+    link, optimizer = model
+    loss, other = F.split_axis(F.sum(link(X), axis=0), 2, 0)
+    loss.backward()
+    loss.backward()
+    optimizer.update()
+    link.cleargrads()
+    other.backward()
+    numpy.testing.assert_array_equal(link.W.grad, [[0, 0, 0], X.sum(0)])
+
+
+def test_passes_without_an_update(model):
+    link, _ = model
+    for _ in range(1000):
+        F.sum(link(X)).backward()
+    before = renga.memory.stats()["in_use"]
+    for _ in range(1000):
+        F.sum(link(X)).backward()
+    assert renga.memory.stats()["in_use"] == before
+
+
 def test_sum_that_was_computed_before(model):
     link, optimizer = model
     loss = F.sum(link(X))

@@ -94,11 +94,23 @@ class Convolution {
 
     void transform_inputs(std::int64_t block, Number* to) const {
       for (const Source<Pixel>& source : sources) {
-        transform_tiles<typename Scheme::Down::Input, typename Scheme::Across::Input, false>(
-            source.x, tiles, inner_pad<Scheme>(source.pad), block * inputs.rows, inputs.rows,
-            inputs, to);
+        transform(source, source.x, block, to);
         to += source.x.panels() * inputs.panel();
       }
+    }
+    // One of inputs.panels panels of channels.
+    void transform_panel(std::int64_t block, std::int64_t panel, Number* to) const {
+      const std::int64_t each = sources.front().x.panels();
+      const Source<Pixel>& source = sources[static_cast<std::size_t>(panel / each)];
+      Images<Pixel> x = source.x;
+      x.data += panel % each * kPanel;
+      x.channels = kPanel;
+      transform(source, x, block, to + panel * inputs.panel());
+    }
+    void transform(const Source<Pixel>& source, const Images<Pixel>& x, std::int64_t block,
+                   Number* to) const {
+      transform_tiles<typename Scheme::Down::Input, typename Scheme::Across::Input, false>(
+          x, tiles, inner_pad<Scheme>(source.pad), block * inputs.rows, inputs.rows, inputs, to);
     }
 
     const std::vector<Source<Pixel>> sources;
@@ -138,9 +150,12 @@ class Convolution {
     for (const Result& result : results_) {
       inputs.push_back(buffer<Number>(result.blocks * result.inputs.size()));
       Number* const to = inputs.back().template as<Number>();
-      parallel_for(result.blocks, kExpensive, [&](std::int64_t begin, std::int64_t end) {
+      // By panels of channels, as there may be a single block.
+      const std::int64_t each = result.inputs.panels;
+      parallel_for(result.blocks * each, kExpensive, [&](std::int64_t begin, std::int64_t end) {
         for (; begin < end; ++begin) {
-          result.transform_inputs(begin, to + begin * result.inputs.size());
+          const std::int64_t block = begin / each;
+          result.transform_panel(block, begin % each, to + block * result.inputs.size());
         }
       });
     }
