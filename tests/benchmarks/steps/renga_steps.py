@@ -7,6 +7,7 @@ import numpy as np
 import renga
 import renga.functions as F
 import renga.links as L
+from tests.benchmarks.steps import renga_networks as networks
 
 if os.environ.get("DTYPE") == "mixed":
     renga.global_config.dtype = renga.mixed_bfloat16
@@ -124,13 +125,14 @@ def synchronize():
         DEVICE.device.synchronize()
 
 
-def classifier(network, optimizer, x, hook=None, classes=10):
+def classifier(network, optimizer, x, hook=None, classes=10, labels=None):
+    """``labels`` is the shape of the labels, by default that of one for each sample."""
     model = L.Classifier(network).to_device(DEVICE)
     model.compute_accuracy = False
     optimizer.setup(model)
     if hook is not None:
         optimizer.add_hook(hook)
-    t = np.random.randint(0, classes, len(x)).astype("i")
+    t = np.random.randint(0, classes, labels or (len(x),)).astype("i")
     x, t = DEVICE.send((x, t))
     return lambda: optimizer.update(model, x, t)
 
@@ -153,6 +155,36 @@ def resnet(batch=32):
     decay = renga.optimizer_hooks.WeightDecay(1e-4)
     optimizer = renga.optimizers.MomentumSGD(0.1)
     return classifier(L.ResNet50(), optimizer, x, decay, classes=1000)
+
+
+def by_adam(network, x, classes, labels=None):
+    return classifier(network, renga.optimizers.Adam(), x, None, classes, labels)
+
+
+def images(batch, size):
+    return np.random.randn(batch, 3, size, size).astype("f")
+
+
+def resnet20(batch=64):
+    return by_adam(networks.resnet20(), images(batch, 32), 10)
+
+
+def mobilenet(batch=8):
+    return by_adam(networks.mobilenet(), images(batch, 224), 1000)
+
+
+def unet(batch=4):
+    return by_adam(networks.UNet(), images(batch, 128), 4, (batch, 128, 128))
+
+
+def vit(batch=16):
+    return by_adam(networks.VisionTransformer(), images(batch, 224), 1000)
+
+
+def gru(batch=32):
+    """40 words of each sequence."""
+    x = np.random.randint(0, 5000, (batch, 40)).astype("i")
+    return by_adam(networks.GRU(), x, 5000, (40 * batch,))
 
 
 def small():
@@ -233,4 +265,5 @@ def long_gpt(batch=1, prepare=as_it_is, loss_of=F.softmax_cross_entropy, take=No
 
 
 STEPS = {"mlp": mlp, "vgg": vgg, "dcgan": dcgan, "resnet": resnet, "small": small}
-STEPS |= {"gpt": gpt, "long_gpt": long_gpt}
+STEPS |= {"gpt": gpt, "long_gpt": long_gpt, "resnet20": resnet20}
+STEPS |= {"mobilenet": mobilenet, "unet": unet, "vit": vit, "gru": gru}

@@ -6,6 +6,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from tests.benchmarks.steps import torch_networks as networks
+
 VGG_STAGES = [(64, 2, 0.3), (128, 2, 0.4), (256, 3, 0.4), (512, 3, 0.4), (512, 3, 0.4)]
 CHANNELS_LAST = os.environ.get("CHANNELS_LAST") == "1"
 MIXED = os.environ.get("DTYPE") == "mixed"
@@ -104,11 +106,11 @@ def resnet_network():
     return nn.Sequential(*layers)
 
 
-def classifier(network, make_optimizer, x, classes=10):
+def classifier(network, make_optimizer, x, classes=10, labels=None):
     network = laid_out(network)
     x = laid_out(x) if x.ndim == 4 else x.to(DEVICE)
     optimizer = make_optimizer(network.parameters())
-    t = torch.randint(0, classes, (len(x),)).to(DEVICE)
+    t = torch.randint(0, classes, labels or (len(x),)).to(DEVICE)
 
     def step():
         with precision():
@@ -120,12 +122,17 @@ def classifier(network, make_optimizer, x, classes=10):
     return step
 
 
+def by_adam(network, x, classes, labels=None):
+    def adam(p):
+        return torch.optim.Adam(p, fused=True)
+
+    return classifier(network, adam, x, classes, labels)
+
+
 def mlp():
     layers = [nn.Linear(784, 1000), nn.ReLU(), nn.Linear(1000, 1000), nn.ReLU()]
     network = nn.Sequential(*layers, nn.Linear(1000, 10))
-    return classifier(
-        network, lambda p: torch.optim.Adam(p, fused=True), torch.rand(100, 784)
-    )
+    return by_adam(network, torch.rand(100, 784), 10)
 
 
 def vgg():
@@ -141,6 +148,30 @@ def resnet(batch=32):
 
     x = torch.randn(batch, 3, 224, 224)
     return classifier(resnet_network(), sgd, x, classes=1000)
+
+
+def images(batch, size):
+    return torch.randn(batch, 3, size, size)
+
+
+def resnet20():
+    return by_adam(networks.resnet20(), images(64, 32), 10)
+
+
+def mobilenet():
+    return by_adam(networks.mobilenet(), images(8, 224), 1000)
+
+
+def unet():
+    return by_adam(networks.UNet(), images(4, 128), 4, (4, 128, 128))
+
+
+def vit():
+    return by_adam(networks.VisionTransformer(), images(16, 224), 1000)
+
+
+def gru():
+    return by_adam(networks.GRU(), torch.randint(0, 5000, (32, 40)), 5000, (1280,))
 
 
 def small():
@@ -187,3 +218,5 @@ def dcgan(batch=64):
 
 
 STEPS = {"mlp": mlp, "vgg": vgg, "dcgan": dcgan, "resnet": resnet, "small": small}
+STEPS |= {"resnet20": resnet20, "mobilenet": mobilenet, "unet": unet, "vit": vit}
+STEPS |= {"gru": gru}
