@@ -21,11 +21,11 @@ class GraphRelease {
   void add(const VariableNode& x) {
     Node* const node = x.creator.get();
     if (node == nullptr) return;
-    const auto alive = node->outputs.size() -
-                       static_cast<std::size_t>(std::ranges::count(node->outputs, nullptr));
+    const auto alive =
+        node->outputs.size() - static_cast<std::size_t>(std::ranges::count(node->outputs, nullptr));
     // Its outputs are its owners, and gradients that are still to be computed.
-    const bool is_unused = ++unused_outputs_[node] == alive &&
-                           node->use_count() == static_cast<long>(alive);
+    const bool is_unused =
+        ++unused_outputs_[node] == alive && node->use_count() == static_cast<long>(alive);
     if (is_unused) queue_.emplace(node->rank, node);
   }
 

@@ -24,7 +24,7 @@ inline constexpr int kMostRows = Target::width == 16 ? 12 : 6;
 struct Tile {
   const float* a;
   std::int64_t row_step, depth_step;  // of a
-  const float* factors;  // that of column j at depth k is at k * factor_step + j
+  const float* factors;               // that of column j at depth k is at k * factor_step + j
   std::int64_t factor_step, depth;
   const float* next;  // what the next parts or panels read; each depth prefetches a number
   std::int64_t next_step;
