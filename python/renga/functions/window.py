@@ -36,6 +36,8 @@ def as_pair(x: Any) -> tuple[Any, Any]:
     Raises:
         ValueError: there are more or fewer than two.
     """
+    if type(x) is tuple and len(x) == 2:  # mostly
+        return x
     if type(x) is int or is_number(x):
         return x, x
     pair = tuple(x)

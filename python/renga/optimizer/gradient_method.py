@@ -168,6 +168,9 @@ class GradientMethod(Optimizer):
 
         With a loss function, it is called with the other arguments first, and its
         result is differentiated.
+
+        Frees what graphs have saved for their backward pass, if ``backward()`` has run
+        through them and only their losses keep them alive.
         """
         self._require_target("update")
         if lossfun is not None:

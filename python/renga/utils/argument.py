@@ -27,10 +27,12 @@ def parse_kwargs(
     """The values of the named keywords or their defaults; TypeError for others."""
     if not kwargs:  # mostly, and small operations are called often
         return tuple([default for _, default in name_and_values])
-    check_unexpected_kwargs(kwargs, **unexpected)
-    values = tuple(kwargs.get(name, default) for name, default in name_and_values)
+    values = tuple([kwargs.get(name, default) for name, default in name_and_values])
     known = [name for name, _ in name_and_values]
-    _refuse(kwargs.keys() - set(known), known)
+    others = [name for name in kwargs if name not in known]
+    if others:
+        check_unexpected_kwargs(kwargs, **unexpected)
+        _refuse(others, known)
     return values
 
 

@@ -30,7 +30,6 @@ template <class Target>
                                                    bool accumulate) {
   constexpr int width = kPanelColumns<Target>;
   alignas(64) float copied[kDepth * width];
-  const std::int64_t tiles = panels::tile_count<Target>(a.rows);
   for (std::int64_t k = 0; k < b.k; k += kDepth) {
     const std::int64_t depth = std::min(kDepth, b.k - k);
     panels::PanelPart part{.first = k, .depth = depth};
