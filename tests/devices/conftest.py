@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 
 import pytest
@@ -22,3 +23,12 @@ def kind(request, monkeypatch):
     monkeypatch.undo()
     cuda.loaded.cache_clear()
     cuda.load_plugin()
+
+
+@pytest.fixture
+def without_garbage():
+    """Frees nothing of earlier tests meanwhile, which might wait for a device."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()

@@ -19,6 +19,7 @@ if getattr(sys.modules.get("renga._cuda"), "__name__", "") != "renga._cuda_stand
     pytest.skip(
         "needs the environment variable RENGA_CUDA_STANDIN", allow_module_level=True
     )
+pytestmark = pytest.mark.usefixtures("without_garbage")  # waits are counted
 standin = ctypes.CDLL(str(pathlib.Path(_core.__file__).parent / "libcuda_standin.so"))
 
 

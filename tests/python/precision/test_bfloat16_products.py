@@ -50,3 +50,35 @@ def test_products_of_bfloat16_arrays_have_the_same_results_but_for_rounding() ->
     for some, others in zip(found, products(dtype=renga.mixed_bfloat16)):
         scale = np.abs(others).max()
         np.testing.assert_allclose(some, others, rtol=0, atol=0.02 * scale)
+
+
+def rounded(x: np.ndarray) -> np.ndarray:
+    """To the nearest bfloat16, ties to even, in float64."""
+    bits = x.view(np.uint32).astype(np.uint64)
+    bits = (bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000
+    return bits.astype(np.uint32).view(np.float32).astype(np.float64)
+
+
+@pytest.mark.parametrize("transb", [False, True])
+@pytest.mark.parametrize(
+    "shape", [(5, 64, 64, 64), (3, 70, 96, 128), (2, 1, 512, 512), (2, 256, 256, 288)]
+)
+def test_stacks_of_products(shape: tuple[int, ...], transb: bool) -> None:
+    count, m, n, k = shape
+    rng = np.random.default_rng(0)
+    a = rng.standard_normal((count, m, k), "f")
+    b = rng.standard_normal((count, n, k) if transb else (count, k, n), "f")
+    expected = rounded(a) @ (rounded(b).swapaxes(1, 2) if transb else rounded(b))
+    before = _core.get_num_threads()
+    results = []
+    try:
+        for threads in (1, 2, 3):
+            _core.set_num_threads(threads)
+            with renga.using_config("compute_precision", "medium"):
+                results.append(F.matmul(a, b, transb=transb).array)
+    finally:
+        _core.set_num_threads(before)
+    scale = np.abs(expected).max()
+    np.testing.assert_allclose(results[0], expected, rtol=0, atol=1e-6 * scale)
+    for other in results[1:]:
+        np.testing.assert_array_equal(other, results[0])

@@ -262,18 +262,26 @@ onednn::Plan bfloat16_plan(const Matrix& a, const Matrix& b, const Array& c, con
 
 void multiply_bfloat16(const Array& a, const Array& b, const Array& c, bool accumulate) {
   static auto* const plans = new onednn::Plans;
+  constexpr std::int64_t kSmall = 1 << 24;  // products of two matrices
   const Matrix left = as_matrix(flatten_batch(a)), right = as_matrix(flatten_batch(b));
   const Sizes size{c.shape(c.ndim() - 2), c.shape(c.ndim() - 1), a.shape(a.ndim() - 1)};
-  const auto plan = plans->get(
-      {size.m, size.n, size.k, left.transposed, left.leading, right.transposed, right.leading,
-       static_cast<std::int64_t>(a.dtype()), static_cast<std::int64_t>(b.dtype()),
-       static_cast<std::int64_t>(c.dtype()), accumulate},
-      [&] { return bfloat16_plan(left, right, c, size, accumulate); });
-  const std::int64_t each = size.m * size.n;
-  for (std::int64_t i = 0; i < c.size() / each; ++i) {
-    plan->run(
-        std::array<void*, 3>{left.data(i), right.data(i), c.data() + i * each * c.itemsize()});
-  }
+  const std::int64_t each = size.m * size.n, count = c.size() / each;
+  const auto multiply = [&](std::int64_t begin, std::int64_t end) {
+    const auto plan = plans->get(
+        {size.m, size.n, size.k, left.transposed, left.leading, right.transposed, right.leading,
+         static_cast<std::int64_t>(a.dtype()), static_cast<std::int64_t>(b.dtype()),
+         static_cast<std::int64_t>(c.dtype()), accumulate},
+        [&] { return bfloat16_plan(left, right, c, size, accumulate); });
+    for (std::int64_t i = begin; i < end; ++i) {
+      plan->run(
+          std::array<void*, 3>{left.data(i), right.data(i), c.data() + i * each * c.itemsize()});
+    }
+  };
+  if (count == 1 || each * size.k > kSmall) return multiply(0, count);
+  parallel_for(count, each * size.k, [&](std::int64_t begin, std::int64_t end) {
+    const SingleThread alone;
+    multiply(begin, end);
+  });
 }
 
 void multiply_bf16x3(const Array& a, const Array& b, const Array& c, bool accumulate) {
