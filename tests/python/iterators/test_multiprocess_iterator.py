@@ -46,6 +46,8 @@ def make():
 
     before = set(os.listdir("/dev/shm"))
     yield iterator
+    for each in made:
+        each._pool._executor.shutdown()  # until then it replaces blocks
     blocks = {block.name for each in made for block in each._pool._blocks}
     assert blocks and blocks <= set(os.listdir("/dev/shm")) - before
     for each in made:
