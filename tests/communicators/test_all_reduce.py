@@ -8,6 +8,7 @@ import pytest
 from renga import _communicators
 from renga.communicators import local
 from tests.communicators.operands import data, in_rank_order
+from tests.rounding import rounded_to_bfloat16
 
 RANK_ORDER_ALGORITHMS = [
     "all_gather",
@@ -171,12 +172,6 @@ def test_many_windows_are_created_and_freed(ranks):
     size = len(results)
     for sums in results:
         assert sums == [size * (size - 1) / 2 + turn * size for turn in range(5)]
-
-
-def rounded_to_bfloat16(x):
-    """Round to nearest even, by the bits."""
-    bits = np.ascontiguousarray(x, "float32").view("uint32").astype("uint64")
-    return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16 << 16).astype("uint32").view("f")
 
 
 @pytest.mark.parametrize("dtype", ["float16", np.float16, "bfloat16"])

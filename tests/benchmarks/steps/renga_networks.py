@@ -5,6 +5,7 @@ import numpy as np
 import renga
 import renga.functions as F
 import renga.links as L
+from tests.benchmarks.steps.sizes import mobilenet_blocks, resnet20_blocks
 
 
 def convolution(channels, filters, ksize=3, stride=1, groups=1, activation=F.relu):
@@ -36,37 +37,25 @@ class Residual(renga.Chain):
 
 
 def resnet20():
-    layers, channels = convolution(3, 16), 16
-    for width, stride in ((16, 1), (32, 2), (64, 2)):
-        for k in range(3):
-            step = stride if k == 0 else 1
-            body = convolution(channels, width, 3, step)
-            body += convolution(width, width, activation=None)
-            beside = convolution(channels, width, 1, step, activation=None)
-            layers.append(Residual(body, beside if step > 1 else None, F.relu))
-            channels = width
+    layers = convolution(3, 16)
+    for channels, filters, stride in resnet20_blocks():
+        body = convolution(channels, filters, 3, stride)
+        body += convolution(filters, filters, activation=None)
+        beside = convolution(channels, filters, 1, stride, activation=None)
+        layers.append(Residual(body, beside if stride > 1 else None, F.relu))
     return renga.Sequential(*layers, mean_of_pixels, L.Linear(64, 10))
 
 
 def mobilenet():
     """MobileNetV2 (Sandler et al., 2018)."""
-    layers, channels = convolution(3, 32, 3, 2, activation=F.relu6), 32
-    groups = [(1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2)]
-    for factor, width, count, stride in [
-        *groups,
-        (6, 96, 3, 1),
-        (6, 160, 3, 2),
-        (6, 320, 1, 1),
-    ]:
-        for k in range(count):
-            step, inner = stride if k == 0 else 1, factor * channels
-            body = convolution(channels, inner, 1, activation=F.relu6)
-            body = body if factor > 1 else []
-            body += convolution(inner, inner, 3, step, inner, F.relu6)
-            body += convolution(inner, width, 1, activation=None)
-            is_residual = step == 1 and channels == width
-            layers += [Residual(body)] if is_residual else body
-            channels = width
+    layers = convolution(3, 32, 3, 2, activation=F.relu6)
+    for channels, inner, filters, stride in mobilenet_blocks():
+        body = convolution(channels, inner, 1, activation=F.relu6)
+        body = body if inner > channels else []
+        body += convolution(inner, inner, 3, stride, inner, F.relu6)
+        body += convolution(inner, filters, 1, activation=None)
+        is_residual = stride == 1 and channels == filters
+        layers += [Residual(body)] if is_residual else body
     layers += convolution(320, 1280, 1, activation=F.relu6)
     return renga.Sequential(*layers, mean_of_pixels, L.Linear(1280, 1000))
 

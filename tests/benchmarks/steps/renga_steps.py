@@ -8,12 +8,12 @@ import renga
 import renga.functions as F
 import renga.links as L
 from tests.benchmarks.steps import renga_networks as networks
+from tests.benchmarks.steps.sizes import DISCRIMINATOR, VGG_STAGES
 
 if os.environ.get("DTYPE") == "mixed":
     renga.global_config.dtype = renga.mixed_bfloat16
 
 DEVICE = renga.get_device(os.environ.get("DEVICE", "@numpy"))
-VGG_STAGES = [(64, 2, 0.3), (128, 2, 0.4), (256, 3, 0.4), (512, 3, 0.4), (512, 3, 0.4)]
 
 
 class MLP(renga.Chain):
@@ -88,14 +88,11 @@ class Generator(renga.Chain):
 
 
 class Discriminator(renga.Chain):
-    LAYERS = [(3, 64, 3, 1), (64, 128, 4, 2), (128, 128, 3, 1), (128, 256, 4, 2)]
-    LAYERS += [(256, 256, 3, 1), (256, 512, 4, 2), (512, 512, 3, 1)]
-
     def __init__(self):
         super().__init__()
         w = renga.initializers.Normal(0.02)
-        convs = [L.Convolution2D(*layer, 1, initialW=w) for layer in self.LAYERS]
-        bns = [L.BatchNormalization(c[1], use_gamma=False) for c in self.LAYERS[1:]]
+        convs = [L.Convolution2D(*layer, 1, initialW=w) for layer in DISCRIMINATOR]
+        bns = [L.BatchNormalization(c[1], use_gamma=False) for c in DISCRIMINATOR[1:]]
         with self.init_scope():
             self.convs, self.bns = renga.ChainList(*convs), renga.ChainList(*bns)
             self.l4 = L.Linear(4 * 4 * 512, 1, initialW=w)

@@ -4,6 +4,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from tests.benchmarks.steps.sizes import mobilenet_blocks, resnet20_blocks
+
 
 def convolution(channels, filters, ksize=3, stride=1, groups=1, activation=nn.ReLU):
     """With batch normalization, as layers of a sequence."""
@@ -32,37 +34,25 @@ def classes_of_mean(channels, classes):
 
 
 def resnet20():
-    layers, channels = convolution(3, 16), 16
-    for width, stride in ((16, 1), (32, 2), (64, 2)):
-        for k in range(3):
-            step = stride if k == 0 else 1
-            body = convolution(channels, width, 3, step)
-            body += convolution(width, width, activation=None)
-            beside = convolution(channels, width, 1, step, activation=None)
-            layers.append(Residual(body, beside if step > 1 else None, True))
-            channels = width
+    layers = convolution(3, 16)
+    for channels, filters, stride in resnet20_blocks():
+        body = convolution(channels, filters, 3, stride)
+        body += convolution(filters, filters, activation=None)
+        beside = convolution(channels, filters, 1, stride, activation=None)
+        layers.append(Residual(body, beside if stride > 1 else None, True))
     return nn.Sequential(*layers, *classes_of_mean(64, 10))
 
 
 def mobilenet():
     """MobileNetV2 (Sandler et al., 2018)."""
-    layers, channels = convolution(3, 32, 3, 2, activation=nn.ReLU6), 32
-    groups = [(1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2)]
-    for factor, width, count, stride in [
-        *groups,
-        (6, 96, 3, 1),
-        (6, 160, 3, 2),
-        (6, 320, 1, 1),
-    ]:
-        for k in range(count):
-            step, inner = stride if k == 0 else 1, factor * channels
-            body = convolution(channels, inner, 1, activation=nn.ReLU6)
-            body = body if factor > 1 else []
-            body += convolution(inner, inner, 3, step, inner, nn.ReLU6)
-            body += convolution(inner, width, 1, activation=None)
-            is_residual = step == 1 and channels == width
-            layers += [Residual(body)] if is_residual else body
-            channels = width
+    layers = convolution(3, 32, 3, 2, activation=nn.ReLU6)
+    for channels, inner, filters, stride in mobilenet_blocks():
+        body = convolution(channels, inner, 1, activation=nn.ReLU6)
+        body = body if inner > channels else []
+        body += convolution(inner, inner, 3, stride, inner, nn.ReLU6)
+        body += convolution(inner, filters, 1, activation=None)
+        is_residual = stride == 1 and channels == filters
+        layers += [Residual(body)] if is_residual else body
     layers += convolution(320, 1280, 1, activation=nn.ReLU6)
     return nn.Sequential(*layers, *classes_of_mean(1280, 1000))
 

@@ -7,8 +7,8 @@ import torch.nn.functional as F
 from torch import nn
 
 from tests.benchmarks.steps import torch_networks as networks
+from tests.benchmarks.steps.sizes import DISCRIMINATOR, VGG_STAGES
 
-VGG_STAGES = [(64, 2, 0.3), (128, 2, 0.4), (256, 3, 0.4), (512, 3, 0.4), (512, 3, 0.4)]
 CHANNELS_LAST = os.environ.get("CHANNELS_LAST") == "1"
 MIXED = os.environ.get("DTYPE") == "mixed"
 DEVICE = "cpu" if os.environ.get("DEVICE", "@numpy") == "@numpy" else "cuda"
@@ -65,10 +65,8 @@ def generator_network():
 
 
 def discriminator_network():
-    sizes = [(3, 64, 3, 1), (64, 128, 4, 2), (128, 128, 3, 1), (128, 256, 4, 2)]
-    sizes += [(256, 256, 3, 1), (256, 512, 4, 2), (512, 512, 3, 1)]
     layers = []
-    for i, size in enumerate(sizes):
+    for i, size in enumerate(DISCRIMINATOR):
         layers.append(nn.Conv2d(*size, 1))
         layers += [Beta(size[1])] * (i > 0) + [nn.LeakyReLU(0.2)]
     return nn.Sequential(*layers, nn.Flatten(), nn.Linear(8192, 1))

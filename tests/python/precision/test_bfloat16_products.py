@@ -11,6 +11,7 @@ import pytest
 import renga
 import renga.functions as F
 from renga import _core
+from tests.rounding import rounded_to_bfloat16
 
 
 @pytest.fixture(autouse=True)
@@ -52,13 +53,6 @@ def test_products_of_bfloat16_arrays_have_the_same_results_but_for_rounding() ->
         np.testing.assert_allclose(some, others, rtol=0, atol=0.02 * scale)
 
 
-def rounded(x: np.ndarray) -> np.ndarray:
-    """To the nearest bfloat16, ties to even, in float64."""
-    bits = x.view(np.uint32).astype(np.uint64)
-    bits = (bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000
-    return bits.astype(np.uint32).view(np.float32).astype(np.float64)
-
-
 @pytest.mark.parametrize("transb", [False, True])
 @pytest.mark.parametrize(
     "shape", [(5, 64, 64, 64), (3, 70, 96, 128), (2, 1, 512, 512), (2, 256, 256, 288)]
@@ -68,7 +62,8 @@ def test_stacks_of_products(shape: tuple[int, ...], transb: bool) -> None:
     rng = np.random.default_rng(0)
     a = rng.standard_normal((count, m, k), "f")
     b = rng.standard_normal((count, n, k) if transb else (count, k, n), "f")
-    expected = rounded(a) @ (rounded(b).swapaxes(1, 2) if transb else rounded(b))
+    left, right = (rounded_to_bfloat16(x).astype("d") for x in (a, b))
+    expected = left @ (right.swapaxes(1, 2) if transb else right)
     before = _core.get_num_threads()
     results = []
     try:
