@@ -78,16 +78,26 @@ template <class Target>
   halves = to_bfloat16<Target>(v);
 }
 
+// Twice as many bfloat16 numbers as a vector has floats.
+using WideHalves [[gnu::vector_size(64)]] = std::uint16_t;
+using UnalignedWideHalves [[gnu::vector_size(64), gnu::aligned(2), gnu::may_alias]] = std::uint16_t;
+
+// v's numbers, then w's.
+template <class Target>
+[[gnu::always_inline]] inline WideHalves to_bfloat16(const Floats<Target>& v,
+                                                     const Floats<Target>& w) {
+  static_assert(Target::has_bfloat16_dot_product);
+  WideHalves rounded;
+  asm("vcvtne2ps2bf16 %1, %2, %0" : "=v"(rounded) : "v"(v), "v"(w));
+  return rounded;
+}
+
 // Writes both vectors interleaved: v[0], w[0], v[1], w[1], ...
 template <class Target>
 [[gnu::always_inline]] inline void to_bfloat16_interleaved(const Floats<Target>& v,
                                                            const Floats<Target>& w, bfloat16* to) {
-  static_assert(Target::has_bfloat16_dot_product);
-  using Halves [[gnu::vector_size(64)]] = std::uint16_t;
-  using UnalignedHalves [[gnu::vector_size(64), gnu::aligned(2), gnu::may_alias]] = std::uint16_t;
-  Halves rounded;
-  asm("vcvtne2ps2bf16 %1, %2, %0" : "=v"(rounded) : "v"(v), "v"(w));
-  *reinterpret_cast<UnalignedHalves*>(to) =
+  const WideHalves rounded = to_bfloat16<Target>(v, w);
+  *reinterpret_cast<UnalignedWideHalves*>(to) =
       __builtin_shufflevector(rounded, rounded, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7,
                               23, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
 }

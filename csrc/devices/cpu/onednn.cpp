@@ -18,10 +18,10 @@ class Buffers {
   Buffers(const Buffers&) = delete;
   Buffers& operator=(const Buffers&) = delete;
 
-  dnnl::memory add(const dnnl::memory::desc& layout) {
+  void* add(const dnnl::memory::desc& layout) {
     const std::size_t bytes = layout.get_size();
     blocks_.emplace_back(allocate(bytes, Device{}), bytes);
-    return dnnl::memory(layout, engine(), blocks_.back().first);
+    return blocks_.back().first;
   }
 
  private:
@@ -37,8 +37,24 @@ dnnl::stream& stream() {
 
 void execute(const dnnl::primitive& primitive, std::unordered_map<int, dnnl::memory>& arguments,
              const dnnl::memory::desc& scratchpad, Buffers& buffers) {
-  if (scratchpad.get_size() > 0) arguments.emplace(DNNL_ARG_SCRATCHPAD, buffers.add(scratchpad));
+  if (scratchpad.get_size() > 0) {
+    arguments.emplace(DNNL_ARG_SCRATCHPAD,
+                      dnnl::memory(scratchpad, engine(), buffers.add(scratchpad)));
+  }
   primitive.execute(stream(), arguments);
+}
+
+Move reorder(const dnnl::memory::desc& from, const dnnl::memory::desc& to) {
+  const dnnl::reorder::primitive_desc description(engine(), from, engine(), to, own_scratchpad());
+  return [from, to, scratchpad = description.scratchpad_desc(),
+          primitive = dnnl::reorder(description)](const void* source, void* destination) {
+    Buffers buffers;
+    std::unordered_map<int, dnnl::memory> ends{
+        {DNNL_ARG_FROM, dnnl::memory(from, engine(), const_cast<void*>(source))},
+        {DNNL_ARG_TO, dnnl::memory(to, engine(), destination)}};
+    execute(primitive, ends, scratchpad, buffers);
+    stream().wait();
+  };
 }
 
 // Called before oneDNN divides its work: what it gives to a thread that OpenMP then does not start
@@ -63,27 +79,20 @@ dnnl::primitive_attr own_scratchpad() {
   return attributes;
 }
 
-Operand::Operand(int name, dnnl::memory::desc outside, dnnl::memory::desc inside, bool is_output)
+Operand::Operand(int name, dnnl::memory::desc outside, dnnl::memory::desc inside, bool is_output,
+                 Move move)
     : name_(name), outside_(std::move(outside)), inside_(std::move(inside)), is_output_(is_output) {
   if (outside_ == inside_) return;
-  const auto& from = is_output ? inside_ : outside_;
-  const auto& to = is_output ? outside_ : inside_;
-  const dnnl::reorder::primitive_desc move(engine(), from, engine(), to, own_scratchpad());
-  move_ = dnnl::reorder(move);
-  move_scratchpad_ = move.scratchpad_desc();
+  move_ = move ? std::move(move)
+               : reorder(is_output ? inside_ : outside_, is_output ? outside_ : inside_);
 }
 
-Operand Operand::input(int name, dnnl::memory::desc outside, dnnl::memory::desc inside) {
-  return Operand(name, std::move(outside), std::move(inside), false);
+Operand Operand::input(int name, dnnl::memory::desc outside, dnnl::memory::desc inside, Move move) {
+  return Operand(name, std::move(outside), std::move(inside), false, std::move(move));
 }
 
 Operand Operand::output(int name, dnnl::memory::desc outside, dnnl::memory::desc inside) {
-  return Operand(name, std::move(outside), std::move(inside), true);
-}
-
-void Operand::move(const dnnl::memory& from, const dnnl::memory& to, Buffers& buffers) const {
-  std::unordered_map<int, dnnl::memory> ends{{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}};
-  execute(move_, ends, move_scratchpad_, buffers);
+  return Operand(name, std::move(outside), std::move(inside), true, {});
 }
 
 void Plan::run(std::span<void* const> data, int ready) const {
@@ -91,22 +100,20 @@ void Plan::run(std::span<void* const> data, int ready) const {
   std::unordered_map<int, dnnl::memory> arguments;
   for (std::size_t i = 0; i < operands_.size(); ++i) {
     const Operand& operand = operands_[i];
-    const bool is_inside = static_cast<int>(i) == ready;
-    dnnl::memory memory(is_inside ? operand.inside_ : operand.outside_, engine(), data[i]);
-    if (operand.move_ && !is_inside) {
-      const dnnl::memory outside = std::exchange(memory, buffers.add(operand.inside_));
-      if (!operand.is_output_) operand.move(outside, memory, buffers);
+    void* inside = data[i];
+    if (operand.move_ && static_cast<int>(i) != ready) {
+      inside = buffers.add(operand.inside_);
+      if (!operand.is_output_) operand.move_(data[i], inside);
     }
-    arguments.emplace(operand.name_, std::move(memory));
+    arguments.emplace(operand.name_, dnnl::memory(operand.inside_, engine(), inside));
   }
   execute(primitive_, arguments, scratchpad_, buffers);
+  stream().wait();
   for (std::size_t i = 0; i < operands_.size(); ++i) {
     const Operand& operand = operands_[i];
     if (!operand.move_ || !operand.is_output_) continue;
-    operand.move(arguments.at(operand.name_), dnnl::memory(operand.outside_, engine(), data[i]),
-                 buffers);
+    operand.move_(arguments.at(operand.name_).get_data_handle(), data[i]);
   }
-  stream().wait();
 }
 
 bool Plan::is_gemm() const {
@@ -121,12 +128,8 @@ std::size_t Plan::inside_bytes(int operand) const {
   return input.move_ ? input.inside_.get_size() : 0;
 }
 
-void Plan::bring(int operand, void* from, void* inside) const {
-  const Operand& input = operands_[static_cast<std::size_t>(operand)];
-  Buffers buffers;
-  input.move(dnnl::memory(input.outside_, engine(), from),
-             dnnl::memory(input.inside_, engine(), inside), buffers);
-  stream().wait();
+void Plan::bring(int operand, const void* from, void* inside) const {
+  operands_[static_cast<std::size_t>(operand)].move_(from, inside);
 }
 
 Key Plan::inside_key(int operand) const {

@@ -20,24 +20,28 @@ using Key = std::vector<std::int64_t>;
 
 class Buffers;
 
+// Brings an operand from one layout to another one.
+using Move = std::function<void(const void* from, void* to)>;
+
 // What an operand is to the caller and to the primitive.
 class Operand {
  public:
   // `name` is a DNNL_ARG. An input is brought from `outside` to `inside` before the primitive runs,
-  // an output back from `inside` to `outside` after it.
-  static Operand input(int name, dnnl::memory::desc outside, dnnl::memory::desc inside);
+  // an output back from `inside` to `outside` after it: by `move`, or by oneDNN where that is
+  // empty.
+  static Operand input(int name, dnnl::memory::desc outside, dnnl::memory::desc inside,
+                       Move move = {});
   static Operand output(int name, dnnl::memory::desc outside, dnnl::memory::desc inside);
 
  private:
   friend class Plan;
-  Operand(int name, dnnl::memory::desc outside, dnnl::memory::desc inside, bool is_output);
-  void move(const dnnl::memory& from, const dnnl::memory& to, Buffers& buffers) const;
+  Operand(int name, dnnl::memory::desc outside, dnnl::memory::desc inside, bool is_output,
+          Move move);
 
   int name_;
   dnnl::memory::desc outside_, inside_;
   bool is_output_;
-  dnnl::reorder move_;  // empty where both layouts are one
-  dnnl::memory::desc move_scratchpad_;
+  Move move_;  // empty where both layouts are one
 };
 
 // A primitive with its operands. It may run on several threads at once.
@@ -59,7 +63,7 @@ class Plan {
 
   // What an input takes as the primitive wants it; 0 where the caller has it so.
   std::size_t inside_bytes(int operand) const;
-  void bring(int operand, void* from, void* inside) const;
+  void bring(int operand, const void* from, void* inside) const;
   // Identifies a layout, by everything that it consists of.
   Key inside_key(int operand) const;
 

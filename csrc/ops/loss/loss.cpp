@@ -18,6 +18,8 @@ constinit KernelTable<LossKernels> loss_kernels{"loss"};
 
 namespace {
 
+Dtype loss_dtype(Dtype scores) { return scores == Dtype::bfloat16 ? Dtype::float32 : scores; }
+
 // The checked labels and weights of softmax_nll.
 struct Target {
   Array t, weight;
@@ -33,11 +35,12 @@ Target make_target(const Variable& x, const Array& t, const std::optional<Array>
   samples.erase(1);
   require(t.shape() == samples, op, ": expected t of shape ", samples, " for x of shape ",
           x.shape(), ", got ", t.shape());
+  const Dtype dtype = loss_dtype(x.dtype());
   if (weight) {
     require<std::invalid_argument>(weight->ndim() == 1, op,
                                    ": expected class_weight with 1 axis, got ", weight->shape());
-    require(weight->shape(0) == x.shape(1) && weight->dtype() == x.dtype(), op,
-            ": expected class_weight of shape (", x.shape(1), ",) and dtype ", x.dtype(), ", got ",
+    require(weight->shape(0) == x.shape(1) && weight->dtype() == dtype, op,
+            ": expected class_weight of shape (", x.shape(1), ",) and dtype ", dtype, ", got ",
             weight->shape(), " and ", weight->dtype());
   }
   return {checked_indices(op, "t", t, x.shape(1), x.device(), ignore),
@@ -71,18 +74,16 @@ Variable composed_grad(const Variable& x, const Variable& log_p, const Target& t
   return multiply(slope, expand_dims(gy, 1));
 }
 
-// Losses of bfloat16 scores are computed in float32.
-Variable scores(const Variable& x) {
-  return x.dtype() == Dtype::bfloat16 ? cast(x, Dtype::float32) : x;
-}
-
 Variable nll(const Variable& x, const Target& target) {
   const Array normalizers = empty_normalizers(x, target);
-  const Array loss = empty(target.t.shape(), x.dtype(), x.device());
+  const Array loss = empty(target.t.shape(), loss_dtype(x.dtype()), x.device());
   loss_kernels.on(x.device())
       .nll(x.array(), target.t, target.weight, target.ignore, normalizers, loss);
   auto vjp_x = [=](const Variable& gy) {
-    if (backprop_enabled()) return composed_grad(x, log_softmax(x, 1), target, gy);
+    if (backprop_enabled()) {
+      const Variable scores = cast(x, loss_dtype(x.dtype()));
+      return cast(composed_grad(scores, log_softmax(scores, 1), target, gy), x.dtype());
+    }
     const Array gx = empty_like(x.array());
     loss_kernels.on(gx.device())
         .nll_grad(x.array(), normalizers, target.t, target.weight, target.ignore, gy.array(), gx);
@@ -103,14 +104,12 @@ Variable counted(const Target& target) {
 
 Variable softmax_nll(const Variable& x, const Array& t, const std::optional<Array>& class_weight,
                      std::int64_t ignore_label) {
-  const Variable x_scores = scores(x);
-  return nll(x_scores, make_target(x_scores, t, class_weight, ignore_label));
+  return nll(x, make_target(x, t, class_weight, ignore_label));
 }
 
-Variable softmax_cross_entropy(const Variable& input, const Array& t, bool normalize,
+Variable softmax_cross_entropy(const Variable& x, const Array& t, bool normalize,
                                const std::optional<Array>& class_weight,
                                std::int64_t ignore_label) {
-  const Variable x = scores(input);
   const Target target = make_target(x, t, class_weight, ignore_label);
   const Variable total = sum(nll(x, target));
   const Device device = target.t.device();

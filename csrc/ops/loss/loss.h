@@ -8,13 +8,18 @@
 
 namespace renga {
 
+// Losses of bfloat16 scores are float32.
+template <class T>
+using LossOf = std::conditional_t<std::is_same_v<T, bfloat16>, float, T>;
+
 struct LossKernels {
   // x is (N, C, ...), t is (N, ...) of checked int64 in [0, C) or `ignore`; weight is (C,) or
-  // undefined. loss = -weight[t] log_softmax(x)[t], 0 where ignored. `normalizers` is (2, N, ...),
-  // float64 if x is, else float32: log_softmax(x) = (x - normalizers[0]) - normalizers[1].
+  // undefined; weight and loss are of type LossOf<x's>. loss = -weight[t] log_softmax(x)[t], 0
+  // where ignored. `normalizers` is (2, N, ...), float64 if x is, else float32: log_softmax(x) = (x
+  // - normalizers[0]) - normalizers[1].
   void (*nll)(const Array& x, const Array& t, const Array& weight, std::int64_t ignore,
               const Array& normalizers, const Array& loss);
-  // gx = gy weight[t] (softmax(x) - onehot(t)).
+  // gx = gy weight[t] (softmax(x) - onehot(t)), where gy is of the loss's dtype and gx of x's.
   void (*nll_grad)(const Array& x, const Array& normalizers, const Array& t, const Array& weight,
                    std::int64_t ignore, const Array& gy, const Array& gx);
 };

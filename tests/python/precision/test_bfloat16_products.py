@@ -77,3 +77,55 @@ def test_stacks_of_products(shape: tuple[int, ...], transb: bool) -> None:
     np.testing.assert_allclose(results[0], expected, rtol=0, atol=1e-6 * scale)
     for other in results[1:]:
         np.testing.assert_array_equal(other, results[0])
+
+
+@pytest.mark.parametrize("margin", [0, 3])
+@pytest.mark.parametrize("transb", [False, True])
+@pytest.mark.parametrize("transa", [False, True])
+@pytest.mark.parametrize(
+    "size", [(65, 130, 97), (33, 1000, 512), (300, 48, 40), (1, 700, 700), (64, 64, 64)]
+)
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_operands_of_any_layout(
+    dtype: str, size: tuple[int, int, int], transa: bool, transb: bool, margin: int
+) -> None:
+    m, n, k = size
+    rng = np.random.default_rng(0)
+
+    def operand(rows: int, columns: int, transposed: bool) -> renga.Variable:
+        shape = (columns, rows) if transposed else (rows, columns)
+        wide = renga.Variable(rng.standard_normal((shape[0], shape[1] + margin), "f"))
+        if dtype == "bfloat16":  # as the result of a product
+            column = F.matmul(F.reshape(wide, (-1, 1)), np.ones((1, 1), "f"))
+            wide = F.reshape(column, wide.shape)
+        return wide[:, margin:]
+
+    activations = renga.mixed_bfloat16 if dtype == "bfloat16" else np.float32
+    with renga.using_config("dtype", activations):
+        a, b = operand(m, k, transa), operand(k, n, transb)
+        with renga.using_config("compute_precision", "medium"):
+            found = F.matmul(a, b, transa, transb)
+    left, right = (rounded_to_bfloat16(x.array).astype("d") for x in (a, b))
+    expected = (left.T if transa else left) @ (right.T if transb else right)
+    assert_rounded_once(found.array, expected, dtype)
+
+
+def assert_rounded_once(found: np.ndarray, exact: np.ndarray, dtype: str) -> None:
+    unit = 2.0**-8 if dtype == "bfloat16" else 0
+    bound = unit * np.abs(exact) + 1e-6 * np.abs(exact).max()
+    assert (np.abs(found - exact) <= bound).all()
+
+
+@pytest.mark.parametrize("shape", [(64, 96, 80), (7, 1000, 512)])
+def test_a_bias_is_added_before_rounding(shape: tuple[int, int, int]) -> None:
+    rows, outputs, inputs = shape
+    rng = np.random.default_rng(0)
+    x, W = (
+        rng.standard_normal((rows, inputs), "f"),
+        rng.standard_normal((outputs, inputs), "f"),
+    )
+    b = 100 * rng.standard_normal(outputs).astype("f")
+    left, right = (rounded_to_bfloat16(v).astype("d") for v in (x, W))
+    with renga.using_config("dtype", renga.mixed_bfloat16):
+        found = F.linear(x, W, b).array
+    assert_rounded_once(found, left @ right.T + b, "bfloat16")

@@ -19,6 +19,7 @@ from tests.python.ops.test_coverage import (
     weighted_sum,
     weights_for,
 )
+from tests.rounding import rounded_to_bfloat16
 
 # A unit in the last place of a bfloat16 number near 1.
 UNIT = 2.0**-7
@@ -180,3 +181,48 @@ def test_digits_are_learned_as_well_as_in_float32():
     exact = accuracy_on_digits(np.dtype("f"))
     assert exact > 0.93
     assert accuracy_on_digits(renga.mixed_bfloat16) > exact - 0.02
+
+
+def log_softmax(x):
+    shifted = x - x.max(1, keepdims=True)
+    return shifted - np.log(np.exp(shifted).sum(1, keepdims=True))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_losses_of_rounded_scores_are_float32(weighted):
+    rng = np.random.default_rng(0)
+    scores = rounded_to_bfloat16(3 * rng.standard_normal((12, 50), "f"))
+    labels = rng.integers(0, 50, 12).astype("i")
+    labels[3] = -1
+    weights = rng.uniform(0.5, 2, 50).astype("f") if weighted else None
+    x = rounded(scores)
+    losses = F.softmax_cross_entropy(x, labels, class_weight=weights, reduce="no")
+    of_labels = (np.ones(50) if weights is None else weights)[labels] * (labels >= 0)
+    log_p = log_softmax(scores.astype("d"))
+    np.testing.assert_allclose(
+        losses.array, -of_labels * log_p[np.arange(12), labels], rtol=1e-6, atol=1e-6
+    )
+    (gx,) = renga.grad([F.sum(losses)], [x])
+    expected = np.exp(log_p) - np.eye(50)[labels]
+    bound = UNIT / 2 * np.abs(expected) + 1e-6
+    assert (
+        np.abs(gx.array / of_labels.clip(1e-9)[:, None] - expected)[labels >= 0]
+        <= bound[labels >= 0]
+    ).all()
+    assert (gx.array[3] == 0).all()
+
+
+def test_second_derivatives_of_the_loss():
+    rng = np.random.default_rng(0)
+    scores = rounded_to_bfloat16(rng.standard_normal((6, 5), "f"))
+    labels = np.array([0, 1, 2, 3, 4, 0], "i")
+    direction = rounded_to_bfloat16(rng.standard_normal((6, 5), "f"))
+    x = rounded(scores)
+    loss = F.softmax_cross_entropy(x, labels, normalize=False, reduce="mean")
+    (gx,) = renga.grad([loss], [x], enable_double_backprop=True)
+    (found,) = renga.grad([F.sum(gx * direction)], [x])
+    p = np.exp(log_softmax(scores.astype("d")))
+    expected = p * (direction - (p * direction).sum(1, keepdims=True)) / 6
+    np.testing.assert_allclose(
+        found.array, expected, atol=2 * UNIT * np.abs(expected).max()
+    )

@@ -10,7 +10,7 @@ namespace {
 template <class T>
 struct Labels {
   std::int64_t classes, ignore;
-  const T* weight;  // or nullptr
+  const LossOf<T>* weight;  // or nullptr
 
   std::int64_t label(const std::byte* t) const {
     const auto label = *reinterpret_cast<const std::int64_t*>(t);
@@ -25,7 +25,7 @@ struct Labels {
 
 template <class T>
 Labels<T> labels_of(const Array& x, const Array& weight, std::int64_t ignore) {
-  return {x.shape(1), ignore, weight.defined() ? weight.as<const T>() : nullptr};
+  return {x.shape(1), ignore, weight.defined() ? weight.as<const LossOf<T>>() : nullptr};
 }
 
 // Calls body(scores, gradients, p) for every sample, with buffers for its rows of x and of gx, and
@@ -47,6 +47,7 @@ template <class T>
 void nll(const Array& x, const Array& t, const Labels<T>& labels, const Array& normalizers,
          const Array& loss) {
   using C = Compute<T>;
+  using Loss = LossOf<T>;
   // With no classes, all samples are ignored.
   if (labels.classes == 0) return fill(loss, 0);
   const Array xs = select_view(x, 1, 0), tops = select_view(normalizers, 0, 0);
@@ -59,8 +60,8 @@ void nll(const Array& x, const Array& t, const Labels<T>& labels, const Array& n
     *reinterpret_cast<C*>(p[3]) = normalizer.top;
     *reinterpret_cast<C*>(p[4]) = normalizer.shift;
     const C score = row[labels.label(p[1])];
-    const C rounded = static_cast<C>(T((score - normalizer.top) - normalizer.shift));
-    *reinterpret_cast<T*>(p[0]) = T(w == 0 ? C(0) : -w * rounded);
+    const C rounded = static_cast<C>(Loss((score - normalizer.top) - normalizer.shift));
+    *reinterpret_cast<Loss*>(p[0]) = Loss(w == 0 ? C(0) : -w * rounded);
   });
 }
 
@@ -68,14 +69,15 @@ template <class T>
 void nll_grad(const Array& x, const Array& normalizers, const Array& t, const Labels<T>& labels,
               const Array& gy, const Array& gx) {
   using C = Compute<T>;
+  using Loss = LossOf<T>;
   if (labels.classes == 0) return;
   const Array from = select_view(x, 1, 0), rows = select_view(gx, 1, 0);
   const Array tops = select_view(normalizers, 0, 0), shifts = select_view(normalizers, 0, 1);
   const std::array<const Array*, 6> operands{&rows, &t, &from, &gy, &tops, &shifts};
   for_each_sample<T, 6>(operands, x, gx, [=](auto& scores, auto& gradients, const auto& p) {
     const std::int64_t label = labels.label(p[1]);
-    const C w = labels.weight_of(p[1]), g = static_cast<C>(*reinterpret_cast<const T*>(p[3]));
-    const C factor = static_cast<C>(T(w == 0 ? C(0) : w * g));
+    const C w = labels.weight_of(p[1]), g = static_cast<C>(*reinterpret_cast<const Loss*>(p[3]));
+    const C factor = static_cast<C>(Loss(w == 0 ? C(0) : w * g));
     const C top = *reinterpret_cast<const C*>(p[4]), shift = *reinterpret_cast<const C*>(p[5]);
     const C* const row = scores.read(p[2]);
     C* const to = gradients.at(p[0]);

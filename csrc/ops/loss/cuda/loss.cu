@@ -8,7 +8,7 @@ namespace {
 template <class T>
 struct Labels {
   std::int64_t ignore;
-  const T* weight;  // or nullptr
+  const LossOf<T>* weight;  // or nullptr
   __device__ std::int64_t label(std::int64_t t) const { return t == ignore ? 0 : t; }
   __device__ Compute<T> weight_of(std::int64_t t) const {
     if (t == ignore) return 0;
@@ -18,7 +18,7 @@ struct Labels {
 
 template <class T>
 Labels<T> labels_of(const Array& weight, std::int64_t ignore) {
-  return {ignore, weight.defined() ? weight.as<const T>() : nullptr};
+  return {ignore, weight.defined() ? weight.as<const LossOf<T>>() : nullptr};
 }
 
 // `samples` points at a loss, its label, the first class of x, and the two normalizers.
@@ -38,8 +38,8 @@ __global__ void nll(Labels<T> labels, cuda::ElementLoop<5> samples, std::int64_t
     *reinterpret_cast<C*>(p[4]) = shift;
     const auto t = *reinterpret_cast<const std::int64_t*>(p[1]);
     const C w = labels.weight_of(t);
-    const C log_p = static_cast<C>(T(x.at(labels.label(t)) - totals.top - shift));
-    cuda::store<T>(p[0], w == 0 ? C(0) : -w * log_p);
+    const C log_p = static_cast<C>(LossOf<T>(x.at(labels.label(t)) - totals.top - shift));
+    cuda::store<LossOf<T>>(p[0], w == 0 ? C(0) : -w * log_p);
   }
 }
 
@@ -55,7 +55,7 @@ __global__ void nll_grad(Labels<T> labels, cuda::ElementLoop<6> samples, std::in
     const auto t = *reinterpret_cast<const std::int64_t*>(p[2]);
     const std::int64_t label = labels.label(t);
     const C w = labels.weight_of(t);
-    const C factor = static_cast<C>(T(w == 0 ? C(0) : w * cuda::load<T>(p[3])));
+    const C factor = static_cast<C>(LossOf<T>(w == 0 ? C(0) : w * cuda::load<LossOf<T>>(p[3])));
     const C top = *reinterpret_cast<const C*>(p[4]), shift = *reinterpret_cast<const C*>(p[5]);
     for (std::int64_t i = thread.row; i < classes; i += thread.rows) {
       const C v =

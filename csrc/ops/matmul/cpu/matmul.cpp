@@ -5,14 +5,15 @@
 #include <algorithm>
 #include <array>
 
-#include "devices/cpu/onednn.h"
 #include "devices/gil_release.h"
 #include "devices/parallel.h"
 #include "devices/single_thread.h"
 #include "ops/matmul/batch.h"
+#include "ops/matmul/cpu/bfloat16_matmul.h"
 #include "ops/matmul/cpu/bfloat16_products.h"
 #include "ops/matmul/cpu/blocking.h"
 #include "ops/matmul/cpu/few_rows.h"
+#include "ops/matmul/cpu/matrix.h"
 #include "ops/matmul/cpu/weight_columns.h"
 #include "ops/matmul/cpu/weight_panels.h"
 #include "ops/matmul/linear.h"
@@ -22,40 +23,6 @@
 
 namespace renga {
 namespace {
-
-// A matrix, or a stack of them, whose rows or columns are contiguous, as BLAS requires.
-struct Matrix {
-  Array array;
-  bool transposed = false;  // the columns are contiguous
-  std::int64_t leading = 1;
-
-  std::byte* data(std::int64_t i) const {
-    return array.data() + (array.ndim() > 2 ? i * array.strides()[0] : 0);
-  }
-  template <class T>
-  const T* at(std::int64_t i) const {
-    return reinterpret_cast<const T*>(data(i));
-  }
-};
-
-Matrix as_matrix(const Array& x) {
-  const int row = x.ndim() - 2, column = x.ndim() - 1;
-  const std::int64_t item = x.itemsize(), rows = x.shape(row), columns = x.shape(column);
-  const std::int64_t down = x.strides()[row], across = x.strides()[column];
-  if ((across == item || columns == 1) &&
-      (rows == 1 || (down >= columns * item && down % item == 0))) {
-    return {x, false, rows == 1 ? std::max<std::int64_t>(columns, 1) : down / item};
-  }
-  if ((down == item || rows == 1) &&
-      (columns == 1 || (across >= rows * item && across % item == 0))) {
-    return {x, true, columns == 1 ? std::max<std::int64_t>(rows, 1) : across / item};
-  }
-  return {contiguous(x), false, std::max<std::int64_t>(columns, 1)};
-}
-
-struct Sizes {
-  std::int64_t m, n, k;
-};
 
 // c (+)= a b of single matrices, so small that looking at their layout would take as long.
 template <class T>
@@ -230,67 +197,6 @@ void gemm(const Array& a, const Array& b, const Array& c, bool accumulate) {
   });
 }
 
-// c (+)= a b of one matrix each, with operands rounded to bfloat16.
-onednn::Plan bfloat16_plan(const Matrix& a, const Matrix& b, const Array& c, const Sizes& size,
-                           bool accumulate) {
-  using dnnl::memory;
-  const auto type_of = [](const Array& x) {
-    return x.dtype() == Dtype::bfloat16 ? memory::data_type::bf16 : memory::data_type::f32;
-  };
-  const auto external = [&](const Matrix& x, std::int64_t rows, std::int64_t columns) {
-    return memory::desc({rows, columns}, type_of(x.array),
-                        x.transposed ? memory::dims{1, x.leading} : memory::dims{x.leading, 1});
-  };
-  const memory::desc left = external(a, size.m, size.k), right = external(b, size.k, size.n);
-  const memory::desc to({size.m, size.n}, type_of(c), memory::format_tag::ab);
-  const auto rounded = [](const memory::desc& x) {
-    return memory::desc(x.get_dims(), memory::data_type::bf16, memory::format_tag::any);
-  };
-  dnnl::primitive_attr attributes = onednn::own_scratchpad();
-  if (accumulate) {
-    dnnl::post_ops add;
-    add.append_sum();
-    attributes.set_post_ops(add);
-  }
-  const dnnl::matmul::primitive_desc product(onednn::engine(), rounded(left), rounded(right), to,
-                                             attributes);
-  return onednn::Plan(dnnl::matmul(product), product.scratchpad_desc(),
-                      {onednn::Operand::input(DNNL_ARG_SRC, left, product.src_desc()),
-                       onednn::Operand::input(DNNL_ARG_WEIGHTS, right, product.weights_desc()),
-                       onednn::Operand::output(DNNL_ARG_DST, to, product.dst_desc())});
-}
-
-void multiply_bfloat16(const Array& a, const Array& b, const Array& c, bool accumulate) {
-  static auto* const plans = new onednn::Plans;
-  constexpr std::int64_t kSmall = 1 << 24;  // products of two matrices
-  const Matrix left = as_matrix(flatten_batch(a)), right = as_matrix(flatten_batch(b));
-  const Sizes size{c.shape(c.ndim() - 2), c.shape(c.ndim() - 1), a.shape(a.ndim() - 1)};
-  const std::int64_t each = size.m * size.n, count = c.size() / each;
-  const auto multiply = [&](std::int64_t begin, std::int64_t end) {
-    const auto plan = plans->get(
-        {size.m, size.n, size.k, left.transposed, left.leading, right.transposed, right.leading,
-         static_cast<std::int64_t>(a.dtype()), static_cast<std::int64_t>(b.dtype()),
-         static_cast<std::int64_t>(c.dtype()), accumulate},
-        [&] { return bfloat16_plan(left, right, c, size, accumulate); });
-    for (std::int64_t i = begin; i < end; ++i) {
-      plan->run(
-          std::array<void*, 3>{left.data(i), right.data(i), c.data() + i * each * c.itemsize()});
-    }
-  };
-  if (count == 1 || each * size.k > kSmall) return multiply(0, count);
-  parallel_for(count, each * size.k, [&](std::int64_t begin, std::int64_t end) {
-    const SingleThread alone;
-    multiply(begin, end);
-  });
-}
-
-void multiply_bf16x3(const Array& a, const Array& b, const Array& c, bool accumulate) {
-  const Bfloat16Split a_split(a), b_split(b);
-  multiply_bfloat16(a_split.low, b_split.high, c, accumulate);
-  multiply_bfloat16(a_split.high, b_split.low, c, true);
-  multiply_bfloat16(a_split.high, b_split.high, c, true);
-}
-
 // Computed in float32.
 void multiply_in_float32(const Array& a, const Array& b, const Array& c, bool accumulate) {
   const bool in_place = c.dtype() == Dtype::float32;
@@ -317,13 +223,20 @@ bool are_float32(const Array& a, const Array& b, const Array& c) {
   return a.dtype() == Dtype::float32 && b.dtype() == Dtype::float32 && c.dtype() == Dtype::float32;
 }
 
-// For matrices each of which is float32 or bfloat16.
+// Of the dtypes that products may mix.
+bool are_activations(std::initializer_list<Array> arrays) {
+  return std::ranges::all_of(arrays, [](const Array& x) {
+    return x.dtype() == Dtype::bfloat16 || x.dtype() == Dtype::float32;
+  });
+}
+
+// For activations.
 void multiply_activations(const Array& a, const Array& b, const Array& c, bool accumulate) {
   const std::int64_t rows = a.shape(a.ndim() - 2), columns = b.shape(b.ndim() - 1);
   const bool all_float32 = are_float32(a, b, c);
   switch (precision_of(rows * columns * a.shape(a.ndim() - 1), all_float32)) {
     case Precision::medium:
-      return multiply_bfloat16(a, b, c, accumulate);
+      return multiply_bfloat16(a, b, {}, c, accumulate);
     case Precision::high:
       return multiply_bf16x3(a, b, c, accumulate);
     case Precision::highest:
@@ -334,7 +247,7 @@ void multiply_activations(const Array& a, const Array& b, const Array& c, bool a
 
 void matmul_cpu(const Array& a, const Array& b, const Array& c, bool accumulate) {
   const GilRelease work(c.size() * a.shape(a.ndim() - 1));
-  if (c.dtype() == Dtype::bfloat16 || c.dtype() == Dtype::float32) {
+  if (are_activations({c})) {
     return multiply_activations(a, b, c, accumulate);
   }
   visit_dtype(c.dtype(), [&]<class T>(Type<T>) {
@@ -370,6 +283,12 @@ bool multiply_by_cached_panels(const Array& x, const Array& wt, const Array& y, 
 
 void linear_cpu(const Array& x, const Array& wt, const Array& b, const Array& y,
                 PackedWeightCache* cache) {
+  const std::int64_t products = y.size() * x.shape(1);
+  if (b.defined() && are_activations({x, wt, b, y}) &&
+      precision_of(products, are_float32(x, wt, y)) == Precision::medium) {
+    const GilRelease work(products);
+    return multiply_bfloat16(x, wt, b, y, false);
+  }
   if (b.defined()) copy(broadcast_view("linear", b, y.shape()), y);
   if (multiply_by_cached_panels(x, wt, y, b.defined(), cache)) return;
   matmul_cpu(x, wt, y, b.defined());

@@ -1,0 +1,93 @@
+#include "ops/matmul/cpu/bfloat16_matmul.h"
+
+#include <array>
+
+#include "devices/cpu/onednn.h"
+#include "devices/parallel.h"
+#include "devices/single_thread.h"
+#include "ops/matmul/batch.h"
+#include "ops/matmul/cpu/bfloat16_operands.h"
+#include "ops/matmul/cpu/bfloat16_products.h"
+#include "ops/matmul/cpu/matrix.h"
+
+namespace renga {
+namespace {
+
+dnnl::memory::data_type bfloat16_or_float(const Array& x) {
+  return x.dtype() == Dtype::bfloat16 ? dnnl::memory::data_type::bf16
+                                      : dnnl::memory::data_type::f32;
+}
+
+// c (+)= a b of one matrix each, with operands rounded to bfloat16; c = a b + bias if that is
+// defined.
+onednn::Plan bfloat16_plan(const Matrix& a, const Matrix& b, const Array& bias, const Array& c,
+                           const Sizes& size, bool accumulate) {
+  using dnnl::memory, onednn::Operand;
+  const auto external = [&](const Matrix& x, std::int64_t rows, std::int64_t columns) {
+    return memory::desc({rows, columns}, bfloat16_or_float(x.array),
+                        x.transposed ? memory::dims{1, x.leading} : memory::dims{x.leading, 1});
+  };
+  const memory::desc left = external(a, size.m, size.k), right = external(b, size.k, size.n);
+  const memory::desc to({size.m, size.n}, bfloat16_or_float(c), memory::format_tag::ab);
+  const memory::desc added =
+      bias.defined() ? memory::desc({1, size.n}, bfloat16_or_float(bias), memory::format_tag::ab)
+                     : memory::desc();
+  const auto rounded = [](const memory::desc& x) {
+    return memory::desc(x.get_dims(), memory::data_type::bf16, memory::format_tag::any);
+  };
+  dnnl::primitive_attr attributes = onednn::own_scratchpad();
+  if (accumulate) {
+    dnnl::post_ops add;
+    add.append_sum();
+    attributes.set_post_ops(add);
+  }
+  const dnnl::matmul::primitive_desc product(onednn::engine(), rounded(left), rounded(right), added,
+                                             to, attributes);
+  std::vector<Operand> operands{Operand::input(DNNL_ARG_SRC, left, product.src_desc(),
+                                               left_operand_move(left, product.src_desc())),
+                                Operand::input(DNNL_ARG_WEIGHTS, right, product.weights_desc(),
+                                               right_operand_move(right, product.weights_desc())),
+                                Operand::output(DNNL_ARG_DST, to, product.dst_desc())};
+  if (bias.defined()) operands.push_back(Operand::input(DNNL_ARG_BIAS, added, added));
+  return onednn::Plan(dnnl::matmul(product), product.scratchpad_desc(), std::move(operands));
+}
+
+}  // namespace
+
+void multiply_bfloat16(const Array& a, const Array& b, const Array& bias, const Array& c,
+                       bool accumulate) {
+  static auto* const plans = new onednn::Plans;
+  constexpr std::int64_t kSmall = 1 << 24;  // products of two matrices
+  const Matrix left = as_matrix(flatten_batch(a)), right = as_matrix(flatten_batch(b));
+  const Array row = bias.defined() ? contiguous(bias) : bias;
+  const Sizes size{c.shape(c.ndim() - 2), c.shape(c.ndim() - 1), a.shape(a.ndim() - 1)};
+  const std::int64_t each = size.m * size.n, count = c.size() / each;
+  const auto multiply = [&](std::int64_t begin, std::int64_t end) {
+    const auto dtype_of = [](const Array& x) {
+      return x.defined() ? static_cast<std::int64_t>(x.dtype()) : -1;
+    };
+    const auto plan = plans->get(
+        {size.m, size.n, size.k, left.transposed, left.leading, right.transposed, right.leading,
+         dtype_of(a), dtype_of(b), dtype_of(row), dtype_of(c), accumulate},
+        [&] { return bfloat16_plan(left, right, row, c, size, accumulate); });
+    for (std::int64_t i = begin; i < end; ++i) {
+      std::array<void*, 4> data{left.data(i), right.data(i), c.data() + i * each * c.itemsize()};
+      if (row.defined()) data[3] = row.data();
+      plan->run(data);
+    }
+  };
+  if (count == 1 || each * size.k > kSmall) return multiply(0, count);
+  parallel_for(count, each * size.k, [&](std::int64_t begin, std::int64_t end) {
+    const SingleThread alone;
+    multiply(begin, end);
+  });
+}
+
+void multiply_bf16x3(const Array& a, const Array& b, const Array& c, bool accumulate) {
+  const Bfloat16Split a_split(a), b_split(b);
+  multiply_bfloat16(a_split.low, b_split.high, {}, c, accumulate);
+  multiply_bfloat16(a_split.high, b_split.low, {}, c, true);
+  multiply_bfloat16(a_split.high, b_split.high, {}, c, true);
+}
+
+}  // namespace renga

@@ -1,0 +1,16 @@
+// The operands of bfloat16 products, rounded and brought to the layouts that oneDNN multiplies.
+#pragma once
+
+#include "devices/cpu/onednn.h"
+
+namespace renga {
+
+// What brings a matrix of float32 or bfloat16 numbers to `inside`, which is the layout of a
+// product's left operand (rows) or right one (panels of pairs of rows). oneDNN's own reorders take
+// three to five times as long. Empty where `inside` is another layout, and on machines without
+// instructions for bfloat16.
+onednn::Move left_operand_move(const dnnl::memory::desc& outside, const dnnl::memory::desc& inside);
+onednn::Move right_operand_move(const dnnl::memory::desc& outside,
+                                const dnnl::memory::desc& inside);
+
+}  // namespace renga
