@@ -41,24 +41,24 @@ struct HalfConversion {
 
 #if defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
 // The compiler does not find these instructions by itself.
-using FloatBatch = xsimd::batch<float, xsimd::fma3<xsimd::avx2>>;
+using Avx2Batch = xsimd::batch<float, xsimd::fma3<xsimd::avx2>>;
 
 template <>
-struct HalfConversion<FloatBatch, float16> {
-  static FloatBatch load(const float16* from) {
+struct HalfConversion<Avx2Batch, float16> {
+  static Avx2Batch load(const float16* from) {
     return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
   }
-  static void store(const FloatBatch& v, float16* to) {
+  static void store(const Avx2Batch& v, float16* to) {
     _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT));
   }
 };
 
 template <>
-struct HalfConversion<FloatBatch, bfloat16> {
-  static FloatBatch load(const bfloat16* from) {
-    return FloatBatch(static_cast<__m256>(from_bfloat16<Avx2>(from)));
+struct HalfConversion<Avx2Batch, bfloat16> {
+  static Avx2Batch load(const bfloat16* from) {
+    return Avx2Batch(static_cast<__m256>(from_bfloat16<Avx2>(from)));
   }
-  static void store(const FloatBatch& v, bfloat16* to) {
+  static void store(const Avx2Batch& v, bfloat16* to) {
     to_bfloat16<Avx2>(static_cast<Floats<Avx2>>(static_cast<__m256>(v)), to);
   }
 };
@@ -131,13 +131,13 @@ void store_integers(const V& v, I* to) {
 
 #if defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
 template <>
-inline FloatBatch load_integers<FloatBatch>(const std::uint8_t* from) {
+inline Avx2Batch load_integers<Avx2Batch>(const std::uint8_t* from) {
   const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(from));
-  return FloatBatch(_mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(bytes)));
+  return Avx2Batch(_mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(bytes)));
 }
 
 template <>
-inline void store_integers(const FloatBatch& v, std::uint8_t* to) {
+inline void store_integers(const Avx2Batch& v, std::uint8_t* to) {
   const __m256i words = _mm256_cvttps_epi32(v);
   const __m128i halves =
       _mm_packus_epi32(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));

@@ -6,6 +6,8 @@
 #include <xsimd/xsimd.hpp>
 
 #include "simd/batch.h"
+#include "simd/float_batch.h"
+#include "simd/vector.h"
 #include "tensor/streaming.cpu.h"
 #include "tensor/strided_loop.h"
 
@@ -70,6 +72,27 @@ void map_batches(const T* a, const T* b, T* y, std::int64_t n, F f) {
   std::copy(b + i, b + n, in_b);
   store(V(f(load<V>(in_a), load<V>(in_b))), out);
   std::copy_n(out, n - i, y + i);
+}
+
+// The same for floats in vectors of the machine's width: f(v...) of FloatBatch, always inlined.
+template <class T, class F, class... In>
+void map_vectors(T* y, std::int64_t n, const F& f, const In*... x) {
+  dispatch<float>([=](auto target) __attribute__((always_inline)) {
+    using L = Vector<decltype(target), float>;
+    using V = FloatBatch<decltype(target)>;
+    std::int64_t i = 0;
+    for (; i + L::width <= n; i += L::width) L::store(f(V(L::load(x + i))...).v, y + i);
+    if (i == n) return;
+    const auto rest = [=](const T* from) __attribute__((always_inline)) {
+      T padded[L::width];
+      std::fill_n(padded, L::width, T(1.0f));
+      std::copy(from + i, from + n, padded);
+      return V(L::load(padded));
+    };
+    T out[L::width];
+    L::store(f(rest(x)...).v, out);
+    std::copy_n(out, n - i, y + i);
+  });
 }
 
 // Blocks of an input of n elements: in place if they are contiguous and of the compute type, else

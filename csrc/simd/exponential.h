@@ -5,12 +5,17 @@
 
 namespace renga::simd {
 
-// e^x for x <= 88, within 2 units in the last place; 0 below the least normal number.
+// e^x = p 2^n, where p is between 0.7 and 1.42 and n an integer.
 template <class Target>
-[[gnu::always_inline]] inline Floats<Target> exponential(const Floats<Target>& x) {
+struct ScaledPower {
+  Floats<Target> p;
+  typename VectorTypes<Target>::Integers n;
+};
+
+template <class Target>
+[[gnu::always_inline]] inline ScaledPower<Target> scaled_power(const Floats<Target>& x) {
   using V = Floats<Target>;
-  using Integers = typename VectorTypes<Target>::Integers;
-  constexpr float log2_e = 1.44269504f, least = -87.33654f;
+  constexpr float log2_e = 1.44269504f;
   constexpr float ln2_high = 0.693359375f, ln2_low = -2.12194440e-4f;  // high has 9 bits
   constexpr float round = 0x1.8p23f;  // added and subtracted again, it leaves an integer
   const V n = (x * log2_e + round) - round;
@@ -23,9 +28,33 @@ template <class Target>
   p = p * r + 0.5f;
   p = p * r + 1.0f;
   p = p * r + 1.0f;
-  const Integers power = (__builtin_convertvector(n, Integers) + 127) << 23;
-  const V y = p * reinterpret_cast<V>(power);
-  return x < least ? V{} : y;
+  return {p, __builtin_convertvector(n, typename VectorTypes<Target>::Integers)};
+}
+
+// p 2^n, where the power is a normal number.
+template <class Target>
+[[gnu::always_inline]] inline Floats<Target> times_power(
+    const Floats<Target>& p, const typename VectorTypes<Target>::Integers& n) {
+  return p * reinterpret_cast<Floats<Target>>((n + 127) << 23);
+}
+
+inline constexpr float kLeastExponent = -87.33654f;
+
+// e^x for x <= 88, within 2 units in the last place; 0 below the least normal number.
+template <class Target>
+[[gnu::always_inline]] inline Floats<Target> exponential(const Floats<Target>& x) {
+  const ScaledPower<Target> y = scaled_power<Target>(x);
+  return x < kLeastExponent ? Floats<Target>{} : times_power<Target>(y.p, y.n);
+}
+
+// The same for every x; infinite where e^x is too large.
+template <class Target>
+[[gnu::always_inline]] inline Floats<Target> exponential_of_any(const Floats<Target>& x) {
+  const ScaledPower<Target> y = scaled_power<Target>(x > 89.0f ? Floats<Target>{} + 89.0f : x);
+  // 2^n may be too large where p 2^n is not.
+  const auto half = y.n >> 1;
+  const Floats<Target> e = times_power<Target>(times_power<Target>(y.p, half), y.n - half);
+  return x < kLeastExponent ? Floats<Target>{} : e;
 }
 
 }  // namespace renga::simd

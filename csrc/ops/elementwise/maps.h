@@ -17,16 +17,16 @@ using std::acos, std::asin, std::atan, std::cos, std::cosh, std::sin, std::sinh,
 using std::log, std::log10, std::log1p, std::log2, std::tanh;
 
 template <class C>
-requires std::is_arithmetic_v<C> RENGA_HOST_DEVICE C select(bool condition, C yes, C no) {
+requires std::is_arithmetic_v<C> RENGA_INLINE C select(bool condition, C yes, C no) {
   return condition ? yes : no;
 }
 // As the hardware's: the second operand if either is NaN.
 template <class C>
-requires std::is_arithmetic_v<C> RENGA_HOST_DEVICE C max(C a, C b) { return a > b ? a : b; }
+requires std::is_arithmetic_v<C> RENGA_INLINE C max(C a, C b) { return a > b ? a : b; }
 template <class C>
-requires std::is_arithmetic_v<C> RENGA_HOST_DEVICE C min(C a, C b) { return a < b ? a : b; }
+requires std::is_arithmetic_v<C> RENGA_INLINE C min(C a, C b) { return a < b ? a : b; }
 template <class C>
-requires std::is_arithmetic_v<C> RENGA_HOST_DEVICE C sign(C v) {
+requires std::is_arithmetic_v<C> RENGA_INLINE C sign(C v) {
   return static_cast<C>((v > 0) - (v < 0));
 }
 
@@ -45,21 +45,21 @@ using element_of = typename ElementOf<V>::type;
 
 // NaN propagates, as in NumPy.
 template <class V>
-RENGA_HOST_DEVICE V maximum(const V& a, const V& b) {
+RENGA_INLINE V maximum(const V& a, const V& b) {
   return select(isnan(a), a, max(a, b));
 }
 template <class V>
-RENGA_HOST_DEVICE V minimum(const V& a, const V& b) {
+RENGA_INLINE V minimum(const V& a, const V& b) {
   return select(isnan(a), a, min(a, b));
 }
 
 template <class V>
-RENGA_HOST_DEVICE V logistic(const V& v) {
+RENGA_INLINE V logistic(const V& v) {
   return V(1) / (V(1) + exp(-v));
 }
 
 template <class V>
-RENGA_HOST_DEVICE V softplus(const V& x, const V& beta) {
+RENGA_INLINE V softplus(const V& x, const V& beta) {
   // log(1 + e^z) = max(z, 0) + log1p(e^-|z|), which cannot overflow.
   const V z = x * beta;
   return (max(V(0), z) + log1p(exp(-abs(z)))) / beta;
@@ -68,7 +68,7 @@ RENGA_HOST_DEVICE V softplus(const V& x, const V& beta) {
 // For vectors of floats, within 1.1 units in the last place: near 0 by a polynomial in v², and
 // 1 - e^p(|v|) from 1 on, where p approximates the logarithm of 1 - erf (both minimax polynomials).
 template <class V>
-V erf_of_floats(const V& v) {
+RENGA_INLINE V erf_of_floats(const V& v) {
   const V z = v * v;
   V near = V(7.85529278e-5f) * z + V(-8.01078319e-4f);
   near = near * z + V(5.18841605e-3f);
@@ -92,7 +92,7 @@ V erf_of_floats(const V& v) {
 
 // erf is 1 or -1 long before the limits, beyond which the square would overflow.
 template <class V>
-RENGA_HOST_DEVICE V limited_erf(const V& v) {
+RENGA_INLINE V limited_erf(const V& v) {
   if constexpr (!std::is_arithmetic_v<V> && std::is_same_v<element_of<V>, float>) {
     return erf_of_floats(v);
   } else {
@@ -102,36 +102,36 @@ RENGA_HOST_DEVICE V limited_erf(const V& v) {
 }
 
 template <class V>
-RENGA_HOST_DEVICE V erf_slope(const V& v) {
+RENGA_INLINE V erf_slope(const V& v) {
   using C = element_of<V>;
   return V(C(2 * std::numbers::inv_sqrtpi)) * exp(V(-(v * v)));
 }
 
 template <class V>
-RENGA_HOST_DEVICE V hard_sigmoid(const V& v) {
+RENGA_INLINE V hard_sigmoid(const V& v) {
   using C = element_of<V>;
   return minimum(maximum(V(V(C(0.2)) * v + V(C(0.5))), V(0)), V(1));
 }
 
 template <class V>
-RENGA_HOST_DEVICE V hard_swish(const V& v) {
+RENGA_INLINE V hard_swish(const V& v) {
   return v * minimum(maximum(V(v + V(3)), V(0)), V(6)) / V(6);
 }
 template <class V>
-RENGA_HOST_DEVICE V hard_swish_slope(const V& v) {
+RENGA_INLINE V hard_swish_slope(const V& v) {
   const V between = (v + v + V(3)) / V(6);
   return select(v <= V(-3), V(0), V(select(v >= V(3), V(1), between)));
 }
 
 // Of the standard normal distribution.
 template <class V>
-RENGA_HOST_DEVICE V normal_cdf(const V& v) {
+RENGA_INLINE V normal_cdf(const V& v) {
   using C = element_of<V>;
   return V(C(0.5)) * (V(1) + limited_erf(V(v * V(C(std::numbers::sqrt2 / 2)))));
 }
 
 template <class V>
-RENGA_HOST_DEVICE V gelu_slope(const V& v) {
+RENGA_INLINE V gelu_slope(const V& v) {
   using C = element_of<V>;
   const V density =
       V(C(std::numbers::inv_sqrtpi / std::numbers::sqrt2)) * exp(V(V(C(-0.5)) * v * v));
@@ -140,13 +140,13 @@ RENGA_HOST_DEVICE V gelu_slope(const V& v) {
 
 // (1 + tanh(z / 2)) / 2 = logistic(z), where z = sqrt(8 / pi) (v + 0.044715 v³).
 template <class V>
-RENGA_HOST_DEVICE V gelu_argument(const V& v) {
+RENGA_INLINE V gelu_argument(const V& v) {
   using C = element_of<V>;
   const V scale(C(2 * std::numbers::sqrt2 * std::numbers::inv_sqrtpi));
   return scale * (v + V(C(0.044715)) * v * v * v);
 }
 template <class V>
-RENGA_HOST_DEVICE V gelu_tanh_slope(const V& v) {
+RENGA_INLINE V gelu_tanh_slope(const V& v) {
   using C = element_of<V>;
   const V scale(C(2 * std::numbers::sqrt2 * std::numbers::inv_sqrtpi));
   const V slope = scale * (V(1) + V(C(3 * 0.044715)) * v * v);
@@ -155,28 +155,28 @@ RENGA_HOST_DEVICE V gelu_tanh_slope(const V& v) {
 }
 
 template <class V>
-RENGA_HOST_DEVICE V silu_slope(const V& v) {
+RENGA_INLINE V silu_slope(const V& v) {
   const V s = logistic(v);
   return s * (V(1) + v * (V(1) - s));
 }
 
 // tanh(log(1 + e^v)) = ((1 + e^v)² - 1) / ((1 + e^v)² + 1), by e^-|v|, which cannot overflow.
 template <class V>
-RENGA_HOST_DEVICE V tanh_softplus(const V& v) {
+RENGA_INLINE V tanh_softplus(const V& v) {
   const V e = exp(V(-abs(v)));
   const V numerator = select(v < V(0), V(e * (e + V(2))), V(V(1) + e + e));
   const V square = select(v < V(0), V(1), V(e * e));
   return numerator / (numerator + square + square);
 }
 template <class V>
-RENGA_HOST_DEVICE V mish_slope(const V& v) {
+RENGA_INLINE V mish_slope(const V& v) {
   const V t = tanh_softplus(v);
   return t + v * (V(1) - t * t) * logistic(v);
 }
 
 // As Python divides floats: the remainder is exact, while a / b may be rounded up to an integer.
 template <class C>
-RENGA_HOST_DEVICE C floor_divide(C a, C b) {
+RENGA_INLINE C floor_divide(C a, C b) {
   if (b == 0) return a / b;
   const C remainder = std::fmod(a, b);
   C quotient = (a - remainder) / b;
@@ -198,9 +198,39 @@ constexpr bool is_of_numbers(Binary map) {
   return map == Binary::power || map == Binary::floor_divide || map == Binary::arctan2;
 }
 
+// Made of arithmetic, comparisons and exponentials alone, so that simd::FloatBatch computes it.
+constexpr bool is_of_float_batches(Unary map) {
+  switch (map) {
+    case Unary::negative:
+    case Unary::absolute:
+    case Unary::square:
+    case Unary::add:
+    case Unary::multiply:
+    case Unary::subtract_from:
+    case Unary::divide_into:
+    case Unary::clip:
+    case Unary::exp:
+    case Unary::erf:
+    case Unary::sigmoid:
+    case Unary::relu:
+    case Unary::leaky_relu:
+    case Unary::clipped_relu:
+    case Unary::hard_sigmoid:
+    case Unary::hard_swish:
+    case Unary::gelu:
+    case Unary::gelu_tanh:
+    case Unary::silu:
+    case Unary::mish:
+      return true;
+    default:
+      return false;
+  }
+}
+constexpr bool is_of_float_batches(Binary map) { return !is_of_numbers(map); }
+
 // The function with parameters p and q of a vector or number.
 template <Unary map, class V>
-RENGA_HOST_DEVICE V unary(const V& v, const V& p, const V& q) {
+RENGA_INLINE V unary(const V& v, const V& p, const V& q) {
   const V zero(0), one(1);
   if constexpr (map == Unary::negative) return -v;
   if constexpr (map == Unary::absolute) return abs(v);
@@ -251,7 +281,7 @@ RENGA_HOST_DEVICE V unary(const V& v, const V& p, const V& q) {
 }
 
 template <Binary map, class V>
-RENGA_HOST_DEVICE V binary(const V& a, const V& b, const V& p) {
+RENGA_INLINE V binary(const V& a, const V& b, const V& p) {
   const V zero(0), one(1);
   if constexpr (map == Binary::add) return a + b;
   if constexpr (map == Binary::subtract) return a - b;

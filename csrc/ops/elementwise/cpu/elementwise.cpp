@@ -45,6 +45,12 @@ void float_unary(Compute<T> p, Compute<T> q, const T* x, T* y, std::int64_t n) {
   using V = xsimd::batch<C>;
   if constexpr (maps::is_of_numbers(map)) {
     for (std::int64_t i = 0; i < n; ++i) y[i] = T(maps::unary<map>(C(x[i]), p, q));
+  } else if constexpr (std::is_same_v<C, float> && maps::is_of_float_batches(map)) {
+    simd::map_vectors(
+        y, n,
+        [=]<class F>(const F& v)
+            __attribute__((always_inline)) { return maps::unary<map>(v, F(p), F(q)); },
+        x);
   } else {
     simd::map_batches(x, y, n,
                       [vp = V(p), vq = V(q)](V v) { return unary_of_batch<map>(v, vp, vq); });
@@ -57,6 +63,12 @@ void float_binary(Compute<T> p, const T* a, const T* b, T* y, std::int64_t n) {
   using V = xsimd::batch<C>;
   if constexpr (maps::is_of_numbers(map)) {
     for (std::int64_t i = 0; i < n; ++i) y[i] = T(maps::binary<map>(C(a[i]), C(b[i]), p));
+  } else if constexpr (std::is_same_v<C, float> && maps::is_of_float_batches(map)) {
+    simd::map_vectors(
+        y, n,
+        [=]<class F>(const F& u, const F& v)
+            __attribute__((always_inline)) { return maps::binary<map>(u, v, F(p)); },
+        a, b);
   } else {
     simd::map_batches(a, b, y, n, [vp = V(p)](V u, V v) { return maps::binary<map>(u, v, vp); });
   }
