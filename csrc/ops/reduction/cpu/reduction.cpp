@@ -84,7 +84,8 @@ void reduce_all(const StridedLoop<1>& loop, std::byte* y) {
 template <class T, class R>
 void reduce_rows(const StridedLoop<2>& kept, const StridedLoop<1>& reduced, std::int64_t cost) {
   using Value = typename R::Value;
-  constexpr std::int64_t kWidth = 256;
+  // Wide, so that memory is read in its order, while the results stay in the nearest cache.
+  constexpr std::int64_t kWidth = 2048;
   parallel_walk(kept, cost, [&](std::int64_t n, const auto& p, const auto& s) {
     Value row[kWidth];
     for (std::int64_t j = 0; j < n; j += kWidth) {
