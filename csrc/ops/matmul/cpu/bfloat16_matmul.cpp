@@ -5,7 +5,6 @@
 #include "devices/cpu/onednn.h"
 #include "devices/parallel.h"
 #include "devices/single_thread.h"
-#include "ops/matmul/batch.h"
 #include "ops/matmul/cpu/bfloat16_operands.h"
 #include "ops/matmul/cpu/bfloat16_products.h"
 #include "ops/matmul/cpu/matrix.h"
@@ -58,7 +57,7 @@ void multiply_bfloat16(const Array& a, const Array& b, const Array& bias, const 
                        bool accumulate) {
   static auto* const plans = new onednn::Plans;
   constexpr std::int64_t kSmall = 1 << 24;  // products of two matrices
-  const Matrix left = as_matrix(flatten_batch(a)), right = as_matrix(flatten_batch(b));
+  const Matrix left = as_matrix(a), right = as_matrix(b);
   const Array row = bias.defined() ? contiguous(bias) : bias;
   const Sizes size{c.shape(c.ndim() - 2), c.shape(c.ndim() - 1), a.shape(a.ndim() - 1)};
   const std::int64_t each = size.m * size.n, count = c.size() / each;

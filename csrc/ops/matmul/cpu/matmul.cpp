@@ -8,7 +8,6 @@
 #include "devices/gil_release.h"
 #include "devices/parallel.h"
 #include "devices/single_thread.h"
-#include "ops/matmul/batch.h"
 #include "ops/matmul/cpu/bfloat16_matmul.h"
 #include "ops/matmul/cpu/bfloat16_products.h"
 #include "ops/matmul/cpu/blocking.h"
@@ -64,14 +63,14 @@ void multiply_rows(const T* a, std::int64_t down, std::int64_t across, const T* 
   }
 }
 
+// One product of a stack; b is not transposed.
 template <class T>
 void generic_gemm(const Matrix& a, const Matrix& b, T* c, std::int64_t batch, const Sizes& size,
                   bool accumulate, bool threads) {
-  const Matrix right = b.transposed ? as_matrix(contiguous(b.array)) : b;
   const std::int64_t down = a.transposed ? 1 : a.leading, across = a.transposed ? a.leading : 1;
   const auto rows = [&](std::int64_t begin, std::int64_t end) {
-    multiply_rows<T>(a.at<T>(batch), down, across, right.at<T>(batch), right.leading, c, size,
-                     accumulate, begin, end);
+    multiply_rows<T>(a.at<T>(batch), down, across, b.at<T>(batch), b.leading, c, size, accumulate,
+                     begin, end);
   };
   if (threads) return parallel_for(size.m, size.n * size.k, rows);
   rows(0, size.m);
@@ -169,8 +168,9 @@ void gemm(const Array& a, const Array& b, const Array& c, bool accumulate) {
   if (c.ndim() == 2 && c.size() * a.shape(1) <= kSmall) {
     return multiply_small<T>(a, b, c, accumulate);
   }
-  const Array left = flatten_batch(a), right = flatten_batch(b);
-  const Matrix ma = as_matrix(left), mb = as_matrix(right);
+  const Matrix ma = as_matrix(a);
+  Matrix mb = as_matrix(b);
+  if (!std::is_same_v<T, float> && mb.transposed) mb = as_matrix(contiguous(b));
   const Sizes size{c.shape(c.ndim() - 2), c.shape(c.ndim() - 1), a.shape(a.ndim() - 1)};
   const std::int64_t each = size.m * size.n;
   const std::int64_t batch = each == 0 ? 0 : c.size() / each;

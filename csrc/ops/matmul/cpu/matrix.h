@@ -14,8 +14,14 @@ struct Matrix {
   bool transposed = false;  // the columns are contiguous
   std::int64_t leading = 1;
 
+  // Of matrix i, counted along all batch axes.
   std::byte* data(std::int64_t i) const {
-    return array.data() + (array.ndim() > 2 ? i * array.strides()[0] : 0);
+    std::byte* p = array.data();
+    for (int axis = array.ndim() - 3; axis >= 0; --axis) {
+      p += i % array.shape(axis) * array.strides()[axis];
+      i /= array.shape(axis);
+    }
+    return p;
   }
   template <class T>
   const T* at(std::int64_t i) const {
