@@ -88,3 +88,22 @@ FAULTS = [
 def test_faults(wrong, error):
     with pytest.raises(error):
         wrong()
+
+
+@pytest.mark.parametrize("size", [3, 40])
+@pytest.mark.parametrize("transb", [False, True])
+@pytest.mark.parametrize("dtype", ["f", "d", "i"])
+def test_stacks_are_views_or_broadcast(dtype, transb, size):
+    def numbers(*shape):
+        return (10 * rng.normal(size=shape)).astype(dtype)
+
+    # The heads of attention: (samples, positions, heads, size) to (samples, heads, ...).
+    q, k = (numbers(2, size, 3, size + 2).transpose(0, 2, 1, 3) for _ in range(2))
+    right = k if transb else k.swapaxes(2, 3)
+    y = F.matmul(q, right, transb=transb).array
+    exact = q.astype("d") @ k.swapaxes(2, 3).astype("d")
+    numpy.testing.assert_allclose(y, exact, rtol=0, atol=1e-6 * abs(exact).max())
+    shared = numbers(1, size, size + 2) if transb else numbers(1, size + 2, size)
+    y = F.matmul(q, shared, transb=transb).array
+    exact = q.astype("d") @ (shared.swapaxes(1, 2) if transb else shared).astype("d")
+    numpy.testing.assert_allclose(y, exact, rtol=0, atol=1e-6 * abs(exact).max())
