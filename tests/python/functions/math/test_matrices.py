@@ -97,7 +97,7 @@ def test_stacks_are_views_or_broadcast(dtype, transb, size):
     def numbers(*shape):
         return (10 * rng.normal(size=shape)).astype(dtype)
 
-    # The heads of attention: (samples, positions, heads, size) to (samples, heads, ...).
+    # The heads of attention, after positions in memory.
     q, k = (numbers(2, size, 3, size + 2).transpose(0, 2, 1, 3) for _ in range(2))
     right = k if transb else k.swapaxes(2, 3)
     y = F.matmul(q, right, transb=transb).array
