@@ -20,7 +20,7 @@ constexpr std::int64_t kEdge = 32, kHalf = 16;
 
 // A product sums over the depth of its operands; the other axis is their width. Lines are rows or
 // columns whose elements adjoin, `step` elements apart.
-struct Matrix {
+struct Source {
   std::int64_t depth, width;
   bool lines_along_depth;
   std::int64_t step;
@@ -63,7 +63,7 @@ template <int first>
 
 // By column if lines run along the depth, else by position in depth.
 template <class T>
-[[gnu::always_inline]] inline void load_square(const T* from, const Matrix& x, Pairs (&halves)[2]) {
+[[gnu::always_inline]] inline void load_square(const T* from, const Source& x, Pairs (&halves)[2]) {
   if (x.lines_along_depth) {
 #pragma GCC unroll 2
     for (auto& half : halves) {
@@ -89,7 +89,7 @@ template <class T>
 
 // Into the second level of the caches; `from` may be beyond the matrix.
 template <class T>
-[[gnu::always_inline]] inline void prefetch_square(const T* from, const Matrix& x) {
+[[gnu::always_inline]] inline void prefetch_square(const T* from, const Source& x) {
   constexpr std::int64_t line = 64 / sizeof(T);
   for (int i = 0; i < kEdge; ++i, from += x.step) {
     for (std::int64_t j = 0; j < kEdge; j += line) __builtin_prefetch(from + j, 0, 2);
@@ -99,7 +99,7 @@ template <class T>
 // The square that begins at `depth` and `column`, surrounded by zeros where it passes the edges of
 // the matrix.
 template <class T>
-[[gnu::always_inline]] inline void load_square(const T* data, const Matrix& x, std::int64_t depth,
+[[gnu::always_inline]] inline void load_square(const T* data, const Source& x, std::int64_t depth,
                                                std::int64_t column, Pairs (&halves)[2]) {
   const std::int64_t deep = std::min(kEdge, x.depth - depth);
   const std::int64_t wide = std::min(kEdge, x.width - column);
@@ -118,7 +118,7 @@ template <class T>
 }
 
 template <class T>
-[[gnu::always_inline]] inline void convert_square(const T* from, const Matrix& x, bfloat16* to,
+[[gnu::always_inline]] inline void convert_square(const T* from, const Source& x, bfloat16* to,
                                                   const Layout& y, std::int64_t depth,
                                                   std::int64_t column) {
   Pairs halves[2];
@@ -146,7 +146,7 @@ template <class T>
 }
 
 template <class T>
-void convert(const T* from, const Matrix& x, bfloat16* to, const Layout& y) {
+void convert(const T* from, const Source& x, bfloat16* to, const Layout& y) {
   const std::int64_t deep = (y.depth + kEdge - 1) / kEdge, wide = (y.width + kEdge - 1) / kEdge;
   // Along the lines, so that memory is read in its order.
   const std::int64_t along = x.lines_along_depth ? deep : wide;
@@ -162,7 +162,7 @@ void convert(const T* from, const Matrix& x, bfloat16* to, const Layout& y) {
   });
 }
 
-onednn::Move move(const memory::desc& outside, const Matrix& x, const Layout& y) {
+onednn::Move move(const memory::desc& outside, const Source& x, const Layout& y) {
   if (!simd::has_bfloat16_dot_product()) return {};
   const bool is_float = outside.get_data_type() == memory::data_type::f32;
   return [=](const void* from, void* to) {
@@ -178,7 +178,7 @@ onednn::Move left_operand_move(const memory::desc& outside, const memory::desc& 
   const auto size = inside.get_dims(), steps = outside.get_strides();
   if (inside.get_inner_nblks() != 0 || inside.get_strides() != memory::dims{size[1], 1}) return {};
   const bool by_rows = steps[1] == 1;
-  const Matrix x{size[1], size[0], by_rows, by_rows ? steps[0] : steps[1]};
+  const Source x{size[1], size[0], by_rows, by_rows ? steps[0] : steps[1]};
   return move(outside, x, {size[1], size[0], 0});
 }
 
@@ -190,7 +190,7 @@ onednn::Move right_operand_move(const memory::desc& outside, const memory::desc&
   if (blocks[0] != kHalf || panel % kHalf != 0 || blocks[2] != 2) return {};
   if (inside.get_strides() != memory::dims{kEdge * panel, padded[0] * panel}) return {};
   const bool by_rows = steps[1] == 1;
-  const Matrix x{size[0], size[1], !by_rows, by_rows ? steps[0] : steps[1]};
+  const Source x{size[0], size[1], !by_rows, by_rows ? steps[0] : steps[1]};
   return move(outside, x, {padded[0], padded[1], panel});
 }
 
