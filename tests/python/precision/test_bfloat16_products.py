@@ -11,7 +11,7 @@ import pytest
 import renga
 import renga.functions as F
 from renga import _core
-from tests.rounding import rounded_to_bfloat16
+from tests.rounding import as_bfloat16, rounded_to_bfloat16
 
 
 @pytest.fixture(autouse=True)
@@ -94,11 +94,9 @@ def test_operands_of_any_layout(
 
     def operand(rows: int, columns: int, transposed: bool) -> renga.Variable:
         shape = (columns, rows) if transposed else (rows, columns)
-        wide = renga.Variable(rng.standard_normal((shape[0], shape[1] + margin), "f"))
-        if dtype == "bfloat16":  # as the result of a product
-            column = F.matmul(F.reshape(wide, (-1, 1)), np.ones((1, 1), "f"))
-            wide = F.reshape(column, wide.shape)
-        return wide[:, margin:]
+        wide = rng.standard_normal((shape[0], shape[1] + margin), "f")
+        held = as_bfloat16(wide) if dtype == "bfloat16" else renga.Variable(wide)
+        return held[:, margin:]
 
     activations = renga.mixed_bfloat16 if dtype == "bfloat16" else np.float32
     with renga.using_config("dtype", activations):
