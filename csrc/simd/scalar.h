@@ -25,6 +25,10 @@ struct Scalar {
   RENGA_INLINE static void store(V v, T* to) {
     *to = T(v);
   }
+  template <class T>
+  RENGA_INLINE static void stream(V v, T* to) {
+    store(v, to);
+  }
   RENGA_INLINE static V masked(std::uint32_t bits, V v) { return bits & 1 ? v : V{}; }
   template <class T>
   RENGA_INLINE static V rounded_to(V v) {

@@ -5,6 +5,7 @@
 #include "simd/float_vector.h"
 #include "simd/scalar.h"
 #include "tensor/dtype.h"
+#include "tensor/streaming.cpu.h"
 
 namespace renga::simd {
 
@@ -68,6 +69,12 @@ struct Vector {
     for (int k = 0; k < width; ++k) to[k] = float16(static_cast<float>(v[k]));
 #endif
   }
+  // Past the caches (tensor/streaming.cpu.h), to whole vectors.
+  [[gnu::always_inline]] static void stream(const V& v, C* to) { renga::stream(v, to); }
+  [[gnu::always_inline]] static void stream(const V& v, bfloat16* to) {
+    renga::stream(to_bfloat16<Target>(v), to);
+  }
+  [[gnu::always_inline]] static void stream(const V& v, float16* to) { store(v, to); }
   // Kept apart from a following select.
   template <class T>
   [[gnu::always_inline]] static V load_apart(const T* from) {

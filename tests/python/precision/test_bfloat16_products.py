@@ -55,7 +55,16 @@ def test_products_of_bfloat16_arrays_have_the_same_results_but_for_rounding() ->
 
 @pytest.mark.parametrize("transb", [False, True])
 @pytest.mark.parametrize(
-    "shape", [(5, 64, 64, 64), (3, 70, 96, 128), (2, 1, 512, 512), (2, 256, 256, 288)]
+    "shape",
+    [
+        (5, 64, 64, 64),
+        (3, 70, 96, 128),
+        (2, 1, 512, 512),
+        (2, 256, 256, 288),
+        # Operands that are written past the caches, but for one.
+        (1, 600, 480, 544),
+        (1, 540, 520, 500),
+    ],
 )
 def test_stacks_of_products(shape: tuple[int, ...], transb: bool) -> None:
     count, m, n, k = shape

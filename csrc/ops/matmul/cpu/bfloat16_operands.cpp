@@ -6,6 +6,7 @@
 #include "devices/parallel.h"
 #include "simd/float_vector.h"
 #include "simd/transpose.h"
+#include "tensor/streaming.cpu.h"
 
 namespace renga {
 namespace {
@@ -32,6 +33,12 @@ struct Layout {
   std::int64_t depth, width;  // padded
   std::int64_t panel;         // 0: by rows
 
+  // Whether to write past the caches. A product multiplies so much for each number of a large
+  // operand that it can read it from memory.
+  bool should_stream(const bfloat16* data) const {
+    constexpr std::int64_t kLeastSize = std::int64_t{1} << 18;
+    return depth * width >= kLeastSize && depth % kEdge == 0 && starts_cache_line(data);
+  }
   bfloat16* pair(bfloat16* data, std::int64_t depth_begin, std::int64_t column) const {
     return data + column / panel * panel * depth + depth_begin * panel + 2 * (column % panel);
   }
@@ -48,8 +55,13 @@ using Pairs = WideHalves[kHalf];
                                    simd::load_floats<Target>(from + kHalf));
 }
 
+template <bool streams>
 [[gnu::always_inline]] inline void store_line(const WideHalves& line, bfloat16* to) {
-  *reinterpret_cast<simd::UnalignedWideHalves*>(to) = line;
+  if constexpr (streams) {
+    stream(line, to);
+  } else {
+    *reinterpret_cast<simd::UnalignedWideHalves*>(to) = line;
+  }
 }
 
 // Numbers of a half of a and of b in turn.
@@ -117,7 +129,7 @@ template <class T>
   load_square(square, {kEdge, kEdge, x.lines_along_depth, kEdge}, halves);
 }
 
-template <class T>
+template <bool streams, class T>
 [[gnu::always_inline]] inline void convert_square(const T* from, const Source& x, bfloat16* to,
                                                   const Layout& y, std::int64_t depth,
                                                   std::int64_t column) {
@@ -129,7 +141,7 @@ template <class T>
     if (x.lines_along_depth == (y.panel > 0)) transpose(pairs);
     if (y.panel > 0) {
       bfloat16* const panel = y.pair(to, depth, column);
-      for (int i = 0; i < kHalf; ++i) store_line(pairs[i], panel + 2 * i * y.panel);
+      for (int i = 0; i < kHalf; ++i) store_line<streams>(pairs[i], panel + 2 * i * y.panel);
       continue;
     }
     const std::int64_t rows = std::min(kHalf, y.width - column);
@@ -137,7 +149,7 @@ template <class T>
     for (std::int64_t i = 0; i < rows; ++i) {
       bfloat16* const row = to + (column + i) * y.depth + depth;
       if (length == kEdge) {
-        store_line(pairs[i], row);
+        store_line<streams>(pairs[i], row);
       } else {
         std::copy_n(reinterpret_cast<const bfloat16*>(&pairs[i]), length, row);
       }
@@ -145,8 +157,8 @@ template <class T>
   }
 }
 
-template <class T>
-void convert(const T* from, const Source& x, bfloat16* to, const Layout& y) {
+template <bool streams, class T>
+void convert_to(bfloat16* to, const Layout& y, const T* from, const Source& x) {
   const std::int64_t deep = (y.depth + kEdge - 1) / kEdge, wide = (y.width + kEdge - 1) / kEdge;
   // Along the lines, so that memory is read in its order.
   const std::int64_t along = x.lines_along_depth ? deep : wide;
@@ -155,11 +167,18 @@ void convert(const T* from, const Source& x, bfloat16* to, const Layout& y) {
     simd::run_on_avx512_bfloat16([&](auto) __attribute__((always_inline)) {
       for (std::int64_t i = begin; i < end; ++i) {
         const std::int64_t line = i / along * kEdge, position = i % along * kEdge;
-        convert_square(from, x, to, y, x.lines_along_depth ? position : line,
-                       x.lines_along_depth ? line : position);
+        convert_square<streams>(from, x, to, y, x.lines_along_depth ? position : line,
+                                x.lines_along_depth ? line : position);
       }
     });
+    if constexpr (streams) finish_streaming();
   });
+}
+
+template <class T>
+void convert(const T* from, const Source& x, bfloat16* to, const Layout& y) {
+  if (y.should_stream(to)) return convert_to<true>(to, y, from, x);
+  convert_to<false>(to, y, from, x);
 }
 
 onednn::Move move(const memory::desc& outside, const Source& x, const Layout& y) {

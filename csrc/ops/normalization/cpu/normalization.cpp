@@ -7,10 +7,27 @@ namespace {
 using normalized::AdjoiningChannels, normalized::OneChannel, normalized::TypedNormalization;
 using normalized::visit_types;
 
-// Calls element(l, i, channel) for vectors of elements from i on that cover all of them.
-template <class S, class Element>
-void for_each_element(const ChannelLayout& layout, const Element& element) {
+// Whether to write y past the caches: what reads it next is mostly a convolution, which takes
+// longer to compute than to read it from memory.
+template <class T>
+bool should_stream(const T* y, const ChannelLayout& layout) {
+  constexpr std::int64_t kLeastBytes = std::int64_t{4} << 20, kWidest = 16;
+  const std::int64_t run = layout.inner > 1 ? layout.inner : layout.channels;
+  const auto bytes = layout.outer * layout.channels * layout.inner * std::int64_t{sizeof(T)};
+  return bytes >= kLeastBytes && run % kWidest == 0 && starts_cache_line(y);
+}
+
+// y[i...] = element(l, i, channel) of vectors l of elements from i on, which cover all of them.
+template <class S, bool streams, class T, class Element>
+void map_elements_to(T* y, const ChannelLayout& layout, const Element& element) {
   const std::int64_t channels = layout.channels, inner = layout.inner;
+  const auto put = [=](auto l, std::int64_t i, auto channel) __attribute__((always_inline)) {
+    if constexpr (streams) {
+      l.stream(element(l, i, channel), y + i);
+    } else {
+      l.store(element(l, i, channel), y + i);
+    }
+  };
   if (inner > 1) {
     parallel_for(layout.outer * channels, 2 * inner, [&](std::int64_t begin, std::int64_t end) {
       simd::dispatch<float>([=](auto target) __attribute__((always_inline)) {
@@ -18,10 +35,11 @@ void for_each_element(const ChannelLayout& layout, const Element& element) {
           const OneChannel channel{k % channels};
           simd::for_each_vector<decltype(target), S>(
               0, inner, [=](auto l, std::int64_t i) __attribute__((always_inline)) {
-                element(l, k * inner + i, channel);
+                put(l, k * inner + i, channel);
               });
         }
       });
+      if constexpr (streams) finish_streaming();
     });
     return;
   }
@@ -30,11 +48,18 @@ void for_each_element(const ChannelLayout& layout, const Element& element) {
       for (std::int64_t r = begin; r < end; ++r) {
         simd::for_each_vector<decltype(target), S>(
             0, channels, [=](auto l, std::int64_t c) __attribute__((always_inline)) {
-              element(l, r * channels + c, AdjoiningChannels{c});
+              put(l, r * channels + c, AdjoiningChannels{c});
             });
       }
     });
+    if constexpr (streams) finish_streaming();
   });
+}
+
+template <class S, class T, class Element>
+void map_elements(T* y, const ChannelLayout& layout, const Element& element) {
+  if (should_stream(y, layout)) return map_elements_to<S, true>(y, layout, element);
+  map_elements_to<S, false>(y, layout, element);
 }
 
 void moments_cpu(const Channels& x, const Array& mean, const Array& var) {
@@ -51,12 +76,10 @@ void normalize_cpu(const Normalization& normalization, const Array& y) {
   const GilRelease work(y.size());
   visit_types(normalization,
               [&]<class T, class S, class A>(const TypedNormalization<T, S, A>& typed) {
-                T* to = y.as<T>();
-                for_each_element<S>(
-                    normalization.x.layout, [=](auto l, std::int64_t i, auto channel)
-                                                __attribute__((always_inline)) {
-                                                  l.store(typed.output(l, i, channel), to + i);
-                                                });
+                map_elements<S>(
+                    y.as<T>(), normalization.x.layout,
+                    [=](auto l, std::int64_t i, auto channel)
+                        __attribute__((always_inline)) { return typed.output(l, i, channel); });
               });
 }
 
@@ -76,15 +99,13 @@ void input_grad_cpu(const Normalization& normalization, const Array& gy, const A
   visit_types(
       normalization, [&]<class T, class S, class A>(const TypedNormalization<T, S, A>& typed) {
         const T* from = gy.as<const T>();
-        T* to = gx.as<T>();
         const S *b = shift.as<S>(), *k = slope.as<S>();
-        for_each_element<S>(
-            normalization.x.layout, [=](auto l, std::int64_t i,
-                                        auto channel) __attribute__((always_inline)) {
+        map_elements<S>(
+            gx.as<T>(), normalization.x.layout,
+            [=](auto l, std::int64_t i, auto channel) __attribute__((always_inline)) {
               const auto d = typed.centred(l, i, channel);
               const auto g = typed.gradient(l, i, d, channel, from);
-              l.store((g - channel.get(l, b)) * channel.get(l, typed.scale) - d * channel.get(l, k),
-                      to + i);
+              return (g - channel.get(l, b)) * channel.get(l, typed.scale) - d * channel.get(l, k);
             });
       });
 }

@@ -64,6 +64,30 @@ def test_values(shape, axis, dtype, tolerance):
         assert y.dtype == z.dtype == dtype
 
 
+# 4 MB and more of floats or halves, in rows of whole vectors and in others.
+@pytest.mark.parametrize("pixels", [(64, 64), (65, 63)])
+@pytest.mark.parametrize("channels", [32, 33])
+@pytest.mark.parametrize("dtype, tolerance", [("d", 1e-9), ("f", 1e-4), ("e", 1e-2)])
+def test_large_arrays(channels, pixels, dtype, tolerance):
+    axis = (0, 2, 3)
+    x, gamma, beta, *_ = operands((17, channels, *pixels), axis, dtype)
+    gy = np.random.RandomState(1).standard_normal(x.shape).astype(dtype)
+    wide = x.astype("d")
+    g = gy.astype("d") * gamma.astype("d")[:, None, None]
+    inverse = 1 / np.sqrt(wide.var(axis, keepdims=True) + 2e-5)
+    normalized = (wide - wide.mean(axis, keepdims=True)) * inverse
+    of_normalized = normalized * (g * normalized).mean(axis, keepdims=True)
+    gx = inverse * (g - g.mean(axis, keepdims=True) - of_normalized)
+    expected = definition(wide, gamma.astype("d"), beta.astype("d"), axis)
+    for view in layouts(x):
+        v = renga.Variable(view)
+        y = F.batch_normalization(v, gamma, beta)
+        y.grad = gy
+        y.backward()
+        np.testing.assert_allclose(y.array, expected, tolerance, tolerance)
+        np.testing.assert_allclose(v.grad, gx, tolerance, tolerance)
+
+
 @pytest.mark.parametrize("shape, axis", SHAPES)
 def test_gradients(shape, axis):
     arrays = operands(shape, axis)
