@@ -23,12 +23,23 @@ inline std::int64_t wanted_blocks(std::int64_t work) {
   return work < std::int64_t{1} << 34 ? 8 : 16;
 }
 
+// Of a matrix and a vector, or of two vectors. Nothing is read twice, and reading the matrix is all
+// there is to do: blocks of about a megabyte. Those of whole lines adjoin; `lines_along_depth` are
+// summed over, the others are summed up.
+inline MatmulBlocks vector_blocks(std::int64_t m, std::int64_t n, std::int64_t k,
+                                  bool lines_along_depth) {
+  constexpr std::int64_t kWork = 1 << 18, kEdge = 32, kMost = 16;
+  MatmulBlocks blocks;
+  if (k == 1) return blocks;  // writes the result
+  std::int64_t& count = !lines_along_depth ? blocks.depth : m >= n ? blocks.rows : blocks.columns;
+  const std::int64_t extent = lines_along_depth ? std::max(m, n) : k;
+  while (count < kMost && m * n * k / count >= 2 * kWork && extent / count >= 2 * kEdge) count *= 2;
+  return blocks;
+}
+
 inline MatmulBlocks matmul_blocks(std::int64_t m, std::int64_t n, std::int64_t k) {
   constexpr std::int64_t kEdge = 128, kDepth = 2048;  // the least
-  // With a vector as operand nothing is read twice; oneDNN's own kernels for these are best
-  // undivided.
-  const bool has_vector = std::min({m, n, k}) == 1;
-  const std::int64_t wanted = has_vector ? 1 : wanted_blocks(m * n * k);
+  const std::int64_t wanted = wanted_blocks(m * n * k);
   MatmulBlocks blocks;
   // Blocks along the depth of long sums read no operand twice.
   const std::int64_t longest = std::max(kDepth, 8 * std::max(m, n));

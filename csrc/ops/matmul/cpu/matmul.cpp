@@ -80,8 +80,11 @@ void generic_gemm(const Matrix& a, const Matrix& b, T* c, std::int64_t batch, co
 void sgemm(const Matrix& a, const float* left, const Matrix& b, const float* right, float* c,
            std::int64_t ldc, const Sizes& size, bool accumulate) {
   const SingleThread alone;
-  dnnl_sgemm(a.transposed ? 'T' : 'N', b.transposed ? 'T' : 'N', size.m, size.n, size.k, 1.f, left,
-             a.leading, right, b.leading, accumulate ? 1.f : 0.f, c, ldc);
+  // A dense column is a row, too, of which oneDNN reads more at once.
+  const bool is_row = size.n == 1 && !b.transposed && b.leading == 1;
+  dnnl_sgemm(a.transposed ? 'T' : 'N', b.transposed || is_row ? 'T' : 'N', size.m, size.n, size.k,
+             1.f, left, a.leading, right, is_row ? size.k : b.leading, accumulate ? 1.f : 0.f, c,
+             ldc);
 }
 
 // One product of a stack.
@@ -128,10 +131,16 @@ bool multiply_rows(const Matrix& a, const Matrix& b, float* c, const Sizes& size
   return true;
 }
 
+MatmulBlocks blocks_of(const Matrix& a, const Matrix& b, const Sizes& size) {
+  const auto [m, n, k] = size;
+  if (std::min({m, n, k}) > 1) return matmul_blocks(m, n, k);
+  return vector_blocks(m, n, k, m == 1 ? b.transposed : !a.transposed);
+}
+
 // A single product, in blocks on all threads.
 void blocked_float_gemm(const Matrix& a, const Matrix& b, float* c, const Sizes& size,
                         bool accumulate) {
-  const MatmulBlocks blocks = matmul_blocks(size.m, size.n, size.k);
+  const MatmulBlocks blocks = blocks_of(a, b, size);
   const std::int64_t each = size.m * size.n, block_count = blocks.count() * blocks.depth;
   if (block_count == 1) return float_gemm(a, b, c, 0, size, accumulate);
   // The products of all blocks along the depth but the first.

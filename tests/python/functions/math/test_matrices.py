@@ -107,3 +107,17 @@ def test_stacks_are_views_or_broadcast(dtype, transb, size):
     y = F.matmul(q, shared, transb=transb).array
     exact = q.astype("d") @ (shared.swapaxes(1, 2) if transb else shared).astype("d")
     numpy.testing.assert_allclose(y, exact, rtol=0, atol=1e-6 * abs(exact).max())
+
+
+@pytest.mark.parametrize("transb", [False, True])
+@pytest.mark.parametrize("transa", [False, True])
+@pytest.mark.parametrize(
+    "m, n, k",
+    [(1, 1, 500000), (1, 900, 1201), (901, 1, 1200), (1, 37, 90001), (900, 1201, 1)],
+)
+def test_products_of_vectors(m, n, k, transa, transb):
+    a = rng.normal(size=(k, m) if transa else (m, k)).astype("f")
+    b = rng.normal(size=(n, k) if transb else (k, n)).astype("f")
+    y = F.matmul(a, b, transa=transa, transb=transb)
+    exact = (a.T if transa else a).astype("d") @ (b.T if transb else b).astype("d")
+    numpy.testing.assert_allclose(y.array, exact, rtol=0, atol=2**-24 * (k + 20))

@@ -20,12 +20,31 @@ Array buffer(std::int64_t size) {
   return empty({size}, dtype_of<Number>);
 }
 
+inline std::int64_t divide_up(std::int64_t n, std::int64_t by) { return (n + by - 1) / by; }
+
 // Tiles are convolved in blocks, whose transformed inputs should stay in the cache of a core.
-inline std::int64_t block_rows(const Tiles& tiles, std::int64_t channels) {
-  const std::int64_t all = (tiles.count + kPanelRows - 1) / kPanelRows * kPanelRows;
-  return std::clamp<std::int64_t>(all, kPanelRows,
-                                  std::clamp<std::int64_t>(2048 / channels, 32, 64));
-}
+// Blocks are of nearly equally many groups of kPanelRows tiles.
+class Blocks {
+ public:
+  // As few as fit the cache, or as many more as give all threads equally many.
+  Blocks(std::int64_t tiles, std::int64_t channels, bool for_threads)
+      : groups_(divide_up(tiles, kPanelRows)),
+        count_(divide_up(groups_, std::clamp<std::int64_t>(2048 / channels, 32, 64) / kPanelRows)) {
+    if (!for_threads) return;
+    const std::int64_t threads = omp_get_max_threads();
+    count_ = std::min(groups_, divide_up(count_, threads) * threads);
+  }
+
+  std::int64_t count() const { return count_; }
+  std::int64_t first(std::int64_t block) const { return block * groups_ / count_ * kPanelRows; }
+  std::int64_t rows(std::int64_t block) const { return first(block + 1) - first(block); }
+  std::int64_t most_rows() const {
+    return divide_up(groups_, std::max<std::int64_t>(count_, 1)) * kPanelRows;
+  }
+
+ private:
+  std::int64_t groups_, count_;
+};
 
 template <class Scheme>
 Pair inner_pad(const Pair& pad) {
@@ -70,7 +89,7 @@ class Convolution {
 
   void run() const {
     const Result& result = results_.front();
-    if (result.blocks * result.inputs.rows > result.y.channels) {
+    if (result.has_many_tiles()) {
       by_blocks();
     } else {
       by_panels();
@@ -85,9 +104,12 @@ class Convolution {
         : sources(begin, end),
           y(y),
           tiles(Tiles::of<Scheme>(y)),
-          inputs{Scheme::points, block_rows(tiles, channels()), channels() / kPanel},
-          outputs{Scheme::points, inputs.rows, 1},
-          blocks((tiles.count + inputs.rows - 1) / inputs.rows) {}
+          blocks(tiles.count, channels(), has_many_tiles()),
+          inputs{Scheme::points, blocks.most_rows(), channels() / kPanel},
+          outputs{Scheme::points, inputs.rows, 1} {}
+
+    // More than weights, which there are for each output channel.
+    bool has_many_tiles() const { return tiles.count > y.channels; }
 
     // The input channels of all sources.
     std::int64_t channels() const { return std::ssize(sources) * sources.front().x.channels; }
@@ -110,15 +132,16 @@ class Convolution {
     void transform(const Source<Pixel>& source, const Images<Pixel>& x, std::int64_t block,
                    Number* to) const {
       transform_tiles<typename Scheme::Down::Input, typename Scheme::Across::Input, false>(
-          x, tiles, inner_pad<Scheme>(source.pad), block * inputs.rows, inputs.rows, inputs, to);
+          x, tiles, inner_pad<Scheme>(source.pad), blocks.first(block), blocks.rows(block), inputs,
+          to);
     }
 
     const std::vector<Source<Pixel>> sources;
     const Images<Pixel> y;
     const Tiles tiles;
+    const Blocks blocks;
     const Layout<Number> inputs;
     const Layout<float> outputs;
-    const std::int64_t blocks;
   };
 
   // For many tiles: all weights are transformed first, then tiles block by block.
@@ -127,7 +150,7 @@ class Convolution {
     const Array packed = cached.defined() ? cached : pack_weights();
     const Number* weights = packed.as<Number>();
     for (const Result& result : results_) {
-      parallel_for(result.blocks, kExpensive, [&](std::int64_t begin, std::int64_t end) {
+      parallel_for(result.blocks.count(), kExpensive, [&](std::int64_t begin, std::int64_t end) {
         const Array inputs = buffer<Number>(result.inputs.size());
         const Array outputs = buffer<float>(result.outputs.size());
         for (; begin < end; ++begin) {
@@ -148,11 +171,12 @@ class Convolution {
     const Array cached = cached_weights();
     std::vector<Array> inputs;
     for (const Result& result : results_) {
-      inputs.push_back(buffer<Number>(result.blocks * result.inputs.size()));
+      inputs.push_back(buffer<Number>(result.blocks.count() * result.inputs.size()));
       Number* const to = inputs.back().template as<Number>();
       // By panels of channels, as there may be a single block.
       const std::int64_t each = result.inputs.panels;
-      parallel_for(result.blocks * each, kExpensive, [&](std::int64_t begin, std::int64_t end) {
+      const std::int64_t parts = result.blocks.count() * each;
+      parallel_for(parts, kExpensive, [&](std::int64_t begin, std::int64_t end) {
         for (; begin < end; ++begin) {
           const std::int64_t block = begin / each;
           result.transform_panel(block, begin % each, to + block * result.inputs.size());
@@ -179,7 +203,7 @@ class Convolution {
     for (std::size_t i = 0; i < results_.size(); ++i) {
       const Result& result = results_[i];
       const Array outputs = buffer<float>(result.outputs.size());
-      for (std::int64_t block = 0; block < result.blocks; ++block) {
+      for (std::int64_t block = 0; block < result.blocks.count(); ++block) {
         multiply(result, inputs[i].template as<Number>() + block * result.inputs.size(), weights,
                  block, panel, outputs.as<float>());
       }
@@ -219,17 +243,17 @@ class Convolution {
   void multiply(const Result& result, const Number* inputs, const Number* weights,
                 std::int64_t block, std::int64_t panel, float* outputs) const {
     for (int p = 0; p < Scheme::points; ++p) {
-      multiply_point(result, p, inputs + p * result.inputs.point(), weights + p * packed_.point(),
-                     outputs + p * result.outputs.point());
+      multiply_point(result, p, result.blocks.rows(block), inputs + p * result.inputs.point(),
+                     weights + p * packed_.point(), outputs + p * result.outputs.point());
     }
-    transform_outputs<Scheme>(outputs, result.outputs, result.tiles, block * result.inputs.rows,
-                              panel, result.y, bias_);
+    transform_outputs<Scheme>(outputs, result.outputs, result.tiles, result.blocks.first(block),
+                              result.blocks.rows(block), panel, result.y, bias_);
   }
 
   // Sources without weights at this point are skipped.
-  void multiply_point(const Result& result, int point, const Number* inputs, const Number* weights,
-                      float* outputs) const {
-    const std::int64_t rows = result.inputs.rows, size = result.inputs.panel();
+  void multiply_point(const Result& result, int point, std::int64_t rows, const Number* inputs,
+                      const Number* weights, float* outputs) const {
+    const std::int64_t size = result.inputs.panel();
     const std::int64_t panels = result.sources.front().x.panels();  // of each source
     const auto is_skipped = [&](const Source<Pixel>& source) {
       return source.offsets.template are_zero_at<Scheme>(point);

@@ -160,16 +160,16 @@ void transform_tiles(const Images<Pixel>& x, const Tiles& tiles, const Pair& pad
   });
 }
 
-// Writes the pixels of up to `layout.rows` tiles and one panel of channels, plus the bias unless it
-// is null.
+// Writes the pixels of `count` tiles from `first` on, as far as there are, and one panel of
+// channels, plus the bias unless it is null.
 template <class Scheme, class Pixel>
 void transform_outputs(const float* from, const Layout<float>& layout, const Tiles& tiles,
-                       std::int64_t first, std::int64_t panel, const Images<Pixel>& y,
-                       const float* bias) {
+                       std::int64_t first, std::int64_t count, std::int64_t panel,
+                       const Images<Pixel>& y, const float* bias) {
   using Down = typename Scheme::Down;
   using Across = typename Scheme::Across;
   std::vector<Pixel> outside(static_cast<std::size_t>(y.channels));
-  const std::int64_t rows = std::min(layout.rows, tiles.count - first);
+  const std::int64_t rows = std::min(count, tiles.count - first);
   dispatch<float>([ =, &tiles, &y, &outside ](auto target) __attribute__((always_inline)) {
     using Target = decltype(target);
     using V = Pack<Target, 1>;
