@@ -62,6 +62,21 @@ def test_convolution(
         assert relative_error(actual, exact) < bound
 
 
+@pytest.mark.parametrize("stride", [1, 2])
+@pytest.mark.parametrize("channels, filters", [(512, 96), (100, 600), (33, 64)])
+def test_pointwise_weight_gradients(precision, channels, filters, stride):
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((3, channels, 13, 9), "f")
+    W = renga.Variable(rng.standard_normal((filters, channels, 1, 1), "f"))
+    read = x[:, :, ::stride, ::stride]
+    gy = rng.standard_normal((3, filters, *read.shape[2:]), "f")
+    y = F.convolution_2d(x, W, None, stride)
+    y.grad = gy
+    y.backward()
+    expected = np.einsum("nohw,nihw->oi", gy, read, dtype="d", optimize=True)
+    assert relative_error(W.grad[:, :, 0, 0], expected) < BOUNDS[precision]
+
+
 @pytest.mark.parametrize("width, stride", [(1, 2), (2, 3), (3, 4)])
 def test_images_narrower_than_a_stride(precision, width, stride):
     x, W = np.random.default_rng(0).normal(0, 1, (2, 2, 32, 5, 5)).astype("f")

@@ -152,11 +152,14 @@ void by_output_channels(const Problem& problem, ComputeType compute_type) {
 void direct_weight_grad(const Problem& problem, ComputeType compute_type) {
   const Array &x = problem.x, &gW = problem.W, &gy = problem.y;
   const bool float32 = x.dtype() == Dtype::float32 && compute_type == ComputeType::float32;
-  if (float32 && is_matrix_product(problem)) return multiply(problem);
+  const bool is_product = is_matrix_product(problem);
+  if (float32 && is_product) return multiply(problem);
   const bool single = gy.shape(0) == 1 && problem.window.pad[0] < x.shape(2);
   const int axis = single ? 2 : 0;
   const std::int64_t count = gW.dtype() == Dtype::float32 ? summed_block_count(gy, gW, axis) : 1;
   if (count > 1) return by_positions(problem, compute_type, axis, count);
+  // With fewer weights than pixels, to round and reorder these takes longer than the product gains.
+  if (is_product && compute_type == ComputeType::bfloat16) return multiply(problem);
   by_output_channels(problem, compute_type);
 }
 

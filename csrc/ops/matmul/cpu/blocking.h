@@ -24,16 +24,18 @@ inline std::int64_t wanted_blocks(std::int64_t work) {
 }
 
 // Of a matrix and a vector, or of two vectors. Nothing is read twice, and reading the matrix is all
-// there is to do: blocks of about a megabyte. Those of whole lines adjoin; `lines_along_depth` are
-// summed over, the others are summed up.
+// there is to do. Blocks are of about a megabyte and of whole lines of the matrix: where these run
+// along the depth, each gives a number of the result, otherwise a term of all its numbers.
 inline MatmulBlocks vector_blocks(std::int64_t m, std::int64_t n, std::int64_t k,
                                   bool lines_along_depth) {
-  constexpr std::int64_t kWork = 1 << 18, kEdge = 32, kMost = 16;
+  constexpr std::int64_t kWork = 1 << 18, kMost = 16;
+  // With 16 numbers for each of the most blocks, none along the depth is empty (see block_begin).
+  const std::int64_t edge = lines_along_depth ? 32 : 16 * kMost;
   MatmulBlocks blocks;
   if (k == 1) return blocks;  // writes the result
   std::int64_t& count = !lines_along_depth ? blocks.depth : m >= n ? blocks.rows : blocks.columns;
   const std::int64_t extent = lines_along_depth ? std::max(m, n) : k;
-  while (count < kMost && m * n * k / count >= 2 * kWork && extent / count >= 2 * kEdge) count *= 2;
+  while (count < kMost && m * n * k / count >= 2 * kWork && extent / count >= 2 * edge) count *= 2;
   return blocks;
 }
 
