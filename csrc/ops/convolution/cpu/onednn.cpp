@@ -7,6 +7,7 @@
 #include "devices/parallel.h"
 #include "devices/single_thread.h"
 #include "ops/convolution/cpu/padded_image.h"
+#include "ops/matmul/cpu/bfloat16_operands.h"
 #include "ops/shape/image.h"
 #include "simd/cpu_features.h"
 #include "tensor/views.h"
@@ -107,7 +108,7 @@ class PlanBuilder {
     if (pass == Pass::forward) {
       return Plan(dnnl::convolution_forward(forward), forward.scratchpad_desc(),
                   {Operand::input(DNNL_ARG_SRC, external(x_), forward.src_desc()),
-                   Operand::input(DNNL_ARG_WEIGHTS, weights(), forward.weights_desc()),
+                   weights_operand(forward.weights_desc()),
                    Operand::output(DNNL_ARG_DST, external(y_), forward.dst_desc())});
     }
     return pass == Pass::input_grad ? input_grad(forward) : weight_grad(forward);
@@ -119,7 +120,7 @@ class PlanBuilder {
         strides(), dilates(), padding_before(), padding_after(), forward, onednn::own_scratchpad());
     return Plan(dnnl::convolution_backward_data(back), back.scratchpad_desc(),
                 {Operand::input(DNNL_ARG_DIFF_DST, external(y_), back.diff_dst_desc()),
-                 Operand::input(DNNL_ARG_WEIGHTS, weights(), back.weights_desc()),
+                 weights_operand(back.weights_desc()),
                  Operand::output(DNNL_ARG_DIFF_SRC, external(x_), back.diff_src_desc())});
   }
 
@@ -147,6 +148,10 @@ class PlanBuilder {
     return compute_type_ == memory::data_type::f32 ? compute_type_ : type_of(x.dtype());
   }
 
+  Operand weights_operand(const memory::desc& inside) const {
+    return Operand::input(DNNL_ARG_WEIGHTS, weights(), inside,
+                          right_operand_move(weights(), inside));
+  }
   memory::desc weights() const {
     const bool grouped = window_.groups > 1;
     const Tag layout =

@@ -203,14 +203,28 @@ onednn::Move left_operand_move(const memory::desc& outside, const memory::desc& 
 
 onednn::Move right_operand_move(const memory::desc& outside, const memory::desc& inside) {
   const auto size = inside.get_dims(), padded = inside.get_padded_dims(),
-             steps = outside.get_strides(), blocks = inside.get_inner_blks();
-  if (blocks.size() != 3 || inside.get_inner_idxs() != memory::dims{0, 1, 0}) return {};
-  const std::int64_t panel = blocks[1];
-  if (blocks[0] != kHalf || panel % kHalf != 0 || blocks[2] != 2) return {};
-  if (inside.get_strides() != memory::dims{kEdge * panel, padded[0] * panel}) return {};
-  const bool by_rows = steps[1] == 1;
-  const Source x{size[0], size[1], !by_rows, by_rows ? steps[0] : steps[1]};
-  return move(outside, x, {padded[0], padded[1], panel});
+             steps = outside.get_strides(), inside_steps = inside.get_strides(),
+             blocks = inside.get_inner_blks(), axes = inside.get_inner_idxs();
+  if (inside.get_data_type() != memory::data_type::bf16 || axes.size() < 2) return {};
+  if (std::any_of(size.begin() + 2, size.end(), [](auto n) { return n != 1; })) return {};
+  // Numbers that follow each other in depth adjoin, so that axis is the innermost one. Products
+  // have blocks of 16 pairs, convolutions of one: the same where the depth is a multiple of both.
+  const auto depth = static_cast<std::size_t>(axes.back());
+  if (depth > 1) return {};
+  const std::size_t width = 1 - depth;
+  const auto axis = [](std::size_t i) { return static_cast<memory::dim>(i); };
+  const std::int64_t panel = blocks[blocks.size() - 2];
+  const bool by_pairs =
+      blocks == memory::dims{panel, 2} && axes == memory::dims{axis(width), axis(depth)};
+  const bool by_blocks = blocks == memory::dims{kHalf, panel, 2} &&
+                         axes == memory::dims{axis(depth), axis(width), axis(depth)};
+  if (!by_pairs && !by_blocks) return {};
+  if (panel % kHalf != 0 || padded[depth] % kEdge != 0) return {};
+  if (inside_steps[depth] != (by_pairs ? 2 : kEdge) * panel) return {};
+  if (inside_steps[width] != padded[depth] * panel) return {};
+  const bool along_depth = steps[depth] == 1;
+  const Source x{size[depth], size[width], along_depth, along_depth ? steps[width] : steps[depth]};
+  return move(outside, x, {padded[depth], padded[width], panel});
 }
 
 }  // namespace renga
