@@ -69,16 +69,16 @@ def test_pointwise_convolution(precision, channels, filters, stride):
     x = renga.Variable(rng.standard_normal((3, channels, 13, 9), "f"))
     W = renga.Variable(rng.standard_normal((filters, channels, 1, 1), "f"))
     y = F.convolution_2d(x, W, None, stride)
-    y.grad = rng.standard_normal(y.shape, "f")
+    y.grad = gy = rng.standard_normal(y.shape, "f")
     y.backward()
     weights = W.array[:, :, 0, 0].astype("d")
     read = x.array[:, :, ::stride, ::stride].astype("d")
     gx = np.zeros(x.shape)
-    gx[:, :, ::stride, ::stride] = np.einsum("oi,nohw->nihw", weights, y.grad)
+    gx[:, :, ::stride, ::stride] = np.einsum("oi,nohw->nihw", weights, gy)
     expected = [
         (y.array, np.einsum("oi,nihw->nohw", weights, read)),
         (x.grad, gx),
-        (W.grad[:, :, 0, 0], np.einsum("nohw,nihw->oi", y.grad.astype("d"), read)),
+        (W.grad[:, :, 0, 0], np.einsum("nohw,nihw->oi", gy, read)),
     ]
     for actual, exact in expected:
         assert relative_error(actual, exact) < BOUNDS[precision]
