@@ -16,7 +16,7 @@ inline bool starts_cache_line(const void* at) {
   return reinterpret_cast<std::uintptr_t>(at) % 64 == 0;
 }
 
-// Writes a vector where a multiple of its size is the address. Other threads may read what is
+// Writes a vector to an address that is a multiple of its size. Other threads may read what is
 // streamed only after finish_streaming().
 template <class Vector>
 [[gnu::always_inline]] inline void stream(const Vector& v, void* to) {

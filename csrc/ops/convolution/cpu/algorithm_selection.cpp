@@ -81,7 +81,7 @@ struct CostModel {
     const WinogradScheme scheme = winograd_scheme(problem, compute_type);
     const std::int64_t covering = y.shape(0) * ((y.shape(2) + scheme.rows - 1) / scheme.rows) *
                                   ((y.shape(3) + scheme.columns - 1) / scheme.columns);
-    const std::int64_t groups = (covering + kPanelRows - 1) / kPanelRows;
+    const std::int64_t groups = divide_up(covering, kPanelRows);
     const auto tiles = static_cast<double>(groups * kPanelRows);
     const auto channels = static_cast<double>(W.shape(0) + W.shape(1));
     const auto pairs = static_cast<double>(channel_pairs());
@@ -97,7 +97,7 @@ struct CostModel {
     constexpr double add = 20;
     const bool forward = problem.pass == Pass::forward;
     const Array &input = forward ? problem.x : problem.y, &result = forward ? problem.y : problem.x;
-    const std::int64_t columns = (input.shape(3) + kPanelRows - 1) / kPanelRows * kPanelRows;
+    const std::int64_t columns = divide_up(input.shape(3), kPanelRows) * kPanelRows;
     const std::int64_t depth = (channel_pairs() / output_channels() + kPanel - 1) / kPanel * kPanel;
     const std::int64_t width =
         gemm_width(output_channels(), problem.W.shape(2) * problem.W.shape(3));

@@ -18,8 +18,6 @@ using simd::dispatch, simd::Floats, simd::load_floats, simd::store_floats;
 // those past the last channel belong to another offset and are ignored.
 constexpr std::int64_t kMostChannels = 16;
 
-std::int64_t divide_up(std::int64_t n, std::int64_t divisor) { return (n + divisor - 1) / divisor; }
-
 // The weights as the right operand of a packed GEMM: rows are input channels, columns are output
 // channels, kernel offset after kernel offset. The columns of an offset lie in one panel.
 class PackedWeights {

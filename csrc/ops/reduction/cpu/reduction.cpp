@@ -85,7 +85,7 @@ template <class T, class R>
 void reduce_rows(const StridedLoop<2>& kept, const StridedLoop<1>& reduced, std::int64_t cost) {
   using Value = typename R::Value;
   // Wide, so that memory is read in its order, while the results stay in the nearest cache.
-  constexpr std::int64_t kWidth = 2048;
+  constexpr std::int64_t kWidth = 2048, kLine = 64 / sizeof(T), kAhead = 16;
   parallel_walk(kept, cost, [&](std::int64_t n, const auto& p, const auto& s) {
     Value row[kWidth];
     for (std::int64_t j = 0; j < n; j += kWidth) {
@@ -97,6 +97,12 @@ void reduce_rows(const StridedLoop<2>& kept, const StridedLoop<1>& reduced, std:
         for (std::int64_t i = 0; i < run; ++i) {
           const std::byte* x = q[0] + i * step[0];
           if (s[1] == sizeof(T)) {
+            // The hardware does not prefetch a thread's part of the rows.
+            if (m * static_cast<std::int64_t>(sizeof(T)) < step[0]) {
+              for (std::int64_t k = 0; k < m; k += kLine) {
+                __builtin_prefetch(x + kAhead * step[0] + k * static_cast<int>(sizeof(T)), 0, 2);
+              }
+            }
             for (std::int64_t k = 0; k < m; ++k) {
               row[k] = R::fold(row[k], load<T, Value>(x + k * static_cast<int>(sizeof(T))));
             }

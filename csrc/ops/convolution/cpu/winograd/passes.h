@@ -20,8 +20,6 @@ Array buffer(std::int64_t size) {
   return empty({size}, dtype_of<Number>);
 }
 
-inline std::int64_t divide_up(std::int64_t n, std::int64_t by) { return (n + by - 1) / by; }
-
 // Tiles are convolved in blocks, whose transformed inputs should stay in the cache of a core.
 // Blocks are of nearly equally many groups of kPanelRows tiles.
 class Blocks {
@@ -108,7 +106,7 @@ class Convolution {
           inputs{Scheme::points, blocks.most_rows(), channels() / kPanel},
           outputs{Scheme::points, inputs.rows, 1} {}
 
-    // More than weights, which there are for each output channel.
+    // Whether there are more tiles to transform than kernels for each input channel.
     bool has_many_tiles() const { return tiles.count > y.channels; }
 
     // The input channels of all sources.

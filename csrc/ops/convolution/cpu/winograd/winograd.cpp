@@ -37,7 +37,7 @@ std::int64_t cost_of_tiles(std::int64_t images, const Pair& extents) {
   constexpr std::int64_t kReading = 30;  // a number from memory
   const std::int64_t tiles = images * ((extents[0] + Scheme::Down::tile - 1) / Scheme::Down::tile) *
                              ((extents[1] + Scheme::Across::tile - 1) / Scheme::Across::tile);
-  const std::int64_t rows = (tiles + kPanelRows - 1) / kPanelRows * kPanelRows;
+  const std::int64_t rows = divide_up(tiles, kPanelRows) * kPanelRows;
   return Scheme::points * (rows + kReading);
 }
 
