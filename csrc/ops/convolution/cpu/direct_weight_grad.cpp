@@ -158,7 +158,7 @@ void direct_weight_grad(const Problem& problem, ComputeType compute_type) {
   const int axis = single ? 2 : 0;
   const std::int64_t count = gW.dtype() == Dtype::float32 ? summed_block_count(gy, gW, axis) : 1;
   if (count > 1) return by_positions(problem, compute_type, axis, count);
-  // With fewer weights than pixels, to round and reorder these takes longer than the product gains.
+  // With few weights for many pixels (above), packing the pixels takes longer than a product gains.
   if (is_product && compute_type == ComputeType::bfloat16) return multiply(problem);
   by_output_channels(problem, compute_type);
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "devices/parallel.h"
+#include "ops/convolution/cpu/winograd/blocks.h"
 #include "ops/convolution/cpu/winograd/weights.h"
 #include "ops/matmul/packed_weight_cache.h"
 #include "tensor/array.h"
@@ -19,30 +20,6 @@ template <class Number>
 Array buffer(std::int64_t size) {
   return empty({size}, dtype_of<Number>);
 }
-
-// Tiles are convolved in blocks, whose transformed inputs should stay in the cache of a core.
-// Blocks are of nearly equally many groups of kPanelRows tiles.
-class Blocks {
- public:
-  // As few as fit the cache, or as many more as give all threads equally many.
-  Blocks(std::int64_t tiles, std::int64_t channels, bool for_threads)
-      : groups_(divide_up(tiles, kPanelRows)),
-        count_(divide_up(groups_, std::clamp<std::int64_t>(2048 / channels, 32, 64) / kPanelRows)) {
-    if (!for_threads) return;
-    const std::int64_t threads = omp_get_max_threads();
-    count_ = std::min(groups_, divide_up(count_, threads) * threads);
-  }
-
-  std::int64_t count() const { return count_; }
-  std::int64_t first(std::int64_t block) const { return block * groups_ / count_ * kPanelRows; }
-  std::int64_t rows(std::int64_t block) const { return first(block + 1) - first(block); }
-  std::int64_t most_rows() const {
-    return divide_up(groups_, std::max<std::int64_t>(count_, 1)) * kPanelRows;
-  }
-
- private:
-  std::int64_t groups_, count_;
-};
 
 template <class Scheme>
 Pair inner_pad(const Pair& pad) {
