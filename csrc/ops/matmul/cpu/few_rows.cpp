@@ -99,7 +99,10 @@ template <class Target, int Rows>
   std::int64_t i = 0;
   for (; i + width <= p.k; i += width) {
 #pragma GCC unroll 4
-    for (int j = 0; j < kColumns; ++j) __builtin_prefetch(b[j] + kColumns * p.ldb + i);
+    for (int j = 0; j < kColumns; ++j) {
+      // To the L2 cache, which has more reads from memory under way than the L1 cache.
+      __builtin_prefetch(b[j] + kColumns * p.ldb + i, 0, 2);
+    }
     add(a + i, b, i);
   }
   if (i < p.k) {
@@ -155,21 +158,28 @@ template <class Target>
   }
 }
 
+// A part of the depth, a whole number of vectors. Tiles of the same columns of b read them from the
+// L1 cache, and rows of `a` from the L2 cache. In more parts, summing up vectors would take a
+// larger share of the time; a single tile reads the columns once, in the order of memory.
+template <class Target>
+std::int64_t part_of(std::int64_t rows, std::int64_t depth) {
+  constexpr std::int64_t kDepth = 704, kElements = 32768;  // of `a`
+  std::int64_t parts = (rows * depth + kElements / 2) / kElements;
+  if (rows > kMostRows<Target>) parts = std::max(parts, (depth + kDepth - 1) / kDepth);
+  parts = std::max<std::int64_t>(parts, 1);
+  return ((depth + parts - 1) / parts + Target::width - 1) / Target::width * Target::width;
+}
+
 }  // namespace
 
 void multiply_few_rows(const FewRows& a, const WeightRows& weights, float* c, bool accumulate) {
   const std::int64_t n = weights.n, k = weights.k;
   constexpr std::int64_t kWidest = 16;  // floats of a vector
-  // A part of the depth: its tiles read columns of b from the L1 cache and rows of `a` from the L2
-  // cache. In more parts, summing up vectors would take a larger share of the time.
-  constexpr std::int64_t kDepth = 704, kElements = 32768;  // of `a`
   const std::int64_t depth = (k + kWidest - 1) / kWidest * kWidest;
   const Array rows = padded_rows(a, k, depth);
-  const std::int64_t parts =
-      std::max((depth + kDepth - 1) / kDepth, (a.rows * depth + kElements / 2) / kElements);
-  const std::int64_t part = ((depth + parts - 1) / parts + kWidest - 1) / kWidest * kWidest;
   parallel_for(n, a.rows * k / 8, [&](std::int64_t begin, std::int64_t end) {
     dispatch<float>([&](auto target) __attribute__((always_inline)) {
+      const std::int64_t part = part_of<decltype(target)>(a.rows, depth);
       for (std::int64_t i = 0; i < k; i += part) {
         const Problem problem{rows.as<float>() + i,
                               depth,

@@ -106,15 +106,18 @@ WeightRows weight_rows(const Matrix& b, const Sizes& size) {
 }
 
 // Whether the rows of a product's left operand are so few that packing would take longer than the
-// product. oneDNN is better for four rows and fewer.
+// product. Up to four rows, oneDNN is as good where the weights stay in the second-level cache.
 bool has_few_rows(const Sizes& size) {
-  return size.m > 4 && size.m < 20 && size.n * size.k >= 1 << 14;
+  return size.m < 20 && size.n * size.k >= (size.m > 4 ? 1 << 14 : 1 << 17);
 }
 
 // A product, if one of renga's own kernels is best; `panels` are those of a transposed right
 // operand, or undefined.
 bool multiply_rows(const Matrix& a, const Matrix& b, float* c, const Sizes& size, bool accumulate,
                    const Array& panels) {
+  // These kernels divide the columns among threads.
+  constexpr std::int64_t kLeastColumns = 256;
+  if (size.m == 1 && size.n < kLeastColumns) return false;
   if (!b.transposed) {
     if (!gains_by_columns(size.m, size.n * size.k)) return false;
     multiply_by_columns(rows_of(a, size), {b.at<float>(0), b.leading, size.n, size.k}, c,
@@ -129,6 +132,16 @@ bool multiply_rows(const Matrix& a, const Matrix& b, float* c, const Sizes& size
   if (!gains_by_panels(size.m, size.n * size.k)) return false;
   multiply_by_panels(rows_of(a, size), weights, panels, c, accumulate);
   return true;
+}
+
+// Likewise, also if `b` is a single column, which is the row of a product with the transposed `a`.
+bool multiply_rows_or_column(const Matrix& a, const Matrix& b, float* c, const Sizes& size,
+                             bool accumulate) {
+  if (size.n > 1 || size.m == 1) return multiply_rows(a, b, c, size, accumulate, {});
+  Matrix row = b, weights = a;
+  row.transposed = !row.transposed;
+  weights.transposed = !weights.transposed;
+  return multiply_rows(row, weights, c, {1, size.m, size.k}, accumulate, {});
 }
 
 MatmulBlocks blocks_of(const Matrix& a, const Matrix& b, const Sizes& size) {
@@ -187,7 +200,7 @@ void gemm(const Array& a, const Array& b, const Array& c, bool accumulate) {
   // Below about 20 x 20 x 20 the set-up of a BLAS call costs more than the product.
   const bool tiny = work < 8192 && !mb.transposed;
   if constexpr (std::is_same_v<T, float>) {
-    if (batch == 1 && multiply_rows(ma, mb, c.as<float>(), size, accumulate, {})) return;
+    if (batch == 1 && multiply_rows_or_column(ma, mb, c.as<float>(), size, accumulate)) return;
     if (batch == 1 && !tiny) {
       return blocked_float_gemm(ma, mb, c.as<float>(), size, accumulate);
     }

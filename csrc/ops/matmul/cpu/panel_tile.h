@@ -26,18 +26,20 @@ struct Tile {
   std::int64_t row_step, depth_step;  // of a
   const float* factors;               // that of column j at depth k is at k * factor_step + j
   std::int64_t factor_step, depth;
-  const float* next;  // what the next parts or panels read; each depth prefetches a number
-  std::int64_t next_step;
+  // What the next parts or panels read: each depth prefetches a number, and the one `next_second`
+  // after it.
+  const float* next;
+  std::int64_t next_step, next_second;
   float* c;
   std::int64_t ldc;
   int columns;  // of c
   bool accumulate;
 };
 
-template <class Target, int Rows>
+template <class Target, int Rows, int Vectors>
 [[gnu::always_inline]] inline void multiply_tile(const Tile& tile) {
   constexpr int width = Target::width;
-  Floats<Target> sums[Rows][kVectors] = {};
+  Floats<Target> sums[Rows][Vectors] = {};
   // Addresses of three rows by one pointer: there are not enough registers for one each.
   constexpr int kPointers = (Rows + 2) / 3;
   const float* rows[kPointers];
@@ -46,15 +48,16 @@ template <class Target, int Rows>
   const float *panel = tile.factors, *next = tile.next;
   for (std::int64_t k = 0; k < tile.depth; ++k, panel += tile.factor_step) {
     __builtin_prefetch(next, 0, 2);
+    __builtin_prefetch(next + tile.next_second, 0, 2);
     next += tile.next_step;
-    Floats<Target> factors[kVectors];
+    Floats<Target> factors[Vectors];
 #pragma GCC unroll 2
-    for (int v = 0; v < kVectors; ++v) factors[v] = load_floats<Target>(panel + v * width);
+    for (int v = 0; v < Vectors; ++v) factors[v] = load_floats<Target>(panel + v * width);
 #pragma GCC unroll 12
     for (int r = 0; r < Rows; ++r) {
       const float factor = rows[r / 3][r % 3 * tile.row_step];
 #pragma GCC unroll 2
-      for (int v = 0; v < kVectors; ++v) sums[r][v] += factor * factors[v];
+      for (int v = 0; v < Vectors; ++v) sums[r][v] += factor * factors[v];
     }
 #pragma GCC unroll 4
     for (int i = 0; i < kPointers; ++i) rows[i] += tile.depth_step;
@@ -62,10 +65,10 @@ template <class Target, int Rows>
 #pragma GCC unroll 12
   for (int r = 0; r < Rows; ++r) {
     float* const to = tile.c + r * tile.ldc;
-    float totals[kPanelColumns<Target>];
-    const bool whole = tile.columns == kPanelColumns<Target>;
+    float totals[Vectors * width];
+    const bool whole = tile.columns == Vectors * width;
 #pragma GCC unroll 2
-    for (int v = 0; v < kVectors; ++v) {
+    for (int v = 0; v < Vectors; ++v) {
       if (whole && tile.accumulate) sums[r][v] += load_floats<Target>(to + v * width);
       store_floats<Target>(sums[r][v], (whole ? to : totals) + v * width);
     }
@@ -74,12 +77,12 @@ template <class Target, int Rows>
   }
 }
 
-template <class Target, int Rows>
+template <class Target, int Rows, int Vectors>
 [[gnu::always_inline]] inline void multiply_rows(std::int64_t rows, const Tile& tile) {
   if constexpr (Rows > 1) {
-    if (rows < Rows) return multiply_rows<Target, Rows - 1>(rows, tile);
+    if (rows < Rows) return multiply_rows<Target, Rows - 1, Vectors>(rows, tile);
   }
-  multiply_tile<Target, Rows>(tile);
+  multiply_tile<Target, Rows, Vectors>(tile);
 }
 
 template <class Target>
@@ -94,9 +97,9 @@ struct PanelPart {
   std::int64_t first = 0, depth = 0;  // of the product
   std::int64_t column = 0, columns = 0;
   // What to prefetch: each tile one number for each depth, `next_step` apart, from `next` on and
-  // `ahead` further for each tile.
+  // `ahead` further for each tile, and the number `next_second` after it.
   const float* next = nullptr;
-  std::int64_t next_step = 0, ahead = 0;
+  std::int64_t next_step = 0, next_second = 0, ahead = 0;
 };
 
 // c (+)= the product; c (rows, n) is contiguous.
@@ -112,6 +115,7 @@ template <class Target>
             .depth = part.depth,
             .next = part.next,
             .next_step = part.next_step,
+            .next_second = part.next_second,
             .c = nullptr,
             .ldc = n,
             .columns = static_cast<int>(part.columns),
@@ -120,7 +124,11 @@ template <class Target>
     const std::int64_t rows = (a.rows - row) / (tiles - t);
     tile.a = a.data + row * a.row_step + part.first * a.depth_step;
     tile.c = c + row * n + part.column;
-    multiply_rows<Target, kMostRows<Target>>(rows, tile);
+    if (part.columns <= Target::width) {
+      multiply_rows<Target, kMostRows<Target>, 1>(rows, tile);
+    } else {
+      multiply_rows<Target, kMostRows<Target>, kVectors>(rows, tile);
+    }
     row += rows;
   }
 }

@@ -33,9 +33,10 @@ template <class Target>
   for (std::int64_t k = 0; k < b.k; k += kDepth) {
     const std::int64_t depth = std::min(kDepth, b.k - k);
     panels::PanelPart part{.first = k, .depth = depth};
-    // Each tile prefetches a vector of each row of the next block.
+    // Each tile prefetches a vector of each row of the next block, a single one both.
     part.next_step = b.step;
     part.ahead = Target::width;
+    if (panels::tile_count<Target>(a.rows) == 1) part.next_second = Target::width;
     for (std::int64_t i = first; i < last; ++i) {
       part.column = i * width;
       part.columns = std::min<std::int64_t>(width, b.n - part.column);

@@ -66,14 +66,16 @@ template <class Target>
   const std::int64_t columns = std::min<std::int64_t>(width, b.n - row);
   for (std::int64_t k = 0; k < b.k; k += kDepth) {
     const std::int64_t depth = std::min(kDepth, b.k - k);
-    panels::PanelPart part{scratch, width, k, depth, row, columns, scratch, 0, 0};
+    panels::PanelPart part{scratch, width, k, depth, row, columns, scratch, 0, 0, 0};
     if (panel == nullptr) {
       pack_panel<Target>(b, row, k, k + depth, scratch);
     } else {
       // The tiles prefetch the same part of the next panel, each as much.
       part.factors = panel + k * width;
       part.next = part.factors + b.k * width;
-      part.next_step = width / panels::tile_count<Target>(a.rows);
+      const std::int64_t tiles = panels::tile_count<Target>(a.rows);
+      part.next_step = width / tiles;
+      if (tiles == 1) part.next_second = Target::width;
       part.ahead = depth * part.next_step;
     }
     panels::multiply_part<Target>(a, part, c, b.n, accumulate || k > 0);

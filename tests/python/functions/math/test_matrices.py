@@ -113,11 +113,24 @@ def test_stacks_are_views_or_broadcast(dtype, transb, size):
 @pytest.mark.parametrize("transa", [False, True])
 @pytest.mark.parametrize(
     "m, n, k",
-    [(1, 1, 500000), (1, 900, 1201), (901, 1, 1200), (1, 37, 90001), (900, 1201, 1)],
+    [
+        *[(1, 1, 500000), (1, 900, 1201), (901, 1, 1200), (1, 37, 90001)],
+        *[(900, 1201, 1), (2, 901, 650), (4, 260, 600), (7, 801, 700)],
+        *[(12, 300, 333), (40, 810, 650)],
+    ],
 )
-def test_products_of_vectors(m, n, k, transa, transb):
+def test_products_of_vectors_and_few_rows(m, n, k, transa, transb):
     a = rng.normal(size=(k, m) if transa else (m, k)).astype("f")
     b = rng.normal(size=(n, k) if transb else (k, n)).astype("f")
     y = F.matmul(a, b, transa=transa, transb=transb)
     exact = (a.T if transa else a).astype("d") @ (b.T if transb else b).astype("d")
-    numpy.testing.assert_allclose(y.array, exact, rtol=0, atol=2**-24 * (k + 20))
+    numpy.testing.assert_allclose(y.array, exact, rtol=0, atol=2**-23 * (k + 20))
+
+
+def test_a_column_of_a_matrix_is_a_vector():
+    a = rng.normal(size=(700, 1300)).astype("f")
+    columns = rng.normal(size=(1300, 3)).astype("f")
+    exact = a.astype("d") @ columns.astype("d")
+    for i in range(3):
+        y = F.matmul(a, columns[:, i : i + 1])
+        numpy.testing.assert_allclose(y.array[:, 0], exact[:, i], rtol=0, atol=1e-4)
