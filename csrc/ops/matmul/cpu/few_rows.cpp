@@ -18,7 +18,7 @@ template <class Target>
 inline constexpr int kMostRows = Target::width == 16 ? 6 : 2;
 
 // The rows of `a`, contiguous and extended by zeros to a whole number of vectors.
-Array padded_rows(const FewRows& a, std::int64_t k, std::int64_t depth) {
+Array padded_rows(const LeftRows& a, std::int64_t k, std::int64_t depth) {
   const Array padded = empty({a.rows, depth}, Dtype::float32);
   for (std::int64_t i = 0; i < a.rows; ++i) {
     float* const to = padded.as<float>() + i * depth;
@@ -172,7 +172,7 @@ std::int64_t part_of(std::int64_t rows, std::int64_t depth) {
 
 }  // namespace
 
-void multiply_few_rows(const FewRows& a, const WeightRows& weights, float* c, bool accumulate) {
+void multiply_few_rows(const LeftRows& a, const WeightRows& weights, float* c, bool accumulate) {
   const std::int64_t n = weights.n, k = weights.k;
   constexpr std::int64_t kWidest = 16;  // floats of a vector
   const std::int64_t depth = (k + kWidest - 1) / kWidest * kWidest;

@@ -7,7 +7,7 @@
 namespace renga {
 
 // Element (i, k) of `a` is at data[i * row_step + k * depth_step].
-struct FewRows {
+struct LeftRows {
   const float* data;
   std::int64_t row_step, depth_step;
   std::int64_t rows;
@@ -20,6 +20,6 @@ struct WeightRows {
 };
 
 // c (+)= a bᵀ, on all threads: c (rows, n) is contiguous.
-void multiply_few_rows(const FewRows& a, const WeightRows& b, float* c, bool accumulate);
+void multiply_few_rows(const LeftRows& a, const WeightRows& b, float* c, bool accumulate);
 
 }  // namespace renga

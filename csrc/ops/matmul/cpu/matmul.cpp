@@ -97,7 +97,7 @@ const float* element(const Matrix& x, std::int64_t row, std::int64_t column) {
   return x.at<float>(0) + (x.transposed ? column * x.leading + row : row * x.leading + column);
 }
 
-FewRows rows_of(const Matrix& a, const Sizes& size) {
+LeftRows rows_of(const Matrix& a, const Sizes& size) {
   return {a.at<float>(0), a.transposed ? 1 : a.leading, a.transposed ? a.leading : 1, size.m};
 }
 

@@ -26,10 +26,9 @@ struct Tile {
   std::int64_t row_step, depth_step;  // of a
   const float* factors;               // that of column j at depth k is at k * factor_step + j
   std::int64_t factor_step, depth;
-  // What the next parts or panels read: each depth prefetches a number, and the one `next_second`
-  // after it.
+  // What the next parts or panels read: each depth prefetches a number, and two after it.
   const float* next;
-  std::int64_t next_step, next_second;
+  std::int64_t next_step, next_second, next_third;
   float* c;
   std::int64_t ldc;
   int columns;  // of c
@@ -49,6 +48,7 @@ template <class Target, int Rows, int Vectors>
   for (std::int64_t k = 0; k < tile.depth; ++k, panel += tile.factor_step) {
     __builtin_prefetch(next, 0, 2);
     __builtin_prefetch(next + tile.next_second, 0, 2);
+    __builtin_prefetch(next + tile.next_third, 0, 2);
     next += tile.next_step;
     Floats<Target> factors[Vectors];
 #pragma GCC unroll 2
@@ -97,14 +97,14 @@ struct PanelPart {
   std::int64_t first = 0, depth = 0;  // of the product
   std::int64_t column = 0, columns = 0;
   // What to prefetch: each tile one number for each depth, `next_step` apart, from `next` on and
-  // `ahead` further for each tile, and the number `next_second` after it.
+  // `ahead` further for each tile, and those `next_second` and `next_third` after it.
   const float* next = nullptr;
-  std::int64_t next_step = 0, next_second = 0, ahead = 0;
+  std::int64_t next_step = 0, next_second = 0, next_third = 0, ahead = 0;
 };
 
 // c (+)= the product; c (rows, n) is contiguous.
 template <class Target>
-[[gnu::always_inline]] inline void multiply_part(const FewRows& a, const PanelPart& part, float* c,
+[[gnu::always_inline]] inline void multiply_part(const LeftRows& a, const PanelPart& part, float* c,
                                                  std::int64_t n, bool accumulate) {
   const std::int64_t tiles = tile_count<Target>(a.rows);
   Tile tile{.a = nullptr,
@@ -116,6 +116,7 @@ template <class Target>
             .next = part.next,
             .next_step = part.next_step,
             .next_second = part.next_second,
+            .next_third = part.next_third,
             .c = nullptr,
             .ldc = n,
             .columns = static_cast<int>(part.columns),

@@ -21,6 +21,6 @@ inline bool gains_by_columns(std::int64_t rows, std::int64_t weights) {
 }
 
 // c (+)= a b, on all threads: c (rows, n) is contiguous.
-void multiply_by_columns(const FewRows& a, const WeightColumns& b, float* c, bool accumulate);
+void multiply_by_columns(const LeftRows& a, const WeightColumns& b, float* c, bool accumulate);
 
 }  // namespace renga

@@ -59,14 +59,14 @@ template <class Target>
 // c (+)= a times the panel of b from `row` on; without the panel, its parts are packed in
 // `scratch`.
 template <class Target>
-[[gnu::always_inline]] inline void multiply_panel(const FewRows& a, const WeightRows& b,
+[[gnu::always_inline]] inline void multiply_panel(const LeftRows& a, const WeightRows& b,
                                                   std::int64_t row, const float* panel,
                                                   float* scratch, float* c, bool accumulate) {
   constexpr int width = kPanelColumns<Target>;
   const std::int64_t columns = std::min<std::int64_t>(width, b.n - row);
   for (std::int64_t k = 0; k < b.k; k += kDepth) {
     const std::int64_t depth = std::min(kDepth, b.k - k);
-    panels::PanelPart part{scratch, width, k, depth, row, columns, scratch, 0, 0, 0};
+    panels::PanelPart part{scratch, width, k, depth, row, columns, scratch, 0, 0, 0, 0};
     if (panel == nullptr) {
       pack_panel<Target>(b, row, k, k + depth, scratch);
     } else {
@@ -97,7 +97,7 @@ Array pack_panels(const WeightRows& b) {
   return packed;
 }
 
-void multiply_by_panels(const FewRows& a, const WeightRows& b, const Array& packed, float* c,
+void multiply_by_panels(const LeftRows& a, const WeightRows& b, const Array& packed, float* c,
                         bool accumulate) {
   const std::int64_t columns = panels::panel_columns();
   for_panels(b.n, b.k * a.rows / 8, [&](std::int64_t first, std::int64_t last) {

@@ -14,7 +14,7 @@ Array pack_panels(const WeightRows& b);
 
 // c (+)= a bᵀ, on all threads: c (rows, n) is contiguous. `panels` are those of b, or undefined:
 // then each is packed when it is multiplied. The bits are the same.
-void multiply_by_panels(const FewRows& a, const WeightRows& b, const Array& panels, float* c,
+void multiply_by_panels(const LeftRows& a, const WeightRows& b, const Array& panels, float* c,
                         bool accumulate);
 
 }  // namespace renga

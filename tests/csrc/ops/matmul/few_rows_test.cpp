@@ -42,7 +42,7 @@ void check_product(std::int64_t m, std::int64_t n, std::int64_t k, bool by_colum
   CAPTURE(k);
   const Rows a = by_columns ? rows_of(k, m, 1) : rows_of(m, k, 1);
   const Rows b = is_transposed ? rows_of(n, k, 2) : rows_of(k, n, 2);
-  const FewRows left{a.numbers.data(), by_columns ? 1 : a.step, by_columns ? a.step : 1, m};
+  const LeftRows left{a.numbers.data(), by_columns ? 1 : a.step, by_columns ? a.step : 1, m};
   constexpr float kBefore = 3;
   // One number more, which must not be written to.
   std::vector<float> c(static_cast<std::size_t>(m * n + 1), kBefore);
@@ -70,7 +70,7 @@ TEST_CASE("products with few rows are those of float64") {
       for (const std::int64_t k : {1, 15, 16, 65, 700, 1500}) {
         check_product<WeightRows>(
             m, n, k, m % 2 == 0, n % 2 == 0,
-            [](const FewRows& a, const WeightRows& b, auto& c, bool accumulate) {
+            [](const LeftRows& a, const WeightRows& b, auto& c, bool accumulate) {
               multiply_few_rows(a, b, c.data(), accumulate);
             });
       }
@@ -85,7 +85,7 @@ TEST_CASE("products by panels of weights are those of float64") {
       for (const std::int64_t k : {1, 15, 16, 65, 700, 1500}) {
         check_product<WeightRows>(
             m, n, k, m % 2 == 0, n % 2 == 0,
-            [](const FewRows& a, const WeightRows& b, auto& c, bool accumulate) {
+            [](const LeftRows& a, const WeightRows& b, auto& c, bool accumulate) {
               auto kept = c;
               multiply_by_panels(a, b, {}, c.data(), accumulate);
               multiply_by_panels(a, b, pack_panels(b), kept.data(), accumulate);
@@ -103,7 +103,7 @@ TEST_CASE("products by columns of weights are those of float64") {
       for (const std::int64_t k : {1, 15, 127, 128, 129, 700}) {
         check_product<WeightColumns>(
             m, n, k, m % 2 == 0, n % 2 == 0,
-            [](const FewRows& a, const WeightColumns& b, auto& c, bool accumulate) {
+            [](const LeftRows& a, const WeightColumns& b, auto& c, bool accumulate) {
               multiply_by_columns(a, b, c.data(), accumulate);
             });
       }
