@@ -46,16 +46,19 @@ void on_threads(int n, const Task& task) {
 #endif
 }
 
+// The threads that so many elementary operations are worth.
+inline std::int64_t thread_count(std::int64_t operations) {
+  if (omp_in_parallel()) return 1;
+  return std::min<std::int64_t>(omp_get_max_threads(), 1 + operations / kParallelWorth);
+}
+
 // Calls body(begin, end) on disjoint ranges that cover [0, n), one per thread. `cost` is in
 // elementary operations per item. Ranges start at multiples of 16 so that cache lines are not
 // shared.
 template <class Body>
 void parallel_for(std::int64_t n, std::int64_t cost, const Body& body) {
   const std::int64_t threads =
-      omp_in_parallel()
-          ? 1
-          : std::min<std::int64_t>({omp_get_max_threads(), 1 + n * cost / kParallelWorth,
-                                    std::max<std::int64_t>(n, 1)});
+      std::min<std::int64_t>(thread_count(n * cost), std::max<std::int64_t>(n, 1));
   if (threads <= 1) {
     if (n > 0) body(std::int64_t{0}, n);
     return;

@@ -24,6 +24,9 @@ void gather(const std::byte* from, std::int64_t step, std::int64_t n, Compute<T>
       return for_each_batch<T>(
           n, [=]<class V>(Type<V>, std::int64_t i) { store(load<V>(x + i), to + i); });
     }
+  } else if (step == sizeof(T)) {
+    std::copy_n(reinterpret_cast<const T*>(from), n, to);
+    return;
   }
   for (std::int64_t i = 0; i < n; ++i) {
     to[i] = static_cast<Compute<T>>(*reinterpret_cast<const T*>(from + i * step));
@@ -38,6 +41,9 @@ void scatter(const Compute<T>* from, std::byte* to, std::int64_t step, std::int6
       return for_each_batch<T>(
           n, [=]<class V>(Type<V>, std::int64_t i) { store(load<V>(from + i), y + i); });
     }
+  } else if (step == sizeof(T)) {
+    std::copy_n(from, n, reinterpret_cast<T*>(to));
+    return;
   }
   for (std::int64_t i = 0; i < n; ++i) *reinterpret_cast<T*>(to + i * step) = T(from[i]);
 }

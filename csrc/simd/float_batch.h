@@ -20,6 +20,7 @@ struct FloatBatch {
   using V = Floats<Target>;
   using Mask = FloatMask<Target>;
 
+  FloatBatch() = default;
   [[gnu::always_inline]] explicit FloatBatch(float x) : v(V{} + x) {}
   [[gnu::always_inline]] explicit FloatBatch(const V& x) : v(x) {}
 
@@ -66,6 +67,20 @@ struct FloatBatch {
   }
   [[gnu::always_inline]] friend FloatBatch exp(const FloatBatch& a) {
     return FloatBatch(exponential_of_any<Target>(a.v));
+  }
+  // Within 2 units in the last place: near 0 by a minimax polynomial in a², elsewhere by e^2|a|.
+  [[gnu::always_inline]] friend FloatBatch tanh(const FloatBatch& a) {
+    const V z = a.v * a.v, size = abs(a).v;
+    V p = z * -5.704984e-3f + 2.0639084e-2f;
+    p = p * z - 5.3739715e-2f;
+    p = p * z + 1.3331442e-1f;
+    p = p * z - 3.333328e-1f;
+    const V near = a.v * (z * p + 1.0f);
+    // Beyond 10, it is 1.
+    const V power = exponential<Target>(2.0f * (size < 10.0f ? size : V{} + 10.0f));
+    const V far = 1.0f - 2.0f / (power + 1.0f);
+    // No comparison holds for NaN.
+    return FloatBatch(size >= 0.625f ? (a.v < 0.0f ? -far : far) : near);
   }
 
   V v;

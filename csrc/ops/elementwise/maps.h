@@ -210,6 +210,7 @@ constexpr bool is_of_float_batches(Unary map) {
     case Unary::divide_into:
     case Unary::clip:
     case Unary::exp:
+    case Unary::tanh:
     case Unary::erf:
     case Unary::sigmoid:
     case Unary::relu:

@@ -10,13 +10,13 @@ namespace renga::cells {
 struct Lstm {
   static constexpr int inputs = 5, outputs = 2;
   template <class V>
-  RENGA_HOST_DEVICE static void activated(const V* in, V* out) {
+  RENGA_INLINE static void activated(const V* in, V* out) {
     using namespace maps;
     out[0] = in[1] * in[2] + in[3] * in[0];
     out[1] = in[4] * tanh(out[0]);
   }
   template <class V>
-  RENGA_HOST_DEVICE void operator()(const V* in, V* out) const {
+  RENGA_INLINE void operator()(const V* in, V* out) const {
     using namespace maps;
     const V active[] = {in[0], tanh(in[1]), logistic(in[2]), logistic(in[3]), logistic(in[4])};
     activated(active, out);
@@ -27,7 +27,7 @@ struct Lstm {
 struct LstmStep {
   static constexpr int inputs = 9, outputs = 6;
   template <class V>
-  RENGA_HOST_DEVICE void operator()(const V* in, V* out) const {
+  RENGA_INLINE void operator()(const V* in, V* out) const {
     using namespace maps;
     out[2] = tanh(V(in[1] + in[5]));
     for (int k = 1; k < 4; ++k) out[2 + k] = logistic(V(in[1 + k] + in[5 + k]));
@@ -41,7 +41,7 @@ template <bool active>
 struct LstmGrad {
   static constexpr int inputs = 7, outputs = 5;
   template <class V>
-  RENGA_HOST_DEVICE void operator()(const V* in, V* out) const {
+  RENGA_INLINE void operator()(const V* in, V* out) const {
     using namespace maps;
     const V one(1), c_prev = in[0], gh = in[6];
     const V a = active ? in[1] : V(tanh(in[1])), i = active ? in[2] : logistic(in[2]);
@@ -61,7 +61,7 @@ struct LstmGrad {
 struct Gru {
   static constexpr int inputs = 7, outputs = 5;
   template <class V>
-  RENGA_HOST_DEVICE void operator()(const V* in, V* out) const {
+  RENGA_INLINE void operator()(const V* in, V* out) const {
     using namespace maps;
     const V r = logistic(V(in[1] + in[4])), z = logistic(V(in[2] + in[5]));
     const V a = tanh(V(in[3] + r * in[6]));
@@ -78,7 +78,7 @@ struct Gru {
 struct GruGrad {
   static constexpr int inputs = 6, outputs = 7;
   template <class V>
-  RENGA_HOST_DEVICE void operator()(const V* in, V* out) const {
+  RENGA_INLINE void operator()(const V* in, V* out) const {
     const V one(1), r = in[1], z = in[2], a = in[3], gh = in[5];
     const V ga = gh * (one - z) * (one - a * a);
     const V gr = ga * in[4] * r * (one - r);

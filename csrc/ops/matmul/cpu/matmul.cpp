@@ -13,6 +13,7 @@
 #include "ops/matmul/cpu/blocking.h"
 #include "ops/matmul/cpu/few_rows.h"
 #include "ops/matmul/cpu/matrix.h"
+#include "ops/matmul/cpu/weight_blocks.h"
 #include "ops/matmul/cpu/weight_columns.h"
 #include "ops/matmul/cpu/weight_panels.h"
 #include "ops/matmul/linear.h"
@@ -129,8 +130,13 @@ bool multiply_rows(const Matrix& a, const Matrix& b, float* c, const Sizes& size
     multiply_few_rows(rows_of(a, size), weights, c, accumulate);
     return true;
   }
-  if (!gains_by_panels(size.m, size.n * size.k)) return false;
-  multiply_by_panels(rows_of(a, size), weights, panels, c, accumulate);
+  const LeftRows rows = rows_of(a, size);
+  if (gains_by_panels(size.m, size.n * size.k)) {
+    multiply_by_panels(rows, weights, panels, c, accumulate);
+    return true;
+  }
+  if (!gains_by_blocks(rows, weights)) return false;
+  multiply_by_blocks(rows, weights, c, accumulate);
   return true;
 }
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "devices/parallel.h"
-#include "ops/matmul/cpu/few_rows.h"
+#include "ops/matmul/cpu/operands.h"
 #include "simd/float_vector.h"
 
 namespace renga::panels {
@@ -28,11 +28,12 @@ struct Tile {
   std::int64_t factor_step, depth;
   // What the next parts or panels read: each depth prefetches a number, and two after it.
   const float* next;
-  std::int64_t next_step, next_second, next_third;
+  std::int64_t next_step = 0, next_second = 0, next_third = 0;
   float* c;
   std::int64_t ldc;
   int columns;  // of c
   bool accumulate;
+  int rows = kMostRows<simd::Avx512>;  // of c, if fewer than of the tile
 };
 
 template <class Target, int Rows, int Vectors>
@@ -64,6 +65,7 @@ template <class Target, int Rows, int Vectors>
   }
 #pragma GCC unroll 12
   for (int r = 0; r < Rows; ++r) {
+    if (r >= tile.rows) break;
     float* const to = tile.c + r * tile.ldc;
     float totals[Vectors * width];
     const bool whole = tile.columns == Vectors * width;
@@ -83,6 +85,20 @@ template <class Target, int Rows, int Vectors>
     if (rows < Rows) return multiply_rows<Target, Rows - 1, Vectors>(rows, tile);
   }
   multiply_tile<Target, Rows, Vectors>(tile);
+}
+
+// Likewise of one, two or three thirds of the most rows, of which the first `tile.rows` are rows of
+// c: fewer kinds of tiles than rows.
+template <class Target, int Vectors>
+[[gnu::always_inline]] inline void multiply_thirds(const Tile& tile) {
+  constexpr int third = kMostRows<Target> / 3;
+  if (tile.rows > 2 * third) {
+    multiply_tile<Target, 3 * third, Vectors>(tile);
+  } else if (tile.rows > third) {
+    multiply_tile<Target, 2 * third, Vectors>(tile);
+  } else {
+    multiply_tile<Target, third, Vectors>(tile);
+  }
 }
 
 template <class Target>

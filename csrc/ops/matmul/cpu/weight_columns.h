@@ -3,15 +3,9 @@
 // order of memory.
 #pragma once
 
-#include "ops/matmul/cpu/few_rows.h"
+#include "ops/matmul/cpu/operands.h"
 
 namespace renga {
-
-// k rows of n elements, `step` apart.
-struct WeightColumns {
-  const float* data;
-  std::int64_t step, n, k;
-};
 
 // Whether the product is faster so than by oneDNN, which is slow wherever b comes from memory: with
 // more rows that does not matter. Few rows are better left to it while b stays in the second-level

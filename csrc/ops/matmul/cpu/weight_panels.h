@@ -4,7 +4,7 @@
 // used several times are kept (packed_weight_cache.h).
 #pragma once
 
-#include "ops/matmul/cpu/few_rows.h"
+#include "ops/matmul/cpu/operands.h"
 #include "tensor/array.h"
 
 namespace renga {

@@ -8,36 +8,120 @@ namespace {
 // Elementary operations per unit of a cell, for parallel_walk.
 constexpr std::int64_t kCost = 48;
 
-// Calls f(in, out) with batches of the In + Out operands that cover a run of n elements. The rest
-// of a run is padded to a batch, so that the result of an element does not depend on its position.
+// Vectors of floats, from and to elements of any dtype that is computed in floats.
+template <class Target>
+struct FloatLanes {
+  using V = simd::FloatBatch<Target>;
+  using Vector = simd::Vector<Target, float>;
+  static constexpr std::int64_t width = Vector::width;
+
+  template <class T>
+  [[gnu::always_inline]] static V load(const T* from) {
+    return V(Vector::load(from));
+  }
+  template <class T>
+  [[gnu::always_inline]] static void store(const V& v, T* to) {
+    Vector::store(v.v, to);
+  }
+};
+
+struct DoubleLanes {
+  using V = xsimd::batch<double>;
+  static constexpr std::int64_t width = V::size;
+
+  static V load(const double* from) { return V::load_unaligned(from); }
+  static void store(const V& v, double* to) { v.store_unaligned(to); }
+};
+
+// Runs are staged in blocks of so many units.
+constexpr std::int64_t kBlock = 64;
+
+// An LSTM's gates are side by side for each unit.
+constexpr int kGates = 4;
+
+template <class T, std::size_t N>
+bool are_interleaved(const std::array<std::byte*, N>& p, const std::array<std::int64_t, N>& steps,
+                     int first, int end) {
+  if (first + kGates > end) return false;
+  for (int k = 0; k < kGates; ++k) {
+    if (p[first + k] != p[first] + k * sizeof(T) || steps[first + k] != kGates * sizeof(T)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// Loops of a form that the compiler vectorizes.
+template <class T>
+void split_gates(const T* __restrict from, std::int64_t n, Compute<T> (*__restrict to)[kBlock]) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    for (int k = 0; k < kGates; ++k) to[k][i] = static_cast<Compute<T>>(from[kGates * i + k]);
+  }
+}
+template <class T>
+void join_gates(const Compute<T> (*__restrict from)[kBlock], std::int64_t n, T* __restrict to) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    for (int k = 0; k < kGates; ++k) to[kGates * i + k] = T(from[k][i]);
+  }
+}
+
+// Calls f(in, out) with vectors of the In + Out operands that cover a run of n elements. The rest
+// of a run is padded to a vector, so that the result of an element does not depend on its position.
+template <class Lanes, class T, int In, int Out, class F>
+[[gnu::always_inline]] inline void map_lanes(std::int64_t n,
+                                             const std::array<std::byte*, Out + In>& p,
+                                             const std::array<std::int64_t, Out + In>& steps,
+                                             const F& f) {
+  using C = Compute<T>;
+  typename Lanes::V in[In], out[Out];
+  std::int64_t i = 0;
+  if (std::ranges::all_of(steps, [](std::int64_t s) { return s == sizeof(T); })) {
+    for (; i + Lanes::width <= n; i += Lanes::width) {
+      for (int k = 0; k < In; ++k) in[k] = Lanes::load(reinterpret_cast<const T*>(p[Out + k]) + i);
+      f(in, out);
+      for (int k = 0; k < Out; ++k) Lanes::store(out[k], reinterpret_cast<T*>(p[k]) + i);
+    }
+  }
+  alignas(64) C staged[Out + In][kBlock] = {};
+  for (; i < n; i += kBlock) {
+    const std::int64_t m = std::min(kBlock, n - i);
+    for (int k = Out; k < Out + In;) {
+      const std::byte* const from = p[k] + i * steps[k];
+      if (are_interleaved<T, Out + In>(p, steps, k, Out + In)) {
+        split_gates(reinterpret_cast<const T*>(from), m, staged + k);
+        k += kGates;
+      } else {
+        simd::gather<T>(from, steps[k], m, staged[k]);
+        ++k;
+      }
+    }
+    for (std::int64_t j = 0; j < m; j += Lanes::width) {
+      for (int k = 0; k < In; ++k) in[k] = Lanes::load(staged[Out + k] + j);
+      f(in, out);
+      for (int k = 0; k < Out; ++k) Lanes::store(out[k], staged[k] + j);
+    }
+    for (int k = 0; k < Out;) {
+      std::byte* const to = p[k] + i * steps[k];
+      if (are_interleaved<T, Out + In>(p, steps, k, Out)) {
+        join_gates(staged + k, m, reinterpret_cast<T*>(to));
+        k += kGates;
+      } else {
+        simd::scatter<T>(staged[k], to, steps[k], m);
+        ++k;
+      }
+    }
+  }
+}
+
 template <class T, int In, int Out, class F>
 void map_run(std::int64_t n, const std::array<std::byte*, Out + In>& p,
              const std::array<std::int64_t, Out + In>& steps, const F& f) {
-  using C = Compute<T>;
-  using V = xsimd::batch<C>;
-  constexpr auto width = static_cast<std::int64_t>(V::size);
-  constexpr std::int64_t block = 64;
-  V in[In], out[Out];
-  std::int64_t i = 0;
-  if (std::ranges::all_of(steps, [](std::int64_t s) { return s == sizeof(T); })) {
-    for (; i + width <= n; i += width) {
-      for (int k = 0; k < In; ++k)
-        in[k] = simd::load<V>(reinterpret_cast<const T*>(p[Out + k]) + i);
-      f(in, out);
-      for (int k = 0; k < Out; ++k) simd::store(out[k], reinterpret_cast<T*>(p[k]) + i);
-    }
-  }
-  alignas(64) C staged[Out + In][block] = {};
-  for (; i < n; i += block) {
-    const std::int64_t m = std::min(block, n - i);
-    for (int k = Out; k < Out + In; ++k)
-      simd::gather<T>(p[k] + i * steps[k], steps[k], m, staged[k]);
-    for (std::int64_t j = 0; j < m; j += width) {
-      for (int k = 0; k < In; ++k) in[k] = V::load_aligned(staged[Out + k] + j);
-      f(in, out);
-      for (int k = 0; k < Out; ++k) out[k].store_aligned(staged[k] + j);
-    }
-    for (int k = 0; k < Out; ++k) simd::scatter<T>(staged[k], p[k] + i * steps[k], steps[k], m);
+  if constexpr (std::is_same_v<Compute<T>, float>) {
+    simd::dispatch<float>([&](auto target) __attribute__((always_inline)) {
+      map_lanes<FloatLanes<decltype(target)>, T, In, Out>(n, p, steps, f);
+    });
+  } else {
+    map_lanes<DoubleLanes, T, In, Out>(n, p, steps, f);
   }
 }
 
