@@ -186,8 +186,8 @@ class GatherKernel {
               for (const Pixel* newest : sources.newest) {
 #pragma GCC unroll 4
                 for (int j = group; j < 2 * group; ++j) {
-                  __builtin_prefetch(newest + j * input_step + c);
-                  __builtin_prefetch(newest + j * input_step + c - between);
+                  __builtin_prefetch(newest + j * input_step + c, 0, 2);
+                  __builtin_prefetch(newest + j * input_step + c - between, 0, 2);
                 }
               }
             }

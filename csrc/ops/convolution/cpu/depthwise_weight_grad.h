@@ -68,7 +68,7 @@ class WeightGradKernel {
   [[gnu::always_inline]] static void prefetch(const Pixel* pixels) {
     constexpr int line = 64 / static_cast<int>(sizeof(Pixel));
     constexpr int count = static_cast<int>(sizeof(X) / sizeof(float));
-    for (int i = 0; i < count; i += line) __builtin_prefetch(pixels + i);
+    for (int i = 0; i < count; i += line) __builtin_prefetch(pixels + i, 0, 2);
   }
 
   void add_sample(std::int64_t n, float* sums) const {

@@ -121,7 +121,7 @@ struct Rectangle {
   // Tiles touch too few adjoining cache lines for the hardware prefetcher.
   [[gnu::always_inline]] void prefetch(std::int64_t channel) const {
     for (const auto& row : pixels) {
-      for (const Pixel* pixel : row) __builtin_prefetch(pixel + channel);
+      for (const Pixel* pixel : row) __builtin_prefetch(pixel + channel, 0, 2);
     }
   }
 

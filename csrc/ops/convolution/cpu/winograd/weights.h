@@ -53,7 +53,7 @@ template <class Target, int columns>
 #pragma GCC unroll 16
       for (int r = 0; r < width; ++r) {
         const std::int64_t row = (output + r) * step + first;
-        __builtin_prefetch(next + row);
+        __builtin_prefetch(next + row, 0, 2);
         rows[r] = load_floats<Target>(from + row);
       }
       simd::transpose<Target>(rows);
