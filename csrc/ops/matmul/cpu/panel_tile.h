@@ -79,6 +79,7 @@ template <class Target, int Rows, int Vectors>
   }
 }
 
+// A tile of so many rows.
 template <class Target, int Rows, int Vectors>
 [[gnu::always_inline]] inline void multiply_rows(std::int64_t rows, const Tile& tile) {
   if constexpr (Rows > 1) {
@@ -87,8 +88,8 @@ template <class Target, int Rows, int Vectors>
   multiply_tile<Target, Rows, Vectors>(tile);
 }
 
-// Likewise of one, two or three thirds of the most rows, of which the first `tile.rows` are rows of
-// c: fewer kinds of tiles than rows.
+// A tile of one, two or three thirds of the most rows, of which the first `tile.rows` are rows of
+// c: with as many kinds of tiles as rows, the compiler runs out of registers in large functions.
 template <class Target, int Vectors>
 [[gnu::always_inline]] inline void multiply_thirds(const Tile& tile) {
   constexpr int third = kMostRows<Target> / 3;

@@ -60,7 +60,7 @@ template <class Target>
                                                  bool accumulate) {
   constexpr std::int64_t width = kPanelColumns<Target>, most = kColumns / width;
   constexpr std::int64_t height = kMostRows<Target>;
-  alignas(64) float rows[height * kRowStep];
+  alignas(64) float rows[height * kRowStep] = {};  // a tile may have more rows than there are
   const std::int64_t all = part.panel_end - part.panel, blocks = (all + most - 1) / most;
   const std::int64_t each = (all + blocks - 1) / blocks, each_depth = block_depth(b.k);
   for (std::int64_t panel = part.panel; panel < part.panel_end; panel += each) {

@@ -9,8 +9,9 @@ namespace {
 
 using panels::for_panels, panels::kPanelColumns, simd::dispatch;
 
-// A panel of so many rows of b stays in the L1 cache, so many panels of them and of the next ones
-// in the L2 cache.
+// A panel of so many rows of b stays in the L1 cache. So many panels are a block, which prefetches
+// the next one into the L2 cache. The first block is not prefetched, so that it should be small,
+// but blocks of one or two panels read too few lines of the cache at a time.
 constexpr std::int64_t kDepth = 128, kPanels = 4;
 
 // A part of the last panel, which has fewer columns: a copy, filled up with zeros.

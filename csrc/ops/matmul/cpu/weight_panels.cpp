@@ -23,7 +23,13 @@ template <class Target>
   const std::int64_t columns = std::min<std::int64_t>(width, b.n - row);
   for (std::int64_t k = 0; k < b.k; k += kDepth) {
     const std::int64_t depth = std::min(kDepth, b.k - k);
-    panels::PanelPart part{scratch, width, k, depth, row, columns, scratch, 0, 0, 0, 0};
+    panels::PanelPart part{.factors = scratch,
+                           .factor_step = width,
+                           .first = k,
+                           .depth = depth,
+                           .column = row,
+                           .columns = columns,
+                           .next = scratch};
     if (panel == nullptr) {
       pack_panel<Target>(b, row, k, k + depth, scratch);
     } else {
