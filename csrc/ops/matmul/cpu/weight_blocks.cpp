@@ -125,6 +125,8 @@ void multiply_by_blocks(const LeftRows& a, const WeightRows& b, float* c, bool a
         const Part part{tiles * row / down * height,
                         std::min(a.rows, tiles * (row + 1) / down * height),
                         panels * column / across, panels * (column + 1) / across};
+        // There may be fewer tiles or panels than threads.
+        if (part.row == part.row_end || part.panel == part.panel_end) continue;
         multiply_part<Target>(a, b, part, block.as<float>(), c, accumulate);
       }
     });

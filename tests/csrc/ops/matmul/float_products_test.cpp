@@ -112,24 +112,34 @@ TEST_CASE("products by columns of weights are those of float64") {
   }
 }
 
+namespace {
+
+// The same bits on one thread and on so many.
+void check_blocks(std::int64_t m, std::int64_t n, std::int64_t k, int threads) {
+  CAPTURE(threads);
+  check_product<WeightRows>(m, n, k, false, n % 2 == 0,
+                            [=](const LeftRows& a, const WeightRows& b, auto& c, bool accumulate) {
+                              const int before = omp_get_max_threads();
+                              auto other = c;
+                              omp_set_num_threads(threads);
+                              multiply_by_blocks(a, b, other.data(), accumulate);
+                              omp_set_num_threads(1);
+                              multiply_by_blocks(a, b, c.data(), accumulate);
+                              omp_set_num_threads(before);
+                              CHECK(other == c);
+                            });
+}
+
+}  // namespace
+
 TEST_CASE("products by blocks of weights are those of float64, on any number of threads") {
   // Edges of tiles, panels and blocks.
   for (const std::int64_t m : {1, 5, 12, 47, 100}) {
     for (const std::int64_t n : {1, 16, 33, 130, 545}) {
-      for (const std::int64_t k : {1, 17, 384, 385, 800}) {
-        check_product<WeightRows>(
-            m, n, k, false, n % 2 == 0,
-            [](const LeftRows& a, const WeightRows& b, auto& c, bool accumulate) {
-              const int threads = omp_get_max_threads();
-              auto other = c;
-              omp_set_num_threads(6);
-              multiply_by_blocks(a, b, other.data(), accumulate);
-              omp_set_num_threads(1);
-              multiply_by_blocks(a, b, c.data(), accumulate);
-              omp_set_num_threads(threads);
-              CHECK(other == c);
-            });
-      }
+      for (const std::int64_t k : {1, 17, 384, 385, 800}) check_blocks(m, n, k, 6);
     }
   }
+  // Fewer panels, or tiles, than threads side by side.
+  check_blocks(130, 64, 4000, 36);
+  check_blocks(13, 700, 4000, 36);
 }
