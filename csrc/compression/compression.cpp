@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "devices/rounding.h"
 #include "tensor/overlap.h"
 
 namespace renga {
@@ -9,8 +10,6 @@ namespace renga {
 constinit KernelTable<CompressionKernels> compression_kernels{"compression"};
 
 namespace {
-
-std::int64_t blocks_of(std::int64_t n, std::int64_t length) { return (n + length - 1) / length; }
 
 void check_vector(const char* op, const char* name, const Array& x, Dtype dtype) {
   require(x.dtype() == dtype && (x.size() == 0 || x.is_contiguous()), op,
@@ -51,14 +50,14 @@ void check_codes(const char* op, const Array& x, int bits, const Array& codes,
   require<std::invalid_argument>(bits == 2 || bits == 4 || bits == 8, op,
                                  ": expected 2, 4 or 8 bits, got ", bits);
   check_vector(op, "x", x, Dtype::float32);
-  check_size(op, "codes", codes, Dtype::uint8, blocks_of(x.size() * bits, 8));
-  check_size(op, "scales", scales, Dtype::float32, blocks_of(x.size(), kQuantizationBlock));
+  check_size(op, "codes", codes, Dtype::uint8, divide_up(x.size() * bits, 8));
+  check_size(op, "scales", scales, Dtype::float32, divide_up(x.size(), kQuantizationBlock));
 }
 
 void check_signs(const char* op, const Array& x, const Array& signs, const Array& means) {
   check_vector(op, "x", x, Dtype::float32);
-  check_size(op, "signs", signs, Dtype::uint8, blocks_of(x.size(), 8));
-  check_size(op, "means", means, Dtype::float32, 2 * blocks_of(x.size(), kSignBlock));
+  check_size(op, "signs", signs, Dtype::uint8, divide_up(x.size(), 8));
+  check_size(op, "means", means, Dtype::float32, 2 * divide_up(x.size(), kSignBlock));
 }
 
 }  // namespace

@@ -12,6 +12,8 @@
 #include <vector>
 #endif
 
+#include "devices/rounding.h"
+
 namespace renga {
 
 // Elementary operations below which a parallel region costs more than it gains: 10 to 30 us of
@@ -64,7 +66,7 @@ void parallel_for(std::int64_t n, std::int64_t cost, const Body& body) {
     return;
   }
   const std::int64_t grain = n >= 64 * threads ? 16 : 1;
-  const std::int64_t chunk = ((n + threads - 1) / threads + grain - 1) / grain * grain;
+  const std::int64_t chunk = round_up(divide_up(n, threads), grain);
   std::exception_ptr error;
   std::mutex error_mutex;
   on_threads(static_cast<int>(threads), [&](int thread) {

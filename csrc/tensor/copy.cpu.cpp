@@ -5,6 +5,7 @@
 
 #include "devices/gil_release.h"
 #include "devices/host.h"
+#include "devices/rounding.h"
 #include "tensor/convert.h"
 #include "tensor/streaming.cpu.h"
 #include "tensor/strided_loop.h"
@@ -102,7 +103,7 @@ void copy_crossing(const StridedLoop<2>& loop, int axis) {
   const StridedLoop<2> outer = around_tiles(loop, axis);
   const std::int64_t rows = loop.extents[axis], columns = loop.extents.back();
   const std::int64_t to_row = loop.strides[0][axis], from_column = loop.strides[1].back();
-  const std::int64_t strips = (rows + kTileRows - 1) / kTileRows;
+  const std::int64_t strips = divide_up(rows, kTileRows);
   const bool streams = loop.size() * T::itemsize >= kStreamed;
   const auto copy_strip = [&](T& tile, std::int64_t row, std::byte* to, const std::byte* from) {
     const std::int64_t down = std::min(kTileRows, rows - row);

@@ -15,6 +15,7 @@
 #include "compression/cpu/magnitude.h"
 #include "devices/gil_release.h"
 #include "devices/parallel.h"
+#include "devices/rounding.h"
 #include "ops/random/cpu/philox.h"
 
 namespace renga::cpu {
@@ -25,7 +26,7 @@ constexpr std::int64_t kCost = 8;  // elementary operations per element
 // Calls body(block, begin, length) for each block of n elements, on all threads.
 template <class Body>
 void for_each_block(std::int64_t n, std::int64_t size, const Body& body) {
-  parallel_for((n + size - 1) / size, kCost * size, [&](std::int64_t first, std::int64_t last) {
+  parallel_for(divide_up(n, size), kCost * size, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t b = first; b < last; ++b) body(b, b * size, std::min(size, n - b * size));
   });
 }
@@ -72,7 +73,7 @@ void quantize_as(const Array& x, std::uint64_t seed, const Array& codes, const A
                    if (scale[b] > 0) {
                      codes_of<Bits>(from + begin, n, scale[b], seed, begin, unpacked.data());
                    }
-                   const std::int64_t bytes = (n + kPerByte - 1) / kPerByte;
+                   const std::int64_t bytes = divide_up(n, kPerByte);
                    for (std::int64_t i = 0; i < bytes; ++i) {
                      int packed = 0;
                      for (int j = 0; j < kPerByte; ++j) {
@@ -93,7 +94,7 @@ void add_dequantized_as(const Array& y, const Array& codes, const Array& scales)
       y.size(), kQuantizationBlock, [=](std::int64_t b, std::int64_t begin, std::int64_t n) {
         std::array<std::uint8_t, kQuantizationBlock> unpacked;
         const std::uint8_t* const from = code + begin / kPerByte;
-        for (std::int64_t i = 0; i < (n + kPerByte - 1) / kPerByte; ++i) {
+        for (std::int64_t i = 0; i < divide_up(n, kPerByte); ++i) {
           for (int j = 0; j < kPerByte; ++j) {
             unpacked[static_cast<std::size_t>(i * kPerByte + j)] =
                 static_cast<std::uint8_t>(from[i] >> (j * Bits));

@@ -4,6 +4,7 @@
 
 #include "devices/gil_release.h"
 #include "devices/parallel.h"
+#include "devices/rounding.h"
 #include "ops/attention/cpu/scores.h"
 #include "ops/matmul/cpu/bfloat16_products.h"
 #include "ops/matmul/precision.h"
@@ -25,8 +26,8 @@ struct Sizes {
         width(a.v.shape(3)),
         padded_depth(round_up(std::max<std::int64_t>(depth, 1), kPanel)),
         padded_width(round_up(std::max<std::int64_t>(width, 1), kPanel)),
-        query_tiles((queries + kRows - 1) / kRows),
-        key_tiles((keys + kKeys - 1) / kKeys) {}
+        query_tiles(divide_up(queries, kRows)),
+        key_tiles(divide_up(keys, kKeys)) {}
 
   // Of a product of a tile of queries with all keys, in vectors of products.
   std::int64_t cost() const { return kRows * keys * (depth + width) / 8; }
@@ -35,7 +36,7 @@ struct Sizes {
 Dropout dropout_of(const Attention& a) {
   if (a.dropout == 0) return {};
   return {a.seed, dropout_threshold(a.dropout), static_cast<float>(1 / (1 - a.dropout)),
-          (a.k.shape(2) + kPhiloxBlock - 1) / kPhiloxBlock};
+          divide_up(a.k.shape(2), kPhiloxBlock)};
 }
 
 // The scores of queries from `query` on against keys from `key` on.

@@ -3,16 +3,13 @@
 
 #include <algorithm>
 
+#include "devices/rounding.h"
 #include "ops/matmul/cpu/packed_gemm.h"
 #include "simd/transpose.h"
 #include "simd/vector.h"
 #include "tensor/array.h"
 
 namespace renga::attention {
-
-inline std::int64_t round_up(std::int64_t n, std::int64_t multiple) {
-  return (n + multiple - 1) / multiple * multiple;
-}
 
 // Memory of a thread.
 template <class T>

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "devices/rounding.h"
 #include "ops/attention/attention.h"
 #include "ops/attention/cpu/panels.h"
 #include "ops/random/cpu/philox.h"
@@ -82,7 +83,7 @@ struct Tile {
   HeadMask mask;
   Dropout dropout;
 
-  std::int64_t panels() const { return (keys + kPanel - 1) / kPanel; }
+  std::int64_t panels() const { return divide_up(keys, kPanel); }
   std::int64_t size() const { return panels() * padded_rows * kPanel; }
   // How many keys of the tile a row reads.
   std::int64_t limit(std::int64_t row) const {

@@ -6,6 +6,7 @@
 #include <sstream>
 #include <string>
 
+#include "devices/rounding.h"
 #include "ops/convolution/algorithm_cache.h"
 #include "ops/convolution/cpu/depthwise.h"
 #include "ops/convolution/cpu/gemm.h"
@@ -64,7 +65,7 @@ struct CostModel {
     constexpr std::int64_t vector = 16;
     const std::int64_t channels = output_channels();
     const std::int64_t computed =
-        problem.pass == Pass::weight_grad ? channels : (channels + vector - 1) / vector * vector;
+        problem.pass == Pass::weight_grad ? channels : round_up(channels, vector);
     const auto positions = static_cast<double>(problem.y.shape(0) * reads_inside(problem, 0) *
                                                reads_inside(problem, 1));
     const std::int64_t input_channels = channel_pairs() / channels;
@@ -79,8 +80,8 @@ struct CostModel {
     constexpr double image = 14, weight = 5;
     const Array &y = problem.y, &W = problem.W;
     const WinogradScheme scheme = winograd_scheme(problem, compute_type);
-    const std::int64_t covering = y.shape(0) * ((y.shape(2) + scheme.rows - 1) / scheme.rows) *
-                                  ((y.shape(3) + scheme.columns - 1) / scheme.columns);
+    const std::int64_t covering =
+        y.shape(0) * divide_up(y.shape(2), scheme.rows) * divide_up(y.shape(3), scheme.columns);
     const std::int64_t groups = divide_up(covering, kPanelRows);
     const auto tiles = static_cast<double>(groups * kPanelRows);
     const auto channels = static_cast<double>(W.shape(0) + W.shape(1));
@@ -97,8 +98,8 @@ struct CostModel {
     constexpr double add = 20;
     const bool forward = problem.pass == Pass::forward;
     const Array &input = forward ? problem.x : problem.y, &result = forward ? problem.y : problem.x;
-    const std::int64_t columns = divide_up(input.shape(3), kPanelRows) * kPanelRows;
-    const std::int64_t depth = (channel_pairs() / output_channels() + kPanel - 1) / kPanel * kPanel;
+    const std::int64_t columns = round_up(input.shape(3), kPanelRows);
+    const std::int64_t depth = round_up(channel_pairs() / output_channels(), kPanel);
     const std::int64_t width =
         gemm_width(output_channels(), problem.W.shape(2) * problem.W.shape(3));
     const auto rows = static_cast<double>(input.shape(0) * input.shape(2));

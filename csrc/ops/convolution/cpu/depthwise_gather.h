@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "devices/parallel.h"
+#include "devices/rounding.h"
 #include "ops/convolution/cpu/index_map.h"
 #include "simd/vector_group.h"
 
@@ -20,7 +21,7 @@ class PackedFilters {
   // From (C, 1, kh, kw).
   explicit PackedFilters(const Array& W)
       : offsets_(W.shape(2) * W.shape(3)),
-        packed_(zeros({(W.shape(0) + kBlock - 1) / kBlock * kBlock * offsets_}, Dtype::float32)) {
+        packed_(zeros({round_up(W.shape(0), kBlock) * offsets_}, Dtype::float32)) {
     const Array dense = contiguous(W);
     const float* from = dense.as<const float>();
     for (std::int64_t c = 0; c < W.shape(0); ++c) {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "devices/parallel.h"
+#include "devices/rounding.h"
 #include "ops/convolution/cpu/channels_last.h"
 #include "ops/convolution/cpu/index_map.h"
 #include "ops/matmul/cpu/packed_gemm.h"
@@ -26,7 +27,7 @@ class PackedWeights {
   PackedWeights(const Array& W, std::int64_t inputs, std::int64_t channels, std::int64_t input_step,
                 std::int64_t channel_step)
       : channels_(channels),
-        rows_(divide_up(inputs, kPanel) * kPanel),
+        rows_(round_up(inputs, kPanel)),
         panels_(divide_up(W.shape(2) * W.shape(3), kPanel / channels)),
         matrix_(zeros({panels_ * rows_ * kPanel}, Dtype::float32)) {
     const float* from = W.as<float>();
@@ -85,7 +86,7 @@ class Col2imGemm {
 
  private:
   // Pixels in a row of the input, in whole groups of rows of a panel; and the products of a row.
-  std::int64_t positions() const { return divide_up(input_.shape(2), kPanelRows) * kPanelRows; }
+  std::int64_t positions() const { return round_up(input_.shape(2), kPanelRows); }
   std::int64_t row_size() const { return weights_.panels() * positions() * kPanel; }
 
   // The products of the latest rows of the input, as many as one row of the result reads.

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "devices/parallel.h"
+#include "devices/rounding.h"
 #include "simd/float_vector.h"
 #include "simd/transpose.h"
 #include "tensor/streaming.cpu.h"
@@ -159,7 +160,7 @@ template <bool streams, class T>
 
 template <bool streams, class T>
 void convert_to(bfloat16* to, const Layout& y, const T* from, const Source& x) {
-  const std::int64_t deep = (y.depth + kEdge - 1) / kEdge, wide = (y.width + kEdge - 1) / kEdge;
+  const std::int64_t deep = divide_up(y.depth, kEdge), wide = divide_up(y.width, kEdge);
   // Along the lines, so that memory is read in its order.
   const std::int64_t along = x.lines_along_depth ? deep : wide;
   constexpr std::int64_t cost = kEdge * kEdge / 4;

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "devices/rounding.h"
+
 namespace renga {
 
 // `rows` x `columns` blocks of the result, each the sum of `depth` products.
@@ -59,8 +61,7 @@ inline MatmulBlocks matmul_blocks(std::int64_t m, std::int64_t n, std::int64_t k
 
 // Where block `i` of `count` along an axis begins, at a multiple of 16.
 inline std::int64_t block_begin(std::int64_t extent, std::int64_t count, std::int64_t i) {
-  const std::int64_t each = (extent + count - 1) / count;
-  return std::min(extent, i * ((each + 15) / 16 * 16));
+  return std::min(extent, i * round_up(divide_up(extent, count), 16));
 }
 
 }  // namespace renga

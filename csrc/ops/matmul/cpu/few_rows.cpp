@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "devices/parallel.h"
+#include "devices/rounding.h"
 #include "simd/float_vector.h"
 #include "tensor/array.h"
 
@@ -136,7 +137,7 @@ template <class Target, int Rows>
 template <class Target>
 [[gnu::always_inline]] inline void multiply_columns(const Problem& p, std::int64_t m,
                                                     std::int64_t column, int columns) {
-  const std::int64_t tiles = (m + kMostRows<Target> - 1) / kMostRows<Target>;
+  const std::int64_t tiles = divide_up(m, kMostRows<Target>);
   for (std::int64_t tile = 0, row = 0; tile < tiles; ++tile) {
     const std::int64_t rows = (m - row) / (tiles - tile);
     switch (rows) {
@@ -165,9 +166,9 @@ template <class Target>
 std::int64_t part_of(std::int64_t rows, std::int64_t depth) {
   constexpr std::int64_t kDepth = 704, kElements = 32768;  // of `a`
   std::int64_t parts = (rows * depth + kElements / 2) / kElements;
-  if (rows > kMostRows<Target>) parts = std::max(parts, (depth + kDepth - 1) / kDepth);
+  if (rows > kMostRows<Target>) parts = std::max(parts, divide_up(depth, kDepth));
   parts = std::max<std::int64_t>(parts, 1);
-  return ((depth + parts - 1) / parts + Target::width - 1) / Target::width * Target::width;
+  return round_up(divide_up(depth, parts), Target::width);
 }
 
 }  // namespace
@@ -175,7 +176,7 @@ std::int64_t part_of(std::int64_t rows, std::int64_t depth) {
 void multiply_few_rows(const LeftRows& a, const WeightRows& weights, float* c, bool accumulate) {
   const std::int64_t n = weights.n, k = weights.k;
   constexpr std::int64_t kWidest = 16;  // floats of a vector
-  const std::int64_t depth = (k + kWidest - 1) / kWidest * kWidest;
+  const std::int64_t depth = round_up(k, kWidest);
   const Array rows = padded_rows(a, k, depth);
   parallel_for(n, a.rows * k / 8, [&](std::int64_t begin, std::int64_t end) {
     dispatch<float>([&](auto target) __attribute__((always_inline)) {

@@ -13,9 +13,6 @@ inline constexpr std::int64_t kPanel = 32;  // the columns of a panel
 // Rows of the left operand and the result come in multiples of this.
 inline constexpr std::int64_t kPanelRows = 8;
 
-// How many of `size` it takes to cover n.
-inline std::int64_t divide_up(std::int64_t n, std::int64_t size) { return (n + size - 1) / size; }
-
 // bfloat16 numbers are multiplied in pairs. In a matrix that is summed over its rows, pairs of rows
 // are interleaved: number c of row r is at ((r / 2) * kPanel + c) * 2 + r % 2. "Interleaved" is
 // this order for bfloat16, and row-major order for float32.

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "devices/parallel.h"
+#include "devices/rounding.h"
 #include "ops/matmul/cpu/operands.h"
 #include "simd/float_vector.h"
 
@@ -104,7 +105,7 @@ template <class Target, int Vectors>
 
 template <class Target>
 std::int64_t tile_count(std::int64_t rows) {
-  return (rows + kMostRows<Target> - 1) / kMostRows<Target>;
+  return divide_up(rows, kMostRows<Target>);
 }
 
 // All rows of a product times a part of a panel, tile by tile.
@@ -166,7 +167,7 @@ template <class Body>
 void for_panels(std::int64_t n, std::int64_t cost, const Body& body) {
   const std::int64_t each = panel_columns();
   parallel_for(n, cost, [&](std::int64_t begin, std::int64_t end) {
-    body((begin + each - 1) / each, (end + each - 1) / each);
+    body(divide_up(begin, each), divide_up(end, each));
   });
 }
 

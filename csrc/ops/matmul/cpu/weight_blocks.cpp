@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "devices/parallel.h"
+#include "devices/rounding.h"
 #include "ops/matmul/cpu/panel_packing.h"
 #include "tensor/array.h"
 
@@ -20,8 +21,7 @@ constexpr std::int64_t kRowStep = kDepth + 16;
 // The depth of a block depends on that of the product alone: so do the bits of the result.
 std::int64_t block_depth(std::int64_t k) {
   constexpr std::int64_t kMultiple = 16;
-  const std::int64_t blocks = (k + kDepth - 1) / kDepth;
-  return ((k + blocks - 1) / blocks + kMultiple - 1) / kMultiple * kMultiple;
+  return round_up(divide_up(k, divide_up(k, kDepth)), kMultiple);
 }
 
 // What a thread computes: rows of c, and panels of it.
@@ -55,14 +55,14 @@ template <class Target>
 }
 
 template <class Target>
-[[gnu::always_inline]] inline void multiply_part(const LeftRows& a, const WeightRows& b,
-                                                 const Part& part, float* block, float* c,
-                                                 bool accumulate) {
+[[gnu::always_inline]] inline void multiply_blocks(const LeftRows& a, const WeightRows& b,
+                                                   const Part& part, float* block, float* c,
+                                                   bool accumulate) {
   constexpr std::int64_t width = kPanelColumns<Target>, most = kColumns / width;
   constexpr std::int64_t height = kMostRows<Target>;
   alignas(64) float rows[height * kRowStep] = {};  // a tile may have more rows than there are
-  const std::int64_t all = part.panel_end - part.panel, blocks = (all + most - 1) / most;
-  const std::int64_t each = (all + blocks - 1) / blocks, each_depth = block_depth(b.k);
+  const std::int64_t all = part.panel_end - part.panel, each = divide_up(all, divide_up(all, most));
+  const std::int64_t each_depth = block_depth(b.k);
   for (std::int64_t panel = part.panel; panel < part.panel_end; panel += each) {
     const std::int64_t end = std::min(panel + each, part.panel_end), column = panel * width;
     for (std::int64_t k = 0; k < b.k; k += each_depth) {
@@ -113,13 +113,14 @@ void multiply_by_blocks(const LeftRows& a, const WeightRows& b, float* c, bool a
   // Counts a vector of products as one operation.
   const std::int64_t parts = thread_count(a.rows * b.n * b.k / 8);
   const std::int64_t down = rows_of_parts(parts, a.rows, b.n), across = parts / down;
+  // A thread for each part.
   parallel_for(parts, kParallelWorth, [&](std::int64_t begin, std::int64_t end) {
     const Array block = empty({kDepth * kColumns}, Dtype::float32);
     dispatch<float>([&](auto target) __attribute__((always_inline)) {
       using Target = decltype(target);
       constexpr std::int64_t height = kMostRows<Target>, width = kPanelColumns<Target>;
-      const std::int64_t tiles = (a.rows + height - 1) / height;
-      const std::int64_t panels = (b.n + width - 1) / width;
+      const std::int64_t tiles = divide_up(a.rows, height);
+      const std::int64_t panels = divide_up(b.n, width);
       for (std::int64_t i = begin; i < end; ++i) {
         const std::int64_t row = i / across, column = i % across;
         const Part part{tiles * row / down * height,
@@ -127,7 +128,7 @@ void multiply_by_blocks(const LeftRows& a, const WeightRows& b, float* c, bool a
                         panels * column / across, panels * (column + 1) / across};
         // There may be fewer tiles or panels than threads.
         if (part.row == part.row_end || part.panel == part.panel_end) continue;
-        multiply_part<Target>(a, b, part, block.as<float>(), c, accumulate);
+        multiply_blocks<Target>(a, b, part, block.as<float>(), c, accumulate);
       }
     });
   });

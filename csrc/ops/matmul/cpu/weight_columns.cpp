@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "devices/rounding.h"
 #include "ops/matmul/cpu/panel_tile.h"
 
 namespace renga {
@@ -33,9 +34,9 @@ template <class Target>
                                                    bool accumulate) {
   constexpr int width = kPanelColumns<Target>;
   alignas(64) float copied[kDepth * width];
-  const std::int64_t blocks = (b.k + kDepth - 1) / kDepth, each = (b.k + blocks - 1) / blocks;
-  for (std::int64_t groups = (last - first + kPanels - 1) / kPanels; groups > 0; --groups) {
-    const std::int64_t count = (last - first + groups - 1) / groups;
+  const std::int64_t each = divide_up(b.k, divide_up(b.k, kDepth));
+  for (std::int64_t groups = divide_up(last - first, kPanels); groups > 0; --groups) {
+    const std::int64_t count = divide_up(last - first, groups);
     for (std::int64_t k = 0; k < b.k; k += each) {
       panels::PanelPart part{.first = k, .depth = std::min(each, b.k - k)};
       // Each tile prefetches a vector of each row, a single one both: all lines of the cache where

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "devices/rounding.h"
 #include "ops/matmul/cpu/panel_packing.h"
 
 namespace renga {
@@ -49,7 +50,7 @@ template <class Target>
 
 Array pack_panels(const WeightRows& b) {
   const std::int64_t columns = panels::panel_columns(), each = columns * b.k;
-  const Array packed = empty({(b.n + columns - 1) / columns, each}, Dtype::float32);
+  const Array packed = empty({divide_up(b.n, columns), each}, Dtype::float32);
   for_panels(b.n, b.k, [&](std::int64_t first, std::int64_t last) {
     dispatch<float>([&](auto target) __attribute__((always_inline)) {
       for (std::int64_t i = first; i < last; ++i) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "devices/parallel.h"
+#include "devices/rounding.h"
 #include "ops/normalization/normalization.h"
 
 namespace renga {
@@ -47,9 +48,9 @@ void reduce_rows(const ChannelLayout& layout, const Merge& merge, const Block& b
                  const Finish& finish) {
   const std::int64_t rows = layout.outer, channels = layout.channels;
   if (channels == 0) return;
-  const std::int64_t tiles = (channels + kTile - 1) / kTile;
+  const std::int64_t tiles = divide_up(channels, kTile);
   const std::int64_t height = std::clamp<std::int64_t>(16384 / std::min(channels, kTile), 64, 256);
-  const std::int64_t blocks = (rows + height - 1) / height;
+  const std::int64_t blocks = divide_up(rows, height);
   const std::int64_t chunks = tiles >= 8 ? 1 : std::clamp<std::int64_t>(blocks, 1, 16);
   const auto width_of = [&](std::int64_t tile) { return std::min(kTile, channels - tile * kTile); };
   std::vector<Totals> partial;

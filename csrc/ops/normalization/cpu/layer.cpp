@@ -6,6 +6,7 @@
 
 #include "devices/gil_release.h"
 #include "devices/parallel.h"
+#include "devices/rounding.h"
 #include "simd/vector.h"
 
 namespace renga {
@@ -167,8 +168,8 @@ void gradients_cpu(const RowNormalization& normalization, const Array& mean, con
     const Kernel<T, S> kernel(normalization);
     const std::int64_t rows = kernel.rows, columns = kernel.columns;
     constexpr std::int64_t most_blocks = 64, least_rows = 16;
-    const std::int64_t each = std::max(least_rows, (rows + most_blocks - 1) / most_blocks);
-    const std::int64_t blocks = (rows + each - 1) / each;
+    const std::int64_t each = std::max(least_rows, divide_up(rows, most_blocks));
+    const std::int64_t blocks = divide_up(rows, each);
     const Array gammas = zeros({blocks, columns}, ggamma.dtype());
     const Array betas = kernel.beta ? zeros({blocks, columns}, ggamma.dtype()) : Array();
     parallel_for(blocks, each * columns, [&](std::int64_t begin, std::int64_t end) {

@@ -1,6 +1,7 @@
 #include "ops/random/random.h"
 
 #include "devices/gil_release.h"
+#include "devices/rounding.h"
 #include "ops/random/cpu/philox.h"
 #include "ops/random/dropout_mask.h"
 #include "simd/cpu_features.h"
@@ -82,15 +83,14 @@ void normal_cpu(std::uint64_t seed, const Array& y) {
   const std::int64_t size = y.size();
   visit_dtype(y.dtype(), [&]<class T>(Type<T>) {
     if constexpr (is_floating<T>) {
-      parallel_for((size + kPhiloxBlock - 1) / kPhiloxBlock, 2000,
-                   [&](std::int64_t begin, std::int64_t end) {
-                     PhiloxBlock numbers;
-                     for (std::int64_t b = begin; b < end; ++b) {
-                       const std::int64_t at = b * kPhiloxBlock;
-                       philox(seed, b, numbers);
-                       normal_block(numbers, y.as<T>() + at, std::min(kPhiloxBlock, size - at));
-                     }
-                   });
+      parallel_for(divide_up(size, kPhiloxBlock), 2000, [&](std::int64_t begin, std::int64_t end) {
+        PhiloxBlock numbers;
+        for (std::int64_t b = begin; b < end; ++b) {
+          const std::int64_t at = b * kPhiloxBlock;
+          philox(seed, b, numbers);
+          normal_block(numbers, y.as<T>() + at, std::min(kPhiloxBlock, size - at));
+        }
+      });
     }
   });
 }

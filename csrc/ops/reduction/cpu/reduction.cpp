@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "devices/gil_release.h"
+#include "devices/rounding.h"
 #include "ops/reduction/reducers.h"
 #include "tensor/convert.h"
 #include "tensor/strided_loop.h"
@@ -64,7 +65,7 @@ void reduce_all(const StridedLoop<1>& loop, std::byte* y) {
   using Value = typename R::Value;
   const std::int64_t size = loop.size();
   constexpr std::int64_t kChunk = 1 << 16;
-  const std::int64_t chunks = std::max<std::int64_t>(1, (size + kChunk - 1) / kChunk);
+  const std::int64_t chunks = std::max<std::int64_t>(1, divide_up(size, kChunk));
   std::vector<Value> partial(static_cast<std::size_t>(chunks), R::start);
   parallel_for(chunks, kChunk, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t c = begin; c < end; ++c) {

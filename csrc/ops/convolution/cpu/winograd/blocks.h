@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "devices/rounding.h"
 #include "ops/matmul/cpu/packed_gemm.h"
 
 namespace renga::winograd {
@@ -20,7 +21,7 @@ class Blocks {
         count_(divide_up(groups_, std::clamp<std::int64_t>(2048 / channels, 32, 64) / kPanelRows)) {
     if (!for_threads) return;
     const std::int64_t threads = omp_get_max_threads();
-    count_ = std::min(groups_, divide_up(count_, threads) * threads);
+    count_ = std::min(groups_, round_up(count_, threads));
   }
 
   std::int64_t count() const { return count_; }

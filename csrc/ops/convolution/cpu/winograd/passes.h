@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "devices/parallel.h"
+#include "devices/rounding.h"
 #include "ops/convolution/cpu/winograd/blocks.h"
 #include "ops/convolution/cpu/winograd/weights.h"
 #include "ops/matmul/packed_weight_cache.h"
@@ -323,9 +324,7 @@ class WeightGrad {
   std::int64_t source_count() const { return static_cast<std::int64_t>(sources_.size()); }
   // Of a panel of output channels and one of input channels; the latter varies faster.
   std::int64_t pairs() const { return grads_.panels * inputs_.panels; }
-  static std::int64_t padded_rows(std::int64_t rows) {
-    return (rows + kInterleave<Number> - 1) / kInterleave<Number> * kInterleave<Number>;
-  }
+  static std::int64_t padded_rows(std::int64_t rows) { return round_up(rows, kInterleave<Number>); }
   // The number of tiles in a block.
   std::int64_t block() const {
     const std::int64_t channels = source_count() * sources_.front().x.channels + gy_.channels;

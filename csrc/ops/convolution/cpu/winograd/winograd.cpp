@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "devices/rounding.h"
 #include "ops/convolution/cpu/channels_last.h"
 #include "ops/convolution/cpu/winograd/passes.h"
 
@@ -35,9 +36,9 @@ using TwoByTwoTiles = winograd::Scheme<winograd::TwoOfThree, winograd::TwoOfThre
 template <class Scheme>
 std::int64_t cost_of_tiles(std::int64_t images, const Pair& extents) {
   constexpr std::int64_t kReading = 30;  // a number from memory
-  const std::int64_t tiles = images * ((extents[0] + Scheme::Down::tile - 1) / Scheme::Down::tile) *
-                             ((extents[1] + Scheme::Across::tile - 1) / Scheme::Across::tile);
-  const std::int64_t rows = divide_up(tiles, kPanelRows) * kPanelRows;
+  const std::int64_t tiles = images * divide_up(extents[0], Scheme::Down::tile) *
+                             divide_up(extents[1], Scheme::Across::tile);
+  const std::int64_t rows = round_up(tiles, kPanelRows);
   return Scheme::points * (rows + kReading);
 }
 
