@@ -39,10 +39,15 @@ bool are_compatible(Dtype a, Dtype b) {
   return a == b || (is_activation(a) && is_activation(b));
 }
 
-Array product(const Array& a, const Array& b, Dtype dtype) {
+// With a `cache`, b may be multiplied by what is kept there.
+Array product(const Array& a, const Array& b, Dtype dtype, PackedWeightCache* cache) {
   if (a.ndim() == 2 && b.ndim() == 2) {
     const Array c = empty_gradient({a.shape(0), b.shape(1)}, dtype, a.device());
-    matmul_kernels.on(c.device()).matmul(a, b, c, false);
+    if (cache != nullptr) {
+      linear_kernels.on(c.device()).linear(a, b, {}, c, cache);
+    } else {
+      matmul_kernels.on(c.device()).matmul(a, b, c, false);
+    }
     return c;
   }
   const Shape batch = broadcast_shapes("matmul", batch_of(a.shape()), batch_of(b.shape()));
@@ -57,8 +62,8 @@ Array product(const Array& a, const Array& b, Dtype dtype) {
 
 // `dtype` is the result's, which may differ from an operand's if one is bfloat16 and one float32:
 // gradients have the dtype of their inputs.
-Variable matrix_product(const Variable& a, const Variable& b, bool transa, bool transb,
-                        Dtype dtype) {
+Variable matrix_product(const Variable& a, const Variable& b, bool transa, bool transb, Dtype dtype,
+                        const Ref<PackedWeightCache>& cache = {}) {
   const Array left = transa ? transpose_matrices(a.array()) : a.array();
   const Array right = transb ? transpose_matrices(b.array()) : b.array();
   const std::int64_t inner = left.shape(left.ndim() - 1);
@@ -74,7 +79,14 @@ Variable matrix_product(const Variable& a, const Variable& b, bool transa, bool 
                          : matrix_product(a, gy, !transa, false, dtype),
                   shape);
   };
-  return record("MatMul", product(left, right, dtype), {{a, vjp_a}, {b, vjp_b}});
+  return record("MatMul", product(left, right, dtype, cache.get()), {{a, vjp_a}, {b, vjp_b}});
+}
+
+// Where panels of weights may be kept that multiply the rows of x; null if they are not.
+Ref<PackedWeightCache> panel_cache(const Variable& x, const Variable& w, bool training) {
+  const std::int64_t rows = x.shape(0);
+  if (!gains_by_panels(rows, w.size())) return nullptr;
+  return packed_weight_cache(w, rows, training);
 }
 
 // The gradient of weights that several products with few rows use: one product of all rows.
@@ -166,14 +178,11 @@ Variable linear(const Variable& input, const Variable& weights, const std::optio
             b->shape(), " and ", b->dtype());
   }
   // Before another array refers to the memory of w, which has to be exclusive.
-  Ref<PackedWeightCache> cache;
-  if (gains_by_panels(x.shape(0), w.size())) {
-    cache = packed_weight_cache(w, x.shape(0), backprop_enabled());
-  }
+  const Ref<PackedWeightCache> cache = panel_cache(x, w, backprop_enabled());
   linear_kernels.on(y.device())
       .linear(x.array(), transpose_matrices(w.array()), b ? b->array() : Array(), y, cache.get());
   auto vjp_x = [w, dtype = x.dtype()](const Variable& gy) {
-    return matrix_product(gy, w, false, false, dtype);
+    return matrix_product(gy, w, false, false, dtype, panel_cache(gy, w, true));
   };
   const WeightVjp vjp_w{x, w.dtype()};
   if (!b) return record("LinearFunction", y, {{x, vjp_x}, {w, vjp_w}});

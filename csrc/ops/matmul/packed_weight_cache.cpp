@@ -1,15 +1,18 @@
 #include "ops/matmul/packed_weight_cache.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace renga {
 
-Array PackedWeightCache::get(const Key& key, const std::function<Array()>& pack) {
+Array PackedWeightCache::get(const Key& key, const std::function<Array()>& pack,
+                             std::int64_t many_uses) {
+  const std::int64_t first = expected_uses_ >= many_uses ? first_kept_ : many_uses;
   {
     const std::lock_guard lock(mutex_);
     Packing& packing = packings_[key];
     most_uses_ = std::max(most_uses_, ++packing.uses);
-    if (packing.weights.defined() || packing.uses < first_kept_) return packing.weights;
+    if (packing.weights.defined() || packing.uses < first) return packing.weights;
   }
   const Array packed = pack();
   const std::lock_guard lock(mutex_);
@@ -22,7 +25,7 @@ void PackedWeightCache::clear() {
 }
 
 Ref<PackedWeightCache> packed_weight_cache(const Variable& W, std::int64_t numbers, bool training) {
-  constexpr std::int64_t kFewNumbers = 2048, kManyUses = 4;
+  constexpr std::int64_t kFewNumbers = 2048;
   if (training && numbers > kFewNumbers) return nullptr;
   VariableBody& body = *W.body();
   Ref<PackedWeightCache> cache(static_cast<PackedWeightCache*>(body.cache.get()));
@@ -31,12 +34,13 @@ Ref<PackedWeightCache> packed_weight_cache(const Variable& W, std::int64_t numbe
     if (cache) cache->clear();
     return nullptr;
   }
-  std::int64_t first_kept = 2;
+  const std::uint32_t exposures = W.array().storage()->exposures();
   if (training) {
     // As often as the weights before the last update, so often will these be used.
-    first_kept = cache && cache->most_uses() >= kManyUses ? 1 : kManyUses;
+    cache = make_ref<PackedWeightCache>(exposures, cache ? cache->most_uses() : 0, 1);
+  } else {
+    cache = make_ref<PackedWeightCache>(exposures, std::numeric_limits<std::int64_t>::max(), 2);
   }
-  cache = make_ref<PackedWeightCache>(W.array().storage()->exposures(), first_kept);
   body.cache = cache;
   return cache;
 }

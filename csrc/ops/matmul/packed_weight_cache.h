@@ -18,13 +18,17 @@ class PackedWeightCache final : public ArrayCache {
   // Identifies a packing: the algorithm and all that its layout depends on.
   using Key = std::vector<std::int64_t>;
 
-  // `exposures` is how often the weights' memory has been exposed to writers. A packing is kept
-  // from its `first_kept`th use on.
-  PackedWeightCache(std::uint32_t exposures, std::int64_t first_kept)
-      : exposures_(exposures), first_kept_(first_kept) {}
+  // As many uses as make up for packing, in general.
+  static constexpr std::int64_t kManyUses = 4;
 
-  // The packed weights for `key`, made by `pack`; undefined where they are not kept yet.
-  Array get(const Key& key, const std::function<Array()>& pack);
+  // `exposures` is how often the weights' memory has been exposed to writers. Packings are kept
+  // from the `first_kept`th use on if `expected_uses` make up for them.
+  PackedWeightCache(std::uint32_t exposures, std::int64_t expected_uses, std::int64_t first_kept)
+      : exposures_(exposures), expected_uses_(expected_uses), first_kept_(first_kept) {}
+
+  // The packed weights for `key`, made by `pack`; undefined where they are not kept yet. A packing
+  // that is not expected to be used `many_uses` times is kept from that use on.
+  Array get(const Key& key, const std::function<Array()>& pack, std::int64_t many_uses = kManyUses);
   void clear() override;
   bool is_valid_for(const Array& W) const { return W.storage()->exposures() == exposures_; }
   // How often the packing that was used most was.
@@ -32,7 +36,7 @@ class PackedWeightCache final : public ArrayCache {
 
  private:
   const std::uint32_t exposures_;
-  const std::int64_t first_kept_;
+  const std::int64_t expected_uses_, first_kept_;
   std::int64_t most_uses_ = 0;
   std::mutex mutex_;
   struct Packing {

@@ -72,7 +72,7 @@ struct Problem {
   std::int64_t ldb, k;
   float* c;
   std::int64_t n;
-  bool accumulate;
+  Addend addend;
 };
 
 // Rows of c from `row` on and columns from `column` on, `columns` of them.
@@ -119,16 +119,17 @@ template <class Target, int Rows>
   for (int r = 0; r < Rows; ++r) {
     Sums totals = sum_each<Target>(sums[r]);
     float* const to = p.c + (row + r) * p.n + column;
+    const float* const addend = p.addend.from(row + r, column).data;
     if (columns == kColumns) {
-      if (p.accumulate) {
+      if (addend != nullptr) {
         Sums before;
-        std::memcpy(&before, to, sizeof before);
+        std::memcpy(&before, addend, sizeof before);
         totals += before;
       }
       std::memcpy(to, &totals, sizeof totals);
       continue;
     }
-    for (int j = 0; j < columns; ++j) to[j] = p.accumulate ? to[j] + totals[j] : totals[j];
+    for (int j = 0; j < columns; ++j) to[j] = addend != nullptr ? addend[j] + totals[j] : totals[j];
   }
 }
 
@@ -173,7 +174,8 @@ std::int64_t part_of(std::int64_t rows, std::int64_t depth) {
 
 }  // namespace
 
-void multiply_few_rows(const LeftRows& a, const WeightRows& weights, float* c, bool accumulate) {
+void multiply_few_rows(const LeftRows& a, const WeightRows& weights, float* c,
+                       const Addend& addend) {
   const std::int64_t n = weights.n, k = weights.k;
   constexpr std::int64_t kWidest = 16;  // floats of a vector
   const std::int64_t depth = round_up(k, kWidest);
@@ -189,7 +191,7 @@ void multiply_few_rows(const LeftRows& a, const WeightRows& weights, float* c, b
                               std::min(part, k - i),
                               c,
                               n,
-                              accumulate || i > 0};
+                              i == 0 ? addend : Addend{c, n}};
         for (std::int64_t j = begin; j < end; j += kColumns) {
           const auto columns = static_cast<int>(std::min<std::int64_t>(kColumns, end - j));
           multiply_columns<decltype(target)>(problem, a.rows, j, columns);

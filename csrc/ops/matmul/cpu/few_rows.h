@@ -6,7 +6,7 @@
 
 namespace renga {
 
-// c (+)= a bᵀ, on all threads: c (rows, n) is contiguous.
-void multiply_few_rows(const LeftRows& a, const WeightRows& b, float* c, bool accumulate);
+// c = a bᵀ + addend, on all threads: c (rows, n) is contiguous.
+void multiply_few_rows(const LeftRows& a, const WeightRows& b, float* c, const Addend& addend);
 
 }  // namespace renga

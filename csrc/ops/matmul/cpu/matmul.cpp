@@ -14,7 +14,6 @@
 #include "ops/matmul/cpu/few_rows.h"
 #include "ops/matmul/cpu/matrix.h"
 #include "ops/matmul/cpu/weight_blocks.h"
-#include "ops/matmul/cpu/weight_columns.h"
 #include "ops/matmul/cpu/weight_panels.h"
 #include "ops/matmul/linear.h"
 #include "ops/matmul/packed_weight_cache.h"
@@ -24,7 +23,11 @@
 namespace renga {
 namespace {
 
-// c (+)= a b of single matrices, so small that looking at their layout would take as long.
+// Products of so few pairs of numbers are computed at once: looking at the layout would take as
+// long.
+constexpr std::int64_t kSmall = 256;
+
+// c (+)= a b of single matrices.
 template <class T>
 void multiply_small(const Array& a, const Array& b, const Array& c, bool accumulate) {
   const std::int64_t item = sizeof(T), m = c.shape(0), n = c.shape(1), inner = a.shape(1);
@@ -106,48 +109,52 @@ WeightRows weight_rows(const Matrix& b, const Sizes& size) {
   return {b.at<float>(0), b.leading, size.n, size.k};
 }
 
+WeightColumns weight_columns(const Matrix& b, const Sizes& size) {
+  return {b.at<float>(0), b.leading, size.n, size.k};
+}
+
 // Whether the rows of a product's left operand are so few that packing would take longer than the
 // product. Up to four rows, oneDNN is as good where the weights stay in the second-level cache.
 bool has_few_rows(const Sizes& size) {
   return size.m < 20 && size.n * size.k >= (size.m > 4 ? 1 << 14 : 1 << 17);
 }
 
-// A product, if one of renga's own kernels is best; `panels` are those of a transposed right
+// A product + addend, if one of renga's own kernels is best; `panels` are those of the right
 // operand, or undefined.
-bool multiply_rows(const Matrix& a, const Matrix& b, float* c, const Sizes& size, bool accumulate,
-                   const Array& panels) {
+bool multiply_rows(const Matrix& a, const Matrix& b, float* c, const Sizes& size,
+                   const Addend& addend, const Array& panels) {
   // These kernels divide the columns among threads.
   constexpr std::int64_t kLeastColumns = 256;
   if (size.m == 1 && size.n < kLeastColumns) return false;
   if (!b.transposed) {
     if (!gains_by_columns(size.m, size.n * size.k)) return false;
-    multiply_by_columns(rows_of(a, size), {b.at<float>(0), b.leading, size.n, size.k}, c,
-                        accumulate);
+    multiply_by_panels(rows_of(a, size), weight_columns(b, size), panels, c, addend);
     return true;
   }
   const WeightRows weights = weight_rows(b, size);
   if (has_few_rows(size)) {
-    multiply_few_rows(rows_of(a, size), weights, c, accumulate);
+    multiply_few_rows(rows_of(a, size), weights, c, addend);
     return true;
   }
   const LeftRows rows = rows_of(a, size);
   if (gains_by_panels(size.m, size.n * size.k)) {
-    multiply_by_panels(rows, weights, panels, c, accumulate);
+    multiply_by_panels(rows, weights, panels, c, addend);
     return true;
   }
   if (!gains_by_blocks(rows, weights)) return false;
-  multiply_by_blocks(rows, weights, c, accumulate);
+  multiply_by_blocks(rows, weights, c, addend);
   return true;
 }
 
 // Likewise, also if `b` is a single column, which is the row of a product with the transposed `a`.
 bool multiply_rows_or_column(const Matrix& a, const Matrix& b, float* c, const Sizes& size,
                              bool accumulate) {
-  if (size.n > 1 || size.m == 1) return multiply_rows(a, b, c, size, accumulate, {});
+  const Addend addend{accumulate ? c : nullptr, accumulate ? size.n : 0};
+  if (size.n > 1 || size.m == 1) return multiply_rows(a, b, c, size, addend, {});
   Matrix row = b, weights = a;
   row.transposed = !row.transposed;
   weights.transposed = !weights.transposed;
-  return multiply_rows(row, weights, c, {1, size.m, size.k}, accumulate, {});
+  return multiply_rows(row, weights, c, {1, size.m, size.k}, addend, {});
 }
 
 MatmulBlocks blocks_of(const Matrix& a, const Matrix& b, const Sizes& size) {
@@ -192,7 +199,6 @@ void blocked_float_gemm(const Matrix& a, const Matrix& b, float* c, const Sizes&
 
 template <class T>
 void gemm(const Array& a, const Array& b, const Array& c, bool accumulate) {
-  constexpr std::int64_t kSmall = 256;
   if (c.ndim() == 2 && c.size() * a.shape(1) <= kSmall) {
     return multiply_small<T>(a, b, c, accumulate);
   }
@@ -295,18 +301,35 @@ void matmul_cpu(const Array& a, const Array& b, const Array& c, bool accumulate)
   });
 }
 
-// By the panels of the weights that the cache keeps.
-bool multiply_by_cached_panels(const Array& x, const Array& wt, const Array& y, bool accumulate,
-                               PackedWeightCache* cache) {
-  if (cache == nullptr || !are_float32(x, wt, y)) return false;
-  if (precision_of(y.size() * x.shape(1), true) != Precision::highest) return false;
-  const Matrix left = as_matrix(x), right = as_matrix(wt);
+// The panels of weights for a product that multiply_rows() computes by them; undefined where they
+// are not kept yet.
+Array kept_panels(const Matrix& b, const Sizes& size, PackedWeightCache& cache) {
+  const PackedWeightCache::Key key{size.n, size.k, b.leading, b.transposed};
+  if (b.transposed) {
+    if (!gains_by_panels(size.m, size.n * size.k)) return {};
+    return cache.get(key, [&] { return pack_panels(weight_rows(b, size)); });
+  }
+  // Columns that are multiplied where they are take but a tenth longer.
+  constexpr std::int64_t kManyUses = 16;
+  if (!gains_by_columns(size.m, size.n * size.k)) return {};
+  const auto pack = [&] { return pack_panels(weight_columns(b, size)); };
+  return cache.get(key, pack, kManyUses);
+}
+
+// y = x wt + b, if all are float32 and one of renga's own kernels is best: these add the bias.
+bool multiply_floats(const Array& x, const Array& wt, const Array& b, const Array& y,
+                     PackedWeightCache* cache) {
   const Sizes size{x.shape(0), wt.shape(1), x.shape(1)};
-  if (!right.transposed) return false;
-  const GilRelease work(y.size() * size.k);
-  const Array panels = cache->get({size.n, size.k, right.leading},
-                                  [&] { return pack_panels(weight_rows(right, size)); });
-  return multiply_rows(left, right, y.as<float>(), size, accumulate, panels);
+  const std::int64_t products = y.size() * size.k;
+  if (products <= kSmall || size.n == 1) return false;
+  if (!are_float32(x, wt, y) || (b.defined() && b.dtype() != Dtype::float32)) return false;
+  if (precision_of(products, true) != Precision::highest) return false;
+  const GilRelease work(products);
+  const Matrix left = as_matrix(x), right = as_matrix(wt);
+  const Array bias = b.defined() ? contiguous(b) : b;
+  const Array panels = cache == nullptr ? Array() : kept_panels(right, size, *cache);
+  const Addend addend{bias.defined() ? bias.as<float>() : nullptr};
+  return multiply_rows(left, right, y.as<float>(), size, addend, panels);
 }
 
 void linear_cpu(const Array& x, const Array& wt, const Array& b, const Array& y,
@@ -317,8 +340,8 @@ void linear_cpu(const Array& x, const Array& wt, const Array& b, const Array& y,
     const GilRelease work(products);
     return multiply_bfloat16(x, wt, b, y, false);
   }
+  if (multiply_floats(x, wt, b, y, cache)) return;
   if (b.defined()) copy(broadcast_view("linear", b, y.shape()), y);
-  if (multiply_by_cached_panels(x, wt, y, b.defined(), cache)) return;
   matmul_cpu(x, wt, y, b.defined());
 }
 

@@ -24,4 +24,17 @@ struct WeightColumns {
   std::int64_t step, n, k;
 };
 
+// What is added to a product: element (i, j) of it is at data[i * row_step + j]. Nothing without
+// data; the result itself accumulates, a row_step of 0 adds a bias.
+struct Addend {
+  const float* data = nullptr;
+  std::int64_t row_step = 0;
+
+  const float* row(std::int64_t i) const { return data == nullptr ? nullptr : data + i * row_step; }
+  // That of a part of the result which begins at (i, j).
+  Addend from(std::int64_t i, std::int64_t j) const {
+    return {data == nullptr ? nullptr : data + i * row_step + j, row_step};
+  }
+};
+
 }  // namespace renga

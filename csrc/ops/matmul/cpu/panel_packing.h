@@ -56,4 +56,28 @@ template <class Target>
   }
 }
 
+// The columns of b from `column` on, from depth `begin` to `end`; zeros where there are fewer.
+template <class Target>
+[[gnu::always_inline]] inline void pack_panel(const WeightColumns& b, std::int64_t column,
+                                              std::int64_t begin, std::int64_t end, float* to) {
+  constexpr std::int64_t width = kPanelColumns<Target>, kRowsAhead = 16;
+  const std::int64_t columns = std::min(width, b.n - column);
+  for (std::int64_t k = begin; k < end; ++k, to += width) {
+    const float* const from = b.data + k * b.step + column;
+    const float* const ahead = from + kRowsAhead * b.step;
+    __builtin_prefetch(ahead, 0, 2);
+    __builtin_prefetch(ahead + columns / 2, 0, 2);
+    __builtin_prefetch(ahead + columns - 1, 0, 2);
+    if (columns < width) {
+      std::copy_n(from, columns, to);
+      std::fill_n(to + columns, width - columns, 0.0f);
+      continue;
+    }
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectors; ++v) {
+      store_floats<Target>(load_floats<Target>(from + v * Target::width), to + v * Target::width);
+    }
+  }
+}
+
 }  // namespace renga::panels

@@ -33,7 +33,7 @@ struct Tile {
   float* c;
   std::int64_t ldc;
   int columns;  // of c
-  bool accumulate;
+  Addend addend;
   int rows = kMostRows<simd::Avx512>;  // of c, if fewer than of the tile
 };
 
@@ -64,19 +64,20 @@ template <class Target, int Rows, int Vectors>
 #pragma GCC unroll 4
     for (int i = 0; i < kPointers; ++i) rows[i] += tile.depth_step;
   }
+  const float* addend = tile.addend.data;
+  const bool adds = addend != nullptr, whole = tile.columns == Vectors * width;
+  float* to = tile.c;
 #pragma GCC unroll 12
-  for (int r = 0; r < Rows; ++r) {
+  for (int r = 0; r < Rows; ++r, to += tile.ldc, addend += tile.addend.row_step) {
     if (r >= tile.rows) break;
-    float* const to = tile.c + r * tile.ldc;
     float totals[Vectors * width];
-    const bool whole = tile.columns == Vectors * width;
 #pragma GCC unroll 2
     for (int v = 0; v < Vectors; ++v) {
-      if (whole && tile.accumulate) sums[r][v] += load_floats<Target>(to + v * width);
+      if (whole && adds) sums[r][v] += load_floats<Target>(addend + v * width);
       store_floats<Target>(sums[r][v], (whole ? to : totals) + v * width);
     }
     if (whole) continue;
-    for (int j = 0; j < tile.columns; ++j) to[j] = tile.accumulate ? to[j] + totals[j] : totals[j];
+    for (int j = 0; j < tile.columns; ++j) to[j] = adds ? addend[j] + totals[j] : totals[j];
   }
 }
 
@@ -120,10 +121,10 @@ struct PanelPart {
   std::int64_t next_step = 0, next_second = 0, next_third = 0, ahead = 0;
 };
 
-// c (+)= the product; c (rows, n) is contiguous.
+// c = the product + addend; c (rows, n) is contiguous.
 template <class Target>
 [[gnu::always_inline]] inline void multiply_part(const LeftRows& a, const PanelPart& part, float* c,
-                                                 std::int64_t n, bool accumulate) {
+                                                 std::int64_t n, const Addend& addend) {
   const std::int64_t tiles = tile_count<Target>(a.rows);
   Tile tile{.a = nullptr,
             .row_step = a.row_step,
@@ -138,11 +139,12 @@ template <class Target>
             .c = nullptr,
             .ldc = n,
             .columns = static_cast<int>(part.columns),
-            .accumulate = accumulate};
+            .addend = {}};
   for (std::int64_t t = 0, row = 0; t < tiles; ++t, tile.next += part.ahead) {
     const std::int64_t rows = (a.rows - row) / (tiles - t);
     tile.a = a.data + row * a.row_step + part.first * a.depth_step;
     tile.c = c + row * n + part.column;
+    tile.addend = addend.from(row, part.column);
     if (part.columns <= Target::width) {
       multiply_rows<Target, kMostRows<Target>, 1>(rows, tile);
     } else {

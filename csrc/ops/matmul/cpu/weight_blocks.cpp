@@ -34,16 +34,18 @@ template <class Target>
 [[gnu::always_inline]] inline void multiply_tiles(panels::Tile tile, const float* next,
                                                   std::int64_t next_step, std::int64_t columns) {
   constexpr std::int64_t width = kPanelColumns<Target>;
+  const Addend addend = tile.addend;
   for (std::int64_t column = 0; column < columns; column += width, tile.c += width) {
     tile.columns = static_cast<int>(std::min(width, columns - column));
     for (std::int64_t r = 0; r < tile.rows; ++r) {
       const float* const to = tile.c + r * tile.ldc;
-      __builtin_prefetch(to);
-      __builtin_prefetch(to + tile.columns / 2);
-      __builtin_prefetch(to + tile.columns - 1);
+      __builtin_prefetch(to, 1);
+      __builtin_prefetch(to + tile.columns / 2, 1);
+      __builtin_prefetch(to + tile.columns - 1, 1);
     }
     tile.next = next;
     tile.next_step = 1;
+    tile.addend = addend.from(0, column);
     if (column / width + 1 < tile.rows) next += next_step;
     if (tile.columns > Target::width) {
       panels::multiply_thirds<Target, panels::kVectors>(tile);
@@ -57,7 +59,7 @@ template <class Target>
 template <class Target>
 [[gnu::always_inline]] inline void multiply_blocks(const LeftRows& a, const WeightRows& b,
                                                    const Part& part, float* block, float* c,
-                                                   bool accumulate) {
+                                                   const Addend& addend) {
   constexpr std::int64_t width = kPanelColumns<Target>, most = kColumns / width;
   constexpr std::int64_t height = kMostRows<Target>;
   alignas(64) float rows[height * kRowStep] = {};  // a tile may have more rows than there are
@@ -67,6 +69,7 @@ template <class Target>
     const std::int64_t end = std::min(panel + each, part.panel_end), column = panel * width;
     for (std::int64_t k = 0; k < b.k; k += each_depth) {
       const std::int64_t depth = std::min(each_depth, b.k - k);
+      const Addend before = k == 0 ? addend : Addend{c, b.n};
       for (std::int64_t i = panel; i < end; ++i) {
         pack_panel<Target>(b, i * width, k, k + depth, block + (i - panel) * depth * width);
       }
@@ -87,7 +90,7 @@ template <class Target>
                                 .c = c + row * b.n + column,
                                 .ldc = b.n,
                                 .columns = 0,
-                                .accumulate = accumulate || k > 0,
+                                .addend = before.from(row, column),
                                 .rows = static_cast<int>(count)};
         const bool last = row + height >= part.row_end;
         multiply_tiles<Target>(tile, last ? from : from + height * a.row_step, a.row_step,
@@ -109,7 +112,7 @@ std::int64_t rows_of_parts(std::int64_t parts, std::int64_t m, std::int64_t n) {
 
 }  // namespace
 
-void multiply_by_blocks(const LeftRows& a, const WeightRows& b, float* c, bool accumulate) {
+void multiply_by_blocks(const LeftRows& a, const WeightRows& b, float* c, const Addend& addend) {
   // Counts a vector of products as one operation.
   const std::int64_t parts = thread_count(a.rows * b.n * b.k / 8);
   const std::int64_t down = rows_of_parts(parts, a.rows, b.n), across = parts / down;
@@ -128,7 +131,7 @@ void multiply_by_blocks(const LeftRows& a, const WeightRows& b, float* c, bool a
                         panels * column / across, panels * (column + 1) / across};
         // There may be fewer tiles or panels than threads.
         if (part.row == part.row_end || part.panel == part.panel_end) continue;
-        multiply_blocks<Target>(a, b, part, block.as<float>(), c, accumulate);
+        multiply_blocks<Target>(a, b, part, block.as<float>(), c, addend);
       }
     });
   });

@@ -13,8 +13,8 @@ inline bool gains_by_blocks(const LeftRows& a, const WeightRows& b) {
   return a.depth_step == 1 && a.rows > 128 && b.n >= 64 && b.k >= 48;
 }
 
-// c (+)= a bᵀ, on all threads: rows of `a` (depth_step 1) and c (a.rows, b.n) are contiguous. The
-// bits do not depend on the number of threads.
-void multiply_by_blocks(const LeftRows& a, const WeightRows& b, float* c, bool accumulate);
+// c = a bᵀ + addend, on all threads: rows of `a` (depth_step 1) and c (a.rows, b.n) are contiguous.
+// The bits do not depend on the number of threads.
+void multiply_by_blocks(const LeftRows& a, const WeightRows& b, float* c, const Addend& addend);
 
 }  // namespace renga

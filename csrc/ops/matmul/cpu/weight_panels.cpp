@@ -8,73 +8,189 @@
 namespace renga {
 namespace {
 
-using panels::for_panels, panels::kPanelColumns, panels::pack_panel;
+using panels::for_panels, panels::kPanelColumns, panels::pack_panel, panels::PanelPart;
 using simd::dispatch;
 
-// Long sums are made of short ones, for the sake of rounding.
+// Products are summed in parts that are at most so deep: long sums are made of short ones, for the
+// sake of rounding, and a part of `a` stays in the L1 cache.
 constexpr std::int64_t kDepth = 256;
 
-// c (+)= a times the panel of b from `row` on; without the panel, its parts are packed in
-// `scratch`.
-template <class Target>
-[[gnu::always_inline]] inline void multiply_panel(const LeftRows& a, const WeightRows& b,
-                                                  std::int64_t row, const float* panel,
-                                                  float* scratch, float* c, bool accumulate) {
-  constexpr int width = kPanelColumns<Target>;
-  const std::int64_t columns = std::min<std::int64_t>(width, b.n - row);
-  for (std::int64_t k = 0; k < b.k; k += kDepth) {
-    const std::int64_t depth = std::min(kDepth, b.k - k);
-    panels::PanelPart part{.factors = scratch,
-                           .factor_step = width,
-                           .first = k,
-                           .depth = depth,
-                           .column = row,
-                           .columns = columns,
-                           .next = scratch};
-    if (panel == nullptr) {
-      pack_panel<Target>(b, row, k, k + depth, scratch);
-    } else {
-      // The tiles prefetch the same part of the next panel, each as much.
-      part.factors = panel + k * width;
-      part.next = part.factors + b.k * width;
-      const std::int64_t tiles = panels::tile_count<Target>(a.rows);
-      part.next_step = width / tiles;
-      if (tiles == 1) part.next_second = Target::width;
-      part.ahead = depth * part.next_step;
+std::int64_t part_depth(std::int64_t k) { return divide_up(k, divide_up(k, kDepth)); }
+
+// Where the parts of panels are: `part` has its place in the product, and gets its factors.
+
+// Columns of b, where they are.
+struct InPlace {
+  const WeightColumns& b;
+  float* scratch;
+
+  // Blocks of one panel read too few lines of the cache at a time.
+  static constexpr std::int64_t kPanels = 2;
+
+  template <class Target>
+  const float* address(std::int64_t depth, std::int64_t column) const {
+    return b.data + depth * b.step + column;
+  }
+  template <class Target>
+  [[gnu::always_inline]] void load(PanelPart& part) const {
+    constexpr std::int64_t width = kPanelColumns<Target>;
+    part.factors = address<Target>(part.first, part.column);
+    part.factor_step = b.step;
+    if (part.columns == width) return;
+    pack_panel<Target>(b, part.column, part.first, part.first + part.depth, scratch);
+    part.factors = scratch;
+    part.factor_step = width;
+  }
+};
+
+// Rows of b, transposed.
+struct Transposed {
+  const WeightRows& b;
+  float* scratch;
+  static constexpr std::int64_t kPanels = 2;
+
+  template <class Target>
+  const float* address(std::int64_t, std::int64_t) const {
+    return scratch;
+  }
+  template <class Target>
+  [[gnu::always_inline]] void load(PanelPart& part) const {
+    pack_panel<Target>(b, part.column, part.first, part.first + part.depth, scratch);
+    part.factors = scratch;
+    part.factor_step = kPanelColumns<Target>;
+  }
+};
+
+// Packed ones.
+struct Packed {
+  const float* data;
+  std::int64_t k;
+  // Panel by panel, all of them are read in the order of memory.
+  static constexpr std::int64_t kPanels = 1;
+
+  template <class Target>
+  const float* address(std::int64_t depth, std::int64_t column) const {
+    return data + column * k + depth * kPanelColumns<Target>;
+  }
+  template <class Target>
+  [[gnu::always_inline]] void load(PanelPart& part) const {
+    part.factors = address<Target>(part.first, part.column);
+    part.factor_step = kPanelColumns<Target>;
+  }
+};
+
+// c = a times the panels [first, last) + addend. Blocks of some panels are multiplied part by part,
+// and each prefetches the next one into the L2 cache.
+template <class Target, class Source>
+[[gnu::always_inline]] inline void multiply_panels(const LeftRows& a, const Source& source,
+                                                   std::int64_t n, std::int64_t k,
+                                                   std::int64_t first, std::int64_t last, float* c,
+                                                   const Addend& addend) {
+  constexpr std::int64_t width = kPanelColumns<Target>;
+  const std::int64_t each = part_depth(k);
+  const bool single = panels::tile_count<Target>(a.rows) == 1;
+  for (std::int64_t blocks = divide_up(last - first, Source::kPanels); blocks > 0; --blocks) {
+    const std::int64_t end = first + divide_up(last - first, blocks);
+    for (std::int64_t depth = 0; depth < k; depth += each) {
+      PanelPart part{.first = depth, .depth = std::min(each, k - depth)};
+      const std::int64_t next = depth + part.depth;
+      for (std::int64_t i = first; i < end; ++i) {
+        part.column = i * width;
+        part.columns = std::min(width, n - part.column);
+        source.template load<Target>(part);
+        // The same panel of the next block.
+        const std::int64_t ahead = std::min(i + end - first, last - 1) * width;
+        part.next = next < k ? source.template address<Target>(next, part.column)
+                             : source.template address<Target>(0, ahead);
+        part.next_step = part.factor_step;
+        // Each tile prefetches a vector of each row, a single one both: all lines of the cache
+        // where they begin and end.
+        part.ahead = Target::width;
+        part.next_second = Target::width - 1;
+        if (single) part.next_third = width - 1;
+        panels::multiply_part<Target>(a, part, c, n, depth == 0 ? addend : Addend{c, n});
+      }
     }
-    panels::multiply_part<Target>(a, part, c, b.n, accumulate || k > 0);
+    first = end;
   }
 }
 
-}  // namespace
+// Calls body(target, first, last, scratch) with ranges of panels that cover n columns of c, on all
+// threads. A part of a panel fits into `scratch`.
+template <class Body>
+void for_panels_of(const LeftRows& a, std::int64_t n, std::int64_t k, const Body& body) {
+  const std::int64_t columns = panels::panel_columns();
+  for_panels(n, k * a.rows / 8, [&](std::int64_t first, std::int64_t last) {
+    const Array scratch = empty({columns * kDepth}, Dtype::float32);
+    dispatch<float>([&](auto target) __attribute__((always_inline)) {
+      body(target, first, last, scratch.as<float>());
+    });
+  });
+}
 
-Array pack_panels(const WeightRows& b) {
-  const std::int64_t columns = panels::panel_columns(), each = columns * b.k;
-  const Array packed = empty({divide_up(b.n, columns), each}, Dtype::float32);
-  for_panels(b.n, b.k, [&](std::int64_t first, std::int64_t last) {
+void multiply_packed(const LeftRows& a, const Array& packed, std::int64_t n, std::int64_t k,
+                     float* c, const Addend& addend) {
+  const Packed source{packed.as<float>(), k};
+  for_panels_of(
+      a, n, k,
+      [&](auto target, std::int64_t first, std::int64_t last, float*)
+          __attribute__((always_inline)) {
+            multiply_panels<decltype(target)>(a, source, n, k, first, last, c, addend);
+          });
+}
+
+// The panels of a right operand (k, n): pack(target, column, panel) packs one.
+template <class Pack>
+Array pack_all(std::int64_t n, std::int64_t k, const Pack& pack) {
+  const std::int64_t columns = panels::panel_columns();
+  const Array packed = empty({divide_up(n, columns), columns * k}, Dtype::float32);
+  for_panels(n, k, [&](std::int64_t first, std::int64_t last) {
     dispatch<float>([&](auto target) __attribute__((always_inline)) {
       for (std::int64_t i = first; i < last; ++i) {
-        pack_panel<decltype(target)>(b, i * columns, 0, b.k, packed.as<float>() + i * each);
+        pack(target, i * columns, packed.as<float>() + i * columns * k);
       }
     });
   });
   return packed;
 }
 
+}  // namespace
+
+Array pack_panels(const WeightColumns& b) {
+  return pack_all(
+      b.n, b.k, [&](auto target, std::int64_t column, float* panel) __attribute__((always_inline)) {
+        pack_panel<decltype(target)>(b, column, 0, b.k, panel);
+      });
+}
+
+Array pack_panels(const WeightRows& b) {
+  return pack_all(
+      b.n, b.k, [&](auto target, std::int64_t column, float* panel) __attribute__((always_inline)) {
+        pack_panel<decltype(target)>(b, column, 0, b.k, panel);
+      });
+}
+
+void multiply_by_panels(const LeftRows& a, const WeightColumns& b, const Array& packed, float* c,
+                        const Addend& addend) {
+  if (packed.defined()) return multiply_packed(a, packed, b.n, b.k, c, addend);
+  for_panels_of(
+      a, b.n, b.k,
+      [&](auto target, std::int64_t first, std::int64_t last,
+          float* scratch) __attribute__((always_inline)) {
+        multiply_panels<decltype(target)>(a, InPlace{b, scratch}, b.n, b.k, first, last, c, addend);
+      });
+}
+
 void multiply_by_panels(const LeftRows& a, const WeightRows& b, const Array& packed, float* c,
-                        bool accumulate) {
-  const std::int64_t columns = panels::panel_columns();
-  for_panels(b.n, b.k * a.rows / 8, [&](std::int64_t first, std::int64_t last) {
-    const Array scratch = empty({columns * kDepth}, Dtype::float32);
-    dispatch<float>([&](auto target) __attribute__((always_inline)) {
-      for (std::int64_t i = first; i < last; ++i) {
-        const float* const panel =
-            packed.defined() ? packed.as<float>() + i * columns * b.k : nullptr;
-        multiply_panel<decltype(target)>(a, b, i * columns, panel, scratch.as<float>(), c,
-                                         accumulate);
-      }
-    });
-  });
+                        const Addend& addend) {
+  if (packed.defined()) return multiply_packed(a, packed, b.n, b.k, c, addend);
+  for_panels_of(
+      a, b.n, b.k,
+      [&](auto target, std::int64_t first, std::int64_t last, float* scratch)
+          __attribute__((always_inline)) {
+            multiply_panels<decltype(target)>(a, Transposed{b, scratch}, b.n, b.k, first, last, c,
+                                              addend);
+          });
 }
 
 }  // namespace renga

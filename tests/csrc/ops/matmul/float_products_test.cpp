@@ -1,5 +1,4 @@
-// Products by dot products, and by panels, columns and blocks of weights, against sums in
-// float64.
+// Products by dot products, and by panels and blocks of weights, against sums in float64.
 #include <doctest/doctest.h>
 #include <omp.h>
 
@@ -8,7 +7,6 @@
 
 #include "ops/matmul/cpu/few_rows.h"
 #include "ops/matmul/cpu/weight_blocks.h"
-#include "ops/matmul/cpu/weight_columns.h"
 #include "ops/matmul/cpu/weight_panels.h"
 
 using namespace renga;
@@ -33,7 +31,8 @@ Rows rows_of(std::int64_t rows, std::int64_t columns, int seed) {
   return x;
 }
 
-// Calls multiply(a, b, c, accumulate), with b as Weights, and compares c.
+// Calls multiply(a, b, c, addend), with b as Weights, and compares c. The addend is c itself or one
+// row.
 template <class Weights, class Multiply>
 void check_product(std::int64_t m, std::int64_t n, std::int64_t k, bool by_columns, bool accumulate,
                    const Multiply& multiply) {
@@ -47,12 +46,15 @@ void check_product(std::int64_t m, std::int64_t n, std::int64_t k, bool by_colum
   constexpr float kBefore = 3;
   // One number more, which must not be written to.
   std::vector<float> c(static_cast<std::size_t>(m * n + 1), kBefore);
-  multiply(left, Weights{b.numbers.data(), b.step, n, k}, c, accumulate);
+  const Rows bias = rows_of(1, n, 3);
+  const Addend addend =
+      accumulate ? Addend{c.data(), n} : Addend{m % 3 > 0 ? bias.numbers.data() : nullptr};
+  multiply(left, Weights{b.numbers.data(), b.step, n, k}, c, addend);
   CHECK(c.back() == kBefore);
   double largest = 0;
   for (std::int64_t i = 0; i < m; ++i) {
     for (std::int64_t j = 0; j < n; ++j) {
-      double sum = accumulate ? kBefore : 0;
+      double sum = accumulate ? kBefore : m % 3 > 0 ? double{bias(0, j)} : 0;
       for (std::int64_t l = 0; l < k; ++l) {
         sum += double{by_columns ? a(l, i) : a(i, l)} * double{is_transposed ? b(j, l) : b(l, j)};
       }
@@ -71,42 +73,38 @@ TEST_CASE("products with few rows are those of float64") {
       for (const std::int64_t k : {1, 15, 16, 65, 700, 1500}) {
         check_product<WeightRows>(
             m, n, k, m % 2 == 0, n % 2 == 0,
-            [](const LeftRows& a, const WeightRows& b, auto& c, bool accumulate) {
-              multiply_few_rows(a, b, c.data(), accumulate);
+            [](const LeftRows& a, const WeightRows& b, auto& c, const Addend& addend) {
+              multiply_few_rows(a, b, c.data(), addend);
             });
       }
     }
   }
 }
+
+namespace {
+
+// The same bits with panels that are kept.
+template <class Weights>
+void check_panels(std::int64_t m, std::int64_t n, std::int64_t k) {
+  check_product<Weights>(m, n, k, m % 2 == 0, n % 2 == 0,
+                         [](const LeftRows& a, const Weights& b, auto& c, Addend addend) {
+                           auto kept = c;
+                           multiply_by_panels(a, b, {}, c.data(), addend);
+                           if (addend.row_step > 0) addend.data = kept.data();
+                           multiply_by_panels(a, b, pack_panels(b), kept.data(), addend);
+                           CHECK(kept == c);
+                         });
+}
+
+}  // namespace
 
 TEST_CASE("products by panels of weights are those of float64") {
-  // Edges of tiles, vectors and parts of the depth.
+  // Edges of tiles, vectors, panels and parts of the depth.
   for (const std::int64_t m : {1, 5, 6, 7, 12, 13, 20, 48}) {
     for (const std::int64_t n : {1, 3, 16, 31, 33, 130}) {
-      for (const std::int64_t k : {1, 15, 16, 65, 700, 1500}) {
-        check_product<WeightRows>(
-            m, n, k, m % 2 == 0, n % 2 == 0,
-            [](const LeftRows& a, const WeightRows& b, auto& c, bool accumulate) {
-              auto kept = c;
-              multiply_by_panels(a, b, {}, c.data(), accumulate);
-              multiply_by_panels(a, b, pack_panels(b), kept.data(), accumulate);
-              CHECK(kept == c);
-            });
-      }
-    }
-  }
-}
-
-TEST_CASE("products by columns of weights are those of float64") {
-  // Edges of tiles, vectors and parts of the depth.
-  for (const std::int64_t m : {1, 5, 6, 7, 12, 13, 20, 48}) {
-    for (const std::int64_t n : {1, 3, 16, 31, 33, 130}) {
-      for (const std::int64_t k : {1, 15, 127, 128, 129, 700}) {
-        check_product<WeightColumns>(
-            m, n, k, m % 2 == 0, n % 2 == 0,
-            [](const LeftRows& a, const WeightColumns& b, auto& c, bool accumulate) {
-              multiply_by_columns(a, b, c.data(), accumulate);
-            });
+      for (const std::int64_t k : {1, 15, 16, 65, 256, 257, 700, 1500}) {
+        check_panels<WeightRows>(m, n, k);
+        check_panels<WeightColumns>(m, n, k);
       }
     }
   }
@@ -118,13 +116,14 @@ namespace {
 void check_blocks(std::int64_t m, std::int64_t n, std::int64_t k, int threads) {
   CAPTURE(threads);
   check_product<WeightRows>(m, n, k, false, n % 2 == 0,
-                            [=](const LeftRows& a, const WeightRows& b, auto& c, bool accumulate) {
+                            [=](const LeftRows& a, const WeightRows& b, auto& c, Addend addend) {
                               const int before = omp_get_max_threads();
                               auto other = c;
-                              omp_set_num_threads(threads);
-                              multiply_by_blocks(a, b, other.data(), accumulate);
                               omp_set_num_threads(1);
-                              multiply_by_blocks(a, b, c.data(), accumulate);
+                              multiply_by_blocks(a, b, c.data(), addend);
+                              if (addend.row_step > 0) addend.data = other.data();
+                              omp_set_num_threads(threads);
+                              multiply_by_blocks(a, b, other.data(), addend);
                               omp_set_num_threads(before);
                               CHECK(other == c);
                             });
