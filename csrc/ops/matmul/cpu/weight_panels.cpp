@@ -15,15 +15,17 @@ using simd::dispatch;
 // sake of rounding, and a part of `a` stays in the L1 cache.
 constexpr std::int64_t kDepth = 256;
 
-std::int64_t part_depth(std::int64_t k) { return divide_up(k, divide_up(k, kDepth)); }
+std::int64_t part_depth(std::int64_t k) {
+  constexpr std::int64_t kMultiple = 16;  // what transposing takes at a time
+  return round_up(divide_up(k, divide_up(k, kDepth)), kMultiple);
+}
 
 // Where the parts of panels are: `part` has its place in the product, and gets its factors.
 
 // Columns of b, where they are.
 struct InPlace {
   const WeightColumns& b;
-  float* scratch;
-
+  float* scratch;  // for a part of a panel with fewer columns
   // Blocks of one panel read too few lines of the cache at a time.
   static constexpr std::int64_t kPanels = 2;
 
@@ -47,7 +49,7 @@ struct InPlace {
 struct Transposed {
   const WeightRows& b;
   float* scratch;
-  static constexpr std::int64_t kPanels = 2;
+  static constexpr std::int64_t kPanels = 1;
 
   template <class Target>
   const float* address(std::int64_t, std::int64_t) const {
@@ -115,28 +117,26 @@ template <class Target, class Source>
   }
 }
 
-// Calls body(target, first, last, scratch) with ranges of panels that cover n columns of c, on all
-// threads. A part of a panel fits into `scratch`.
-template <class Body>
-void for_panels_of(const LeftRows& a, std::int64_t n, std::int64_t k, const Body& body) {
+// c = a times all panels of n columns + addend, on all threads. source_of(scratch) makes their
+// source; a part of a panel fits into `scratch`.
+template <class SourceOf>
+void multiply_all(const LeftRows& a, std::int64_t n, std::int64_t k, float* c, const Addend& addend,
+                  const SourceOf& source_of) {
   const std::int64_t columns = panels::panel_columns();
   for_panels(n, k * a.rows / 8, [&](std::int64_t first, std::int64_t last) {
     const Array scratch = empty({columns * kDepth}, Dtype::float32);
+    const auto source = source_of(scratch.as<float>());
     dispatch<float>([&](auto target) __attribute__((always_inline)) {
-      body(target, first, last, scratch.as<float>());
+      multiply_panels<decltype(target)>(a, source, n, k, first, last, c, addend);
     });
   });
 }
 
-void multiply_packed(const LeftRows& a, const Array& packed, std::int64_t n, std::int64_t k,
-                     float* c, const Addend& addend) {
-  const Packed source{packed.as<float>(), k};
-  for_panels_of(
-      a, n, k,
-      [&](auto target, std::int64_t first, std::int64_t last, float*)
-          __attribute__((always_inline)) {
-            multiply_panels<decltype(target)>(a, source, n, k, first, last, c, addend);
-          });
+template <class Weights, class SourceOf>
+void multiply_weights(const LeftRows& a, const Weights& b, const Array& packed, float* c,
+                      const Addend& addend, const SourceOf& source_of) {
+  if (!packed.defined()) return multiply_all(a, b.n, b.k, c, addend, source_of);
+  multiply_all(a, b.n, b.k, c, addend, [&](float*) { return Packed{packed.as<float>(), b.k}; });
 }
 
 // The panels of a right operand (k, n): pack(target, column, panel) packs one.
@@ -172,25 +172,12 @@ Array pack_panels(const WeightRows& b) {
 
 void multiply_by_panels(const LeftRows& a, const WeightColumns& b, const Array& packed, float* c,
                         const Addend& addend) {
-  if (packed.defined()) return multiply_packed(a, packed, b.n, b.k, c, addend);
-  for_panels_of(
-      a, b.n, b.k,
-      [&](auto target, std::int64_t first, std::int64_t last,
-          float* scratch) __attribute__((always_inline)) {
-        multiply_panels<decltype(target)>(a, InPlace{b, scratch}, b.n, b.k, first, last, c, addend);
-      });
+  multiply_weights(a, b, packed, c, addend, [&](float* scratch) { return InPlace{b, scratch}; });
 }
 
 void multiply_by_panels(const LeftRows& a, const WeightRows& b, const Array& packed, float* c,
                         const Addend& addend) {
-  if (packed.defined()) return multiply_packed(a, packed, b.n, b.k, c, addend);
-  for_panels_of(
-      a, b.n, b.k,
-      [&](auto target, std::int64_t first, std::int64_t last, float* scratch)
-          __attribute__((always_inline)) {
-            multiply_panels<decltype(target)>(a, Transposed{b, scratch}, b.n, b.k, first, last, c,
-                                              addend);
-          });
+  multiply_weights(a, b, packed, c, addend, [&](float* scratch) { return Transposed{b, scratch}; });
 }
 
 }  // namespace renga

@@ -87,3 +87,43 @@ def test_panels_are_freed_when_the_weights_are_exposed() -> None:
         assert memory() - before >= 400 * 500 * 4
         assert link.W.array is not None
         assert memory() == before
+
+
+def backward(link: L.Linear, x: np.ndarray, gy: np.ndarray, uses: int) -> np.ndarray:
+    """The gradient of the input, which is the same in each of so many uses."""
+    inputs = [renga.Variable(x) for _ in range(uses)]
+    outputs = [link(one) for one in inputs]
+    link.cleargrads()
+    sum(F.sum(y * gy) for y in outputs).backward()
+    for one in inputs:
+        assert np.array_equal(one.grad, inputs[0].grad)
+    return inputs[0].grad
+
+
+@pytest.mark.parametrize("rows", [20, 25, 48])
+@pytest.mark.parametrize("size", [(600, 300), (257, 290), (31, 4000), (3000, 65)])
+def test_gradients_of_inputs_have_the_same_bits_in_each_use(
+    rows: int, size: tuple[int, int]
+) -> None:
+    link = L.Linear(size[1], size[0], initialW=numbers(*size))
+    x, gy = numbers(rows, size[1], seed=1), numbers(rows, size[0], seed=2)
+    for step in range(3):
+        W = numbers(*size).astype("d") + step
+        gx = backward(link, x, gy, 20)
+        np.testing.assert_allclose(gx, gy.astype("d") @ W, rtol=0, atol=2e-3)
+        link.W.array[...] += 1
+
+
+@pytest.mark.parametrize(("uses", "packings"), [(8, 1), (20, 2)])
+def test_panels_for_gradients_of_inputs_are_kept_if_used_often(
+    uses: int, packings: int
+) -> None:
+    link = L.Linear(500, 400, initialW=numbers(400, 500))
+    x, gy = numbers(24, 500, seed=1), numbers(24, 400, seed=2)
+    for _ in range(2):
+        backward(link, x, gy, uses)
+        link.W.array[...] += 1
+    before, bytes_of_weights = memory(), 400 * 500 * 4
+    backward(link, x, gy, uses)
+    kept = memory() - before
+    assert packings <= kept / bytes_of_weights < packings + 0.5
