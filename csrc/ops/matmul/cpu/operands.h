@@ -30,7 +30,6 @@ struct Addend {
   const float* data = nullptr;
   std::int64_t row_step = 0;
 
-  const float* row(std::int64_t i) const { return data == nullptr ? nullptr : data + i * row_step; }
   // That of a part of the result which begins at (i, j).
   Addend from(std::int64_t i, std::int64_t j) const {
     return {data == nullptr ? nullptr : data + i * row_step + j, row_step};

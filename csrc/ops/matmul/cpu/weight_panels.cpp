@@ -139,15 +139,14 @@ void multiply_weights(const LeftRows& a, const Weights& b, const Array& packed, 
   multiply_all(a, b.n, b.k, c, addend, [&](float*) { return Packed{packed.as<float>(), b.k}; });
 }
 
-// The panels of a right operand (k, n): pack(target, column, panel) packs one.
-template <class Pack>
-Array pack_all(std::int64_t n, std::int64_t k, const Pack& pack) {
-  const std::int64_t columns = panels::panel_columns();
-  const Array packed = empty({divide_up(n, columns), columns * k}, Dtype::float32);
-  for_panels(n, k, [&](std::int64_t first, std::int64_t last) {
+template <class Weights>
+Array pack_weights(const Weights& b) {
+  const std::int64_t columns = panels::panel_columns(), each = columns * b.k;
+  const Array packed = empty({divide_up(b.n, columns), each}, Dtype::float32);
+  for_panels(b.n, b.k, [&](std::int64_t first, std::int64_t last) {
     dispatch<float>([&](auto target) __attribute__((always_inline)) {
       for (std::int64_t i = first; i < last; ++i) {
-        pack(target, i * columns, packed.as<float>() + i * columns * k);
+        pack_panel<decltype(target)>(b, i * columns, 0, b.k, packed.as<float>() + i * each);
       }
     });
   });
@@ -156,19 +155,8 @@ Array pack_all(std::int64_t n, std::int64_t k, const Pack& pack) {
 
 }  // namespace
 
-Array pack_panels(const WeightColumns& b) {
-  return pack_all(
-      b.n, b.k, [&](auto target, std::int64_t column, float* panel) __attribute__((always_inline)) {
-        pack_panel<decltype(target)>(b, column, 0, b.k, panel);
-      });
-}
-
-Array pack_panels(const WeightRows& b) {
-  return pack_all(
-      b.n, b.k, [&](auto target, std::int64_t column, float* panel) __attribute__((always_inline)) {
-        pack_panel<decltype(target)>(b, column, 0, b.k, panel);
-      });
-}
+Array pack_panels(const WeightColumns& b) { return pack_weights(b); }
+Array pack_panels(const WeightRows& b) { return pack_weights(b); }
 
 void multiply_by_panels(const LeftRows& a, const WeightColumns& b, const Array& packed, float* c,
                         const Addend& addend) {
