@@ -1,5 +1,7 @@
-// The kernel of linear layers.
+// The kernels of linear layers.
 #pragma once
+
+#include <span>
 
 #include "devices/kernel_table.h"
 #include "ops/matmul/packed_weight_cache.h"
@@ -15,6 +17,14 @@ struct LinearKernels {
                  PackedWeightCache* cache);
 };
 extern KernelTable<LinearKernels> linear_kernels;
+
+struct WeightGradientKernels {
+  // c = the sum of gyᵀ x over parts of their rows: shapes (rows, m), (rows, n) and (m, n). All gy
+  // are of one dtype, and so are all x. c is row-major.
+  void (*weight_gradient)(std::span<const Array> gys, std::span<const Array> xs, const Array& c);
+};
+// A device without such a kernel multiplies the joined parts.
+extern KernelTable<WeightGradientKernels> weight_gradient_kernels;
 
 // Whether x of so many rows is multiplied by panels of the weights, which may be kept. Fewer rows
 // take less time than packing, and more gain nothing by it.

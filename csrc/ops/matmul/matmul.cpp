@@ -16,6 +16,7 @@ namespace renga {
 
 constinit KernelTable<MatmulKernels> matmul_kernels{"matmul"};
 constinit KernelTable<LinearKernels> linear_kernels{"linear"};
+constinit KernelTable<WeightGradientKernels> weight_gradient_kernels{"weight_gradient"};
 
 namespace {
 
@@ -89,6 +90,12 @@ Ref<PackedWeightCache> panel_cache(const Variable& x, const Variable& w, bool tr
   return packed_weight_cache(w, rows, training);
 }
 
+std::vector<Array> arrays_of(const std::vector<Variable>& variables) {
+  std::vector<Array> arrays;
+  for (const Variable& x : variables) arrays.push_back(x.array());
+  return arrays;
+}
+
 // The gradient of weights that several products with few rows use: one product of all rows.
 class WeightGradientSum final : public GradientSum {
  public:
@@ -108,15 +115,26 @@ class WeightGradientSum final : public GradientSum {
 
   Variable compute() override {
     if (xs_.empty()) return before_;
-    const bool alone = xs_.size() == 1;
-    const Variable x = alone ? xs_[0] : concat(xs_, 0), gy = alone ? gys_[0] : concat(gys_, 0);
+    const Variable gradient = multiply();
     xs_.clear();
     gys_.clear();
     rows_ = 0;
-    return add_gradients(before_, matrix_product(gy, x, true, false, dtype_));
+    return add_gradients(before_, gradient);
   }
 
  private:
+  Variable multiply() const {
+    if (xs_.size() == 1) return matrix_product(gys_[0], xs_[0], true, false, dtype_);
+    const Device device = xs_[0].device();
+    if (backprop_enabled() || !weight_gradient_kernels.has(device)) {
+      return matrix_product(concat(gys_, 0), concat(xs_, 0), true, false, dtype_);
+    }
+    const std::vector<Array> xs = arrays_of(xs_), gys = arrays_of(gys_);
+    const Array c = empty_gradient({gys[0].shape(1), xs[0].shape(1)}, dtype_, device);
+    weight_gradient_kernels.on(device).weight_gradient(gys, xs, c);
+    return Variable(c);
+  }
+
   std::vector<Variable> xs_, gys_;
   std::int64_t rows_ = 0;
   Variable before_;  // the sum of earlier rows

@@ -12,17 +12,18 @@ namespace renga::panels {
 // Transposing prefetches so many floats ahead.
 inline constexpr std::int64_t kPrefetch = 64;
 
-// The square of a vector's rows of b from (row, k) on; zeros where there are fewer.
+// The square of a vector's rows of b from (row, k) on; zeros where there are fewer. Prefetches that
+// at `ahead` floats.
 template <class Target>
 [[gnu::always_inline]] inline void load_square(const WeightRows& b, std::int64_t row,
-                                               std::int64_t k,
+                                               std::int64_t k, std::int64_t ahead,
                                                Floats<Target> (&square)[Target::width]) {
   constexpr int width = Target::width;
   const float* const from = b.data + row * b.step + k;
   if (row + width <= b.n && k + width <= b.k) {
 #pragma GCC unroll 16
     for (int i = 0; i < width; ++i) {
-      __builtin_prefetch(from + i * b.step + kPrefetch, 0, 2);
+      __builtin_prefetch(from + i * b.step + ahead, 0, 2);
       square[i] = load_floats<Target>(from + i * b.step);
     }
     return;
@@ -44,9 +45,13 @@ template <class Target>
   constexpr int width = Target::width;
   for (std::int64_t k = begin; k < end; k += width) {
     const auto depths = static_cast<int>(std::min<std::int64_t>(width, end - k));
+    // At the end of a panel, where the next one begins.
+    const bool wraps = k + kPrefetch >= end;
+    const std::int64_t ahead =
+        wraps ? kPanelColumns<Target> * b.step + kPrefetch - (end - begin) : kPrefetch;
     for (int v = 0; v < kVectors; ++v) {
       Floats<Target> square[width];
-      load_square<Target>(b, column + v * width, k, square);
+      load_square<Target>(b, column + v * width, k, ahead, square);
       simd::transpose<Target>(square);
       for (int i = 0; i < depths; ++i) {
         store_floats<Target>(square[i], to + i * kPanelColumns<Target> + v * width);

@@ -2,9 +2,9 @@
 
 #include <cstring>
 
-#include "devices/parallel.h"
 #include "devices/rounding.h"
 #include "ops/matmul/cpu/panel_packing.h"
+#include "ops/matmul/cpu/parts.h"
 #include "tensor/array.h"
 
 namespace renga {
@@ -17,17 +17,6 @@ using simd::dispatch;
 constexpr std::int64_t kDepth = 384, kColumns = 512;
 // Copied rows of `a` are so far apart. A power of 2 would put them at the same place in the cache.
 constexpr std::int64_t kRowStep = kDepth + 16;
-
-// The depth of a block depends on that of the product alone: so do the bits of the result.
-std::int64_t block_depth(std::int64_t k) {
-  constexpr std::int64_t kMultiple = 16;
-  return round_up(divide_up(k, divide_up(k, kDepth)), kMultiple);
-}
-
-// What a thread computes: rows of c, and panels of it.
-struct Part {
-  std::int64_t row, row_end, panel, panel_end;
-};
 
 // One tile of rows of c by all panels of a block. Meanwhile, the next rows of `a` are prefetched.
 template <class Target>
@@ -43,14 +32,13 @@ template <class Target>
       __builtin_prefetch(to + tile.columns / 2, 1);
       __builtin_prefetch(to + tile.columns - 1, 1);
     }
-    tile.next = next;
-    tile.next_step = 1;
+    const panels::StridedPrefetch prefetch{.next = next, .step = 1};
     tile.addend = addend.from(0, column);
     if (column / width + 1 < tile.rows) next += next_step;
     if (tile.columns > Target::width) {
-      panels::multiply_thirds<Target, panels::kVectors>(tile);
+      panels::multiply_thirds<Target, panels::kVectors>(tile, prefetch);
     } else {
-      panels::multiply_thirds<Target, 1>(tile);
+      panels::multiply_thirds<Target, 1>(tile, prefetch);
     }
     tile.factors += width * tile.depth;
   }
@@ -64,7 +52,7 @@ template <class Target>
   constexpr std::int64_t height = kMostRows<Target>;
   alignas(64) float rows[height * kRowStep] = {};  // a tile may have more rows than there are
   const std::int64_t all = part.panel_end - part.panel, each = divide_up(all, divide_up(all, most));
-  const std::int64_t each_depth = block_depth(b.k);
+  const std::int64_t each_depth = part_depth(b.k, kDepth);
   for (std::int64_t panel = part.panel; panel < part.panel_end; panel += each) {
     const std::int64_t end = std::min(panel + each, part.panel_end), column = panel * width;
     for (std::int64_t k = 0; k < b.k; k += each_depth) {
@@ -86,7 +74,6 @@ template <class Target>
                                 .factors = block,
                                 .factor_step = width,
                                 .depth = depth,
-                                .next = from,
                                 .c = c + row * b.n + column,
                                 .ldc = b.n,
                                 .columns = 0,
@@ -100,39 +87,13 @@ template <class Target>
   }
 }
 
-// How many rows of parts are best, if there are so many parts: what several read is least.
-std::int64_t rows_of_parts(std::int64_t parts, std::int64_t m, std::int64_t n) {
-  std::int64_t best = 1;
-  for (std::int64_t rows = 2; rows <= parts; ++rows) {
-    const auto read = [=](std::int64_t rows) { return m * (parts / rows) + n * rows; };
-    if (parts % rows == 0 && read(rows) < read(best)) best = rows;
-  }
-  return best;
-}
-
 }  // namespace
 
 void multiply_by_blocks(const LeftRows& a, const WeightRows& b, float* c, const Addend& addend) {
-  // Counts a vector of products as one operation.
-  const std::int64_t parts = thread_count(a.rows * b.n * b.k / 8);
-  const std::int64_t down = rows_of_parts(parts, a.rows, b.n), across = parts / down;
-  // A thread for each part.
-  parallel_for(parts, kParallelWorth, [&](std::int64_t begin, std::int64_t end) {
+  for_parts(a.rows, b.n, b.k, panels::tile_rows(), panels::panel_columns(), [&](const Part& part) {
     const Array block = empty({kDepth * kColumns}, Dtype::float32);
     dispatch<float>([&](auto target) __attribute__((always_inline)) {
-      using Target = decltype(target);
-      constexpr std::int64_t height = kMostRows<Target>, width = kPanelColumns<Target>;
-      const std::int64_t tiles = divide_up(a.rows, height);
-      const std::int64_t panels = divide_up(b.n, width);
-      for (std::int64_t i = begin; i < end; ++i) {
-        const std::int64_t row = i / across, column = i % across;
-        const Part part{tiles * row / down * height,
-                        std::min(a.rows, tiles * (row + 1) / down * height),
-                        panels * column / across, panels * (column + 1) / across};
-        // There may be fewer tiles or panels than threads.
-        if (part.row == part.row_end || part.panel == part.panel_end) continue;
-        multiply_blocks<Target>(a, b, part, block.as<float>(), c, addend);
-      }
+      multiply_blocks<decltype(target)>(a, b, part, block.as<float>(), c, addend);
     });
   });
 }

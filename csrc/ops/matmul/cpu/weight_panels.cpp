@@ -4,6 +4,7 @@
 
 #include "devices/rounding.h"
 #include "ops/matmul/cpu/panel_packing.h"
+#include "ops/matmul/cpu/parts.h"
 
 namespace renga {
 namespace {
@@ -14,11 +15,6 @@ using simd::dispatch;
 // Products are summed in parts that are at most so deep: long sums are made of short ones, for the
 // sake of rounding, and a part of `a` stays in the L1 cache.
 constexpr std::int64_t kDepth = 256;
-
-std::int64_t part_depth(std::int64_t k) {
-  constexpr std::int64_t kMultiple = 16;  // what transposing takes at a time
-  return round_up(divide_up(k, divide_up(k, kDepth)), kMultiple);
-}
 
 // Where the parts of panels are: `part` has its place in the product, and gets its factors.
 
@@ -89,7 +85,7 @@ template <class Target, class Source>
                                                    std::int64_t first, std::int64_t last, float* c,
                                                    const Addend& addend) {
   constexpr std::int64_t width = kPanelColumns<Target>;
-  const std::int64_t each = part_depth(k);
+  const std::int64_t each = part_depth(k, kDepth);
   const bool single = panels::tile_count<Target>(a.rows) == 1;
   for (std::int64_t blocks = divide_up(last - first, Source::kPanels); blocks > 0; --blocks) {
     const std::int64_t end = first + divide_up(last - first, blocks);
@@ -102,14 +98,14 @@ template <class Target, class Source>
         source.template load<Target>(part);
         // The same panel of the next block.
         const std::int64_t ahead = std::min(i + end - first, last - 1) * width;
-        part.next = next < k ? source.template address<Target>(next, part.column)
-                             : source.template address<Target>(0, ahead);
-        part.next_step = part.factor_step;
+        part.prefetch.next = next < k ? source.template address<Target>(next, part.column)
+                                      : source.template address<Target>(0, ahead);
+        part.prefetch.step = part.factor_step;
         // Each tile prefetches a vector of each row, a single one both: all lines of the cache
         // where they begin and end.
         part.ahead = Target::width;
-        part.next_second = Target::width - 1;
-        if (single) part.next_third = width - 1;
+        part.prefetch.second = Target::width - 1;
+        if (single) part.prefetch.third = width - 1;
         panels::multiply_part<Target>(a, part, c, n, depth == 0 ? addend : Addend{c, n});
       }
     }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ops/matmul/cpu/few_rows.h"
+#include "ops/matmul/cpu/stacked_rows.h"
 #include "ops/matmul/cpu/weight_blocks.h"
 #include "ops/matmul/cpu/weight_panels.h"
 
@@ -112,21 +113,48 @@ TEST_CASE("products by panels of weights are those of float64") {
 
 namespace {
 
-// The same bits on one thread and on so many.
+// Calls multiply(c, addend) on one thread and on so many, which give the same bits in `c`.
+template <class Multiply>
+void multiply_on_threads(std::vector<float>& c, Addend addend, int threads,
+                         const Multiply& multiply) {
+  const int before = omp_get_max_threads();
+  auto other = c;
+  omp_set_num_threads(1);
+  multiply(c.data(), addend);
+  if (addend.row_step > 0) addend.data = other.data();
+  omp_set_num_threads(threads);
+  multiply(other.data(), addend);
+  omp_set_num_threads(before);
+  CHECK(other == c);
+}
+
 void check_blocks(std::int64_t m, std::int64_t n, std::int64_t k, int threads) {
   CAPTURE(threads);
-  check_product<WeightRows>(m, n, k, false, n % 2 == 0,
-                            [=](const LeftRows& a, const WeightRows& b, auto& c, Addend addend) {
-                              const int before = omp_get_max_threads();
-                              auto other = c;
-                              omp_set_num_threads(1);
-                              multiply_by_blocks(a, b, c.data(), addend);
-                              if (addend.row_step > 0) addend.data = other.data();
-                              omp_set_num_threads(threads);
-                              multiply_by_blocks(a, b, other.data(), addend);
-                              omp_set_num_threads(before);
-                              CHECK(other == c);
-                            });
+  check_product<WeightRows>(
+      m, n, k, false, n % 2 == 0,
+      [=](const LeftRows& a, const WeightRows& b, auto& c, const Addend& addend) {
+        multiply_on_threads(c, addend, threads, [&](float* c, const Addend& addend) {
+          multiply_by_blocks(a, b, c, addend);
+        });
+      });
+}
+
+// The rows come in two parts, the later ones first.
+void check_stacked_rows(std::int64_t m, std::int64_t n, std::int64_t k, int threads) {
+  CAPTURE(threads);
+  check_product<WeightColumns>(
+      m, n, k, true, n % 2 == 0,
+      [=](const LeftRows& a, const WeightColumns& b, auto& c, const Addend& addend) {
+        StackedRows left{{}, m}, right{{}, n};
+        const std::int64_t half = k / 2;
+        left.add(a.data + half * a.depth_step, a.depth_step, k - half);
+        left.add(a.data, a.depth_step, half);
+        right.add(b.data + half * b.step, b.step, k - half);
+        right.add(b.data, b.step, half);
+        multiply_on_threads(c, addend, threads, [&](float* c, const Addend& addend) {
+          multiply_stacked_rows(left, right, c, addend);
+        });
+      });
 }
 
 }  // namespace
@@ -141,4 +169,17 @@ TEST_CASE("products by blocks of weights are those of float64, on any number of 
   // Fewer panels, or tiles, than threads side by side.
   check_blocks(130, 64, 4000, 36);
   check_blocks(13, 700, 4000, 36);
+}
+
+TEST_CASE("products of stacked rows are those of float64, on any number of threads") {
+  // Edges of tiles, groups, panels and blocks.
+  for (const std::int64_t m : {1, 12, 47, 48, 100}) {
+    for (const std::int64_t n : {1, 16, 33, 130, 545}) {
+      for (const std::int64_t k : {1, 17, 384, 385, 800}) check_stacked_rows(m, n, k, 6);
+    }
+  }
+  // More than a block; fewer panels, or groups, than threads side by side.
+  check_stacked_rows(50, 700, 1500, 2);
+  check_stacked_rows(130, 64, 4000, 36);
+  check_stacked_rows(13, 700, 4000, 36);
 }
