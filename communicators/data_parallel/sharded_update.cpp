@@ -35,7 +35,7 @@ void update_block(const Update& update, const std::vector<Array>& arrays,
   PeerPointers grads = peers[0];
   for (std::byte*& grad : grads) grad += begin;
   reduce(Reduction::mean, g.dtype(), Operands(grads), g.data(), g.size());
-  update.apply(x, {g, update.g.decay}, blocks.data() + 2);
+  update.apply(x, {g, update.g.scale, update.g.decay}, blocks.data() + 2);
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     for (std::size_t r = 0; r < peers[i].size(); ++r) {
       // Past the caches: the other ranks read it only after the barrier.

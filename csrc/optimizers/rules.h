@@ -14,6 +14,13 @@ RENGA_HOST_DEVICE C smaller(C a, C b) {
   return b < a ? b : a;
 }
 
+// y *= scale
+template <class C>
+struct Scale {
+  C scale;
+  RENGA_HOST_DEVICE void operator()(C& y) const { y *= scale; }
+};
+
 // y += scale x
 template <class C>
 struct AddScaled {

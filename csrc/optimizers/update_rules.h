@@ -45,12 +45,15 @@ struct LambStep {
   double correction2;
 };
 
-// A gradient with weight decay: an update first adds `decay` times the parameter to it.
+// A gradient that an update changes first: it multiplies it by `scale`, and adds `decay` times the
+// parameter.
 struct Gradient {
   Gradient() = default;
-  Gradient(Array array, double decay = 0) : array(std::move(array)), decay(decay) {}
+  Gradient(Array array, double scale = 1, double decay = 0)
+      : array(std::move(array)), scale(scale), decay(decay) {}
 
   Array array;
+  double scale = 1;
   double decay = 0;
 };
 
@@ -102,7 +105,7 @@ void update_together(Device device, const std::function<void()>& body);
 std::vector<Update> deferred_updates(const std::function<void()>& body);
 
 // All arrays of a call have one shape, float dtype and device. All are updated, the gradient only
-// by its decay.
+// by its scale and decay.
 
 // x -= lr g
 void sgd(const Array& x, const Gradient& g, double lr);

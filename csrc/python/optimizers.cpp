@@ -8,14 +8,16 @@
 
 namespace pybind11::detail {
 
-// An ndarray, or a pair of one that the decay is added to in place and the decay.
+// An ndarray, or a tuple of one that is changed in place, its scale and its decay.
 template <>
 struct type_caster<renga::Gradient> {
-  PYBIND11_TYPE_CASTER(renga::Gradient, const_name("numpy.ndarray | tuple[numpy.ndarray, float]"));
+  PYBIND11_TYPE_CASTER(renga::Gradient,
+                       const_name("numpy.ndarray | tuple[numpy.ndarray, float, float]"));
   bool load(handle source, bool convert) {
     if (isinstance<tuple>(source)) {
-      const auto [array, decay] = source.cast<std::pair<renga::OutputArray, double>>();
-      value = {array.array, decay};
+      const auto [array, scale, decay] =
+          source.cast<std::tuple<renga::OutputArray, double, double>>();
+      value = {array.array, scale, decay};
       return true;
     }
     make_caster<renga::Array> array;

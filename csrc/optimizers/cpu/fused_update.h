@@ -62,15 +62,17 @@ void update_run(const std::array<std::byte*, N>& p, const std::array<std::int64_
   update_strided<T>(p, step, n, rule);
 }
 
-// Adds the decay to the gradient and updates x, block by block, so that blocks stay in cache.
+// Changes the gradient and updates x, block by block, so that blocks stay in cache.
 template <class T, std::size_t N, class Rule>
-void update_decayed(std::array<std::byte*, N> p, const std::array<std::int64_t, N>& step,
-                    std::int64_t n, const Rule& rule, double decay) {
+void update_changed(std::array<std::byte*, N> p, const std::array<std::int64_t, N>& step,
+                    std::int64_t n, const Rule& rule, const Gradient& g) {
   constexpr std::int64_t kBlock = 1024;
-  const rules::AddScaled<Compute<T>> add{static_cast<Compute<T>>(decay)};
+  const rules::Scale<Compute<T>> multiply{static_cast<Compute<T>>(g.scale)};
+  const rules::AddScaled<Compute<T>> add{static_cast<Compute<T>>(g.decay)};
   for (std::int64_t begin = 0; begin < n; begin += kBlock) {
     const std::int64_t m = std::min(kBlock, n - begin);
-    update_run<T, 2>({p[1], p[0]}, {step[1], step[0]}, m, add);
+    if (g.scale != 1) update_run<T, 1>({p[1]}, {step[1]}, m, multiply);
+    if (g.decay != 0) update_run<T, 2>({p[1], p[0]}, {step[1], step[0]}, m, add);
     update_run<T, N>(p, step, m, rule);
     for (std::size_t k = 0; k < N; ++k) p[k] += m * step[k];
   }
@@ -78,9 +80,9 @@ void update_decayed(std::array<std::byte*, N> p, const std::array<std::int64_t, 
 
 }  // namespace detail
 
-// Calls rule(x, g, states…) on every element, of g after its decay; `make_rule(Type<C>{})` makes
-// the rule for the compute type C. The rule takes x and the states by reference and must not change
-// the second, g.
+// Calls rule(x, g, states…) on every element, of g after its scale and decay;
+// `make_rule(Type<C>{})` makes the rule for the compute type C. The rule takes x and the states by
+// reference and must not change the second, g.
 template <class MakeRule, class... States>
 void fused_update(const MakeRule& make_rule, const Array& x, const Gradient& g,
                   const States&... states) {
@@ -91,10 +93,10 @@ void fused_update(const MakeRule& make_rule, const Array& x, const Gradient& g,
     if constexpr (is_floating<T>) {
       const auto rule = make_rule(Type<Compute<T>>{});
       parallel_walk(loop, 2 * N, [&](std::int64_t n, const auto& p, const auto& step) {
-        if (g.decay == 0) {
+        if (g.scale == 1 && g.decay == 0) {
           detail::update_run<T>(p, step, n, rule);
         } else {
-          detail::update_decayed<T>(p, step, n, rule, g.decay);
+          detail::update_changed<T>(p, step, n, rule, g);
         }
       });
     }

@@ -23,11 +23,11 @@ __device__ void leave_out(rules::Adam<C>& rule, C updates, C t) {
   rule.alpha *= correction(rule, t - updates) / correction(rule, t);
 }
 
-// `p` points at x, g and the states; the gradient is changed by its decay only.
+// `p` points at x, g and the states; the gradient is changed by its scale and decay only.
 template <class T, class GivenRule, int N>
 struct Update {
   GivenRule given;
-  Compute<T> decay;
+  Compute<T> scale, decay;
   Mask mask;
   __device__ void operator()(std::byte* const* p) const {
     using C = Compute<T>;
@@ -40,15 +40,23 @@ struct Update {
     }
     C v[N];
     for (int k = 0; k < N; ++k) v[k] = cuda::load<T>(p[k]);
+    if (scale != 1) {
+      rules::Scale<C>{scale}(v[1]);
+      v[1] = rounded(p[1], v[1]);
+    }
     if (decay != 0) {
       rules::AddScaled<C>{decay}(v[1], v[0]);
-      cuda::store<T>(p[1], v[1]);
-      v[1] = cuda::load<T>(p[1]);  // rounded
+      v[1] = rounded(p[1], v[1]);
     }
     call(rule, v, std::make_integer_sequence<int, N>());
     for (int k = 0; k < N; ++k) {
       if (k != 1) cuda::store<T>(p[k], v[k]);
     }
+  }
+  // Stores a number.
+  __device__ static Compute<T> rounded(std::byte* p, Compute<T> number) {
+    cuda::store<T>(p, number);
+    return cuda::load<T>(p);
   }
   template <int... K>
   __device__ static void call(const GivenRule& rule, Compute<T>* v,
@@ -72,7 +80,8 @@ struct CudaMap {
     visit_dtype(x.dtype(), [&]<class T>(Type<T>) {
       if constexpr (is_floating<T>) {
         using C = Compute<T>;
-        const Update<T, Rule<C>, N> update{Rule<C>(options...), static_cast<C>(g.decay), mask};
+        const Update<T, Rule<C>, N> update{Rule<C>(options...), static_cast<C>(g.scale),
+                                           static_cast<C>(g.decay), mask};
         if (!cuda::hold<T>(operands, update)) cuda::for_each_element<N>(operands, update);
       }
     });

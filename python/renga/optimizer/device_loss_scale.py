@@ -47,12 +47,12 @@ class DeviceLossScale:
         mask = _core.ops.stack([self._overflows, self._skipped], 0)
         self._mask = _core.ops.cast(mask, _FLOAT32)
 
-    def update(self, params: Iterable[Any], decay: Any) -> None:
+    def update(self, params: Iterable[Any], before_update: Any) -> None:
         """Updates parameters, unless gradients have overflowed."""
         try:
             for param in params:
-                if decay is not None:
-                    decay.before_update(param)
+                if before_update is not None:
+                    before_update(param)
                 _core.optimizers.set_update_mask(self._mask, param.update_rule.t + 1)
                 param.update()
         finally:

@@ -192,21 +192,21 @@ class GradientMethod(Optimizer):
             _warn_of_first_nan(self.target)
         self.check_nan_in_grads()
         safe = self.is_safe_to_update()
-        decay = self._call_pre_hooks() if safe else None
+        before_update = self._call_pre_hooks() if safe else None
         self.t += 1
         if safe:
             # Before them, so that the update may use its memory.
             _core.free_propagated_graphs()
-            self._update_params(decay)
+            self._update_params(before_update)
             self.reallocate_cleared_grads()
             self.call_hooks("post")
         self.update_loss_scale()
 
-    def _update_params(self, decay: WeightDecay | None) -> None:
+    def _update_params(self, before_update: Callable[[Any], None] | None) -> None:
         def update() -> None:
             for param in params:
-                if decay is not None:
-                    decay.before_update(param)
+                if before_update is not None:
+                    before_update(param)
                 param.update()
 
         params = list(self.target.params())
@@ -258,9 +258,9 @@ class GradientMethod(Optimizer):
         params = list(self.target.params())
         scale.check(param.grad for param in params)
         scale.unscale(params)
-        decay = self._call_pre_hooks()
+        before_update = self._call_pre_hooks()
         self.t += 1
-        scale.update(params, decay)
+        scale.update(params, before_update)
         self.reallocate_cleared_grads()
         self._adapt_device_loss_scale(scale)
 
@@ -302,17 +302,20 @@ class GradientMethod(Optimizer):
             steps,
         )
 
-    def _call_pre_hooks(self) -> WeightDecay | None:
-        """Calls the hooks, except for a WeightDecay that comes last.
+    def _call_pre_hooks(self) -> Callable[[Any], None] | None:
+        """Calls the hooks before an update.
 
-        It is returned, to be fused with each parameter's update.
+        What a WeightDecay or GradientClipping that comes last does to each parameter is
+        returned instead, to be fused with the parameter's update.
         """
         hooks = list(self._hooks("pre").values())
         ours = is_method_of(self, Optimizer, "call_hooks", "call_hook")
-        if ours and hooks and type(hooks[-1]) is WeightDecay:
+        last: Any = hooks[-1] if ours and hooks else None
+        if type(last) in (WeightDecay, GradientClipping):
             for hook in hooks[:-1]:
                 self.call_hook(hook)
-            return hooks[-1]
+            before_update: Callable[[Any], None] | None = last.fused(self)
+            return before_update
         self.call_hooks("pre")
         return None
 

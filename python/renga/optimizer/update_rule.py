@@ -48,7 +48,7 @@ class UpdateRule(Hookable):
         self._state_device: str | None = None  # None: unknown
         self._use_fp32_update = False
         self._fp32_param: Variable | None = None
-        self._decay = 0.0
+        self._fused = (1.0, 0.0)  # scale and decay of the next update's gradient
         self.device_scale: Any = None  # by which a float16 gradient is multiplied
 
     @property
@@ -144,20 +144,20 @@ class UpdateRule(Hookable):
         """Whether a device may decide that an update changes nothing."""
         return self._is_rule_of_core()
 
-    def fuse_weight_decay(self, param: Any, rate: float) -> bool:
-        """Makes the next update add ``rate * param`` to the gradient in its own pass.
+    def fuse(self, param: Any, scale: float = 1.0, decay: float = 0.0) -> bool:
+        """Makes the next update change the gradient in its own pass.
 
-        Returns False, and does nothing, if the rule does not support it or user code
-        might read the gradient before.
+        It becomes ``scale * grad + decay * param``. Returns False, and does nothing, if
+        the rule does not support it or user code might read the gradient before.
         """
         can = param.grad is not None and self.is_one_pass(param)
-        self._decay = rate if can else 0.0
+        self._fused = (scale, decay) if can else (1.0, 0.0)
         return can
 
     def gradient_of(self, param: Any) -> Any:
-        """The gradient, with a fused weight decay, as the core's rules take it."""
-        decay, self._decay = self._decay, 0.0
-        return (param.grad, decay) if decay else param.grad
+        """The gradient, and what is fused, as the core's rules take it."""
+        fused, self._fused = self._fused, (1.0, 0.0)
+        return param.grad if fused == (1.0, 0.0) else (param.grad, *fused)
 
     def init_state(self, param: Any) -> None:
         """Fills ``state`` before the first update of ``param``."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Callable
 
 from renga.optimizer_hooks.loss_scale import scale_of
 from renga.optimizer_hooks.norm import (
@@ -14,6 +14,7 @@ from renga.optimizer_hooks.norm import (
     total,
 )
 from renga.utils.argument import check_number
+from renga.variable import Variable
 
 
 class GradientClipping:
@@ -30,6 +31,33 @@ class GradientClipping:
         self.threshold = threshold
 
     def __call__(self, opt: Any) -> None:
+        rate = self._rate(opt)
+        if rate is None:
+            return
+        for param in opt.target.params(include_uninit=False):
+            _scale(param, rate)
+
+    def fused(self, opt: Any) -> Callable[[Any], None] | None:
+        """What is left for parameters whose updates follow directly, as parts of those.
+
+        None if nothing is.
+        """
+        rate = self._rate(opt)
+        if rate is None:
+            return None
+
+        def before_update(param: Any) -> None:
+            rule = param.update_rule
+            # A device's factor is no number that an update takes.
+            if isinstance(rate, Variable) or rule is None:
+                _scale(param, rate)
+            elif not rule.fuse(param, scale=rate):
+                _scale(param, rate)
+
+        return before_update
+
+    def _rate(self, opt: Any) -> Any:
+        """By what gradients are multiplied; None if they stay as they are."""
         params = [
             param
             for param in opt.target.params(include_uninit=False)
@@ -39,7 +67,10 @@ class GradientClipping:
         norm = square_root(opt.target.sum_over_stages(total(squares)))
         above = is_above(norm, self.threshold)
         if above is False:
-            return
-        rate = one_unless(above, lambda: self.threshold / norm)
-        for param in params:
-            param.grad *= as_factor(rate, param.grad)
+            return None
+        return one_unless(above, lambda: self.threshold / norm)
+
+
+def _scale(param: Any, rate: Any) -> None:
+    if param.is_initialized and param.grad is not None:
+        param.grad *= as_factor(rate, param.grad)

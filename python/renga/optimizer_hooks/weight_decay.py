@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Callable
 
 from renga import _core
 from renga.optimizer_hooks.loss_scale import scale_of
@@ -26,8 +26,12 @@ class WeightDecay:
         rate = self.rate * scale_of(param)
         _core.optimizers.add_scaled(param.grad, param.array, rate)
 
-    def before_update(self, param: Any) -> None:
-        """The same, fused with the update that follows directly."""
-        rule = param.update_rule
-        if rule is None or not rule.fuse_weight_decay(param, self.rate):
-            self(rule, param)
+    def fused(self, opt: Any) -> Callable[[Any], None]:
+        """The same for a parameter whose update follows directly, as a part of that."""
+
+        def before_update(param: Any) -> None:
+            rule = param.update_rule
+            if rule is None or not rule.fuse(param, decay=self.rate):
+                self(rule, param)
+
+        return before_update

@@ -1,5 +1,7 @@
 """Hooks on gradients, against NumPy, with and without a loss scale."""
 
+import math
+
 import numpy
 import pytest
 
@@ -123,7 +125,7 @@ def test_gradient_noise_of_ones_own():
     numpy.testing.assert_allclose(param.grad, 0.5 * 4)
 
 
-def decayed_sgd(make_optimizer, *hooks, n=3000):
+def step(make_optimizer, *hooks, n=3000):
     """Parameter and gradient after a step from 0.5 with gradients near 1."""
     x, g = numpy.full(n, 0.5), numpy.linspace(0.5, 1.5, n)
     model = Link()
@@ -138,7 +140,7 @@ def decayed_sgd(make_optimizer, *hooks, n=3000):
 
 
 def test_decay_is_fused_with_the_update():
-    x, g, W = decayed_sgd(lambda: optimizers.MomentumSGD(0.1), hooks.WeightDecay(0.25))
+    x, g, W = step(lambda: optimizers.MomentumSGD(0.1), hooks.WeightDecay(0.25))
     numpy.testing.assert_allclose(W.grad, g + 0.25 * x, rtol=1e-15)
     numpy.testing.assert_allclose(W.array, x - 0.1 * (g + 0.25 * x), rtol=1e-15)
     numpy.testing.assert_allclose(
@@ -146,9 +148,69 @@ def test_decay_is_fused_with_the_update():
     )
 
 
+@pytest.mark.parametrize("dtype,rtol", [("f8", 1e-14), ("f4", 2e-6), ("f2", 3e-3)])
+@pytest.mark.parametrize("stride", [1, 2])
+def test_clipping_is_fused_with_the_update(dtype, rtol, stride):
+    g = numpy.linspace(0.5, 1.5, 3000).astype(dtype)[::stride]
+    model = Link()
+    with model.init_scope():
+        model.W = Parameter(numpy.full(3000, 0.5, dtype)[::stride])
+        model.b = Parameter(numpy.zeros(2, dtype))
+    optimizer = optimizers.MomentumSGD(0.1).setup(model)
+    optimizer.add_hook(hooks.GradientClipping(2.0))
+    model.W.grad, model.b.grad = g.copy(), numpy.array([3, -4], dtype)
+    optimizer.update()
+    wide = g.astype("f8")
+    rate = 2.0 / math.sqrt((wide**2).sum() + 25)
+    for param, grad in ((model.W, wide), (model.b, numpy.array([3.0, -4.0]))):
+        numpy.testing.assert_allclose(param.grad, rate * grad, rtol=rtol)
+        numpy.testing.assert_allclose(
+            param.update_rule.state["v"], -0.1 * rate * grad, rtol=2 * rtol
+        )
+    numpy.testing.assert_allclose(model.W.array, 0.5 - 0.1 * rate * wide, rtol=rtol)
+
+
+def test_clipping_leaves_small_gradients_as_they_are():
+    x, g, W = step(lambda: optimizers.SGD(0.1), hooks.GradientClipping(1e3))
+    assert numpy.array_equal(W.grad, g)
+    numpy.testing.assert_allclose(W.array, x - 0.1 * g, rtol=1e-15)
+
+
+def test_clipping_after_decay_scales_the_decayed_gradient():
+    clip = hooks.GradientClipping(1.0)
+    x, g, W = step(lambda: optimizers.SGD(0.1), hooks.WeightDecay(0.25), clip)
+    decayed = g + 0.25 * x
+    expected = decayed / numpy.linalg.norm(decayed)
+    numpy.testing.assert_allclose(W.grad, expected, rtol=1e-14)
+    numpy.testing.assert_allclose(W.array, x - 0.1 * expected, rtol=1e-14)
+
+
+def test_decay_after_clipping_is_added_to_the_scaled_gradient():
+    clip = hooks.GradientClipping(1.0)
+    x, g, W = step(lambda: optimizers.SGD(0.1), clip, hooks.WeightDecay(0.25))
+    expected = g / numpy.linalg.norm(g) + 0.25 * x
+    numpy.testing.assert_allclose(W.grad, expected, rtol=1e-14)
+
+
+def test_clipping_scales_the_gradient_of_a_disabled_rule():
+    model = make_model("f4")
+    params = list(model.params(include_uninit=False))
+    for param in params:
+        param.grad = numpy.full(param.shape, 2.0, "f4")
+    optimizer = optimizers.SGD(0.1).setup(model)
+    optimizer.add_hook(hooks.GradientClipping(1.0))
+    model.W.update_rule.enabled = False
+    before = model.W.array.copy()
+    optimizer.update()
+    assert numpy.array_equal(model.W.array, before)
+    norm = 2.0 * math.sqrt(sum(param.size for param in params))
+    for param in params:
+        numpy.testing.assert_allclose(param.grad, 2.0 / norm, rtol=1e-6)
+
+
 def test_a_hook_after_decay_gets_the_decayed_gradient():
     clip = hooks.GradientHardClipping(-1.0, 1.0)
-    x, g, W = decayed_sgd(lambda: optimizers.SGD(0.1), hooks.WeightDecay(0.25), clip)
+    x, g, W = step(lambda: optimizers.SGD(0.1), hooks.WeightDecay(0.25), clip)
     expected = numpy.minimum(g + 0.25 * x, 1)
     numpy.testing.assert_allclose(W.grad, expected, rtol=1e-15)
     numpy.testing.assert_allclose(W.array, x - 0.1 * expected, rtol=1e-15)
@@ -167,7 +229,7 @@ class Halved(optimizers.SGD):
 
 
 @pytest.mark.parametrize("rule_hook", [False, True])
-def test_rules_and_hooks_that_read_the_gradient_get_the_decayed_one(rule_hook):
+def test_rules_and_hooks_that_read_the_gradient_get_the_changed_one(rule_hook):
     seen = []
     make = optimizers.SGD if rule_hook else Halved
 
@@ -184,8 +246,14 @@ def test_rules_and_hooks_that_read_the_gradient_get_the_decayed_one(rule_hook):
         optimizer.create_update_rule = create_with_hook
         return optimizer
 
-    x, g, W = decayed_sgd(make_optimizer, hooks.WeightDecay(0.25))
-    numpy.testing.assert_allclose(W.array, x - 0.5 * (g + 0.25 * x), rtol=1e-15)
-    assert len(seen) == rule_hook
-    for gradient in seen:
-        numpy.testing.assert_allclose(gradient, g + 0.25 * x, rtol=1e-15)
+    for hook, change in (
+        (hooks.WeightDecay(0.25), lambda x, g: g + 0.25 * x),
+        (hooks.GradientClipping(1.0), lambda _, g: g / numpy.linalg.norm(g)),
+    ):
+        seen.clear()
+        x, g, W = step(make_optimizer, hook)
+        expected = change(x, g)
+        numpy.testing.assert_allclose(W.array, x - 0.5 * expected, rtol=1e-14)
+        assert len(seen) == rule_hook
+        for gradient in seen:
+            numpy.testing.assert_allclose(gradient, expected, rtol=1e-14)
