@@ -27,7 +27,7 @@ def test_partitions_are_updated_by_the_mean_gradient(ranks, dtype):
 
         def update():
             for x, g, v in zip(xs, gs, vs):
-                _core.optimizers.momentum_sgd(x, (g, 0.25), v, 0.5, 0.75)
+                _core.optimizers.momentum_sgd(x, (g, 0.5, 0.25), v, 0.5, 0.75)
 
         sharded_update(comm, _core.optimizers.deferred_updates(update))
         return xs, gs, vs
@@ -37,7 +37,8 @@ def test_partitions_are_updated_by_the_mean_gradient(ranks, dtype):
     for xs, gs, vs in local.run(act, ranks=ranks):
         for i, (x0, v0) in enumerate(zip(arrays(100, dtype), arrays(101, dtype))):
             x0, v0 = np.asarray(x0, "float64"), np.asarray(v0, "float64")
-            g = np.mean([np.asarray(of[i], "float64") for of in given], 0) + 0.25 * x0
+            mean = np.mean([np.asarray(of[i], "float64") for of in given], 0)
+            g = 0.5 * mean + 0.25 * x0
             v = 0.75 * v0 - 0.5 * g
             for actual, expected in ((gs[i], g), (vs[i], v), (xs[i], x0 + v)):
                 assert actual.dtype == dtype
