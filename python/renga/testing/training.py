@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
+import weakref
 from collections.abc import Iterable
 from typing import Any
 
@@ -61,7 +63,12 @@ def get_trainer_with_mock_updater(
     iter_per_epoch: int = 10,
     extensions: Iterable[Any] | None = None,
 ) -> Trainer:
-    """A trainer of a CountingUpdater that writes to a temporary directory."""
+    """A trainer of a CountingUpdater that writes to a temporary directory.
+
+    The directory is removed with the trainer.
+    """
     updater = CountingUpdater(iter_per_epoch)
     out = tempfile.mkdtemp(prefix="renga_")
-    return Trainer(updater, stop_trigger, out, extensions)
+    trainer = Trainer(updater, stop_trigger, out, extensions)
+    weakref.finalize(trainer, shutil.rmtree, out, ignore_errors=True)
+    return trainer

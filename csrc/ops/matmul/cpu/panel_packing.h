@@ -6,11 +6,22 @@
 
 #include "ops/matmul/cpu/panel_tile.h"
 #include "simd/transpose.h"
+#include "tensor/streaming.cpu.h"
 
 namespace renga::panels {
 
 // Transposing prefetches so many floats ahead.
 inline constexpr std::int64_t kPrefetch = 64;
+
+// Stores a vector of a panel, past the caches if it `streams`: then panels begin at lines of them.
+template <class Target, bool streams>
+[[gnu::always_inline]] inline void store_packed(const Floats<Target>& v, float* to) {
+  if constexpr (streams) {
+    stream(v, to);
+  } else {
+    store_floats<Target>(v, to);
+  }
+}
 
 // The square of a vector's rows of b from (row, k) on; zeros where there are fewer. Prefetches that
 // at `ahead` floats.
@@ -39,7 +50,7 @@ template <class Target>
 }
 
 // The columns of bᵀ from `column` on, from depth `begin` to `end`; zeros where there are fewer.
-template <class Target>
+template <class Target, bool streams = false>
 [[gnu::always_inline]] inline void pack_panel(const WeightRows& b, std::int64_t column,
                                               std::int64_t begin, std::int64_t end, float* to) {
   constexpr int width = Target::width;
@@ -54,7 +65,7 @@ template <class Target>
       load_square<Target>(b, column + v * width, k, ahead, square);
       simd::transpose<Target>(square);
       for (int i = 0; i < depths; ++i) {
-        store_floats<Target>(square[i], to + i * kPanelColumns<Target> + v * width);
+        store_packed<Target, streams>(square[i], to + i * kPanelColumns<Target> + v * width);
       }
     }
     to += width * kPanelColumns<Target>;
@@ -62,7 +73,7 @@ template <class Target>
 }
 
 // The columns of b from `column` on, from depth `begin` to `end`; zeros where there are fewer.
-template <class Target>
+template <class Target, bool streams = false>
 [[gnu::always_inline]] inline void pack_panel(const WeightColumns& b, std::int64_t column,
                                               std::int64_t begin, std::int64_t end, float* to) {
   constexpr std::int64_t width = kPanelColumns<Target>, kRowsAhead = 16;
@@ -80,7 +91,8 @@ template <class Target>
     }
 #pragma GCC unroll 2
     for (int v = 0; v < kVectors; ++v) {
-      store_floats<Target>(load_floats<Target>(from + v * Target::width), to + v * Target::width);
+      store_packed<Target, streams>(load_floats<Target>(from + v * Target::width),
+                                    to + v * Target::width);
     }
   }
 }

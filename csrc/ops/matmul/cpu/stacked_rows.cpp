@@ -212,7 +212,7 @@ template <class Target>
   }
 }
 
-// What the threads need: a block, and two groups.
+// Numbers of a copied group.
 constexpr std::int64_t kGroupSize = kGroup * kDepth;
 
 template <class Target>

@@ -135,17 +135,45 @@ void multiply_weights(const LeftRows& a, const Weights& b, const Array& packed, 
   multiply_all(a, b.n, b.k, c, addend, [&](float*) { return Packed{packed.as<float>(), b.k}; });
 }
 
-template <class Weights>
-Array pack_weights(const Weights& b) {
+// How weights are packed: so many panels side by side, so many depths at a time. Rows are read to
+// their ends; of columns, a part of each row that is long enough to be read fast from memory.
+struct PackingOrder {
+  std::int64_t panels, depths;
+};
+PackingOrder packing_order(const WeightRows& b) { return {1, b.k}; }
+PackingOrder packing_order(const WeightColumns&) { return {8, 4}; }
+
+template <bool streams, class Weights>
+void pack_weights(const Weights& b, float* to) {
   const std::int64_t columns = panels::panel_columns(), each = columns * b.k;
-  const Array packed = empty({divide_up(b.n, columns), each}, Dtype::float32);
+  const PackingOrder order = packing_order(b);
   for_panels(b.n, b.k, [&](std::int64_t first, std::int64_t last) {
     dispatch<float>([&](auto target) __attribute__((always_inline)) {
-      for (std::int64_t i = first; i < last; ++i) {
-        pack_panel<decltype(target)>(b, i * columns, 0, b.k, packed.as<float>() + i * each);
+      for (std::int64_t side = first; side < last; side += order.panels) {
+        for (std::int64_t k = 0; k < b.k; k += order.depths) {
+          for (std::int64_t i = side; i < std::min(side + order.panels, last); ++i) {
+            pack_panel<decltype(target), streams>(
+                b, i * columns, k, std::min(k + order.depths, b.k), to + i * each + k * columns);
+          }
+        }
       }
     });
+    if constexpr (streams) finish_streaming();
   });
+}
+
+template <class Weights>
+Array pack_weights(const Weights& b) {
+  // Smaller ones stay in the second-level cache.
+  constexpr std::int64_t kStreamed = 1 << 18;
+  const std::int64_t columns = panels::panel_columns();
+  const Array packed = empty({divide_up(b.n, columns), columns * b.k}, Dtype::float32);
+  float* const to = packed.as<float>();
+  if (packed.size() >= kStreamed && starts_cache_line(to)) {
+    pack_weights<true>(b, to);
+  } else {
+    pack_weights<false>(b, to);
+  }
   return packed;
 }
 

@@ -109,6 +109,9 @@ TEST_CASE("products by panels of weights are those of float64") {
       }
     }
   }
+  // So large that panels are written past the caches.
+  check_panels<WeightRows>(20, 300, 1001);
+  check_panels<WeightColumns>(20, 300, 1001);
 }
 
 namespace {
