@@ -19,12 +19,17 @@ struct LinearKernels {
 extern KernelTable<LinearKernels> linear_kernels;
 
 struct WeightGradientKernels {
-  // c = the sum of gyᵀ x over parts of their rows: shapes (rows, m), (rows, n) and (m, n). All gy
-  // are of one dtype, and so are all x. c is row-major.
+  // c = the sum of gyᵀ x over parts of their rows: shapes (rows, m), (rows, n) and (m, n). All are
+  // float32, each row is contiguous, and c is row-major.
   void (*weight_gradient)(std::span<const Array> gys, std::span<const Array> xs, const Array& c);
 };
-// A device without such a kernel multiplies the joined parts.
+// Elsewhere, and where a device has no such kernel, the parts are joined first.
 extern KernelTable<WeightGradientKernels> weight_gradient_kernels;
+
+// Whether the gradient of (m, n) weights by so many rows in all is best computed from the parts.
+inline bool gains_by_stacked_rows(std::int64_t m, std::int64_t n, std::int64_t rows) {
+  return m > 128 && n >= 64 && rows >= 512;
+}
 
 // Whether x of so many rows is multiplied by panels of the weights, which may be kept. Fewer rows
 // take less time than packing, and more gain nothing by it.

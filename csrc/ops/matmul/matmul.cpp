@@ -1,5 +1,7 @@
 #include "ops/matmul/matmul.h"
 
+#include <algorithm>
+
 #include "autograd/accumulate.h"
 #include "autograd/gradient_buffer.h"
 #include "autograd/gradient_sum.h"
@@ -125,14 +127,25 @@ class WeightGradientSum final : public GradientSum {
  private:
   Variable multiply() const {
     if (xs_.size() == 1) return matrix_product(gys_[0], xs_[0], true, false, dtype_);
-    const Device device = xs_[0].device();
-    if (backprop_enabled() || !weight_gradient_kernels.has(device)) {
+    const std::vector<Array> xs = arrays_of(xs_), gys = arrays_of(gys_);
+    if (!multiplies_parts(gys, xs)) {
       return matrix_product(concat(gys_, 0), concat(xs_, 0), true, false, dtype_);
     }
-    const std::vector<Array> xs = arrays_of(xs_), gys = arrays_of(gys_);
+    const Device device = xs[0].device();
     const Array c = empty_gradient({gys[0].shape(1), xs[0].shape(1)}, dtype_, device);
     weight_gradient_kernels.on(device).weight_gradient(gys, xs, c);
     return Variable(c);
+  }
+
+  // Whether a kernel takes the parts as they are.
+  bool multiplies_parts(const std::vector<Array>& gys, const std::vector<Array>& xs) const {
+    const auto fits = [](const Array& x) {
+      return x.dtype() == Dtype::float32 && x.strides()[1] == x.itemsize();
+    };
+    return !backprop_enabled() && compute_precision() == Precision::highest &&
+           dtype_ == Dtype::float32 && weight_gradient_kernels.has(xs[0].device()) &&
+           gains_by_stacked_rows(gys[0].shape(1), xs[0].shape(1), rows_) &&
+           std::ranges::all_of(gys, fits) && std::ranges::all_of(xs, fits);
   }
 
   std::vector<Variable> xs_, gys_;

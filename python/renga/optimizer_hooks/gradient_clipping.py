@@ -49,9 +49,8 @@ class GradientClipping:
         def before_update(param: Any) -> None:
             rule = param.update_rule
             # A device's factor is no number that an update takes.
-            if isinstance(rate, Variable) or rule is None:
-                _scale(param, rate)
-            elif not rule.fuse(param, scale=rate):
+            can = rule is not None and not isinstance(rate, Variable)
+            if not (can and rule.fuse(param, scale=rate)):
                 _scale(param, rate)
 
         return before_update

@@ -128,9 +128,10 @@ bool multiply_rows(const Matrix& a, const Matrix& b, float* c, const Sizes& size
   // These kernels divide the columns among threads.
   constexpr std::int64_t kLeastColumns = 256;
   if (size.m == 1 && size.n < kLeastColumns) return false;
+  const LeftRows rows = rows_of(a, size);
   if (!b.transposed) {
     if (gains_by_columns(size.m, size.n * size.k)) {
-      multiply_by_panels(rows_of(a, size), weight_columns(b, size), panels, c, addend);
+      multiply_by_panels(rows, weight_columns(b, size), panels, c, addend);
       return true;
     }
     if (!a.transposed || !share_cache_sets(a.leading)) return false;
@@ -143,10 +144,9 @@ bool multiply_rows(const Matrix& a, const Matrix& b, float* c, const Sizes& size
   }
   const WeightRows weights = weight_rows(b, size);
   if (has_few_rows(size)) {
-    multiply_few_rows(rows_of(a, size), weights, c, addend);
+    multiply_few_rows(rows, weights, c, addend);
     return true;
   }
-  const LeftRows rows = rows_of(a, size);
   if (gains_by_panels(size.m, size.n * size.k)) {
     multiply_by_panels(rows, weights, panels, c, addend);
     return true;
@@ -355,45 +355,18 @@ void linear_cpu(const Array& x, const Array& wt, const Array& b, const Array& y,
   matmul_cpu(x, wt, y, b.defined());
 }
 
-// The rows of all arrays, where they are; false if those of one are not contiguous.
-bool stack(std::span<const Array> arrays, StackedRows& stacked) {
+StackedRows stack(std::span<const Array> arrays) {
+  StackedRows stacked{{}, arrays[0].shape(1)};
   for (const Array& x : arrays) {
-    const Matrix matrix = as_matrix(x);
-    if (matrix.transposed || matrix.array.data() != x.data()) return false;
-    stacked.add(matrix.at<float>(0), matrix.leading, x.shape(0));
+    stacked.add(x.as<float>(), x.strides()[0] / x.itemsize(), x.shape(0));
   }
-  stacked.width = arrays[0].shape(1);
-  return true;
-}
-
-// The sum of gyᵀ x over all parts, if they are float32 and best left where they are.
-bool multiply_parts(std::span<const Array> gys, std::span<const Array> xs, const Array& c) {
-  StackedRows gy, x;
-  if (!are_float32(gys[0], xs[0], c) || !stack(gys, gy) || !stack(xs, x)) return false;
-  const auto rows = static_cast<std::int64_t>(x.rows.size()), products = c.size() * rows;
-  if (!gains_by_stacked_rows(gy.width, x.width, rows)) return false;
-  if (precision_of(products, true) != Precision::highest) return false;
-  const GilRelease work(products);
-  multiply_stacked_rows(gy, x, c.as<float>(), {});
-  return true;
-}
-
-// All rows in one array.
-Array joined(std::span<const Array> arrays) {
-  std::int64_t rows = 0;
-  for (const Array& x : arrays) rows += x.shape(0);
-  const Array all = empty({rows, arrays[0].shape(1)}, arrays[0].dtype());
-  rows = 0;
-  for (const Array& x : arrays) {
-    copy(x, slice_view(all, 0, rows, x.shape(0)));
-    rows += x.shape(0);
-  }
-  return all;
+  return stacked;
 }
 
 void weight_gradient_cpu(std::span<const Array> gys, std::span<const Array> xs, const Array& c) {
-  if (multiply_parts(gys, xs, c)) return;
-  matmul_cpu(transpose_view(joined(gys), {1, 0}), joined(xs), c, false);
+  const StackedRows gy = stack(gys), x = stack(xs);
+  const GilRelease work(c.size() * static_cast<std::int64_t>(x.rows.size()));
+  multiply_stacked_rows(gy, x, c.as<float>(), {});
 }
 
 [[maybe_unused]] const bool registered = matmul_kernels.add(0, {matmul_cpu}) &&

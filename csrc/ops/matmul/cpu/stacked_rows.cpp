@@ -22,7 +22,7 @@ using simd::dispatch, simd::Floats, simd::load_floats, simd::store_floats;
 constexpr std::int64_t kDepth = 384, kNumbers = 180 * 1024;
 // Columns of `a` are copied in groups of so many: whole tiles on all machines, and whole lines of
 // the cache.
-constexpr std::int64_t kGroup = 48;
+constexpr std::int64_t kGroup = 48, kGroupSize = kGroup * kDepth;
 // Rows of b are packed so many at a time: as many numbers of a panel are written one after another.
 constexpr std::int64_t kPackedRows = 4;
 
@@ -211,9 +211,6 @@ template <class Target>
     }
   }
 }
-
-// Numbers of a copied group.
-constexpr std::int64_t kGroupSize = kGroup * kDepth;
 
 template <class Target>
 [[gnu::always_inline]] inline void multiply_part(const StackedRows& a, const StackedRows& b,

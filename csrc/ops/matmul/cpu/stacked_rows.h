@@ -20,12 +20,6 @@ struct StackedRows {
   }
 };
 
-// Whether a product of so many columns and rows is no slower so than by oneDNN where that has to
-// copy the rows first.
-inline bool gains_by_stacked_rows(std::int64_t m, std::int64_t n, std::int64_t rows) {
-  return m > 128 && n >= 64 && rows >= 512;
-}
-
 // Whether rows that are so many numbers apart share their places in the first-level cache. There
 // oneDNN is 1 to 15 % slower.
 inline bool share_cache_sets(std::int64_t step) { return step % 1024 == 0; }
