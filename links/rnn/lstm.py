@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from renga.functions import concat, lstm, split_axis
+from renga._core import ops
+from renga.functions import concat, split_axis
 from renga.initializers import _get_initializer
 from renga.link import Chain
 from renga.links.connection.linear import Linear
@@ -85,10 +86,8 @@ class StatelessLSTM(LSTMBase):
 
     def forward(self, c: Any, h: Any, x: Any) -> tuple[Variable, Variable]:
         """The new ``(c, h)``; None means a state of zeros."""
-        gates = self._upward(x)
-        if h is not None:
-            gates = gates + self.lateral(h)
-        return lstm(self._zeros(x) if c is None else c, gates)
+        c = self._zeros(x) if c is None else c
+        return ops.lstm(c, self._upward(x), None if h is None else self.lateral(h))
 
 
 class LSTM(LSTMBase, StatefulCell):
@@ -132,7 +131,7 @@ class LSTM(LSTMBase, StatefulCell):
     def forward(self, x: Any) -> Variable:
         """The new ``h`` of the samples of ``x``."""
         n = len(x)
-        gates = self._upward(x)
+        gates, hidden = self._upward(x), None
         finished: list[Variable] = []
         if self.h is not None:
             if len(self.h) < n:
@@ -144,7 +143,9 @@ class LSTM(LSTMBase, StatefulCell):
             if len(h) > n:
                 parts: Any = split_axis(h, [n], 0)
                 h, *finished = parts
-            gates = gates + self.lateral(h)
-        self.c, y = lstm(self._zeros(x) if self.c is None else self.c, gates)
+            hidden = self.lateral(h)
+        self.c, y = ops.lstm(
+            self._zeros(x) if self.c is None else self.c, gates, hidden
+        )
         self.h = concat([y, *finished], 0) if finished else y
         return y

@@ -6,46 +6,43 @@
 
 namespace renga::cells {
 
-// in: c_prev and the gates a, i, f, o. out: c, h.
+// in: c_prev, the gates a, i, f, o and, if `adds`, what is added to them. out: c, h and, if
+// `keeps`, the activated gates.
+template <bool adds, bool keeps>
 struct Lstm {
-  static constexpr int inputs = 5, outputs = 2;
+  static constexpr int inputs = adds ? 9 : 5, outputs = keeps ? 6 : 2;
   template <class V>
-  RENGA_INLINE static void activated(const V* in, V* out) {
-    using namespace maps;
-    out[0] = in[1] * in[2] + in[3] * in[0];
-    out[1] = in[4] * tanh(out[0]);
+  RENGA_INLINE static V gate(const V* in, int k) {
+    if constexpr (adds) {
+      return in[1 + k] + in[5 + k];
+    } else {
+      return in[1 + k];
+    }
   }
   template <class V>
   RENGA_INLINE void operator()(const V* in, V* out) const {
     using namespace maps;
-    const V active[] = {in[0], tanh(in[1]), logistic(in[2]), logistic(in[3]), logistic(in[4])};
-    activated(active, out);
+    const V a = tanh(gate(in, 0)), i = logistic(gate(in, 1));
+    const V f = logistic(gate(in, 2)), o = logistic(gate(in, 3));
+    if constexpr (keeps) {
+      out[2] = a;
+      out[3] = i;
+      out[4] = f;
+      out[5] = o;
+    }
+    out[0] = a * i + f * in[0];
+    out[1] = o * tanh(out[0]);
   }
 };
 
-// in: c_prev, the gates, and what is added to them. out: c, h and the activated gates.
-struct LstmStep {
-  static constexpr int inputs = 9, outputs = 6;
-  template <class V>
-  RENGA_INLINE void operator()(const V* in, V* out) const {
-    using namespace maps;
-    out[2] = tanh(V(in[1] + in[5]));
-    for (int k = 1; k < 4; ++k) out[2 + k] = logistic(V(in[1 + k] + in[5 + k]));
-    const V active[] = {in[0], out[2], out[3], out[4], out[5]};
-    Lstm::activated(active, out);
-  }
-};
-
-// in: c_prev, the gates, activated if `active`, gc and gh. out: gc_prev and the gates' gradients.
-template <bool active>
+// in: c_prev, the activated gates, gc and gh. out: gc_prev and the gradients of the gates before
+// their activation.
 struct LstmGrad {
   static constexpr int inputs = 7, outputs = 5;
   template <class V>
   RENGA_INLINE void operator()(const V* in, V* out) const {
     using namespace maps;
-    const V one(1), c_prev = in[0], gh = in[6];
-    const V a = active ? in[1] : V(tanh(in[1])), i = active ? in[2] : logistic(in[2]);
-    const V f = active ? in[3] : logistic(in[3]), o = active ? in[4] : logistic(in[4]);
+    const V one(1), c_prev = in[0], a = in[1], i = in[2], f = in[3], o = in[4], gh = in[6];
     const V y = tanh(V(a * i + f * c_prev));
     const V gc = in[5] + gh * o * (one - y * y);
     out[0] = gc * f;

@@ -2,6 +2,7 @@
 // unit, with the operands' elements, results first.
 #pragma once
 
+#include <algorithm>
 #include <array>
 
 #include "ops/recurrent/cells.h"
@@ -10,86 +11,57 @@
 
 namespace renga {
 
-inline Array gate(const Array& gates, int k) { return select_view(gates, 0, k); }
+// The operands of a cell, one group after another.
+template <std::size_t... N>
+std::array<Array, (N + ...)> joined(const std::array<Array, N>&... groups) {
+  std::array<Array, (N + ...)> all;
+  auto to = all.begin();
+  ((to = std::ranges::copy(groups, to).out), ...);
+  return all;
+}
+
+// The first n gates of `gates`.
+template <std::size_t n>
+std::array<Array, n> gate_views(const Array& gates) {
+  std::array<Array, n> parts;
+  for (std::size_t k = 0; k < n; ++k) parts[k] = select_view(gates, 0, static_cast<int>(k));
+  return parts;
+}
 
 template <class Map>
 struct CellKernels {
   static void lstm(const Array& gates, const Array& hidden, const Array& c_prev,
                    const Array& active, const Array& c, const Array& h) {
-    if (!hidden.defined()) {
-      const std::array<Array, 7> operands{
-          c, h, c_prev, gate(gates, 0), gate(gates, 1), gate(gates, 2), gate(gates, 3)};
-      return Map::map_units(operands, cells::Lstm{});
+    const auto in = joined(std::array{c_prev}, gate_views<4>(gates));
+    const std::array out{c, h};
+    if (hidden.defined()) {
+      const auto all = joined(in, gate_views<4>(hidden));
+      if (!active.defined()) return Map::map_units(joined(out, all), cells::Lstm<true, false>{});
+      return Map::map_units(joined(out, gate_views<4>(active), all), cells::Lstm<true, true>{});
     }
-    const std::array<Array, 15> operands{c,
-                                         h,
-                                         gate(active, 0),
-                                         gate(active, 1),
-                                         gate(active, 2),
-                                         gate(active, 3),
-                                         c_prev,
-                                         gate(gates, 0),
-                                         gate(gates, 1),
-                                         gate(gates, 2),
-                                         gate(gates, 3),
-                                         gate(hidden, 0),
-                                         gate(hidden, 1),
-                                         gate(hidden, 2),
-                                         gate(hidden, 3)};
-    Map::map_units(operands, cells::LstmStep{});
+    if (!active.defined()) return Map::map_units(joined(out, in), cells::Lstm<false, false>{});
+    Map::map_units(joined(out, gate_views<4>(active), in), cells::Lstm<false, true>{});
   }
 
-  static void lstm_grad(const Array& gates, bool active, const Array& c_prev, const Array& gc,
-                        const Array& gh, const Array& ggates, const Array& gc_prev) {
-    const std::array<Array, 12> operands{gc_prev,
-                                         gate(ggates, 0),
-                                         gate(ggates, 1),
-                                         gate(ggates, 2),
-                                         gate(ggates, 3),
-                                         c_prev,
-                                         gate(gates, 0),
-                                         gate(gates, 1),
-                                         gate(gates, 2),
-                                         gate(gates, 3),
-                                         gc,
-                                         gh};
-    if (active) return Map::map_units(operands, cells::LstmGrad<true>{});
-    Map::map_units(operands, cells::LstmGrad<false>{});
+  static void lstm_grad(const Array& active, const Array& c_prev, const Array& gc, const Array& gh,
+                        const Array& ggates, const Array& gc_prev) {
+    Map::map_units(joined(std::array{gc_prev}, gate_views<4>(ggates), std::array{c_prev},
+                          gate_views<4>(active), std::array{gc, gh}),
+                   cells::LstmGrad{});
   }
 
   static void gru(const Array& input, const Array& hidden, const Array& h_prev, const Array& saved,
                   const Array& h) {
-    const std::array<Array, 12> operands{h,
-                                         gate(saved, 0),
-                                         gate(saved, 1),
-                                         gate(saved, 2),
-                                         gate(saved, 3),
-                                         h_prev,
-                                         gate(input, 0),
-                                         gate(input, 1),
-                                         gate(input, 2),
-                                         gate(hidden, 0),
-                                         gate(hidden, 1),
-                                         gate(hidden, 2)};
-    Map::map_units(operands, cells::Gru{});
+    Map::map_units(joined(std::array{h}, gate_views<4>(saved), std::array{h_prev},
+                          gate_views<3>(input), gate_views<3>(hidden)),
+                   cells::Gru{});
   }
 
   static void gru_grad(const Array& saved, const Array& h_prev, const Array& gh,
                        const Array& ginput, const Array& ghidden, const Array& gh_prev) {
-    const std::array<Array, 13> operands{gh_prev,
-                                         gate(ginput, 0),
-                                         gate(ginput, 1),
-                                         gate(ginput, 2),
-                                         gate(ghidden, 0),
-                                         gate(ghidden, 1),
-                                         gate(ghidden, 2),
-                                         h_prev,
-                                         gate(saved, 0),
-                                         gate(saved, 1),
-                                         gate(saved, 2),
-                                         gate(saved, 3),
-                                         gh};
-    Map::map_units(operands, cells::GruGrad{});
+    Map::map_units(joined(std::array{gh_prev}, gate_views<3>(ginput), gate_views<3>(ghidden),
+                          std::array{h_prev}, gate_views<4>(saved), std::array{gh}),
+                   cells::GruGrad{});
   }
 
   static constexpr RecurrentKernels table{lstm, lstm_grad, gru, gru_grad};

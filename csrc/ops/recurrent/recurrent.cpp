@@ -54,7 +54,7 @@ void lstm_step(const Array& input, const Array& hidden, Arrays before, const Arr
 void lstm_step_backward(const Array& saved, Arrays before, Arrays gstates, const Array& ginput,
                         const Array&) {
   recurrent_kernels.on(saved.device())
-      .lstm_grad(gates_of(saved, 4), true, before[1], gstates[1], gstates[0], gates_of(ginput, 4),
+      .lstm_grad(gates_of(saved, 4), before[1], gstates[1], gstates[0], gates_of(ginput, 4),
                  gstates[1]);
 }
 
@@ -152,70 +152,113 @@ std::vector<Variable> promote(std::vector<Variable> xs, std::size_t n_activation
   return xs;
 }
 
-std::vector<Variable> lstm_grad(const Variable& c_prev, const Variable& x, Variables gys) {
-  const Shape &state = c_prev.shape(), &gates = x.shape();
-  const auto defined_or_zeros = [&](const Variable& gy, std::int64_t rows) {
-    Shape shape = state;
-    shape[0] = rows;
-    return gy.defined() ? gy.array() : zeros(shape, x.dtype(), x.device());
-  };
-  const std::int64_t n = gates[0];
-  const Array gc = defined_or_zeros(gys[0], state[0]), gh = defined_or_zeros(gys[1], n);
-  const Array gc_prev = empty(state, x.dtype(), x.device());
-  const Array gx = empty(gates, x.dtype(), x.device());
-  const auto active = [n](const Array& a) { return slice_view(a, 0, 0, n); };
-  const auto inactive = [n](const Array& a) { return slice_view(a, 0, n, a.shape(0) - n); };
-  recurrent_kernels.on(x.device())
-      .lstm_grad(alternating_gates_of(x.array()), false, active(c_prev.array()), active(gc), gh,
-                 alternating_gates_of(gx), active(gc_prev));
-  copy(inactive(gc), inactive(gc_prev));
+// Of a step of which the first n samples are active.
+struct LstmStep {
+  std::int64_t n, others;
+
+  Array active(const Array& a) const { return slice_view(a, 0, 0, n); }
+  Array inactive(const Array& a) const { return slice_view(a, 0, n, others); }
+};
+
+// The gradients of the cell and the gates. `active` are the gates activated.
+std::vector<Variable> lstm_grad(const LstmStep& step, const Array& c_prev, const Array& active,
+                                const Array& gc, const Array& gh) {
+  const Array gc_prev = empty_like(gc), gx = empty_like(active);
+  recurrent_kernels.on(gx.device())
+      .lstm_grad(alternating_gates_of(active), step.active(c_prev), step.active(gc), gh,
+                 alternating_gates_of(gx), step.active(gc_prev));
+  copy(step.inactive(gc), step.inactive(gc_prev));
   return {Variable(gc_prev), Variable(gx)};
 }
 
-// The same cell, written with operations that are recorded.
-std::vector<Variable> compose_alternating_lstm(Variables operands) {
-  const Variable &c_prev = operands[0], &x = operands[1];
-  Shape shape = x.shape(), gate = x.shape();
-  gate[1] /= 4;
-  shape[1] /= 4;
-  shape.insert(2, 4);
-  std::vector<Variable> gates = split_axis(reshape(x, shape), {1, 2, 3}, 2);
-  for (Variable& g : gates) g = reshape(g, gate);
-  const std::vector<Variable> both = split_axis(c_prev, {x.shape(0)}, 0);
-  std::vector<Variable> ys = compose_lstm(gates, both[0]);
-  ys[0] = concat({ys[0], both[1]}, 0);
-  return ys;
+// The same with operations that are recorded, and with the gradient of the activated gates, which
+// these have in second derivatives.
+std::vector<Variable> compose_lstm_grad(const LstmStep& step, const Variable& c_prev,
+                                        const Variable& active, const Variable& gc,
+                                        const Variable& gh, const Variable& gactive) {
+  const auto split = [&](const Variable& gates) {
+    Shape shape = gates.shape();
+    shape[1] /= 4;
+    shape.insert(2, 4);
+    std::vector<Variable> parts = split_axis(reshape(gates, shape), {1, 2, 3}, 2);
+    for (Variable& part : parts) part = reshape(part, gh.shape());
+    return parts;
+  };
+  const auto tanh_gradient = [](const Variable& g, const Variable& y) {
+    return subtract(g, multiply(g, multiply(y, y)));
+  };
+  const auto sigmoid_gradient = [](const Variable& g, const Variable& y) {
+    return multiply(g, subtract(y, multiply(y, y)));
+  };
+  const std::vector<Variable> gates = split(active), ggates = split(gactive);
+  const Variable &a = gates[0], &i = gates[1], &f = gates[2], &o = gates[3];
+  const Variable c = split_axis(c_prev, {step.n}, 0)[0];
+  const std::vector<Variable> gcs = split_axis(gc, {step.n}, 0);
+  const Variable y = tanh(add(multiply(a, i), multiply(f, c)));
+  const Variable g = add(gcs[0], tanh_gradient(multiply(gh, o), y));
+  const Variable gx = stack({tanh_gradient(add(multiply(g, i), ggates[0]), a),
+                             sigmoid_gradient(add(multiply(g, a), ggates[1]), i),
+                             sigmoid_gradient(add(multiply(g, c), ggates[2]), f),
+                             sigmoid_gradient(add(multiply(gh, y), ggates[3]), o)},
+                            2);
+  return {concat({multiply(g, f), gcs[1]}, 0), reshape(gx, active.shape())};
 }
 
 }  // namespace
 
-std::tuple<Variable, Variable> lstm(const Variable& c_operand, const Variable& x_operand) {
-  const std::vector<Variable> operands = promote({c_operand, x_operand}, 2);
+std::tuple<Variable, Variable> lstm(const Variable& c_operand, const Variable& x_operand,
+                                    const std::optional<Variable>& hidden_operand) {
+  std::vector<Variable> operands{c_operand, x_operand};
+  if (hidden_operand) operands.push_back(*hidden_operand);
+  operands = promote(std::move(operands), operands.size());
   const Variable &c_prev = operands[0], &x = operands[1];
   const Shape &state = c_prev.shape(), &gates = x.shape();
+  const Array hidden = hidden_operand ? operands[2].array() : Array();
   require(is_float(x.dtype()) && c_prev.dtype() == x.dtype(),
           "lstm: expected floats of one dtype, got ", c_prev.dtype(), " and ", x.dtype());
   bool fits = state.size() >= 2 && gates.size() == state.size() && gates[0] <= state[0] &&
               gates[1] == 4 * state[1];
   for (int i = 2; fits && i < state.size(); ++i) fits = gates[i] == state[i];
   require(fits, "lstm: expected (B, C, …) and (N, 4 C, …), N <= B, got ", state, " and ", gates);
+  require(!hidden.defined() || (hidden.shape() == gates && hidden.dtype() == x.dtype()),
+          "lstm: expected hidden of shape ", gates, " and dtype ", x.dtype(), " as x, got ",
+          hidden.shape(), " and ", hidden.dtype());
 
+  const LstmStep step{gates[0], state[0] - gates[0]};
   Shape out = state;
-  out[0] = gates[0];
+  out[0] = step.n;
+  const bool keeps = backprop_enabled() && any_requires_grad(operands);
   const Array c = empty(state, x.dtype(), x.device()), h = empty(out, x.dtype(), x.device());
-  const auto active = [&](const Array& a) { return slice_view(a, 0, 0, out[0]); };
-  const auto inactive = [&](const Array& a) { return slice_view(a, 0, out[0], state[0] - out[0]); };
+  const Array active = keeps ? empty(gates, x.dtype(), x.device()) : Array();
+  const auto alternating = [](const Array& a) { return a.defined() ? alternating_gates_of(a) : a; };
   recurrent_kernels.on(x.device())
-      .lstm(alternating_gates_of(x.array()), {}, active(c_prev.array()), {}, active(c), h);
-  copy(inactive(c_prev.array()), inactive(c));
+      .lstm(alternating(x.array()), alternating(hidden), step.active(c_prev.array()),
+            alternating(active), step.active(c), h);
+  copy(step.inactive(c_prev.array()), step.inactive(c));
+  if (!keeps) return {Variable(c), Variable(h)};
 
-  auto back = [operands](Variables gys, std::span<const int>) {
-    if (backprop_enabled()) return recorded_gradients(compose_alternating_lstm, operands, gys);
-    return lstm_grad(operands[0], operands[1], gys);
+  auto back = [step, c_prev, out, saved = Saved(active), adds = hidden.defined()](
+                  Variables gys, std::span<const int>) {
+    const Variable active = saved.get(2);
+    const auto defined_or_zeros = [&](const Variable& gy, const Shape& shape) {
+      return gy.defined() ? gy : Variable(zeros(shape, active.dtype(), active.device()));
+    };
+    const Variable gc = defined_or_zeros(gys[0], c_prev.shape());
+    const Variable gh = defined_or_zeros(gys[1], out);
+    std::vector<Variable> gxs;
+    if (backprop_enabled() || gys[2].defined()) {
+      const Variable gactive = defined_or_zeros(gys[2], active.shape());
+      gxs = compose_lstm_grad(step, c_prev, active, gc, gh, gactive);
+    } else {
+      gxs = lstm_grad(step, c_prev.array(), active.array(), gc.array(), gh.array());
+    }
+    if (adds) gxs.push_back(gxs[1]);
+    return gxs;
   };
-  const Array ys[] = {c, h};
-  const std::vector<Variable> both = record_all("LSTM", ys, operands, back);
-  return {both[0], both[1]};
+  // The activated gates are an output that second derivatives have a gradient of.
+  const Array ys[] = {c, h, active};
+  const std::vector<Variable> all = record_all("LSTM", ys, operands, back);
+  return {all[0], all[1]};
 }
 
 std::tuple<Variable, Variable, Variable> lstm_layer(const Variable& x, const Variable& h,

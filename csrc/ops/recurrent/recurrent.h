@@ -14,14 +14,13 @@ namespace renga {
 // Steps of cells. Gates are along axis 0 and otherwise have the state's shape; `hidden` is their
 // contribution from the last output. Results may overwrite operands.
 struct RecurrentKernels {
-  // Gates a, i, f, o: c = tanh(a) sigmoid(i) + c_prev sigmoid(f), h = tanh(c) sigmoid(o). `hidden`
-  // is added to `gates`, and the activated gates are written to `active`, unless both are
-  // undefined.
+  // Gates a, i, f, o: c = tanh(a) sigmoid(i) + c_prev sigmoid(f), h = tanh(c) sigmoid(o). If they
+  // are defined, `hidden` is added to `gates`, and the activated gates are written to `active`.
   void (*lstm)(const Array& gates, const Array& hidden, const Array& c_prev, const Array& active,
                const Array& c, const Array& h);
-  // `gates` are activated already if `active`.
-  void (*lstm_grad)(const Array& gates, bool active, const Array& c_prev, const Array& gc,
-                    const Array& gh, const Array& ggates, const Array& gc_prev);
+  // `ggates` is the gradient before activation.
+  void (*lstm_grad)(const Array& active, const Array& c_prev, const Array& gc, const Array& gh,
+                    const Array& ggates, const Array& gc_prev);
   // Gates r, z, a: a = tanh(input + r hidden), h = a + z (h_prev - a). `saved` is r, z, a and the a
   // part of `hidden`.
   void (*gru)(const Array& input, const Array& hidden, const Array& h_prev, const Array& saved,
@@ -31,8 +30,10 @@ struct RecurrentKernels {
 };
 extern KernelTable<RecurrentKernels> recurrent_kernels;
 
-// The gates a, i, f, o alternate along axis 1 of x. Samples that x no longer has keep their cells.
-std::tuple<Variable, Variable> lstm(const Variable& c_prev, const Variable& x);
+// The gates a, i, f, o alternate along axis 1 of x, to which `hidden` is added. Samples that x no
+// longer has keep their cells.
+std::tuple<Variable, Variable> lstm(const Variable& c_prev, const Variable& x,
+                                    const std::optional<Variable>& hidden = {});
 
 // A layer over the steps of sequences sorted by length, longest first. Step t has lengths[t]
 // sequences; its rows of x, the projected inputs, follow those of step t - 1. The layer adds the
@@ -57,10 +58,11 @@ void list_recurrent_ops(Visit&& visit) {
     return Traits{.flops = {.per_output = flops, .products = Products::per_input}};
   };
   const Default backwards{"backwards", false};
-  visit(Op{"lstm", "(B, C, ...), (N, 4C, ...) -> (B, C, ...), (N, C, ...)",
-           "One step of long short-term memory: cell and output, with a, i, f, o alternating in x.",
+  visit(Op{"lstm", "(B, C, ...), (N, 4C, ...), (N, 4C, ...) -> (B, C, ...), (N, C, ...)",
+           "One step of long short-term memory: cell and output, with a, i, f, o alternating in "
+           "x + hidden.",
            cell},
-        &lstm, Arg{"c_prev"}, Arg{"x"});
+        &lstm, Arg{"c_prev"}, Arg{"x"}, Default<std::optional<Variable>>{"hidden", std::nullopt});
   visit(Op{"lstm_layer", "(rows, 4N), (B, N), (B, N), (4N, N) -> (rows, N), (B, N), (B, N)",
            "LSTM over sorted sequences: outputs, last output, last cell; gates a, i, f, o.",
            layer(18)},

@@ -507,6 +507,8 @@ def loop_over_steps(step, n_states, lengths, backwards):
 for c, x in (((3, 5), (3, 20)), ((3, 2), (1, 8)), ((2, 3, 37), (2, 12, 37)), ((2, 150), (2, 600)),
              ((0, 2), (0, 8)), ((2, 3), (0, 12))):
     case("lstm", lambda o, c, x: list(o.lstm(c, x)), alternating_lstm, c, x)
+for c, x in (((3, 2), (1, 8)), ((2, 3, 2), (2, 12, 2)), ((2, 75), (2, 300)), ((2, 3), (0, 12))):
+    case("lstm", lambda o, c, x, h: list(o.lstm(c, x, h)), lambda c, x, h: alternating_lstm(c, x + h), c, x, x)
 for lengths, units in (((3, 2, 2, 1), 3), ((2, 1), 21), ((2, 0), 3), ((0,), 3)):
     for back in (False, True):
         rows, n = sum(lengths), units

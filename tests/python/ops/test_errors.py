@@ -42,6 +42,16 @@ def ones(*shape, dtype="f"):
         ),
         (
             InvalidType,
+            r"hidden of shape \(2, 12\) .* float32 as x, got \(1, 12\)",
+            lambda: ops.lstm(ones(2, 3), ones(2, 12), ones(1, 12)),
+        ),
+        (
+            InvalidType,
+            r"hidden of .* dtype float32 as x, got \(2, 12\) and float64",
+            lambda: ops.lstm(ones(2, 3), ones(2, 12), ones(2, 12, dtype="d")),
+        ),
+        (
+            InvalidType,
             r"\(2, 3\), got \(4, -1\)",
             lambda: ops.reshape(ones(2, 3), (4, -1)),
         ),
