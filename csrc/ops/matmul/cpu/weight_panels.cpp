@@ -18,10 +18,16 @@ constexpr std::int64_t kDepth = 256;
 
 // Where the parts of panels are: `part` has its place in the product, and gets its factors.
 
+// Memory for a part of a panel.
+struct Scratch {
+  Array array = empty({panels::panel_columns() * kDepth}, Dtype::float32);
+  float* data = array.as<float>();
+};
+
 // Columns of b, where they are.
 struct InPlace {
   const WeightColumns& b;
-  float* scratch;  // for a part of a panel with fewer columns
+  Scratch scratch;  // for panels with fewer columns
   // Blocks of one panel read too few lines of the cache at a time.
   static constexpr std::int64_t kPanels = 2;
 
@@ -35,8 +41,8 @@ struct InPlace {
     part.factors = address<Target>(part.first, part.column);
     part.factor_step = b.step;
     if (part.columns == width) return;
-    pack_panel<Target>(b, part.column, part.first, part.first + part.depth, scratch);
-    part.factors = scratch;
+    pack_panel<Target>(b, part.column, part.first, part.first + part.depth, scratch.data);
+    part.factors = scratch.data;
     part.factor_step = width;
   }
 };
@@ -44,17 +50,17 @@ struct InPlace {
 // Rows of b, transposed.
 struct Transposed {
   const WeightRows& b;
-  float* scratch;
+  Scratch scratch;
   static constexpr std::int64_t kPanels = 1;
 
   template <class Target>
   const float* address(std::int64_t, std::int64_t) const {
-    return scratch;
+    return scratch.data;
   }
   template <class Target>
   [[gnu::always_inline]] void load(PanelPart& part) const {
-    pack_panel<Target>(b, part.column, part.first, part.first + part.depth, scratch);
-    part.factors = scratch;
+    pack_panel<Target>(b, part.column, part.first, part.first + part.depth, scratch.data);
+    part.factors = scratch.data;
     part.factor_step = kPanelColumns<Target>;
   }
 };
@@ -113,26 +119,52 @@ template <class Target, class Source>
   }
 }
 
-// c = a times all panels of n columns + addend, on all threads. source_of(scratch) makes their
-// source; a part of a panel fits into `scratch`.
-template <class SourceOf>
-void multiply_all(const LeftRows& a, std::int64_t n, std::int64_t k, float* c, const Addend& addend,
-                  const SourceOf& source_of) {
-  const std::int64_t columns = panels::panel_columns();
-  for_panels(n, k * a.rows / 8, [&](std::int64_t first, std::int64_t last) {
-    const Array scratch = empty({columns * kDepth}, Dtype::float32);
-    const auto source = source_of(scratch.as<float>());
-    dispatch<float>([&](auto target) __attribute__((always_inline)) {
-      multiply_panels<decltype(target)>(a, source, n, k, first, last, c, addend);
-    });
+// Calls body(row, row_end, panel, panel_end) with parts of a product of n columns that cover it, on
+// all threads. Threads may share a panel, of which each computes some rows: else two threads would
+// take 11 and 10 of 21 panels.
+template <class Body>
+void for_tiles(const LeftRows& a, std::int64_t n, std::int64_t k, const Body& body) {
+  const std::int64_t tiles = divide_up(a.rows, panels::tile_rows());
+  const std::int64_t all = divide_up(n, panels::panel_columns()) * tiles;
+  // Counts a vector of products as one operation.
+  const std::int64_t parts = std::min(all, thread_count(a.rows * n * k / 8));
+  parallel_for(parts, kParallelWorth, [&](std::int64_t begin, std::int64_t end) {
+    const std::int64_t last = all * end / parts;
+    for (std::int64_t tile = all * begin / parts; tile < last;) {
+      const std::int64_t panel = tile / tiles, first = tile % tiles, panels = (last - tile) / tiles;
+      if (first == 0 && panels > 0) {
+        body(std::int64_t{0}, a.rows, panel, panel + panels);
+        tile += panels * tiles;
+      } else {
+        const std::int64_t past = std::min(tiles, first + last - tile);
+        body(a.rows * first / tiles, a.rows * past / tiles, panel, panel + 1);
+        tile += past - first;
+      }
+    }
   });
 }
 
-template <class Weights, class SourceOf>
+// c = a times all panels of n columns + addend, on all threads. make_source() makes their source.
+template <class MakeSource>
+void multiply_all(const LeftRows& a, std::int64_t n, std::int64_t k, float* c, const Addend& addend,
+                  const MakeSource& make_source) {
+  for_tiles(
+      a, n, k,
+      [&](std::int64_t row, std::int64_t row_end, std::int64_t panel, std::int64_t panel_end) {
+        const LeftRows rows{a.data + row * a.row_step, a.row_step, a.depth_step, row_end - row};
+        const auto source = make_source();
+        dispatch<float>([&](auto target) __attribute__((always_inline)) {
+          multiply_panels<decltype(target)>(rows, source, n, k, panel, panel_end, c + row * n,
+                                            addend.from(row, 0));
+        });
+      });
+}
+
+template <class Weights, class MakeSource>
 void multiply_weights(const LeftRows& a, const Weights& b, const Array& packed, float* c,
-                      const Addend& addend, const SourceOf& source_of) {
-  if (!packed.defined()) return multiply_all(a, b.n, b.k, c, addend, source_of);
-  multiply_all(a, b.n, b.k, c, addend, [&](float*) { return Packed{packed.as<float>(), b.k}; });
+                      const Addend& addend, const MakeSource& make_source) {
+  if (!packed.defined()) return multiply_all(a, b.n, b.k, c, addend, make_source);
+  multiply_all(a, b.n, b.k, c, addend, [&] { return Packed{packed.as<float>(), b.k}; });
 }
 
 // How weights are packed: so many panels side by side, so many depths at a time. Rows are read to
@@ -184,12 +216,12 @@ Array pack_panels(const WeightRows& b) { return pack_weights(b); }
 
 void multiply_by_panels(const LeftRows& a, const WeightColumns& b, const Array& packed, float* c,
                         const Addend& addend) {
-  multiply_weights(a, b, packed, c, addend, [&](float* scratch) { return InPlace{b, scratch}; });
+  multiply_weights(a, b, packed, c, addend, [&] { return InPlace{b, {}}; });
 }
 
 void multiply_by_panels(const LeftRows& a, const WeightRows& b, const Array& packed, float* c,
                         const Addend& addend) {
-  multiply_weights(a, b, packed, c, addend, [&](float* scratch) { return Transposed{b, scratch}; });
+  multiply_weights(a, b, packed, c, addend, [&] { return Transposed{b, {}}; });
 }
 
 }  // namespace renga

