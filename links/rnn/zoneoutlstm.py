@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from renga.functions import lstm, zoneout
+from renga._core import ops
+from renga.functions import zoneout
 from renga.links.connection.linear import Linear
 from renga.links.rnn.state import StatefulCell
 from renga.utils.argument import assert_kwargs_empty, check_unexpected_kwargs
@@ -57,13 +58,11 @@ class StatefulZoneoutLSTM(StatefulCell):
 
     def forward(self, x: Any) -> Variable:
         """The new ``h``."""
-        gates = self.upward(x)
-        if self.h is not None:
-            gates = gates + self.lateral(self.h)
+        hidden = None if self.h is None else self.lateral(self.h)
         zeros = Variable(self.xp.zeros((len(x), self.state_size), x.dtype))
         c_prev = zeros if self.c is None else self.c
         h_prev = zeros if self.h is None else self.h
-        c, h = lstm(c_prev, gates)
+        c, h = ops.lstm(c_prev, self.upward(x), hidden)
         self.c = zoneout(c_prev, c, self.c_ratio)
         self.h = zoneout(h_prev, h, self.h_ratio)
         return self.h

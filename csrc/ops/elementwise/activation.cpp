@@ -11,8 +11,6 @@ namespace renga {
 constinit FusionRegistry<Variable(const char*, const Variable&, const Activation&)>
     activation_fusions{};
 
-namespace {
-
 Variable sigmoid_grad(const Variable& y, const Variable& gy) {
   const Array gx = apply("sigmoid", Binary::sigmoid_grad, y.array(), gy.array());
   auto vjp_y = [y, gy](const Variable& ggx) {
@@ -30,6 +28,8 @@ Variable tanh_grad(const Variable& y, const Variable& gy) {
   auto vjp_gy = [y](const Variable& ggx) { return tanh_grad(y, ggx); };
   return record("TanhGrad", gx, {{y, vjp_y}, {gy, vjp_gy}});
 }
+
+namespace {
 
 // Of a piecewise linear function: the gradient depends only on the sign of x, so it has a VJP for
 // gy alone.

@@ -21,6 +21,10 @@ Variable gelu(const Variable& x, const std::string& approximate = "none");
 Variable silu(const Variable& x);
 Variable mish(const Variable& x);
 
+// gy times the slope of the activation with output y.
+Variable sigmoid_grad(const Variable& y, const Variable& gy);
+Variable tanh_grad(const Variable& y, const Variable& gy);
+
 // A piecewise linear activation, as kernels that are fused with it take it.
 struct Activation {
   enum class Kind : std::uint8_t { none, relu, leaky_relu };

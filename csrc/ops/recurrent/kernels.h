@@ -31,22 +31,22 @@ std::array<Array, n> gate_views(const Array& gates) {
 template <class Map>
 struct CellKernels {
   static void lstm(const Array& gates, const Array& hidden, const Array& c_prev,
-                   const Array& active, const Array& c, const Array& h) {
+                   const Array& activated, const Array& c, const Array& h) {
     const auto in = joined(std::array{c_prev}, gate_views<4>(gates));
     const std::array out{c, h};
     if (hidden.defined()) {
       const auto all = joined(in, gate_views<4>(hidden));
-      if (!active.defined()) return Map::map_units(joined(out, all), cells::Lstm<true, false>{});
-      return Map::map_units(joined(out, gate_views<4>(active), all), cells::Lstm<true, true>{});
+      if (!activated.defined()) return Map::map_units(joined(out, all), cells::Lstm<true, false>{});
+      return Map::map_units(joined(out, gate_views<4>(activated), all), cells::Lstm<true, true>{});
     }
-    if (!active.defined()) return Map::map_units(joined(out, in), cells::Lstm<false, false>{});
-    Map::map_units(joined(out, gate_views<4>(active), in), cells::Lstm<false, true>{});
+    if (!activated.defined()) return Map::map_units(joined(out, in), cells::Lstm<false, false>{});
+    Map::map_units(joined(out, gate_views<4>(activated), in), cells::Lstm<false, true>{});
   }
 
-  static void lstm_grad(const Array& active, const Array& c_prev, const Array& gc, const Array& gh,
-                        const Array& ggates, const Array& gc_prev) {
+  static void lstm_grad(const Array& activated, const Array& c_prev, const Array& gc,
+                        const Array& gh, const Array& ggates, const Array& gc_prev) {
     Map::map_units(joined(std::array{gc_prev}, gate_views<4>(ggates), std::array{c_prev},
-                          gate_views<4>(active), std::array{gc, gh}),
+                          gate_views<4>(activated), std::array{gc, gh}),
                    cells::LstmGrad{});
   }
 

@@ -22,11 +22,16 @@ Array gates_of(const Array& x, int n) {
   return transpose_view(reshape_view(x, {x.shape(0), n, x.shape(1) / n}), {1, 0, 2});
 }
 
-// Four gates that alternate along axis 1, in the same form.
-Array alternating_gates_of(const Array& x) {
-  Shape shape = x.shape();
+// That of four gates which alternate along axis 1, with axis 2 for the gates.
+Shape alternating_shape(Shape shape) {
   shape[1] /= 4;
   shape.insert(2, 4);
+  return shape;
+}
+
+// Such gates with their axis in front.
+Array alternating_gates_of(const Array& x) {
+  const Shape shape = alternating_shape(x.shape());
   Axes axes{2, 0, 1};
   for (int i = 3; i < shape.size(); ++i) axes.push_back(i);
   return transpose_view(reshape_view(x, shape), axes);
@@ -160,12 +165,12 @@ struct LstmStep {
   Array inactive(const Array& a) const { return slice_view(a, 0, n, others); }
 };
 
-// The gradients of the cell and the gates. `active` are the gates activated.
-std::vector<Variable> lstm_grad(const LstmStep& step, const Array& c_prev, const Array& active,
+// The gradients of the cell and the gates. `activated` are the gates after their activation.
+std::vector<Variable> lstm_grad(const LstmStep& step, const Array& c_prev, const Array& activated,
                                 const Array& gc, const Array& gh) {
-  const Array gc_prev = empty_like(gc), gx = empty_like(active);
+  const Array gc_prev = empty_like(gc), gx = empty_like(activated);
   recurrent_kernels.on(gx.device())
-      .lstm_grad(alternating_gates_of(active), step.active(c_prev), step.active(gc), gh,
+      .lstm_grad(alternating_gates_of(activated), step.active(c_prev), step.active(gc), gh,
                  alternating_gates_of(gx), step.active(gc_prev));
   copy(step.inactive(gc), step.inactive(gc_prev));
   return {Variable(gc_prev), Variable(gx)};
@@ -174,34 +179,26 @@ std::vector<Variable> lstm_grad(const LstmStep& step, const Array& c_prev, const
 // The same with operations that are recorded, and with the gradient of the activated gates, which
 // these have in second derivatives.
 std::vector<Variable> compose_lstm_grad(const LstmStep& step, const Variable& c_prev,
-                                        const Variable& active, const Variable& gc,
-                                        const Variable& gh, const Variable& gactive) {
+                                        const Variable& activated, const Variable& gc,
+                                        const Variable& gh, const Variable& gactivated) {
   const auto split = [&](const Variable& gates) {
-    Shape shape = gates.shape();
-    shape[1] /= 4;
-    shape.insert(2, 4);
+    const Shape shape = alternating_shape(gates.shape());
     std::vector<Variable> parts = split_axis(reshape(gates, shape), {1, 2, 3}, 2);
     for (Variable& part : parts) part = reshape(part, gh.shape());
     return parts;
   };
-  const auto tanh_gradient = [](const Variable& g, const Variable& y) {
-    return subtract(g, multiply(g, multiply(y, y)));
-  };
-  const auto sigmoid_gradient = [](const Variable& g, const Variable& y) {
-    return multiply(g, subtract(y, multiply(y, y)));
-  };
-  const std::vector<Variable> gates = split(active), ggates = split(gactive);
+  const std::vector<Variable> gates = split(activated), ggates = split(gactivated);
   const Variable &a = gates[0], &i = gates[1], &f = gates[2], &o = gates[3];
   const Variable c = split_axis(c_prev, {step.n}, 0)[0];
   const std::vector<Variable> gcs = split_axis(gc, {step.n}, 0);
   const Variable y = tanh(add(multiply(a, i), multiply(f, c)));
-  const Variable g = add(gcs[0], tanh_gradient(multiply(gh, o), y));
-  const Variable gx = stack({tanh_gradient(add(multiply(g, i), ggates[0]), a),
-                             sigmoid_gradient(add(multiply(g, a), ggates[1]), i),
-                             sigmoid_gradient(add(multiply(g, c), ggates[2]), f),
-                             sigmoid_gradient(add(multiply(gh, y), ggates[3]), o)},
+  const Variable g = add(gcs[0], tanh_grad(y, multiply(gh, o)));
+  const Variable gx = stack({tanh_grad(a, add(multiply(g, i), ggates[0])),
+                             sigmoid_grad(i, add(multiply(g, a), ggates[1])),
+                             sigmoid_grad(f, add(multiply(g, c), ggates[2])),
+                             sigmoid_grad(o, add(multiply(gh, y), ggates[3]))},
                             2);
-  return {concat({multiply(g, f), gcs[1]}, 0), reshape(gx, active.shape())};
+  return {concat({multiply(g, f), gcs[1]}, 0), reshape(gx, activated.shape())};
 }
 
 }  // namespace
@@ -229,34 +226,34 @@ std::tuple<Variable, Variable> lstm(const Variable& c_operand, const Variable& x
   out[0] = step.n;
   const bool keeps = backprop_enabled() && any_requires_grad(operands);
   const Array c = empty(state, x.dtype(), x.device()), h = empty(out, x.dtype(), x.device());
-  const Array active = keeps ? empty(gates, x.dtype(), x.device()) : Array();
+  const Array activated = keeps ? empty(gates, x.dtype(), x.device()) : Array();
   const auto alternating = [](const Array& a) { return a.defined() ? alternating_gates_of(a) : a; };
   recurrent_kernels.on(x.device())
       .lstm(alternating(x.array()), alternating(hidden), step.active(c_prev.array()),
-            alternating(active), step.active(c), h);
+            alternating(activated), step.active(c), h);
   copy(step.inactive(c_prev.array()), step.inactive(c));
   if (!keeps) return {Variable(c), Variable(h)};
 
-  auto back = [step, c_prev, out, saved = Saved(active), adds = hidden.defined()](
+  auto back = [step, c_prev, out, saved = Saved(activated), adds = hidden.defined()](
                   Variables gys, std::span<const int>) {
-    const Variable active = saved.get(2);
+    const Variable activated = saved.get(2);
     const auto defined_or_zeros = [&](const Variable& gy, const Shape& shape) {
-      return gy.defined() ? gy : Variable(zeros(shape, active.dtype(), active.device()));
+      return gy.defined() ? gy : Variable(zeros(shape, activated.dtype(), activated.device()));
     };
     const Variable gc = defined_or_zeros(gys[0], c_prev.shape());
     const Variable gh = defined_or_zeros(gys[1], out);
     std::vector<Variable> gxs;
     if (backprop_enabled() || gys[2].defined()) {
-      const Variable gactive = defined_or_zeros(gys[2], active.shape());
-      gxs = compose_lstm_grad(step, c_prev, active, gc, gh, gactive);
+      const Variable gactivated = defined_or_zeros(gys[2], activated.shape());
+      gxs = compose_lstm_grad(step, c_prev, activated, gc, gh, gactivated);
     } else {
-      gxs = lstm_grad(step, c_prev.array(), active.array(), gc.array(), gh.array());
+      gxs = lstm_grad(step, c_prev.array(), activated.array(), gc.array(), gh.array());
     }
     if (adds) gxs.push_back(gxs[1]);
     return gxs;
   };
   // The activated gates are an output that second derivatives have a gradient of.
-  const Array ys[] = {c, h, active};
+  const Array ys[] = {c, h, activated};
   const std::vector<Variable> all = record_all("LSTM", ys, operands, back);
   return {all[0], all[1]};
 }

@@ -15,11 +15,11 @@ namespace renga {
 // contribution from the last output. Results may overwrite operands.
 struct RecurrentKernels {
   // Gates a, i, f, o: c = tanh(a) sigmoid(i) + c_prev sigmoid(f), h = tanh(c) sigmoid(o). If they
-  // are defined, `hidden` is added to `gates`, and the activated gates are written to `active`.
-  void (*lstm)(const Array& gates, const Array& hidden, const Array& c_prev, const Array& active,
+  // are defined, `hidden` is added to `gates`, and the activated gates are written to `activated`.
+  void (*lstm)(const Array& gates, const Array& hidden, const Array& c_prev, const Array& activated,
                const Array& c, const Array& h);
   // `ggates` is the gradient before activation.
-  void (*lstm_grad)(const Array& active, const Array& c_prev, const Array& gc, const Array& gh,
+  void (*lstm_grad)(const Array& activated, const Array& c_prev, const Array& gc, const Array& gh,
                     const Array& ggates, const Array& gc_prev);
   // Gates r, z, a: a = tanh(input + r hidden), h = a + z (h_prev - a). `saved` is r, z, a and the a
   // part of `hidden`.

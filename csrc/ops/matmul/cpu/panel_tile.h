@@ -181,14 +181,4 @@ inline std::int64_t tile_rows() {
   return rows;
 }
 
-// Calls body(first, last) with ranges of panels that cover n columns of c, on all threads. `cost`
-// is that of a column.
-template <class Body>
-void for_panels(std::int64_t n, std::int64_t cost, const Body& body) {
-  const std::int64_t each = panel_columns();
-  parallel_for(n, cost, [&](std::int64_t begin, std::int64_t end) {
-    body(divide_up(begin, each), divide_up(end, each));
-  });
-}
-
 }  // namespace renga::panels

@@ -9,7 +9,7 @@
 namespace renga {
 namespace {
 
-using panels::for_panels, panels::kPanelColumns, panels::pack_panel, panels::PanelPart;
+using panels::kPanelColumns, panels::pack_panel, panels::PanelPart;
 using simd::dispatch;
 
 // Products are summed in parts that are at most so deep: long sums are made of short ones, for the
@@ -119,45 +119,19 @@ template <class Target, class Source>
   }
 }
 
-// Calls body(row, row_end, panel, panel_end) with parts of a product of n columns that cover it, on
-// all threads. Threads may share a panel, of which each computes some rows: else two threads would
-// take 11 and 10 of 21 panels.
-template <class Body>
-void for_tiles(const LeftRows& a, std::int64_t n, std::int64_t k, const Body& body) {
-  const std::int64_t tiles = divide_up(a.rows, panels::tile_rows());
-  const std::int64_t all = divide_up(n, panels::panel_columns()) * tiles;
-  // Counts a vector of products as one operation.
-  const std::int64_t parts = std::min(all, thread_count(a.rows * n * k / 8));
-  parallel_for(parts, kParallelWorth, [&](std::int64_t begin, std::int64_t end) {
-    const std::int64_t last = all * end / parts;
-    for (std::int64_t tile = all * begin / parts; tile < last;) {
-      const std::int64_t panel = tile / tiles, first = tile % tiles, panels = (last - tile) / tiles;
-      if (first == 0 && panels > 0) {
-        body(std::int64_t{0}, a.rows, panel, panel + panels);
-        tile += panels * tiles;
-      } else {
-        const std::int64_t past = std::min(tiles, first + last - tile);
-        body(a.rows * first / tiles, a.rows * past / tiles, panel, panel + 1);
-        tile += past - first;
-      }
-    }
-  });
-}
-
 // c = a times all panels of n columns + addend, on all threads. make_source() makes their source.
 template <class MakeSource>
 void multiply_all(const LeftRows& a, std::int64_t n, std::int64_t k, float* c, const Addend& addend,
                   const MakeSource& make_source) {
-  for_tiles(
-      a, n, k,
-      [&](std::int64_t row, std::int64_t row_end, std::int64_t panel, std::int64_t panel_end) {
-        const LeftRows rows{a.data + row * a.row_step, a.row_step, a.depth_step, row_end - row};
-        const auto source = make_source();
-        dispatch<float>([&](auto target) __attribute__((always_inline)) {
-          multiply_panels<decltype(target)>(rows, source, n, k, panel, panel_end, c + row * n,
-                                            addend.from(row, 0));
-        });
-      });
+  for_tiles(a.rows, n, k, panels::tile_rows(), panels::panel_columns(), [&](const Part& part) {
+    const LeftRows rows{a.data + part.row * a.row_step, a.row_step, a.depth_step,
+                        part.row_end - part.row};
+    const auto source = make_source();
+    dispatch<float>([&](auto target) __attribute__((always_inline)) {
+      multiply_panels<decltype(target)>(rows, source, n, k, part.panel, part.panel_end,
+                                        c + part.row * n, addend.from(part.row, 0));
+    });
+  });
 }
 
 template <class Weights, class MakeSource>
@@ -179,7 +153,7 @@ template <bool streams, class Weights>
 void pack_weights(const Weights& b, float* to) {
   const std::int64_t columns = panels::panel_columns(), each = columns * b.k;
   const PackingOrder order = packing_order(b);
-  for_panels(b.n, b.k, [&](std::int64_t first, std::int64_t last) {
+  parallel_for(divide_up(b.n, columns), each, [&](std::int64_t first, std::int64_t last) {
     dispatch<float>([&](auto target) __attribute__((always_inline)) {
       for (std::int64_t side = first; side < last; side += order.panels) {
         for (std::int64_t k = 0; k < b.k; k += order.depths) {
