@@ -205,6 +205,10 @@ std::vector<Variable> compose_lstm_grad(const LstmStep& step, const Variable& c_
 
 std::tuple<Variable, Variable> lstm(const Variable& c_operand, const Variable& x_operand,
                                     const std::optional<Variable>& hidden_operand) {
+  // Broadcasts in a pass of its own.
+  if (hidden_operand && hidden_operand->shape() != x_operand.shape()) {
+    return lstm(c_operand, add(x_operand, *hidden_operand));
+  }
   std::vector<Variable> operands{c_operand, x_operand};
   if (hidden_operand) operands.push_back(*hidden_operand);
   operands = promote(std::move(operands), operands.size());
@@ -217,9 +221,8 @@ std::tuple<Variable, Variable> lstm(const Variable& c_operand, const Variable& x
               gates[1] == 4 * state[1];
   for (int i = 2; fits && i < state.size(); ++i) fits = gates[i] == state[i];
   require(fits, "lstm: expected (B, C, …) and (N, 4 C, …), N <= B, got ", state, " and ", gates);
-  require(!hidden.defined() || (hidden.shape() == gates && hidden.dtype() == x.dtype()),
-          "lstm: expected hidden of shape ", gates, " and dtype ", x.dtype(), " as x, got ",
-          hidden.shape(), " and ", hidden.dtype());
+  require(!hidden.defined() || hidden.dtype() == x.dtype(), "lstm: expected hidden of dtype ",
+          x.dtype(), " as x, got ", hidden.dtype());
 
   const LstmStep step{gates[0], state[0] - gates[0]};
   Shape out = state;

@@ -30,8 +30,8 @@ struct RecurrentKernels {
 };
 extern KernelTable<RecurrentKernels> recurrent_kernels;
 
-// The gates a, i, f, o alternate along axis 1 of x, to which `hidden` is added. Samples that x no
-// longer has keep their cells.
+// The gates a, i, f, o alternate along axis 1 of x, to which `hidden` is added (it may broadcast).
+// Samples that x no longer has keep their cells.
 std::tuple<Variable, Variable> lstm(const Variable& c_prev, const Variable& x,
                                     const std::optional<Variable>& hidden = {});
 

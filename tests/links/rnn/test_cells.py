@@ -134,6 +134,9 @@ CASES = {
         lstm_step,
         lazy=lambda: L.StatelessLSTM(None, 2),
     ),
+    "StatelessLSTM with one output for all samples": Case(
+        lambda: L.StatelessLSTM(3, 2), (C, H[:1], X[0]), lstm_step
+    ),
     "StatelessLSTM without a state": Case(
         lambda: L.StatelessLSTM(3, 2),
         (X[0],),

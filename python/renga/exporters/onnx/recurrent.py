@@ -41,9 +41,9 @@ def _cell(graph: Any, c: Any, a: str, i: str, f: str, o: str) -> tuple[str, str]
 
 @writes("lstm")
 def _lstm(graph: Any, ys: Any, c_prev: Any, x: Any, hidden: Any) -> Sequence[str]:
-    going, (n, width, *rest) = ys[1].shape[0], x.shape
+    going, (_, width, *rest) = ys[1].shape[0], x.shape
     both = x if hidden is None else graph.node("Add", x, hidden)
-    turns = _shaped(graph, both, (n, width // 4, 4, *rest))
+    turns = _shaped(graph, both, (going, width // 4, 4, *rest))
     gates = _parts(graph, turns, [1] * 4, 2)
     gates = [_shaped(graph, gate, ys[1].shape) for gate in gates]
     c, h = _cell(graph, _rows(graph, c_prev, 0, going), *gates)
