@@ -1,6 +1,9 @@
 // Kernels over the elements of strided arrays: one thread an element.
 #pragma once
 
+#include <cstdint>
+#include <limits>
+
 #include "devices/cuda/launch.h"
 #include "tensor/convert.h"
 #include "tensor/strided_loop.h"
@@ -19,11 +22,23 @@ struct ElementLoop {
   // Points p at element i of each operand.
   __device__ void locate(std::int64_t i, std::byte** p) const {
     for (int k = 0; k < N; ++k) p[k] = data[k];
+    // Divisions of 32 bits take a fraction of the time.
+    if (size <= std::numeric_limits<std::uint32_t>::max()) {
+      step_to(static_cast<std::uint32_t>(i), p);
+    } else {
+      step_to(i, p);
+    }
+  }
+
+ private:
+  template <class Index>
+  __device__ void step_to(Index i, std::byte** p) const {
     // The outermost axis needs no division.
     for (int axis = ndim - 1; axis >= 0; --axis) {
-      const std::int64_t at = axis > 0 ? i % extents[axis] : i;
-      if (axis > 0) i /= extents[axis];
-      for (int k = 0; k < N; ++k) p[k] += at * strides[k][axis];
+      const auto extent = static_cast<Index>(extents[axis]);
+      const Index at = axis > 0 ? i % extent : i;
+      if (axis > 0) i /= extent;
+      for (int k = 0; k < N; ++k) p[k] += static_cast<std::int64_t>(at) * strides[k][axis];
     }
   }
 };

@@ -34,7 +34,7 @@ extern "C" {
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode) {
   if (const cudaError_t error = begin_call()) return error;
   const std::lock_guard lock(mutex());
-  if (!is_known(stream)) return failed(cudaErrorInvalidResourceHandle);
+  require_known(stream);
   // The default stream cannot be captured, and memory is allocated meanwhile.
   if (stream == nullptr || mode != cudaStreamCaptureModeRelaxed || capture_of(stream) != nullptr) {
     return failed(cudaErrorStreamCaptureUnsupported);

@@ -4,9 +4,12 @@
 // are filled with NaN, freed ones are filled again.
 #include <sys/mman.h>
 
+#include <cstdio>
 #include <cstring>
+#include <fstream>
 #include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "standin.h"
@@ -107,6 +110,45 @@ bool is_allocated(int device, const void* data, std::size_t bytes) {
   if (after == a.used.begin()) return false;
   const auto& [begin, size] = *--after;
   return offset + bytes <= begin + size;
+}
+
+namespace {
+
+// Whether the program can write at an address of the host: its heap, stacks and statics.
+bool is_writable_host_memory(std::uintptr_t address) {
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    std::uintptr_t begin = 0, end = 0;
+    char read = 0, write = 0;
+    if (std::sscanf(line.c_str(), "%lx-%lx %c%c", &begin, &end, &read, &write) != 4) continue;
+    if (address >= begin && address < end) return read == 'r' && write == 'w';
+  }
+  return false;
+}
+
+// A pointer may also be the end of a block. Constants of the program, such as the names that
+// kernels pass on, may be arguments, as kernels do not read them.
+bool is_readable(int device, std::uintptr_t address) {
+  constexpr std::uintptr_t kLowest = 1 << 16, kHighest = std::uintptr_t{1} << 47;
+  if (address < kLowest || address >= kHighest) return true;  // no pointer
+  const auto* const data = reinterpret_cast<const void*>(address);
+  const int where = device_at(data);
+  if (where >= 0) return where == device && is_allocated(device, data, 0);
+  return is_pinned(data) || !is_writable_host_memory(address);
+}
+
+}  // namespace
+
+bool is_readable_argument(cudaStream_t stream, const void* argument, std::size_t bytes) {
+  const std::lock_guard lock(mutex());
+  require_known(stream);
+  const int device = device_of(stream);
+  for (std::size_t at = 0; at + sizeof(std::uintptr_t) <= bytes; at += sizeof(std::uintptr_t)) {
+    std::uintptr_t word = 0;
+    std::memcpy(&word, static_cast<const std::byte*>(argument) + at, sizeof(word));
+    if (!is_readable(device, word)) return failed(cudaErrorIllegalAddress), false;
+  }
+  return true;
 }
 
 bool is_pinned(const void* address) {

@@ -174,9 +174,25 @@ struct NcclStandin {
 
 namespace {
 
+// Whether NCCL's kernels can read and write the operands of a call, of n elements at least.
+bool are_on_device(const NcclStandin& comm, const Arguments& arguments) {
+  const auto holds = [device = comm.device](const void* data, std::size_t bytes) {
+    return bytes == 0 || (device_at(data) == device && is_allocated(device, data, bytes));
+  };
+  const auto holds_message = [&](const Message& m) { return holds(m.data, m.bytes); };
+  if (arguments.what == What::messages) {
+    return std::ranges::all_of(arguments.sent, holds_message) &&
+           std::ranges::all_of(arguments.received, holds_message);
+  }
+  const std::size_t bytes = arguments.n * size_of_type(arguments.type);
+  const bool sends = arguments.what != What::broadcast || arguments.root == comm.rank;
+  return (!sends || holds(arguments.x, bytes)) && holds(arguments.y, bytes);
+}
+
 ncclResult_t call(ncclComm_t comm, cudaStream_t stream, const Arguments& arguments) {
   if (begin_call()) return ncclUnhandledCudaError;
   if (device_of(stream) != comm->device) return ncclInvalidArgument;
+  if (!are_on_device(*comm, arguments)) return ncclInvalidArgument;
   const std::lock_guard lock(mutex());
   const std::uint64_t number = comm->calls++;
   Ranks* const ranks = comm->ranks.get();

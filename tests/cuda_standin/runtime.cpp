@@ -83,9 +83,10 @@ bool run_one() {
 
 std::recursive_mutex& mutex() { return state().mutex; }
 
-bool is_known(cudaStream_t stream) {
+void require_known(cudaStream_t stream) {
   const auto& all = state().streams;
-  return stream == nullptr || std::find(all.begin(), all.end(), stream) != all.end();
+  const bool is_known = stream == nullptr || std::find(all.begin(), all.end(), stream) != all.end();
+  if (!is_known) fault("a stream is used that was destroyed");
 }
 
 CudaStandinGraph*& capture_of(cudaStream_t stream) { return stream_of(stream).capture; }
@@ -115,7 +116,7 @@ int device_of(cudaStream_t stream) { return stream_of(stream).device; }
 cudaError_t enqueue(cudaStream_t stream, Operation operation) {
   constexpr std::uint64_t kMostLate = 200;  // operations of a stream, as its queue is limited
   const std::lock_guard lock(mutex());
-  if (!is_known(stream)) return failed(cudaErrorInvalidResourceHandle);
+  require_known(stream);
   CudaStandinStream& to = stream_of(stream);
   if (to.device != device) return failed(cudaErrorInvalidResourceHandle);
   if (to.capture != nullptr) {
@@ -216,6 +217,8 @@ const char* cudaGetErrorString(cudaError_t error) {
       return "invalid resource handle";
     case cudaErrorNotReady:
       return "device not ready";
+    case cudaErrorIllegalAddress:
+      return "an illegal memory access was encountered";
     case cudaErrorLaunchFailure:
       return "unspecified launch failure";
     case cudaErrorStreamCaptureUnsupported:
@@ -291,7 +294,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   if (const cudaError_t error = begin_call()) return error;
-  if (!is_known(stream)) return failed(cudaErrorInvalidResourceHandle);
+  require_known(stream);
   const CudaStandinStream& all = stream_of(stream);
   if (all.capture != nullptr) {
     return refuse_in_capture(*all.capture, cudaErrorStreamCaptureUnsupported);
@@ -318,7 +321,8 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   if (const cudaError_t error = begin_call()) return error;
   const std::lock_guard lock(mutex());
   if (!state().events.contains(event)) return failed(cudaErrorInvalidResourceHandle);
-  event->capture = is_known(stream) ? stream_of(stream).capture : nullptr;
+  require_known(stream);
+  event->capture = stream_of(stream).capture;
   if (event->capture != nullptr) return cudaSuccess;
   ++event->recorded;
   return enqueue(stream, {[event, number = event->recorded] {
@@ -332,7 +336,8 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
   if (const cudaError_t error = begin_call()) return error;
   const std::lock_guard lock(mutex());
   if (!state().events.contains(event)) return failed(cudaErrorInvalidResourceHandle);
-  CudaStandinGraph* const capture = is_known(stream) ? stream_of(stream).capture : nullptr;
+  require_known(stream);
+  CudaStandinGraph* const capture = stream_of(stream).capture;
   if (capture != event->capture) {
     if (capture == nullptr) return failed(cudaErrorStreamCaptureIsolation);
     return refuse_in_capture(*capture, cudaErrorStreamCaptureIsolation);

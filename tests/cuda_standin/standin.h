@@ -43,8 +43,8 @@ struct Operation {
 cudaError_t enqueue(cudaStream_t stream, Operation operation);
 // The graph that a stream is captured into; nullptr for a stream that runs.
 CudaStandinGraph*& capture_of(cudaStream_t stream);
-// Whether operations can be added to the stream.
-bool is_known(cudaStream_t stream);
+// A fault if the stream was destroyed: hardware may then do anything.
+void require_known(cudaStream_t stream);
 // Counts a launch.
 void count_launch();
 // The error of what cannot be captured, after which the graph is invalid.

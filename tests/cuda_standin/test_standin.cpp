@@ -89,17 +89,40 @@ TEST_CASE("fresh memory is NaN, and only kernels and copies may touch it") {
 
 TEST_CASE("a kernel may touch its own device only") {
   float* x = device_floats(1);
-  const auto run_on_other = [x] {
-    cudaSetDevice(1);
-    launch(1, 1, 0, nullptr, fill, x, 1.0f);
-    cudaDeviceSynchronize();
-  };
-  CHECK(signal_of(run_on_other) == SIGSEGV);
   cudaStream_t stream = nullptr;
   cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
   cudaSetDevice(1);
+  CHECK(launch(1, 1, 0, nullptr, fill, x, 1.0f) == cudaErrorIllegalAddress);
+  x = device_floats(1);
   CHECK(launch(1, 1, 0, stream, fill, x, 1.0f) == cudaErrorInvalidResourceHandle);
   cudaSetDevice(0);
+}
+
+TEST_CASE("a kernel's pointers are those of its device, also in structs") {
+  struct Pair {
+    int n;
+    float* x;
+  };
+  float on_host = 0;
+  float* const x = device_floats(4);
+  const auto fill_pair = [](Pair pair) { pair.x[threadIdx.x] = static_cast<float>(pair.n); };
+  void (*const kernel)(Pair) = fill_pair;
+  CHECK(launch(1, 4, 0, nullptr, kernel, Pair{2, x}) == cudaSuccess);
+  CHECK(launch(1, 1, 0, nullptr, fill, &on_host, 1.0f) == cudaErrorIllegalAddress);
+  CHECK(launch(1, 1, 0, nullptr, kernel, Pair{2, &on_host}) == cudaErrorIllegalAddress);
+  CHECK(launch(1, 1, 0, nullptr, kernel, Pair{2, nullptr}) == cudaSuccess);
+  CHECK(on_host == 0);
+}
+
+TEST_CASE("a stream that was destroyed is not used") {
+  cudaStream_t stream = nullptr;
+  cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+  cudaEvent_t event = nullptr;
+  cudaEventCreateWithFlags(&event, cudaEventDisableTiming);
+  cudaStreamDestroy(stream);
+  CHECK(signal_of([&] { cudaEventRecord(event, stream); }) == SIGABRT);
+  CHECK(signal_of([&] { cudaStreamWaitEvent(stream, event); }) == SIGABRT);
+  CHECK(signal_of([&] { cudaStreamSynchronize(stream); }) == SIGABRT);
 }
 
 TEST_CASE("a missing event shows") {

@@ -79,9 +79,16 @@ def test_masks(shape, is_bool):
     given = operands(2, 3, 70, 90, 8, 8)
     mask = numpy.random.RandomState(1).standard_normal(shape).astype("f")
     added = numpy.where(mask > 0, 0, -numpy.inf) if is_bool else mask
-    mask = gpu.send(mask > 0 if is_bool else mask)
-    actual = computed(*given, attn_mask=renga.Variable(mask, requires_grad=False))
-    assert_close(actual, expected(*given, added), 5e-6)
+    mask = mask > 0 if is_bool else mask
+    for there in (gpu.send(mask), mask):  # one on the host is copied
+        there = renga.Variable(there, requires_grad=False)
+        actual = computed(*given, attn_mask=there)
+        assert_close(actual, expected(*given, added), 5e-6)
+    if not is_bool:
+        with pytest.raises(
+            ValueError, match="expected arrays on one device"
+        ):
+            computed(*given, attn_mask=renga.Variable(mask))
 
 
 def test_queries_without_keys_get_zero():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import pathlib
 import sys
 
@@ -88,6 +89,22 @@ def test_streams_are_those_of_a_device():
     for index, y in results:
         expected = numpy.exp(X * (index + 1))
         numpy.testing.assert_allclose(cuda.to_cpu(y.array), expected, rtol=1e-5)
+
+
+def test_memory_outlives_the_streams_on_which_it_was_allocated():
+    """More streams than are kept alive for their memory, all destroyed by CuPy."""
+    kept = []
+    for i in range(40):
+        with cupy.cuda.Stream(non_blocking=True):
+            kept.append(F.exp(cuda.to_gpu(X + i)))
+    gc.collect()
+    for i in (0, 39, 17):
+        found = cuda.to_cpu(F.log(kept[i]).array)
+        numpy.testing.assert_allclose(found, X + i, rtol=1e-4, atol=1e-5)
+    while kept:  # on the default stream
+        kept.pop(len(kept) // 2)
+    again = F.exp(cuda.to_gpu(X))
+    numpy.testing.assert_allclose(cuda.to_cpu(again.array), numpy.exp(X), rtol=1e-5)
 
 
 def test_memory_is_used_again_in_order():

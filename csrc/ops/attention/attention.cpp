@@ -14,6 +14,7 @@
 #include "ops/random/random.h"
 #include "ops/reduction/reduction.h"
 #include "ops/shape/manipulation.h"
+#include "ops/shape/one_device.h"
 #include "tensor/views.h"
 
 namespace renga {
@@ -174,6 +175,13 @@ Variable fused(const Operands& x, const Options& options) {
   return record_all("ScaledDotProductAttention", {&y, 1}, inputs, std::move(back))[0];
 }
 
+// The mask where the scores are: one without a gradient is copied there, as conditions are.
+std::optional<Variable> mask_on(Device device, const std::optional<Variable>& mask) {
+  if (!mask || mask->device() == device) return mask;
+  if (mask->requires_grad()) require_one_device(kName, device, mask->device());
+  return device.is_meta() ? mask : Variable(to_device(mask->array(), device), false);
+}
+
 void check(const Operands& x, const Options& options) {
   const bool have_axes = x.q.ndim() == 4 && x.k.ndim() == 4 && x.v.ndim() == 4;
   bool fits = have_axes && x.k.shape(2) == x.v.shape(2) && x.q.shape(3) == x.k.shape(3);
@@ -182,6 +190,8 @@ void check(const Operands& x, const Options& options) {
   }
   require(fits, kName, ": expected shapes (N, H, L, E), (N, H, S, E) and (N, H, S, V), got ",
           x.q.shape(), ", ", x.k.shape(), " and ", x.v.shape());
+  require_one_device(kName, x.q.device(), x.k.device());
+  require_one_device(kName, x.q.device(), x.v.device());
   require(is_float(x.q.dtype()) && x.q.dtype() == x.k.dtype() && x.q.dtype() == x.v.dtype(), kName,
           ": expected operands of one float dtype, got ", x.q.dtype(), ", ", x.k.dtype(), " and ",
           x.v.dtype());
@@ -270,7 +280,8 @@ Variable scaled_dot_product_attention(const Variable& query, const Variable& key
                                       const std::optional<Variable>& attn_mask, double dropout_p,
                                       bool is_causal, std::optional<double> scale,
                                       std::uint64_t seed) {
-  const Operands x{as_activation(query), as_activation(key), as_activation(value), attn_mask};
+  const Operands x{as_activation(query), as_activation(key), as_activation(value),
+                   mask_on(query.device(), attn_mask)};
   check(x, {1, dropout_p, is_causal, seed});
   const double depth = std::max<double>(1, static_cast<double>(x.q.shape(3)));
   const Options options{scale.value_or(1 / std::sqrt(depth)), dropout_p, is_causal, seed};

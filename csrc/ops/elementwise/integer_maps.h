@@ -19,6 +19,12 @@ inline constexpr Unary kLastUnary = Unary::ceil;
 inline constexpr Binary kLastBinary = Binary::less_equal;
 
 template <class T>
+RENGA_HOST_DEVICE bool is_below_zero(T v) {
+  if constexpr (std::is_signed_v<T>) return v < 0;
+  return false;
+}
+
+template <class T>
 RENGA_HOST_DEVICE T negative(T v) {
   return T(Wrapping<T>(0) - Wrapping<T>(v));
 }
@@ -52,14 +58,14 @@ RENGA_HOST_DEVICE T floor_divide(T u, T v, Fault& fault) {
     return negative(u);
   }
   const T quotient = T(u / v);
-  return (u % v != 0 && (u < 0) != (v < 0)) ? T(quotient - 1) : quotient;
+  return (u % v != 0 && is_below_zero(u) != is_below_zero(v)) ? T(quotient - 1) : quotient;
 }
 
 template <Unary map, class T>
 RENGA_HOST_DEVICE T unary(T v) {
   if constexpr (map == Unary::negative) return negative(v);
-  if constexpr (map == Unary::absolute) return v < 0 ? negative(v) : v;
-  if constexpr (map == Unary::sign) return T((v > 0) - (v < 0));
+  if constexpr (map == Unary::absolute) return is_below_zero(v) ? negative(v) : v;
+  if constexpr (map == Unary::sign) return T((v > 0) - is_below_zero(v));
   if constexpr (map == Unary::square) return product(v, v);
   if constexpr (map == Unary::floor || map == Unary::ceil) return v;
 }

@@ -12,6 +12,7 @@
 #include "devices/cuda/event.h"
 #include "devices/cuda/recording.h"
 #include "devices/gil_release.h"
+#include "devices/streams.h"
 #include "ops/convolution/cuda/plan.h"
 
 namespace {
@@ -81,6 +82,15 @@ PYBIND11_MODULE(RENGA_PLUGIN, m) {
       pybind11::arg("stream"), pybind11::arg("device") = std::nullopt,
       "Sets the stream on which this thread computes on a device, by default the current one, "
       "after what is on the one before; 0: the default stream.");
+  m.def(
+      "release_memory_of_stream",
+      [](std::uintptr_t stream, int device) {
+        renga::release_memory_of_stream(reinterpret_cast<void*>(stream),
+                                        {renga::cuda::number(), static_cast<std::int16_t>(device)});
+      },
+      pybind11::arg("stream"), pybind11::arg("device"),
+      "Gives memory that was allocated on a stream back to the system as soon as none of it is in "
+      "use. The stream may be destroyed afterwards.");
   pybind11::class_<DeviceEvent>(m, "Event")
       .def(pybind11::init<int>(), pybind11::arg("device"))
       .def("record", &DeviceEvent::record, "Sets it after what this thread has begun.")

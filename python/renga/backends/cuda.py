@@ -308,7 +308,11 @@ def fuse(*args: Any, **kwargs: Any) -> Callable:
             if not any(isinstance(x, loaded().ndarray) for x in xs):
                 return function(*xs)
             if not fused:
-                fused.append(_cupy("fuse")(**kwargs)(function))
+                # CuPy names the kernel after the function, a lambda too.
+                options = {"kernel_name": f"fused_{id(function)}", **kwargs}
+                if function.__name__.isidentifier():
+                    options = kwargs
+                fused.append(_cupy("fuse")(**options)(function))
             return fused[0](*xs)
 
         return call

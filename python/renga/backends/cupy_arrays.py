@@ -21,6 +21,7 @@ class CupyArrays:
         self._cupy = cupy
         self._plugin = plugin
         self._followed = _Followed()
+        self._with_memory = _StreamsWithMemory(plugin)
 
     def make(self, variable: Any) -> Any:
         """CuPy's array over a Variable's memory."""
@@ -62,12 +63,41 @@ class CupyArrays:
         if stream.ptr != (0 if before is None else before.ptr):
             self._plugin.set_stream(stream.ptr, device)
             streams[device] = stream
+            self._with_memory.keep(stream, device)
 
     def _pointer(self, variable: Any, size: int) -> Any:
         cuda = self._cupy.cuda
         address = variable.__cuda_array_interface__["data"][0]
         memory = cuda.UnownedMemory(address, size, variable, number_of(variable))
         return cuda.MemoryPointer(memory, 0)
+
+
+class _StreamsWithMemory:
+    """CuPy's streams for which the core has memory, kept alive while it has.
+
+    The core orders the reuse of a block after what is on the streams that used it, so
+    it needs these streams for as long as blocks were allocated on them. Memory of all
+    but the streams used last goes back to the system.
+    """
+
+    _MOST = 16
+
+    def __init__(self, plugin: ModuleType) -> None:
+        self._plugin = plugin
+        self._lock = threading.Lock()
+        self._streams: dict[tuple[int, int], Any] = {}  # in the order of their use
+
+    def keep(self, stream: Any, device: int) -> None:
+        """Keeps a stream on which renga begins to compute."""
+        if stream.ptr == 0:
+            return
+        with self._lock:
+            self._streams.pop((device, stream.ptr), None)
+            self._streams[device, stream.ptr] = stream
+            if len(self._streams) > self._MOST:
+                oldest = next(iter(self._streams))
+                self._plugin.release_memory_of_stream(oldest[1], oldest[0])
+                del self._streams[oldest]
 
 
 class _Followed(threading.local):

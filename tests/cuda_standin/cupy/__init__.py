@@ -13,7 +13,7 @@ from typing import Any
 import numpy
 
 from cupy import cuda
-from cupy.arrays import ndarray, to_device, to_host
+from cupy.arrays import ndarray, refuse_numpy, to_device, to_host
 
 __version__ = "14.0.0"
 __all__ = ["cuda", "ndarray"]
@@ -57,8 +57,14 @@ def get_array_module(*args: Any) -> Any:
     return cupy if any(isinstance(x, ndarray) for x in args) else numpy
 
 
-def fuse(**options: Any) -> Any:
-    return lambda function: function
+def fuse(kernel_name: str | None = None) -> Any:
+    def decorate(function: Any) -> Any:
+        name = kernel_name or function.__name__
+        if not name.isidentifier():
+            raise RuntimeError(f"fuse: expected the name of a kernel, got {name!r}")
+        return function
+
+    return decorate
 
 
 class ElementwiseKernel:
@@ -90,6 +96,7 @@ def __getattr__(name: str) -> Any:
 
     @functools.wraps(found)
     def call(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+        refuse_numpy(args)
         result = found(*to_host(args), **to_host(kwargs))
         if out is None:
             return to_device(result)

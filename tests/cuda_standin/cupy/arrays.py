@@ -83,6 +83,7 @@ class ndarray:
         self, ufunc: Any, method: str, *args: Any, **kwargs: Any
     ) -> Any:
         out = kwargs.pop("out", None)
+        refuse_numpy(args)
         result = getattr(ufunc, method)(*to_host(args), **kwargs)
         if out is None:
             return to_device(result)
@@ -92,6 +93,7 @@ class ndarray:
     def __array_function__(
         self, function: Any, types: Any, args: Any, kwargs: Any
     ) -> Any:
+        refuse_numpy(args)
         return to_device(function(*to_host(args), **to_host(kwargs)))
 
     def get(self, stream: Any = None) -> numpy.ndarray:
@@ -237,15 +239,19 @@ class ndarray:
         method = getattr(numpy.empty(0), name)
         if not callable(method):
             raise AttributeError(name)
-        return lambda *args, **kwargs: to_device(
-            getattr(self._host(), name)(*to_host(args), **to_host(kwargs))
-        )
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            refuse_numpy(args)
+            return to_device(
+                getattr(self._host(), name)(*to_host(args), **to_host(kwargs))
+            )
+
+        return call
 
 
 def _operator(name: str) -> Any:
     def operate(self: ndarray, *others: Any) -> Any:
-        if any(isinstance(other, numpy.ndarray) and other.ndim for other in others):
-            raise TypeError("Unsupported type <class 'numpy.ndarray'>")
+        refuse_numpy(others)
         if any(
             not isinstance(x, (ndarray, int, float, numpy.generic, numpy.ndarray))
             for x in others
@@ -285,6 +291,15 @@ for _name in (
     setattr(ndarray, f"__i{_name}__", _in_place(_name))
 for _name in ("lt", "le", "eq", "ne", "gt", "ge", "neg", "abs", "invert"):
     setattr(ndarray, f"__{_name}__", _operator(f"__{_name}__"))
+
+
+def refuse_numpy(x: Any) -> None:
+    """TypeError for arrays of NumPy, also in lists and tuples; numbers are taken."""
+    if isinstance(x, (list, tuple)):
+        for item in x:
+            refuse_numpy(item)
+    elif isinstance(x, numpy.ndarray) and x.ndim:
+        raise TypeError("Unsupported type <class 'numpy.ndarray'>")
 
 
 def to_device(x: Any) -> Any:

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <tuple>
 #include <utility>
 
 #include "cuda_runtime_api.h"
@@ -31,6 +32,9 @@ struct cudaLaunchConfig_t {
 namespace cuda_standin {
 
 cudaError_t launch(const cudaLaunchConfig_t& config, std::function<void()> body);
+// Whether every pointer in an argument of a kernel, members of structs included, is one that
+// hardware can read on the stream's device.
+bool is_readable_argument(cudaStream_t stream, const void* argument, std::size_t bytes);
 // The dynamic shared memory of the block that runs.
 void* shared_memory();
 // The value that the lane of this thread's warp with that number passes to the same call.
@@ -52,9 +56,14 @@ T shuffle(unsigned mask, T value, unsigned lane) {
 template <class... Parameters, class... Arguments>
 cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(Parameters...),
                                Arguments&&... arguments) {
-  return cuda_standin::launch(
-      *config,
-      [kernel, ... copies = Parameters(std::forward<Arguments>(arguments))] { kernel(copies...); });
+  const std::tuple<Parameters...> copies(std::forward<Arguments>(arguments)...);
+  const bool are_readable = std::apply(
+      [config](const Parameters&... each) {
+        return (cuda_standin::is_readable_argument(config->stream, &each, sizeof(each)) && ...);
+      },
+      copies);
+  if (!are_readable) return cudaErrorIllegalAddress;
+  return cuda_standin::launch(*config, [kernel, copies] { std::apply(kernel, copies); });
 }
 
 void __syncthreads();

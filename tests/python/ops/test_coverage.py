@@ -154,6 +154,28 @@ def test_forward(name, i, device):
             np.testing.assert_array_equal(x, original)
 
 
+@pytest.mark.parametrize(
+    "name, i", [p for p in ALL if len(CASES[p[0]][p[1]].shapes) > 1]
+)
+@pytest.mark.parametrize("device", [f"{name}:0" for name in OTHERS])
+def test_an_operand_on_the_host(name, i, device):
+    """It is copied to the device or refused: kernels cannot read its address."""
+    case = CASES[name][i]
+    arrays = random_arrays(case, "f")
+    for there in range(len(arrays)):
+        xs = [on_device(x, device, requires_grad=False) for x in arrays]
+        xs[there] = on_device(arrays[there], HOST, requires_grad=False)
+        try:
+            ys = outputs(case, xs)
+        except ValueError as error:
+            assert "one device" in str(error)
+            continue
+        for y, expected in zip(ys, references(case, arrays)):
+            np.testing.assert_allclose(
+                cuda.to_cpu(y.array), expected, case.tolerance, case.tolerance
+            )
+
+
 @pytest.mark.parametrize("name, i", [p for p in ALL if CASES[p[0]][p[1]].orders >= 1])
 def test_gradient(name, i, device):
     case = CASES[name][i]

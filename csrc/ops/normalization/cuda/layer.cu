@@ -1,7 +1,7 @@
 #include <cmath>
 
+#include "ops/normalization/cuda/two_sums.cu.h"
 #include "ops/normalization/layer.h"
-#include "ops/reduction/cuda/fold.cu.h"
 
 namespace renga {
 namespace {
@@ -90,23 +90,35 @@ __global__ void input_grad(Rows<T> rows, const S* mean, const S* inv_std, const 
 
 // The sums over rows, for each column.
 template <class T, class S>
-__global__ void parameter_grads(Rows<T> rows, const S* mean, const S* inv_std, const T* gy,
-                                S* ggamma, S* gbeta, cuda::FoldGrid grid) {
-  for (cuda::FoldThread thread(grid); thread.any_left(rows.columns); thread.result += thread.step) {
-    const bool is_used = thread.result < rows.columns;
-    double of_gamma = 0, of_beta = 0;
-    for (std::int64_t row = thread.row; is_used && row < rows.count; row += thread.rows) {
-      const std::int64_t i = row * rows.columns + thread.result;
-      const S g = static_cast<S>(gy[i]);
-      of_gamma += double(g) * double((static_cast<S>(rows.x[i]) - mean[row]) * inv_std[row]);
-      of_beta += double(g);
-    }
-    of_gamma = cuda::fold_threads(thread, of_gamma, Add{});
-    of_beta = cuda::fold_threads(thread, of_beta, Add{});
-    if (!is_used || thread.row != 0) continue;
-    ggamma[thread.result] = static_cast<S>(of_gamma);
-    if (gbeta != nullptr) gbeta[thread.result] = static_cast<S>(of_beta);
+struct ParameterGrads {
+  Rows<T> rows;
+  const S *mean, *inv_std;
+  const T* gy;
+  S *ggamma, *gbeta;
+  __device__ void store(std::int64_t column, const cuda::TwoSums& sums) const {
+    ggamma[column] = static_cast<S>(sums.first);
+    if (gbeta != nullptr) gbeta[column] = static_cast<S>(sums.second);
   }
+};
+
+template <class T, class S>
+__global__ void parameter_grads(ParameterGrads<T, S> grads, cuda::FoldGrid grid,
+                                cuda::TwoSums* partial) {
+  const cuda::FoldThread thread(grid);
+  const Rows<T>& rows = grads.rows;
+  const std::int64_t step = std::int64_t{grid.parts} * thread.rows;
+  cuda::TwoSums sums{0, 0};
+  if (thread.result < rows.columns) {
+#pragma unroll 4
+    for (std::int64_t row = thread.part * thread.rows + thread.row; row < rows.count; row += step) {
+      const std::int64_t i = row * rows.columns + thread.result;
+      const S g = static_cast<S>(grads.gy[i]);
+      sums.first +=
+          double(g * ((static_cast<S>(rows.x[i]) - grads.mean[row]) * grads.inv_std[row]));
+      sums.second += double(g);
+    }
+  }
+  cuda::finish_sums(thread, grid, grads, sums, rows.columns, partial);
 }
 
 // A block for each row, or for some of them.
@@ -137,16 +149,20 @@ void gradients_cuda(const RowNormalization& normalization, const Array& mean, co
   }
   const cuda::FoldGrid rows = grid_of_rows(gx);
   cuda::FoldGrid columns = cuda::fold_grid(gx.shape(1), gx.shape(0), true);
-  columns.parts = 1;
+  columns.parts = cuda::parts_of_sums(columns.blocks, gx.shape(0), columns.rows * 4);
   visit_dtype(gx.dtype(), [&]<class T>(Type<T>) {
     if constexpr (is_floating<T>) {
       using S = Compute<T>;
       const Rows<T> operands = rows_of<T>(normalization);
       cuda::launch(gx.device(), rows.grid(sizeof(double)), input_grad<T, S>, operands,
                    mean.as<const S>(), inv_std.as<const S>(), gy.as<const T>(), gx.as<T>(), rows);
-      cuda::launch(gx.device(), columns.grid(sizeof(double)), parameter_grads<T, S>, operands,
-                   mean.as<const S>(), inv_std.as<const S>(), gy.as<const T>(), ggamma.as<S>(),
-                   gbeta.defined() ? gbeta.as<S>() : nullptr, columns);
+      const ParameterGrads<T, S> grads{
+          operands,         mean.as<const S>(), inv_std.as<const S>(),
+          gy.as<const T>(), ggamma.as<S>(),     gbeta.defined() ? gbeta.as<S>() : nullptr};
+      cuda::launch_sums(gx.device(), columns, grads, gx.shape(1), [&](cuda::TwoSums* partial) {
+        cuda::launch(gx.device(), columns.grid(sizeof(cuda::TwoSums)), parameter_grads<T, S>, grads,
+                     columns, partial);
+      });
     }
   });
 }

@@ -7,6 +7,7 @@ from typing import Any
 import numpy
 
 from renga import _core
+from renga.backend import get_array_module
 from renga.placement import reads_elements
 from renga.variable import Variable, as_array
 
@@ -23,18 +24,19 @@ def sample_pixels(x: Any, rows: Any, columns: Any) -> Variable:
     ops = _core.ops
     n, c, h, w = x.shape
     table = ops.reshape(ops.transpose(x, (0, 2, 3, 1)), (n * h * w, c))
-    images = numpy.arange(n).reshape(n, *(1,) * (rows.ndim - 1))
     # Points more than a pixel outside are 0, also at infinity.
     rows, columns = ops.clip(rows, -2.0, h + 1.0), ops.clip(columns, -2.0, w + 1.0)
     top, left = numpy.floor(as_array(rows)), numpy.floor(as_array(columns))
+    xp = get_array_module(top)
+    images = xp.arange(n).reshape(n, *(1,) * (rows.ndim - 1))
     row_fraction, column_fraction = ops.subtract(rows, top), ops.subtract(columns, left)
     terms = []
     for down, weight_down in ((0, 1 - row_fraction), (1, row_fraction)):
         for across, weight_across in ((0, 1 - column_fraction), (1, column_fraction)):
             i, j = top + down, left + across
             inside = (0 <= i) & (i < h) & (0 <= j) & (j < w)  # never for NaN
-            i, j = (numpy.where(inside, k, 0).astype(int) for k in (i, j))
-            at = numpy.where(inside, (images * h + i) * w + j, -1)
+            i, j = (xp.where(inside, k, 0).astype(int) for k in (i, j))
+            at = xp.where(inside, (images * h + i) * w + j, -1)
             corner = ops.embed_id(at, table, -1)
             weight = ops.expand_dims(weight_down * weight_across, rows.ndim)
             terms.append(ops.multiply(corner, ops.broadcast_to(weight, corner.shape)))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy
 
 from renga import _core
+from renga.backend import get_array_module
 from renga.functions.overrides import overridable
 from renga.functions.pooling.axes import (
     pool_all,
@@ -63,12 +64,13 @@ def _with_indices(
             f"{window.ksize}"
         )
     y, at = pool_rows_and_columns(x, window, pool)
+    xp = get_array_module(at)
     numbers = _element_numbers(at, window.ksize[-2:])
     for axis in range(x.ndim - 3, 1, -1):
         ksize, stride, pad = (option[axis - 2 :] for option in window)
         y, at = pool_axis(y, axis, window, pool)
         steps = _element_numbers(at, ksize[:1])
-        starts = numpy.arange(y.shape[axis]) * stride[0] - pad[0]
+        starts = xp.arange(y.shape[axis]) * stride[0] - pad[0]
         starts = starts.reshape(-1, *(1,) * (y.ndim - axis - 1))
         below = numpy.clip(starts + steps, 0, numbers.shape[axis] - 1)
         found = numpy.take_along_axis(numbers, below, axis)
