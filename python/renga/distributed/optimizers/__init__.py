@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 __all__ = ["create_multi_node_optimizer"]
 
+_SHARDS = ("states", "gradients", "parameters")
+
 
 def create_multi_node_optimizer(
     actual_optimizer: Any,
@@ -36,7 +38,9 @@ def create_multi_node_optimizer(
         compression: how gradients are sent between nodes; there is none on one node.
         shard: ``"states"`` has each rank keep a shard of the optimizer's states, update
             its shard of the parameters, and get the others' (ZeRO-1); with
-            ``"gradients"`` it keeps only its shard of the mean gradients, too (ZeRO-2).
+            ``"gradients"`` it keeps only its shard of the mean gradients, too (ZeRO-2);
+            with ``"parameters"`` also of the parameters (ZeRO-3): the ranks of a node
+            keep them once.
 
     Raises:
         TypeError: if ``compression`` is no compressor.
@@ -44,10 +48,10 @@ def create_multi_node_optimizer(
             averages gradients in its own way; for other words as ``shard``, or one with
             double buffering.
     """
-    if shard not in (None, "states", "gradients") or (shard and double_buffering):
+    if shard not in (None, *_SHARDS) or (shard and double_buffering):
         raise ValueError(
-            "create_multi_node_optimizer: expected shard to be None, 'states' or "
-            f"'gradients', the latter without double buffering, got {shard!r}"
+            "create_multi_node_optimizer: expected shard to be None, or one of "
+            f"{', '.join(_SHARDS)} without double buffering, got {shard!r}"
         )
     if not isinstance(compression, (Compressor, type(None))):
         raise TypeError(

@@ -62,8 +62,7 @@ class MultiNodeOptimizer(WrappedOptimizer):
     ) -> None:
         sharding = None
         if shard is not None:
-            keeps_buffers = shard == "states"
-            sharding = StateSharding(communicator, actual_optimizer, keeps_buffers)
+            sharding = StateSharding(communicator, actual_optimizer, shard)
         vars(self).update(
             actual_optimizer=actual_optimizer,
             communicator=communicator,

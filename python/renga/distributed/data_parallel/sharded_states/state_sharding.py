@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from renga.distributed.data_parallel import buckets
 from renga.distributed.data_parallel.bucketed_reducer import BucketedReducer
+from renga.distributed.data_parallel.sharded_parameters.node_parameters import (
+    sharded_parameters,
+)
 from renga.distributed.data_parallel.sharded_states.scatter_reducer import (
     ScatterReducer,
 )
@@ -25,13 +28,14 @@ class StateSharding:
     Args:
         comm: the communicator.
         optimizer: whose states are divided.
-        keeps_buffers: whether there are buffers for all gradients between steps.
+        shard: what is divided besides them: only they ("states"), also the gradients
+            between steps ("gradients"), also the parameters ("parameters").
     """
 
-    def __init__(self, comm: Communicator, optimizer: Any, keeps_buffers: bool) -> None:
+    def __init__(self, comm: Communicator, optimizer: Any, shard: str) -> None:
         self._comm = comm
         self._optimizer = optimizer
-        self._keeps_buffers = keeps_buffers
+        self._shard = shard
         self._states: ShardedStates | None = None
 
     @property
@@ -47,7 +51,8 @@ class StateSharding:
         assigned = buckets.assign_buckets(params, order, buckets.BUCKET_BYTES)
         if bucketed is not None:
             assigned = bucketed.buckets
-        self._states = ShardedStates(self._comm, self._optimizer, params, assigned)
+        divide = sharded_parameters if self._shard == "parameters" else ShardedStates
+        self._states = divide(self._comm, self._optimizer, params, assigned)
         return self._states
 
     def reducer(
@@ -58,7 +63,7 @@ class StateSharding:
         if self._states is None or not self._states.cuts or communication_dtype:
             return None
         return ScatterReducer(
-            self._comm, params, zero_fill, self._states, self._keeps_buffers
+            self._comm, params, zero_fill, self._states, self._shard == "states"
         )
 
     def update(self, reducer: Reducer) -> None:

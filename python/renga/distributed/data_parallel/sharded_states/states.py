@@ -104,7 +104,7 @@ class ShardedStates:
             whole = self._params[piece.param]
             part = whole
             if self.cuts:
-                part = Parameter(_part(self._views[piece.param], piece))
+                part = Parameter(part_of(self._views[piece.param], piece))
                 part.name = whole.name
                 part.update_rule = whole.update_rule
             own.append((piece, part))
@@ -123,7 +123,7 @@ class ShardedStates:
             return
         for piece, part in (pair for row in self.own for pair in row):
             whole = self._params[piece.param]
-            part.grad = None if whole.grad is None else _part(whole.grad, piece)
+            part.grad = None if whole.grad is None else part_of(whole.grad, piece)
             part._loss_scale = whole._loss_scale
 
     def update(self) -> None:
@@ -173,10 +173,10 @@ class ShardedStates:
             elif self.cuts:
                 if rule._state is not None:
                     rule._state = {
-                        key: _part(x, own[i]).copy() for key, x in rule._state.items()
+                        key: part_of(x, own[i]).copy() for key, x in rule._state.items()
                     }
                 if rule._fp32_param is not None:
-                    array = _part(rule._fp32_param.array, own[i]).copy()
+                    array = part_of(rule._fp32_param.array, own[i]).copy()
                     rule._fp32_param = Variable(array)
 
     def restore(self) -> None:
@@ -193,7 +193,7 @@ class ShardedStates:
             for key, x in arrays.items():
                 if key not in states:
                     states[key] = numpy.empty_like(x, shape=param.shape)
-                _part(states[key], piece)[...] = x
+                part_of(states[key], piece)[...] = x
         for i, states in whole.items():
             rule: Any = self._params[i].update_rule
             master = states.pop(_MASTER, None)
@@ -228,7 +228,7 @@ class _Pieces(Link):
         return sum(values)
 
 
-def _part(x: Array, piece: Piece) -> Array:
+def part_of(x: Array, piece: Piece) -> Array:
     return x.reshape(-1)[piece.start : piece.stop]
 
 

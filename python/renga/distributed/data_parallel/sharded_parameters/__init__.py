@@ -1,0 +1,1 @@
+"""Optimizer states, gradients and parameters of which each rank keeps a shard."""

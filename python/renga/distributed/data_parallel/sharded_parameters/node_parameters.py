@@ -1,0 +1,119 @@
+"""Parameters of which the ranks of a node keep one copy, beside sharded states."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy
+from numpy.lib.stride_tricks import as_strided
+
+from renga.distributed.data_parallel.sharded_parameters.node_parameter import (
+    is_at,
+    share,
+)
+from renga.distributed.data_parallel.sharded_states.layout import ShardLayout
+from renga.distributed.data_parallel.sharded_states.states import (
+    ShardedStates,
+    part_of,
+)
+
+if TYPE_CHECKING:
+    from renga.communicators import Communicator
+    from renga.communicators.communicator import Array
+    from renga.parameter import Parameter
+
+_PAGE_BYTES = 4096  # the ranks' parts of a window begin at pages
+
+
+def sharded_parameters(
+    comm: Communicator,
+    optimizer: Any,
+    params: Sequence[Parameter],
+    buckets: Sequence[Sequence[int]],
+) -> ShardedStates:
+    """Sharded states of parameters that each node keeps once; every rank calls it.
+
+    A rank that shares no memory with another one keeps all parameters. The arguments
+    are those of :class:`ShardedStates`.
+    """
+    node = comm.split(comm.inter_rank, comm.rank)
+    is_on_cpu = all(param.xp is numpy for param in params)
+    if node.size > 1 and node.shares_memory() and is_on_cpu:
+        return NodeParameters(comm, node, optimizer, params, buckets)
+    return ShardedStates(comm, optimizer, params, buckets)
+
+
+class NodeParameters(ShardedStates):
+    """Sharded states, and one copy of the parameters in memory that ranks share.
+
+    A rank updates its pieces where all ranks of its node read them: nothing is gathered
+    but the pieces of other nodes. What Python code does to the array of a parameter it
+    does to a copy of its own rank; an update begins with this rank's pieces of it.
+
+    Args:
+        comm: the communicator.
+        node: the same ranks of this node, more than one.
+        optimizer, params, buckets: those of :class:`ShardedStates`.
+    """
+
+    def __init__(
+        self,
+        comm: Communicator,
+        node: Communicator,
+        optimizer: Any,
+        params: Sequence[Parameter],
+        buckets: Sequence[Sequence[int]],
+    ) -> None:
+        self._node = node
+        here = set(node.allgather_obj(comm.rank))
+        self._elsewhere = [r for r in range(comm.size) if r not in here]
+        super().__init__(comm, optimizer, params, buckets)
+        if node.rank == 0:
+            for r in self._elsewhere:
+                self._write_pieces(r)
+        self._share_arrays()
+
+    def new_flat(self, layout: ShardLayout) -> Array:
+        """A new array of all rows that all ranks of this node read and write."""
+        node, dtype = self._node, layout.dtype
+        size = self._comm.size * layout.row * dtype.itemsize
+        part = max(1, -(-size // (node.size * _PAGE_BYTES))) * _PAGE_BYTES
+        own = node.window((part,), numpy.uint8)
+        if not node.window_layout([own]):
+            raise MemoryError(
+                f"shard: expected {part * node.size} bytes of memory that the ranks of "
+                "a node share, got less"
+            )
+        # The parts of the ranks follow each other.
+        memory = as_strided(node.window_of_peer(own, 0), (part * node.size,))
+        return memory[:size].view(dtype).reshape(self._comm.size, layout.row)
+
+    def _pairs_of_rows(self) -> list[tuple[Array, Array]]:
+        return []
+
+    def _adopt_arrays(self) -> None:
+        self._node.barrier()  # others may still compute with the parameters
+        self._write_pieces(self._comm.rank)
+
+    def _write_pieces(self, rank: int) -> None:
+        """Writes the pieces of a rank, of arrays that are this rank's own."""
+        for piece in (p for layout in self.layouts for p in layout.pieces(rank)):
+            param, view = self._params[piece.param], self._views[piece.param]
+            if not is_at(param, view):
+                part_of(view, piece)[...] = part_of(param.array, piece)
+
+    def _gather(self) -> None:
+        if not self.cuts:  # whole parameters were updated
+            self._write_pieces(self._comm.rank)
+        if self._elsewhere:
+            for flat in self._flats:
+                rows = self._comm.all_gather(flat[self._comm.rank])
+                if self._node.rank == 0:
+                    flat[self._elsewhere] = rows[self._elsewhere]
+        self._share_arrays()
+
+    def _share_arrays(self) -> None:
+        self._node.barrier()  # all pieces are written
+        for i, view in self._views.items():
+            share(self._params[i], view)
