@@ -82,6 +82,7 @@ LAYERS = [
     "function_node function function_hooks",
     "initializers parameter",
     "functions graph_optimizations",
+    "numpy_functions",
     "link sequential link_hooks distribution distributions profiling",
     "optimizer_hooks optimizer optimizers",
     "statistics reporter",

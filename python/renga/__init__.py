@@ -31,6 +31,7 @@ from renga import link_hook as link_hook
 from renga import link_hooks as link_hooks
 from renga import links as links
 from renga import memory as memory
+from renga import numpy_functions as numpy_functions
 from renga import optimizer as optimizer
 from renga import optimizer_hooks as optimizer_hooks
 from renga import optimizers as optimizers

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy
 
+from renga import _core
 from renga.configuration import force_backprop_mode, no_backprop_mode
 from renga.function_hook import FunctionHook
 from renga.function_node import FunctionNode
@@ -61,7 +62,43 @@ class FunctionAdapter(FunctionNode):
                 f"got {len(gxs)}"
             )
         found = [gxs[i] for i in target_input_indexes]
+        known = [g for g in found if g is not None]
+        if known and _core.backprop_enabled():
+            # They depend on all of these, in a way that only arrays know.
+            sources = list(map(_placeholder, self.inputs or ()))
+            sources += [g for g in grad_outputs if g is not None]
+            made = iter(_Gradients(self.label, known).apply(sources))
+            return tuple(None if g is None else next(made) for g in found)
         return tuple(None if g is None else Variable(g) for g in found)
+
+
+def _placeholder(node: Any) -> Any:
+    """A Variable at a node of the graph; without elements if they are not retained."""
+    x = node.get_variable()
+    if x.array is None:
+        x.array = numpy.broadcast_to(numpy.zeros((), node.dtype), node.shape)
+    return x
+
+
+class _Gradients(FunctionNode):
+    """The gradients of a ``Function``, which cannot be differentiated."""
+
+    def __init__(self, function: str, arrays: list[Any]) -> None:
+        self._function = function
+        self._arrays = arrays
+
+    def forward(self, inputs: Arrays) -> Arrays:
+        arrays, self._arrays = self._arrays, []
+        return tuple(arrays)
+
+    def backward(
+        self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]
+    ) -> tuple[Any, ...]:
+        raise RuntimeError(
+            f"{self._function}: expected one differentiation of an old-style Function, "
+            "got a second: write it as a FunctionNode, whose backward computes with "
+            "Variables"
+        )
 
 
 class Function:

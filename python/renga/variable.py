@@ -196,12 +196,6 @@ class _VariableMethods:
             f"Variable: expected dtype {array.dtype} without a copy, got {dtype}"
         )
 
-    def __array_function__(
-        self, function: Any, types: Any, args: Any, kwargs: Any
-    ) -> Any:
-        """Applies a NumPy function (not a ufunc) to the elements."""
-        return function(*_with_arrays(args), **_with_arrays(kwargs))
-
     def __iter__(self: Any) -> Iterator[Variable]:
         if self.ndim == 0:
             raise TypeError(
@@ -340,17 +334,6 @@ def _initialized_array(var: Any) -> Any:
             "Variable: expected an initialized array, but it has none yet"
         )
     return array
-
-
-def _with_arrays(arguments: Any) -> Any:
-    """``arguments`` with arrays for the Variables, in lists, tuples and dicts too."""
-    if isinstance(arguments, _core.Variable):
-        return _initialized_array(arguments)
-    if type(arguments) in (list, tuple):
-        return type(arguments)(map(_with_arrays, arguments))
-    if type(arguments) is dict:
-        return {key: _with_arrays(value) for key, value in arguments.items()}
-    return arguments
 
 
 def _statistics(array: Any) -> str:

@@ -154,3 +154,39 @@ def test_the_graph_is_freed_without_the_garbage_collector(xy):
         assert freed() is None
     finally:
         gc.enable()
+
+
+class SquareOf(Function):
+    """The square, of inputs that it retains by itself or not at all."""
+
+    def __init__(self, retained):
+        self.retained = retained
+
+    def forward(self, inputs):
+        self.retain_inputs(self.retained)
+        self.x = inputs[0]
+        return inputs[0] ** 2, inputs[0] + 1
+
+    def backward(self, inputs, grad_outputs):
+        gy, gz = (0 if g is None else g for g in grad_outputs)
+        return (2 * self.x * gy + gz,)
+
+
+@pytest.mark.parametrize("retained", [(0,), ()])
+@pytest.mark.parametrize("inner", [lambda x: x, lambda x: x * x])
+def test_a_second_differentiation_is_refused(inner, retained):
+    x = Variable(numpy.array([2.0, -1.0]))
+    y, _ = SquareOf(retained)(inner(x))
+    (gx,) = renga.grad([y], [x], enable_double_backprop=True)
+    power = 1 if inner(x) is x else 3
+    numpy.testing.assert_allclose(gx.array, (power + 1) * x.array**power)
+    with pytest.raises(RuntimeError, match="SquareOf: expected one differentiation"):
+        F.sum(gx * gx).backward()
+
+
+def test_second_derivatives_beside_an_old_function_are_computed():
+    x, w = Variable(numpy.array([2.0])), Variable(numpy.array([3.0]))
+    loss = SquareOf((0,))(x)[0] + w**3
+    (gw,) = renga.grad([loss], [w], enable_double_backprop=True)
+    (gw**2).backward()
+    numpy.testing.assert_allclose(w.grad, 2 * 27 * 18)
