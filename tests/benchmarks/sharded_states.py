@@ -1,15 +1,19 @@
 """Times steps with sharded optimizer states on two ranks of one thread each.
 
 Run as ``python -m tests.benchmarks.sharded_states``. The ways take turns: whole states
-and shared updates (the default), ``shard="states"`` and ``shard="gradients"``; each is
-a pair of processes pinned to two cores that trains VGG-16 for CIFAR by MomentumSGD, or
-by Adam with ``--adam``. Prints the median milliseconds of a step on rank 0 and, of a
-rank, the MiB of optimizer states, of parameters, and of what is resident beyond what
-was before the model was made. The same in PyTorch: zero_torch.py of the peers.
+and shared updates (the default), then ``shard="states"``, ``"gradients"`` and
+``"parameters"``; each is a pair of processes pinned to two cores that trains VGG-16 for
+CIFAR by MomentumSGD, or by Adam with ``--adam``. Prints the median milliseconds of a
+step on rank 0 and, of a rank, the MiB of states and of parameters that it keeps, of
+what is resident beyond what was before the model was made, of the same if a page that
+n ranks share counts as one n-th, and of what was resident at most. The same in PyTorch:
+zero_torch.py of the peers, ``rss_mib`` and ``peak_mib``.
 """
 
 import argparse
 import os
+import re
+import resource
 import statistics
 import subprocess
 import sys
@@ -17,7 +21,7 @@ import time
 
 from renga.launch import mpiexec_command, mpiexec_environment
 
-WAYS = ("none", "states", "gradients")
+WAYS = ("none", "states", "gradients", "parameters")
 MIB = 1 << 20
 
 
@@ -27,6 +31,14 @@ def resident() -> float:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / MIB
 
 
+def proportional() -> float:
+    """MiB of this process, of a page that n processes share one n-th."""
+    with open("/proc/self/smaps_rollup") as file:
+        found = re.search(r"^Pss: +(\d+) kB", file.read(), re.MULTILINE)
+    assert found is not None
+    return int(found[1]) / 1024
+
+
 def measure(options: argparse.Namespace) -> None:
     """Prints this way's times and memory on rank 0."""
     import numpy as np
@@ -34,12 +46,15 @@ def measure(options: argparse.Namespace) -> None:
     import renga
     import renga.links as L
     from renga import distributed
+    from renga.distributed.data_parallel.sharded_parameters.node_parameter import (
+        is_shared,
+    )
     from tests.benchmarks.steps.renga_steps import VGG
 
     comm = distributed.create_communicator("mpi")
     os.sched_setaffinity(0, {comm.rank % (os.cpu_count() or 1)})
     np.random.seed(comm.rank)
-    before = resident()
+    before, before_proportional = resident(), proportional()
     model = L.Classifier(VGG())
     model.compute_accuracy = False
     kind = renga.optimizers.Adam if options.adam else renga.optimizers.MomentumSGD
@@ -61,10 +76,15 @@ def measure(options: argparse.Namespace) -> None:
         for param in model.params()
         for state in (param.update_rule.state or {}).values()
     )
-    params = sum(param.array.nbytes for param in model.params())
+    params = sum(
+        param.size * param.dtype.itemsize / (comm.size if is_shared(param) else 1)
+        for param in model.params()
+    )
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    memory = resident() - before, proportional() - before_proportional, peak - before
     if comm.rank == 0:
         milliseconds = statistics.median(times) * 1e3
-        print(milliseconds, states / MIB, params / MIB, resident() - before)
+        print(milliseconds, states / MIB, params / MIB, *memory)
 
 
 def run(way: str, options: argparse.Namespace) -> list[float]:
@@ -100,6 +120,7 @@ def main() -> None:
         for way in WAYS:
             rows[way].append(run(way, options))
     head = ("shard", "ms", "states MiB", "params MiB", "resident MiB")
+    head += ("own share MiB", "peak MiB")
     print("".join(f"{name:>14}" for name in head))
     for way, values in rows.items():
         medians = [statistics.median(column) for column in zip(*values)]

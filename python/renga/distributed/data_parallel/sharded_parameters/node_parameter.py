@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any
 
+import numpy
+
 from renga import _core, backend
 from renga.parameter import Parameter
 from renga.variable import Variable
@@ -73,21 +75,30 @@ def is_shared(param: Parameter) -> bool:
 
 def is_at(param: Parameter, array: Array) -> bool:
     """Whether the numbers of ``param`` are those of ``array``."""
-    return param.is_initialized and _core.addresses([param]) == [array.ctypes.data]
+    if not param.is_initialized:
+        return False
+    own, other = _core.addresses([param, array])
+    return bool(own == other)
 
 
-def share(param: Parameter, array: Array) -> None:
-    """Makes ``array``, in memory that ranks share, the numbers of a parameter.
+def place(param: Parameter, array: Array, is_shared: bool) -> None:
+    """Makes ``array`` the numbers of a parameter.
 
     If something else refers to the array that the parameter has, it stays, and gets the
     values: whoever holds it sees updates, as of any parameter.
+
+    Args:
+        param: the parameter.
+        array: of its shape and dtype.
+        is_shared: whether other ranks have the same memory.
     """
     if is_at(param, array):
         return
-    if not param._owns_array:
+    if isinstance(array, numpy.ndarray) and not param._owns_array:
         param.array[...] = array
         return
-    if not isinstance(param, _NodeParameter):
-        param.__class__ = _shared_class(type(param))
-    vars(param)[_SHARED] = array
+    if is_shared:
+        if not isinstance(param, _NodeParameter):
+            param.__class__ = _shared_class(type(param))
+        vars(param)[_SHARED] = array
     param.array = array

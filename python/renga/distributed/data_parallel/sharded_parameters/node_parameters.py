@@ -10,7 +10,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from renga.distributed.data_parallel.sharded_parameters.node_parameter import (
     is_at,
-    share,
+    place,
 )
 from renga.distributed.data_parallel.sharded_states.layout import ShardLayout
 from renga.distributed.data_parallel.sharded_states.states import (
@@ -26,56 +26,48 @@ if TYPE_CHECKING:
 _PAGE_BYTES = 4096  # the ranks' parts of a window begin at pages
 
 
-def sharded_parameters(
-    comm: Communicator,
-    optimizer: Any,
-    params: Sequence[Parameter],
-    buckets: Sequence[Sequence[int]],
-) -> ShardedStates:
-    """Sharded states of parameters that each node keeps once; every rank calls it.
-
-    A rank that shares no memory with another one keeps all parameters. The arguments
-    are those of :class:`ShardedStates`.
-    """
-    node = comm.split(comm.inter_rank, comm.rank)
-    is_on_cpu = all(param.xp is numpy for param in params)
-    if node.size > 1 and node.shares_memory() and is_on_cpu:
-        return NodeParameters(comm, node, optimizer, params, buckets)
-    return ShardedStates(comm, optimizer, params, buckets)
-
-
 class NodeParameters(ShardedStates):
-    """Sharded states, and one copy of the parameters in memory that ranks share.
+    """Sharded states, and parameters of which the ranks of a node keep one copy.
 
-    A rank updates its pieces where all ranks of its node read them: nothing is gathered
-    but the pieces of other nodes. What Python code does to the array of a parameter it
-    does to a copy of its own rank; an update begins with this rank's pieces of it.
+    It is in memory that they share. A rank updates its pieces where all ranks of its
+    node read them: nothing is gathered but the pieces of other nodes. What Python code
+    does to the array of a parameter it does to a copy of its own rank, of which the
+    next update takes this rank's pieces. A rank that shares no memory keeps a copy.
 
-    Args:
-        comm: the communicator.
-        node: the same ranks of this node, more than one.
-        optimizer, params, buckets: those of :class:`ShardedStates`.
+    The arguments are those of :class:`ShardedStates`; every rank calls it.
+
+    Source: Wang et al., ZeRO++: extremely efficient collective communication for giant
+    model training, arXiv 2306.10209 (a partition of the parameters on each node).
     """
 
     def __init__(
         self,
         comm: Communicator,
-        node: Communicator,
         optimizer: Any,
         params: Sequence[Parameter],
         buckets: Sequence[Sequence[int]],
     ) -> None:
-        self._node = node
-        here = set(node.allgather_obj(comm.rank))
+        self._node = comm.split(comm.inter_rank, comm.rank)
+        self._is_shared = (
+            self._node.size > 1
+            and self._node.shares_memory()
+            and all(param.xp is numpy for param in params)
+        )
+        here = [comm.rank]
+        if self._is_shared:
+            here = self._node.allgather_obj(comm.rank)
         self._elsewhere = [r for r in range(comm.size) if r not in here]
+        self._is_first = here[0] == comm.rank  # of those that share memory
         super().__init__(comm, optimizer, params, buckets)
-        if node.rank == 0:
+        if self._is_first:
             for r in self._elsewhere:
                 self._write_pieces(r)
-        self._share_arrays()
+        self._place_arrays()
 
     def new_flat(self, layout: ShardLayout) -> Array:
         """A new array of all rows that all ranks of this node read and write."""
+        if not self._is_shared:
+            return layout.empty()
         node, dtype = self._node, layout.dtype
         size = self._comm.size * layout.row * dtype.itemsize
         part = max(1, -(-size // (node.size * _PAGE_BYTES))) * _PAGE_BYTES
@@ -93,7 +85,7 @@ class NodeParameters(ShardedStates):
         return []
 
     def _adopt_arrays(self) -> None:
-        self._node.barrier()  # others may still compute with the parameters
+        self._wait_for_node()  # others may still compute with the parameters
         self._write_pieces(self._comm.rank)
 
     def _write_pieces(self, rank: int) -> None:
@@ -109,11 +101,15 @@ class NodeParameters(ShardedStates):
         if self._elsewhere:
             for flat in self._flats:
                 rows = self._comm.all_gather(flat[self._comm.rank])
-                if self._node.rank == 0:
+                if self._is_first:
                     flat[self._elsewhere] = rows[self._elsewhere]
-        self._share_arrays()
+        self._place_arrays()
 
-    def _share_arrays(self) -> None:
-        self._node.barrier()  # all pieces are written
+    def _place_arrays(self) -> None:
+        self._wait_for_node()  # all pieces are written
         for i, view in self._views.items():
-            share(self._params[i], view)
+            place(self._params[i], view, self._is_shared)
+
+    def _wait_for_node(self) -> None:
+        if self._is_shared:
+            self._node.barrier()

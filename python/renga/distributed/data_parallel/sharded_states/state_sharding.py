@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from renga.distributed.data_parallel import buckets
 from renga.distributed.data_parallel.bucketed_reducer import BucketedReducer
 from renga.distributed.data_parallel.sharded_parameters.node_parameters import (
-    sharded_parameters,
+    NodeParameters,
 )
 from renga.distributed.data_parallel.sharded_states.scatter_reducer import (
     ScatterReducer,
@@ -51,7 +51,7 @@ class StateSharding:
         assigned = buckets.assign_buckets(params, order, buckets.BUCKET_BYTES)
         if bucketed is not None:
             assigned = bucketed.buckets
-        divide = sharded_parameters if self._shard == "parameters" else ShardedStates
+        divide = NodeParameters if self._shard == "parameters" else ShardedStates
         self._states = divide(self._comm, self._optimizer, params, assigned)
         return self._states
 
