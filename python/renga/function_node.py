@@ -288,6 +288,9 @@ def grad(
         _check_number("grad_outputs", grad_outputs, outputs)
     if grad_inputs is not None:
         _check_number("grad_inputs", grad_inputs, inputs)
+    placement = _core.call_placement()
+    if hasattr(placement, "require_own_graph"):  # a stage of a pipeline
+        placement.require_own_graph("grad")
     return _core.grad(*given, set_grad, retain_grad, enable_double_backprop, loss_scale)
 
 

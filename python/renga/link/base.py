@@ -15,6 +15,7 @@ import numpy
 
 from renga import backend, initializers, link_hook
 from renga.device_resident import DeviceResident
+from renga.link.stages import OneStage
 from renga.parameter import Parameter
 from renga.serializer import Deserializer
 
@@ -34,7 +35,7 @@ class _Missing:
         )
 
 
-class Link(DeviceResident):
+class Link(OneStage, DeviceResident):
     """A layer or a model: parameters, persistent values and a ``forward`` method.
 
     Parameters assigned within ``init_scope`` are registered. Persistent values are
@@ -335,10 +336,6 @@ class Link(DeviceResident):
                 mine[name] = visitor.visit_array(mine[name])
             elif isinstance(mine[name], DeviceResident):
                 mine[name].device_resident_accept(visitor)
-
-    def sum_over_stages(self, value: float) -> float:
-        """The sum of the values of a pipeline's stages; other links have one stage."""
-        return value
 
     def serialize(self, serializer: Any) -> None:
         """Saves the parameters and persistent values, or loads them."""

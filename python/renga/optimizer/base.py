@@ -85,8 +85,9 @@ class Optimizer(Hookable, LossScaling):
         self._read_device_loss_scale()
         self.t = serializer("t", self.t)
         self.epoch = serializer("epoch", self.epoch)
-        for name, param in self.target.namedparams():
-            if param.update_rule is not None:
-                param.update_rule.serialize(
-                    param.full_array_serializer(serializer[name])
-                )
+        with self.target.serialized_parameters(serializer, self):
+            for name, param in self.target.namedparams():
+                if param.update_rule is not None:
+                    param.update_rule.serialize(
+                        param.full_array_serializer(serializer[name])
+                    )

@@ -142,7 +142,7 @@ class GradientMethod(Optimizer):
         """Makes ``link`` the target and gives its parameters update rules."""
         super().setup(link)
         _warn_of_untrained(link)
-        for param in link.params():
+        for param in link.params_of_all_stages():
             param.update_rule = self.create_update_rule()
             if self._use_fp32_update:
                 param.update_rule.use_fp32_update()

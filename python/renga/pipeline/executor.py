@@ -4,31 +4,42 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy
 
-from renga.pipeline.messages import Kind, Route, StageMessages
-from renga.pipeline.running_statistics import RunningStatistics
+from renga.pipeline.batches import micro_batches, results
+from renga.pipeline.batches.link_states import LinkStates
+from renga.pipeline.batches.running_statistics import RunningStatistics
 from renga.pipeline.schedule import Action
-from renga.pipeline.stage_run import Outputs, StageRun
+from renga.pipeline.stages.messages import Kind, Route, StageMessages
+from renga.pipeline.stages.stage_run import Outputs, StageRun
+from renga.variable import Variable
 
 if TYPE_CHECKING:
-    from renga.pipeline.tracing import Tracing
+    from renga.pipeline.stages.tracing import Tracing
     from renga.pipeline.weights import Flush, Weights
 
 RECOMPUTE = ("none", "all", "except_last")
 
 
 class MicroBatch(NamedTuple):
-    """One part of a batch."""
+    """One part of a batch.
+
+    ``count`` is how many samples its means are over, of ``total`` in the batch;
+    ``factor`` is what its numbers, as the loss, are multiplied by in those of the
+    batch.
+    """
 
     program: Callable[..., Any]
     inputs: tuple[Any, ...]
-    weight: float  # of its loss in that of the batch
+    size: int  # the number of its samples
+    count: float
+    total: float
+    factor: float
     loss_scale: float | None  # of the gradients
-    is_last: bool  # of its batch
+    is_last: bool  # before an update
 
 
 class Executor:
@@ -38,8 +49,9 @@ class Executor:
         messages: between the stages.
         tracing: told of passes and messages.
         weights: the versions of the parameters to compute with.
-        update: updates the parameters of this rank from their gradients; None for
-            forward passes only.
+        update: updates the parameters of this rank from their gradients, which come
+            from so many samples; None for forward passes only.
+        states: of the model's links.
         stages: how many stages this rank has.
         recompute: which micro-batches are computed again in their backward pass:
             ``none``, ``all`` or ``except_last``, all but the last of each batch.
@@ -51,7 +63,8 @@ class Executor:
         messages: StageMessages,
         tracing: Tracing,
         weights: Flush,
-        update: Callable[[], None] | None,
+        update: Callable[[float], None] | None,
+        states: LinkStates,
         stages: int,
         recompute: str,
         deferred_batch_norm: bool,
@@ -60,6 +73,7 @@ class Executor:
         self._tracing = tracing
         self._weights = weights
         self._update = update
+        self._states = states
         self._recompute = recompute
         # Of each stage.
         self._statistics: dict[int, RunningStatistics] = {}
@@ -71,17 +85,19 @@ class Executor:
         # What the last forward pass of a stage received, by the shapes of its inputs.
         self._received: dict[tuple[Any, ...], list[tuple[Route, Kind]]] = {}
         self._random_states: dict[int, Any] = {}
-        self.observations: dict[int, dict[str, Any]] = {}
+        self._observations: dict[int, dict[str, Any]] = {}
         self.results: dict[int, Any] = {}
         self.trains = update is not None
         self._updates = 0
         self._has_gradients = False  # of the present batch
-        self._loss_scale: float | None = None  # of them
+        self._last: MicroBatch | None = None  # whose gradients have been added
 
-    def add(self, first: int, micro_batches: Sequence[MicroBatch]) -> None:
-        """Takes micro-batches with the numbers from ``first`` on."""
-        for i, micro_batch in enumerate(micro_batches, first):
+    def add(self, first: int, batch: Sequence[MicroBatch]) -> None:
+        """Takes the micro-batches of a batch, with the numbers from ``first`` on."""
+        for i, micro_batch in enumerate(batch, first):
             self._micro_batches[i] = micro_batch
+        self._states.begin([micro_batch.size for micro_batch in batch])
+        self._weights.begin_batch()
 
     def run(self, actions: Iterable[Action], last: int | None = None) -> None:
         """Runs actions in their order.
@@ -100,9 +116,9 @@ class Executor:
                 self._backward(action.stage, action.micro_batch, last)
             elif action.kind == "W":
                 self._complete_gradients(action.stage, action.micro_batch)
-            elif self._update is not None:
-                self._weights.set_loss_scale(self._loss_scale)
-                self._update()
+            elif self._update is not None and self._last is not None:
+                self._weights.set_loss_scale(self._last.loss_scale)
+                self._update(self._last.total)
                 self._weights.after_update()
                 self._updates += 1
                 self._has_gradients = False
@@ -119,13 +135,13 @@ class Executor:
             kinds = self._received.get(self._signature(action))
             if kinds is None:
                 return
-            if not any(self._messages.expected(route) for route, _ in kinds):
+            if not any(self._messages.expected(*each) for each in kinds):
                 for route, kind in kinds:
                     self._messages.expect(route, kind)
 
     def _signature(self, action: Action) -> tuple[Any, ...]:
         inputs = self._micro_batches[action.micro_batch].inputs
-        return (action.stage, *(getattr(x, "shape", None) for x in inputs))
+        return (action.stage, *micro_batches.signature(inputs))
 
     def _forward(self, stage: int, i: int) -> None:
         micro_batch = self._micro_batches[i]
@@ -136,15 +152,20 @@ class Executor:
             or (self._recompute == "except_last" and not micro_batch.is_last)
         )
         self._set_random_state(i)
-        with self._deferring_statistics(stage, micro_batch):
+        with (
+            self._deferring_statistics(stage, micro_batch),
+            self._states.of_forward(stage),
+        ):
             run.forward(micro_batch.program, micro_batch.inputs, recompute)
         if self._has_several_stages and i + 1 not in self._random_states:
             self._random_states[i + 1] = numpy.random.get_state()
-        self.observations.setdefault(i, {}).update(run.observation)
+        self._observations.setdefault(i, {}).update(run.observation)
         self._received[self._signature(Action("F", stage, i))] = run.received_kinds()
         if not self.trains:
-            self.results[i] = run.result
+            own = results.arrays_of(run.result)
+            self.results[i] = results.merged([own, self.results.get(i, own)])
             return
+        _check_loss(run.result)
         self._runs[stage, i] = (run, weights)
         # Without its graph, a pass does not know which values need gradients.
         if self._recompute == "none":
@@ -179,8 +200,8 @@ class Executor:
             self._has_gradients = True
         self._weights.before_backward(i, weights, last)
         micro_batch = self._micro_batches[i]
-        self._loss_scale = micro_batch.loss_scale
-        run.backward(micro_batch.weight * (micro_batch.loss_scale or 1.0))
+        self._last = micro_batch
+        run.backward(micro_batch.factor * (micro_batch.loss_scale or 1.0))
 
     def _complete_gradients(self, stage: int, i: int) -> None:
         """Computes the gradients that the backward pass has left for later."""
@@ -193,21 +214,35 @@ class Executor:
         updates, self._updates = self._updates, 0
         return updates
 
-    def finish(self, is_flushed: bool) -> Mapping[int, dict[str, Any]]:
-        """Ends a batch; returns what its micro-batches reported on this rank.
+    def finish(self, is_flushed: bool) -> list[tuple[dict[str, Any], float]]:
+        """Ends a batch; what its micro-batches reported, and their counts.
 
         Args:
             is_flushed: whether all ranks have completed their passes; otherwise some
                 receive what has been sent in a later batch.
         """
+        self._states.end()
         if is_flushed:
             self._messages.wait()
         if self._has_several_stages and self._random_states:
             numpy.random.set_state(self._random_states[max(self._random_states)])
             self._random_states = {}
+        observations, self._observations = self._observations, {}
+        weighted = [
+            (each, self._micro_batches[i].count) for i, each in observations.items()
+        ]
         pending = {i for _, i in self._runs}
         self._micro_batches = {
             i: each for i, each in self._micro_batches.items() if i in pending
         }
-        observations, self.observations = self.observations, {}
-        return observations
+        return weighted
+
+
+def _check_loss(loss: Any) -> None:
+    """Raises TypeError for what has no gradient of one number."""
+    if not isinstance(loss, Variable) or loss.size != 1:
+        found = f"{loss.dtype} {loss.shape}" if isinstance(loss, Variable) else loss
+        raise TypeError(
+            "pipeline: expected a Variable of one element from the loss function, got "
+            f"{found!r:.100}"
+        )

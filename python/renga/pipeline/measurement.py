@@ -14,8 +14,11 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from renga import _core
+from renga.backend import get_array_types
 from renga.function_hook import FunctionHook
 from renga.function_node import backward
+from renga.link_hook import LinkHook
+from renga.pipeline.batches.containers import leaves
 from renga.variable import Variable
 
 if TYPE_CHECKING:
@@ -53,11 +56,14 @@ class Costs:
     """The segments of a model in the order of their first use.
 
     ``values`` has, for each variable that later segments use: its segment, the last
-    segment that uses it, and its bytes.
+    segment that uses it, and its bytes. ``spans`` has the first and the last segment
+    that compute the persistent arrays of a link, by its path: one stage has to have
+    them both.
     """
 
     segments: list[Segment]
     values: list[tuple[int, int, int]] = field(default_factory=list)
+    spans: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def bytes_at(self, cut: int) -> int:
         """What is sent if a stage starts with segment ``cut``."""
@@ -101,9 +107,12 @@ def measure(
     costs = Costs([Segment(path) for path in paths])
     for param in model.params():
         costs.segments[param.stage].parameter_bytes += param.array.nbytes
-    steps = [
+    with _Spans(model) as spans:
+        steps = [_step(model, program, inputs, micro_batches, now)]
+    costs.spans = spans.found
+    steps += [
         _step(model, program, inputs, micro_batches, now)
-        for _ in range(max(_STEPS, -(-_RUNS // micro_batches)) + 1)
+        for _ in range(max(_STEPS, -(-_RUNS // micro_batches)))
     ]
     for i, segment in enumerate(costs.segments):
         for name in ("forward", "backward", "weights"):
@@ -129,11 +138,12 @@ def _step(
     for param in model.params():
         _ = param.array  # may have been written to from now on, as by an update
     for _ in range(micro_batches):
-        y = _run(clock, program, inputs)
-        y = y if isinstance(y, Variable) else next(iter(y))
-        y.grad = y.xp.ones_like(y.array)
-        with clock:  # not in the forward pass, where hooks may write to weights
-            clock.run_backward(y)
+        ys = leaves(_run(clock, program, inputs))
+        ys = [y for y in ys if isinstance(y, Variable) and y.requires_grad]
+        for y in ys[:1]:
+            y.grad = y.xp.ones_like(y.array)
+            with clock:  # not in the forward pass, where hooks may write to weights
+                clock.run_backward(y)
         clock.end()
     return clock
 
@@ -203,6 +213,28 @@ class _Order:
 
     def call(self, function: Any, args: Any, kwargs: Any) -> Any:
         return function(*args, **kwargs)
+
+
+class _Spans(LinkHook):
+    """Notes which segments compute the outputs of links with persistent arrays."""
+
+    name = "pipeline spans"
+
+    def __init__(self, model: Link) -> None:
+        self.found: dict[str, tuple[int, int]] = {}
+        self._paths: dict[int, str] = {}
+        for path, link in sorted(model.namedlinks(), key=lambda item: item[0]):
+            values = [getattr(link, name) for name in link._persistent]
+            if any(isinstance(value, get_array_types()) for value in values):
+                self._paths.setdefault(id(link), path)
+
+    def forward_postprocess(self, args: Any) -> None:
+        path = self._paths.get(id(args.link))
+        ys = [y for y in leaves(args.out) if isinstance(y, Variable)]
+        segment = max((y.stage for y in ys), default=-1)
+        if path is not None and segment >= 0:  # else every rank computes it
+            first, last = self.found.get(path, (segment, segment))
+            self.found[path] = min(first, segment), max(last, segment)
 
 
 class _Clock(FunctionHook):

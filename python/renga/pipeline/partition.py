@@ -126,6 +126,13 @@ def _stage(costs: Costs, first: int, end: int) -> Stage:
 
 def _given(costs: Costs, links: Sequence[str]) -> list[int]:
     paths = [segment.link for segment in costs.segments]
+    for span, (first, last) in costs.spans.items():
+        if any(first < paths.index(link) <= last for link in links if link in paths):
+            raise ValueError(
+                f"pipeline: expected no cut between the calls of {span}, whose "
+                "persistent arrays belong to one stage, got stages that start at "
+                f"{', '.join(links)}"
+            )
     for link in links:
         if link not in paths[1:]:
             raise ValueError(
@@ -157,10 +164,11 @@ def _balanced(costs: Costs, stages: int, seconds_per_byte: float) -> list[int]:
     By dynamic programming over (stages up to the end, first segment of these).
     """
     n = len(costs.segments)
-    if not 1 <= stages <= n:
+    uncut = {i for a, b in costs.spans.values() for i in range(a + 1, b + 1)}
+    if not 1 <= stages <= n - len(uncut):
         raise ValueError(
-            f"pipeline: expected at most as many stages as the {n} links with "
-            f"parameters that the model uses, got {stages}"
+            f"pipeline: expected at most as many stages as the {n - len(uncut)} links "
+            f"with parameters that the model uses apart, got {stages}"
         )
     passes = _sums([segment.forward + segment.backward for segment in costs.segments])
     seconds = _sums([segment.seconds for segment in costs.segments])
@@ -169,6 +177,8 @@ def _balanced(costs: Costs, stages: int, seconds_per_byte: float) -> list[int]:
     for count in range(1, stages + 1):
         later, best = best, {}
         for first in range(stages - count, n - count + 1 if count < stages else 1):
+            if first in uncut:
+                continue
             options = []
             for end in range(first + 1, n + 1):
                 least = max(seconds[end] - seconds[first], messages[first])

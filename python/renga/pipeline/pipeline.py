@@ -4,43 +4,28 @@ from __future__ import annotations
 
 import contextlib
 import copy
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy
 
 from renga import reporter
-from renga.configuration import no_backprop_mode, using_config
 from renga.link import Link
-from renga.pipeline import (
-    measurement,
-    micro_batches,
-    results,
-    schedule,
-    weights,
-)
-from renga.pipeline.executor import RECOMPUTE, Executor, MicroBatch
-from renga.pipeline.gathered_parameters import gathered_parameters
-from renga.pipeline.messages import StageMessages
-from renga.pipeline.partition import Partition, number_of_stages, partition
-from renga.pipeline.schedule import Action, Stream
-from renga.pipeline.tracing import Tracing
+from renga.pipeline import preparation
+from renga.pipeline.agreement import agree
+from renga.pipeline.batches import micro_batches
+from renga.pipeline.partition import Partition, number_of_stages
+from renga.pipeline.runner import Runner
+from renga.pipeline.stages.stage_parameters import StageParameters
+from renga.serializer import Deserializer
 from renga.variable import as_number
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
     from renga.parameter import Parameter
 
-# How often a momentum update reads or writes memory as large as the parameters, and
-# what versions of the weights add: a copy takes two passes, a prediction three.
-_UPDATE_PASSES = 5
-_MORE_PASSES = {
-    "flush": 0,
-    "stash": 2,
-    "two_versions": 2,
-    "spectrain": 6,
-    "pipeoptim": 3,
-}
+# What a rank has loaded and others may not have.
+_MODEL, _OPTIMIZER = 1, 2
 
 
 class Pipeline(Link):
@@ -76,11 +61,18 @@ class Pipeline(Link):
         deferred_batch_norm: whether batch normalization updates its running statistics
             once for a batch, by those of all its samples, instead of once for each
             micro-batch. It normalizes each micro-batch by its own statistics anyway.
+        reduce: how losses, and other numbers that the model returns, are put together
+            from those of micro-batches: ``mean`` over the samples, or ``sum``.
+        samples: a function of the model's arguments, for a micro-batch, that returns
+            how many samples its mean is over, such as the labels that are not ignored.
+            By default all count.
+        batch_axis: the axis of the samples in arguments and results, such as 1 for
+            time-major sequences. Arrays with fewer axes have them in their last one.
 
     Raises:
         TypeError: ``model`` is no link.
-        ValueError: an unknown name, or stages that do not fit the model, the ranks or
-            the schedule.
+        ValueError: an unknown name, stages that do not fit the model, the ranks or the
+            schedule, or a mean over the samples of a model that returns a sum.
     """
 
     model: Link
@@ -97,111 +89,77 @@ class Pipeline(Link):
         stages: int | Sequence[str] | None = None,
         recompute: str = "none",
         deferred_batch_norm: bool = False,
+        reduce: str = "mean",
+        samples: Callable[..., float] | None = None,
+        batch_axis: int = 0,
     ) -> None:
         super().__init__()
         if not isinstance(model, Link):
             raise TypeError(f"Pipeline: expected a Link, got {model!r}")
-        self._check_options(comm.size, micro_batches, schedule, weights, recompute)
-        vars(self)["model"] = _serial_model(
-            model
-        )  # not a child: its names in files are the model's
+        self._options = options = preparation.Options(
+            *(schedule, weights, micro_batches, recompute, reduce, batch_axis),
+            deferred_batch_norm,
+        )
+        options.check(comm.size)
+        # Not a child: its names in files are the model's.
+        vars(self)["model"] = whole = preparation.serial_model(model)
         self.comm = comm
         self.micro_batches = micro_batches
         self.schedule = schedule
-        self._n_stages = number_of_stages(stages, schedule, comm.size)
-        self._weights_kind = weights
-        self._prepare(inputs, stages)
-        self._messages = StageMessages(comm, self._n_stages)
-        self._tracing = Tracing(comm)
-        self._recompute = recompute
-        self._deferred_batch_norm = deferred_batch_norm
-        self._is_gathered = False
-        self._executor: Executor | None = None
-        self._stream: Stream | None = None
-        self._next = 0  # micro-batch of the stream
+        self._samples = samples
+        self._n_stages = n = number_of_stages(stages, schedule, comm.size)
+        cuts = n if stages is None else stages
+        self.partition, homes = preparation.cut(whole, comm, inputs, n, cuts, options)
+        self._parameters = StageParameters(whole, comm, homes)
+        self._start()
 
-    @staticmethod
-    def _check_options(
-        ranks: int, micro_batches: int, kind: str, versions: str, recompute: str
-    ) -> None:
-        for name, value, allowed in (
-            ("schedule", kind, schedule.SCHEDULES),
-            ("weights", versions, tuple(weights.KINDS)),
-            ("recompute", recompute, RECOMPUTE),
-        ):
-            if value not in allowed:
-                raise ValueError(
-                    f"Pipeline: expected {name} to be one of {', '.join(allowed)}, got "
-                    f"{value!r}"
-                )
-        if micro_batches < 1:
-            raise ValueError(
-                f"Pipeline: expected at least 1 micro-batch, got {micro_batches}"
-            )
-        if versions != "flush" and kind != "pipedream":
-            raise ValueError(
-                f"Pipeline: expected weights='flush' for {kind}, whose weights do not "
-                f"change between the passes of a micro-batch, got {versions!r}"
-            )
-        if versions == "two_versions" and micro_batches < ranks:
-            raise ValueError(
-                f"Pipeline: expected at least {ranks} micro-batches for two_versions, "
-                f"one for each rank, got {micro_batches}"
-            )
-
-    def _prepare(self, inputs: Sequence[Any], stages: Any) -> None:
-        """Initializes the parameters, cuts the model and frees other ranks' parts."""
-        if any(not param.is_initialized for param in self.model.params()):
-            with no_backprop_mode(), using_config("train", False):
-                self.model(*inputs)
-        self.comm.bcast_data(self.model)
-        numpy.random.set_state(self.comm.bcast_obj(numpy.random.get_state()))
-        costs, seconds_per_byte = self._measured(inputs)
-        chunks = self._n_stages // self.comm.size
-        self.partition = partition(
-            costs,
-            self._n_stages if stages is None else stages,
-            seconds_per_byte,
-            schedule.bubble(self.schedule, self.comm.size, self.micro_batches, chunks),
+    def _start(self) -> None:
+        """Makes what runs batches; every rank calls it."""
+        self._runner = Runner(
+            self.model, self.comm, self._n_stages, self._options, self._samples
         )
-        stage_of, owners = self.partition.stage_of, measurement.owners(self.model)
-        for param in self.model.params():
-            param.stage = stage_of.get(owners[id(param)], 0)
-            if param.stage % self.comm.size != self.comm.rank:
-                param._to_device("meta:0")
+        self._has_all = self._has_all_states = False
+        self._loaded = 0  # _MODEL, _OPTIMIZER
 
-    def _measured(self, inputs: Sequence[Any]) -> tuple[measurement.Costs, float]:
-        """The costs of the model and of a byte sent, equal on all ranks.
+    def __deepcopy__(self, memo: dict[int, Any]) -> Pipeline:
+        """A pipeline with copies of the parameters; every rank makes it."""
+        self.drain()
+        new: Pipeline = copy.copy(self)
+        memo[id(self)] = new
+        vars(new)["model"] = copy.deepcopy(self.model, memo)
+        new._params, new._persistent = set(), set()
+        new._parameters = self._parameters.of(new.model)
+        new._start()
+        return new
 
-        All ranks measure at the same time, as they will compute: they share memory, and
-        sharded links communicate between the replicas of a grid. Those of the first
-        rank count, of the first replica, since replicas have to be cut alike.
+    def copyparams(self, link: Link, copy_persistent: bool = True) -> None:
+        """Copies the parameters of a model, or of a pipeline of one.
+
+        Of a pipeline that is cut elsewhere, every rank has to call it.
         """
-        state = numpy.random.get_state()
-        sample = copy.deepcopy(self.model)
-        costs = measurement.measure(sample, sample, inputs, self.micro_batches)
-        passes = _UPDATE_PASSES + _MORE_PASSES[self._weights_kind]
-        update = passes * measurement.memory_seconds_per_byte(self.comm.size)
-        for segment in costs.segments:
-            segment.update = update * segment.parameter_bytes / self.micro_batches
-        numpy.random.set_state(state)
-        measured = costs, measurement.seconds_per_byte(self.comm)
-        if self.comm.rank == 0 and self.comm.replicas is not None:
-            measured = self.comm.replicas.bcast_obj(measured)
-        return self.comm.bcast_obj(measured)
+        self.drain()
+        source = link.model if isinstance(link, Pipeline) else link
+        with contextlib.ExitStack() as scope:
+            if isinstance(link, Pipeline) and link.partition != self.partition:
+                scope.enter_context(link.gathered_parameters())
+            self._parameters.copy(source, copy_persistent)
 
     def params(self, include_uninit: bool = True) -> Iterator[Parameter]:
         """The parameters of this rank's stages."""
         for param in self.model.params(include_uninit):
-            if not param.is_meta:
+            if self._has_all or self._parameters.is_own(param):
                 yield param
+
+    def params_of_all_stages(self) -> Iterator[Parameter]:
+        """The parameters of the model, also those of other ranks."""
+        return self.model.params()
 
     def namedparams(
         self, include_uninit: bool = True
     ) -> Iterator[tuple[str, Parameter]]:
         """The parameters of this rank's stages, with their paths in the model."""
         for path, param in self.model.namedparams(include_uninit):
-            if not param.is_meta:
+            if self._has_all or self._parameters.is_own(param):
                 yield path, param
 
     def namedlinks(self, skipself: bool = False) -> Iterator[tuple[str, Link]]:
@@ -233,62 +191,98 @@ class Pipeline(Link):
     def serialize(self, serializer: Any) -> None:
         """Saves or loads the whole model, as a single process does.
 
-        Every rank has to call it, even if only one of them writes.
+        Every rank has to call it to save, even if only one of them writes. Where some
+        ranks load, the others get what the first of these has loaded.
         """
-        with self.gathered_parameters():
+        with self.serialized_parameters(serializer):
             self.model.serialize(serializer)
+
+    @contextlib.contextmanager
+    def serialized_parameters(
+        self, serializer: Any, optimizer: Any = None
+    ) -> Iterator[None]:
+        """A context in which this rank has all parameters, to save or to load them.
+
+        Args:
+            serializer: saves or loads in it.
+            optimizer: that does so, if it is not the model.
+        """
+        if not isinstance(serializer, Deserializer):
+            with self.gathered_parameters(optimizer):
+                yield
+            return
+        self.drain()
+        if not self._has_all:
+            self._parameters.allocate_others()
+        before, self._has_all = self._has_all, True
+        self._loaded |= _MODEL if optimizer is None else _OPTIMIZER
+        try:
+            yield
+        finally:
+            self._has_all = before
 
     @contextlib.contextmanager
     def gathered_parameters(self, optimizer: Any = None) -> Iterator[None]:
         """A context in which every rank has all parameters; every rank enters it.
 
-        Args:
-            optimizer: if given, every rank also has their update rules.
-        """
-        if self._is_gathered:
-            yield
-            return
-        self.drain()
-        with gathered_parameters(self.model, self.comm, optimizer):
-            self._is_gathered = True
-            try:
-                yield
-            finally:
-                self._is_gathered = False
-        # Later batches start from the current parameters.
-        self._executor = self._stream = None
-        self._next = 0
+        What one rank alone changes in it, only that rank's stages keep; what it loads,
+        all ranks do.
 
-    def forward(self, *inputs: Any) -> Any:
+        Args:
+            optimizer: if given, every rank also has the states of its update rules.
+        """
+        is_outer = not self._has_all
+        if is_outer:
+            self.drain()
+            self._synchronize("gathered_parameters", optimizer)
+            self._parameters.gather()
+        if optimizer is not None and not self._has_all_states:
+            self._parameters.gather_states()
+            self._has_all_states = True
+        self._has_all = True
+        try:
+            yield
+        finally:
+            if is_outer:
+                self._has_all = self._has_all_states = False
+        if is_outer:
+            self._synchronize("the end of gathered_parameters", optimizer)
+            self._parameters.free_others()
+            self._runner.restart()
+
+    def _synchronize(self, call: str, optimizer: Any = None, text: str = "") -> None:
+        """Checks that all ranks make one call, and spreads what some have loaded.
+
+        Raises:
+            RuntimeError: on every rank, if they make different ones.
+        """
+        flags = agree(self.comm, call, text, self._loaded)
+        if not any(flags):
+            return
+        loaders = [rank for rank, each in enumerate(flags) if each & _MODEL]
+        if 0 < len(loaders) < self.comm.size:
+            self._parameters.take_from(loaders[0])
+        loaders = [rank for rank, each in enumerate(flags) if each & _OPTIMIZER]
+        if 0 < len(loaders) < self.comm.size:
+            self._parameters.take_states_from(loaders[0], optimizer)
+        self._loaded = 0
+        if not self._has_all:
+            self._parameters.free_others()
+            self._runner.restart()
+
+    def forward(self, *inputs: Any, **named_inputs: Any) -> Any:
         """The model's result for a batch, computed in micro-batches, on every rank."""
+        program, values = _positional(self.model, inputs, named_inputs)
+        shapes = micro_batches.signature(values)
+        self._synchronize("the model", text=f"arrays of {shapes}")
         self._observe_model()
-        parts = micro_batches.split(inputs, self.micro_batches)
-        samples = sum(size for size, _ in parts)
-        executor = self._new_executor(weights.Flush, None)
-        executor.add(
-            0,
-            [
-                MicroBatch(self.model, part, size / samples, None, i == len(parts) - 1)
-                for i, (size, part) in enumerate(parts)
-            ],
-        )
-        with no_backprop_mode():
-            for stage in range(self.comm.rank, self._n_stages, self.comm.size):
-                executor.run(Action("F", stage, i) for i in range(len(parts)))
-        sizes = [size for size, _ in parts]
-        self._report(executor, sizes)
-        ys = [results.arrays_of(executor.results[i]) for i in range(len(parts))]
-        result = results.join(ys, sizes) if results.is_complete(ys) else None
-        found = [y for y in self.comm.allgather_obj(result) if y is not None]
-        if not found:
-            raise RuntimeError(
-                f"Pipeline: expected one rank to have the whole result of "
-                f"{type(self.model).__name__}, got parts of it on several"
-            )
-        return results.variables_of(found[0])
+        return self._runner.forward(program, values)
 
     def train_batch(
-        self, optimizer: Any, program: Callable[..., Any], inputs: Sequence[Any]
+        self,
+        optimizer: Any,
+        program: Callable[..., Any],
+        inputs: Sequence[Any] | Mapping[str, Any],
     ) -> None:
         """Computes the gradient of one batch and updates the parameters.
 
@@ -298,51 +292,37 @@ class Pipeline(Link):
             optimizer: of this rank's parameters.
             program: function that computes the loss: the model, or a loss function
                 that calls it.
-            inputs: its arguments, the same on every rank.
+            inputs: its arguments, or keyword arguments, the same on every rank.
         """
-        self._observe_model()
-        if self._executor is None:
-            kind = weights.KINDS[self._weights_kind]
-            self._executor = self._new_executor(kind, optimizer)
-        executor = self._executor
-        parts = micro_batches.split(inputs, self.micro_batches)
-        samples = sum(size for size, _ in parts)
-        scale = optimizer._loss_scale
-        batch = [
-            MicroBatch(program, part, size / samples, scale, i == len(parts) - 1)
-            for i, (size, part) in enumerate(parts)
-        ]
-        if self.schedule != "pipedream":
-            executor.add(0, batch)
-            executor.run(self._flush_actions(len(parts)))
-        else:
-            self._run_stream(executor, batch)
-        self._report(executor, [size for size, _ in parts])
+        self.train_batches(optimizer, program, [inputs])
 
-    def _run_stream(self, executor: Executor, batch: list[MicroBatch]) -> None:
-        if len(batch) != self.micro_batches:
+    def train_batches(
+        self,
+        optimizer: Any,
+        program: Callable[..., Any],
+        batches: Sequence[Sequence[Any] | Mapping[str, Any]],
+    ) -> None:
+        """:meth:`train_batch` with the gradient of several batches, as of one."""
+        if self.schedule == "pipedream" and len(batches) != 1:
             raise ValueError(
-                f"Pipeline: expected batches of at least {self.micro_batches} samples, "
-                f"one for each micro-batch, got {len(batch)}"
+                "Pipeline: expected one batch for an update by pipedream, which has "
+                f"more micro-batches instead, got {len(batches)}"
             )
-        if self._stream is None:
-            self._stream = Stream(self.comm.rank, self.comm.size, self.micro_batches)
-        executor.add(self._next, batch)
-        self._next += len(batch)
-        executor.run(self._stream.next_batch())
+        values = []
+        for batch in batches:
+            named = batch if isinstance(batch, Mapping) else {}
+            call, each = _positional(program, () if named else batch, named)
+            values.append(each)
+        if not self._runner.is_streaming:
+            shapes = micro_batches.signature(values)
+            text = f"arrays of {shapes} and {_hyperparameters(optimizer)}"
+            self._synchronize("train_batch", optimizer, text)
+        self._observe_model()
+        self._runner.train(optimizer, list(self.params()), call, values)
 
     def drain(self) -> None:
-        """Completes all batches that are in flight; every rank calls it."""
-        if self._stream is not None and self._executor is not None:
-            self._executor.run(self._stream.drain(), last=self._next - 1)
-            self._executor.finish(is_flushed=True)
-            self._receive_reports(self._executor)
-
-    def _flush_actions(self, parts: int) -> list[Action]:
-        ranks = self.comm.size
-        chunks = self._n_stages // ranks
-        actions = schedule.flush_schedule(self.schedule, ranks, parts, chunks)
-        return actions[self.comm.rank]
+        """Completes all batches that are on their way; every rank calls it."""
+        self._runner.drain()
 
     def _observe_model(self) -> None:
         """Makes the model report under the name of the Pipeline."""
@@ -352,49 +332,24 @@ class Pipeline(Link):
             if name is not None:
                 current.add_observer(name, self.model)
 
-    def _new_executor(self, kind: type[weights.Flush], optimizer: Any) -> Executor:
-        rank, ranks = self.comm.rank, self.comm.size
-        params = list(self.params())
-        versions = kind(params, optimizer, rank, ranks, self.micro_batches)
-        return Executor(
-            self._messages,
-            self._tracing,
-            versions,
-            None if optimizer is None else optimizer.update,
-            self._n_stages // ranks,
-            self._recompute,
-            self._deferred_batch_norm,
-        )
 
-    def _report(self, executor: Executor, sizes: Sequence[int]) -> None:
-        """Reports what the micro-batches reported, averaged by samples.
+def _positional(
+    program: Callable[..., Any], args: Sequence[Any], named: Mapping[str, Any]
+) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    """A function of positional arguments only, and these."""
+    if not named:
+        return program, tuple(args)
+    names, n = list(named), len(args)
 
-        Without a flush no rank waits for it: a rank reports what the last stage has
-        observed when it has completed the backward pass.
-        """
-        is_flushed = self.schedule != "pipedream" or not executor.trains
-        own = results.means(executor.finish(is_flushed), sizes)
-        if is_flushed:
-            for observation in self.comm.allgather_obj(own):
-                reporter.report(observation)
-            return
-        reporter.report(own)
-        self._messages.send_report(own)
-        self._receive_reports(executor)
+    def call(*values: Any) -> Any:
+        return program(*values[:n], **dict(zip(names, values[n:])))
 
-    def _receive_reports(self, executor: Executor) -> None:
-        for _ in range(executor.take_updates()):
-            reporter.report(self._messages.receive_report())
+    return call, (*args, *named.values())
 
 
-def _serial_model(model: Any) -> Link:
-    """The whole model; of a MultiNodeChainList each rank has only its own links."""
-    if hasattr(model, "serial_model"):
-        return model.serial_model()
-    for path, link in model.namedlinks():
-        if hasattr(link, "serial_model"):
-            raise ValueError(
-                "Pipeline: expected a model of which every rank has all links, got "
-                f"{type(link).__name__} at {path}: use its serial_model() there"
-            )
-    return model
+def _hyperparameters(optimizer: Any) -> str:
+    """The hyperparameters, the hooks and the loss scale of an optimizer, as text."""
+    hyperparam = getattr(optimizer, "hyperparam", None)
+    values = sorted(hyperparam.get_dict().items()) if hyperparam is not None else []
+    hooks = [name for timing in ("pre", "post") for name in optimizer._hooks(timing)]
+    return f"{values}, hooks {hooks}, loss scale {optimizer._loss_scale}"

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
-from renga.dataset import convert
 from renga.pipeline.pipeline import Pipeline
 from renga.training.updaters import StandardUpdater
+from renga.training.updaters.accumulation import next_batches
 
 
 class PipelineUpdater(StandardUpdater):
@@ -37,23 +36,16 @@ class PipelineUpdater(StandardUpdater):
             )
 
     def update_core(self) -> None:
-        """Trains on one batch."""
+        """Trains on the batches of one iteration."""
         iterator, optimizer = self._iterators["main"], self._optimizers["main"]
-        batch = iterator.next()
-        arrays = convert._call_converter(self.converter, batch, self.input_device)
+        before = iterator.epoch_detail
+        batches = next_batches(iterator, self.accumulate)
+        if self.accumulate > 1:
+            self._epoch_before = before
         program = self.loss_func or optimizer.target.model
-        if isinstance(arrays, Mapping):
-            names = list(arrays)
-            named = program
-            arrays = tuple(arrays.values())
-
-            def program(*values: Any) -> Any:
-                return named(**dict(zip(names, values)))
-
-        elif not isinstance(arrays, tuple):
-            arrays = (arrays,)
-        optimizer.target.train_batch(optimizer, program, arrays)
-        if self.auto_new_epoch and iterator.is_new_epoch:
+        arguments = [named or args for args, named in map(self._arguments, batches)]
+        optimizer.target.train_batches(optimizer, program, arguments)
+        if self.auto_new_epoch and self.is_new_epoch:
             optimizer.new_epoch(auto=True)
 
     def finalize(self) -> None:
@@ -67,5 +59,5 @@ class PipelineUpdater(StandardUpdater):
         Batches on their way are completed before.
         """
         optimizer = self._optimizers["main"]
-        with optimizer.target.gathered_parameters(optimizer):
+        with optimizer.target.serialized_parameters(serializer):
             super().serialize(serializer)

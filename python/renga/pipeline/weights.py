@@ -49,6 +49,9 @@ class Flush:
         self._micro_batches = micro_batches
         self._updates = 0
 
+    def begin_batch(self) -> None:
+        """Begins a batch: the user may have set the parameters since the last one."""
+
     def of_forward(self, i: int) -> Weights:
         """What to compute micro-batch ``i`` with, by the parameters' ids."""
         return {}
@@ -90,7 +93,8 @@ class Flush:
 
     def _copies(self) -> Weights:
         with no_backprop_mode():
-            return {id(p): Variable(p.array.copy()) for p in self._params}
+            copies = [(p, p.array.copy()) for p in self._params if p.is_initialized]
+            return {id(param): Variable(array) for param, array in copies}
 
 
 class Stash(Flush):
@@ -105,6 +109,9 @@ class Stash(Flush):
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self._newest: Weights = {}
+
+    def begin_batch(self) -> None:
+        self._newest = {}
 
     def of_forward(self, i: int) -> Weights:
         if self._delay > 0 and not self._newest:
@@ -129,17 +136,16 @@ class TwoVersions(Flush):
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
-        self._versions: dict[int, Weights] = {0: self._copies()}
+        self._versions: dict[int, Weights] = {}
 
-    def of_forward(self, i: int) -> Weights:
-        return self._versions[max(i // self._micro_batches - 1, 0)]
-
-    def after_update(self) -> None:
-        super().after_update()
+    def begin_batch(self) -> None:
         # Batches from this one on use the version of the update before, or newer ones.
         oldest = self._updates - 1
         self._versions = {t: w for t, w in self._versions.items() if t >= oldest}
         self._versions[self._updates] = self._copies()
+
+    def of_forward(self, i: int) -> Weights:
+        return self._versions[max(i // self._micro_batches - 1, 0)]
 
 
 class _Predicted(Flush):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from renga.pipeline.micro_batches import split
+from renga.pipeline.batches.micro_batches import split
 
 
 def accumulated(model, optimizer, batches, m):

@@ -13,7 +13,7 @@ import pytest
 import renga
 from renga.optimizers import MomentumSGD
 from renga.pipeline import Pipeline
-from renga.pipeline.micro_batches import split
+from renga.pipeline.batches.micro_batches import split
 
 
 def saved(target):

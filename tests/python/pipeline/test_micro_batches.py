@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from renga.pipeline import micro_batches, results
+from renga.pipeline.batches import micro_batches, results
 from renga.utils.type_check import InvalidType
 from renga.variable import Variable
 

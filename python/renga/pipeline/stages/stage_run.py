@@ -11,15 +11,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy
 
 from renga import _core, reporter
+from renga.backend import get_array_types
 from renga.configuration import no_backprop_mode
 from renga.function_node import backward
 from renga.functions.util.recomputation import Recomputation
-from renga.pipeline.messages import GRADIENT, VALUE, Kind, Route
+from renga.pipeline.batches.containers import leaves, map_leaves
+from renga.pipeline.stages.messages import GRADIENT, VALUE, Kind, Route
 from renga.variable import Variable
 
 if TYPE_CHECKING:
-    from renga.pipeline.messages import StageMessages
-    from renga.pipeline.tracing import Tracing
+    from renga.pipeline.stages.messages import StageMessages
+    from renga.pipeline.stages.tracing import Tracing
 
 # Results without elements, by the number of the call, its name and its inputs' kinds.
 Outputs = dict[tuple[Any, ...], Any]
@@ -71,6 +73,7 @@ class StageRun:
         self._is_sending = True
         self._target = -1
         self._python_calls = 0
+        self._open_calls = 0
         self._deferred = _core.DeferredGradients()
 
     def forward(
@@ -228,7 +231,11 @@ class StageRun:
         if placed is not None:
             queue = deque(placed)
             args, kwargs = _map_variables((args, kwargs), lambda x: queue.popleft())
-            result = function(*args, **kwargs)
+            self._open_calls += 1
+            try:
+                result = function(*args, **kwargs)
+            finally:
+                self._open_calls -= 1
         else:
             result = self._shapes_of(number, function, args, kwargs)
         self._target = target
@@ -243,9 +250,8 @@ class StageRun:
         Shapes are cached, unless the function draws random numbers: every rank has to
         draw those too, to keep the generators in step.
         """
-        xs: list[Variable] = []
-        _map_variables((args, kwargs), xs.append)
-        key = (number, function.__name__, *map(Kind.of, xs))
+        settings = [getattr(function, "settings", {}), args, kwargs]
+        key = (number, function.__name__, *map(_setting, leaves(settings)))
         if key not in self._outputs:
             before = _random_state()
             result = self._on_zeros(function, args, kwargs)
@@ -253,7 +259,9 @@ class StageRun:
                 self._outputs[key] = result
         else:
             result = self._outputs[key]
-        requires_grad = _core.backprop_enabled() and any(x.requires_grad for x in xs)
+        requires_grad = _core.backprop_enabled() and any(
+            x.requires_grad for x in leaves(settings[1:]) if isinstance(x, Variable)
+        )
         return _map_variables(
             result,
             lambda y: _core.empty_variable(
@@ -274,6 +282,15 @@ class StageRun:
         finally:
             _core.set_call_placement(self)
         return _map_variables(result, lambda y: _shape(y, y.requires_grad))
+
+    def require_own_graph(self, caller: str) -> None:
+        """Raises RuntimeError where the graph of the program is on several ranks."""
+        if self._messages.stages > 1 and self._open_calls == 0:
+            raise RuntimeError(
+                f"{caller}: expected a graph on one rank, got a program in a pipeline of "
+                f"{self._messages.stages} stages, each of which has a part of it; "
+                "gradients inside of a loss need a single process or data parallelism"
+            )
 
     def _here(self, x: Variable) -> Variable:
         if x.stage < 0:
@@ -318,6 +335,7 @@ class _Apply:
     def __init__(self, node: Any) -> None:
         self._node = node
         self.__name__ = node.label
+        self.settings = vars(node)
 
     def __call__(self, *xs: Variable) -> tuple[Variable, ...]:
         return self._node._apply(xs)
@@ -325,13 +343,20 @@ class _Apply:
 
 def _map_variables(value: Any, function: Callable[[Variable], Any]) -> Any:
     """``value`` with ``function(x)`` in place of each Variable in it, in order."""
-    if isinstance(value, Variable):
-        return function(value)
-    if isinstance(value, dict):
-        return {key: _map_variables(item, function) for key, item in value.items()}
-    if isinstance(value, list) or type(value) is tuple:
-        return type(value)([_map_variables(item, function) for item in value])
-    return value
+
+    def replaced(leaf: Any) -> Any:
+        return function(leaf) if isinstance(leaf, Variable) else leaf
+
+    return map_leaves(replaced, value)
+
+
+def _setting(value: Any) -> Any:
+    """What the shapes of a function's outputs may depend on, of one argument."""
+    if isinstance(value, (Variable, *get_array_types())):
+        return Kind.of(value)
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    return repr(value) if isinstance(value, (slice, type(...))) else type(value)
 
 
 def _shape(y: Variable, requires_grad: bool) -> Variable:

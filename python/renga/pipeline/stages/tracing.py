@@ -6,8 +6,8 @@ import secrets
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from renga.pipeline.messages import VALUE, Route
 from renga.pipeline.schedule import Action
+from renga.pipeline.stages.messages import VALUE, Route
 from renga.profiling.profiler import active_profiles
 
 if TYPE_CHECKING:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import zlib
 from collections import defaultdict, deque
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from renga.communicators import Communicator
 
 VALUE, GRADIENT = 0, 1
+_TAGS = 1 << 22  # that every transport has
 
 
 class Route(NamedTuple):
@@ -54,11 +56,11 @@ class StageMessages:
     def __init__(self, comm: Communicator, stages: int) -> None:
         # A group of its own, so that its tags differ from those of the user.
         self._comm = comm.split(0, comm.rank)
-        self._stages = stages
+        self.stages = stages
         self._report_tag = 2 * stages * stages
         self._sends: deque[Any] = deque()
         self._local: dict[Route, deque[Any]] = defaultdict(deque)
-        self._posted: dict[Route, deque[_Receive]] = defaultdict(deque)
+        self._posted: dict[tuple[Route, Kind], deque[_Receive]] = defaultdict(deque)
 
     def send(self, route: Route, x: Variable) -> None:
         """Starts to send the value of a variable."""
@@ -68,7 +70,7 @@ class StageMessages:
             return
         axes, elements = _core.in_memory_order(x)
         order = numpy.array(axes, numpy.int64)
-        tag = self._tag(route)
+        tag = self._tag(route, Kind.of(x))
         work = self._comm._native.send([order, elements], rank, tag, False)
         # The work keeps the arrays until they have been sent.
         self._sends.append(work)
@@ -80,20 +82,23 @@ class StageMessages:
         rank = rank_of_stage(route.source, self._comm.size)
         if rank == self._comm.rank:
             return self._local[route].popleft()
-        if not self._posted[route]:
+        if not self._posted[route, kind]:
             self.expect(route, kind)
-        return self._posted[route].popleft().wait(kind, route)
+        return self._posted[route, kind].popleft().wait()
 
     def expect(self, route: Route, kind: Kind) -> None:
-        """Starts to receive a variable that will come on a route."""
+        """Starts to receive a variable that will come on a route.
+
+        If none of that kind comes, it receives a later one.
+        """
         rank = rank_of_stage(route.source, self._comm.size)
         if rank != self._comm.rank:
-            receive = _Receive(self._comm._native, rank, self._tag(route), kind)
-            self._posted[route].append(receive)
+            receive = _Receive(self._comm._native, rank, self._tag(route, kind), kind)
+            self._posted[route, kind].append(receive)
 
-    def expected(self, route: Route) -> int:
-        """How many receives of a route have been started and not been waited for."""
-        return len(self._posted[route])
+    def expected(self, route: Route, kind: Kind) -> int:
+        """How many such receives have been started and not been waited for."""
+        return len(self._posted[route, kind])
 
     def send_report(self, observation: dict[str, float]) -> None:
         """Sends what the last rank has observed to the others; others do nothing."""
@@ -115,29 +120,25 @@ class StageMessages:
         while self._sends:
             self._sends.popleft().wait(0.0)
 
-    def _tag(self, route: Route) -> int:
-        return (route.kind * self._stages + route.source) * self._stages + route.target
+    def _tag(self, route: Route, kind: Kind) -> int:
+        """Variables of other kinds have other tags: none is received as another."""
+        number = (route.kind * self.stages + route.source) * self.stages
+        routes = self._report_tag + 1
+        digest = zlib.crc32(repr(tuple(kind)).encode()) % (_TAGS // routes - 1)
+        return (digest + 1) * routes + number + route.target
 
 
 class _Receive:
     """A receive in flight."""
 
     def __init__(self, native: Any, rank: int, tag: int, kind: Kind) -> None:
-        self._kind = kind
+        self._shape = kind.shape
         self._order = numpy.empty(len(kind.shape), numpy.int64)
         size = math.prod(kind.shape)
         self._data = _core.empty_variable((size,), kind.dtype, _core.host_name())
         self._work = native.receive([self._order, self._data], rank, tag, False)
 
-    def wait(self, kind: Kind, route: Route) -> Variable:
+    def wait(self) -> Variable:
         """The variable, once it is here."""
-        if kind != self._kind:
-            raise RuntimeError(
-                f"pipeline: expected {self._kind.dtype} {self._kind.shape} from stage "
-                f"{route.source} for stage {route.target}, as for the last micro-batch "
-                f"with inputs of these shapes, but the model needs {kind.dtype} "
-                f"{kind.shape}"
-            )
         self._work.wait(0.0)
-        order = self._order.tolist()
-        return _core.from_memory_order(self._data, kind.shape, order)
+        return _core.from_memory_order(self._data, self._shape, self._order.tolist())

@@ -1,0 +1,1 @@
+"""Batches in micro-batches: arguments are split, results and states are joined."""

@@ -1,0 +1,64 @@
+"""Values in tuples, named tuples, lists and dictionaries of any nesting."""
+
+from __future__ import annotations
+
+import copy
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+
+def map_leaves(function: Callable[..., Any], value: Any, *others: Any) -> Any:
+    """``value`` with ``function(leaf, ...)`` in place of each leaf.
+
+    Containers keep their types. Leaves at the same place of ``others``, which are built
+    as ``value`` is, are further arguments.
+
+    Raises:
+        ValueError: ``others`` are built in another way.
+    """
+    if not isinstance(value, (dict, tuple, list)):
+        return function(value, *others)
+    return map_items(functools.partial(map_leaves, function), value, *others)
+
+
+def map_items(function: Callable[..., Any], value: Any, *others: Any) -> Any:
+    """The same for the items of one container.
+
+    Raises:
+        ValueError: ``others`` are other containers.
+    """
+    for other in others:
+        if type(other) is not type(value) or len(other) != len(value):
+            raise ValueError(f"expected {_describe(value)}, got {_describe(other)}")
+    if not isinstance(value, dict):
+        items = [function(*each) for each in zip(value, *others)]
+        return type(value)(*items) if is_named_tuple(value) else type(value)(items)
+    if any(other.keys() != value.keys() for other in others):
+        raise ValueError(f"expected the keys {list(value)} in all dictionaries")
+    new = copy.copy(value)
+    for key, item in value.items():
+        new[key] = function(item, *[other[key] for other in others])
+    return new
+
+
+def leaves(value: Any) -> Iterator[Any]:
+    """What is in the containers, in order."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, (tuple, list)):
+        for item in value:
+            yield from leaves(item)
+    else:
+        yield value
+
+
+def is_named_tuple(value: Any) -> bool:
+    """Whether it is an instance of a class made by ``namedtuple``."""
+    return isinstance(value, tuple) and hasattr(value, "_fields")
+
+
+def _describe(value: Any) -> str:
+    name = type(value).__name__
+    is_container = isinstance(value, (dict, tuple, list))
+    return f"{name} of {len(value)}" if is_container else name

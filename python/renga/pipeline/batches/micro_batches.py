@@ -1,0 +1,126 @@
+"""Batches in parts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy
+
+from renga.pipeline.batches import containers
+from renga.utils.type_check import InvalidType
+from renga.variable import Variable
+
+
+def split(
+    inputs: Sequence[Any], parts: int, axis: int = 0
+) -> list[tuple[int, tuple[Any, ...]]]:
+    """Micro-batches of the arguments of a model, each with its number of samples.
+
+    Arrays and Variables are split along an axis, in tuples, named tuples, lists and
+    dictionaries, too. A list with an item for each sample is split by its items, and so
+    is a tuple whose items are no arrays of that many samples; other arguments go to
+    every micro-batch. The first micro-batches may have one sample more than the last
+    ones, and there are fewer if there are too few samples.
+
+    Args:
+        inputs: the arguments.
+        parts: the number of micro-batches.
+        axis: of the samples; the last one of arrays that have fewer axes.
+
+    Raises:
+        InvalidType: the arguments have different numbers of samples, or none.
+    """
+    samples = _number_of_samples(inputs, axis)
+    if samples is None or not all(_fits(x, samples, axis) for x in inputs):
+        raise InvalidType(
+            f"pipeline: expected arguments with one number of samples, got "
+            f"{[_describe(x) for x in inputs]}"
+        )
+    if samples == 0:
+        raise InvalidType("pipeline: expected at least one sample, got an empty batch")
+    parts = min(parts, samples)
+    ends = numpy.cumsum(
+        [samples // parts + (i < samples % parts) for i in range(parts)]
+    )
+    starts = [0, *ends[:-1].tolist()]
+    return [
+        (end - start, tuple([_part(x, samples, axis, start, end) for x in inputs]))
+        for start, end in zip(starts, ends.tolist())
+    ]
+
+
+def signature(inputs: Any) -> tuple[Any, ...]:
+    """The shapes and dtypes of the arrays in containers."""
+    return tuple(
+        [
+            (x.shape, str(x.dtype)) if _has_axes(x) else None
+            for x in containers.leaves(inputs)
+        ]
+    )
+
+
+def _number_of_samples(inputs: Sequence[Any], axis: int) -> int | None:
+    """That of the arguments that leave no doubt, or of the others; None for none."""
+    sequences = [x for x in inputs if _is_sequence(x)]
+    others = [x for x in inputs if not _is_sequence(x)]
+    for size in _sizes(others, axis):
+        return size
+    for x in sequences:
+        if isinstance(x, list):
+            return len(x)
+    for x in sequences:
+        sizes = set(_sizes(x, axis))
+        return sizes.pop() if len(sizes) == 1 else len(x)
+    return None
+
+
+def _fits(x: Any, samples: int, axis: int) -> bool:
+    """Whether an argument has that many samples, or none at all."""
+    if _is_sequence(x) and _has_items_as_samples(x, samples, axis):
+        return True
+    if isinstance(x, list) and x and not set(_sizes(x, axis)):
+        return False
+    return set(_sizes(x, axis)) <= {samples}
+
+
+def _has_items_as_samples(x: Sequence[Any], samples: int, axis: int) -> bool:
+    if len(x) != samples:
+        return False
+    return isinstance(x, list) or set(_sizes(x, axis)) != {samples}
+
+
+def _is_sequence(x: Any) -> bool:
+    """Whether the items may be samples."""
+    return isinstance(x, (list, tuple)) and not containers.is_named_tuple(x)
+
+
+def _sizes(x: Any, axis: int) -> Iterator[int]:
+    """The numbers of samples of the arrays in containers."""
+    for leaf in containers.leaves(x):
+        if _has_axes(leaf):
+            yield leaf.shape[min(axis, leaf.ndim - 1)]
+
+
+def _has_axes(x: Any) -> bool:
+    return getattr(x, "ndim", 0) > 0
+
+
+def _part(x: Any, samples: int, axis: int, start: int, end: int) -> Any:
+    if _is_sequence(x) and _has_items_as_samples(x, samples, axis):
+        return x[start:end]
+
+    def part_of(leaf: Any) -> Any:
+        if not _has_axes(leaf):
+            return leaf
+        return leaf[(slice(None),) * min(axis, leaf.ndim - 1) + (slice(start, end),)]
+
+    return containers.map_leaves(part_of, x)
+
+
+def _describe(x: Any) -> str:
+    if isinstance(x, (numpy.ndarray, Variable)):
+        return f"{x.dtype} {x.shape}"
+    if isinstance(x, (list, tuple, dict)):
+        return f"{type(x).__name__} of {len(x)}"
+    return type(x).__name__

@@ -1,0 +1,167 @@
+"""Results and reports of a model, put together from those of its micro-batches."""
+
+from __future__ import annotations
+
+import enum
+import functools
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy
+
+from renga.backend import get_array_types
+from renga.pipeline.batches.containers import leaves, map_items, map_leaves
+from renga.variable import Variable, as_array
+
+REDUCTIONS = ("mean", "sum")
+
+
+class _Place(enum.Enum):
+    """A member is the same object after it has been sent."""
+
+    ELSEWHERE = enum.auto()
+
+
+ELSEWHERE = _Place.ELSEWHERE
+"""Stands for an array that another rank has."""
+
+
+def arrays_of(y: Any) -> Any:
+    """``y`` with arrays in place of Variables, ELSEWHERE for those of other ranks."""
+
+    def array_of(x: Any) -> Any:
+        if not isinstance(x, Variable):
+            return x
+        return ELSEWHERE if x.is_meta else x.array
+
+    return map_leaves(array_of, y)
+
+
+def merged(ys: Sequence[Any]) -> Any:
+    """A result of which each of ``ys`` has some of the arrays."""
+
+    def present(*values: Any) -> Any:
+        return next((y for y in values if y is not ELSEWHERE), ELSEWHERE)
+
+    return map_leaves(present, *ys)
+
+
+def is_complete(y: Any) -> bool:
+    """Whether no array is elsewhere."""
+    return all(leaf is not ELSEWHERE for leaf in leaves(y))
+
+
+def variables_of(y: Any) -> Any:
+    """``y`` with Variables in place of arrays."""
+    arrays = get_array_types()
+    return map_leaves(
+        lambda x: Variable(x, requires_grad=False) if isinstance(x, arrays) else x, y
+    )
+
+
+def join(
+    ys: Sequence[Any],
+    sizes: Sequence[int],
+    weights: Sequence[float] | None = None,
+    axis: int = 0,
+) -> Any:
+    """The result for a batch from those for its micro-batches.
+
+    Arrays are put together along the axis of the samples; floats, and arrays without
+    axes, are added up. Containers are joined item by item, but lists with an item for
+    each sample are put together. What is the same for all micro-batches, and has no
+    axis of samples, stays as it is.
+
+    Args:
+        ys: of the micro-batches.
+        sizes: their numbers of samples.
+        weights: by which floats are multiplied; by default those of a mean over
+            samples.
+        axis: of the samples, or 0 in arrays where that axis is another one.
+
+    Raises:
+        ValueError: the results are built in different ways.
+        TypeError: something that is no array or float differs.
+    """
+    if weights is None:
+        weights = [size / sum(sizes) for size in sizes]
+    if len(ys) == 1:
+        return ys[0]
+    if _are_lists_of_samples(ys, sizes, axis):
+        return type(ys[0])([item for y in ys for item in y])
+    if isinstance(ys[0], (tuple, list, dict)):
+        join_item = functools.partial(_join_values, sizes, weights, axis)
+        return map_items(join_item, *ys)
+    return _join_leaves(ys, sizes, weights, axis)
+
+
+def _join_values(
+    sizes: Sequence[int], weights: Sequence[float], axis: int, *ys: Any
+) -> Any:
+    return join(ys, sizes, weights, axis)
+
+
+def _are_lists_of_samples(ys: Sequence[Any], sizes: Sequence[int], axis: int) -> bool:
+    are_lists = all(isinstance(y, list) and len(y) == n for y, n in zip(ys, sizes))
+    return are_lists and not all(
+        _has_samples(item, size, axis) for y, size in zip(ys, sizes) for item in y
+    )
+
+
+def _has_samples(y: Any, size: int, axis: int) -> bool:
+    """Whether it is an array with that number of samples along the axis."""
+    return getattr(y, "ndim", 0) > axis and y.shape[axis] == size
+
+
+def _join_leaves(
+    ys: Sequence[Any], sizes: Sequence[int], weights: Sequence[float], axis: int
+) -> Any:
+    first = ys[0]
+    if getattr(first, "ndim", 0) > 0:
+        pairs = list(zip(ys, sizes))
+        if not all(_has_samples(y, size, axis) for y, size in pairs):
+            axis = 0
+            if not all(_has_samples(y, size, 0) for y, size in pairs) and _are_same(ys):
+                return first
+        return numpy.concatenate(ys, axis)
+    if isinstance(first, (float, numpy.generic, numpy.ndarray)):
+        total = sum(weight * float(y) for weight, y in zip(weights, ys))
+        return numpy.asarray(total, getattr(first, "dtype", numpy.float64))
+    if any(type(y) is not type(first) or y != first for y in ys):
+        raise TypeError(
+            "pipeline: expected results of micro-batches that are arrays and floats, "
+            f"or equal, got {first!r:.60} and others"
+        )
+    return first
+
+
+def _are_same(ys: Sequence[Any]) -> bool:
+    return all(y.shape == ys[0].shape and (y == ys[0]).all() for y in ys)
+
+
+def observation_of(
+    observations: Iterable[tuple[Mapping[str, Any], float]],
+) -> dict[str, Any]:
+    """What the micro-batches of one or more batches reported, averaged.
+
+    Args:
+        observations: of micro-batches, with their weights in the mean.
+    """
+    values: dict[str, list[tuple[Any, float]]] = {}
+    for observation, weight in observations:
+        for key, value in observation.items():
+            values.setdefault(key, []).append((as_array(value), weight))
+    return {key: _mean(pairs) for key, pairs in values.items()}
+
+
+def _mean(pairs: Sequence[tuple[Any, float]]) -> Any:
+    """The mean of numbers or of arrays of one shape; of anything else the last one."""
+    last = pairs[-1][0]
+    total = sum(weight for _, weight in pairs)
+    shapes = {getattr(value, "shape", ()) for value, _ in pairs}
+    is_number = isinstance(last, (int, float, numpy.generic, *get_array_types()))
+    if not is_number or len(shapes) > 1 or total == 0:
+        return last
+    if shapes != {()}:
+        return sum(value * (weight / total) for value, weight in pairs)
+    return sum(float(value) * weight for value, weight in pairs) / total

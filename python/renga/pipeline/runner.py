@@ -1,0 +1,220 @@
+"""Runs batches through a pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from renga import reporter
+from renga.configuration import no_backprop_mode
+from renga.pipeline import schedule, weights
+from renga.pipeline.batches import micro_batches, results
+from renga.pipeline.batches.link_states import LinkStates
+from renga.pipeline.executor import Executor, MicroBatch
+from renga.pipeline.schedule import Action, Stream
+from renga.pipeline.stages.messages import StageMessages
+from renga.pipeline.stages.tracing import Tracing
+
+if TYPE_CHECKING:
+    from renga.communicators import Communicator
+    from renga.link import Link
+    from renga.parameter import Parameter
+    from renga.pipeline.preparation import Options
+
+
+class Runner:
+    """Runs batches forward, or forward and backward with an update.
+
+    Every rank makes it, and makes the same calls.
+
+    Args:
+        model: the whole model.
+        comm: the ranks of the pipeline.
+        n_stages: the number of stages.
+        options: of the pipeline.
+        samples: how many samples a mean is over, of the arguments of a micro-batch;
+            None if all count.
+    """
+
+    def __init__(
+        self,
+        model: Link,
+        comm: Communicator,
+        n_stages: int,
+        options: Options,
+        samples: Callable[..., float] | None,
+    ) -> None:
+        self._comm = comm
+        self._n_stages = n_stages
+        self._options = options
+        self._samples = samples
+        self._messages = StageMessages(comm, n_stages)
+        # Batches in training may be on their way while others are evaluated.
+        self._evaluation_messages = StageMessages(comm, n_stages)
+        self._tracing = Tracing(comm)
+        self._states = LinkStates(model)
+        self.restart()
+
+    @property
+    def is_streaming(self) -> bool:
+        """Whether batches may be on their way."""
+        return self._stream is not None
+
+    def restart(self) -> None:
+        """Has later batches start from the current parameters."""
+        self._executor: Executor | None = None
+        self._stream: Stream | None = None
+        self._next = 0  # micro-batch of the stream
+
+    def forward(self, program: Callable[..., Any], inputs: Sequence[Any]) -> Any:
+        """The program's result for a batch, on every rank."""
+        (batch,) = self._micro_batches(program, [inputs], None)
+        flush = weights.Flush([], None, self._comm.rank, self._comm.size, 1)
+        executor = self._new_executor(flush, None, self._evaluation_messages)
+        executor.add(0, batch)
+        with no_backprop_mode():
+            for stage in range(self._comm.rank, self._n_stages, self._comm.size):
+                executor.run(Action("F", stage, i) for i in range(len(batch)))
+        self._report(executor.finish(is_flushed=True))
+        own = [executor.results[i] for i in range(len(batch))]
+        if not all(map(results.is_complete, own)) or self._comm.size > 1:
+            whole = [results.merged(ys) for ys in zip(*self._comm.allgather_obj(own))]
+        else:
+            whole = own
+        sizes = [micro_batch.size for micro_batch in batch]
+        factors = [micro_batch.factor for micro_batch in batch]
+        joined = results.join(whole, sizes, factors, self._options.batch_axis)
+        return results.variables_of(joined)
+
+    def train(
+        self,
+        optimizer: Any,
+        params: Sequence[Parameter],
+        program: Callable[..., Any],
+        batches: Sequence[Sequence[Any]],
+    ) -> None:
+        """Computes the gradient of batches, as of one, and updates the parameters.
+
+        Args:
+            optimizer: of this rank's parameters.
+            params: these.
+            program: computes the loss.
+            batches: its arguments.
+        """
+        if self._executor is None:
+            kind = weights.KINDS[self._options.weights]
+            rank, ranks = self._comm.rank, self._comm.size
+            versions = kind(params, optimizer, rank, ranks, self._options.micro_batches)
+            update = _update_of(optimizer)
+            self._executor = self._new_executor(versions, update, self._messages)
+        parts = self._micro_batches(program, batches, optimizer._loss_scale)
+        if self._options.schedule == "pipedream":
+            self._run_stream(self._executor, parts[0])
+            return
+        observations = []
+        for batch in parts:
+            self._executor.add(0, batch)
+            self._executor.run(self._flush_actions(len(batch), batch is parts[-1]))
+            observations += self._executor.finish(is_flushed=True)
+        self._report(observations)
+
+    def drain(self) -> None:
+        """Completes all batches that are on their way; every rank calls it."""
+        if self._stream is not None and self._executor is not None:
+            self._executor.run(self._stream.drain(), last=self._next - 1)
+            self._executor.finish(is_flushed=True)
+            self._receive_reports(self._executor)
+            self.restart()
+
+    def _micro_batches(
+        self,
+        program: Callable[..., Any],
+        batches: Sequence[Sequence[Any]],
+        loss_scale: float | None,
+    ) -> list[list[MicroBatch]]:
+        """Those of batches that make one update."""
+        options = self._options
+        parts = [
+            micro_batches.split(inputs, options.micro_batches, options.batch_axis)
+            for inputs in batches
+        ]
+        counts = [
+            [self._samples(*part) if self._samples else size for size, part in batch]
+            for batch in parts
+        ]
+        total = float(sum(map(sum, counts)))
+        return [
+            [
+                MicroBatch(
+                    program,
+                    part,
+                    size,
+                    float(count),
+                    total,
+                    1.0 if options.reduce == "sum" else float(count) / (total or 1.0),
+                    loss_scale,
+                    batch is parts[-1] and i == len(batch) - 1,
+                )
+                for i, ((size, part), count) in enumerate(zip(batch, batch_counts))
+            ]
+            for batch, batch_counts in zip(parts, counts)
+        ]
+
+    def _run_stream(self, executor: Executor, batch: list[MicroBatch]) -> None:
+        if len(batch) != self._options.micro_batches:
+            raise ValueError(
+                f"Pipeline: expected batches of at least {self._options.micro_batches} "
+                f"samples, one for each micro-batch, got {len(batch)}"
+            )
+        if self._stream is None:
+            self._stream = Stream(self._comm.rank, self._comm.size, len(batch))
+        executor.add(self._next, batch)
+        self._next += len(batch)
+        executor.run(self._stream.next_batch())
+        own = results.observation_of(executor.finish(is_flushed=False))
+        # No rank waits for it: a rank reports what the last stage has observed when it
+        # has completed the backward pass.
+        reporter.report(own)
+        self._messages.send_report(own)
+        self._receive_reports(executor)
+
+    def _flush_actions(self, parts: int, updates: bool) -> list[Action]:
+        ranks = self._comm.size
+        chunks = self._n_stages // ranks
+        kind = self._options.schedule
+        actions = schedule.flush_schedule(kind, ranks, parts, chunks)[self._comm.rank]
+        return [action for action in actions if updates or action.kind != "U"]
+
+    def _new_executor(
+        self,
+        versions: weights.Flush,
+        update: Callable[[float], None] | None,
+        messages: StageMessages,
+    ) -> Executor:
+        return Executor(
+            messages,
+            self._tracing,
+            versions,
+            update,
+            self._states,
+            self._n_stages // self._comm.size,
+            self._options.recompute,
+            self._options.deferred_batch_norm,
+        )
+
+    def _report(self, observations: list[tuple[dict[str, Any], float]]) -> None:
+        """Reports, on every rank, the means of what micro-batches reported on any."""
+        own = results.observation_of(observations)
+        for observation in self._comm.allgather_obj(own):
+            reporter.report(observation)
+
+    def _receive_reports(self, executor: Executor) -> None:
+        for _ in range(executor.take_updates()):
+            reporter.report(self._messages.receive_report())
+
+
+def _update_of(optimizer: Any) -> Callable[[float], None]:
+    """An update that tells an optimizer of data parallelism the number of samples."""
+    if hasattr(optimizer, "communicator"):
+        return lambda samples: optimizer.update(samples=samples)
+    return lambda samples: optimizer.update()

@@ -1,0 +1,1 @@
+"""The stages of a rank: their parameters, passes and messages."""
