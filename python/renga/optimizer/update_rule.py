@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import functools
 from typing import Any, Callable
 
 import numpy
@@ -245,33 +247,53 @@ class UpdateRule(Hookable):
             self._fp32_param = None
 
     def serialize(self, serializer: Any) -> None:
-        """Saves or loads the count of updates and the state."""
+        """Saves or loads the count of updates and the state.
+
+        Before its first update a rule has no state, and none is in the file.
+        """
         self._state_device = None
-        self.t = serializer("t", self.t)
-        if self._state is not None:
-            for name, value in self._state.items():
-                self._state[name] = serializer(name, value)
-            if any(value is None for value in self._state.values()):
-                self._state = None  # its value before the first update
-        elif isinstance(serializer, Deserializer):
-            self._load_state(serializer)
+        if isinstance(serializer, Deserializer):
+            self._load(serializer)
+            return
+        serializer("t", self.t)
+        for name, value in (self._state or {}).items():
+            serializer(name, value)
         if self._use_fp32_update:
-            self._serialize_fp32_param(serializer)
+            master = self._fp32_param
+            serializer("fp32_param", None if master is None else master.array)
 
-    def _load_state(self, serializer: Any) -> None:
-        # init_state defines the entries, but needs a parameter to run.
+    def _load(self, serializer: Any) -> None:
+        state = None if self._state is None else dict(self._state)
+        old = {"t": self.t, "_state": state, "_fp32_param": self._fp32_param}
+        serializer.on_failure(functools.partial(vars(self).update, old))
+        self.t = serializer("t", self.t)
+        state = self._without_state() if state is None else state
+        if self.t > 0 or all(_is_stored(serializer, name) for name in state):
+            loaded = {name: serializer(name, value) for name, value in state.items()}
+            complete = all(value is not None for value in loaded.values())
+            self._state = loaded if complete else None
+        else:
+            self._state = None
+        if self._use_fp32_update:
+            master = self._fp32_param
+            array = serializer("fp32_param", None if master is None else master.array)
+            if master is None or array is not master.array:
+                self._fp32_param = None if array is None else Variable(array)
+
+    def _without_state(self) -> dict[str, Any]:
+        """None for each entry of the state, which ``init_state`` alone defines."""
         one = numpy.zeros(1, numpy.float32)
-        self._state = {}
-        self.init_state(Variable(one, grad=one))
-        loaded = {name: serializer(name, None) for name in self._state}
-        complete = all(value is not None for value in loaded.values())
-        self._state = loaded if complete else None
+        other = copy.copy(self)
+        other._state = {}
+        other.init_state(Variable(one, grad=one))
+        return dict.fromkeys(other._state)
 
-    def _serialize_fp32_param(self, serializer: Any) -> None:
-        array = None if self._fp32_param is None else self._fp32_param.array
-        loaded = serializer("fp32_param", array)
-        if loaded is not None and loaded is not array:
-            self._fp32_param = Variable(loaded)
+
+def _is_stored(serializer: Any, name: str) -> bool:
+    try:
+        return serializer(name, None) is not None
+    except KeyError:
+        return False
 
 
 def _unscale_grad(param: Any) -> None:
