@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from renga.extensions.large_batch.epoch_schedule import EpochSchedule
+from renga.extensions.shifts.hyperparameter_shift import KeptHyperparameter
 from renga.training.trainer import Trainer
 
 
@@ -38,6 +39,11 @@ class LinearScaling(EpochSchedule):
         self._factor = factor
         self._epochs = epochs
         self._arrived = False
+        self._kept = KeptHyperparameter(attr)
+
+    def initialize(self, trainer: Trainer) -> None:
+        super().initialize(trainer)
+        self._kept.initialize(self.optimizer_of(trainer))
 
     def act(self, trainer: Trainer, epoch: float) -> None:
         if self._arrived:
@@ -48,5 +54,6 @@ class LinearScaling(EpochSchedule):
         setattr(self.optimizer_of(trainer), self._attr, rate)
 
     def serialize(self, serializer: Any) -> None:
-        """Saves or loads whether the warm-up is over."""
+        """Saves or loads whether the warm-up is over, and the rate."""
         self._arrived = serializer("arrived", self._arrived)
+        self._kept.serialize(serializer)

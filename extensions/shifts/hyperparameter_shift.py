@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
-from renga.serializer import AbstractSerializer
+from renga.serializer import AbstractSerializer, Deserializer
 from renga.training import extension
 from renga.training.trainer import Trainer
 
@@ -12,7 +13,8 @@ from renga.training.trainer import Trainer
 class HyperparameterShift(extension.Extension):
     """Base of schedules: sets an attribute to ``value(t)`` at the t-th call.
 
-    It is also set when training starts or resumes.
+    It is also set when training starts. A resumed run begins with the value that the
+    hyperparameter had when it was saved, whichever schedule has set it.
 
     Args:
         attr: name of the hyperparameter.
@@ -33,6 +35,7 @@ class HyperparameterShift(extension.Extension):
         self._target = target
         self._optimizer = optimizer
         self._t = 0
+        self._kept = KeptHyperparameter(attr)
 
     def value(self, init: float, t: int) -> float | None:
         """The hyperparameter at call ``t``; None leaves it unchanged."""
@@ -43,6 +46,7 @@ class HyperparameterShift(extension.Extension):
         if self._init is None:
             self._init = getattr(self._get_optimizer(trainer), self._attr)
         self._shift(trainer)
+        self._kept.initialize(self._get_optimizer(trainer))
 
     def __call__(self, trainer: Trainer) -> None:
         """Sets the next value."""
@@ -61,8 +65,38 @@ class HyperparameterShift(extension.Extension):
         return self._optimizer or trainer.updater.get_optimizer("main")
 
     def serialize(self, serializer: AbstractSerializer) -> None:
-        """Saves or restores the number of calls."""
+        """Saves or restores the number of calls and the value."""
         self._t = serializer("_t", self._t)
+        self._kept.serialize(serializer)
+
+
+class KeptHyperparameter:
+    """The value of an optimizer's attribute, which a resumed run begins with."""
+
+    def __init__(self, attr: str) -> None:
+        self._attr = attr
+        self._optimizer: Any = None
+        self._loaded: float | None = None
+
+    def initialize(self, optimizer: Any) -> None:
+        """Sets the loaded value, if there is one, when training starts."""
+        self._optimizer = optimizer
+        if self._loaded is not None:
+            setattr(optimizer, self._attr, self._loaded)
+            self._loaded = None
+
+    def serialize(self, serializer: AbstractSerializer) -> None:
+        """Saves the value, or loads it if the file has it."""
+        value = self._loaded
+        if self._optimizer is not None:
+            value = float(getattr(self._optimizer, self._attr))
+        with contextlib.suppress(KeyError):
+            loaded = serializer("_last_value", value)
+            if loaded is None or not isinstance(serializer, Deserializer):
+                return
+            self._loaded = float(loaded)
+            if self._optimizer is not None:
+                self.initialize(self._optimizer)
 
 
 def _bounded(value: float, init: float, target: float) -> float:

@@ -81,7 +81,8 @@ def snapshot_object(
 
 class _Snapshot(extension.Extension):
     trigger = (1, "epoch")
-    priority = -100  # after all others, to include their changes
+    priority = extension.PRIORITY_SNAPSHOT
+    saves_trainer = True
 
     def __init__(
         self,

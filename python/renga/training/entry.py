@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from renga.training.extension import Extension
+from renga.training.extension import PRIORITY_SNAPSHOT, Extension
 from renga.training.util import get_trigger
 
 if TYPE_CHECKING:
@@ -32,6 +32,8 @@ class ExtensionEntry:
             priority = getattr(extension, "priority", Extension.priority)
         self.extension = extension
         self.trigger = get_trigger(trigger)
+        if self.saves_trainer:
+            priority = min(priority, PRIORITY_SNAPSHOT)
         self.priority: int = priority
         self.call_before_training = call_before_training
 
@@ -39,6 +41,11 @@ class ExtensionEntry:
     def restores_trainer(self) -> bool:
         """Whether initializing the extension may load a snapshot."""
         return bool(getattr(self.extension, "autoload", False))
+
+    @property
+    def saves_trainer(self) -> bool:
+        """Whether the extension is called after all others, and all triggers."""
+        return bool(getattr(self.extension, "saves_trainer", False))
 
     def default_name(self) -> str:
         """The extension's default name, else the name of the function."""

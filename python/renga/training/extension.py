@@ -15,17 +15,21 @@ if TYPE_CHECKING:
 PRIORITY_WRITER = 300
 PRIORITY_EDITOR = 200
 PRIORITY_READER = 100
+PRIORITY_SNAPSHOT = -100
 
 
 class Extension:
     """Base of extensions; a trainer calls it when ``trigger`` fires.
 
     Extensions of higher ``priority`` are called first: writers, who report values,
-    then editors, who change reported values, then readers.
+    then editors, who change reported values, then readers. One that ``saves_trainer``
+    comes after these, once all triggers have seen the iteration. Only extensions of a
+    priority below ``PRIORITY_SNAPSHOT`` are called after it.
     """
 
     trigger: Any = (1, "iteration")
     priority: int = PRIORITY_READER
+    saves_trainer: bool = False
     name: str | None = None
 
     @property

@@ -15,6 +15,7 @@ from renga.reporter import Reporter
 from renga.serializer import AbstractSerializer, Serializer
 from renga.training.entry import ExtensionEntry
 from renga.training.random_state import serialize_random_state
+from renga.training.saved_observation import serialize_observation
 from renga.training.triggers.interval_trigger import IntervalTrigger
 from renga.training.updaters.updater import Updater
 from renga.training.util import get_trigger
@@ -149,7 +150,9 @@ class Trainer:
             self._run(show_loop_exception_msg)
 
     def _run(self, show_loop_exception_msg: bool) -> None:
-        entries = sorted(self._entries.values(), key=lambda e: -e.priority)
+        entries = sorted(
+            self._entries.values(), key=lambda e: (-e.priority, e.saves_trainer)
+        )
         self._started = time.perf_counter()
         self._initialize(entries)
         with contextlib.ExitStack() as finalizers:  # all run, even if one raises
@@ -180,9 +183,15 @@ class Trainer:
             with self.reporter.scope(self.observation):
                 self.updater.update()
                 is_last = self.updater.iteration == self.fast_dev_run
+                waiting = []  # until all triggers have seen the iteration
                 for entry in entries:
                     if entry.trigger(self) or is_last:
-                        entry.extension(self)
+                        if waiting or entry.saves_trainer:
+                            waiting.append(entry)
+                        else:
+                            entry.extension(self)
+                for entry in waiting:
+                    entry.extension(self)
 
     def _stop_clock(self) -> None:
         self._final_elapsed = self.elapsed_time
@@ -195,8 +204,13 @@ class Trainer:
                 _print_error("Exception in error handler", another)
 
     def serialize(self, serializer: AbstractSerializer) -> None:
-        """Saves or restores the state of the training run."""
+        """Saves or restores the state of the training run.
+
+        The stop trigger is saved as it was before this iteration, together with the
+        observation by which a resumed run asks it again: it may then be another one.
+        """
         self.updater.serialize(serializer["updater"])
+        self.observation = serialize_observation(serializer, self.observation)
         if hasattr(self.stop_trigger, "serialize"):
             self.stop_trigger.serialize(serializer["stop_trigger"])
         extensions = serializer["extensions"]
@@ -209,7 +223,9 @@ class Trainer:
         if isinstance(serializer, Serializer):
             serializer("_snapshot_elapsed_time", self.elapsed_time)
         else:
-            self._elapsed_before = serializer("_snapshot_elapsed_time", 0.0)
+            self._elapsed_before = serializer(
+                "_snapshot_elapsed_time", self._elapsed_before
+            )
         serialize_random_state(serializer)
 
 

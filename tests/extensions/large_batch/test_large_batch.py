@@ -50,6 +50,7 @@ def test_linear_scaling():
     schedule.serialize(state)
     resumed = extensions.LinearScaling("lr", 0.1, 8, epochs=5)
     resumed.serialize(NpzDeserializer(state.target))
+    trainer.optimizer.lr = 0.1  # of a new optimizer
     resumed.initialize(trainer)
     assert trainer.optimizer.lr == 0.08
 

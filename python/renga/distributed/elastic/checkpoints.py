@@ -55,7 +55,8 @@ class Checkpoints(extension.Extension):
     """
 
     trigger = (1, "epoch")
-    priority = -100  # after all others, so that it saves what they change
+    priority = extension.PRIORITY_SNAPSHOT
+    saves_trainer = True
     autoload = True
 
     def __init__(

@@ -46,7 +46,8 @@ class MultiNodeCheckpointer(extension.Extension):
     """
 
     trigger = (1, "epoch")
-    priority = -100  # after all others, so that it saves what they change
+    priority = extension.PRIORITY_SNAPSHOT
+    saves_trainer = True
 
     def __init__(
         self,

@@ -45,6 +45,8 @@ class MultiNodeSnapshot(extension.Extension):
     With ``autoload``, the newest snapshot is loaded that all sets have written.
     """
 
+    saves_trainer = True
+
     def __init__(
         self,
         comm: Communicator,
@@ -66,6 +68,11 @@ class MultiNodeSnapshot(extension.Extension):
             self.snapshot.filename = name + suffix
         inner = snapshot.writer if self._writes else None
         self.snapshot.writer = _WriterOfOneRank(inner, comm.size)
+
+    @property
+    def autoload(self) -> bool:
+        """Whether ``initialize`` resumes, and so comes before other extensions'."""
+        return bool(self.snapshot.autoload)
 
     def initialize(self, trainer: Any) -> None:
         """Resumes if the snapshot has ``autoload``; then prepares it for writing."""

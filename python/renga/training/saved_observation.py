@@ -1,0 +1,48 @@
+"""The observation of an iteration in snapshots, for the stop trigger after a resume."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from renga.backends import cuda
+from renga.serializer import AbstractSerializer, Serializer
+from renga.variable import as_array
+
+_KEY = "observation"
+
+
+def serialize_observation(
+    serializer: AbstractSerializer, observation: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Saves the numbers of ``observation`` as JSON, or returns those of a file.
+
+    A pair of numbers, a value and its weight, is saved as well; a file without an
+    observation has none.
+    """
+    numbers = {name: _plain(value) for name, value in observation.items()}
+    known = {name: value for name, value in numbers.items() if value is not None}
+    try:
+        text = serializer(_KEY, json.dumps(known))
+    except KeyError:
+        return {}
+    if isinstance(serializer, Serializer):
+        return dict(observation)
+    return {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in json.loads(text).items()
+    }
+
+
+def _plain(value: Any) -> Any:
+    """A number or pair of numbers as Python's, exactly; None for anything else."""
+    if isinstance(value, tuple):
+        pair = [_plain(part) for part in value]
+        return pair if len(pair) == 2 and None not in pair else None
+    value = as_array(value)
+    if isinstance(value, cuda.ndarray):
+        value = cuda.to_cpu(value)
+    if getattr(value, "ndim", None) == 0:
+        value = value.item()
+    return value if isinstance(value, (bool, int, float)) else None
