@@ -13,6 +13,7 @@ import numpy as np
 from renga.backend import get_array_types
 from renga.communicators.communicator import Array, Communicator
 from renga.communicators.work import Work
+from renga.link.distinct_params import distinct_params
 
 _ON_DEVICE = "__cuda_array_interface__"
 
@@ -44,9 +45,8 @@ def broadcast(comm: Communicator, model: Model) -> None:
 
 
 def _model_arrays(model: Model) -> Iterator[tuple[str, Array]]:
-    for name, param in sorted(model.namedparams()):
-        if param.array is not None:
-            yield name, param.array
+    for param, names in distinct_params(model, include_uninit=False):
+        yield names[0], param.array
     array_types: Any = get_array_types()
     for prefix, link in sorted(model.namedlinks()):
         for name in sorted(link._persistent):
@@ -86,7 +86,7 @@ def params_by_dtype(
 
     Unless ``zero_fill``, those that have a gradient on no rank are left out.
     """
-    params = [param for _, param in sorted(model.namedparams(include_uninit=False))]
+    params = [distinct.param for distinct in distinct_params(model, False)]
     if not zero_fill:
         used = np.array([param.grad_var is not None for param in params])
         used = comm.all_reduce(used, "max")

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import renga
-from renga.distributed.data_parallel.checksum import checksum_of
 from renga.distributed.data_parallel.gradients import take_gradient
+from renga.distributed.data_parallel.replicas.checksum import checksum_of
 
 VALUES = np.array([[1.0, -2.0, 3.0], [0.5, 4.0, -1.0]], "f4")
 

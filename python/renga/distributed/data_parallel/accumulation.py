@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+import contextlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from renga.distributed.data_parallel.sample_weighting import GradientWeight
+
+if TYPE_CHECKING:
+    from renga.link import Link
 
 
 class Accumulation:
-    """Sums the gradients of ``count`` batches, weighted by their samples.
-
-    The sum is in units of the first batch that has samples, so that its gradients are
-    not multiplied.
-    """
+    """Sums the gradients of ``count`` batches, weighted by their samples."""
 
     def __init__(self, count: int = 1) -> None:
         self._count = count
@@ -20,7 +23,7 @@ class Accumulation:
         """Begins with the next batch."""
         self.batches = 0  # added so far
         self._samples = 0
-        self._unit = 0  # samples of the first batch that has some
+        self._total = 0.0  # of the losses' factors
         self._is_counted = True  # whether the numbers of samples are known
 
     @property
@@ -28,31 +31,61 @@ class Accumulation:
         """Whether the next batch completes the sum."""
         return self.batches + 1 >= self._count
 
-    def with_batch(self, samples: int | None) -> tuple[int | None, float]:
-        """What the sum will be once another batch has been added to it.
+    def with_batch(self, samples: int | None, unit: float) -> GradientWeight:
+        """The weight of the sum once another batch has been added to it."""
+        is_counted = self._is_counted and samples is not None
+        total = self._samples + (samples or 0)
+        return GradientWeight(
+            total if is_counted else None, unit, self._total + _factor(samples, unit)
+        )
 
-        Returns:
-            The samples of all batches, None if they are not known; and the factor by
-            which the sum becomes a mean over them.
-        """
-        count = 1 if samples is None else samples
-        total = self._samples + count
-        share = (self._unit or count) / total if total else 1.0
-        return (total if self._is_counted and samples is not None else None), share
-
-    def add(self, loss: Any, samples: int | None, loss_scale: float | None) -> None:
+    def add(
+        self, loss: Any, samples: int | None, unit: float, loss_scale: float | None
+    ) -> None:
         """Adds the gradients of a loss, a mean over ``samples``; of None, nothing.
 
         The parameters' gradients are cleared by the caller before the first batch.
+
+        Args:
+            loss: of a batch, or None.
+            samples: in the batch; None if that is not known.
+            unit: the samples of a loss that is not multiplied.
+            loss_scale: what the gradients are multiplied by; None for nothing.
         """
-        is_only_batch = self._count == 1
+        factor = _factor(samples, unit)
         self.batches += 1
         self._is_counted = self._is_counted and samples is not None
-        samples = 1 if samples is None else samples
-        self._samples += samples
-        self._unit = self._unit or samples
-        if loss is None or (samples == 0 and not is_only_batch):
-            return  # the mean of no samples is not a number
-        if self._unit not in (0, samples):
-            loss = loss * (samples / self._unit)
+        self._samples += samples or 0
+        self._total += factor
+        if loss is None:
+            return
+        if not hasattr(loss, "backward"):
+            raise TypeError(
+                "update: expected a Variable from the loss function, got "
+                f"{type(loss).__name__}"
+            )
+        if factor != 1 and (loss.size == 1 or loss.grad is not None):
+            first = loss.grad
+            if first is None:
+                first = loss.xp.full_like(loss.array, loss_scale or 1.0)
+            loss.grad = loss.xp.asarray(first * first.dtype.type(factor))
         loss.backward(loss_scale=loss_scale)
+
+
+def _factor(samples: int | None, unit: float) -> float:
+    return 1.0 if samples is None else samples / unit
+
+
+@contextlib.contextmanager
+def gradients_kept(model: Link) -> Iterator[None]:
+    """A block after which the gradients of a model are what they were before.
+
+    The backward pass of a batch without samples runs in it: other ranks may take part
+    in the pass, but the mean of no samples is not a number, nor need its gradients be.
+    """
+    kept = [(param, param.grad_var) for param in model.params(include_uninit=False)]
+    for param, _ in kept:
+        param.grad_var = None
+    yield
+    for param, grad in kept:
+        param.grad_var = grad

@@ -152,7 +152,7 @@ class BucketedReducer(Reducer):
         self._ready[i] = None
         self._missing[self._bucket_of[i]] -= 1
         result = self._request.poll()
-        if result is None or result.parameters_differ or not self._trial.overlaps:
+        if result is None or result.must_wait or not self._trial.overlaps:
             return
         if result.eligibility is Eligibility.READY:  # ShardedOptimizer will reduce
             return

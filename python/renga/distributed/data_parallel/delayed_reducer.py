@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from renga.communicators import packing
 from renga.distributed.data_parallel.gradients import take_gradient
@@ -11,7 +12,9 @@ from renga.distributed.data_parallel.reducer import Reducer
 if TYPE_CHECKING:
     from renga.communicators import Communicator
     from renga.communicators.communicator import Array
+    from renga.distributed.data_parallel.synchronization import SyncRequest
     from renga.link import Link
+    from renga.link.distinct_params import DistinctParam
     from renga.parameter import Parameter
 
 
@@ -28,49 +31,90 @@ class DelayedReducer(Reducer):
     def __init__(self, comm: Communicator, zero_fill: bool) -> None:
         self._comm = comm
         self._zero_fill = zero_fill
-        self._in_flight: Any = None
-        self._previous: Any = None
+        self._loss_scale: float | None = None
+        self._in_flight: _GradientsInFlight | _Means | None = None
+        self._previous: _GradientsInFlight | _Means | None = None
         self.model: Link | None = None
+
+    @property
+    def loss_scale(self) -> float | None:
+        """What the means in flight are multiplied by; None for nothing."""
+        return None if self._in_flight is None else self._in_flight.loss_scale
+
+    def begin(self, request: SyncRequest, loss_scale: float | None = None) -> None:
+        self._loss_scale = loss_scale
 
     def finalize(self, weight: float) -> None:
         if self.model is None:
             raise RuntimeError("finalize: expected a model, got None")
         self._previous = self._in_flight
         self._in_flight = _GradientsInFlight(
-            self._comm, self.model, self._zero_fill, weight
+            self._comm, self.model, self._zero_fill, weight, self._loss_scale
         )
 
     def wait(self) -> bool:
         previous, self._previous = self._previous, None
         if previous is None:
             return False
-        previous.assign()
+        # A dynamic loss scale may have changed since.
+        for param, mean in previous.means():
+            param.grad = mean
+            param._loss_scale = previous.loss_scale
         return True
 
-    def discard(self) -> None:
-        """Drops the means in flight, which belong to other parameters.
+    def means(self) -> dict[int, Array]:
+        """The means in flight by the parameters' ids; waits for them."""
+        if self._in_flight is None:
+            return {}
+        return {id(param): mean for param, mean in self._in_flight.means()}
 
-        The ranks still complete their communication, so that none hangs.
-        """
-        if self._in_flight is not None:
-            self._in_flight.assign()
-            self._in_flight = None
+    def restore(
+        self, means: list[tuple[Parameter, Array]], loss_scale: float | None = None
+    ) -> None:
+        """Takes means that were saved as those in flight."""
+        self._in_flight = _Means(means, loss_scale) if means else None
 
-    def means(self) -> list[tuple[Any, Any]]:
-        """The means in flight with their parameters, to be saved; waits for them."""
-        return [] if self._in_flight is None else self._in_flight.means()
+    def broadcast(self, params: Sequence[DistinctParam]) -> None:
+        """Has all ranks take the means of rank 0; every rank calls it."""
+        own = self.means()
+        kept = [d.name for d in params if id(d.param) in own]
+        names, loss_scale = self._comm.bcast_obj((kept, self.loss_scale))
+        by_name = {d.name: d.param for d in params}
+        means = []
+        for param in map(by_name.__getitem__, names):
+            mean = own.get(id(param))
+            if mean is None:
+                mean = param.xp.empty_like(param.array)
+            means.append((param, self._comm.broadcast(mean)))
+        self.restore(means, loss_scale)
 
-    def restore(self, means: dict[str, Any]) -> None:
-        """Takes means that were saved, by parameters' names, as those in flight."""
-        self._in_flight = _RestoredGradients(self.model, means) if means else None
+
+class _Means(NamedTuple):
+    """Means that do not come from a communication."""
+
+    pairs: list[tuple[Parameter, Array]]
+    loss_scale: float | None
+
+    def means(self) -> list[tuple[Parameter, Array]]:
+        """The parameters with their means."""
+        return [
+            (param, param.xp.asarray(mean).reshape(param.shape))
+            for param, mean in self.pairs
+        ]
 
 
 class _GradientsInFlight:
     """A model's gradients times ``weight``, averaged in the background."""
 
     def __init__(
-        self, comm: Communicator, model: Link, zero_fill: bool, weight: float
+        self,
+        comm: Communicator,
+        model: Link,
+        zero_fill: bool,
+        weight: float,
+        loss_scale: float | None,
     ) -> None:
+        self.loss_scale = loss_scale
         self._works = []
         for params in packing.params_by_dtype(comm, model, zero_fill):
             copies = [take_gradient(param, weight) for param in params]
@@ -81,27 +125,3 @@ class _GradientsInFlight:
         return [
             pair for params, work in self._works for pair in zip(params, work.wait())
         ]
-
-    def assign(self) -> None:
-        """Waits, and assigns the means to the gradients of the model."""
-        for param, mean in self.means():
-            param.grad = mean
-
-
-class _RestoredGradients:
-    """Means that come from a file, not from a communication."""
-
-    def __init__(self, model: Any, means: dict[str, Any]) -> None:
-        self._model, self._means = model, means
-
-    def means(self) -> list[tuple[Any, Any]]:
-        """The parameters with their means."""
-        named = self._model.namedparams(include_uninit=False)
-        means = ((param, self._means.get(name)) for name, param in named)
-        return [(p, p.xp.asarray(mean)) for p, mean in means if mean is not None]
-
-    def assign(self) -> None:
-        """Makes them the gradients of the model."""
-        self._model.cleargrads()
-        for param, mean in self.means():
-            param.grad = mean

@@ -37,7 +37,8 @@ def take_gradient(
     if is_zero:
         result = param.xp.zeros_like(param.array)
     elif weight != 1:
-        result = grad * grad.dtype.type(weight)
+        # A product of 0-d arrays would not be an array.
+        result = param.xp.asarray(grad * grad.dtype.type(weight))
     else:
         result = grad if owned else grad.copy()
     return result

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from renga.distributed.data_parallel.gradients import take_gradient
 from renga.distributed.data_parallel.reducer import Reducer
 from renga.distributed.data_parallel.tracing import span
 
@@ -15,8 +16,7 @@ if TYPE_CHECKING:
 class MeanReducer(Reducer):
     """Averages by the communicator's own ``multi_node_mean_grad``.
 
-    It averages whatever gradients the parameters have, with the same weight for all
-    ranks.
+    It averages whatever gradients the parameters have.
 
     Args:
         comm: the communicator.
@@ -30,7 +30,10 @@ class MeanReducer(Reducer):
         self._zero_fill = zero_fill
 
     def finalize(self, weight: float) -> None:
-        """Averages at once; ``weight`` is not used."""
+        if weight != 1:
+            for param in self._model.params(include_uninit=False):
+                if param.grad_var is not None:
+                    param.grad = take_gradient(param, weight)
         with span("average gradients", "communication"):
             self._comm.multi_node_mean_grad(self._model, self._zero_fill)
 

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy
 
+from renga.configuration import config
 from renga.distributed.data_parallel.sample_weighting import (
     UNKNOWN_SAMPLES,
-    sample_weight,
+    GradientWeight,
 )
 from renga.distributed.data_parallel.sharded_optimizer import Eligibility
 from renga.distributed.data_parallel.tracing import span
@@ -30,10 +31,32 @@ class SyncResult(NamedTuple):
     """What all ranks know once each has sent its request."""
 
     parameters_differ: bool  # a rank has parameters that the others do not have yet
-    all_joined: bool  # no rank has more data
-    external_gradients: bool  # some rank's gradients were set by the caller
+    settings_differ: bool  # of the optimizers
+    sources: tuple[int, ...]  # GradientSource, by rank
     eligibility: Eligibility  # for sharded updates: of the least able rank
+    debugs: bool  # all ranks are in debug mode
+    mean_samples: float | None  # of all ranks; None if a rank does not know its own
     weight: float  # of this rank's gradients in the mean over all ranks' samples
+
+    @property
+    def must_wait(self) -> bool:
+        """Whether ranks have something to agree on before gradients are reduced."""
+        return self.parameters_differ or self.settings_differ
+
+    @property
+    def all_joined(self) -> bool:
+        """Whether no rank has more data."""
+        return set(self.sources) == {GradientSource.JOINED}
+
+    @property
+    def joined(self) -> list[bool]:
+        """By rank, whether it has no more data."""
+        return [source == GradientSource.JOINED for source in self.sources]
+
+    @property
+    def external_gradients(self) -> bool:
+        """Whether some rank's gradients were set by the caller."""
+        return GradientSource.EXTERNAL in self.sources
 
 
 class SyncRequest:
@@ -44,10 +67,10 @@ class SyncRequest:
         has_new_parameters: whether this rank has parameters that are not synchronized.
         checksum: of parameters loaded from a file, which need not be broadcast if all
             ranks have loaded the same; 0 if none were loaded.
-        samples: how many samples this rank's gradients come from; None if not known.
+        settings: a fingerprint of the optimizer's settings.
         source: of this rank's gradients.
         eligibility: of this rank for sharded updates.
-        share: what the rank's gradients are multiplied by to be those of a mean.
+        weight: of this rank's gradients.
     """
 
     def __init__(
@@ -55,15 +78,17 @@ class SyncRequest:
         comm: Communicator,
         has_new_parameters: bool,
         checksum: int,
-        samples: int | None,
+        settings: int,
         source: GradientSource,
         eligibility: Eligibility,
-        share: float = 1.0,
+        weight: GradientWeight,
     ) -> None:
         self._rank = comm.rank
-        self._share = share
-        samples = UNKNOWN_SAMPLES if samples is None else samples
-        request = [has_new_parameters, checksum, samples, source, eligibility]
+        self._weight = weight
+        samples = UNKNOWN_SAMPLES if weight.samples is None else weight.samples
+        self.has_new_parameters = has_new_parameters
+        flags = has_new_parameters | (config.debug << 1)
+        request = [flags, checksum, settings, samples, source, eligibility]
         self._work = comm.all_gather(numpy.array(request, numpy.int64), wait=False)
         self._result: SyncResult | None = None
 
@@ -84,14 +109,18 @@ class SyncRequest:
         return self._result
 
     def _combine(self, requests: numpy.ndarray) -> SyncResult:
-        changed, checksums, samples, sources, eligibilities = requests.T
-        differ = bool(changed.any() or (checksums != checksums[0]).any())
+        flags, checksums, settings, samples, sources, eligibilities = requests.T
+        differ = bool((flags & 1).any() or (checksums != checksums[0]).any())
         eligibility = Eligibility(int(eligibilities.min()))
+        is_known = bool(samples.min() >= 0)
+        is_own = sources[self._rank] == GradientSource.EXTERNAL and not is_known
         return SyncResult(
             parameters_differ=differ,
-            all_joined=bool((sources == GradientSource.JOINED).all()),
-            external_gradients=bool((sources == GradientSource.EXTERNAL).any()),
+            settings_differ=bool((settings != settings[0]).any()),
+            sources=tuple(sources.tolist()),
             # New parameters are not in shared memory yet.
             eligibility=Eligibility.NOT_POSSIBLE if differ else eligibility,
-            weight=sample_weight(samples, self._rank) * self._share,
+            debugs=bool((flags > 1).all()),
+            mean_samples=float(samples.mean()) if is_known else None,
+            weight=1.0 if is_own else self._weight.factor(samples, self._rank),
         )

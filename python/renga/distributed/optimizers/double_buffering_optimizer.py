@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy
 
 from renga.distributed.data_parallel.delayed_reducer import DelayedReducer
-from renga.distributed.data_parallel.reducer import Reducer
 from renga.distributed.optimizers.multi_node_optimizer import MultiNodeOptimizer
+from renga.link.distinct_params import DistinctParam, distinct_params
 from renga.serializer import Deserializer
 
 if TYPE_CHECKING:
@@ -18,9 +19,8 @@ if TYPE_CHECKING:
 class DoubleBufferingOptimizer(MultiNodeOptimizer):
     """Sends gradients while the next ones are computed: each is used one update late.
 
-    The first update only sends; so does the first one after the model has got new
-    parameters. Gradients in flight are saved with the optimizer, so that resumed
-    training loses no update.
+    The first update only sends. Gradients in flight are saved with the optimizer, so
+    that resumed training loses no update.
     """
 
     _delayed: DelayedReducer
@@ -28,48 +28,45 @@ class DoubleBufferingOptimizer(MultiNodeOptimizer):
     def __init__(
         self, actual_optimizer: Any, communicator: Communicator, zero_fill: bool = True
     ) -> None:
-        super().__init__(actual_optimizer, communicator, zero_fill)
-        vars(self)["_delayed"] = DelayedReducer(communicator, zero_fill)
+        delayed = DelayedReducer(communicator, zero_fill)
+        vars(self)["_delayed"] = delayed
+        super().__init__(actual_optimizer, communicator, zero_fill, delayed=delayed)
 
-    def _averages_in_buckets(self) -> bool:
-        """False: gradients of all kinds go through the delayed reducer."""
-        return False
-
-    def _external_reducer(self) -> Reducer:
-        self._delayed.model = self.target
-        return self._delayed
-
-    def _broadcast_parameters(self) -> None:
-        super()._broadcast_parameters()
-        self._delayed.discard()
+    def _broadcast_parameters(self, joined: Sequence[bool]) -> None:
+        super()._broadcast_parameters(joined)
+        self._delayed.broadcast(self._replicas.params())
 
     def serialize(self, serializer: Any) -> None:
         """Saves or loads the actual optimizer and the gradients in flight."""
         super().serialize(serializer)
-        self._external_reducer()
-        names = [name for name, _ in sorted(self.target.namedparams())]
+        params = distinct_params(self.target)
         if isinstance(serializer, Deserializer):
-            self._load_means(serializer, names)
+            self._load_means(serializer, params)
             return
-        means = self._named_means()
-        serializer("under_way", numpy.array([name in means for name in names]))
-        for i, name in enumerate(names):
-            if name in means:
-                serializer(f"gradient_{i}", means[name])
+        means = self._delayed.means()
+        serializer("under_way", numpy.array([id(d.param) in means for d in params]))
+        serializer("loss_scale", self._delayed.loss_scale or 0.0)
+        for i, distinct in enumerate(params):
+            if id(distinct.param) in means:
+                serializer(f"gradient_{i}", means[id(distinct.param)])
 
-    def _load_means(self, serializer: Any, names: list[str]) -> None:
-        try:
-            found = serializer("under_way", None)
-        except KeyError:  # a file of Chainer's, or of another kind of optimizer
-            found = None
-        means = {
-            name: serializer(f"gradient_{i}", None)
-            for i, name in enumerate(names)
-            if found is not None and found[i]
-        }
-        self._delayed.restore(means)
+    def _load_means(self, serializer: Any, params: Sequence[DistinctParam]) -> None:
+        found = _value_if_any(serializer, "under_way")
+        if found is None:  # a file of Chainer's, or of another kind of optimizer
+            self._delayed.restore([])
+            return
+        self._delayed.restore(
+            [
+                (distinct.param, serializer(f"gradient_{i}", None))
+                for i, distinct in enumerate(params)
+                if found[i]
+            ],
+            float(_value_if_any(serializer, "loss_scale") or 0) or None,
+        )
 
-    def _named_means(self) -> dict[str, Any]:
-        means = {id(param): mean for param, mean in self._delayed.means()}
-        named = self.target.namedparams(include_uninit=False)
-        return {name: means[id(param)] for name, param in named if id(param) in means}
+
+def _value_if_any(serializer: Any, key: str) -> Any:
+    try:
+        return serializer(key, None)
+    except KeyError:
+        return None

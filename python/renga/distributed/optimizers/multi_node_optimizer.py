@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Callable
 
-from renga.communicators import NativeCommunicator
-from renga.configuration import no_backprop_mode, using_config
-from renga.distributed.compression.hook import CompressionHook
-from renga.distributed.data_parallel.accumulation import Accumulation
-from renga.distributed.data_parallel.bucketed_reducer import BucketedReducer
-from renga.distributed.data_parallel.checksum import checksum_of
-from renga.distributed.data_parallel.mean_reducer import MeanReducer
+from renga.distributed.data_parallel.accumulation import Accumulation, gradients_kept
 from renga.distributed.data_parallel.reducer import Reducer
-from renga.distributed.data_parallel.sample_weighting import number_of_samples
-from renga.distributed.data_parallel.sharded_optimizer import (
-    Eligibility,
-    ShardedOptimizer,
+from renga.distributed.data_parallel.reducers import Reducers
+from renga.distributed.data_parallel.replicas.first_pass import (
+    initialize,
+    require_all_loaded,
 )
+from renga.distributed.data_parallel.replicas.replicas import Replicas
+from renga.distributed.data_parallel.sample_weighting import (
+    GradientWeight,
+    number_of_samples,
+    warn_of_unknown_samples,
+)
+from renga.distributed.data_parallel.sharded_optimizer import Eligibility
 from renga.distributed.data_parallel.sharded_states.state_sharding import StateSharding
 from renga.distributed.data_parallel.synchronization import (
     GradientSource,
@@ -27,23 +29,22 @@ from renga.distributed.data_parallel.synchronization import (
 from renga.distributed.optimizers.wrapped_optimizer import WrappedOptimizer
 from renga.serializer import Deserializer
 from renga.utils.argument import check_count
-from renga.utils.methods import is_method_of
 
 if TYPE_CHECKING:
-    import numpy
-
     from renga.communicators import Communicator
     from renga.distributed.data_parallel.buckets import BucketHook
-    from renga.parameter import Parameter
+    from renga.distributed.data_parallel.delayed_reducer import DelayedReducer
+
+_UPDATES_PER_CHECK = 10  # in debug mode, of what has to be equal on all ranks
 
 
 class MultiNodeOptimizer(WrappedOptimizer):
     """Updates by the mean of all ranks' gradients.
 
     Gradients of a loss are reduced while ``backward()`` computes others. Where the
-    ranks' numbers of samples differ (the length of the first argument of ``update``
-    that has one), gradients are weighted by them. Whenever a rank has parameters that
-    the others do not have, all get those of rank 0.
+    ranks' numbers of samples differ, losses are weighted by them. Whenever a rank has
+    parameters that the others do not have, or has loaded some, all get parameters and
+    states of rank 0.
 
     A step is: synchronize (:class:`SyncRequest`), compute gradients, reduce them
     (:class:`Reducer`), update.
@@ -51,7 +52,7 @@ class MultiNodeOptimizer(WrappedOptimizer):
 
     communicator: Communicator
     zero_fill: bool
-    _bucketed: BucketedReducer | None
+    _reducers: Reducers
 
     def __init__(
         self,
@@ -59,6 +60,7 @@ class MultiNodeOptimizer(WrappedOptimizer):
         communicator: Communicator,
         zero_fill: bool = True,
         shard: str | None = None,
+        delayed: DelayedReducer | None = None,
     ) -> None:
         sharding = None
         if shard is not None:
@@ -67,20 +69,42 @@ class MultiNodeOptimizer(WrappedOptimizer):
             actual_optimizer=actual_optimizer,
             communicator=communicator,
             zero_fill=zero_fill,
-            _synchronized=None,  # names and identities of the parameters all ranks have
-            _loaded=False,
-            _bucketed=None,  # made with the parameters, as is _sharded
-            _sharded=None,
-            _bucket_hook=None,
+            _samples=None,
+            _mean_samples=None,  # of the last step; None before the first one
+            _has_warned=False,
+            _replicas=Replicas(communicator, actual_optimizer),
+            _reducers=Reducers(
+                communicator, actual_optimizer, zero_fill, sharding, delayed
+            ),
+            _updates=0,
             _accumulation=Accumulation(),
             _shard=shard,
-            _sharding=sharding,
         )
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name != "samples":
+            super().__setattr__(name, value)
+            return
+        if value is not None:
+            check_count("samples", value, 0)
+        vars(self)["_samples"] = value
+
+    @property
+    def samples(self) -> int | None:
+        """How many samples this rank's next batches have; None: as their arguments say.
+
+        To be set before ``update`` or by the loss function, where the arguments do not
+        show it or where the loss is a mean over something else, such as the labels that
+        are not ignored.
+        """
+        samples: int | None = vars(self)["_samples"]
+        return samples
 
     @property
     def is_sharded(self) -> bool:
         """Whether the arrays are in shared memory and each rank updates a shard."""
-        return self._sharded is not None and bool(self._sharded.buffers)
+        sharded = self._reducers.sharded
+        return sharded is not None and bool(sharded.buffers)
 
     def accumulate(self, count: int) -> MultiNodeOptimizer:
         """Has ``update(lossfun, ...)`` update once in ``count`` calls.
@@ -125,159 +149,182 @@ class MultiNodeOptimizer(WrappedOptimizer):
             RuntimeError: if there is one already.
             ValueError: if the communicator averages gradients in its own way.
         """
-        if not callable(hook):
-            raise TypeError(f"add_bucket_hook: expected a function, got {hook!r}")
-        if self._bucket_hook is not None:
-            raise RuntimeError(
-                f"add_bucket_hook: expected the only one, got a second: {hook!r}"
-            )
-        if not self._averages_in_buckets():
-            raise ValueError(
-                "add_bucket_hook: expected a communicator without a "
-                "multi_node_mean_grad of its own, and no double buffering, got "
-                f"{type(self).__name__} of {type(self.communicator).__name__}"
-            )
-        vars(self)["_bucket_hook"] = hook
-        self._make_reducers()
-
-    def _averages_in_buckets(self) -> bool:
-        """Whether the communicator has no way of averaging of its own."""
-        return is_method_of(
-            self.communicator, NativeCommunicator, "multi_node_mean_grad"
-        )
+        self._reducers.add_hook(hook)
+        if self._replicas.are_shared:
+            self._reducers.make(self._replicas.params())
 
     def update(
-        self, lossfun: Callable[..., Any] | None = None, *args: Any, **kwds: Any
+        self,
+        lossfun: Callable[..., Any] | None = None,
+        *args: Any,
+        samples: int | None = None,
+        **kwds: Any,
     ) -> None:
         """Updates by the mean of the ranks' gradients of ``lossfun(*args, **kwds)``.
 
         Without ``lossfun`` the gradients are those the parameters have; they are
         dropped where they belong to parameters that rank 0's have just replaced.
+
+        Args:
+            lossfun: gives a mean over this rank's samples.
+            args, kwds: of ``lossfun``.
+            samples: how many there are; by default :attr:`samples`, or else the length
+                of the first axis of the arguments. Without ``lossfun``, and if it is
+                known for no gradients, all ranks' gradients count alike.
+
+        Raises:
+            ValueError: if the ranks' optimizers have different settings.
         """
+        if samples is not None:
+            check_count("update: samples", samples, 0)
+
+        def count() -> int | None:
+            found = self.samples if samples is None else samples
+            return number_of_samples(args, kwds) if found is None else found
+
         if lossfun is None:
-            self._update_by_external_gradients()
+            self._update_by_external_gradients(count())
         else:
-            samples = number_of_samples(args, kwds)
-            self._update_by_loss(lambda: lossfun(*args, **kwds), samples)
+            self._update_by_loss(lambda: lossfun(*args, **kwds), count)
 
     def join(self) -> None:
         """Contributes zeros to the other ranks' updates until all ranks have joined.
 
         It is for a rank that has no more data while others may have some. Gradients
-        of :meth:`accumulate` that wait for further batches are sent first.
+        of :meth:`accumulate` that wait for further batches are sent first. Afterwards
+        each rank has all states, also where they were sharded.
         """
         if self._accumulation.batches:
-            self._update_by_loss(lambda: None, 0, is_last=True)
+            self._update_by_loss(lambda: None, lambda: 0, is_last=True)
         while True:
-            request = self._synchronize(0, 1.0, GradientSource.JOINED)
+            is_first = self._mean_samples is None
+            request = self._synchronize(GradientWeight(0), GradientSource.JOINED)
             result = request.wait()
             if result.all_joined:
-                return
+                break
+            starts_again = is_first or result.parameters_differ
+            if result.parameters_differ:
+                is_replaced = self._replace_parameters(lambda: None, result)
+                if result.external_gradients and not is_first:
+                    starts_again = is_replaced
+            if starts_again:
+                self._note_samples(result)
+                continue
+            self.target.cleargrads()
             if result.external_gradients:
-                if result.parameters_differ and self._replace_external_parameters():
-                    continue
-                self.target.cleargrads()
                 self._reduce_external_gradients(request, result)
-            elif result.parameters_differ:
-                self._initialize(lambda: None)
-                self._broadcast_parameters()
             else:
-                self.target.cleargrads()
-                reducer = self._loss_reducer()
+                reducer = self._reducers.of_loss
                 reducer.begin(request, self.actual_optimizer._loss_scale)
-                self._reduce_and_update(reducer, result.weight, result)
+                self._reduce_and_update(reducer, result)
+        self._reducers.restore_states()
 
     def _update_by_loss(
-        self, forward: Callable[[], Any], samples: int | None, is_last: bool = False
+        self,
+        forward: Callable[[], Any],
+        count: Callable[[], int | None],
+        is_last: bool = False,
     ) -> None:
+        self._prepare_first_update(forward, count(), GradientSource.LOSS)
         accumulation: Accumulation = self._accumulation
         if not (is_last or accumulation.is_last):
-            self._keep_gradients(forward, samples)
+            self._add_gradients(forward(), count())
             return
         while True:
             # With other parameters than rank 0's, a forward pass would be for nothing.
             loss = None if self._has_new_parameters() else forward()
+            samples = count()
             request = self._synchronize(
-                *accumulation.with_batch(samples), GradientSource.LOSS
+                accumulation.with_batch(samples, self._mean_samples),
+                GradientSource.LOSS,
             )
-            if not self._has_new_parameters():
+            if not request.has_new_parameters:
                 self._backward(loss, samples, request)
             result = request.wait()
             del loss  # the graph must not outlive its use
             if not result.parameters_differ:
                 break
-            self._initialize(forward)
-            self._broadcast_parameters()
+            self._replace_parameters(forward, result)
             accumulation.reset()  # gradients of other parameters
-        self._reduce_and_update(self._loss_reducer(), result.weight, result)
+        self._reduce_and_update(self._reducers.of_loss, result)
         accumulation.reset()
 
-    def _keep_gradients(self, forward: Callable[[], Any], samples: int | None) -> None:
-        """Adds the gradients of a batch to those that wait for others."""
-        if self._synchronized is None:  # on all ranks
-            request = self._synchronize(samples, 1.0, GradientSource.LOSS)
-            if request.wait().parameters_differ:
-                self._initialize(forward)
-                self._broadcast_parameters()
-        self._add_gradients(forward(), samples)
+    def _prepare_first_update(
+        self, forward: Callable[[], Any], samples: int | None, source: GradientSource
+    ) -> bool:
+        """Has all ranks agree on parameters and the unit of samples, once.
+
+        Returns:
+            Whether rank 0's parameters have replaced other ones.
+        """
+        if self._mean_samples is not None:
+            return False
+        if self.communicator.is_subgroup:
+            require_all_loaded(self.target, self._replicas.has_loaded)
+        result = self._synchronize(GradientWeight(samples), source).wait()
+        differ = result.parameters_differ
+        is_replaced = differ and self._replace_parameters(forward, result)
+        self._note_samples(result)
+        return is_replaced
+
+    def _note_samples(self, result: SyncResult) -> None:
+        vars(self)["_mean_samples"] = result.mean_samples or self._mean_samples or 1.0
 
     def _backward(self, loss: Any, samples: int | None, request: SyncRequest) -> None:
-        reducer = self._loss_reducer()
+        reducer = self._reducers.of_loss
         reducer.begin(request, self.actual_optimizer._loss_scale)
-        with reducer.attached():
+        with contextlib.nullcontext() if samples == 0 else reducer.attached():
             self._add_gradients(loss, samples)
 
     def _add_gradients(self, loss: Any, samples: int | None) -> None:
+        if samples is None and self.communicator.size > 1 and not self._has_warned:
+            vars(self)["_has_warned"] = True
+            warn_of_unknown_samples(self.communicator.rank)
         if not self._accumulation.batches:
             self.target.cleargrads()
-        self._accumulation.add(loss, samples, self.actual_optimizer._loss_scale)
+        is_empty = samples == 0
+        with gradients_kept(self.target) if is_empty else contextlib.nullcontext():
+            self._accumulation.add(
+                loss, samples, self._mean_samples, self.actual_optimizer._loss_scale
+            )
 
-    def _update_by_external_gradients(self) -> None:
-        request = self._synchronize(None, 1.0, GradientSource.EXTERNAL)
+    def _update_by_external_gradients(self, samples: int | None) -> None:
+        source = GradientSource.EXTERNAL
+        if self._prepare_first_update(lambda: None, samples, source):
+            return
+        weight = GradientWeight(samples, float(samples or 1))
+        request = self._synchronize(weight, source)
         result = request.wait()
-        if not (result.parameters_differ and self._replace_external_parameters()):
+        if not (
+            result.parameters_differ and self._replace_parameters(lambda: None, result)
+        ):
             self._reduce_external_gradients(request, result)
 
     def _reduce_external_gradients(
         self, request: SyncRequest, result: SyncResult
     ) -> None:
-        reducer = self._external_reducer()
+        reducer = self._reducers.of_caller
         reducer.begin(request, self.actual_optimizer._loss_scale)
-        self._reduce_and_update(reducer, 1.0, result)
+        self._reduce_and_update(reducer, result)
 
-    def _replace_external_parameters(self) -> bool:
-        """Whether rank 0's parameters have replaced those that gradients belong to."""
-        checksums = self.communicator.allgather_obj(checksum_of(self._arrays()))
-        self._broadcast_parameters()
-        return len(set(checksums)) > 1
-
-    def _reduce_and_update(
-        self, reducer: Reducer, weight: float, result: SyncResult
-    ) -> None:
-        if result.eligibility is Eligibility.READY:
-            reducer = self._sharded
-        reducer.finalize(weight)
+    def _reduce_and_update(self, reducer: Reducer, result: SyncResult) -> None:
+        if result.settings_differ:
+            self._replicas.require_equal_settings(result.joined)
+        sharded = self._reducers.sharded
+        if sharded is not None and result.eligibility is Eligibility.READY:
+            reducer = sharded
+        reducer.finalize(result.weight)
         if reducer.wait():
-            self._update(reducer)
-        if result.eligibility is Eligibility.POSSIBLE:
-            self._sharded.move_to_shared_memory()
-        bucketed: BucketedReducer | None = self._bucketed
-        if bucketed is not None and reducer is bucketed and self._sharding is None:
-            bucketed.use_buffers(self._sharded.buffers if self._sharded else {})
-
-    def _update(self, reducer: Reducer) -> None:
-        """Updates by mean gradients; of sharded states, this rank's shard."""
-        sharding: StateSharding | None = self._sharding
-        if sharding is None:
-            self.actual_optimizer.update(None)
-            return
-        if not sharding.is_divided:
-            params = [param for _, param in self._named_params()]
-            sharding.divide(params, self._bucketed)
-            scatter = sharding.reducer(params, self.zero_fill)
-            if scatter is not None and self._bucketed and self._bucket_hook is None:
-                vars(self)["_bucketed"] = scatter
-        sharding.update(reducer)
+            self._reducers.update(reducer)
+        if sharded is not None and result.eligibility is Eligibility.POSSIBLE:
+            sharded.move_to_shared_memory()
+        self._reducers.use_buffers(reducer)
+        self._note_samples(result)
+        vars(self)["_updates"] += 1
+        if result.debugs and self._updates % _UPDATES_PER_CHECK == 0:
+            self._replicas.require_equal_settings(result.joined)
+            has_states = self._reducers.sharding is None
+            self._replicas.require_equal_arrays(has_states)
 
     def serialize(self, serializer: Any) -> None:
         """Saves or loads the actual optimizer and the state of a bucket hook.
@@ -288,89 +335,65 @@ class MultiNodeOptimizer(WrappedOptimizer):
         """
         loads = isinstance(serializer, Deserializer)
         with contextlib.ExitStack() as scope:
-            if self._sharding is not None and loads:
-                self._sharding.forget()
-            elif self._sharding is not None:
-                scope.enter_context(self._sharding.whole_states())
+            sharding = self._reducers.sharding
+            if sharding is not None and loads:
+                sharding.forget()
+            elif sharding is not None:
+                scope.enter_context(sharding.whole_states())
             self.actual_optimizer.serialize(serializer)
-        if hasattr(self._bucket_hook, "serialize"):
-            self._bucket_hook.serialize(serializer["bucket_hook"])
-        vars(self)["_loaded"] = loads
+        hook: Any = self._reducers.hook
+        if hasattr(hook, "serialize"):
+            hook.serialize(serializer["bucket_hook"])
+        self._replicas.has_loaded |= loads
 
     def _synchronize(
-        self, samples: int | None, share: float, source: GradientSource
+        self, weight: GradientWeight, source: GradientSource
     ) -> SyncRequest:
+        has_loaded = self._replicas.has_loaded
         is_new = self._has_new_parameters()
-        checksum = checksum_of(self._arrays()) if self._loaded else 0
-        vars(self)["_loaded"] = False
-        eligibility = Eligibility.NOT_POSSIBLE
-        if self._sharded is not None:
-            eligibility = self._sharded.eligibility()
+        self._replicas.has_loaded = False
         return SyncRequest(
-            self.communicator, is_new, checksum, samples, source, eligibility, share
+            self.communicator,
+            is_new,
+            self._replicas.checksum() if has_loaded else 0,
+            self._replicas.fingerprint(),
+            source,
+            self._reducers.eligibility(),
+            weight,
         )
 
     def _has_new_parameters(self) -> bool:
         """Whether there are parameters that the other ranks do not have yet."""
-        if self._loaded:
+        if self._replicas.has_loaded:
             self._adopt_parameters()
-        return bool(self._synchronized != self._identities())
+        sharding = self._reducers.sharding
+        return (sharding is not None and not sharding.fits()) or self._replicas.differ()
 
-    def _named_params(self) -> list[tuple[str, Parameter]]:
-        """The parameters that have arrays, in the order of names."""
-        if self.target is None:
-            raise RuntimeError("update: expected setup(model) before, got no model")
-        return sorted(self.target.namedparams(include_uninit=False))
+    def _replace_parameters(
+        self, forward: Callable[[], Any], result: SyncResult
+    ) -> bool:
+        """Gives all ranks the parameters and states of rank 0; every rank calls it.
 
-    def _arrays(self) -> list[numpy.ndarray]:
-        return [param.array for _, param in self._named_params()]
-
-    def _identities(self) -> list[tuple[str, int]]:
-        return [(name, id(param)) for name, param in self._named_params()]
-
-    def _broadcast_parameters(self) -> None:
-        shards = self.communicator.allgather_obj(self._shard)
+        Returns:
+            Whether gradients set by the caller belong to other parameters than these.
+        """
+        comm = self.communicator
+        shards = comm.allgather_obj(self._shard)
         if len(set(shards)) > 1:
             raise ValueError(f"update: expected one shard on all ranks, got {shards}")
-        if self._sharding is not None:
-            self._sharding.restore()
-        self.communicator.bcast_data(self.target)
+        initialize(comm, self.target, forward, is_first=self._mean_samples is None)
+        checksums = [0]
+        if result.external_gradients:
+            checksums = comm.allgather_obj(self._replicas.checksum_of_params())
+        self._broadcast_parameters(result.joined)
+        return len(set(checksums)) > 1
+
+    def _broadcast_parameters(self, joined: Sequence[bool]) -> None:
+        self._reducers.restore_states()
+        self._replicas.broadcast(joined)
         self._adopt_parameters()
 
     def _adopt_parameters(self) -> None:
         """Makes reducers for the parameters, which all ranks have now."""
-        vars(self).update(_synchronized=self._identities())
-        self._make_reducers()
-
-    def _make_reducers(self) -> None:
-        bucketed = sharded = None
-        hook = self._bucket_hook
-        if self._averages_in_buckets() and self._synchronized is not None:
-            comm, named = self.communicator, self._named_params()
-            names, params = [name for name, _ in named], [param for _, param in named]
-            bucketed = BucketedReducer(comm, params, self.zero_fill, names, hook)
-            if hook is None and self._sharding is None:
-                sharded = ShardedOptimizer(comm, self.actual_optimizer, params)
-        if isinstance(hook, CompressionHook):
-            hook.reset_agreement()
-        vars(self).update(_bucketed=bucketed, _sharded=sharded)
-
-    def _loss_reducer(self) -> Reducer:
-        """Of gradients that ``backward()`` computes."""
-        return self._bucketed or self._external_reducer()
-
-    def _external_reducer(self) -> Reducer:
-        """Of gradients that the caller has set."""
-        if self._bucket_hook is not None and self._bucketed is not None:
-            return self._bucketed
-        return MeanReducer(self.communicator, self.target, self.zero_fill)
-
-    def _initialize(self, forward: Callable[[], Any]) -> None:
-        """Has a forward pass in test mode initialize parameters that have no shape."""
-        missing = any(not param.is_initialized for param in self.target.params())
-        # Other groups may take part in the forward pass (dual parallelism), and must
-        # not depend on whether parameters of this one have a shape.
-        others_wait = self._synchronized is None and self.communicator.is_subgroup
-        if any(self.communicator.allgather_obj(missing)) or others_wait:
-            with no_backprop_mode(), using_config("train", False):
-                forward()
+        self._replicas.adopt()
+        self._reducers.make(self._replicas.params())

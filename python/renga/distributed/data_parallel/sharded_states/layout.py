@@ -99,12 +99,14 @@ class ShardLayout:
         ]
 
     def pieces(self, rank: int) -> list[Piece]:
-        """What is in a rank's row."""
+        """What is in a rank's row; empty parameters are in all rows."""
         low, high = rank * self.row, (rank + 1) * self.row
         found = []
         for i in self.indices:
             begin, end = self._begin[i], self._begin[i] + self._sizes[i]
             start, stop = max(begin, low), min(end, high)
-            if start < stop:
+            if begin == end:
+                found.append(Piece(i, 0, 0, 0))
+            elif start < stop:
                 found.append(Piece(i, start - begin, stop - begin, start - low))
         return found

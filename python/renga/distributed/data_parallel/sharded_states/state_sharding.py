@@ -43,6 +43,13 @@ class StateSharding:
         """Whether each rank has its shard of the states only."""
         return self._states is not None
 
+    def fits(self) -> bool:
+        """Whether the states, if divided, are divided as the hooks need them.
+
+        Hooks for whole parameters may have been added since.
+        """
+        return self._states is None or self._states.fits()
+
     def divide(
         self, params: Sequence[Parameter], bucketed: BucketedReducer | None
     ) -> ShardedStates:
@@ -95,9 +102,17 @@ class StateSharding:
     def restore(self) -> None:
         """Gives the optimizer whole states again; every rank calls it.
 
-        Where a rank has dropped its shard, all do.
+        Where rank 0 has dropped its shard, because it has loaded all states, all do.
+
+        Raises:
+            ValueError: if another rank has loaded states, but not rank 0.
         """
         is_divided = self._comm.allgather_obj(self.is_divided)
+        if is_divided[0] and not all(is_divided):
+            raise ValueError(
+                "update: expected rank 0 to load states that are sharded, got rank "
+                f"{is_divided.index(False)} alone"
+            )
         if self._states is not None and all(is_divided):
             self._states.restore()
             self._states = None

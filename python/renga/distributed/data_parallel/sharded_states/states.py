@@ -58,7 +58,8 @@ class ShardedStates:
         self._comm = comm
         self._optimizer = optimizer
         self._params = list(params)
-        self.cuts = _is_elementwise(optimizer, params)
+        # A user's hook may be on one rank alone.
+        self.cuts = all(comm.allgather_obj(_is_elementwise(optimizer, params)))
         if not self.cuts:
             by_dtype: dict[Any, list[int]] = {}
             for i, param in enumerate(params):
@@ -112,10 +113,20 @@ class ShardedStates:
 
     def _adopt_arrays(self) -> None:
         """Moves arrays to the flat ones, also those that the caller has replaced."""
-        for param, view in ((self._params[i], x) for i, x in self._views.items()):
-            if _core.addresses([param]) != [_address(view)]:
-                view[...] = param.array
-                param.array = view
+        views = [(self._params[i], view) for i, view in self._views.items()]
+        replaced = [
+            pair for pair in views if _core.addresses([pair[0]]) != [_address(pair[1])]
+        ]
+        if replaced:
+            _check(self._params)
+        for param, view in replaced:
+            view[...] = param.array
+            param.array = view
+
+    def _adopt_rules(self) -> None:
+        """Has pieces updated by the present rules, which may have been replaced."""
+        for piece, part in (pair for row in self.own for pair in row):
+            part.update_rule = self._params[piece.param].update_rule
 
     def take_slices(self) -> None:
         """Makes parts of the parameters' mean gradients those of this rank's pieces."""
@@ -126,18 +137,14 @@ class ShardedStates:
             part.grad = None if whole.grad is None else part_of(whole.grad, piece)
             part._loss_scale = whole._loss_scale
 
-    def update(self) -> None:
-        """Updates by the gradients of this rank's pieces, and clears all gradients.
+    def fits(self) -> bool:
+        """Whether the hooks, which may have changed, need no whole parameters."""
+        return not self.cuts or _is_elementwise(self._optimizer, self._params)
 
-        Raises:
-            RuntimeError: if a hook for whole parameters has been added since.
-        """
-        if self.cuts and not _is_elementwise(self._optimizer, self._params):
-            raise RuntimeError(
-                "update: expected hooks for whole parameters to be added before the "
-                "first update with sharded states"
-            )
+    def update(self) -> None:
+        """Updates by the gradients of this rank's pieces, and clears all gradients."""
         self._adopt_arrays()
+        self._adopt_rules()
         target = self._optimizer.target
         self._optimizer.target = self._link
         try:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable
+from typing import Any
 
 import numpy
 
+from renga.backends import cuda
 
-def checksum_of(arrays: Iterable[numpy.ndarray]) -> int:
+
+def checksum_of(arrays: Iterable[Any]) -> int:
     """The CRC-32 of the elements of arrays, in row-major order."""
     value = 0
     for x in arrays:
-        value = zlib.crc32(numpy.ascontiguousarray(x).data, value)
+        value = zlib.crc32(numpy.ascontiguousarray(cuda.to_cpu(x)).data, value)
     return value

@@ -1,0 +1,1 @@
+"""What has to be equal on all ranks: parameters, states and settings."""

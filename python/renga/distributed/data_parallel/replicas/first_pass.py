@@ -1,0 +1,80 @@
+"""The pass before the first update, which gives parameters their shapes."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Callable
+
+from renga.configuration import using_config
+from renga.link import Link
+from renga.parameter import Parameter
+
+if TYPE_CHECKING:
+    from renga.communicators import Communicator
+
+
+def initialize(
+    comm: Communicator, model: Link, forward: Callable[[], Any], is_first: bool
+) -> None:
+    """Has a forward pass in test mode initialize parameters that have no shape.
+
+    Every rank calls it, and all of them run ``forward`` or none does. It leaves nothing
+    else behind: recurrent links have the states they had before.
+
+    Args:
+        comm: of the ranks that train one model.
+        model: with the parameters.
+        forward: the pass.
+        is_first: whether no rank has updated the model yet.
+    """
+    missing = float(any(not param.is_initialized for param in model.params()))
+    ranks, missing = sums_over_shards(model, 1.0, missing)
+    # Ranks of other groups may take part in the forward pass without a sharded
+    # parameter that tells of them (dual parallelism), and must not depend on whether
+    # parameters of this one have a shape.
+    others_wait = is_first and comm.is_subgroup and ranks == 1
+    if any(comm.allgather_obj(missing)) or others_wait:
+        with without_traces(model), using_config("train", False):
+            forward()
+
+
+def require_all_loaded(model: Link, has_loaded: bool) -> None:
+    """Checks that all ranks with shards of a model have loaded it, or none has.
+
+    Raises:
+        ValueError: if only some have.
+    """
+    ranks, loaded = sums_over_shards(model, 1.0, float(has_loaded))
+    if 0 < loaded < ranks:
+        raise ValueError(
+            f"update: expected all {int(ranks)} ranks with shards of the model to load "
+            f"it, or none, got {int(loaded)}"
+        )
+
+
+def sums_over_shards(model: Link, *values: float) -> list[float]:
+    """The sums over the ranks that hold the shards of a model's parameters."""
+    for _, param in sorted(model.namedparams(include_uninit=False)):
+        sums = [param.sum_over_shards(value) for value in (1.0, *values)]
+        if sums[0] > 1:
+            return sums[1:]
+    return list(values)
+
+
+@contextlib.contextmanager
+def without_traces(model: Link) -> Iterator[None]:
+    """A block after which links have the attributes they had before.
+
+    Parameters and links that are added stay, and values within arrays.
+    """
+    before = [(link, dict(vars(link))) for link in model.links()]
+    yield
+    for link, attributes in before:
+        mine = vars(link)
+        for name in list(mine):
+            if not isinstance(mine[name], (Link, Parameter)):
+                if name in attributes:
+                    mine[name] = attributes[name]
+                else:
+                    del mine[name]
