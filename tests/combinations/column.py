@@ -1,0 +1,156 @@
+"""A column of the table: a way to run on ranks."""
+
+from __future__ import annotations
+
+import contextlib
+
+import numpy
+
+from renga.communicators import local, simulated
+from tests.combinations.reference import Formula, reference
+from tests.combinations.row import adapted
+from tests.combinations.run import Result, Run, bounds, make, run_steps
+
+
+class Column:
+    """How models and optimizers are wrapped, and what the reference is.
+
+    A subclass sets what is different. A column knows nothing of rows but their traits.
+    """
+
+    name = ""
+    covers: tuple[str, ...] = ()  # public ways that it stands for
+    ranks = 2
+    nodes = 1
+    shared_memory = True
+    kinds: tuple[str, ...] = ("vectors", "images", "sequences")
+    own_samples = True  # or all ranks have the same batches
+    parts = 1  # micro-batches, or batches of an update
+    formula: type[Formula] = Formula
+    zero_fill = False
+    dtype = None  # of rows that do not choose one
+    optimizer = None  # likewise, its class
+    is_exact = True  # or ranks only have to agree
+    agrees_on: frozenset[str] = frozenset()  # traits with which they only have to
+    saves_more = False  # in the optimizer's file than one process does
+    lacks: dict[str, str] = {}  # reasons by trait of rows
+
+    def wrap(self, comm, model, optimizer, example):
+        """The loop's model, the model that its loss calls, and the optimizer."""
+        raise NotImplementedError(type(self).__name__)
+
+    def update(self, trained, loss, args, kwargs):
+        """An update; without a loss by the gradients that the parameters have."""
+        trained.optimizer.update(loss, *args, **kwargs)
+
+    def batches(self, x, t):
+        """What a rank calls ``update`` with in a step."""
+        return [(x, t)]
+
+    def evaluate(self, trained, x):
+        """The model's result."""
+        return trained.model(x)
+
+    def finish(self, run):
+        """After the last step."""
+
+    def saving(self, run):
+        """A context in which every rank saves or loads."""
+        return contextlib.nullcontext()
+
+    def replica(self, rank, ranks):
+        """The replica of the reference that this rank is equal to."""
+        return rank if self.own_samples else 0
+
+    def replicas(self, ranks):
+        """The number of replicas of the reference."""
+        return ranks if self.own_samples else 1
+
+    def kind(self, row):
+        """The kind of data in which this column runs a row, or None."""
+        return next((kind for kind in self.kinds if kind in row.kinds), None)
+
+    def adapted(self, row):
+        """The row as this column runs it."""
+        return adapted(row, self.dtype, self.optimizer)
+
+    def expected(self, row):
+        """The result of the reference."""
+        row = self.adapted(row)
+        replicas = self.replicas(self.ranks)
+        options = self.parts, self.formula, self.zero_fill
+        return reference(row, self.kind(row), replicas, *options)
+
+    def run(self, row, changed=None):
+        """The result of a row on the ranks of this column.
+
+        Args:
+            changed: is told of parameters that had changed before an exception.
+        """
+        row = self.adapted(row)
+        changed = [] if changed is None else changed
+        result = Result()
+        for first, last, ranks in bounds(row):
+            ranks = self.ranks if ranks is None else ranks
+            before = result.files
+            found = self.on_ranks(row, ranks, first, last, before, changed)
+            result.files = [files for files, _ in found]
+            for i, (_, observed) in enumerate(found):
+                if i == len(result.observed):
+                    result.observed.append([])
+                result.observed[i] = result.observed[i] + observed
+        return result
+
+    def on_ranks(self, row, ranks, first, last, files, changed):
+        """Files and observations of each rank after some of the steps."""
+
+        def act(comm):
+            note = changed.append
+            with row.settings():
+                return self.on_rank(comm, row, first, last, files, note)
+
+        if "random" in row.traits:
+            machine = simulated.Machine(intra_size=ranks // self.nodes)
+            return simulated.run(act, ranks, machine).results
+        shared = self.shared_memory
+        return local.run(act, ranks=ranks, shared_memory=shared, nodes=self.nodes)
+
+    def on_rank(self, comm, row, first, last, files, note):
+        """A rank's files and observations."""
+        kind = self.kind(row)
+        rank = self.replica(comm.rank, comm.size)
+        run = Run(rank, comm.rank == 0, kind, self)
+
+        def wrap(model, optimizer, example):
+            return self.wrap(comm, model, optimizer, example)
+
+        # Gradients that the loop has set are dropped with the weights they belong to,
+        # and a network that is no optimizer's target is not broadcast.
+        shared = row.traits & {"gradients by hand", "networks in one loss"}
+        seed = 0 if shared else comm.rank
+        run.trained += make(row, kind, seed, wrap)
+        row.each("start", run)
+        if files:
+            loads = row.loads == "all ranks" or comm.rank == 0
+            run.load(files[min(comm.rank, len(files) - 1)] if loads else None)
+        ranks = self.replicas(comm.size)
+        run_steps(row, run, ranks, first, last, note)
+        self.finish(run)
+        return run.save(), run.observed
+
+    def __repr__(self):
+        return self.name
+
+
+class SameBatches(Column):
+    """All ranks have the same batches."""
+
+    own_samples = False
+    lacks = {"own samples": "all ranks have the same batches"}
+
+
+class Parts(Column):
+    """Each rank's batch comes in parts, of which each is a call of ``update``."""
+
+    def batches(self, x, t):
+        return list(zip(*(numpy.array_split(each, self.parts) for each in (x, t))))

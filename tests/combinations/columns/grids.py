@@ -1,0 +1,70 @@
+"""Grids of two kinds of parallelism: four ranks."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+
+from renga.distributed import (
+    create_groups,
+    create_multi_node_optimizer,
+    parallelize,
+)
+from renga.pipeline import Pipeline
+from tests.combinations.column import Column
+from tests.combinations.columns.pipelines import Pipelined
+
+
+class Grid(Column):
+    """Two ranks for data, by two for another kind, whose ranks are consecutive."""
+
+    ranks = 4
+    zero_fill = True
+
+    def replica(self, rank, ranks):
+        return rank // 2
+
+    def replicas(self, ranks):
+        return ranks // 2
+
+
+class DataAndLinks(Grid):
+    """Data × ``parallelize``."""
+
+    strategy = "channel"
+
+    def wrap(self, comm, model, optimizer, example):
+        groups = create_groups(comm, **{self.strategy: 2})
+        inner = getattr(groups, self.strategy)
+        with contextlib.redirect_stdout(io.StringIO()):
+            model = parallelize(model, inner, self.strategy, example)
+        optimizer = create_multi_node_optimizer(optimizer, groups.data)
+        return model, model, optimizer.setup(model)
+
+
+class DataAndChannel(DataAndLinks):
+    name = "grid, data and channel"
+    covers = ("create_groups: channel",)
+
+
+class DataAndSpatial(DataAndLinks):
+    name = "grid, data and spatial"
+    covers = ("create_groups: spatial",)
+    strategy = "spatial"
+    agrees_on = frozenset({"random"})
+    kinds = ("images",)
+
+
+class DataAndStage(Grid, Pipelined):
+    name = "grid, data and stages"
+    covers = ("create_groups: stage",)
+
+    def wrap(self, comm, model, optimizer, example):
+        groups = create_groups(comm, stage=2)
+        part = example[: len(example) // 2]
+        model = Pipeline(model, groups.stage, part, micro_batches=self.parts)
+        optimizer = create_multi_node_optimizer(optimizer, groups.data)
+        return model, model.model, optimizer.setup(model)
+
+
+COLUMNS = [DataAndChannel(), DataAndSpatial(), DataAndStage()]

@@ -1,0 +1,147 @@
+"""Multi-node optimizers."""
+
+from __future__ import annotations
+
+from unittest import mock
+
+import numpy
+
+from renga.distributed import create_multi_node_optimizer
+from renga.distributed.compression import Compressor
+from renga.distributed.data_parallel.overlap import OverlapTrial
+from tests.combinations.column import Column, Parts
+from tests.combinations.reference import Formula, apply, total
+
+
+class MultiNode(Column):
+    """``create_multi_node_optimizer``."""
+
+    name = "multi-node optimizer"
+    covers = ("create_multi_node_optimizer",)
+    options: dict = {}
+    zero_fill = True
+
+    def wrap(self, comm, model, optimizer, example):
+        optimizer = create_multi_node_optimizer(optimizer, comm, **self.options)
+        return model, model, optimizer.setup(model)
+
+
+class ThreeRanks(MultiNode):
+    name = "multi-node optimizer, 3 ranks"
+    ranks = 3
+
+
+class ByMessages(MultiNode):
+    name = "multi-node optimizer, by messages"
+    shared_memory = False
+
+
+class WithoutZeroFill(MultiNode):
+    name = "zero_fill=False"
+    covers = ("zero_fill",)
+    options = {"zero_fill": False}
+    zero_fill = False
+
+
+class Overlapping(MultiNode):
+    """Gradients are averaged during the backward pass."""
+
+    name = "with overlap"
+    nodes = 2
+    choice = True
+
+    def on_ranks(self, *args):
+        choice = mock.PropertyMock(return_value=self.choice)
+        with mock.patch.object(OverlapTrial, "choice", choice):
+            with mock.patch.object(OverlapTrial, "overlaps", choice):
+                return super().on_ranks(*args)
+
+
+class NotOverlapping(Overlapping):
+    name = "without overlap"
+    choice = False
+
+
+class Delayed(Formula):
+    """Gradients are used one update late."""
+
+    def __init__(self, zero_fill):
+        super().__init__(zero_fill)
+        self.late = {}
+
+    def step(self, parts):
+        model = id(parts[0][0].trained.model)
+        late = self.late.get(model)
+        self.late[model] = total([part for own in parts for part in own])
+        if late is not None:
+            for own in parts:
+                apply(own[0], late, self.zero_fill)
+
+
+class DoubleBuffering(MultiNode):
+    name = "double buffering"
+    covers = ("double_buffering",)
+    options = {"double_buffering": True}
+    formula = Delayed
+    saves_more = True
+
+
+class States(MultiNode):
+    name = 'shard="states"'
+    covers = ("shard=states",)
+    options = {"shard": "states"}
+
+
+class Gradients(MultiNode):
+    name = 'shard="gradients"'
+    covers = ("shard=gradients",)
+    options = {"shard": "gradients"}
+
+
+class Parameters(MultiNode):
+    name = 'shard="parameters"'
+    covers = ("shard=parameters",)
+    options = {"shard": "parameters"}
+
+
+class Everything(Compressor):
+    """Sends all elements."""
+
+    error_feedback = False
+
+    def encode(self, x, state):
+        return (numpy.array(x),)
+
+    def decode(self, payload, out):
+        out[...] = payload[0]
+
+
+class Compressed(MultiNode):
+    name = "compressed between nodes"
+    covers = ("compression",)
+    nodes = 2
+    dtype = numpy.float32  # the only one that is compressed
+    saves_more = True
+
+    @property
+    def options(self):
+        return {"compression": Everything()}
+
+
+class Accumulating(MultiNode, Parts):
+    """``accumulate(2)``."""
+
+    name = "accumulate(2)"
+    parts = 2
+    lacks = {"gradients by hand": "accumulate() adds up the gradients of losses"}
+
+    def wrap(self, comm, model, optimizer, example):
+        model, program, optimizer = super().wrap(comm, model, optimizer, example)
+        return model, program, optimizer.accumulate(2)
+
+
+COLUMNS = [
+    *(MultiNode(), ThreeRanks(), ByMessages(), WithoutZeroFill(), Overlapping()),
+    *(NotOverlapping(), DoubleBuffering(), States(), Gradients()),
+    *(Parameters(), Compressed(), Accumulating()),
+]

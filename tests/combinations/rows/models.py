@@ -1,0 +1,254 @@
+"""Rows about which parameters a model has, and under which names."""
+
+from __future__ import annotations
+
+import numpy
+
+import renga
+import renga.functions as F
+import renga.links as L
+from tests.combinations.networks import Drawn, Network
+from tests.combinations.row import Row
+
+
+class Plain(Row):
+    """Nothing special: four links in a row."""
+
+    name = "plain program"
+
+
+class Tied(Row):
+    """Two links have one weight."""
+
+    name = "tied parameter"
+
+    def build(self, model):
+        with model.b.init_scope():
+            model.b.W = model.a.W
+
+
+class TiedToChain(Row):
+    """A parameter of a chain is a link's, too."""
+
+    name = "a chain's parameter that is a link's"
+
+    def build(self, model):
+        with model.init_scope():
+            model.shared = model.a.b
+
+    class Mixin:
+        def middle(self, h):
+            scale = F.reshape(F.sum(self.shared**2), (1,) * h.ndim)
+            return super().middle(h) * F.broadcast_to(scale, h.shape)
+
+
+class Words(Network):
+    """An embedding whose weight is that of the last link, too."""
+
+    inputs, outputs, width = (), (7,), 5
+    sizes = {"embed": (7, 5), "a": (5, 5), "b": (5, 5), "last": (5, 7)}
+
+    def link(self, name, n_in, n_out, seed):
+        if name == "embed":
+            return L.EmbedID(7, 5, initialW=Drawn(seed))
+        return L.Linear(n_in, n_out, initialW=Drawn(seed))
+
+    def __init__(self, seed, is_lazy=False):
+        super().__init__(seed, is_lazy)
+        with self.last.init_scope():
+            self.last.W = self.embed.W
+
+    def forward(self, x):
+        return self.last(self.middle(self.embed(x)))
+
+
+class TiedEmbedding(Row):
+    """An embedding and the last linear link have one weight."""
+
+    name = "tied embedding"
+    kinds = ("vectors",)
+
+    def network_class(self, kind):
+        mixins = [row.Mixin for row in self.features if row.Mixin]
+        return type("Model", (*mixins, Words), {})
+
+    def data(self, network, step, samples):
+        x, t = numpy.random.RandomState(step).randint(0, 7, (2, samples))
+        return x.astype("i4"), t.astype("i4")
+
+    def loss(self, model, x, t):
+        return F.softmax_cross_entropy(model(x), t)
+
+
+class OneLinkTwice(Row):
+    """One link under two names."""
+
+    name = "one link under two names"
+
+    def build(self, model):
+        del model.b
+        with model.init_scope():
+            model.b = model.a
+
+
+class BesideItsLink(Row):
+    """The model uses a parameter beside its link."""
+
+    name = "parameter used beside its link"
+
+    class Mixin:
+        def forward(self, x):
+            y = super().forward(x)
+            extra = F.reshape(F.sum(self.b.W**2), (1,) * y.ndim)
+            return y + 0.1 * F.broadcast_to(extra, y.shape)
+
+
+class InTheLoss(Row):
+    """The loss function uses a parameter."""
+
+    name = "parameter used in the loss function"
+
+    def penalty(self, model, x):
+        return 0.1 * F.sum(model.b.W**2)
+
+
+class Lazy(Row):
+    """Parameters get their shapes from the first batch."""
+
+    name = "lazily shaped parameter"
+
+    def network(self, kind, seed):
+        return self.network_class(kind)(seed, is_lazy=True)
+
+
+class Empty(Row):
+    """A parameter without elements."""
+
+    name = "empty parameter"
+
+    def build(self, model):
+        with model.init_scope():
+            array = numpy.zeros((0, 3), self.array_dtype)
+            model.empty = renga.Parameter(array)
+
+    def penalty(self, model, x):
+        return F.sum(model.empty)
+
+
+class Scalar(Row):
+    """A parameter without axes, which the model multiplies by."""
+
+    name = "0-d parameter"
+
+    def build(self, model):
+        with model.init_scope():
+            model.scale = renga.Parameter(numpy.array(1.5, self.array_dtype))
+
+    class Mixin:
+        def forward(self, x):
+            y = super().forward(x)
+            scale = F.reshape(self.scale, (1,) * y.ndim)
+            return y * F.broadcast_to(scale, y.shape)
+
+
+class SometimesUsed(Row):
+    """Every second step does not use a link."""
+
+    name = "parameter that some steps do not use"
+
+    class Mixin:
+        uses_b = True
+
+        def middle(self, h):
+            return super().middle(h) if self.uses_b else F.tanh(self.call(self.a, h))
+
+    def before(self, run, step):
+        run.program.uses_b = step % 2 == 0
+
+
+class UsedBySomeRanks(SometimesUsed):
+    """Every second rank does not use a link, in turns."""
+
+    name = "parameter that some ranks do not use"
+    traits = frozenset({"own samples"})
+
+    def before(self, run, step):
+        run.program.uses_b = (step + run.rank) % 2 == 0
+
+
+class Unused(Row):
+    """A parameter that no step uses."""
+
+    name = "parameter that is never used"
+
+    def build(self, model):
+        with model.init_scope():
+            model.unused = renga.Parameter(numpy.ones(3, self.array_dtype))
+
+
+class BatchNormalized(Row):
+    """Batch normalization, of each rank's or micro-batch's samples."""
+
+    name = "batch normalization"
+    kinds = ("vectors", "images")
+    traits = frozenset({"batch statistics"})
+
+    def build(self, model):
+        with model.init_scope():
+            model.norm = L.BatchNormalization(model.width)
+
+    class Mixin:
+        def middle(self, h):
+            return super().middle(self.norm(h))
+
+
+class Dropout(Row):
+    """Dropout of the inputs and of the outputs."""
+
+    name = "dropout"
+    traits = frozenset({"random"})
+
+    class Mixin:
+        def forward(self, x):
+            return F.dropout(super().forward(F.dropout(x, 0.3)), 0.3)
+
+    def start(self, run):
+        numpy.random.seed(run.rank)
+
+
+class Recurrent(Row):
+    """A stateful link, whose state goes on from step to step."""
+
+    name = "stateful recurrent link"
+    kinds = ("vectors",)
+
+    def build(self, model):
+        with model.init_scope():
+            model.lstm = L.LSTM(model.width, model.width)
+        for i, (_, param) in enumerate(sorted(model.lstm.namedparams())):
+            Drawn(40 + i)(param.array)
+
+    class Mixin:
+        def middle(self, h):
+            return super().middle(self.lstm(h))
+
+    def after(self, run, step):
+        if run.program.lstm.h is not None:
+            run.program.lstm.h.unchain_backward()
+            run.program.lstm.c.unchain_backward()
+
+
+class RecurrentInBatch(Row):
+    """A stateful link that reads the steps of a sequence, and is reset before."""
+
+    name = "recurrent link, reset in each batch"
+    kinds = ("vectors",)
+
+    build = Recurrent.build
+
+    class Mixin:
+        def middle(self, h):
+            self.lstm.reset_state()
+            for _ in range(3):
+                h = self.lstm(h)
+            return super().middle(h)

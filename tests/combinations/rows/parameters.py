@@ -1,0 +1,170 @@
+"""Rows about what is done to single parameters."""
+
+from __future__ import annotations
+
+import io
+
+import numpy
+
+from renga.serializers import load_npz, save_npz
+from tests.combinations.row import Row
+
+
+class Frozen(Row):
+    """A link is frozen before the first update."""
+
+    name = "frozen before the first update"
+
+    def start(self, run):
+        for param in run.params("/a/"):
+            param.update_rule.enabled = False
+
+
+class FrozenLink(Row):
+    """``disable_update`` of a link before the first update."""
+
+    name = "link.disable_update()"
+
+    def start(self, run):
+        run.program.a.disable_update()
+
+
+class FrozenLater(Row):
+    """A link is frozen after two steps, and trains again after two more."""
+
+    name = "frozen and unfrozen later"
+
+    def before(self, run, step):
+        if step in (2, 4):
+            for param in run.params("/a/"):
+                param.update_rule.enabled = step == 4
+
+
+class OwnRate(Row):
+    """A parameter has its own learning rate."""
+
+    name = "rate of one parameter"
+
+    def start(self, run):
+        for param in run.params("/a/W"):
+            param.update_rule.hyperparam.lr = 0.01
+
+
+class OwnRateLater(Row):
+    """A parameter gets its own learning rate on the way."""
+
+    name = "rate of one parameter, later"
+
+    def before(self, run, step):
+        if step == 2:
+            for param in run.params("/a/W"):
+                param.update_rule.hyperparam.lr = 0.01
+
+
+class OwnMomentum(Row):
+    """A parameter has another hyperparameter of its own."""
+
+    name = "hyperparameter of one parameter"
+    traits = frozenset({"momentum"})
+
+    def start(self, run):
+        for param in run.params("/b/W"):
+            param.update_rule.hyperparam.momentum = 0.5
+
+
+class OwnHook(Row):
+    """A parameter's update rule has a hook."""
+
+    name = "hook of one parameter"
+    traits = frozenset({"hooks"})
+
+    def start(self, run):
+        for param in run.params("/b/W"):
+            param.update_rule.add_hook(shrink)
+
+
+def shrink(rule, param):
+    param.grad += 0.1 * param.array
+
+
+class ScaledByHand(Row):
+    """Weights are changed in place between updates."""
+
+    name = "weights changed in place"
+
+    def before(self, run, step):
+        if step in (0, 2):
+            for param in run.params("/b/W"):
+                param.array[...] *= 0.5
+
+
+class ReplacedByHand(Row):
+    """Weights are replaced by another array between updates."""
+
+    name = "weights replaced"
+
+    def before(self, run, step):
+        if step == 2:
+            for param in run.params("/b/W"):
+                param.array = param.array * 0.5
+
+
+class Loaded(Row):
+    """A file of a serial model is loaded into the model between updates."""
+
+    name = "weights loaded between updates"
+
+    def before(self, run, step):
+        if step == 2:
+            file = io.BytesIO()
+            save_npz(file, self.other(run))
+            file.seek(0)
+            load_npz(file, run.model)
+
+    def other(self, run):
+        """A serial model with other weights."""
+        model = self.network(run.kind, 50)
+        self.each("build", model)
+        return model
+
+
+class Copied(Loaded):
+    """``copyparams`` from a serial model between updates."""
+
+    name = "copyparams between updates"
+
+    def before(self, run, step):
+        if step == 2:
+            run.model.copyparams(self.other(run))
+
+
+class CopiedFirst(Copied):
+    """``copyparams`` from a serial model before the first update."""
+
+    name = "copyparams before the first update"
+
+    def before(self, run, step):
+        if step == 0:
+            run.model.copyparams(self.other(run))
+
+
+class RankZeroLoads(Loaded):
+    """Rank 0 alone loads weights before the first update."""
+
+    name = "rank 0 alone loads weights first"
+    traits = frozenset({"own samples"})
+
+    def before(self, run, step):
+        if step == 0 and run.is_first:
+            run.model.copyparams(self.other(run))
+
+
+class Norms(Row):
+    """The loop reads norms of gradients that it has set aside."""
+
+    name = "gradients are read after the update"
+
+    def after(self, run, step):
+        for param in run.params():
+            if param.grad is not None:
+                assert numpy.isfinite(param.grad).all()

@@ -1,0 +1,210 @@
+"""Rows about optimizers, their hooks, and what a step is."""
+
+from __future__ import annotations
+
+import numpy
+
+import renga
+import renga.functions as F
+from renga import optimizer_hooks, optimizers
+from renga.training.extensions import ExponentialMovingAverage
+from tests.combinations.row import Row
+
+
+class Adam(Row):
+    """Adam."""
+
+    name = "Adam"
+    traits = frozenset({"own optimizer"})
+
+    def optimizer(self):
+        return optimizers.Adam(0.02)
+
+
+class AdamW(Row):
+    """Adam with decoupled weight decay and AMSGrad."""
+
+    name = "AdamW with AMSGrad"
+    traits = frozenset({"own optimizer"})
+
+    def optimizer(self):
+        return optimizers.Adam(0.02, weight_decay_rate=0.1, amsgrad=True)
+
+
+class Lamb(Row):
+    """LAMB, whose steps depend on norms of whole parameters."""
+
+    name = "LAMB"
+    traits = frozenset({"own optimizer"})
+
+    def optimizer(self):
+        return optimizers.LAMB(0.02)
+
+
+class RateLater(Row):
+    """The learning rate changes on the way."""
+
+    name = "rate changed on the way"
+
+    def before(self, run, step):
+        if step in (2, 3):
+            run.optimizer.lr *= 0.5
+
+
+class Decay(Row):
+    """Weight decay from the first update on."""
+
+    name = "weight decay"
+    traits = frozenset({"hooks"})
+
+    def start(self, run):
+        run.optimizer.add_hook(optimizer_hooks.WeightDecay(0.05))
+
+
+class DecayLater(Row):
+    """Weight decay after two updates."""
+
+    name = "weight decay, later"
+    traits = frozenset({"hooks"})
+
+    def before(self, run, step):
+        if step == 2:
+            run.optimizer.add_hook(optimizer_hooks.WeightDecay(0.05))
+
+
+class Clipping(Row):
+    """The norm of all gradients is clipped from the first update on."""
+
+    name = "gradient clipping"
+    traits = frozenset({"hooks", "clipping"})
+
+    def start(self, run):
+        run.optimizer.add_hook(optimizer_hooks.GradientClipping(0.2))
+
+
+class ClippingLater(Row):
+    """The norm of all gradients is clipped after two updates."""
+
+    name = "gradient clipping, later"
+    traits = frozenset({"hooks", "clipping"})
+
+    def before(self, run, step):
+        if step == 2:
+            run.optimizer.add_hook(optimizer_hooks.GradientClipping(0.2))
+
+
+class Penalty(Row):
+    """The loss has the norm of the gradients of the inputs."""
+
+    name = "gradient penalty"
+
+    def loss(self, model, x, t):
+        x = renga.Variable(x)
+        y = model(x)
+        (gx,) = renga.grad([F.sum(y)], [x], enable_double_backprop=True)
+        return F.mean_squared_error(y, t) + 0.1 * F.mean(gx**2)
+
+
+class TwoBackwardPasses(Row):
+    """Gradients of two losses are added up by hand, then used."""
+
+    name = "accumulation by two backward passes"
+    traits = frozenset({"gradients by hand"})
+
+    def update(self, run, x, t, index):
+        run.program.cleargrads()
+        loss = self.loss_function(run.program)
+        for factor in (0.25, 0.75):
+            args, kwargs = self.arguments(x, t)
+            (factor * loss(*args, **kwargs)).backward()
+        run.update()
+
+
+class GradientsByHand(Row):
+    """Gradients are set by hand, from ``renga.grad``."""
+
+    name = "gradients of renga.grad"
+    traits = frozenset({"gradients by hand"})
+
+    def update(self, run, x, t, index):
+        args, kwargs = self.arguments(x, t)
+        run.program.cleargrads()
+        loss = self.loss_function(run.program)(*args, **kwargs)
+        params = list(run.program.params())
+        for param, grad in zip(params, renga.grad([loss], params)):
+            param.grad = None if grad is None else grad.array
+        run.update()
+
+
+class TwoNetworks(Row):
+    """Two networks with two optimizers: the second one works on the first's output."""
+
+    name = "two networks with two optimizers"
+    networks = 2
+    updates = 2
+    traits = frozenset({"networks in one loss"})
+
+    def update(self, run, x, t, index):
+        first, second = (trained.program for trained in run.trained)
+
+        def lossfun(x, t):
+            y = first(x) if index == 0 else first(x).array
+            scores = second(x * F.mean(y) if index == 0 else x)
+            loss = F.mean_squared_error(scores, t) + F.mean_squared_error(y, t)
+            renga.report({"loss": loss})
+            return loss
+
+        run.update(lossfun, x, t, which=index)
+
+
+class MovingAverage(Row):
+    """A moving average of the parameters."""
+
+    name = "moving average"
+
+    def start(self, run):
+        run.saved["average"] = ExponentialMovingAverage(run.model, 0.5)
+
+    def after(self, run, step):
+        run.saved["average"](None)
+
+
+class Evaluated(Row):
+    """The model is evaluated between updates."""
+
+    name = "evaluation between updates"
+
+    def after(self, run, step):
+        network = self.network_class(run.kind)
+        x, _ = self.data(network, 70 + step, 4)
+        run.evaluate(x)
+
+
+class Raising(Row):
+    """One rank raises an exception of the program's own."""
+
+    name = "an exception on one rank"
+    raises = "Broken.*sample 3 of step 2 cannot be read"
+
+    def update(self, run, x, t, index):
+        if run.is_first and run.step == 2:
+            raise Broken(3, step=2)
+        super().update(run, x, t, index)
+
+
+class Broken(Exception):
+    """An exception whose arguments are not its text."""
+
+    def __init__(self, sample, *, step):
+        super().__init__(f"sample {sample} of step {step} cannot be read")
+
+
+class Noise(Row):
+    """A hook adds noise to the gradients."""
+
+    name = "gradient noise"
+    traits = frozenset({"hooks", "random"})
+
+    def start(self, run):
+        numpy.random.seed(0)
+        run.optimizer.add_hook(optimizer_hooks.GradientNoise(0.1))

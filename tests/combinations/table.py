@@ -1,0 +1,77 @@
+"""The table: which cells there are, and what each gives."""
+
+from __future__ import annotations
+
+import dataclasses
+import fnmatch
+from typing import Any
+
+from tests.combinations.columns import COLUMNS
+from tests.combinations.rows import ROWS
+
+
+@dataclasses.dataclass(frozen=True)
+class Exceptional:
+    """Cells that do not equal the reference.
+
+    Args:
+        rows, columns: patterns of names, as of file names.
+        text: of the error by which they are refused; or why they still fail.
+    """
+
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    text: str
+
+    def has(self, row, column):
+        return any(fnmatch.fnmatchcase(row.name, each) for each in self.rows) and any(
+            fnmatch.fnmatchcase(column.name, each) for each in self.columns
+        )
+
+
+# Refused by an error before any parameter of the step changes.
+REFUSED: list[Exceptional] = []
+
+# Neither equal nor refused yet.
+OPEN: list[Exceptional] = []
+
+
+@dataclasses.dataclass(frozen=True)
+class Cell:
+    """A row on a column.
+
+    Args:
+        absent: why it makes no sense, if it does not.
+        refused: the pattern of the error, if it is refused.
+        opened: why it still fails, if it does.
+    """
+
+    row: Any
+    column: Any
+    absent: str | None = None
+    refused: str | None = None
+    opened: str | None = None
+
+    @property
+    def name(self):
+        return f"{self.column.name}: {self.row.name}"
+
+
+def cell(row, column):
+    """The cell of a row and a column."""
+    refused = next((each.text for each in REFUSED if each.has(row, column)), None)
+    opened = next((each.text for each in OPEN if each.has(row, column)), None)
+    return Cell(row, column, absence(row, column), refused, opened)
+
+
+def absence(row, column):
+    """Why a cell makes no sense, or None."""
+    for trait in sorted(row.traits):
+        if trait in column.lacks:
+            return column.lacks[trait]
+    if column.kind(row) is None:
+        return f"it needs {' or '.join(column.kinds)}"
+    return None
+
+
+CELLS = [cell(row, column) for row in ROWS for column in COLUMNS]
