@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
+from renga.utils.exceptions import with_prefix
+
 
 class RankFailed(RuntimeError):
     """Another rank has failed or exited; the message names it and its error."""
 
 
 def with_rank(error: BaseException, rank: int) -> BaseException:
-    """An exception of the same type whose message begins with the rank."""
-    text = f"rank {rank}: {error}"
-    try:
-        return type(error)(text)
-    except TypeError:
-        return RuntimeError(f"rank {rank}: {type(error).__name__}: {error}")
+    """A copy of an exception whose message, or a note of it, begins with the rank."""
+    return with_prefix(error, f"rank {rank}")
 
 
 class Finalized:

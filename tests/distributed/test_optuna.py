@@ -126,13 +126,13 @@ class Odd(Exception):
         super().__init__(f"{one} and {two}")
 
 
-def test_exceptions_that_cannot_be_pickled(ranks):
+def test_exceptions_with_several_arguments(ranks):
     def act(comm):
         def objective(trial):
             raise Odd("this", "that")
 
         study = create_study(comm)
-        with pytest.raises(RuntimeError, match="Odd: this and that"):
+        with pytest.raises(Odd, match="this and that"):
             study.optimize(objective, n_trials=1)
         return True
 

@@ -9,6 +9,7 @@ from renga import _communicators
 from renga.communicators import settings
 from renga.communicators.failure import with_rank
 from renga.communicators.native_communicator import NativeCommunicator
+from renga.utils.exceptions import describe
 
 _this_thread = threading.local()
 
@@ -56,7 +57,7 @@ def run(
             results[rank] = function(_this_thread.comm, *args)
         except BaseException as error:
             errors.append((rank, error))
-            failure.set(f"rank {rank} failed: {type(error).__name__}: {error}")
+            failure.set(f"rank {rank} failed: {describe(error)}")
 
     threads = [threading.Thread(target=run_rank, args=(rank,)) for rank in range(ranks)]
     try:

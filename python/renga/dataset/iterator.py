@@ -11,6 +11,19 @@ class Iterator:
     The trainer also reads ``epoch``, ``epoch_detail`` and ``is_new_epoch``.
     """
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Makes ``next`` the ``__next__`` of each class that defines one.
+
+        A subclass may override either of them, or both, and call that of its base.
+        """
+        super().__init_subclass__(**kwargs)
+        for base in cls.__mro__:
+            if "next" in vars(base):
+                return
+            if "__next__" in vars(base):
+                cls.next = vars(base)["__next__"]  # type: ignore[method-assign]
+                return
+
     def __del__(self) -> None:
         self.finalize()
 

@@ -8,9 +8,10 @@ exceptions are broadcast.
 
 from __future__ import annotations
 
-import pickle
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Callable, NamedTuple
+from typing import TYPE_CHECKING, Any, Callable
+
+from renga.utils.exceptions import Outcome, pack
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
@@ -23,35 +24,9 @@ class _Command(Enum):
     END = 1
 
 
-class _Outcome(NamedTuple):
-    value: Any = None
-    error: BaseException | None = None
-
-    def get(self) -> Any:
-        if self.error is not None:
-            raise self.error
-        return self.value
-
-
-def _outcome(function: Callable[..., Any], *args: Any, **kwargs: Any) -> _Outcome:
-    try:
-        return _Outcome(function(*args, **kwargs))
-    except Exception as error:
-        return _Outcome(error=_sendable(error))
-
-
-def _sendable(error: Exception) -> Exception:
-    """The exception, or one that says the same if it cannot be pickled."""
-    try:
-        pickle.loads(pickle.dumps(error))
-    except Exception:
-        return RuntimeError(f"{type(error).__name__}: {error}")
-    return error
-
-
 def _on_rank_0(comm: Communicator, function: Callable[[], Any]) -> Any:
     """Returns or raises, on every rank, what ``function`` does on rank 0."""
-    outcome = _outcome(function) if comm.rank == 0 else None
+    outcome = Outcome(function) if comm.rank == 0 else None
     if outcome is not None and comm.size == 1:
         return outcome.get()
     return comm.bcast_obj(outcome).get()
@@ -104,7 +79,7 @@ class Study:
         if self.study is None:
             self._follow(func)
             return
-        outcome = _outcome(
+        outcome = Outcome(
             self.study.optimize,
             self._objective(func),
             n_trials=n_trials,
@@ -129,18 +104,19 @@ class Study:
             if command is _Command.END:
                 content.get()
                 return
-            _outcome(self._compute, func, Trial(None, self.comm, content))
+            Outcome(self._compute, func, Trial(None, self.comm, content))
 
     def _compute(self, func: Callable[[Any], Any], trial: Trial) -> Any:
         """This rank's value; raises if any rank has, failures before prunings."""
         from optuna import TrialPruned
 
-        own = _outcome(func, trial)
-        errors = [error for error in self.comm.allgather_obj(own.error) if error]
+        own = Outcome(func, trial)
+        sent = None if own.error is None else pack(own.error)
+        errors = [error.unpack() for error in self.comm.allgather_obj(sent) if error]
         failures = [error for error in errors if not isinstance(error, TrialPruned)]
         for error in [*failures, *errors]:
             raise error
-        return own.value
+        return own.get()
 
     def _ask(self, name: str) -> Any:
         return _on_rank_0(self.comm, lambda: getattr(self.study, name))

@@ -6,7 +6,7 @@ import concurrent.futures
 import contextlib
 import os
 import warnings
-from concurrent.futures import BrokenExecutor, Future
+from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, Callable
 
 from renga.iterators.read_ahead_iterator import ReadAheadIterator
@@ -59,17 +59,9 @@ class MultiprocessIterator(ReadAheadIterator):
         self.dataset_timeout = dataset_timeout
         self.maxtasksperchild = maxtasksperchild
         self.shared_mem = shared_mem
-        self._pool: ReadingProcesses | None = None
         super().__init__(
             dataset, batch_size, repeat, shuffle, order_sampler, n_prefetch
         )
-
-    def finalize(self) -> None:
-        """End the processes and free the shared memory."""
-        super().finalize()
-        if self._pool is not None:
-            self._pool.close()
-        self._pool = None
 
     def __del__(self) -> None:
         # At interpreter shutdown modules may be gone; the processes then end by
@@ -85,7 +77,7 @@ class MultiprocessIterator(ReadAheadIterator):
             from renga.iterators.reading_processes import ReadingProcesses
 
             self._pool = ReadingProcesses(self.dataset, self.n_processes)
-        pool = self._pool
+        pool: ReadingProcesses = self._pool
         if self.maxtasksperchild and pool.tasks >= (
             self.maxtasksperchild * self.n_processes
         ):
@@ -113,13 +105,7 @@ class _Example:
         self.timeout = timeout
 
     def result(self) -> Any:
-        try:
-            return self._wait()[self.position]
-        except BrokenExecutor:
-            raise RuntimeError(
-                "MultiprocessIterator: a process that read examples died; it may have "
-                "run out of memory"
-            ) from None
+        return self._wait()[self.position]
 
     def _wait(self) -> list[Any]:
         try:

@@ -16,7 +16,6 @@ class MultithreadIterator(ReadAheadIterator):
     arguments and the batches are those of ``SerialIterator``.
     """
 
-    _pool: ThreadPoolExecutor | None = None
     _order_key = "_order"  # the name in Chainer's snapshots
 
     def __init__(
@@ -32,15 +31,14 @@ class MultithreadIterator(ReadAheadIterator):
         self.n_threads = n_threads
         super().__init__(dataset, batch_size, repeat, shuffle, order_sampler)
 
-    def finalize(self) -> None:
-        """End the threads."""
-        if self._pool is not None:
-            self._pool.shutdown(cancel_futures=True)
-        self._pool = None
-        super().finalize()
-
     def _submit(self, indices: list[int]) -> list[Any]:
         if self._pool is None:
-            self._pool = ThreadPoolExecutor(self.n_threads, "MultithreadIterator")
+            self._pool = _Threads(self.n_threads, "MultithreadIterator")
         read = self.dataset.__getitem__
         return [self._pool.submit(read, index) for index in indices]
+
+
+class _Threads(ThreadPoolExecutor):
+    def close(self) -> None:
+        """Ends the threads."""
+        self.shutdown(cancel_futures=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any, Callable
 
 from renga.iterators.ordered_iterator import OrderedIterator
@@ -11,8 +12,15 @@ class ReadAheadIterator(OrderedIterator):
     """Prefetches the next ``n_prefetch`` batches.
 
     A subclass's ``_submit`` starts reading examples and returns a future for each
-    index: ``result()`` returns the example or raises the data set's exception.
+    index: ``result()`` returns the example or raises the data set's exception. It keeps
+    its threads or processes in ``_pool``, which ``close()`` ends.
+
+    A copy, a pickle and a forked process's iterator continue with the same batches by
+    threads or processes of their own.
     """
+
+    _pool: Any = None
+    _process: int | None = None
 
     def __init__(
         self,
@@ -24,11 +32,13 @@ class ReadAheadIterator(OrderedIterator):
         n_prefetch: int = 1,
     ) -> None:
         self.n_prefetch = max(n_prefetch, 0)
-        self._ahead: list[tuple[int, Any]] = []
+        self._forget()
         super().__init__(dataset, batch_size, repeat, shuffle, order_sampler)
 
     def __next__(self) -> list[Any]:
         """The next batch, as a list of examples; raises the data set's exceptions."""
+        if self._process != os.getpid():
+            self._forget()
         indices = self._advance()
         batch = self._take(indices)
         # Only as far as the order is known: drawing the next order now would leave the
@@ -37,8 +47,25 @@ class ReadAheadIterator(OrderedIterator):
         return [example.result() for _, example in batch]
 
     def finalize(self) -> None:
-        """Discard the prefetched examples."""
-        self._ahead = []
+        """End the threads or processes and discard the prefetched examples."""
+        pool = self._pool if self._process == os.getpid() else None
+        self._forget()
+        if pool is not None:
+            pool.close()
+
+    def __getstate__(self) -> dict[str, Any]:
+        own = ("_pool", "_ahead", "_process")
+        return {name: v for name, v in vars(self).items() if name not in own}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._forget()
+
+    def _forget(self) -> None:
+        """Begins without threads, processes and prefetched examples."""
+        self._pool = None
+        self._ahead: list[tuple[int, Any]] = []
+        self._process = os.getpid()  # a forked one does not have the threads
 
     def _take(self, indices: list[int]) -> list[tuple[int, Any]]:
         """Futures of these examples: those already submitted, then new ones."""

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import multiprocessing
-import pickle
+import multiprocessing.connection
+import os
 import signal
+import threading
 from collections import deque
-from concurrent.futures import Future, ProcessPoolExecutor
-from multiprocessing.shared_memory import SharedMemory
-from typing import Any, Callable
+from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
+from typing import Any
 
 from renga import _core
 from renga.iterators import shared_pickle
+from renga.iterators.shared_block import Handle, SharedBlock, open_block
 from renga.iterators.shared_pickle import SharedPickle
+from renga.utils import pickling
+from renga.utils.exceptions import Outcome
 
 
 class ReadingProcesses:
@@ -21,11 +26,13 @@ class ReadingProcesses:
 
     def __init__(self, dataset: Any, n_processes: int) -> None:
         self.n_processes = n_processes
-        self._free: deque[SharedMemory] = deque()
-        self._blocks: list[SharedMemory] = []
-        size = shared_pickle.write(dataset, None, _dumps()).size
-        self._dataset_block = self._allocate(size)
-        self._dataset = shared_pickle.write(dataset, self._dataset_block, _dumps())
+        self._free: deque[SharedBlock] = deque()
+        self._blocks: list[SharedBlock] = []
+        # Its byte is set by a process that begins to work.
+        self._beginning = self._allocate(1)
+        write = functools.partial(shared_pickle.write, dumps=pickling.dumps)
+        self._dataset_block = self._allocate(write(dataset, None).size)
+        self._dataset = write(dataset, self._dataset_block.buf)
         self._start()
 
     def read(self, indices: list[int], size: int) -> Future[list[Any]]:
@@ -33,7 +40,11 @@ class ReadingProcesses:
         self.tasks += 1
         block = self._free.popleft() if self._free else self._allocate(size)
         examples: Future[list[Any]] = Future()
-        task = self._executor.submit(_read, indices, block.name)
+        try:
+            task = self._executor.submit(_read, indices, block.handle)
+        except BrokenExecutor:
+            self._free.append(block)
+            raise RuntimeError(self._reason_of_death()) from None
         task.add_done_callback(functools.partial(self._receive, examples, block))
         return examples
 
@@ -43,73 +54,106 @@ class ReadingProcesses:
         self._start()
 
     def close(self) -> None:
+        """Ends the processes and frees the memory."""
         self._executor.shutdown(cancel_futures=True)
         for block in self._blocks:
-            _free(block)
+            block.close()
 
     def _start(self) -> None:
         self.tasks = 0
         self._executor = ProcessPoolExecutor(
             self.n_processes,
             multiprocessing.get_context("spawn"),
-            _open_dataset,
-            (self._dataset, self._dataset_block.name),
+            _begin,
+            (self._beginning.handle, self._dataset, self._dataset_block.handle),
         )
 
-    def _allocate(self, size: int) -> SharedMemory:
-        block = SharedMemory(create=True, size=max(size, 1))
+    def _allocate(self, size: int) -> SharedBlock:
+        block = SharedBlock(size)
         self._blocks.append(block)
         return block
 
     def _receive(
         self,
         examples: Future[list[Any]],
-        block: SharedMemory,
-        task: Future[SharedPickle],
+        block: SharedBlock,
+        task: Future[Outcome],
     ) -> None:
         if task.cancelled():
             examples.cancel()
-        elif task.exception() is not None:
-            self._free.append(block)
-            examples.set_exception(task.exception())
-        else:
-            written = task.result()
-            examples.set_result(shared_pickle.read(written, block))
+            return
+        try:
+            written: SharedPickle = task.result().get()
             if written.inline is not None:
-                self._blocks.remove(block)
-                _free(block)
-                block = self._allocate(written.size)
-            self._free.append(block)
+                block = self._replace(block, written.size)
+            examples.set_result(shared_pickle.read(written, block.buf))
+        except BrokenExecutor:
+            examples.set_exception(RuntimeError(self._reason_of_death()))
+        except BaseException as error:
+            examples.set_exception(error)
+        self._free.append(block)
 
+    def _replace(self, block: SharedBlock, size: int) -> SharedBlock:
+        """A larger block for the next examples, if there is memory for it."""
+        with contextlib.suppress(OSError):
+            larger = self._allocate(size)
+            self._blocks.remove(block)
+            block.close()
+            return larger
+        return block
 
-def _free(block: SharedMemory) -> None:
-    block.close()
-    block.unlink()
-
-
-def _dumps() -> Callable[..., bytes]:
-    # cloudpickle also pickles lambdas.
-    try:
-        import cloudpickle
-    except ImportError:
-        return pickle.dumps
-    return cloudpickle.dumps
+    def _reason_of_death(self) -> str:
+        if self._beginning.buf[0]:
+            reason = "a process that read examples died; it may have run out of memory"
+        else:
+            reason = (
+                "its processes died before they could read; what they wrote is above. "
+                "Each begins by importing the main program, which has to be a file "
+                'whose commands are under `if __name__ == "__main__":`'
+            )
+        return f"MultiprocessIterator: {reason}"
 
 
 # The functions below run in the worker processes.
 
 _dataset: Any = None
-_open_block = functools.lru_cache(maxsize=None)(SharedMemory)
+_blocks: dict[int, tuple[Handle, memoryview]] = {}  # by descriptor
 
 
-def _open_dataset(written: SharedPickle, block: str) -> None:
+def _begin(beginning: Handle, written: SharedPickle, block: Handle) -> None:
     global _dataset
     # The training process handles interrupts, and ends this process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     _core.set_num_threads(1)
-    _dataset = shared_pickle.read(written, _open_block(block), copy=False)
+    # What it raises, the examples raise.
+    _dataset = Outcome(shared_pickle.read, written, _open(block), copy=False)
+    _open(beginning)[0] = 1
 
 
-def _read(indices: list[int], block: str) -> SharedPickle:
-    examples = [_dataset[index] for index in indices]
-    return shared_pickle.write(examples, _open_block(block))
+def _end_with_parent() -> None:
+    """Ends this process with the training process, also if that is killed."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    multiprocessing.connection.wait([parent.sentinel])
+    os._exit(1)
+
+
+def _open(handle: Handle) -> memoryview:
+    opened = _blocks.get(handle.file)
+    if opened is None or opened[0] != handle:
+        opened = _blocks[handle.file] = handle, open_block(handle)
+    return opened[1]
+
+
+def _read(indices: list[int], block: Handle) -> Outcome:
+    return Outcome(_examples, indices, _open(block))
+
+
+def _examples(indices: list[int], block: memoryview) -> SharedPickle:
+    dataset = _dataset.get()
+    examples = [dataset[index] for index in indices]
+    try:
+        return shared_pickle.write(examples, block)
+    except Exception:  # of classes that pickle cannot find by their names
+        return shared_pickle.write(examples, block, pickling.dumps)

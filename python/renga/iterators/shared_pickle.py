@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-from multiprocessing.shared_memory import SharedMemory
 from typing import Any, Callable, NamedTuple
 
 _ALIGNMENT = 64  # bytes
@@ -26,7 +25,7 @@ class SharedPickle(NamedTuple):
 
 
 def write(
-    obj: Any, block: SharedMemory | None, dumps: Callable[..., bytes] = pickle.dumps
+    obj: Any, block: memoryview | None, dumps: Callable[..., bytes] = pickle.dumps
 ) -> SharedPickle:
     """Pickles ``obj``, its arrays into ``block`` if they fit."""
     buffers: list[pickle.PickleBuffer] = []
@@ -37,27 +36,21 @@ def write(
         extents.append((offset, view.nbytes))
         offset += -(-view.nbytes // _ALIGNMENT) * _ALIGNMENT
     written = SharedPickle(payload, extents, None)
-    if block is None or written.size > block.size:
+    if block is None or written.size > block.nbytes:
         return written._replace(inline=[bytes(view) for view in views])
     for view, (start, length) in zip(views, extents):
-        _memory(block)[start : start + length] = view
+        block[start : start + length] = view
     return written
 
 
-def read(written: SharedPickle, block: SharedMemory | None, copy: bool = True) -> Any:
+def read(written: SharedPickle, block: memoryview | None, copy: bool = True) -> Any:
     """The object; without ``copy`` its arrays are read-only views of ``block``."""
     if written.inline is not None:
         return pickle.loads(written.payload, buffers=map(bytearray, written.inline))
     views = []
     if block is not None:
-        memory = _memory(block).toreadonly()
+        memory = block.toreadonly()
         views = [memory[start : start + length] for start, length in written.extents]
     return pickle.loads(
         written.payload, buffers=map(bytearray, views) if copy else views
     )
-
-
-def _memory(block: SharedMemory) -> memoryview:
-    if block.buf is None:
-        raise ValueError("shared_pickle: expected an open block, got a closed one")
-    return block.buf

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import io
-import marshal
+import importlib.util
 import os
 import pathlib
 import sys
 import tempfile
-import traceback
-import types
 from typing import IO, Any, Callable
 
-from renga.communicators.failure import RankFailed, with_rank
+from renga.communicators.failure import with_rank
 from renga.launch.mpiexec import mpiexec_command, mpiexec_environment
 from renga.launch.slurm import is_rank
+from renga.utils import pickling
 from renga.utils.argument import check_count
+from renga.utils.exceptions import pack
 
 
 def launch(
@@ -41,6 +40,9 @@ def launch(
     """
     if is_rank():
         raise RuntimeError("launch: this process is a rank of an MPI job already")
+    if importlib.util.find_spec("cloudpickle") is None:
+        text = "launch: there is no cloudpickle here; `pip install 'renga[mpi]'`"
+        raise ImportError(text)
     if not callable(function):
         raise TypeError(f"launch: expected a function, got {function!r}")
     check_count("launch: ranks", ranks)
@@ -102,8 +104,8 @@ def _raise_failure(folder: pathlib.Path, ranks: int, code: int) -> None:
     failures = sorted(folder.glob("error.*"), key=lambda path: path.stat().st_mtime_ns)
     if failures:
         rank = int(failures[0].suffix[1:])
-        error, text = _read(failures[0])
-        raise with_rank(error, rank) from RankFailed(f"\n\n{text}")
+        error = _read(failures[0]).unpack()
+        raise with_rank(error, rank) from error.__cause__
     notes = [(folder / "mpiexec").read_text(errors="replace")]
     for rank in range(1, ranks):
         output = folder / f"output.{rank}"
@@ -123,46 +125,18 @@ def run_rank() -> None:
     try:
         function, args, kwargs = _read(folder / "call")
         _write(folder / f"result.{rank}", function(*args, **kwargs))
-    except Exception as error:
-        _write_error(folder, rank, error)
+    except SystemExit:
+        raise
+    except BaseException as error:
+        _write(folder / f"error.{rank}", pack(error))
         # The other ranks do not know of the failure yet, and would wait.
         os._exit(1)
 
 
-def _write_error(folder: pathlib.Path, rank: int, error: Exception) -> None:
-    text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
-    bare = error.with_traceback(None)
-    bare.__cause__ = bare.__context__ = None
-    try:
-        _write(folder / f"error.{rank}", (bare, text))
-    except Exception:  # not every exception can be pickled
-        _write(folder / f"error.{rank}", (RuntimeError(repr(error)), text))
-
-
 def _write(path: pathlib.Path, value: Any) -> None:
     unfinished = path.with_name(f"unfinished-{path.name}")
-    unfinished.write_bytes(_pickled(value))
+    unfinished.write_bytes(pickling.dumps(value))
     unfinished.rename(path)
-
-
-def _pickled(value: Any) -> bytes:
-    try:
-        import cloudpickle
-    except ImportError as error:
-        text = "launch: there is no cloudpickle here; `pip install 'renga[mpi]'`"
-        raise ImportError(text) from error
-
-    class Pickler(cloudpickle.Pickler):  # type: ignore[misc]
-        # cloudpickle drops the file names of functions; a rank's traceback has to
-        # show its lines. marshal keeps them, and all ranks run this interpreter.
-        def reducer_override(self, obj: Any) -> Any:
-            if isinstance(obj, types.CodeType):
-                return marshal.loads, (marshal.dumps(obj),)
-            return super().reducer_override(obj)
-
-    pickled = io.BytesIO()
-    Pickler(pickled).dump(value)
-    return pickled.getvalue()
 
 
 def _read(path: pathlib.Path) -> Any:

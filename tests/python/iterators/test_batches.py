@@ -151,3 +151,29 @@ def test_the_interface_of_an_iterator(make):
         assert entered is iterator and entered.next() == ["a", "b"]
     assert iterator.next() == ["c"]
     iterator.finalize()
+
+
+def test_subclasses_override_next_in_either_spelling(make):
+    base = type(make(range(4), 2))
+
+    class Both(base):
+        def next(self):
+            return [10 * i for i in super().next()]
+
+        __next__ = next
+
+    class Dunder(base):
+        def __next__(self):
+            return [10 * i for i in super().__next__()]
+
+    class Mixin:
+        def __next__(self):
+            return [10 * i for i in super().__next__()]
+
+    class Mixed(Mixin, base):
+        pass
+
+    for kind in (Both, Dunder, Mixed):
+        with kind(range(4), 2, shuffle=False) as iterator:
+            assert next(iterator) == [0, 10]
+            assert iterator.next() == [20, 30]

@@ -1,6 +1,8 @@
 """MultiprocessIterator: batches, shared memory, and processes that fail."""
 
+import copy
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -10,6 +12,7 @@ import numpy
 import pytest
 
 from renga.iterators import MultiprocessIterator, SerialIterator, shared_pickle
+from renga.iterators.shared_block import SharedBlock
 
 
 class Squares:
@@ -36,6 +39,13 @@ def pictures(batch):
     return numpy.stack([example[0] for example in batch])
 
 
+def shared_files():
+    """What this process has open of the memory that it shares with others."""
+    paths = [f"/proc/self/fd/{fd}" for fd in os.listdir("/proc/self/fd")]
+    targets = [os.readlink(path) for path in paths if os.path.lexists(path)]
+    return [target for target in targets if "memfd:renga" in target]
+
+
 @pytest.fixture
 def make():
     made = []
@@ -44,15 +54,12 @@ def make():
         made.append(MultiprocessIterator(*args, n_processes=2, **kwargs))
         return made[-1]
 
-    before = set(os.listdir("/dev/shm"))
+    before = shared_files()
     yield iterator
-    for each in made:
-        each._pool._executor.shutdown()  # until then it replaces blocks
-    blocks = {block.name for each in made for block in each._pool._blocks}
-    assert blocks and blocks <= set(os.listdir("/dev/shm")) - before
+    assert len(shared_files()) > len(before)
     for each in made:
         each.finalize()
-    assert blocks.isdisjoint(os.listdir("/dev/shm"))
+    assert shared_files() == before
 
 
 def test_batches_are_those_of_a_serial_iterator(make):
@@ -116,6 +123,20 @@ def test_processes_are_replaced_after_maxtasksperchild(make):
     assert len(processes) > 2
 
 
+def test_copies_and_the_original_go_on_independently(make):
+    original = make(Squares(12), 3, shuffle=False)
+    next(original)
+    copies = [copy.copy(original), pickle.loads(pickle.dumps(original))]
+    del copies[0]
+    other = copy.deepcopy(original)
+    for iterator in (other, original, other, original):
+        begin = iterator.current_position
+        assert [e[1] for e in next(iterator)] == [begin, begin + 1, begin + 2]
+    other.finalize()
+    assert [e[1] for e in next(original)] == [9, 10, 11]
+    assert copies[0].current_position == 3
+
+
 def test_objects_that_pickle_alone_cannot_take(make):
     pytest.importorskip("cloudpickle")
     from renga.datasets import TransformDataset
@@ -126,23 +147,29 @@ def test_objects_that_pickle_alone_cannot_take(make):
 
 @pytest.mark.parametrize("capacity", [None, 100, 100_000])
 def test_shared_pickle(capacity):
-    from multiprocessing.shared_memory import SharedMemory
-
-    block = None if capacity is None else SharedMemory(create=True, size=capacity)
+    block = None if capacity is None else SharedBlock(capacity)
+    buf = block and block.buf
     obj = {"a": numpy.arange(1000.0), "b": [numpy.zeros(0), numpy.arange(3)], "c": "x"}
-    written = shared_pickle.write(obj, block)
+    written = shared_pickle.write(obj, buf)
     assert (written.inline is None) == (capacity == 100_000)
     assert written.size >= 8024
-    for copy in (True, False):
-        again = shared_pickle.read(written, block, copy)
+    for copies in (True, False):
+        again = shared_pickle.read(written, buf, copies)
         numpy.testing.assert_array_equal(again["a"], obj["a"])
         numpy.testing.assert_array_equal(again["b"][1], [0, 1, 2])
         assert again["b"][0].size == 0 and again["c"] == "x"
-        assert again["a"].flags.writeable == (copy or written.inline is not None)
+        assert again["a"].flags.writeable == (copies or written.inline is not None)
         del again
     if block is not None:
         block.close()
-        block.unlink()
+
+
+def run(tmp_path, program):
+    script = tmp_path / "script.py"
+    script.write_text(program)
+    return subprocess.run(
+        [sys.executable, script], capture_output=True, text=True, timeout=60
+    )
 
 
 SCRIPT = """
@@ -165,9 +192,62 @@ if __name__ == "__main__":
 
 @pytest.mark.parametrize("end", ["it.finalize()", "pass", "raise SystemExit(0)"])
 def test_a_script_ends_without_output(tmp_path, end):
-    script = tmp_path / "script.py"
-    script.write_text(SCRIPT.replace("{end}", end))
-    done = subprocess.run(
-        [sys.executable, script], capture_output=True, text=True, timeout=60
-    )
+    done = run(tmp_path, SCRIPT.replace("{end}", end))
     assert (done.stdout, done.stderr, done.returncode) == ("1225000.0\n", "", 0)
+
+
+ERRORS = """
+import io, os, signal, sys, urllib.error
+import renga
+
+class Example:
+    pass
+
+class TwoArguments(Exception):
+    def __init__(self, code, detail):
+        super().__init__(f"{code}: {detail}")
+
+class Data(renga.dataset.DatasetMixin):
+    def __len__(self):
+        return 4
+    def get_example(self, i):
+        if i == 0:
+            raise TwoArguments(7, "seven")
+        if i == 1:
+            raise urllib.error.HTTPError("http://a", 404, "gone", {}, io.BytesIO())
+        return Example() if i == 2 else os.getpid()
+
+if __name__ == "__main__":
+    it = renga.iterators.MultiprocessIterator(Data(), 1, shuffle=False, n_processes=1)
+    for kind in (TwoArguments, urllib.error.HTTPError):
+        try:
+            next(it)
+        except kind as error:
+            print(error, "raise" in str(error.__cause__))
+    print(isinstance(next(it)[0], Example))
+    print(next(it)[0], flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_classes_of_a_script_and_the_end_of_a_killed_one(tmp_path):
+    done = run(tmp_path, ERRORS)
+    *lines, reader = done.stdout.splitlines()
+    assert lines == ["7: seven True", "HTTP Error 404: gone True", "True"], done.stderr
+    assert done.returncode == -signal.SIGKILL
+    end = time.monotonic() + 10
+    while os.path.exists(f"/proc/{reader}") and time.monotonic() < end:
+        time.sleep(0.02)
+    assert not os.path.exists(f"/proc/{reader}")
+
+
+def test_a_script_without_a_main_guard_is_told_what_is_missing(tmp_path):
+    program = """
+import renga
+next(renga.iterators.MultiprocessIterator(range(4), 2, n_processes=1))
+"""
+    done = run(tmp_path, program)
+    assert done.returncode == 1
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("RuntimeError: MultiprocessIterator: its processes died")
+    assert last.endswith('under `if __name__ == "__main__":`')

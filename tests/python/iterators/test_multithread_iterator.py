@@ -1,5 +1,8 @@
 """MultithreadIterator: prefetching in threads."""
 
+import copy
+import os
+import pickle
 import threading
 import time
 
@@ -92,3 +95,32 @@ def test_finalize_ends_the_threads_and_reading_may_go_on():
     assert next(iterator) == [2, 3]
     del iterator
     assert threading.active_count() == before
+
+
+@pytest.mark.parametrize(
+    "make_copy", [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))]
+)
+def test_copies_and_the_original_go_on_independently(make_copy):
+    original = MultithreadIterator(list(range(10)), 3, shuffle=False, n_threads=2)
+    assert next(original) == [0, 1, 2]
+    other = make_copy(original)
+    assert next(other) == [3, 4, 5]
+    other.finalize()
+    del other
+    assert [next(original) for _ in range(2)] == [[3, 4, 5], [6, 7, 8]]
+    original.finalize()
+
+
+def test_a_forked_process_reads_by_its_own_threads():
+    iterator = MultithreadIterator(list(range(10)), 3, shuffle=False)
+    next(iterator)
+    child = os.fork()
+    if child == 0:
+        try:
+            threading.Timer(20, os._exit, [2]).start()
+            os._exit(next(iterator) != [3, 4, 5])
+        finally:
+            os._exit(3)
+    assert os.waitpid(child, 0)[1] == 0
+    assert next(iterator) == [3, 4, 5]
+    iterator.finalize()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from renga.utils.type_check import InvalidType
+
 if TYPE_CHECKING:
     from renga.communicators.transport.simulated.virtual.virtual_thread import (
         VirtualThread,
@@ -19,16 +21,15 @@ class Event:
     def __init__(self, description: str) -> None:
         self.description = description
         self.time: float | None = None
-        self.error: Exception | None = None
+        self.mismatch: str | None = None  # why it fails then
         self.waiting: list[VirtualThread] = []
 
     def has_happened(self, now: float) -> bool:
-        """Whether its time has come; raises its error if it has."""
+        """Whether its time has come; raises InvalidType if it has failed."""
         if self.time is None or self.time > now:
             return False
-        if self.error is not None:
-            # Several ranks may raise it, each with its own traceback.
-            raise type(self.error)(*self.error.args)
+        if self.mismatch is not None:
+            raise InvalidType(self.mismatch)
         return True
 
     def may_be_earlier(self) -> bool:

@@ -16,7 +16,6 @@ from renga.communicators.transport.simulated.virtual.messages import (
 )
 from renga.communicators.transport.simulated.virtual.network import Network
 from renga.communicators.transport.simulated.virtual.scheduler import Scheduler
-from renga.utils.type_check import InvalidType
 
 
 class Collective(Event):
@@ -38,17 +37,18 @@ class Collective(Event):
         self._missing -= 1
         return self._missing == 0
 
-    def mismatch(self) -> InvalidType | None:
-        """The error if the ranks' calls differ."""
+    def compare(self) -> bool:
+        """Whether the ranks' calls are the same; otherwise all of them fail."""
         first = self._calls[0]
         for r, call in enumerate(self._calls):
             if call != first:
-                return InvalidType(
+                self.mismatch = (
                     f"{first.split()[0]}: expected the same call on every rank, got "
                     f"{first} at {self._sites[0]} on rank 0 and {call} at "
                     f"{self._sites[r]} on rank {r}"
                 )
-        return None
+                return False
+        return True
 
     def describe(self) -> str:
         """The call, and which ranks have not called it."""
@@ -148,10 +148,10 @@ class Group:
         collective = self._collectives.setdefault(sequence, Collective(size))
         if collective.join(rank, call, _communicators.call_site(), operand):
             del self._collectives[sequence]
-            error, end = collective.mismatch(), now
-            if error is None:
+            end = now
+            if collective.compare():
                 seconds = execute(collective)
                 end = self.network.collective(now, self.members, seconds)
-            self.scheduler.complete(collective, end, error)
+            self.scheduler.complete(collective, end)
             collective.operands.clear()
         return collective

@@ -11,7 +11,6 @@ from renga.communicators.communicator import Array
 from renga.communicators.messages.headers import as_bytes
 from renga.communicators.transport.simulated.virtual.events import Event
 from renga.communicators.transport.simulated.virtual.scheduler import Scheduler
-from renga.utils.type_check import InvalidType
 
 # Up to this size a message is buffered and its sender need not wait for the receive, as
 # between threads.
@@ -46,7 +45,6 @@ class Receive(Event):
         self.posted_at = now
         self.arrival = now  # of those that have been sent
         self.missing = len(ys)
-        self.mismatch: InvalidType | None = None
         self.is_cancelled = False
 
     def take(self, y: Array, part: Array, send: Send) -> None:
@@ -64,7 +62,7 @@ class Receive(Event):
             self._refuse("the header is not the expected one")
 
     def _refuse(self, reason: str) -> None:
-        self.mismatch = InvalidType(f"{self.description}: {reason}")
+        self.mismatch = f"{self.description}: {reason}"
 
 
 class Arrival(Event):
@@ -132,7 +130,7 @@ class Channel:
             part, send = self._sent.popleft()
             receive.take(y, part, send)
             if receive.missing == 0:
-                self._scheduler.complete(receive, receive.arrival, receive.mismatch)
+                self._scheduler.complete(receive, receive.arrival)
             if part.nbytes > _EAGER_BYTES:
                 send.unbuffered -= 1
                 send.ready_at = max(send.ready_at, receive.posted_at)

@@ -21,6 +21,7 @@ from renga.communicators.failure import RankFailed
 from renga.communicators.transport.simulated.virtual.events import Event
 from renga.communicators.transport.simulated.virtual.random_states import RandomStates
 from renga.communicators.transport.simulated.virtual.virtual_thread import VirtualThread
+from renga.utils.exceptions import describe
 
 # Unsuccessful tests, while the other ranks wait or test too, after which their loops
 # are taken to be endless.
@@ -50,7 +51,8 @@ class Scheduler:
         self._remaining = list(self.threads)
         self._queue: list[tuple[float, int, VirtualThread]] = []
         self._later = itertools.count(ranks)  # behind all ranks at equal times
-        self._failure: RuntimeError | None = None
+        # Makes the exception that every further call raises, each rank its own.
+        self._failure: Callable[[], RuntimeError] | None = None
         self._tests = 0
         self._has_ended = threading.Event()
 
@@ -110,17 +112,17 @@ class Scheduler:
     def report(self, number: int, error: BaseException) -> None:
         """Ends all ranks because of an exception on one of them."""
         self.errors.append((number, error))
-        self.fail(f"rank {number} failed: {type(error).__name__}: {error}")
+        self.fail(f"rank {number} failed: {describe(error)}")
 
     def fail(self, message: str) -> None:
         """Makes every further call raise RankFailed; later failures are ignored."""
         if self._failure is None:
-            self._failure = RankFailed(message)
+            self._failure = functools.partial(RankFailed, message)
 
     def check_failure(self) -> None:
         """Raises if the ranks have to end."""
         if self._failure is not None:
-            raise type(self._failure)(*self._failure.args)
+            raise self._failure()
 
     def enqueue(
         self, thread: VirtualThread, at: float, order: int | None = None
@@ -148,7 +150,8 @@ class Scheduler:
 
     def _fail_by_deadlock(self) -> None:
         lines = [thread.describe() for thread in self.threads]
-        self._failure = Deadlock("\n  ".join(["simulated: no rank can go on:", *lines]))
+        text = "\n  ".join(["simulated: no rank can go on:", *lines])
+        self._failure = functools.partial(Deadlock, text)
 
     def is_another_behind(self, thread: VirtualThread) -> bool:
         """Whether a thread has to run before this one may communicate."""
@@ -162,10 +165,10 @@ class Scheduler:
             thread.give_turn_to(following)
         self.check_failure()
 
-    def complete(self, event: Event, at: float, error: Exception | None = None) -> None:
+    def complete(self, event: Event, at: float) -> None:
         """Sets the time of an event and queues the threads that wait for it."""
         self._tests = 0
-        event.time, event.error = at, error
+        event.time = at
         for thread in event.waiting:
             self.enqueue(thread, min(max(at, thread.clock), thread.deadline))
         event.waiting.clear()

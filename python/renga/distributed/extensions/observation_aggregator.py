@@ -11,6 +11,7 @@ import numpy
 from renga.serializer import Deserializer
 from renga.training import extension
 from renga.training.util import get_trigger
+from renga.utils.exceptions import Outcome
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
@@ -66,16 +67,8 @@ class ObservationAggregator(extension.Extension):
             return None
         gathered = self.comm.gather_obj(self._observed)
         self._observed = []
-        value = error = None
-        if gathered is not None:
-            try:
-                value = self.aggregator(gathered)
-            except Exception as raised:
-                error = raised
-        value, error = self.comm.bcast_obj((value, error))
-        if error is not None:
-            raise error
-        return value
+        outcome = None if gathered is None else Outcome(self.aggregator, gathered)
+        return self.comm.bcast_obj(outcome).get()
 
     def serialize(self, serializer: Any) -> None:
         """Saves or loads the observations since the last time, and the trigger."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from renga.dataset import Iterator
+from renga.utils.exceptions import Outcome
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
@@ -60,18 +61,9 @@ class _MultiNodeIteratorMaster(Iterator):
         return {k: _STATE[k] if v is None else v for k, v in state.items()}
 
     def __next__(self) -> Any:
-        batch = error = None
-        try:
-            batch = next(self.actual_iterator)
-        except Exception as raised:
-            error = raised
-        outcome = (batch, error, self._state())
-        self.communicator.bcast_obj(outcome, root=self.rank_master)
-        if error is not None:
-            raise error
-        return batch
-
-    next = __next__
+        outcome = Outcome(next, self.actual_iterator)
+        self.communicator.bcast_obj((outcome, self._state()), root=self.rank_master)
+        return outcome.get()
 
     def __getattr__(self, name: str) -> Any:
         if name == "actual_iterator":  # while a copy is being made
@@ -100,13 +92,9 @@ class _MultiNodeIteratorSlave(Iterator):
         vars(self).update(constants)
 
     def __next__(self) -> Any:
-        outcome = self.communicator.bcast_obj(None, root=self.rank_master)
-        batch, error, self._state = outcome
-        if error is not None:
-            raise error
-        return batch
-
-    next = __next__
+        received = self.communicator.bcast_obj(None, root=self.rank_master)
+        outcome, self._state = received
+        return outcome.get()
 
     def __getattr__(self, name: str) -> Any:
         if name not in _STATE:

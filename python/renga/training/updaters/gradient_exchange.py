@@ -13,12 +13,14 @@ import importlib
 from collections.abc import Sequence
 from typing import Any
 
+from renga.utils.exceptions import SentException
+
 # Seconds until NCCL gives up, as for communicators.
 _TIMEOUT = 1800.0
 
 
 class WorkerError(RuntimeError):
-    """The failure of a worker; sent in place of its gradients."""
+    """The failure of a worker; its cause is the traceback."""
 
 
 def tell(pipe: Any, message: Any) -> None:
@@ -36,11 +38,14 @@ def receive(pipe: Any) -> Any:
     try:
         message = pipe.recv()
     except (EOFError, ConnectionError):
-        message = WorkerError("its process has ended")
-    if isinstance(message, WorkerError):
-        text = f"MultiprocessParallelUpdater: a worker has failed: {message}"
-        raise WorkerError(text)
+        raise _failure("its process has ended") from None
+    if isinstance(message, SentException):  # in place of its gradients
+        raise _failure(message.text) from message.unpack().__cause__
     return message
+
+
+def _failure(reason: str) -> WorkerError:
+    return WorkerError(f"MultiprocessParallelUpdater: a worker has failed: {reason}")
 
 
 class PipeExchange:

@@ -26,12 +26,12 @@ from renga.training.updaters.gathering import (
 from renga.training.updaters.gradient_exchange import (
     NcclExchange,
     PipeExchange,
-    WorkerError,
     native,
     tell,
     unavailable_reason,
 )
 from renga.training.updaters.standard_updater import StandardUpdater
+from renga.utils.exceptions import pack
 
 __all__ = [
     "MultiprocessParallelUpdater",
@@ -225,7 +225,7 @@ def _run_worker(pipe: Any, worker: _Worker) -> None:
     except (EOFError, ConnectionError):
         pass  # the main process has ended
     except Exception as error:
-        pipe.send(WorkerError(f"{type(error).__name__}: {error}"))
+        pipe.send(pack(error))
 
 
 def _connect(

@@ -1,0 +1,95 @@
+"""Memory that processes share, all of it reserved when it is made."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import tempfile
+from typing import NamedTuple
+
+
+class Handle(NamedTuple):
+    """By which other processes of this user find a block: a descriptor of its maker."""
+
+    process: int
+    file: int
+    inode: tuple[int, int]  # with its device; descriptors are used again
+    size: int
+
+
+class SharedBlock:
+    """Bytes that this process and others read and write.
+
+    The block is a file without a name: in memory, or among the temporary files where
+    the system gives no such memory. It is freed with the last process that uses it,
+    however that ends, and does not count towards the size of /dev/shm. Its pages are
+    reserved; otherwise a full file system would end a process by SIGBUS at its first
+    access.
+
+    Args:
+        size: in bytes.
+
+    Raises:
+        OSError: there is not so much memory, nor space for a file.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.size = max(size, 1)
+        self._file = _reserve(self.size)
+        self._map = mmap.mmap(self._file, self.size)
+        self.buf = memoryview(self._map)
+
+    @property
+    def handle(self) -> Handle:
+        """With which ``open_block`` finds it in another process."""
+        return Handle(os.getpid(), self._file, _inode(self._file), self.size)
+
+    def close(self) -> None:
+        """Frees it, as far as this process is concerned."""
+        self.buf.release()
+        self._map.close()
+        os.close(self._file)
+
+
+def open_block(handle: Handle) -> memoryview:
+    """The bytes of a block of another process, which has to live for this call."""
+    with open(f"/proc/{handle.process}/fd/{handle.file}", "r+b") as file:
+        if _inode(file.fileno()) != handle.inode:
+            raise ValueError("open_block: expected an open block, got a closed one")
+        return memoryview(mmap.mmap(file.fileno(), handle.size))
+
+
+def _inode(file: int) -> tuple[int, int]:
+    status = os.fstat(file)
+    return status.st_dev, status.st_ino
+
+
+def _reserve(size: int) -> int:
+    """A descriptor of a file of this size."""
+    refusals = []
+    folder = tempfile.gettempdir()
+    for place, create in (("memory", _create_in_memory), (folder, _create_in_folder)):
+        try:
+            file = create()
+        except OSError as error:
+            refusals.append(f"{place}: {error.strerror}")
+            continue
+        try:
+            os.posix_fallocate(file, 0, size)
+            return file
+        except OSError as error:
+            os.close(file)
+            refusals.append(f"{place}: {error.strerror}")
+    raise OSError(
+        f"MultiprocessIterator: expected {size / 2**20:.1f} MiB that processes can "
+        f"share, got {'; '.join(refusals)}"
+    )
+
+
+def _create_in_memory() -> int:
+    return os.memfd_create("renga")
+
+
+def _create_in_folder() -> int:
+    with tempfile.TemporaryFile() as file:
+        return os.dup(file.fileno())

@@ -1,0 +1,115 @@
+"""Pickles for other processes of this interpreter, of whatever pickle alone refuses."""
+
+from __future__ import annotations
+
+import copyreg
+import io
+import marshal
+import pickle
+import types
+from typing import Any, Callable
+
+# Methods by which a class says itself how it is pickled.
+_OWN_PICKLING = frozenset(
+    ("__reduce__", "__reduce_ex__", "__getstate__", "__setstate__", "__getnewargs__")
+)
+
+
+def dumps(
+    obj: Any,
+    protocol: int = pickle.HIGHEST_PROTOCOL,
+    buffer_callback: Callable[[pickle.PickleBuffer], Any] | None = None,
+) -> bytes:
+    """A pickle with functions and classes of a script or a notebook.
+
+    These need cloudpickle; without it, only what has a name in a module is pickled.
+    Exceptions may have constructors with other parameters than ``args``; attributes of
+    theirs that cannot be pickled become a note.
+    """
+    file = io.BytesIO()
+    _pickler()(file, protocol, buffer_callback=buffer_callback).dump(obj)
+    return file.getvalue()
+
+
+def _pickler() -> Any:
+    try:
+        import cloudpickle
+    except ImportError:
+        base: Any = pickle.Pickler
+    else:
+        base = cloudpickle.Pickler
+
+    class Pickler(base):  # type: ignore[misc]
+        def reducer_override(self, obj: Any) -> Any:
+            if isinstance(obj, BaseException) and not _pickles_itself(type(obj)):
+                return build_exception, (type(obj), *_portable_parts(obj))
+            # cloudpickle drops the file names of functions, and a traceback could not
+            # show their lines.
+            if isinstance(obj, types.CodeType):
+                return marshal.loads, (marshal.dumps(obj),)
+            own = getattr(super(), "reducer_override", None)
+            return NotImplemented if own is None else own(obj)
+
+    return Pickler
+
+
+def parts_of_exception(
+    error: BaseException,
+) -> tuple[type, tuple[Any, ...], dict[str, Any]]:
+    """The built-in base class of an exception, its arguments and all attributes."""
+    kind = type(error)
+    base: Any = next(k for k in kind.__mro__ if _is_builtin(k))
+    _, arguments, *state = base.__reduce__(error)
+    attributes = dict(state[0]) if state else {}
+    others = copyreg._slotnames(kind)  # type: ignore[attr-defined]
+    if isinstance(error, OSError):  # a subclass may have set them
+        others = [*others, "errno", "strerror", "filename", "filename2"]
+    for name in others:
+        if getattr(error, name, None) is not None:
+            attributes[name] = getattr(error, name)
+    return base, arguments, attributes
+
+
+def build_exception(
+    kind: type, base: Any, arguments: tuple[Any, ...], attributes: dict[str, Any]
+) -> BaseException:
+    """An exception with these parts, without a call of its own constructor.
+
+    That may have other parameters than the exception has arguments.
+    """
+    error: BaseException = base.__new__(kind, *arguments)
+    base.__init__(error, *arguments)
+    for name, value in attributes.items():
+        BaseException.__setattr__(error, name, value)
+    return error
+
+
+def add_note(attributes: dict[str, Any], note: str) -> None:
+    """Adds what tracebacks show below the message from Python 3.11 on."""
+    attributes["__notes__"] = [*attributes.get("__notes__", ()), note]
+
+
+def defines(kind: type[BaseException], names: frozenset[str]) -> bool:
+    """Whether a class, or a base of it that is not built in, has one of the methods."""
+    own = [k for k in kind.__mro__ if not _is_builtin(k)]
+    return any(not names.isdisjoint(vars(k)) for k in own)
+
+
+def _is_builtin(kind: type) -> bool:
+    return kind.__module__ == "builtins"
+
+
+def _pickles_itself(kind: type[BaseException]) -> bool:
+    return defines(kind, _OWN_PICKLING)
+
+
+def _portable_parts(error: BaseException) -> Any:
+    """The parts of an exception without attributes that cannot be pickled."""
+    base, arguments, attributes = parts_of_exception(error)
+    for name, value in list(attributes.items()):
+        try:
+            dumps(value)
+        except Exception:  # what the attribute raises, an open file or a lock
+            del attributes[name]
+            add_note(attributes, f"its attribute {name} cannot be pickled")
+    return base, arguments, attributes
