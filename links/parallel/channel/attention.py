@@ -13,6 +13,7 @@ from renga.links.parallel.channel.linear import ParallelLinear
 from renga.links.parallel.sharding.redistribute import with_summed_gradient
 from renga.links.parallel.sharding.shard_ranges import shard_ranges
 from renga.links.parallel.sharding.sharded_parameter import Block, ShardedParameter
+from renga.links.parallel.sharding.whole_reads import reads_own_shards
 from renga.variable import Variable
 
 if TYPE_CHECKING:
@@ -85,6 +86,7 @@ class ParallelMultiHeadAttention(MultiHeadAttention):
                 pixels=head_size,
             )
 
+    @reads_own_shards
     def forward(
         self,
         x: Any,

@@ -29,6 +29,7 @@ from renga.links.parallel.sharding.placement import (
 from renga.links.parallel.sharding.redistribute import Redistribution
 from renga.links.parallel.sharding.shard_ranges import shard_ranges, sizes_of
 from renga.links.parallel.sharding.sharded_parameter import Block, ShardedParameter
+from renga.links.parallel.sharding.whole_reads import reads_own_shards
 from renga.serializer import Deserializer
 from renga.variable import Variable, as_variable
 
@@ -133,6 +134,7 @@ class ParallelBatchNormalization(BatchNormalization):
         yield "input_layout", self.input_layout
         yield "output_layout", self.output_layout
 
+    @reads_own_shards
     def forward(self, x: Any, *, finetune: bool = False, **kwargs: Any) -> Variable:
         """The normalized ``x``."""
         x = as_variable(x)

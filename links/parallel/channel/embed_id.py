@@ -12,6 +12,7 @@ from renga.links.parallel.sharding.placement import REPLICATE, Shard
 from renga.links.parallel.sharding.redistribute import Redistribution
 from renga.links.parallel.sharding.shard_ranges import shard_ranges, sizes_of
 from renga.links.parallel.sharding.sharded_parameter import Block, ShardedParameter
+from renga.links.parallel.sharding.whole_reads import reads_own_shards
 from renga.variable import Variable
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ class ParallelEmbedID(Link):
         with self.init_scope():
             self.W = ShardedParameter(comm, initializer, blocks, (in_size, out_size))
 
+    @reads_own_shards
     def forward(self, x: Any) -> Variable:
         """The vectors of the words ``x``."""
         y = embed_id(x, self.W, ignore_label=self.ignore_label)

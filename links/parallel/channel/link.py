@@ -32,6 +32,7 @@ from renga.links.parallel.sharding.shard_ranges import (
     sizes_of,
 )
 from renga.links.parallel.sharding.sharded_parameter import Block, ShardedParameter
+from renga.links.parallel.sharding.whole_reads import reads_own_shards
 from renga.serializer import Deserializer
 from renga.utils.type_check import InvalidType
 from renga.variable import Variable
@@ -164,6 +165,7 @@ class ChannelLink(Link):
         initial = 0 if initial is None else initial
         return ShardedParameter(self.comm, initial, blocks, (outputs,))
 
+    @reads_own_shards
     def _run(
         self, x: Any, compute: Callable[..., Variable], redistribute_inputs: Any = None
     ) -> Variable:

@@ -17,6 +17,7 @@ from renga.links.parallel.sharding.memory_format import empty_image
 from renga.links.parallel.sharding.placement import REPLICATE
 from renga.links.parallel.sharding.redistribute import Redistribution
 from renga.links.parallel.sharding.shard_ranges import as_slice, shard_ranges
+from renga.links.parallel.sharding.whole_reads import reads_own_shards
 from renga.variable import Variable
 
 if TYPE_CHECKING:
@@ -83,6 +84,7 @@ class OverlappedLayer(FunctionNode):
         if redistribution is not None:
             # Random numbers drawn for shards differ between ranks.
             is_replicated = redistribution.target == REPLICATE
+            self.random_comm = redistribution.comm
             self.random_stream = 0 if is_replicated else redistribution.comm.rank + 1
             enable_random_streams()
 
@@ -134,6 +136,7 @@ class OverlappedLayer(FunctionNode):
             found[0] = Variable(_concatenated([wait() for wait in leaving]))
         return tuple(found[i] for i in target_input_indexes)
 
+    @reads_own_shards
     def _differentiable(
         self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]
     ) -> tuple[Any, ...]:

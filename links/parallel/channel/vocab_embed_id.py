@@ -20,6 +20,7 @@ from renga.links.parallel.sharding.redistribute import (
 )
 from renga.links.parallel.sharding.shard_ranges import shard_ranges, sizes_of
 from renga.links.parallel.sharding.sharded_parameter import Block, ShardedParameter
+from renga.links.parallel.sharding.whole_reads import reads_own_shards
 from renga.utils.type_check import IndexOutOfRange
 from renga.variable import Variable, as_array
 
@@ -77,6 +78,7 @@ class ParallelVocabEmbedID(EmbedID):
         with self.init_scope():
             self.W = ShardedParameter(comm, initial, blocks, shape)
 
+    @reads_own_shards
     def forward(self, x: Any) -> Variable:
         """The vectors of the integers ``x``.
 
@@ -99,6 +101,7 @@ class ParallelVocabEmbedID(EmbedID):
         y = embed_id(numpy.where(is_own, x - own.start, -1), self.W, ignore_label=-1)
         return Redistribution(self.comm, PARTIAL, REPLICATE).apply(y)
 
+    @reads_own_shards
     def _attend(self, x: Variable) -> Variable:
         x = with_summed_gradient(self.comm, x)
         y = linear(x, self.W, n_batch_axes=x.ndim - 1)

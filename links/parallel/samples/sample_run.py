@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from renga.functions import reshape
@@ -20,7 +20,7 @@ from renga.links.parallel.sharding.model.arguments import (
     replace_arrays,
     require_same_call,
 )
-from renga.links.parallel.sharding.model.tracked_link import tracked_class
+from renga.links.parallel.sharding.model.tracked_link import Loads, tracked_class
 from renga.links.parallel.sharding.placement import (
     BATCH,
     REPLICATE,
@@ -61,6 +61,7 @@ class SampleRun:
     data: Communicator
     inner: Communicator
     stacked: tuple[bool, ...]
+    loads: Loads = field(default_factory=Loads, compare=False)
 
     @classmethod
     def create(
@@ -83,7 +84,7 @@ class SampleRun:
         self, name: str, run: Callable[..., Any], args: Any, kwargs: Any
     ) -> Any:
         """The result of ``run``, of a model of this name."""
-        require_same_call(self.comm, name, (args, kwargs), True)
+        require_same_call(self.comm, name, (args, kwargs), True, self.loads.count)
         data = self.data
         samples = _samples(name, [*arrays_of(args), *arrays_of(kwargs)], data.size)
         sizes = sizes_of(shard_ranges(samples, data.size))
@@ -98,7 +99,7 @@ class SampleRun:
             return change.apply(x)
 
         args, kwargs = replace_arrays(args, shard), replace_arrays(kwargs, shard)
-        streams = random_streams(1 + data.rank * (self.inner.size + 1))
+        streams = random_streams(self.comm, 1 + data.rank * (self.inner.size + 1))
         # Links of the model know by the tracker that they are called by it.
         tracker = PlacementTracker(lambda x: x)
         model: Any = getattr(run, "__self__")  # noqa: B009 (of a callable)

@@ -13,6 +13,7 @@ from renga.function_node import FunctionNode
 from renga.link import Link
 from renga.links.parallel.sharding.placement import PARTIAL, REPLICATE
 from renga.links.parallel.sharding.redistribute import Redistribution
+from renga.links.parallel.sharding.whole_reads import reads_own_shards
 from renga.variable import Variable
 
 if TYPE_CHECKING:
@@ -68,6 +69,15 @@ def summed_arrays(
     return [sums[i] for i in range(len(arrays))]
 
 
+@reads_own_shards
+def _summed(comm: Communicator, params: Sequence[Any]) -> dict[int, Variable]:
+    """By the ``id`` of each parameter, its value with a gradient that is summed."""
+    ys = SummedGradients(comm).apply(tuple(params)) if params else ()
+    for param, y in zip(params, ys):
+        y.shard_of = getattr(param, "shard_of", None)
+    return {id(param): y for param, y in zip(params, ys)}
+
+
 @contextlib.contextmanager
 def summing_gradients(comm: Communicator, model: Link) -> Iterator[None]:
     """A context in which links use parameters whose gradients are summed over ranks."""
@@ -82,8 +92,7 @@ def summing_gradients(comm: Communicator, model: Link) -> Iterator[None]:
         yield
         return
     trained = [param for param in params.values() if param.requires_grad]
-    summed = SummedGradients(comm).apply(tuple(trained)) if trained else ()
-    replaced = {id(param): y for param, y in zip(trained, summed)}
+    replaced = _summed(comm, trained)
     before = [(own, name, own[name]) for own, name in attributes]
     try:
         for own, name, param in before:

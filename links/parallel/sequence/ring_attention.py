@@ -111,7 +111,7 @@ class RingAttention(FunctionNode):
         self.previous_rank = (comm.rank - 1) % comm.size
         self.next_rank = (comm.rank + 1) % comm.size
         # Random numbers drawn for shards differ between ranks.
-        self.random_stream = comm.rank + 1
+        self.random_stream, self.random_comm = comm.rank + 1, comm
         enable_random_streams()
 
     def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -110,6 +110,7 @@ class ShardedClassesLoss(FunctionNode):
         self, comm: Communicator, own: numpy.ndarray, is_ignored: numpy.ndarray
     ) -> None:
         self.comm, self.own, self.is_ignored = comm, own, is_ignored
+        self.random_comm = comm
         self.rows = numpy.flatnonzero(own >= 0)
         self.labels = own[self.rows]
 

@@ -221,6 +221,7 @@ class Redistribute(FunctionNode):
         self.redistribution = redistribution
         # Random numbers drawn for shards differ between ranks.
         is_replicated = redistribution.target == REPLICATE
+        self.random_comm = redistribution.comm
         self.random_stream = 0 if is_replicated else redistribution.comm.rank + 1
         enable_random_streams()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -11,10 +12,14 @@ from renga import initializers
 from renga.backend import get_array_types
 from renga.backends import cuda
 from renga.functions.noise.seed import enable_random_streams
+from renga.links.parallel.sharding.whole_reads import (
+    gather_shards_for_functions,
+    is_function_asking,
+)
 from renga.parameter import Parameter
 from renga.serializer import Deserializer, Serializer
 from renga.utils.type_check import InvalidType
-from renga.variable import as_number
+from renga.variable import Variable, as_number
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
@@ -39,7 +44,9 @@ class ShardedParameter(Parameter):
 
     Initial values are drawn for the whole array on every rank and then cut, so that
     ranks with the same seed have the blocks of what a single rank would draw. Files
-    hold the whole array: every rank has to take part in saving and loading.
+    hold the whole array: every rank has to take part in saving and loading. A whole
+    array that is assigned, or copied from another parameter, is cut likewise. Functions
+    outside of the parameter's link get the whole array (:class:`WholeReads`).
 
     Args:
         blocks: of the ranks; they do not overlap and make up the whole array, or each
@@ -48,6 +55,9 @@ class ShardedParameter(Parameter):
         groups: if above 1, the whole array is the weight (I, O / groups, ...) of a
             grouped deconvolution, and blocks are of (O, I / groups, ...).
     """
+
+    blocks: tuple[Block, ...] = ()
+    whole_shape: tuple[int, ...] | None = None
 
     def __init__(
         self,
@@ -61,10 +71,10 @@ class ShardedParameter(Parameter):
         self.comm = comm
         self.initializer = initializers._get_initializer(initializer)
         self.groups = groups
-        self.whole_shape: tuple[int, ...] | None = None
         # Random numbers drawn for results computed from it differ between ranks.
-        self.random_stream = comm.rank + 1
+        self.random_stream, self.random_comm = comm.rank + 1, comm
         enable_random_streams()
+        gather_shards_for_functions()
         if shape is not None:
             self.set_blocks(blocks, shape)
             self.initialize(shape)
@@ -88,6 +98,60 @@ class ShardedParameter(Parameter):
             self.grad = None
         else:
             self.grad = numpy.full_like(self.array, self._first_grad)
+
+    def _set_array(self, value: Any) -> None:
+        if self.is_initialized and isinstance(value, get_array_types()):
+            if not self._is_block(value):
+                value = _like(value, self.block_of(cuda.to_cpu(value)))
+        Variable.array.fset(self, value)  # type: ignore[attr-defined]
+
+    array = property(
+        Variable.array.fget,  # type: ignore[attr-defined]
+        _set_array,
+        doc="This rank's block. A whole array that is assigned is cut.",
+    )
+    data = array
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """That of the block; for functions, which get the whole array, that of it."""
+        own: tuple[int, ...] = Variable.shape.fget(self)  # type: ignore[attr-defined]
+        if self.whole_shape in (None, own) or not is_function_asking():
+            return own
+        return self.whole_shape  # type: ignore[return-value]
+
+    @property
+    def size(self) -> int:
+        """The number of elements, of what ``shape`` is the shape of."""
+        if self.shard_of is not None and is_function_asking():
+            return math.prod(self.whole_shape or ())
+        return math.prod(self.shape)
+
+    def __len__(self) -> int:
+        if self.shard_of is not None and is_function_asking():
+            return (self.whole_shape or ())[0]
+        return self.shape[0]
+
+    @property
+    def is_divided(self) -> bool:
+        """Whether the ranks' blocks differ; else each is the whole array."""
+        return any(block.ranges for block in self.blocks)
+
+    @property
+    def shard_of(self) -> ShardedParameter | None:
+        """Itself, if it has to be gathered for functions outside of its link."""
+        return self if self.comm.size > 1 and self.is_divided else None
+
+    def copydata(self, var: Any) -> None:
+        """Copies ``var``'s values, or this rank's block of a whole array.
+
+        Raises:
+            InvalidType: ``var`` has neither the shape of the block nor of the whole.
+        """
+        if self.is_initialized and var.is_initialized and not self._is_block(var.array):
+            self.array = var.array
+        else:
+            super().copydata(var)
 
     def block_of(self, whole: numpy.ndarray) -> numpy.ndarray:
         """A copy of this rank's block of a whole array.
@@ -131,7 +195,7 @@ class ShardedParameter(Parameter):
 
         Every rank has to call it.
         """
-        if not any(block.ranges for block in self.blocks):
+        if not self.is_divided:
             return value
         return float(self.comm.all_reduce(numpy.array([as_number(value)]))[0])
 
@@ -177,10 +241,14 @@ class _Loading(Deserializer):
         if loaded is None:
             return value
         if is_block or getattr(loaded, "shape", None) == self.param.whole_shape:
-            block = self.param.block_of(loaded)
-            on_gpu = isinstance(value, cuda.ndarray)
-            return cuda.to_gpu(block, value.device) if on_gpu else block
+            return _like(value, self.param.block_of(loaded))
         return loaded
+
+
+def _like(array: Any, block: numpy.ndarray) -> Any:
+    """The block on the device of an array."""
+    on_gpu = isinstance(array, cuda.ndarray)
+    return cuda.to_gpu(block, array.device) if on_gpu else block
 
 
 def _regrouped(whole: numpy.ndarray, groups: int) -> numpy.ndarray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from renga._core import Locality
@@ -108,6 +108,7 @@ class Trace(NamedTuple):
     attended: Sequence[Call] = ()  # calls of ``EmbedID.attend``
     leaves: Collection[Any] = ()  # nodes of parameters that functions use by themselves
     outputs: Sequence[Any] = ()  # nodes of what the model returned
+    kept: Mapping[int, str] = {}  # by the ids of links, why no link replaces them
 
 
 def trace(

@@ -8,6 +8,7 @@ from renga import _core
 from renga import functions as F
 from renga.function_node import FunctionNode
 from renga.functions.noise.seed import enable_random_streams
+from renga.links.parallel.sharding.memory_format import channels_last
 from renga.links.parallel.sharding.placement import PARTIAL, REPLICATE, REPLICATE_SUMMED
 from renga.links.parallel.sharding.placement_tracker import placed
 from renga.links.parallel.sharding.redistribute import (
@@ -35,7 +36,7 @@ class Scatter(FunctionNode):
     def __init__(self, grid: SpatialGrid, extents: tuple[int, ...]) -> None:
         self.grid = grid
         self.extents = extents
-        self.random_stream = grid.rank + 1
+        self.random_stream, self.random_comm = grid.rank + 1, grid.comm
         enable_random_streams()
 
     def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -56,11 +57,15 @@ class Gather(ReplicatedFunction):
     def __init__(self, grid: SpatialGrid, extents: tuple[int, ...]) -> None:
         self.grid = grid
         self.extents = extents
+        self.random_comm = grid.comm
 
     def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         owned = self.grid.boxes(self.extents)
         requested = [[_whole(self.extents)]] * self.grid.size
-        return tuple(HaloExchange(self.grid, owned, requested).start(inputs[0])())
+        (whole,) = HaloExchange(self.grid, owned, requested).start(inputs[0])()
+        # In one order on all ranks, whatever that of their shards is: random numbers
+        # are drawn in the order of memory.
+        return (whole if whole.ndim < 4 else channels_last(whole),)
 
     def backward(
         self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, Union
 
 import numpy
 
 from renga.link import Link
-from renga.links.parallel.channel.replacement import channel_replacements
+from renga.links.parallel.channel.model.channel_run import ChannelRun
+from renga.links.parallel.channel.model.replacement import channel_replacements
 from renga.links.parallel.samples.sample_run import SampleRun
 from renga.links.parallel.sequence.model.replacement import sequence_replacements
 from renga.links.parallel.sequence.model.sequence_run import SequenceRun
@@ -146,6 +147,7 @@ def with_strategy(
         own = inputs if samples is None else samples.shards(inputs)
         replacements = strategy.replacements(model, shared, own)
     report = _report(model, replacements, _name(strategy), ranks.size)
+    new = {id(r.link): r.replacement for r in replacements if r.replacement is not None}
     class_of: Callable[[Link], type[Link]] = type
     grid, is_replicated = _grid(strategy, comm, ranks), input == "replicated"
     if ranks.size > 1 and grid is not None:
@@ -154,8 +156,14 @@ def with_strategy(
         class_of = samples.class_of
     elif ranks.size > 1 and strategy == "sequence":
         class_of = SequenceRun(ranks, is_replicated).class_of
-    new = {id(r.link): r.replacement for r in replacements if r.replacement is not None}
+    elif ranks.size > 1:
+        class_of = ChannelRun(ranks, _links_of(new.values())).class_of
     return copy_with_replacements(model, new, class_of), report
+
+
+def _links_of(models: Iterable[Link]) -> set[int]:
+    """The ``id`` of each link of some models."""
+    return {id(link) for model in models for link in model.links()}
 
 
 def _grid(

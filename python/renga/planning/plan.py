@@ -10,7 +10,8 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from renga.links.parallel.channel.replacement import LinkChoice, channel_replacements
+from renga.links.parallel.channel.model.makers import LinkChoice
+from renga.links.parallel.channel.model.replacement import channel_replacements
 from renga.links.parallel.samples.sample_run import SampleRun
 from renga.links.parallel.sharding.model.replacement import LinkReplacement
 from renga.links.parallel.spatial.grid import SpatialGrid

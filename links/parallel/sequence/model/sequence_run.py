@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from renga.functions import get_item
+from renga.functions.noise.seed import random_streams
 from renga.functions.overrides import overriding
 from renga.link import Link
 from renga.links.parallel.sequence.link import SequenceLink
@@ -21,7 +22,7 @@ from renga.links.parallel.sharding.model.arguments import (
     replace_arrays,
     require_same_call,
 )
-from renga.links.parallel.sharding.model.tracked_link import tracked_class
+from renga.links.parallel.sharding.model.tracked_link import Loads, tracked_class
 from renga.links.parallel.sharding.placement import REPLICATE, Shard
 from renga.links.parallel.sharding.placement_tracker import PlacementTracker, tracking
 from renga.links.parallel.sharding.redistribute import (
@@ -45,6 +46,7 @@ class SequenceRun:
 
     comm: Communicator
     is_replicated: bool  # whether models take and return replicated sequences
+    loads: Loads = field(default_factory=Loads, compare=False)
 
     def __call__(
         self, name: str, run: Callable[..., Any], args: Any, kwargs: Any
@@ -52,7 +54,7 @@ class SequenceRun:
         """The result of ``run``, of a model of this name."""
         comm = self.comm
         if self.is_replicated:
-            require_same_call(comm, name, (args, kwargs), True)
+            require_same_call(comm, name, (args, kwargs), True, self.loads.count)
         scatter = functools.partial(scatter_sequence, comm)
         tracker = PlacementTracker(scatter, TOKENS)
 
@@ -70,7 +72,8 @@ class SequenceRun:
         own = {
             "position_embedding": functools.partial(_position_embedding, comm, tracker)
         }
-        with tracking(tracker), SequenceChecker(tracker), overriding(own):
+        streams = random_streams(comm)
+        with tracking(tracker), SequenceChecker(tracker), overriding(own), streams:
             result = run(*args, **kwargs)
         if not self.is_replicated:
             return result

@@ -19,12 +19,16 @@ _COMPARED = 4  # positions along each axis of an array
 
 
 def require_same_call(
-    comm: Communicator, name: str, arguments: Any, is_replicated: bool
+    comm: Communicator, name: str, arguments: Any, is_replicated: bool, loads: int
 ) -> None:
     """Checks that all ranks call the model with arrays of the same shapes and dtypes.
 
     Some numbers of replicated arrays are compared, too, unless they were computed: with
-    a different batch on each rank, the shards would be those of different arrays.
+    a different batch on each rank, the shards would be those of different arrays. So
+    they would be of different models if only some ranks had loaded parameters.
+
+    Args:
+        loads: how often links of the model have been loaded on this rank.
 
     Raises:
         InvalidType: on all ranks, if the calls differ.
@@ -33,6 +37,7 @@ def require_same_call(
     text = ", ".join(_describe(x, is_replicated) for x in arrays) or "no array"
     text += f" {'while training' if config.train else 'while testing'}"
     text += "" if config.enable_backprop else ", without gradients"
+    text += f", after loading {loads} links from files" if loads else ""
     data = b"".join(map(_compared_bytes, arrays)) if is_replicated else b""
     what = 'inputs (input="sharded" takes shards)' if is_replicated else "inputs"
     require_same_on_all_ranks(comm, name, what, InvalidType, text, data)

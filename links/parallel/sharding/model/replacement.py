@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from renga.link import Link
@@ -26,13 +26,16 @@ def copy_with_replacements(
 ) -> Any:
     """A deep copy of a model in which some links are replaced.
 
+    Links of the model that share a parameter share one in the copy, too, if their
+    replacements have whole parameters.
+
     Args:
         replacements: by the ``id`` of the links that they replace. They are not copied.
         class_of: the class of the new model's link, from the link that it is a copy
             of, or the replacement: its own class, or one derived from that.
     """
-    memo: dict[int, Any] = {}
     links = dict.fromkeys(model.links())
+    memo = _share_parameters(links, replacements)
     for link in links:
         new = replacements.get(id(link), link)
         kind = class_of(new)
@@ -46,3 +49,23 @@ def copy_with_replacements(
         elif source is not new:
             vars(new).update(vars(source))
     return memo[id(model)]
+
+
+def _share_parameters(
+    links: Iterable[Link], replacements: Mapping[int, Link]
+) -> dict[int, Any]:
+    """Has replacements of links with one parameter hold one parameter.
+
+    Returns:
+        By the ``id`` of a parameter, the one that replaces it: a memo of ``deepcopy``.
+    """
+    memo: dict[int, Any] = {}
+    for link in links:
+        if id(link) not in replacements:
+            continue
+        by_path = dict(replacements[id(link)].namedlinks())
+        for name, param in link.namedparams():
+            path, _, own = name.rpartition("/")
+            attributes = vars(by_path[path or "/"])
+            attributes[own] = memo.setdefault(id(param), attributes[own])
+    return memo

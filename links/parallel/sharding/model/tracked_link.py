@@ -7,10 +7,30 @@ from typing import Any, Protocol
 
 from renga.link import Link
 from renga.links.parallel.sharding.placement_tracker import current_tracker
+from renga.serializer import Deserializer
+
+
+class Loads:
+    """How often links of a model have been loaded from files on this rank."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def add(self, serializer: Deserializer) -> None:
+        """Counts a link, unless the serializer fails later and restores it."""
+        self.count += 1
+        serializer.on_failure(self._restored)
+
+    def _restored(self) -> None:
+        self.count -= 1
 
 
 class Run(Protocol):
     """How a model runs."""
+
+    @property
+    def loads(self) -> Loads:
+        """Those of its links, which have to be the same on all ranks."""
 
     def __call__(
         self, name: str, run: Callable[..., Any], args: Any, kwargs: Any
@@ -29,6 +49,11 @@ class TrackedLink(Link):
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         return self._track(super().forward, args, kwargs)  # type: ignore[misc]
+
+    def serialize(self, serializer: Any) -> None:
+        super().serialize(serializer)
+        if isinstance(serializer, Deserializer):
+            self._run_model.loads.add(serializer)
 
     def _track(self, run: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         if current_tracker() is not None:

@@ -53,7 +53,7 @@ class SpatialConvolution(ShardedFunction):
         self.in_bfloat16 = in_bfloat16
         self.convolution = halo_convolution(grid, window, *extents, transposed)
         # Random numbers drawn for shards differ between ranks.
-        self.random_stream = grid.rank + 1
+        self.random_stream, self.random_comm = grid.rank + 1, grid.comm
         enable_random_streams()
 
     def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:

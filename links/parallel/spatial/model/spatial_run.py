@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from renga.functions.noise.seed import random_streams
 from renga.functions.overrides import overriding
 from renga.link import Link
 from renga.links.parallel.sharding.model.arguments import require_same_call
-from renga.links.parallel.sharding.model.tracked_link import tracked_class
+from renga.links.parallel.sharding.model.tracked_link import Loads, tracked_class
 from renga.links.parallel.sharding.placement_tracker import PlacementTracker, tracking
 from renga.links.parallel.spatial.batch_normalization import SpatialBatchNormalization
 from renga.links.parallel.spatial.grid import SpatialGrid
@@ -30,18 +31,21 @@ class SpatialRun:
 
     grid: SpatialGrid
     is_replicated: bool  # whether models take and return replicated images
+    loads: Loads = field(default_factory=Loads, compare=False)
 
     def __call__(
         self, name: str, run: Callable[..., Any], args: Any, kwargs: Any
     ) -> Any:
         """The result of ``run``, of a model of this name."""
         grid = self.grid
-        require_same_call(grid.comm, name, (args, kwargs), self.is_replicated)
+        loads = self.loads.count
+        require_same_call(grid.comm, name, (args, kwargs), self.is_replicated, loads)
         tracker = PlacementTracker(functools.partial(scatter_image, grid))
         if self.is_replicated:
             args, kwargs = scatter_arguments(grid, tracker, (args, kwargs))
         spatial_functions = overriding(substitutes(grid, tracker))
-        with tracking(tracker), SpatialChecker(tracker), spatial_functions:
+        streams = random_streams(grid.comm)
+        with tracking(tracker), SpatialChecker(tracker), spatial_functions, streams:
             result = run(*args, **kwargs)
         if not self.is_replicated:
             return result

@@ -34,7 +34,7 @@ def dropout(x: Any, ratio: float = 0.5, **kwargs: Any) -> Any:
     if not kwargs:  # the common case
         if not config.train:
             return as_variable(x)
-        return _core.ops.dropout(x, _checked(ratio), draw_seed(x))
+        return _dropped(x, ratio, x)
     mask, return_mask = parse_kwargs(
         kwargs,
         ("mask", None),
@@ -44,16 +44,16 @@ def dropout(x: Any, ratio: float = 0.5, **kwargs: Any) -> Any:
     if not config.train:
         return (as_variable(x), None) if return_mask else as_variable(x)
     if mask is None:
-        ones = numpy.ones(x.shape, x.dtype)
-        mask = _core.ops.dropout(ones, _checked(ratio), draw_seed(x)).array
+        mask = _dropped(numpy.ones(x.shape, x.dtype), ratio, x).array
     elif mask.shape != x.shape:
         raise InvalidType(f"dropout: expected a mask of {x.shape}, got {mask.shape}")
     y = _core.ops.multiply(*promoted(x, mask))
     return (y, mask) if return_mask else y
 
 
-def _checked(ratio: Any) -> float:
+def _dropped(values: Any, ratio: Any, x: Any) -> Any:
+    """``values`` with random zeros, which are those of ``x``."""
     ratio = check_real("dropout", "ratio", ratio)
     if not 0 <= ratio < 1:
         raise ValueError(f"dropout: expected a ratio in [0, 1), got {ratio}")
-    return ratio
+    return _core.ops.dropout(values, ratio, draw_seed(x) if ratio else 0)

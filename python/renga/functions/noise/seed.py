@@ -17,6 +17,8 @@ _streams_exist = False
 
 class _Thread(threading.local):
     first_stream = 0
+    # The communicator whose ranks run one model; None outside of such a model.
+    comm: Any = None
     # Set while the thread records a graph of CUDA.
     add: Callable[[int, int], None] | None = None
 
@@ -27,11 +29,12 @@ _thread = _Thread()
 def draw_seed(x: Any) -> int:
     """53 bits from NumPy's global generator, so seeding NumPy reproduces a run.
 
-    Ranks with the same generator state draw the same seed for a replicated variable
-    ``x``, and different seeds for a sharded one.
+    Ranks that compute ``x`` together use what rank 0 draws, whatever the states of
+    their own generators are. They get the same seed for a replicated variable, and
+    different seeds for a sharded one.
     """
-    stream = _own_stream_of(x)
-    seed = _seed_of_stream(stream)
+    stream, comm = _stream_and_comm_of(x)
+    seed = _seed_of_stream(stream, comm)
     if _thread.add is not None:
         _thread.add(seed, stream)
     return seed
@@ -50,7 +53,8 @@ def record_seeds(add: Callable[[int, int], None] | None) -> None:
 def generator(x: Any) -> Any:
     """What draws random numbers of the shape of ``x``: NumPy's global generator.
 
-    For a sharded variable, one with a seed drawn from it: else the shards would get
+    For a replicated variable, all ranks get the numbers of rank 0. For a sharded one,
+    it is a generator with a seed drawn from the global one: else the shards would get
     the same numbers, and shards of different sizes leave the ranks' global generators
     in different states.
 
@@ -59,16 +63,34 @@ def generator(x: Any) -> Any:
     """
     if _thread.add is not None:
         raise RuntimeError("random numbers of the host cannot be recorded")
-    stream = _own_stream_of(x)
+    stream, comm = _stream_and_comm_of(x)
     if stream == 0:
-        return numpy.random
-    return numpy.random.RandomState(numpy.random.MT19937(_seed_of_stream(stream)))
+        return numpy.random if comm is None else _Rank0Generator(comm)
+    seed = _seed_of_stream(stream, comm)
+    return numpy.random.RandomState(numpy.random.MT19937(seed))
+
+
+class _Rank0Generator:
+    """Draws on every rank, as one process does, and returns what rank 0 has drawn."""
+
+    def __init__(self, comm: Any) -> None:
+        self._comm = comm
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        draw = getattr(numpy.random, name)
+
+        def draw_on_rank_0(*args: Any, **kwargs: Any) -> Any:
+            return self._comm.broadcast(numpy.asarray(draw(*args, **kwargs)))
+
+        return draw_on_rank_0
 
 
 def copy_stream(leaf: Any, x: Any) -> None:
     """Gives ``leaf``, which has no graph, the random stream of ``x``."""
     if _streams_exist:
-        leaf.random_stream = _stream_of(x)
+        owner = _owner_of(x)
+        leaf.random_stream = getattr(owner, "random_stream", 0)
+        leaf.random_comm = getattr(owner, "random_comm", None)
 
 
 def enable_random_streams() -> None:
@@ -78,40 +100,52 @@ def enable_random_streams() -> None:
 
 
 @contextlib.contextmanager
-def random_streams(first: int) -> Iterator[None]:
-    """A context in which the streams of this thread's functions count from ``first``.
-
-    Functions of ranks with other samples draw other random numbers in it.
+def random_streams(comm: Any, first: int = 0) -> Iterator[None]:
+    """A context in which the ranks of ``comm`` use what its rank 0 draws.
 
     Args:
-        first: differs between them by more than there are streams; above 0.
+        comm: the communicator of the ranks that run a model together.
+        first: the number from which this rank's streams count. Ranks with other samples
+            have other ones, which differ by more than there are streams.
     """
     enable_random_streams()
-    before, _thread.first_stream = _thread.first_stream, first
+    before = _thread.first_stream, _thread.comm
+    _thread.first_stream, _thread.comm = first, comm
     try:
         yield
     finally:
-        _thread.first_stream = before
+        _thread.first_stream, _thread.comm = before
 
 
-def _own_stream_of(x: Any) -> int:
-    return _thread.first_stream + _stream_of(x) if _streams_exist else 0
+def _stream_and_comm_of(x: Any) -> tuple[int, Any]:
+    """The number of the stream, and the ranks that use what their rank 0 draws."""
+    if not _streams_exist:
+        return 0, None
+    owner = _owner_of(x)
+    comm = getattr(owner, "random_comm", None)
+    is_alone = comm is not None and comm.size == 1
+    stream = 0 if is_alone else getattr(owner, "random_stream", 0)
+    comm = _thread.comm or comm
+    if comm is not None and comm.size == 1:
+        comm = None
+    return _thread.first_stream + stream, comm
 
 
-def _seed_of_stream(stream: int) -> int:
+def _seed_of_stream(stream: int, comm: Any = None) -> int:
     seed = int(numpy.random.random_sample() * 2**53)
+    if comm is not None:
+        seed = int(comm.broadcast(numpy.array(seed)))
     return (seed + stream * _STRIDE) % 2**53
 
 
-def _stream_of(x: Any) -> int:
-    """The ``random_stream`` of the nearest function or leaf before ``x`` that has one.
+def _owner_of(x: Any) -> Any:
+    """The nearest function or leaf before ``x`` with a ``random_stream``, or None.
 
     The number differs between ranks for a sharded variable; it is 0 on all ranks for a
-    replicated one.
+    replicated one. ``random_comm`` is the communicator of these ranks.
     """
-    own = getattr(x, "random_stream", None)
-    if own is not None:
-        return own
+    if hasattr(x, "random_stream"):
+        return x
     open_nodes = [getattr(x, "creator_node", None)]
     visited: dict[int, Any] = {}
     while open_nodes:
@@ -121,8 +155,7 @@ def _stream_of(x: Any) -> int:
         visited[id(node)] = node
         leaves = [x for x in node.inputs if x.creator_node is None]
         for owner in (node, *(leaf.get_variable_or_none() for leaf in leaves)):
-            stream = getattr(owner, "random_stream", None)
-            if stream is not None:
-                return stream
+            if hasattr(owner, "random_stream"):
+                return owner
         open_nodes += [x.creator_node for x in reversed(node.inputs)]
-    return 0
+    return None

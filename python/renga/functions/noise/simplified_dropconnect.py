@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy
-
 from renga import _core
 from renga.functions.array.cast import cast_floats
 from renga.functions.check import check_floats, check_shape
+from renga.functions.noise.seed import generator
 from renga.functions.on_host import on_host
 from renga.utils.extents import check_real
 from renga.variable import Variable, as_array
@@ -60,7 +59,7 @@ def simplified_dropconnect(
         return ops.linear(x, W, b)
     shape = (n, *W.shape) if use_batchwise_mask else W.shape
     if mask is None:
-        mask = numpy.random.random_sample(shape) >= ratio
+        mask = generator(x).random_sample(shape) >= ratio
     mask = as_array(mask)
     check_shape("simplified_dropconnect", mask.shape == shape, f"mask {shape}", mask)
     W = ops.multiply(W, mask.astype(W.dtype) / W.dtype.type(1 - ratio))

@@ -262,6 +262,12 @@ def of_statistics(channels: int, cluster: Cluster, rows: int = 5) -> Messages:
     return Messages(seconds[0], seconds[1], size, 2)
 
 
+def of_check(cluster: Cluster) -> Messages:
+    """Of the check that all ranks call a model alike: 8 bytes from each."""
+    seconds = cluster.all_to_all(cluster.machine, cluster.ranks, 8)
+    return Messages(seconds, 0.0, 8 * (cluster.ranks - 1), 1)
+
+
 def _of_embedding(
     link: Any, call: Call, target: Placement, cluster: Cluster
 ) -> Messages:

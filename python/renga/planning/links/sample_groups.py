@@ -21,6 +21,7 @@ from renga.planning.graph import Operation
 from renga.planning.links.messages import (
     NONE,
     Messages,
+    of_check,
     of_statistics,
     simulated_ranks,
 )
@@ -60,8 +61,7 @@ class SampleGroups:
     def gathers(self) -> Messages:
         """Of the check of the arguments, and of the outputs."""
         ranks = self.data.ranks - 1
-        everyone = self.whole.all_to_all(self.whole.machine, self.whole.ranks, 8)
-        total = Messages(everyone, 0.0, 8 * (self.whole.ranks - 1), 1)
+        total = of_check(self.whole)
         for size in self.outputs:
             seconds = self.data.all_to_all(self.data.machine, self.data.ranks, size)
             total += Messages(seconds, 0.0, ranks * size, 1)

@@ -9,8 +9,8 @@ from typing import Any, Union
 
 from renga.links.normalization.batch_normalization import BatchNormalization
 from renga.links.parallel.channel.layout_search import choose_layouts
+from renga.links.parallel.channel.model.makers import LinkChoice
 from renga.links.parallel.channel.process_grid import requested_grids
-from renga.links.parallel.channel.replacement import LinkChoice
 from renga.planning.cluster import Cluster
 from renga.planning.configuration import Configuration
 from renga.planning.costs import Costs, share_of
@@ -19,6 +19,7 @@ from renga.planning.links.messages import (
     NONE,
     Messages,
     link_messages,
+    of_check,
     parameter_sizes,
     simulated_ranks,
 )
@@ -40,6 +41,7 @@ _OF_PROJECTIONS = (
     ("column-parallel", ("replicated", "features")),
 )
 _SAMPLES = "samples"  # what groups of ranks with samples of their own send
+_CALLS = "calls"  # what ranks compare of the arguments of a model
 Variable = Union[str, Any]  # the path of a link, or a group of activations
 
 
@@ -88,6 +90,8 @@ class LinkSpace:
             times += [_only(groups.gathers()), self._sums()]
             # Gradients are summed at the end of the backward pass.
             times, names = [times[-1], *times[:-1]], [_SAMPLES, *names, _SAMPLES]
+        elif ranks > 1:
+            times, names = [*times, _only(of_check(cluster))], [*names, _CALLS]
         self.step = StepChain(cluster, times, names)
 
     @classmethod

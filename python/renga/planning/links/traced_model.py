@@ -12,12 +12,9 @@ from renga.links.convolution.convolution_2d import Convolution2D
 from renga.links.convolution.deconvolution_2d import Deconvolution2D
 from renga.links.normalization.batch_normalization import BatchNormalization
 from renga.links.parallel.channel.layout_search import possible_layouts
+from renga.links.parallel.channel.model.kept_links import attentions
+from renga.links.parallel.channel.model.replacement import trace_channels
 from renga.links.parallel.channel.process_grid import requestable_grids
-from renga.links.parallel.channel.replacement import (
-    attentions,
-    obstacle,
-    trace_channels,
-)
 from renga.links.parallel.sharding.tracing import Call, Trace
 from renga.planning.graph import Graph, Operation
 
@@ -53,7 +50,10 @@ class TracedModel:
     def __init__(self, model: Link, inputs: Sequence[Any]) -> None:
         self.trace: Trace = trace_channels(model, inputs)
         paths = {id(link): path for path, link in reversed(list(model.namedlinks()))}
-        self.attentions = {paths[id(a)]: a for a in attentions(model)}
+        kept = self.trace.kept
+        self.attentions = {
+            paths[id(a)]: a for a in attentions(model) if id(a) not in kept
+        }
         # Of each projection, by its id, the path of its attention.
         self.attention_of = {
             id(child): path
@@ -64,8 +64,7 @@ class TracedModel:
         self.graph = Graph(type(model).__name__)
         self.calls: list[TracedCall] = []
         for call in self.trace.calls:
-            is_used = any(p.node in self.trace.leaves for p in call.link.params())
-            if obstacle(call.link) or id(call.link) in attended or is_used:
+            if id(call.link) in kept or id(call.link) in attended:
                 continue
             path = paths[id(call.link)]
             link = self.graph.add(_operation(path, call))

@@ -1,0 +1,1 @@
+"""Models whose channels are sharded over several ranks."""

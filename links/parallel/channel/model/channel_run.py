@@ -1,0 +1,45 @@
+"""A run of a model whose channels are sharded over several ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from renga.functions.noise.seed import random_streams
+from renga.link import Link
+from renga.links.parallel.sharding.model.arguments import require_same_call
+from renga.links.parallel.sharding.model.tracked_link import Loads, tracked_class
+from renga.links.parallel.sharding.placement_tracker import PlacementTracker, tracking
+from renga.links.parallel.sharding.whole_reads import gather_shards_for_functions
+
+if TYPE_CHECKING:
+    from renga.communicators import Communicator
+
+
+@dataclass(frozen=True)
+class ChannelRun:
+    """Runs models: all ranks have the same inputs, and use the same random numbers.
+
+    Args:
+        comm: the communicator of the ranks.
+        parallel: the ``id`` of each parallel link, which runs as it is.
+    """
+
+    comm: Communicator
+    parallel: Collection[int]
+    loads: Loads = field(default_factory=Loads, compare=False)
+
+    def __call__(
+        self, name: str, run: Callable[..., Any], args: Any, kwargs: Any
+    ) -> Any:
+        """The result of ``run``, of a model of this name."""
+        require_same_call(self.comm, name, (args, kwargs), True, self.loads.count)
+        gather_shards_for_functions()
+        # Links of the model know by the tracker that they are called by it.
+        with tracking(PlacementTracker(lambda x: x)), random_streams(self.comm):
+            return run(*args, **kwargs)
+
+    def class_of(self, link: Link) -> type[Link]:
+        """The class of a link of a model."""
+        return type(link) if id(link) in self.parallel else tracked_class(link, self)

@@ -1,0 +1,125 @@
+"""Functions that read a shard of a parameter outside of its link get the whole array.
+
+A program may use the parameter of a link by other functions, too::
+
+    loss = F.mean_squared_error(model(x), t) + 0.01 * F.sum(model.fc.W**2)
+
+Each rank has a block of ``model.fc.W``. The core asks a :class:`WholeReads` what to
+call each operation with; it gathers the blocks, so that the sum is that of the whole.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from renga import _core
+from renga.function_node import FunctionNode
+from renga.links.parallel.sharding.model.arguments import replace_arrays
+from renga.variable import Variable
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class WholeReads:
+    """Calls the functions of a thread with whole parameters in the place of shards.
+
+    Every rank has to call these functions, as gathering takes all of them.
+    """
+
+    def place(self, label: str, xs: list[Variable]) -> list[Variable]:
+        """The variables to call an operation with."""
+        return [_whole(x) for x in xs]
+
+    def placed(self, ys: list[Variable]) -> None:
+        """Takes the operation's outputs, of which nothing has to be known."""
+
+    def apply(self, function: Any, xs: tuple[Variable, ...]) -> tuple[Variable, ...]:
+        """The outputs of a FunctionNode."""
+        outputs: tuple[Variable, ...] = function._apply(tuple(map(_whole, xs)))
+        return outputs
+
+    def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The result of a function that reads the elements of its Variables."""
+        args, kwargs = replace_arrays((args, kwargs), _whole)
+        return function(*args, **kwargs)
+
+
+_whole_reads = WholeReads()
+
+
+def gather_shards_for_functions() -> None:
+    """Has functions of this thread read whole parameters, outside of sharded links."""
+    if _core.call_placement() is None:
+        _core.set_call_placement(_whole_reads)
+
+
+def is_function_asking() -> bool:
+    """Whether the caller of a property is a function that will get whole parameters.
+
+    Functions in Python compute with shapes before they call operations.
+    """
+    if _core.call_placement() is not _whole_reads:
+        return False
+    caller: str = sys._getframe(2).f_globals.get("__name__", "")
+    return caller.startswith("renga.functions.")
+
+
+def reads_own_shards(function: Function) -> Function:
+    """Declares that a function knows that parameters are shards, and wants these."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if _core.call_placement() is not _whole_reads:
+            return function(*args, **kwargs)
+        _core.set_call_placement(None)
+        try:
+            return function(*args, **kwargs)
+        finally:
+            _core.set_call_placement(_whole_reads)
+
+    return call  # type: ignore[return-value]
+
+
+def _whole(x: Any) -> Any:
+    param = getattr(x, "shard_of", None)
+    return x if param is None else GatherBlocks(param)._apply((x,))[0]
+
+
+class GatherBlocks(FunctionNode):
+    """The whole array of which each rank has a block. All ranks compute the same of it.
+
+    Args:
+        param: the ShardedParameter that has the blocks.
+    """
+
+    random_stream = 0  # the same random numbers on every rank
+
+    def __init__(self, param: Any) -> None:
+        self.param, self.random_comm = param, param.comm
+
+    def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        return (self.param.whole(inputs[0]),)
+
+    def backward(
+        self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]
+    ) -> tuple[Any, ...]:
+        return TakeBlock(self.param).apply(grad_outputs)
+
+
+class TakeBlock(FunctionNode):
+    """This rank's block of a whole array that every rank has."""
+
+    def __init__(self, param: Any) -> None:
+        self.param, self.random_comm = param, param.comm
+        self.random_stream = param.comm.rank + 1
+
+    def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        return (self.param.block_of(inputs[0]),)
+
+    def backward(
+        self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]
+    ) -> tuple[Any, ...]:
+        return GatherBlocks(self.param).apply(grad_outputs)

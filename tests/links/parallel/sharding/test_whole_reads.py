@@ -1,0 +1,99 @@
+"""Functions of a program that read the sharded parameters of links."""
+
+import numpy as np
+import pytest
+
+import renga
+import renga.functions as F
+import renga.links as L
+from renga.communicators import local
+from renga.distributed.parallelize import parallelize
+from renga.links.parallel.channel.convolution_2d import ParallelConvolution2D
+from tests.links.parallel.differentiate import in_float64
+
+random = np.random.RandomState(0)
+X = random.normal(size=(3, 5))
+W1, W2 = random.normal(size=(4, 5)), random.normal(size=(6, 4))
+
+
+class Net(renga.Chain):
+    """Its own code reads a weight of a link."""
+
+    def __init__(self):
+        super().__init__()
+        with self.init_scope():
+            self.a = L.Linear(5, 4, initialW=W1)
+            self.b = L.Linear(4, 6, initialW=W2)
+
+    def forward(self, x):
+        y = self.b(F.tanh(self.a(x)))
+        return y + F.sqrt(F.sum(self.b.W**2)) + F.matmul(self.a(x), self.a.W)[:, :1]
+
+
+def weighted(model):
+    """A loss with terms that are no sums over elements, so ranks cannot share them."""
+    return F.max(abs(model.a.W)) * F.mean(model.b.W**2) + model.a.b[1] + model.b.W[4, 1]
+
+
+def train(model):
+    optimizer = renga.optimizers.MomentumSGD(0.01).setup(model)
+    losses = []
+    for _ in range(3):
+        loss = F.mean(model(X) ** 2) + weighted(model)
+        model.cleargrads()
+        loss.backward()
+        optimizer.update()
+        losses.append(float(loss.array))
+    return losses
+
+
+@pytest.mark.parametrize("has_example", [True, False], ids=["example", "no example"])
+def test_parameters_that_are_used_beside_their_links(ranks, has_example):
+    with renga.using_config("dtype", np.float64):
+        expected = train(Net())
+
+    @in_float64
+    def act(comm):
+        example = [X] if has_example else []
+        return train(parallelize(Net(), comm, "channel", *example))
+
+    for losses in ranks(act):
+        np.testing.assert_allclose(losses, expected, 1e-9)
+
+
+def test_gradients_of_second_order(several_ranks):
+    images, filters = random.normal(size=(2, 3, 5, 4)), random.normal(size=(4, 3, 3, 3))
+
+    def penalty(conv):
+        y = F.sum(conv(images) ** 2) * F.sum(F.tanh(conv.W) ** 2)
+        (gW,) = renga.grad([y], [conv.W], enable_double_backprop=True)
+        loss = F.sum(conv.W**3) + y
+        loss.backward()
+        return gW, loss
+
+    with renga.using_config("dtype", np.float64):
+        conv = L.Convolution2D(3, 4, 3, initialW=filters)
+        gW, loss = penalty(conv)
+        (ggW,) = renga.grad([F.sum(gW**2)], [conv.W])
+
+    @in_float64
+    def act(comm):
+        own = ParallelConvolution2D(comm, 3, 4, 3, initialW=filters)
+        shard, value = penalty(own)
+        (again,) = renga.grad([F.sum(shard**2)], [own.W])
+        wholes = [own.W.whole(g.array) for g in (shard, again, own.W.grad_var)]
+        return *wholes, value.array
+
+    for found in several_ranks(act):
+        for value, expected in zip(found, (gW, ggW, conv.W.grad_var, loss)):
+            np.testing.assert_allclose(value, expected.array, 1e-9)
+
+
+def test_links_and_optimizers_use_the_ranks_own_blocks():
+    def act(comm):
+        model = parallelize(Net(), comm, "channel")
+        assert model.b.W.size + model.a.W.size <= (W1.size + W2.size) // 2 + 6
+        return F.identity(model.b.W).shape, model.b.W.shape
+
+    for whole, block in local.run(act, ranks=2):
+        assert whole == W2.shape and block != whole
