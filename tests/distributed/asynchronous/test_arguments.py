@@ -118,21 +118,6 @@ def test_a_loss_is_a_variable(create):
     optimizer.join()
 
 
-@pytest.mark.parametrize("name", ["server", "hogwild"])
-def test_updates_of_all_ranks_have_no_dynamic_loss_scale(name):
-    function = f"create_{name}_optimizer"
-    model = Point()
-    optimizer = SGD(0.1).setup(model)
-    optimizer.loss_scaling()
-    optimizer = getattr(asynchronous, function)(optimizer, create_communicator("local"))
-    with pytest.raises(ValueError, match=f"{function}: expected a constant loss sca"):
-        optimizer.update(model, np.ones(11))
-    optimizer.loss_scaling(scale=8.0)
-    optimizer.update(model, np.ones(11))
-    optimizer.join()
-    np.testing.assert_allclose(model.vector(), 0.1, atol=1e-12)
-
-
 def test_extensions_need_an_asynchronous_optimizer():
     model = Point()
     plain = SGD().setup(model)

@@ -153,7 +153,7 @@ def test_elastic_averaging_is_its_formula_and_keeps_the_sum(ranks, every):
             center = model.vector()
         # One more elastic step, without a local update.
         total = comm.all_reduce(own) + center
-        optimizer._synchronize()
+        optimizer._pull()
         total -= comm.all_reduce(model.vector()) + optimizer.center()[0]
         return own, center, abs(total).max()
 

@@ -10,10 +10,15 @@ from typing import TYPE_CHECKING, Any, Callable, TypeVar
 
 import numpy
 
-from renga.configuration import no_backprop_mode, using_config
+from renga.configuration import using_config
 from renga.distributed.asynchronous.packed import PackedParameters, distance, reduce
+from renga.distributed.data_parallel.replicas.first_pass import without_traces
+from renga.distributed.data_parallel.replicas.states import broadcast_states
+from renga.distributed.data_parallel.sample_weighting import number_of_samples
 from renga.distributed.optimizers.wrapped_optimizer import WrappedOptimizer
+from renga.link.distinct_params import DistinctParam, distinct_params
 from renga.serializer import Deserializer
+from renga.utils.argument import check_count
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
@@ -26,14 +31,22 @@ _Self = TypeVar("_Self", bound="AsynchronousOptimizer")
 class AsynchronousOptimizer(WrappedOptimizer):
     """Updates the parameters of each rank by its own gradients.
 
-    The ranks begin with the parameters of rank 0. A subclass computes an update in
-    ``_update``. After loading, each rank goes on with what it has loaded if all have.
+    The ranks begin with the parameters and optimizer states of rank 0, or each with
+    what it has loaded if all have. A subclass computes an update in ``_update``.
     """
 
     communicator: Communicator
     _group: Any
     _packed: Any
     _loaded: bool
+    _has_updated: bool
+    _samples: int | None
+    samples: int | None
+    """How many samples this rank's next batches have; None: as their arguments say.
+
+    To be set before ``update`` or by the loss function, where the arguments do not show
+    it or the loss is a mean over something else, such as labels that are not ignored.
+    """
 
     def __init__(self, actual_optimizer: Any, communicator: Communicator) -> None:
         vars(self).update(
@@ -42,6 +55,9 @@ class AsynchronousOptimizer(WrappedOptimizer):
             _group=communicator,  # the ranks that begin together
             _packed=None,  # PackedParameters, once all ranks have begun
             _loaded=False,
+            _has_updated=False,  # or has tried to
+            _samples=None,  # of the present update's batch, if that is known
+            samples=None,
         )
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -53,17 +69,24 @@ class AsynchronousOptimizer(WrappedOptimizer):
 
     def setup(self: _Self, link: Any) -> _Self:
         """Sets the actual optimizer up with ``link``, in which the ranks begin anew."""
-        vars(self)["_packed"] = None
+        self._packed, self._has_updated = None, False
         return super().setup(link)
 
     def update(
-        self, lossfun: Callable[..., Any] | None = None, *args: Any, **kwds: Any
+        self,
+        lossfun: Callable[..., Any] | None = None,
+        *args: Any,
+        samples: int | None = None,
+        **kwds: Any,
     ) -> None:
-        """Makes one update of this rank's parameters.
+        """Makes one update of this rank's parameters; none by a batch without samples.
 
         Args:
             lossfun: ``lossfun(*args, **kwds)`` is the loss; by default the gradients
                 are those that the parameters have.
+            args, kwds: of ``lossfun``.
+            samples: in the batch; by default :attr:`samples`, or else the length of the
+                first axis of the arguments.
 
         Raises:
             RuntimeError: before ``setup``, or if a parameter has got its shape after
@@ -71,6 +94,8 @@ class AsynchronousOptimizer(WrappedOptimizer):
             TypeError: if the loss function returns no Variable.
         """
         forward = None if lossfun is None else functools.partial(lossfun, *args, **kwds)
+        self._samples = samples
+        self._has_updated = True
         self._begin(forward)
         self._update(forward)
 
@@ -80,22 +105,39 @@ class AsynchronousOptimizer(WrappedOptimizer):
     def _update(self, forward: Callable[[], Any] | None) -> None:
         raise NotImplementedError
 
+    def _begin_to_join(self) -> bool:
+        """Begins for the other ranks if this one has made no update; whether it has."""
+        if not self._has_updated and self.target is not None:
+            self._begin(None)
+        return self._packed is not None
+
     def _begin(self, forward: Callable[[], Any] | None) -> None:
-        """Gives all ranks the parameters of rank 0, before the first update."""
-        if self._packed is not None and not self._loaded:
+        """Gives all ranks what rank 0 has, before the first update."""
+        if self._packed is not None:
+            if self._loaded:
+                self._loaded = False
+                self._after_load()
             return
         self.actual_optimizer._require_target("update")
         if forward is not None and not all(p.is_initialized for p in self._params()):
-            with no_backprop_mode(), using_config("train", False):
+            with without_traces(self.target), using_config("train", False):
                 forward()
-        resumes = all(self._group.allgather_obj(self._loaded))
-        if not resumes:
+        loaded = self._group.allgather_obj(self._loaded)
+        if not all(loaded):
             self._group.bcast_data(self.target)
+            optimizer = self.actual_optimizer
+            broadcast_states(self._group, optimizer, self._distinct_params())
         self._packed, self._loaded = PackedParameters(self.target), False
-        self._after_begin(resumes)
+        self._after_begin(resumes=all(loaded))
 
     def _after_begin(self, resumes: bool) -> None:
         """Called once there are parameters; ``resumes``: those that were loaded."""
+
+    def _after_load(self) -> None:
+        """Called before the first update after a file was loaded between updates.
+
+        Other ranks need not have loaded one.
+        """
 
     def _require_constant_loss_scale(self, function: str) -> None:
         """Raises ValueError: a rank cannot skip updates that others have made."""
@@ -107,15 +149,38 @@ class AsynchronousOptimizer(WrappedOptimizer):
     def _params(self) -> list[Any]:
         return list(self.target.params())
 
+    def _distinct_params(self) -> list[DistinctParam]:
+        """Those that have arrays, each once, in the order of names."""
+        return distinct_params(self.target, include_uninit=False)
+
     def _compute_gradients(self, forward: Callable[[], Any] | None) -> None:
+        """Computes them, unless the caller has, and counts the samples."""
+        loss = None if forward is None else forward()
+        self._samples = self._count_samples(forward)
         if forward is not None:
-            self._backward(forward())
+            self._backward(loss)
         found = sum(1 for _ in self.target.params(include_uninit=False))
-        if found != self._packed.count:
+        expected = len(self._packed.params)
+        if found != expected:
             raise RuntimeError(
-                f"update: expected the {self._packed.count} parameters that had shapes "
-                f"in the first update, got {found}: ranks begin with equal ones"
+                f"update: expected the {expected} parameters that had shapes in the "
+                f"first update, got {found}: ranks begin with equal ones"
             )
+
+    def _count_samples(self, forward: Any) -> int | None:
+        found = self.samples if self._samples is None else self._samples
+        if found is not None:
+            check_count("update: samples", found, 0)
+        elif forward is not None:
+            found = number_of_samples(forward.args, forward.keywords)
+        return found
+
+    def _update_alone(self) -> None:
+        """Updates this rank's parameters by its gradients, if there were samples."""
+        if self._samples == 0:
+            self.actual_optimizer.t += 1
+        else:
+            self.actual_optimizer.update()
 
     def _backward(self, loss: Any) -> None:
         if not hasattr(loss, "backward"):
@@ -124,6 +189,8 @@ class AsynchronousOptimizer(WrappedOptimizer):
                 f"{type(loss).__name__}"
             )
         self.target.cleargrads()
+        if self._samples == 0:
+            return  # the mean of no samples is not a number
         loss.backward(loss_scale=self.actual_optimizer._loss_scale)
 
     def _average(self) -> list[Array]:
@@ -164,9 +231,13 @@ class AsynchronousOptimizer(WrappedOptimizer):
         traffic = self.communicator.traffic
         return {"messages": traffic.messages, "bytes": traffic.bytes}
 
+    @property
+    def _saved_optimizer(self) -> Any:
+        return self.actual_optimizer
+
     def serialize(self, serializer: Any) -> None:
         """Saves or loads the actual optimizer and what is kept beside it."""
-        self.actual_optimizer.serialize(serializer)
+        self._saved_optimizer.serialize(serializer)
         self._loaded = isinstance(serializer, Deserializer)
 
 
@@ -182,4 +253,5 @@ def _persistent_arrays(model: Any) -> list[Array]:
         for _, link in sorted(model.namedlinks())
         for name in sorted(link._persistent)
     )
-    return [x for x in values if isinstance(x, numpy.ndarray) and x.dtype.kind == "f"]
+    found = (x for x in values if isinstance(x, numpy.ndarray) and x.dtype.kind == "f")
+    return list({id(x): x for x in found}.values())  # a link may have two names

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable
+from typing import TYPE_CHECKING, Any
 
-from renga.distributed.asynchronous.asynchronous_optimizer import AsynchronousOptimizer
 from renga.distributed.asynchronous.packed import reduce
+from renga.distributed.asynchronous.periodic import Meeting, PeriodicOptimizer
 from renga.serializer import Deserializer
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from renga.communicators.communicator import Array
 
 
-class ElasticAveragingOptimizer(AsynchronousOptimizer):
+class ElasticAveragingOptimizer(PeriodicOptimizer):
     """Updates this rank's parameters x; every few updates, averages with a center c.
 
     ``x -= alpha (x - c)`` and ``c += alpha sum_i (x_i - c)``, where alpha is beta over
@@ -24,41 +24,46 @@ class ElasticAveragingOptimizer(AsynchronousOptimizer):
     2015, in its synchronous form.
     """
 
+    _name = "elastic_averaging"
     _center: list[Array]
-    _updates: int
 
     def __init__(
         self, actual_optimizer: Any, communicator: Communicator, every: int, beta: float
     ) -> None:
-        super().__init__(actual_optimizer, communicator)
-        vars(self).update(
-            _every=every,
-            _alpha=beta / communicator.size,
-            _center=[],
-            _updates=0,  # since the last average
-        )
+        super().__init__(actual_optimizer, communicator, every)
+        vars(self).update(_alpha=beta / communicator.size, _center=[])
 
     def _after_begin(self, resumes: bool) -> None:
+        flats = self._packed.pack()
+        # Files of other optimizers have no center.
+        resumes = resumes and [x.size for x in self._center] == [x.size for x in flats]
         if not resumes:
-            self._center, self._updates = self._packed.pack(), 0
+            self._center = flats
+        super()._after_begin(resumes)
 
-    def _update(self, forward: Callable[[], Any] | None) -> None:
-        self._compute_gradients(forward)
-        self.actual_optimizer.update()
-        self._updates += 1
-        if self._updates == self._every:
-            self._synchronize()
+    def _change(self, arrays: list[Array], masks: list[Array]) -> None:
+        for view, x, mask in zip(self._packed.views(self._center), arrays, masks):
+            view[mask] = x[mask]
 
-    def _synchronize(self) -> None:
+    def _meet(self, meeting: Meeting) -> None:
+        if meeting.changed.any():
+            root = int(meeting.changed.argmax())
+            for center in self._center:
+                self.communicator.broadcast(center, root)
+        if meeting.joined.all():
+            return  # the center is what has been trained
+        self._pull()
+
+    def _pull(self) -> None:
+        """Moves the parameters and the center; every rank calls it."""
         pulls = self._packed.pack()
         for pull, center in zip(pulls, self._center):
             pull -= center
-            pull *= -self._alpha
+            pull *= pull.dtype.type(-self._alpha)
         self._packed.add(pulls)
         reduce(self.communicator, pulls, "sum")
         for pull, center in zip(pulls, self._center):
             center -= pull
-        self._updates = 0
 
     def center(self) -> list[Array]:
         """A flat array for each dtype of the parameters."""
@@ -70,9 +75,8 @@ class ElasticAveragingOptimizer(AsynchronousOptimizer):
     def serialize(self, serializer: Any) -> None:
         """Saves or loads the actual optimizer and the center."""
         super().serialize(serializer)
-        own = serializer["elastic_averaging"]
+        own = serializer[self._name]
         count = own("centers", len(self._center))
-        self._updates = own("updates", self._updates)
         if isinstance(serializer, Deserializer):
             self._center = [own(f"center_{i}", None) for i in range(count)]
         else:

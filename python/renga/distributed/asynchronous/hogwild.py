@@ -6,12 +6,16 @@ import contextlib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Callable
 
-from renga import _communicators
+import numpy
+
+from renga import _communicators, _core
 from renga.distributed.asynchronous.asynchronous_optimizer import AsynchronousOptimizer
 from renga.optimizers.sgd import SGD
 
 if TYPE_CHECKING:
     from renga.communicators import NativeCommunicator
+    from renga.communicators.communicator import Array
+    from renga.parameter import Parameter
 
 
 class HogwildOptimizer(AsynchronousOptimizer):
@@ -34,6 +38,8 @@ class HogwildOptimizer(AsynchronousOptimizer):
     """
 
     communicator: NativeCommunicator
+    _shared: list[Array]
+    _addresses: Any
 
     def __init__(self, actual_optimizer: Any, communicator: NativeCommunicator) -> None:
         if type(actual_optimizer) is not SGD:
@@ -49,32 +55,62 @@ class HogwildOptimizer(AsynchronousOptimizer):
         super().__init__(actual_optimizer, communicator)
 
     def _after_begin(self, resumes: bool) -> None:
-        params = [param for param in self._params() if param.is_initialized]
+        params = self._packed.params
+        for param in params:
+            if param.dtype not in (numpy.float32, numpy.float64):
+                raise ValueError(
+                    "create_hogwild_optimizer: expected parameters in float32 or "
+                    f"float64, got {param.name} in {param.dtype}"
+                )
         copies = self.communicator.copy_to_window([param.array for param in params])
-        for param, copy in zip(params, copies):
-            param.array = self.communicator.window_of_peer(copy, 0)
+        self._shared = [self.communicator.window_of_peer(x, 0) for x in copies]
+        for param, x in zip(params, self._shared):
+            param.array = x
         self.communicator.barrier()  # rank 0 has copied
+        self._addresses = _core.addresses(params)
+
+    def _share_replaced_arrays(self) -> None:
+        """Copies arrays that the caller has replaced to the memory of all ranks."""
+        params = self._packed.params
+        if _core.addresses(params) == self._addresses:
+            return
+        for param, x in zip(params, self._shared):
+            x[...] = param.array
+            param.array = x
 
     def _update(self, forward: Callable[[], Any] | None) -> None:
-        self._require_constant_loss_scale("create_hogwild_optimizer")
-        rules = [p.update_rule for p in self._params() if p.update_rule is not None]
-        if any(x._hooks("pre") or x._hooks("post") for x in (self, *rules)):
+        rules = [param.update_rule for param in self._packed.params]
+        owners = [self, *(rule for rule in rules if rule is not None)]
+        if any(x._hooks("pre") or x._hooks("post") for x in owners):
             raise ValueError("create_hogwild_optimizer: expected an SGD without hooks")
+        self._share_replaced_arrays()
         self._compute_gradients(forward)
-        for param in self._params():
-            rule = param.update_rule
-            if param.grad is None or rule is None or not rule.enabled:
-                continue
-            scale, param._loss_scale = param._loss_scale, None
-            rate = rule.hyperparam.lr / (1.0 if scale is None else scale)
-            _communicators.hogwild_sgd(param.array, param.grad, rate)
+        self.actual_optimizer.check_nan_in_grads()
+        if self._samples != 0 and self.actual_optimizer.is_safe_to_update():
+            for param in self._packed.params:
+                _subtract_gradient(param)
         self.actual_optimizer.t += 1
+        self.actual_optimizer.update_loss_scale()
 
     def join(self) -> None:
         """Returns when every rank has made its last update."""
+        self._begin_to_join()
         self.communicator.barrier()
 
     @contextlib.contextmanager
     def averaged(self) -> Iterator[None]:
         """A context in which nothing changes: all ranks have the same parameters."""
         yield
+
+
+def _subtract_gradient(param: Parameter) -> None:
+    rule = param.update_rule
+    if rule is None or not rule.enabled:
+        return
+    rule.t += 1
+    scale, param._loss_scale = param._loss_scale, None
+    grad = param.grad
+    if grad is not None:
+        rate = rule.hyperparam.lr / (1.0 if scale is None else scale)
+        grad = grad if grad.flags.c_contiguous else grad.copy()
+        _communicators.hogwild_sgd(param.array, grad, rate)

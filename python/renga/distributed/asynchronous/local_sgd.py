@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable
 
-from renga.distributed.asynchronous.asynchronous_optimizer import AsynchronousOptimizer
+import numpy
+
 from renga.distributed.asynchronous.packed import reduce
+from renga.distributed.asynchronous.periodic import Meeting, PeriodicOptimizer
+from renga.distributed.data_parallel.sample_weighting import GradientWeight
 from renga.distributed.optimizers.multi_node_optimizer import MultiNodeOptimizer
 from renga.link import Link
 from renga.optimizers.sgd import SGD
@@ -13,25 +16,28 @@ from renga.parameter import Parameter
 from renga.serializer import Deserializer
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from renga.communicators import Communicator
     from renga.communicators.communicator import Array
 
 
-class LocalSGDOptimizer(AsynchronousOptimizer):
+class LocalSGDOptimizer(PeriodicOptimizer):
     """Updates this rank's parameters; every few updates, averages them over ranks.
 
-    The negated mean of the ranks' changes since the last average is the gradient that
-    an outer optimizer applies to the parameters of that average. Until ``begin``, all
-    updates are those of a MultiNodeOptimizer.
+    The negated mean of the ranks' changes since the last average, weighted by their
+    samples, is the gradient that an outer optimizer applies to the parameters of that
+    average. Until ``begin``, all updates are those of a MultiNodeOptimizer.
 
-    Source: Stich, Local SGD converges fast and communicates little, ICLR 2019; Lin et
-    al., Don't use large mini-batches, use local SGD, ICLR 2020, for ``begin``; Wang et
-    al., SlowMo, ICLR 2020, and Douillard et al., DiLoCo, arXiv 2311.08105, for
-    ``outer``.
+    Source: Stich, Local SGD converges fast and communicates little, ICLR 2019; McMahan
+    et al., Communication-efficient learning of deep networks from decentralized data,
+    AISTATS 2017, for the weights; Lin et al., Don't use large mini-batches, use local
+    SGD, ICLR 2020, for ``begin``; Wang et al., SlowMo, ICLR 2020, and Douillard et al.,
+    DiLoCo, arXiv 2311.08105, for ``outer``.
     """
 
+    _name = "local_sgd"
     _anchor: Link
-    _updates: int
 
     def __init__(
         self,
@@ -41,78 +47,113 @@ class LocalSGDOptimizer(AsynchronousOptimizer):
         begin: tuple[int, str],
         outer: Any,
     ) -> None:
-        super().__init__(actual_optimizer, communicator)
+        super().__init__(actual_optimizer, communicator, every)
         vars(self).update(
-            _every=every,
             _first=begin,
             _outer=SGD(1.0) if outer is None else outer,
             _anchor=Link(),  # the parameters at the last average
             _synchronous=MultiNodeOptimizer(actual_optimizer, communicator),
-            _updates=0,  # since the last average
         )
 
+    @property
+    def _saved_optimizer(self) -> Any:
+        return self._synchronous
+
+    @property
+    def _is_synchronous(self) -> bool:
+        """Whether updates are those before ``begin``."""
+        count, unit = self._first
+        return (self.epoch if unit == "epoch" else self.t) < count
+
     def update(
-        self, lossfun: Callable[..., Any] | None = None, *args: Any, **kwds: Any
+        self,
+        lossfun: Callable[..., Any] | None = None,
+        *args: Any,
+        samples: int | None = None,
+        **kwds: Any,
     ) -> None:
         """Makes one update, of all ranks before ``begin`` and of this one after."""
-        count, unit = self._first
-        so_far = self.epoch if unit == "epoch" else self.t
-        if so_far < count:
-            self._synchronous.update(lossfun, *args, **kwds)
+        if self._is_synchronous:
+            self._has_updated = True
+            self._synchronous.samples = self.samples
+            self._synchronous.update(lossfun, *args, samples=samples, **kwds)
         else:
-            super().update(lossfun, *args, **kwds)
+            super().update(lossfun, *args, samples=samples, **kwds)
 
     def _after_begin(self, resumes: bool) -> None:
-        if not (resumes and self._anchors()):
-            self._set_anchor(self._packed.pack())
-            self._updates = 0
+        arrays = [param.array for param in self._packed.params]
+        shapes = [param.shape for param in self._anchors()]
+        # Files of other optimizers have no parameters of an average.
+        resumes = resumes and shapes == [x.shape for x in arrays]
+        if not resumes:
+            self._set_anchor([x.copy() for x in arrays])
+        super()._after_begin(resumes)
 
-    def _set_anchor(self, flats: list[Array]) -> None:
+    def _set_anchor(self, arrays: Sequence[Array]) -> None:
         self._anchor = Link()
         with self._anchor.init_scope():
-            for i, flat in enumerate(flats):
-                setattr(self._anchor, f"flat_{i}", Parameter(flat))
+            for i, x in enumerate(arrays):
+                setattr(self._anchor, f"param_{i:06}", Parameter(x))
         self._outer.setup(self._anchor)
 
     def _anchors(self) -> list[Parameter]:
         return [param for _, param in sorted(self._anchor.namedparams())]
 
-    def _update(self, forward: Callable[[], Any] | None) -> None:
-        self._compute_gradients(forward)
-        self.actual_optimizer.update()
-        self._updates += 1
-        if self._updates == self._every:
-            self._synchronize()
+    def _change(self, arrays: list[Array], masks: list[Array]) -> None:
+        for param, x, mask in zip(self._anchors(), arrays, masks):
+            param.array[mask] = x[mask]
 
-    def _synchronize(self) -> None:
+    def _meet(self, meeting: Meeting) -> None:
         """Averages the ranks' changes and applies the outer optimizer."""
-        flats = self._packed.pack()
-        anchors = self._anchors()
-        for param, flat in zip(anchors, flats):
-            flat -= param.array
-            flat *= -1
-        reduce(self.communicator, flats, "mean")
-        for param, flat in zip(anchors, flats):
-            param.grad = flat
+        moves = self._packed.pack()
+        views, anchors = self._packed.views(moves), self._anchors()
+        for view, anchor in zip(views, anchors):
+            numpy.subtract(anchor.array, view, out=view)
+        if meeting.changed.any():
+            self._share_anchor(int(meeting.changed.argmax()))
+        self._weight(moves, meeting)
+        reduce(self.communicator, moves, "mean")
+        for view, anchor, is_trained in zip(views, anchors, meeting.trained):
+            anchor.grad = view
+            # What is frozen does not go on by the momentum of the outer optimizer.
+            anchor.update_rule.enabled = bool(is_trained)
         self._outer.update()
-        self._packed.unpack([param.array for param in anchors])
-        self._updates = 0
+        for param, anchor in zip(self._packed.params, anchors):
+            param.array[...] = anchor.array
+
+    def _weight(self, moves: Sequence[Array], meeting: Meeting) -> None:
+        """Multiplies this rank's moves, so that their mean is one over samples."""
+        samples, rank = meeting.samples, self.communicator.rank
+        own = int(samples[rank])
+        weight = GradientWeight(own, own).factor(samples, rank)
+        for move in moves:
+            if weight != 1:
+                move *= move.dtype.type(weight)
+
+    def _share_anchor(self, root: int) -> None:
+        """Gives all ranks the last average, and states of the outer optimizer."""
+        comm = self.communicator
+        for anchor in self._anchors():
+            comm.broadcast(anchor.array, root)
+        rules = [anchor.update_rule for anchor in self._anchors()]
+        states = [(rule.t, rule._state) for rule in rules]
+        self._outer.t, states = comm.bcast_obj((self._outer.t, states), root=root)
+        for rule, (t, state) in zip(rules, states):
+            rule.t, rule._state = t, state
 
     def join(self) -> None:
-        """Averages the changes since the last average; every rank calls it."""
-        if self._packed is None:
-            return
-        # Without changes, the momentum of the outer optimizer would move the average.
-        if any(self.communicator.allgather_obj(self._updates)):
-            self._synchronize()
+        """Averages with the other ranks until all of them call this."""
+        if self._packed is None and self._is_synchronous:
+            self._synchronous.join()
+        else:
+            super().join()
 
     def serialize(self, serializer: Any) -> None:
         """Saves or loads the optimizers, the anchor and the count of local updates."""
         super().serialize(serializer)
-        own = serializer["local_sgd"]
+        own = serializer[self._name]
         anchors = [param.array for param in self._anchors()]
         count = own("anchors", len(anchors))
-        self._updates = own("updates", self._updates)
         outer_updates = own("outer_updates", self._outer.t)
         if count and isinstance(serializer, Deserializer):
             self._set_anchor([own(f"anchor_{i}", None) for i in range(count)])

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from renga import _core
+from renga.link.distinct_params import distinct_params
 
 # Elements that stay in the cache from one operation to the next.
 _BLOCK = 1 << 15
@@ -17,24 +18,25 @@ if TYPE_CHECKING:
     from renga.communicators import Communicator
     from renga.communicators.communicator import Array
     from renga.link import Link
+    from renga.parameter import Parameter
 
 
 class PackedParameters:
     """Copies the arrays of a model's initialized parameters into flat ones and back.
 
     Args:
-        model: its parameters are in the order of their names.
+        model: each of its parameters is there once, in the order of their names.
     """
 
     def __init__(self, model: Link) -> None:
-        params = [param for _, param in sorted(model.namedparams(include_uninit=False))]
+        params = [found.param for found in distinct_params(model, include_uninit=False)]
         dtypes = sorted({param.dtype.str for param in params})
         self.groups = [[p for p in params if p.dtype.str == d] for d in dtypes]
 
     @property
-    def count(self) -> int:
-        """Of parameters."""
-        return sum(map(len, self.groups))
+    def params(self) -> list[Parameter]:
+        """In the order of their parts of the flat arrays."""
+        return [param for group in self.groups for param in group]
 
     def pack(self) -> list[Array]:
         """A new flat array of each dtype."""
@@ -57,22 +59,22 @@ class PackedParameters:
 
     def pack_into(self, flats: Sequence[Array]) -> None:
         """Copies the parameters into flat arrays."""
-        for x, view in self._views(flats):
+        for x, view in self._pairs(flats):
             view[...] = x
 
     def unpack(self, flats: Sequence[Array]) -> None:
         """Overwrites the parameters."""
-        for x, view in self._views(flats):
+        for x, view in self._pairs(flats):
             x[...] = view
 
     def add(self, flats: Sequence[Array]) -> None:
         """Adds to the parameters."""
-        for x, view in self._views(flats):
+        for x, view in self._pairs(flats):
             x += view
 
     def subtract(self, flats: Sequence[Array]) -> None:
         """Subtracts from the parameters."""
-        for x, view in self._views(flats):
+        for x, view in self._pairs(flats):
             x -= view
 
     def move(self, part: float, flats: Sequence[Array]) -> None:
@@ -83,8 +85,8 @@ class PackedParameters:
             x += step
 
     def _blocks(self, flats: Sequence[Array]) -> Iterator[tuple[Array, Array]]:
-        """Parts of ``_views`` that stay in the cache from one operation to the next."""
-        for x, view in self._views(flats):
+        """Parts of ``_pairs`` that stay in the cache from one operation to the next."""
+        for x, view in self._pairs(flats):
             if x.size <= _BLOCK:
                 yield x, view
                 continue
@@ -92,13 +94,18 @@ class PackedParameters:
             for begin in range(0, len(x), rows):
                 yield x[begin : begin + rows], view[begin : begin + rows]
 
-    def _views(self, flats: Sequence[Array]) -> list[tuple[Array, Array]]:
+    def _pairs(self, flats: Sequence[Array]) -> list[tuple[Array, Array]]:
+        arrays = (param.array for param in self.params)
+        return list(zip(arrays, self.views(flats)))
+
+    def views(self, flats: Sequence[Array]) -> list[Array]:
+        """The parts of flat arrays, in the shapes of the parameters."""
         found = []
         for group, flat in zip(self.groups, flats):
             begin = 0
             for param in group:
                 part = flat[begin : begin + param.size].reshape(param.shape)
-                found.append((param.array, part))
+                found.append(part)
                 begin += param.size
         return found
 

@@ -46,9 +46,15 @@ class SynchronousGossip(GossipOptimizer):
         return [int(r) for r in numpy.flatnonzero(weights) if r != self._comm.rank]
 
     def serialize(self, serializer: Any) -> None:
-        """Saves or loads the actual optimizer and the number of the step."""
+        """Saves or loads the actual optimizer and the number of the step.
+
+        Loaded between updates, that stays as it is: ranks that have not loaded a file
+        would exchange with others than this one.
+        """
         super().serialize(serializer)
-        self._steps = serializer["gossip"]("steps", self._steps)
+        steps = serializer["gossip"]("steps", self._steps)
+        if self._packed is None:
+            self._steps = steps
 
 
 class DPSGDOptimizer(SynchronousGossip):
@@ -83,19 +89,18 @@ class DPSGDOptimizer(SynchronousGossip):
         for rank in self._others(self._column()):
             self._send(rank, own)
         self._compute_gradients(forward)
-        self._packed.unpack(self._mix(own))
-        self.actual_optimizer.update()
+        self._update_alone()
+        self._packed.add(self._moves(own))
         self._steps += 1
 
-    def _mix(self, own: list[Array]) -> list[Array]:
-        received = {rank: self._receive(rank) for rank in self._others(self._row())}
-        weights = self._row()  # without the ranks that have just been lost
+    def _moves(self, own: list[Array]) -> list[Array]:
+        """``sum_j W_ij (x_j - x_i)``: exactly zero where all ranks are equal."""
+        weights = self._row()
         total = [numpy.zeros_like(x) for x in own]
-        for rank in map(int, numpy.flatnonzero(weights)):
-            xs = own if rank == self._comm.rank else received[rank]
-            assert xs is not None
-            for y, x in zip(total, xs):
-                y += y.dtype.type(weights[rank]) * x
+        for rank in self._others(weights):
+            # Of a rank that is lost, this one takes the part.
+            for y, x, other in zip(total, own, self._receive(rank) or ()):
+                y += y.dtype.type(weights[rank]) * (other - x)
         return total
 
 
@@ -124,12 +129,13 @@ class PushSumOptimizer(SynchronousGossip):
 
     def _update(self, forward: Callable[[], Any] | None) -> None:
         self._compute_gradients(forward)
-        # The gradient at z moves x.
-        self._packed.unpack(
-            [x * x.dtype.type(self._weight) for x in self._packed.pack()]
-        )
-        self.actual_optimizer.update()
-        self._mix(self._packed.pack())
+        before = self._packed.pack()
+        self._update_alone()
+        # x = w z moves as z does.
+        moved = self._packed.pack()
+        for x, z in zip(moved, before):
+            x += x.dtype.type(self._weight - 1) * z
+        self._mix(moved)
         self._steps += 1
 
     def _mix(self, x: list[Array]) -> None:

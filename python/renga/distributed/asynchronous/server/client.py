@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import pickle
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,8 @@ from renga.distributed.asynchronous.server.shards import Shards
 if TYPE_CHECKING:
     from renga.communicators import Communicator
     from renga.communicators.communicator import Array
+    from renga.distributed.asynchronous.server.gradient import Gradient
+    from renga.distributed.asynchronous.server.settings import HookSettings, Settings
 
 
 class Client:
@@ -52,42 +55,79 @@ class Client:
         self._versions = [0] * shards.count  # of the parameters that this worker has
         self._least = [0] * shards.count  # clock that all workers had reached in them
         self._pending: set[int] = set()  # shards that have not answered a push
+        self.overflowed = False  # whether a gradient of the last clock had
+        # Of the first settings, which all ranks have; None before.
+        self._known_hooks: list[HookSettings] | None = None
 
-    def initialize(self, rules: Sequence[Any]) -> None:
+    def initialize(self, t: int, rules: Sequence[Any]) -> None:
         """Sends the servers what to begin with.
 
         Args:
+            t: the count of the optimizer's updates.
             rules: the update rules of the parameters.
         """
-        arrays = [param.array for param in self._shards.params]
+        arrays = self._shards.arrays
         for shard, host in enumerate(self._hosts):
             state = {
                 "arrays": [x.copy() for x in self._shards.take(shard, arrays)],
-                "t": max((rule.t for rule in rules), default=0),
+                "t": t,
                 "rules": self._shards.states(shard, rules),
                 "rows_of_pieces": self._rows[shard].pieces,
             }
-            self._comm.send_obj(state, host, service.STATE_TAG + 2 * shard)
+            self._comm.send_obj(state, host, service.FIRST_TAG + 3 * shard)
+
+    def configure(self, settings: Settings) -> None:
+        """Tells the servers the settings of this worker's updates.
+
+        Raises:
+            TypeError: if a hook cannot be pickled, and the servers may not have it.
+        """
+        if self._known_hooks is None:
+            self._known_hooks = settings.hooks
+        for hook in settings.all_hooks:
+            if hook.pickled is None and hook not in self._known_hooks:
+                raise TypeError(
+                    "update: expected a hook that can be pickled, to be sent to the "
+                    f"servers, got {hook.name!r}: add it to the optimizer of every "
+                    "rank before the first update"
+                )
+        for shard in range(self._shards.count):
+            of_shard = self._shards.settings(shard, settings)
+            self._send_object(shard, service.SETTINGS, of_shard)
+
+    def change(self, masks: Sequence[Array], states: Any) -> None:
+        """Has the servers make the changes that the caller has made.
+
+        Args:
+            masks, states: as for :meth:`Shards.change`.
+        """
+        for shard in range(self._shards.count):
+            change = self._shards.change(shard, masks, states)
+            self._send_object(shard, service.CHANGE, change)
+
+    def _send_object(self, shard: int, kind: int, obj: Any) -> None:
+        self._request(shard, kind, pieces=[numpy.frombuffer(pickle.dumps(obj), "u1")])
 
     def join(self) -> None:
         """Gets the parameters, and a clock, of a group that works already."""
         for shard in range(self._shards.count):
             self._request(shard, service.JOIN)
-            self.clock = int(self._receive(shard)[2])
+            self.clock = int(self._receive(shard)[3])
 
-    def begin_step(self, rows: Mapping[int, Array]) -> list[int]:
-        """Waits until the parameters are new enough; their versions.
+    def begin_step(self, rows: Mapping[int, Array] | None) -> list[int]:
+        """Installs what has come; the versions of the parameters.
 
         Args:
-            rows: those that the batch reads, by the index of the parameter.
+            rows: those that the batch reads, by the index of the parameter; None if the
+                gradient has been computed already, so that nothing is installed.
         """
-        if self._has_rows:
+        if rows is not None and self._has_rows:
             self._pull_rows(rows)
-        for shard in sorted(self._pending):
-            tag = service.REPLY_TAG + 2 * shard
-            is_too_old = self._least[shard] < self.clock - self._bound
-            if is_too_old or self._comm.probe(self._hosts[shard], tag, 0) is not None:
-                self._receive(shard)
+        elif rows is not None:
+            for shard in sorted(self._pending):
+                tag = service.REPLY_TAG + 3 * shard
+                if self._comm.probe(self._hosts[shard], tag, 0) is not None:
+                    self._receive(shard)
         self.staleness[self.clock - min(self._least)] += 1
         return list(self._versions)
 
@@ -109,18 +149,17 @@ class Client:
         for shard in shards:
             self._receive(shard, self._chosen[shard])
 
-    def push(
-        self,
-        gradients: Sequence[Array],
-        versions: Sequence[int],
-        values: dict[str, float],
-    ) -> None:
-        """Starts to push gradients, which do not change any more."""
+    def push(self, gradient: Gradient, versions: Sequence[int]) -> None:
+        """Starts to push a gradient, which does not change any more.
+
+        Returns when the parameters are new enough for the next one.
+        """
         self.wait()
         self.clock += 1
+        of_all = [gradient.scale, gradient.samples, *gradient.values.values()]
         for shard, version in enumerate(versions):
-            numbers = [self.clock, version, *values.values()]
-            pieces = self._shards.take(shard, gradients)
+            numbers = [self.clock, version, *of_all]
+            pieces = self._shards.take(shard, gradient.arrays)
             if self._has_rows:
                 chosen = self._chosen[shard]
                 pieces = [*chosen, *self._rows[shard].take(pieces, chosen)]
@@ -128,6 +167,10 @@ class Client:
             else:
                 self._request(shard, service.PUSH_AWAIT, numbers, pieces)
             self._pending.add(shard)
+        for shard in sorted(self._pending):
+            is_too_old = self._least[shard] < self.clock - self._bound
+            if is_too_old and not self._has_rows:
+                self._receive(shard)
 
     def wait(self) -> None:
         """Waits for the answers to what has been pushed."""
@@ -149,21 +192,25 @@ class Client:
         self.wait()
         for shard in range(self._shards.count):
             self._request(shard, service.STATE)
-        for shard, host in enumerate(self._hosts):
-            state = self._comm.recv_obj(host, service.STATE_TAG + 2 * shard)
-            self._install(shard, state["arrays"])
-            self._shards.put_states(shard, state["rules"], rules)
+        self._receive_states(rules)
 
-    def finish(self) -> None:
-        """Tells the servers that no more gradients come; installs the last parameters.
+    def finish(self, rules: Sequence[Any]) -> None:
+        """Tells the servers that no more gradients come.
 
-        They are sent when all workers have finished.
+        Installs the last parameters, and the states of their rules, which are sent when
+        all workers have finished.
         """
         self.wait()
         for shard in range(self._shards.count):
             self._request(shard, service.DONE)
-        for shard in range(self._shards.count):
-            self._receive(shard)
+        self._receive_states(rules)
+
+    def _receive_states(self, rules: Sequence[Any]) -> None:
+        for shard, host in enumerate(self._hosts):
+            x = self._comm.recv(host, service.STATE_TAG + 3 * shard)
+            state = pickle.loads(x.data)
+            self._install(shard, state["arrays"])
+            self._shards.put_states(shard, state["rules"], rules)
 
     def _request(
         self,
@@ -181,18 +228,18 @@ class Client:
         self, shard: int, chosen: Sequence[Array] | None = None
     ) -> list[float]:
         """Installs an answer, which has chosen rows or all, and returns its header."""
-        tag = service.REPLY_TAG + 2 * shard
+        tag = service.REPLY_TAG + 3 * shard
         header, *pieces = self._comm.recv(self._hosts[shard], tag)
         numbers: list[float] = header.tolist()
         self._versions[shard], self._least[shard] = map(int, numbers[:2])
+        self.overflowed = bool(numbers[2])
         self._pending.discard(shard)
         if chosen is None:
             self._install(shard, pieces)
         else:
-            arrays = [param.array for param in self._shards.params]
-            self._rows[shard].put(self._shards.take(shard, arrays), chosen, pieces)
+            mine = self._shards.take(shard, self._shards.arrays)
+            self._rows[shard].put(mine, chosen, pieces)
         return numbers
 
     def _install(self, shard: int, pieces: Sequence[Array]) -> None:
-        arrays = [param.array for param in self._shards.params]
-        self._shards.put(shard, pieces, arrays)
+        self._shards.put(shard, pieces, self._shards.arrays)

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from renga.distributed.asynchronous.server.shard_optimizer import set_state, state_of
+from renga.distributed.data_parallel.sample_weighting import (
+    UNKNOWN_SAMPLES,
+    GradientWeight,
+)
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
@@ -32,10 +41,40 @@ class Leaf:
                 self._comm.broadcast(flat)
             packed.unpack(flats)
 
-    def average_gradients(self, model: Any) -> None:
-        """Replaces the gradients by the workers' mean."""
+    def share_number(self, number: float) -> float:
+        """The number of the first worker."""
+        return number if self._comm.size == 1 else self._comm.bcast_obj(number)
+
+    def share_states(self, rules: Sequence[Any]) -> None:
+        """Gives all workers the states of the first one's update rules."""
         if self._comm.size > 1:
-            self._comm.multi_node_mean_grad(model, zero_fill=True)
+            states = [None if rule is None else state_of(rule) for rule in rules]
+            states = self._comm.bcast_obj(states)
+            for rule, state in zip(rules, states):
+                if rule is not None:
+                    set_state(rule, *state)
+
+    def average_gradients(self, model: Any, samples: int | None) -> int:
+        """Replaces the gradients by the workers' mean over samples.
+
+        Args:
+            model: with the gradients.
+            samples: of this worker's batch; None if that is not known.
+
+        Returns:
+            The samples of all workers, or UNKNOWN_SAMPLES.
+        """
+        own = UNKNOWN_SAMPLES if samples is None else samples
+        if self._comm.size == 1:
+            return own
+        counts = self._comm.all_gather(numpy.array([own]))[:, 0]
+        weight = GradientWeight(own, float(own)).factor(counts, self._comm.rank)
+        for param in model.params(include_uninit=False):
+            grad = param.grad
+            if grad is not None and weight != 1:
+                param.grad = grad * grad.dtype.type(weight)
+        self._comm.multi_node_mean_grad(model, zero_fill=True)
+        return int(counts.sum()) if counts.min() >= 0 else UNKNOWN_SAMPLES
 
     def wait(self) -> None:
         """Waits for all workers."""

@@ -10,7 +10,7 @@ import numpy
 if TYPE_CHECKING:
     from renga.communicators.communicator import Array
     from renga.distributed.asynchronous.server.shards import Shards
-    from renga.parameter import Parameter
+    from renga.link.distinct_params import DistinctParam
 
 
 class RowPiece(NamedTuple):
@@ -69,7 +69,7 @@ class RowsOfBatch:
     Args:
         functions: by names of parameters; they return the indices of rows, from the
             arguments of the loss function.
-        params: all parameters, by name.
+        params: all parameters, with their names.
 
     Raises:
         ValueError: if there is no such parameter.
@@ -78,16 +78,22 @@ class RowsOfBatch:
     def __init__(
         self,
         functions: Mapping[str, Callable[..., Any]],
-        params: Sequence[tuple[str, Parameter]],
+        params: Sequence[DistinctParam],
     ) -> None:
-        names = [name for name, _ in params]
-        if not functions.keys() <= set(names):
+        indices = {name: i for i, param in enumerate(params) for name in param.names}
+        if not functions.keys() <= indices.keys():
             raise ValueError(
-                f"create_server_optimizer: expected rows of {', '.join(names)}, got "
+                f"create_server_optimizer: expected rows of {', '.join(indices)}, got "
                 f"{', '.join(functions)}"
             )
-        self._params = [param for _, param in params]
-        self._functions = {names.index(name): f for name, f in functions.items()}
+        self._params = [distinct.param for distinct in params]
+        self._functions = {indices[name]: f for name, f in functions.items()}
+        for index in self._functions:
+            if self._params[index].ndim == 0:
+                raise ValueError(
+                    "create_server_optimizer: expected rows of parameters with axes, "
+                    f"got {self._params[index].name} without any"
+                )
 
     def find(self, args: tuple[Any, ...], kwds: dict[str, Any]) -> dict[int, Array]:
         """The sorted rows of a batch, by the index of the parameter.

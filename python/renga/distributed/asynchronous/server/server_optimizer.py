@@ -8,13 +8,16 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Callable
 
 from renga.communicators import NativeCommunicator
-from renga.communicators.simulated import VirtualCommunicator
 from renga.distributed.asynchronous.asynchronous_optimizer import AsynchronousOptimizer
 from renga.distributed.asynchronous.packed import PackedParameters
+from renga.distributed.asynchronous.server.caller_changes import CallerChanges
 from renga.distributed.asynchronous.server.client import Client
+from renga.distributed.asynchronous.server.gradient import Gradient, take_gradient_of
 from renga.distributed.asynchronous.server.leaf import Leaf
+from renga.distributed.asynchronous.server.roles import roles_in
 from renga.distributed.asynchronous.server.rows import RowsOfBatch
 from renga.distributed.asynchronous.server.service import Service
+from renga.distributed.asynchronous.server.settings import hook_finder, numbers_of
 from renga.distributed.asynchronous.server.shard_optimizer import (
     ShardOptimizer,
     rate_name,
@@ -27,7 +30,6 @@ from renga.distributed.asynchronous.server.shard_server import (
 from renga.distributed.asynchronous.server.shards import Shards
 from renga.distributed.asynchronous.server.shared_client import SharedClient
 from renga.distributed.asynchronous.server.shared_shard import allocate, can_share
-from renga.distributed.data_parallel.gradients import take_gradient
 from renga.serializer import Deserializer
 
 if TYPE_CHECKING:
@@ -39,8 +41,8 @@ class ServerOptimizer(AsynchronousOptimizer):
     """Pushes this rank's gradients to servers and gets parameters from them.
 
     A rank that serves only calls :meth:`serve`; the others call ``update``, then
-    :meth:`join`. The hyperparameters of a gradient are those of its rank. Gradients
-    count the same, whatever the numbers of samples.
+    :meth:`join`. The settings of an update are those of the gradient's rank. What the
+    caller writes into parameters or loads is sent to the servers.
 
     Args:
         actual_optimizer: copies of it on the servers make the updates.
@@ -57,6 +59,8 @@ class ServerOptimizer(AsynchronousOptimizer):
     """
 
     _client: Client | SharedClient | None
+    _changes: CallerChanges | None
+    _has_loaded_states: bool
     _service: Service | SharedClient | None
     _leaf: Leaf | None
     # Of this rank's gradients by their staleness, also after join().
@@ -75,35 +79,13 @@ class ServerOptimizer(AsynchronousOptimizer):
         rows: Mapping[str, Callable[..., Any]] | None,
     ) -> None:
         super().__init__(actual_optimizer, communicator)
-        size, rank = communicator.size, communicator.rank
-        if servers is None and isinstance(communicator, VirtualCommunicator):
-            raise ValueError(
-                "create_server_optimizer: expected servers to be a number of ranks: a "
-                "virtual rank has one thread"
-            )
-        if servers is not None and not 1 <= servers < size:
-            raise ValueError(
-                "create_server_optimizer: expected 1 server or more, and a rank that "
-                f"computes, got {servers} of {size} ranks"
-            )
+        rank = communicator.rank
+        roles = roles_in(communicator, servers, leaf, (rows or {}).keys())
         if staleness_aware and staleness:
-            rate_name(_numbers(actual_optimizer))
-        hosting = range(size) if servers is None else range(servers)
+            rate_name(numbers_of(actual_optimizer))
+        hosting, workers, leaf = roles
         count = len(hosting) if shards is None else shards
-        workers = range(size) if servers is None else range(servers, size)
-        leaf = min(leaf, len(workers))
-        if len(workers) % leaf:
-            raise ValueError(
-                "create_server_optimizer: expected leaves of equally many workers, got "
-                f"{leaf} of {len(workers)} in each"
-            )
-        if leaf > 1 and rows:
-            raise ValueError(
-                "create_server_optimizer: expected no rows of parameters with leaves, "
-                f"which share all of them, got rows of {', '.join(rows)}"
-            )
-        number = workers.index(rank) if rank in workers else None
-        of_leaf = communicator.split(None if number is None else number // leaf, rank)
+        of_leaf = communicator.split(roles.leaf_of(rank), rank)
         vars(self).update(
             is_server=rank in hosting,
             is_worker=rank in workers,
@@ -113,12 +95,15 @@ class ServerOptimizer(AsynchronousOptimizer):
             _row_functions=rows or {},
             _rows=None,  # RowsOfBatch, once there are parameters
             _hosts=[hosting[shard % len(hosting)] for shard in range(count)],
+            _may_leave_shards=shards is None,  # without parameters
             _staleness=staleness,
             _staleness_aware=staleness_aware,
             _timeout=timeout,
             _comm=communicator.split(0, rank),  # messages of its own
             _group=communicator.split(0 if rank in workers else None, rank),
             _client=None,
+            _changes=None,
+            _has_loaded_states=False,
             _service=None,
             _histogram=None,
         )
@@ -136,54 +121,72 @@ class ServerOptimizer(AsynchronousOptimizer):
 
     def _make_service(self) -> Service:
         own = [s for s, host in enumerate(self._hosts) if host == self._comm.rank]
-        names = list(_numbers(self.actual_optimizer))
-        return Service(
-            self._comm, own, self._workers, self._make_server, names, self._timeout
-        )
+        return Service(self._comm, own, self._workers, self._make_server, self._timeout)
 
     def _make_server(self, arrays: list[Array]) -> ShardServer:
         return ShardServer(
             ShardOptimizer(arrays, self.actual_optimizer),
+            hook_finder(self.actual_optimizer),
             self._workers,
             self._staleness,
             self._staleness_aware,
         )
 
     def update(
-        self, lossfun: Callable[..., Any] | None = None, *args: Any, **kwds: Any
+        self,
+        lossfun: Callable[..., Any] | None = None,
+        *args: Any,
+        samples: int | None = None,
+        **kwds: Any,
     ) -> None:
         """Pushes the gradients of a loss, or those that the parameters have.
 
+        The arguments are those of :meth:`AsynchronousOptimizer.update`.
+
         Raises:
             RuntimeError: on a rank that only serves.
-            ValueError: if the optimizer has a dynamic loss scale.
+            ValueError: for settings that the servers cannot have; nothing has been
+                pushed then.
         """
         self._require_worker("update")
-        self._require_constant_loss_scale("create_server_optimizer")
-        super().update(lossfun, *args, **kwds)
+        if self._row_functions and self._loss_scaling_is_dynamic:
+            raise ValueError(
+                "create_server_optimizer: expected a constant loss scale with rows, "
+                "got a dynamic one"
+            )
+        super().update(lossfun, *args, samples=samples, **kwds)
 
     def _after_begin(self, resumes: bool) -> None:
-        rules = [param.update_rule for _, param in self._named_params()]
         shards = self._make_shards()
+        rules = [param.update_rule for param in shards.params]
         shared = self._make_shared_client(shards, rules)
         if shared is not None:
-            self._client = self._service = shared
-            self._histogram = shared.staleness
+            self._service = shared
+            self._use_client(shared, shards)
             shared.pull()  # loaded parameters may differ between ranks
+            self._changes.record()
             return
-        self._client = client = self._make_client(shards)
-        self._histogram = client.staleness
+        client = self._make_client(shards)
+        self._use_client(client, shards)
         if self._comm.rank == self._workers[0]:
-            client.initialize(rules)
+            client.initialize(self.t, rules)
         if self.is_server:
             self._service = service = self._make_service()
             service.start()
 
+    def _use_client(self, client: Client | SharedClient, shards: Shards) -> None:
+        self._client, self._histogram = client, client.staleness
+        self._changes = CallerChanges(self.actual_optimizer, shards, client)
+
+    def _after_load(self) -> None:
+        self._has_loaded_states = True
+
     def _make_shards(self) -> Shards:
-        named = self._named_params()
-        self._rows = RowsOfBatch(self._row_functions, named)
-        params = [param for _, param in named]
-        return Shards(params, self.actual_optimizer, len(self._hosts))
+        distinct = self._distinct_params()
+        self._rows = RowsOfBatch(self._row_functions, distinct)
+        params = [found.param for found in distinct]
+        count, may_be_empty = len(self._hosts), self._may_leave_shards
+        return Shards(params, self.actual_optimizer, count, may_be_empty)
 
     def _make_client(self, shards: Shards) -> Client:
         rows = [self._rows.pieces(shards, i) for i in range(shards.count)]
@@ -203,18 +206,18 @@ class ServerOptimizer(AsynchronousOptimizer):
             or not can_share(optimizer, shards.params)
         ):
             return None
-        arrays = [param.array for param in shards.params]
         optimizers = []
         for shard in range(shards.count):
-            pieces = [x.copy() for x in shards.take(shard, arrays)]
+            pieces = [x.copy() for x in shards.take(shard, shards.arrays)]
             optimizers.append(ShardOptimizer(pieces, optimizer))
-            t = max((rule.t for rule in rules), default=0)
-            optimizers[-1].set_states(t, shards.states(shard, rules))
+            optimizers[-1].set_states(self.t, shards.states(shard, rules))
         shared = allocate(comm, optimizers, self._hosts)
         if not shared:
             return None
         bounds = self._staleness, self._staleness_aware, self._timeout
-        return SharedClient(comm, shards, shared, self._hosts, self._workers, *bounds)
+        return SharedClient(
+            comm, optimizer, shards, shared, self._hosts, self._workers, *bounds
+        )
 
     def enter(self) -> None:
         """Joins workers that have begun, in place of one that was lost.
@@ -235,30 +238,53 @@ class ServerOptimizer(AsynchronousOptimizer):
             raise RuntimeError("enter: expected servers that do nothing else, got none")
         if self._client is not None:
             self._client.wait()  # for what it may have asked before
-        if isinstance(self._service, SharedClient):
-            self._client = self._service
-        else:
-            self._client = self._make_client(self._make_shards())
-        self._client.join()
-        self._histogram = self._client.staleness
+        shards = self._make_shards()
+        client: Any = self._service
+        if not isinstance(client, SharedClient):
+            client = self._make_client(shards)
+        self._use_client(client, shards)
+        client.join()
+        self._changes.record()
         self._packed, self._loaded = PackedParameters(self.target), False
-
-    def _named_params(self) -> list[tuple[str, Any]]:
-        return sorted(self.target.namedparams(include_uninit=False))
 
     def _update(self, forward: Callable[[], Any] | None) -> None:
         assert self._client is not None and self._leaf is not None
         rows = self._rows_of(forward)
+        if self._send_changes() and forward is not None:
+            self._client.pull()
         if self._leaf.is_first:
-            versions = self._client.begin_step(rows)
-        self._leaf.share(self._packed)
+            # A gradient that the caller has computed is of the present parameters, and
+            # so are those of the other workers of a leaf.
+            is_open = forward is not None and self._leaf_size == 1
+            versions = self._client.begin_step(rows if is_open else None)
         self._compute_gradients(forward)
-        self._leaf.average_gradients(self.target)
-        gradients = [_take(param) for _, param in self._named_params()]
-        self._rows.check(gradients, rows)
+        params = [distinct.param for distinct in self._distinct_params()]
+        gradient = take_gradient_of(
+            params, self.actual_optimizer, self._leaf, self._samples
+        )
+        self._rows.check(gradient.arrays, rows)
         if self._leaf.is_first:
-            self._client.push(gradients, versions, _numbers(self.actual_optimizer))
-        self.actual_optimizer.t += 1
+            self._client.push(gradient, versions)
+        self._leaf.share(self._packed)
+        self._changes.record()
+        self._count_update(gradient)
+
+    def _send_changes(self) -> bool:
+        """Sends what the caller has changed; whether parameters have been."""
+        has_loaded = self._has_loaded_states or self._loaded
+        self._has_loaded_states = self._loaded = False
+        is_changed: bool = self._changes.send(has_loaded)
+        return is_changed
+
+    def _count_update(self, gradient: Gradient) -> None:
+        """Counts it, and adapts a dynamic loss scale."""
+        optimizer = self.actual_optimizer
+        optimizer.t += 1
+        if optimizer._loss_scaling_is_dynamic and self._staleness == 0:
+            overflowed = self._leaf.share_number(self._client.overflowed)
+            optimizer._loss_scaling_isnan = bool(overflowed)
+            optimizer._loss_scaling_isnan_ever |= bool(overflowed)
+        optimizer.update_loss_scale()
 
     def _rows_of(self, forward: Any) -> dict[int, Array]:
         """The rows that the arguments of the loss function name."""
@@ -273,16 +299,22 @@ class ServerOptimizer(AsynchronousOptimizer):
         return rows
 
     def join(self) -> None:
-        """Waits for all workers to finish, and gets the last parameters."""
-        if self._client is not None and self._leaf is not None:
-            self._leaf.wait()  # they may pull until then
-            if self._leaf.is_first:
-                self._client.finish()
-            self._leaf.share(self._packed)
-            self._client = None
-            self._packed = None  # a further update begins anew
-            if self._service is not None:
-                self._service.end()
+        """Waits for all workers to finish; gets the last parameters and states."""
+        if self._client is None and not (
+            self.is_worker and self._begin_to_join() and self._client is not None
+        ):
+            return
+        self._send_changes()
+        self._leaf.wait()  # they may pull until then
+        rules = [distinct.param.update_rule for distinct in self._distinct_params()]
+        if self._leaf.is_first:
+            self._client.finish(rules)
+        self._leaf.share(self._packed)
+        self._leaf.share_states(rules)
+        self._client = self._changes = None
+        self._packed = None  # a further update begins anew
+        if self._service is not None:
+            self._service.end()
 
     @contextlib.contextmanager
     def averaged(self) -> Iterator[None]:
@@ -295,7 +327,9 @@ class ServerOptimizer(AsynchronousOptimizer):
         """
         self._require_worker("averaged")
         if self._client is not None:
+            self._send_changes()
             self._client.pull()
+            self._changes.record()
         yield
 
     def consensus_distance(self) -> float:
@@ -315,12 +349,12 @@ class ServerOptimizer(AsynchronousOptimizer):
 
     @property
     def logs(self) -> dict[int, list[Update]]:
-        """The updates of each shard that this rank serves, in order.
+        """The last updates of each shard that this rank serves, in order.
 
         With them, training can be repeated in one process: the gradient of each entry
         is that of its worker's batch ``clock - 1``, computed with the parameters after
-        ``version`` updates. There are none with a staleness of 0. Of shards in shared
-        memory, those of other ranks come with ``join()``.
+        ``version`` updates. There are at most 1024, and none with a staleness of 0. Of
+        shards in shared memory, those of other ranks come with ``join()``.
         """
         return {} if self._service is None else self._service.logs
 
@@ -348,22 +382,8 @@ class ServerOptimizer(AsynchronousOptimizer):
     def serialize(self, serializer: Any) -> None:
         """Saves or loads the states, which a worker gets from the servers first."""
         if not isinstance(serializer, Deserializer) and self._client is not None:
-            rules = [param.update_rule for _, param in self._named_params()]
-            self._client.pull_states(rules)
+            self._send_changes()
+            distinct = self._distinct_params()
+            self._client.pull_states([found.param.update_rule for found in distinct])
+            self._changes.record()
         super().serialize(serializer)
-
-
-def _numbers(optimizer: Any) -> dict[str, float]:
-    """The numbers among the hyperparameters of an optimizer."""
-    values = optimizer.hyperparam.get_dict()
-    return {
-        name: values[name]
-        for name in sorted(values)
-        if isinstance(values[name], (int, float)) and not isinstance(values[name], bool)
-    }
-
-
-def _take(param: Any) -> Array:
-    """The gradient, without its loss scale; zeros if there is none."""
-    scale, param._loss_scale = param._loss_scale, None
-    return take_gradient(param, 1.0 if scale is None else 1 / scale)

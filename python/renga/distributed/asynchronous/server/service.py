@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import pickle
 import threading
 import time
+import traceback
 import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Callable
@@ -14,6 +16,7 @@ import numpy
 
 from renga.communicators import RankFailed, Status
 from renga.distributed.asynchronous.asynchronous_optimizer import seconds
+from renga.distributed.asynchronous.server.gradient import Gradient
 from renga.distributed.asynchronous.server.rows import ShardRows
 from renga.distributed.asynchronous.server.shard_server import (
     Push,
@@ -26,13 +29,14 @@ if TYPE_CHECKING:
     from renga.communicators import Communicator, Work
     from renga.communicators.communicator import Array
 
-# Kinds of requests. PUSH has a gradient, AWAIT is answered when the clocks allow it,
-# PULL at once.
-PUSH, PUSH_AWAIT, AWAIT, PULL, STATE, JOIN, DONE = range(7)
+# Kinds of requests. PUSH has a gradient, SETTINGS and CHANGE have a pickled object.
+# AWAIT is answered when the clocks allow it, PULL and STATE at once, DONE when all
+# workers have asked so.
+PUSH, PUSH_AWAIT, AWAIT, PULL, STATE, JOIN, DONE, SETTINGS, CHANGE = range(9)
 REQUEST_TAG = 0
-# Replies of shard i have the tag REPLY_TAG + 2 i, states and what a shard begins with
-# STATE_TAG + 2 i.
-REPLY_TAG, STATE_TAG = 2, 3
+# Replies of shard i have the tag REPLY_TAG + 3 i, states STATE_TAG + 3 i, and what it
+# begins with FIRST_TAG + 3 i.
+REPLY_TAG, STATE_TAG, FIRST_TAG = 1, 2, 3
 _POLL_SECONDS = 100e-6
 
 
@@ -44,7 +48,6 @@ class Service:
         shards: the numbers of those that this rank serves.
         workers: the ranks that push; the first sends the parameters to begin with.
         make_server: makes a shard's server of these parameters.
-        names: of the hyperparameters that come with gradients.
         timeout: a worker that is not heard of for so many seconds is lost.
     """
 
@@ -54,14 +57,13 @@ class Service:
         shards: list[int],
         workers: list[int],
         make_server: Callable[[list[Array]], ShardServer],
-        names: list[str],
         timeout: float,
     ) -> None:
         self._comm = comm
         self._shards = shards
         self._workers = workers
         self._make_server = make_server
-        self._names = names
+        self._names: dict[int, list[str]] = {}  # of the numbers in pushes, by worker
         self._timeout = timeout
         self._rows: dict[int, ShardRows] = {}
         # Rows that a worker waits for, by worker and shard.
@@ -86,17 +88,16 @@ class Service:
         try:
             self.run()
         except BaseException:
+            traceback.print_exc()  # before the process may end
             self._comm.abort(1)  # its workers would wait for it
-            raise
 
     def run(self) -> None:
         """Serves until the end."""
         for shard in self._shards:
-            state = self._comm.recv_obj(self._workers[0], STATE_TAG + 2 * shard)
+            state = self._comm.recv_obj(self._workers[0], FIRST_TAG + 3 * shard)
             self.servers[shard] = server = self._make_server(state["arrays"])
             self._rows[shard] = ShardRows(state["rows_of_pieces"])
-            if state["rules"]:
-                server.optimizer.set_states(state["t"], state["rules"])
+            server.optimizer.set_states(state["t"], state["rules"])
             self._done[shard] = set()
             for worker in server.workers:
                 self._heard[worker] = seconds(self._comm)
@@ -110,7 +111,7 @@ class Service:
             self._forget_silent()
             self._answer()
         works = [
-            self._reply(worker, shard)
+            self._send_states(worker, shard)
             for shard, workers in self._done.items()
             for worker in sorted(workers)
         ]
@@ -136,9 +137,8 @@ class Service:
         self._heard[worker] = seconds(self._comm)
         self.lost.discard(worker)
         if kind in (PUSH, PUSH_AWAIT):
-            named = dict(zip(self._names, header[4:].tolist()))
-            gradients = self._gradients(shard, arrays)
-            server.push(Push(worker, clock, version, named, gradients))
+            gradient = self._gradient(worker, shard, header[4:].tolist(), arrays)
+            server.push(Push(worker, clock, version, gradient))
         if kind == AWAIT:
             self._chosen[worker, shard] = arrays
         if kind in (AWAIT, PUSH_AWAIT):
@@ -147,12 +147,31 @@ class Service:
             server.remove(worker)
             self._done[shard].add(worker)
         elif kind == STATE:
-            state = server.optimizer.states()
-            self._comm.send_obj(state, worker, STATE_TAG + 2 * shard)
+            self._send_states(worker, shard)
         elif kind == JOIN:
             self._reply(worker, shard, server.admit(worker))
         elif kind == PULL:
             self._reply(worker, shard)
+        elif kind == SETTINGS:
+            settings = pickle.loads(arrays[0].data)
+            self._names[worker] = settings.numbers
+            server.configure(worker, settings)
+        elif kind == CHANGE:
+            server.optimizer.change(pickle.loads(arrays[0].data))
+
+    def _gradient(
+        self, worker: int, shard: int, numbers: list[float], arrays: Sequence[Array]
+    ) -> Gradient:
+        scale, samples, *values = numbers
+        named = dict(zip(self._names[worker], values))
+        return Gradient(self._gradients(shard, arrays), scale, int(samples), named)
+
+    def _send_states(self, worker: int, shard: int) -> Work:
+        states = pickle.dumps(self.servers[shard].optimizer.states())
+        x = numpy.frombuffer(states, numpy.uint8)
+        tag = STATE_TAG + 3 * shard
+        work: Work = self._comm.send(x, worker, tag, wait=False)
+        return work
 
     def _gradients(self, shard: int, arrays: Sequence[Array]) -> list[Array]:
         """Gradients of whole pieces: in rows that were not sent, they are zero."""
@@ -176,7 +195,7 @@ class Service:
         if chosen is not None:
             pieces = self._rows[shard].take(pieces, chosen)
         pieces = [x.copy() for x in pieces]
-        tag = REPLY_TAG + 2 * shard
+        tag = REPLY_TAG + 3 * shard
         work: Work = self._comm.send((header, *pieces), worker, tag, wait=False)
         return work
 
@@ -203,8 +222,8 @@ class Service:
 
     @property
     def logs(self) -> dict[int, list[Update]]:
-        """The updates of each shard, in order."""
-        return {shard: server.log for shard, server in self.servers.items()}
+        """The last updates of each shard, in order."""
+        return {shard: list(server.log) for shard, server in self.servers.items()}
 
     @property
     def version_lag(self) -> float:

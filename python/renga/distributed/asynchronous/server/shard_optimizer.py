@@ -3,15 +3,34 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple
 
+from renga.distributed.asynchronous.server.settings import Settings, use_settings
 from renga.link import Link
 from renga.optimizer import Optimizer
 from renga.parameter import Parameter
+from renga.variable import Variable
 
 if TYPE_CHECKING:
     from renga.communicators.communicator import Array
+    from renga.distributed.asynchronous.server.gradient import Gradient
+
+MASTER = "fp32_param"  # key of the float32 values of a float16 parameter
+
+
+class Change(NamedTuple):
+    """What a worker's caller has written into parameters, or loaded.
+
+    Attributes:
+        weights: for each piece a mask of the changed elements, and their values; None
+            if there are none.
+        states: the count of the optimizer's updates, and for each piece that of its
+            rule and its state; None if none were loaded.
+    """
+
+    weights: Sequence[tuple[Array, Array]] | None
+    states: tuple[int, Sequence[tuple[int, Any]]] | None
 
 
 class ShardOptimizer:
@@ -25,31 +44,45 @@ class ShardOptimizer:
     def __init__(self, arrays: Iterable[Array], optimizer: Any) -> None:
         self._optimizer = _optimizer_of(arrays, optimizer)
         self._params = list(self._optimizer.target.params())
+        self._settings: Settings | None = None
 
     @property
     def arrays(self) -> list[Array]:
         """The pieces."""
         return [param.array for param in self._params]
 
-    def update(
-        self, values: dict[str, float], gradients: list[Array], rate: float
-    ) -> None:
+    def use(self, settings: Settings, find_hook: Callable[..., Any]) -> None:
+        """Updates by these settings, of the rules of the pieces, from now on."""
+        if settings is not self._settings:
+            use_settings(settings, self._optimizer, find_hook)
+            self._settings = settings
+
+    def update(self, gradient: Gradient, rate: float) -> None:
         """Makes an update.
 
         Args:
-            values: the numbers among the hyperparameters, by name.
-            gradients: of the pieces.
+            gradient: of the pieces.
             rate: by which the learning rate is multiplied.
         """
-        hyperparam = self._optimizer.hyperparam
+        if not self._params:
+            return
+        values, hyperparam = gradient.values, self._optimizer.hyperparam
         for name, value in values.items():
             setattr(hyperparam, name, value)
         if rate != 1:
             name = rate_name(values)
             setattr(hyperparam, name, values[name] * rate)
-        for param, gradient in zip(self._params, gradients):
-            param.grad = gradient
+        scale = None if gradient.scale == 1 else gradient.scale
+        for param, x in zip(self._params, gradient.arrays):
+            param.grad, param._loss_scale = x, scale
         self._optimizer.update()
+
+    def change(self, change: Change) -> None:
+        """Makes a change that a worker's caller has made."""
+        for param, (mask, values) in zip(self._params, change.weights or ()):
+            param.array[mask] = values
+        if change.states is not None:
+            self.set_states(*change.states)
 
     @property
     def counts(self) -> list[int]:
@@ -64,18 +97,17 @@ class ShardOptimizer:
 
     def states(self) -> dict[str, Any]:
         """Copies of the pieces and of the states of their rules, to be sent."""
-        rules = [param.update_rule for param in self._params]
         return {
             "arrays": [x.copy() for x in self.arrays],
             "t": self._optimizer.t,
-            "rules": [(rule.t, copy.deepcopy(rule.state)) for rule in rules],
+            "rules": [state_of(param.update_rule) for param in self._params],
         }
 
     def set_states(self, t: int, rules: Iterable[tuple[int, Any]]) -> None:
         """Takes a count of updates, and those and the states of the rules."""
         self._optimizer.t = t
         for param, (of_rule, arrays) in zip(self._params, rules):
-            param.update_rule.t, param.update_rule._state = of_rule, arrays
+            set_state(param.update_rule, of_rule, arrays)
 
     def all_arrays(self) -> list[Array]:
         """The pieces, each with the arrays of its rule's state."""
@@ -98,7 +130,25 @@ class ShardOptimizer:
             rule._state_device = param._device_name
 
 
-def rate_name(values: dict[str, float]) -> str:
+def state_of(rule: Any) -> tuple[int, dict[str, Any] | None]:
+    """The count of updates of a rule and a copy of its state, if it has one."""
+    if rule.state is None:
+        return rule.t, None
+    arrays = copy.deepcopy(rule.state)
+    if rule._fp32_param is not None:
+        arrays[MASTER] = rule._fp32_param.array.copy()
+    return rule.t, arrays
+
+
+def set_state(rule: Any, t: int, arrays: Mapping[str, Any] | None) -> None:
+    """Gives a rule what ``state_of`` has returned."""
+    state = None if arrays is None else dict(arrays)
+    master = None if state is None else state.pop(MASTER, None)
+    rule.t, rule._state, rule._state_device = t, state, None
+    rule._fp32_param = None if master is None else Variable(master)
+
+
+def rate_name(values: Mapping[str, float]) -> str:
     """The name of the learning rate among hyperparameters.
 
     Raises:
@@ -114,18 +164,21 @@ def rate_name(values: dict[str, float]) -> str:
 
 
 def _optimizer_of(arrays: Iterable[Array], optimizer: Any) -> Any:
-    """A copy of an optimizer for arrays, without states."""
+    """A copy of an optimizer for arrays, without states and hooks.
+
+    It updates by every gradient: a worker has decided whether one has overflowed.
+    """
     link = Link()
     with link.init_scope():
         for i, x in enumerate(arrays):
             setattr(link, f"piece_{i:06}", Parameter(x))
     own = copy.copy(optimizer)
     own.hyperparam = copy.copy(optimizer.hyperparam)
-    if link.count_params():
+    own._loss_scaling_is_dynamic = own._loss_scaling_isnan = False
+    own._device_loss_scale = None
+    own.target = None
+    if list(link.params()):
         own.setup(link)
     else:  # more shards than cache lines; setup() would warn
         Optimizer.setup(own, link)
-    for timing in ("pre", "post"):
-        for name, hook in optimizer._hooks(timing).items():
-            own.add_hook(hook, name, timing)
     return own

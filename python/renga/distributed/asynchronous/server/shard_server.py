@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 import collections
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from renga import _communicators
+from renga.distributed.asynchronous.server.gradient import Gradient, mean_of
 
 if TYPE_CHECKING:
-    from renga.communicators.communicator import Array
+    from renga.distributed.asynchronous.server.settings import Settings
     from renga.distributed.asynchronous.server.shard_optimizer import ShardOptimizer
+
+LOG_SIZE = 1024  # updates of a shard that are remembered
 
 
 class Push(NamedTuple):
     """The ``clock``-th gradient of a worker.
 
-    ``version`` counts the updates of the shard in the parameters it was computed with;
-    ``values`` are the numbers among the optimizer's hyperparameters, by name.
+    ``version`` counts the updates of the shard in the parameters it was computed with.
     """
 
     worker: int
     clock: int
     version: int
-    values: dict[str, float]
-    gradients: list[Array]
+    gradient: Gradient
 
 
 class Update(NamedTuple):
@@ -44,11 +44,13 @@ class ShardServer:
 
     A worker's clock is the number of its pushes. After its push c, it gets parameters
     that contain all pushes up to ``c - staleness`` of every worker. With a staleness of
-    0, the gradients of one clock are averaged in the order of ranks and make one
-    update; otherwise each makes an update when it comes.
+    0, the gradients of one clock are averaged in the order of ranks, weighted by their
+    samples, and make one update unless one has overflowed; otherwise each makes an
+    update when it comes. An update has the settings of its worker, or of the first.
 
     Args:
         optimizer: of the shard's pieces.
+        find_hook: the hook for some HookSettings.
         workers: the ranks that push.
         staleness: in clocks; ``math.inf`` for no bound.
         staleness_aware: whether the learning rate is divided by the number of updates
@@ -62,14 +64,18 @@ class ShardServer:
     def __init__(
         self,
         optimizer: ShardOptimizer,
+        find_hook: Callable[..., Any],
         workers: Iterable[int],
         staleness: float,
         staleness_aware: bool,
     ) -> None:
         self.optimizer = optimizer
         self.version = 0
-        self.log: list[Update] = []
+        self.overflowed = False  # whether a gradient of the last clock had
+        self.log: collections.deque[Update] = collections.deque(maxlen=LOG_SIZE)
         self.staleness: collections.Counter[int] = collections.Counter()
+        self._find_hook = find_hook
+        self._settings: dict[int, Settings] = {}  # by worker
         self._clocks = dict.fromkeys(workers, 0)
         self._bound = staleness
         self._aware = staleness_aware
@@ -97,16 +103,20 @@ class ShardServer:
         self._clocks[worker] = min(others, default=self.version)
         return self._clocks[worker]
 
+    def configure(self, worker: int, settings: Settings) -> None:
+        """Updates by gradients of a worker have these settings from now on."""
+        self._settings[worker] = settings
+
     def push(self, push: Push) -> None:
         """Takes a gradient."""
         self._clocks[push.worker] = push.clock
         if self._bound == 0:
             self._collected[push.worker] = push
             self._apply_collected()
-        else:
+        elif push.gradient.is_usable:
             lag = self.version - push.version
             rate = rate_of(lag, self._aware)
-            self._apply(push.values, push.gradients, rate)
+            self._apply(push.worker, push.gradient, rate)
             self.log.append(Update(push.worker, push.clock, push.version, rate))
             self.staleness[lag] += 1
 
@@ -132,25 +142,23 @@ class ShardServer:
 
     def header(self) -> list[float]:
         """What is sent with the parameters."""
-        return [self.version, self.least_clock]
+        return [self.version, self.least_clock, self.overflowed]
 
     def _apply_collected(self) -> None:
         """Updates by the mean of a clock's gradients once all workers have pushed."""
         if not self._collected or self._collected.keys() != self._clocks.keys():
             return
         pushes = [self._collected[w] for w in sorted(self._collected)]
-        means = [x.copy() for x in pushes[0].gradients]
-        for i, mean in enumerate(means):
-            operands = [[push.gradients[i]] for push in pushes]
-            _communicators.reduce(operands, [mean], "mean", "")
-        self._apply(pushes[0].values, means, 1.0)
-        self.staleness[0] += len(pushes)
+        gradients = [push.gradient for push in pushes]
         self._collected.clear()
+        self.overflowed = any(g.scale != g.scale for g in gradients)
+        if not self.overflowed:
+            self._apply(pushes[0].worker, mean_of(gradients), 1.0)
+            self.staleness[0] += len(pushes)
 
-    def _apply(
-        self, values: dict[str, float], gradients: list[Array], rate: float
-    ) -> None:
-        self.optimizer.update(values, gradients, rate)
+    def _apply(self, worker: int, gradient: Gradient, rate: float) -> None:
+        self.optimizer.use(self._settings[worker], self._find_hook)
+        self.optimizer.update(gradient, rate)
         self.version += 1
 
 

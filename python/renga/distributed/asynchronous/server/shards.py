@@ -7,13 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
+from renga.distributed.asynchronous.server.shard_optimizer import (
+    MASTER,
+    Change,
+    set_state,
+    state_of,
+)
 from renga.distributed.data_parallel.sharded_states.layout import Piece, ShardLayout
 from renga.optimizer_hooks.gradient_hard_clipping import GradientHardClipping
 from renga.optimizer_hooks.lasso import Lasso
 from renga.optimizer_hooks.weight_decay import WeightDecay
+from renga.variable import Variable
 
 if TYPE_CHECKING:
     from renga.communicators.communicator import Array
+    from renga.distributed.asynchronous.server.settings import Settings
     from renga.parameter import Parameter
 
 # Hooks that give the same result on a part of a parameter as on all of it.
@@ -24,35 +32,85 @@ class Shards:
     """The pieces of the parameters that each shard has, of about equal sizes.
 
     Update rules that work element by element get equal shares, which begin and end
-    within parameters; others get whole parameters.
+    within parameters; others, and hooks that see whole parameters, get those. A hook
+    that sees all parameters needs them in one shard.
 
     Args:
         params: initialized parameters, in the order of their names.
         optimizer: whose rules and hooks update them.
         count: of shards.
+        may_be_empty: whether the first shard may get all parameters.
 
     Raises:
-        ValueError: if a hook sees all parameters and there are several shards, or an
-            update rule has settings of its own.
+        ValueError: if a hook sees all parameters and they should be in several shards.
     """
 
-    def __init__(self, params: Sequence[Parameter], optimizer: Any, count: int) -> None:
+    def __init__(
+        self,
+        params: Sequence[Parameter],
+        optimizer: Any,
+        count: int,
+        may_be_empty: bool = False,
+    ) -> None:
         self.params = list(params)
         self.count = count
-        cuts = _cuts(optimizer, params, count)
-        dtypes = sorted({param.dtype.str for param in params})
-        groups = [
-            [i for i, p in enumerate(params) if p.dtype.str == dtype]
-            for dtype in dtypes
+        self._cuts = not _names_of_hooks(optimizer, params, on_whole_params=True) and (
+            all(rule is None or rule.is_elementwise for rule in _rules(params))
+        )
+        needs_one = _names_of_hooks(optimizer, params, on_whole_params=False)
+        used = 1 if needs_one and may_be_empty else count
+        self._divide(used)
+        self._has_several = sum(map(bool, self._pieces)) > 1
+        self.check(optimizer)
+
+    def _divide(self, used: int) -> None:
+        """Divides the parameters among the first shards."""
+        params = self.params
+        groups: dict[str, list[int]] = {}
+        for i, param in enumerate(params):
+            groups.setdefault(param.dtype.str, []).append(i)
+        layouts = [
+            ShardLayout(groups[dtype], params, used, self._cuts)
+            for dtype in sorted(groups)
         ]
-        layouts = [ShardLayout(g, self.params, count, cuts) for g in groups]
         self._pieces = [
             [piece for layout in layouts for piece in layout.pieces(shard)]
-            for shard in range(count)
+            if shard < used
+            else []
+            for shard in range(self.count)
         ]
-        for param in params:
+        there = {piece.param for pieces in self._pieces for piece in pieces}
+        for i in sorted(set(range(len(params))) - there):
+            self._pieces[0].append(Piece(i, 0, 0, 0))  # without elements
+
+    def check(self, optimizer: Any) -> None:
+        """Checks that the present hooks can be called for these shards.
+
+        Raises:
+            ValueError: if they see more than a shard has.
+        """
+        hooks = _names_of_hooks(optimizer, self.params, on_whole_params=False)
+        if hooks and self._has_several:
+            raise ValueError(
+                f"create_server_optimizer: expected one shard for the hook {hooks[0]}, "
+                f"which sees all parameters, got {self.count}; without shards=, hooks "
+                "that are added before the first update have one"
+            )
+        hooks = _names_of_hooks(optimizer, self.params, on_whole_params=True)
+        if hooks and self._has_several and self._cuts:
+            raise ValueError(
+                f"create_server_optimizer: expected the hook {hooks[0]}, which sees "
+                "whole parameters, to be added before the first update: shards begin "
+                "and end within parameters"
+            )
+
+    @property
+    def arrays(self) -> list[Array]:
+        """Those of the parameters, in C order."""
+        for param in self.params:
             if not param.array.flags.c_contiguous:
                 param.array = numpy.ascontiguousarray(param.array)
+        return [param.array for param in self.params]
 
     def pieces(self, shard: int) -> list[Piece]:
         """The pieces of a shard."""
@@ -69,63 +127,113 @@ class Shards:
         for p, x in zip(self.pieces(shard), pieces):
             arrays[p.param].reshape(-1)[p.start : p.stop] = x
 
+    def settings(self, shard: int, settings: Settings) -> Settings:
+        """Those of the rules of a shard's pieces, from those of all parameters."""
+        rules = [settings.rules[piece.param] for piece in self.pieces(shard)]
+        return settings._replace(rules=rules)
+
+    def change(
+        self,
+        shard: int,
+        masks: Sequence[Array],
+        states: tuple[int, Sequence[Any]] | None,
+    ) -> Change:
+        """A shard's part of what the caller has changed.
+
+        Args:
+            shard: its number.
+            masks: of the changed elements of the parameters; none if there are none.
+            states: the count of the optimizer's updates, and the update rules with
+                loaded states; None if none were loaded.
+        """
+        weights = None
+        if masks:
+            chosen = self.take(shard, masks)
+            values = self.take(shard, self.arrays)
+            weights = [(mask, x[mask]) for mask, x in zip(chosen, values)]
+        if states is not None:
+            t, rules = states
+            states = t, self.states(shard, rules)
+        return Change(weights, states)
+
     def states(self, shard: int, rules: Sequence[Any]) -> list[tuple[int, Any]]:
-        """Counts of updates and states of a shard's pieces; none before the first.
+        """Counts of updates and states of a shard's pieces; None where there are none.
 
         Args:
             rules: the update rules of the parameters.
         """
-        found = []
-        for piece in self.pieces(shard):
-            rule, size = rules[piece.param], self.params[piece.param].size
-            if rule.state is None:
-                return []
-            arrays = {
-                key: x.reshape(-1)[piece.start : piece.stop].copy()
-                if x.size == size
-                else x
-                for key, x in rule.state.items()
-            }
-            found.append((rule.t, arrays))
-        return found
+        return [self._state(piece, rules[piece.param]) for piece in self.pieces(shard)]
+
+    def _state(self, piece: Piece, rule: Any) -> tuple[int, Any]:
+        if rule is None:
+            return 0, None
+        t, arrays = state_of(rule)
+        if arrays is None:
+            return t, None
+        size = self.params[piece.param].size
+        return t, {
+            key: x.reshape(-1)[piece.start : piece.stop].copy()
+            if getattr(x, "size", -1) == size
+            else x
+            for key, x in arrays.items()
+        }
 
     def put_states(
         self, shard: int, states: Sequence[tuple[int, Any]], rules: Sequence[Any]
     ) -> None:
         """Puts what ``states`` has returned, or a shard's server, into the rules."""
         for piece, (t, arrays) in zip(self.pieces(shard), states):
-            self._put_state(piece, rules[piece.param], t, arrays)
+            if rules[piece.param] is not None:
+                self._put_state(piece, rules[piece.param], t, arrays)
 
     def _put_state(self, piece: Piece, rule: Any, t: int, arrays: Any) -> None:
-        rule.t = t
-        if arrays is None:
+        param = self.params[piece.param]
+        if arrays is None or piece.stop - piece.start == param.size:
+            whole = {
+                key: x.reshape(param.shape)
+                if getattr(x, "size", -1) == param.size
+                else x
+                for key, x in (arrays or {}).items()
+            }
+            set_state(rule, t, None if arrays is None else whole)
             return
         if rule.state is None:
             rule._state = {}
-            rule.init_state(self.params[piece.param])
+            rule.init_state(param)
+        if MASTER in arrays and rule._fp32_param is None:
+            rule._fp32_param = Variable(param.array.astype(numpy.float32))
         for key, x in arrays.items():
+            if key == MASTER:
+                whole = rule._fp32_param.array
+            else:
+                whole = rule.state[key]
             if isinstance(x, numpy.ndarray) and x.size == piece.stop - piece.start:
-                rule.state[key].reshape(-1)[piece.start : piece.stop] = x
+                whole.reshape(-1)[piece.start : piece.stop] = x
             else:
                 rule.state[key] = x
+        rule.t = t
 
 
-def _cuts(optimizer: Any, params: Sequence[Parameter], count: int) -> bool:
-    """Whether shards may begin and end within parameters."""
-    for param in params:
-        rule: Any = param.update_rule
-        values = vars(rule.hyperparam).keys() - {"_parent"}
-        if values or rule._hooks("pre") or rule._hooks("post") or not rule.enabled:
-            raise ValueError(
-                "create_server_optimizer: expected update rules like the optimizer's, "
-                f"got one with settings of its own for {param.name}"
-            )
-    hooks = [*optimizer._hooks("pre").values(), *optimizer._hooks("post").values()]
-    special = [hook for hook in hooks if not isinstance(hook, _ELEMENTWISE_HOOKS)]
-    for hook in special:
-        if count > 1 and not getattr(hook, "call_for_each_param", False):
-            raise ValueError(
-                "create_server_optimizer: expected one shard for the hook "
-                f"{type(hook).__name__}, which sees all parameters, got {count}"
-            )
-    return not special and optimizer.create_update_rule().is_elementwise
+def _rules(params: Sequence[Parameter]) -> list[Any]:
+    return [param.update_rule for param in params]
+
+
+def _names_of_hooks(
+    optimizer: Any, params: Sequence[Parameter], on_whole_params: bool
+) -> list[str]:
+    """Hooks that see whole parameters, or else all of them at once."""
+    found = []
+    for timing in ("pre", "post"):
+        for hook in optimizer._hooks(timing).values():
+            is_for_each = bool(getattr(hook, "call_for_each_param", False))
+            if is_for_each == on_whole_params:
+                found.append(hook)
+        if on_whole_params:
+            for rule in _rules(params):
+                if rule is not None:
+                    found.extend(rule._hooks(timing).values())
+    return [
+        getattr(hook, "__name__", type(hook).__name__)
+        for hook in found
+        if not isinstance(hook, _ELEMENTWISE_HOOKS)
+    ]

@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any, Callable
 import numpy
 
 from renga.communicators import RankFailed
-from renga.distributed.asynchronous.server.shard_server import Update
+from renga.distributed.asynchronous.server.shard_server import LOG_SIZE, Update
 
 if TYPE_CHECKING:
     from renga.communicators import NativeCommunicator
     from renga.communicators.communicator import Array
+    from renga.distributed.asynchronous.server.settings import Settings
+    from renga.distributed.asynchronous.server.shard_optimizer import Gradient
     from renga.distributed.asynchronous.server.shards import Shards
     from renga.distributed.asynchronous.server.shared_shard import SharedShard
 
@@ -95,6 +97,7 @@ class SharedClient:
 
     Args:
         comm: the ranks of a node; all of them make one.
+        optimizer: of this rank.
         shards: the division of the parameters.
         shared: the shards.
         hosts: the rank that keeps the log of each shard.
@@ -108,6 +111,7 @@ class SharedClient:
     def __init__(
         self,
         comm: NativeCommunicator,
+        optimizer: Any,
         shards: Shards,
         shared: Sequence[SharedShard],
         hosts: Sequence[int],
@@ -117,6 +121,7 @@ class SharedClient:
         timeout: float,
     ) -> None:
         self._comm = comm
+        self._optimizer = optimizer
         self._shards = shards
         self._shared = list(shared)
         self._hosts = list(hosts)
@@ -129,9 +134,9 @@ class SharedClient:
         self.staleness: collections.Counter[int] = collections.Counter()  # in clocks
         self._versions = [0] * shards.count  # of the parameters that this worker has
         self._least = 0  # clock that all workers had reached in them
-        # By shard, the updates of this worker, then of all, with their numbers.
-        self._log: dict[int, list[tuple[int, Update]]] = {
-            shard: [] for shard in range(shards.count)
+        # By shard, the last updates of this worker, then of all, with their numbers.
+        self._log: dict[int, collections.deque[tuple[int, Update]]] = {
+            shard: collections.deque(maxlen=LOG_SIZE) for shard in range(shards.count)
         }
 
     def join(self) -> None:
@@ -142,43 +147,68 @@ class SharedClient:
         self._board.work(self.clock)
         self.pull()
 
-    def begin_step(self, rows: Mapping[int, Array]) -> list[int]:
-        """Waits until the parameters are new enough; their versions."""
-        needed = self.clock - self._bound
-        while self._least < needed:
-            self._wait_for_others(lambda w: self._board.clocks[w] >= needed)
-            self.pull()
+    def configure(self, settings: Settings) -> None:
+        """Makes this worker's updates by these settings, with its own hooks."""
+        rules = (param.update_rule for param in self._shards.params)
+        owners = [self._optimizer, *(rule for rule in rules if rule is not None)]
+        hooks = {
+            id(hook): hook
+            for owner in owners
+            for timing in ("pre", "post")
+            for hook in owner._hooks(timing).values()
+        }
+        for shard, shared in enumerate(self._shared):
+            of_shard = self._shards.settings(shard, settings)
+            shared.optimizer.use(of_shard, lambda hook: hooks[hook.identity])
+
+    def change(self, masks: Sequence[Array], states: Any) -> None:
+        """Makes the changes that the caller has made.
+
+        Args:
+            masks, states: as for :meth:`Shards.change`.
+        """
+        for number, shared in enumerate(self._shared):
+            change = self._shards.change(number, masks, states)
+            with shared:
+                shared.change(change)
+
+    def begin_step(self, rows: Mapping[int, Array] | None) -> list[int]:
+        """The versions of the parameters, which are new enough."""
         self.staleness[self.clock - self._least] += 1
         return list(self._versions)
 
-    def push(
-        self,
-        gradients: Sequence[Array],
-        versions: Sequence[int],
-        values: dict[str, float],
-    ) -> None:
-        """Updates all shards by gradients, and installs what results."""
+    def push(self, gradient: Gradient, versions: Sequence[int]) -> None:
+        """Updates all shards by a gradient, and installs what results.
+
+        Returns when the parameters are new enough for the next one.
+        """
         self._board.hear()
         self.clock += 1
         least = self._board.others_least_clock(self.clock)
         rank, count = self._comm.rank, self._shards.count
         for i in range(count):
             shard = (rank + i) % count  # each worker begins at another one
-            pieces = self._shards.take(shard, gradients)
+            pieces = self._shards.take(shard, gradient.arrays)
             version, shared = versions[shard], self._shared[shard]
             with shared:
                 number = shared.version
-                rate = shared.update(values, pieces, version, self._aware)
+                if gradient.is_usable:
+                    mine = gradient._replace(arrays=pieces)
+                    rate = shared.update(mine, version, self._aware)
                 self._install(shard)
-            entry = Update(rank, self.clock, version, rate)
-            self._log[shard].append((number, entry))
+            if gradient.is_usable:
+                entry = Update(rank, self.clock, version, rate)
+                self._log[shard].append((number, entry))
         self._board.work(self.clock)
         self._least = least
+        needed = self.clock - self._bound
+        while self._least < needed:
+            self._wait_for_others(lambda w: self._board.clocks[w] >= needed)
+            self.pull()
 
     def _install(self, shard: int) -> None:
         shared = self._shared[shard]
-        arrays = [param.array for param in self._shards.params]
-        self._shards.put(shard, shared.optimizer.arrays, arrays)
+        self._shards.put(shard, shared.optimizer.arrays, self._shards.arrays)
         self._versions[shard] = shared.version
 
     def wait(self) -> None:
@@ -201,11 +231,14 @@ class SharedClient:
                 states = shared.states()
             self._shards.put_states(shard, states["rules"], rules)
 
-    def finish(self) -> None:
-        """Tells that no more gradients come; waits for the last ones, and pulls."""
+    def finish(self, rules: Sequence[Any]) -> None:
+        """Tells that no more gradients come; waits for the last ones.
+
+        Installs the last parameters and the states of their rules.
+        """
         self._board.finish()
         self._wait_for_others(lambda worker: False)
-        self.pull()
+        self.pull_states(rules)
 
     def _wait_for_others(self, is_over: Callable[[int], bool]) -> None:
         """Waits until it is over for all other workers, or they are done or lost."""
@@ -237,7 +270,9 @@ class SharedClient:
                 works.append((host, self._comm.send(log, host, shard + 1, wait=False)))
         for shard, host in enumerate(self._hosts):
             if host == self._comm.rank:
-                self._log[shard] = self._received_log(shard)
+                self._log[shard] = collections.deque(
+                    self._received_log(shard), LOG_SIZE
+                )
         for host, work in works:
             if self._board.is_lost(host):
                 continue

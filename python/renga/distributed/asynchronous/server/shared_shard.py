@@ -19,7 +19,11 @@ from renga.utils.methods import is_method_of
 if TYPE_CHECKING:
     from renga.communicators import NativeCommunicator
     from renga.communicators.communicator import Array
-    from renga.distributed.asynchronous.server.shard_optimizer import ShardOptimizer
+    from renga.distributed.asynchronous.server.gradient import Gradient
+    from renga.distributed.asynchronous.server.shard_optimizer import (
+        Change,
+        ShardOptimizer,
+    )
     from renga.parameter import Parameter
 
 _LINE_BYTES = 64
@@ -35,23 +39,20 @@ class SharedShard:
     Args:
         optimizer: makes this rank's updates.
         memory: of ``bytes_of(optimizer)``.
-        counts: the optimizer's, before the first update.
     """
 
-    def __init__(
-        self, optimizer: ShardOptimizer, memory: Array, counts: Sequence[int]
-    ) -> None:
-        lock, numbers, *self._arrays = _parts(memory, optimizer.all_arrays())
+    def __init__(self, optimizer: ShardOptimizer, memory: Array) -> None:
+        shapes = _shared_with(optimizer)
+        lock, numbers, self._counts, *self._arrays = _parts(memory, shapes)
         self._lock: Any = _communicators.SharedLock(lock)
-        self._numbers = numbers.view(numpy.int64)  # updates, and the sum of their lags
-        self._first = list(counts)
+        self._numbers = numbers  # updates, and the sum of their lags
         self.optimizer = optimizer
 
     @staticmethod
     def bytes_of(optimizer: ShardOptimizer) -> int:
         """The size of the memory."""
-        lines = sum(-(-x.nbytes // _LINE_BYTES) for x in optimizer.all_arrays())
-        return (2 + lines) * _LINE_BYTES
+        lines = sum(-(-x.nbytes // _LINE_BYTES) for x in _shared_with(optimizer))
+        return lines * _LINE_BYTES
 
     def initialize(self) -> None:
         """Writes what this rank's optimizer has; one rank does it, before all others.
@@ -60,6 +61,7 @@ class SharedShard:
         """
         for x, y in zip(self._arrays, self.optimizer.all_arrays()):
             x[...] = y
+        self._counts[:] = self.optimizer.counts
         self._lock.initialize()
 
     def attach(self) -> None:
@@ -87,35 +89,35 @@ class SharedShard:
         updates, lags = self._numbers[:2].tolist()
         return lags / updates if updates else 0.0
 
-    def update(
-        self,
-        values: dict[str, float],
-        gradients: list[Array],
-        version: int,
-        staleness_aware: bool,
-    ) -> float:
+    def update(self, gradient: Gradient, version: int, staleness_aware: bool) -> float:
         """Applies a gradient; returns the factor of its learning rate.
 
         Args:
-            values: the numbers among the hyperparameters, by name.
-            gradients: of the pieces.
+            gradient: of the pieces.
             version: the number of updates in the parameters of the gradient.
             staleness_aware: whether the factor depends on it.
         """
         lag = self.version - version
         rate = rate_of(lag, staleness_aware)
-        self._set_counts()
-        self.optimizer.update(values, gradients, rate)
-        self._numbers[:2] += (1, lag)
+        self.optimizer.counts = self._counts.tolist()
+        self.optimizer.update(gradient, rate)
+        self._counts[:] = self.optimizer.counts
+        self._numbers += (1, lag)
         return rate
+
+    def change(self, change: Change) -> None:
+        """Makes a change that this rank's caller has made."""
+        self.optimizer.change(change)
+        if change.states is not None:
+            for x, y in zip(self._arrays, self.optimizer.all_arrays()):
+                x[...] = y
+            self.attach()
+            self._counts[:] = self.optimizer.counts
 
     def states(self) -> dict[str, Any]:
         """Copies of the pieces and of the states of their rules."""
-        self._set_counts()
+        self.optimizer.counts = self._counts.tolist()
         return self.optimizer.states()
-
-    def _set_counts(self) -> None:
-        self.optimizer.counts = [t + self.version for t in self._first]
 
 
 def allocate(
@@ -139,10 +141,9 @@ def allocate(
     window = comm.window(max(filled), numpy.uint8)
     if not comm.window_layout([window]):
         return []
-    counts = comm.bcast_obj([optimizer.counts for optimizer in optimizers])
     shards = [
-        SharedShard(optimizer, comm.window_of_peer(window, host)[offset:], count)
-        for optimizer, host, offset, count in zip(optimizers, hosts, offsets, counts)
+        SharedShard(optimizer, comm.window_of_peer(window, host)[offset:])
+        for optimizer, host, offset in zip(optimizers, hosts, offsets)
     ]
     if comm.rank == 0:
         for shard in shards:
@@ -158,23 +159,36 @@ def can_share(optimizer: Any, params: Sequence[Parameter]) -> bool:
     hooks = [*optimizer._hooks("pre").values(), *optimizer._hooks("post").values()]
     return (
         is_method_of(optimizer, GradientMethod, "update", "reallocate_cleared_grads")
-        and optimizer._loss_scale is None
         and all(type(hook) in _HOOKS for hook in hooks)
         and all(
             isinstance(param.array, numpy.ndarray)
             and param.dtype in (numpy.float32, numpy.float64)
-            and param.update_rule is not None
-            and param.update_rule.is_maskable()
+            and (param.update_rule is None or _can_share_state(param.update_rule))
             for param in params
         )
     )
 
 
+def _can_share_state(rule: Any) -> bool:
+    is_enabled, rule.enabled = rule.enabled, True
+    try:
+        can: bool = rule.is_maskable()
+    finally:
+        rule.enabled = is_enabled
+    return can
+
+
+def _shared_with(optimizer: ShardOptimizer) -> list[Array]:
+    """Arrays like those in the memory: a lock, numbers, counts, and the optimizer's."""
+    lock = numpy.empty(_LINE_BYTES, numpy.uint8)
+    numbers = numpy.empty(2, numpy.int64)
+    counts = numpy.empty(len(optimizer.counts), numpy.int64)
+    return [lock, numbers, counts, *optimizer.all_arrays()]
+
+
 def _parts(memory: Array, arrays: Sequence[Array]) -> Iterator[Array]:
-    """Two cache lines, then an array like each of these, at the next cache line."""
-    begin = 2 * _LINE_BYTES
-    yield memory[:_LINE_BYTES]
-    yield memory[_LINE_BYTES:begin]
+    """An array like each of these, at the next cache line."""
+    begin = 0
     for x in arrays:
         yield memory[begin : begin + x.nbytes].view(x.dtype).reshape(x.shape)
         begin += -(-x.nbytes // _LINE_BYTES) * _LINE_BYTES

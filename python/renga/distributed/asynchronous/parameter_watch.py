@@ -1,0 +1,45 @@
+"""Finds out what the caller has written into parameters between updates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from renga.communicators.communicator import Array
+    from renga.parameter import Parameter
+
+
+class ParameterWatch:
+    """Compares parameters with copies of what an optimizer has left in them.
+
+    An optimizer that keeps the parameters elsewhere, too, makes the same changes there.
+
+    Args:
+        params: initialized parameters.
+    """
+
+    def __init__(self, params: Sequence[Parameter]) -> None:
+        self._params = list(params)
+        self._copies = [param.array.copy() for param in params]
+
+    def record(self) -> None:
+        """Takes the parameters as they are."""
+        for param, x in zip(self._params, self._copies):
+            x[...] = param.array
+
+    def changes(self) -> list[Array]:
+        """Where each parameter has changed, as masks; none if no parameter has.
+
+        Raises:
+            ValueError: if an array has been replaced by one of another shape or dtype.
+        """
+        masks = []
+        for param, x in zip(self._params, self._copies):
+            if param.array.shape != x.shape or param.array.dtype != x.dtype:
+                raise ValueError(
+                    f"update: expected {param.name} to keep its shape {x.shape} and "
+                    f"dtype {x.dtype}, got {param.array.shape} and {param.array.dtype}"
+                )
+            masks.append(param.array != x)
+        return masks if any(mask.any() for mask in masks) else []

@@ -1,0 +1,60 @@
+"""What the caller changes on a worker, and the servers have to know."""
+
+from __future__ import annotations
+
+import pickle
+from typing import TYPE_CHECKING, Any
+
+from renga.distributed.asynchronous.parameter_watch import ParameterWatch
+from renga.distributed.asynchronous.server.settings import SettingsReader
+
+if TYPE_CHECKING:
+    from renga.distributed.asynchronous.server.client import Client
+    from renga.distributed.asynchronous.server.shards import Shards
+    from renga.distributed.asynchronous.server.shared_client import SharedClient
+
+
+class CallerChanges:
+    """Sends settings, parameters and states to the servers when they have changed.
+
+    Args:
+        optimizer: the worker's.
+        shards: the division of its parameters.
+        client: which sends.
+    """
+
+    def __init__(
+        self, optimizer: Any, shards: Shards, client: Client | SharedClient
+    ) -> None:
+        self._optimizer = optimizer
+        self._shards = shards
+        self._client = client
+        self._settings = SettingsReader(optimizer, shards.params)
+        self._sent = b""
+        self._watch = ParameterWatch(shards.params)
+
+    def send(self, has_loaded: bool) -> bool:
+        """Sends what has changed; whether parameters have.
+
+        Args:
+            has_loaded: whether the optimizer's states have been loaded.
+
+        Raises:
+            ValueError, TypeError: for hooks that the servers cannot call.
+        """
+        settings = self._settings.read()
+        pickled = pickle.dumps(settings)
+        if pickled != self._sent:
+            self._shards.check(self._optimizer)
+            self._client.configure(settings)
+            self._sent = pickled
+        masks = self._watch.changes()
+        if masks or has_loaded:
+            rules = [param.update_rule for param in self._shards.params]
+            states = (self._optimizer.t, rules) if has_loaded else None
+            self._client.change(masks, states)
+        return bool(masks)
+
+    def record(self) -> None:
+        """Takes the parameters as they are for those of the servers."""
+        self._watch.record()
